@@ -48,8 +48,7 @@ Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::str
     AD_RETURN_IF_ERROR(known_hosts.Add(reach.host_key_name(), static_cast<uint16_t>(reach.port()),
                                        key, reach.hash_known_hosts()));
     base::Log(base::LogLevel::kInfo, reach.host_key_name() + ": host key added to known_hosts: " +
-                                         KnownHosts::KeyType(key) + " " +
-                                         KnownHosts::Fingerprint(key));
+                                         KnownHosts::Describe(key));
     return OkStatus();
   }
   return HostKeyError(answer, reach.host_key_name(), static_cast<uint16_t>(reach.port()), key);

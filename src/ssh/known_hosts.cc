@@ -14,13 +14,11 @@
 #include <array>
 #include <cerrno>
 #include <map>
-#include <memory>
 #include <sstream>
 
 #include "base/fd.h"
 #include "base/ssh_pattern.h"
 #include "ssh/ssh_public_key.h"
-#include "ssh/ssh_wire.h"
 
 namespace autodist::ssh {
 namespace {
@@ -73,7 +71,8 @@ std::string Hashed(const std::string& name) {
 }
 
 std::string LineOf(const std::string& name, std::string_view key) {
-  return name + " " + KnownHosts::KeyType(key) + " " + absl::Base64Escape({key.data(), key.size()});
+  return name + " " + std::string(KeyType(key)) + " " +
+         absl::Base64Escape({key.data(), key.size()});
 }
 
 }  // namespace
@@ -162,7 +161,7 @@ const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const 
 }
 
 KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
-  const std::string type = KeyType(key);
+  const std::string_view type = KeyType(key);
   Answer answer{Verdict::kUnknown, ""};
   for (const size_t index : EntriesOf(name)) {
     const Entry& entry = entries_[index];
@@ -265,8 +264,8 @@ std::string KnownHosts::Fingerprint(std::string_view key) {
   return "SHA256:" + text;
 }
 
-std::string KnownHosts::KeyType(std::string_view key) {
-  return std::string(WireReader(key).String());
+std::string KnownHosts::Describe(std::string_view key) {
+  return std::string(KeyType(key)) + " " + Fingerprint(key);
 }
 
 }  // namespace autodist::ssh

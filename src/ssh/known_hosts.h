@@ -55,9 +55,8 @@ class KnownHosts {
 
   // "SHA256:...", as ssh-keygen -l prints it.
   static std::string Fingerprint(std::string_view key);
-
-  // The type that a public key names itself.
-  static std::string KeyType(std::string_view key);
+  // The same with the key's type before it: "ssh-ed25519 SHA256:...".
+  static std::string Describe(std::string_view key);
 
  private:
   struct Entry {

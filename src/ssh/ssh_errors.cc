@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <string_view>
 
 #include "base/quantity.h"
 #include "base/split.h"
@@ -82,7 +81,7 @@ Status NoCommonAlgorithmError(const std::string& cause) {
 
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
                     std::string_view key) {
-  const std::string offered = KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key);
+  const std::string offered = KnownHosts::Describe(key);
   const std::string line = KnownHosts::Line(host, port, key);
   switch (answer.verdict) {
     case KnownHosts::Verdict::kTrusted:
@@ -113,7 +112,7 @@ Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key
   if (answer.verdict == KnownHosts::Verdict::kTrusted) return OkStatus();
   return Make(StatusCode::kFailedPrecondition,
               "host key is none of its 'host_keys' in the spec: the server has " +
-                  KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key),
+                  KnownHosts::Describe(key),
               "somebody may be listening in; if the machine was set up anew, correct host_keys");
 }
 

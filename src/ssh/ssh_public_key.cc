@@ -13,8 +13,6 @@ constexpr size_t kLargestPublicKeyFile = 1 << 16;
 // What the algorithms of certificates have after the name of the plain one.
 constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
 
-std::string_view TypeOf(std::string_view blob) { return WireReader(blob).String(); }
-
 // How many values a public key of this type has after the name of the type; 0: not one that we use.
 int CountFields(std::string_view type) {
   if (type == "ssh-ed25519") return 1;
@@ -32,9 +30,11 @@ uint64_t LongNumber(WireReader& reader) {
 
 }  // namespace
 
-bool IsSecurityKey(std::string_view blob) { return TypeOf(blob).starts_with("sk-"); }
+std::string_view KeyType(std::string_view blob) { return WireReader(blob).String(); }
 
-bool IsCertificate(std::string_view blob) { return TypeOf(blob).ends_with(kCertificateSuffix); }
+bool IsSecurityKey(std::string_view blob) { return KeyType(blob).starts_with("sk-"); }
+
+bool IsCertificate(std::string_view blob) { return KeyType(blob).ends_with(kCertificateSuffix); }
 
 Result<SshCertificate> ReadCertificate(std::string_view blob) {
   constexpr uint32_t kUserCertificate = 1;
@@ -64,7 +64,7 @@ Result<SshCertificate> ReadCertificate(std::string_view blob) {
 }
 
 std::string PlainKey(const std::string& blob) {
-  if (!IsCertificate(blob)) return CountFields(TypeOf(blob)) > 0 ? blob : "";
+  if (!IsCertificate(blob)) return CountFields(KeyType(blob)) > 0 ? blob : "";
   const auto certificate = ReadCertificate(blob);
   return certificate.ok() ? certificate->plain_blob : "";
 }
@@ -76,7 +76,7 @@ std::optional<std::string> ParsePublicKeyLine(std::string_view line) {
   const std::string_view type = line.substr(0, type_end);
   line.remove_prefix(std::min(line.find_first_not_of(kBlank, type_end), line.size()));
   auto blob = DecodeBase64(line.substr(0, line.find_first_of(kBlank)));
-  if (!blob || type.empty() || TypeOf(*blob) != type) return std::nullopt;
+  if (!blob || type.empty() || KeyType(*blob) != type) return std::nullopt;
   return blob;
 }
 

@@ -11,6 +11,8 @@
 
 namespace autodist::ssh {
 
+// The type that a key or certificate names itself: "ssh-ed25519".
+std::string_view KeyType(std::string_view blob);
 // Whether the key lives in a FIDO device, which signs when it is touched.
 bool IsSecurityKey(std::string_view blob);
 bool IsCertificate(std::string_view blob);
