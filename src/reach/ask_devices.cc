@@ -1,7 +1,6 @@
 #include "reach/ask_devices.h"
 
 #include <charconv>
-#include <string>
 
 #include "reach/login_script.h"
 #include "scripts/scripts.h"

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "base/parallel.h"
-#include "reach/look_up.h"
+#include "reach/name_service.h"
 #include "ssh/openssh_config.h"
 
 namespace autodist::reach {
@@ -36,13 +36,8 @@ constexpr std::array kCodeHostLabels = {"git",    "github",  "gitlab",   "gitea"
                                         "gerrit", "forgejo", "bitbucket"};
 constexpr std::array kCodeUsers = {"git", "hg", "svn", "gitlab", "gitea", "forgejo", "aur"};
 
-std::string Get(const ConfiguredHost& host, const std::string& keyword) {
-  const auto found = host.openssh.find(keyword);
-  return found == host.openssh.end() || found->second == "none" ? "" : found->second;
-}
-
 std::string HostNameOf(const std::string& name, const ConfiguredHost& host) {
-  const std::string configured = Get(host, "hostname");
+  const std::string configured = ssh::ValueOf(host.openssh, "hostname");
   return configured.empty() ? name : configured;
 }
 
@@ -52,7 +47,9 @@ ConfiguredHost AskOf(const std::string& name, base::Deadline deadline) {
   if (config.ok()) host.openssh = std::move(*config);
   host.address = HostNameOf(name, host);
   // Behind a proxy the name may mean something there alone.
-  if (!Get(host, "proxyjump").empty() || !Get(host, "proxycommand").empty()) return host;
+  if (!ssh::ValueOf(host.openssh, "proxyjump").empty() ||
+      !ssh::ValueOf(host.openssh, "proxycommand").empty())
+    return host;
   if (!WhyCodeHost(name, host).empty()) return host;
   const auto addresses = LookUp(host.address, deadline);
   if (addresses.ok() && !addresses->empty()) {
@@ -66,7 +63,7 @@ ConfiguredHost AskOf(const std::string& name, base::Deadline deadline) {
 }  // namespace
 
 std::string WhyCodeHost(const std::string& name, const ConfiguredHost& host) {
-  const std::string user = Get(host, "user");
+  const std::string user = ssh::ValueOf(host.openssh, "user");
   if (std::ranges::find(kCodeUsers, user) != kCodeUsers.end()) return "it has User " + user;
   const std::string hostname = HostNameOf(name, host);
   if (std::ranges::find(kCodeHosts, hostname) != kCodeHosts.end()) {
@@ -79,11 +76,11 @@ std::string WhyCodeHost(const std::string& name, const ConfiguredHost& host) {
 }
 
 std::string MachineOf(const std::string& name, const ConfiguredHost& host) {
-  std::string machine = host.address + " port " + Get(host, "port");
-  const std::string jump = Get(host, "proxyjump");
-  const std::string command = Get(host, "proxycommand");
+  std::string machine = host.address + " port " + ssh::ValueOf(host.openssh, "port");
+  const std::string jump = ssh::ValueOf(host.openssh, "proxyjump");
+  const std::string command = ssh::ValueOf(host.openssh, "proxycommand");
   if (jump.empty() && command.empty()) return machine;
-  machine += " through " + jump + command + " as " + Get(host, "hostkeyalias");
+  machine += " through " + jump + command + " as " + ssh::ValueOf(host.openssh, "hostkeyalias");
   // The name itself, which the others do not have.
   if (command.find("%n") != std::string::npos) machine += " of " + name;
   return machine;

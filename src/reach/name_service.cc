@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <sstream>
+#include <utility>
 
 #include "base/home_folder.h"
+#include "base/name_service.h"
+#include "base/thread.h"
 #include "transport/local.h"
 
 namespace autodist::reach {
@@ -16,6 +20,8 @@ namespace {
 
 constexpr std::chrono::seconds kUserLimit{10};
 constexpr size_t kLargestAnswer = 1 << 20;  // bytes
+
+using Addresses = std::vector<base::IpAddress>;
 
 // "" if there is no such program, or it finds nothing in time.
 std::string Getent(const std::string& database, const std::string& key, base::Deadline deadline) {
@@ -33,6 +39,17 @@ SystemUser FindThisUser() {
   const std::vector<std::string> fields = absl::StrSplit(line, ':');
   constexpr size_t kHome = 5;
   return fields.size() > kHome ? SystemUser{fields[0], fields[kHome]} : SystemUser{};
+}
+
+// How long is for the name service to know.
+Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
+  Result<Addresses> addresses = base::AddressesOf(host);
+  if (addresses.ok()) return addresses;
+  // RFC 6761: whatever the name service knows.
+  if (host == "localhost") return Addresses{*base::IpAddress::Parse("127.0.0.1")};
+  Addresses others = AskGetentForHost(host, deadline);
+  if (!others.empty()) return others;
+  return addresses;
 }
 
 }  // namespace
@@ -54,8 +71,8 @@ bool IsGroupOfThisUser(gid_t group) {
          (fields[kMembers].empty() || fields[kMembers] == user);
 }
 
-std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Deadline deadline) {
-  std::vector<base::IpAddress> addresses;
+Addresses AskGetentForHost(const std::string& host, base::Deadline deadline) {
+  Addresses addresses;
   std::istringstream lines(Getent("ahosts", host, deadline));
   for (std::string line; std::getline(lines, line);) {
     // "192.0.2.7 STREAM gpu7", the same for each kind of socket.
@@ -63,6 +80,24 @@ std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Dea
     if (ip && std::ranges::find(addresses, *ip) == addresses.end()) addresses.push_back(*ip);
   }
   return addresses;
+}
+
+Result<Addresses> LookUp(const std::string& host, base::Deadline deadline) {
+  if (const auto numeric = base::IpAddress::Parse(host)) return Addresses{*numeric};
+  const Status unanswered =
+      Error(StatusCode::kDeadlineExceeded,
+            "name does not resolve: '" + host + "': the name service does not answer");
+  if (deadline.Expired()) return unanswered;  // it would be another thread that is lost
+  std::promise<Result<Addresses>> promise;
+  auto answer = promise.get_future();
+  // getaddrinfo has no time limit of ours, and nothing ends it.
+  auto thread = base::StartThread([host, deadline, promise = std::move(promise)]() mutable {
+    promise.set_value(Ask(host, deadline));
+  });
+  if (!thread.ok()) return Annotate(thread.status(), "name does not resolve: '" + host + "'");
+  thread->detach();
+  if (answer.wait_until(deadline.when()) == std::future_status::ready) return answer.get();
+  return unanswered;
 }
 
 std::string SshHomeFolder() {

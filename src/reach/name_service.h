@@ -1,5 +1,5 @@
-// Users and hosts, where this machine knows them by more than its own files and DNS: LDAP, SSSD,
-// mDNS. This program may not ask them (base/name_service.h), but `getent`, one of the machine's,
+// Users and hosts as this machine knows them, also by more than its own files and DNS: LDAP, SSSD,
+// mDNS. This program may not ask those (base/name_service.h), but `getent`, one of the machine's,
 // may.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/ip_address.h"
 
@@ -25,6 +26,9 @@ const SystemUser& ThisSystemUser();
 // user's name and no other member. Blocks as ThisSystemUser does.
 bool IsGroupOfThisUser(gid_t group);
 
+// All addresses of a host name, or the one that `host` is. Blocks until the name service has
+// answered; what it answers after the deadline is lost, and so is a thread until then.
+Result<std::vector<base::IpAddress>> LookUp(const std::string& host, base::Deadline deadline);
 // What getent says of a host; none if it knows nothing, or not in time.
 std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Deadline deadline);
 

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -21,7 +20,7 @@
 #include "base/quantity.h"
 #include "base/socket_address.h"
 #include "plan/ssh_config_use.h"
-#include "reach/look_up.h"
+#include "reach/name_service.h"
 #include "spec/address.h"
 #include "ssh/openssh_config.h"
 
@@ -50,15 +49,11 @@ Result<std::string> Resolve(const std::string& host, base::Deadline deadline,
   return std::ranges::min_element(addresses, {}, rank)->ToString();
 }
 
-std::string ValueOf(const plan::OpensshValues& config, const std::string& keyword) {
-  const auto found = config.find(keyword);
-  return found == config.end() || found->second == "none" ? "" : found->second;
-}
-
 // Whether the name of the node need not mean anything here.
 bool IsBehindProxy(const spec::SshGroup& group, const plan::OpensshValues& config) {
   if (!group.proxy_jump.empty()) return group.proxy_jump != "none";
-  return !ValueOf(config, "proxyjump").empty() || !ValueOf(config, "proxycommand").empty();
+  return !ssh::ValueOf(config, "proxyjump").empty() ||
+         !ssh::ValueOf(config, "proxycommand").empty();
 }
 
 // What of the configuration is not for our own logins: `found` gets why ssh is used; returns what
@@ -74,7 +69,7 @@ std::vector<std::string> Distribute(const spec::SshGroup& group, plan::NodeAddre
       plan::UseOf(config, ssh::OpensshDefaults().value_or(plan::OpensshValues()));
   found.left_to_ssh = std::move(use.handed_over);
   if (ssh::HasControlConnection(config)) {
-    found.left_to_ssh.push_back("ControlPath " + ValueOf(config, "controlpath"));
+    found.left_to_ssh.push_back("ControlPath " + ssh::ValueOf(config, "controlpath"));
   }
   return std::move(use.not_used);
 }
@@ -111,11 +106,11 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
       not_used = {"all of it: the ssh program, which reads it, is not in PATH"};
     }
   }
-  const std::string hostname = ValueOf(found.openssh, "hostname");
+  const std::string hostname = ssh::ValueOf(found.openssh, "hostname");
   const auto ip = Resolve(!node.ssh_address.empty() ? node.ssh_address
                           : hostname.empty()        ? node.address
                                                     : hostname,
-                          deadline, ValueOf(found.openssh, "addressfamily"));
+                          deadline, ssh::ValueOf(found.openssh, "addressfamily"));
   // Behind a jump host the name may mean something there alone.
   if (ip.ok()) {
     found.ssh = *ip;
@@ -165,12 +160,11 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
     Location& location = locations[i];
     const auto found = LookUp(hosts[i], deadline).value_or(std::vector<base::IpAddress>());
     location.here = strcasecmp(hosts[i].c_str(), own_name.c_str()) == 0 ||
-                    std::any_of(found.begin(), found.end(), [&](const base::IpAddress& address) {
+                    std::ranges::any_of(found, [&](const base::IpAddress& address) {
                       return address.IsLoopback() || base::OwnerOf(address, interfaces);
                     });
     location.only_loopback =
-        location.here && std::all_of(found.begin(), found.end(),
-                                     [](const base::IpAddress& a) { return a.IsLoopback(); });
+        location.here && std::ranges::all_of(found, &base::IpAddress::IsLoopback);
   });
   return locations;
 }

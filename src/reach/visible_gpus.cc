@@ -1,6 +1,7 @@
 #include "reach/visible_gpus.h"
 
-#include <algorithm>
+#include <absl/strings/ascii.h>
+
 #include <cctype>
 #include <set>
 
@@ -26,8 +27,7 @@ std::string_view WithoutBlanks(std::string_view text) {
 
 // As people, schedulers and container runtimes say that a process is to have no GPU.
 bool SaysNone(std::string_view value) {
-  std::string lower(value);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string lower = absl::AsciiStrToLower({value.data(), value.size()});
   return lower.empty() || lower == "-1" || lower == "none" || lower == "void" ||
          lower == "nodevfiles";
 }

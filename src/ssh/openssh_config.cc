@@ -4,7 +4,6 @@
 
 #include <glob.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/unix_socket.h"
 #include "transport/local.h"
 
 namespace autodist::ssh {
@@ -108,6 +108,11 @@ void ReadAgentVariable(OpensshConfig& config) {
 
 }  // namespace
 
+std::string ValueOf(const OpensshConfig& config, const std::string& keyword) {
+  const auto found = config.find(keyword);
+  return found == config.end() || found->second == "none" ? "" : found->second;
+}
+
 bool OpensshConfigMatters(const std::string& home,
                           const std::function<bool(const std::string&)>& matters) {
   if (HasKeyword(home + "/.ssh/config", false, matters)) return true;
@@ -156,14 +161,9 @@ Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string
 }
 
 bool HasControlConnection(const OpensshConfig& config) {
-  const auto path = config.find("controlpath");
-  sockaddr_un address{};
-  if (path == config.end() || path->second == "none" ||
-      path->second.size() >= sizeof address.sun_path) {
-    return false;
-  }
-  address.sun_family = AF_UNIX;
-  std::ranges::copy(path->second, address.sun_path);
+  const std::string path = ValueOf(config, "controlpath");
+  const sockaddr_un address = base::UnixAddress(path);
+  if (path.empty() || address.sun_path != path) return false;
   const base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return socket.valid() &&
          connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;

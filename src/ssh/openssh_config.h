@@ -15,6 +15,9 @@ namespace autodist::ssh {
 // Values by keyword in lower case.
 using OpensshConfig = std::multimap<std::string, std::string>;
 
+// "" for a keyword that is not there, or is "none".
+std::string ValueOf(const OpensshConfig& config, const std::string& keyword);
+
 // The host, and what the command line of `ssh` would say of it.
 struct OpensshQuery {
   std::string host;

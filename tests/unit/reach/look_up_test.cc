@@ -1,4 +1,4 @@
-#include "reach/look_up.h"
+#include "reach/name_service.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
