@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <map>
 #include <numeric>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/deadline.h"

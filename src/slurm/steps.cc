@@ -26,7 +26,7 @@
 #include "secure/key.h"
 #include "slurm/allocation.h"
 #include "slurm/sealed_key.h"
-#include "slurm/srun_error.h"
+#include "slurm/srun.h"
 #include "transfer/node_program.h"
 #include "transport/local.h"
 
@@ -41,37 +41,6 @@ constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to 
 constexpr std::chrono::seconds kStepEndLimit{5};  // of steps whose tasks have ended
 constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
 constexpr size_t kMostKept = 64 * 1024;           // bytes of what tasks print
-
-// Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
-// ENVIRONMENT VARIABLES".
-constexpr const char* kForget[] = {
-    "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
-    "SLURM_NTASKS_PER_GPU",  "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",
-    "SLURM_MEM_PER_NODE",    "SLURM_GPUS",          "SLURM_GPUS_PER_NODE",
-    "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
-    "SLURM_TRES_PER_TASK",   "SLURM_HINT",          "SLURM_DISTRIBUTION",
-    "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
-    "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
-    "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
-
-// A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
-// and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
-std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32_t gpus,
-                                   const std::vector<std::string>& secret) {
-  std::vector<std::string> words = {"env"};
-  for (const char* name : kForget) words.insert(words.end(), {"-u", name});
-  for (const std::string& name : secret) words.insert(words.end(), {"-u", name});
-  std::string list;
-  for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
-  const std::string count = std::to_string(nodes.size());
-  words.insert(words.end(),
-               {"srun", "--quiet", "--overlap", "--mem=0", "--mpi=none", "--cpu-bind=none",
-                "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--chdir=/", "--nodes=" + count,
-                "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
-                "--job-name=autodist-agent", "--export=ALL"});
-  if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
-  return words;
-}
 
 // The variables of --pass-env: srun would send them to the nodes in clear. Nodes are sent them as
 // all that is prepared there is. Those that srun and the agent need stay.
@@ -258,7 +227,7 @@ class SlurmSteps {
       if (newest.step->over().stop_requested()) nodes.push_back(node);
     }
     if (nodes.empty()) return;
-    std::vector<std::string> argv = SrunWords(nodes, 0, secret_);
+    std::vector<std::string> argv = SrunArgv(nodes, 0, secret_);
     argv.insert(argv.end(), {"sh", "-c", scripts::Script({"own_folder", "clean_step"}), "sh"});
     for (const std::string& word : agent_.Versions()) argv.push_back(word);
     const auto srun = transport::StartProgram(argv);
@@ -281,7 +250,7 @@ class SlurmSteps {
     if (munge_) {
       AD_ASSIGN_OR_RETURN(key_line, SealedKeyLine(key_line, *munge_));
     }
-    std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]), secret_);
+    std::vector<std::string> argv = SrunArgv(nodes, gpus_.at(nodes[0]), secret_);
     const auto task =
         launch::InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts(), munge_);
     argv.insert(argv.end(), task.begin(), task.end());

@@ -1,4 +1,4 @@
-#include "slurm/srun_error.h"
+#include "slurm/srun.h"
 
 #include <gtest/gtest.h>
 

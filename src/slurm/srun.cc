@@ -1,0 +1,62 @@
+#include "slurm/srun.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/split.h"
+
+namespace autodist::slurm {
+namespace {
+
+// Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
+// ENVIRONMENT VARIABLES".
+constexpr const char* kForget[] = {
+    "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_GPU",  "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE",    "SLURM_GPUS",          "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
+    "SLURM_TRES_PER_TASK",   "SLURM_HINT",          "SLURM_DISTRIBUTION",
+    "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
+    "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
+    "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
+
+// Of an allocation that ends or has ended.
+constexpr std::string_view kOver[] = {"already completing or completed", "Invalid job id",
+                                      "Job credential revoked"};
+
+}  // namespace
+
+std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
+                                  const std::vector<std::string>& secret) {
+  std::vector<std::string> argv = {"env"};
+  for (const char* name : kForget) argv.insert(argv.end(), {"-u", name});
+  for (const std::string& name : secret) argv.insert(argv.end(), {"-u", name});
+  std::string list;
+  for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
+  const std::string count = std::to_string(nodes.size());
+  argv.insert(argv.end(),
+              {"srun", "--quiet", "--overlap", "--mem=0", "--mpi=none", "--cpu-bind=none",
+               "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--chdir=/", "--nodes=" + count,
+               "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
+               "--job-name=autodist-agent", "--export=ALL"});
+  if (gpus > 0) argv.push_back("--gres=gpu:" + std::to_string(gpus));
+  return argv;
+}
+
+Status SrunError(const std::string& said) {
+  for (const std::string_view line : base::Lines(said)) {
+    if (!line.starts_with("srun: error: ") && !line.starts_with("srun: fatal: ")) continue;
+    const std::string what(line.substr(0, line.find('\r')));
+    const bool over = std::ranges::any_of(
+        kOver, [&](std::string_view part) { return what.find(part) != std::string::npos; });
+    if (over) {
+      return WithRemedy(Error(StatusCode::kAborted, "Slurm has ended the job: " + what),
+                        "squeue and sacct tell why");
+    }
+    return WithRemedy(Error(StatusCode::kUnavailable, what),
+                      "does `srun hostname` run there by hand?");
+  }
+  return OkStatus();
+}
+
+}  // namespace autodist::slurm
