@@ -23,7 +23,6 @@
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
 #include "kubernetes/pods.h"
-#include "kubernetes/worker.h"
 #include "plan/plan_summary.h"
 #include "plan/plan_text.h"
 #include "slurm/allocation.h"
@@ -90,9 +89,7 @@ void WarnOfSlurm(const v1::JobRequest& request) {
 // In a pod that is not the chief's.
 int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
-  return Fail(kubernetes::BecomeCaller(agent, pod.node, pod.chief_address, kubernetes::kKeyFile,
-                                       kCallPatience),
-              kExitCannotLaunch);
+  return Fail(kubernetes::BecomeCaller(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
 // Null where nothing is to be copied.

@@ -144,16 +144,12 @@ Json ReplicatedJob(const char* name, uint32_t pods, int32_t failures, Json pod) 
               {"template", {{"spec", std::move(pod)}}}}}}}};
 }
 
-bool FitsInPath(const std::string& path) {
-  return path.starts_with('/') && path.find(':') == std::string::npos;
-}
-
 }  // namespace
 
 Result<ClaimedVolume> ParseVolume(const std::string& text) {
   const std::vector<std::string_view> parts = base::Split(text, ':');
   const bool read_only = parts.size() == 3 && parts[2] == "ro";
-  if ((parts.size() == 2 || read_only) && !parts[0].empty() && FitsInPath(std::string(parts[1]))) {
+  if ((parts.size() == 2 || read_only) && !parts[0].empty() && parts[1].starts_with('/')) {
     return ClaimedVolume{std::string(parts[0]), std::string(parts[1]), read_only};
   }
   return Error(StatusCode::kInvalidArgument,

@@ -2,12 +2,16 @@
 
 #include <absl/strings/numbers.h>
 
-#include <chrono>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <numeric>
-#include <string_view>
 
+#include "base/fd.h"
 #include "reach/resolve.h"
+#include "transfer/node_program.h"
 
 namespace autodist::kubernetes {
 namespace {
@@ -79,6 +83,17 @@ Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
     group.calls = {{chief.port, chief.port}, kKeyFile, kCallLimit};
   }
   return spec;
+}
+
+Status BecomeCaller(const KubernetesPod& pod, const std::string& agent_path,
+                    std::chrono::seconds patience) {
+  AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent, transfer::NodeProgram::OfAgent(agent_path));
+  AD_ASSIGN_OR_RETURN(const std::string program, agent.PathHere());
+  const base::UniqueFd key(open(kKeyFile, O_RDONLY | O_CLOEXEC));
+  if (!key.valid() || dup2(key.get(), STDIN_FILENO) < 0) return ErrnoError(errno, kKeyFile);
+  execl(program.c_str(), "autodist-agent", "call", pod.node.c_str(),
+        std::to_string(patience.count()).c_str(), pod.chief_address.c_str(), nullptr);
+  return ErrnoError(errno, program);
 }
 
 }  // namespace autodist::kubernetes
