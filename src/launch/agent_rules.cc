@@ -1,13 +1,10 @@
 #include "launch/agent_rules.h"
 
-#include <google/protobuf/message.h>
-
 #include <signal.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
+#include "launch/field_rules.h"
 #include "launch/sample_rules.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"
@@ -24,37 +21,6 @@ constexpr size_t kMostStreams = 10'000;  // over all attempts
 constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
-
-// Of all strings and lists in it, whatever they say.
-Status CheckTexts(const google::protobuf::Message& message, int longest_list = rpc::kLongestList) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    if (count > longest_list) return rpc::BrokenRule(Number(count) + " of " + field->full_name());
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        AD_RETURN_IF_ERROR(CheckTexts(field->is_repeated()
-                                          ? reflection.GetRepeatedMessage(message, field, i)
-                                          : reflection.GetMessage(message, field),
-                                      longest_list));
-      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
-        std::string scratch;
-        const std::string& text =
-            field->is_repeated()
-                ? reflection.GetRepeatedStringReference(message, field, i, &scratch)
-                : reflection.GetStringReference(message, field, &scratch);
-        if (text.size() > rpc::kLongestText) {
-          return rpc::BrokenRule(Number(static_cast<int64_t>(text.size())) + " bytes of " +
-                                 field->full_name());
-        }
-      }
-    }
-  }
-  return OkStatus();
-}
 
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(rpc::CheckTime(exit.time_ns()));
@@ -116,7 +82,7 @@ Status CheckEvent(const v1::AgentEvent& event) {
     AD_RETURN_IF_ERROR(rpc::CheckTime(event.sample().time_ns()));
     return CheckSample(event.sample());
   }
-  AD_RETURN_IF_ERROR(CheckTexts(event));
+  AD_RETURN_IF_ERROR(CheckFields(event, {}));
   switch (event.event_case()) {
     case v1::AgentEvent::kRankStarted:
       return event.rank_started().pid() > 0
@@ -144,9 +110,10 @@ Status CheckEvent(const v1::AgentEvent& event) {
 Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response) {
   // A list of answers has the length that is looked at below.
   const v1::Examination& asked = request.examination();
-  AD_RETURN_IF_ERROR(CheckTexts(
-      response, std::max({rpc::kLongestList, asked.files_size(), asked.shared_files_size(),
-                          asked.python_modules_size(), static_cast<int>(asked.nodes())})));
+  AD_RETURN_IF_ERROR(CheckFields(
+      response,
+      {.list = std::max({rpc::kLongestList, asked.files_size(), asked.shared_files_size(),
+                         asked.python_modules_size(), static_cast<int>(asked.nodes())})}));
   AD_RETURN_IF_ERROR(rpc::CheckTime(response.facts().time_ns()));
   for (const int count : {response.problems_size(), response.warnings_size()}) {
     if (count > rpc::kMostProblems) return rpc::BrokenRule(Number(count) + " problems or warnings");
@@ -167,7 +134,7 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
 }
 
 Status CheckAnswer(const v1::OpenPortsRequest& request, const v1::OpenPortsResponse& response) {
-  AD_RETURN_IF_ERROR(CheckTexts(response));
+  AD_RETURN_IF_ERROR(CheckFields(response, {}));
   if (response.wanted_port() != 0 && response.wanted_port() != request.wanted_port()) {
     return rpc::BrokenRule("port " + Number(response.wanted_port()) + " in place of " +
                            Number(request.wanted_port()));
@@ -181,7 +148,7 @@ Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsRespons
                            Number(request.targets_size()) + " questions");
   }
   for (const v1::PortTry& one : response.tries()) {
-    AD_RETURN_IF_ERROR(CheckTexts(one));
+    AD_RETURN_IF_ERROR(CheckFields(one, {}));
     if (one.latency_us() / 1000 > request.limit_ms() + kSlowMachineMs) {
       return rpc::BrokenRule("a port reached after " + Number(one.latency_us()) + " us");
     }

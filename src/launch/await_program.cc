@@ -147,7 +147,6 @@ class Awaiting {
         nonce_(nonce),
         watch_(watch),
         shell_(rpc::ShellLine(nonce)),
-        installs_(command.installs),
         sent_it_(!command.installs),
         step_(command.installs ? StartStep::kShell : StartStep::kProgram),
         deadline_(base::Deadline::After(watch.limit)) {}
@@ -217,7 +216,6 @@ class Awaiting {
   const std::string& nonce_;
   const StartWatch& watch_;
   const std::string shell_;
-  const bool installs_;
   bool sent_it_;
   StartStep step_;
   base::Deadline deadline_;

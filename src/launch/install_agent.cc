@@ -1,12 +1,9 @@
 #include "launch/install_agent.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "base/utf8.h"
 #include "rpc/bootstrap_lines.h"
-#include "rpc/limits.h"
 #include "scripts/scripts.h"
 
 namespace autodist::launch {

@@ -1,12 +1,10 @@
 #include "launch/sample_rules.h"
 
-#include <google/protobuf/message.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "launch/agent_rules.h"
+#include "launch/field_rules.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"
 
@@ -64,7 +62,7 @@ bool ArePlausible(const List& list) {
          std::ranges::all_of(list, [](const auto& one) { return IsPlausible(one); });
 }
 
-// Samples are most of what comes, and nearly all are right: only of one that is not, CheckSampled
+// Samples are most of what comes, and nearly all are right: only of one that is not, CheckFields
 // finds out by reflection what is wrong. A test sees to it that no field is forgotten here.
 bool IsPlausible(const v1::NodeSample& sample) {
   return IsPlausible(sample.host()) && ArePlausible(sample.interfaces()) &&
@@ -87,68 +85,15 @@ Status CheckShares(const v1::NodeSample& sample) {
   return OkStatus();
 }
 
-Status CheckSampled(const google::protobuf::Message& message);
-
-// Of the message's field that is not empty, the element of a list.
-Status CheckSampledField(const google::protobuf::Message& message,
-                         const google::protobuf::FieldDescriptor& field, int element) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  const bool repeated = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return CheckSampled(repeated ? reflection.GetRepeatedMessage(message, &field, element)
-                                   : reflection.GetMessage(message, &field));
-    case FieldDescriptor::CPPTYPE_STRING: {
-      std::string scratch;
-      const size_t size =
-          repeated
-              ? reflection.GetRepeatedStringReference(message, &field, element, &scratch).size()
-              : reflection.GetStringReference(message, &field, &scratch).size();
-      if (size <= rpc::kLongestSampleText) return OkStatus();
-      return rpc::BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
-    }
-    case FieldDescriptor::CPPTYPE_DOUBLE: {
-      const double number = repeated ? reflection.GetRepeatedDouble(message, &field, element)
-                                     : reflection.GetDouble(message, &field);
-      if (number >= 0 && number <= rpc::kLargestAmount) return OkStatus();  // NaN is not
-      return rpc::BrokenRule(std::to_string(number) + " as " + field.full_name());
-    }
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t number = repeated ? reflection.GetRepeatedUInt64(message, &field, element)
-                                       : reflection.GetUInt64(message, &field);
-      if (number <= rpc::kLargestCount) return OkStatus();
-      return rpc::BrokenRule("more of " + field.full_name() + " than there can be");
-    }
-    default:
-      return OkStatus();
-  }
-}
-
-// Of all lists, numbers and texts in it.
-Status CheckSampled(const google::protobuf::Message& message) {
-  const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  for (int i = 0; i < descriptor.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *descriptor.field(i);
-    const int count = field.is_repeated() ? reflection.FieldSize(message, &field)
-                                          : (reflection.HasField(message, &field) ? 1 : 0);
-    if (count > rpc::kLongestList)
-      return rpc::BrokenRule(std::to_string(count) + " of " + field.full_name());
-    for (int element = 0; element < count; ++element) {
-      AD_RETURN_IF_ERROR(CheckSampledField(message, field, element));
-    }
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 Status CheckSample(const v1::NodeSample& sample) {
   if (sample.ByteSizeLong() > rpc::kLargestSample) {
     return rpc::BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
   }
-  if (!IsPlausible(sample)) AD_RETURN_IF_ERROR(CheckSampled(sample));
+  if (!IsPlausible(sample)) {
+    AD_RETURN_IF_ERROR(CheckFields(sample, {.text = rpc::kLongestSampleText, .numbers = true}));
+  }
   AD_RETURN_IF_ERROR(CheckShares(sample));
   for (const v1::GpuSample& gpu : sample.gpus()) {
     if (gpu.throttled_size() > rpc::kMostThrottled) {
