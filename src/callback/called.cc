@@ -111,8 +111,6 @@ class CalledNodes::CalledStream final : public transport::Stream {
     return true;
   }
 
-  Status Failure() const override { return OkStatus(); }
-
  private:
   const std::shared_ptr<Table> table_;
   const std::shared_ptr<secure::PumpThread> pumps_;  // which passes the socket's bytes

@@ -24,7 +24,6 @@ class ProgramStream final : public Stream {
   bool WaitClosed(base::Deadline deadline) override {
     return base::WaitReadable(end_.get(), deadline).ok();
   }
-  Status Failure() const override { return OkStatus(); }
 
   pid_t pid() const { return pid_; }
   // nullopt as long as it runs, and if a signal ended it.
