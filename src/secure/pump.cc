@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/thread.h"
