@@ -31,6 +31,7 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   }
   parts.recorder.BeginAttempt(*attempt_);
   parts.snapshot.BeginAttempt();
+  parts.history.BeginAttempt();
   parts.stop.AttemptBegins();
   parts.hang.BeginAttempt();
   parts.input.BeginAttempt(*attempt_);
@@ -116,9 +117,9 @@ Loop::Time AttemptRun::Tick() {
   if (running && hang.Hangs(*attempt_)) {
     parts_.recorder.Record("no rank gave a sign of life for " + base::Seconds(hang.limit()));
   }
-  const Loop::Time snapshot_at = parts_.snapshot.Tick(*attempt_);
-  if (const auto step = parts_.snapshot.step_time()) hang.StepTakes(*step);
-  return std::min({timeout_at_, snapshot_at, hang.next(running)});
+  const Loop::Time history_at = parts_.history.Tick(*attempt_);
+  if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
+  return std::min({timeout_at_, history_at, hang.next(running)});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {

@@ -83,7 +83,7 @@ void Job::GetBoard(uint64_t known, control::JobRequests::SnapshotAnswer answer) 
 
 void Job::GetHistory(int64_t since_ms, std::function<void(v1::History)> answer) {
   parts_.loop->Post(
-      [this, since_ms, answer = std::move(answer)] { answer(parts_.snapshot.Since(since_ms)); });
+      [this, since_ms, answer = std::move(answer)] { answer(parts_.history.Since(since_ms)); });
 }
 
 void Job::GetStatus(StatusAnswer answer) {
@@ -150,9 +150,10 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
                              : refusal.empty()  ? EndReport(attempt, parts_.console.warnings())
                                                 : refusal;
   parts_.recorder.Ended(exit_code, report, parts_.output.last_ms());
-  parts_.snapshot.End(attempt);
+  parts_.snapshot.End();
+  parts_.history.End(attempt);
   parts_.recorder.Publish(parts_.nodes, attempt);
-  if (refusal.empty() && parts_.snapshot.missed_checkpoints() && !finishing_.blocked) {
+  if (refusal.empty() && parts_.snapshot.times().missed_checkpoints() && !finishing_.blocked) {
     base::Log(LogLevel::kWarning,
               "--checkpoint-dir " + parts_.options.request().checkpoint_dir() +
                   " cannot be read on this machine: no training could be counted as lost");
@@ -162,8 +163,8 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   }
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(parts_.loop->Now() - began);
-    base::Log(LogLevel::kInfo,
-              LastLine(attempt, exit_code, elapsed, snapshot::Goodput(parts_.snapshot.ledger())));
+    base::Log(LogLevel::kInfo, LastLine(attempt, exit_code, elapsed,
+                                        snapshot::Goodput(parts_.snapshot.times().Now())));
   }
   parts_.loop->DrainBackground();
   return exit_code;

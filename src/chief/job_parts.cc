@@ -30,11 +30,12 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
       output(*loop, console),
       nodes(plan, options.launch.lease(), *loop, output, console, listener),
       recorder(plan, options, *loop),
-      snapshot(options, *loop, nodes, output, recorder,
-               [this](const IssueWarning& warning) {
-                 console.Tell(LogLevel::kWarning, warning.what);
-                 recorder.Record(warning.what, warning.address);
-               }),
+      snapshot(options, *loop, nodes, output, recorder),
+      history(options, nodes.size(), *loop, snapshot,
+              [this](const IssueWarning& warning) {
+                console.Tell(LogLevel::kWarning, warning.what);
+                recorder.Record(warning.what, warning.address);
+              }),
       hang(options, *loop, nodes, console),
       own_terminal(MakeOwnTerminal(signal)),
       input([this](uint32_t node,

@@ -17,6 +17,7 @@
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
 #include "chief/policy/stop_policy.h"
+#include "chief/snapshot/job_history.h"
 #include "chief/snapshot/job_status_recorder.h"
 #include "chief/snapshot/snapshot_builder.h"
 
@@ -45,6 +46,7 @@ struct JobParts {
   Fleet nodes;
   JobStatusRecorder recorder;
   SnapshotBuilder snapshot;
+  JobHistory history;
   HangResponse hang;
   const std::shared_ptr<OwnTerminal> own_terminal;  // null: there is none
   RankInput input;

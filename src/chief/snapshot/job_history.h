@@ -1,0 +1,59 @@
+// What is kept and said of a job while time passes: how it was, in points and in files of the log
+// folder; its progress as JSON; and a warning of each issue that lasts.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "autodist/v1/snapshot.pb.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
+#include "chief/loop/loop.h"
+#include "chief/snapshot/issue_warnings.h"
+#include "chief/snapshot/snapshot_builder.h"
+#include "snapshot/history.h"
+
+namespace autodist::chief {
+
+// For the loop's thread, which it does not block.
+class JobHistory {
+ public:
+  using Warn = std::function<void(const IssueWarning& warning)>;
+
+  // What is given must outlive it; `nodes` is how many there are. `warn` is called by Tick.
+  JobHistory(const JobOptions& options, uint32_t nodes, Loop& loop, SnapshotBuilder& snapshot,
+             Warn warn);
+
+  void BeginAttempt();
+  // Does what is due; returns when to be called again.
+  Loop::Time Tick(const Attempt& attempt);
+  // The job is over. What is kept of it is written, in the background.
+  void End(const Attempt& attempt);
+
+  v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
+  // Of this attempt, in the median over ranks, as Tick saw it last; absent: not known yet.
+  std::optional<std::chrono::milliseconds> step_time() const { return step_time_; }
+
+ private:
+  void AddPoint(const Attempt& attempt);
+  void PrintProgress(const v1::JobSnapshot& snapshot);
+  void Write(const Attempt& attempt);
+
+  const JobOptions& options_;
+  Loop& loop_;
+  SnapshotBuilder& snapshot_;
+  const Warn warn_;
+  const std::chrono::milliseconds point_interval_;
+  IssueWarnings warnings_;
+  snapshot::History history_;
+  std::optional<std::chrono::milliseconds> step_time_;
+  uint64_t printed_step_ = 0;
+  Loop::Time last_point_{};
+  Loop::Time point_at_ = Loop::Time::max();
+  Loop::Time write_at_ = Loop::Time::max();
+  Loop::Time print_at_ = Loop::Time::max();  // progress as JSON
+};
+
+}  // namespace autodist::chief

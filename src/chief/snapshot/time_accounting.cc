@@ -1,0 +1,76 @@
+#include "chief/snapshot/time_accounting.h"
+
+#include <filesystem>
+#include <utility>
+
+namespace autodist::chief {
+namespace {
+
+constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
+
+}  // namespace
+
+TimeAccounting::TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes)
+    : loop_(loop), nodes_(nodes), began_(loop.Now()), ledger_(0) {
+  if (checkpoints.empty()) return;
+  checkpoints_.emplace(std::filesystem::absolute(checkpoints).string(), loop_);
+  loop_.BeforeWaiting([this] { return Look(); });
+}
+
+int64_t TimeAccounting::Elapsed(Loop::Time at) const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(at - began_).count();
+}
+
+void TimeAccounting::Launches() {
+  ledger_.Launches(Elapsed(loop_.Now()));
+  if (checkpoints_) checkpoints_->Look();  // also those that ranks wrote when they were told to end
+}
+
+bool TimeAccounting::RanksHang(std::optional<Loop::Time> since) {
+  if (std::exchange(hung_since_, since) == since) return false;
+  BookStalls();
+  return true;
+}
+
+std::optional<std::chrono::milliseconds> TimeAccounting::hung_for() const {
+  if (!hung_since_) return std::nullopt;
+  return std::chrono::milliseconds(Elapsed(loop_.Now()) - Elapsed(*hung_since_));
+}
+
+bool TimeAccounting::MakesNoStep(std::optional<std::chrono::milliseconds> time) {
+  const bool was = no_step_since_.has_value();
+  no_step_since_.reset();
+  if (time) no_step_since_ = Elapsed(loop_.Now()) - time->count();
+  BookStalls();
+  return was != no_step_since_.has_value();
+}
+
+void TimeAccounting::BookStalls() {
+  if (hung_since_) return ledger_.Stalls(Elapsed(*hung_since_), true);
+  if (no_step_since_) return ledger_.Stalls(*no_step_since_, true);
+  ledger_.Stalls(Elapsed(loop_.Now()), nodes_.AnyDisconnected());
+}
+
+// Returns when to be called again.
+Loop::Time TimeAccounting::Look() {
+  if (!looks_) return Loop::Time::max();
+  if (loop_.Now() >= checkpoints_->due()) checkpoints_->Look();
+  BookCheckpoint(checkpoints_->Take());
+  return checkpoints_->due();
+}
+
+void TimeAccounting::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
+  if (!seen) return;
+  ledger_.Looked(seen->written ? std::optional(Elapsed(*seen->written)) : std::nullopt);
+}
+
+void TimeAccounting::End() {
+  ledger_.Ends(Elapsed(loop_.Now()));
+  looks_ = false;
+  if (!checkpoints_) return;
+  BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
+  checkpoints_->Look();
+  BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
+}
+
+}  // namespace autodist::chief
