@@ -83,7 +83,7 @@ void AttemptRun::StopLooking() {
 
 void AttemptRun::Finish() {
   parts_.hang.Finish();
-  if (looks_for_missing_) attempt_->missing = parts_.hang.missing();
+  if (looks_for_missing_) attempt_->missing = parts_.stacks.missing();
 }
 
 void AttemptRun::RankFailed() {
@@ -105,11 +105,11 @@ Loop::Time AttemptRun::Tick() {
     if (state.TimedOut()) Stop();
   }
   HangResponse& hang = parts_.hang;
-  hang.Wrote(parts_.output.last());
+  hang.Alive(parts_.output.last());
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
   if (stop && looks_for_missing_) {
-    attempt_->missing = hang.missing();
+    attempt_->missing = parts_.stacks.missing();
     RankFailed();
   }
   if (stop && state.Hung()) Stop();
@@ -124,7 +124,7 @@ Loop::Time AttemptRun::Tick() {
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   HangResponse& hang = parts_.hang;
-  if (event.has_rank_stacks()) return hang.Take(member, event.rank_stacks());
+  if (event.has_rank_stacks()) return parts_.stacks.Take(member, event.rank_stacks());
   parts_.input.Take(member, event);
   if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);
@@ -154,7 +154,7 @@ void AttemptRun::OnWarning(uint32_t node, const std::string& what) {
 
 void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why,
                         bool drained) {
-  parts_.hang.NodeIsGone(node);
+  parts_.stacks.NodeIsGone(node);
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
   const std::string& address = parts_.AddressOf(node);
   const size_t number = lost_.Add(0, parts_.loop->Now(), [](int, size_t) {});

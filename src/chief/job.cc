@@ -101,7 +101,7 @@ void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
       return answer(
           Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
     }
-    parts_.hang.AskForStacks(run_.attempt(), whole, records, answer);
+    parts_.stacks.AskFor(run_.attempt(), whole, records, answer);
   });
 }
 

@@ -36,7 +36,8 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
                 console.Tell(LogLevel::kWarning, warning.what);
                 recorder.Record(warning.what, warning.address);
               }),
-      hang(options, *loop, nodes, console),
+      stacks(*loop, nodes, console, output),
+      hang(options, *loop, nodes, console, stacks),
       own_terminal(MakeOwnTerminal(signal)),
       input([this](uint32_t node,
                    v1::ChiefMessage message) { nodes.node(node).SendReliably(std::move(message)); },

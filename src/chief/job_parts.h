@@ -11,6 +11,7 @@
 #include "chief/fetch/job_fetch.h"
 #include "chief/fleet/fleet.h"
 #include "chief/hang/hang_response.h"
+#include "chief/hang/stack_collector.h"
 #include "chief/input/own_terminal.h"
 #include "chief/input/rank_input.h"
 #include "chief/loop/loop.h"
@@ -47,6 +48,7 @@ struct JobParts {
   JobStatusRecorder recorder;
   SnapshotBuilder snapshot;
   JobHistory history;
+  StackCollector stacks;
   HangResponse hang;
   const std::shared_ptr<OwnTerminal> own_terminal;  // null: there is none
   RankInput input;

@@ -24,7 +24,8 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
       return suspension_.Begin();
     case SIGQUIT:
       if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;
-      return parts_.hang.AskForStacks(run_.attempt());
+      parts_.stacks.Ask(run_.attempt());
+      return parts_.stacks.ShowHere();
     default:
       return Interrupt(signal, by, at);
   }

@@ -1,5 +1,4 @@
-// What is done where ranks seem to hang, or the user wants to know what they are doing: their
-// stacks are written down.
+// What is done where ranks seem to hang: their stacks are collected, and tell whether they do.
 #pragma once
 
 #include <optional>
@@ -11,18 +10,14 @@
 #include "chief/attempt/job_options.h"
 #include "chief/fleet/fleet.h"
 #include "chief/hang/hang_watch.h"
-#include "chief/hang/stack_collection.h"
+#include "chief/hang/stack_collector.h"
 #include "chief/loop/loop.h"
 #include "chief/output/console.h"
 
 namespace autodist::chief {
 
-// How long all nodes have to tell what their ranks are doing.
-inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
 // Between the two looks at what ranks are doing that only seem to hang.
 inline constexpr std::chrono::seconds kBetweenLooks{4};
-// How long nodes have to tell what those are doing for which a rank has waited in vain.
-inline constexpr std::chrono::seconds kMissingLimit{10};
 // Where hangs are found by the time of a step: when none has been recognised by then, the user is
 // informed of it.
 inline constexpr std::chrono::seconds kStepExpected{300};
@@ -31,29 +26,19 @@ inline constexpr std::chrono::seconds kStepExpected{300};
 class HangResponse {
  public:
   // What is given must outlive it.
-  HangResponse(const JobOptions& options, Loop& loop, Fleet& nodes, Console& console)
+  HangResponse(const JobOptions& options, Loop& loop, const Fleet& nodes, Console& console,
+               StackCollector& stacks)
       : on_hang_(options.request().on_hang()),
-        by_steps_(HangLimitOf(options.request()).by_steps),
         watch_(HangLimitOf(options.request())),
         loop_(loop),
         nodes_(nodes),
-        console_(console) {}
+        console_(console),
+        stacks_(stacks) {}
 
   // Ranks start: what was asked of others does not count any more.
-  void BeginAttempt() {
-    Finish();
-    stop_after_ = spoke_ = false;
-    began_ = loop_.Now();
-    watch_.Begin(began_);
-    if (by_steps_ && !no_step_told_) step_expected_ = loop_.Now() + kStepExpected;
-  }
+  void BeginAttempt();
   // A rank, or what it may be waiting for, gave a sign of life.
   void Alive(Loop::Time when) { watch_.Alive(when); }
-  // When one wrote something last.
-  void Wrote(Loop::Time last) {
-    spoke_ |= last > began_;
-    watch_.Alive(last);
-  }
   // So long does a step take now; how a node is.
   void StepTakes(std::chrono::milliseconds time) { watch_.StepTakes(time); }
   void TakeSample(const v1::NodeSample& sample);
@@ -66,26 +51,16 @@ class HangResponse {
     return guess_ == Guess::kNone ? watch_.hung_since() : std::nullopt;
   }
 
-  // Asks every member for the stacks of its ranks, unless they are being asked.
-  void AskForStacks(const Attempt& attempt);
-  // The same, for who wants to know, and to have the whole stacks of these ranks; the answer comes
-  // within kStacksLimit.
-  void AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole, bool flight_records,
-                    StacksAnswer answer);
   // A rank has waited in vain: who is missing is to be known before all are stopped. StopIsDue is
   // true within kMissingLimit.
   void LookForMissing(const Attempt& attempt);
-  // Of the last such look; "": it shows nobody.
-  const std::string& missing() const { return missing_; }
-  void Take(uint32_t member, const v1::RankStacks& stacks);
-  void NodeIsGone(uint32_t node);
-
   // Whether the ranks have to be stopped now: they hang, and their stacks are as complete as they
   // will be.
   bool StopIsDue();
   // When to ask again for either, and for Hangs only while the ranks are running.
   Loop::Time next(bool running) const {
-    return running ? std::min({due_, watch_.next(), look_again_, step_expected_}) : due_;
+    return running ? std::min({stacks_.due(), watch_.next(), look_again_, step_expected_})
+                   : stacks_.due();
   }
   // Waits for no more stacks. Not after the attempt has gone.
   void Finish();
@@ -95,30 +70,19 @@ class HangResponse {
   // if two looks show no rank at work: programs may be loaded for long.
   enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
 
-  void Ask(const Attempt& attempt, bool flight_records = true);
   void LookAgain(const Attempt& attempt);
-  void Decide();
+  void Decide(StackCollection& stacks);
   void Forget();
-  void FinishLook();
   void TellOfNoStep();
   void TellHang();
-  std::string WhyUnknown(const std::string& address, uint32_t node) const;
 
   const v1::OnHang on_hang_;
-  const bool by_steps_;  // so what hangs is only guessed
   HangWatch watch_;
   Loop& loop_;
-  Fleet& nodes_;
+  const Fleet& nodes_;
   Console& console_;
-  Loop::Time began_{};                     // the attempt
-  std::optional<StackCollection> stacks_;  // while nodes are being asked
-  std::shared_ptr<HangVerdict> verdict_;   // of the attempt whose stacks these are
-  bool told_here_ = false;                 // who is at our terminal is told of them
-  Loop::Time due_ = Loop::Time::max();
+  StackCollector& stacks_;
   bool stop_after_ = false;
-  bool spoke_ = false;  // a rank of this attempt has written something
-  bool looks_for_missing_ = false;
-  std::string missing_;
   Guess guess_ = Guess::kNone;
   std::string report_;  // of the hang that is guessed
   Doings earlier_;      // of the first look

@@ -66,6 +66,8 @@ class HangWatch {
   Time next() const { return limit().count() == 0 || told_ ? Time::max() : last_ + limit(); }
   // Their last sign of life, while they hang.
   std::optional<Time> hung_since() const { return told_ ? std::optional(last_) : std::nullopt; }
+  // Whether it goes by the time of a step, so that a hang is only guessed.
+  bool by_steps() const { return limit_.by_steps; }
   // 0: none.
   std::chrono::milliseconds limit() const {
     if (!limit_.by_steps || !step_) return limit_.fixed;

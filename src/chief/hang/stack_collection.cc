@@ -157,11 +157,16 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
     };
   }
   file_.Finish([what, tell = std::move(tell), verdict = std::move(verdict), path = file_.path(),
+                kept = attempt_.hang_verdict,
                 answers = std::move(answers)](const Status& written) mutable {
-    tell(written.ok(), verdict(),
-         written.ok()
-             ? what
-             : Message(written) + "; what ranks are doing:\n" + what.substr(what.find('\n') + 1));
+    std::string text = written.ok() ? what
+                                    : Message(written) + "; what ranks are doing:\n" +
+                                          what.substr(what.find('\n') + 1);
+    if (const std::string found = verdict(); !found.empty()) {
+      if (written.ok()) kept->Set(found);
+      text = found + "\n" + text;
+    }
+    tell(written.ok(), std::move(text));
     for (auto& [answer_stacks, answer] : answers) {
       if (written.ok()) {
         answer_stacks.set_file(path);

@@ -66,8 +66,8 @@ class StackCollection {
 
   // Why a node of this address has not told of a rank that runs.
   using WhyUnknown = std::function<std::string(const std::string& address, uint32_t node)>;
-  // For a person: what is wrong where ranks hang and that can be told, else ""; and what all do.
-  using Tell = std::function<void(bool written, std::string verdict, std::string text)>;
+  // For a person: what is wrong, where ranks hang and that can be told; and what all do.
+  using Tell = std::function<void(bool written, std::string text)>;
   // Nothing more comes. `tell` and the readers are called when the file is written.
   void Finish(const WhyUnknown& why_unknown, Tell tell);
 
