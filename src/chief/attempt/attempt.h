@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,8 +16,7 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/log_folder.h"
 #include "chief/attempt/job_state.h"
-#include "chief/attempt/modex.h"
-#include "chief/attempt/rendezvous.h"
+#include "chief/attempt/rank_calls.h"
 #include "chief/loop/loop.h"
 #include "chief/output/rank_logs.h"
 
@@ -47,9 +45,6 @@ class HangVerdict {
 // Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
 class Attempt {
  public:
-  // Sends a message to a member, however long it takes to arrive; of a rendezvous' reply the value
-  // may come apart. Must outlive the attempt.
-  using Send = std::function<void(uint32_t member, v1::ChiefMessage message, SharedValue value)>;
   // Of one event.
   struct Outcome {
     bool stop = false;          // it is the first cause: the other ranks have to be stopped
@@ -60,7 +55,7 @@ class Attempt {
   // `nodes` are the nodes of the job by their rank in this plan.
   Attempt(uint32_t number, SharedPlan plan, std::vector<uint32_t> nodes,
           const base::LogFolder& job_folder, int stop_signal, std::chrono::milliseconds grace,
-          Send send);
+          RankCalls::Send send);
 
   // What an agent tells of its ranks; of those of others, nothing counts.
   Outcome Take(uint32_t member, const v1::AgentEvent& event);
@@ -73,11 +68,10 @@ class Attempt {
   const v1::LaunchPlan& plan() const { return *plan_; }
   const SharedPlan& shared_plan() const { return plan_; }
   const std::vector<uint32_t>& nodes() const { return nodes_; }
-  const base::LogFolder& logs_folder() const {
-    return folder_;
-  }  // of its rank-N.out and rank-N.err
+  // Of its rank-N.out and rank-N.err.
+  const base::LogFolder& logs_folder() const { return folder_; }
   const std::string& folder() const { return folder_.path(); }
-  const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
+  const std::optional<v1::PmixWorld>& pmix() const { return calls_.pmix(); }
   // Its number of processes: ranks, and what serves them.
   uint32_t processes() const { return processes_; }
   // Whether the rank, or what serves the ranks, runs on the member.
@@ -103,25 +97,17 @@ class Attempt {
   bool IsNews(uint32_t rank, v1::AgentEvent::EventCase what) {
     return told_.emplace(rank, what).second;
   }
-  std::vector<uint32_t> NodesOfRanks() const;
-  std::string PmixNameSpace() const { return pmix_ ? pmix_->name_space() : ""; }
   Outcome RankExited(uint32_t member, const v1::RankExited& exit);
   Outcome RankAborted(uint32_t member, v1::RankAborted aborted);
-  void Answer(uint32_t member, const v1::RendezvousRequest& request);
 
   const uint32_t number_;
   const SharedPlan plan_;
   const std::vector<uint32_t> nodes_;
   const base::LogFolder folder_;
   const uint32_t processes_;
-  const std::optional<v1::PmixWorld> pmix_;
-  const Send send_;
   JobState state_;
   std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> told_;  // of ranks
-  Values values_;
-  WaitingCalls calls_;
-  Rendezvous rendezvous_;
-  Modex modex_;
+  RankCalls calls_;
 };
 
 }  // namespace autodist::chief
