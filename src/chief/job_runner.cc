@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "chief/attempt/report.h"
 #include "chief/fetch/fetch_text.h"
+#include "chief/start/attempt_outcome.h"
 
 namespace autodist::chief {
 namespace {

@@ -12,9 +12,8 @@
 #include "chief/loop/loop.h"
 #include "chief/policy/job_policy.h"
 #include "chief/policy/restart_policy.h"
-#include "chief/start/attempt_outcome.h"
 #include "chief/start/attempt_starter.h"
-#include "chief/start/port_races.h"
+#include "chief/start/taken_ports.h"
 
 namespace autodist::chief {
 

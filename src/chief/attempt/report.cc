@@ -3,19 +3,14 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <set>
-#include <string>
 #include <utility>
 
-#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "chief/attempt/culprit.h"
-#include "chief/checks/preflight.h"
 #include "chief/output/peer_complaints.h"
 #include "diagnosis/chief_variables.h"
-#include "diagnosis/diagnosis_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -24,23 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
-constexpr int kMostProblemsShown = 5;             // below a heading
 constexpr int kMostEndedShown = 3;                // ranks that had ended well
-
-std::string Indented(const std::string& text, const std::string& indent) {
-  std::string indented = indent;
-  for (const char c : text) {
-    indented += c;
-    if (c == '\n') indented += indent;
-  }
-  return indented + "\n";
-}
-
-std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) {
-  std::string text = Indented(cause, "    ");
-  if (!remedy.empty()) text += Indented("to do: " + remedy, "    ");
-  return text;
-}
 
 // Whether how it ended leaves open why, so that what it wrote may tell.
 bool LeavesOpenWhy(const Cause& cause) {
@@ -91,18 +70,18 @@ std::optional<RankFailure> CulpritOf(const Attempt& attempt, const Cause& cause,
   return culprit ? std::optional(*culprit) : std::nullopt;
 }
 
-std::string NameOf(const v1::LaunchPlan& plan, uint32_t rank) {
+// The node's rank in the attempt's plan; 0 of a rank that is not in it.
+uint32_t MemberOf(const v1::LaunchPlan& plan, uint32_t rank) {
   for (const v1::NodePlan& node : plan.nodes()) {
-    if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) {
-      return NameAndNode(plan, node.node_rank(), rank);
-    }
+    if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) return node.node_rank();
   }
-  return "rank " + std::to_string(rank);
+  return 0;
 }
 
 // "rank 1 on node2: KeyError: 'label', train.py:5"
 std::string WhatItWrote(const Attempt& attempt, const RankFailure& failure) {
-  return NameOf(attempt.plan(), failure.rank) + ": " + base::Printable(failure.message.text);
+  return NameAndNode(attempt.plan(), MemberOf(attempt.plan(), failure.rank), failure.rank) + ": " +
+         base::Printable(failure.message.text);
 }
 
 std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const FatalMessage& reason,
@@ -181,14 +160,6 @@ std::string AllLines(const FatalMessage& message) {
   return text;
 }
 
-// The node's rank in the attempt's plan.
-uint32_t MemberOf(const v1::LaunchPlan& plan, uint32_t rank) {
-  for (const v1::NodePlan& node : plan.nodes()) {
-    if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) return node.node_rank();
-  }
-  return 0;
-}
-
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
   const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(words, cause);
@@ -239,48 +210,6 @@ std::string OthersReport(const Attempt& attempt) {
 }
 
 }  // namespace
-
-std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced) {
-  diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
-  evidence.synced = synced;
-  const v1::Diagnosis diagnosis = diagnosis::DiagnoseLaunch(evidence);
-  std::set<uint32_t> failed;
-  std::string text;
-  std::string heading;
-  int below = 0;  // the heading
-  for (const v1::Finding& finding : diagnosis.findings()) {
-    failed.insert(finding.nodes().begin(), finding.nodes().end());
-    const std::string of = "  " + diagnosis::NodesOf(diagnosis, finding) + ":\n";
-    if (of != heading) {
-      text += heading = of;
-      below = 0;
-    }
-    if (++below <= kMostProblemsShown) text += CauseAndRemedy(finding.what(), finding.remedy());
-    if (below == kMostProblemsShown + 1) text += "    and more\n";
-  }
-  if (failed.empty()) return "";
-  text.pop_back();  // the last line feed
-  return "nothing was started, because " + std::to_string(failed.size()) + " of " +
-         std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
-}
-
-int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
-  int code = 0;
-  for (const launch::LaunchedNode& node : nodes) {
-    if (!node.status.ok()) return kExitCannotLaunch;
-    for (const v1::Problem& problem : node.prepared.problems()) {
-      if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND) {
-        code = std::max(code, kExitNotFound);
-      } else if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE) {
-        code = std::max(code, kExitNotExecutable);
-      } else {
-        return kExitCannotLaunch;
-      }
-    }
-  }
-  return code;
-}
 
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   std::string text = "no rank has written anything for " + base::Seconds(time) + "; last lines:\n";

@@ -1,23 +1,14 @@
-// What the user is told of a job that cannot start, hangs or has failed.
+// What the user is told of a job that hangs or has failed.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
-#include "launch/launcher.h"
 
 namespace autodist::chief {
-
-// All nodes on which the launch failed, with cause and remedy, of equal ones once; "" if there is
-// none. `synced`: the working directory had been copied to them.
-std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced);
-
-// 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
-int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 
 // That no rank has written for `time`, with each one's last line.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
@@ -29,11 +20,11 @@ std::string DescribeCauseInWords(const Attempt& attempt);
 // "" if it ended well. When the attempt's logs take nothing any more.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
-// How a job that ran has ended: "ended" well, "failed" or "stopped".
 // Whether the rank that failed has waited in vain for others, of which none is known to have failed
 // or ended: what those do that still run tells why.
 bool MayBeMissing(const Attempt& attempt);
 
+// How a job that ran has ended: "ended" well, "failed" or "stopped".
 std::string Verdict(const Attempt& last);
 // The same in a line. `goodput`: the share of the time that was training.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,

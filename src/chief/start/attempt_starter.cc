@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/random.h"
-#include "chief/attempt/report.h"
 #include "chief/start/prepared_text.h"
+#include "chief/start/taken_ports.h"
 #include "progress/pattern.h"
 
 namespace autodist::chief {
@@ -23,6 +23,12 @@ constexpr uint32_t kMostMoves = 5;
 constexpr milliseconds kBrokenIsHeardLimit{1'000};
 // Between two looks at devices that others have.
 constexpr milliseconds kLongestDeviceWait{10'000};
+
+void TellWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
+  for (const std::string& warning : WarningsOf(attempt, nodes)) {
+    console.Tell(LogLevel::kWarning, warning);
+  }
+}
 
 }  // namespace
 
@@ -146,7 +152,7 @@ std::optional<StartEvent> AttemptStarter::Look() {
     case kAnnouncing:
       if (told) return StartEvent::kTold;
       if (!disk_task_->done) return std::nullopt;
-      if (!disk_task_->logs.ok()) return Refuse(disk_task_->logs.status());
+      if (!disk_task_->logs.ok()) return RefuseStart(disk_task_->logs.status());
       if (making_.stage == kOpeningLogs) making_.attempt->logs = *disk_task_->logs;
       return StartEvent::kDone;
     case kReady:
@@ -157,10 +163,13 @@ std::optional<StartEvent> AttemptStarter::Look() {
 }
 
 StartEvent AttemptStarter::Refuse(const Status& why) {
-  making_.refused = {
-      kExitCannotLaunch,
-      base::FailureText(Annotate(why, making_.number == 0 ? "nothing was started" : "restart"))};
+  making_.refused = {kExitCannotLaunch, base::FailureText(why)};
   return StartEvent::kFailed;
+}
+
+// Of an attempt that `why` keeps from starting, which does not say so itself.
+StartEvent AttemptStarter::RefuseStart(const Status& why) {
+  return Refuse(Annotate(why, making_.number == 0 ? "nothing was started" : "restart"));
 }
 
 std::unique_ptr<Attempt> AttemptStarter::FirstAttempt() {
@@ -202,18 +211,15 @@ Status AttemptStarter::Plan() {
 std::optional<StartEvent> AttemptStarter::Launch() {
   making_.attempt = FirstAttempt();
   auto launcher = first_launch_.Begin(*making_.attempt);
-  if (launcher.ok()) {
-    launcher_ = *std::move(launcher);
-    return std::nullopt;
-  }
-  making_.refused = {kExitCannotLaunch, base::FailureText(launcher.status())};
-  return StartEvent::kFailed;
+  if (!launcher.ok()) return Refuse(launcher.status());
+  launcher_ = *std::move(launcher);
+  return std::nullopt;
 }
 
 // The environment of the ranks is made anew on every node: much of it has changed.
 std::optional<StartEvent> AttemptStarter::Prepare() {
   making_.results = NodeResults(0);
-  if (const Status planned = Plan(); !planned.ok()) return Refuse(planned);
+  if (const Status planned = Plan(); !planned.ok()) return RefuseStart(planned);
   if (stop_.requested()) return StartEvent::kTold;
   if (!MembersAreConnected()) return JudgePrepared();
   const Attempt& attempt = *making_.attempt;
@@ -245,17 +251,15 @@ bool AttemptStarter::MembersAreConnected() const {
 
 StartEvent AttemptStarter::JudgeLaunched() {
   const NodeResults::Nodes& nodes = first_launch_.Results();
-  TellWarnings(nodes);
+  TellWarnings(*making_.attempt, nodes, console_);
   PreparedNodes facts;
   if (LaunchExitCode(nodes) == 0) {
     nodes_.ConnectAgainBy(*launcher_);
-    if (const Status found = first_launch_.Check(console_); !found.ok()) {
-      making_.refused = {kExitCannotLaunch, base::FailureText(found)};
-      return StartEvent::kFailed;
-    }
+    const Status found = first_launch_.Check(console_);
+    if (!found.ok()) return Refuse(found);
     told_addresses_ = ToldAddresses(plan_, nodes);
     const Status told = CheckToldAddresses(plan_, told_addresses_);
-    if (!told.ok()) return Refuse(told);
+    if (!told.ok()) return RefuseStart(told);
     facts.addresses_differ = Differ(plan_, told_addresses_);
   }
   return JudgeNodes(nodes, facts);
@@ -265,7 +269,7 @@ StartEvent AttemptStarter::JudgePrepared() {
   PreparedNodes facts;
   facts.cut_off = !MembersAreConnected();
   if (!facts.cut_off) {
-    if (!devices_.backoff) TellWarnings(making_.results.nodes());
+    if (!devices_.backoff) TellWarnings(*making_.attempt, making_.results.nodes(), console_);
     return JudgeNodes(making_.results.nodes(), facts);
   }
   const Attempt& attempt = *making_.attempt;
@@ -283,7 +287,7 @@ StartEvent AttemptStarter::JudgePrepared() {
   // Nodes may be lost while others are prepared.
   facts.may_do_without = making_.number > 0 && making_.plans <= nodes_.size() + kMostMoves;
   const StartEvent event = Judge(facts);
-  return event == StartEvent::kFailed ? Refuse(why) : event;
+  return event == StartEvent::kFailed ? RefuseStart(why) : event;
 }
 
 // Of nodes that are all connected.
@@ -308,7 +312,7 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
       std::ranges::count(taken, options_.request().master_port(), &TakenPort::port) == 0;
   facts.ports_may_move = movable && making_.moves < kMostMoves;
   const StartEvent event = Judge(facts);
-  if (event == StartEvent::kFailed) return Refuse(PortsTakenError(taken, movable));
+  if (event == StartEvent::kFailed) return RefuseStart(PortsTakenError(taken, movable));
   if (event == StartEvent::kPlan && facts.ports_taken) ++making_.moves;
   return event;
 }
@@ -322,12 +326,6 @@ void AttemptStarter::AwaitDevices() {
                   "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
   }
   making_.until = loop_.Now() + devices_.backoff->Next();
-}
-
-void AttemptStarter::TellWarnings(const NodeResults::Nodes& nodes) {
-  for (const std::string& warning : WarningsOf(*making_.attempt, nodes)) {
-    console_.Tell(LogLevel::kWarning, warning);
-  }
 }
 
 void AttemptStarter::OpenLogs() {

@@ -23,7 +23,6 @@
 #include "chief/start/first_launch.h"
 #include "chief/start/node_gathering.h"
 #include "chief/start/node_results.h"
-#include "chief/start/taken_ports.h"
 #include "chief/start/waiting_message.h"
 #include "launch/launcher.h"
 
@@ -93,7 +92,7 @@ class AttemptStarter {
   StartEvent JudgePrepared();
   StartEvent JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts);
   StartEvent Refuse(const Status& why);
-  void TellWarnings(const NodeResults::Nodes& nodes);
+  StartEvent RefuseStart(const Status& why);
   void AwaitDevices();
   void OpenLogs();
   void OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task);

@@ -1,8 +1,10 @@
 #include "chief/start/prepared_text.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "chief/checks/preflight.h"
@@ -11,6 +13,23 @@
 
 namespace autodist::chief {
 namespace {
+
+constexpr int kMostProblemsShown = 5;  // below a heading
+
+std::string Indented(const std::string& text, const std::string& indent) {
+  std::string indented = indent;
+  for (const char c : text) {
+    indented += c;
+    if (c == '\n') indented += indent;
+  }
+  return indented + "\n";
+}
+
+std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) {
+  std::string text = Indented(cause, "    ");
+  if (!remedy.empty()) text += Indented("to do: " + remedy, "    ");
+  return text;
+}
 
 // "a", "a, b", "a, b and 7 others".
 std::string AFewOf(const std::vector<std::string>& addresses) {
@@ -24,6 +43,48 @@ std::string AFewOf(const std::vector<std::string>& addresses) {
 }
 
 }  // namespace
+
+std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
+                         bool synced) {
+  diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
+  evidence.synced = synced;
+  const v1::Diagnosis diagnosis = diagnosis::DiagnoseLaunch(evidence);
+  std::set<uint32_t> failed;
+  std::string text;
+  std::string heading;
+  int below = 0;  // the heading
+  for (const v1::Finding& finding : diagnosis.findings()) {
+    failed.insert(finding.nodes().begin(), finding.nodes().end());
+    const std::string of = "  " + diagnosis::NodesOf(diagnosis, finding) + ":\n";
+    if (of != heading) {
+      text += heading = of;
+      below = 0;
+    }
+    if (++below <= kMostProblemsShown) text += CauseAndRemedy(finding.what(), finding.remedy());
+    if (below == kMostProblemsShown + 1) text += "    and more\n";
+  }
+  if (failed.empty()) return "";
+  text.pop_back();  // the last line feed
+  return "nothing was started, because " + std::to_string(failed.size()) + " of " +
+         std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
+}
+
+int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
+  int code = 0;
+  for (const launch::LaunchedNode& node : nodes) {
+    if (!node.status.ok()) return kExitCannotLaunch;
+    for (const v1::Problem& problem : node.prepared.problems()) {
+      if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND) {
+        code = std::max(code, kExitNotFound);
+      } else if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE) {
+        code = std::max(code, kExitNotExecutable);
+      } else {
+        return kExitCannotLaunch;
+      }
+    }
+  }
+  return code;
+}
 
 std::vector<std::string> WarningsOf(const Attempt& attempt,
                                     const std::vector<launch::LaunchedNode>& nodes) {

@@ -3,7 +3,31 @@
 #include <algorithm>
 #include <iterator>
 
+#include "chief/policy/restart_policy.h"
+
 namespace autodist::chief {
+namespace {
+
+constexpr uint32_t kMostLost = 5;  // in a job
+
+// Whether a rank says at its end that it could not open one of the node's ports, other than
+// `fixed`. Programs print the text of EADDRINUSE, whose case differs, or its name; and most the
+// port.
+bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed) {
+  std::vector<std::string> lines = words.Lines(display::kStderr);
+  std::ranges::move(words.Lines(display::kStdout), std::back_inserter(lines));
+  if (words.fatal()) std::ranges::copy(words.fatal()->lines, std::back_inserter(lines));
+  const auto told = [&](const std::string& what) {
+    return std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  return (told("ddress already in use") || told("EADDRINUSE")) &&
+         std::ranges::any_of(node.ports(), [&](uint32_t port) {
+           return port != fixed && told(std::to_string(port));
+         });
+}
+
+}  // namespace
 
 std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
                                   const std::vector<launch::LaunchedNode>& nodes) {
@@ -27,19 +51,21 @@ Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable) {
               : "choose another one with --master-port, or leave the choice to autodist");
 }
 
-// Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.
-bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed) {
-  std::vector<std::string> lines = words.Lines(display::kStderr);
-  std::ranges::move(words.Lines(display::kStdout), std::back_inserter(lines));
-  if (words.fatal()) std::ranges::copy(words.fatal()->lines, std::back_inserter(lines));
-  const auto told = [&](const std::string& what) {
-    return std::ranges::any_of(
-        lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
-  };
-  return (told("ddress already in use") || told("EADDRINUSE")) &&
-         std::ranges::any_of(node.ports(), [&](uint32_t port) {
-           return port != fixed && told(std::to_string(port));
-         });
+bool PortRaces::MayHaveLost(const Attempt& attempt) const {
+  const Cause& cause = *attempt.state().cause();
+  return options_.plan_attempt && lost_ < kMostLost && cause.kind == Cause::Kind::kRankFailed &&
+         loop_.Now() - attempt.began <= RestartPolicy::kCrashLoop &&
+         !attempt.member_plan(cause.node_rank).ports().empty();
+}
+
+bool PortRaces::Lost(const Attempt& attempt) {
+  const Cause& cause = *attempt.state().cause();
+  const bool lost =
+      MayHaveLost(attempt) &&
+      SaysPortIsTaken(attempt.logs->LastWordsOf(cause.exit.rank()),
+                      attempt.member_plan(cause.node_rank), options_.request().master_port());
+  if (lost) ++lost_;
+  return lost;
 }
 
 }  // namespace autodist::chief

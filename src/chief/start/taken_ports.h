@@ -1,4 +1,5 @@
-// Ports of a plan that somebody else has.
+// Ports of a plan that somebody else has: when it is prepared, or took between the choice of a port
+// and its opening.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,9 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/output/last_words.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
+#include "chief/loop/loop.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -24,8 +27,22 @@ std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
 // `movable`: another plan would have other ports in their place.
 Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable);
 
-// Whether a rank says at its end that it could not open one of the node's ports, other than
-// `fixed`.
-bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed);
+// Attempts that failed as somebody else took a port just before: they are made again with other
+// ports, and count as no failure of the job. For the loop's thread; never blocks.
+class PortRaces {
+ public:
+  // What is given must outlive it.
+  PortRaces(const JobOptions& options, const Loop& loop) : options_(options), loop_(loop) {}
+
+  // Whether an attempt that has ended with a cause may have failed by that. Its output tells.
+  bool MayHaveLost(const Attempt& attempt) const;
+  // Whether it did, and is to be made again; counts it. Its output must have arrived.
+  bool Lost(const Attempt& attempt);
+
+ private:
+  const JobOptions& options_;
+  const Loop& loop_;
+  uint32_t lost_ = 0;
+};
 
 }  // namespace autodist::chief

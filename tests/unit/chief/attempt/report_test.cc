@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "chief/start/prepared_text.h"
 #include "support/plans.h"
 #include "support/temp_folder.h"
 

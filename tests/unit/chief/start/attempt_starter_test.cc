@@ -11,7 +11,7 @@
 #include "base/exit_codes.h"
 #include "chief/policy/restart_policy.h"
 #include "chief/start/attempt_outcome.h"
-#include "chief/start/port_races.h"
+#include "chief/start/taken_ports.h"
 #include "support/fake_nodes.h"
 #include "support/in_seconds.h"
 #include "support/plans.h"
