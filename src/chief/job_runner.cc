@@ -25,7 +25,7 @@ constexpr milliseconds kLastWordLimit{500};
 JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
     : parts_(parts),
       run_(run),
-      starter_(parts.plan, parts.options, *parts.loop, parts.stop, parts.nodes, parts.console),
+      starter_({parts.plan, parts.options, *parts.loop, parts.stop, parts.nodes, parts.console}),
       restarts_(RestartLimitsOf(parts.options.request())),
       port_races_(parts.options, *parts.loop) {
   run_.Plan(starter_.FirstAttempt());

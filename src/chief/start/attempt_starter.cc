@@ -32,24 +32,15 @@ void TellWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Conso
 
 }  // namespace
 
-AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                               const StopPolicy& stop, Fleet& nodes, Console& console)
-    : plan_(plan),
-      options_(options),
-      loop_(loop),
-      stop_(stop),
-      nodes_(nodes),
-      console_(console),
-      waits_(plan, loop, nodes, console),
-      gathering_(plan, options, loop, stop, nodes, console),
-      first_launch_(plan, options, loop, nodes, waits_) {
-  loop_.BeforeWaiting([this] { return std::min(making_.until, gathering_.due()); });
+AttemptStarter::AttemptStarter(const StartingJob& job)
+    : job_(job), waits_(job), gathering_(job), first_launch_(job, waits_) {
+  job_.loop.BeforeWaiting([this] { return std::min(making_.until, gathering_.due()); });
 }
 
 void AttemptStarter::Begin(uint32_t number) {
   making_ = {};
   making_.number = number;
-  if (stop_.requested()) return Enter(StartStage::kRefused);
+  if (job_.stop.requested()) return Enter(StartStage::kRefused);
   Enter(launcher_ ? StartStage::kGathering : StartStage::kLaunching);
 }
 
@@ -79,13 +70,13 @@ void AttemptStarter::Enter(StartStage stage) {
       making_.at_once = Prepare();
       break;
     case kHearing:
-      making_.until = loop_.Now() + kBrokenIsHeardLimit;
+      making_.until = job_.loop.Now() + kBrokenIsHeardLimit;
       break;
     case kCancelling:
       for (const uint32_t node : making_.attempt->nodes()) {
-        if (!nodes_.BeingLinked(node)) launcher_->GiveUp(node);
+        if (!job_.nodes.BeingLinked(node)) launcher_->GiveUp(node);
       }
-      making_.until = stop_.waits_until();
+      making_.until = job_.stop.waits_until();
       break;
     case kAwaitingDevices:
       AwaitDevices();
@@ -96,11 +87,11 @@ void AttemptStarter::Enter(StartStage stage) {
       OpenLogs();
       break;
     case kAnnouncing:
-      if (making_.number > 0 || !options_.on_running) {
+      if (making_.number > 0 || !job_.options.on_running) {
         making_.at_once = StartEvent::kDone;
         break;
       }
-      OnDisk([announce = options_.on_running] {
+      OnDisk([announce = job_.options.on_running] {
         announce();
         return nullptr;
       });
@@ -111,7 +102,7 @@ void AttemptStarter::Enter(StartStage stage) {
       break;
     case kRefused:
       waits_.End();
-      if (stop_.requested()) making_.refused = {128 + stop_.signal(), kInterrupted};
+      if (job_.stop.requested()) making_.refused = {128 + job_.stop.signal(), kInterrupted};
       break;
   }
 }
@@ -119,12 +110,12 @@ void AttemptStarter::Enter(StartStage stage) {
 // What has happened to the present stage; nullopt: it goes on.
 std::optional<StartEvent> AttemptStarter::Look() {
   using enum StartStage;
-  const bool told = stop_.requested();
-  const bool in_time = loop_.Now() < making_.until;
+  const bool told = job_.stop.requested();
+  const bool in_time = job_.loop.Now() < making_.until;
   switch (making_.stage) {
     case kLaunching:
-      if (told) making_.until = stop_.waits_until();
-      if (!first_launch_.over() && !stop_.WaitsNoLonger(loop_.Now())) return std::nullopt;
+      if (told) making_.until = job_.stop.waits_until();
+      if (!first_launch_.over() && !job_.stop.WaitsNoLonger(job_.loop.Now())) return std::nullopt;
       return told ? StartEvent::kTold : JudgeLaunched();
     case kGathering:
       if (making_.number > 0 && !gathering_.Advance()) return std::nullopt;
@@ -138,7 +129,7 @@ std::optional<StartEvent> AttemptStarter::Look() {
       if (in_time && MembersAreConnected()) return std::nullopt;
       return JudgePrepared();
     case kCancelling:
-      if (in_time && !stop_.given_up() && !making_.results.complete()) return std::nullopt;
+      if (in_time && !job_.stop.given_up() && !making_.results.complete()) return std::nullopt;
       return StartEvent::kDone;
     case kAwaitingDevices:
       if (told) return StartEvent::kTold;
@@ -146,7 +137,7 @@ std::optional<StartEvent> AttemptStarter::Look() {
       return StartEvent::kDone;
     case kAwaitingConnections:
       if (told) return StartEvent::kTold;
-      if (nodes_.AnyDisconnected()) return std::nullopt;
+      if (job_.nodes.AnyDisconnected()) return std::nullopt;
       return StartEvent::kDone;
     case kOpeningLogs:
     case kAnnouncing:
@@ -173,26 +164,26 @@ StartEvent AttemptStarter::RefuseStart(const Status& why) {
 }
 
 std::unique_ptr<Attempt> AttemptStarter::FirstAttempt() {
-  const SharedPlan of_job(std::shared_ptr<void>(), &plan_);  // which outlives it
-  return MakeAttempt(0, of_job, nodes_.members());
+  const SharedPlan of_job(std::shared_ptr<void>(), &job_.plan);  // which outlives it
+  return MakeAttempt(0, of_job, job_.nodes.members());
 }
 
 std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan plan,
                                                      const std::vector<uint32_t>& nodes) {
   const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message, SharedValue value) {
-    nodes_.node(nodes[member]).SendReliably(std::move(message), std::move(value));
+    job_.nodes.node(nodes[member]).SendReliably(std::move(message), std::move(value));
   };
-  return std::make_unique<Attempt>(number, std::move(plan), nodes, options_.log_folder,
-                                   static_cast<int>(options_.request().stop_signal()),
-                                   options_.launch.grace(), send);
+  return std::make_unique<Attempt>(number, std::move(plan), nodes, job_.options.log_folder,
+                                   static_cast<int>(job_.options.request().stop_signal()),
+                                   job_.options.launch.grace(), send);
 }
 
 // For the nodes that there are now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
-  const std::vector<uint32_t> members = number == 0 ? nodes_.members() : gathering_.found();
-  const uint32_t min_nodes = options_.request().min_nodes();
-  const uint32_t needed = min_nodes > 0 ? min_nodes : nodes_.size();
+  const std::vector<uint32_t> members = number == 0 ? job_.nodes.members() : gathering_.found();
+  const uint32_t min_nodes = job_.options.request().min_nodes();
+  const uint32_t needed = min_nodes > 0 ? min_nodes : job_.nodes.size();
   ++making_.plans;
   if (members.size() < needed || members.empty()) {
     return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
@@ -200,9 +191,9 @@ Status AttemptStarter::Plan() {
   }
   plan::Replan replan{number, {}, told_addresses_};
   for (const uint32_t node : members) {
-    replan.members.push_back(plan_.nodes(static_cast<int>(node)).address());
+    replan.members.push_back(job_.plan.nodes(static_cast<int>(node)).address());
   }
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(replan));
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, job_.options.plan_attempt(replan));
   making_.attempt =
       MakeAttempt(number, std::make_shared<const v1::LaunchPlan>(std::move(plan)), members);
   return OkStatus();
@@ -220,11 +211,11 @@ std::optional<StartEvent> AttemptStarter::Launch() {
 std::optional<StartEvent> AttemptStarter::Prepare() {
   making_.results = NodeResults(0);
   if (const Status planned = Plan(); !planned.ok()) return RefuseStart(planned);
-  if (stop_.requested()) return StartEvent::kTold;
+  if (job_.stop.requested()) return StartEvent::kTold;
   if (!MembersAreConnected()) return JudgePrepared();
   const Attempt& attempt = *making_.attempt;
   const std::vector<uint32_t>& members = attempt.nodes();
-  nodes_.Prepare(members);
+  job_.nodes.Prepare(members);
   making_.results = NodeResults(members.size());
   waits_.Begin(members);
   for (uint32_t i = 0; i < members.size(); ++i) {
@@ -234,33 +225,33 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
     // The rest has been looked at.
     if (devices_.backoff) request.mutable_examination()->set_device_users(true);
-    launcher_->Prepare(
-        members[i], std::move(request), nodes_.node(members[i]).link(),
-        making_.results.Taker(loop_, [this, i, node = members[i]](launch::LaunchedNode& prepared) {
-          prepared.node_rank = i;
-          waits_.Turned(node);
-        }));
+    launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),
+                       making_.results.Taker(
+                           job_.loop, [this, i, node = members[i]](launch::LaunchedNode& prepared) {
+                             prepared.node_rank = i;
+                             waits_.Turned(node);
+                           }));
   }
   return std::nullopt;
 }
 
 bool AttemptStarter::MembersAreConnected() const {
   return std::ranges::all_of(making_.attempt->nodes(),
-                             [this](uint32_t node) { return nodes_.Connected(node); });
+                             [this](uint32_t node) { return job_.nodes.Connected(node); });
 }
 
 StartEvent AttemptStarter::JudgeLaunched() {
   const NodeResults::Nodes& nodes = first_launch_.Results();
-  TellWarnings(*making_.attempt, nodes, console_);
+  TellWarnings(*making_.attempt, nodes, job_.console);
   PreparedNodes facts;
   if (LaunchExitCode(nodes) == 0) {
-    nodes_.ConnectAgainBy(*launcher_);
-    const Status found = first_launch_.Check(console_);
+    job_.nodes.ConnectAgainBy(*launcher_);
+    const Status found = first_launch_.Check();
     if (!found.ok()) return Refuse(found);
-    told_addresses_ = ToldAddresses(plan_, nodes);
-    const Status told = CheckToldAddresses(plan_, told_addresses_);
+    told_addresses_ = ToldAddresses(job_.plan, nodes);
+    const Status told = CheckToldAddresses(job_.plan, told_addresses_);
     if (!told.ok()) return RefuseStart(told);
-    facts.addresses_differ = Differ(plan_, told_addresses_);
+    facts.addresses_differ = Differ(job_.plan, told_addresses_);
   }
   return JudgeNodes(nodes, facts);
 }
@@ -269,7 +260,7 @@ StartEvent AttemptStarter::JudgePrepared() {
   PreparedNodes facts;
   facts.cut_off = !MembersAreConnected();
   if (!facts.cut_off) {
-    if (!devices_.backoff) TellWarnings(*making_.attempt, making_.results.nodes(), console_);
+    if (!devices_.backoff) TellWarnings(*making_.attempt, making_.results.nodes(), job_.console);
     return JudgeNodes(making_.results.nodes(), facts);
   }
   const Attempt& attempt = *making_.attempt;
@@ -279,13 +270,13 @@ StartEvent AttemptStarter::JudgePrepared() {
   facts.awaits_devices = devices_.backoff.has_value();
   if (facts.awaits_devices) {
     for (uint32_t member = 0; member < attempt.nodes().size() && !facts.lost; ++member) {
-      const Status& lost = nodes_.lost_because(attempt.nodes()[member]);
+      const Status& lost = job_.nodes.lost_because(attempt.nodes()[member]);
       facts.lost = !lost.ok();
       if (facts.lost) why = Annotate(lost, attempt.member_plan(member).address());
     }
   }
   // Nodes may be lost while others are prepared.
-  facts.may_do_without = making_.number > 0 && making_.plans <= nodes_.size() + kMostMoves;
+  facts.may_do_without = making_.number > 0 && making_.plans <= job_.nodes.size() + kMostMoves;
   const StartEvent event = Judge(facts);
   return event == StartEvent::kFailed ? RefuseStart(why) : event;
 }
@@ -297,10 +288,10 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   facts.refused = exit_code != 0;
   if (facts.refused) {
     making_.refused = {exit_code,
-                       LaunchReport(attempt.plan(), nodes, options_.launch.sync != nullptr)};
+                       LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr)};
     return Judge(facts);
   }
-  if (making_.number == 0 && options_.request().on_busy() == v1::ON_BUSY_WAIT) {
+  if (making_.number == 0 && job_.options.request().on_busy() == v1::ON_BUSY_WAIT) {
     devices_.who = BusyDevices(attempt, nodes);
     facts.busy = !devices_.who.empty();
   }
@@ -308,8 +299,8 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   facts.ports_taken = !taken.empty();
   // Whether another plan would have other ports in their place.
   const bool movable =
-      options_.plan_attempt &&
-      std::ranges::count(taken, options_.request().master_port(), &TakenPort::port) == 0;
+      job_.options.plan_attempt &&
+      std::ranges::count(taken, job_.options.request().master_port(), &TakenPort::port) == 0;
   facts.ports_may_move = movable && making_.moves < kMostMoves;
   const StartEvent event = Judge(facts);
   if (event == StartEvent::kFailed) return RefuseStart(PortsTakenError(taken, movable));
@@ -322,10 +313,10 @@ void AttemptStarter::AwaitDevices() {
   waits_.End();
   if (!devices_.backoff) {
     devices_.backoff.emplace(base::RandomNumber(), kLongestDeviceWait);
-    console_.Tell(LogLevel::kInfo,
-                  "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
+    job_.console.Tell(LogLevel::kInfo,
+                      "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
   }
-  making_.until = loop_.Now() + devices_.backoff->Next();
+  making_.until = job_.loop.Now() + devices_.backoff->Next();
 }
 
 void AttemptStarter::OpenLogs() {
@@ -333,16 +324,16 @@ void AttemptStarter::OpenLogs() {
   OnDisk([this, plan = making_.attempt->shared_plan(),
           folder = making_.attempt->logs_folder()]() -> Result<std::shared_ptr<RankLogs>> {
     std::optional<progress::Pattern> pattern;
-    if (const std::string& given = options_.request().progress(); !given.empty()) {
+    if (const std::string& given = job_.options.request().progress(); !given.empty()) {
       AD_ASSIGN_OR_RETURN(pattern, progress::Pattern::Parse(given));
     }
-    return RankLogs::Create(*plan, folder, options_.view, pattern);
+    return RankLogs::Create(*plan, folder, job_.options.view, pattern);
   });
 }
 
 void AttemptStarter::OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task) {
   disk_task_ = std::make_shared<DiskTask>();
-  loop_.InBackground([&loop = loop_, state = disk_task_, task = std::move(task)] {
+  job_.loop.InBackground([&loop = job_.loop, state = disk_task_, task = std::move(task)] {
     auto logs = task();
     loop.Post([state, logs = std::move(logs)] {
       state->logs = logs;

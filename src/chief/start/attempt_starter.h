@@ -10,19 +10,15 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "autodist/v1/plan.pb.h"
 #include "base/backoff.h"
 #include "chief/attempt/attempt.h"
-#include "chief/attempt/job_options.h"
 #include "chief/checks/told_addresses.h"
-#include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
-#include "chief/output/console.h"
 #include "chief/policy/start_policy.h"
-#include "chief/policy/stop_policy.h"
 #include "chief/start/first_launch.h"
 #include "chief/start/node_gathering.h"
 #include "chief/start/node_results.h"
+#include "chief/start/starting_job.h"
 #include "chief/start/waiting_message.h"
 #include "launch/launcher.h"
 
@@ -38,9 +34,7 @@ struct NotStarted {
 // For the loop's thread; never blocks.
 class AttemptStarter {
  public:
-  // What is given must outlive the starter.
-  AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                 const StopPolicy& stop, Fleet& nodes, Console& console);
+  explicit AttemptStarter(const StartingJob& job);
 
   // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
   // are free and its log files are open.
@@ -97,12 +91,7 @@ class AttemptStarter {
   void OpenLogs();
   void OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task);
 
-  const v1::LaunchPlan& plan_;
-  const JobOptions& options_;
-  Loop& loop_;
-  const StopPolicy& stop_;
-  Fleet& nodes_;
-  Console& console_;
+  const StartingJob job_;
   WaitingMessage waits_;
   NodeGathering gathering_;
   FirstLaunch first_launch_;

@@ -10,46 +10,37 @@
 
 namespace autodist::chief {
 
-FirstLaunch::FirstLaunch(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                         Fleet& nodes, WaitingMessage& waits)
-    : plan_(plan),
-      options_(options),
-      loop_(loop),
-      nodes_(nodes),
-      waits_(waits),
-      results_(nodes.size()) {}
-
 Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& attempt) {
-  launch::LaunchOptions options = options_.launch;
-  if (!options_.request().no_preflight()) {
+  launch::LaunchOptions options = job_.options.launch;
+  if (!job_.options.request().no_preflight()) {
     // It removes its files when it goes.
-    preflight_.reset(new Preflight(plan_, false), [&loop = loop_](Preflight* ended) {
+    preflight_.reset(new Preflight(job_.plan, false), [&loop = job_.loop](Preflight* ended) {
       loop.InBackground([ended] { delete ended; });
     });
     options.examination = preflight_->examination();
   }
   options.pmix = attempt.pmix();
   options.progress = waits_.progress();
-  options.greeting = [this](uint32_t node) { return nodes_.node(node).Greeting(); };
+  options.greeting = [this](uint32_t node) { return job_.nodes.node(node).Greeting(); };
   AD_ASSIGN_OR_RETURN(std::unique_ptr<launch::Launcher> launcher,
-                      options_.make_launcher(plan_, std::move(options)));
+                      job_.options.make_launcher(job_.plan, std::move(options)));
   waits_.Begin(attempt.nodes());
-  launcher->Start(results_.Taker(loop_, [this](const launch::LaunchedNode& node) {
+  launcher->Start(results_.Taker(job_.loop, [this](const launch::LaunchedNode& node) {
     waits_.Turned(node.node_rank);
-    if (node.link) nodes_.Add(node.node_rank, node.link);
+    if (node.link) job_.nodes.Add(node.node_rank, node.link);
   }));
   return launcher;
 }
 
 const NodeResults::Nodes& FirstLaunch::Results() {
   for (launch::LaunchedNode& node : results_.nodes()) {
-    const Status& lost = nodes_.lost_because(node.node_rank);
+    const Status& lost = job_.nodes.lost_because(node.node_rank);
     if (node.status.ok() && !lost.ok()) node.status = lost;
   }
   return results_.nodes();
 }
 
-Status FirstLaunch::Check(Console& console) const {
+Status FirstLaunch::Check() const {
   if (!preflight_) return OkStatus();
   const v1::Diagnosis diagnosis = Diagnose();
   if (diagnosis::IsBad(diagnosis)) {
@@ -60,16 +51,16 @@ Status FirstLaunch::Check(Console& console) const {
   }
   const std::string warnings = diagnosis::FindingsAsText(diagnosis, v1::VERDICT_WARNING);
   if (!warnings.empty()) {
-    console.Tell(base::LogLevel::kWarning, "found on the nodes:\n" + warnings);
+    job_.console.Tell(base::LogLevel::kWarning, "found on the nodes:\n" + warnings);
   }
   return OkStatus();
 }
 
 v1::Diagnosis FirstLaunch::Diagnose() const {
   diagnosis::Evidence evidence = preflight_->EvidenceFrom(results_.nodes());
-  evidence.synced = options_.launch.sync != nullptr;
+  evidence.synced = job_.options.launch.sync != nullptr;
   // Without a word of the user's there is a warning of GPUs alone: jobs may well share CPUs.
-  const v1::JobRequest& request = options_.request();
+  const v1::JobRequest& request = job_.options.request();
   evidence.cpus_can_be_busy = request.has_on_busy();
   if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::VERDICT_BAD;
   if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::VERDICT_UNSPECIFIED;

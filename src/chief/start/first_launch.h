@@ -5,14 +5,10 @@
 #include <memory>
 
 #include "autodist/status.h"
-#include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
-#include "chief/attempt/job_options.h"
 #include "chief/checks/preflight.h"
-#include "chief/fleet/fleet.h"
-#include "chief/loop/loop.h"
-#include "chief/output/console.h"
 #include "chief/start/node_results.h"
+#include "chief/start/starting_job.h"
 #include "chief/start/waiting_message.h"
 #include "launch/launcher.h"
 
@@ -21,29 +17,26 @@ namespace autodist::chief {
 // For the loop's thread; never blocks.
 class FirstLaunch {
  public:
-  // What is given must outlive it.
-  FirstLaunch(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop, Fleet& nodes,
-              WaitingMessage& waits);
+  // `waits` must outlive it.
+  FirstLaunch(const StartingJob& job, WaitingMessage& waits)
+      : job_(job), waits_(waits), results_(job.nodes.size()) {}
 
   // Once. What launches must go before what was given.
   Result<std::unique_ptr<launch::Launcher>> Begin(const Attempt& attempt);
   // Whether every node has turned out.
-  bool over() const { return results_.complete() && nodes_.AllResumed(); }
+  bool over() const { return results_.complete() && job_.nodes.AllResumed(); }
 
   // Then: how they did.
   const NodeResults::Nodes& Results();
   // What was found on them: an error where that keeps ranks from running; a warning is told.
-  Status Check(Console& console) const;
+  Status Check() const;
   // Of the variables that were asked for; null: none were.
   std::shared_ptr<const Attempt::MissingVariables> missing_variables() const;
 
  private:
   v1::Diagnosis Diagnose() const;
 
-  const v1::LaunchPlan& plan_;
-  const JobOptions& options_;
-  Loop& loop_;
-  Fleet& nodes_;
+  const StartingJob job_;
   WaitingMessage& waits_;
   std::shared_ptr<Preflight> preflight_;  // null: nothing is looked at
   NodeResults results_;

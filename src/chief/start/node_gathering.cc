@@ -19,23 +19,23 @@ constexpr milliseconds kReachAgainInterval{1'000};
 
 void NodeGathering::Begin() {
   stage_ = Stage::kEvictions;
-  until_ = loop_.Now() + options_.launch.grace() + kSpareNodeLimit;
+  until_ = job_.loop.Now() + job_.options.launch.grace() + kSpareNodeLimit;
 }
 
 bool NodeGathering::Advance() {
   while (stage_ != Stage::kEnded) {
-    if (!stop_.requested() && loop_.Now() < until_ && !StageIsOver()) return false;
+    if (!job_.stop.requested() && job_.loop.Now() < until_ && !StageIsOver()) return false;
     const bool first = stage_ == Stage::kEvictions;
-    stage_ = stop_.requested() ? Stage::kEnded : Next();
+    stage_ = job_.stop.requested() ? Stage::kEnded : Next();
     until_ = Loop::Time::max();
     if (first) {
-      const uint32_t min_nodes = options_.request().min_nodes();
-      enough_ = min_nodes > 0 && nodes_.staying() >= min_nodes;
-      limit_ = loop_.Now() + (enough_ ? kSpareNodeLimit : ReturnLimit());
+      const uint32_t min_nodes = job_.options.request().min_nodes();
+      enough_ = min_nodes > 0 && job_.nodes.staying() >= min_nodes;
+      limit_ = job_.loop.Now() + (enough_ ? kSpareNodeLimit : ReturnLimit());
     }
     if (stage_ == Stage::kReaching) Reach();
     if (stage_ == Stage::kDraining) Drain();
-    if (stage_ == Stage::kPause) until_ = std::min(limit_, loop_.Now() + kReachAgainInterval);
+    if (stage_ == Stage::kPause) until_ = std::min(limit_, job_.loop.Now() + kReachAgainInterval);
   }
   return true;
 }
@@ -43,12 +43,12 @@ bool NodeGathering::Advance() {
 bool NodeGathering::StageIsOver() {
   switch (stage_) {
     case Stage::kEvictions:
-      return !nodes_.AnyEvicted();
+      return !job_.nodes.AnyEvicted();
     case Stage::kReaching:
-      return all_(awaited_.size(), [&](size_t i) { return !nodes_.BeingLinked(awaited_[i]); });
+      return all_(awaited_.size(), [&](size_t i) { return !job_.nodes.BeingLinked(awaited_[i]); });
     case Stage::kDraining:
       return all_(awaited_.size(), [&](size_t i) {
-        return nodes_.state(awaited_[i]).drained() || !nodes_.Connected(awaited_[i]);
+        return job_.nodes.state(awaited_[i]).drained() || !job_.nodes.Connected(awaited_[i]);
       });
     case Stage::kPause:
     case Stage::kEnded:
@@ -65,7 +65,7 @@ NodeGathering::Stage NodeGathering::Next() {
     case Stage::kReaching:
       return Stage::kDraining;
     case Stage::kDraining:
-      return Missing(enough_).empty() || loop_.Now() >= limit_ ? Stage::kEnded : Stage::kPause;
+      return Missing(enough_).empty() || job_.loop.Now() >= limit_ ? Stage::kEnded : Stage::kPause;
     case Stage::kEnded:
       break;
   }
@@ -76,7 +76,7 @@ void NodeGathering::Reach() {
   awaited_ = Missing(enough_);
   for (const uint32_t node : awaited_) {
     // Else it is being connected with again.
-    if (!nodes_.state(node).alive()) nodes_.TryRejoin(node, limit_);
+    if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit_);
   }
   all_ = {};
   until_ = limit_;
@@ -84,36 +84,36 @@ void NodeGathering::Reach() {
 
 // A node that comes back may have ranks of before.
 void NodeGathering::Drain() {
-  nodes_.End(options_.launch.grace(), false);
+  job_.nodes.End(job_.options.launch.grace(), false);
   awaited_.clear();
-  for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_.Connected(i) && !nodes_.state(i).drained()) awaited_.push_back(i);
+  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
+    if (job_.nodes.Connected(i) && !job_.nodes.state(i).drained()) awaited_.push_back(i);
   }
   all_ = {};
-  until_ = loop_.Now() + options_.launch.grace() + kSpareNodeLimit;
+  until_ = job_.loop.Now() + job_.options.launch.grace() + kSpareNodeLimit;
 }
 
 std::vector<uint32_t> NodeGathering::found() const {
   std::vector<uint32_t> found;
-  for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_.Stays(i) && nodes_.state(i).drained()) found.push_back(i);
+  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
+    if (job_.nodes.Stays(i) && job_.nodes.state(i).drained()) found.push_back(i);
   }
   return found;
 }
 
 // As long as a lease; but an engine may have to make a node that calls in anew.
 milliseconds NodeGathering::ReturnLimit() {
-  milliseconds limit = options_.launch.lease();
+  milliseconds limit = job_.options.launch.lease();
   std::string called;
   for (const uint32_t i : Missing(false)) {
-    const v1::NodePlan& node = plan_.nodes(static_cast<int>(i));
+    const v1::NodePlan& node = job_.plan.nodes(static_cast<int>(i));
     if (!node.reach().has_called()) continue;
     limit = std::max(limit, milliseconds(node.reach().called().limit_ms()));
     called += (called.empty() ? "" : ", ") + node.address();
   }
-  if (limit > options_.launch.lease()) {
-    console_.Tell(base::LogLevel::kInfo, "waiting for " + called + " to call again, for " +
-                                             base::Elapsed(limit) + " at most");
+  if (limit > job_.options.launch.lease()) {
+    job_.console.Tell(base::LogLevel::kInfo, "waiting for " + called + " to call again, for " +
+                                                 base::Elapsed(limit) + " at most");
   }
   return limit;
 }
@@ -121,8 +121,8 @@ milliseconds NodeGathering::ReturnLimit() {
 // `enough`: without those that have just been tried in vain.
 std::vector<uint32_t> NodeGathering::Missing(bool enough) const {
   std::vector<uint32_t> missing;
-  for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_.Stays(i) && !(enough && nodes_.WasCutOff(i))) missing.push_back(i);
+  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
+    if (!job_.nodes.Stays(i) && !(enough && job_.nodes.WasCutOff(i))) missing.push_back(i);
   }
   return missing;
 }

@@ -6,27 +6,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "autodist/v1/plan.pb.h"
-#include "chief/attempt/job_options.h"
-#include "chief/fleet/fleet.h"
+#include "chief/fleet/all_hold.h"
 #include "chief/loop/loop.h"
-#include "chief/output/console.h"
-#include "chief/policy/stop_policy.h"
+#include "chief/start/starting_job.h"
 
 namespace autodist::chief {
 
 // For the loop's thread; never blocks.
 class NodeGathering {
  public:
-  // What is given must outlive it.
-  NodeGathering(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                const StopPolicy& stop, Fleet& nodes, Console& console)
-      : plan_(plan),
-        options_(options),
-        loop_(loop),
-        stop_(stop),
-        nodes_(nodes),
-        console_(console) {}
+  explicit NodeGathering(const StartingJob& job) : job_(job) {}
 
   void Begin();
   // Goes on as far as it can now; whether it has ended: all nodes are there, there is no more time,
@@ -54,12 +43,7 @@ class NodeGathering {
   std::chrono::milliseconds ReturnLimit();
   std::vector<uint32_t> Missing(bool enough) const;
 
-  const v1::LaunchPlan& plan_;
-  const JobOptions& options_;
-  Loop& loop_;
-  const StopPolicy& stop_;
-  Fleet& nodes_;
-  Console& console_;
+  const StartingJob job_;
   Stage stage_ = Stage::kEnded;
   Loop::Time until_ = Loop::Time::max();  // of the stage
   Loop::Time limit_{};                    // of the whole, from kReaching on

@@ -41,16 +41,16 @@ std::optional<NodeEvent> EventOf(LaunchProgress::Step step) {
 
 }  // namespace
 
-WaitingMessage::WaitingMessage(const v1::LaunchPlan& plan, Loop& loop, Fleet& nodes,
-                               Console& console)
-    : loop_(loop),
-      console_(console),
-      progress_(std::make_shared<LaunchProgress>(AddressesOf(plan))) {
-  progress_->OnStep([&loop, &nodes](uint32_t node, LaunchProgress::Step step) {
-    const auto event = EventOf(step);
-    if (event) loop.Post([&nodes, node, event] { nodes.Launches(node, *event); });
-  });
-  loop.BeforeWaiting([this] { return Tell(); });
+WaitingMessage::WaitingMessage(const StartingJob& job)
+    : loop_(job.loop),
+      console_(job.console),
+      progress_(std::make_shared<LaunchProgress>(AddressesOf(job.plan))) {
+  progress_->OnStep(
+      [&loop = job.loop, &nodes = job.nodes](uint32_t node, LaunchProgress::Step step) {
+        const auto event = EventOf(step);
+        if (event) loop.Post([&nodes, node, event] { nodes.Launches(node, *event); });
+      });
+  loop_.BeforeWaiting([this] { return Tell(); });
 }
 
 void WaitingMessage::Begin(const std::vector<uint32_t>& nodes) {

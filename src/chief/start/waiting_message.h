@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/plan.pb.h"
-#include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
 #include "chief/output/console.h"
+#include "chief/start/starting_job.h"
 #include "launch/launch_progress.h"
 
 namespace autodist::chief {
@@ -17,8 +16,8 @@ namespace autodist::chief {
 // For the loop's thread.
 class WaitingMessage {
  public:
-  // What is given must outlive it. The nodes' states follow the steps of their launch.
-  WaitingMessage(const v1::LaunchPlan& plan, Loop& loop, Fleet& nodes, Console& console);
+  // The nodes' states follow the steps of their launch.
+  explicit WaitingMessage(const StartingJob& job);
 
   // From now on these are waited for; nothing is.
   void Begin(const std::vector<uint32_t>& nodes);

@@ -65,7 +65,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
 
   // Made at the first call, with the options that the test has set.
   AttemptStarter& starter() {
-    if (!starter_) starter_.emplace(plan_, options_, loop_, stop_, watch_, console_);
+    if (!starter_) starter_.emplace(StartingJob{plan_, options_, loop_, stop_, watch_, console_});
     return *starter_;
   }
   bool MayHaveLostPortRace() const { return PortRaces(options_, loop_).MayHaveLost(*attempt_); }
