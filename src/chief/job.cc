@@ -75,63 +75,68 @@ int Job::Run() {
   return Finish(run_.state().ExitCode(), "", began);
 }
 
-void Job::GetBoard(uint64_t known, control::JobRequests::SnapshotAnswer answer) {
-  parts_.loop->Post([this, known, answer = std::move(answer)] {
-    answer(parts_.snapshot.Answer(known, run_.attempt()));
-  });
+control::JobRequests Job::Requests(const std::string& by) {
+  using User = control::JobRequests::User;
+  Loop& loop = *parts_.loop;
+  control::JobRequests requests;
+  requests.signal = [this, by](int signal) { Signal(signal, by); };
+  requests.get_status = [this, &loop](StatusAnswer answer) {
+    loop.Post([this, answer = std::move(answer)] {
+      answer(parts_.recorder.StatusNow(parts_.nodes, run_.attempt(), parts_.output.last_ms()));
+    });
+  };
+  requests.get_stacks = [this, &loop](const v1::GetStacksRequest& request, StacksAnswer answer) {
+    loop.Post([this, request, answer = std::move(answer)] { CollectStacks(request, answer); });
+  };
+  requests.fetch = [this, &loop](const v1::FetchRequest& request, const std::stop_token& stop,
+                                 FetchAnswer answer) {
+    loop.Post([this, request, stop, answer = std::move(answer)] { Fetch(request, stop, answer); });
+  };
+  requests.terminal.use = [this, &loop](User user) {
+    loop.Post([this, user = std::move(user)] { parts_.input.Use(user); });
+  };
+  requests.terminal.type = [this, &loop](User user, v1::TerminalInput input) {
+    loop.Post([this, user = std::move(user), input = std::move(input)] {
+      parts_.input.Give(*user, input);
+    });
+  };
+  requests.terminal.leave = [this, &loop](User user) {
+    loop.Post([this, user = std::move(user)] { parts_.input.Leave(*user); });
+  };
+  requests.look.snapshot = [this, &loop](const v1::GetBoardRequest& request,
+                                         control::JobRequests::SnapshotAnswer answer) {
+    loop.Post([this, known = request.known(), answer = std::move(answer)] {
+      answer(parts_.snapshot.Answer(known, run_.attempt()));
+    });
+  };
+  requests.look.history = [this, &loop](const v1::GetHistoryRequest& request,
+                                        std::function<void(v1::History)> answer) {
+    loop.Post([this, since_ms = request.since_ms(), answer = std::move(answer)] {
+      answer(parts_.history.Since(since_ms));
+    });
+  };
+  return requests;
 }
 
-void Job::GetHistory(int64_t since_ms, std::function<void(v1::History)> answer) {
-  parts_.loop->Post(
-      [this, since_ms, answer = std::move(answer)] { answer(parts_.history.Since(since_ms)); });
-}
-
-void Job::GetStatus(StatusAnswer answer) {
-  parts_.loop->Post([this, answer = std::move(answer)] {
-    answer(parts_.recorder.StatusNow(parts_.nodes, run_.attempt(), parts_.output.last_ms()));
-  });
-}
-
-void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
-  parts_.loop->Post([this,
-                     whole = std::vector<uint32_t>(request.ranks().begin(), request.ranks().end()),
-                     records = request.flight_records(), answer = std::move(answer)] {
-    if (const v1::JobPhase phase = parts_.recorder.phase();
-        phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
-      return answer(
-          Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
-    }
-    parts_.stacks.AskFor(run_.attempt(), whole, records, answer);
-  });
+void Job::CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
+  const v1::JobPhase phase = parts_.recorder.phase();
+  if (phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
+    return answer(Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
+  }
+  parts_.stacks.AskFor(run_.attempt(), {request.ranks().begin(), request.ranks().end()},
+                       request.flight_records(), std::move(answer));
 }
 
 void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
-  parts_.loop->Post([this, request, stop, answer = std::move(answer)] {
-    const v1::JobPhase phase = parts_.recorder.phase();
-    if (phase == v1::JOB_PHASE_LAUNCHING) {
-      return answer(Error(StatusCode::kFailedPrecondition,
-                          "there is nothing to fetch: the job is being started"));
-    }
-    if (runner_.leaving()) {
-      return answer(
-          Error(StatusCode::kFailedPrecondition, "the job ends, and its agents leave the nodes"));
-    }
-    parts_.fetch.Start(request, stop, answer);
-  });
-}
-
-void Job::UseTerminal(std::shared_ptr<control::TerminalUser> user) {
-  parts_.loop->Post([this, user = std::move(user)] { parts_.input.Use(user); });
-}
-
-void Job::Type(std::shared_ptr<control::TerminalUser> user, v1::TerminalInput input) {
-  parts_.loop->Post([this, user = std::move(user), input = std::move(input)] {
-    parts_.input.Give(*user, input);
-  });
-}
-
-void Job::LeaveTerminal(std::shared_ptr<control::TerminalUser> user) {
-  parts_.loop->Post([this, user = std::move(user)] { parts_.input.Leave(*user); });
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
+    return answer(Error(StatusCode::kFailedPrecondition,
+                        "there is nothing to fetch: the job is being started"));
+  }
+  if (runner_.leaving()) {
+    return answer(
+        Error(StatusCode::kFailedPrecondition, "the job ends, and its agents leave the nodes"));
+  }
+  parts_.fetch.Start(request, stop, answer);
 }
 
 // Nothing is left but to write what has come; Ctrl-C may end that if nobody reads it.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -19,6 +17,7 @@
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/suspension.h"
+#include "control/job_requests.h"
 
 namespace autodist::chief {
 
@@ -37,23 +36,8 @@ class Job {
   // As if this process had received it; `by`: what sent it, if it is known. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
-  // How it stands. Thread-safe.
-  void GetStatus(StatusAnswer answer);
-
-  // How one sees it, and how it was. Thread-safe.
-  void GetBoard(uint64_t known, control::JobRequests::SnapshotAnswer answer);
-  void GetHistory(int64_t since_ms, std::function<void(v1::History)> answer);
-
-  // What every rank is doing now. Thread-safe.
-  void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
-
-  // Brings files from the nodes until `stop`. Thread-safe.
-  void Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
-
-  // Others at the terminal of the rank that has one. Thread-safe.
-  void UseTerminal(std::shared_ptr<control::TerminalUser> user);
-  void Type(std::shared_ptr<control::TerminalUser> user, v1::TerminalInput input);
-  void LeaveTerminal(std::shared_ptr<control::TerminalUser> user);
+  // What others may ask of it as long as it is there; `by`: what sends its signals. Thread-safe.
+  control::JobRequests Requests(const std::string& by);
 
   // As it was told last.
   const v1::JobStatus& status() const { return parts_.recorder.published(); }
@@ -64,6 +48,8 @@ class Job {
   bool blocked() const { return finishing_.blocked; }
 
  private:
+  void CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
+  void Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
   int Finish(int exit_code, const std::string& refusal, Loop::Time began);  // "": it was started
 
   struct Finishing {

@@ -53,43 +53,6 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
   return status;
 }
 
-control::JobRequests RequestsOf(Job& job) {
-  return {[&job](int signal) { job.Signal(signal, kStopCommand); },
-          [&job](StatusAnswer answer) { job.GetStatus(std::move(answer)); },
-          [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
-            job.GetStacks(request, std::move(answer));
-          },
-          [&job](const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
-            job.Fetch(request, stop, std::move(answer));
-          },
-          {[&job](auto user) { job.UseTerminal(std::move(user)); },
-           [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
-           [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
-          {[&job](const v1::GetBoardRequest& request, auto answer) {
-             job.GetBoard(request.known(), std::move(answer));
-           },
-           [&job](const v1::GetHistoryRequest& request, auto answer) {
-             job.GetHistory(request.since_ms(), std::move(answer));
-           }}};
-}
-
-// Lets other commands ask for the job, for as long as this is there. It ends before the job,
-// however the job's scope is left: by a refusal or an exception, too.
-class Reachable {
- public:
-  Reachable(control::AnnouncedJob& announced, Job& job)
-      : announced_(announced), status_(announced.Start(RequestsOf(job))) {}
-  Reachable(const Reachable&) = delete;
-  Reachable& operator=(const Reachable&) = delete;
-  ~Reachable() { announced_.Withdraw(); }
-
-  const Status& status() const { return status_; }
-
- private:
-  control::AnnouncedJob& announced_;
-  const Status status_;
-};
-
 // The last line of `run --json`.
 void PrintEnd(const Job& job, int exit_code) {
   const v1::JobStatus& status = job.status();
@@ -122,7 +85,10 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     if (views) views(status);
   };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Reachable reachable(announced, job);
+  // Other commands can ask for the job until this is left, by a refusal or an exception, too.
+  const Status reachable = announced.Start(job.Requests(kStopCommand));
+  const std::unique_ptr<control::AnnouncedJob, void (*)(control::AnnouncedJob*)> withdrawn(
+      &announced, [](control::AnnouncedJob* of_job) { of_job->Withdraw(); });
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (request.on_end().empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
@@ -134,8 +100,8 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     ended(kExitCannotLaunch, Message(why));
     return Outcome{kExitCannotLaunch};
   };
-  if (!reachable.status().ok() && request.detach()) return refuse(reachable.status());
-  if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
+  if (!reachable.ok() && request.detach()) return refuse(reachable);
+  if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
   if (start_views) {
     auto started = start_views();
     if (!started.ok()) return refuse(started.status());

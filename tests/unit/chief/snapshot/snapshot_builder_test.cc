@@ -23,8 +23,10 @@ class SnapshotBuilderTest : public JobTest {
   // Asks then, and keeps the answer.
   void AskAt(milliseconds after, v1::JobSnapshot& into, const uint64_t* known = nullptr) {
     loop_.After(after, [this, &into, known] {
-      job_->GetBoard(
-          known ? *known : 0,
+      v1::GetBoardRequest request;
+      if (known) request.set_known(*known);
+      job_->Requests("").look.snapshot(
+          request,
           [&into](const std::shared_ptr<const v1::JobSnapshot>& snapshot) { into = *snapshot; });
     });
   }
@@ -81,8 +83,9 @@ TEST_F(SnapshotBuilderTest, WhoKnowsItIsToldOnlyWhatIsNew) {
 TEST_F(SnapshotBuilderTest, AllWhoAskAreShownTheSameSnapshotAsLongAsNothingChanges) {
   std::vector<std::shared_ptr<const v1::JobSnapshot>> snapshots;
   const auto ask = [&] {
-    job_->GetBoard(
-        0, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) { snapshots.push_back(snapshot); });
+    job_->Requests("").look.snapshot({}, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) {
+      snapshots.push_back(snapshot);
+    });
   };
   const auto sample = [&] {
     v1::AgentEvent event;
