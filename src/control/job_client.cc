@@ -13,16 +13,28 @@ constexpr std::chrono::seconds kAnswerLimit{5};
 // More than nodes have to tell, and a slow disk to be written to.
 constexpr std::chrono::seconds kStacksLimit{60};
 
-void Limit(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
-}
+using JobStub = v1::JobService::Stub;
+using BoardStub = v1::BoardService::Stub;
 
-// gRPC's server cancels what it has not answered when it ends; nobody else cancels on that side.
-Status FromServer(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+template <typename Stub, typename Request, typename Response>
+using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+// `limit`: absent: as long as it takes.
+template <typename Stub, typename Request, typename Response>
+Result<Response> Ask(Stub& stub, Method<Stub, Request, Response> method, const Request& request,
+                     std::optional<std::chrono::seconds> limit, const std::stop_token& stop = {}) {
+  grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  if (limit) context.set_deadline(std::chrono::system_clock::now() + *limit);
+  Response response;
+  const grpc::Status answered = (stub.*method)(&context, request, &response);
+  if (answered.ok()) return response;
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "waiting was cancelled");
+  // gRPC's server cancels what it has not answered when it ends; nobody else cancels on that side.
+  if (answered.error_code() == grpc::StatusCode::CANCELLED) {
     return Error(StatusCode::kUnavailable, "autodist ends");
   }
-  return rpc::FromGrpc(status);
+  return rpc::FromGrpc(answered);
 }
 
 }  // namespace
@@ -34,80 +46,45 @@ Result<JobClient> JobClient::Connect(const std::string& job_id) {
 }
 
 Result<v1::JobStatus> JobClient::GetStatus() const {
-  grpc::ClientContext context;
-  Limit(context);
-  v1::JobStatus status;
-  AD_RETURN_IF_ERROR(FromServer(stub_->GetStatus(&context, {}, &status)));
-  return status;
+  return Ask(*stub_, &JobStub::GetStatus, v1::GetStatusRequest(), kAnswerLimit);
 }
 
 Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
-  grpc::ClientContext context;
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  v1::JobStatus status;
-  const grpc::Status ended = stub_->WaitForEnd(&context, {}, &status);
-  if (!ended.ok() && stop.stop_requested()) {
-    return Error(StatusCode::kCancelled, "waiting was cancelled");
-  }
-  AD_RETURN_IF_ERROR(FromServer(ended));
-  return status;
+  return Ask(*stub_, &JobStub::WaitForEnd, v1::WaitForEndRequest(), std::nullopt, stop);
 }
 
 Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                            const std::stop_token& stop) const {
-  grpc::ClientContext context;
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
   v1::GetStacksRequest request;
   *request.mutable_ranks() = {whole.begin(), whole.end()};
   request.set_flight_records(flight_records);
-  v1::JobStacks stacks;
-  const grpc::Status answered = stub_->GetStacks(&context, request, &stacks);
-  if (!answered.ok() && stop.stop_requested()) {
-    return Error(StatusCode::kCancelled, "waiting was cancelled");
-  }
-  AD_RETURN_IF_ERROR(FromServer(answered));
-  return stacks;
+  return Ask(*stub_, &JobStub::GetStacks, request, kStacksLimit, stop);
 }
 
 Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
-  grpc::ClientContext context;
-  v1::JobFiles files;
-  AD_RETURN_IF_ERROR(FromServer(stub_->Fetch(&context, request, &files)));
-  return files;
+  return Ask(*stub_, &JobStub::Fetch, request, std::nullopt);
 }
 
 Result<std::optional<v1::JobSnapshot>> JobClient::GetBoard(uint64_t known,
                                                            const std::stop_token& stop) const {
-  grpc::ClientContext context;
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  Limit(context);
   v1::GetBoardRequest request;
   request.set_known(known);
-  v1::JobSnapshot snapshot;
-  AD_RETURN_IF_ERROR(FromServer(snapshot_->GetBoard(&context, request, &snapshot)));
+  AD_ASSIGN_OR_RETURN(v1::JobSnapshot snapshot,
+                      Ask(*snapshot_, &BoardStub::GetBoard, request, kAnswerLimit, stop));
   if (known != 0 && snapshot.version() == known) return std::nullopt;
   return snapshot;
 }
 
 Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
-  grpc::ClientContext context;
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  Limit(context);
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);
-  v1::History history;
-  AD_RETURN_IF_ERROR(FromServer(snapshot_->GetHistory(&context, request, &history)));
-  return history;
+  return Ask(*snapshot_, &BoardStub::GetHistory, request, kAnswerLimit, stop);
 }
 
 Status JobClient::Signal(int signal) const {
-  grpc::ClientContext context;
-  Limit(context);
   v1::SignalRequest request;
   request.set_signal(signal);
-  v1::SignalResponse response;
-  return FromServer(stub_->Signal(&context, request, &response));
+  return Ask(*stub_, &JobStub::Signal, request, kAnswerLimit).status();
 }
 
 }  // namespace autodist::control

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include "autodist/v1/job.grpc.pb.h"
@@ -84,16 +83,17 @@ class JobServer::Service final : public v1::JobService::CallbackService {
 
   grpc::ServerUnaryReactor* WaitForEnd(grpc::CallbackServerContext*, const v1::WaitForEndRequest*,
                                        v1::JobStatus* response) override {
-    auto* call = new WaitingCall(*this, response);  // deletes itself when it is done
+    const auto call = WaitingCall::Create(response, [this] { CallIsDone(); });
     bool over = false;
     {
       const std::lock_guard lock(mutex_);
       ++open_;
-      waiting_.insert(call);
+      std::erase_if(waiting_, [](const auto& other) { return other.expired(); });
+      waiting_.push_back(call);
       over = ended_ || closed_;
     }
     if (over) AnswerAll();
-    return call;
+    return call.get();
   }
 
   grpc::ServerUnaryReactor* GetStacks(grpc::CallbackServerContext*,
@@ -136,30 +136,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
   }
 
  private:
-  class WaitingCall final : public grpc::ServerUnaryReactor {
-   public:
-    WaitingCall(Service& service, v1::JobStatus* response)
-        : service_(service), response_(response) {}
-    void Answer(const v1::JobStatus& job, const grpc::Status& status) {
-      *response_ = job;
-      Finish(status);
-    }
-    void OnCancel() override {
-      {
-        const std::lock_guard lock(service_.mutex_);
-        if (service_.waiting_.erase(this) == 0) return;
-      }
-      Finish(grpc::Status::CANCELLED);
-    }
-    void OnDone() override {
-      service_.CallIsDone();
-      delete this;
-    }
-
-   private:
-    Service& service_;
-    v1::JobStatus* const response_;
-  };
+  using WaitingCall = AnswerLater<v1::JobStatus>;  // for the end
 
   // A call that may be answered later begins; false: the job has ended.
   bool Await(const std::shared_ptr<OpenCall>& call) {
@@ -188,18 +165,18 @@ class JobServer::Service final : public v1::JobService::CallbackService {
 
   // Not with the mutex, which gRPC's answer to the answer wants.
   void AnswerAll() {
-    std::set<WaitingCall*> calls;
+    std::vector<std::weak_ptr<WaitingCall>> waiting;
     std::vector<std::weak_ptr<OpenCall>> unanswered;
-    v1::JobStatus job;
-    grpc::Status status;
+    Result<v1::JobStatus> end = Error(StatusCode::kUnavailable, "autodist ends");
     {
       const std::lock_guard lock(mutex_);
-      calls.swap(waiting_);
+      waiting.swap(waiting_);
       unanswered.swap(unanswered_);
-      job = status_;
-      if (!ended_) status = {grpc::StatusCode::UNAVAILABLE, "autodist ends"};
+      if (ended_) end = status_;
     }
-    for (WaitingCall* call : calls) call->Answer(job, status);
+    for (const auto& weak : waiting) {
+      if (const auto call = weak.lock()) call->Answer(end);
+    }
     for (const auto& weak : unanswered) {
       if (const auto call = weak.lock()) call->Refuse(has_ended_);
     }
@@ -226,7 +203,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
   v1::JobStatus status_;
   bool ended_ = false;
   bool closed_ = false;
-  std::set<WaitingCall*> waiting_;                   // without an answer
+  std::vector<std::weak_ptr<WaitingCall>> waiting_;  // some have been cancelled
   std::vector<std::weak_ptr<OpenCall>> unanswered_;  // some have been answered, or cancelled
   size_t open_ = 0;                                  // calls that are not done, of both kinds
 };

@@ -1,11 +1,12 @@
 // Being at the terminal of a rank of a job that runs elsewhere.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "autodist/status.h"
-#include "autodist/v1/job.pb.h"
+#include "autodist/v1/job.grpc.pb.h"
 
 namespace autodist::control {
 
@@ -16,20 +17,23 @@ class TerminalSession {
   // kNotFound: no autodist answers for the job; kFailedPrecondition: why we cannot be there.
   static Result<std::unique_ptr<TerminalSession>> Open(const std::string& job_id,
                                                        const v1::TerminalInput& first);
-  ~TerminalSession();
+  ~TerminalSession() { Leave(); }
 
   // Blocks until there is room for it. False: the session has ended.
-  bool Type(const v1::TerminalInput& input);
+  bool Type(const v1::TerminalInput& input) { return stream_->Write(input); }
   // Ends the session.
-  void Leave();
+  void Leave() { context_.TryCancel(); }
   // Blocks until the session has ended. OK: as the rank has.
   Status AwaitEnd();
 
  private:
-  class Call;
-  explicit TerminalSession(std::unique_ptr<Call> call);
+  explicit TerminalSession(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(v1::JobService::NewStub(channel)), stream_(stub_->UseTerminal(&context_)) {}
+  bool ReadWithin(std::chrono::seconds limit);
 
-  std::unique_ptr<Call> call_;
+  grpc::ClientContext context_;
+  const std::unique_ptr<v1::JobService::Stub> stub_;
+  const std::unique_ptr<grpc::ClientReaderWriter<v1::TerminalInput, v1::TerminalTaken>> stream_;
 };
 
 }  // namespace autodist::control
