@@ -62,10 +62,9 @@ void TakenCores(const Snapshots& of, AllFound& found) {
         std::max(now.value_or(0), was ? CpuOfRanks(*of.before, node).value_or(0) : 0);
     const bool stand_still = !of.before && own < kRanksIdle;
     if (!now || stand_still || all - own < kCoresTaken * cores) continue;
-    Found& one = found.emplace_back();
-    one.key = "cores" + std::to_string(node);
-    one.issue = OfNode(of.now, node, v1::Issue::KIND_SLOW,
-                       ": another program takes " + Cores(all - own) + " of its " + Number(cores));
+    Found& one =
+        AddOfNode(found, "cores", of.now, node, v1::Issue::KIND_SLOW,
+                  ": another program takes " + Cores(all - own) + " of its " + Number(cores));
     AddEvidence(one.issue, "CPU",
                 Cores(all) + " in use, " + Cores(own) + " of them by the job's ranks", "agent");
     if (host.has_cpu_pressure()) {
@@ -90,11 +89,9 @@ void CpuLimits(const Snapshots& of, AllFound& found) {
     const v1::RankSample& sample = rank->sample();
     const std::string limit = Cores(sample.cpu_limit());
     const std::string share = base::Percent(sample.cpu_throttled());
-    Found& one = found.emplace_back();
-    one.key = "CPU limit" + std::to_string(rank->rank());
-    one.issue =
-        OfRank(of.now, rank->rank(), v1::Issue::KIND_SLOW,
-               " is slow: its control group may use " + limit + " at most, which it uses up");
+    Found& one =
+        AddOfRank(found, "CPU limit", of.now, rank->rank(), v1::Issue::KIND_SLOW,
+                  " is slow: its control group may use " + limit + " at most, which it uses up");
     one.issue.set_cost("it is held back " + share + " of the time");
     AddEvidence(one.issue, "CPU limit", limit, "cgroup");
     AddEvidence(one.issue, "held back", share + " of the limit's periods", "cgroup");
@@ -121,11 +118,9 @@ void HeldBackRanks(const Snapshots& of, AllFound& found) {
   for (const v1::RankSnapshot* rank : held) {
     const v1::RankSample& sample = rank->sample();
     const v1::HostSample& host = of.now.nodes(static_cast<int>(rank->node())).sample().host();
-    Found& one = found.emplace_back();
-    one.key = "held back" + std::to_string(rank->rank());
-    one.issue = OfRank(of.now, rank->rank(), v1::Issue::KIND_SLOW,
-                       " is slow: it gets " + Cores(sample.cpu()) +
-                           " though it is always ready to run: something holds it back");
+    Found& one = AddOfRank(found, "held back", of.now, rank->rank(), v1::Issue::KIND_SLOW,
+                           " is slow: it gets " + Cores(sample.cpu()) +
+                               " though it is always ready to run: something holds it back");
     AddEvidence(one.issue, "CPU",
                 Cores(sample.cpu()) + "; the median of all ranks: " + Cores(median), "agent");
     AddEvidence(one.issue, "ready to run", base::Percent(sample.cpu_awaited()) + " of the time",

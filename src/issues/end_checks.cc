@@ -9,9 +9,7 @@ namespace {
 
 void AddEnd(const v1::JobSnapshot& now, const v1::RankSnapshot& rank, const std::string& how,
             const std::string& ended, AllFound& found) {
-  Found& one = found.emplace_back();
-  one.key = "failed" + std::to_string(rank.rank());
-  one.issue = OfRank(now, rank.rank(), v1::Issue::KIND_FAILED, " " + how);
+  Found& one = AddOfRank(found, "failed", now, rank.rank(), v1::Issue::KIND_FAILED, " " + how);
   AddEvidence(one.issue, snapshot::RankName(now, rank.rank()), ended, "agent");
   if (rank.last_line().empty()) return;
   AddEvidence(one.issue, "its last line", base::Printable(rank.last_line()), "its output");
@@ -43,9 +41,7 @@ void NodesAway(const Snapshots& of, AllFound& found) {
     if (away.ranks_size() > 0) {
       what += ", with " + snapshot::RanksName({away.ranks().begin(), away.ranks().end()});
     }
-    Found& one = found.emplace_back();
-    one.key = "away" + std::to_string(node);
-    one.issue = OfNode(of.now, node, v1::Issue::KIND_AWAY, what);
+    Found& one = AddOfNode(found, "away", of.now, node, v1::Issue::KIND_AWAY, what);
     AddEvidence(one.issue, "connection",
                 away.detail().empty() ? "broken" : base::Printable(away.detail()), "chief");
     if (away.heard_ms() <= 0 || of.now.time_ms() <= away.heard_ms()) continue;

@@ -13,10 +13,12 @@ std::string Number(double value) {
   return base::Thousands(static_cast<size_t>(std::max(0LL, std::llround(value))));
 }
 
-std::string Cores(double cores) {
-  const long tenths = std::lround(cores * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " cores";
+std::string Decimal(double value) {
+  const long tenths = std::lround(value * 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
 }
+
+std::string Cores(double cores) { return Decimal(cores) + " cores"; }
 
 void AddEvidence(v1::Issue& issue, const std::string& what, const std::string& value,
                  const std::string& source, bool against) {
@@ -54,6 +56,22 @@ v1::Issue OfRank(const v1::JobSnapshot& snapshot, uint32_t rank, v1::Issue::Kind
   AddRank(snapshot, rank, issue);
   issue.set_what(snapshot::RankName(snapshot, rank) + what);
   return issue;
+}
+
+Found& AddOfNode(AllFound& found, const std::string& key, const v1::JobSnapshot& snapshot, int node,
+                 v1::Issue::Kind kind, const std::string& what) {
+  Found& one = found.emplace_back();
+  one.key = key + std::to_string(node);
+  one.issue = OfNode(snapshot, node, kind, what);
+  return one;
+}
+
+Found& AddOfRank(AllFound& found, const std::string& key, const v1::JobSnapshot& snapshot,
+                 uint32_t rank, v1::Issue::Kind kind, const std::string& what) {
+  Found& one = found.emplace_back();
+  one.key = key + std::to_string(rank);
+  one.issue = OfRank(snapshot, rank, kind, what);
+  return one;
 }
 
 }  // namespace autodist::issues

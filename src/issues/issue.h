@@ -23,6 +23,8 @@ using AllFound = std::vector<Found>;
 
 // "1,005": rounded, and nothing below 0.
 std::string Number(double value);
+// "1.4".
+std::string Decimal(double value);
 // "1.9 cores".
 std::string Cores(double cores);
 
@@ -37,5 +39,11 @@ v1::Issue OfNode(const v1::JobSnapshot& snapshot, int node, v1::Issue::Kind kind
 // Of a rank; `what` follows its name.
 v1::Issue OfRank(const v1::JobSnapshot& snapshot, uint32_t rank, v1::Issue::Kind kind,
                  const std::string& what);
+
+// Adds such an issue; `key` is followed by the number of the node or rank.
+Found& AddOfNode(AllFound& found, const std::string& key, const v1::JobSnapshot& snapshot, int node,
+                 v1::Issue::Kind kind, const std::string& what);
+Found& AddOfRank(AllFound& found, const std::string& key, const v1::JobSnapshot& snapshot,
+                 uint32_t rank, v1::Issue::Kind kind, const std::string& what);
 
 }  // namespace autodist::issues

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "base/quantity.h"
@@ -61,14 +60,12 @@ Found SilentRanks(const v1::JobSnapshot& snapshot, int64_t since_ms) {
 }
 
 Found SlowSteps(const Slowdown& slowdown) {
-  const long tenths = std::lround(10 * slowdown.step_ms / slowdown.before_ms);
   Found one;
   one.key = "slowdown";
   one.since_ms = slowdown.since_ms;
   one.issue.set_kind(v1::Issue::KIND_SLOW);
   one.issue.set_what("steps take " + StepTimeText(slowdown.step_ms) + ", " +
-                     std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-                     " times as long as before " +
+                     Decimal(slowdown.step_ms / slowdown.before_ms) + " times as long as before " +
                      base::LocalTime("%H:%M", slowdown.since_ms / 1000));
   AddEvidence(one.issue, kStepTime,
               StepTimeText(slowdown.step_ms) + "; before: " + StepTimeText(slowdown.before_ms),

@@ -45,19 +45,16 @@ void FullDisks(const Snapshots& of, AllFound& found) {
       continue;
     }
     const std::string free = base::BinaryBytes(host.disk_free());
-    Found& one = found.emplace_back();
-    one.key = "disk" + std::to_string(node);
-    one.issue = OfNode(of.now, node, v1::Issue::KIND_WARNING,
-                       ": the disk of the working directory is full but for " + free);
+    Found& one = AddOfNode(found, "disk", of.now, node, v1::Issue::KIND_WARNING,
+                           ": the disk of the working directory is full but for " + free);
     AddEvidence(one.issue, "free", free + " of " + base::BinaryBytes(host.disk_total()), "agent");
   }
   for (const v1::RankSnapshot& rank : of.now.ranks()) {
     if (rank.last_line().find("No space left on device") == std::string::npos) continue;
     const int64_t last = std::max(of.now.job().last_output_ms(), rank.last_output_ms());
     if (rank.last_output_ms() > 0 && last - rank.last_output_ms() > kDiskFullLongAgoMs) continue;
-    Found& one = found.emplace_back();
-    one.key = "disk of rank " + std::to_string(rank.rank());
-    one.issue = OfRank(of.now, rank.rank(), v1::Issue::KIND_WARNING, " finds a disk full");
+    Found& one = AddOfRank(found, "disk of rank ", of.now, rank.rank(), v1::Issue::KIND_WARNING,
+                           " finds a disk full");
     AddEvidence(one.issue, "last line", base::Printable(rank.last_line()), "its output");
   }
 }
@@ -68,10 +65,8 @@ void MemoryLimits(const Snapshots& of, AllFound& found) {
     const v1::RankSample& sample = rank.sample();
     const std::string limit = base::BinaryBytes(sample.memory_limit());
     const double stall = MemoryStall(of.now, rank);
-    Found& one = found.emplace_back();
-    one.key = "memory limit" + std::to_string(rank.rank());
-    one.issue = OfRank(of.now, rank.rank(), v1::Issue::KIND_SLOW,
-                       " is held back at the memory limit of its control group, " + limit);
+    Found& one = AddOfRank(found, "memory limit", of.now, rank.rank(), v1::Issue::KIND_SLOW,
+                           " is held back at the memory limit of its control group, " + limit);
     one.issue.set_cost(stall > kMemoryPressure
                            ? base::Percent(stall) + " of the time a process waits for memory there"
                            : Number(sample.memory_faults()) +
@@ -97,9 +92,8 @@ void MemoryWaits(const Snapshots& of, AllFound& found) {
                          before->host().memory_pressure() <= kMemoryPressure / 2;
     if (host.memory_pressure() <= kMemoryPressure || passing) continue;
     const std::string share = base::Percent(host.memory_pressure());
-    Found& one = found.emplace_back();
-    one.key = "memory" + std::to_string(node);
-    one.issue = OfNode(of.now, node, v1::Issue::KIND_SLOW, ": its processes wait for memory");
+    Found& one = AddOfNode(found, "memory", of.now, node, v1::Issue::KIND_SLOW,
+                           ": its processes wait for memory");
     one.issue.set_cost(share + " of the time some process of it waits for memory");
     AddEvidence(one.issue, "memory pressure", share + " of the last 10 s", "/proc/pressure");
     AddMemoryUsed(host, one.issue);
@@ -114,9 +108,8 @@ void FullMemory(const Snapshots& of, AllFound& found) {
             kMemoryFull * static_cast<double>(host.memory_total())) {
       continue;
     }
-    Found& one = found.emplace_back();
-    one.key = "full memory" + std::to_string(node);
-    one.issue = OfNode(of.now, node, v1::Issue::KIND_SLOW, ": its memory is all in use");
+    Found& one = AddOfNode(found, "full memory", of.now, node, v1::Issue::KIND_SLOW,
+                           ": its memory is all in use");
     AddMemoryUsed(host, one.issue);
   }
 }
