@@ -11,7 +11,7 @@ namespace {
 using enum JobStage;
 using Event = StageEvent;
 
-constexpr StageTable kTable(std::to_array<StageRule<JobStage, StageEvent>>({
+constexpr auto kTable = std::to_array<StageRule<JobStage, StageEvent>>({
     {kStarting, Event::kDone, kRunning},
     {kStarting, Event::kNotStarted, kLeaving},
     {kStarting, Event::kFetch, kDrainingToFetch},
@@ -43,8 +43,8 @@ constexpr StageTable kTable(std::to_array<StageRule<JobStage, StageEvent>>({
     {kLeaving, Event::kGivenUp, kLastWord},
     {kLastWord, Event::kDone, kOver},
     {kAwaitingAgents, Event::kDone, kOver},
-}));
-static_assert(kTable.HasEachPairOnce());
+});
+static_assert(HasEachPairOnce(kTable));
 
 constexpr std::array<const char*, kJobStages> kStageNames = {"starting",
                                                              "running",
@@ -66,7 +66,9 @@ constexpr std::array<const char*, kStageEvents> kEventNames = {
 }  // namespace
 }  // namespace job_table
 
-JobStage Follow(JobStage from, StageEvent event) { return job_table::kTable.Follow(from, event); }
+JobStage Follow(JobStage from, StageEvent event) {
+  return FollowIn(job_table::kTable, from, event);
+}
 const char* NameOf(JobStage stage) { return job_table::kStageNames[static_cast<size_t>(stage)]; }
 const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast<size_t>(event)]; }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "autodist/v1/job_request.pb.h"
 #include "chief/attempt/cause.h"

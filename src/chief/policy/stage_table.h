@@ -15,29 +15,23 @@ struct StageRule {
 };
 
 template <typename Stage, typename Event, size_t kRules>
-class StageTable {
- public:
-  explicit constexpr StageTable(const std::array<StageRule<Stage, Event>, kRules>& rules)
-      : rules_(rules) {}
-
-  constexpr Stage Follow(Stage from, Event event) const {
-    for (const StageRule<Stage, Event>& rule : rules_) {
-      if (rule.from == from && rule.event == event) return rule.to;
-    }
-    return from;
+constexpr Stage FollowIn(const std::array<StageRule<Stage, Event>, kRules>& table, Stage from,
+                         Event event) {
+  for (const StageRule<Stage, Event>& rule : table) {
+    if (rule.from == from && rule.event == event) return rule.to;
   }
-  // To be checked where the table is compiled.
-  constexpr bool HasEachPairOnce() const {
-    for (size_t i = 0; i < kRules; ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (rules_[i].from == rules_[j].from && rules_[i].event == rules_[j].event) return false;
-      }
-    }
-    return true;
-  }
+  return from;
+}
 
- private:
-  std::array<StageRule<Stage, Event>, kRules> rules_;
-};
+// To be checked where the table is compiled.
+template <typename Stage, typename Event, size_t kRules>
+constexpr bool HasEachPairOnce(const std::array<StageRule<Stage, Event>, kRules>& table) {
+  for (size_t i = 0; i < kRules; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (table[i].from == table[j].from && table[i].event == table[j].event) return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace autodist::chief

@@ -11,7 +11,7 @@ namespace {
 using enum StartStage;
 using Event = StartEvent;
 
-constexpr StageTable kTable(std::to_array<StageRule<StartStage, StartEvent>>({
+constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
     {kLaunching, Event::kDone, kOpeningLogs},
     {kLaunching, Event::kPlan, kGathering},
     {kLaunching, Event::kBusy, kAwaitingDevices},
@@ -46,8 +46,8 @@ constexpr StageTable kTable(std::to_array<StageRule<StartStage, StartEvent>>({
     {kOpeningLogs, Event::kTold, kRefused},
     {kAnnouncing, Event::kDone, kReady},
     {kAnnouncing, Event::kTold, kRefused},
-}));
-static_assert(kTable.HasEachPairOnce());
+});
+static_assert(HasEachPairOnce(kTable));
 
 constexpr std::array<const char*, kStartStages> kStageNames = {"launching",
                                                                "gathering",
@@ -68,7 +68,7 @@ constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "unsure",
 }  // namespace start_table
 
 StartStage Follow(StartStage from, StartEvent event) {
-  return start_table::kTable.Follow(from, event);
+  return FollowIn(start_table::kTable, from, event);
 }
 const char* NameOf(StartStage stage) {
   return start_table::kStageNames[static_cast<size_t>(stage)];
