@@ -1,6 +1,5 @@
 // GPUs that are broken or slow.
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>

@@ -32,6 +32,13 @@ bool MayGoOn(const v1::JobSnapshot& snapshot) {
   });
 }
 
+template <typename Spans>
+double MedianStep(const Spans& spans) {
+  std::vector<double> times;
+  for (const auto& span : spans) times.push_back(span.step_ms);
+  return base::Median(times);
+}
+
 // All steps have been made; what follows is the program's end.
 bool IsThrough(const v1::Progress& progress) {
   return progress.has_total() && progress.total() > 0 && progress.step() >= progress.total();
@@ -112,9 +119,7 @@ void StepWatch::TakeSpan(const Span& span) {
   if (!steady || span.step_ms < kSlowdown * before) {
     if (slow_.size() >= kSlowdownSpans && steady) {
       // One quick span between slow ones ends nothing; as many as make a median do.
-      std::vector<double> last;
-      for (const Span& one : recent_) last.push_back(one.step_ms);
-      if (base::Median(last) >= kSlowdown * before) return;
+      if (MedianStep(recent_) >= kSlowdown * before) return;
     }
     slow_.clear();
     return KeepEarlier(span);
@@ -138,11 +143,7 @@ void StepWatch::KeepEarlier(const Span& span) {
 
 void StepWatch::Judge(const v1::JobSnapshot& snapshot) {
   std::optional<double> usual = rate_ ? std::optional(1000 / *rate_) : std::nullopt;
-  if (!recent_.empty()) {
-    std::vector<double> last;
-    for (const Span& span : recent_) last.push_back(span.step_ms);
-    usual = base::Median(last);
-  }
+  if (!recent_.empty()) usual = MedianStep(recent_);
   if (!usual || IsThrough(snapshot.progress())) return;
   double limit = std::max<double>(kStalledAfterMs, kStalledAfterSteps * *usual);
   if (!gaps_.empty()) {
@@ -156,9 +157,7 @@ void StepWatch::Judge(const v1::JobSnapshot& snapshot) {
 std::optional<Slowdown> StepWatch::slowdown() const {
   if (standstill_ || slow_.size() < kSlowdownSpans) return std::nullopt;
   if (slow_.back().end_ms - slow_.front().begin_ms < kSlowdownForMs) return std::nullopt;
-  std::vector<double> now;
-  for (const Span& span : slow_) now.push_back(span.step_ms);
-  return Slowdown{slow_.front().begin_ms, base::Median(now), base::Median(earlier_)};
+  return Slowdown{slow_.front().begin_ms, MedianStep(slow_), base::Median(earlier_)};
 }
 
 }  // namespace autodist::issues
