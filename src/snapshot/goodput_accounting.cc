@@ -14,11 +14,7 @@ void GoodputAccounting::Book(v1::GoodputParts& ledger, int64_t now_ms) const {
   const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // a clock may be set back
   switch (phase_) {
     case Phase::kLaunching:
-      if (restarted_) {
-        ledger.set_restarting(ledger.restarting() + time);
-      } else {
-        ledger.set_start_up(ledger.start_up() + time);
-      }
+      BookStart(ledger, time);
       break;
     case Phase::kRunning:
       ledger.set_training(ledger.training() + time);
@@ -31,6 +27,14 @@ void GoodputAccounting::Book(v1::GoodputParts& ledger, int64_t now_ms) const {
       break;
     case Phase::kEnded:
       break;
+  }
+}
+
+void GoodputAccounting::BookStart(v1::GoodputParts& ledger, int64_t time) const {
+  if (restarted_) {
+    ledger.set_restarting(ledger.restarting() + time);
+  } else {
+    ledger.set_start_up(ledger.start_up() + time);
   }
 }
 
@@ -82,11 +86,7 @@ void GoodputAccounting::FirstStep(int64_t now_ms) {
   unsaved_.clear();
   const int64_t before_it = booked_.training() - training_before_;
   booked_.set_training(training_before_);
-  if (restarted_) {
-    booked_.set_restarting(booked_.restarting() + before_it);
-  } else {
-    booked_.set_start_up(booked_.start_up() + before_it);
-  }
+  BookStart(booked_, before_it);
 }
 
 void GoodputAccounting::Stalls(int64_t now_ms, bool stalls) {

@@ -46,6 +46,7 @@ class GoodputAccounting {
 
   void Enter(Phase phase, int64_t now_ms);
   void Book(v1::GoodputParts& ledger, int64_t now_ms) const;
+  void BookStart(v1::GoodputParts& ledger, int64_t time) const;
   void BookLost(v1::GoodputParts& ledger) const;
   void KeepUnsaved(Span span);
 
