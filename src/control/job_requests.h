@@ -1,7 +1,6 @@
 // What others may ask of a job that runs.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>

@@ -1,5 +1,6 @@
 #include "control/job_socket.h"
 
+#include <absl/strings/ascii.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -81,10 +82,7 @@ void RemoveAbandoned(const std::string& folder) {
 }  // namespace
 
 bool IsJobId(std::string_view text) {
-  // The C locale's letters, whichever is set.
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-';
-  };
+  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '-'; };
   return !text.empty() && text.size() <= kLongestJobId && std::ranges::all_of(text, allowed);
 }
 

@@ -1,9 +1,8 @@
 #include "control/jobs.h"
 
-#include <unistd.h>
+#include <absl/strings/ascii.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -88,8 +87,7 @@ bool LooksLikeJobId(std::string_view text) {
   constexpr std::string_view kForm = "00000000-000000";
   if (text.size() < kForm.size()) return false;
   for (size_t i = 0; i < kForm.size(); ++i) {
-    const bool digit = text[i] >= '0' && text[i] <= '9';
-    if (kForm[i] == '0' ? !digit : text[i] != '-') return false;
+    if (kForm[i] == '0' ? !absl::ascii_isdigit(text[i]) : text[i] != '-') return false;
   }
   return true;
 }
@@ -152,8 +150,7 @@ std::string NameOfJob(const std::string& job_id) {
 
 Status CheckJobName(std::string_view name) {
   const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' ||
-           c == '_' || c == '-';
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
   };
   if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, allowed)) {
     return Error(StatusCode::kInvalidArgument,
