@@ -14,12 +14,10 @@ using base::LogLevel;
 using Action = StopPolicy::Action;
 
 void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
-  v1::ChiefMessage message;
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
-      message.mutable_signal()->set_signal(signal);
-      return parts_.nodes.SendToAll(message);
+      return parts_.SendSignal(signal);
     case SIGTSTP:
       return suspension_.Begin();
     case SIGQUIT:

@@ -1,10 +1,6 @@
 // From a spec and a program to the plans of a job: of its first attempt, and of those after it.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "autodist/status.h"
 #include "plan/plan.h"
 #include "spec/resource_spec.h"

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTellingLimit{2'000};  // for the nodes to hear of it
 
-v1::ChiefMessage SignalMessage(int signal) {
-  v1::ChiefMessage message;
-  message.mutable_signal()->set_signal(signal);
-  return message;
-}
-
 }  // namespace
 
 void Suspension::Begin() {
@@ -24,7 +18,7 @@ void Suspension::Begin() {
   stage_ = Stage::kTelling;
   until_ = parts_.loop->Now() + kTellingLimit;
   if (parts_.own_terminal) parts_.own_terminal->Suspend();
-  parts_.nodes.SendToAll(SignalMessage(SIGTSTP));
+  parts_.SendSignal(SIGTSTP);
   parts_.nodes.RenewAll();  // the answer shows that the node has received the message
 }
 
@@ -43,7 +37,7 @@ void Suspension::Advance() {
     parts_.nodes.ResetSilenceTimers();
     parts_.stop.Resumed(parts_.loop->Now());
   }
-  parts_.nodes.SendToAll(SignalMessage(SIGCONT));
+  parts_.SendSignal(SIGCONT);
   parts_.input.Resume();
   parts_.hang.Alive(parts_.loop->Now());
 }

@@ -1,13 +1,9 @@
 // How a job is run.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"

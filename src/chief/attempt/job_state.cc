@@ -1,7 +1,5 @@
 #include "chief/attempt/job_state.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <utility>
 

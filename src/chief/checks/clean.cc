@@ -1,5 +1,7 @@
 #include "chief/checks/clean.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -25,10 +27,7 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
        {"in-use\t", What::kInUse},
        {"removed\t", What::kRemoved},
        {"left\t", What::kLeft}}};
-  const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-           c == '.';
-  };
+  const auto plain = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '.'; };
   for (const auto& [word, what] : kWords) {
     if (!line.starts_with(word)) continue;
     const std::string_view job = line.substr(word.size());

@@ -19,10 +19,6 @@ namespace {
 
 constexpr size_t kLargestSource = 1 << 20;  // bytes
 
-std::set<std::string> SetOf(const std::vector<std::string>& names) {
-  return {names.begin(), names.end()};
-}
-
 }  // namespace
 
 Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
@@ -73,7 +69,9 @@ void Preflight::AddVariables(bool thorough) {
     if (!file.ends_with(".py") && !file.ends_with(".sh")) continue;
     const auto text =
         base::ReadFile(file.starts_with('/') ? file : folder + "/" + file, kLargestSource);
-    if (text.ok()) mentioned.merge(SetOf(diagnosis::NamesIn(*text, names)));
+    for (std::string& name : diagnosis::NamesIn(text.value_or(""), names)) {
+      mentioned.insert(std::move(name));
+    }
     if (!thorough) break;
   }
   mentioned_variables_ = {mentioned.begin(), mentioned.end()};

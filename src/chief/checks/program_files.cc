@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <set>
 #include <sstream>
 
 #include "base/did_you_mean.h"

@@ -1,7 +1,6 @@
 #include "chief/checks/visit.h"
 
 #include <chrono>
-#include <cstddef>
 #include <latch>
 #include <memory>
 #include <utility>

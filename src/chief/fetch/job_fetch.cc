@@ -1,5 +1,6 @@
 #include "chief/fetch/job_fetch.h"
 
+#include <absl/strings/ascii.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -38,9 +39,7 @@ void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& troubles, const
 std::string FolderNameOf(const std::string& address) {
   std::string name = address.substr(0, kLongestName);
   for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '-' || c == '_' || c == ':';
-    if (!plain) c = '_';
+    if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && c != ':') c = '_';
   }
   return name.empty() || name.front() == '.' ? "node-" + name : name;
 }

@@ -1,11 +1,9 @@
 #include "chief/hang/stack_collection.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "base/home_folder.h"
 #include "base/wall_clock.h"
-#include "why/activity.h"
 #include "why/stack_summary.h"
 #include "why/verdict.h"
 #include "why/work_between.h"

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "autodist/v1/agent.pb.h"
 #include "chief/attempt/attempt.h"

@@ -2,7 +2,6 @@
 // has another size.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>

@@ -1,10 +1,8 @@
 // What is written down of a job for others: its events in the log folder, and how it stands.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <tuple>
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
@@ -63,9 +61,7 @@ class JobStatusRecorder {
     bool of_rank;
     v1::NodePhase phase;
     std::string what;
-    bool operator<(const Kind& other) const {
-      return std::tie(of_rank, phase, what) < std::tie(other.of_rank, other.phase, other.what);
-    }
+    auto operator<=>(const Kind& other) const = default;
   };
   void Print(std::string_view type, const google::protobuf::Message& message) const;
   void Keep(v1::JobEvent event);

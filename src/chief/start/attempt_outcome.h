@@ -1,6 +1,8 @@
 // What the restart policy is told of an attempt that has ended.
 #pragma once
 
+#include <chrono>
+
 #include "chief/attempt/attempt.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
@@ -9,6 +11,13 @@
 namespace autodist::chief {
 
 // The attempt must have a cause. For the loop's thread.
-AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now);
+inline AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now) {
+  AttemptOutcome outcome{*attempt.state().cause()};
+  outcome.ran = attempt.state().ran();
+  outcome.nodes_there = nodes.staying();
+  for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes.Stays(node);
+  outcome.lasted = std::chrono::duration_cast<std::chrono::milliseconds>(now - attempt.began);
+  return outcome;
+}
 
 }  // namespace autodist::chief
