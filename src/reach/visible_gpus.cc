@@ -8,7 +8,6 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
-#include "spec/gpu_name.h"
 #include "spec/host_list.h"
 #include "spec/scalars.h"
 

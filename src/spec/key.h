@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/status.h"
+#include "spec/quoted.h"
 #include "spec/value_reader.h"
 
 namespace autodist::spec {
@@ -21,7 +23,12 @@ struct KeyedValue {
   void Report(const std::string& what) const { reader.Report(value, what); }
 
   // A text in which `check` finds nothing wrong, into `to`.
-  void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const;
+  void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const {
+    std::string text = reader.ReadString(value, name);
+    const Status status = check && !text.empty() ? check(text) : OkStatus();
+    if (!status.ok()) return Report("'" + std::string(name) + "': " + Message(status));
+    to = std::move(text);
+  }
 
   // What `read` makes of a text.
   template <typename Value>
@@ -41,7 +48,9 @@ struct KeyedValue {
     return values;
   }
 
-  bool IsList(const char* wanted) const;
+  bool IsList(const char* wanted) const {
+    return reader.CheckKind(value, YamlValue::Kind::kList, Quoted(name), wanted);
+  }
 };
 
 // A key of a mapping that is read into a T.

@@ -1,8 +1,14 @@
 #include "spec/node_entry.h"
 
+#include <set>
+
 #include "base/quantity.h"
 #include "spec/host_range.h"
+#include "spec/key.h"
 #include "spec/quoted.h"
+#include "spec/scalars.h"
+#include "spec/ssh_section.h"
+#include "spec/value_schemas.h"
 
 namespace autodist::spec {
 namespace {
@@ -15,17 +21,13 @@ bool CheckSeveral(const NodeEntry& entry, const ReportProblem& report) {
                                "; give the one that you launch from an entry of its own");
     return false;
   }
-  if (!entry.node.device_ips.empty()) {
-    report(entry.at.device_ips, "'device_ips' are those of one machine, and 'address' stands for " +
-                                    machines + "; give each an entry of its own");
-    return false;
-  }
-  if (!entry.node.host_keys.empty()) {
-    report(entry.at.host_keys, "'host_keys' are those of one machine, and 'address' stands for " +
-                                   machines + "; give each an entry of its own");
-    return false;
-  }
-  return true;
+  const bool ips = !entry.node.device_ips.empty();
+  if (!ips && entry.node.host_keys.empty()) return true;
+  report(ips ? entry.at.device_ips : entry.at.host_keys,
+         Quoted(ips ? "device_ips" : "host_keys") +
+             " are those of one machine, and 'address' stands for " + machines +
+             "; give each an entry of its own");
+  return false;
 }
 
 // Whether there is one for each of `machines`, or none.
@@ -37,8 +39,7 @@ bool CheckAsMany(const std::vector<std::string>& addresses, size_t machines, con
   return false;
 }
 
-}  // namespace
-
+// A host, or a range of hosts.
 Result<std::vector<std::string>> ReadHosts(const std::string& text) {
   if (!IsHostRange(text)) {
     AD_RETURN_IF_ERROR(CheckHost(text));
@@ -52,6 +53,7 @@ Result<std::vector<std::string>> ReadHosts(const std::string& text) {
   return std::move(range.names);
 }
 
+// "host", "[host]" or "[host]:port"; the host may be a range.
 Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text) {
   // "[gpu[01-16]]:2222" has brackets around the range.
   const size_t close = text.rfind(']');
@@ -70,6 +72,216 @@ Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text) {
     read.push_back(one);
   }
   return read;
+}
+
+constexpr uint32_t kMaxDevice = 4095;
+
+void ReadAddress(const KeyedValue& in, NodeEntry& entry) {
+  if (in.value.kind == YamlValue::Kind::kList) {
+    in.Report(
+        "'address' is a list; it should be a text, which in brackets needs quotes: '[fd00::2]'");
+    return;
+  }
+  const std::string text = in.reader.ReadString(in.value, in.name);
+  if (text.empty()) return;
+  if (auto hosts = ReadHostsAndPort(text); hosts.ok()) {
+    entry.addresses = *std::move(hosts);
+  } else {
+    in.Report(Message(hosts.status()));
+  }
+}
+
+bool IsDeviceList(const KeyedValue& in) {
+  if (in.value.kind == YamlValue::Kind::kText && !in.value.text.empty()) {
+    in.Report(Quoted(in.name) + " is " + Shown(in.value) +
+              "; it should be a list of device numbers, such as [0, 1]; `autodist init "
+              "--hosts HOST` asks a node which it has");
+    return false;
+  }
+  return in.IsList("a list of device numbers, such as [0, 1]");
+}
+
+// Calls `add` for each device, none of them twice: with its number, or with its UUID where the
+// list may have some.
+template <typename Add>
+void ForEachDevice(const KeyedValue& in, bool uuids, const Add& add) {
+  if (!IsDeviceList(in)) return;
+  std::set<std::string> seen;
+  in.reader.ForEach(in.value, [&](const YamlValue& entry) {
+    const bool uuid = uuids && IsGpuUuid(entry.text);
+    const auto number = uuid ? 0 : ReadWholeNumber(entry.text, kMaxDevice);
+    const std::string name = uuid || !number ? entry.text : std::to_string(*number);
+    if (!number) {
+      in.reader.Report(entry, "in " + Quoted(in.name) + ": " + Shown(entry) +
+                                  " is not a device number; they are whole numbers from 0" +
+                                  (uuids ? ", or UUIDs (GPU-..., MIG-...)" : ""));
+    } else if (seen.insert(name).second) {
+      add(*number, uuid ? name : "");
+    } else {
+      in.reader.Report(entry, "in " + Quoted(in.name) + ": device " + name +
+                                  " is listed twice; each device runs one rank");
+    }
+  });
+}
+
+void ReadGpus(const KeyedValue& in, NodeEntry& entry) {
+  Node& node = entry.node;
+  bool any_uuid = false;
+  ForEachDevice(in, true, [&](uint32_t number, const std::string& uuid) {
+    any_uuid |= !uuid.empty();
+    node.gpus.push_back(uuid.empty() ? number : static_cast<uint32_t>(node.gpus.size()));
+    node.gpu_uuids.push_back(uuid);
+  });
+  if (!any_uuid) node.gpu_uuids.clear();
+}
+
+void ReadChief(const KeyedValue& in, NodeEntry& entry) {
+  const auto chief = ReadBool(in.value.text);
+  if (!chief) in.Report("'chief' is " + Shown(in.value) + "; it should be true or false");
+  entry.node.chief = chief.value_or(false);
+}
+
+void ReadBandwidth(const KeyedValue& in, NodeEntry& entry) {
+  const auto bandwidth = ReadPositiveNumber(in.value.text);
+  if (!bandwidth) in.Report("'network_bandwidth' should be a positive number of Gbit/s");
+  entry.node.network_bandwidth = bandwidth.value_or(entry.node.network_bandwidth);
+}
+
+std::string DeviceSchema() {
+  return R"("type": "integer", "minimum": 0, "maximum": )" + std::to_string(kMaxDevice);
+}
+
+std::string GpuSchema() {
+  return R"("oneOf": [{)" + DeviceSchema() + "}, {" +
+         PatternSchema(
+             "GPU-[0-9A-Fa-f-]{1,36}|MIG-[0-9A-Fa-f-]{1,36}|"
+             "MIG-GPU-[0-9A-Fa-f-]{1,36}/[0-9]+/[0-9]+") +
+         "}]";
+}
+
+// What most specs have.
+std::vector<Key<NodeEntry>> UsualNodeKeys() {
+  return {
+      {{"address", "required",
+        "How the chief and the other nodes reach it, and its name in all output. A host name is "
+        "resolved once, on the chief. Each address once; no loopback address when there are "
+        "several nodes. `'[address]:2222'`, in quotes, names the port of its SSH server; two "
+        "servers behind one address need two host names. A [range](#a-node) is many nodes.",
+        PatternSchema(AddressPattern()),
+        R"("10.0.0.2", "fd00::2", "node2", "gpu[01-16,20]", "[node2]:2222")",
+        "host hostname ip name node addr"},
+       ReadAddress},
+      {{"gpus",
+        "list of CUDA device numbers, or of UUIDs (`GPU-…`, `MIG-…`) as `nvidia-smi -L` shows "
+        "them",
+        "One rank per GPU. Every rank of the node sees the whole list in `CUDA_VISIBLE_DEVICES` "
+        "and picks by its local rank. See [devices](#devices).",
+        ListSchema(GpuSchema()) + R"(, "uniqueItems": true)",
+        R"([0, 1, 2, 3], ["MIG-a2b3c4d5-0000-5555-8888-0123456789ab"])", "devices num_gpus slots"},
+       ReadGpus},
+      {{"cpus", "list of numbers, default `[0]`",
+        "Without `gpus`: one rank per entry. The entries count ranks; no rank is bound to a CPU. "
+        "With `cpus: []` and `gpus: []` there is none on the node.",
+        ListSchema(DeviceSchema()) + R"(, "uniqueItems": true)", "[0, 1]", "num_cpus"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         ForEachDevice(in, false, [&](uint32_t number, const std::string&) {
+           entry.node.cpus.push_back(number);
+         });
+       }},
+      {{"chief", "`true` or `false`",
+        "The machine on which `autodist run` is typed; one at most. It takes part, without SSH. "
+        "With none, autodist runs [outside](outside.md) and takes no part; a single node without "
+        "`ssh_config` is the chief.",
+        R"("type": "boolean", "default": false)", ""},
+       ReadChief},
+      {{"ssh_config", "name of an ssh group",
+        "Required on every node but the chief; ignored there.",
+        R"("type": ["string", "integer"], "minLength": 1)", R"("lab")", "ssh group"},
+       [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.ssh_config); }}};
+}
+
+std::vector<Key<NodeEntry>> FurtherNodeKeys() {
+  return {
+      {{"device_ips", "list of IPv4 addresses, one for each of `gpus`",
+        "Of NPUs, on their own network, for [rank tables](frameworks.md#mindspore). Default: what "
+        "`hccn_tool` or `/etc/hccn.conf` says on the node.",
+        ListSchema(PatternSchema(R"((\d{1,3}\.){3}\d{1,3})")),
+        R"(["192.168.100.101", "192.168.101.101"])"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         entry.node.device_ips =
+             in.List("a list of IPv4 addresses, one for each of 'gpus'", ReadIpv4);
+       }},
+      {{"data_address",
+        "IP address or host name; default: `address`, and [from outside](outside.md) what the "
+        "node says",
+        "Where the ranks of other nodes reach it, when SSH takes another way. Each once. "
+        "Necessary with a link-local address such as `fe80::2%eth0`, which means something on "
+        "the chief alone.",
+        PatternSchema(HostsPattern()), R"("10.1.0.2", "node2-ib")"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         if (auto hosts = in.As(ReadHosts)) entry.data_addresses = *std::move(hosts);
+       }},
+      {{"ssh_address",
+        "IP address or host name; default: `address`, or `HostName` of `~/.ssh/config`",
+        "Where SSH connects to, when `address` is only the node's name here.",
+        PatternSchema(HostsPattern()), R"("10.1.0.2")"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         if (auto hosts = in.As(ReadHosts)) entry.ssh_addresses = *std::move(hosts);
+       }},
+      {{"host_keys", "list of public keys, `['ssh-ed25519 AAAA…']`",
+        "Of the node's SSH server, as `/etc/ssh/ssh_host_*_key.pub` there has them: no other is "
+        "taken, whatever known_hosts and `host_key_check` say.",
+        ListSchema(PatternSchema(R"(\S+ [A-Za-z0-9+/=]+( .*)?)")),
+        R"(["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8ZQmX5tGV0Ef9tWQkzB0Qm4bTz3y1o5w5mYwS0p9qk"])"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         entry.node.host_keys =
+             in.List("a list of public keys, such as ['ssh-ed25519 AAAA...']", ReadHostKey);
+       }},
+      {{"interface", "name such as `eth0`; default: the interface that has the data address",
+        "For traffic between ranks.", PatternSchema(R"((?!\.{1,2}$)[^\s/:%]{1,15})"),
+        R"("eth0", "ib0")"},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         in.Text(entry.node.interface, CheckInterface);
+       }},
+      {{"python_venv", "as in an [ssh group](#an-ssh-group)",
+        "The node's own, in place of its group's. On the chief the only one: a group that it "
+        "names is ignored.",
+        TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
+       [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.python_venv); }},
+      {{"shared_envs", "as in an [ssh group](#an-ssh-group)",
+        "The node's own: they go before its group's of the same names.", SharedEnvsSchema(),
+        R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})", "env envs environment"},
+       [](const KeyedValue& in, NodeEntry& entry) { ReadSharedEnvs(in, entry.node.shared_envs); }},
+      {{"network_bandwidth", "Gbit/s", "Accepted; not used yet.",
+        R"("type": "number", "exclusiveMinimum": 0)", "25"},
+       ReadBandwidth}};
+}
+
+const std::vector<Key<NodeEntry>>& NodeKeys() {
+  static const auto keys = Joined<NodeEntry>({UsualNodeKeys(), FurtherNodeKeys()});
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyText> NodeKeyTexts() { return TextsOf(NodeKeys()); }
+
+std::optional<NodeEntry> ReadNodeEntry(ValueReader& reader, const YamlValue& yaml) {
+  NodeEntry entry;
+  const auto given = ReadKeys(reader, yaml, "a node", NodeKeys(), entry);
+  if (!given) return std::nullopt;
+  const auto at = [&](const char* key) {
+    const auto found = given->find(key);
+    return found == given->end() ? yaml.position : found->second;
+  };
+  entry.at = {at("address"), at("ssh_config"),  at("data_address"), at("device_ips"),
+              at("chief"),   at("ssh_address"), at("host_keys")};
+  if (!given->contains("address")) {
+    reader.Report(yaml, "a node without 'address': its IP address or host name");
+  }
+  const bool no_ranks = given->contains("cpus") && given->contains("gpus");
+  if (entry.node.cpus.empty() && !no_ranks) entry.node.cpus = {0};
+  return entry;
 }
 
 std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report) {

@@ -1,12 +1,14 @@
-// One entry of the list 'nodes', which stands for as many nodes as its address is a range of.
+// Reads an entry of the list 'nodes', which stands for as many nodes as its address is a range of.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "spec/address.h"
 #include "spec/resource_spec.h"
 #include "spec/spec_check.h"
+#include "spec/value_reader.h"
 
 namespace autodist::spec {
 
@@ -18,11 +20,10 @@ struct NodeEntry {
   std::vector<std::string> ssh_addresses;   // the same
 };
 
-// Reads "host", "[host]" or "[host]:port"; the host may be a range.
-Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text);
+// Reports what is wrong with it; nullopt if it is no mapping.
+std::optional<NodeEntry> ReadNodeEntry(ValueReader& reader, const YamlValue& yaml);
 
-// A host, or a range of hosts.
-Result<std::vector<std::string>> ReadHosts(const std::string& text);
+std::vector<KeyText> NodeKeyTexts();
 
 // Its nodes, one at least; only one where something was wrong, which has been reported.
 std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report);

@@ -22,6 +22,10 @@ std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest)
 
 std::optional<double> ReadPositiveNumber(const std::string& text);
 
+// "GPU-8932f937-d72c-...", or its beginning, which CUDA completes; "MIG-<uuid>", and of drivers
+// before 470 "MIG-GPU-<uuid>/1/0". Source: CUDA C++ Programming Guide, CUDA_VISIBLE_DEVICES.
+bool IsGpuUuid(std::string_view text);
+
 // The error of these begins with the value, in quotes.
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text);
 Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'

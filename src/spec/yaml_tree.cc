@@ -3,14 +3,15 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8.h"
 #include "spec/quoted.h"
-#include "spec/yaml_merge.h"
 
 namespace autodist::spec {
 namespace {
@@ -18,6 +19,86 @@ namespace {
 using Kind = YamlValue::Kind;
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+
+constexpr size_t kMostMistakes = 20;  // that a document is said to have
+constexpr size_t kMostMerged = 1 << 18;
+
+bool IsMergeKey(const YamlValue& key) {
+  return key.kind == Kind::kText && key.plain && key.text == "<<";
+}
+
+// Merge keys of YAML 1.1: "<<: *a", or "<<: [*a, *b]", gives a mapping the keys of others, its own
+// first, then those of the earlier. However aliases are nested, no more than kMostMerged entries
+// are looked at.
+class YamlMerger {
+ public:
+  // Mistakes go to the document.
+  explicit YamlMerger(YamlDocument& document) : document_(document) {}
+
+  // Puts the entries that the merge keys of `mapping` stand for in their place. All that it has is
+  // complete, but for values that are `open`, of which it is the last.
+  void Merge(YamlValue& mapping, const std::vector<YamlValue*>& open);
+
+ private:
+  void AddSource(const YamlValue& source, const YamlValue& key, YamlValue& mapping,
+                 const std::vector<YamlValue*>& open);
+  void Report(const YamlValue& key, const std::string& what);
+
+  YamlDocument& document_;
+  size_t merged_ = 0;
+  std::set<std::string_view> known_;  // keys of the mapping
+};
+
+void YamlMerger::Report(const YamlValue& key, const std::string& what) {
+  if (document_.mistakes.size() < kMostMistakes) document_.mistakes.push_back({key.position, what});
+}
+
+void YamlMerger::AddSource(const YamlValue& source, const YamlValue& key, YamlValue& mapping,
+                           const std::vector<YamlValue*>& open) {
+  if (source.kind != Kind::kMapping) {
+    return Report(key, "'<<' takes a mapping, or a list of mappings, such as '<<: *gpu'");
+  }
+  if (std::ranges::find(open, &source) != open.end()) {
+    return Report(key, "'<<' merges a mapping into itself");
+  }
+  if (merged_ > kMostMerged) return;  // which has been reported
+  merged_ += source.items.size() / 2 + 1;
+  if (merged_ > kMostMerged) {
+    return Report(key,
+                  "merge keys ('<<') stand for too many values; is one repeated over and over?");
+  }
+  for (size_t i = 0; i + 1 < source.items.size(); i += 2) {
+    const YamlValue* const name = source.items[i];
+    if (name->kind == Kind::kText && !known_.insert(name->text).second) continue;
+    mapping.items.push_back(name);
+    mapping.items.push_back(source.items[i + 1]);
+  }
+}
+
+void YamlMerger::Merge(YamlValue& mapping, const std::vector<YamlValue*>& open) {
+  const auto& items = mapping.items;
+  bool any = false;
+  for (size_t i = 0; i + 1 < items.size(); i += 2) any = any || IsMergeKey(*items[i]);
+  if (!any) return;
+  known_.clear();
+  std::vector<std::pair<const YamlValue*, const YamlValue*>> merges;
+  std::vector<const YamlValue*> own;
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (IsMergeKey(*items[i])) {
+      merges.emplace_back(items[i], items[i + 1]);
+      continue;
+    }
+    if (items[i]->kind == Kind::kText) known_.insert(items[i]->text);
+    own.insert(own.end(), {items[i], items[i + 1]});
+  }
+  mapping.items = std::move(own);
+  if (merges.size() > 1) {
+    Report(*merges[1].first, "'<<' appears twice; write '<<: [*a, *b]', the one that wins first");
+  }
+  const auto& [key, value] = merges[0];
+  if (value->kind != Kind::kList) return AddSource(*value, *key, mapping, open);
+  for (const YamlValue* source : value->items) AddSource(*source, *key, mapping, open);
+}
 
 // Tags that say what a value is anyway. yaml-cpp has "?" for none, and "!" for quotes.
 bool IsKnownTag(const std::string& tag) {

@@ -1,4 +1,4 @@
-#include "spec/gpu_name.h"
+#include "spec/scalars.h"
 
 #include <gtest/gtest.h>
 

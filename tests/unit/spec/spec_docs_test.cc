@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/node_keys.h"
+#include "spec/node_entry.h"
 #include "spec/ssh_section.h"
 #include "spec/yaml_reader.h"
 
