@@ -1,7 +1,8 @@
 #include "spec/ansible_inventory.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
-#include <cctype>
 
 #include "base/ip_address.h"
 #include "spec/address.h"
@@ -129,11 +130,8 @@ void Inventory::AddEntry(const Host& host) {
     return collector_.Report(host.place, "the name of a key file with a zero byte");
   }
   if (!port.empty()) {
-    const auto number = ReadWholeNumber(port, UINT16_MAX);
-    if (number.value_or(0) == 0) {
-      return collector_.Report(host.place, Quoted(port) + " is not the number of a port");
-    }
-    entry.port = static_cast<uint16_t>(*number);
+    entry.port = collector_.ReadPort(port, host.place);
+    if (!entry.port) return;
   }
   if (!slots.empty()) entry.slots = collector_.ReadSlots(slots, host.place);
   for (const char* name : {"ansible_ssh_common_args", "ansible_ssh_extra_args"}) {
@@ -149,15 +147,14 @@ void Inventory::AddEntry(const Host& host) {
 HostList Inventory::Take() {
   for (const Host& host : hosts_) AddEntry(host);
   if (groups_.size() > 1) {
-    std::string names;
-    size_t shown = 0;
-    for (const std::string& group : groups_) {
-      if (shown++ < kMostGroupsShown) names += (names.empty() ? "" : ", ") + group;
+    std::vector<std::string> names(groups_.begin(), groups_.end());
+    if (names.size() > kMostGroupsShown) {
+      names.resize(kMostGroupsShown);
+      names.emplace_back("…");
     }
     collector_.Warn(collector_.source() +
-                    ": an inventory of Ansible: the hosts of all groups are "
-                    "taken: " +
-                    names + (shown > kMostGroupsShown ? ", …" : ""));
+                    ": an inventory of Ansible: the hosts of all groups are taken: " +
+                    absl::StrJoin(names, ", "));
   }
   for (const std::string& name : unused_) {
     collector_.Warn(collector_.source() + ": " + name +

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/shell_quote.h"
 #include "base/utf8.h"

@@ -6,7 +6,6 @@
 #include "spec/address.h"
 #include "spec/ansible_inventory.h"
 #include "spec/host_range.h"
-#include "spec/quoted.h"
 #include "spec/scalars.h"
 
 namespace autodist::spec {

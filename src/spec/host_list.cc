@@ -1,7 +1,6 @@
 #include "spec/host_list.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
@@ -83,6 +82,13 @@ uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
   Report(place, Quoted(text) + " is not a number of devices; it should be from 1 to " +
                     std::to_string(kMostSlots));
   return 0;
+}
+
+std::optional<uint16_t> HostCollector::ReadPort(std::string_view text, Place place) {
+  const uint32_t port = ReadWholeNumber(text, UINT16_MAX).value_or(0);
+  if (port > 0) return static_cast<uint16_t>(port);
+  Report(place, Quoted(text) + " is not the number of a port");
+  return std::nullopt;
 }
 
 void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place) {

@@ -63,6 +63,8 @@ class HostCollector {
   void AddWord(std::string_view word, HostEntry entry, Place place);
   // A number of devices; 0 after a report of what is wrong with it.
   uint32_t ReadSlots(std::string_view text, Place place);
+  // nullopt after such a report.
+  std::optional<uint16_t> ReadPort(std::string_view text, Place place);
   void Report(Place place, const std::string& what);
   // The line as a whole.
   void ReportLine(size_t line, const std::string& what) { Report({line, 0}, what); }

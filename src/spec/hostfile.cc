@@ -1,7 +1,6 @@
 #include "spec/hostfile.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
@@ -44,12 +43,8 @@ void ReadHostAndUser(const HostfileLine& line, HostCollector& collector) {
   std::string_view host = line.words[0].text;
   const size_t colon = host.rfind(':');
   if (colon != std::string_view::npos && !base::IpAddress::Parse(std::string(host))) {
-    const auto port = ReadWholeNumber(host.substr(colon + 1), UINT16_MAX);
-    if (port.value_or(0) == 0) {
-      return collector.Report(PlaceOf(line, 0),
-                              Quoted(host.substr(colon + 1)) + " is not the number of a port");
-    }
-    entry.port = static_cast<uint16_t>(*port);
+    entry.port = collector.ReadPort(host.substr(colon + 1), PlaceOf(line, 0));
+    if (!entry.port) return;
     host = host.substr(0, colon);
   }
   collector.AddWord(host, std::move(entry), PlaceOf(line, 0));

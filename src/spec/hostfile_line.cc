@@ -1,8 +1,11 @@
 #include "spec/hostfile_line.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <span>
 
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
@@ -116,12 +119,8 @@ bool HostfileLineReader::UseDevices(const Option& option, HostEntry& entry, bool
 }
 
 bool HostfileLineReader::UsePort(const Option& option, HostEntry& entry) {
-  const auto port = ReadWholeNumber(option.value, UINT16_MAX);
-  if (port.value_or(0) == 0) {
-    collector_.Report(option.value_place, Quoted(option.value) + " is not the number of a port");
-    return false;
-  }
-  entry.port = static_cast<uint16_t>(*port);
+  entry.port = collector_.ReadPort(option.value, option.value_place);
+  if (!entry.port) return false;
   ports_.push_back(Quoted(option.text) + " (line " + std::to_string(option.place.line) + ")");
   return true;
 }
@@ -206,10 +205,10 @@ bool HostfileLineReader::Read(const HostfileLine& line) {
 void HostfileLineReader::WarnOfUnused() {
   constexpr size_t kShown = 6;
   if (unused_.empty()) return;
-  std::string what = "not used of this list: ";
-  for (size_t i = 0; i < std::min(kShown, unused_.size()); ++i)
-    what += (i ? ", " : "") + unused_[i];
-  if (unused_.size() > kShown) what += " and " + std::to_string(unused_.size() - kShown) + " more";
+  const size_t shown = std::min(kShown, unused_.size());
+  std::string what =
+      "not used of this list: " + absl::StrJoin(std::span(unused_).first(shown), ", ");
+  if (unused_.size() > shown) what += " and " + std::to_string(unused_.size() - shown) + " more";
   if (!ports_.empty()) what += "; " + ports_[0] + " is taken for the port of the SSH server";
   collector_.Warn(collector_.source() + ": " + what);
 }

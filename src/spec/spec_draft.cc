@@ -1,5 +1,7 @@
 #include "spec/spec_draft.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -81,11 +83,9 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
 }
 
 std::string AddressNote(const HostEntry& host, const HostFacts& facts) {
-  std::string note = facts.address_note.empty() ? host.note : facts.address_note;
-  for (size_t i = 0; i < host.also.size(); ++i) {
-    note += (i > 0 ? ", " : note.empty() ? "also " : "; also ") + host.also[i];
-  }
-  return note;
+  const std::string note = facts.address_note.empty() ? host.note : facts.address_note;
+  if (host.also.empty()) return note;
+  return note + (note.empty() ? "also " : "; also ") + absl::StrJoin(host.also, ", ");
 }
 
 bool HasNoGpu(const HostEntry& host, const HostFacts& facts) {
@@ -99,13 +99,12 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   constexpr size_t kMostNamed = 8;
   const auto with = static_cast<size_t>(std::ranges::count_if(
       facts, [](const HostFacts& host) { return host.gpus.value_or(0) > 0; }));
-  std::string names;
-  size_t without = 0;
+  std::vector<std::string> without;
   std::string given;
   for (size_t i = 0; with > 0 && i < hosts.size(); ++i) {
     if (!HasNoGpu(hosts[i], facts[i])) continue;
     Node& node = draft.spec.nodes[i];
-    if (++without <= kMostNamed) names += (names.empty() ? "" : ", ") + node.address;
+    without.push_back(node.address);
     if (hosts[i].slots && !hosts[i].counted) {
       given = node.address;
       continue;
@@ -113,14 +112,18 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
     node.cpus.clear();
     draft.notes[i].devices = "no GPU there, and the others have GPUs, so it has no rank";
   }
-  if (without == 0) return;
+  if (without.empty()) return;
+  const bool one = without.size() == 1;
   const std::string others =
-      (with + without == hosts.size() ? "the other " : "") + std::to_string(with);
+      (with + without.size() == hosts.size() ? "the other " : "") + std::to_string(with);
+  if (without.size() > kMostNamed) {
+    without.resize(kMostNamed);
+    without.emplace_back("…");
+  }
   draft.warnings.push_back(
-      names + (without > kMostNamed ? ", …" : "") + (without == 1 ? " has" : " have") +
-      " no GPU, " + others + (with == 1 ? " has" : " have") + "; leave " +
-      (without == 1 ? "it out unless it is to have a rank"
-                    : "them out unless they are to have ranks") +
+      absl::StrJoin(without, ", ") + (one ? " has" : " have") + " no GPU, " + others +
+      (with == 1 ? " has" : " have") + "; leave " +
+      (one ? "it out unless it is to have a rank" : "them out unless they are to have ranks") +
       (given.empty() ? ", which it gets by 'cpus: [0]' in the spec, or HOST:1 in --hosts"
                      : ", as the number behind " + given + " says"));
 }

@@ -1,11 +1,12 @@
 #include "spec/spec_text.h"
 
+#include <absl/strings/str_join.h>
 #include <strings.h>
 
 #include <algorithm>
 #include <cctype>
 
-#include "base/yaml_quote.h"
+#include "base/json_quote.h"
 
 namespace autodist::spec {
 namespace {
@@ -23,7 +24,7 @@ std::string Scalar(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
   };
-  if (std::ranges::any_of(text, IsControl)) return base::YamlQuote(text);
+  if (std::ranges::any_of(text, IsControl)) return base::JsonQuoted(text);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
                      text[0] != '-' && strcasecmp(text.c_str(), "null") != 0;
   const bool home = text.starts_with("~/") && std::all_of(text.begin() + 1, text.end(), is_plain);
@@ -44,28 +45,19 @@ std::string Comment(const std::string& note) {
   return text;
 }
 
-std::string DeviceList(const std::vector<uint32_t>& devices) {
-  std::string text;
-  for (const uint32_t device : devices) {
-    text += (text.empty() ? "" : ", ") + std::to_string(device);
-  }
-  return "[" + text + "]";
-}
-
-std::string GpuList(const Node& node) {
-  if (node.gpu_uuids.empty()) return DeviceList(node.gpus);
-  std::string text;
-  for (size_t i = 0; i < node.gpus.size(); ++i) {
-    const std::string& uuid = node.gpu_uuids[i];
-    text += (i == 0 ? "" : ", ") + (uuid.empty() ? std::to_string(node.gpus[i]) : uuid);
-  }
-  return "[" + text + "]";
-}
-
 std::string ListOf(const std::vector<std::string>& texts) {
-  std::string text;
-  for (const std::string& entry : texts) text += (text.empty() ? "" : ", ") + Scalar(entry);
-  return "[" + text + "]";
+  const auto add = [](std::string* list, const std::string& text) { *list += Scalar(text); };
+  return "[" + absl::StrJoin(texts, ", ", add) + "]";
+}
+
+// GPUs by their UUIDs, where they are named so.
+std::string DeviceList(const Node& node) {
+  std::vector<std::string> devices;
+  for (const uint32_t device : node.devices()) devices.push_back(std::to_string(device));
+  for (size_t i = 0; i < node.gpu_uuids.size(); ++i) {
+    if (!node.gpu_uuids[i].empty()) devices[i] = node.gpu_uuids[i];
+  }
+  return ListOf(devices);
 }
 
 // A line of a node, or of an ssh group; both are indented alike. "" where there is nothing.
@@ -101,8 +93,8 @@ std::string NodeText(const Node& node, const SpecDraft::Note& note) {
   std::string text = "  - address: " + Scalar(AddressText(node)) + Comment(note.address) + "\n";
   const bool none = node.devices().empty();
   text += none                ? "    cpus: []\n    gpus: []"
-          : node.gpus.empty() ? "    cpus: " + DeviceList(node.cpus)
-                              : "    gpus: " + GpuList(node);
+          : node.gpus.empty() ? "    cpus: " + DeviceList(node)
+                              : "    gpus: " + DeviceList(node);
   text += Comment(note.devices) + "\n";
   if (node.chief) text += "    chief: true  # the machine on which autodist run is typed\n";
   text += Line("ssh_config", node.ssh_config) + Line("ssh_address", node.ssh_address) +

@@ -1,5 +1,6 @@
 #include "spec/ssh_config_hosts.h"
 
+#include <absl/strings/str_join.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <strings.h>
@@ -170,14 +171,13 @@ class Config {
   }
 
   std::string NothingFound() const {
-    std::string what = "no Host in it";
-    if (!names_.empty()) what += " matches " + Quoted(pattern_) + "; it has ";
-    size_t shown = 0;
+    if (names_.empty()) return "no Host in it";
+    std::vector<std::string> shown;
     for (const std::string& name : names_) {
-      if (shown == kNamesShown) return what + ", …";
-      what += (shown++ == 0 ? "" : ", ") + Quoted(name);
+      shown.push_back(shown.size() < kNamesShown ? Quoted(name) : "…");
+      if (shown.size() > kNamesShown) break;
     }
-    return what;
+    return "no Host in it matches " + Quoted(pattern_) + "; it has " + absl::StrJoin(shown, ", ");
   }
 
   std::string ssh_folder_;
