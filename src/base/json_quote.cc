@@ -20,7 +20,7 @@ std::string JsonQuoted(std::string_view text) {
       quoted += "\\n";
     } else if (code == '\t') {
       quoted += "\\t";
-    } else if (IsInvisible(code)) {
+    } else if (IsInvisible(code) || code == 0xFFFE || code == 0xFFFF) {
       char escaped[16];
       std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
       quoted += escaped;

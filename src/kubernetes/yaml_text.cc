@@ -6,7 +6,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "base/yaml_quote.h"
+#include "base/json_quote.h"
 
 namespace autodist::kubernetes {
 namespace {
@@ -34,7 +34,7 @@ bool IsPlain(const std::string& text) {
 std::string Scalar(const nlohmann::ordered_json& value) {
   if (!value.is_string()) return value.dump();
   const auto& text = value.get_ref<const std::string&>();
-  return IsPlain(text) ? text : base::YamlQuote(text);
+  return IsPlain(text) ? text : base::JsonQuoted(text);
 }
 
 std::string Block(const nlohmann::ordered_json& value, size_t indent) {
