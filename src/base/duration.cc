@@ -1,6 +1,5 @@
 #include "base/duration.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>

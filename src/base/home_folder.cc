@@ -6,24 +6,12 @@
 #include <cstdlib>
 
 namespace autodist::base {
-namespace {
-
-// "" where there is none.
-std::string KnownToTheShell() {
-  const char* home = std::getenv("HOME");
-  return home && home[0] == '/' ? home : "";
-}
-
-std::string KnownToTheSystem() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry ? entry->pw_dir : "";
-}
-
-}  // namespace
 
 std::string HomeFolder() {
-  const std::string home = KnownToTheShell();
-  return home.empty() ? KnownToTheSystem() : home;
+  const char* home = std::getenv("HOME");
+  if (home && home[0] == '/') return home;
+  const passwd* entry = getpwuid(geteuid());
+  return entry ? entry->pw_dir : "";
 }
 
 std::string ExpandHome(const std::string& path) {

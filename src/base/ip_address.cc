@@ -1,5 +1,6 @@
 #include "base/ip_address.h"
 
+#include <absl/strings/str_join.h>
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -102,12 +103,11 @@ const Interface* OwnerOf(const IpAddress& address, const std::vector<Interface>&
 }
 
 std::string Describe(const std::vector<Interface>& interfaces) {
-  std::string text;
-  for (const Interface& interface : interfaces) {
-    if (interface.address.IsLoopback()) continue;
-    text += (text.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
+  std::vector<std::string> shown;
+  for (const auto& [name, address] : interfaces) {
+    if (!address.IsLoopback()) shown.push_back(address.ToString() + " (" + name + ")");
   }
-  return text;
+  return absl::StrJoin(shown, ", ");
 }
 
 }  // namespace autodist::base

@@ -1,6 +1,5 @@
 #include "base/unix_socket.h"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
