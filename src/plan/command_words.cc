@@ -12,11 +12,8 @@ bool IsPrefix(const std::string& name) {
   return std::ranges::count(kPrefixes, name) > 0;
 }
 
-}  // namespace
-
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Past such programs, their options, the values of those, and assignments.
+// Where the program stands, past such programs, their options, the values of those, and
+// assignments; the number of words where there is none.
 size_t ProgramAt(const std::vector<std::string>& command) {
   size_t at = 0;
   while (at < command.size() && IsPrefix(BaseName(command[at]))) {
@@ -31,6 +28,13 @@ size_t ProgramAt(const std::vector<std::string>& command) {
   return at;
 }
 
+// What a Python is to run.
+struct PythonTarget {
+  size_t at = 0;       // of the word with the script, or of the first one after the module
+  std::string module;  // "": a script, or where `at` is beyond the words, nothing of the two
+};
+
+// `at`: the first word after the Python.
 PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) {
   PythonTarget none{command.size(), ""};
   for (; at < command.size(); ++at) {
@@ -50,6 +54,119 @@ PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) 
     }
   }
   return none;
+}
+
+constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
+constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
+constexpr bool kByItself = true;
+
+constexpr KnownLauncher kPrograms[] = {
+    {"torchrun", "torch", "torch", kPerNode},
+    {"accelerate", "torch", "torch", kPerNode},
+    {"fleetrun", "paddle", "paddle", kPerNode},
+    {"msrun", "torch", "mindspore", kPerNode},
+    {"mpirun", "mpi", "mpi", kPerJob},
+    {"mpiexec", "mpi", "mpi", kPerJob},
+    {"orterun", "mpi", "mpi", kPerJob},
+    {"prterun", "mpi", "mpi", kPerJob},
+    {"mpirun.openmpi", "mpi", "mpi", kPerJob},
+    {"mpiexec.openmpi", "mpi", "mpi", kPerJob},
+    {"horovodrun", "torch", "horovod", kPerJob, kByItself},
+    {"deepspeed", "torch", "deepspeed", kPerJob, kByItself},
+    {"srun", "torch", "torch", kPerJob, kByItself},
+    // The dialect mpi is Open MPI's.
+    {"mpirun.mpich", "torch", nullptr, kPerJob, kByItself},
+    {"mpiexec.mpich", "torch", nullptr, kPerJob, kByItself},
+    {"mpirun.hydra", "torch", nullptr, kPerJob, kByItself},
+    {"mpiexec.hydra", "torch", nullptr, kPerJob, kByItself},
+};
+
+constexpr KnownLauncher kModules[] = {
+    {"torch.distributed.run", "torch", "torch", kPerNode},
+    {"torch.distributed.launch", "torch", "torch", kPerNode},
+    {"paddle.distributed.launch", "paddle", "paddle", kPerNode},
+    {"accelerate.commands.launch", "torch", "torch", kPerNode},
+    {"deepspeed.launcher.runner", "torch", "deepspeed", kPerJob, kByItself},
+};
+
+template <size_t size>
+std::optional<KnownLauncher> Find(const KnownLauncher (&known)[size], const std::string& name) {
+  for (const KnownLauncher& launcher : known) {
+    if (name == launcher.name) return launcher;
+  }
+  return std::nullopt;
+}
+
+// `accelerate config` and its like start no ranks.
+std::optional<KnownLauncher> Program(const std::vector<std::string>& command, size_t at) {
+  const auto found = Find(kPrograms, BaseName(command[at]));
+  if (found && std::string("accelerate") == found->name &&
+      std::find(command.begin() + static_cast<ptrdiff_t>(at), command.end(), "launch") ==
+          command.end()) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+bool IsShell(const std::string& name) {
+  constexpr const char* kShells[] = {"sh", "bash", "dash", "ksh", "zsh"};
+  return std::ranges::count(kShells, name) > 0;
+}
+
+// A shell looks for a script without a folder in PATH, too, so only what is called like one counts.
+std::string ScriptOfShell(const std::vector<std::string>& command, size_t at) {
+  for (; at < command.size(); ++at) {
+    const std::string& word = command[at];
+    const bool option = word.starts_with('-') || word.starts_with('+');
+    if (!option) return word.find('/') != std::string::npos || word.ends_with(".sh") ? word : "";
+    if (word == "-" || (!word.starts_with("--") && word.find_first_of("cs") != std::string::npos)) {
+      return "";
+    }
+    if (word == "--rcfile" || word == "--init-file" || word.ends_with('o') || word.ends_with('O')) {
+      ++at;
+    }
+  }
+  return "";
+}
+
+// Their options are many, but no value of one ends like a script.
+std::string ScriptOfLauncher(const std::vector<std::string>& command, size_t at) {
+  for (; at < command.size(); ++at) {
+    const std::string& word = command[at];
+    if (word == "-m" || word == "--module" || word == "--no-python" || word == "--no_python") break;
+    if (!word.starts_with('-') && word.ends_with(".py")) return word;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command) {
+  const size_t at = ProgramAt(command);
+  if (at >= command.size()) return std::nullopt;
+  if (!BaseName(command[at]).starts_with("python")) return Program(command, at);
+  const PythonTarget target = TargetOfPython(command, at + 1);
+  if (!target.module.empty()) return Find(kModules, target.module);
+  return target.at < command.size() ? Program(command, target.at) : std::nullopt;
+}
+
+Script ScriptIn(const std::vector<std::string>& command) {
+  const size_t at = ProgramAt(command);
+  if (at >= command.size()) return {};
+  const std::string program = BaseName(command[at]);
+  if (IsShell(program)) return {ScriptOfShell(command, at + 1), ""};
+  const auto launcher = LauncherIn(command);
+  if (!program.starts_with("python")) {
+    // Those that start a program once per job reach the nodes in ways of their own.
+    const bool starts_scripts = launcher && launcher->kind == v1::PROGRAM_KIND_PER_NODE;
+    return {starts_scripts ? ScriptOfLauncher(command, at + 1) : "", ""};
+  }
+  const PythonTarget target = TargetOfPython(command, at + 1);
+  if (target.module.empty()) return {target.at < command.size() ? command[target.at] : "", ""};
+  if (launcher) return {ScriptOfLauncher(command, target.at), ""};
+  return {"", target.module};
 }
 
 }  // namespace autodist::plan

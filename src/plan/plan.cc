@@ -1,8 +1,6 @@
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 
 #include "base/ip_address.h"
@@ -10,7 +8,7 @@
 #include "base/utf8.h"
 #include "dialect/dialects.h"
 #include "dialect/world.h"
-#include "plan/known_launchers.h"
+#include "plan/command_words.h"
 #include "plan/placeholders.h"
 #include "plan/process_variables.h"
 #include "plan/rank_environment.h"

@@ -1,10 +1,12 @@
 #include "plan/reach.h"
-#include "scripts/scripts.h"
 
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 
 #include <string>
 #include <vector>
+
+#include "scripts/scripts.h"
 
 namespace autodist::plan {
 namespace {
@@ -31,11 +33,11 @@ std::vector<std::string> WordsOf(const spec::SshGroup& group, const std::string&
 
 std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::Node& node,
                                      const ContainerUse& use) {
-  std::string run;
+  std::vector<std::string> run = group.run_options;
   if (!node.gpus.empty()) {
-    run = group.via[0] == "docker" ? "--gpus all" : "--device nvidia.com/gpu=all";
+    run.insert(run.begin(),
+               group.via[0] == "docker" ? "--gpus all" : "--device nvidia.com/gpu=all");
   }
-  for (const std::string& word : group.run_options) run += (run.empty() ? "" : " ") + word;
   const std::string name = "autodist-" + use.job_id + "." + std::to_string(use.node_rank);
   return {"sh",
           "-c",
@@ -45,7 +47,7 @@ std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::No
           name,
           group.image,
           use.working_directory,
-          run,
+          absl::StrJoin(run, " "),
           scripts::Script({"until_agent_ends"}),
           scripts::Script({"agent_is_there"})};
 }

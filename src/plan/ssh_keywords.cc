@@ -1,5 +1,6 @@
 #include "plan/ssh_keywords.h"
 
+#include <absl/strings/str_join.h>
 #include <strings.h>
 
 #include <algorithm>
@@ -241,6 +242,14 @@ constexpr SshKeyword kKeywords[] = {
     {"XAuthLocation", kIrrelevant, kNoX11},
 };
 
+std::vector<std::string> ValuesOf(const OpensshValues& config, const std::string& keyword) {
+  std::vector<std::string> values;
+  const auto [first, last] = config.equal_range(keyword);
+  for (auto it = first; it != last; ++it) values.push_back(it->second);
+  std::ranges::sort(values);
+  return values;
+}
+
 }  // namespace
 
 std::span<const SshKeyword> SshKeywords() { return kKeywords; }
@@ -251,6 +260,30 @@ const SshKeyword* FindSshKeyword(std::string_view name) {
            strncasecmp(keyword.name.data(), name.data(), name.size()) == 0;
   });
   return found == std::end(kKeywords) ? nullptr : found;
+}
+
+SshConfigUse UseOf(const OpensshValues& configured, const OpensshValues& defaults) {
+  SshConfigUse use;
+  for (auto it = configured.begin(); it != configured.end();
+       it = configured.upper_bound(it->first)) {
+    const std::vector<std::string> values = ValuesOf(configured, it->first);
+    if (values == ValuesOf(defaults, it->first)) continue;
+    const SshKeyword* const keyword = FindSshKeyword(it->first);
+    if (keyword && keyword->harmless && keyword->harmless(values)) continue;
+    const std::string text =
+        std::string(keyword ? keyword->name : it->first) + " " + absl::StrJoin(values, " ");
+    if (!keyword || keyword->use == KeywordUse::kHandedOver) {
+      use.handed_over.push_back(text);
+    } else if (keyword->use == KeywordUse::kNamed) {
+      use.not_used.push_back(text + ": " + std::string(keyword->how));
+    }
+  }
+  return use;
+}
+
+bool KeywordMatters(const std::string& keyword) {
+  const SshKeyword* const known = FindSshKeyword(keyword);
+  return !known || (known->use != KeywordUse::kIrrelevant && known->name != "Host");
 }
 
 }  // namespace autodist::plan

@@ -19,7 +19,7 @@
 #include "base/parallel.h"
 #include "base/quantity.h"
 #include "base/socket_address.h"
-#include "plan/ssh_config_use.h"
+#include "plan/ssh_keywords.h"
 #include "reach/name_service.h"
 #include "spec/address.h"
 #include "ssh/openssh_config.h"

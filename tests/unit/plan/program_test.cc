@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/known_launchers.h"
+#include "plan/command_words.h"
 #include "plan/placeholders.h"
 #include "support/example_plan.h"
 

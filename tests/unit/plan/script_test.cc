@@ -1,4 +1,4 @@
-#include "plan/script.h"
+#include "plan/command_words.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 #include <memory>
 #include <sstream>
 
-#include "plan/ssh_config_use.h"
 #include "support/temp_folder.h"
 
 namespace autodist::plan {
