@@ -1,5 +1,4 @@
 // Sources of the names: deepspeed/comm/comm.py and deepspeed/launcher/launch.py.
-#include "dialect/torch.h"
 #include "dialect/world.h"
 
 namespace autodist::dialect {

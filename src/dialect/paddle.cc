@@ -46,10 +46,9 @@ void SetPaddleRank(const Process& process, const SetVariable& set) {
 }
 
 bool SameNumberOnAllNodes(const v1::LaunchPlan& plan) {
-  for (const v1::NodePlan& node : plan.nodes()) {
-    if (node.devices_size() != plan.nodes(0).devices_size()) return false;
-  }
-  return true;
+  return std::ranges::all_of(plan.nodes(), [&](const v1::NodePlan& node) {
+    return node.devices_size() == plan.nodes(0).devices_size();
+  });
 }
 
 // dist.spawn takes the cluster from these instead of from its argument `ips`.
@@ -100,16 +99,15 @@ Status CheckSpawn(const v1::LaunchPlan& plan) {
   const bool per_node = plan.program_kind() == v1::PROGRAM_KIND_PER_NODE;
   if (!per_node || plan.nodes_size() == 1 || !MaySpawn(plan.nodes(0).ranks(0))) return OkStatus();
   if (std::ranges::all_of(plan.nodes(), OnGpus) && SameNumberOnAllNodes(plan)) return OkStatus();
-  std::string devices;
-  for (const v1::NodePlan& node : plan.nodes()) {
-    devices += (devices.empty() ? "" : ", ") + node.address() + " has " +
-               base::Count(static_cast<size_t>(node.devices_size()), OnGpus(node) ? "GPU" : "CPU");
-  }
+  const auto add = [](std::string* text, const v1::NodePlan& node) {
+    *text += node.address() + " has " +
+             base::Count(static_cast<size_t>(node.devices_size()), OnGpus(node) ? "GPU" : "CPU");
+  };
   return WithRemedy(
       Error(StatusCode::kInvalidArgument,
             "a program that calls paddle.distributed.spawn would train alone on each node: spawn "
             "needs the same number of GPUs on all of them, but " +
-                devices),
+                absl::StrJoin(plan.nodes(), ", ", add)),
       "leave out --per node, or start it by python -m paddle.distributed.launch");
 }
 

@@ -1,8 +1,6 @@
 // Sources of the names: torch/distributed/rendezvous.py and
 // torch/distributed/elastic/agent/server/local_elastic_agent.py for ranks;
 // torch/distributed/argparse_util.py for torchrun, which takes each option from PET_<OPTION>.
-#include "dialect/torch.h"
-
 #include "dialect/world.h"
 
 namespace autodist::dialect {

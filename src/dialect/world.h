@@ -34,6 +34,9 @@ void KeepGrpcFromProxies(const Process& process, const SetVariable& set);
 // Refuses IPv6 addresses, for a framework that splits what it is told at the first colon.
 Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework);
 
+// What PyTorch's env:// initialisation reads, for dialects that build on it.
+void SetTorchVariables(const Process& process, const SetVariable& set);
+
 bool PerDevice(const v1::LaunchPlan& plan);
 bool OnGpus(const v1::NodePlan& node);
 
