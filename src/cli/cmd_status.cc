@@ -6,7 +6,6 @@
 #include "cli/job_progress.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
-#include "cli/steps_text.h"
 #include "control/snapshot_client.h"
 #include "control/status_json.h"
 

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
-#include "autodist/v1/snapshot.pb.h"
-#include "cli/steps_text.h"
+#include "cli/job_progress.h"
 
 namespace autodist::cli {
 
 // "running", "exit 0", "crashed".
 std::string StateText(const v1::JobStatus& job);
-
-using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by their ids, where it is known
 
 // One line each, with a heading. `now_ms`: since 1970. Where `width` is not 0, fewer columns, short
 // ids and cut commands, as far as lines of so many columns need that.
