@@ -6,7 +6,6 @@
 
 #include "base/exit_codes.h"
 #include "base/random.h"
-#include "base/split.h"
 #include "chief/moved/run_there.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
@@ -102,12 +101,10 @@ Command OrAtChief(CLI::App& app, const CommandLine& line, Command here) {
       app.add_option(kChiefOn, chosen->node,
                      "Of jobs whose chief was started on this node (run --chief-on): its address, "
                      "or first, which is that of the spec")
-          ->check(NotEmpty())
-          ->type_name("ADDRESS");
+          ->check(NotEmpty("ADDRESS"));
   app.add_option(kSpec, chosen->spec_file,
                  "With --chief-on: the spec that says how to log in there; default as for run")
-      ->check(NotEmpty())
-      ->type_name("FILE")
+      ->check(NotEmpty("FILE"))
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {
     return chosen->node.empty() || line.from_elsewhere ? here()

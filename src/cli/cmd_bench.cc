@@ -10,6 +10,7 @@
 #include "cli/bench_options.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
+#include "cli/help_text.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
@@ -126,8 +127,7 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
       ->check(OneOf({"auto", "nccl", "gloo"}))
       ->capture_default_str();
   app.add_option("--csv", options.csv_file, "Write the rows to this file, too")
-      ->check(NotEmpty())
-      ->type_name("FILE");
+      ->check(NotEmpty("FILE"));
 }
 
 }  // namespace
@@ -136,9 +136,9 @@ Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
   AddNodes(app, options->request);
   AddMeasurements(app, options->bench);
-  AddField(app, options->request, "--log-dir", "Where the job's folder with its logs is made")
-      ->check(NotEmpty())
-      ->type_name("FOLDER");
+  AddField(app, options->request, group::kOptions, "--log-dir",
+           "Where the job's folder with its logs is made")
+      ->check(NotEmpty("FOLDER"));
   AddFanOut(app, options->request);
   AddAgent(app, options->request);
   app.footer(R"(

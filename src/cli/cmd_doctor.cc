@@ -12,11 +12,10 @@
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/nodes_options.h"
-#include "cli/program_options.h"
+#include "cli/run_options.h"
 #include "cli/values.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
-#include "reach/this_machine.h"
 #include "slurm/steps.h"
 #include "transfer/sync_source.h"
 
@@ -67,14 +66,12 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   v1::JobRequest& request = options->request;
   AddNodes(app, request);
   AddProgramOptions(app, request);
-  AddField(app, request, "--sync",
-           "As with `run --sync`: what it would copy to the nodes need not be there")
-      ->group(group::kFiles);
-  AddField(app, request, "--log-dir", "Where `run` would make the job's folder of logs")
-      ->check(NotEmpty())
-      ->type_name("FOLDER")
-      ->group(group::kFiles);
-  AddField(app, request, "--json", "Print the findings as JSON");
+  AddField(app, request, group::kFiles, "--sync",
+           "As with `run --sync`: what it would copy to the nodes need not be there");
+  AddField(app, request, group::kFiles, "--log-dir",
+           "Where `run` would make the job's folder of logs")
+      ->check(NotEmpty("FOLDER"));
+  AddField(app, request, group::kOptions, "--json", "Print the findings as JSON");
   app.add_flag("--full-mesh", options->full_mesh,
                "Every node connects to every other, on more than 64 nodes, too: there each tries "
                "a dozen others");

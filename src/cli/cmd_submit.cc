@@ -108,8 +108,7 @@ void AddSharedOptions(CLI::App& app, SubmitOptions& options) {
       ->group(group::kAskedFor);
   app.add_option("--gpus-per-node", options.gpus,
                  "GPUs of each, a rank for each: 8, or in Slurm a100:8 for a type")
-      ->check(NotEmpty())
-      ->type_name("N")
+      ->check(NotEmpty("N"))
       ->group(group::kAskedFor);
   app.add_option("--ntasks-per-node", options.ranks, "Ranks on each where there are no GPUs")
       ->check(WholeNumber(1, spec::kMostSlots))

@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -236,13 +238,6 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
           (command.get_prefix_command() ? "; options of your program come after the program" : ""));
 }
 
-// "host1,host2"
-std::string InOneWord(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
-
 // {"--rank", "0-1"} of "Could not convert: --rank = 0-1".
 std::pair<std::string, std::string> NotConverted(const std::string& what) {
   constexpr std::string_view kIs = " = ";
@@ -331,7 +326,8 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
     what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
     if (Find(command, "JOB")) what += "; it takes one job at a time";
     if (Find(command, "--hosts")) {
-      remedy = "hosts go by `autodist " + command.get_name() + " --hosts " + InOneWord(extra) + "`";
+      remedy = "hosts go by `autodist " + command.get_name() + " --hosts " +
+               absl::StrJoin(extra, ",") + "`";
     }
   } else if (dynamic_cast<const CLI::ConversionError*>(&error)) {
     const auto [option, value] = NotConverted(what);

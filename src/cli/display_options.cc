@@ -2,20 +2,13 @@
 
 #include "base/log.h"
 #include "cli/field_option.h"
+#include "cli/values.h"
 
 namespace autodist::cli {
 namespace {
 
 using display::Colour;
 using display::PrefixStyle;
-
-CLI::Validator Ranks() {
-  return {[](const std::string& text) {
-            const auto shown = display::ShownRanks::Parse(text);
-            return shown.ok() ? std::string() : Message(shown.status());
-          },
-          "RANKS"};
-}
 
 PrefixStyle PrefixOf(v1::Display::Prefix prefix) {
   switch (prefix) {
@@ -34,18 +27,15 @@ PrefixStyle PrefixOf(v1::Display::Prefix prefix) {
 }  // namespace
 
 void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group) {
-  AddField(app, display, "--show",
+  AddField(app, display, group, "--show",
            "Ranks whose output is shown: 0,8-15, local0, node:gpu3, none; the files have all. "
            "Of bars that all ranks show only the first is, unless they are named here")
-      ->check(Ranks())
-      ->group(group);
-  AddField(app, display, "--prefix",
-           "What stands before each line: none, rank, node (and rank), time (with both)")
-      ->group(group);
-  AddField(app, display, "--color",
+      ->check(ParsedBy(display::ShownRanks::Parse, "RANKS"));
+  AddField(app, display, group, "--prefix",
+           "What stands before each line: none, rank, node (and rank), time (with both)");
+  AddField(app, display, group, "--color",
            "Colors of nodes and messages: auto is where a terminal has them, unless NO_COLOR "
-           "is set")
-      ->group(group);
+           "is set");
 }
 
 Result<display::View> ViewOf(const v1::Display& display,
@@ -53,9 +43,7 @@ Result<display::View> ViewOf(const v1::Display& display,
   display::View view;
   AD_ASSIGN_OR_RETURN(view.show, display::ShownRanks::Parse(display.show()));
   const Status known = view.show.CheckAgainst(processes);
-  if (!known.ok()) {
-    return Error(StatusCode::kInvalidArgument, "--show: " + Message(known));
-  }
+  if (!known.ok()) return Error(StatusCode::kInvalidArgument, "--show: " + Message(known));
   view.prefix = PrefixOf(display.prefix());
   if (display.color() == v1::Display::COLOR_AUTO) return view;
   view.colour = display.color() == v1::Display::COLOR_ALWAYS ? Colour::kAlways : Colour::kNever;

@@ -144,23 +144,24 @@ bool MayTravel(const FieldDescriptor& field, v1::Travels way) {
   return travels == v1::TRAVELS_EVERYWHERE || travels == way;
 }
 
-CLI::Option* AddField(CLI::App& app, ProtoMessage& message, const std::string& names,
-                      const std::string& help) {
+CLI::Option* AddField(CLI::App& app, ProtoMessage& message, const std::string& group,
+                      const std::string& names, const std::string& help) {
   const FieldDescriptor& field = FieldOf(message, names);
   const google::protobuf::Reflection& fields = *message.GetReflection();
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
-    return app.add_flag_function(
-        names, [&](int64_t count) { fields.SetBool(&message, &field, count > 0); }, help);
+    const auto set = [&](int64_t count) { fields.SetBool(&message, &field, count > 0); };
+    return app.add_flag_function(names, set, help)->group(group);
   }
   if (field.is_repeated()) {
     const auto set = [&](const std::vector<std::string>& texts) {
       for (const std::string& text : texts) fields.AddString(&message, &field, text);
     };
     return app.add_option_function<std::vector<std::string>>(names, set, help)
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->group(group);
   }
   const auto set = [&](const std::string& text) { Set(message, field, text); };
-  CLI::Option* const option = app.add_option_function<std::string>(names, set, help);
+  CLI::Option* const option = app.add_option_function<std::string>(names, set, help)->group(group);
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
     option->check(OneOf(WordsOf(*field.enum_type())));
   }

@@ -9,6 +9,7 @@ namespace autodist::cli {
 
 // Of the options of a command.
 namespace group {
+inline constexpr char kOptions[] = "Options";  // those without a heading of their own
 inline constexpr char kWhere[] = "Where";
 inline constexpr char kAskedFor[] = "What is asked for";
 inline constexpr char kSlurm[] = "Of Slurm";

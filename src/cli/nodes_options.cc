@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -120,12 +122,15 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
   }
   if (without.empty()) return "";
   if (without.size() == facts.size()) return "no GPU found";
-  if (without.size() > kMostNamed) {
-    return "no GPU found on " + base::Count(without.size(), "node");
-  }
-  std::string names;
-  for (const std::string& name : without) names += (names.empty() ? "" : ", ") + name;
-  return "no GPU found on " + names;
+  return "no GPU found on " + (without.size() > kMostNamed ? base::Count(without.size(), "node")
+                                                           : absl::StrJoin(without, ", "));
+}
+
+// Says why there is none.
+std::optional<spec::ResourceSpec> Told(Result<spec::ResourceSpec> spec) {
+  if (spec.ok()) return *std::move(spec);
+  base::LogFailure(spec.status());
+  return std::nullopt;
 }
 
 std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::JobRequest& request,
@@ -139,27 +144,15 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
   const auto facts =
       user.ok() ? reach::FactsOf(list.hosts, login, *user, ask, reach::SameMachines::kRefuse)
                 : user.status();
-  if (!facts.ok()) {
-    base::LogFailure(facts.status());
-    return std::nullopt;
-  }
+  if (!facts.ok()) return Told(facts.status());
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   const Status local = UseVisibleGpus(list.hosts, draft.spec);
-  if (!local.ok()) {
-    base::LogFailure(local);
-    return std::nullopt;
-  }
+  if (!local.ok()) return Told(local);
   const std::string without = WithoutGpu(draft.spec, *facts);
   const std::string between = without.empty() || draft.spec.no_gpu.empty() ? "" : "; ";
   draft.spec.no_gpu = without + between + draft.spec.no_gpu;
   return std::move(draft.spec);
-}
-
-std::optional<spec::ResourceSpec> Told(Result<spec::ResourceSpec> spec) {
-  if (spec.ok()) return *std::move(spec);
-  base::LogFailure(spec.status());
-  return std::nullopt;
 }
 
 // Said now, as later it is one failed login per node, without the place in the file.
@@ -271,70 +264,55 @@ void WarnOfAllocation() {
 }  // namespace
 
 void AddNodes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "--spec",
+  AddField(app, request, group::kWhere, "--spec",
            "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
            "folder, or else this machine alone, one rank per GPU")
-      ->check(NotEmpty())
-      ->type_name("FILE")
-      ->group(group::kWhere);
-  AddField(app, request, "--hosts",
+      ->check(NotEmpty("FILE"));
+  AddField(app, request, group::kWhere, "--hosts",
            "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
-      ->check(NotEmpty())
-      ->type_name("HOSTS")
-      ->group(group::kWhere);
-  AddField(app, request, "--host-key-check",
+      ->check(NotEmpty("HOSTS"));
+  AddField(app, request, group::kWhere, "--host-key-check",
            "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
            "(strict), "
            "trust it from now on (accept-new), or take any key (off)")
-      ->default_str("as ssh is configured")
-      ->group(group::kWhere);
-  AddField(app, request, "--slurm",
-           "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
-      ->group(group::kWhere);
-  AddField(app, request, "-n,--nproc-per-node", "Start N ranks on this machine; no spec is needed")
+      ->default_str("as ssh is configured");
+  AddField(app, request, group::kWhere, "--slurm",
+           "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc");
+  AddField(app, request, group::kWhere, "-n,--nproc-per-node",
+           "Start N ranks on this machine; no spec is needed")
       ->check(NotATorchrunsWord())
-      ->check(WholeNumber(1, spec::kMostSlots))
-      ->group(group::kWhere);
+      ->check(WholeNumber(1, spec::kMostSlots));
 }
 
 void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "--kubernetes",
-           "Run on the pods of the JobSet that this process is in (set by `autodist submit`)")
-      ->group(group::kWhere);
+  AddField(app, request, group::kWhere, "--kubernetes",
+           "Run on the pods of the JobSet that this process is in (set by `autodist submit`)");
 }
 
 void AddAgent(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "--agent", "The agent program to use; default: the one inside autodist")
-      ->type_name("FILE")
-      ->group(group::kExpert);
+  AddField(app, request, group::kExpert, "--agent",
+           "The agent program to use; default: the one inside autodist")
+      ->type_name("FILE");
 }
 
 void AddPatience(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "--start-timeout",
+  AddField(app, request, group::kWhere, "--start-timeout",
            "How long a node's login shell may take to start the agent, and then the "
            "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
-      ->transform(Duration(0))
-      ->type_name("DURATION")
-      ->group(group::kWhere);
-  AddField(app, request, "--wait-for-nodes",
+      ->transform(Duration(0));
+  AddField(app, request, group::kWhere, "--wait-for-nodes",
            "How long nodes that do not answer, or refuse connections, are tried again, as "
            "they may be booting: 90, 10m, 1h; default: not at all")
-      ->transform(Duration(0))
-      ->type_name("DURATION")
-      ->group(group::kWhere);
+      ->transform(Duration(0));
 }
 
 void AddFanOut(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "--fan-out", "Nodes reached at the same time")
-      ->check(WholeNumber(1, 4096))
-      ->group(group::kExpert);
+  AddField(app, request, group::kExpert, "--fan-out", "Nodes reached at the same time")
+      ->check(WholeNumber(1, 4096));
 }
 
 std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
-  if (const Status status = CheckOnlyOne(request); !status.ok()) {
-    base::LogFailure(status);
-    return std::nullopt;
-  }
+  if (const Status status = CheckOnlyOne(request); !status.ok()) return Told(status);
   if (request.has_hosts()) {
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kYes);
   }
@@ -354,18 +332,14 @@ std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
     WarnOfAllocation();
     NameUnusedSpec();
   }
-  auto here = ThisMachine(ranks);
-  if (here.ok()) return *std::move(here);
-  base::LogFailure(here.status());
-  return std::nullopt;
+  return Told(ThisMachine(ranks));
 }
 
 std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses) {
-  std::string hosts;
-  for (const std::string& address : addresses) {
-    const bool v6 = address.find(':') != std::string::npos;
-    hosts += (hosts.empty() ? "" : ",") + (v6 ? "[" + address + "]" : address);
-  }
+  const auto add = [](std::string* hosts, const std::string& address) {
+    *hosts += address.find(':') == std::string::npos ? address : "[" + address + "]";
+  };
+  const std::string hosts = absl::StrJoin(addresses, ",", add);
   return SpecOfHosts(spec::ParseHosts(hosts), {}, reach::AskHosts::kNo);
 }
 
@@ -381,9 +355,7 @@ std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
 
 std::string SizeOf(const spec::ResourceSpec& spec) {
   size_t ranks = 0;
-  for (const spec::Node& node : spec.nodes) {
-    ranks += node.devices().size();
-  }
+  for (const spec::Node& node : spec.nodes) ranks += node.devices().size();
   return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
 }
 

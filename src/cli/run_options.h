@@ -16,6 +16,10 @@ struct RunOptions {
   bool show_values = false;
 };
 
+// --dialect, --per, --master-port, --workdir, --env and --pass-env: the program, and what it
+// receives.
+void AddProgramOptions(CLI::App& app, v1::JobRequest& request);
+
 // What the request is filled with. It has to outlive the parsing.
 void AddRequest(CLI::App& app, v1::JobRequest& request);
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
@@ -22,14 +21,6 @@ CLI::Validator Quantity() {
             if (unit != 0 && !text.empty() && text.size() - std::min(unit, text.size()) <= 2)
               return "";
             return "'" + text + "' is no quantity as Kubernetes has them, such as 16, 500m or 64Gi";
-          },
-          ""};
-}
-
-CLI::Validator VolumeOfClaim() {
-  return {[](const std::string& text) {
-            const auto volume = kubernetes::ParseVolume(text);
-            return volume.ok() ? std::string() : Message(volume.status());
           },
           ""};
 }
@@ -86,9 +77,8 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
          },
          "A persistent volume claim and where the pods have it, data:/data or data:/data:ro; may "
          "be given again")
-      ->check(VolumeOfClaim())
+      ->check(ParsedBy(kubernetes::ParseVolume, "VOLUME"))
       ->allow_extra_args(false)
-      ->type_name("VOLUME")
       ->group(group::kKubernetes);
   add("--env-from", request.env_from,
       "A Secret whose entries are variables in the pods; may be given again")

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/app.h"
 #include "kubernetes/manifest.h"

@@ -3,14 +3,13 @@
 #include <signal.h>
 #include <string.h>
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <ctime>
-#include <string_view>
 
 #include "base/did_you_mean.h"
-#include "base/duration.h"
 #include "base/listen_address.h"
 #include "files/file_patterns.h"
 
@@ -63,7 +62,7 @@ bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
 }
 
 // The day, and of the time of day as much as is said.
-std::optional<WallTime> Iso8601(const std::string& text) {
+std::optional<base::WallTime> Iso8601(const std::string& text) {
   std::tm time{};
   const char* rest = nullptr;
   for (const char* form :
@@ -84,23 +83,23 @@ std::optional<WallTime> Iso8601(const std::string& text) {
   time.tm_isdst = -1;
   const std::time_t second = east ? timegm(&time) - east->count() : mktime(&time);
   // What the clock does not reach is no time.
-  if (second < 0 || second >= std::chrono::system_clock::to_time_t(WallTime::max())) return {};
+  if (second < 0 || second >= std::chrono::system_clock::to_time_t(base::WallTime::max()))
+    return {};
   return std::chrono::system_clock::from_time_t(second) +
          std::chrono::milliseconds(static_cast<int64_t>(fraction * 1000));
 }
 
 }  // namespace
 
-CLI::Validator NotEmpty() {
+CLI::Validator NotEmpty(const std::string& kind) {
   return {[](const std::string& text) {
             return text.empty() ? std::string("the value is empty") : std::string();
           },
-          ""};
+          kind};
 }
 
 CLI::Validator OneOf(std::vector<std::string> values) {
-  std::string kinds;
-  for (const std::string& value : values) kinds += (kinds.empty() ? "" : "|") + value;
+  const std::string kinds = absl::StrJoin(values, "|");
   return {[values = std::move(values)](const std::string& text) -> std::string {
             if (std::ranges::count(values, text) > 0) return "";
             const std::string nearest = base::Nearest(text, values);
@@ -200,15 +199,9 @@ CLI::Validator FilePattern() {
           "PATTERN"};
 }
 
-CLI::Validator ListenAddressText() {
-  return {[](const std::string& text) {
-            const auto address = base::ListenAddress::Parse(text);
-            return address.ok() ? std::string() : Message(address.status());
-          },
-          "ADDRESS"};
-}
+CLI::Validator ListenAddressText() { return ParsedBy(base::ListenAddress::Parse, "ADDRESS"); }
 
-std::optional<WallTime> PastTime(const std::string& text, WallTime now) {
+std::optional<base::WallTime> PastTime(const std::string& text, base::WallTime now) {
   if (text.empty()) return std::nullopt;
   // A number alone could be a second of 1970 as well.
   const auto ago = base::ParseDuration(text);

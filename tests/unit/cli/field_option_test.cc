@@ -19,14 +19,14 @@ struct Parsed {
 
 // A few options, one for each kind of field.
 void AddOptions(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, "-n,--nproc-per-node", "how many")->check(WholeNumber(1, 8));
-  AddField(app, request, "--grace", "how long")->transform(Duration(0));
-  AddField(app, request, "--spool", "how much")->transform(Size());
-  AddField(app, request, "--host-key-check", "whether");
-  AddField(app, request, "--per", "how often");
-  AddField(app, request, "--sync", "whether");
-  AddField(app, request, "--env", "which");
-  AddField(app, request, "--name", "which");
+  AddField(app, request, "Options", "-n,--nproc-per-node", "how many")->check(WholeNumber(1, 8));
+  AddField(app, request, "Options", "--grace", "how long")->transform(Duration(0));
+  AddField(app, request, "Options", "--spool", "how much")->transform(Size());
+  AddField(app, request, "Options", "--host-key-check", "whether");
+  AddField(app, request, "Options", "--per", "how often");
+  AddField(app, request, "Options", "--sync", "whether");
+  AddField(app, request, "Options", "--env", "which");
+  AddField(app, request, "Options", "--name", "which");
 }
 
 Parsed Parse(std::vector<std::string> words) {

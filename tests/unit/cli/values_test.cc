@@ -71,7 +71,8 @@ TEST(ValuesTest, PastTimesAreAgesOrDates) {
   using namespace std::chrono_literals;
   setenv("TZ", "XXX-2", 1);  // east of Greenwich
   tzset();
-  const WallTime now = std::chrono::system_clock::from_time_t(1'795'414'559);  // 08:15:59 there
+  const base::WallTime now =
+      std::chrono::system_clock::from_time_t(1'795'414'559);  // 08:15:59 there
   const auto ago = [&](const std::string& text) {
     const auto time = PastTime(text, now);
     return time ? std::chrono::duration_cast<std::chrono::milliseconds>(now - *time) : -1ms;
