@@ -1,6 +1,5 @@
 #include "cli/chief_on.h"
 
-#include <string>
 #include <vector>
 
 #include "base/log.h"

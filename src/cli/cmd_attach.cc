@@ -10,7 +10,6 @@
 #include "cli/at_rank.h"
 #include "cli/commands.h"
 #include "cli/display_options.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
 #include "logs/log_printer.h"
@@ -50,10 +49,7 @@ int Follow(const v1::JobStatus& job, bool all, logs::LogPrinter& output) {
   };
   const auto ended = control::FollowJob(job, skip, output);
   if (!ended.ok()) return Fail(ended.status(), kExitCannotLaunch);
-  if (ended->phase() != v1::JOB_PHASE_ENDED) {
-    base::Log(base::LogLevel::kError, CrashedText(*ended));
-    return kExitCannotLaunch;
-  }
+  if (ended->phase() != v1::JOB_PHASE_ENDED) return FailCrashed(*ended);
   if (ended->report().empty()) {
     base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                                          std::to_string(ended->exit_code()));

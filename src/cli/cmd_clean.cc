@@ -96,32 +96,30 @@ bool NamesNodes(const v1::JobRequest& request) {
          request.has_nproc_per_node();
 }
 
-// The nodes of a job, as its record has them: nullopt after saying what is wrong.
-std::optional<spec::ResourceSpec> SpecOfJob(const std::string& word) {
-  const auto job = NamedJob(word);
-  if (!job.ok()) {
-    base::LogFailure(job.status());
-    return std::nullopt;
-  }
-  if (!control::IsOver(*job)) {
-    base::LogFailure(WithRemedy(
-        Error(StatusCode::kFailedPrecondition, "job " + job->job_id() + " has not ended"),
-        "`autodist stop " + job->job_id() + "` ends it"));
-    return std::nullopt;
-  }
+// The addresses of a job's nodes, as its record has them.
+Result<std::vector<std::string>> NodesOfJob(const std::string& word) {
+  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(word));
+  AD_RETURN_IF_ERROR(CheckIsOver(job));
   std::vector<std::string> addresses;
-  for (const v1::NodeStatus& node : job->nodes()) addresses.push_back(node.address());
-  if (!addresses.empty()) return SpecOfAddresses(addresses);
-  base::LogFailure(WithRemedy(
-      Error(StatusCode::kNotFound, "which nodes job " + job->job_id() + " had is not known"),
-      "name them: autodist clean --spec FILE"));
+  for (const v1::NodeStatus& node : job.nodes()) addresses.push_back(node.address());
+  if (!addresses.empty()) return addresses;
+  return WithRemedy(
+      Error(StatusCode::kNotFound, "which nodes job " + job.job_id() + " had is not known"),
+      "name them: autodist clean --spec FILE");
+}
+
+// Says what is wrong, and gives nullopt then.
+std::optional<spec::ResourceSpec> SpecToClean(const CleanOptions& chosen) {
+  if (chosen.job.empty() || NamesNodes(chosen.request)) return SpecOf(chosen.request);
+  const auto addresses = NodesOfJob(chosen.job);
+  if (addresses.ok()) return SpecOfAddresses(*addresses);
+  base::LogFailure(addresses.status());
   return std::nullopt;
 }
 
 int Clean(const CleanOptions& chosen) {
   const v1::JobRequest& request = chosen.request;
-  const auto spec =
-      chosen.job.empty() || NamesNodes(request) ? SpecOf(request) : SpecOfJob(chosen.job);
+  const auto spec = SpecToClean(chosen);
   if (!spec) return kExitUsage;
   auto plan = chief::PlanJob(*spec, request);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);

@@ -26,27 +26,14 @@ std::vector<Completion::Word> Jobs() {
   return words;
 }
 
-const char* NameOf(Completion::Kind kind) {
-  switch (kind) {
-    case Completion::Kind::kWords:
-      return "words";
-    case Completion::Kind::kFiles:
-      return "files";
-    case Completion::Kind::kFolders:
-      return "folders";
-    case Completion::Kind::kVariables:
-      return "variables";
-    case Completion::Kind::kProgram:
-      return "program";
-  }
-  return "";
-}
+// Of each Completion::Kind.
+constexpr const char* kKindNames[] = {"words", "files", "folders", "variables", "program"};
 
 // The first line says what stands here; a word and what it is are a line, with a tab between.
 int Complete(const CLI::App& app, const std::vector<std::string>& words) {
   const Completion completion = CompletionOf(TreeOf(app), words, Jobs);
   const bool program = completion.kind == Completion::Kind::kProgram;
-  std::printf("%s%s\n", NameOf(completion.kind),
+  std::printf("%s%s\n", kKindNames[static_cast<size_t>(completion.kind)],
               program ? (" " + std::to_string(completion.program)).c_str() : "");
   for (const Completion::Word& word : completion.words) {
     std::printf("%s\t%s\n", word.text.c_str(), word.about.c_str());

@@ -7,7 +7,6 @@
 #include "chief/fetch/fetch_text.h"
 #include "chief/fetch/job_fetch.h"
 #include "cli/commands.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
 #include "control/job_client.h"
@@ -64,10 +63,7 @@ int Fetch(FetchOptions options) {
   if (!sorted.ok()) return Fail(sorted, kExitUsage);
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->chief_gone()) {
-    base::Log(base::LogLevel::kError, CrashedText(*job));
-    return kExitCannotLaunch;
-  }
+  if (job->chief_gone()) return FailCrashed(*job);
   if (job->phase() == v1::JOB_PHASE_ENDED) return Fail(HasEnded(*job), kExitCannotLaunch);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};

@@ -1,12 +1,10 @@
 // autodist init (--hosts | --from | --ssh-config | --slurm) [options]
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/log.h"
 #include "base/text_file.h"
 #include "base/utf8.h"
-#include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
@@ -118,23 +116,6 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
   });
 }
 
-Status Write(const InitOptions& options, const spec::SpecDraft& draft) {
-  const std::string text = spec::SpecText(draft);
-  if (options.output.empty()) {
-    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return OkStatus();
-    return ErrnoError(errno, "writing to standard output");
-  }
-  AD_RETURN_IF_ERROR(base::WriteFile(
-      options.output, text, options.force ? base::IfExists::kReplace : base::IfExists::kRefuse));
-  Log(LogLevel::kInfo, "wrote " + options.output + ": " + SizeOf(draft.spec));
-  return OkStatus();
-}
-
-Status RefuseToOverwrite(const Status& status) {
-  if (status.code() != StatusCode::kAlreadyExists) return status;
-  return WithRemedy(status, "give another name, or --force to replace it");
-}
-
 int Init(const InitOptions& options) {
   if (const Status status = CheckOptions(options); !status.ok()) return Fail(status, kExitUsage);
   spec::SshGroup login = options.login;
@@ -163,8 +144,12 @@ int Init(const InitOptions& options) {
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
-  const Status written = Write(options, draft);
-  return written.ok() ? 0 : Fail(RefuseToOverwrite(written), kExitUsage);
+  const Status written = WriteOutput(options.output, spec::SpecText(draft), options.force);
+  if (!written.ok()) return Fail(written, kExitUsage);
+  if (!options.output.empty()) {
+    Log(LogLevel::kInfo, "wrote " + options.output + ": " + SizeOf(draft.spec));
+  }
+  return 0;
 }
 
 }  // namespace

@@ -27,11 +27,7 @@ Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& wor
   std::vector<v1::JobStatus> jobs;
   for (const std::string& word : words) {
     AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
-    if (!control::IsOver(job)) {
-      return WithRemedy(
-          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
-          "`autodist stop " + job.job_id() + "` ends it");
-    }
+    AD_RETURN_IF_ERROR(CheckIsOver(job));
     if (control::MayStillRun(job, base::MillisecondsSince1970())) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               "job " + job.job_id() + " has crashed, and its ranks may still run"),

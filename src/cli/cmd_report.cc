@@ -1,12 +1,8 @@
 // autodist report [JOB] [--output FILE] [--markdown]
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <string_view>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -14,7 +10,6 @@
 #include "base/log.h"
 #include "base/private_folder.h"
 #include "base/wall_clock.h"
-#include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
@@ -88,15 +83,6 @@ Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   return facts;
 }
 
-Status WriteReport(const ReportOptions& options, const std::string& text) {
-  if (options.output.empty()) {
-    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return OkStatus();
-    return ErrnoError(errno, "writing to standard output");
-  }
-  return base::WriteFile(options.output, text,
-                         options.force ? base::IfExists::kReplace : base::IfExists::kRefuse);
-}
-
 int Report(const ReportOptions& options) {
   if (options.output.empty() && !options.markdown && isatty(STDOUT_FILENO) == 1) {
     return Fail(WithRemedy(Error(StatusCode::kInvalidArgument, "HTML is not for a terminal"),
@@ -110,12 +96,11 @@ int Report(const ReportOptions& options) {
     return Fail(Annotate(facts.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   const report::Document document = report::ContentsOf(*facts);
-  const Status written = WriteReport(
-      options, options.markdown ? report::MarkdownOf(document) : report::HtmlOf(document));
-  if (written.code() == StatusCode::kAlreadyExists) {
-    return Fail(WithRemedy(written, "give another name, or --force to replace it"), kExitUsage);
-  }
-  if (!written.ok()) return Fail(written, kExitCannotLaunch);
+  const Status written = WriteOutput(
+      options.output, options.markdown ? report::MarkdownOf(document) : report::HtmlOf(document),
+      options.force);
+  const bool exists = written.code() == StatusCode::kAlreadyExists;
+  if (!written.ok()) return Fail(written, exists ? kExitUsage : kExitCannotLaunch);
   if (!options.output.empty()) base::Log(base::LogLevel::kInfo, "wrote " + options.output);
   return 0;
 }
@@ -126,8 +111,7 @@ Command AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   AddJob(app, options->job);
   app.add_option("--output", options->output, "Write it to this file; default: stdout")
-      ->check(NotEmpty())
-      ->type_name("FILE");
+      ->check(NotEmpty("FILE"));
   app.add_flag("--markdown", options->markdown, "Markdown in place of HTML");
   app.add_flag("--force", options->force, "Replace a file that is there");
   app.footer(R"(

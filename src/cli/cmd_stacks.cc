@@ -5,7 +5,6 @@
 #include "base/exit_codes.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/job_client.h"
 #include "why/stack_groups.h"
@@ -33,10 +32,7 @@ int Stacks(const StacksOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options.ranks, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  if (job->chief_gone()) {
-    base::Log(base::LogLevel::kError, CrashedText(*job));
-    return kExitCannotLaunch;
-  }
+  if (job->chief_gone()) return FailCrashed(*job);
   if (job->phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
         WithRemedy(Error(StatusCode::kFailedPrecondition,

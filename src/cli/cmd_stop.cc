@@ -3,7 +3,6 @@
 
 #include "base/exit_codes.h"
 #include "cli/commands.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/job_client.h"
 
@@ -19,10 +18,7 @@ struct StopOptions {
 };
 
 int Verdict(const v1::JobStatus& job) {
-  if (job.phase() != v1::JOB_PHASE_ENDED) {
-    Log(LogLevel::kError, CrashedText(job));
-    return kExitCannotLaunch;
-  }
+  if (job.phase() != v1::JOB_PHASE_ENDED) return FailCrashed(job);
   Log(LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                            std::to_string(job.exit_code()) +
                            (job.report().empty() ? "" : ":\n" + job.report()));

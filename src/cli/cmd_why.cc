@@ -11,7 +11,6 @@
 #include "base/exit_codes.h"
 #include "base/wall_clock.h"
 #include "cli/commands.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/why_text.h"
 #include "control/job_client.h"
@@ -118,10 +117,7 @@ Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
 int Why(const WhyOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->chief_gone()) {
-    base::Log(base::LogLevel::kError, CrashedText(*job));
-    return kExitCannotLaunch;
-  }
+  if (job->chief_gone()) return FailCrashed(*job);
   const auto verdict = VerdictOf(*job);
   if (!verdict.ok()) {
     return Fail(Annotate(verdict.status(), "job " + job->job_id()), kExitCannotLaunch);

@@ -2,12 +2,15 @@
 // gives the process exit code.
 #pragma once
 
+#include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/write_file.h"
 #include "cli/app.h"
 
 namespace autodist::cli {
@@ -46,6 +49,22 @@ Command AddMan(CLI::App& app);
 inline int Fail(const Status& status, int exit_code) {
   base::LogFailure(status);
   return exit_code;
+}
+
+// For --output and --force: a failure where something is in place of the file.
+inline Status RefuseToOverwrite(const Status& status) {
+  if (status.code() != StatusCode::kAlreadyExists) return status;
+  return WithRemedy(status, "give another name, or --force to replace it");
+}
+
+// Writes to that file; to stdout where it has no name.
+inline Status WriteOutput(const std::string& file, const std::string& text, bool force) {
+  if (!file.empty()) {
+    return RefuseToOverwrite(
+        base::WriteFile(file, text, force ? base::IfExists::kReplace : base::IfExists::kRefuse));
+  }
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return OkStatus();
+  return ErrnoError(errno, "writing to standard output");
 }
 
 }  // namespace autodist::cli

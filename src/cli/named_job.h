@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/commands.h"
+#include "cli/job_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
+#include "control/prune.h"
 
 namespace autodist::cli {
 
@@ -32,6 +34,19 @@ inline Result<v1::JobStatus> NamedJob(const std::string& word) {
   AD_ASSIGN_OR_RETURN(const std::string id,
                       control::FindJob(word, control::KnownJobs(), control::NameOfJob));
   return control::LookUpJob(id);
+}
+
+// kFailedPrecondition: it still runs.
+inline Status CheckIsOver(const v1::JobStatus& job) {
+  if (control::IsOver(job)) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
+      "`autodist stop " + job.job_id() + "` ends it");
+}
+
+// Says what can be done about a job whose autodist is gone, and returns the exit code.
+inline int FailCrashed(const v1::JobStatus& job) {
+  return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
 }
 
 // Whether the job has them.

@@ -7,30 +7,19 @@
 namespace autodist::cli {
 namespace {
 
+constexpr int kExitWrong = 3;
+constexpr int kExitCannotTell = 4;
+
 const char* Name(why::Verdict::Kind kind) {
-  switch (kind) {
-    case why::Verdict::Kind::kWrong:
-      return "wrong";
-    case why::Verdict::Kind::kWell:
-      return "well";
-    case why::Verdict::Kind::kCannotTell:
-      break;
-  }
-  return "cannot tell";
+  if (kind == why::Verdict::Kind::kCannotTell) return "cannot tell";
+  return kind == why::Verdict::Kind::kWell ? "well" : "wrong";
 }
 
 }  // namespace
 
 int ExitCodeOf(const why::Verdict& verdict) {
-  switch (verdict.kind) {
-    case why::Verdict::Kind::kWrong:
-      return kExitWrong;
-    case why::Verdict::Kind::kWell:
-      return 0;
-    case why::Verdict::Kind::kCannotTell:
-      break;
-  }
-  return kExitCannotTell;
+  if (verdict.kind == why::Verdict::Kind::kCannotTell) return kExitCannotTell;
+  return verdict.kind == why::Verdict::Kind::kWell ? 0 : kExitWrong;
 }
 
 std::string WhyText(const why::Verdict& verdict) {

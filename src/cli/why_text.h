@@ -7,9 +7,6 @@
 
 namespace autodist::cli {
 
-inline constexpr int kExitWrong = 3;
-inline constexpr int kExitCannotTell = 4;
-
 int ExitCodeOf(const why::Verdict& verdict);
 
 // The sentence, what it costs, the evidence with its sources, and what was ruled out.
