@@ -1,19 +1,8 @@
 #include "chief/fleet/node.h"
 
-#include "base/random.h"
-#include "rpc/bootstrap_lines.h"
 #include "rpc/message_rules.h"
 
 namespace autodist::chief {
-namespace {
-
-std::string NewKey() {
-  std::string key = base::RandomHex();  // 128 random bits
-  static_assert(rpc::kKeySize == 32);
-  return key;
-}
-
-}  // namespace
 
 class Node::Connection final : public launch::SessionListener {
  public:
@@ -31,18 +20,13 @@ class Node::Connection final : public launch::SessionListener {
 };
 
 Node::Node(uint32_t number, NodeListener& listener, const Loop& loop)
-    : number_(number),
-      listener_(listener),
-      loop_(loop),
-      heard_(loop.Now()),
-      key_(NewKey()),
-      next_key_(key_) {}
+    : number_(number), listener_(listener), loop_(loop), heard_(loop.Now()) {}
 
 Node::~Node() { Disconnect(); }
 
 std::string Node::Greeting() const {
   const std::lock_guard lock(mutex_);
-  return key_ + next_key_;
+  return keys_.Greeting();
 }
 
 uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
@@ -55,8 +39,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
     link_ = link;
     session_ = std::make_unique<Connection>(*this, connection);
     session = session_.get();
-    // One that the agent may have taken already stays the next until that is known.
-    if (next_key_ == key_) next_key_ = NewKey();
+    keys_.BeginSession();
     brought_news_ = false;
     rules_.BeginSession();
   }
@@ -75,7 +58,7 @@ void Node::SendResume() {
     ack.set_stream(static_cast<v1::OutputStream>(stream.second));
     ack.set_offset(received);
   }
-  resume.set_next_key(next_key_);
+  resume.set_next_key(keys_.next());
   SendNow(std::move(message));
 }
 
@@ -182,7 +165,7 @@ void Node::TakeResumed(const v1::AgentEvent& event) {
   const std::lock_guard lock(mutex_);
   if (!link_) return;  // it is being disconnected
   if (taken_.instance != event.resumed().instance()) taken_ = {event.resumed().instance()};
-  key_ = next_key_;
+  keys_.Taken();
   orders_.BeginSession();
   resumed_ = true;
   TakeAcknowledged(event.acknowledged());

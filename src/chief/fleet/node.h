@@ -12,6 +12,7 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "chief/fleet/reliable_outbox.h"
+#include "chief/fleet/session_keys.h"
 #include "chief/loop/loop.h"
 #include "launch/agent_rules.h"
 #include "launch/node_link.h"
@@ -120,8 +121,7 @@ class Node {
   std::unique_ptr<Connection> session_;  // over link_
   uint64_t connection_ = 0;
   bool resumed_ = false;
-  std::string key_;       // that the agent is known to have
-  std::string next_key_;  // that it may have instead
+  SessionKeys keys_;
   ReliableOutbox orders_;
   launch::EventRules rules_;
   Status broken_rule_;
