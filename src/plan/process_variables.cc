@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
 #include "base/quantity.h"
 #include "dialect/world.h"
@@ -36,10 +35,11 @@ Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
 }
 
 // What a process finds, whatever it is written with and by the dialects: of an auxiliary one, by
-// that which added it.
-Result<Variables> VariablesOf(const dialect::Process& process, const std::string& addresses,
-                              const Dialects& dialects) {
-  Variables variables;
+// that which added it. `variables` is replaced; there are many processes, so its memory is used
+// again.
+Status FindVariables(const dialect::Process& process, const std::string& addresses,
+                     const Dialects& dialects, Variables& variables) {
+  variables.Clear();
   const auto set = [&](const std::string& name, const std::string& value) {
     SetVariable(name, value, variables);
   };
@@ -48,7 +48,7 @@ Result<Variables> VariablesOf(const dialect::Process& process, const std::string
     dialect->set_variables(process, set);
     AD_RETURN_IF_ERROR(Annotate(CheckLengths(variables, process.plan), DialectCalled(*dialect)));
   }
-  return variables;
+  return OkStatus();
 }
 
 void Replace(const std::string& value, const std::string& by, Variables& variables) {
@@ -59,30 +59,28 @@ void Replace(const std::string& value, const std::string& by, Variables& variabl
 }
 
 bool IsAmong(const Variables& variables, const v1::EnvironmentVariable& one) {
-  return std::ranges::any_of(variables, [&](const v1::EnvironmentVariable& other) {
-    return other.name() == one.name() && other.value() == one.value();
-  });
+  const auto known = std::ranges::find(variables, one.name(), &v1::EnvironmentVariable::name);
+  return known != variables.end() && known->value() == one.value();
 }
+
+using VariablesOf = std::function<Status(const dialect::Process&, Variables&)>;
 
 // What all processes of the program find alike becomes the plan's. It is found before any of them
 // is given its own: all that all processes find would not fit into memory.
-Status ShareVariables(const std::function<Result<Variables>(const dialect::Process&)>& variables_of,
-                      v1::LaunchPlan& plan) {
-  std::optional<Variables> shared;
+Status ShareVariables(const VariablesOf& find_variables, v1::LaunchPlan& plan) {
+  Variables shared;
+  Variables variables;
   size_t processes = 0;
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (rank.auxiliary()) continue;
-      ++processes;
-      AD_ASSIGN_OR_RETURN(Variables variables, variables_of({plan, node, rank}));
-      if (!shared) shared.emplace().Swap(&variables);
+      AD_RETURN_IF_ERROR(find_variables({plan, node, rank}, variables));
+      if (++processes == 1) shared = variables;
       const auto differs = [&](const auto& one) { return !IsAmong(variables, one); };
-      if (processes > 1) {
-        shared->erase(std::remove_if(shared->begin(), shared->end(), differs), shared->end());
-      }
+      shared.erase(std::remove_if(shared.begin(), shared.end(), differs), shared.end());
     }
   }
-  if (processes > 1) plan.mutable_environment()->Swap(&*shared);
+  if (processes > 1) plan.mutable_environment()->Swap(&shared);
   return OkStatus();
 }
 
@@ -96,18 +94,19 @@ Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::L
   const std::string addresses = dialect::DataAddresses(plan);
   // Of many nodes too long to be copied for each of many processes.
   const std::string stand_in(FitsAddresses(addresses) ? 1 : 0, '\x01');
-  const auto variables_of = [&](const dialect::Process& process) {
+  const auto find_variables = [&](const dialect::Process& process, Variables& variables) {
     const bool auxiliary = process.rank.auxiliary();
-    return VariablesOf(process, stand_in,
-                       auxiliary ? Dialects{owner.at(process.rank.rank())} : dialects);
+    return FindVariables(process, stand_in,
+                         auxiliary ? Dialects{owner.at(process.rank.rank())} : dialects, variables);
   };
-  AD_RETURN_IF_ERROR(ShareVariables(variables_of, plan));
+  AD_RETURN_IF_ERROR(ShareVariables(find_variables, plan));
+  Variables variables;
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      AD_ASSIGN_OR_RETURN(Variables variables, variables_of({plan, node, rank}));
-      for (v1::EnvironmentVariable& variable : variables) {
+      AD_RETURN_IF_ERROR(find_variables({plan, node, rank}, variables));
+      for (const v1::EnvironmentVariable& variable : variables) {
         if (!rank.auxiliary() && IsAmong(plan.environment(), variable)) continue;
-        *rank.add_environment() = std::move(variable);
+        *rank.add_environment() = variable;
       }
       Replace(stand_in, addresses, *rank.mutable_environment());
     }
