@@ -7,10 +7,20 @@
 #include "base/utf8.h"
 
 namespace autodist::base {
+namespace {
+
+bool IsPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
+}  // namespace
 
 std::string JsonQuoted(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {
+    // Nearly all of nearly every text.
+    const auto plain = std::ranges::find_if_not(text, IsPlain);
+    quoted.append(text.begin(), plain);
+    text.remove_prefix(static_cast<size_t>(plain - text.begin()));
+    if (text.empty()) break;
     const size_t length = std::max<size_t>(Utf8CharacterLength(text), 1);
     const std::string_view character = text.substr(0, length);
     const uint32_t code = CodePoint(character);

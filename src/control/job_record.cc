@@ -153,7 +153,7 @@ std::string AttemptFolder(const std::string& log_folder, uint32_t attempt) {
 }
 
 std::string AsJson(const v1::JobStatus& status) {
-  return json::JsonText(status, json::Layout::kAllFields);
+  return json::ToJson(status, json::Layout::kAllFields).value_or("");
 }
 
 }  // namespace autodist::control

@@ -5,12 +5,14 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/json_quote.h"
 
 namespace autodist::json {
 namespace {
 
+using google::protobuf::EnumDescriptor;
 using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
@@ -28,27 +30,38 @@ std::string PrefixOf(std::string_view enum_name) {
   return prefix + '_';
 }
 
-std::string EnumText(const EnumValueDescriptor& value) {
-  std::string_view name = value.name();
-  const std::string prefix = PrefixOf(value.type()->name());
+std::string EnumText(const EnumDescriptor& type, int number, Values values) {
+  const EnumValueDescriptor* const value = type.FindValueByNumber(number);
+  if (!value) return std::to_string(number);  // of a later version
+  std::string_view name = value->name();
+  if (values == Values::kProtobuf) return '"' + value->name() + '"';
+  const std::string prefix = PrefixOf(type.name());
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   if (name == "UNSPECIFIED") return std::string(kNull);
   return '"' + absl::AsciiStrToLower(std::string(name)) + '"';
 }
 
-std::string NumberText(double number) {
-  if (!std::isfinite(number)) return std::string(kNull);
+std::string NumberText(double number, Values values) {
+  if (!std::isfinite(number) && values == Values::kPlain) return std::string(kNull);
+  if (std::isnan(number)) return R"("NaN")";
+  if (std::isinf(number)) return number > 0 ? R"("Infinity")" : R"("-Infinity")";
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
-std::string_view KeyOf(const FieldDescriptor& field) {
-  return field.name() == "phase" ? std::string_view("state") : std::string_view(field.name());
+// Protobuf's are texts, as JavaScript has no numbers of 64 bits.
+std::string LargeNumberText(std::string number, Values values) {
+  return values == Values::kProtobuf ? '"' + std::move(number) + '"' : number;
+}
+
+std::string_view KeyOf(const FieldDescriptor& field, Values values) {
+  const bool renamed = values == Values::kPlain && field.name() == "phase";
+  return renamed ? std::string_view("state") : std::string_view(field.name());
 }
 
 class Writer {
  public:
-  explicit Writer(bool indented) : indented_(indented) {}
+  Writer(bool indented, Values values) : indented_(indented), values_(values) {}
 
   void Write(const Message& message, const Style& style) {
     text_ += '{';
@@ -58,10 +71,10 @@ class Writer {
       const FieldDescriptor& field = *message.GetDescriptor()->field(i);
       const auto instead = style.instead.find(std::string_view(field.name()));
       if (instead != style.instead.end()) {
-        Key(KeyOf(field), first);
+        Key(KeyOf(field, values_), first);
         text_ += instead->second;
       } else if (IsShown(message, field, style.absent)) {
-        Key(KeyOf(field), first);
+        Key(KeyOf(field, values_), first);
         Value(message, field, style.absent);
       }
     }
@@ -136,25 +149,27 @@ class Writer {
         text_ += std::to_string(get(&R::GetInt32, &R::GetRepeatedInt32));
         return;
       case FieldDescriptor::CPPTYPE_INT64:
-        text_ += std::to_string(get(&R::GetInt64, &R::GetRepeatedInt64));
+        text_ += LargeNumberText(std::to_string(get(&R::GetInt64, &R::GetRepeatedInt64)), values_);
         return;
       case FieldDescriptor::CPPTYPE_UINT32:
         text_ += std::to_string(get(&R::GetUInt32, &R::GetRepeatedUInt32));
         return;
       case FieldDescriptor::CPPTYPE_UINT64:
-        text_ += std::to_string(get(&R::GetUInt64, &R::GetRepeatedUInt64));
+        text_ +=
+            LargeNumberText(std::to_string(get(&R::GetUInt64, &R::GetRepeatedUInt64)), values_);
         return;
       case FieldDescriptor::CPPTYPE_DOUBLE:
-        text_ += NumberText(get(&R::GetDouble, &R::GetRepeatedDouble));
+        text_ += NumberText(get(&R::GetDouble, &R::GetRepeatedDouble), values_);
         return;
       case FieldDescriptor::CPPTYPE_FLOAT:
-        text_ += NumberText(static_cast<double>(get(&R::GetFloat, &R::GetRepeatedFloat)));
+        text_ += NumberText(static_cast<double>(get(&R::GetFloat, &R::GetRepeatedFloat)), values_);
         return;
       case FieldDescriptor::CPPTYPE_BOOL:
         text_ += get(&R::GetBool, &R::GetRepeatedBool) ? "true" : "false";
         return;
       case FieldDescriptor::CPPTYPE_ENUM:
-        text_ += EnumText(*get(&R::GetEnum, &R::GetRepeatedEnum));
+        text_ +=
+            EnumText(*field.enum_type(), get(&R::GetEnumValue, &R::GetRepeatedEnumValue), values_);
         return;
       case FieldDescriptor::CPPTYPE_STRING: {
         const std::string value = get(&R::GetString, &R::GetRepeatedString);
@@ -172,6 +187,7 @@ class Writer {
   }
 
   const bool indented_;
+  const Values values_;
   size_t depth_ = 0;
   std::string text_;
 };
@@ -179,7 +195,7 @@ class Writer {
 }  // namespace
 
 std::string PlainJson(const Message& message, const Style& style) {
-  Writer writer(style.indented);
+  Writer writer(style.indented, style.values);
   writer.Write(message, style);
   return writer.Take();
 }

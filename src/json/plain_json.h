@@ -17,8 +17,15 @@ enum class Absent {
   kOmitted,  // nothing, nor for zeros and what is empty
 };
 
+// How fields and values are written.
+enum class Values {
+  kPlain,     // as below
+  kProtobuf,  // as protobuf's JSON has them, with the names of the message
+};
+
 struct Style {
   Absent absent = Absent::kNull;
+  Values values = Values::kPlain;
   bool indented = false;  // else on one line
   // Of the message itself, not of those in it: values in place of those of these fields, and fields
   // that come last. Both are JSON.
@@ -28,7 +35,7 @@ struct Style {
 
 // Fields have the names of the message, but what is called phase is called state. Numbers of 64
 // bits are numbers; the value JOB_PHASE_RUNNING of an enum is "running", one that is unspecified
-// null; so are numbers that are not finite. Text has to be UTF-8.
+// null; so are numbers that are not finite. Text has to be UTF-8. Maps are not written as such.
 std::string PlainJson(const google::protobuf::Message& message, const Style& style = {});
 
 }  // namespace autodist::json

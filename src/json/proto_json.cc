@@ -2,6 +2,8 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include "json/plain_json.h"
+
 namespace autodist::json {
 namespace {
 
@@ -23,9 +25,8 @@ Result<std::string> ToJson(const google::protobuf::Message& message, Layout layo
   return json;
 }
 
-std::string JsonText(const google::protobuf::Message& message, Layout layout) {
-  auto json = ToJson(message, layout);
-  return json.ok() ? *std::move(json) : "";
+std::string JsonText(const google::protobuf::Message& message) {
+  return PlainJson(message, {.absent = Absent::kOmitted, .values = Values::kProtobuf});
 }
 
 Status FromJson(std::string_view json, google::protobuf::Message& message, Unknown unknown) {

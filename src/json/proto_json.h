@@ -16,8 +16,8 @@ enum class Layout { kOneLine, kAllFields, kIndented };
 
 // kInvalidArgument: a text in it is not UTF-8.
 Result<std::string> ToJson(const google::protobuf::Message& message, Layout layout);
-// The same of a message of ours, all whose texts are UTF-8; "" if one is not.
-std::string JsonText(const google::protobuf::Message& message, Layout layout = Layout::kOneLine);
+// The same on one line, several times as fast, of a message without maps all whose texts are UTF-8.
+std::string JsonText(const google::protobuf::Message& message);
 
 // What the message does not have is wrong, or of a later version.
 enum class Unknown { kRefused, kIgnored };
