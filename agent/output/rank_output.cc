@@ -174,7 +174,7 @@ RankOutput::Stream* RankOutput::Find(const v1::OutputAck& ack) {
   return found == streams_.end() ? nullptr : &found->second;
 }
 
-std::ranges::subrange<RankOutput::Streams::const_iterator> RankOutput::OfRank(uint32_t rank) const {
+RankOutput::StreamRange RankOutput::OfRank(uint32_t rank) const {
   return {streams_.lower_bound({rank, INT_MIN}), streams_.upper_bound({rank, INT_MAX})};
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <thread>
 #include <utility>
@@ -82,6 +81,12 @@ class RankOutput {
     std::optional<base::Deadline::Clock::time_point> last_read = {};
   };
   using Streams = std::map<std::pair<uint32_t, int>, Stream>;
+  struct StreamRange {
+    Streams::const_iterator first;
+    Streams::const_iterator last;
+    auto begin() const { return first; }
+    auto end() const { return last; }
+  };
 
   RankOutput(Events events, std::string spool_folder)
       : events_(std::move(events)), spool_folder_(std::move(spool_folder)) {}
@@ -98,7 +103,7 @@ class RankOutput {
   Stream* NextInTurn();
   uint64_t WorthOf(uint32_t rank) const;
   Stream* Find(const v1::OutputAck& ack);
-  std::ranges::subrange<Streams::const_iterator> OfRank(uint32_t rank) const;
+  StreamRange OfRank(uint32_t rank) const;
 
   const Events events_;
   const std::string spool_folder_;

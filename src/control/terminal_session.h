@@ -1,6 +1,8 @@
 // Being at the terminal of a rank of a job that runs elsewhere.
 #pragma once
 
+#include <grpcpp/channel.h>
+
 #include <chrono>
 #include <memory>
 #include <string>

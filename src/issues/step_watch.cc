@@ -35,6 +35,7 @@ bool MayGoOn(const v1::JobSnapshot& snapshot) {
 template <typename Spans>
 double MedianStep(const Spans& spans) {
   std::vector<double> times;
+  times.reserve(spans.size());
   for (const auto& span : spans) times.push_back(span.step_ms);
   return base::Median(times);
 }

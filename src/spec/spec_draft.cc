@@ -83,7 +83,7 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
 }
 
 std::string AddressNote(const HostEntry& host, const HostFacts& facts) {
-  const std::string note = facts.address_note.empty() ? host.note : facts.address_note;
+  std::string note = facts.address_note.empty() ? host.note : facts.address_note;
   if (host.also.empty()) return note;
   return note + (note.empty() ? "also " : "; also ") + absl::StrJoin(host.also, ", ");
 }

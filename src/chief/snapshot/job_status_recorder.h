@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
@@ -61,7 +62,9 @@ class JobStatusRecorder {
     bool of_rank;
     v1::NodePhase phase;
     std::string what;
-    auto operator<=>(const Kind& other) const = default;
+    bool operator<(const Kind& other) const {
+      return std::tie(of_rank, phase, what) < std::tie(other.of_rank, other.phase, other.what);
+    }
   };
   void Print(std::string_view type, const google::protobuf::Message& message) const;
   void Keep(v1::JobEvent event);
