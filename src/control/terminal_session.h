@@ -1,14 +1,13 @@
 // Being at the terminal of a rank of a job that runs elsewhere.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <chrono>
 #include <memory>
 #include <string>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.grpc.pb.h"
+#include "rpc/channel.h"
 
 namespace autodist::control {
 
