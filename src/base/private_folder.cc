@@ -11,6 +11,11 @@
 #include "base/host_name.h"
 
 namespace autodist::base {
+namespace {
+
+constexpr int kMaxFolderTries = 10;  // to make a folder that others remove
+
+}  // namespace
 
 bool IsPrivateFolder(const std::string& path) {
   struct stat info;
@@ -19,10 +24,13 @@ bool IsPrivateFolder(const std::string& path) {
 }
 
 Status MakePrivateFolder(const std::string& path, std::string_view remedy) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return ErrnoError(errno, "making the folder " + path);
+  // Another process may remove it between the two, as the last one that has used it does.
+  for (int tries = 0; tries < kMaxFolderTries; ++tries) {
+    if (mkdir(path.c_str(), 0700) == 0) return OkStatus();
+    if (errno != EEXIST) return ErrnoError(errno, "making the folder " + path);
+    if (IsPrivateFolder(path)) return OkStatus();
+    if (access(path.c_str(), F_OK) == 0) break;
   }
-  if (IsPrivateFolder(path)) return OkStatus();
   return WithRemedy(Error(StatusCode::kPermissionDenied,
                           path + " exists but is not a private folder of this user"),
                     remedy);
