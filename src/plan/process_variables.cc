@@ -1,7 +1,6 @@
 #include "plan/process_variables.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/quantity.h"
 #include "dialect/world.h"
@@ -34,21 +33,25 @@ Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
   return OkStatus();
 }
 
-// What a process finds, whatever it is written with and by the dialects: of an auxiliary one, by
-// that which added it. `variables` is replaced; there are many processes, so its memory is used
-// again.
-Status FindVariables(const dialect::Process& process, const std::string& addresses,
-                     const Dialects& dialects, Variables& variables) {
-  variables.Clear();
+bool IsAmong(const Variables& variables, const std::string& name, const std::string& value) {
+  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  return known != variables.end() && known->value() == value;
+}
+
+// What a process finds besides `shared`, whatever it is written with and by the dialects: of an
+// auxiliary one, by that which added it.
+Result<Variables> FindVariables(const dialect::Process& process, const std::string& addresses,
+                                const Dialects& dialects, const Variables& shared) {
+  Variables variables;
   const auto set = [&](const std::string& name, const std::string& value) {
-    SetVariable(name, value, variables);
+    if (!IsAmong(shared, name, value)) SetVariable(name, value, variables);
   };
   SetRankEnvironment(process, addresses, set);
   for (const dialect::Dialect* dialect : dialects) {
     dialect->set_variables(process, set);
     AD_RETURN_IF_ERROR(Annotate(CheckLengths(variables, process.plan), DialectCalled(*dialect)));
   }
-  return OkStatus();
+  return variables;
 }
 
 void Replace(const std::string& value, const std::string& by, Variables& variables) {
@@ -58,26 +61,36 @@ void Replace(const std::string& value, const std::string& by, Variables& variabl
   }
 }
 
-bool IsAmong(const Variables& variables, const v1::EnvironmentVariable& one) {
-  const auto known = std::ranges::find(variables, one.name(), &v1::EnvironmentVariable::name);
-  return known != variables.end() && known->value() == one.value();
+// Drops from `shared` what the process does not find, or finds with another value.
+void KeepAlike(const dialect::Process& process, const std::string& addresses,
+               const Dialects& dialects, Variables& shared) {
+  std::vector<bool> alike(static_cast<size_t>(shared.size()));
+  const auto compare = [&](const std::string& name, const std::string& value) {
+    const auto known = std::ranges::find(shared, name, &v1::EnvironmentVariable::name);
+    if (known == shared.end()) return;
+    alike[static_cast<size_t>(known - shared.begin())] = known->value() == value;
+  };
+  SetRankEnvironment(process, addresses, compare);
+  for (const dialect::Dialect* dialect : dialects) dialect->set_variables(process, compare);
+  for (int i = shared.size(); i-- > 0;) {
+    if (!alike[static_cast<size_t>(i)]) shared.DeleteSubrange(i, 1);
+  }
 }
-
-using VariablesOf = std::function<Status(const dialect::Process&, Variables&)>;
 
 // What all processes of the program find alike becomes the plan's. It is found before any of them
 // is given its own: all that all processes find would not fit into memory.
-Status ShareVariables(const VariablesOf& find_variables, v1::LaunchPlan& plan) {
+Status ShareVariables(const std::string& addresses, const Dialects& dialects,
+                      v1::LaunchPlan& plan) {
   Variables shared;
-  Variables variables;
   size_t processes = 0;
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (rank.auxiliary()) continue;
-      AD_RETURN_IF_ERROR(find_variables({plan, node, rank}, variables));
-      if (++processes == 1) shared = variables;
-      const auto differs = [&](const auto& one) { return !IsAmong(variables, one); };
-      shared.erase(std::remove_if(shared.begin(), shared.end(), differs), shared.end());
+      if (++processes == 1) {
+        AD_ASSIGN_OR_RETURN(shared, FindVariables({plan, node, rank}, addresses, dialects, {}));
+      } else {
+        KeepAlike({plan, node, rank}, addresses, dialects, shared);
+      }
     }
   }
   if (processes > 1) plan.mutable_environment()->Swap(&shared);
@@ -94,20 +107,14 @@ Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::L
   const std::string addresses = dialect::DataAddresses(plan);
   // Of many nodes too long to be copied for each of many processes.
   const std::string stand_in(FitsAddresses(addresses) ? 1 : 0, '\x01');
-  const auto find_variables = [&](const dialect::Process& process, Variables& variables) {
-    const bool auxiliary = process.rank.auxiliary();
-    return FindVariables(process, stand_in,
-                         auxiliary ? Dialects{owner.at(process.rank.rank())} : dialects, variables);
-  };
-  AD_RETURN_IF_ERROR(ShareVariables(find_variables, plan));
-  Variables variables;
+  AD_RETURN_IF_ERROR(ShareVariables(stand_in, dialects, plan));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      AD_RETURN_IF_ERROR(find_variables({plan, node, rank}, variables));
-      for (const v1::EnvironmentVariable& variable : variables) {
-        if (!rank.auxiliary() && IsAmong(plan.environment(), variable)) continue;
-        *rank.add_environment() = variable;
-      }
+      const dialect::Process process = {plan, node, rank};
+      AD_ASSIGN_OR_RETURN(*rank.mutable_environment(),
+                          rank.auxiliary()
+                              ? FindVariables(process, stand_in, {owner.at(rank.rank())}, {})
+                              : FindVariables(process, stand_in, dialects, plan.environment()));
       Replace(stand_in, addresses, *rank.mutable_environment());
     }
   }
