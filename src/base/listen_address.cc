@@ -4,11 +4,11 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/parse_number.h"
 #include "base/socket_address.h"
 
 namespace autodist::base {
@@ -17,13 +17,6 @@ namespace {
 constexpr int kMostWaiting = 1024;
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kWanted[] = "is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464";
-
-std::optional<uint16_t> ParsePort(std::string_view text) {
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return port;
-}
 
 Result<uint16_t> PortOf(int socket) {
   sockaddr_storage name{};
@@ -45,11 +38,12 @@ Result<ListenAddress> ListenAddress::Parse(const std::string& text) {
   std::optional<uint16_t> port = 0;
   const size_t close = text.starts_with('[') ? text.find(']') : text.npos;
   const size_t colon = close != text.npos ? close + 1 : text.find(':');
-  if (close == text.npos && (port = ParsePort(text))) {
+  if (close == text.npos && (port = ParseNumber<uint16_t>(text))) {
     host = "";
   } else if (port = 0; colon < text.size() && (close != text.npos || colon == text.rfind(':'))) {
     host = text.substr(0, colon);
-    port = text[colon] == ':' ? ParsePort(std::string_view(text).substr(colon + 1)) : std::nullopt;
+    port = text[colon] == ':' ? ParseNumber<uint16_t>(std::string_view(text).substr(colon + 1))
+                              : std::nullopt;
   }
   if (close != text.npos) host = text.substr(1, close - 1);
   if (host.empty() && close == text.npos) host = kLoopback;

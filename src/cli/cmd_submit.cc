@@ -1,11 +1,11 @@
 // autodist submit (--slurm | --kubernetes) [options] -- PROGRAM [ARGUMENTS]
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/parse_number.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
@@ -86,7 +86,7 @@ int Submit(SubmitOptions& options) {
   if (!options.gpus.empty()) {
     const std::string why = WholeNumber(1, spec::kMostSlots)(options.gpus);
     if (!why.empty()) return wrong("--gpus-per-node: " + why);
-    std::from_chars(options.gpus.data(), options.gpus.data() + options.gpus.size(), request.gpus);
+    request.gpus = base::ParseNumber<uint32_t>(options.gpus).value_or(0);
   }
   request.grace = std::chrono::seconds(std::llround(std::ceil(job.grace())));
   return SubmitToKubernetes(options.kubernetes, options.print);

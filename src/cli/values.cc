@@ -11,6 +11,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/listen_address.h"
+#include "base/parse_number.h"
 #include "files/file_patterns.h"
 
 namespace autodist::cli {
@@ -111,11 +112,8 @@ CLI::Validator OneOf(std::vector<std::string> values) {
 
 CLI::Validator WholeNumber(uint64_t least, uint64_t most) {
   return {[least, most](const std::string& text) -> std::string {
-            uint64_t number = 0;
-            const char* const end = text.data() + text.size();
-            const auto [after, error] = std::from_chars(text.data(), end, number);
-            const bool right =
-                error == std::errc() && after == end && number >= least && number <= most;
+            const auto number = base::ParseNumber<uint64_t>(text);
+            const bool right = number && *number >= least && *number <= most;
             return right ? ""
                          : Refusal(text, "a whole number from " + std::to_string(least) + " to " +
                                              std::to_string(most));

@@ -1,10 +1,10 @@
 #include "display/shown_ranks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/did_you_mean.h"
+#include "base/parse_number.h"
 #include "base/quantity.h"
 
 namespace autodist::display {
@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::string_view kLocal = "local";
 constexpr std::string_view kNode = "node:";
-
-bool ParseNumber(std::string_view text, uint32_t& number) {
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-}
 
 // "gpu3" of gpu3.cluster.example.
 std::string_view FirstLabel(std::string_view address) {
@@ -65,11 +60,15 @@ Result<ShownRanks::Part> ShownRanks::ParsePart(std::string_view text) {
   }
   const size_t dash = numbers.find('-');
   const std::string_view last = dash == text.npos ? numbers : numbers.substr(dash + 1);
-  if (!ParseNumber(numbers.substr(0, dash), part.first) || !ParseNumber(last, part.last)) {
+  const auto from = base::ParseNumber<uint32_t>(numbers.substr(0, dash));
+  const auto to = base::ParseNumber<uint32_t>(last);
+  if (!from || !to) {
     return Error(StatusCode::kInvalidArgument,
                  "'" + part.text +
                      "' names no ranks; say all, none, or ranks as in 0,8-15, local0 or node:gpu3");
   }
+  part.first = *from;
+  part.last = *to;
   if (part.first > part.last) {
     return Error(StatusCode::kInvalidArgument,
                  "'" + part.text + "' ends before it begins; did you mean " +

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
+#include "base/parse_number.h"
 #include "base/split.h"
 #include "spec/quoted.h"
 
@@ -51,21 +51,13 @@ bool IsDigits(std::string_view text) {
 }
 
 std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest) {
-  uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number > largest) return std::nullopt;
-  return number;
+  const auto number = base::ParseNumber<uint32_t>(text);
+  return number && *number <= largest ? number : std::nullopt;
 }
 
 std::optional<double> ReadPositiveNumber(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !(number > 0) || !std::isfinite(number)) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = base::ParseNumber<double>(text);
+  return number && *number > 0 && std::isfinite(*number) ? number : std::nullopt;
 }
 
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/parse_number.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
@@ -106,10 +106,8 @@ class Words {
 
   static int ExitCodeIn(const std::string& text) {
     constexpr int kLargest = 255;
-    int code = -1;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), code);
-    const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-    return whole && code >= 0 && code <= kLargest ? code : kExitCannotLaunch;
+    const int code = base::ParseNumber<int>(text).value_or(-1);
+    return code >= 0 && code <= kLargest ? code : kExitCannotLaunch;
   }
 
   const std::string end_;
