@@ -10,6 +10,7 @@
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
+#include "base/text_table.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Row = std::vector<std::string>;
+using Row = base::TextRow;
 
 // "JOB_PHASE_RUNNING" → "running".
 std::string PhaseText(v1::JobPhase phase) {
@@ -99,50 +100,6 @@ std::string StartedText(int64_t ms, int64_t now_ms) {
   return base::LocalTime(same("%F") ? "%H:%M" : same("%Y") ? "%b %d" : "%F", then);
 }
 
-size_t Columns(std::string_view text) {
-  size_t columns = 0;
-  for (; !text.empty(); ++columns) {
-    text.remove_prefix(std::max<size_t>(base::Utf8CharacterLength(text), 1));
-  }
-  return columns;
-}
-
-// "./train --lr…", no wider than that.
-std::string CutTo(const std::string& text, size_t columns) {
-  if (Columns(text) <= columns) return text;
-  std::string_view rest = text;
-  for (size_t taken = 0; taken + 1 < columns; ++taken) {
-    rest.remove_prefix(std::max<size_t>(base::Utf8CharacterLength(rest), 1));
-  }
-  return text.substr(0, text.size() - rest.size()) + "…";
-}
-
-constexpr size_t kBetweenColumns = 2;
-
-size_t Width(const std::vector<Row>& rows, size_t column) {
-  size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, row[column].size());
-  return width;
-}
-
-// The last column is as wide as it is, or with `width` as that leaves room.
-std::string Table(const std::vector<Row>& rows, size_t width = 0) {
-  std::vector<size_t> widths;
-  for (size_t i = 0; i < rows.front().size(); ++i) widths.push_back(Width(rows, i));
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i + 1 < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] - row[i].size() + kBetweenColumns, ' ');
-    }
-    const bool cut = width > line.size() + 1;
-    line += cut ? CutTo(row.back(), width - line.size()) : row.back();
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 // What `ps` says of jobs, in fewer columns where the terminal is narrow.
 class JobRows {
  public:
@@ -205,11 +162,7 @@ std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJob
                      int64_t now_ms, size_t width) {
   const auto fits = [&](const std::vector<Row>& rows) {
     constexpr size_t kLeastCommand = 12;  // columns
-    size_t taken = kLeastCommand;
-    for (size_t i = 0; i + 1 < rows.front().size(); ++i) {
-      taken += Width(rows, i) + kBetweenColumns;
-    }
-    return width == 0 || taken <= width;
+    return width == 0 || base::LastColumn(rows) + kLeastCommand <= width;
   };
   JobRows shown{jobs, progress, now_ms};
   // The last of these that are not needed to fit stay.
@@ -217,7 +170,7 @@ std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJob
     if (fits(shown.Rows())) break;
     shown.Apply(narrower);
   }
-  return Table(shown.Rows(), width);
+  return base::TextTable(shown.Rows(), width);
 }
 
 std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details) {
@@ -241,7 +194,7 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
   if (const std::string restarts = RestartsText(job); restarts != "-") fact("restarts", restarts);
   fact("logs", job.log_folder());
   if (ended) fact("exit code", std::to_string(job.exit_code()));
-  std::string text = Table(facts);
+  std::string text = base::TextTable(facts);
 
   if (job.nodes_size() > 0) {
     std::vector<Row> nodes = {{"NODE", "STATE", "RANKS", "RUNNING", ""}};
@@ -252,7 +205,7 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
                        job.chief_gone() ? "-" : std::to_string(node.running_ranks()),
                        base::Printable(node.detail())});
     }
-    text += "\n" + Table(nodes);
+    text += "\n" + base::TextTable(nodes);
   }
   if (job.chief_gone()) text += "\n" + CrashedText(job) + "\n";
   if (!job.report().empty()) text += "\n" + base::PrintableLines(job.report()) + "\n";

@@ -6,17 +6,13 @@
 #include "base/quantity.h"
 #include "base/ranges.h"
 #include "base/shell_quote.h"
+#include "base/text_table.h"
 #include "plan/plan_text.h"
 
 namespace autodist::plan {
 namespace {
 
 constexpr int kMostNodes = 8;  // that are shown
-constexpr size_t kColumns = 4;
-
-struct SummaryRow {
-  std::string cells[kColumns];
-};
 
 // "0-3,7"; "-" where there are none.
 std::string Ranges(std::vector<uint32_t> numbers) {
@@ -24,7 +20,7 @@ std::string Ranges(std::vector<uint32_t> numbers) {
   return numbers.empty() ? "-" : base::RangesText(numbers, ",");
 }
 
-SummaryRow RowOf(const v1::NodePlan& node) {
+base::TextRow RowOf(const v1::NodePlan& node) {
   std::vector<uint32_t> ranks;
   std::vector<uint32_t> gpus;
   std::vector<uint32_t> cpus;
@@ -44,38 +40,21 @@ SummaryRow RowOf(const v1::NodePlan& node) {
   if (!gpus.empty()) devices = "gpu " + Ranges(gpus);
   if (by_uuid > 0) devices = base::Count(by_uuid, "GPU") + " by UUID";
   if (!cpus.empty()) devices += (devices.empty() ? "cpu " : ", cpu ") + Ranges(cpus);
-  return {{node.address() + DataAddressAsText(node), Ranges(ranks), devices.empty() ? "-" : devices,
-           ReachAsText(node.reach())}};
+  return {node.address() + DataAddressAsText(node), Ranges(ranks), devices.empty() ? "-" : devices,
+          ReachAsText(node.reach())};
 }
 
 std::string NodeTable(const v1::LaunchPlan& plan) {
   const int nodes = plan.nodes_size();
   const bool all = nodes <= kMostNodes;
-  std::vector<SummaryRow> rows = {{{"NODE", "RANKS", "DEVICES", "REACHED BY"}}};
+  std::vector<base::TextRow> rows = {{"NODE", "RANKS", "DEVICES", "REACHED BY"}};
   for (int i = 0; i < (all ? nodes : kMostNodes - 2); ++i) rows.push_back(RowOf(plan.nodes(i)));
   if (!all) {
     const auto more = static_cast<size_t>(nodes) - kMostNodes + 1;
-    rows.push_back({{"… " + base::Count(more, "more node"), "", "", ""}});
+    rows.push_back({"… " + base::Count(more, "more node"), "", "", ""});
     rows.push_back(RowOf(plan.nodes(nodes - 1)));
   }
-  const auto columns = [](const std::string& text) {
-    return static_cast<size_t>(
-        std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
-  };
-  size_t widths[kColumns] = {};
-  for (const SummaryRow& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], columns(row.cells[i]));
-  }
-  std::string text;
-  for (const SummaryRow& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < kColumns; ++i) {
-      line += row.cells[i] + std::string(widths[i] - columns(row.cells[i]) + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
+  return base::TextTable(rows);
 }
 
 // What the ranks are started with, where that is the same for all.

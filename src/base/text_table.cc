@@ -1,0 +1,66 @@
+#include "base/text_table.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "base/utf8.h"
+
+namespace autodist::base {
+namespace {
+
+constexpr size_t kBetweenColumns = 2;
+
+size_t Columns(std::string_view text) {
+  size_t columns = 0;
+  for (; !text.empty(); ++columns) {
+    text.remove_prefix(std::max<size_t>(Utf8CharacterLength(text), 1));
+  }
+  return columns;
+}
+
+// No wider than that.
+std::string CutTo(const std::string& text, size_t columns) {
+  if (Columns(text) <= columns) return text;
+  std::string_view rest = text;
+  for (size_t taken = 0; taken + 1 < columns; ++taken) {
+    rest.remove_prefix(std::max<size_t>(Utf8CharacterLength(rest), 1));
+  }
+  return text.substr(0, text.size() - rest.size()) + "…";
+}
+
+// Of all columns but the last, with the blanks behind each.
+std::vector<size_t> Widths(const std::vector<TextRow>& rows) {
+  std::vector<size_t> widths(rows.front().size() - 1);
+  for (const TextRow& row : rows) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], Columns(row[i]) + kBetweenColumns);
+    }
+  }
+  return widths;
+}
+
+}  // namespace
+
+size_t LastColumn(const std::vector<TextRow>& rows) {
+  const std::vector<size_t> widths = Widths(rows);
+  return std::accumulate(widths.begin(), widths.end(), size_t{0});
+}
+
+std::string TextTable(const std::vector<TextRow>& rows, size_t width) {
+  const std::vector<size_t> widths = Widths(rows);
+  const size_t last = LastColumn(rows);
+  std::string text;
+  for (const TextRow& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      line += row[i] + std::string(widths[i] - Columns(row[i]), ' ');
+    }
+    line += width > last + 1 ? CutTo(row.back(), width - last) : row.back();
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace autodist::base

@@ -1,0 +1,35 @@
+#include "base/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::base {
+namespace {
+
+TEST(TextTableTest, LinesColumnsUp) {
+  EXPECT_EQ(TextTable({{"JOB", "NAME", "STATE"}, {"1", "probe", "-"}, {"1000", "", "ended"}}),
+            "JOB   NAME   STATE\n"
+            "1     probe  -\n"
+            "1000         ended\n");
+}
+
+TEST(TextTableTest, CountsCharactersAndNotBytes) {
+  EXPECT_EQ(TextTable({{"NAME", "STATE"}, {"größe", "running"}, {"train", "ended"}}),
+            "NAME   STATE\n"
+            "größe  running\n"
+            "train  ended\n");
+  EXPECT_EQ(TextTable({{"größe", "äöüäöü"}}, 12), "größe  äöüä…\n");
+}
+
+TEST(TextTableTest, CutsTheLastColumnAlone) {
+  EXPECT_EQ(TextTable({{"JOB", "COMMAND"}, {"1", "./train --lr 1"}}, 12),
+            "JOB  COMMAND\n"
+            "1    ./trai…\n");
+  EXPECT_EQ(TextTable({{"a long name", "COMMAND"}}, 10), "a long name  COMMAND\n");
+}
+
+TEST(TextTableTest, LeavesNoBlanksAtTheEnd) {
+  EXPECT_EQ(TextTable({{"a", ""}, {"b", "c"}}), "a\nb  c\n");
+}
+
+}  // namespace
+}  // namespace autodist::base
