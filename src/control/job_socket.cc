@@ -82,7 +82,7 @@ void RemoveAbandoned(const std::string& folder) {
 }  // namespace
 
 bool IsJobId(std::string_view text) {
-  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '-'; };
+  const auto allowed = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-'; };
   return !text.empty() && text.size() <= kLongestJobId && std::ranges::all_of(text, allowed);
 }
 

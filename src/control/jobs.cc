@@ -87,7 +87,8 @@ bool LooksLikeJobId(std::string_view text) {
   constexpr std::string_view kForm = "00000000-000000";
   if (text.size() < kForm.size()) return false;
   for (size_t i = 0; i < kForm.size(); ++i) {
-    if (kForm[i] == '0' ? !absl::ascii_isdigit(text[i]) : text[i] != '-') return false;
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (kForm[i] == '0' ? !absl::ascii_isdigit(c) : c != '-') return false;
   }
   return true;
 }
@@ -149,7 +150,7 @@ std::string NameOfJob(const std::string& job_id) {
 }
 
 Status CheckJobName(std::string_view name) {
-  const auto allowed = [](char c) {
+  const auto allowed = [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
   };
   if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, allowed)) {

@@ -10,12 +10,12 @@
 namespace {
 
 using autodist::Check;
-using autodist::transport::KnownHosts;
+using autodist::ssh::KnownHosts;
 
 std::string KeyOf(const std::string& type, char filling) {
   std::string key;
-  autodist::transport::AppendString(key, type);
-  autodist::transport::AppendString(key, std::string(32, filling));
+  autodist::ssh::AppendString(key, type);
+  autodist::ssh::AppendString(key, std::string(32, filling));
   return key;
 }
 

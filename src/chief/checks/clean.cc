@@ -27,7 +27,7 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
        {"in-use\t", What::kInUse},
        {"removed\t", What::kRemoved},
        {"left\t", What::kLeft}}};
-  const auto plain = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '.'; };
+  const auto plain = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-' || c == '.'; };
   for (const auto& [word, what] : kWords) {
     if (!line.starts_with(word)) continue;
     const std::string_view job = line.substr(word.size());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -38,9 +39,10 @@ void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& troubles, const
 
 std::string FolderNameOf(const std::string& address) {
   std::string name = address.substr(0, kLongestName);
-  for (char& c : name) {
-    if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && c != ':') c = '_';
-  }
+  const auto allowed = [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == ':';
+  };
+  std::ranges::replace_if(name, std::not_fn(allowed), '_');
   return name.empty() || name.front() == '.' ? "node-" + name : name;
 }
 
