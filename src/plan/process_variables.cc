@@ -19,6 +19,12 @@ void SetVariable(const std::string& name, const std::string& value, Variables& v
   variable.set_value(value);
 }
 
+// If it is there.
+void Remove(const std::string& name, Variables& variables) {
+  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  if (known != variables.end()) variables.erase(known);
+}
+
 Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
   for (const v1::EnvironmentVariable& variable : variables) {
     const size_t length = variable.name().size() + variable.value().size();
@@ -44,7 +50,11 @@ Result<Variables> FindVariables(const dialect::Process& process, const std::stri
                                 const Dialects& dialects, const Variables& shared) {
   Variables variables;
   const auto set = [&](const std::string& name, const std::string& value) {
-    if (!IsAmong(shared, name, value)) SetVariable(name, value, variables);
+    if (IsAmong(shared, name, value)) {
+      Remove(name, variables);
+    } else {
+      SetVariable(name, value, variables);
+    }
   };
   SetRankEnvironment(process, addresses, set);
   for (const dialect::Dialect* dialect : dialects) {
