@@ -124,13 +124,18 @@ def _await_end(pid):
             time.sleep(0.002)
 
 
+def kill_all(found):
+    """Processes of which the end of one may be the end of another."""
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def power_off(host):
     """Ends everything on the host; nobody on the network hears of it."""
     cut(host)
     found = pids_on(host)
-    for pid in found:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill_all(found)
     for pid in found:
         _await_end(pid)
 

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 
-from hosts import SHARED, named_on, start_in_host
+from hosts import SHARED, kill_all, named_on, start_in_host
 
 UP_LIMIT_S = 60
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
@@ -161,8 +160,7 @@ class Slurm:
                 daemon.kill()
                 daemon.wait()
         for host in range(1, self.hosts + 1):
-            for pid in named_on(host, "slurmstepd"):
-                os.kill(pid, signal.SIGKILL)
+            kill_all(named_on(host, "slurmstepd"))
         if self.proctrack == "cgroup":
             self._remove_cgroups()
 

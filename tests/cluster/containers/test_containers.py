@@ -1,12 +1,10 @@
 """Nodes that are containers: `via` in an ssh group."""
 
-import os
 import re
-import signal
 
 import pytest
 from docker import Docker
-from hosts import SHARED, address, argv_of, pids_on
+from hosts import SHARED, address, argv_of, kill_all, pids_on
 from jobs import processes, seconds_until
 from podman import Podman
 
@@ -100,8 +98,7 @@ def test_the_client_is_killed(start, spec, folder, engines):
     job.await_lines(6)
     clients = [pid for pid in pids_on(2) if argv_of(pid)[:2] == [engines[2].name, "exec"]]
     assert clients
-    for pid in clients:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(clients)
     job.await_err("connected again", 10)
     (folder / "end").touch()
     outcome = job.finish()

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from docker import Docker
-from hosts import SHARED, address, argv_of, named_on, pids_on
+from hosts import SHARED, address, argv_of, kill_all, named_on, pids_on
 from jobs import processes, seconds_until
 from podman import IMAGE, Podman
 
@@ -85,8 +85,7 @@ def test_the_chief_is_killed(job, engines):
 def test_the_agent_is_killed(job):
     running = job("--", *UP)
     running.await_lines(4)
-    for pid in named_on(3, "autodist-guard"):  # guardian and agent
-        os.kill(pid, signal.SIGKILL)
+    kill_all(named_on(3, "autodist-guard"))  # guardian and agent
     outcome = running.finish()
     assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
 

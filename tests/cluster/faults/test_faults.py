@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from hosts import SPEC, address, agents_on, heal, sshd_sessions, start_sshd, stop_sshd
+from hosts import SPEC, address, agents_on, heal, kill_all, sshd_sessions, start_sshd, stop_sshd
 from jobs import processes, python, seconds_until
 
 SLOWER = 10 if "SANITIZED" in os.environ else 3
@@ -171,8 +171,7 @@ def test_a_job_goes_on_when_the_ssh_server_is_restarted(start, sessions_too):
     job.await_lines(1)
     sessions = sshd_sessions(3) if sessions_too else set()
     stop_sshd(3)
-    for pid in sessions:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(sessions)
     start_sshd(3)
     outcome = job.finish()
     assert outcome.code == 0, outcome.err

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts import argv_of, pids_on
+from hosts import argv_of, kill_all, pids_on
 from jobs import processes, seconds_until
 from podman import Podman
 
@@ -91,8 +91,7 @@ def test_kubectl_is_killed(pod, folder):
     job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(2)
     assert clients()
-    for pid in clients():
-        os.kill(pid, signal.SIGKILL)
+    kill_all(clients())
     job.await_err("connected again", 10)
     (folder / "end").touch()
     outcome = job.finish()
@@ -103,8 +102,7 @@ def test_the_api_server_is_away_for_a_while(pod, api, folder):
     job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(2)
     api.send_signal(signal.SIGSTOP)
-    for pid in clients():
-        os.kill(pid, signal.SIGKILL)
+    kill_all(clients())
     (folder / "end").touch()
     job.await_err("the connection is broken", 10)
     api.send_signal(signal.SIGCONT)

@@ -3,15 +3,13 @@
 Among themselves they have addresses of another network, of which host 1 knows nothing."""
 
 import json
-import os
 import re
 import shutil
-import signal
 from pathlib import Path
 
 import hosts
 import pytest
-from hosts import address, on_host, pids_on
+from hosts import address, kill_all, on_host, pids_on
 from jobs import processes, seconds_until
 from outside import NODES, inner
 
@@ -121,8 +119,7 @@ def test_the_first_node_is_lost(start, behind_a_jump_host, folder):
     job.await_lines(RANKS)
     # Nobody can log in there any more; it is still the way to the others.
     server.stop()
-    for pid in hosts.agents_on(2):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(hosts.agents_on(2))
     outcome = job.finish()
     server.start()
     assert outcome.code == 0, outcome.err

@@ -1,15 +1,13 @@
 """Ordinary people, and what they do to their own jobs."""
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, SPEC, address, in_host, power_off, power_on, sshd_sessions
-from jobs import Running, processes, seconds_until
+from hosts import SHARED, SPEC, address, in_host, kill_all, power_off, power_on, sshd_sessions
+from jobs import Running, processes
 
 UP = ["sh", "-c", "echo up $$; exec sleep 1000"]
 HOME = Path("/tmp/home-ann")
@@ -131,8 +129,7 @@ def test_a_rank_removes_the_folder_on_its_node_and_the_connection_breaks(start, 
     job = start("run", "--spec", SPEC, "--grace", "1", "--lease", "4", "--", "sh", "-c",
                 '[ $RANK != 5 ] || rm -rf /tmp/autodist-0; echo up; while [ ! -e end ]; do sleep 0.1; done; echo end')
     job.await_lines(8)
-    for pid in sshd_sessions(3):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(sshd_sessions(3))
     job.await_err("connected again", 4 * SLOWER)  # by a name that is no file's
     (folder / "end").touch()
     outcome = job.finish()

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hosts import SPEC, address, agents_on, in_host, sshd_sessions
+from hosts import SPEC, address, agents_on, in_host, kill_all, sshd_sessions
 from jobs import BUILD, processes, python, seconds_until
 
 SLOWER = 3
@@ -252,8 +252,7 @@ connections[0].recv(1)
 """], stdout=subprocess.PIPE)
     try:
         loiterer.stdout.readline()
-        for pid in sshd_sessions(3):
-            os.kill(pid, signal.SIGKILL)
+        kill_all(sshd_sessions(3))
         job.await_err(f"{address(3)}: the connection is broken", 10)
         job.await_err(f"{address(3)}: connected again", 15)
         assert loiterer.poll() is None

@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from hosts import SPEC, address, in_host, sshd_sessions
+from hosts import SPEC, address, in_host, kill_all, sshd_sessions
 from jobs import processes, seconds_until
 
 HOSTS = (1, 2, 3, 4)
@@ -44,8 +44,7 @@ def test_a_job_runs_from_the_home_folders(taken, up, autodist):
 
 def test_a_job_is_found_again_after_a_cut(taken, up, cut):
     job, _ = up("--grace", "1", "--lease", "30", program=["sh", "-c", "echo up $$; exec sleep 1000"])
-    for pid in sshd_sessions(3):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(sshd_sessions(3))
     job.await_err(f"{address(3)}: connected again", 20)
     job.interrupt()
     assert job.finish().code == 130

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, address, argv_of, in_host, named_on, parent, pids, pids_on
+from hosts import SHARED, address, argv_of, in_host, kill_all, named_on, parent, pids, pids_on
 from jobs import AUTODIST, processes, python, seconds_until
 from slurm import PORTS, PROGRAMS, Slurm
 
@@ -224,8 +224,7 @@ def test_a_link_is_killed(alloc, slurm, folder):
 def test_a_holder_is_killed(alloc):
     job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     job.await_lines(8)
-    for pid in named_on(3, "autodist-guard"):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(named_on(3, "autodist-guard"))
     outcome = job.finish()
     assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
     assert "host3" in outcome.err
@@ -269,8 +268,7 @@ def test_a_restart_after_srun_was_killed(alloc):
 def test_slurmd_is_killed(alloc, slurm, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
-    for pid in named_on(3, "slurmd"):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(named_on(3, "slurmd"))
     (folder / "end").touch()
     outcome = job.finish()
     slurm.start_slurmd(3)

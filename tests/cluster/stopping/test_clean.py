@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hosts import SPEC, address, agents_on, in_host, listening_sshd, parent, pids_on, sshd_sessions
+from hosts import SPEC, address, agents_on, in_host, kill_all, listening_sshd, parent, pids_on, sshd_sessions
 from jobs import own_name, processes, seconds_until
 
 SLOWER = 3
@@ -255,8 +255,7 @@ def test_a_node_that_has_been_cleaned_up_meanwhile_says_so(up, clean):
     job, _ = up("--lease", "30", "--grace", "1", program=WAIT)
     # Its autodist stands still, and so cannot renew the connection that breaks.
     job.interrupt(signal.SIGSTOP)
-    for pid in sshd_sessions(3):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(sshd_sessions(3))
     outcome = clean()
     assert f"{address(3)}: ended job {job_id(job)}\n" in outcome.out
     assert f"{address(2)}: left job {job_id(job)} alone" in outcome.out
