@@ -40,16 +40,17 @@ std::vector<size_t> Widths(const std::vector<TextRow>& rows) {
   return widths;
 }
 
-}  // namespace
-
-size_t LastColumn(const std::vector<TextRow>& rows) {
-  const std::vector<size_t> widths = Widths(rows);
+size_t Sum(const std::vector<size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), size_t{0});
 }
 
+}  // namespace
+
+size_t LastColumn(const std::vector<TextRow>& rows) { return Sum(Widths(rows)); }
+
 std::string TextTable(const std::vector<TextRow>& rows, size_t width) {
   const std::vector<size_t> widths = Widths(rows);
-  const size_t last = LastColumn(rows);
+  const size_t last = Sum(widths);
   std::string text;
   for (const TextRow& row : rows) {
     std::string line;
