@@ -11,9 +11,13 @@ namespace {
 
 using Variables = google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>;
 
+auto Find(const std::string& name, auto& variables) {
+  return std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+}
+
 // What a dialect says about a variable counts more than what was said before.
 void SetVariable(const std::string& name, const std::string& value, Variables& variables) {
-  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  const auto known = Find(name, variables);
   v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
   variable.set_name(name);
   variable.set_value(value);
@@ -21,7 +25,7 @@ void SetVariable(const std::string& name, const std::string& value, Variables& v
 
 // If it is there.
 void Remove(const std::string& name, Variables& variables) {
-  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  const auto known = Find(name, variables);
   if (known != variables.end()) variables.erase(known);
 }
 
@@ -40,7 +44,7 @@ Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
 }
 
 bool IsAmong(const Variables& variables, const std::string& name, const std::string& value) {
-  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  const auto known = Find(name, variables);
   return known != variables.end() && known->value() == value;
 }
 
@@ -76,7 +80,7 @@ void KeepAlike(const dialect::Process& process, const std::string& addresses,
                const Dialects& dialects, Variables& shared) {
   std::vector<bool> alike(static_cast<size_t>(shared.size()));
   const auto compare = [&](const std::string& name, const std::string& value) {
-    const auto known = std::ranges::find(shared, name, &v1::EnvironmentVariable::name);
+    const auto known = Find(name, shared);
     if (known == shared.end()) return;
     alike[static_cast<size_t>(known - shared.begin())] = known->value() == value;
   };
