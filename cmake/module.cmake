@@ -28,6 +28,7 @@ function(autodist_module name)
     target_include_directories(autodist_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   endif()
   target_compile_features(autodist_${name} PUBLIC cxx_std_20)
-  target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  # autodist::grpc: for the flags of the precompiled headers.
+  target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE} autodist::grpc)
   target_precompile_headers(autodist_${name} REUSE_FROM autodist_headers)
 endfunction()
