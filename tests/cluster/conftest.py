@@ -1,15 +1,13 @@
 """The tests here run on host 1 of a virtual cluster, whose spec is named by SPEC."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 import hosts
 import pytest
-from hosts import SHARED, SPEC, Sshd, on_host
+from hosts import SHARED, SPEC, Sshd, kill_all, on_host
 from jobs import Running, processes
 
 HOSTS = range(1, SPEC.read_text().count("address:") + 1)
@@ -43,9 +41,7 @@ def start(folder):
 def end_what_is_left():
     """So that a test that leaves something fails, and those after it do not."""
     def end():
-        for pid in processes():  # of the virtual hosts alone
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(processes())  # of the virtual hosts alone
         for host in HOSTS:
             hosts.remove_from_tmp(host, "autodist-[0-9]*")
     return end

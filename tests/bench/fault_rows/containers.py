@@ -1,7 +1,6 @@
 """autodist with nodes in containers, made for the job or there before: which rows apply, and what is left."""
 
 import contextlib
-import os
 import re
 import shutil
 import signal
@@ -15,7 +14,7 @@ from fault_rows.contestants import AUTODIST_GRACE_S, AUTODIST_LEASE_S, Autodist
 from fault_rows.endings import ended_by, interrupted, launcher_killed, parent_of, rank_gets
 from fault_rows.measure import RANK_PROGRAM, Run, argv_of
 from fault_rows.row import Row, Target
-from hosts import SHARED, SPEC, address, cut, heal, pids_on
+from hosts import SHARED, SPEC, address, cut, heal, kill_all, pids_on
 from podman import IMAGE, Podman
 
 ENGINES = {"podman": Podman, "docker": Docker}
@@ -121,8 +120,7 @@ def node_daemon_killed(run):
     ranks = run.ranks_of(HARMED)
     daemons = {parent_of(pid) for pid in ranks}
     run.fault()
-    for pid in daemons:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(daemons)
 
 
 def container_killed(run):
@@ -137,8 +135,7 @@ def client_killed(run):
     clients = [pid for pid in pids_on(HARMED)
                if argv_of(pid)[:2] in ([run.contestant.engine.encode(), verb] for verb in (b"exec", b"run"))]
     run.fault()
-    for pid in clients:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(clients)
     if not clients:
         raise RuntimeError("there is no client")
 

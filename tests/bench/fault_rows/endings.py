@@ -6,7 +6,7 @@ import time
 
 from fault_rows.measure import Run
 from fault_rows.row import Row, Target
-from hosts import address
+from hosts import address, kill_all
 
 AT_ONCE_S = 0.25
 BETWEEN_SIGNALS_S = 1.5  # two within a second are one request
@@ -55,8 +55,7 @@ def measure_node_daemon_killed(contestant, folder, limit):
         ranks = set(run.ranks_of(3))
         daemons = {parent_of(pid) for pid in ranks}
         run.fault()
-        for pid in daemons:
-            os.kill(pid, signal.SIGKILL)
+        kill_all(daemons)
         result = run.watch(limit, its_ranks=lambda: not ranks & run.ranks())
         if contestant.name == "autodist":
             result.expect(address(3).encode() in run.err, "stderr does not name the node")

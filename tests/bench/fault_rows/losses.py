@@ -1,14 +1,12 @@
 """Rows about links, hosts and SSH servers that go away."""
 
 import contextlib
-import os
-import signal
 import time
 
 from fault_rows.lines import check_lines
 from fault_rows.measure import Run
 from fault_rows.row import Row, Target
-from hosts import address, cut, heal, power_off, power_on, sshd_sessions, start_sshd, stop_sshd
+from hosts import address, cut, heal, kill_all, power_off, power_on, sshd_sessions, start_sshd, stop_sshd
 
 CUT_OFF = 3  # the host that is lost
 NAMED_S = 15
@@ -72,9 +70,7 @@ def sshd_restarted_and_sessions_killed(run):
     run.fault()
     sessions = sshd_sessions(CUT_OFF)
     stop_sshd(CUT_OFF)
-    for pid in sessions:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill_all(sessions)
     start_sshd(CUT_OFF)
 
 

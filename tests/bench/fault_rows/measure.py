@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hosts import pids, pids_on
+from hosts import kill_all, pids, pids_on
 from fault_rows.contestants import RANKS
 
 RANK_PROGRAM = str(Path(__file__).with_name("rank.py"))
@@ -85,9 +84,7 @@ class Run:
         """Ends whatever is left of it on any host; this process list is the virtual hosts' alone."""
         own = {os.getpid(), os.getppid()}
         while left := self.left() - own:
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(left)
             time.sleep(POLL_S)
         self.process.wait()
         for thread in self.threads:

@@ -9,7 +9,7 @@ import signal
 import time
 
 import pytest
-from hosts import SPEC, address, agents_on, in_host, parent, sshd_sessions
+from hosts import SPEC, address, agents_on, in_host, kill_all, parent, sshd_sessions
 from jobs import processes, seconds_until, state
 
 SLOWER = 3
@@ -27,9 +27,7 @@ def await_stopped_agent():
 
 
 def end_sessions(host):
-    for pid in sshd_sessions(host):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill_all(sshd_sessions(host))
 
 
 @pytest.fixture
