@@ -6,8 +6,8 @@
 
 #include "agent/horovod/horovod_store.h"
 #include "agent/life/attach.h"
-#include "agent/life/call.h"
 #include "agent/life/clean.h"
+#include "agent/life/connect_back.h"
 #include "agent/mpi/remote_shell.h"
 #include "autodist/v1/messages_digest.h"
 #include "base/name_service.h"
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   autodist::base::UseFilesAndDns();
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
-  if (std::strcmp(mode, "call") == 0) return autodist::agent::Call(argc, argv);
+  if (std::strcmp(mode, "connect-back") == 0) return autodist::agent::ConnectBack(argc, argv);
   if (std::strcmp(mode, "clean") == 0) return autodist::agent::Clean();
   if (std::strcmp(mode, "remote-shell") == 0) return autodist::agent::RemoteShell(argc, argv);
   if (std::strcmp(mode, "remote-shell-server") == 0) {

@@ -29,7 +29,7 @@ struct AgentOptions {
   std::chrono::milliseconds lease;          // without a word from the chief, the agent ends the job
   std::chrono::milliseconds grace;          // between the stop signal and SIGKILL when it does
   std::optional<Heartbeat> heartbeat = {};  // for the guardian
-  bool held = false;                        // below a caller, for an engine (agent/life/call.h)
+  bool held = false;  // below a callback client, for a scheduler (agent/life/connect_back.h)
 };
 
 // How it ended, as its exit status.

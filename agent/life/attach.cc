@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/life/call.h"
 #include "agent/life/clean.h"
+#include "agent/life/connect_back.h"
 #include "agent/life/guardian.h"
 #include "agent/life/keepers.h"
 #include "base/thread.h"
@@ -225,7 +225,7 @@ Request RequestOf(int argc, char** argv) {
           milliseconds(std::atoll(argv[6])),
           mode,
           argc > kModeArgument + 1 ? argv[kModeArgument + 1] : "",
-          std::getenv(kCalledVariable) != nullptr};
+          std::getenv(kCallbackVariable) != nullptr};
 }
 
 // Whether it could be said.
@@ -242,8 +242,8 @@ int Attach(int argc, char** argv) {
   const bool right_count = argc == kModeArgument + 1 || argc == kModeArgument + 2;
   if (!right_count || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
   const Request request = RequestOf(argc, argv);
-  unsetenv(kCalledVariable);  // what is started below is none of the engine's
-  signal(SIGPIPE, SIG_IGN);   // the agent may close before it has read all
+  unsetenv(kCallbackVariable);  // what is started below is none of the engine's
+  signal(SIGPIPE, SIG_IGN);     // the agent may close before it has read all
   if (request.held) {
     for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   }

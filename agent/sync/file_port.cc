@@ -103,7 +103,7 @@ void FilePort::Accept() {
   const int on = 1;  // the end of a file would wait for what the other side acknowledges
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   connections_.push_back(
-      {secure::Session::OfCalled(std::move(socket), [this](std::string_view) { return key_; }),
+      {secure::Session::OfServer(std::move(socket), [this](std::string_view) { return key_; }),
        Deadline::After(kFileHandshakeLimit)});
 }
 

@@ -22,7 +22,7 @@ using base::Deadline;
 using secure::Progress;
 
 constexpr std::chrono::milliseconds kAskInterval{100};  // whether to go on
-constexpr char kCaller[] = "node";  // says nothing of itself: all have the same key
+constexpr char kClientName[] = "node";  // says nothing of itself: all have the same key
 
 Status NotKept() {
   return Error(StatusCode::kUnavailable, "something else is there, or it hung up");
@@ -47,7 +47,7 @@ Result<FileSource> FileSource::Connect(const v1::SyncSource& source, const GoOn&
   if (connect(fd, to.get(), to.length()) != 0 && errno != EINPROGRESS) {
     return ErrnoError(errno, "connect");
   }
-  FileSource made(secure::Session::OfCaller(std::move(socket), kCaller, *key));
+  FileSource made(secure::Session::OfClient(std::move(socket), kClientName, *key));
   AD_RETURN_IF_ERROR(made.Await(POLLOUT, Deadline::After(kConnectLimit), go_on));
   if (const int error = base::ConnectResult(fd); error != 0) return ErrnoError(error, "connect");
   AD_RETURN_IF_ERROR(made.ShakeHands(go_on));

@@ -89,7 +89,7 @@ void WarnOfSlurm(const v1::JobRequest& request) {
 // In a pod that is not the chief's.
 int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
-  return Fail(kubernetes::BecomeCaller(pod, agent, kCallPatience), kExitCannotLaunch);
+  return Fail(kubernetes::BecomeCallbackClient(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
 // Null where nothing is to be copied.

@@ -79,19 +79,19 @@ Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
   }
   if (chief.nodes > 1) {
     spec::SshGroup& group = spec.ssh[kGroupOfPods];
-    group.via = {"call"};
+    group.via = {"connect-back"};
     group.calls = {{chief.port, chief.port}, kKeyFile, kCallLimit};
   }
   return spec;
 }
 
-Status BecomeCaller(const KubernetesPod& pod, const std::string& agent_path,
-                    std::chrono::seconds patience) {
+Status BecomeCallbackClient(const KubernetesPod& pod, const std::string& agent_path,
+                            std::chrono::seconds patience) {
   AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent, transfer::NodeProgram::OfAgent(agent_path));
   AD_ASSIGN_OR_RETURN(const std::string program, agent.PathHere());
   const base::UniqueFd key(open(kKeyFile, O_RDONLY | O_CLOEXEC));
   if (!key.valid() || dup2(key.get(), STDIN_FILENO) < 0) return ErrnoError(errno, kKeyFile);
-  execl(program.c_str(), "autodist-agent", "call", pod.node.c_str(),
+  execl(program.c_str(), "autodist-agent", "connect-back", pod.node.c_str(),
         std::to_string(patience.count()).c_str(), pod.chief_address.c_str(), nullptr);
   return ErrnoError(errno, program);
 }

@@ -31,11 +31,11 @@ inline constexpr char kChief[] = "chief";
 // Where a key is mounted (secure/key.h): the job's in the chief's pod, its own in any other.
 inline constexpr char kKeyFile[] = "/etc/autodist/key";
 
-// This process becomes the agent that calls the chief (agent/life/call) from this pod, which is not
-// the chief's, for as long as `patience` when nobody is there. `agent_path`: as of
+// This process becomes the agent that calls the chief (agent/life/connect_back) from this pod,
+// which is not the chief's, for as long as `patience` when nobody is there. `agent_path`: as of
 // transfer::NodeProgram. Returns only what has kept it from that.
-Status BecomeCaller(const KubernetesPod& pod, const std::string& agent_path,
-                    std::chrono::seconds patience);
+Status BecomeCallbackClient(const KubernetesPod& pod, const std::string& agent_path,
+                            std::chrono::seconds patience);
 
 // All nodes; the chief is the pod that we are in, with the address under which others reach it.
 Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief);

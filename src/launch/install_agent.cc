@@ -117,11 +117,11 @@ AgentCommand InstallingAgentCommand(const transfer::NodeProgram& program,
   return InstallingCommand(program, session.nonce, arguments);
 }
 
-std::vector<std::string> InstallingCallWords(const transfer::NodeProgram& program,
+std::vector<std::string> CallbackInstallArgv(const transfer::NodeProgram& program,
                                              const std::string& nonce, seconds patience,
                                              uint16_t port, const std::vector<std::string>& hosts,
                                              const std::optional<std::string>& munge) {
-  std::vector<std::string> argv = InstallWords("call_back", program, nonce);
+  std::vector<std::string> argv = InstallWords("connect_back", program, nonce);
   argv.insert(argv.end(), {std::to_string(patience.count()), std::to_string(port)});
   for (const std::string& host : hosts) argv.push_back(host + ":" + std::to_string(port));
   if (munge) argv.push_back(munge->empty() ? "--munge" : "--munge=" + *munge);

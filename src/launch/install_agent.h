@@ -46,11 +46,12 @@ AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session
 AgentCommand InstallingAgentCommand(const transfer::NodeProgram& program,
                                     const AgentSession& session);
 
-// What to run as a task of a Slurm step whose srun is here: a caller (agent/life/call) that tries
-// for `patience` to reach the port at Slurm's own address for this machine, or at one of the hosts;
-// an IPv6 address is in brackets. On stdin it gets the key, and where it asks for it the agent.
-// `munge`: munged's socket, "" the default one, if the key comes sealed (slurm/sealed_key.h).
-std::vector<std::string> InstallingCallWords(const transfer::NodeProgram& program,
+// What to run as a task of a Slurm step whose srun is here: a callback client
+// (agent/life/connect_back) that tries for `patience` to reach the port at Slurm's own address for
+// this machine, or at one of the hosts; an IPv6 address is in brackets. On stdin it gets the key,
+// and where it asks for it the agent. `munge`: munged's socket, "" the default one, if the key
+// comes sealed (slurm/sealed_key.h).
+std::vector<std::string> CallbackInstallArgv(const transfer::NodeProgram& program,
                                              const std::string& nonce,
                                              std::chrono::seconds patience, uint16_t port,
                                              const std::vector<std::string>& hosts,

@@ -23,7 +23,7 @@
 #include "launch/reconnector.h"
 #include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
-#include "rpc/call_lines.h"
+#include "rpc/callback_lines.h"
 #include "ssh/ssh_loop.h"
 
 namespace autodist::launch {
@@ -261,10 +261,10 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wa
   if (node.reach().has_ssh()) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kReconnectLimitMs));
-  } else if (node.reach().has_called()) {
-    v1::CalledReach& called = *node.mutable_reach()->mutable_called();
-    called.set_limit_ms(std::min(called.limit_ms(), kReconnectLimitMs));
-    if (called.has_step()) called.mutable_step()->set_anew(mode != AgentMode::kResume);
+  } else if (node.reach().has_callback()) {
+    v1::CallbackReach& callback = *node.mutable_reach()->mutable_callback();
+    callback.set_limit_ms(std::min(callback.limit_ms(), kReconnectLimitMs));
+    if (callback.has_step()) callback.mutable_step()->set_anew(mode != AgentMode::kResume);
   }
   const auto try_once = [this, node = std::move(node),
                          mode](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
@@ -336,7 +336,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                              mode,
                              mode == AgentMode::kResume ? ScopeOf(node.node_rank()) : ""};
   const bool local = node.reach().has_local();
-  const bool there = local || node.reach().has_called();
+  const bool there = local || node.reach().has_callback();
   auto link = RunAgent(transport, session,
                        there ? AgentCommandAt(local ? agent_here_ : rpc::kOwnProgram, session)
                              : InstallingAgentCommand(agent_, session),

@@ -147,7 +147,7 @@ std::string StepsAsText(const v1::NodePlan& node) {
 }
 
 bool LeadsToContainer(const v1::Reach& reach) {
-  return reach.has_program() || reach.has_called() || reach.ssh().has_container();
+  return reach.has_program() || reach.has_callback() || reach.ssh().has_container();
 }
 
 // The processes of the program, or with `auxiliary` those that serve them.
@@ -185,9 +185,9 @@ bool IsSecretName(const std::string& name) {
 
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
-  if (reach.has_called())
-    return (reach.called().has_step() ? "a step of Slurm on " : "a call by ") +
-           reach.called().name();
+  if (reach.has_callback())
+    return (reach.callback().has_step() ? "a step of Slurm on " : "a call by ") +
+           reach.callback().name();
   if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) return "nothing: " + ssh.error();

@@ -52,19 +52,19 @@ std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::No
           scripts::Script({"agent_is_there"})};
 }
 
-v1::CalledReach MakeCalledReach(const spec::Node& node, const spec::SshGroup& group) {
+v1::CallbackReach MakeCallbackReach(const spec::Node& node, const spec::SshGroup& group) {
   const auto calls = group.calls.value_or(spec::SshGroup::Calls{});
-  v1::CalledReach called;
-  called.set_host(node.address);
-  called.set_name(node.address);
-  called.set_port(calls.ports.first);
-  called.set_last_port(calls.ports.last);
-  called.set_words_file(calls.words_file);
-  called.set_limit_ms(static_cast<uint32_t>(calls.limit.count()));
+  v1::CallbackReach callback;
+  callback.set_host(node.address);
+  callback.set_name(node.address);
+  callback.set_port(calls.ports.first);
+  callback.set_last_port(calls.ports.last);
+  callback.set_credentials_file(calls.credentials_file);
+  callback.set_limit_ms(static_cast<uint32_t>(calls.limit.count()));
   if (group.BySlurm()) {
-    called.mutable_step()->set_gpus(static_cast<uint32_t>(node.gpus.size()));
+    callback.mutable_step()->set_gpus(static_cast<uint32_t>(node.gpus.size()));
   }
-  return called;
+  return callback;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     return reach;
   }
   if (group.calls || group.BySlurm()) {
-    *reach.mutable_called() = MakeCalledReach(node, group);
+    *reach.mutable_callback() = MakeCallbackReach(node, group);
     return reach;
   }
   std::vector<std::string> words;

@@ -27,11 +27,13 @@ bool NeedsKeys(const v1::Reach& reach) {
   return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
-Result<secure::Key> JobKeyFor(const v1::CalledReach& reach) {
-  if (reach.words_file().empty()) return secure::Key::Random();
-  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(reach.words_file(), kLargestKeyFile));
+Result<secure::Key> JobKeyFor(const v1::CallbackReach& reach) {
+  if (reach.credentials_file().empty()) return secure::Key::Random();
+  AD_ASSIGN_OR_RETURN(const std::string text,
+                      base::ReadFile(reach.credentials_file(), kLargestKeyFile));
   if (const auto key = secure::JobKeyIn(text)) return *key;
-  return Error(StatusCode::kInvalidArgument, reach.words_file() + " does not have the job's key");
+  return Error(StatusCode::kInvalidArgument,
+               reach.credentials_file() + " does not have the job's key");
 }
 
 }  // namespace
@@ -44,22 +46,23 @@ std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
 }
 
 Logins::~Logins() {
-  if (called_ && called_->ok()) (**called_)->Dismiss(base::Deadline::After(kOverLimit));
+  if (callback_listener_ && callback_listener_->ok())
+    (**callback_listener_)->Dismiss(base::Deadline::After(kOverLimit));
 }
 
 void Logins::Prepare(const v1::Reach& reach) {
-  if (reach.has_called()) callers_.insert(reach.called().name());
+  if (reach.has_callback()) callback_clients_.insert(reach.callback().name());
   if (NeedsKeys(reach)) (void)identities_.For(KeysFor(reach.ssh())).status();
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
                                                                   ssh::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
-  if (reach.has_called()) {
-    AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach.called()));
-    return std::make_unique<callback::CalledTransport>(
-        std::move(nodes), reach.called().name(),
-        std::chrono::milliseconds(reach.called().limit_ms()));
+  if (reach.has_callback()) {
+    AD_ASSIGN_OR_RETURN(auto nodes, ListenerOf(reach.callback()));
+    return std::make_unique<callback::CallbackTransport>(
+        std::move(nodes), reach.callback().name(),
+        std::chrono::milliseconds(reach.callback().limit_ms()));
   }
   if (reach.has_program()) return TransportBy(reach.program());
   const v1::SshReach& ssh = reach.ssh();
@@ -98,19 +101,20 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::Prog
                                                ToVector(program.argv()), program.program());
 }
 
-Result<std::shared_ptr<callback::CalledNodes>> Logins::CalledBy(const v1::CalledReach& reach) {
+Result<std::shared_ptr<callback::CallbackListener>> Logins::ListenerOf(
+    const v1::CallbackReach& reach) {
   const std::lock_guard lock(mutex_);
-  if (!called_) {
+  if (!callback_listener_) {
     const auto job_key = JobKeyFor(reach);
     if (job_key.ok()) {
-      called_ = callback::CalledNodes::Listen(
+      callback_listener_ = callback::CallbackListener::Listen(
           {static_cast<uint16_t>(reach.port()), static_cast<uint16_t>(reach.last_port())}, *job_key,
-          callers_);
+          callback_clients_);
     } else {
-      called_ = job_key.status();
+      callback_listener_ = job_key.status();
     }
   }
-  return *called_;
+  return *callback_listener_;
 }
 
 std::shared_ptr<ssh::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {

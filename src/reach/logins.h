@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "callback/called.h"
+#include "callback/callback_listener.h"
 #include "reach/connector.h"
 #include "ssh/identities.h"
 #include "ssh/known_hosts.h"
@@ -45,7 +45,7 @@ class Logins final : public Connector {
                                                             ssh::SshLoop& loop) override;
 
   // Where nodes call, from the first time on that one of them is to be reached.
-  Result<std::shared_ptr<callback::CalledNodes>> CalledBy(const v1::CalledReach& reach);
+  Result<std::shared_ptr<callback::CallbackListener>> ListenerOf(const v1::CallbackReach& reach);
 
  private:
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
@@ -54,8 +54,9 @@ class Logins final : public Connector {
   const std::shared_ptr<ssh::SshFallback> fallback_ = std::make_shared<ssh::SshFallback>();
   std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<ssh::KnownHosts>> known_hosts_;
-  std::set<std::string> callers_;                                         // their names
-  std::optional<Result<std::shared_ptr<callback::CalledNodes>>> called_;  // once one is to call
+  std::set<std::string> callback_clients_;  // their names
+  std::optional<Result<std::shared_ptr<callback::CallbackListener>>>
+      callback_listener_;          // once one is to call
   std::optional<Status> kubectl_;  // of this machine, once it has been looked at
 };
 

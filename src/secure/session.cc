@@ -79,7 +79,7 @@ struct Session::Callbacks {
     return context;
   }
 
-  static SSL_CTX* CallersContext() {
+  static SSL_CTX* ClientContext() {
     SSL_CTX* context = Context(TLS_client_method());
     SSL_CTX_set_psk_use_session_callback(context, Use);
     // No certificate is a right one: the key is the only way in.
@@ -87,7 +87,7 @@ struct Session::Callbacks {
     return context;
   }
 
-  static SSL_CTX* CalledContext() {
+  static SSL_CTX* ServerContext() {
     SSL_CTX* context = Context(TLS_server_method());
     SSL_CTX_set_psk_find_session_callback(context, Find);
     return context;
@@ -105,9 +105,9 @@ Session::Session(base::UniqueFd socket, ssl_st* tls)
 
 Session::~Session() { SSL_free(tls_); }
 
-std::unique_ptr<Session> Session::OfCaller(base::UniqueFd socket, std::string identity,
+std::unique_ptr<Session> Session::OfClient(base::UniqueFd socket, std::string identity,
                                            const Key& key) {
-  static SSL_CTX* const context = Callbacks::CallersContext();
+  static SSL_CTX* const context = Callbacks::ClientContext();
   std::unique_ptr<Session> session(new Session(std::move(socket), SSL_new(context)));
   session->identity_ = std::move(identity);
   session->key_ = key;
@@ -115,11 +115,11 @@ std::unique_ptr<Session> Session::OfCaller(base::UniqueFd socket, std::string id
   return session;
 }
 
-std::unique_ptr<Session> Session::OfCalled(base::UniqueFd socket, FindKey find_key) {
-  static SSL_CTX* const context = Callbacks::CalledContext();
+std::unique_ptr<Session> Session::OfServer(base::UniqueFd socket, FindKey find_key) {
+  static SSL_CTX* const context = Callbacks::ServerContext();
   std::unique_ptr<Session> session(new Session(std::move(socket), SSL_new(context)));
   session->find_key_ = std::move(find_key);
-  session->called_ = true;
+  session->is_server_ = true;
   SSL_set_accept_state(session->tls_);
   return session;
 }
@@ -132,14 +132,14 @@ Progress Session::Handshake() {
     if (done == 1) return SSL_session_reused(tls_) == 1 ? Progress::kDone : Progress::kBroken;
     // What OpenSSL wants to say of it, an alert, stays here.
     if (SSL_get_error(tls_, done) != SSL_ERROR_WANT_READ) return Progress::kBroken;
-    if (called_ && BIO_pending(to_send_) > 0 && !caller_named()) return Progress::kBroken;
+    if (is_server_ && BIO_pending(to_send_) > 0 && !client_named()) return Progress::kBroken;
     if (Flush() == Progress::kBroken) return Progress::kBroken;
     const Progress filled = Fill();
     if (filled != Progress::kDone) return filled;
   }
 }
 
-bool Session::caller_named() const { return SSL_session_reused(tls_) == 1; }
+bool Session::client_named() const { return SSL_session_reused(tls_) == 1; }
 
 // A stream that ends without saying so was cut.
 Progress Session::Fill() {

@@ -37,9 +37,9 @@ class Session {
   static constexpr size_t kMaxHandshake = 2048;
   static constexpr size_t kMaxIdentity = 512;
 
-  static std::unique_ptr<Session> OfCaller(base::UniqueFd socket, std::string identity,
+  static std::unique_ptr<Session> OfClient(base::UniqueFd socket, std::string identity,
                                            const Key& key);
-  static std::unique_ptr<Session> OfCalled(base::UniqueFd socket, FindKey find_key);
+  static std::unique_ptr<Session> OfServer(base::UniqueFd socket, FindKey find_key);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -49,7 +49,7 @@ class Session {
   Progress Handshake();
   // Of a handshake that waits, as the side that was called: the other side's first message was made
   // with the key. It may be a recorded one, sent again.
-  bool caller_named() const;
+  bool client_named() const;
 
   // kDone: `got` bytes have come, at least one.
   Progress Read(std::span<char> buffer, size_t& got);
@@ -82,7 +82,7 @@ class Session {
   std::string identity_;
   std::optional<Key> key_;
   FindKey find_key_;
-  bool called_ = false;
+  bool is_server_ = false;
   size_t handshake_bytes_ = 0;
   uint64_t written_ = 0;  // since the last change of keys
   std::string sending_;   // taken from to_send_

@@ -8,6 +8,6 @@
 namespace autodist::slurm {
 
 // Whether what ends the agent of a node reached like that ends the whole allocation.
-inline bool EndsAllocation(const v1::Reach& reach) { return reach.called().has_step(); }
+inline bool EndsAllocation(const v1::Reach& reach) { return reach.callback().has_step(); }
 
 }  // namespace autodist::slurm

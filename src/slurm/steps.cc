@@ -18,7 +18,7 @@
 #include "base/ip_address.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "callback/called.h"
+#include "callback/callback_listener.h"
 #include "launch/install_agent.h"
 #include "process/file_limit.h"
 #include "reach/logins.h"
@@ -184,7 +184,7 @@ class Step {
 // The steps of a job. Thread-safe.
 class SlurmSteps {
  public:
-  SlurmSteps(std::shared_ptr<callback::CalledNodes> nodes, transfer::NodeProgram agent,
+  SlurmSteps(std::shared_ptr<callback::CallbackListener> nodes, transfer::NodeProgram agent,
              std::chrono::seconds patience, std::map<std::string, uint32_t> gpus,
              std::vector<std::string> secret, std::optional<std::string> munge)
       : nodes_(std::move(nodes)),
@@ -208,7 +208,7 @@ class SlurmSteps {
     return OkStatus();
   }
 
-  Result<std::unique_ptr<transport::Stream>> Run(const v1::CalledReach& reach,
+  Result<std::unique_ptr<transport::Stream>> Run(const v1::CallbackReach& reach,
                                                  const std::vector<std::string>& argv,
                                                  const std::stop_token& stop) {
     auto stream = RunInStep(reach, argv, stop);
@@ -252,7 +252,7 @@ class SlurmSteps {
     }
     std::vector<std::string> argv = SrunArgv(nodes, gpus_.at(nodes[0]), secret_);
     const auto task =
-        launch::InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts(), munge_);
+        launch::CallbackInstallArgv(agent_, nonce, patience_, nodes_->port(), OwnHosts(), munge_);
     argv.insert(argv.end(), task.begin(), task.end());
     AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
     AD_ASSIGN_OR_RETURN(const auto step,
@@ -266,7 +266,7 @@ class SlurmSteps {
     return OkStatus();
   }
 
-  Result<std::unique_ptr<transport::Stream>> RunInStep(const v1::CalledReach& reach,
+  Result<std::unique_ptr<transport::Stream>> RunInStep(const v1::CallbackReach& reach,
                                                        const std::vector<std::string>& argv,
                                                        const std::stop_token& stop) {
     std::shared_ptr<Step> step;
@@ -284,7 +284,7 @@ class SlurmSteps {
     return step->Failure();
   }
 
-  const std::shared_ptr<callback::CalledNodes> nodes_;
+  const std::shared_ptr<callback::CallbackListener> nodes_;
   const transfer::NodeProgram agent_;
   const std::chrono::seconds patience_;
   const std::map<std::string, uint32_t> gpus_;  // of each node
@@ -303,7 +303,7 @@ class SlurmSteps {
 
 class StepTransport final : public transport::Transport {
  public:
-  StepTransport(SlurmSteps& steps, v1::CalledReach reach)
+  StepTransport(SlurmSteps& steps, v1::CallbackReach reach)
       : steps_(steps), reach_(std::move(reach)) {}
 
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
@@ -313,7 +313,7 @@ class StepTransport final : public transport::Transport {
 
  private:
   SlurmSteps& steps_;
-  const v1::CalledReach reach_;
+  const v1::CallbackReach reach_;
 };
 
 class StepConnector final : public reach::Connector {
@@ -322,24 +322,24 @@ class StepConnector final : public reach::Connector {
       : agent_path_(std::move(agent_path)), patience_(patience), secret_(SecretVariables(plan)) {
     for (const v1::NodePlan& node : plan.nodes()) {
       others_.Prepare(node.reach());
-      const v1::CalledReach& called = node.reach().called();
-      if (called.has_step()) gpus_[called.name()] = called.step().gpus();
+      const v1::CallbackReach& callback = node.reach().callback();
+      if (callback.has_step()) gpus_[callback.name()] = callback.step().gpus();
     }
   }
 
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
                                                             ssh::SshLoop& loop) override {
-    if (!reach.called().has_step()) return others_.TransportTo(reach, loop);
+    if (!reach.callback().has_step()) return others_.TransportTo(reach, loop);
     const std::lock_guard lock(mutex_);
-    if (!steps_) AD_RETURN_IF_ERROR(Start(reach.called()));
-    return std::make_unique<StepTransport>(*steps_, reach.called());
+    if (!steps_) AD_RETURN_IF_ERROR(Start(reach.callback()));
+    return std::make_unique<StepTransport>(*steps_, reach.callback());
   }
 
  private:
-  Status Start(const v1::CalledReach& reach) {
+  Status Start(const v1::CallbackReach& reach) {
     AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent, transfer::NodeProgram::OfAgent(agent_path_));
     AD_ASSIGN_OR_RETURN(auto munge, SlurmMunge());
-    AD_ASSIGN_OR_RETURN(auto nodes, others_.CalledBy(reach));
+    AD_ASSIGN_OR_RETURN(auto nodes, others_.ListenerOf(reach));
     auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_,
                                               secret_, std::move(munge));
     AD_RETURN_IF_ERROR(steps->StartAll());
@@ -361,7 +361,7 @@ class StepConnector final : public reach::Connector {
 std::shared_ptr<reach::Connector> ConnectorFor(const v1::LaunchPlan& plan,
                                                const std::string& agent_path, milliseconds lease) {
   const bool in_steps = std::ranges::any_of(
-      plan.nodes(), [](const v1::NodePlan& node) { return node.reach().called().has_step(); });
+      plan.nodes(), [](const v1::NodePlan& node) { return node.reach().callback().has_step(); });
   if (!in_steps) return reach::Logins::For(plan);
   process::RaiseFileLimit();
   return std::make_shared<StepConnector>(

@@ -42,8 +42,8 @@ struct SshGroup {
 
   // Of nodes that call in, by `via: call` or srun, which an engine's spec alone has.
   struct Calls {
-    base::PortRange ports;        // where the chief listens
-    std::string words_file = {};  // there: with the job's key (secure/key.h); empty: made up
+    base::PortRange ports;              // where the chief listens
+    std::string credentials_file = {};  // there: with the job's key (secure/key.h); empty: made up
     // Until they have called; a step of Slurm may have to wait for others.
     std::chrono::milliseconds limit{60'000};
   };

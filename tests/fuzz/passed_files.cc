@@ -54,7 +54,7 @@ base::UniqueFd ConnectTo(uint16_t port) {
 
 void AtThePort(const std::string& said) {
   const auto port = *FilePort::Open(kHere, TheKey(), FileOf);
-  const auto guest = secure::Session::OfCaller(ConnectTo(port->port()), "node", TheKey());
+  const auto guest = secure::Session::OfClient(ConnectTo(port->port()), "node", TheKey());
   Check(test::ShakeHands(*guest), "a client that knows the key is let in");
   guest->Write(said);
   guest->WriteEnd();
@@ -84,7 +84,7 @@ void OfThePort(const std::string& answers, bool in_clear) {
       return;
     }
     const auto session =
-        secure::Session::OfCalled(std::move(guest), [](std::string_view) { return TheKey(); });
+        secure::Session::OfServer(std::move(guest), [](std::string_view) { return TheKey(); });
     if (test::ShakeHands(*session)) test::SendAll(*session, answers);
   });
   v1::SyncSource there;

@@ -73,7 +73,7 @@ void FilesWithoutEnd(const SyncOrder& order) {
     pollfd waiting{door.socket.get(), POLLIN, 0};
     poll(&waiting, 1, -1);
     const auto guest =
-        secure::Session::OfCalled(base::UniqueFd(accept(door.socket.get(), nullptr, nullptr)),
+        secure::Session::OfServer(base::UniqueFd(accept(door.socket.get(), nullptr, nullptr)),
                                   [&](std::string_view) { return key; });
     if (!test::ShakeHands(*guest)) std::abort();
     test::SendAll(*guest, agent::NumberAsBytes(size));

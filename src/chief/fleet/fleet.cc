@@ -231,7 +231,7 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
                            : why));
   } else if (event.has_engine_ends()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
-    if (reach.has_called() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
+    if (reach.has_callback() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
   } else if (event.has_ranks_ended()) {
     Take(number, NodeEvent::kRanksEnded);
   } else if (event.has_warning()) {

@@ -107,8 +107,8 @@ milliseconds NodeGathering::ReturnLimit() {
   std::string called;
   for (const uint32_t i : Missing(false)) {
     const v1::NodePlan& node = job_.plan.nodes(static_cast<int>(i));
-    if (!node.reach().has_called()) continue;
-    limit = std::max(limit, milliseconds(node.reach().called().limit_ms()));
+    if (!node.reach().has_callback()) continue;
+    limit = std::max(limit, milliseconds(node.reach().callback().limit_ms()));
     called += (called.empty() ? "" : ", ") + node.address();
   }
   if (limit > job_.options.launch.lease()) {

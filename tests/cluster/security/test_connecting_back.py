@@ -131,7 +131,7 @@ def asked(folder, how, seconds, chief, **files):
     words = with_files(folder, **files)
     words[1:1] = ["--net"]
     words[words.index("-euc") + 1] = "ip link set lo up; " + IN_ETC
-    outcome = subprocess.run([*words, sys.executable, "-c", ASKED, how, AGENT, "call", "a", seconds, chief], check=True,
+    outcome = subprocess.run([*words, sys.executable, "-c", ASKED, how, AGENT, "connect-back", "a", seconds, chief], check=True,
                              stdout=subprocess.PIPE, text=True, timeout=100)
     was, code, took = outcome.stdout.split()
     return was == "True", int(code), float(took)

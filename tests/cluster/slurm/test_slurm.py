@@ -69,9 +69,9 @@ def has(path, text):
     return path.exists() and text in path.read_text()
 
 
-def callers_on(host):
+def callback_clients_on(host):
     """Without the processes that they have forked, one for each connection."""
-    found = [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["call"]]
+    found = [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["connect-back"]]
     return [pid for pid in found if parent(pid) not in found]
 
 
@@ -202,8 +202,8 @@ def test_a_rank_is_killed(alloc):
 def test_nodes_call_where_slurm_says_that_ports_are_open(alloc, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done")
     job.await_lines(8)
-    [caller] = callers_on(3)
-    called = [int(word.rsplit(":", 1)[1]) for word in argv_of(caller)[4:] if ":" in word]
+    [client] = callback_clients_on(3)
+    called = [int(word.rsplit(":", 1)[1]) for word in argv_of(client)[4:] if ":" in word]
     (folder / "end").touch()
     assert job.finish().code == 0
     assert called and all(PORTS[0] <= port <= PORTS[1] for port in called), called
@@ -212,8 +212,8 @@ def test_nodes_call_where_slurm_says_that_ports_are_open(alloc, folder):
 def test_a_link_is_killed(alloc, slurm, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
-    [caller] = callers_on(3)
-    [link] = [pid for pid in pids_on(3) if argv_of(pid)[1:2] == ["attach"] and parent(pid) == caller]
+    [client] = callback_clients_on(3)
+    [link] = [pid for pid in pids_on(3) if argv_of(pid)[1:2] == ["attach"] and parent(pid) == client]
     os.kill(link, signal.SIGKILL)
     job.await_err("connected again", GONE_LIMIT_S)
     (folder / "end").touch()
@@ -230,11 +230,11 @@ def test_a_holder_is_killed(alloc):
     assert "host3" in outcome.err
 
 
-def test_a_caller_is_killed(alloc, slurm, folder):
+def test_a_callback_client_is_killed(alloc, slurm, folder):
     job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
-    [caller] = callers_on(3)
-    os.kill(caller, signal.SIGKILL)
+    [client] = callback_clients_on(3)
+    os.kill(client, signal.SIGKILL)
     if slurm.proctrack == "cgroup":  # ends with it what it has started
         job.await_err("host3", GONE_LIMIT_S)
         job.await_lines(8)

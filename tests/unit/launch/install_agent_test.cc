@@ -88,7 +88,7 @@ TEST_F(StartedProgramTest, ItsUmaskIsTheLoginsWhenItIsSentAndLater) {
     EXPECT_FALSE(sent_);
     std::vector<std::string> calls = {"sh", "-c", "echo key | \"$@\"", "sh"};
     const auto task =
-        InstallingCallWords(*program_, "nonce", std::chrono::seconds(1), 1, {"a"}, {});
+        CallbackInstallArgv(*program_, "nonce", std::chrono::seconds(1), 1, {"a"}, {});
     calls.insert(calls.end(), task.begin(), task.end());
     EXPECT_EQ(Start(calls, mask), mask);
     std::filesystem::remove_all(home_.path() + "/.cache");

@@ -24,7 +24,7 @@ TEST(ScriptsTest, AHereDocumentKeepsItsLines) {
 TEST(ScriptsTest, AllAreShellPrograms) {
   for (const auto& names :
        {std::initializer_list<std::string_view>{"start_agent", "own_folder", "install_program"},
-        {"call_back", "own_folder", "install_program"},
+        {"connect_back", "own_folder", "install_program"},
         {"own_folder", "clean"},
         {"own_folder", "clean_step"},
         {"own_folder", "run_on_node"},

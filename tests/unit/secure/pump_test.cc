@@ -37,9 +37,9 @@ class PumpTest : public testing::Test {
     auto sockets = base::StreamSocketPair();
     ASSERT_TRUE(sockets.ok());
     const Key key = Key::Random();
-    auto caller = Session::OfCaller(std::move(sockets->first), "node", key);
+    auto caller = Session::OfClient(std::move(sockets->first), "node", key);
     auto called =
-        Session::OfCalled(std::move(sockets->second), [&](std::string_view) { return key; });
+        Session::OfServer(std::move(sockets->second), [&](std::string_view) { return key; });
     std::thread thread([&] { EXPECT_TRUE(test::ShakeHands(*caller)); });
     EXPECT_TRUE(test::ShakeHands(*called));
     thread.join();
@@ -96,9 +96,9 @@ TEST(PumpUntilOverTest, EndsWhenBothDirectionsHave) {
   auto near = base::StreamSocketPair();
   ASSERT_TRUE(network.ok() && near.ok());
   const Key key = Key::Random();
-  auto caller = Session::OfCaller(std::move(network->first), "node", key);
+  auto caller = Session::OfClient(std::move(network->first), "node", key);
   auto called =
-      Session::OfCalled(std::move(network->second), [&](std::string_view) { return key; });
+      Session::OfServer(std::move(network->second), [&](std::string_view) { return key; });
   std::thread pumps([&] {
     EXPECT_TRUE(test::ShakeHands(*caller));
     Pump pump(std::move(caller), std::move(near->first));

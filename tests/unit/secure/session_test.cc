@@ -20,8 +20,8 @@ class SessionTest : public testing::Test {
     ASSERT_TRUE(sockets.ok());
     std::string identity = kIdentity;
     identity.resize(identity_size, 'x');
-    caller_ = Session::OfCaller(std::move(sockets->first), identity, callers_key);
-    called_ = Session::OfCalled(std::move(sockets->second), [this](std::string_view said) {
+    caller_ = Session::OfClient(std::move(sockets->first), identity, callers_key);
+    called_ = Session::OfServer(std::move(sockets->second), [this](std::string_view said) {
       named_ = said;
       return key_;
     });

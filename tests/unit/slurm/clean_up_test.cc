@@ -51,7 +51,7 @@ class SlurmCleanUpTest : public testing::Test {
   std::string CleansUp() const {
     v1::LaunchPlan plan;
     v1::NodePlan& node = *plan.add_nodes();
-    v1::CalledReach& called = *node.mutable_reach()->mutable_called();
+    v1::CallbackReach& called = *node.mutable_reach()->mutable_callback();
     called.set_host("a");
     called.set_name("a");
     called.set_limit_ms(60'000);

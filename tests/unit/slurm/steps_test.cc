@@ -83,7 +83,7 @@ class SlurmStepsTest : public testing::Test {
         set.set_name(variable);
         set.set_secret(true);
       }
-      v1::CalledReach& called = *node.mutable_reach()->mutable_called();
+      v1::CallbackReach& called = *node.mutable_reach()->mutable_callback();
       called.set_name(name);
       called.mutable_step()->set_gpus(count);
     }
@@ -93,9 +93,9 @@ class SlurmStepsTest : public testing::Test {
   Result<std::unique_ptr<transport::Stream>> Run(const std::string& node, milliseconds limit,
                                                  bool another_step = false) {
     v1::Reach reach;
-    reach.mutable_called()->set_name(node);
-    reach.mutable_called()->set_limit_ms(static_cast<uint32_t>(limit.count()));
-    reach.mutable_called()->mutable_step()->set_anew(another_step);
+    reach.mutable_callback()->set_name(node);
+    reach.mutable_callback()->set_limit_ms(static_cast<uint32_t>(limit.count()));
+    reach.mutable_callback()->mutable_step()->set_anew(another_step);
     AD_ASSIGN_OR_RETURN(const auto transport, connector_->TransportTo(reach, *loop_));
     return transport->Run({"echo", "up"}, {});
   }

@@ -1,4 +1,4 @@
-#include "agent/life/call.h"
+#include "agent/life/connect_back.h"
 
 #include <absl/strings/numbers.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@
 #include "process/process_tree.h"
 #include "process/spawn.h"
 #include "rpc/bootstrap_lines.h"
-#include "rpc/call_lines.h"
+#include "rpc/callback_lines.h"
 #include "secure/pump.h"
 #include "secure/session.h"
 
@@ -75,10 +75,10 @@ Result<base::UniqueFd> PumpApart(std::unique_ptr<secure::Session> session) {
   _exit(0);
 }
 
-class Caller {
+class CallbackClient {
  public:
-  Caller(std::string node, milliseconds patience, std::vector<ChiefAddress> addresses,
-         secure::Key key)
+  CallbackClient(std::string node, milliseconds patience, std::vector<ChiefAddress> addresses,
+                 secure::Key key)
       : identity_{std::move(node), base::RandomHex()},
         patience_(patience),
         addresses_(std::move(addresses)),
@@ -103,7 +103,7 @@ class Caller {
   std::unique_ptr<secure::Session> Dial();
   std::unique_ptr<secure::Session> Greet(base::UniqueFd socket);
   bool Serve(std::unique_ptr<secure::Session> session);
-  void Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order);
+  void Start(std::unique_ptr<secure::Session> session, const rpc::CallbackLine& order);
   bool Send(secure::Session& session, const std::string& line);
 
   struct Program {
@@ -111,7 +111,7 @@ class Caller {
     base::UniqueFd errors;  // its stderr, in memory
   };
 
-  const rpc::CallerIdentity identity_;
+  const rpc::CallbackIdentity identity_;
   const milliseconds patience_;
   std::vector<ChiefAddress> addresses_;  // the one that was the chief's first
   const secure::Key key_;
@@ -123,7 +123,7 @@ class Caller {
   bool over_ = false;
 };
 
-Status Caller::Prepare() {
+Status CallbackClient::Prepare() {
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
@@ -133,11 +133,11 @@ Status Caller::Prepare() {
   signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return ErrnoError(errno, "signalfd");
   process::AdoptOrphans();
-  setenv(kCalledVariable, "1", 1);
+  setenv(kCallbackVariable, "1", 1);
   return OkStatus();
 }
 
-int Caller::Run() {
+int CallbackClient::Run() {
   Deadline until = Deadline::After(patience_);
   base::Backoff backoff;
   // Once told to end it calls no more: another one may have its place.
@@ -157,7 +157,7 @@ int Caller::Run() {
   return 1;
 }
 
-Caller::Woken Caller::Await(std::vector<pollfd> polled, Deadline deadline) {
+CallbackClient::Woken CallbackClient::Await(std::vector<pollfd> polled, Deadline deadline) {
   polled.push_back({signals_.get(), POLLIN, 0});
   const int ready = poll(polled.data(), polled.size(), deadline.PollTimeout());
   if (ready > 0 && polled.back().revents != 0) {
@@ -167,7 +167,7 @@ Caller::Woken Caller::Await(std::vector<pollfd> polled, Deadline deadline) {
   return ready == 0 ? Woken::kDeadline : ready > 0 ? Woken::kReady : Woken::kSignal;
 }
 
-bool Caller::AwaitReady(int fd, short events, Deadline deadline) {
+bool CallbackClient::AwaitReady(int fd, short events, Deadline deadline) {
   while (!Leaves()) {
     const Woken woken = Await({{fd, events, 0}}, deadline);
     if (woken != Woken::kSignal) return woken == Woken::kReady;
@@ -175,7 +175,7 @@ bool Caller::AwaitReady(int fd, short events, Deadline deadline) {
   return false;
 }
 
-void Caller::HeedSignals() {
+void CallbackClient::HeedSignals() {
   signalfd_siginfo taken;
   while (read(signals_.get(), &taken, sizeof taken) == sizeof taken) {
     if (taken.ssi_signo != SIGTERM) continue;
@@ -189,7 +189,7 @@ void Caller::HeedSignals() {
   TakeEnded();
 }
 
-void Caller::TakeEnded() {
+void CallbackClient::TakeEnded() {
   int status = 0;
   pid_t pid = 0;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -201,14 +201,14 @@ void Caller::TakeEnded() {
     const ssize_t got =
         pread(errors, tail.data(), tail.size(), size - static_cast<off_t>(tail.size()));
     tail.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    reports_.push_back(rpc::CallLine{rpc::kCallEnded, program->second.id, {tail}}.ToLine());
+    reports_.push_back(rpc::CallbackLine{rpc::kCallbackEnded, program->second.id, {tail}}.ToLine());
     programs_.erase(program);
   }
   has_children_ = pid == 0;
 }
 
 // Of those that answer, the first that knows the key is the chief.
-std::unique_ptr<secure::Session> Caller::Dial() {
+std::unique_ptr<secure::Session> CallbackClient::Dial() {
   Connecting connecting(addresses_);
   while (!connecting.over() && !Leaves()) {
     if (auto connected = connecting.Advance()) {
@@ -222,8 +222,8 @@ std::unique_ptr<secure::Session> Caller::Dial() {
   return nullptr;
 }
 
-std::unique_ptr<secure::Session> Caller::Greet(base::UniqueFd socket) {
-  auto session = secure::Session::OfCaller(std::move(socket), identity_.ToText(), key_);
+std::unique_ptr<secure::Session> CallbackClient::Greet(base::UniqueFd socket) {
+  auto session = secure::Session::OfClient(std::move(socket), identity_.ToText(), key_);
   const Deadline deadline = Deadline::After(kHandshakeLimit);
   for (;;) {
     const secure::Progress progress = session->Handshake();
@@ -237,7 +237,7 @@ std::unique_ptr<secure::Session> Caller::Greet(base::UniqueFd socket) {
   }
 }
 
-bool Caller::Send(secure::Session& session, const std::string& line) {
+bool CallbackClient::Send(secure::Session& session, const std::string& line) {
   session.Write(line);
   const Deadline deadline = Deadline::After(kSendLimit);
   for (;;) {
@@ -247,7 +247,7 @@ bool Caller::Send(secure::Session& session, const std::string& line) {
   }
 }
 
-bool Caller::Talk(Deadline& until) {
+bool CallbackClient::Talk(Deadline& until) {
   auto session = Dial();
   if (!session) return false;
   const bool served = Serve(std::move(session));
@@ -255,7 +255,7 @@ bool Caller::Talk(Deadline& until) {
   return served;
 }
 
-bool Caller::Serve(std::unique_ptr<secure::Session> session) {
+bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
   std::string line;
   while (!Leaves()) {
     for (; !reports_.empty(); reports_.pop_front()) {
@@ -267,9 +267,9 @@ bool Caller::Serve(std::unique_ptr<secure::Session> session) {
       continue;
     }
     const auto order =
-        read == secure::Progress::kDone ? rpc::CallLine::FromLine(line) : std::nullopt;
-    if (order && order->kind == rpc::kCallOver) over_ = true;
-    if (!order || order->kind != rpc::kCallRun || order->texts.empty()) return false;
+        read == secure::Progress::kDone ? rpc::CallbackLine::FromLine(line) : std::nullopt;
+    if (order && order->kind == rpc::kCallbackOver) over_ = true;
+    if (!order || order->kind != rpc::kCallbackRun || order->texts.empty()) return false;
     Start(std::move(session), *order);
     return true;
   }
@@ -277,10 +277,12 @@ bool Caller::Serve(std::unique_ptr<secure::Session> session) {
 }
 
 // What cannot be run has ended without a word but on stderr.
-void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order) {
-  if (!Send(*session, rpc::CallLine{rpc::kCallStarted, order.id}.ToLine())) return;
+void CallbackClient::Start(std::unique_ptr<secure::Session> session,
+                           const rpc::CallbackLine& order) {
+  if (!Send(*session, rpc::CallbackLine{rpc::kCallbackStarted, order.id}.ToLine())) return;
   const auto failed = [&](const Status& status) {
-    reports_.push_back(rpc::CallLine{rpc::kCallEnded, order.id, {Message(status)}}.ToLine());
+    reports_.push_back(
+        rpc::CallbackLine{rpc::kCallbackEnded, order.id, {Message(status)}}.ToLine());
   };
   const auto socket = PumpApart(std::move(session));
   if (!socket.ok()) return failed(socket.status());
@@ -301,9 +303,10 @@ void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine
 }
 
 int WrongCall() {
-  std::fprintf(stderr,
-               "usage: autodist-agent call NODE SECONDS ADDRESS:PORT... [--munge[=SOCKET]], the "
-               "key on stdin\n");
+  std::fprintf(
+      stderr,
+      "usage: autodist-agent connect-back NODE SECONDS ADDRESS:PORT... [--munge[=SOCKET]], the "
+      "key on stdin\n");
   return 2;
 }
 
@@ -329,7 +332,7 @@ Result<secure::Key> ReadKey(const std::string& node, const std::optional<std::st
 
 }  // namespace
 
-int Call(int argc, char** argv) {
+int ConnectBack(int argc, char** argv) {
   constexpr int kFewest = 5;
   int64_t seconds = 0;
   if (argc < kFewest || !rpc::IsNodeName(argv[2]) || !absl::SimpleAtoi(argv[3], &seconds) ||
@@ -355,7 +358,8 @@ int Call(int argc, char** argv) {
   const auto key = ReadKey(argv[2], munge);
   Status ready = key.status();
   if (key.ok()) {
-    Caller caller(argv[2], std::chrono::seconds(seconds), WithoutOurs(std::move(addresses)), *key);
+    CallbackClient caller(argv[2], std::chrono::seconds(seconds), WithoutOurs(std::move(addresses)),
+                          *key);
     ready = caller.Prepare();
     if (ready.ok()) return caller.Run();
   }

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "check.h"
-#include "rpc/call_lines.h"
+#include "rpc/callback_lines.h"
 #include "secure/key.h"
 #include "secure/session.h"
 
@@ -16,17 +16,17 @@ namespace autodist {
 namespace {
 
 void CheckLine(std::string_view text) {
-  const auto line = rpc::CallLine::FromLine(text);
+  const auto line = rpc::CallbackLine::FromLine(text);
   if (!line) return;
   std::string written = line->ToLine();
   written.pop_back();
-  const auto again = rpc::CallLine::FromLine(written);
+  const auto again = rpc::CallbackLine::FromLine(written);
   Check(again && again->kind == line->kind && again->id == line->id && again->texts == line->texts,
         "a line that is not what it was read as");
 }
 
 void CheckIdentity(std::string_view text) {
-  const auto identity = rpc::CallerIdentity::FromText(text);
+  const auto identity = rpc::CallbackIdentity::FromText(text);
   Check(!identity || identity->ToText() == text, "an identity that is not what it was read as");
 }
 
@@ -37,7 +37,7 @@ void CheckHandshake(std::string_view text) {
   (void)base::WriteAll(sockets->first.get(), text.substr(0, 8192), base::Deadline::Never());
   shutdown(sockets->first.get(), SHUT_WR);
   const auto session =
-      secure::Session::OfCalled(std::move(sockets->second), [](std::string_view) { return key; });
+      secure::Session::OfServer(std::move(sockets->second), [](std::string_view) { return key; });
   Check(session->Handshake() == secure::Progress::kBroken, "a session without the key");
 }
 

@@ -6,9 +6,9 @@ namespace autodist::agent {
 
 // In the environment of what runs below it: signals that come from the engine are heeded, whoever
 // is in charge of the job.
-inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
+inline constexpr char kCallbackVariable[] = "AUTODIST_CALLBACK";
 
-// argv: call NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
+// argv: connect-back NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
 // job's (secure/key.h). With --munge or --munge=SOCKET behind the first address, that line is a
 // credential of munge with such a line in it, made by this user; nothing else is taken then.
 //
@@ -22,6 +22,6 @@ inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
 //
 // Returns, when nothing that it has started is left, the process exit status: 0, the chief said
 // that the job is over; 128 + SIGTERM; 1, there was no chief for so long.
-int Call(int argc, char** argv);
+int ConnectBack(int argc, char** argv);
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-#include "callback/called.h"
+#include "callback/callback_listener.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -31,16 +31,16 @@ constexpr ptrdiff_t kMaxTold = 4;      // connections of a node that are to hang
 }  // namespace
 
 // A connection until it is a program's.
-struct CalledNodes::Call {
+struct CallbackListener::Call {
   // kUnproven: has named a node and its key, but what it has sent may be a recorded message.
   // kOrdered: sent what to run; kTold: sent that the job is over. Of the last two the thread lets
   // go.
   enum class State { kStranger, kUnproven, kWaiting, kOrdered, kTold, kStarted, kBroken };
 
   std::unique_ptr<secure::Session> session;
-  Deadline deadline;  // of a stranger's handshake, or for the caller to hang up
+  Deadline deadline;  // of a stranger's handshake, or for the client to hang up
   State state = State::kStranger;
-  rpc::CallerIdentity from = {};
+  rpc::CallbackIdentity from = {};
   uint64_t order = 0;
   std::string line = {};  // the part that has come
   bool has_more = false;  // lines, of which poll reports nothing
@@ -51,7 +51,7 @@ struct CalledNodes::Call {
   bool Over() const { return state == State::kStarted || state == State::kBroken; }
 };
 
-struct CalledNodes::Node {
+struct CallbackListener::Node {
   CallPtr waiting = nullptr;
   bool expected = false;                 // it has taken an order, and so calls again at once
   bool served = false;                   // it has run a program since it was told to be gone
@@ -63,7 +63,7 @@ struct CalledNodes::Node {
   std::map<uint64_t, std::optional<std::string>> programs = {};
 };
 
-struct CalledNodes::Table {
+struct CallbackListener::Table {
   std::mutex mutex;
   std::condition_variable_any changed;
   // Guarded by mutex:
@@ -73,10 +73,10 @@ struct CalledNodes::Table {
   bool dismissed = false;
 };
 
-class CalledNodes::CalledStream final : public transport::Stream {
+class CallbackListener::CallbackStream final : public transport::Stream {
  public:
-  CalledStream(std::shared_ptr<Table> table, std::shared_ptr<secure::PumpThread> pumps,
-               std::string node, uint64_t id, base::UniqueFd socket, milliseconds report_limit)
+  CallbackStream(std::shared_ptr<Table> table, std::shared_ptr<secure::PumpThread> pumps,
+                 std::string node, uint64_t id, base::UniqueFd socket, milliseconds report_limit)
       : table_(std::move(table)),
         pumps_(std::move(pumps)),
         node_(std::move(node)),
@@ -84,7 +84,7 @@ class CalledNodes::CalledStream final : public transport::Stream {
         line_(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
         socket_(std::move(socket)),
         report_limit_(report_limit) {}
-  ~CalledStream() override {
+  ~CallbackStream() override {
     shutdown(line_.get(), SHUT_RDWR);
     const std::lock_guard lock(table_->mutex);
     table_->nodes.at(node_).programs.erase(id_);
@@ -121,26 +121,26 @@ class CalledNodes::CalledStream final : public transport::Stream {
   const milliseconds report_limit_;
 };
 
-Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, secure::Key job_key,
-                                                         const std::set<std::string>& nodes,
-                                                         CallLimits limits) {
+Result<std::shared_ptr<CallbackListener>> CallbackListener::Listen(
+    base::PortRange ports, secure::Key job_key, const std::set<std::string>& nodes,
+    CallbackLimits limits) {
   auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // IPv4's as well
   if (!listening.ok()) {
     listening = base::ListenWithin(*base::IpAddress::Parse("0.0.0.0"), ports);
   }
   AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
   AD_ASSIGN_OR_RETURN(auto pumps, secure::PumpThread::Start());
-  std::shared_ptr<CalledNodes> called(new CalledNodes(
+  std::shared_ptr<CallbackListener> listening(new CallbackListener(
       std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
-  for (const std::string& node : nodes) called->table_->nodes[node];
-  AD_RETURN_IF_ERROR(called->wake_.Open());
-  AD_ASSIGN_OR_RETURN(called->thread_,
-                      base::StartThreadWithoutSignals([&own = *called] { own.Serve(); }));
-  return called;
+  for (const std::string& node : nodes) listening->table_->nodes[node];
+  AD_RETURN_IF_ERROR(listening->wake_.Open());
+  AD_ASSIGN_OR_RETURN(listening->thread_,
+                      base::StartThreadWithoutSignals([&own = *listening] { own.Serve(); }));
+  return listening;
 }
 
-CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, secure::Key job_key,
-                         CallLimits limits, std::shared_ptr<secure::PumpThread> pumps)
+CallbackListener::CallbackListener(base::UniqueFd listener, uint16_t port, secure::Key job_key,
+                                   CallbackLimits limits, std::shared_ptr<secure::PumpThread> pumps)
     : listener_(std::move(listener)),
       port_(port),
       job_key_(job_key),
@@ -148,19 +148,19 @@ CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, secure::Key job
       pumps_(std::move(pumps)),
       table_(std::make_shared<Table>()) {}
 
-CalledNodes::~CalledNodes() {
+CallbackListener::~CallbackListener() {
   if (!thread_.joinable()) return;
   Dismiss(Deadline::After(milliseconds(0)));
   wake_.Post([this] { ending_ = true; });
   thread_.join();
 }
 
-uint64_t CalledNodes::Calls(const std::string& node) const {
+uint64_t CallbackListener::Calls(const std::string& node) const {
   const std::lock_guard lock(table_->mutex);
   return table_->nodes.at(node).calls;
 }
 
-void CalledNodes::Dismiss(Deadline deadline) {
+void CallbackListener::Dismiss(Deadline deadline) {
   std::unique_lock lock(table_->mutex);
   table_->dismissed = true;
   table_->changed.notify_all();
@@ -172,8 +172,9 @@ void CalledNodes::Dismiss(Deadline deadline) {
   });
 }
 
-CalledNodes::CallPtr CalledNodes::AwaitCall(std::unique_lock<std::mutex>& lock, Node& node,
-                                            Deadline deadline, const std::stop_token& stop) {
+CallbackListener::CallPtr CallbackListener::AwaitCall(std::unique_lock<std::mutex>& lock,
+                                                      Node& node, Deadline deadline,
+                                                      const std::stop_token& stop) {
   const auto called = [&] { return node.waiting || table_->dismissed; };
   const auto called_or_gone = [&] { return called() || node.gone_at; };
   table_->changed.wait_until(lock, stop, deadline.when(), called_or_gone);
@@ -189,17 +190,16 @@ CalledNodes::CallPtr CalledNodes::AwaitCall(std::unique_lock<std::mutex>& lock, 
   return call;
 }
 
-Result<std::unique_ptr<transport::Stream>> CalledNodes::Run(const std::string& name,
-                                                            const std::vector<std::string>& argv,
-                                                            Deadline deadline,
-                                                            const std::stop_token& stop) {
+Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
+    const std::string& name, const std::vector<std::string>& argv, Deadline deadline,
+    const std::stop_token& stop) {
   const auto found = table_->nodes.find(name);  // no name is added after the start
   if (found == table_->nodes.end()) return Error(StatusCode::kInternal, name + " is not to call");
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   Node& node = found->second;
   std::unique_lock lock(table_->mutex);
   while (const CallPtr call = AwaitCall(lock, node, deadline, stop)) {
-    call->session->Write(rpc::CallLine{rpc::kCallRun, call->order, argv}.ToLine());
+    call->session->Write(rpc::CallbackLine{rpc::kCallbackRun, call->order, argv}.ToLine());
     (void)call->session->Flush();  // the thread sends the rest
     Wake();
     const Deadline limit = std::min(deadline, Deadline::After(limits_.start));
@@ -209,8 +209,8 @@ Result<std::unique_ptr<transport::Stream>> CalledNodes::Run(const std::string& n
       auto socket = pumps_->Add(std::move(call->session));
       if (socket.ok()) {
         lock.unlock();
-        return std::make_unique<CalledStream>(table_, pumps_, name, call->order, *std::move(socket),
-                                              limits_.report);
+        return std::make_unique<CallbackStream>(table_, pumps_, name, call->order,
+                                                *std::move(socket), limits_.report);
       }
       node.programs.erase(call->order);
       return socket.status();
@@ -234,7 +234,7 @@ Result<std::unique_ptr<transport::Stream>> CalledNodes::Run(const std::string& n
                         " of this machine: is there a firewall in between?");
 }
 
-void CalledNodes::Serve() {
+void CallbackListener::Serve() {
   while (!ending_) {
     const short accepts = accept_again_.Expired() ? POLLIN : 0;
     std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}, {listener_.get(), accepts, 0}};
@@ -264,15 +264,15 @@ void CalledNodes::Serve() {
 }
 
 // What the time, and the job's end, make of it.
-void CalledNodes::Settle(const CallPtr& call) {
+void CallbackListener::Settle(const CallPtr& call) {
   if (call->state == Call::State::kWaiting && table_->dismissed) SayOver(*call);
   if (call->Limited() && call->deadline.Expired()) Drop(*call);
   if (call->Over()) return;
   if (call->session->Flush() == secure::Progress::kBroken) HungUp(*call);
 }
 
-void CalledNodes::SayOver(Call& call) {
-  call.session->Write(rpc::CallLine{rpc::kCallOver}.ToLine());
+void CallbackListener::SayOver(Call& call) {
+  call.session->Write(rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
   call.session->WriteEnd();  // to close now could take the line back
   call.state = Call::State::kTold;
   call.deadline = Deadline::After(limits_.greeting);
@@ -282,12 +282,13 @@ void CalledNodes::SayOver(Call& call) {
 }
 
 // Of more calls of a kind the first has to go, for the one that has come.
-void CalledNodes::LimitTo(ptrdiff_t max, const std::function<bool(const CallPtr&)>& of_the_kind) {
+void CallbackListener::LimitTo(ptrdiff_t max,
+                               const std::function<bool(const CallPtr&)>& of_the_kind) {
   if (std::ranges::count_if(table_->calls, of_the_kind) <= max) return;
   (*std::ranges::find_if(table_->calls, of_the_kind))->state = Call::State::kBroken;
 }
 
-void CalledNodes::Accept() {
+void CallbackListener::Accept() {
   for (int accepted = 0; accepted < kMostAtOnce; ++accepted) {
     base::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) {
@@ -297,18 +298,18 @@ void CalledNodes::Accept() {
     }
     base::GiveUpWhenSilent(socket.get());
     const auto call = std::make_shared<Call>(Call{nullptr, Deadline::After(limits_.greeting)});
-    call->session = secure::Session::OfCalled(
+    call->session = secure::Session::OfServer(
         std::move(socket),
         [this, of = call.get()](std::string_view identity) { return KeyFor(*of, identity); });
     table_->calls.push_back(call);
-    Read(call);  // a caller's first message mostly is there already, and at times its last
+    Read(call);  // a client's first message mostly is there already, and at times its last
     Settle(call);
     LimitUnknown(call);
   }
 }
 
-std::optional<secure::Key> CalledNodes::KeyFor(Call& call, std::string_view identity) {
-  const auto from = rpc::CallerIdentity::FromText(identity);
+std::optional<secure::Key> CallbackListener::KeyFor(Call& call, std::string_view identity) {
+  const auto from = rpc::CallbackIdentity::FromText(identity);
   if (!from || !table_->nodes.contains(from->node)) return std::nullopt;
   call.from = *from;
   return job_key_.ForNode(from->node);
@@ -316,7 +317,7 @@ std::optional<secure::Key> CalledNodes::KeyFor(Call& call, std::string_view iden
 
 // Of those that have not shown who they are: those that have named a node apart from the others, so
 // that strangers hold up no node.
-void CalledNodes::LimitUnknown(const CallPtr& call) {
+void CallbackListener::LimitUnknown(const CallPtr& call) {
   if (!call->Unknown()) return;
   const bool unproven = call->state == Call::State::kUnproven;
   LimitTo(unproven ? kMaxUnproven : static_cast<ptrdiff_t>(limits_.strangers),
@@ -326,7 +327,7 @@ void CalledNodes::LimitUnknown(const CallPtr& call) {
           });
 }
 
-void CalledNodes::Read(const CallPtr& call) {
+void CallbackListener::Read(const CallPtr& call) {
   using secure::Progress;
   call->has_more = false;
   for (int lines = 0; !call->Over(); ++lines) {
@@ -338,7 +339,7 @@ void CalledNodes::Read(const CallPtr& call) {
     const Progress read = unknown ? call->session->Handshake()
                                   : call->session->ReadLine(call->line, rpc::kLongestReport);
     if (read == Progress::kWaits) {
-      if (call->state == Call::State::kStranger && call->session->caller_named()) {
+      if (call->state == Call::State::kStranger && call->session->client_named()) {
         call->state = Call::State::kUnproven;
         LimitUnknown(call);
       }
@@ -357,8 +358,8 @@ void CalledNodes::Read(const CallPtr& call) {
   }
 }
 
-// A caller that is there calls again at once.
-void CalledNodes::HungUp(Call& call) {
+// A client that is there calls again at once.
+void CallbackListener::HungUp(Call& call) {
   if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
     Node& node = table_->nodes.at(call.from.node);
     const bool newest = node.instance == call.from.instance;
@@ -368,7 +369,7 @@ void CalledNodes::HungUp(Call& call) {
 }
 
 // Nobody may give it an order any more.
-void CalledNodes::Drop(Call& call) {
+void CallbackListener::Drop(Call& call) {
   call.state = Call::State::kBroken;
   const auto node = table_->nodes.find(call.from.node);
   if (node != table_->nodes.end() && node->second.waiting.get() == &call) {
@@ -376,7 +377,7 @@ void CalledNodes::Drop(Call& call) {
   }
 }
 
-void CalledNodes::Authenticated(const CallPtr& call) {
+void CallbackListener::Authenticated(const CallPtr& call) {
   Node& node = table_->nodes.at(call->from.node);
   if (std::ranges::find(node.superseded, call->from.instance) != node.superseded.end()) {
     SayOver(*call);
@@ -396,16 +397,16 @@ void CalledNodes::Authenticated(const CallPtr& call) {
   node.gone_at.reset();
 }
 
-void CalledNodes::ReadReport(const CallPtr& call) {
-  const auto line = rpc::CallLine::FromLine(call->line);
-  if (line && line->kind == rpc::kCallEnded && line->texts.size() == 1) {
+void CallbackListener::ReadReport(const CallPtr& call) {
+  const auto line = rpc::CallbackLine::FromLine(call->line);
+  if (line && line->kind == rpc::kCallbackEnded && line->texts.size() == 1) {
     auto& programs = table_->nodes.at(call->from.node).programs;
     if (const auto program = programs.find(line->id); program != programs.end()) {
       program->second = line->texts[0];
     } else if (++call->unknown_ends > kMaxUnknownEnds) {
       Drop(*call);
     }
-  } else if (line && line->kind == rpc::kCallStarted && line->id == call->order &&
+  } else if (line && line->kind == rpc::kCallbackStarted && line->id == call->order &&
              call->state == Call::State::kOrdered) {
     call->state = Call::State::kStarted;
   } else {

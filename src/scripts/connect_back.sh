@@ -10,7 +10,7 @@ run() {
   t=$1 i=$2;
   shift 2;
   case $c in '') ;; *:*) c="[$c]:$i" ;; *) c="$c:$i" ;; esac;
-  set -- call "$SLURMD_NODENAME" "$t" ${c:+"$c"} "$@";
+  set -- connect-back "$SLURMD_NODENAME" "$t" ${c:+"$c"} "$@";
   [ -n "$l" ] || {
     skip;
     exec 3<&0;

@@ -1,4 +1,4 @@
-#include "rpc/call_lines.h"
+#include "rpc/callback_lines.h"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/numbers.h>
@@ -25,24 +25,24 @@ bool IsNodeName(std::string_view name) {
          });
 }
 
-std::optional<CallerIdentity> CallerIdentity::FromText(std::string_view text) {
+std::optional<CallbackIdentity> CallbackIdentity::FromText(std::string_view text) {
   const auto parts = base::Split(text, '/');
   if (parts.size() != 2 || !IsNodeName(parts[0]) || parts[1].size() != kInstanceSize ||
       !std::ranges::all_of(parts[1], IsHexDigit)) {
     return std::nullopt;
   }
-  return CallerIdentity{std::string(parts[0]), std::string(parts[1])};
+  return CallbackIdentity{std::string(parts[0]), std::string(parts[1])};
 }
 
-std::string CallLine::ToLine() const {
+std::string CallbackLine::ToLine() const {
   std::string line = kind + " " + std::to_string(id);
   for (const std::string& text : texts) line += " " + absl::BytesToHexString(text);
   return line + "\n";
 }
 
-std::optional<CallLine> CallLine::FromLine(std::string_view line) {
+std::optional<CallbackLine> CallbackLine::FromLine(std::string_view line) {
   const auto parts = base::Split(line, ' ');
-  CallLine read{std::string(parts[0])};
+  CallbackLine read{std::string(parts[0])};
   if (parts.size() < 2 || !absl::SimpleAtoi(std::string(parts[1]), &read.id)) return std::nullopt;
   for (size_t i = 2; i < parts.size(); ++i) {
     const bool hex = parts[i].size() % 2 == 0 && std::ranges::all_of(parts[i], IsHexDigit);

@@ -1,6 +1,6 @@
 // Nodes that call in: the chief's side, against the agent's own caller, strangers, impostors, and
 // what records or repeats what passes.
-#include "callback/called.h"
+#include "callback/callback_listener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,25 +39,25 @@ Deadline Limit() { return Deadline::After(kLimit); }
 
 std::string AtLoopback(uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
-struct EndCaller {
+struct EndClient {
   void operator()(transport::ProgramStream* caller) const {
     kill(caller->pid(), SIGKILL);
     delete caller;
   }
 };
-using Caller = std::unique_ptr<transport::ProgramStream, EndCaller>;
+using ClientProgram = std::unique_ptr<transport::ProgramStream, EndClient>;
 
-// `autodist-agent call`, as an engine would run it.
-Caller StartCaller(const std::string& key_line, const std::vector<std::string>& addresses,
-                   const std::string& seconds = "60") {
-  std::vector<std::string> argv = {AGENT_PROGRAM, "call", kNode, seconds};
+// `autodist-agent connect-back`, as an engine would run it.
+ClientProgram StartClient(const std::string& key_line, const std::vector<std::string>& addresses,
+                          const std::string& seconds = "60") {
+  std::vector<std::string> argv = {AGENT_PROGRAM, "connect-back", kNode, seconds};
   argv.insert(argv.end(), addresses.begin(), addresses.end());
   auto caller = transport::StartProgram(argv);
   EXPECT_TRUE(caller.ok());
   const base::UniqueFd input = (*caller)->TakeSocket();
   // One that refuses its arguments may have ended.
   (void)base::WriteAll(input.get(), key_line, Limit()).ok();
-  return Caller((*caller).release());
+  return ClientProgram((*caller).release());
 }
 
 std::optional<int> ExitOf(transport::ProgramStream& program) {
@@ -96,23 +96,23 @@ std::string ReadLineFrom(int fd) {
   return line;
 }
 
-class CalledTest : public testing::Test {
+class CallbackListenerTest : public testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
     Listen({});
   }
 
-  void Listen(CallLimits limits, uint16_t port = 0) {
+  void Listen(CallbackLimits limits, uint16_t port = 0) {
     nodes_.reset();
     limits.report = kLimit;  // on a busy machine the next call takes long
-    auto nodes = CalledNodes::Listen({port, port}, job_key_, {kNode, "node-2"}, limits);
+    auto nodes = CallbackListener::Listen({port, port}, job_key_, {kNode, "node-2"}, limits);
     ASSERT_TRUE(nodes.ok()) << nodes.status();
     nodes_ = *std::move(nodes);
   }
 
-  Caller StartCaller() const {
-    return callback::StartCaller(KeyLine(), {AtLoopback(nodes_->port())});
+  ClientProgram StartClient() const {
+    return callback::StartClient(KeyLine(), {AtLoopback(nodes_->port())});
   }
 
   std::string KeyLine() const { return secure::NodeKeyLine(job_key_.ForNode(kNode)); }
@@ -120,8 +120,8 @@ class CalledTest : public testing::Test {
   // One of our own making, in the same process each time; null: it was refused.
   std::unique_ptr<secure::Session> CallAs(const std::string& node, const secure::Key& key,
                                           const std::string& instance = std::string(32, 'a')) {
-    auto session = secure::Session::OfCaller(ConnectTo(nodes_->port()),
-                                             rpc::CallerIdentity{node, instance}.ToText(), key);
+    auto session = secure::Session::OfClient(ConnectTo(nodes_->port()),
+                                             rpc::CallbackIdentity{node, instance}.ToText(), key);
     return test::ShakeHands(*session) ? std::move(session) : nullptr;
   }
   std::unique_ptr<secure::Session> CallAsNode(const std::string& instance = std::string(32, 'a')) {
@@ -132,7 +132,7 @@ class CalledTest : public testing::Test {
   }
 
   std::unique_ptr<transport::Stream> Run(const std::vector<std::string>& argv) {
-    CalledTransport transport(nodes_, kNode, kLimit);
+    CallbackTransport transport(nodes_, kNode, kLimit);
     auto stream = transport.Run(argv, {});
     EXPECT_TRUE(stream.ok()) << stream.status();
     return stream.ok() ? *std::move(stream) : nullptr;
@@ -144,11 +144,11 @@ class CalledTest : public testing::Test {
   }
 
   const secure::Key job_key_ = secure::Key::Random();
-  std::shared_ptr<CalledNodes> nodes_;
+  std::shared_ptr<CallbackListener> nodes_;
 };
 
-TEST_F(CalledTest, EveryByteGoesBothWaysAndEachEndsByItself) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, EveryByteGoesBothWaysAndEachEndsByItself) {
+  const auto caller = StartClient();
   std::string sent(300'000, '\0');
   std::iota(sent.begin(), sent.end(), '\0');
   const auto stream = Run({"sh", "-c", "cat; echo end of input"});
@@ -164,8 +164,8 @@ TEST_F(CalledTest, EveryByteGoesBothWaysAndEachEndsByItself) {
   EXPECT_TRUE(stream->WaitClosed(Limit()));
 }
 
-TEST_F(CalledTest, ProgramsRunBesideEachOther) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, ProgramsRunBesideEachOther) {
+  const auto caller = StartClient();
   const auto first = Run({"cat"});
   const auto second = Run({"cat"});
   ASSERT_TRUE(first && second);
@@ -177,14 +177,14 @@ TEST_F(CalledTest, ProgramsRunBesideEachOther) {
   }
 }
 
-TEST_F(CalledTest, ArgumentsArriveAsTheyAre) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, ArgumentsArriveAsTheyAre) {
+  const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"printf", "<%s>", "", "a b\n", "$HOME'\"", "\xff"}),
             "<><a b\n><$HOME'\"><\xff>");
 }
 
-TEST_F(CalledTest, WhatAProgramSaysOnStderrComesAfterItsEnd) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, WhatAProgramSaysOnStderrComesAfterItsEnd) {
+  const auto caller = StartClient();
   const auto stream = Run({"sh", "-c", "echo reason >&2; exit 3"});
   ASSERT_TRUE(stream);
   EXPECT_TRUE(stream->WaitClosed(Limit()));
@@ -195,8 +195,8 @@ TEST_F(CalledTest, WhatAProgramSaysOnStderrComesAfterItsEnd) {
   EXPECT_THAT(none->StderrTail(), HasSubstr("/no/such/program"));
 }
 
-TEST_F(CalledTest, AStreamThatIsGivenUpEndsTheProgramsInput) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, AStreamThatIsGivenUpEndsTheProgramsInput) {
+  const auto caller = StartClient();
   const auto observed = Run({"sh", "-c", "read line; echo $line"});
   ASSERT_TRUE(observed);
   Run({"cat"}).reset();
@@ -207,15 +207,15 @@ TEST_F(CalledTest, AStreamThatIsGivenUpEndsTheProgramsInput) {
   EXPECT_EQ(ExitOf(*caller), 0);  // when cat has ended
 }
 
-TEST_F(CalledTest, TheEndOfTheJobIsToldEvenBetweenTwoCalls) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, TheEndOfTheJobIsToldEvenBetweenTwoCalls) {
+  const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
   nodes_->Dismiss(Limit());
   EXPECT_EQ(ExitOf(*caller), 0);
   EXPECT_FALSE(nodes_->Run(kNode, {"true"}, Limit(), {}).ok());
 }
 
-TEST_F(CalledTest, StrangersLearnNothingAndAreInNobodysWay) {
+TEST_F(CallbackListenerTest, StrangersLearnNothingAndAreInNobodysWay) {
   for (const std::string& said :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(5000, 'a'),
         std::string(5000, '\0') + "\n", std::string("\n"), std::string("\x16\x03\x01\x40\x00", 5),
@@ -230,41 +230,41 @@ TEST_F(CalledTest, StrangersLearnNothingAndAreInNobodysWay) {
     EXPECT_FALSE(CallAs(node, other)) << node;
   }
   EXPECT_FALSE(CallAs("node-3", job_key_.ForNode("node-3")));
-  const auto caller = StartCaller();
+  const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
 // What a caller that does not know the key gets to see, byte for byte.
-TEST_F(CalledTest, AWrongKeyIsAnsweredWithNothing) {
+TEST_F(CallbackListenerTest, AWrongKeyIsAnsweredWithNothing) {
   test::RecordingProxy proxy(nodes_->port());
-  auto session = secure::Session::OfCaller(
-      ConnectTo(proxy.port()), rpc::CallerIdentity{kNode, std::string(32, 'a')}.ToText(),
+  auto session = secure::Session::OfClient(
+      ConnectTo(proxy.port()), rpc::CallbackIdentity{kNode, std::string(32, 'a')}.ToText(),
       secure::Key::Random());
   EXPECT_FALSE(test::ShakeHands(*session));
   EXPECT_NE(proxy.sent(), "");
   EXPECT_EQ(proxy.answered(), "");
 }
 
-TEST_F(CalledTest, OneNodesKeyTakesNoOtherNodesPlace) {
+TEST_F(CallbackListenerTest, OneNodesKeyTakesNoOtherNodesPlace) {
   const secure::Key of_node_2 = job_key_.ForNode("node-2");
   EXPECT_FALSE(CallAs(kNode, of_node_2));
   EXPECT_TRUE(CallAs("node-2", of_node_2));
   // Nor does a caller with that key.
   const auto impostor =
-      callback::StartCaller(secure::NodeKeyLine(of_node_2), {AtLoopback(nodes_->port())}, "0");
+      callback::StartClient(secure::NodeKeyLine(of_node_2), {AtLoopback(nodes_->port())}, "0");
   EXPECT_EQ(ExitOf(*impostor), 1);
   EXPECT_EQ(nodes_->Calls(kNode), 0U);
 }
 
-TEST_F(CalledTest, ACallerMakesItsOwnKeyOfTheJobs) {
+TEST_F(CallbackListenerTest, ACallerMakesItsOwnKeyOfTheJobs) {
   const auto caller =
-      callback::StartCaller(secure::JobKeyLine(job_key_), {AtLoopback(nodes_->port())});
+      callback::StartClient(secure::JobKeyLine(job_key_), {AtLoopback(nodes_->port())});
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CalledTest, WhyAProgramCouldNotBeConnectedIsReported) {
+TEST_F(CallbackListenerTest, WhyAProgramCouldNotBeConnectedIsReported) {
   if (SANITIZED) GTEST_SKIP() << "UndefinedBehaviorSanitizer opens pipes to look at objects";
-  const auto caller = StartCaller();
+  const auto caller = StartClient();
   AwaitCalls(1);
   rlimit before{};
   ASSERT_EQ(prlimit(caller->pid(), RLIMIT_NOFILE, nullptr, &before), 0);
@@ -279,9 +279,9 @@ TEST_F(CalledTest, WhyAProgramCouldNotBeConnectedIsReported) {
   EXPECT_THAT(stream->StderrTail(), HasSubstr("Too many open files"));
 }
 
-TEST_F(CalledTest, ARecordOfTheConnectionHasNoSecretInIt) {
+TEST_F(CallbackListenerTest, ARecordOfTheConnectionHasNoSecretInIt) {
   test::RecordingProxy proxy(nodes_->port());
-  const auto caller = callback::StartCaller(KeyLine(), {AtLoopback(proxy.port())});
+  const auto caller = callback::StartClient(KeyLine(), {AtLoopback(proxy.port())});
   const std::string secret = "the value of WANDB_API_KEY";
   const auto stream = Run({"sh", "-c", "cat; echo \"$0\" >&2", "an argument"});
   ASSERT_TRUE(stream);
@@ -301,9 +301,9 @@ TEST_F(CalledTest, ARecordOfTheConnectionHasNoSecretInIt) {
   }
 }
 
-TEST_F(CalledTest, ARecordedCallIsRefused) {
+TEST_F(CallbackListenerTest, ARecordedCallIsRefused) {
   test::RecordingProxy proxy(nodes_->port());
-  const auto caller = callback::StartCaller(KeyLine(), {AtLoopback(proxy.port())});
+  const auto caller = callback::StartClient(KeyLine(), {AtLoopback(proxy.port())});
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
   AwaitCalls(2);  // the first is the program's
   const std::string recorded = proxy.sent();
@@ -317,12 +317,12 @@ TEST_F(CalledTest, ARecordedCallIsRefused) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CalledTest, RecordedCallsDoNotHoldUpTheNode) {
+TEST_F(CallbackListenerTest, RecordedCallsDoNotHoldUpTheNode) {
   Listen({.greeting = kLimit});
   std::string recorded;
   {
     test::RecordingProxy proxy(nodes_->port());
-    const auto caller = callback::StartCaller(KeyLine(), {AtLoopback(proxy.port())});
+    const auto caller = callback::StartClient(KeyLine(), {AtLoopback(proxy.port())});
     AwaitCalls(1);
     recorded = proxy.sent();
   }
@@ -339,40 +339,40 @@ TEST_F(CalledTest, RecordedCallsDoNotHoldUpTheNode) {
   while (recv(unproven[0].get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
   }
   EXPECT_EQ(ReadAll(unproven[0].get()), "");  // the first had to go
-  const auto caller = StartCaller();
+  const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CalledTest, AStrangerThatSaysNothingIsHungUp) {
+TEST_F(CallbackListenerTest, AStrangerThatSaysNothingIsHungUp) {
   Listen({.greeting = milliseconds(50)});
   const base::UniqueFd stranger = ConnectTo(nodes_->port());
   EXPECT_EQ(ReadAll(stranger.get()), "");
 }
 
-TEST_F(CalledTest, OfTooManyStrangersTheFirstHasToGo) {
+TEST_F(CallbackListenerTest, OfTooManyStrangersTheFirstHasToGo) {
   Listen({.greeting = kLimit, .strangers = 3});
   std::vector<base::UniqueFd> strangers;
   for (int i = 0; i < 3; ++i) strangers.push_back(ConnectTo(nodes_->port()));
-  const auto caller = StartCaller();
+  const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
   EXPECT_EQ(ReadAll(strangers[0].get()), "");
 }
 
-TEST_F(CalledTest, ACallerThatDoesNotAnswerIsReplacedByTheNext) {
+TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsReplacedByTheNext) {
   Listen({.start = milliseconds(500)});
   const auto hangs = CallAsNode();
   ASSERT_TRUE(hangs);
-  Caller caller;
+  ClientProgram caller;
   std::thread later([&] {
     EXPECT_THAT(test::LineOf(*hangs), HasSubstr("run"));
-    caller = StartCaller();
+    caller = StartClient();
     EXPECT_EQ(test::AllOf(*hangs), "");
   });
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
   later.join();
 }
 
-TEST_F(CalledTest, ACallerThatHasHungUpIsNotAwaited) {
+TEST_F(CallbackListenerTest, ACallerThatHasHungUpIsNotAwaited) {
   Listen({.start = kLimit});
   CallAsNode().reset();
   AwaitCalls(1);
@@ -381,7 +381,7 @@ TEST_F(CalledTest, ACallerThatHasHungUpIsNotAwaited) {
   EXPECT_LT(Deadline::Clock::now() - began, kLimit / 2);
 }
 
-TEST_F(CalledTest, ACallerThatDoesNotAnswerIsNotAwaitedForLongerThanAskedFor) {
+TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsNotAwaitedForLongerThanAskedFor) {
   Listen({.start = kLimit});
   const auto hangs = CallAsNode();
   ASSERT_TRUE(hangs);
@@ -391,7 +391,7 @@ TEST_F(CalledTest, ACallerThatDoesNotAnswerIsNotAwaitedForLongerThanAskedFor) {
   EXPECT_LT(Deadline::Clock::now() - began, kLimit / 2);
 }
 
-TEST_F(CalledTest, WhatIsCancelledIsNotStarted) {
+TEST_F(CallbackListenerTest, WhatIsCancelledIsNotStarted) {
   const auto waits = CallAsNode();
   ASSERT_TRUE(waits);
   AwaitCalls(1);
@@ -404,7 +404,7 @@ TEST_F(CalledTest, WhatIsCancelledIsNotStarted) {
 }
 
 // A task that was cut off and one that was started in its place would else displace each other.
-TEST_F(CalledTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
+TEST_F(CallbackListenerTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
   const auto earlier = CallAsNode();
   ASSERT_TRUE(earlier);
   AwaitCalls(1);
@@ -417,17 +417,17 @@ TEST_F(CalledTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
   EXPECT_EQ(nodes_->Calls(kNode), 2U);
   std::thread caller([&] {
     EXPECT_THAT(test::LineOf(*later), HasSubstr("run"));
-    EXPECT_TRUE(test::SendAll(*later, rpc::CallLine{rpc::kCallStarted, 1}.ToLine()));
+    EXPECT_TRUE(test::SendAll(*later, rpc::CallbackLine{rpc::kCallbackStarted, 1}.ToLine()));
   });
   EXPECT_TRUE(Run({"cat"}));
   caller.join();
 }
 
 // A node that knows its key and lies: it says of programs that it never had that they have ended.
-TEST_F(CalledTest, ANodeThatNeverStopsReportingIsHungUp) {
+TEST_F(CallbackListenerTest, ANodeThatNeverStopsReportingIsHungUp) {
   const auto liar = CallAsNode();
   ASSERT_TRUE(liar);
-  const std::string report = rpc::CallLine{rpc::kCallEnded, 77, {"x"}}.ToLine();
+  const std::string report = rpc::CallbackLine{rpc::kCallbackEnded, 77, {"x"}}.ToLine();
   std::string many;
   for (int i = 0; i < 100; ++i) many += report;
   const Deadline limit = Limit();
@@ -436,7 +436,7 @@ TEST_F(CalledTest, ANodeThatNeverStopsReportingIsHungUp) {
   EXPECT_FALSE(limit.Expired());
 }
 
-TEST_F(CalledTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
+TEST_F(CallbackListenerTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
   const auto earlier = CallAsNode();
   const auto newest = CallAsNode(std::string(32, 'b'));
   AwaitCalls(2);
@@ -444,7 +444,7 @@ TEST_F(CalledTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
   for (int i = 0; i < 5; ++i) {
     told.push_back(CallAsNode());
     ASSERT_TRUE(told.back());
-    EXPECT_EQ(test::LineOf(*told.back()) + "\n", rpc::CallLine{rpc::kCallOver}.ToLine());
+    EXPECT_EQ(test::LineOf(*told.back()) + "\n", rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
   }
   EXPECT_EQ(test::AllOf(*told.front()), "");
   char byte = 0;
@@ -453,7 +453,7 @@ TEST_F(CalledTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
   EXPECT_EQ(recv(told.front()->socket(), &byte, 1, MSG_PEEK), 0);
 }
 
-TEST_F(CalledTest, ANodeThatDoesNotCall) {
+TEST_F(CallbackListenerTest, ANodeThatDoesNotCall) {
   const auto late = nodes_->Run(kNode, {"true"}, Deadline::After(milliseconds(10)), {});
   EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Remedy(late.status()), HasSubstr(std::to_string(nodes_->port())));
@@ -464,16 +464,16 @@ TEST_F(CalledTest, ANodeThatDoesNotCall) {
 }
 
 // What answers at the chief's address without knowing the key.
-TEST_F(CalledTest, AnImpostorLearnsNothingAndCommandsNobody) {
+TEST_F(CallbackListenerTest, AnImpostorLearnsNothingAndCommandsNobody) {
   const auto impostor = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(impostor.ok());
   const std::vector<std::string> addresses = {AtLoopback(impostor->address.port),
                                               AtLoopback(nodes_->port())};
-  const auto caller = callback::StartCaller(KeyLine(), addresses);
+  const auto caller = callback::StartClient(KeyLine(), addresses);
   ASSERT_TRUE(base::WaitReadable(impostor->socket.get(), Limit()).ok());
   base::UniqueFd fooled(accept4(impostor->socket.get(), nullptr, nullptr, SOCK_NONBLOCK));
   std::string named;
-  auto session = secure::Session::OfCalled(std::move(fooled), [&](std::string_view identity) {
+  auto session = secure::Session::OfServer(std::move(fooled), [&](std::string_view identity) {
     named = identity;
     return secure::Key::Random();
   });
@@ -483,22 +483,23 @@ TEST_F(CalledTest, AnImpostorLearnsNothingAndCommandsNobody) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CalledTest, OrdersInClearAreNotFollowed) {
+TEST_F(CallbackListenerTest, OrdersInClearAreNotFollowed) {
   const auto impostor = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(impostor.ok());
-  const auto caller = callback::StartCaller(
+  const auto caller = callback::StartClient(
       KeyLine(), {AtLoopback(impostor->address.port), AtLoopback(nodes_->port())});
   ASSERT_TRUE(base::WaitReadable(impostor->socket.get(), Limit()).ok());
   const base::UniqueFd fooled(accept(impostor->socket.get(), nullptr, nullptr));
   ASSERT_TRUE(base::WriteAll(fooled.get(),
-                             rpc::CallLine{rpc::kCallRun, 1, {"echo", "fooled"}}.ToLine(), Limit())
+                             rpc::CallbackLine{rpc::kCallbackRun, 1, {"echo", "fooled"}}.ToLine(),
+                             Limit())
                   .ok());
   EXPECT_THAT(ReadAll(fooled.get()), Not(HasSubstr("fooled")));
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
 // Addresses at which nothing answers cost a quarter of a second, not their time limit each.
-TEST_F(CalledTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
+TEST_F(CallbackListenerTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
   std::vector<base::UniqueFd> kept;
   std::vector<std::string> addresses;
   for (int i = 0; i < 4; ++i) {
@@ -511,20 +512,20 @@ TEST_F(CalledTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
   }
   addresses.push_back(AtLoopback(nodes_->port()));
   const Deadline::Clock::time_point began = Deadline::Clock::now();
-  const auto caller = callback::StartCaller(KeyLine(), addresses);
+  const auto caller = callback::StartClient(KeyLine(), addresses);
   AwaitCalls(1);
   // One after the other they would cost ten seconds each.
   EXPECT_LT(Deadline::Clock::now() - began, std::chrono::seconds(30));
 }
 
-TEST_F(CalledTest, ACallerCallsAgainWhenItsChiefComesBack) {
+TEST_F(CallbackListenerTest, ACallerCallsAgainWhenItsChiefComesBack) {
   auto before = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(before.ok());
   const uint16_t port = before->address.port;
-  const auto caller = callback::StartCaller(KeyLine(), {AtLoopback(port)});
+  const auto caller = callback::StartClient(KeyLine(), {AtLoopback(port)});
   ASSERT_TRUE(base::WaitReadable(before->socket.get(), Limit()).ok());
   base::UniqueFd socket(accept4(before->socket.get(), nullptr, nullptr, SOCK_NONBLOCK));
-  auto session = secure::Session::OfCalled(
+  auto session = secure::Session::OfServer(
       std::move(socket), [this](std::string_view) { return job_key_.ForNode(kNode); });
   EXPECT_TRUE(test::ShakeHands(*session));
   before->socket.Reset();
@@ -533,21 +534,22 @@ TEST_F(CalledTest, ACallerCallsAgainWhenItsChiefComesBack) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CalledTest, ACallerEndsWithoutAChief) {
+TEST_F(CallbackListenerTest, ACallerEndsWithoutAChief) {
   const uint16_t port = nodes_->port();
   nodes_.reset();
-  const auto caller = callback::StartCaller(KeyLine(), {AtLoopback(port)}, "0");
+  const auto caller = callback::StartClient(KeyLine(), {AtLoopback(port)}, "0");
   EXPECT_EQ(ExitOf(*caller), 1);
   EXPECT_THAT(caller->StderrTail(), HasSubstr("no chief at 127.0.0.1"));
 }
 
-TEST_F(CalledTest, OneThatHasEndedIsToldOnce) {
+TEST_F(CallbackListenerTest, OneThatHasEndedIsToldOnce) {
   Listen({.gone = milliseconds(10)});
   auto program = CallAsNode();
   ASSERT_TRUE(program);
   std::thread caller([&] {
-    const auto order = rpc::CallLine::FromLine(test::LineOf(*program));
-    const std::string started = rpc::CallLine{rpc::kCallStarted, order ? order->id : 0}.ToLine();
+    const auto order = rpc::CallbackLine::FromLine(test::LineOf(*program));
+    const std::string started =
+        rpc::CallbackLine{rpc::kCallbackStarted, order ? order->id : 0}.ToLine();
     EXPECT_TRUE(test::SendAll(*program, started));
   });
   const auto stream = Run({"cat"});
@@ -556,24 +558,24 @@ TEST_F(CalledTest, OneThatHasEndedIsToldOnce) {
   AwaitCalls(2);
   program.reset();
   waits.reset();
-  CalledTransport transport(nodes_, kNode, milliseconds(100));
+  CallbackTransport transport(nodes_, kNode, milliseconds(100));
   const auto gone = transport.Run({"cat"}, {}).status();
   EXPECT_EQ(gone.code(), StatusCode::kAborted) << gone;
   // Another one may come in its place.
   EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(CalledTest, ACallerWithoutAKeyCallsNobody) {
+TEST_F(CallbackListenerTest, ACallerWithoutAKeyCallsNobody) {
   for (const std::string line : {"\n", "a b\n", "", "autodist-node-key 12\n"}) {
-    const auto caller = callback::StartCaller(line, {AtLoopback(nodes_->port())});
+    const auto caller = callback::StartClient(line, {AtLoopback(nodes_->port())});
     EXPECT_EQ(ExitOf(*caller), 1);
   }
-  const auto caller = callback::StartCaller(KeyLine(), {"127.0.0.1"});
+  const auto caller = callback::StartClient(KeyLine(), {"127.0.0.1"});
   EXPECT_EQ(ExitOf(*caller), 2);
 }
 
-TEST_F(CalledTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
+  const auto caller = StartClient();
   const auto stream = Run({"cat"});
   ASSERT_TRUE(stream);
   const base::UniqueFd socket = stream->TakeSocket();
@@ -588,8 +590,8 @@ TEST_F(CalledTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
 }
 
 // The guardian here is a shell that has its name.
-TEST_F(CalledTest, TheEnginesSignalIsTheGuardians) {
-  const auto caller = StartCaller();
+TEST_F(CallbackListenerTest, TheEnginesSignalIsTheGuardians) {
+  const auto caller = StartClient();
   const auto guardian =
       Run({"sh", "-c",
            "trap 'echo told; exit 0' TERM; printf autodist-guard > /proc/$$/comm; "

@@ -1,14 +1,15 @@
-// Nodes that call in: where an engine starts a small program on each (`autodist-agent call`,
-// agent/life/call.h) that connects with the chief, and runs there what the chief wants.
+// Nodes that call in: where an engine starts a small program on each (`autodist-agent
+// connect-back`, agent/life/connect_back.h) that connects with the chief, and runs there what the
+// chief wants.
 //
-// An engine makes a CalledNodes, with a key of the job's own, and has
+// An engine makes a CallbackListener, with a key of the job's own, and has
 //
-//   autodist-agent call NODE SECONDS ADDRESS:PORT... < a file of 0400, or a stream, with
+//   autodist-agent connect-back NODE SECONDS ADDRESS:PORT... < a file of 0400, or a stream, with
 //   secure::NodeKeyLine of the node's key, or JobKeyLine
 //
 // run on each node as what its unit there is for, a step's task or a container's command: it ends,
-// with 0, once the job is over and nothing of it is left there. A CalledTransport is the way to one
-// of the nodes. Dismiss tells all of them that the job is over.
+// with 0, once the job is over and nothing of it is left there. A CallbackTransport is the way to
+// one of the nodes. Dismiss tells all of them that the job is over.
 //
 // All that passes is encrypted by the node's key, which both sides have to know (secure/session).
 // A node that calls by a new process has ended the one before: where both go on, one of them cut
@@ -36,32 +37,33 @@
 #include "base/fd.h"
 #include "base/listen_address.h"
 #include "base/task_queue.h"
-#include "rpc/call_lines.h"
+#include "rpc/callback_lines.h"
 #include "secure/key.h"
 #include "secure/pump.h"
 #include "transport/transport.h"
 
 namespace autodist::callback {
 
-struct CallLimits {
+struct CallbackLimits {
   std::chrono::milliseconds greeting{10'000};  // for a stranger to show that it knows a key
-  std::chrono::milliseconds start{10'000};     // for a caller's answer to an order
+  std::chrono::milliseconds start{10'000};     // for the client's answer to an order
   std::chrono::milliseconds gone{1'000};       // for one that has hung up to call again
   std::chrono::milliseconds report{1'000};     // between a program's last output and its stderr
   size_t strangers = 256;                      // at the same time; of more, the first has to go
 };
 
-// Listens for the callers of a job. Thread-safe.
-class CalledNodes {
+// Listens for the callback clients of a job. Thread-safe.
+class CallbackListener {
  public:
-  // On all addresses of this machine. Callers of other names than `nodes` are turned away.
-  static Result<std::shared_ptr<CalledNodes>> Listen(base::PortRange ports, secure::Key job_key,
-                                                     const std::set<std::string>& nodes,
-                                                     CallLimits limits = {});
+  // On all addresses of this machine. Clients of other names than `nodes` are turned away.
+  static Result<std::shared_ptr<CallbackListener>> Listen(base::PortRange ports,
+                                                          secure::Key job_key,
+                                                          const std::set<std::string>& nodes,
+                                                          CallbackLimits limits = {});
   // Dismisses those that wait, and hangs up.
-  ~CalledNodes();
-  CalledNodes(const CalledNodes&) = delete;
-  CalledNodes& operator=(const CalledNodes&) = delete;
+  ~CallbackListener();
+  CallbackListener(const CallbackListener&) = delete;
+  CallbackListener& operator=(const CallbackListener&) = delete;
 
   uint16_t port() const { return port_; }
   const secure::Key& job_key() const { return job_key_; }
@@ -77,19 +79,19 @@ class CalledNodes {
   // How many times the node has called.
   uint64_t Calls(const std::string& node) const;
 
-  // Tells all callers that the job is over, also those that are about to call again, for which it
+  // Tells all clients that the job is over, also those that are about to call again, for which it
   // waits. From here on nothing runs any more.
   void Dismiss(base::Deadline deadline);
 
  private:
-  class CalledStream;
+  class CallbackStream;
   struct Call;
   struct Node;
   struct Table;
   using CallPtr = std::shared_ptr<Call>;
 
-  CalledNodes(base::UniqueFd listener, uint16_t port, secure::Key job_key, CallLimits limits,
-              std::shared_ptr<secure::PumpThread> pumps);
+  CallbackListener(base::UniqueFd listener, uint16_t port, secure::Key job_key,
+                   CallbackLimits limits, std::shared_ptr<secure::PumpThread> pumps);
   void Serve();
   void Accept();
   void Settle(const CallPtr& call);
@@ -111,7 +113,7 @@ class CalledNodes {
   const base::UniqueFd listener_;
   const uint16_t port_;
   const secure::Key job_key_;
-  const CallLimits limits_;
+  const CallbackLimits limits_;
   const std::shared_ptr<secure::PumpThread> pumps_;
   base::TaskQueue wake_;
   const std::shared_ptr<Table> table_;
@@ -122,11 +124,11 @@ class CalledNodes {
 };
 
 // The way to one of them.
-class CalledTransport final : public transport::Transport {
+class CallbackTransport final : public transport::Transport {
  public:
   // Run waits no longer than `limit` for the node to call.
-  CalledTransport(std::shared_ptr<CalledNodes> nodes, std::string node,
-                  std::chrono::milliseconds limit)
+  CallbackTransport(std::shared_ptr<CallbackListener> nodes, std::string node,
+                    std::chrono::milliseconds limit)
       : nodes_(std::move(nodes)), node_(std::move(node)), limit_(limit) {}
 
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
@@ -135,7 +137,7 @@ class CalledTransport final : public transport::Transport {
   }
 
  private:
-  const std::shared_ptr<CalledNodes> nodes_;
+  const std::shared_ptr<CallbackListener> nodes_;
   const std::string node_;
   const std::chrono::milliseconds limit_;
 };
