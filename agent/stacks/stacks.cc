@@ -53,7 +53,7 @@ std::string Field(const std::string& status, const std::string& name) {
 }
 
 // "sleeping" of "S (sleeping)".
-std::string StateInWords(const std::string& status) {
+std::string StateName(const std::string& status) {
   const std::string state = Field(status, "State");
   return state.size() > 4 ? state.substr(3, state.size() - 4) : state;
 }
@@ -75,7 +75,7 @@ std::string TracerOf(const std::string& status) {
 
 // By a signal or a debugger.
 bool IsStopped(const std::string& status) {
-  return StateInWords(status).find("stop") != std::string::npos;
+  return StateName(status).find("stop") != std::string::npos;
 }
 
 std::string CommandLine(pid_t pid, const std::string& status) {
@@ -138,8 +138,7 @@ std::string FileOf(const std::string& folder, const std::string& call) {
 std::string ThreadText(const std::string& folder, const std::string& thread) {
   const std::string status = ProcFile(folder + "/status");
   if (status.empty()) return "";
-  std::string line =
-      "thread " + thread + " (" + Field(status, "Name") + "): " + StateInWords(status);
+  std::string line = "thread " + thread + " (" + Field(status, "Name") + "): " + StateName(status);
   const std::string channel = ProcFile(folder + "/wchan");
   if (!channel.empty() && channel != "0") line += " in " + channel;
   const std::string call = ProcFile(folder + "/syscall");
@@ -187,8 +186,8 @@ Shown Show(pid_t pid, const TcpTraffic& traffic) {
   const bool ended = Field(status, "State").starts_with('Z');
   const std::string tracer = TracerOf(status);
   const std::string threads = ThreadsText(pid);
-  std::string text = base::Printable("process " + std::to_string(pid) + " (" +
-                                     StateInWords(status) + "): " + CommandLine(pid, status)) +
+  std::string text = base::Printable("process " + std::to_string(pid) + " (" + StateName(status) +
+                                     "): " + CommandLine(pid, status)) +
                      "\n" + Indented("child of " + Field(status, "PPid"), "  ");
   if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
   text += threads;

@@ -186,7 +186,7 @@ StageEvent JobRunner::RestartOrEnd() {
           : restarts_.Next(OutcomeOf(run_.attempt(), parts_.nodes, parts_.loop->Now()));
   if (!wait) return EndJob();
   pause_ = *wait;
-  const std::string cause = DescribeCauseInWords(run_.attempt());
+  const std::string cause = DescribeCauseInOneLine(run_.attempt());
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches();
   parts_.console.Tell(LogLevel::kInfo,

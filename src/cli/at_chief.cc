@@ -67,7 +67,7 @@ Result<v1::SshReach> ReachOf(const AtChief& chosen) {
 }
 
 // A page that is served there is looked at here.
-Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>& words) {
+Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>& argv) {
   std::string here = web.get_option(kListen)->as<std::string>();
   if (web.get_option(kListen)->count() == 0 || here.ends_with(":0")) {
     AD_ASSIGN_OR_RETURN(const uint16_t port, reach::FreePort());
@@ -75,21 +75,21 @@ Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>&
     here = (address.empty() ? "127.0.0.1" : address) + ":" + std::to_string(port);
   }
   chief::Forward forward{here, "/tmp/autodist-web-" + base::RandomHex() + ".sock"};
-  words.insert(words.end(), {"--forwarded", forward.socket_there, here});
+  argv.insert(argv.end(), {"--forwarded", forward.socket_there, here});
   return forward;
 }
 
-int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::string> words) {
+int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::string> argv) {
   const auto node = ReachOf(chosen);
   if (node.status().code() == StatusCode::kAborted) return kExitUsage;
   if (!node.ok()) return Fail(node.status(), kExitUsage);
   std::optional<chief::Forward> forward;
   if (app.get_name() == "web") {
-    auto made = ForwardFor(app, words);
+    auto made = ForwardFor(app, argv);
     if (!made.ok()) return Fail(made.status(), kExitCannotLaunch);
     forward = *std::move(made);
   }
-  const auto code = chief::RunThere(*node, words, forward);
+  const auto code = chief::RunThere(*node, argv, forward);
   return code.ok() ? *code : Fail(code.status(), kExitCannotLaunch);
 }
 
@@ -108,7 +108,7 @@ Command OrAtChief(CLI::App& app, const CommandLine& line, Command here) {
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {
     return chosen->node.empty() || line.from_elsewhere ? here()
-                                                       : RunAtChief(app, *chosen, line.words);
+                                                       : RunAtChief(app, *chosen, line.argv);
   };
 }
 

@@ -17,7 +17,7 @@
 namespace autodist::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+using Argv = std::vector<std::string>;
 
 Status Refuse(const std::string& what, const std::string& remedy) {
   return WithRemedy(Error(StatusCode::kInvalidArgument, what), remedy);
@@ -33,14 +33,14 @@ const CLI::App* CommandOf(const CLI::App& app, const std::string& name) {
   return named.empty() ? nullptr : named.front();
 }
 
-Words CommandNames(const CLI::App& app) {
-  Words names;
+Argv CommandNames(const CLI::App& app) {
+  Argv names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return names;
 }
 
-Words OptionNames(const CLI::App& command) {
-  Words names;
+Argv OptionNames(const CLI::App& command) {
+  Argv names;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
@@ -65,13 +65,13 @@ bool TakesNext(const CLI::App& command, const CLI::Option& option, const std::st
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
 
-Status UnknownCommand(const CLI::App& app, const Words& words) {
-  const std::string what = "there is no command '" + words.front() + "'";
-  const std::string here = CommandHere(words.front());
+Status UnknownCommand(const CLI::App& app, const Argv& argv) {
+  const std::string what = "there is no command '" + argv.front() + "'";
+  const std::string here = CommandHere(argv.front());
   if (!here.empty()) return Refuse(what, here);
-  const std::string nearest = base::Nearest(words.front(), CommandNames(app));
+  const std::string nearest = base::Nearest(argv.front(), CommandNames(app));
   if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
-  return Refuse(what, "to start a program: `autodist run -- " + base::ShellLine(words) +
+  return Refuse(what, "to start a program: `autodist run -- " + base::ShellLine(argv) +
                           "`; `autodist --help` lists the commands");
 }
 
@@ -116,7 +116,7 @@ std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const s
 // An option before the command.
 Status MisplacedOption(const CLI::App& app, const std::string& word, const std::string& next) {
   const std::string what = "'" + word + "' stands before the command";
-  Words having;
+  Argv having;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (Find(*command, word))
       having.push_back("`autodist " + command->get_name() + " " + word + "`");
@@ -156,8 +156,8 @@ struct Unknown {
 };
 
 // All from `word` on, as far as it is clear what is an option and what the program.
-std::vector<Unknown> UnknownOptions(const CLI::App& command, Words::const_iterator word,
-                                    Words::const_iterator end) {
+std::vector<Unknown> UnknownOptions(const CLI::App& command, Argv::const_iterator word,
+                                    Argv::const_iterator end) {
   std::vector<Unknown> unknown;
   for (; word != end && IsOption(*word); ++word) {
     const std::string next = std::next(word) == end ? "" : *std::next(word);
@@ -188,7 +188,7 @@ bool SaysHowManyRanks(const Unknown& one) {
 std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& command,
                                       const std::vector<Unknown>& unknown,
                                       const std::string& before) {
-  Words names;
+  Argv names;
   std::string advice;
   const bool with_nodes = std::ranges::any_of(unknown, SaysWhichNodes);
   for (const Unknown& one : unknown) {
@@ -213,7 +213,7 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
   if (const std::string meant = MeantOption(command, word); !meant.empty()) {
     return Refuse(what, "did you mean " + meant + "? " + Help(name));
   }
-  Words others;
+  Argv others;
   for (const CLI::App* other : app.get_subcommands({})) {
     const bool of_jobs = Find(*other, "JOB") && others.size() < 3;
     if (of_jobs && Find(*other, word))
@@ -248,17 +248,17 @@ std::pair<std::string, std::string> NotConverted(const std::string& what) {
 }
 
 // Each behind a space.
-std::string WordsBetween(Words::const_iterator begin, Words::const_iterator end) {
+std::string Joined(Argv::const_iterator begin, Argv::const_iterator end) {
   return begin == end ? "" : " " + base::ShellLine({begin, end});
 }
 
-// `found`: where the program begins, in words that may have a "--" further on.
-Status CheckBeginning(const Words& words, Words::const_iterator found, bool dashes) {
+// `found`: where the program begins, in argv that may have a "--" further on.
+Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes) {
   if (!dashes) return OkStatus();
   const std::string& word = *found;
   const std::string what = "'" + word + "' stands before '--'";
   if (word.ends_with(".yaml") || word.ends_with(".yml")) {
-    return Refuse(what, "a spec comes after --spec: autodist " + words.front() + " --spec " + word);
+    return Refuse(what, "a spec comes after --spec: autodist " + argv.front() + " --spec " + word);
   }
   const auto before = std::prev(found);  // the command at the least
   if (before->ends_with(',')) {
@@ -269,11 +269,11 @@ Status CheckBeginning(const Words& words, Words::const_iterator found, bool dash
 
 }  // namespace
 
-Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
-  const auto dashes = std::ranges::find(words, "--");
-  CommandLine line{{words.begin(), dashes}, {}, false};
-  if (dashes != words.end()) line.program.assign(dashes + 1, words.end());
-  Words& own = line.words;
+Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
+  const auto dashes = std::ranges::find(argv, "--");
+  CommandLine line{{argv.begin(), dashes}, {}, false};
+  if (dashes != argv.end()) line.program.assign(dashes + 1, argv.end());
+  Argv& own = line.argv;
   if (own.empty() && !line.program.empty()) {
     return Refuse("there is no command before '--'", "to start a program: autodist run -- ...");
   }
@@ -293,7 +293,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
   for (auto word = own.cbegin() + 1; word != own.cend(); ++word) {
     if (!IsOption(*word)) {
       if (!command->get_prefix_command()) continue;
-      AD_RETURN_IF_ERROR(CheckBeginning(own, word, dashes != words.end()));
+      AD_RETURN_IF_ERROR(CheckBeginning(own, word, dashes != argv.end()));
       line.program.assign(word, own.cend());
       own.erase(word, own.cend());
       break;
@@ -301,7 +301,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
     const CLI::Option* option = Find(*command, *word);
     const std::string next = std::next(word) == own.cend() ? "" : *std::next(word);
     if (!option) {
-      const std::string before = WordsBetween(own.cbegin() + 1, word);
+      const std::string before = Joined(own.cbegin() + 1, word);
       const auto unknown = UnknownOptions(*command, word, own.cend());
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
@@ -322,7 +322,7 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
     const bool twice = what.find(": At Most") != std::string::npos;
     what = what.substr(0, what.find(':')) + (twice ? " is given twice" : " needs a value");
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    const Words extra = app.remaining(true);
+    const Argv extra = app.remaining(true);
     what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
     if (Find(command, "JOB")) what += "; it takes one job at a time";
     if (Find(command, "--hosts")) {

@@ -32,21 +32,21 @@ const CLI::Option* OptionFor(const CLI::App& command, const std::string& key) {
   return option && option->nonpositional() && !option->get_group().empty() ? option : nullptr;
 }
 
-bool IsGiven(const CLI::Option& option, const std::vector<std::string>& words) {
+bool IsGiven(const CLI::Option& option, const std::vector<std::string>& argv) {
   const auto names = [&](const std::string& word) {
     const std::string name = word.substr(0, word.find('='));
     if (word.starts_with("--")) return option.check_name(name);
     // -n4
     return word.size() > 1 && word[0] == '-' && option.check_name(word.substr(0, 2));
   };
-  return std::ranges::any_of(words.begin() + 1, words.end(), names);
+  return std::ranges::any_of(argv.begin() + 1, argv.end(), names);
 }
 
 // Whether an option of the command line takes the place of this one.
 bool GivesWay(const CLI::App& command, const CLI::Option& option,
-              const std::vector<std::string>& words) {
-  if (IsGiven(option, words)) return true;
-  const auto given = [&](const CLI::Option* other) { return other && IsGiven(*other, words); };
+              const std::vector<std::string>& argv) {
+  if (IsGiven(option, argv)) return true;
+  const auto given = [&](const CLI::Option* other) { return other && IsGiven(*other, argv); };
   const auto& excludes = option.get_excludes();
   if (std::ranges::any_of(excludes, given)) return true;
   const bool of_nodes = std::ranges::any_of(
@@ -56,7 +56,7 @@ bool GivesWay(const CLI::App& command, const CLI::Option& option,
          });
 }
 
-Result<std::vector<std::string>> WordsFor(const CLI::Option& option, const ConfigSetting& setting) {
+Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const ConfigSetting& setting) {
   using Kind = ConfigSetting::Kind;
   const std::string name = "--" + setting.key;
   const bool flag = option.get_items_expected_max() == 0;
@@ -73,25 +73,25 @@ Result<std::vector<std::string>> WordsFor(const CLI::Option& option, const Confi
   if (setting.kind == Kind::kList && !several && setting.values.size() != 1) {
     return WrongLine(setting, name + " takes one value", "");
   }
-  std::vector<std::string> words;
+  std::vector<std::string> argv;
   for (const std::string& value : setting.values) {
-    words.push_back(name);
-    words.back() += "=" + value;
+    argv.push_back(name);
+    argv.back() += "=" + value;
   }
-  return words;
+  return argv;
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> DefaultWords(const CLI::App& app,
-                                              const std::vector<std::string>& words,
-                                              const std::vector<ConfigSetting>& settings) {
+Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
+                                             const std::vector<std::string>& argv,
+                                             const std::vector<ConfigSetting>& settings) {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   const auto command_named = [&](const std::string& name) -> const CLI::App* {
     const auto found = std::ranges::find(commands, name, &CLI::App::get_name);
     return found == commands.end() ? nullptr : *found;
   };
-  const CLI::App* const command = words.empty() ? nullptr : command_named(words.front());
+  const CLI::App* const command = argv.empty() ? nullptr : command_named(argv.front());
   std::vector<std::string> defaults;
   for (const ConfigSetting& setting : settings) {
     const CLI::App* const of = setting.table.empty() ? nullptr : command_named(setting.table);
@@ -113,13 +113,13 @@ Result<std::vector<std::string>> DefaultWords(const CLI::App& app,
     }
     if (!command || (of && of != command)) continue;
     const CLI::Option* const option = OptionFor(*command, setting.key);
-    if (!option || GivesWay(*command, *option, words)) continue;
+    if (!option || GivesWay(*command, *option, argv)) continue;
     // The command's own table comes before what is for all.
     const bool in_table = !of && std::ranges::any_of(settings, [&](const ConfigSetting& other) {
       return other.table == command->get_name() && other.key == setting.key;
     });
     if (in_table) continue;
-    AD_ASSIGN_OR_RETURN(const auto more, WordsFor(*option, setting));
+    AD_ASSIGN_OR_RETURN(const auto more, ArgvFor(*option, setting));
     defaults.insert(defaults.end(), more.begin(), more.end());
   }
   return defaults;

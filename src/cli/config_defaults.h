@@ -10,12 +10,12 @@
 
 namespace autodist::cli {
 
-// Words like "--grace=2m" for the command that `words` begin with: those of its table, and those
-// before any table that the command has. What `words` have, or an option that excludes it, wins.
+// Options like "--grace=2m" for the command that `argv` begins with: those of its table, and those
+// before any table that the command has. What `argv` has, or an option that excludes it, wins.
 // A failure says in which line there is an option that no such command has, or a wrong value.
-Result<std::vector<std::string>> DefaultWords(const CLI::App& app,
-                                              const std::vector<std::string>& words,
-                                              const std::vector<ConfigSetting>& settings);
+Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
+                                             const std::vector<std::string>& argv,
+                                             const std::vector<ConfigSetting>& settings);
 
 // ${XDG_CONFIG_HOME:-~/.config}/autodist/config.toml; "" for a user without a home folder.
 std::string ConfigPath();

@@ -56,7 +56,7 @@ std::string WordOf(const EnumValueDescriptor& value) {
   return absl::StrReplaceAll(word, {{"_", "-"}});
 }
 
-std::vector<std::string> WordsOf(const EnumDescriptor& kind) {
+std::vector<std::string> ValueNames(const EnumDescriptor& kind) {
   std::vector<std::string> words;
   for (const EnumValueDescriptor* value : ValuesOf(kind)) words.push_back(WordOf(*value));
   return words;
@@ -163,7 +163,7 @@ CLI::Option* AddField(CLI::App& app, ProtoMessage& message, const std::string& g
   const auto set = [&](const std::string& text) { Set(message, field, text); };
   CLI::Option* const option = app.add_option_function<std::string>(names, set, help)->group(group);
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-    option->check(OneOf(WordsOf(*field.enum_type())));
+    option->check(OneOf(ValueNames(*field.enum_type())));
   }
   const std::string preset = DefaultText(message, field);
   return preset.empty() ? option : option->default_str(preset);

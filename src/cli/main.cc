@@ -75,38 +75,38 @@ bool IsFromElsewhere(int argc, char** argv) {
 }
 
 // `there ENCODED` is a command line that has come by way of a login shell.
-Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (!IsFromElsewhere(argc, argv)) return words;
+Result<std::vector<std::string>> ArgvOf(int argc, char** argv) {
+  std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
+  if (!IsFromElsewhere(argc, argv)) return given;
   // Not where the program is: a login begins in the home folder.
   (void)!chdir(base::HomeFolder().c_str());
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
-  auto decoded = chief::DecodeWords(words[1]);
+  auto decoded = chief::DecodeArgv(argv[1]);
   // The defaults are those of the machine where it was typed.
   if (decoded.ok() && !decoded->empty()) decoded->insert(decoded->begin() + 1, kNoConfig);
   return decoded;
 }
 
-// Adds what the user's file has for the command, as words that follow it; gives these.
-Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<std::string>& words) {
+// Adds what the user's file has for the command, as options that follow it, and returns these.
+Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<std::string>& argv) {
   const bool asks_for_help =
-      words.front().starts_with('-') ||
-      std::ranges::count(words, "--help") + std::ranges::count(words, "-h") > 0;
+      argv.front().starts_with('-') ||
+      std::ranges::count(argv, "--help") + std::ranges::count(argv, "-h") > 0;
   const bool hidden =
       !app.get_subcommands([&](const CLI::App* command) {
-            return command->get_name() == words.front() && command->get_group().empty();
+            return command->get_name() == argv.front() && command->get_group().empty();
           })
            .empty();
-  if (std::erase(words, kNoConfig) > 0 || asks_for_help || hidden) {
+  if (std::erase(argv, kNoConfig) > 0 || asks_for_help || hidden) {
     return std::vector<std::string>();
   }
   const std::string path = ConfigPath();
   const auto settings = ReadConfig(path);
-  auto defaults = settings.ok() ? DefaultWords(app, words, *settings) : settings.status();
+  auto defaults = settings.ok() ? DefaultArgv(app, argv, *settings) : settings.status();
   if (!defaults.ok()) return Annotate(defaults.status(), path);
-  words.insert(words.begin() + 1, defaults->begin(), defaults->end());
-  const bool shown = std::ranges::count(words, "--dry-run") > 0;
-  if (shown && std::ranges::count(words, "--verbose") > 0 && !defaults->empty()) {
+  argv.insert(argv.begin() + 1, defaults->begin(), defaults->end());
+  const bool shown = std::ranges::count(argv, "--dry-run") > 0;
+  if (shown && std::ranges::count(argv, "--verbose") > 0 && !defaults->empty()) {
     base::Log(base::LogLevel::kInfo, "from " + path + ": " + base::ShellLine(*defaults));
   }
   return defaults;
@@ -170,10 +170,10 @@ int Main(const std::vector<std::string>& words, bool from_elsewhere) {
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);
   line.from_elsewhere = from_elsewhere;
-  const auto defaults = AddDefaults(app, line.words);
+  const auto defaults = AddDefaults(app, line.argv);
   if (!defaults.ok()) return Fail(defaults.status(), kExitUsage);
   try {
-    app.parse(std::vector<std::string>(line.words.rbegin(), line.words.rend()));
+    app.parse(std::vector<std::string>(line.argv.rbegin(), line.argv.rend()));
   } catch (const CLI::Success& asked) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
@@ -205,9 +205,9 @@ int main(int argc, char** argv) {
   autodist::ssh::UseBuiltInCrypto();
   autodist::rpc::BeginProgram();
   try {
-    const auto words = autodist::cli::WordsOf(argc, argv);
-    if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::kExitUsage);
-    const int code = autodist::cli::Main(*words, autodist::cli::IsFromElsewhere(argc, argv));
+    const auto given = autodist::cli::ArgvOf(argc, argv);
+    if (!given.ok()) return autodist::cli::Fail(given.status(), autodist::kExitUsage);
+    const int code = autodist::cli::Main(*given, autodist::cli::IsFromElsewhere(argc, argv));
     autodist::chief::MarkEnd(code);
     return code;
   } catch (const std::system_error& error) {

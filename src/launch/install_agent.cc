@@ -43,8 +43,8 @@ seconds UploadLimit(const bundle::Agent& variant) {
 }
 
 // Of such a script.
-std::vector<std::string> InstallWords(std::string_view start, const transfer::NodeProgram& program,
-                                      const std::string& nonce) {
+std::vector<std::string> InstallArgv(std::string_view start, const transfer::NodeProgram& program,
+                                     const std::string& nonce) {
   seconds limit{};
   std::vector<std::string> variants;
   for (const bundle::Agent& variant : program.variants()) {
@@ -105,7 +105,7 @@ AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session
 
 AgentCommand InstallingCommand(const transfer::NodeProgram& program, const std::string& nonce,
                                const std::vector<std::string>& arguments) {
-  AgentCommand command{InstallWords("start_agent", program, nonce), true};
+  AgentCommand command{InstallArgv("start_agent", program, nonce), true};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -121,7 +121,7 @@ std::vector<std::string> CallbackInstallArgv(const transfer::NodeProgram& progra
                                              const std::string& nonce, seconds patience,
                                              uint16_t port, const std::vector<std::string>& hosts,
                                              const std::optional<std::string>& munge) {
-  std::vector<std::string> argv = InstallWords("connect_back", program, nonce);
+  std::vector<std::string> argv = InstallArgv("connect_back", program, nonce);
   argv.insert(argv.end(), {std::to_string(patience.count()), std::to_string(port)});
   for (const std::string& host : hosts) argv.push_back(host + ":" + std::to_string(port));
   if (munge) argv.push_back(munge->empty() ? "--munge" : "--munge=" + *munge);

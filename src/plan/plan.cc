@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "dialect/dialects.h"
 #include "dialect/world.h"
-#include "plan/command_words.h"
+#include "plan/command_argv.h"
 #include "plan/placeholders.h"
 #include "plan/process_variables.h"
 #include "plan/rank_environment.h"
@@ -199,15 +199,15 @@ void AddProcesses(v1::LaunchPlan& plan) {
 
 // What runs the program in a container of the rank's own. Source: apptainer-exec(1). The home
 // folder and /tmp are there anyway.
-std::vector<std::string> ContainerWords(const spec::SshGroup& group, const v1::NodePlan& node,
-                                        const std::string& working_directory) {
+std::vector<std::string> ContainerArgv(const spec::SshGroup& group, const v1::NodePlan& node,
+                                       const std::string& working_directory) {
   if (!group.PerRank() || node.reach().has_local()) return {};
-  std::vector<std::string> words = {"apptainer", "exec"};
-  if (node.devices(0).kind() == v1::DEVICE_KIND_GPU) words.emplace_back("--nv");
-  if (working_directory.starts_with('/')) words.insert(words.end(), {"--bind", working_directory});
-  words.insert(words.end(), group.run_options.begin(), group.run_options.end());
-  words.push_back(group.image);
-  return words;
+  std::vector<std::string> argv = {"apptainer", "exec"};
+  if (node.devices(0).kind() == v1::DEVICE_KIND_GPU) argv.emplace_back("--nv");
+  if (working_directory.starts_with('/')) argv.insert(argv.end(), {"--bind", working_directory});
+  argv.insert(argv.end(), group.run_options.begin(), group.run_options.end());
+  argv.push_back(group.image);
+  return argv;
 }
 
 Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
@@ -218,7 +218,7 @@ Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
     const std::vector<std::string> before =
         input.command.empty()
             ? std::vector<std::string>()
-            : ContainerWords(input.spec.group_of(given), node, plan.working_directory());
+            : ContainerArgv(input.spec.group_of(given), node, plan.working_directory());
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
       for (const std::string& word : before) rank.add_argv(word);
       for (const std::string& argument : input.command) {

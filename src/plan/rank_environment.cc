@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dialect/world.h"
-#include "plan/command_words.h"
+#include "plan/command_argv.h"
 
 namespace autodist::plan {
 namespace {

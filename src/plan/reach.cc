@@ -13,26 +13,26 @@ namespace {
 
 // The command that runs what follows its words. Sources: podman-exec(1); `docker exec --help`;
 // `kubectl exec --help`.
-std::vector<std::string> WordsOf(const spec::SshGroup& group, const std::string& node) {
+std::vector<std::string> ArgvOf(const spec::SshGroup& group, const std::string& node) {
   const std::string& name = group.container.empty() ? node : group.container;
   if (group.via.size() > 1) {
-    std::vector<std::string> words;
+    std::vector<std::string> argv;
     for (const std::string& word : group.via) {
-      words.push_back(absl::StrReplaceAll(word, {{"{node}", node}, {"{container}", name}}));
+      argv.push_back(absl::StrReplaceAll(word, {{"{node}", node}, {"{container}", name}}));
     }
-    return words;
+    return argv;
   }
   // Else podman would stop at the bytes of Ctrl-P, Ctrl-Q.
   if (group.via[0] == "podman") return {"podman", "exec", "-i", "--detach-keys=", name};
   if (group.via[0] == "docker") return {"docker", "exec", "-i", name};
-  std::vector<std::string> words = {"kubectl", "exec", "-i", node};
-  if (!group.container.empty()) words.insert(words.end(), {"-c", group.container});
-  words.emplace_back("--");
-  return words;
+  std::vector<std::string> argv = {"kubectl", "exec", "-i", node};
+  if (!group.container.empty()) argv.insert(argv.end(), {"-c", group.container});
+  argv.emplace_back("--");
+  return argv;
 }
 
-std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::Node& node,
-                                     const ContainerUse& use) {
+std::vector<std::string> ArgvOfMadeContainer(const spec::SshGroup& group, const spec::Node& node,
+                                             const ContainerUse& use) {
   std::vector<std::string> run = group.run_options;
   if (!node.gpus.empty()) {
     run.insert(run.begin(),
@@ -80,21 +80,21 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     *reach.mutable_callback() = MakeCallbackReach(node, group);
     return reach;
   }
-  std::vector<std::string> words;
+  std::vector<std::string> argv;
   if (!group.image.empty() && !group.PerRank()) {
-    words = WordsToMake(group, node, use);
+    argv = ArgvOfMadeContainer(group, node, use);
   } else if (!group.via.empty() && !group.PerRank()) {
-    words = WordsOf(group, node.address);
+    argv = ArgvOf(group, node.address);
   }
   if (group.ByProgram()) {
     reach.mutable_program()->set_host(node.address);
-    *reach.mutable_program()->mutable_argv() = {words.begin(), words.end()};
+    *reach.mutable_program()->mutable_argv() = {argv.begin(), argv.end()};
     reach.mutable_program()->set_program(group.via[0]);
   } else {
     *reach.mutable_ssh() = MakeSshReach(node, group, address, user);
-    if (words.empty()) return reach;
+    if (argv.empty()) return reach;
     v1::Container& container = *reach.mutable_ssh()->mutable_container();
-    *container.mutable_argv() = {words.begin(), words.end()};
+    *container.mutable_argv() = {argv.begin(), argv.end()};
     container.set_program(group.via[0]);
     container.set_image(group.image);
   }

@@ -6,7 +6,7 @@
 #include "base/shell_quote.h"
 #include "report/sections.h"
 #include "snapshot/goodput_accounting.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 
 namespace autodist::report {
 namespace {

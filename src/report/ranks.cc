@@ -9,7 +9,7 @@
 #include "base/ranges.h"
 #include "report/sections.h"
 #include "snapshot/lookup.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 
 namespace autodist::report {
 namespace {

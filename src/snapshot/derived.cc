@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/median.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 
 namespace autodist::snapshot {
 namespace {

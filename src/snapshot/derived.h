@@ -1,4 +1,4 @@
-// What follows from a snapshot, for all that show it: words for states (state_words.h), marks, step
+// What follows from a snapshot, for all that show it: words for states (state_names.h), marks, step
 // times, and the order of ranks. It is computed once, where a snapshot is made, and is part of it;
 // views only draw. Pure functions.
 #pragma once

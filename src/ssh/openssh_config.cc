@@ -30,10 +30,10 @@ bool HasKeyword(const std::string& path, bool system_wide,
   if (!text.ok()) return text.status().code() != StatusCode::kNotFound;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
+    std::istringstream argv(line);
     std::string keyword;
     std::string value;
-    std::getline(words >> std::ws, keyword, '=');
+    std::getline(argv >> std::ws, keyword, '=');
     std::istringstream(keyword) >> keyword >> value;
     keyword = absl::AsciiStrToLower(keyword);
     if (keyword.empty() || keyword.starts_with('#')) continue;
@@ -57,21 +57,21 @@ std::string InQuotes(const std::string& text) {
 
 // `plainly`: as `ssh HOST` is typed. Else with a command, without which some configurations are an
 // error, for example ForkAfterAuthentication; releases before 7.6 do not know the option for it.
-std::vector<std::string> WordsToAsk(const OpensshQuery& query,
-                                    const std::vector<std::string>& options, bool plainly) {
-  std::vector<std::string> words = {"ssh", "-G"};
-  if (!plainly) words.insert(words.end(), {"-o", "RemoteCommand=none"});
-  words.insert(words.end(), options.begin(), options.end());
-  if (!query.username.empty()) words.insert(words.end(), {"-l", query.username});
-  if (query.port) words.insert(words.end(), {"-p", std::to_string(*query.port)});
-  if (!query.hostname.empty()) words.insert(words.end(), {"-o", "HostName=" + query.hostname});
-  words.insert(words.end(), {"--", query.host});
-  if (!plainly) words.emplace_back("true");
-  return words;
+std::vector<std::string> QueryArgv(const OpensshQuery& query,
+                                   const std::vector<std::string>& options, bool plainly) {
+  std::vector<std::string> argv = {"ssh", "-G"};
+  if (!plainly) argv.insert(argv.end(), {"-o", "RemoteCommand=none"});
+  argv.insert(argv.end(), options.begin(), options.end());
+  if (!query.username.empty()) argv.insert(argv.end(), {"-l", query.username});
+  if (query.port) argv.insert(argv.end(), {"-p", std::to_string(*query.port)});
+  if (!query.hostname.empty()) argv.insert(argv.end(), {"-o", "HostName=" + query.hostname});
+  argv.insert(argv.end(), {"--", query.host});
+  if (!plainly) argv.emplace_back("true");
+  return argv;
 }
 
-Result<OpensshConfig> AskSsh(const std::vector<std::string>& words) {
-  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
+Result<OpensshConfig> AskSsh(const std::vector<std::string>& argv) {
+  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(argv));
   AD_ASSIGN_OR_RETURN(
       const std::string output,
       transport::OutputOf(*program, base::Deadline::After(kQueryLimit), kMaxConfig));
@@ -89,9 +89,9 @@ Result<OpensshConfig> AskSsh(const std::vector<std::string>& words) {
 }
 
 Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::string>& options) {
-  auto config = AskSsh(WordsToAsk(query, options, /*plainly=*/true));
+  auto config = AskSsh(QueryArgv(query, options, /*plainly=*/true));
   if (config.status().code() != StatusCode::kInvalidArgument) return config;
-  auto with_command = AskSsh(WordsToAsk(query, options, /*plainly=*/false));
+  auto with_command = AskSsh(QueryArgv(query, options, /*plainly=*/false));
   if (with_command.ok()) return with_command;
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "`ssh -G " + query.host + "` fails:\n" + Message(config.status())),

@@ -22,7 +22,7 @@ std::string LoginOf(const v1::SshReach& reach) {
 
 // It asks for nothing, and accepts no host key that our own login would not.
 bool SshLogsIn(const v1::SshReach& reach, const std::stop_token& stop) {
-  const auto program = transport::StartOurProgram(SshProgramWords(reach, {.command = "true"}));
+  const auto program = transport::StartOurProgram(SshProgramArgv(reach, {.command = "true"}));
   if (!program.ok()) return false;
   const std::stop_callback cancel(stop, [&] { kill((*program)->pid(), SIGTERM); });
   const auto limit = std::chrono::milliseconds(reach.connect_limit_ms()) + kTrialLimit;

@@ -106,7 +106,7 @@ class SshProgramStream final : public transport::Stream {
 
 }  // namespace
 
-std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse& use) {
+std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse& use) {
   std::vector<std::string> line = {kEnv};
   std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
   const uint32_t seconds = (reach.connect_limit_ms() + 999) / 1000;
@@ -141,7 +141,7 @@ std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse
 Result<std::unique_ptr<transport::Stream>> SshProgramTransport::Run(
     const std::vector<std::string>& argv, const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  AD_ASSIGN_OR_RETURN(auto program, transport::StartOurProgram(SshProgramWords(
+  AD_ASSIGN_OR_RETURN(auto program, transport::StartOurProgram(SshProgramArgv(
                                         reach_, {.command = "exec " + base::ShellLine(argv)})));
   const std::string& jumps = reach_.proxy_jump();
   return std::make_unique<SshProgramStream>(

@@ -18,7 +18,7 @@ struct SshUse {
 };
 
 // The words of `ssh` that log in as `reach` has it, and `env` before them, with what they need.
-std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse& use);
+std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse& use);
 
 class SshProgramTransport final : public transport::Transport {
  public:

@@ -106,7 +106,7 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
 }
 
 // What is best to know of it in what is left of the row.
-std::string LastWords(const v1::RankSnapshot& rank) {
+std::string FailureExcerpt(const v1::RankSnapshot& rank) {
   if (!rank.ended().empty() || !rank.failure().empty()) return rank.cause();
   const bool throttled = rank.cause().starts_with("throttled: ");
   return (throttled ? rank.cause() + "   " : "") + rank.last_line();
@@ -129,7 +129,7 @@ void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
     }
     column += it.width + 1;
   }
-  const std::string words = LastWords(*rank.rank);
+  const std::string words = FailureExcerpt(*rank.rank);
   const bool issue = !rank.rank->ended().empty() && rank.rank->mark() == v1::MARK_FAILED;
   area.PutWithin(row, column + 1, area.columns() - 1, words, issue ? style : kLabel);
   if (selected) area.Paint(row, 0, area.columns(), {.reverse = true});

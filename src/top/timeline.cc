@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "snapshot/events.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 

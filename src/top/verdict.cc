@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/split.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json_quote.h"
 #include "json/proto_json.h"
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 
 namespace autodist::web {
 namespace {

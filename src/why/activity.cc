@@ -15,7 +15,7 @@ using Language = ThreadStack::Language;
 
 constexpr size_t kLongestPath = 200;  // bytes of it that are shown
 
-std::string StoppedWords(const RankProcess& process) {
+std::string StoppedText(const RankProcess& process) {
   if (!process.holder.empty()) {
     return "is held by a debugger, " + base::Printable(process.holder.substr(0, kLongestPath));
   }
@@ -47,7 +47,7 @@ void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& 
   const size_t own = stack.UsersOwn(0);
   const StackFrame& frame = stack.frames[own < worker.caller ? own : worker.caller - 1];
   const bool is_stopped = IsStopped(*worker.process);
-  activity.words += ", whose worker " + (is_stopped ? StoppedWords(*worker.process) + "," : "is") +
+  activity.words += ", whose worker " + (is_stopped ? StoppedText(*worker.process) + "," : "is") +
                     " in " + FrameText(frame, folder);
   activity.switches = worker.process->switches;
   activity.loads = ByKernel(*worker.process) == Doing::kCompute;
@@ -61,7 +61,7 @@ void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity)
   if (stopped == with.end() || (*stopped)->pid == activity.pid) return;
   activity.awaits_stopped = true;
   activity.words +=
-      ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedWords(**stopped);
+      ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedText(**stopped);
 }
 
 // ", for 10.0.0.7:5000": who is at the other end of the socket, and whether it answers; "": not
@@ -89,8 +89,8 @@ bool AwaitsServer(const RankProcess& process) {
          process.StateHas(" in rpc_wait") || process.StateHas(" in nfs");
 }
 
-std::string WordsOf(const Activity& activity, const RankProcess& process,
-                    const StackSummary& summary) {
+std::string DescribeActivity(const Activity& activity, const RankProcess& process,
+                             const StackSummary& summary) {
   const std::string where = Where(summary);
   const std::string file = base::Printable(process.file.substr(0, kLongestPath));
   switch (activity.doing) {
@@ -115,7 +115,7 @@ std::string WordsOf(const Activity& activity, const RankProcess& process,
     case Doing::kWait:
       return "waits for a lock, another thread or another process" + where;
     case Doing::kStopped:
-      return StoppedWords(process);
+      return StoppedText(process);
     case Doing::kDisk:
       return "is in uninterruptible sleep (state D)" + where +
              (file.empty() ? "" : ", with " + file);
@@ -195,7 +195,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   const StackSummary summary = SummaryOf(process, folder);
   activity.pid = process.pid;
   activity.doing = DoingOf(process, activity.collective);
-  activity.words = WordsOf(activity, process, summary);
+  activity.words = DescribeActivity(activity, process, summary);
   activity.evidence = EvidenceOf(process, summary);
   activity.place = PlaceOf(process, folder);
   activity.has_frames = !process.stack().frames.empty();

@@ -32,14 +32,14 @@ bool LeavesOpenWhy(const Cause& cause) {
 }
 
 // In which it told why it ended; null: it did not.
-const FatalMessage* ReasonIn(const LastWords& words, const Cause& cause) {
-  return LeavesOpenWhy(cause) ? words.fatal() : nullptr;
+const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) {
+  return LeavesOpenWhy(cause) ? excerpt.fatal() : nullptr;
 }
 
 // But for those that have been shown.
-std::string LinesReport(const LastWords& words, display::Stream stream,
+std::string LinesReport(const FailureExcerpt& excerpt, display::Stream stream,
                         const std::vector<std::string>& shown) {
-  std::vector<std::string> lines = words.Lines(stream);
+  std::vector<std::string> lines = excerpt.Lines(stream);
   std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
   if (lines.empty()) return "";
   std::string text = std::string("  its last lines on ") +
@@ -161,8 +161,8 @@ std::string AllLines(const FatalMessage& message) {
 }
 
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
-  const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
-  const FatalMessage* reason = ReasonIn(words, cause);
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
+  const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
     return CulpritsReport(attempt, cause, *reason, *culprit) +
            MissingVariablesReport(attempt, MemberOf(attempt.plan(), culprit->rank),
@@ -177,12 +177,13 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   std::vector<std::string> told;
   if (reason) told = reason->lines;
   for (const std::string& line : told) text += "    | " + line + "\n";
-  text += LinesReport(words, display::kStderr, told) + LinesReport(words, display::kStdout, told);
-  if (words.LastLine().empty()) text += "  it wrote nothing\n";
+  text +=
+      LinesReport(excerpt, display::kStderr, told) + LinesReport(excerpt, display::kStdout, told);
+  if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
   if (LeavesOpenWhy(cause) && !(reason && BlamesPeer(reason->text))) {
     std::string wrote = reason ? AllLines(*reason) : "";
-    for (const std::string& line : words.Lines(display::kStderr)) wrote += "\n" + line;
+    for (const std::string& line : excerpt.Lines(display::kStderr)) wrote += "\n" + line;
     text += MissingVariablesReport(attempt, cause.node_rank, wrote);
   }
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
@@ -215,7 +216,7 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   std::string text = "no rank has written anything for " + base::Seconds(time) + "; last lines:\n";
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      const std::string line = attempt.logs->LastWordsOf(rank.rank()).LastLine();
+      const std::string line = attempt.logs->ExcerptOf(rank.rank()).LastLine();
       text += "  " + rank.name() + " on " + node.address() +
               (attempt.state().Runs(rank.rank()) ? ": " : ", which has ended: ") +
               (line.empty() ? "none" : line) + "\n";
@@ -225,12 +226,12 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   return text;
 }
 
-std::string DescribeCauseInWords(const Attempt& attempt) {
+std::string DescribeCauseInOneLine(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   std::string text = DescribeCause(cause, attempt.plan());
   if (!LeavesOpenWhy(cause)) return text;
-  const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
-  const FatalMessage* reason = ReasonIn(words, cause);
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
+  const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (!reason) return text;
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
     return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
@@ -243,8 +244,8 @@ std::string DescribeCauseInWords(const Attempt& attempt) {
 bool MayBeMissing(const Attempt& attempt) {
   const auto& cause = attempt.state().cause();
   if (!cause || cause->kind != Cause::Kind::kRankFailed || !attempt.logs) return false;
-  const LastWords words = attempt.logs->LastWordsOf(cause->exit.rank());
-  const FatalMessage* reason = ReasonIn(words, *cause);
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause->exit.rank());
+  const FatalMessage* reason = ReasonIn(excerpt, *cause);
   return reason && AwaitedInVain(reason->text) && !CulpritOf(attempt, *cause, reason) &&
          !WhoLeft(attempt, reason) && attempt.state().running() > 0;
 }

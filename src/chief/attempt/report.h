@@ -14,7 +14,7 @@ namespace autodist::chief {
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
 // DescribeCause, with what the rank that failed has said of why, as far as that has come.
-std::string DescribeCauseInWords(const Attempt& attempt);
+std::string DescribeCauseInOneLine(const Attempt& attempt);
 
 // Why the job ended early, what became of the other ranks, and what is to be known of its output;
 // "" if it ended well. When the attempt's logs take nothing any more.

@@ -11,7 +11,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/fd.h"
-#include "plan/command_words.h"
+#include "plan/command_argv.h"
 
 namespace autodist::chief {
 namespace {

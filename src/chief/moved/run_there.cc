@@ -30,9 +30,9 @@ constexpr int kExitOfSshItself = 255;
 // The nonce of MarkOf255, for the command there.
 constexpr char kNonceVariable[] = "AUTODIST_END_NONCE";
 
-std::string Encode(const std::vector<std::string>& words) {
+std::string Encode(const std::vector<std::string>& argv) {
   std::string text;
-  for (const std::string& word : words) text += word + '\0';
+  for (const std::string& word : argv) text += word + '\0';
   return absl::BytesToHexString(text);
 }
 
@@ -91,7 +91,7 @@ bool OnTerminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) !=
 
 }  // namespace
 
-Result<std::vector<std::string>> DecodeWords(const std::string& encoded) {
+Result<std::vector<std::string>> DecodeArgv(const std::string& encoded) {
   const bool hex = std::ranges::all_of(encoded, [](unsigned char c) { return std::isxdigit(c); });
   std::string text = hex && encoded.size() % 2 == 0 ? absl::HexStringToBytes(encoded) : "";
   if (!text.ends_with('\0'))
@@ -114,7 +114,7 @@ void MarkEnd(int code) {
   (void)base::WriteAll(STDERR_FILENO, MarkOf255(nonce), base::Deadline::Never()).ok();
 }
 
-Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
+Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& argv,
                      const std::optional<Forward>& forward) {
   AD_ASSIGN_OR_RETURN(const auto version, transfer::NodeProgram::VersionOfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
@@ -123,10 +123,10 @@ Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& w
   ssh::SshUse use;
   use.command = "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh",
                                            "-c", scripts::Script({"own_folder", "run_on_node"}),
-                                           "sh", version[0], version[1], "there", Encode(words)});
+                                           "sh", version[0], version[1], "there", Encode(argv)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
-  process::SpawnRequest request = process::OurProgram(ssh::SshProgramWords(node, use));
+  process::SpawnRequest request = process::OurProgram(ssh::SshProgramArgv(node, use));
   request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;

@@ -18,7 +18,7 @@ struct Forward {
 
 // Logs in by the `ssh` program. Returns the command's exit code; blocks until it has ended, or the
 // connection broke: kUnavailable.
-Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
+Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& argv,
                      const std::optional<Forward>& forward);
 
 // In such a command, at its end: lets RunThere know that this is its exit code, where the ssh
@@ -31,6 +31,6 @@ void EndWithInput();
 
 // The words of a command that came from RunThere, which pass a login shell as nothing but letters
 // and digits.
-Result<std::vector<std::string>> DecodeWords(const std::string& encoded);
+Result<std::vector<std::string>> DecodeArgv(const std::string& encoded);
 
 }  // namespace autodist::chief

@@ -84,9 +84,9 @@ Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec
 }
 
 // What is said there, until it has ended. The node is not trusted to say only what can be shown.
-class Words {
+class RemoteLines {
  public:
-  explicit Words(const std::string& nonce) : end_(BeginOfEndedLine(nonce).substr(1)) {}
+  explicit RemoteLines(const std::string& nonce) : end_(BeginOfEndedLine(nonce).substr(1)) {}
 
   // Shows whole lines. The exit code once the last one has come.
   std::optional<int> Take(std::string_view text) {
@@ -115,12 +115,12 @@ class Words {
 };
 
 int PassOn(int socket, const std::string& nonce, const std::string& chief) {
-  Words words(nonce);
+  RemoteLines lines(nonce);
   char buffer[4096];
   for (;;) {
     const auto got = base::ReadSome(socket, buffer, sizeof buffer, Deadline::Never());
     if (!got.ok() || *got == 0) break;
-    if (const auto code = words.Take({buffer, *got})) return *code;
+    if (const auto code = lines.Take({buffer, *got})) return *code;
   }
   base::LogFailure(WithRemedy(
       Error(StatusCode::kUnavailable, "the connection with " + chief +

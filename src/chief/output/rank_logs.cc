@@ -25,9 +25,9 @@ int64_t MillisecondsOf(base::WallTime time) {
 // One without anything in it does not count. Colours are no text.
 void KeepLine(std::string_view line, std::string& last) {
   std::string buffer;
-  line = WithoutColours(line.substr(0, 2 * LastWords::kLongestLine), buffer);
+  line = WithoutColours(line.substr(0, 2 * FailureExcerpt::kLongestLine), buffer);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  last.assign(line.substr(0, LastWords::kLongestLine));
+  last.assign(line.substr(0, FailureExcerpt::kLongestLine));
 }
 
 void KeepProgress(std::optional<v1::Progress> progress, RankTold& told) {
@@ -38,11 +38,11 @@ void KeepProgress(std::optional<v1::Progress> progress, RankTold& told) {
 }
 
 // As long as little has followed it.
-void KeepFailure(const LastWords& words, RankTold& told) {
-  const FatalMessage* fatal = words.fatal();
+void KeepFailure(const FailureExcerpt& excerpt, RankTold& told) {
+  const FatalMessage* fatal = excerpt.fatal();
   if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
-  if (words.lines_since_fatal() > kMostLinesAtTheEnd) return told.failure.clear();
-  if (words.lines_since_fatal() > 0) return;
+  if (excerpt.lines_since_fatal() > kMostLinesAtTheEnd) return told.failure.clear();
+  if (excerpt.lines_since_fatal() > 0) return;
   told.failure = fatal->text;
   told.failure_ms = told.last_output_ms;
 }
@@ -81,7 +81,7 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(
       AD_ASSIGN_OR_RETURN(File err, logs->Create(rank.rank(), display::kStderr));
       const auto epochs = progress::EpochsSaid({rank.argv().begin(), rank.argv().end()});
       logs->ranks_.try_emplace(rank.rank(), Rank{{std::move(out), std::move(err)},
-                                                 LastWords(plan.working_directory()),
+                                                 FailureExcerpt(plan.working_directory()),
                                                  progress::ProgressReader(pattern, epochs)});
     }
   }
@@ -149,9 +149,9 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {
   const std::lock_guard lock(told_mutex_);
   Rank& rank = ranks_.at(number);
-  rank.last_words.Take(stream, line, now_);
+  rank.failure_excerpt.Take(stream, line, now_);
   KeepLine(line, rank.told.last_line);
-  KeepFailure(rank.last_words, rank.told);
+  KeepFailure(rank.failure_excerpt, rank.told);
   ReadProgress(rank, line);
   ++told_;
 }
@@ -195,14 +195,14 @@ std::vector<RankFailure> RankLogs::Failures() const {
   std::vector<RankFailure> failures;
   for (const auto& [number, rank] : ranks_) {
     if (rank.told.failure.empty()) continue;
-    failures.push_back({number, *rank.last_words.fatal()});
+    failures.push_back({number, *rank.failure_excerpt.fatal()});
   }
   return failures;
 }
 
-LastWords RankLogs::LastWordsOf(uint32_t rank) const {
+FailureExcerpt RankLogs::ExcerptOf(uint32_t rank) const {
   const std::lock_guard lock(told_mutex_);
-  return ranks_.at(rank).last_words;
+  return ranks_.at(rank).failure_excerpt;
 }
 
 }  // namespace autodist::chief

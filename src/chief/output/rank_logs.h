@@ -19,7 +19,7 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/fd.h"
 #include "base/log_folder.h"
-#include "chief/output/last_words.h"
+#include "chief/output/failure_excerpt.h"
 #include "display/log_files.h"
 #include "display/rank_lines.h"
 #include "logs/log_index.h"
@@ -39,7 +39,7 @@ struct RankTold {
   int64_t failure_ms = 0;
 };
 
-// For one thread, which it may block, but for LastWordsOf, ToldBy, TakeTold and told, which are
+// For one thread, which it may block, but for ExcerptOf, ToldBy, TakeTold and told, which are
 // thread-safe and do not.
 class RankLogs {
  public:
@@ -65,7 +65,7 @@ class RankLogs {
   std::optional<Time> Due(const display::Screen& screen) const { return lines_.Due(screen); }
 
   // Of one of the plan's.
-  LastWords LastWordsOf(uint32_t rank) const;
+  FailureExcerpt ExcerptOf(uint32_t rank) const;
   // Of all that have written what such programs say last, and next to nothing since.
   std::vector<RankFailure> Failures() const;
   // Likewise; of any other, nothing.
@@ -90,7 +90,7 @@ class RankLogs {
   };
   struct Rank {
     std::array<File, 2> files;
-    LastWords last_words;
+    FailureExcerpt failure_excerpt;
     progress::ProgressReader reader;
     RankTold told = {};
   };
@@ -110,7 +110,7 @@ class RankLogs {
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
   Time now_{};                     // of what is being taken
-  mutable std::mutex told_mutex_;  // guards last_words, reader and told of all ranks
+  mutable std::mutex told_mutex_;  // guards failure_excerpt, reader and told of all ranks
   std::atomic<uint64_t> told_ = 0;
   std::atomic<int64_t> other_work_ms_ = 0;
 };

@@ -13,10 +13,10 @@ constexpr uint32_t kMostLost = 5;  // in a job
 // Whether a rank says at its end that it could not open one of the node's ports, other than
 // `fixed`. Programs print the text of EADDRINUSE, whose case differs, or its name; and most the
 // port.
-bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed) {
-  std::vector<std::string> lines = words.Lines(display::kStderr);
-  std::ranges::move(words.Lines(display::kStdout), std::back_inserter(lines));
-  if (words.fatal()) std::ranges::copy(words.fatal()->lines, std::back_inserter(lines));
+bool SaysPortIsTaken(const FailureExcerpt& excerpt, const v1::NodePlan& node, uint32_t fixed) {
+  std::vector<std::string> lines = excerpt.Lines(display::kStderr);
+  std::ranges::move(excerpt.Lines(display::kStdout), std::back_inserter(lines));
+  if (excerpt.fatal()) std::ranges::copy(excerpt.fatal()->lines, std::back_inserter(lines));
   const auto told = [&](const std::string& what) {
     return std::ranges::any_of(
         lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
@@ -62,7 +62,7 @@ bool PortRaces::Lost(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   const bool lost =
       MayHaveLost(attempt) &&
-      SaysPortIsTaken(attempt.logs->LastWordsOf(cause.exit.rank()),
+      SaysPortIsTaken(attempt.logs->ExcerptOf(cause.exit.rank()),
                       attempt.member_plan(cause.node_rank), options_.request().master_port());
   if (lost) ++lost_;
   return lost;

@@ -52,9 +52,9 @@ class Running:
         try:
             return self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            raise Failed(f"not over after {limit_s} s: {self.last_words()}") from None
+            raise Failed(f"not over after {limit_s} s: {self.failure_excerpt()}") from None
 
-    def last_words(self):
+    def failure_excerpt(self):
         """What tells most of why a command failed."""
         lines = (self.err or self.out).strip().splitlines()
         of_rank = [line.strip(" |") for line in lines if line.startswith("    | ")]  # in autodist's report
@@ -86,7 +86,7 @@ class Commands:
         with self.start(argv, env, cwd) as running:
             code = running.finish(limit_s)
         if code != 0:
-            raise Failed(f"exit code {code}: {running.last_words()}")
+            raise Failed(f"exit code {code}: {running.failure_excerpt()}")
         return running.out
 
 

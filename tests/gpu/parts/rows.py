@@ -96,7 +96,7 @@ class Setting:
         with self.start(ranks, program, options, env, cwd, script) as running:
             code = running.finish(limit_s)
         if code != 0:
-            raise Failed(f"exit code {code}: {running.last_words()}")
+            raise Failed(f"exit code {code}: {running.failure_excerpt()}")
         return running.out
 
     def start(self, ranks, program, options=(), env=None, cwd=None, script=SHARE):
@@ -155,7 +155,7 @@ def doctor(setting):
     try:
         checks = json.loads(running.out)["nodes"][0]["checks"]
     except (ValueError, LookupError):
-        raise Failed(f"exit code {code}: {running.last_words()}") from None
+        raise Failed(f"exit code {code}: {running.failure_excerpt()}") from None
     verdicts = {one["check"]: one["verdict"] for one in checks}
     told = ", ".join(f"{name} {verdict}" for name, verdict in verdicts.items()
                      if verdict != "not_checked" and (verdict != "good" or name == "gpus"))
@@ -210,7 +210,7 @@ def bench_virtual(setting):
     probe = setting.commands.start(["unshare", "--net", "--mount", "ip", "link"])
     with probe:
         if probe.finish(SHORT_LIMIT_S) != 0:
-            raise NotRun(f"no network namespaces: {probe.last_words()}")
+            raise NotRun(f"no network namespaces: {probe.failure_excerpt()}")
     table = setting.commands.folder / "table.csv"
     environment = setting.libraries()
     script = ('path=$1 spec=$2; shift 2; '
@@ -322,7 +322,7 @@ def wait_for_row(running, size):
     wait_for(lambda: told.search(running.out) or running.process.poll() is not None, UP_LIMIT_S,
              "row of the table")
     if running.process.poll() is not None:
-        raise Failed(f"it ended before: {running.last_words()}")
+        raise Failed(f"it ended before: {running.failure_excerpt()}")
 
 
 def said_by(jobs, rank):

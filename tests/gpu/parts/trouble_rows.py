@@ -38,7 +38,7 @@ class Trouble:
         wait_for(lambda: self._running.out.count("begins") == RANKS or self._running.process.poll() is not None,
                  TORCH_LIMIT_S, "beginning in all ranks")
         if self._running.process.poll() is not None:
-            raise Failed(f"it ended before: {self._running.last_words()}")
+            raise Failed(f"it ended before: {self._running.failure_excerpt()}")
 
     def ask(self, *words):
         with self._setting.commands.start([self._setting.autodist, *words, self.name]) as asked:

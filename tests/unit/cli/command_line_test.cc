@@ -60,30 +60,30 @@ class CommandLineTest : public testing::Test {
 
 TEST_F(CommandLineTest, TheProgramComesAfterDashes) {
   const CommandLine line = Read({"run", "--spec", "a", "--", "./train", "--spec", "--", "b"});
-  EXPECT_THAT(line.words, ElementsAre("run", "--spec", "a"));
+  EXPECT_THAT(line.argv, ElementsAre("run", "--spec", "a"));
   EXPECT_THAT(line.program, ElementsAre("./train", "--spec", "--", "b"));
 }
 
 TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstWordThatIsNoOption) {
   const CommandLine line =
       Read({"run", "--spec", "a", "--lease=4", "-n4", "--sync", "python", "train.py", "--lease"});
-  EXPECT_THAT(line.words, ElementsAre("run", "--spec", "a", "--lease=4", "-n4", "--sync"));
+  EXPECT_THAT(line.argv, ElementsAre("run", "--spec", "a", "--lease=4", "-n4", "--sync"));
   EXPECT_THAT(line.program, ElementsAre("python", "train.py", "--lease"));
 }
 
 TEST_F(CommandLineTest, WordsOfOtherCommandsAreTheirOwn) {
   const CommandLine line = Read({"logs", "last", "--follow"});
-  EXPECT_THAT(line.words, ElementsAre("logs", "last", "--follow"));
+  EXPECT_THAT(line.argv, ElementsAre("logs", "last", "--follow"));
   EXPECT_THAT(line.program, IsEmpty());
-  EXPECT_THAT(Read({"init", "--ssh-config", "--slurm"}).words,
+  EXPECT_THAT(Read({"init", "--ssh-config", "--slurm"}).argv,
               ElementsAre("init", "--ssh-config", "--slurm"));
 }
 
 TEST_F(CommandLineTest, HelpIsHadInSeveralWays) {
-  EXPECT_THAT(Read({}).words, ElementsAre("--help"));
-  EXPECT_THAT(Read({"help"}).words, ElementsAre("--help"));
-  EXPECT_THAT(Read({"help", "run"}).words, ElementsAre("run", "--help"));
-  EXPECT_THAT(Read({"run", "--help"}).words, ElementsAre("run", "--help"));
+  EXPECT_THAT(Read({}).argv, ElementsAre("--help"));
+  EXPECT_THAT(Read({"help"}).argv, ElementsAre("--help"));
+  EXPECT_THAT(Read({"help", "run"}).argv, ElementsAre("run", "--help"));
+  EXPECT_THAT(Read({"run", "--help"}).argv, ElementsAre("run", "--help"));
 }
 
 TEST_F(CommandLineTest, TheNearestCommandIsNamed) {
@@ -104,7 +104,7 @@ TEST_F(CommandLineTest, CommandsOfOtherProgramsAreAnsweredByOurs) {
     EXPECT_THAT(Refusal({word}), HasSubstr("there is no command '" + std::string(word) + "' | "));
     EXPECT_THAT(Refusal({word}), HasSubstr(ours)) << word;
   }
-  EXPECT_THAT(Read({"version"}).words, ElementsAre("--version"));
+  EXPECT_THAT(Read({"version"}).argv, ElementsAre("--version"));
 }
 
 TEST_F(CommandLineTest, TheNearestOptionIsNamed) {

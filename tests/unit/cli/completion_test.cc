@@ -36,7 +36,7 @@ Completion Of(const std::vector<std::string>& words) {
   });
 }
 
-std::vector<std::string> WordsFor(const std::vector<std::string>& words) {
+std::vector<std::string> Complete(const std::vector<std::string>& words) {
   const Completion completion = Of(words);
   EXPECT_EQ(completion.kind, Completion::Kind::kWords);
   std::vector<std::string> texts;
@@ -45,26 +45,26 @@ std::vector<std::string> WordsFor(const std::vector<std::string>& words) {
 }
 
 TEST(CompletionTest, FirstComesTheCommand) {
-  EXPECT_THAT(WordsFor({}), ElementsAre("run", "stop", "help"));
-  EXPECT_THAT(WordsFor({"s"}), ElementsAre("stop"));
-  EXPECT_THAT(WordsFor({"-"}), ElementsAre("--help"));
-  EXPECT_THAT(WordsFor({"help", ""}), ElementsAre("run", "stop"));
-  EXPECT_THAT(WordsFor({"nonsense", ""}), ElementsAre("run", "stop", "help"));
+  EXPECT_THAT(Complete({}), ElementsAre("run", "stop", "help"));
+  EXPECT_THAT(Complete({"s"}), ElementsAre("stop"));
+  EXPECT_THAT(Complete({"-"}), ElementsAre("--help"));
+  EXPECT_THAT(Complete({"help", ""}), ElementsAre("run", "stop"));
+  EXPECT_THAT(Complete({"nonsense", ""}), ElementsAre("run", "stop", "help"));
 }
 
 TEST(CompletionTest, AnOptionIsFollowedByItsValue) {
-  EXPECT_THAT(WordsFor({"run", "--s"}), ElementsAre("--sync", "--spec"));
+  EXPECT_THAT(Complete({"run", "--s"}), ElementsAre("--sync", "--spec"));
   EXPECT_EQ(Of({"run", "--s"}).words[0].about, "what it does");
   EXPECT_EQ(Of({"run", "--spec", "c"}).kind, Completion::Kind::kFiles);
-  EXPECT_THAT(WordsFor({"run", "--per", ""}), ElementsAre("device", "node"));
-  EXPECT_THAT(WordsFor({"run", "--per=n"}), ElementsAre("--per=node"));
-  EXPECT_THAT(WordsFor({"run", "--per", "=", "n"}), ElementsAre("node")) << "as bash splits it";
-  EXPECT_THAT(WordsFor({"run", "--per", "="}), ElementsAre("device", "node"));
-  EXPECT_THAT(WordsFor({"run", "--dialect", "torch,"}), ElementsAre("torch,torch", "torch,jax"));
-  EXPECT_THAT(WordsFor({"run", "--dialect=torch,j"}), ElementsAre("--dialect=torch,jax"));
-  EXPECT_THAT(WordsFor({"run", "-n", ""}), IsEmpty());
-  EXPECT_THAT(WordsFor({"run", "--per=node", "--sy"}), ElementsAre("--sync"));
-  EXPECT_THAT(WordsFor({"run", "--nonsense=x"}), IsEmpty());
+  EXPECT_THAT(Complete({"run", "--per", ""}), ElementsAre("device", "node"));
+  EXPECT_THAT(Complete({"run", "--per=n"}), ElementsAre("--per=node"));
+  EXPECT_THAT(Complete({"run", "--per", "=", "n"}), ElementsAre("node")) << "as bash splits it";
+  EXPECT_THAT(Complete({"run", "--per", "="}), ElementsAre("device", "node"));
+  EXPECT_THAT(Complete({"run", "--dialect", "torch,"}), ElementsAre("torch,torch", "torch,jax"));
+  EXPECT_THAT(Complete({"run", "--dialect=torch,j"}), ElementsAre("--dialect=torch,jax"));
+  EXPECT_THAT(Complete({"run", "-n", ""}), IsEmpty());
+  EXPECT_THAT(Complete({"run", "--per=node", "--sy"}), ElementsAre("--sync"));
+  EXPECT_THAT(Complete({"run", "--nonsense=x"}), IsEmpty());
 }
 
 TEST(CompletionTest, TheProgramIsTheShells) {
@@ -73,14 +73,14 @@ TEST(CompletionTest, TheProgramIsTheShells) {
   EXPECT_EQ(Of({"run", "--spec", "f", "--", "cat", "--p"}).program, 5u);
   EXPECT_EQ(Of({"run", "--sync", "cat", "--p"}).program, 3u) << "without the dashes";
   EXPECT_EQ(Of({"run", "--web", "cat", ""}).program, 3u) << "a value that may be left out";
-  EXPECT_THAT(WordsFor({"run", "--"}),
+  EXPECT_THAT(Complete({"run", "--"}),
               ElementsAre("--sync", "--spec", "--ranks", "--per", "--web", "--dialect", "--"));
 }
 
 TEST(CompletionTest, JobsAreAskedForWhereOneMayStand) {
-  EXPECT_THAT(WordsFor({"stop", ""}), ElementsAre("last", "3fa9c1"));
-  EXPECT_THAT(WordsFor({"stop", "3"}), ElementsAre("3fa9c1"));
-  EXPECT_THAT(WordsFor({"stop", "--"}), ElementsAre("--now"));
+  EXPECT_THAT(Complete({"stop", ""}), ElementsAre("last", "3fa9c1"));
+  EXPECT_THAT(Complete({"stop", "3"}), ElementsAre("3fa9c1"));
+  EXPECT_THAT(Complete({"stop", "--"}), ElementsAre("--now"));
 }
 
 }  // namespace

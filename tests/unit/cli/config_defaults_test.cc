@@ -63,9 +63,9 @@ TEST(ConfigTextTest, WhatIsWrongIsQuotedWithItsLine) {
   }
 }
 
-class DefaultWordsTest : public testing::Test {
+class DefaultArgvTest : public testing::Test {
  protected:
-  DefaultWordsTest() {
+  DefaultArgvTest() {
     CLI::App* run = app_.add_subcommand("run");
     run->add_option("--spec", text_);
     run->add_option("--hosts", text_);
@@ -80,13 +80,13 @@ class DefaultWordsTest : public testing::Test {
     logs->add_flag("-f,--follow", flag_);
   }
 
-  std::vector<std::string> Words(const std::vector<std::string>& typed, const std::string& text) {
-    const auto words = DefaultWords(app_, typed, *ParseConfig(text));
+  std::vector<std::string> Argv(const std::vector<std::string>& typed, const std::string& text) {
+    const auto words = DefaultArgv(app_, typed, *ParseConfig(text));
     EXPECT_TRUE(words.ok()) << words.status();
     return words.ok() ? *words : std::vector<std::string>();
   }
   std::string Why(const std::string& text) {
-    const auto words = DefaultWords(app_, {"run"}, *ParseConfig(text));
+    const auto words = DefaultArgv(app_, {"run"}, *ParseConfig(text));
     return words.ok() ? "" : Message(words.status()) + " | " + Remedy(words.status());
   }
 
@@ -96,32 +96,32 @@ class DefaultWordsTest : public testing::Test {
   bool flag_ = false;
 };
 
-TEST_F(DefaultWordsTest, OfTheCommandsTableAndForAll) {
+TEST_F(DefaultArgvTest, OfTheCommandsTableAndForAll) {
   constexpr char kText[] =
       "grace = 9\nshow = \"0\"\n[run]\ngrace = \"2m\"\nsync = true\n[logs]\nfollow = true";
-  EXPECT_THAT(Words({"run"}, kText), ElementsAre("--grace=2m", "--sync"));
-  EXPECT_THAT(Words({"logs", "last"}, kText), ElementsAre("--show=0", "--follow"));
-  EXPECT_THAT(Words({"ps"}, kText), IsEmpty());
+  EXPECT_THAT(Argv({"run"}, kText), ElementsAre("--grace=2m", "--sync"));
+  EXPECT_THAT(Argv({"logs", "last"}, kText), ElementsAre("--show=0", "--follow"));
+  EXPECT_THAT(Argv({"ps"}, kText), IsEmpty());
 }
 
-TEST_F(DefaultWordsTest, Values) {
-  EXPECT_THAT(Words({"run"}, "[run]\nenv = [\"A=1\", \"B=2\"]"),
+TEST_F(DefaultArgvTest, Values) {
+  EXPECT_THAT(Argv({"run"}, "[run]\nenv = [\"A=1\", \"B=2\"]"),
               ElementsAre("--env=A=1", "--env=B=2"));
-  EXPECT_THAT(Words({"run"}, "[run]\nsync = false"), IsEmpty());
-  EXPECT_THAT(Words({"run"}, "[run]\nweb = true"), ElementsAre("--web"));
-  EXPECT_THAT(Words({"run"}, "[run]\nweb = \"127.0.0.1:1\""), ElementsAre("--web=127.0.0.1:1"));
+  EXPECT_THAT(Argv({"run"}, "[run]\nsync = false"), IsEmpty());
+  EXPECT_THAT(Argv({"run"}, "[run]\nweb = true"), ElementsAre("--web"));
+  EXPECT_THAT(Argv({"run"}, "[run]\nweb = \"127.0.0.1:1\""), ElementsAre("--web=127.0.0.1:1"));
 }
 
-TEST_F(DefaultWordsTest, TheCommandLineWins) {
+TEST_F(DefaultArgvTest, TheCommandLineWins) {
   constexpr char kText[] = "[run]\ngrace = \"2m\"\nspec = \"c.yaml\"\n[logs]\nshow = \"0\"";
-  EXPECT_THAT(Words({"run", "--grace", "3"}, kText), ElementsAre("--spec=c.yaml"));
-  EXPECT_THAT(Words({"run", "--grace=3"}, kText), ElementsAre("--spec=c.yaml"));
-  EXPECT_THAT(Words({"run", "--hosts", "a"}, kText), ElementsAre("--grace=2m"));
-  EXPECT_THAT(Words({"run", "-n4"}, kText), ElementsAre("--grace=2m"));
-  EXPECT_THAT(Words({"logs", "--rank", "1"}, kText), IsEmpty());
+  EXPECT_THAT(Argv({"run", "--grace", "3"}, kText), ElementsAre("--spec=c.yaml"));
+  EXPECT_THAT(Argv({"run", "--grace=3"}, kText), ElementsAre("--spec=c.yaml"));
+  EXPECT_THAT(Argv({"run", "--hosts", "a"}, kText), ElementsAre("--grace=2m"));
+  EXPECT_THAT(Argv({"run", "-n4"}, kText), ElementsAre("--grace=2m"));
+  EXPECT_THAT(Argv({"logs", "--rank", "1"}, kText), IsEmpty());
 }
 
-TEST_F(DefaultWordsTest, WhatIsNotAnOptionIsNamed) {
+TEST_F(DefaultArgvTest, WhatIsNotAnOptionIsNamed) {
   EXPECT_EQ(Why("\n[run]\ngrcae = 3"), "line 3: run has no option 'grcae' | did you mean grace?");
   EXPECT_EQ(Why("[rum]\ngrace = 3"),
             "line 2: there is no command 'rum' | `autodist --help` lists the commands");

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/command_words.h"
+#include "plan/command_argv.h"
 #include "plan/placeholders.h"
 #include "support/example_plan.h"
 

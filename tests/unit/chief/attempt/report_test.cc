@@ -70,7 +70,7 @@ TEST_F(EndReportTest, WhoFailedFirstComesBeforeWhoEndedBecauseOfIt) {
   exit.set_exit_code(1);
   attempt_.state().RankExited(exit);
   EXPECT_EQ(
-      DescribeCauseInWords(attempt_),
+      DescribeCauseInOneLine(attempt_),
       "rank 1 on 10.0.0.1: KeyError: 'label', train.py:5; because of it, rank 4 on node3 exited "
       "with code 1");
   EXPECT_EQ(
@@ -107,7 +107,7 @@ TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
                         "RuntimeError: Connection reset by peer"),
             std::string::npos)
       << report;
-  EXPECT_NE(DescribeCauseInWords(attempt_).find(", 2 s before; because of it, rank 4 on node3 "),
+  EXPECT_NE(DescribeCauseInOneLine(attempt_).find(", 2 s before; because of it, rank 4 on node3 "),
             std::string::npos);
 }
 
@@ -143,7 +143,7 @@ TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
   exit.set_pid(99);
   exit.set_exit_code(1);
   attempt_.state().RankExited(exit);
-  EXPECT_EQ(DescribeCauseInWords(attempt_),
+  EXPECT_EQ(DescribeCauseInOneLine(attempt_),
             "rank 4 on node3 exited with code 1: TypeError: no \\x07layer, train.py:41");
   EXPECT_EQ(Report(),
             "rank 4 on node3 (pid 99) exited with code 1: TypeError: no \\x07layer, "

@@ -51,15 +51,15 @@ TEST(RunThereDeathTest, PassesAllOnWhereTheEndOfSshCannotBeAwaited) {
       testing::ExitedWithCode(3), "xxx");
 }
 
-TEST(DecodeWordsTest, WhatIsNotOurs) {
+TEST(DecodeArgvTest, WhatIsNotOurs) {
   for (const char* text : {"", "6", "zz00", "6c", "6c 00"}) {
-    EXPECT_FALSE(DecodeWords(text).ok()) << text;
+    EXPECT_FALSE(DecodeArgv(text).ok()) << text;
   }
 }
 
-TEST(DecodeWordsTest, Words) {
-  EXPECT_EQ(*DecodeWords("707300"), std::vector<std::string>{"ps"});
-  EXPECT_EQ(*DecodeWords("7073000000"), (std::vector<std::string>{"ps", "", ""}));
+TEST(DecodeArgvTest, Words) {
+  EXPECT_EQ(*DecodeArgv("707300"), std::vector<std::string>{"ps"});
+  EXPECT_EQ(*DecodeArgv("7073000000"), (std::vector<std::string>{"ps", "", ""}));
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ TEST_F(ConsoleTest, StderrGoesToStderr) {
   Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
-  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStdout), ElementsAre("out"));
-  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStderr), ElementsAre("err"));
+  EXPECT_THAT(logs_->ExcerptOf(4).Lines(display::kStdout), ElementsAre("out"));
+  EXPECT_THAT(logs_->ExcerptOf(4).Lines(display::kStderr), ElementsAre("err"));
 }
 
 TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
@@ -114,8 +114,7 @@ TEST_F(ConsoleTest, WhatAFailedRankWroteToStderrIsShownWhoeverElseIs) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "[node3:4] before\n[node3:4] half\n[node3:4] after\n");
-  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStderr),
-              ElementsAre("before", "half", "after"));
+  EXPECT_THAT(logs_->ExcerptOf(4).Lines(display::kStderr), ElementsAre("before", "half", "after"));
 }
 
 TEST_F(ConsoleTest, FilesHaveTheBytesAsTheyWere) {
@@ -146,8 +145,8 @@ TEST_F(ConsoleTest, AcknowledgesWhatIsWritten) {
 TEST_F(ConsoleTest, KeepsTheLastLines) {
   for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
   Finish();
-  EXPECT_EQ(logs_->LastWordsOf(0).Lines(display::kStdout).size(), 10u);
-  EXPECT_EQ(logs_->LastWordsOf(0).LastLine(), "line 49");
+  EXPECT_EQ(logs_->ExcerptOf(0).Lines(display::kStdout).size(), 10u);
+  EXPECT_EQ(logs_->ExcerptOf(0).LastLine(), "line 49");
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
 }
@@ -165,7 +164,7 @@ TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
               "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
       << shown.size() << " bytes";
   EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
-  EXPECT_EQ(logs_->LastWordsOf(4).Lines(display::kStdout)[1], line.substr(0, 400));
+  EXPECT_EQ(logs_->ExcerptOf(4).Lines(display::kStdout)[1], line.substr(0, 400));
   testing::internal::GetCapturedStderr();
 }
 

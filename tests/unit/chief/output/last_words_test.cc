@@ -1,4 +1,4 @@
-#include "chief/output/last_words.h"
+#include "chief/output/failure_excerpt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(LastWordsTest, StreamsAreKeptApart) {
-  LastWords words("/work");
+TEST(FailureExcerptTest, StreamsAreKeptApart) {
+  FailureExcerpt words("/work");
   EXPECT_EQ(words.LastLine(), "");
   words.Take(display::kStdout, "out");
   words.Take(display::kStderr, "err");
@@ -20,8 +20,8 @@ TEST(LastWordsTest, StreamsAreKeptApart) {
 }
 
 // As Python 3.13 writes them to a terminal, or where it is asked to.
-TEST(LastWordsTest, ColoursHideNoException) {
-  LastWords words("/work");
+TEST(FailureExcerptTest, ColoursHideNoException) {
+  FailureExcerpt words("/work");
   words.Take(display::kStderr, "Traceback (most recent call last):");
   words.Take(display::kStderr,
              "  File \x1b[35m\"/work/train.py\"\x1b[0m, line \x1b[35m7\x1b[0m, in "
@@ -31,16 +31,16 @@ TEST(LastWordsTest, ColoursHideNoException) {
   EXPECT_EQ(words.fatal()->text, "KeyError: 'label', train.py:7");
 }
 
-TEST(LastWordsTest, OfLinesThatAProgressBarReplacesTheLastCounts) {
-  LastWords words("/work");
+TEST(FailureExcerptTest, OfLinesThatAProgressBarReplacesTheLastCounts) {
+  FailureExcerpt words("/work");
   words.Take(display::kStderr, "  5%|\r 10%|\r 99%|#####\r\r");
   words.Take(display::kStderr, "windows\r");
   words.Take(display::kStderr, "\r \t");
   EXPECT_THAT(words.Lines(display::kStderr), ElementsAre(" 99%|#####", "windows"));
 }
 
-TEST(LastWordsTest, WhatSaysMostCountsWhereverItWasWritten) {
-  LastWords words("/work");
+TEST(FailureExcerptTest, WhatSaysMostCountsWhereverItWasWritten) {
+  FailureExcerpt words("/work");
   words.Take(display::kStderr, "n:1:2 [0] NCCL WARN slow");
   words.Take(display::kStdout, "CUDA error: an illegal memory access was encountered");
   ASSERT_NE(words.fatal(), nullptr);

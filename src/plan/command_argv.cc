@@ -1,4 +1,4 @@
-#include "plan/command_words.h"
+#include "plan/command_argv.h"
 
 #include <algorithm>
 

@@ -14,12 +14,12 @@
 namespace autodist::chief {
 
 // Of bounded size, whatever is written.
-class LastWords {
+class FailureExcerpt {
  public:
   static constexpr size_t kMostLines = 10;     // of a stream
   static constexpr size_t kLongestLine = 400;  // bytes that are kept of one
 
-  explicit LastWords(const std::string& working_directory)
+  explicit FailureExcerpt(const std::string& working_directory)
       : fatal_{FatalMessages(working_directory), FatalMessages(working_directory)} {}
 
   // A line that has ended; of a very long one its beginning. What a progress bar has replaced by

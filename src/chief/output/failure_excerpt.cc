@@ -1,4 +1,4 @@
-#include "chief/output/last_words.h"
+#include "chief/output/failure_excerpt.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ std::string_view AsShown(std::string_view line) {
 
 }  // namespace
 
-void LastWords::Take(display::Stream stream, std::string_view line, display::Time now) {
+void FailureExcerpt::Take(display::Stream stream, std::string_view line, display::Time now) {
   std::string plain;
   const std::string_view shown = WithoutColours(AsShown(line), plain);
   fatal_[stream].Take(shown, now);
@@ -30,7 +30,7 @@ void LastWords::Take(display::Stream stream, std::string_view line, display::Tim
   last_ = stream;
 }
 
-std::vector<std::string> LastWords::Lines(display::Stream stream) const {
+std::vector<std::string> FailureExcerpt::Lines(display::Stream stream) const {
   const Ring& ring = rings_[stream];
   std::vector<std::string> lines;
   for (size_t i = ring.taken - std::min(ring.taken, kMostLines); i < ring.taken; ++i) {
@@ -39,24 +39,24 @@ std::vector<std::string> LastWords::Lines(display::Stream stream) const {
   return lines;
 }
 
-std::string LastWords::LastLine() const {
+std::string FailureExcerpt::LastLine() const {
   const Ring& ring = rings_[last_];
   return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMostLines];
 }
 
-const FatalMessages* LastWords::Fatal() const {
+const FatalMessages* FailureExcerpt::Fatal() const {
   const auto& err = fatal_[display::kStderr].last();
   const auto& out = fatal_[display::kStdout].last();
   if (err && (!out || err->weight >= out->weight)) return &fatal_[display::kStderr];
   return out ? &fatal_[display::kStdout] : nullptr;
 }
 
-const FatalMessage* LastWords::fatal() const {
+const FatalMessage* FailureExcerpt::fatal() const {
   const FatalMessages* messages = Fatal();
   return messages ? &*messages->last() : nullptr;
 }
 
-uint32_t LastWords::lines_since_fatal() const {
+uint32_t FailureExcerpt::lines_since_fatal() const {
   const FatalMessages* messages = Fatal();
   return messages ? messages->lines_since() : 0;
 }

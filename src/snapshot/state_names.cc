@@ -1,4 +1,4 @@
-#include "snapshot/state_words.h"
+#include "snapshot/state_names.h"
 
 namespace autodist::snapshot {
 namespace {
