@@ -30,7 +30,7 @@ constexpr milliseconds kCloseLimit{1000};
 constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
 // Later than it should be, a heartbeat that does not come tells the guardian that none will.
 constexpr milliseconds kBeatSlack{3000};
-// Once the engine is ending the job, so that it need not kill us.
+// Once the scheduler is ending the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
 constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
@@ -133,7 +133,7 @@ std::vector<Admission::Watched> Agent::Watched() {
              signalfd_siginfo taken;
              (void)!read(terms_.get(), &taken, sizeof taken);
              if (LockHolder(lock_.get(), JobLock::kChiefInCharge)) {
-               if (options_.held) HeedEngine(static_cast<pid_t>(taken.ssi_pid) != getppid());
+               if (options_.held) OnEvictionNotice(static_cast<pid_t>(taken.ssi_pid) != getppid());
                return true;
              }
              cleaned_ = true;
@@ -142,11 +142,11 @@ std::vector<Admission::Watched> Agent::Watched() {
            }}};
 }
 
-// The engine ends the job. It has told the chief as well, which may end, or be cut off, before it
-// has told us.
-void Agent::HeedEngine(bool ranks_were_told) {
+// The scheduler ends the job. It has told the chief as well, which may end, or be cut off, before
+// it has told us.
+void Agent::OnEvictionNotice(bool ranks_were_told) {
   v1::AgentEvent ends;
-  ends.mutable_engine_ends();
+  ends.mutable_eviction_notice();
   core_->events().SendReliably(std::move(ends));
   if (ranks_were_told) {
     core_->supervisor().WereTold(options_.grace);

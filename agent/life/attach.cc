@@ -39,7 +39,7 @@ struct Request {
   milliseconds grace;
   Mode mode;
   std::string scope;  // of the agent to resume with (ProcessScope); "": not known
-  bool held;          // the engine's signals are for guardian and chief to heed
+  bool held;          // the scheduler's signals are for guardian and chief to heed
 };
 
 // An invalid descriptor where no agent of ours can be reached: /tmp and names are everybody's.
@@ -242,7 +242,7 @@ int Attach(int argc, char** argv) {
   const bool right_count = argc == kModeArgument + 1 || argc == kModeArgument + 2;
   if (!right_count || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
   const Request request = RequestOf(argc, argv);
-  unsetenv(kCallbackVariable);  // what is started below is none of the engine's
+  unsetenv(kCallbackVariable);  // what is started below is none of the scheduler's
   signal(SIGPIPE, SIG_IGN);     // the agent may close before it has read all
   if (request.held) {
     for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);

@@ -1,11 +1,11 @@
-// The process that stands for a node where an engine starts programs on nodes, not the chief: it
+// The process that stands for a node where a scheduler starts programs on nodes, not the chief: it
 // calls the chief, and runs what that wants here.
 #pragma once
 
 namespace autodist::agent {
 
-// In the environment of what runs below it: signals that come from the engine are heeded, whoever
-// is in charge of the job.
+// In the environment of what runs below it: signals that come from the scheduler are heeded,
+// whoever is in charge of the job.
 inline constexpr char kCallbackVariable[] = "AUTODIST_CALLBACK";
 
 // argv: connect-back NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
@@ -18,7 +18,7 @@ inline constexpr char kCallbackVariable[] = "AUTODIST_CALLBACK";
 // gets the connection as its stdin and stdout, and another one is made at once. Calls again for
 // SECONDS when the chief is away.
 //
-// SIGTERM is the engine's word that it ends the job here: the guardian is told.
+// SIGTERM is the scheduler's word that it ends the job here: the guardian is told.
 //
 // Returns, when nothing that it has started is left, the process exit status: 0, the chief said
 // that the job is over; 128 + SIGTERM; 1, there was no chief for so long.

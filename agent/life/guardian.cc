@@ -80,7 +80,7 @@ class AgentWatch {
   const pid_t agent_;
   const sigset_t& signals_;
   const milliseconds end_limit_;
-  const bool held_;  // SIGTERM may come from the engine, whoever is in charge
+  const bool held_;  // SIGTERM may come from the scheduler, whoever is in charge
 };
 
 // The agent's end has given us whatever it had not ended.

@@ -1,8 +1,8 @@
-// Nodes that call in: where an engine starts a small program on each (`autodist-agent
+// Nodes that call in: where a scheduler starts a small program on each (`autodist-agent
 // connect-back`, agent/life/connect_back.h) that connects with the chief, and runs there what the
 // chief wants.
 //
-// An engine makes a CallbackListener, with a key of the job's own, and has
+// A scheduler makes a CallbackListener, with a key of the job's own, and has
 //
 //   autodist-agent connect-back NODE SECONDS ADDRESS:PORT... < a file of 0400, or a stream, with
 //   secure::NodeKeyLine of the node's key, or JobKeyLine

@@ -32,7 +32,7 @@ struct SubmitOptions {
   v1::JobRequest request;
 };
 
-// The engine says which nodes there are, and a job of its has no terminal.
+// The scheduler says which nodes there are, and such a job has no terminal.
 void RemoveOthers(CLI::App& app) {
   const auto& fields = *v1::JobRequest::descriptor();
   for (int i = 0; i < fields.field_count(); ++i) {
@@ -58,7 +58,7 @@ int Submit(SubmitOptions& options) {
   };
   const v1::JobRequest& job = options.request;
   if (job.slurm() == job.kubernetes()) {
-    return wrong("submit needs to know the engine: --slurm or --kubernetes");
+    return wrong("submit needs to know the scheduler: --slurm or --kubernetes");
   }
   if (job.program().empty()) {
     return wrong(
@@ -92,9 +92,9 @@ int Submit(SubmitOptions& options) {
   return SubmitToKubernetes(options.kubernetes, options.print);
 }
 
-// Each engine's own options go with it alone.
-void Bind(CLI::App& app, const char* engine, const char* group, const char* purpose) {
-  CLI::Option* chosen = app.get_option(engine);
+// Each scheduler's own options go with it alone.
+void Bind(CLI::App& app, const char* scheduler, const char* group, const char* purpose) {
+  CLI::Option* chosen = app.get_option(scheduler);
   chosen->description(purpose)->group(group::kAskedFor);
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group() == group) option->needs(chosen);
@@ -130,8 +130,8 @@ Command AddSubmit(CLI::App& app, const std::vector<std::string>& program) {
   Bind(app, "--slurm", group::kSlurm, "To Slurm, by sbatch");
   Bind(app, "--kubernetes", group::kKubernetes, "To Kubernetes, by kubectl");
   app.footer(R"(
-Hands the job to an engine: to Slurm as a batch script, by sbatch; to Kubernetes as a JobSet, by kubectl.
-In it `autodist run` has the engine's nodes. All options of `run` that tell how to run go into it, but
+Hands the job to a scheduler: to Slurm as a batch script, by sbatch; to Kubernetes as a JobSet, by kubectl.
+In it `autodist run` has the scheduler's nodes. All options of `run` that tell how to run go into it, but
 for those that say where.
 
 In Kubernetes the image has autodist, by this line of its Dockerfile, or --autodist-image:

@@ -58,7 +58,7 @@ or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
 constexpr char kNoConfig[] = "--no-config";
 
-// What an autodist elsewhere, an engine or a shell runs.
+// What an autodist elsewhere, a scheduler or a shell runs.
 void AddHidden(CLI::App& app, const CommandLine& line, std::map<CLI::App*, Command>& commands) {
   CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
   auto nonce = std::make_shared<std::string>();

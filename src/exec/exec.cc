@@ -82,9 +82,10 @@ Status ExecError(const std::string& said) {
         Error(StatusCode::kUnavailable, what),
         Has(what, kNoImage)
             ? "is the image's name right? `podman pull` or `docker pull` there tells more"
-        : Has(what, kNoMount)  ? "a folder that run_options mounts has to be there already"
-        : Has(what, kNoDaemon) ? "start docker there, or let your user use it"
-                               : "does the engine run a program there by hand, true, say?");
+        : Has(what, kNoMount) ? "a folder that run_options mounts has to be there already"
+        : Has(what, kNoDaemon)
+            ? "start docker there, or let your user use it"
+            : "does the container runtime run a program there by hand, true, say?");
   }
   return OkStatus();
 }

@@ -9,7 +9,7 @@ namespace autodist::kubernetes {
 // kAborted, as its agent goes.
 inline Status Evicted() {
   return Error(StatusCode::kAborted,
-               "its engine has taken it away, as when a pod is deleted or evicted");
+               "its scheduler has taken it away, as when a pod is deleted or evicted");
 }
 
 }  // namespace autodist::kubernetes

@@ -40,7 +40,7 @@ struct SshGroup {
   std::string image;
   std::vector<std::string> run_options;  // further words of `podman run`, or `apptainer exec`, then
 
-  // Of nodes that call in, by `via: call` or srun, which an engine's spec alone has.
+  // Of nodes that call in, by `via: call` or srun, which a scheduler's spec alone has.
   struct Calls {
     base::PortRange ports;              // where the chief listens
     std::string credentials_file = {};  // there: with the job's key (secure/key.h); empty: made up

@@ -1,4 +1,4 @@
-// Hands a text to the program of an engine: a batch script to sbatch, a manifest to kubectl.
+// Hands a text to the program of a scheduler: a batch script to sbatch, a manifest to kubectl.
 #pragma once
 
 #include <chrono>

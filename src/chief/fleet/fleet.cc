@@ -229,7 +229,7 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
                why.empty() ? "its agent heard nothing from here for " + base::Seconds(lease_) +
                                  " and ended its ranks"
                            : why));
-  } else if (event.has_engine_ends()) {
+  } else if (event.has_eviction_notice()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
     if (reach.has_callback() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
   } else if (event.has_ranks_ended()) {

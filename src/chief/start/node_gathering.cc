@@ -101,7 +101,7 @@ std::vector<uint32_t> NodeGathering::found() const {
   return found;
 }
 
-// As long as a lease; but an engine may have to make a node that calls in anew.
+// As long as a lease; but a scheduler may have to make a node that calls in anew.
 milliseconds NodeGathering::ReturnLimit() {
   milliseconds limit = job_.options.launch.lease();
   std::string called;

@@ -17,7 +17,7 @@ from fault_rows.row import Row, Target
 from hosts import SHARED, SPEC, address, cut, heal, kill_all, pids_on
 from podman import IMAGE, Podman
 
-ENGINES = {"podman": Podman, "docker": Docker}
+RUNTIMES = {"podman": Podman, "docker": Docker}
 HOSTS = (2, 3, 4)  # whose nodes are containers; host 1 is the chief's
 HARMED = losses.CUT_OFF
 PLAYED_OUT_S = 30  # in which containers that nobody removes end by themselves
@@ -28,41 +28,41 @@ FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{Path(RANK_PROG
 class InContainers(Autodist):
     """`kind`: made by autodist ("image"), or there before ("container")."""
 
-    def __init__(self, program, engine, kind):
+    def __init__(self, program, runtime, kind):
         super().__init__(program)
-        self.label = f"{engine}, {kind}"
-        self.kind, self.engine, self.engines = kind, engine, {}
+        self.label = f"{runtime}, {kind}"
+        self.kind, self.runtime, self.runtimes = kind, runtime, {}
 
     def missing(self):
-        return super().missing() or (None if shutil.which(self.engine) else f"{self.engine} is not installed")
+        return super().missing() or (None if shutil.which(self.runtime) else f"{self.runtime} is not installed")
 
     @contextlib.contextmanager
     def there(self):
-        """The engines, for all rows."""
-        folder = SHARED / f"{self.engine}-{self.kind}"
+        """The runtimes, for all rows."""
+        folder = SHARED / f"{self.runtime}-{self.kind}"
         folder.mkdir()
         try:
             for host in HOSTS:
-                self.engines[host] = ENGINES[self.engine](host, folder)
+                self.runtimes[host] = RUNTIMES[self.runtime](host, folder)
             yield
         finally:
-            for engine in self.engines.values():
-                engine.remove()
+            for runtime in self.runtimes.values():
+                runtime.remove()
 
     @contextlib.contextmanager
     def ready(self, folder):
         if self.kind == "container":
-            for engine in self.engines.values():
+            for runtime in self.runtimes.values():
                 volumes = [word for where in [*FOLDERS, f"{folder}:{folder}"] for word in ("--volume", where)]
-                engine("run", "-d", "--network", "host", "--name", "train", *volumes, IMAGE, "sh", "-c",
+                runtime("run", "-d", "--network", "host", "--name", "train", *volumes, IMAGE, "sh", "-c",
                        "trap 'exit 0' TERM; sleep 1000000 & wait")
         try:
             yield
         finally:
-            for engine in self.engines.values():
-                for container in engine("ps", "-aq").split():
+            for runtime in self.runtimes.values():
+                for container in runtime("ps", "-aq").split():
                     with contextlib.suppress(subprocess.CalledProcessError):  # it goes by itself
-                        engine("rm", "-f", container)
+                        runtime("rm", "-f", container)
 
     def argv(self, program, folder, **options):
         text = SPEC.read_text()
@@ -72,15 +72,15 @@ class InContainers(Autodist):
                         for host in (1, *HOSTS))
         key = re.search(r"key_file: (\S+)", text)[1]
         spec = folder / "boxes.yaml"
-        spec.write_text(f"nodes:\n{nodes}ssh:\n  boxes: {{key_file: {key}, via: {self.engine}, {where}}}\n")
+        spec.write_text(f"nodes:\n{nodes}ssh:\n  boxes: {{key_file: {key}, via: {self.runtime}, {where}}}\n")
         words = super().argv(program, folder, **{"grace": AUTODIST_GRACE_S, "lease": AUTODIST_LEASE_S, **options})
         words[words.index("--spec") + 1] = str(spec)
         return words
 
     def containers(self):
         """All that there are, running or not, but for the one that was there."""
-        lists = [(host, engine("ps", "-a", "--format", "{{.Names}} {{.Status}}").splitlines())
-                 for host, engine in self.engines.items()]
+        lists = [(host, runtime("ps", "-a", "--format", "{{.Names}} {{.Status}}").splitlines())
+                 for host, runtime in self.runtimes.items()]
         return [f"{host}: {line}" for host, lines in lists for line in lines if not line.startswith("train ")]
 
     def check(self, result):
@@ -124,16 +124,16 @@ def node_daemon_killed(run):
 
 
 def container_killed(run):
-    engine = run.contestant.engines[HARMED]
-    [name] = engine("ps", "--format", "{{.Names}}").split()
+    runtime = run.contestant.runtimes[HARMED]
+    [name] = runtime("ps", "--format", "{{.Names}}").split()
     run.fault()
-    engine("kill", name)
+    runtime("kill", name)
 
 
 def client_killed(run):
-    """The engine's client through which the chief and the agent speak."""
+    """The runtime's client through which the chief and the agent speak."""
     clients = [pid for pid in pids_on(HARMED)
-               if argv_of(pid)[:2] in ([run.contestant.engine.encode(), verb] for verb in (b"exec", b"run"))]
+               if argv_of(pid)[:2] in ([run.contestant.runtime.encode(), verb] for verb in (b"exec", b"run"))]
     run.fault()
     kill_all(clients)
     if not clients:
@@ -144,7 +144,7 @@ def row(name, measure, target, note=""):
     return Row(name, with_check(measure), target, note=note)
 
 
-REMOVED_S = 3  # for the engine to remove a container, on a busy machine
+REMOVED_S = 3  # for the runtime to remove a container, on a busy machine
 ROWS = [
     row("rank killed -9", ended_by("wait", rank_gets(signal.SIGKILL), run=RunInContainers),
         Target(gone=1, returned=REMOVED_S, code=137)),

@@ -14,22 +14,22 @@ UP = "echo up; exec sleep 1000"
 
 
 @pytest.fixture(params=[Podman, Docker], ids=["podman", "docker"])
-def engines(folder, request):
-    engines = {}
+def runtimes(folder, request):
+    runtimes = {}
     try:
         for host in HOSTS:
-            engines[host] = request.param(host, folder)
-            engines[host].run("train", "-v", f"{folder}:{folder}", "--env", "OF_THE_IMAGE=yes")
-        yield engines
+            runtimes[host] = request.param(host, folder)
+            runtimes[host].run("train", "-v", f"{folder}:{folder}", "--env", "OF_THE_IMAGE=yes")
+        yield runtimes
     finally:
-        for engine in engines.values():
-            engine.remove()
+        for runtime in runtimes.values():
+            runtime.remove()
 
 
 @pytest.fixture
-def spec(folder, engines):
+def spec(folder, runtimes):
     """Host 1, and a container on each of hosts 2 and 3."""
-    engine = engines[2].name
+    runtime = runtimes[2].name
     words = {"podman": "podman, exec, -i, --detach-keys=", "docker": "docker, exec, -i"}
     path = folder / "spec.yaml"
     path.write_text(f"""nodes:
@@ -37,10 +37,10 @@ def spec(folder, engines):
   - {{address: {address(2)}, cpus: [0, 1], ssh_config: word}}
   - {{address: {address(3)}, cpus: [0, 1], ssh_config: words}}
 ssh:
-  word: {{key_file: {SHARED}/user_rsa, via: {engine}, container: train}}
+  word: {{key_file: {SHARED}/user_rsa, via: {runtime}, container: train}}
   words:
     key_file: {SHARED}/user_ed25519
-    via: [{words[engine]}, '{{container}}']
+    via: [{words[runtime]}, '{{container}}']
     container: train
 """)
     return path
@@ -83,20 +83,20 @@ def test_signals_and_exit_codes(start, spec):
     assert not processes()
 
 
-def test_a_container_is_killed(start, spec, engines):
+def test_a_container_is_killed(start, spec, runtimes):
     job = start("run", "--spec", spec, "--", "sh", "-c", UP)
     job.await_lines(6)
-    engines[3]("kill", "train")
+    runtimes[3]("kill", "train")
     job.await_err(f"{address(3)} is lost", TOLD_LIMIT_S)
     outcome = job.finish()
     assert outcome.code == 125 and "the container does not run" in outcome.err
     seconds_until(lambda: not processes(), 10)
 
 
-def test_the_client_is_killed(start, spec, folder, engines):
+def test_the_client_is_killed(start, spec, folder, runtimes):
     job = start("run", "--spec", spec, "--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(6)
-    clients = [pid for pid in pids_on(2) if argv_of(pid)[:2] == [engines[2].name, "exec"]]
+    clients = [pid for pid in pids_on(2) if argv_of(pid)[:2] == [runtimes[2].name, "exec"]]
     assert clients
     kill_all(clients)
     job.await_err("connected again", 10)
@@ -105,9 +105,9 @@ def test_the_client_is_killed(start, spec, folder, engines):
     assert outcome.code == 0 and outcome.out.count("end") == 6, outcome.err
 
 
-def test_there_is_no_such_container(start, spec, engines):
-    engines[2]("rename", "train", "other")
-    engines[3]("kill", "train")
+def test_there_is_no_such_container(start, spec, runtimes):
+    runtimes[2]("rename", "train", "other")
+    runtimes[3]("kill", "train")
     outcome = start("run", "--spec", spec, "--", "true").finish()
     assert outcome.code == 125
     assert "o such container" in outcome.err
@@ -119,11 +119,11 @@ def test_there_is_no_such_container(start, spec, engines):
 def test_a_container_of_this_machine(start, folder):
     spec = folder / "own.yaml"
     spec.write_text("nodes: [{address: train, cpus: [0, 1], ssh_config: box}]\nssh: {box: {via: podman}}\n")
-    engine = Podman(1, folder)
+    runtime = Podman(1, folder)
     try:
-        engine.run("train", "-v", f"{folder}:{folder}")
+        runtime.run("train", "-v", f"{folder}:{folder}")
         outcome = start("run", "--spec", spec, "--workdir", folder, "--", "sh", "-c", "echo $RANK $PWD").finish()
         assert outcome.code == 0, outcome.err
         assert outcome.lines() == {rank: [f"{rank} {folder}"] for rank in range(2)}
     finally:
-        engine.remove()
+        runtime.remove()

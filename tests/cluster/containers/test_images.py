@@ -17,26 +17,26 @@ UNTIL_END = ["sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo 
 
 
 @pytest.fixture(params=[Podman, Docker], ids=["podman", "docker"])
-def engines(folder, request):
-    engines = {}
+def runtimes(folder, request):
+    runtimes = {}
     try:
         for host in HOSTS:
-            engines[host] = request.param(host, folder)
-        yield engines
-        seconds_until(lambda: not containers(engines), GONE_LIMIT_S)
+            runtimes[host] = request.param(host, folder)
+        yield runtimes
+        seconds_until(lambda: not containers(runtimes), GONE_LIMIT_S)
         assert not processes()
     finally:
-        for engine in engines.values():
-            engine.remove()
+        for runtime in runtimes.values():
+            runtime.remove()
 
 
-def containers(engines):
-    return [(host, name) for host, engine in engines.items()
-            for name in engine("ps", "-a", "--format", "{{.Names}}").split()]
+def containers(runtimes):
+    return [(host, name) for host, runtime in runtimes.items()
+            for name in runtime("ps", "-a", "--format", "{{.Names}}").split()]
 
 
 @pytest.fixture
-def job(start, folder, engines):
+def job(start, folder, runtimes):
     """Starts a job in the nodes' image."""
     spec = folder / "spec.yaml"
     spec.write_text(f"""nodes:
@@ -44,8 +44,8 @@ def job(start, folder, engines):
   - {{address: {address(2)}, cpus: [0, 1], ssh_config: two}}
   - {{address: {address(3)}, cpus: [0], ssh_config: three}}
 ssh:
-  two: {{key_file: {SHARED}/user_rsa, via: {engines[2].name}, image: {IMAGE}, run_options: [--env, GIVEN=1]}}
-  three: {{key_file: {SHARED}/user_ed25519, via: {engines[3].name}, image: {IMAGE}}}
+  two: {{key_file: {SHARED}/user_rsa, via: {runtimes[2].name}, image: {IMAGE}, run_options: [--env, GIVEN=1]}}
+  three: {{key_file: {SHARED}/user_ed25519, via: {runtimes[3].name}, image: {IMAGE}}}
 """)
 
     def run(*arguments):
@@ -53,7 +53,7 @@ ssh:
     return run
 
 
-def test_ranks_run_in_the_image(job, folder, engines):
+def test_ranks_run_in_the_image(job, folder, runtimes):
     outcome = job("--sync", "--", "sh", "-c", "echo $RANK $(readlink /bin/ls) $GIVEN; "
                   "[ $RANK = 3 ] && touch made; pwd; sleep 1").finish()
     assert outcome.code == 0, outcome.err
@@ -73,10 +73,10 @@ def test_exit_codes_and_signals(job):
     assert outcome.code == 130 and outcome.out.count("asked") == 4
 
 
-def test_the_chief_is_killed(job, engines):
+def test_the_chief_is_killed(job, runtimes):
     running = job("--lease", "4", "--grace", "1", "--", *UP)
     running.await_lines(4)
-    assert len(containers(engines)) == 2
+    assert len(containers(runtimes)) == 2
     running.interrupt(signal.SIGKILL)
     running.finish()
     seconds_until(lambda: not processes(), GONE_LIMIT_S)
@@ -90,11 +90,11 @@ def test_the_agent_is_killed(job):
     assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
 
 
-def test_the_client_is_killed(job, folder, engines):
+def test_the_client_is_killed(job, folder, runtimes):
     running = job("--", *UNTIL_END)
     running.await_lines(4)
     for pid in pids_on(2):
-        if argv_of(pid)[:2] == [engines[2].name, "exec"]:
+        if argv_of(pid)[:2] == [runtimes[2].name, "exec"]:
             os.kill(pid, signal.SIGKILL)
     running.await_err("connected again", 10)
     (folder / "end").touch()
@@ -102,20 +102,20 @@ def test_the_client_is_killed(job, folder, engines):
     assert outcome.code == 0 and outcome.out.count("end") == 4, outcome.err
 
 
-def test_the_container_is_killed(job, engines):
+def test_the_container_is_killed(job, runtimes):
     running = job("--", *UP)
     running.await_lines(4)
-    [name] = [name for host, name in containers(engines) if host == 3]
-    engines[3]("kill", name)
+    [name] = [name for host, name in containers(runtimes) if host == 3]
+    runtimes[3]("kill", name)
     running.await_err(f"{address(3)} is lost", TOLD_LIMIT_S)
     assert running.finish().code == 125
 
 
-def test_a_restart_makes_containers_anew(job, engines):
+def test_a_restart_makes_containers_anew(job, runtimes):
     running = job("--max-restarts", "1", "--", "sh", "-c",
                   "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     running.await_lines(4)
-    [name] = [name for host, name in containers(engines) if host == 3]
-    engines[3]("kill", name)
+    [name] = [name for host, name in containers(runtimes) if host == 3]
+    runtimes[3]("kill", name)
     outcome = running.finish()
     assert outcome.code == 0 and outcome.out.count("up") == 4, outcome.err

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl;
 
 
 @pytest.fixture
-def engine(folder):
+def runtime(folder):
     podman = Podman(1, folder)
     try:
         podman.run("pod-0", "-v", f"{folder}:{folder}")
@@ -31,7 +31,7 @@ def engine(folder):
 
 
 @pytest.fixture
-def api(folder, engine, monkeypatch):
+def api(folder, runtime, monkeypatch):
     """Where kubectl finds the server."""
     server = subprocess.Popen([sys.executable, API, "podman", "exec", "-i", "--detach-keys=", "{pod}"],
                               stdout=subprocess.PIPE, text=True)
@@ -77,10 +77,10 @@ def test_every_byte_passes(pod, folder):
     assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(2))
 
 
-def test_the_container_is_killed(pod, engine):
+def test_the_container_is_killed(pod, runtime):
     job = pod("--", "sh", "-c", "echo up; exec sleep 1000")
     job.await_lines(2)
-    engine("kill", "pod-0")
+    runtime("kill", "pod-0")
     job.await_err("pod-0 was lost", TOLD_LIMIT_S)
     outcome = job.finish()
     assert outcome.code == 125 and "the container does not run" in outcome.err
@@ -128,7 +128,7 @@ def test_an_old_kubectl(pod, folder, monkeypatch, said, told):
     assert outcome.code == 125 and told in outcome.err and "1.31 or newer" in outcome.err
 
 
-def test_nothing_is_left_in_the_pod(pod, engine):
+def test_nothing_is_left_in_the_pod(pod, runtime):
     assert pod("--", "true").finish().code == 0
     assert not processes()
-    assert "autodist" not in engine("exec", "pod-0", "find", "/tmp", "-maxdepth", "1")
+    assert "autodist" not in runtime("exec", "pod-0", "find", "/tmp", "-maxdepth", "1")

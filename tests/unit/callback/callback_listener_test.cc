@@ -47,7 +47,7 @@ struct EndClient {
 };
 using ClientProgram = std::unique_ptr<transport::ProgramStream, EndClient>;
 
-// `autodist-agent connect-back`, as an engine would run it.
+// `autodist-agent connect-back`, as a scheduler would run it.
 ClientProgram StartClient(const std::string& key_line, const std::vector<std::string>& addresses,
                           const std::string& seconds = "60") {
   std::vector<std::string> argv = {AGENT_PROGRAM, "connect-back", kNode, seconds};
@@ -590,7 +590,7 @@ TEST_F(CallbackListenerTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
 }
 
 // The guardian here is a shell that has its name.
-TEST_F(CallbackListenerTest, TheEnginesSignalIsTheGuardians) {
+TEST_F(CallbackListenerTest, TheSchedulersSignalIsTheGuardians) {
   const auto caller = StartClient();
   const auto guardian =
       Run({"sh", "-c",

@@ -32,7 +32,7 @@ TEST(ExecErrorTest, AContainerThatIsGoneIsToldFromOtherFailures) {
               HasSubstr("has no sh"));
 }
 
-TEST(ExecErrorTest, WhatTheProgramSaysIsNoneOfTheEngines) {
+TEST(ExecErrorTest, WhatTheProgramSaysIsNoneOfTheRuntimes) {
   for (const std::string said : {"", "sh: 1: Error: no such container\n", "mkdir: is not running\n",
                                  "command terminated with exit code 1\n"}) {
     EXPECT_TRUE(ExecError(said).ok()) << said;
