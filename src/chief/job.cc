@@ -103,7 +103,7 @@ control::JobRequests Job::Requests(const std::string& by) {
   requests.terminal.leave = [this, &loop](User user) {
     loop.Post([this, user = std::move(user)] { parts_.input.Leave(*user); });
   };
-  requests.look.snapshot = [this, &loop](const v1::GetBoardRequest& request,
+  requests.look.snapshot = [this, &loop](const v1::GetSnapshotRequest& request,
                                          control::JobRequests::SnapshotAnswer answer) {
     loop.Post([this, known = request.known(), answer = std::move(answer)] {
       answer(parts_.snapshot.Answer(known, run_.attempt()));

@@ -42,7 +42,7 @@ std::optional<v1::Progress> AskForProgress(const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return std::nullopt;
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) return std::nullopt;
-  const auto snapshot = client->GetBoard(0);
+  const auto snapshot = client->GetSnapshot(0);
   return snapshot.ok() && *snapshot ? ProgressIn(job, **snapshot) : std::nullopt;
 }
 

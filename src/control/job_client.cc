@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kAnswerLimit{5};
 constexpr std::chrono::seconds kStacksLimit{60};
 
 using JobStub = v1::JobService::Stub;
-using BoardStub = v1::BoardService::Stub;
+using SnapshotStub = v1::SnapshotService::Stub;
 
 template <typename Stub, typename Request, typename Response>
 using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
@@ -42,7 +42,7 @@ Result<Response> Ask(Stub& stub, Method<Stub, Request, Response> method, const R
 Result<JobClient> JobClient::Connect(const std::string& job_id) {
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, ConnectTo(job_id));
   AD_ASSIGN_OR_RETURN(const auto channel, rpc::ChannelOver(std::move(socket)));
-  return JobClient(v1::JobService::NewStub(channel), v1::BoardService::NewStub(channel));
+  return JobClient(v1::JobService::NewStub(channel), v1::SnapshotService::NewStub(channel));
 }
 
 Result<v1::JobStatus> JobClient::GetStatus() const {
@@ -65,12 +65,12 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   return Ask(*stub_, &JobStub::Fetch, request, std::nullopt);
 }
 
-Result<std::optional<v1::JobSnapshot>> JobClient::GetBoard(uint64_t known,
-                                                           const std::stop_token& stop) const {
-  v1::GetBoardRequest request;
+Result<std::optional<v1::JobSnapshot>> JobClient::GetSnapshot(uint64_t known,
+                                                              const std::stop_token& stop) const {
+  v1::GetSnapshotRequest request;
   request.set_known(known);
   AD_ASSIGN_OR_RETURN(v1::JobSnapshot snapshot,
-                      Ask(*snapshot_, &BoardStub::GetBoard, request, kAnswerLimit, stop));
+                      Ask(*snapshot_, &SnapshotStub::GetSnapshot, request, kAnswerLimit, stop));
   if (known != 0 && snapshot.version() == known) return std::nullopt;
   return snapshot;
 }
@@ -78,7 +78,7 @@ Result<std::optional<v1::JobSnapshot>> JobClient::GetBoard(uint64_t known,
 Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);
-  return Ask(*snapshot_, &BoardStub::GetHistory, request, kAnswerLimit, stop);
+  return Ask(*snapshot_, &SnapshotStub::GetHistory, request, kAnswerLimit, stop);
 }
 
 Status JobClient::Signal(int signal) const {

@@ -40,8 +40,8 @@ class JobClient {
 
   // How the job is; nothing where that is the version that is known already. Blocks for a few
   // seconds at most, or until `stop`. kUnimplemented: that autodist is an older one.
-  Result<std::optional<v1::JobSnapshot>> GetBoard(uint64_t known,
-                                                  const std::stop_token& stop = {}) const;
+  Result<std::optional<v1::JobSnapshot>> GetSnapshot(uint64_t known,
+                                                     const std::stop_token& stop = {}) const;
   // How it was since then, in milliseconds since 1970; as above.
   Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
@@ -51,11 +51,11 @@ class JobClient {
 
  private:
   JobClient(std::unique_ptr<v1::JobService::Stub> stub,
-            std::unique_ptr<v1::BoardService::Stub> snapshot)
+            std::unique_ptr<v1::SnapshotService::Stub> snapshot)
       : stub_(std::move(stub)), snapshot_(std::move(snapshot)) {}
 
   std::unique_ptr<v1::JobService::Stub> stub_;
-  std::unique_ptr<v1::BoardService::Stub> snapshot_;
+  std::unique_ptr<v1::SnapshotService::Stub> snapshot_;
 };
 
 }  // namespace autodist::control

@@ -30,14 +30,14 @@ void SnapshotCalls::End() {
 }
 
 // Of a job that ends before it has answered, the end of the server cancels the call.
-grpc::ServerUnaryReactor* SnapshotCalls::GetBoard(grpc::CallbackServerContext*,
-                                                  const grpc::ByteBuffer* request,
-                                                  grpc::ByteBuffer* response) {
+grpc::ServerUnaryReactor* SnapshotCalls::GetSnapshot(grpc::CallbackServerContext*,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
   const auto call = AnswerLater<grpc::ByteBuffer>::Create(response, [] {});
   grpc::ByteBuffer bytes = *request;
-  v1::GetBoardRequest asked;
+  v1::GetSnapshotRequest asked;
   const grpc::Status parsed =
-      grpc::SerializationTraits<v1::GetBoardRequest>::Deserialize(&bytes, &asked);
+      grpc::SerializationTraits<v1::GetSnapshotRequest>::Deserialize(&bytes, &asked);
   const std::lock_guard lock(mutex_);
   if (!parsed.ok()) {
     call->Refuse(parsed);

@@ -25,16 +25,17 @@ class SnapshotWriter {
 
 // Thread-safe.
 class SnapshotCalls final
-    : public v1::BoardService::WithRawCallbackMethod_GetBoard<
-          v1::BoardService::WithCallbackMethod_GetHistory<v1::BoardService::Service>> {
+    : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
+          v1::SnapshotService::WithCallbackMethod_GetHistory<v1::SnapshotService::Service>> {
  public:
   explicit SnapshotCalls(JobRequests::Look look) : look_(std::move(look)) {}
 
   // No request is made any more.
   void End();
 
-  grpc::ServerUnaryReactor* GetBoard(grpc::CallbackServerContext*, const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetSnapshot(grpc::CallbackServerContext*,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetHistory(grpc::CallbackServerContext*,
                                        const v1::GetHistoryRequest* request,
                                        v1::History* response) override;

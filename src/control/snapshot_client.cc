@@ -52,7 +52,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
       const std::lock_guard lock(mutex_);
       if (snapshot_) known = snapshot_->version();
     }
-    auto answer = (*client)->GetBoard(known, stop);
+    auto answer = (*client)->GetSnapshot(known, stop);
     const std::lock_guard lock(mutex_);
     if (answer.ok()) {
       if (*answer) {

@@ -15,7 +15,7 @@
 namespace autodist::control {
 
 // What is kept in a job's log folder.
-inline constexpr char kSnapshotFile[] = "board.json";
+inline constexpr char kSnapshotFile[] = "snapshot.json";
 inline constexpr char kHistoryFile[] = "history.json";
 
 // Thread-safe.

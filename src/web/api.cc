@@ -102,7 +102,7 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
   if (!watch) return Refuse(503, "Too many other jobs are being looked at.");
   if (what == "events") return Events(request, watch);
   if (what == "history") return History(request, *watch);
-  if (what == "board") {
+  if (what == "snapshot") {
     const auto snapshot = watch->Snapshot();
     return snapshot.ok() ? AsJson(json::JsonText(**snapshot)) : Refuse(snapshot.status());
   }

@@ -106,7 +106,7 @@ bool Watch::Look() {
   const bool same = known_ && snapshot_.ok() && (*snapshot_)->version() == (*snapshot)->version() &&
                     (*snapshot_)->job().phase() == (*snapshot)->job().phase() &&
                     (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone();
-  if (!same) feed_.Publish("event: board\ndata: " + json::JsonText(**snapshot) + "\n\n");
+  if (!same) feed_.Publish("event: snapshot\ndata: " + json::JsonText(**snapshot) + "\n\n");
   snapshot_ = std::move(snapshot);
   known_ = true;
   changed_.notify_all();

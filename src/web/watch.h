@@ -51,7 +51,7 @@ class Watch {
   std::condition_variable_any changed_;
   // Guarded by mutex_; the thread, which alone changes them, reads them without.
   Result<std::shared_ptr<const v1::JobSnapshot>> snapshot_;
-  bool known_ = false;                                     // board_ is
+  bool known_ = false;                                     // snapshot_ is
   base::Deadline gone_check_ = base::Deadline::After({});  // of the thread, as the rest
   bool chief_gone_ = false;
   std::thread thread_;

@@ -129,20 +129,20 @@ class MovingJob:
     """What tests/programs/metrics_server serves: a job that the test moves on."""
 
     def __init__(self, folder):
-        self.file = folder / "board.json"
+        self.file = folder / "snapshot.json"
         self.tell(step=0)
         self.process = subprocess.Popen([BUILD / "metrics_server", self.file], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
 
     def tell(self, step, state="RANK_STATE_RUNNING"):
-        board = {"version": str(step + 1), "job": {"jobId": "job-1", "phase": "JOB_PHASE_RUNNING"},
+        snapshot = {"version": str(step + 1), "job": {"jobId": "job-1", "phase": "JOB_PHASE_RUNNING"},
                  "progress": {"step": str(step), "metrics": [{"name": "loss", "value": 1 / (step + 1)}]},
                  "nodes": [{"address": "10.0.0.1", "phase": "NODE_PHASE_RUNNING", "sample": {
                      "gpus": [{"index": 0, "uuid": "GPU-0a", "use": 0.5, "power": 650.5}]}}],
                  "ranks": [{"rank": 0, "state": state}]}
         new = self.file.with_suffix(".new")
-        new.write_text(json.dumps(board))
+        new.write_text(json.dumps(snapshot))
         new.replace(self.file)
 
     def end(self):

@@ -19,7 +19,7 @@ class Job:
     """A chief that answers for simulated nodes."""
 
     def __init__(self, *arguments, name=JOB):
-        self.process = subprocess.Popen([BUILD / "board_server", name, *map(str, arguments)], text=True,
+        self.process = subprocess.Popen([BUILD / "snapshot_server", name, *map(str, arguments)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
         assert self.says() == "ready"
 
@@ -243,7 +243,7 @@ def test_a_terminal_that_takes_nothing_gets_the_newest_picture_alone(job, top):
     while b"\x1b[?2026l" not in seen.written:
         assert time.monotonic() < deadline and seen.read(1)
     seen.resize(199, 60)  # a whole picture: more than the terminal keeps
-    time.sleep(6)  # as many new boards, while nobody reads
+    time.sleep(6)  # as many new snapshots, while nobody reads
     before = len(seen.written)
     enough = time.monotonic() + 0.6
     while time.monotonic() < enough:

@@ -132,7 +132,7 @@ def test_the_token_of_one_job_opens_no_other(waiting):
     other_id = id_of(other)
     other.await_line(SECRET)
     page = page_of(waiting("--web", "--web-control")).enter()
-    for what in ("board", "history", "events", "log/0", "log/0/follow", "search/0?q=SECRET"):
+    for what in ("snapshot", "history", "events", "log/0", "log/0/follow", "search/0?q=SECRET"):
         status, _, text = page.ask(f"/api/jobs/{other_id}/{what}")
         assert status == 404 and SECRET.encode() not in text, what
     shown = page.json("/api/jobs")
@@ -142,7 +142,7 @@ def test_the_token_of_one_job_opens_no_other(waiting):
     assert other.process.poll() is None
     # And its own as before.
     own = shown["job"]
-    assert page.json(f"/api/jobs/{own}/board")["job"]["job_id"] == own
+    assert page.json(f"/api/jobs/{own}/snapshot")["job"]["job_id"] == own
     seconds_until(lambda: page.ask(f"/api/jobs/{own}/log/0")[2] == b"up\n", LIMIT_S)
     assert page.ask(f"/api/stop?job={own}", "POST", {"X-Autodist": "1"})[0] == 200
 

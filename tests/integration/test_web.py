@@ -10,7 +10,7 @@ import time
 
 import pytest
 from jobs import seconds_until
-from web import JOB, OLD, Board, Web, events, leave_ended, own_session
+from web import JOB, OLD, Snapshot, Web, events, leave_ended, own_session
 
 MOST_VIEWERS = 64
 SOON_S = 4  # a tenth of it where the machine is not busy with other tests; idle ones are given up after 5
@@ -22,8 +22,8 @@ def session(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def board(tmp_path):
-    job = Board(tmp_path / "job")
+def snapshot(tmp_path):
+    job = Snapshot(tmp_path / "job")
     yield job
     job.end()
 
@@ -41,11 +41,11 @@ def serve(tmp_path):
 
 
 @pytest.fixture
-def web(board, serve):
+def web(snapshot, serve):
     return serve().enter()
 
 
-def test_only_with_the_token(board, serve):
+def test_only_with_the_token(snapshot, serve):
     web = serve()
     for path in ("/", "/page.js", "/page.css", "/api/jobs", f"/api/jobs/{JOB}/events", "/nothing"):
         status, headers, text = web.ask(path)
@@ -76,7 +76,7 @@ def test_the_page_takes_nothing_from_elsewhere(web):
     assert web.ask("/../server.cc")[0] == 404
 
 
-def test_the_jobs_and_what_is_known_of_them(tmp_path, board, serve):
+def test_the_jobs_and_what_is_known_of_them(tmp_path, snapshot, serve):
     leave_ended(tmp_path / "old")
     web = serve("c02b7e").enter()
     told = web.json("/api/jobs")
@@ -84,7 +84,7 @@ def test_the_jobs_and_what_is_known_of_them(tmp_path, board, serve):
     assert told["job"] == OLD and told["control"] is False and told["viewers"] == 0
     assert told["jobs"][0]["progress"]["total"] == "20000" and told["jobs"][0]["nodes"] == 4
     for job, phase in ((JOB, "RUNNING"), (OLD, "ENDED")):
-        shown = web.json(f"/api/jobs/{job}/board")
+        shown = web.json(f"/api/jobs/{job}/snapshot")
         assert shown["job"]["phase"] == "JOB_PHASE_" + phase
         assert len(shown["nodes"]) == 4 and len(shown["ranks"]) == 8
         points = web.json(f"/api/jobs/{job}/history")["points"]
@@ -92,43 +92,43 @@ def test_the_jobs_and_what_is_known_of_them(tmp_path, board, serve):
         later = web.json(f"/api/jobs/{job}/history?since={since}")["points"]
         assert len(points) > 500 and 2 <= len(later) <= 3
     for wrong in ("20261123-000000-000000", "..%2f..", "x"):
-        status, _, text = web.ask(f"/api/jobs/{wrong}/board")
+        status, _, text = web.ask(f"/api/jobs/{wrong}/snapshot")
         assert status == 404 and "error" in json.loads(text)
 
 
-def test_a_job_without_a_board_shows_what_else_is_known(tmp_path, serve):
+def test_a_job_without_a_snapshot_shows_what_else_is_known(tmp_path, serve):
     leave_ended(tmp_path / "old")
-    os.remove(tmp_path / "old" / "board.json")
+    os.remove(tmp_path / "old" / "snapshot.json")
     web = serve().enter()
-    shown = web.json(f"/api/jobs/{OLD}/board")
+    shown = web.json(f"/api/jobs/{OLD}/snapshot")
     assert shown["job"]["phase"] == "JOB_PHASE_ENDED" and len(shown["nodes"]) == 4 and "ranks" not in shown
     assert web.ask(f"/api/jobs/{OLD}/log/3")[0] == 200
 
 
-def test_boards_come_as_they_change_until_the_end(board, web):
+def test_snapshots_come_as_they_change_until_the_end(snapshot, web):
     answer = web.open(f"/api/jobs/{JOB}/events")
     stream = events(answer)
     first = next(stream)[1]
     second = next(stream)[1]
     assert first["version"] != second["version"]
-    board.do("fail 3")
+    snapshot.do("fail 3")
     begin = time.monotonic()
     for name, told in stream:
         if told["ranks"][3]["state"] == "RANK_STATE_FAILED":
             break
     assert time.monotonic() - begin < SOON_S
-    board.do("end 1")
+    snapshot.do("end 1")
     names = [name for name, _ in stream]
     assert names[-1] == "end"
 
 
-def test_pieces_of_logs(board, web):
-    board.log(2, "x" * (3 << 20), "err")
+def test_pieces_of_logs(snapshot, web):
+    snapshot.log(2, "x" * (3 << 20), "err")
     path = f"/api/jobs/{JOB}/log/2?stream=err"
     status, headers, text = web.ask(path)
     assert status == 200 and len(text) == 1 << 20 and headers["X-Log-Size"] == str(3 << 20)
     assert headers["X-Log-From"] == str(2 << 20) and headers["Content-Type"] == "application/octet-stream"
-    board.log(2, "\0\xff<b>")
+    snapshot.log(2, "\0\xff<b>")
     _, headers, text = web.ask(path + "&from=3145725&bytes=9000000")
     assert text == b"xxx"
     _, _, text = web.ask(f"/api/jobs/{JOB}/log/2?from=0&bytes=4")
@@ -137,23 +137,23 @@ def test_pieces_of_logs(board, web):
         assert web.ask(f"/api/jobs/{JOB}/log/{wrong}")[0] in (400, 404)
 
 
-def test_a_log_is_followed(board, web):
+def test_a_log_is_followed(snapshot, web):
     answer = web.open(f"/api/jobs/{JOB}/log/1/follow")
     stream = events(answer)
-    size = (board.folder / "rank-1.out").stat().st_size
+    size = (snapshot.folder / "rank-1.out").stat().st_size
     assert next(stream)[1] == {"from": size, "to": size, "size": size, "text": ""}
-    board.log(1, "good news\n")
+    snapshot.log(1, "good news\n")
     name, told = next(stream)
     assert name == "tail" and told["text"] == "good news\n" and told["from"] == size
-    board.log(1, "é".encode()[:1].decode("latin1"))  # a flood: the last of it
-    board.log(1, "flood\n" * 100_000)
+    snapshot.log(1, "é".encode()[:1].decode("latin1"))  # a flood: the last of it
+    snapshot.log(1, "flood\n" * 100_000)
     told = next(stream)[1]
     assert told["text"].endswith("flood\n") and len(told["text"]) <= 64 << 10
     assert told["to"] == told["size"]
 
 
-def test_search_from_the_end_and_its_limits(board, web):
-    board.log(4, "".join(f"line {i} Needle\n" for i in range(1000)))
+def test_search_from_the_end_and_its_limits(snapshot, web):
+    snapshot.log(4, "".join(f"line {i} Needle\n" for i in range(1000)))
     path = f"/api/jobs/{JOB}/search/4"
     told = web.json(path + "?q=needle")
     assert len(told["hits"]) == 200 and told["hits"][0]["text"] == "line 999 Needle"
@@ -165,15 +165,15 @@ def test_search_from_the_end_and_its_limits(board, web):
     assert web.ask(path + "?q=" + "x" * 2000)[0] == 400
 
 
-def test_the_65th_viewer_is_told_so(board, web):
+def test_the_65th_viewer_is_told_so(snapshot, web):
     streams = [web.open(f"/api/jobs/{JOB}/events") for _ in range(MOST_VIEWERS)]
     assert {answer.status for answer in streams} == {200}
-    assert next(events(streams[-1]))[0] == "board"
+    assert next(events(streams[-1]))[0] == "snapshot"
     assert web.json("/api/jobs")["viewers"] == MOST_VIEWERS
     status, _, text = web.ask(f"/api/jobs/{JOB}/events")
     assert status == 503 and b"64 viewers" in text
     # All else goes on, and who leaves makes room.
-    assert web.ask(f"/api/jobs/{JOB}/board")[0] == 200
+    assert web.ask(f"/api/jobs/{JOB}/snapshot")[0] == 200
     streams.pop().connection.close()
     streams[0].connection.sock.close()
 
@@ -187,7 +187,7 @@ def test_the_65th_viewer_is_told_so(board, web):
 
 
 def test_a_viewer_that_stops_reading_is_dropped_and_holds_nobody_up(tmp_path, serve):
-    large = Board(tmp_path / "job", "--nodes", "500")
+    large = Snapshot(tmp_path / "job", "--nodes", "500")
     web = serve().enter()
     stuck = web.raw()
     stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -203,7 +203,7 @@ def test_a_viewer_that_stops_reading_is_dropped_and_holds_nobody_up(tmp_path, se
     large.end()
 
 
-def test_who_says_nothing_is_sent_away(board, web):
+def test_who_says_nothing_is_sent_away(snapshot, web):
     silent, slow = web.raw(), web.raw()
     slow.sendall(b"GET / HTTP/1.1\r\nHost:")
     for connection in (silent, slow):
@@ -213,15 +213,15 @@ def test_who_says_nothing_is_sent_away(board, web):
         assert time.monotonic() - begin < 20
 
 
-def test_silent_connections_keep_no_viewer_out_and_drop_none(board, web):
+def test_silent_connections_keep_no_viewer_out_and_drop_none(snapshot, web):
     stream = events(web.open(f"/api/jobs/{JOB}/events"))
-    assert next(stream)[0] == "board"
+    assert next(stream)[0] == "snapshot"
     silent = [web.raw() for _ in range(300)]
     assert web.json("/api/jobs")["viewers"] == 1
     for connection in silent[::2]:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")  # without the cookie
     assert web.json("/api/jobs")["viewers"] == 1
-    assert next(stream)[0] == "board"
+    assert next(stream)[0] == "snapshot"
     for connection in silent:
         connection.close()
 
@@ -231,7 +231,7 @@ def resident_kb(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1])
 
 
-def test_unfinished_headers_take_no_memory(board, web):
+def test_unfinished_headers_take_no_memory(snapshot, web):
     web.json("/api/jobs")
     before = resident_kb(web.process.pid)
     headers = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 8000) for i in range(98))
@@ -254,7 +254,7 @@ def test_what_is_too_large_is_refused(web):
     assert web.ask("/api/jobs")[0] == 200
 
 
-def test_looking_changes_nothing_without_control(board, serve):
+def test_looking_changes_nothing_without_control(snapshot, serve):
     web = serve().enter()
     page = {"X-Autodist": "1"}
     for path in (f"/api/stop?job={JOB}", f"/api/stacks?job={JOB}"):
@@ -268,10 +268,10 @@ def test_looking_changes_nothing_without_control(board, serve):
     _, _, text = web.ask(f"/api/stacks?job={JOB}", "POST", page)
     assert json.loads(text)["groups"][0]["doing"] == "cudaStreamSynchronize"
     assert web.ask(f"/api/stop?job={JOB}", "POST", page)[0] == 200
-    assert board.process.stdout.readline() == "signal 15\n"
+    assert snapshot.process.stdout.readline() == "signal 15\n"
 
 
-def test_a_unix_socket_for_forwarding(tmp_path, board, serve):
+def test_a_unix_socket_for_forwarding(tmp_path, snapshot, serve):
     path = tmp_path / "web.sock"
     web = serve("--socket", path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -284,7 +284,7 @@ def test_a_unix_socket_for_forwarding(tmp_path, board, serve):
     assert not path.exists()
 
 
-def test_it_ends_at_once_with_viewers_there(board, serve):
+def test_it_ends_at_once_with_viewers_there(snapshot, serve):
     web = serve().enter()
     streams = [web.open(f"/api/jobs/{JOB}/events") for _ in range(5)]
     streams.append(web.open(f"/api/jobs/{JOB}/log/1/follow"))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from browser import NARROW, Keys, Page
-from web import JOB, Board, Web, leave_ended, own_session
+from web import JOB, Snapshot, Web, leave_ended, own_session
 
 NOTHING_FADES = "document.getAnimations().every(a => a.transitionProperty === 'width')"  # colours of cells do; bars grow all the time
 
@@ -19,9 +19,9 @@ def session(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def board(tmp_path):
+def snapshot(tmp_path):
     leave_ended(tmp_path / "old")
-    job = Board(tmp_path / "job")
+    job = Snapshot(tmp_path / "job")
     yield job
     job.end()
 
@@ -46,7 +46,7 @@ def look():
         web.end()
 
 
-def test_a_job_from_its_head_to_its_log(board, look):
+def test_a_job_from_its_head_to_its_log(snapshot, look):
     page = look()
     assert "token" not in page.driver.current_url
     assert len(page.all(".c")) == 8 and len(page.all("#cells tbody tr")) == 4
@@ -59,8 +59,8 @@ def test_a_job_from_its_head_to_its_log(board, look):
     page.until(f"document.querySelector('#facts dd').textContent !== {step!r}", 3)
     page.until(f"JSON.stringify([...document.querySelectorAll('.c b')].map(e => e.textContent)) !== JSON.stringify({use!r})", 5)
     # A rank that ends is red within a second.
-    board.log(3, "Traceback (most recent call last):\n  File \"train.py\", line 24\nKeyError: 'label'\n", "err")
-    board.do("fail 3")
+    snapshot.log(3, "Traceback (most recent call last):\n  File \"train.py\", line 24\nKeyError: 'label'\n", "err")
+    snapshot.do("fail 3")
     took = page.until("document.querySelector('.c[data-rank=\"3\"]').className.includes('mbad')", 5)
     print(f"red after {took:.2f} s")
     assert page.text('.c[data-rank="3"] b') == "exit 1" and "KeyError" in page.text(".why.bad strong")
@@ -70,18 +70,18 @@ def test_a_job_from_its_head_to_its_log(board, look):
     page.click(".why.bad .link")
     page.until("document.querySelector('#lspace').textContent.includes(\"KeyError: 'label'\")")
     assert page.js("return document.querySelector('#stream [aria-pressed=true]').textContent") == "err"
-    board.log(3, "one more line\n", "err")
+    snapshot.log(3, "one more line\n", "err")
     page.until("document.querySelector('#lspace').textContent.includes('one more line')", 3)
     # The end of the job.
-    board.do("end 1")
+    snapshot.do("end 1")
     page.until("document.querySelector('#state').textContent === '✕ failed, exit code 1'")
     page.until("document.querySelector('#beat').textContent === 'ended'")
     assert page.text("#slowh") == "How the ranks ended"
     assert page.complaints() == []
 
 
-def test_search_in_a_hundred_megabytes(board, look):
-    with open(board.folder / "rank-6.out", "a") as file:
+def test_search_in_a_hundred_megabytes(snapshot, look):
+    with open(snapshot.folder / "rank-6.out", "a") as file:
         file.write("the needle, 100 MB up\n")
         file.write("a line like all the others of this log\n" * 2_600_000)
         file.write("the last line\n")
@@ -108,14 +108,14 @@ def test_search_in_a_hundred_megabytes(board, look):
     page.until("document.querySelector('#lspace').textContent.includes('the last line')")
 
 
-def test_the_log_of_an_earlier_attempt(board, look):
+def test_the_log_of_an_earlier_attempt(snapshot, look):
     page = look()
     page.click('.c[data-rank="2"]')
-    board.do("log 2 before the restart")
+    snapshot.do("log 2 before the restart")
     page.until("document.querySelector('#lspace').textContent.includes('before the restart')")
     attempts = "return [...document.querySelectorAll('#lattempt option')].map(e => e.textContent)"
     assert page.js(attempts) == ["attempt 2", "attempt 1"]
-    board.do("restart")
+    snapshot.do("restart")
     # Who follows goes on with the next attempt.
     page.until("document.querySelector('#lspace').textContent.includes('started once more')")
     assert page.js(attempts) == ["attempt 3", "attempt 2", "attempt 1"]
@@ -127,15 +127,15 @@ def test_the_log_of_an_earlier_attempt(board, look):
     page.until("document.querySelector('#lcount').textContent.includes('1 hit')")
     page.click("#lattempt option")
     page.until("document.querySelector('#lspace').textContent.includes('started once more')")
-    board.do("log 2 and goes on")
+    snapshot.do("log 2 and goes on")
     page.until("document.querySelector('#lspace').textContent.includes('and goes on')")
     assert page.complaints() == []
 
 
-def test_what_ranks_write_is_text(board, look):
+def test_what_ranks_write_is_text(snapshot, look):
     hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\x1b]0;owned\x07 \u202egpj.exe"
     page = look()
-    board.do("log 2 " + hostile)
+    snapshot.do("log 2 " + hostile)
     page.until("document.querySelector('#lspace').textContent.includes('<img src=x')")
     page.click('.c[data-rank="2"]')
     page.until("document.querySelector('#lspace').textContent.includes('<script>')")
@@ -145,7 +145,7 @@ def test_what_ranks_write_is_text(board, look):
     assert page.complaints() == []
 
 
-def test_without_the_token_there_is_nothing(board, look):
+def test_without_the_token_there_is_nothing(snapshot, look):
     page = look()
     page.driver.delete_all_cookies()
     page.driver.get(f"http://{page.web.place}/")
@@ -154,7 +154,7 @@ def test_without_the_token_there_is_nothing(board, look):
     assert "not that of this autodist" in page.text("body")
 
 
-def test_stopping_takes_control(board, look):
+def test_stopping_takes_control(snapshot, look):
     page = look()
     assert not page.one("#actions").is_displayed() and "read only" in page.text("#who")
     refused = page.driver.execute_async_script(
@@ -169,23 +169,23 @@ def test_stopping_takes_control(board, look):
     page.click("#askno")
     page.click("#dostop")
     page.click("#askyes")
-    assert board.process.stdout.readline() == "signal 15\n"
+    assert snapshot.process.stdout.readline() == "signal 15\n"
 
 
-def test_two_viewers_see_the_same(board, look):
+def test_two_viewers_see_the_same(snapshot, look):
     first = look()
     second = look(web=first.web)
     second.until("document.querySelector('#who').textContent.startsWith('2 viewers')")
-    board.do("away 1")
+    snapshot.do("away 1")
     for page in (first, second):
         page.until("document.querySelector('.c[data-rank=\"2\"]').className.includes('stale')", 5)
         assert "3 of 4 nodes" in page.text("#beat")
-    board.do("back 1")
+    snapshot.do("back 1")
     for page in (first, second):
         page.until("!document.querySelector('.c[data-rank=\"2\"]').className.includes('stale')", 5)
 
 
-def test_other_jobs_and_their_curves(board, look):
+def test_other_jobs_and_their_curves(snapshot, look):
     page = look()
     page.until("document.querySelector('#cmp').options.length === 2")
     page.js("const c = document.querySelector('#cmp'); c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
@@ -198,7 +198,7 @@ def test_other_jobs_and_their_curves(board, look):
 
 
 def test_without_gpus_there_are_ranks(tmp_path, look):
-    job = Board(tmp_path / "job", "--no-gpus")
+    job = Snapshot(tmp_path / "job", "--no-gpus")
     page = look()
     assert page.text("#gridh") == "Ranks" and len(page.all(".c")) == 8
     page.until("document.querySelectorAll('#charts figure .ln').length >= 4")
@@ -207,7 +207,7 @@ def test_without_gpus_there_are_ranks(tmp_path, look):
     job.end()
 
 
-def test_keys(board, look):
+def test_keys(snapshot, look):
     page = look()
     page.press("j")
     page.until("document.querySelector('#slow tr[aria-selected=true]')")
@@ -224,8 +224,8 @@ def test_keys(board, look):
     page.until("document.querySelector('#lrank').value === ''")
 
 
-def test_light_dark_and_narrow(board, look):
-    board.do("slow 5")
+def test_light_dark_and_narrow(snapshot, look):
+    snapshot.do("slow 5")
     page = look()
     page.until("document.querySelectorAll('#charts figure .ln').length >= 6 && document.querySelector('.why.slow')")
     page.until("document.querySelector('#one').textContent.includes('throttled')")
@@ -248,7 +248,7 @@ def test_light_dark_and_narrow(board, look):
 
 
 def test_a_thousand_ranks(tmp_path, look):
-    job = Board(tmp_path / "job", "--nodes", "500")
+    job = Snapshot(tmp_path / "job", "--nodes", "500")
     page = look()
     assert len(page.all(".c")) == 1000
     job.do("fail 901")

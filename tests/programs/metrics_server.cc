@@ -21,7 +21,7 @@ autodist::v1::JobSnapshot Read(const std::string& file) {
   autodist::v1::JobSnapshot snapshot;
   const auto text = autodist::base::ReadFile(file, kLargestFile);
   if (!text.ok() || !google::protobuf::util::JsonStringToMessage(*text, &snapshot).ok()) {
-    std::fprintf(stderr, "%s is no board\n", file.c_str());
+    std::fprintf(stderr, "%s is no snapshot\n", file.c_str());
   }
   return snapshot;
 }
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::string file = argv[1];
   autodist::control::JobRequests requests;
-  requests.look.snapshot = [&file](const autodist::v1::GetBoardRequest&,
+  requests.look.snapshot = [&file](const autodist::v1::GetSnapshotRequest&,
                                    const autodist::control::JobRequests::SnapshotAnswer& answer) {
     answer(std::make_shared<const autodist::v1::JobSnapshot>(Read(file)));
   };

@@ -1,7 +1,7 @@
 // A job that is none: what `autodist web` shows of it is made up here, the same each time but for
 // the time of day.
 //
-//   web_board JOB FOLDER [--no-gpus] [--nodes N] [--ended]
+//   web_snapshot JOB FOLDER [--no-gpus] [--nodes N] [--ended]
 //
 // Serves it, with log files in FOLDER, until the end of its input, of which each line is done:
 // "fail RANK", "slow RANK", "away NODE", "back NODE", "log RANK TEXT", "restart", "end CODE".

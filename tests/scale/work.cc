@@ -80,7 +80,7 @@ class Work {
   }
   void View(chief::Job& job, milliseconds after, uint64_t known = 0) {
     loop_.After(after, [this, &job, known] {
-      v1::GetBoardRequest request;
+      v1::GetSnapshotRequest request;
       request.set_known(known);
       job.Requests("").look.snapshot(request, [this, &job](const auto& snapshot) {
         if (snapshot->job().phase() == v1::JOB_PHASE_RUNNING || snapshot->job().phase() == 0) {

@@ -18,12 +18,12 @@ def own_session(folder, monkeypatch):
         monkeypatch.setenv(name, str(folder / name))
 
 
-class Board:
-    """A job that does as the test says: see tests/programs/web_board.cc."""
+class Snapshot:
+    """A job that does as the test says: see tests/programs/web_snapshot.cc."""
 
     def __init__(self, folder, *options, job=JOB):
         self.folder, self.job = folder, job
-        self.process = subprocess.Popen([BUILD / "web_board", job, folder, *options], text=True,
+        self.process = subprocess.Popen([BUILD / "web_snapshot", job, folder, *options], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -44,7 +44,7 @@ class Board:
 
 def leave_ended(folder, job=OLD):
     """The record of a job that has ended."""
-    subprocess.run([BUILD / "web_board", job, folder, "--ended"], check=True)
+    subprocess.run([BUILD / "web_snapshot", job, folder, "--ended"], check=True)
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -35,7 +35,7 @@ struct RankTold {
   std::optional<v1::Progress> progress;  // absent: of its progress it has told nothing
   std::string last_line;                 // of either stream, or the bar that it draws
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
-  std::string failure;                   // as BoardRank has it
+  std::string failure;                   // as SnapshotRank has it
   int64_t failure_ms = 0;
 };
 

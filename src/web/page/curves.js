@@ -110,7 +110,7 @@ function draw(figure_, s, points, others, t0, t1) {
   if (s.min == null) { const pad = (hi - lo) * 0.12 || Math.abs(hi) * 0.1 || 1; lo -= pad; hi += pad; } else if (s.max == null && !(limit > 0)) hi = hi * 1.12 || 1;
   const y = v => BOTTOM - (Math.min(hi, Math.max(lo, v)) - lo) / (hi - lo) * (BOTTOM - TOP);
   axis(svg, limit > 0 ? { ...s, tick: limit / 2 } : s, lo, hi, y, w, t0, t1);
-  for (const event of view.board.events || []) {
+  for (const event of view.snapshot.events || []) {
     const t = Number(event.time_ms), colour = event.node_phase === 'NODE_PHASE_RECONNECTING' ? 'away' : event.job_phase === 'JOB_PHASE_RESTARTING' ? 'bad' : '';
     if (colour && t > t0) svg.append(E('line', { class: 'ev', x1: x(t), x2: x(t), y1: TOP, y2: BOTTOM, stroke: `var(--${colour})` }));
   }

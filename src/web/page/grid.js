@@ -66,7 +66,7 @@ function drawCell(b, cell, node, m, metric) {
   const u = part == null ? 0 : Math.min(6, Math.max(0, Math.floor(part * 6.999)));
   b.className = 'c' + (mark ? ' m' + mark : '') + (rank?.stale || node.lost ? ' stale' : '') + (none ? ' none' : '');
   b.style.cssText = none ? '' : `--u:var(--u${u});--t:${u > 4 ? '#fff' : 'var(--ink)'}`;
-  const fresh = rank && view.board.time_ms - rank.wrote < 2000;
+  const fresh = rank && view.snapshot.time_ms - rank.wrote < 2000;
   const word = rank?.over ? (rank.failed ? /code (\d+)/.exec(rank.state)?.[0].replace('code', 'exit') ?? 'failed' : /code 0$/.test(rank.state) || rank.state === 'ended' ? '✓' : '–') : rank?.wrote ? (fresh ? '●' : '○') : '';
   const digits = METRICS[metric]?.digits ?? 0;
   set($('b', b), none ? word : digits === 2 && value < 1 ? value.toFixed(2).slice(1) : value.toFixed(digits));
@@ -107,7 +107,7 @@ export function drawGrid() {
     set(glyph, node.lost ? '✕' : node.away ? '↻' : '');
     $('th', tr).title = plain([node.name, node.detail].filter(Boolean).join(': '));
     const told = !node.lost && !node.away && !over, cpu = node.cpu == null ? '' : `cpu ${Math.round(node.cpu * 100)} %`;
-    set($('.d span', tr), told ? cpu : node.lost ? 'lost' : node.away ? (node.heard ? `no word, ${span(or0(view.board.time_ms) - node.heard)}` : 'no word') : '');
+    set($('.d span', tr), told ? cpu : node.lost ? 'lost' : node.away ? (node.heard ? `no word, ${span(or0(view.snapshot.time_ms) - node.heard)}` : 'no word') : '');
     set($('.d .wide', tr), told && node.net != null ? `${cpu && ' · '}${bytes(node.net)}/s` : '');
   });
   drawOne();
@@ -129,9 +129,9 @@ export function drawOne() {
     }
     if (rank.cpu != null) bits.push(`${rank.cpu.toFixed(1)} cores`);
     if (rank.memory != null && !rank.gpus.length) bits.push(bytes(rank.memory));
-    if (rank.wrote) bits.push(`wrote ${span(or0(view.board.time_ms) - rank.wrote)} ago`);
+    if (rank.wrote) bits.push(`wrote ${span(or0(view.snapshot.time_ms) - rank.wrote)} ago`);
     if (rank.cause) bits.push(E('span', { class: rank.mark }, plain(rank.cause)));
-    if (rank.stale) bits.push(E('span', { class: 'away' }, `values of ${clock(m.nodes[rank.node]?.heard || or0(view.board.time_ms))}`));
+    if (rank.stale) bits.push(E('span', { class: 'away' }, `values of ${clock(m.nodes[rank.node]?.heard || or0(view.snapshot.time_ms))}`));
   }
   $('#one').replaceChildren(...bits.filter(Boolean).map(bit => E('span', {}, bit)));
 }

@@ -35,8 +35,8 @@ function rateNote(rate) {
   return `${more < 0 ? '▼' : '▲'} ${Math.round(Math.abs(more) * 100)} % ${more < 0 ? 'below' : 'above'} the median`;
 }
 
-function ledger(board) {
-  const told = board.ledger;
+function ledger(snapshot) {
+  const told = snapshot.ledger;
   if (!told) return;
   const parts = [['training', or0(told.training), 'var(--accent)'], ['lost steps', or0(told.lost_steps), 'var(--bad)'],
                  ['stalled', or0(told.stalled), 'var(--slow-fill)'],
@@ -51,9 +51,9 @@ function ledger(board) {
   set($('span', n), lost.map(p => `${p[0].split(',')[0]} ${span(p[1])}`).join(' · '));
 }
 
-function facts(board, slow, stalled) {
+function facts(snapshot, slow, stalled) {
   $$('#facts > div').forEach(e => delete e.dataset.now);
-  const progress = board.progress || {}, over = isOver(board.job);
+  const progress = snapshot.progress || {}, over = isOver(snapshot.job);
   const step = known(progress.step), total = known(progress.total), rate = known(progress.rate);
   if (step != null) {
     const share = total ? `${(step / total * 100).toFixed(1)} %` : '';
@@ -65,14 +65,14 @@ function facts(board, slow, stalled) {
     fact('metric', name[0].toUpperCase() + name.slice(1), known(metric.value) == null ? String(metric.value) : known(metric.value).toFixed(3), '',
       best.length > 2 ? `lowest ${best.reduce((a, b) => Math.min(a, b)).toFixed(3)}` : '');
   }
-  const end = endOf(board), eta = known(progress.eta);
-  if (over && or0(board.job.ended_ms)) fact('eta', 'Ended', hm(end), '', dayOf(end).trim() || 'today');
+  const end = endOf(snapshot), eta = known(progress.eta);
+  if (over && or0(snapshot.job.ended_ms)) fact('eta', 'Ended', hm(end), '', dayOf(end).trim() || 'today');
   else if (eta != null && !stalled) fact('eta', 'ETA', span(eta * 1000), '', `at ${dayOf(end + eta * 1000)}${hm(end + eta * 1000)}`);
-  if (or0(board.job.started_ms)) {
-    const started = or0(board.job.started_ms);
+  if (or0(snapshot.job.started_ms)) {
+    const started = or0(snapshot.job.started_ms);
     fact('elapsed', over ? 'Ran for' : 'Elapsed', span(end - started), '', `since ${dayOf(started)}${clock(started)}`);
   }
-  ledger(board);
+  ledger(snapshot);
   const order = ['step', 'rate', 'metric', 'eta', 'elapsed', 'good'];
   for (const e of $$('#facts > div')) if (!e.dataset.now) e.remove();
   const there = order.map(key => $(`#facts [data-k=${key}]`)).filter(Boolean);
@@ -87,8 +87,8 @@ function facts(board, slow, stalled) {
 }
 
 export function drawHead() {
-  const board = view.board, job = board.job, troubles = board.troubles || [], m = model();
-  const [cls, glyph, words] = stateOf(board);
+  const snapshot = view.snapshot, job = snapshot.job, troubles = snapshot.troubles || [], m = model();
+  const [cls, glyph, words] = stateOf(snapshot);
   $('#state').className = 'state ' + cls;
   set($('#state'), `${glyph} ${words}`);
   set($('#name'), job.name ? plain(job.name) : commandOf(job) || job.job_id);
@@ -100,7 +100,7 @@ export function drawHead() {
   const attempt = or0(job.attempt), restarts = or0(job.max_restarts);
   const meta = [job.job_id, size, attempt || restarts ? `attempt ${attempt + 1}` + (restarts ? `, restart ${attempt} of ${restarts}` : '') : ''].filter(Boolean);
   if ($('#meta').textContent !== meta.join('')) $('#meta').replaceChildren(...meta.map((text, i) => E('span', { class: i ? '' : 'mono' }, text)));
-  const share = facts(board, troubles[0]?.kind === 'KIND_SLOW', troubles[0]?.kind === 'KIND_STALLED');
+  const share = facts(snapshot, troubles[0]?.kind === 'KIND_SLOW', troubles[0]?.kind === 'KIND_STALLED');
   document.title = [cls === 'running' ? '' : glyph, share, share && '·', set && (job.name || commandOf(job).split(' ')[0]), '· autodist'].filter(Boolean).join(' ');
   $('#actions').hidden = !view.jobs?.control || isOver(job);
   set($('#crumb'), job.name ? plain(job.name) : job.job_id || '');
@@ -126,10 +126,10 @@ function box(trouble) {
 let told = '';
 // Announced, so only touched when it has changed; evidence that is unfolded stays so.
 export function drawWhy() {
-  const board = view.board, list = [...(board.troubles || [])];
-  if (isOver(board.job) && board.job.report && !list.some(t => t.kind === 'KIND_FAILED')) {
-    const [first, ...rest] = board.job.report.split('\n');
-    list.unshift({ kind: or0(board.job.exit_code) ? 'KIND_FAILED' : '', what: first, text: rest.join('\n') });
+  const snapshot = view.snapshot, list = [...(snapshot.troubles || [])];
+  if (isOver(snapshot.job) && snapshot.job.report && !list.some(t => t.kind === 'KIND_FAILED')) {
+    const [first, ...rest] = snapshot.job.report.split('\n');
+    list.unshift({ kind: or0(snapshot.job.exit_code) ? 'KIND_FAILED' : '', what: first, text: rest.join('\n') });
   }
   const now = view.job + JSON.stringify(list.map(t => ({ ...t, what: said(t) })));
   if (now === told) return;
@@ -141,7 +141,7 @@ export function drawWhy() {
 
 export function drawBeat() {
   const beat = $('#beat'), age = view.heard ? Date.now() - view.heard : 0;
-  const gone = view.live === 'live' && view.board?.job.chief_gone;
+  const gone = view.live === 'live' && view.snapshot?.job.chief_gone;
   const words = gone ? 'no answer from its autodist' : { live: 'live', ended: 'ended', connecting: 'connecting' }[view.live] ??
     `${view.live}${view.heard ? `, values of ${clock(view.heard)}` : ''}`;
   const away = view.live === 'live' ? model()?.nodes.filter(n => n.away || n.lost).length : 0;

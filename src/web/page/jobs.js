@@ -5,9 +5,9 @@ import { commandOf } from './head.js';
 import { isOver, stateOf, view } from './model.js';
 
 function item({ status: job, nodes, progress, state, mark }) {
-  const mine = job.job_id === view.job, board = mine && view.board ? view.board : null;
-  const [cls, glyph, words] = stateOf(board ?? { state, mark });
-  const now = (board ?? { progress }).progress, step = known(now?.step), total = known(now?.total);
+  const mine = job.job_id === view.job, snapshot = mine && view.snapshot ? view.snapshot : null;
+  const [cls, glyph, words] = stateOf(snapshot ?? { state, mark });
+  const now = (snapshot ?? { progress }).progress, step = known(now?.step), total = known(now?.total);
   const over = isOver(job), share = !over && total ? Math.min(100, step / total * 100) : null, started = or0(job.started_ms);
   return E('li', {}, E('a', { href: '#' + job.job_id, 'aria-current': mine ? 'page' : null, 'data-job': job.job_id },
     E('i', { class: 'g ' + cls, title: words }, glyph), E('b', { title: plain((job.command || []).join(' ')) }, job.name ? plain(job.name) : commandOf(job)), E('span', { class: 's' }, share == null ? '' : `${Math.round(share)} %`),

@@ -17,7 +17,7 @@ let log = null, serial = 0;
 const blank = (rank, stream, attempt) => ({ rank, stream, attempt, lines: [], from: 0, to: 0, size: 0, follow: true, unseen: 0,
                                    hits: null, next: null, query: '', mark: null, error: '', source: null, busy: false, cut: false });
 
-const lastAttempt = () => view.board?.job?.attempt || 0;
+const lastAttempt = () => view.snapshot?.job?.attempt || 0;
 // More may come: it is not over, nor an earlier attempt's.
 const grows = () => !model()?.over && log.attempt === lastAttempt();
 
@@ -259,7 +259,7 @@ export function setFollow() {
   toEnd();
 }
 
-// With each new board; the log of a rank comes by itself.
+// With each new snapshot; the log of a rank comes by itself.
 let over = false;
 export function drawLog() {
   const back = over && !model().over;  // its autodist answers again

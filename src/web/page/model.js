@@ -1,8 +1,8 @@
-// What a board means: its nodes, ranks and cells with their marks, in the words of the page.
+// What a snapshot means: its nodes, ranks and cells with their marks, in the words of the page.
 import { known, or0 } from './format.js';
 
 export const view = {
-  jobs: null, job: '', board: null, heard: 0, live: 'connecting', points: [], other: null,
+  jobs: null, job: '', snapshot: null, heard: 0, live: 'connecting', points: [], other: null,
   picked: null, hoverRank: null, hoverTime: null, metric: '', range: '', 
 };
 
@@ -17,7 +17,7 @@ const ISSUE_MARKS = { KIND_FAILED: 'MARK_FAILED', KIND_STALLED: 'MARK_STALLED', 
 export const kindOf = issue => MARKS[ISSUE_MARKS[issue.kind] || 'MARK_WARNING'];
 
 export const isOver = job => job.phase === 'JOB_PHASE_ENDED' || !!job.chief_gone;
-export const endOf = board => or0(board.job.ended_ms) || or0(board.time_ms) || Date.now();
+export const endOf = snapshot => or0(snapshot.job.ended_ms) || or0(snapshot.time_ms) || Date.now();
 
 // Class, glyph and words of a job, of its snapshot or an entry of the list.
 export function stateOf({ state, mark }) {
@@ -26,8 +26,8 @@ export function stateOf({ state, mark }) {
 }
 
 // All that is known of one rank, by name.
-function rankFacts(rank, board) {
-  const node = board.nodes?.[rank.node || 0] || {}, number = rank.rank || 0, sample = rank.sample || {};
+function rankFacts(rank, snapshot) {
+  const node = snapshot.nodes?.[rank.node || 0] || {}, number = rank.rank || 0, sample = rank.sample || {};
   const gpus = (rank.gpus || []).map(i => (node.sample?.gpus || []).find(g => (g.index || 0) === i)).filter(Boolean);
   const mark = RANK_CLASSES[rank.mark] || '';
   const over = ['RANK_STATE_ENDED', 'RANK_STATE_FAILED', 'RANK_STATE_LOST'].includes(rank.state);
@@ -43,22 +43,22 @@ function rankFacts(rank, board) {
 }
 
 let of = null, cached = null;
-// Of the board that is shown; made once for each.
+// Of the snapshot that is shown; made once for each.
 export function model() {
-  const board = view.board;
-  if (!board || of === board) return cached;
-  of = board;
-  let list = board.ranks || [];
+  const snapshot = view.snapshot;
+  if (!snapshot || of === snapshot) return cached;
+  of = snapshot;
+  let list = snapshot.ranks || [];
   if (!list.length) {  // nothing is told of ranks: they are there, and where
-    list = (board.nodes || []).flatMap((n, i) => (n.ranks || []).map((r, l) => ({ rank: r, node: i, local_rank: l })));
+    list = (snapshot.nodes || []).flatMap((n, i) => (n.ranks || []).map((r, l) => ({ rank: r, node: i, local_rank: l })));
   }
-  const all = list.map(rank => rankFacts(rank, board));
+  const all = list.map(rank => rankFacts(rank, snapshot));
   const ranks = all.filter(r => !r.auxiliary);
-  const order = board.worst_first || all.map((_, i) => i);
-  const nodes = (board.nodes || []).map((node, i) => nodeFacts(node, all.filter(r => r.node === i)));
-  cached = { ranks, nodes, byRank: new Map(all.map(r => [r.r, r])), over: isOver(board.job),
+  const order = snapshot.worst_first || all.map((_, i) => i);
+  const nodes = (snapshot.nodes || []).map((node, i) => nodeFacts(node, all.filter(r => r.node === i)));
+  cached = { ranks, nodes, byRank: new Map(all.map(r => [r.r, r])), over: isOver(snapshot.job),
              worstFirst: order.map(i => all[i]).filter(r => r && !r.auxiliary),
-             median: ranks.some(r => r.relative != null) ? known(board.median_step) : null,
+             median: ranks.some(r => r.relative != null) ? known(snapshot.median_step) : null,
              gpus: nodes.some(n => n.cells.some(c => c.gpu)) };
   return cached;
 }

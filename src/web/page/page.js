@@ -17,7 +17,7 @@ const JOBS_MS = 3000, SLOW_MS = 2000;
 let due = 0, marks = '';
 // At once: state, verdict, events, a rank's end. Cells, ranks and curves: every two seconds.
 function draw() {
-  if (!view.board) return;
+  if (!view.snapshot) return;
   $('#job').hidden = false;
   $('#nojob').hidden = true;
   drawHead();
@@ -27,7 +27,7 @@ function draw() {
   const now = view.job + model().ranks.map(r => r.mark + r.over).join() + model().nodes.map(n => n.away).join() + model().over;
   if (now !== marks || Date.now() >= due) {
     marks = now;
-    due = Date.now() + (view.board.sample_ms ? SLOW_MS : SLOW_MS / 2);
+    due = Date.now() + (view.snapshot.sample_ms ? SLOW_MS : SLOW_MS / 2);
     drawGrid();
     drawRanks();
     if (view.hoverTime == null) drawTimeline();
@@ -37,7 +37,7 @@ function draw() {
 
 async function history() {
   const job = view.job;
-  if (!view.board || document.hidden || (view.hoverTime != null && view.points.length)) return;
+  if (!view.snapshot || document.hidden || (view.hoverTime != null && view.points.length)) return;
   try {
     const points = await moreHistory(job, view.points);
     if (job !== view.job || points === view.points) return;
@@ -52,7 +52,7 @@ let end = () => {};
 function show(job) {
   end();
   resetLog();
-  Object.assign(view, { job, board: null, points: [], other: null, picked: null, hoverTime: null, heard: 0, range: '' });
+  Object.assign(view, { job, snapshot: null, points: [], other: null, picked: null, hoverTime: null, heard: 0, range: '' });
   $('#job').hidden = true;
   $('#charts').replaceChildren();
   $('#curves').hidden = true;
@@ -61,9 +61,9 @@ function show(job) {
   if (!job) return empty();
   say('', '');
   end = follow(job, {
-    board: board => {
-      const first = !view.board;
-      view.board = board;
+    snapshot: snapshot => {
+      const first = !view.snapshot;
+      view.snapshot = snapshot;
       view.heard = Date.now();
       due = first ? 0 : due;
       draw();
@@ -72,7 +72,7 @@ function show(job) {
     state: (state, why) => {
       view.live = state === 'lost' ? why : state;
       drawBeat();
-      if (!view.board && state === 'lost') once(job);
+      if (!view.snapshot && state === 'lost') once(job);
     },
   });
 }
@@ -80,13 +80,13 @@ function show(job) {
 // Without a stream, as when 64 others look: how it is now.
 async function once(job) {
   try {
-    const board = await get(`/api/jobs/${job}/board`);
-    if (job !== view.job || view.board) return;
-    Object.assign(view, { board, heard: Date.now() });
+    const snapshot = await get(`/api/jobs/${job}/snapshot`);
+    if (job !== view.job || view.snapshot) return;
+    Object.assign(view, { snapshot, heard: Date.now() });
     draw();
     history();
   } catch (error) {
-    if (job === view.job && !view.board) say('Nothing is known of this job', error.message);
+    if (job === view.job && !view.snapshot) say('Nothing is known of this job', error.message);
   }
 }
 
@@ -131,7 +131,7 @@ async function jobs() {
 // == What one does ==
 view.open = rank => pick(rank, true);
 onPick((rank, open) => {
-  if (!view.board) return;
+  if (!view.snapshot) return;
   if (open) openLog(rank, rank != null && model().byRank.get(rank)?.failed ? 'err' : 'out');
   drawGrid();
   drawRanks();
@@ -199,7 +199,7 @@ function key(event) {
     $('#lfind').value = '';
     return pick(null, true);
   }
-  if (/INPUT|SELECT/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || !view.board) return;
+  if (/INPUT|SELECT/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey || !view.snapshot) return;
   if (going && Date.now() - going < 1200) {
     going = 0;
     const goal = GOALS[event.key] && $(GOALS[event.key]);
@@ -231,7 +231,7 @@ for (const dialog of $$('dialog')) dialog.addEventListener('click', e => { if (e
 addEventListener('keydown', key);
 addEventListener('hashchange', () => view.jobs && choose());
 document.addEventListener('visibilitychange', () => { hideLog(document.hidden); if (!document.hidden) { due = 0; draw(); history(); } });
-new ResizeObserver(() => { if (view.board) { drawTimeline(); drawCurves(); } }).observe($('main'));
+new ResizeObserver(() => { if (view.snapshot) { drawTimeline(); drawCurves(); } }).observe($('main'));
 setInterval(jobs, JOBS_MS);
-setInterval(() => { history(); if (view.board) { drawOne(); drawBeat(); } }, SLOW_MS);
+setInterval(() => { history(); if (view.snapshot) { drawOne(); drawBeat(); } }, SLOW_MS);
 jobs();

@@ -6,8 +6,8 @@ import { endOf, view } from './model.js';
 export const MINUTE = 60000;
 
 export function rangeOf() {
-  const end = Math.max(endOf(view.board), view.points.at(-1)?.t ?? 0), first = view.points[0];
-  const start = first ? Math.min(first.t - first.w, or0(view.board.job.started_ms) || Infinity) : or0(view.board.job.started_ms);
+  const end = Math.max(endOf(view.snapshot), view.points.at(-1)?.t ?? 0), first = view.points[0];
+  const start = first ? Math.min(first.t - first.w, or0(view.snapshot.job.started_ms) || Infinity) : or0(view.snapshot.job.started_ms);
   const range = view.range || (end - start > 90 * MINUTE ? 60 * MINUTE : 'job');
   if (range === 'job') return [start, end, range];
   if (range === 'attempt') {

@@ -1,5 +1,5 @@
-// What the chief tells: the jobs, a job's board as it changes, its history. A hidden page keeps the
-// one stream of the board, so that its title stays true, and asks for nothing else.
+// What the chief tells: the jobs, a job's snapshot as it changes, its history. A hidden page keeps the
+// one stream of the snapshot, so that its title stays true, and asks for nothing else.
 import { known } from './format.js';
 
 export async function get(path, signal) {
@@ -17,12 +17,12 @@ export async function post(path) {
 
 const RETRY_MS = 3000;
 
-// Calls `board` with each, `state` with 'live', 'lost' or 'ended' and why. Returns what ends it.
-export function follow(job, { board, state }) {
+// Calls `snapshot` with each, `state` with 'live', 'lost' or 'ended' and why. Returns what ends it.
+export function follow(job, { snapshot, state }) {
   let stream = null, timer = 0, closed = false;
   const connect = () => {
     stream = new EventSource(`/api/jobs/${job}/events`);
-    stream.addEventListener('board', event => { state('live'); board(JSON.parse(event.data)); });
+    stream.addEventListener('snapshot', event => { state('live'); snapshot(JSON.parse(event.data)); });
     stream.addEventListener('end', () => { stream.close(); state('ended'); });
     stream.onerror = async () => {
       stream.close();

@@ -7,26 +7,26 @@ import { hair, rangeOf } from './range.js';
 const HEIGHT = 66;
 
 // From each change of phase to the next.
-function phases(board, end) {
-  const changes = (board.events || []).filter(e => e.job_phase)
+function phases(snapshot, end) {
+  const changes = (snapshot.events || []).filter(e => e.job_phase)
     .map(e => ({ from: Number(e.time_ms), phase: e.job_phase, attempt: e.attempt || 0 }));
-  const start = or0(board.job.started_ms) || changes[0]?.from || end;
+  const start = or0(snapshot.job.started_ms) || changes[0]?.from || end;
   if (!changes.length || changes[0].from > start + 1000) {
-    changes.unshift({ from: start, phase: changes.length ? '' : board.job.phase, attempt: changes[0]?.attempt ?? or0(board.job.attempt) });
+    changes.unshift({ from: start, phase: changes.length ? '' : snapshot.job.phase, attempt: changes[0]?.attempt ?? or0(snapshot.job.attempt) });
   }
   return changes.map((c, i) => ({ ...c, to: changes[i + 1]?.from ?? end })).filter(c => c.phase !== 'JOB_PHASE_ENDED');
 }
 
 // Glyph, colour and words of what is worth a mark.
-function marks(board) {
+function marks(snapshot) {
   const list = [];
-  for (const event of board.events || []) {
+  for (const event of snapshot.events || []) {
     const t = Number(event.time_ms), who = event.rank != null ? `rank ${event.rank}` : event.node;
     if (event.node_phase === 'NODE_PHASE_RECONNECTING') list.push([t, '↻', `${who} away`, 'away', event.what]);
     else if (event.node_phase === 'NODE_PHASE_LOST') list.push([t, '✕', `${who} lost`, 'bad', event.what]);
     else if (event.rank != null && !/with code 0\b|exit code 0\b/.test(event.what || '') && /exit|signal|killed|kill|failed|ended/.test(event.what || '')) list.push([t, '✕', who, 'bad', event.what]);
   }
-  for (const trouble of board.troubles || []) {
+  for (const trouble of snapshot.troubles || []) {
     const t = or0(trouble.since_ms), who = trouble.ranks?.length ? `rank ${trouble.ranks[0]}` : '';
     if (t && trouble.kind === 'KIND_SLOW') list.push([t, '▲', who, 'slow', trouble.what]);
     if (t && trouble.kind === 'KIND_STALLED') list.push([t, '■', 'stalled', 'bad', trouble.what]);
@@ -43,8 +43,8 @@ function ticks(start, end, most) {
 }
 
 export function drawTimeline() {
-  const svg = $('#timeline svg'), board = view.board, w = svg.clientWidth || 1000, end = endOf(board);
-  const bars = phases(board, end), start = Math.min(bars[0]?.from ?? end, end - 1000);
+  const svg = $('#timeline svg'), snapshot = view.snapshot, w = svg.clientWidth || 1000, end = endOf(snapshot);
+  const bars = phases(snapshot, end), start = Math.min(bars[0]?.from ?? end, end - 1000);
   const x = t => (t - start) / (end - start) * (w - 2) + 1, add = (...a) => svg.append(E(...a));
   svg.replaceChildren();
   svg.setAttribute('viewBox', `0 0 ${w} ${HEIGHT}`);
@@ -65,12 +65,12 @@ export function drawTimeline() {
       add('text', { x: x(bar.from) + 6, y: 16.5, fill: bar.attempt === last ? 'var(--bg)' : 'var(--ink)', 'font-size': 10.5, 'font-weight': 600, 'pointer-events': 'none' }, width > 70 ? `attempt ${bar.attempt + 1}` : bar.attempt + 1);
     }
   }
-  for (const trouble of board.troubles || []) {
+  for (const trouble of snapshot.troubles || []) {
     const t = or0(trouble.since_ms), fill = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' }[trouble.kind];
     if (fill && t) add('rect', { x: x(Math.max(t, start)), y: 6, width: Math.max(2, x(end) - x(Math.max(t, start))), height: 14, rx: 1.5, fill });
   }
   let free = -1, drawn = -9;
-  for (const [t, glyph, words, colour, why] of marks(board)) {
+  for (const [t, glyph, words, colour, why] of marks(snapshot)) {
     const X = x(t), text = w < 600 ? glyph : `${glyph} ${plain(words)}`, long = text.length * 6 + 8;
     if (X - drawn < 3) continue;
     drawn = X;
@@ -88,7 +88,7 @@ export function drawTimeline() {
 
 let told = '';
 export function drawEvents() {
-  const events = view.board.events || [], now = view.job + events.length + (events.at(-1)?.time_ms ?? '');
+  const events = view.snapshot.events || [], now = view.job + events.length + (events.at(-1)?.time_ms ?? '');
   if (now === told) return;
   told = now;
   const last = events.at(-1), who = e => e.rank != null ? `rank ${e.rank}` : plain(e.node || '');

@@ -67,8 +67,8 @@ def test_the_parts_are_all_of_the_time_of_a_job_with_two_failures_and_a_cut(star
     outcome = job.finish()
     assert outcome.code == 0, outcome.err
 
-    board = json.loads((logs / "board.json").read_text())
-    ledger = {part: int(time_ms) / 1000 for part, time_ms in board["ledger"].items()}
+    snapshot = json.loads((logs / "snapshot.json").read_text())
+    ledger = {part: int(time_ms) / 1000 for part, time_ms in snapshot["ledger"].items()}
     events = [json.loads(line) for line in (logs / "events.jsonl").read_text().splitlines()]
     print(ledger, outcome.seconds)
     assert abs(sum(ledger.values()) - outcome.seconds) < 0.01 * outcome.seconds, (ledger, outcome.seconds)

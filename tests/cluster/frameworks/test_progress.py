@@ -1,4 +1,4 @@
-"""How far unchanged programs are, as the board tells it at half of their steps."""
+"""How far unchanged programs are, as the snapshot tells it at half of their steps."""
 
 import re
 import time
@@ -17,7 +17,7 @@ ETA_TOLERANCE = 0.2
 MOST_TRIES = 3  # who else computes on this machine may begin or end in the middle of one
 
 
-class Board:
+class Snapshot:
     """What is known of a job that runs, and when that was."""
 
     def __init__(self, job):
@@ -27,7 +27,7 @@ class Board:
         self.web = Web(self.id).enter()
 
     def progress(self):
-        return self.web.json(f"/api/jobs/{self.id}/board").get("progress", {})
+        return self.web.json(f"/api/jobs/{self.id}/snapshot").get("progress", {})
 
     def await_step(self, step, limit):
         """The progress when so many steps have been made, and the time then."""
@@ -45,15 +45,15 @@ class Board:
 def watch(start_program, one_and_one):
     """Runs a program on two hosts with a rank each; the metrics at half of its steps, once what else
     is told then is found to be true."""
-    boards = []
+    snapshots = []
 
     def half_time(program, command, *options, steps, source, last_word):
-        board = Board(start_program(program, command, *options, changes=one_and_one))
-        boards.append(board)
-        board.await_step(1, START_LIMIT_S)
-        half, at = board.await_step(steps // 2, TRAIN_LIMIT_S)
-        took = board.job.await_line(last_word) - at
-        outcome = board.job.finish()
+        snapshot = Snapshot(start_program(program, command, *options, changes=one_and_one))
+        snapshots.append(snapshot)
+        snapshot.await_step(1, START_LIMIT_S)
+        half, at = snapshot.await_step(steps // 2, TRAIN_LIMIT_S)
+        took = snapshot.job.await_line(last_word) - at
+        outcome = snapshot.job.finish()
         assert outcome.code == 0, outcome.err + outcome.out
         assert half["source"] == source, half
         assert int(half["step"]) < steps * 0.6, half
@@ -70,8 +70,8 @@ def watch(start_program, one_and_one):
         assert half["rate"] == pytest.approx((steps - int(half["step"])) / took, rel=0.5), half
         return {metric["name"]: metric.get("value", 0.0) for metric in half.get("metrics", [])}
     yield run
-    for board in boards:
-        board.web.end()
+    for snapshot in snapshots:
+        snapshot.web.end()
 
 
 def test_bars_of_tqdm(watch, python):

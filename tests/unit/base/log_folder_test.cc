@@ -73,11 +73,11 @@ TEST_F(LogFolderTest, AnotherFolderInItsPlaceGetsNothing) {
   fs::create_symlink(victim, job_ + "/rank-1.out");
   EXPECT_TRUE(Makes(job, "rank-1.out"));
   EXPECT_TRUE(Makes(job.Within("restart-1"), "rank-0.out"));
-  EXPECT_TRUE(job.WriteFile("board.json", "{}").ok());
+  EXPECT_TRUE(job.WriteFile("snapshot.json", "{}").ok());
   EXPECT_EQ(folder_.Read("victim"), "precious");
-  EXPECT_FALSE(fs::exists(job_ + "/board.json"));
+  EXPECT_FALSE(fs::exists(job_ + "/snapshot.json"));
   EXPECT_TRUE(fs::exists(job_ + ".moved/restart-1/rank-0.out"));
-  EXPECT_TRUE(fs::exists(job_ + ".moved/board.json"));
+  EXPECT_TRUE(fs::exists(job_ + ".moved/snapshot.json"));
 }
 
 TEST_F(LogFolderTest, OneThatWasRemovedIsMadeAgain) {

@@ -39,7 +39,7 @@ class ServerTest : public testing::Test {
   // An autodist that runs a job.
   std::unique_ptr<control::JobServer> StartJob() {
     control::JobRequests requests;
-    requests.look.snapshot = [](const v1::GetBoardRequest&, const auto& answer) {
+    requests.look.snapshot = [](const v1::GetSnapshotRequest&, const auto& answer) {
       answer(std::make_shared<const v1::JobSnapshot>(test::ExampleSnapshot()));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));

@@ -26,7 +26,7 @@ class TopFeedTest : public testing::Test {
   std::unique_ptr<control::JobServer> StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       *snapshot.mutable_job() = Status();
       answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));

@@ -33,7 +33,7 @@ class RunningJob {
     requests.signal = [this](int signal) { signal_ = signal; };
     requests.get_status = [this](const auto& answer) { answer(Status()); };
     requests.get_stacks = [](const auto&, const auto& answer) { answer(v1::JobStacks()); };
-    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       *snapshot.mutable_job() = Status();
       answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
@@ -86,7 +86,7 @@ class ApiTest : public testing::Test {
 
 // The page of `run --web`: its address is that of one job.
 TEST_F(ApiTest, APageOfOneJobKnowsNoOther) {
-  for (const char* what : {"events", "history", "board", "log/0", "log/0/follow", "search/0"}) {
+  for (const char* what : {"events", "history", "snapshot", "log/0", "log/0/follow", "search/0"}) {
     const std::map<std::string, std::string> query = {{"q", "secret"}};
     EXPECT_EQ(Ask(one_, "GET", OfJob(kShown, what), query).status, 200) << what;
     const http::Answer refused = Ask(one_, "GET", OfJob(kOther, what), query);
@@ -115,7 +115,8 @@ TEST_F(ApiTest, APageOfAllJobsKnowsThemAll) {
 }
 
 TEST_F(ApiTest, WhatIsNotThereIsRefused) {
-  for (const char* path : {"/api/", "/api/jobs/", "/api/jobs/x", "/api/job", "/api/jobs/x/board"}) {
+  for (const char* path :
+       {"/api/", "/api/jobs/", "/api/jobs/x", "/api/job", "/api/jobs/x/snapshot"}) {
     EXPECT_EQ(Ask(all_, "GET", path).status, 404) << path;
   }
   for (const char* what : {"", "logs/0", "log", "log/x", "log/-1", "log/0/x", "log/0/follow/x",

@@ -39,7 +39,7 @@ TEST(FeedTest, AllGetOneAndTheSameText) {
     waiting.push_back(
         std::async(std::launch::async, [&] { return feed.Await(0, Deadline::After(kLimit)); }));
   }
-  feed.Publish("board");
+  feed.Publish("snapshot");
   const Feed::News mine = feed.Await(0, Deadline::After(kLimit));
   for (auto& other : waiting) EXPECT_EQ(other.get().text.get(), mine.text.get());
 }

@@ -89,7 +89,7 @@ class SnapshotStreamTest : public testing::Test {
  protected:
   SnapshotStreamTest() {
     control::JobRequests requests;
-    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       snapshot.set_version(version_);
       snapshot.mutable_job()->set_job_id("job-1");
@@ -116,7 +116,7 @@ class SnapshotStreamTest : public testing::Test {
 
 TEST_F(SnapshotStreamTest, HasEachSnapshotAndEndsWithTheJob) {
   const http::Answer stream = Stream();
-  EXPECT_THAT(*stream.next(), AllOf(StartsWith("event: board\ndata: {"), EndsWith("}\n\n"),
+  EXPECT_THAT(*stream.next(), AllOf(StartsWith("event: snapshot\ndata: {"), EndsWith("}\n\n"),
                                     HasSubstr(R"("version":"1")")));
   version_ = 2;
   EXPECT_THAT(*stream.next(), HasSubstr(R"("version":"2")"));

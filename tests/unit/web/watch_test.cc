@@ -29,7 +29,7 @@ class WatchTest : public testing::Test {
   void StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       snapshot.set_version(++version_);
       *snapshot.mutable_job() = Status();

@@ -23,7 +23,7 @@ class SnapshotBuilderTest : public JobTest {
   // Asks then, and keeps the answer.
   void AskAt(milliseconds after, v1::JobSnapshot& into, const uint64_t* known = nullptr) {
     loop_.After(after, [this, &into, known] {
-      v1::GetBoardRequest request;
+      v1::GetSnapshotRequest request;
       if (known) request.set_known(*known);
       job_->Requests("").look.snapshot(
           request,
@@ -33,7 +33,7 @@ class SnapshotBuilderTest : public JobTest {
   v1::JobSnapshot Kept() const {
     v1::JobSnapshot snapshot;
     EXPECT_TRUE(
-        google::protobuf::util::JsonStringToMessage(folder_.Read("logs/board.json"), &snapshot)
+        google::protobuf::util::JsonStringToMessage(folder_.Read("logs/snapshot.json"), &snapshot)
             .ok());
     return snapshot;
   }

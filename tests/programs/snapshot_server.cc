@@ -1,5 +1,5 @@
 // Answers on a job's control socket as an autodist that runs a job of simulated nodes:
-//   board_server JOB NODES RANKS [slow|stalled|large|plain] [FOLDER]
+//   snapshot_server JOB NODES RANKS [slow|stalled|large|plain] [FOLDER]
 // Says "ready" when it does, "signal N" when it is told to stop, and ends when its stdin does; at
 // "end" the job has ended. FOLDER, where it is given, has its ranks' log files and
 // its record.
@@ -55,7 +55,7 @@ class Simulation {
   }
 
  private:
-  // The time of the made-up job goes on from `kBoardNow`.
+  // The time of the made-up job goes on from `kSnapshotNow`.
   void Make(int64_t second) {
     if (first_ == 0) first_ = second;
     made_ = second;
@@ -103,7 +103,7 @@ int Serve(int argc, char** argv) {
     group.set_doing("all_reduce (torch/distributed/distributed_c10d.py:2001)");
     answer(stacks);
   };
-  requests.look.snapshot = [&](const v1::GetBoardRequest& request, const auto& answer) {
+  requests.look.snapshot = [&](const v1::GetSnapshotRequest& request, const auto& answer) {
     answer(std::make_shared<const v1::JobSnapshot>(simulation.Snapshot(request.known())));
   };
   requests.look.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
