@@ -47,22 +47,22 @@ void AddCounts(const SnapshotView& view, FamilySet& set) {
   }
 }
 
-void AddLedger(const SnapshotView& view, FamilySet& set) {
-  if (!view.snapshot.has_ledger()) return;
-  const v1::GoodputParts& ledger = view.snapshot.ledger();
-  const std::array<std::pair<const char*, int64_t>, 6> parts{{{"start_up", ledger.start_up()},
-                                                              {"training", ledger.training()},
-                                                              {"stalled", ledger.stalled()},
-                                                              {"stopping", ledger.stopping()},
-                                                              {"restarting", ledger.restarting()},
-                                                              {"lost_steps", ledger.lost_steps()}}};
+void AddTimeParts(const SnapshotView& view, FamilySet& set) {
+  if (!view.snapshot.has_goodput_parts()) return;
+  const v1::GoodputParts& spent = view.snapshot.goodput_parts();
+  const std::array<std::pair<const char*, int64_t>, 6> parts{{{"start_up", spent.start_up()},
+                                                              {"training", spent.training()},
+                                                              {"stalled", spent.stalled()},
+                                                              {"stopping", spent.stopping()},
+                                                              {"restarting", spent.restarting()},
+                                                              {"lost_steps", spent.lost_steps()}}};
   for (const auto& [part, time] : parts) {
-    set.Gauge("autodist_job_ledger_seconds",
+    set.Gauge("autodist_job_time_seconds",
               "Where the job's wall time went, over all attempts; together all of it.",
               With(view.Job(), {{"part", part}}), static_cast<double>(time) / 1000);
   }
   set.Gauge("autodist_job_goodput_ratio", "Share of the job's wall time that was training.",
-            view.Job(), snapshot::Goodput(ledger));
+            view.Job(), snapshot::Goodput(spent));
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void AddJob(const SnapshotView& view, FamilySet& set) {
   set.Gauge("autodist_job_exit_code", "How the job ended.", labels,
             Known(job.phase() == v1::JOB_PHASE_ENDED, job.exit_code()));
   AddCounts(view, set);
-  AddLedger(view, set);
+  AddTimeParts(view, set);
 }
 
 void AddProgress(const SnapshotView& view, FamilySet& set) {

@@ -36,9 +36,9 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
     add("left", SpanText(static_cast<int64_t>(progress.eta() * 1000)));
   }
   if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(snapshot) - job.started_ms()));
-  const v1::GoodputParts& ledger = snapshot.ledger();
-  const auto goodput = snapshot::Goodput(ledger);
-  if (goodput && ledger.training() + ledger.lost_steps() > 0) {
+  const v1::GoodputParts& spent = snapshot.goodput_parts();
+  const auto goodput = snapshot::Goodput(spent);
+  if (goodput && spent.training() + spent.lost_steps() > 0) {
     add("goodput", base::Percent(*goodput));
   }
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));

@@ -51,20 +51,20 @@ std::string WhoseEvent(const v1::JobEvent& event) {
 }  // namespace
 
 Section TimeSection(const v1::JobSnapshot& snapshot) {
-  const v1::GoodputParts& ledger = snapshot.ledger();
-  const int64_t total = snapshot::Total(ledger);
+  const v1::GoodputParts& spent = snapshot.goodput_parts();
+  const int64_t total = snapshot::Total(spent);
   if (total <= 0) return {};
   struct Part {
     const char* name;
     int64_t time;
     Tone tone;
   };
-  const std::array<Part, 6> parts{{{"training", ledger.training(), Tone::kRunning},
-                                   {"lost steps", ledger.lost_steps(), Tone::kBad},
-                                   {"stalled", ledger.stalled(), Tone::kAway},
-                                   {"start-up", ledger.start_up(), Tone::kPlain},
-                                   {"restarting", ledger.restarting(), Tone::kSlow},
-                                   {"stopping", ledger.stopping(), Tone::kPlain}}};
+  const std::array<Part, 6> parts{{{"training", spent.training(), Tone::kRunning},
+                                   {"lost steps", spent.lost_steps(), Tone::kBad},
+                                   {"stalled", spent.stalled(), Tone::kAway},
+                                   {"start-up", spent.start_up(), Tone::kPlain},
+                                   {"restarting", spent.restarting(), Tone::kSlow},
+                                   {"stopping", spent.stopping(), Tone::kPlain}}};
   Shares shares;
   for (const Part& part : parts) {
     if (part.time <= 0) continue;

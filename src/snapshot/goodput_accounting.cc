@@ -10,40 +10,40 @@ constexpr size_t kMostSpans = 64;
 
 }  // namespace
 
-void GoodputAccounting::Book(v1::GoodputParts& ledger, int64_t now_ms) const {
+void GoodputAccounting::Book(v1::GoodputParts& spent, int64_t now_ms) const {
   const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // a clock may be set back
   switch (phase_) {
     case Phase::kLaunching:
-      BookStart(ledger, time);
+      BookStart(spent, time);
       break;
     case Phase::kRunning:
-      ledger.set_training(ledger.training() + time);
+      spent.set_training(spent.training() + time);
       break;
     case Phase::kStalled:
-      ledger.set_stalled(ledger.stalled() + time);
+      spent.set_stalled(spent.stalled() + time);
       break;
     case Phase::kStopping:
-      ledger.set_stopping(ledger.stopping() + time);
+      spent.set_stopping(spent.stopping() + time);
       break;
     case Phase::kEnded:
       break;
   }
 }
 
-void GoodputAccounting::BookStart(v1::GoodputParts& ledger, int64_t time) const {
+void GoodputAccounting::BookStart(v1::GoodputParts& spent, int64_t time) const {
   if (restarted_) {
-    ledger.set_restarting(ledger.restarting() + time);
+    spent.set_restarting(spent.restarting() + time);
   } else {
-    ledger.set_start_up(ledger.start_up() + time);
+    spent.set_start_up(spent.start_up() + time);
   }
 }
 
 // Of an attempt that has failed, as training was.
-void GoodputAccounting::BookLost(v1::GoodputParts& ledger) const {
+void GoodputAccounting::BookLost(v1::GoodputParts& spent) const {
   if (!looked_ || !failed_) return;
   for (const Span& span : unsaved_) {
-    ledger.set_training(ledger.training() - (span.end - span.begin));
-    ledger.set_lost_steps(ledger.lost_steps() + (span.end - span.begin));
+    spent.set_training(spent.training() - (span.end - span.begin));
+    spent.set_lost_steps(spent.lost_steps() + (span.end - span.begin));
   }
 }
 
@@ -112,21 +112,21 @@ void GoodputAccounting::Looked(std::optional<int64_t> checkpoint_ms) {
 void GoodputAccounting::Ends(int64_t now_ms) { Enter(Phase::kEnded, now_ms); }
 
 v1::GoodputParts GoodputAccounting::At(int64_t now_ms) const {
-  v1::GoodputParts ledger = booked_;
-  Book(ledger, now_ms);
-  BookLost(ledger);
-  return ledger;
+  v1::GoodputParts spent = booked_;
+  Book(spent, now_ms);
+  BookLost(spent);
+  return spent;
 }
 
-int64_t Total(const v1::GoodputParts& ledger) {
-  return ledger.start_up() + ledger.training() + ledger.stalled() + ledger.stopping() +
-         ledger.restarting() + ledger.lost_steps();
+int64_t Total(const v1::GoodputParts& spent) {
+  return spent.start_up() + spent.training() + spent.stalled() + spent.stopping() +
+         spent.restarting() + spent.lost_steps();
 }
 
-std::optional<double> Goodput(const v1::GoodputParts& ledger) {
-  const int64_t total = Total(ledger);
+std::optional<double> Goodput(const v1::GoodputParts& spent) {
+  const int64_t total = Total(spent);
   if (total <= 0) return std::nullopt;
-  return static_cast<double>(ledger.training()) / static_cast<double>(total);
+  return static_cast<double>(spent.training()) / static_cast<double>(total);
 }
 
 }  // namespace autodist::snapshot

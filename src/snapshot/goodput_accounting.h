@@ -45,9 +45,9 @@ class GoodputAccounting {
   };
 
   void Enter(Phase phase, int64_t now_ms);
-  void Book(v1::GoodputParts& ledger, int64_t now_ms) const;
-  void BookStart(v1::GoodputParts& ledger, int64_t time) const;
-  void BookLost(v1::GoodputParts& ledger) const;
+  void Book(v1::GoodputParts& spent, int64_t now_ms) const;
+  void BookStart(v1::GoodputParts& spent, int64_t time) const;
+  void BookLost(v1::GoodputParts& spent) const;
   void KeepUnsaved(Span span);
 
   Phase phase_ = Phase::kLaunching;
@@ -63,7 +63,7 @@ class GoodputAccounting {
 };
 
 // The share of the time that was training, 0 to 1; absent before there was any time.
-std::optional<double> Goodput(const v1::GoodputParts& ledger);
-int64_t Total(const v1::GoodputParts& ledger);  // milliseconds
+std::optional<double> Goodput(const v1::GoodputParts& spent);
+int64_t Total(const v1::GoodputParts& spent);  // milliseconds
 
 }  // namespace autodist::snapshot

@@ -140,7 +140,7 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
   for (const v1::Metric& metric : progress.metrics()) {
     if (shown++ < (wide ? kMostMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
   }
-  if (const auto goodput = snapshot::Goodput(scene.snapshot.ledger())) {
+  if (const auto goodput = snapshot::Goodput(scene.snapshot.goodput_parts())) {
     row.Add("goodput", Short(*goodput * 100), "%");
   }
   if (job.started_ms() > 0) {

@@ -1,4 +1,4 @@
-// Nodes as hosts, and the ledger of the job's time.
+// Nodes as hosts, and where the job's time went.
 #include <algorithm>
 #include <array>
 
@@ -30,17 +30,17 @@ std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now
 }
 
 // "training 5 h 9 min  stalled 1 min 48 s", without what took no time.
-std::string LedgerText(const v1::GoodputParts& ledger) {
+std::string TimePartsText(const v1::GoodputParts& spent) {
   std::string text;
   const auto add = [&](const char* name, int64_t time_ms) {
     if (time_ms > 0) text += std::string("   ") + name + " " + Span(time_ms);
   };
-  add("training", ledger.training());
-  add("lost steps", ledger.lost_steps());
-  add("stalled", ledger.stalled());
-  add("start-up", ledger.start_up());
-  add("restarting", ledger.restarting());
-  add("stopping", ledger.stopping());
+  add("training", spent.training());
+  add("lost steps", spent.lost_steps());
+  add("stalled", spent.stalled());
+  add("start-up", spent.start_up());
+  add("restarting", spent.restarting());
+  add("stopping", spent.stopping());
   return text;
 }
 
@@ -49,18 +49,18 @@ std::string LedgerText(const v1::GoodputParts& ledger) {
 int NodeTableRows(const Scene& scene) {
   constexpr int kMostNodes = 16;
   return 1 + std::min(scene.snapshot.nodes_size(), kMostNodes) +
-         (scene.snapshot.has_ledger() ? 2 : 0);
+         (scene.snapshot.has_goodput_parts() ? 2 : 0);
 }
 
 void DrawNodeTable(const Area& area, const Scene& scene) {
   constexpr std::array<const char*, 8> kHeadings = {
       "cpu", "memory", "pressure", "disk written", "received", "sent", "errors", "heard"};
   if (area.rows() < 2) return;
-  const std::string ledger = LedgerText(scene.snapshot.ledger());
+  const std::string spent = TimePartsText(scene.snapshot.goodput_parts());
   int rows = area.rows();
-  if (!ledger.empty() && rows >= 4) {
-    area.Put(--rows, 1, "Ledger", kLabel);
-    area.Put(rows, 7, ledger);
+  if (!spent.empty() && rows >= 4) {
+    area.Put(--rows, 1, "Time", kLabel);
+    area.Put(rows, 7, spent);
     --rows;
   }
   constexpr int kNames = 15;

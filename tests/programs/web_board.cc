@@ -111,14 +111,14 @@ class FakeJob {
     FillProgress(*snapshot.mutable_progress(), now);
     AddEvents(snapshot);
     AddIssues(snapshot);
-    v1::GoodputParts& ledger = *snapshot.mutable_ledger();
-    ledger.set_start_up(kWarm);
-    ledger.set_restarting(kAgain - kFailed + kWarm);
-    ledger.set_lost_steps(4 * kMinute + 10 * kSecond);
-    ledger.set_stalled(70 * kSecond);
-    ledger.set_stopping(2 * kSecond);
-    ledger.set_training(now - started_ - ledger.start_up() - ledger.restarting() -
-                        ledger.lost_steps() - ledger.stalled() - ledger.stopping());
+    v1::GoodputParts& spent = *snapshot.mutable_goodput_parts();
+    spent.set_start_up(kWarm);
+    spent.set_restarting(kAgain - kFailed + kWarm);
+    spent.set_lost_steps(4 * kMinute + 10 * kSecond);
+    spent.set_stalled(70 * kSecond);
+    spent.set_stopping(2 * kSecond);
+    spent.set_training(now - started_ - spent.start_up() - spent.restarting() - spent.lost_steps() -
+                       spent.stalled() - spent.stopping());
     snapshot::Derive(snapshot);
     return snapshot;
   }

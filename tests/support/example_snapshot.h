@@ -145,7 +145,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
           sample { rank: 3 cpu: 1 }
         }
         ranks { rank: 4 node: 1 auxiliary: true name: "the scheduler" state: RANK_STATE_FAILED }
-        ledger { start_up: 12000 training: 75000 stalled: 8000 restarting: 5000 }
+        goodput_parts { start_up: 12000 training: 75000 stalled: 8000 restarting: 5000 }
         troubles {
           kind: KIND_AWAY
           nodes: 1

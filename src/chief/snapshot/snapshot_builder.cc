@@ -95,7 +95,7 @@ void SnapshotBuilder::Fill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
   const auto& events = recorder_.events().last();
   *snapshot.mutable_events() = {events.begin(), events.end()};
   NoteStandstill(attempt, snapshot);
-  *snapshot.mutable_ledger() = times_.Now();
+  *snapshot.mutable_goodput_parts() = times_.Now();
   snapshot::Derive(snapshot);
 }
 

@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
 }  // namespace
 
 TimeAccounting::TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes)
-    : loop_(loop), nodes_(nodes), began_(loop.Now()), ledger_(0) {
+    : loop_(loop), nodes_(nodes), began_(loop.Now()), accounting_(0) {
   if (checkpoints.empty()) return;
   checkpoints_.emplace(std::filesystem::absolute(checkpoints).string(), loop_);
   loop_.BeforeWaiting([this] { return Look(); });
@@ -22,7 +22,7 @@ int64_t TimeAccounting::Elapsed(Loop::Time at) const {
 }
 
 void TimeAccounting::Launches() {
-  ledger_.Launches(Elapsed(loop_.Now()));
+  accounting_.Launches(Elapsed(loop_.Now()));
   if (checkpoints_) checkpoints_->Look();  // also those that ranks wrote when they were told to end
 }
 
@@ -46,9 +46,9 @@ bool TimeAccounting::MakesNoStep(std::optional<std::chrono::milliseconds> time) 
 }
 
 void TimeAccounting::BookStalls() {
-  if (hung_since_) return ledger_.Stalls(Elapsed(*hung_since_), true);
-  if (no_step_since_) return ledger_.Stalls(*no_step_since_, true);
-  ledger_.Stalls(Elapsed(loop_.Now()), nodes_.AnyDisconnected());
+  if (hung_since_) return accounting_.Stalls(Elapsed(*hung_since_), true);
+  if (no_step_since_) return accounting_.Stalls(*no_step_since_, true);
+  accounting_.Stalls(Elapsed(loop_.Now()), nodes_.AnyDisconnected());
 }
 
 // Returns when to be called again.
@@ -61,11 +61,11 @@ Loop::Time TimeAccounting::Look() {
 
 void TimeAccounting::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
   if (!seen) return;
-  ledger_.Looked(seen->written ? std::optional(Elapsed(*seen->written)) : std::nullopt);
+  accounting_.Looked(seen->written ? std::optional(Elapsed(*seen->written)) : std::nullopt);
 }
 
 void TimeAccounting::End() {
-  ledger_.Ends(Elapsed(loop_.Now()));
+  accounting_.Ends(Elapsed(loop_.Now()));
   looks_ = false;
   if (!checkpoints_) return;
   BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun

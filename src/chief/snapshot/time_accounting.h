@@ -24,9 +24,9 @@ class TimeAccounting {
   // An attempt is being started; its ranks start; all run; one has made a step; they are to end.
   void Launches();
   void BeginAttempt() { looks_ = checkpoints_.has_value(); }
-  void Runs() { ledger_.Runs(Elapsed(loop_.Now())); }
-  void FirstStep() { ledger_.FirstStep(Elapsed(loop_.Now())); }
-  void Stops(bool failed) { ledger_.Stops(Elapsed(loop_.Now()), failed); }
+  void Runs() { accounting_.Runs(Elapsed(loop_.Now())); }
+  void FirstStep() { accounting_.FirstStep(Elapsed(loop_.Now())); }
+  void Stops(bool failed) { accounting_.Stops(Elapsed(loop_.Now()), failed); }
 
   // The ranks have hung since then, or do not. Whether that is new.
   bool RanksHang(std::optional<Loop::Time> since);
@@ -39,7 +39,7 @@ class TimeAccounting {
   // The job is over. Blocks for a moment where the checkpoints' folder is slow.
   void End();
 
-  v1::GoodputParts Now() const { return ledger_.At(Elapsed(loop_.Now())); }
+  v1::GoodputParts Now() const { return accounting_.At(Elapsed(loop_.Now())); }
   // Whether checkpoints are to be looked for in a folder that could never be read.
   bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
@@ -51,7 +51,7 @@ class TimeAccounting {
   Loop& loop_;
   const Fleet& nodes_;
   const Loop::Time began_;
-  snapshot::GoodputAccounting ledger_;
+  snapshot::GoodputAccounting accounting_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are
   bool looks_ = false;                          // at them, from the first attempt on
   std::optional<Loop::Time> hung_since_;

@@ -35,8 +35,8 @@ function rateNote(rate) {
   return `${more < 0 ? '▼' : '▲'} ${Math.round(Math.abs(more) * 100)} % ${more < 0 ? 'below' : 'above'} the median`;
 }
 
-function ledger(snapshot) {
-  const told = snapshot.ledger;
+function timeParts(snapshot) {
+  const told = snapshot.goodput_parts;
   if (!told) return;
   const parts = [['training', or0(told.training), 'var(--accent)'], ['lost steps', or0(told.lost_steps), 'var(--bad)'],
                  ['stalled', or0(told.stalled), 'var(--slow-fill)'],
@@ -44,7 +44,7 @@ function ledger(snapshot) {
   const wall = parts.reduce((all, part) => all + part[1], 0);
   if (wall <= 0) return;
   const n = $('.n', fact('good', 'Goodput', (parts[0][1] / wall * 100).toFixed(1), '%'));
-  if (!n.firstChild) n.append(E('div', { class: 'ledger' }, parts.map(p => E('i', { style: `background:${p[2]}` }))), E('span'));
+  if (!n.firstChild) n.append(E('div', { class: 'time-parts' }, parts.map(p => E('i', { style: `background:${p[2]}` }))), E('span'));
   $$('i', n).forEach((e, i) => { e.style.width = parts[i][1] / wall * 100 + '%'; e.style.display = parts[i][1] ? '' : 'none'; });
   n.title = parts.filter(p => p[1]).map(p => `${p[0]} ${span(p[1])}`).join('\n');
   const lost = parts.slice(1).filter(p => p[1] >= 1000).sort((a, b) => b[1] - a[1]).slice(0, 2);
@@ -72,7 +72,7 @@ function facts(snapshot, slow, stalled) {
     const started = or0(snapshot.job.started_ms);
     fact('elapsed', over ? 'Ran for' : 'Elapsed', span(end - started), '', `since ${dayOf(started)}${clock(started)}`);
   }
-  ledger(snapshot);
+  timeParts(snapshot);
   const order = ['step', 'rate', 'metric', 'eta', 'elapsed', 'good'];
   for (const e of $$('#facts > div')) if (!e.dataset.now) e.remove();
   const there = order.map(key => $(`#facts [data-k=${key}]`)).filter(Boolean);

@@ -48,11 +48,11 @@ void AddAttempts(v1::JobSnapshot& snapshot) {
     event.set_what(change.what);
   }
   snapshot.mutable_job()->set_attempt(1);
-  v1::GoodputParts& ledger = *snapshot.mutable_ledger();
-  ledger.set_lost_steps(1'500'000);
-  ledger.set_restarting(95'000);
-  ledger.set_stopping(4'000);
-  ledger.set_training(ledger.training() - 1'599'000);
+  v1::GoodputParts& spent = *snapshot.mutable_goodput_parts();
+  spent.set_lost_steps(1'500'000);
+  spent.set_restarting(95'000);
+  spent.set_stopping(4'000);
+  spent.set_training(spent.training() - 1'599'000);
 }
 
 // A job that was started again once and has failed; or one of which little is known.

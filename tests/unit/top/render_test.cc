@@ -117,7 +117,7 @@ TEST_F(RenderTest, WithoutRowsThereIsAllAndNoKeys) {
 
 TEST_F(RenderTest, WhatIsNotKnownIsNotShown) {
   v1::JobSnapshot snapshot = test::HealthySnapshot(kPlain4);
-  snapshot.clear_ledger();
+  snapshot.clear_goodput_parts();
   for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) node.clear_sample();
   for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
     rank.clear_sample();

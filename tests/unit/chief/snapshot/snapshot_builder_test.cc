@@ -132,9 +132,9 @@ TEST_F(SnapshotBuilderTest, TheRanksOfANodeThatIsCutOffAreAway) {
                           v1::RANK_STATE_AWAY, v1::RANK_STATE_RUNNING));
   ASSERT_EQ(snapshot.troubles_size(), 1);
   EXPECT_THAT(snapshot.troubles(0).what(), HasSubstr("10.0.0.2 does not answer"));
-  const v1::GoodputParts ledger = Kept().ledger();
-  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 15'000, 2'100);
-  EXPECT_NEAR(static_cast<double>(ledger.training()), 25'000, 2'100);
+  const v1::GoodputParts spent = Kept().goodput_parts();
+  EXPECT_NEAR(static_cast<double>(spent.stalled()), 15'000, 2'100);
+  EXPECT_NEAR(static_cast<double>(spent.training()), 25'000, 2'100);
 }
 
 TEST_F(SnapshotBuilderTest, ATimeWithoutASignOfLifeIsNoTraining) {
@@ -143,9 +143,9 @@ TEST_F(SnapshotBuilderTest, ATimeWithoutASignOfLifeIsNoTraining) {
   loop_.After(seconds(25), [this] { nodes_[0].Write(0, "on again\n"); });
   AllExit(seconds(30), 0);
   EXPECT_EQ(Run(), 0);
-  const v1::GoodputParts ledger = Kept().ledger();
-  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 25'000, 1'100);
-  EXPECT_NEAR(static_cast<double>(ledger.training()), 5'000, 1'100);
+  const v1::GoodputParts spent = Kept().goodput_parts();
+  EXPECT_NEAR(static_cast<double>(spent.stalled()), 25'000, 1'100);
+  EXPECT_NEAR(static_cast<double>(spent.training()), 5'000, 1'100);
 }
 
 TEST_F(SnapshotBuilderTest, NorIsOneThatEndsTheJob) {
@@ -153,11 +153,11 @@ TEST_F(SnapshotBuilderTest, NorIsOneThatEndsTheJob) {
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
   EXPECT_EQ(Run(), 124);
-  const v1::GoodputParts ledger = Kept().ledger();
-  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 100'000, 5'000);
+  const v1::GoodputParts spent = Kept().goodput_parts();
+  EXPECT_NEAR(static_cast<double>(spent.stalled()), 100'000, 5'000);
 }
 
-TEST_F(SnapshotBuilderTest, TheLedgerHasAllTimeOfAllAttempts) {
+TEST_F(SnapshotBuilderTest, ThePartsHaveAllTimeOfAllAttempts) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(10), [this] {
     nodes_[1].Exit(3, 7);
@@ -167,10 +167,10 @@ TEST_F(SnapshotBuilderTest, TheLedgerHasAllTimeOfAllAttempts) {
   EXPECT_EQ(Run(), 0);
   const v1::JobSnapshot snapshot = Kept();
   EXPECT_EQ(snapshot.job().attempt(), 1u);
-  EXPECT_NEAR(static_cast<double>(snapshot::Total(snapshot.ledger())),
+  EXPECT_NEAR(static_cast<double>(snapshot::Total(snapshot.goodput_parts())),
               static_cast<double>(took_.count()), 20);
-  EXPECT_GT(snapshot.ledger().restarting(), 0);
-  EXPECT_GT(snapshot.ledger().training(), 25'000);
+  EXPECT_GT(snapshot.goodput_parts().restarting(), 0);
+  EXPECT_GT(snapshot.goodput_parts().training(), 25'000);
   // A point each two seconds, of which none is missing.
   v1::History history;
   EXPECT_TRUE(
@@ -205,18 +205,18 @@ TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
   });
   AllExit(seconds(60), 0);
   EXPECT_EQ(Run(), 0);
-  const v1::GoodputParts ledger = Kept().ledger();
+  const v1::GoodputParts spent = Kept().goodput_parts();
   // Seen within five seconds; to the turned clock a file is as old as it is to ours.
-  EXPECT_GE(ledger.lost_steps(), 12'000 - 5'000 - 1'000);
-  EXPECT_LE(ledger.lost_steps(), 12'000 + 5'000);
-  EXPECT_NEAR(static_cast<double>(snapshot::Total(ledger)), static_cast<double>(took_.count()), 20);
+  EXPECT_GE(spent.lost_steps(), 12'000 - 5'000 - 1'000);
+  EXPECT_LE(spent.lost_steps(), 12'000 + 5'000);
+  EXPECT_NEAR(static_cast<double>(snapshot::Total(spent)), static_cast<double>(took_.count()), 20);
 }
 
 TEST_F(LostStepsTest, AllIsLostOfAJobThatFailsWithoutAny) {
   loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);
-  EXPECT_EQ(Kept().ledger().training(), 0);
-  EXPECT_GT(Kept().ledger().lost_steps(), 30'000);
+  EXPECT_EQ(Kept().goodput_parts().training(), 0);
+  EXPECT_GT(Kept().goodput_parts().lost_steps(), 30'000);
 }
 
 TEST_F(LostStepsTest, ACheckpointOfRanksThatWereToldToEndCounts) {
@@ -226,21 +226,21 @@ TEST_F(LostStepsTest, ACheckpointOfRanksThatWereToldToEndCounts) {
   });
   EXPECT_EQ(Run(), 7);
   // Of the 32 seconds, what the writing of the file takes on a busy machine.
-  EXPECT_LE(Kept().ledger().lost_steps(), 5'000);
+  EXPECT_LE(Kept().goodput_parts().lost_steps(), 5'000);
 }
 
 TEST_F(LostStepsTest, NothingIsSaidToBeLostOfAJobThatIsStopped) {
   loop_.After(seconds(32), [this] { job_->Signal(SIGINT); });
   EXPECT_EQ(Run(), 130);
-  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
+  EXPECT_EQ(Kept().goodput_parts().lost_steps(), 0);
 }
 
 TEST_F(LostStepsTest, NothingIsKnownOfAFolderThatIsNotThere) {
   options_.launch.request.set_checkpoint_dir(folder_.path() + "/ckpt/elsewhere");
   loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);
-  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
-  EXPECT_GT(Kept().ledger().training(), 30'000);
+  EXPECT_EQ(Kept().goodput_parts().lost_steps(), 0);
+  EXPECT_GT(Kept().goodput_parts().training(), 30'000);
   EXPECT_THAT(messages_, HasSubstr("cannot be read on this machine"));
 }
 
