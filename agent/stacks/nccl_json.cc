@@ -74,20 +74,19 @@ std::string IssueText(const Json& rank) {
 
 void AddCommunicator(const Json& communicator, NcclView& view) {
   std::map<uint64_t, std::vector<uint64_t>> ranks;  // by how many collectives they have entered
-  std::string troubles;
+  std::string issues;
   for (const Json& rank : In(communicator, "ranks")) {
     NcclView::Process process = ProcessOf(communicator, rank);
     ranks[process.count.entered].push_back(UnsignedIn(rank, "rank"));
     const std::string issue = IssueText(rank);
     if (!issue.empty()) {
-      troubles +=
-          "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) + issue + "\n";
+      issues += "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) + issue + "\n";
     }
     view.processes.push_back(std::move(process));
   }
   for (const Json& rank : In(communicator, "missing_ranks")) {
-    troubles += "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) +
-                (IssueText(rank).empty() ? ", is missing" : IssueText(rank)) + "\n";
+    issues += "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) +
+              (IssueText(rank).empty() ? ", is missing" : IssueText(rank)) + "\n";
   }
   view.summary += "communicator " + TextIn(communicator, "hash") + " of " +
                   base::Count(UnsignedIn(communicator, "size"), "rank") + "\n";
@@ -96,7 +95,7 @@ void AddCommunicator(const Json& communicator, NcclView& view) {
     view.summary += "  " + base::Count(entered, "collective") + " entered by " +
                     (whose.size() == 1 ? "rank " : "ranks ") + base::RangesText(whose, ", ") + "\n";
   }
-  view.summary += troubles;
+  view.summary += issues;
 }
 
 }  // namespace

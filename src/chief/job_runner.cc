@@ -217,8 +217,8 @@ void JobRunner::Fetch() {
     if (!files.ok()) {
       return parts_.console.Tell(LogLevel::kError, base::FailureText(files.status()));
     }
-    for (Remark& remark : FetchText(*files)) {
-      parts_.console.Tell(remark.level, std::move(remark.text));
+    for (FetchLine& line : FetchText(*files)) {
+      parts_.console.Tell(line.level, std::move(line.text));
     }
   });
 }

@@ -73,8 +73,8 @@ int Fetch(FetchOptions options) {
   if (!files.ok()) {
     return Fail(Annotate(files.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
-  for (const chief::Remark& remark : chief::FetchText(*files)) {
-    base::Log(remark.level, remark.text);
+  for (const chief::FetchLine& line : chief::FetchText(*files)) {
+    base::Log(line.level, line.text);
   }
   return files->failures().empty() ? 0 : kExitCannotLaunch;
 }

@@ -146,7 +146,7 @@ autodist does not answer; 2 for wrong usage.
 Examples:
   autodist why
   autodist why 3fa9c1
-  autodist why last --json | jq -r .trouble.what)");
+  autodist why last --json | jq -r .issue.what)");
   return [options] { return Why(*options); };
 }
 

@@ -76,7 +76,7 @@ JobDetails DetailsOf(const v1::JobSnapshot& snapshot) {
     metrics.push_back(base::Printable(metric.name()) + " " + FigureText(metric.value()));
   }
   if (!metrics.empty()) details.rows.emplace_back("metrics", absl::StrJoin(metrics, ", "));
-  for (const v1::Issue& issue : snapshot.troubles()) {
+  for (const v1::Issue& issue : snapshot.issues()) {
     if (IsOfSteps(issue)) details.rows.emplace_back("issue", issue.what());
   }
   std::string restarted;

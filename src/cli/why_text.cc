@@ -39,7 +39,7 @@ std::string WhyText(const why::Verdict& verdict) {
 std::string WhyJson(const std::string& job_id, const why::Verdict& verdict) {
   return "{\"job_id\":" + base::JsonQuoted(job_id) +
          ",\"verdict\":" + base::JsonQuoted(Name(verdict.kind)) +
-         ",\"trouble\":" + json::PlainJson(verdict.issue) + "}\n";
+         ",\"issue\":" + json::PlainJson(verdict.issue) + "}\n";
 }
 
 }  // namespace autodist::cli

@@ -40,9 +40,9 @@ void AddCounts(const SnapshotView& view, FamilySet& set) {
   }
   for (int number = v1::Issue::KIND_FAILED; number <= v1::Issue::KIND_WARNING; ++number) {
     const auto kind = static_cast<v1::Issue::Kind>(number);
-    set.Gauge("autodist_job_troubles", "What is not well with the job, by kind; 0: nothing known.",
+    set.Gauge("autodist_job_issues", "What is not well with the job, by kind; 0: nothing known.",
               With(view.Job(), {{"kind", Word(v1::Issue::Kind_Name(kind), "KIND_")}}),
-              std::ranges::count_if(view.snapshot.troubles(),
+              std::ranges::count_if(view.snapshot.issues(),
                                     [&](const v1::Issue& issue) { return issue.kind() == kind; }));
   }
 }

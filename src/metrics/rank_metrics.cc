@@ -51,10 +51,10 @@ void AddRanks(const SnapshotView& view, FamilySet& set) {
               SilentSeconds(view, rank));
     if (rank.has_sample()) AddSample(rank.sample(), labels, set);
   }
-  for (const v1::Issue& issue : view.snapshot.troubles()) {
+  for (const v1::Issue& issue : view.snapshot.issues()) {
     for (const uint32_t rank : issue.ranks()) {
       if (rank >= static_cast<uint32_t>(view.snapshot.ranks_size())) continue;
-      set.Gauge("autodist_rank_trouble", "1, with what is not well with the rank.",
+      set.Gauge("autodist_rank_issue", "1, with what is not well with the rank.",
                 With(view.Rank(view.snapshot.ranks(static_cast<int>(rank))),
                      {{"kind", Word(v1::Issue::Kind_Name(issue.kind()), "KIND_")}}),
                 1);

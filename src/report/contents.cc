@@ -59,7 +59,7 @@ Tone ToneOfIssue(v1::Issue::Kind kind) {
 
 // Each with its evidence, and with what was ruled out.
 void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
-  for (const v1::Issue& issue : snapshot.troubles()) {
+  for (const v1::Issue& issue : snapshot.issues()) {
     std::string text = issue.what();
     if (!issue.cost().empty()) text += " " + issue.cost();
     if (issue.since_ms() > 0) text += " (since " + TimeText(issue.since_ms()) + ")";

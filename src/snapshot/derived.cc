@@ -41,7 +41,7 @@ struct OfIssues {
 std::vector<OfIssues> MarkByIssues(v1::JobSnapshot& snapshot) {
   std::vector<OfIssues> ranks(static_cast<size_t>(snapshot.ranks_size()));
   bool others_wait = false;
-  for (const v1::Issue& issue : snapshot.troubles()) {
+  for (const v1::Issue& issue : snapshot.issues()) {
     const v1::Mark mark = MarkOf(issue.kind());
     for (const uint32_t rank : issue.ranks()) {
       if (rank >= ranks.size()) continue;

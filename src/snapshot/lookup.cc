@@ -54,8 +54,8 @@ bool AllSampledSince(const v1::JobSnapshot& before, const v1::JobSnapshot& now) 
 
 const v1::Issue* StandstillIn(const v1::JobSnapshot& snapshot) {
   const auto found =
-      std::ranges::find(snapshot.troubles(), v1::Issue::KIND_STALLED, &v1::Issue::kind);
-  return found == snapshot.troubles().end() ? nullptr : &*found;
+      std::ranges::find(snapshot.issues(), v1::Issue::KIND_STALLED, &v1::Issue::kind);
+  return found == snapshot.issues().end() ? nullptr : &*found;
 }
 
 }  // namespace autodist::snapshot

@@ -92,8 +92,8 @@ JobState StateOf(const v1::JobStatus& job) {
 JobState StateOf(const v1::JobSnapshot& snapshot) {
   JobState state = StateOf(snapshot.job());
   const bool runs = state.mark == v1::MARK_NONE;
-  if (!runs || snapshot.troubles().empty()) return state;
-  state.mark = MarkOf(snapshot.troubles(0).kind());
+  if (!runs || snapshot.issues().empty()) return state;
+  state.mark = MarkOf(snapshot.issues(0).kind());
   switch (state.mark) {
     case v1::MARK_STALLED:
       state.words = "stalled";

@@ -79,9 +79,9 @@ class FactRow {
 // How much slower it is than before the issue began by which it is slow.
 std::string Slowdown(const Scene& scene) {
   constexpr double kToTell = 0.05;
-  const auto& troubles = scene.snapshot.troubles();
-  const auto slow = std::ranges::find(troubles, v1::Issue::KIND_SLOW, &v1::Issue::kind);
-  if (slow == troubles.end() || slow->since_ms() <= 0) return "";
+  const auto& issues = scene.snapshot.issues();
+  const auto slow = std::ranges::find(issues, v1::Issue::KIND_SLOW, &v1::Issue::kind);
+  if (slow == issues.end() || slow->since_ms() <= 0) return "";
   double sum = 0;
   int count = 0;
   for (const v1::HistoryPoint& point : scene.history.points()) {

@@ -39,7 +39,7 @@ void Painter::SetStyle(const Style& style, std::string& text) {
   text += "\x1b[0";
   if (style.bold) text += ";1";
   if (style.faint && colours_ != Colours::kAll) text += ";2";
-  // Trouble stays to be seen without colours.
+  // An issue stays to be seen without colours.
   const bool marked = style.back != kPlain && style.back < kNamed;
   if (style.reverse || (marked && colours_ == Colours::kNone)) text += ";7";
   AddColour(text, style.fore, 30, colours_);

@@ -17,7 +17,7 @@ constexpr std::array<KeyHelp, 18> kKeyHelp = {{
     {"s", "sort ranks: worst, rank, step, use, memory, power, silent"},
     {"/", "only ranks with these words in their row; Esc: all again"},
     {"m", "what a cell shows: use, memory, power, temp, step"},
-    {"o", "nodes in trouble first, or by their names"},
+    {"o", "nodes with issues first, or by their names"},
     {"1 – 6", "one curve alone; again, or Esc: all"},
     {"t", "the time that curves show"},
     {"w", "the evidence for what is wrong"},

@@ -44,7 +44,7 @@ void DrawTimeline(const Area& area, const Scene& scene) {
   if (area.rows() < 1 || job.started_ms() <= 0) return;
   const WholeJob whole{job.started_ms(), scene.end_ms(), area.columns() - 2};
   for (int column = 1; column <= whole.columns; ++column) area.Set(0, column, U'━', kAccent);
-  for (auto it = scene.snapshot.troubles().rbegin(); it != scene.snapshot.troubles().rend(); ++it) {
+  for (auto it = scene.snapshot.issues().rbegin(); it != scene.snapshot.issues().rend(); ++it) {
     if (it->since_ms() <= 0) continue;
     const v1::Mark mark = snapshot::MarkOf(it->kind());
     const int start = whole.ColumnOf(it->since_ms());

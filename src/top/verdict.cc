@@ -59,18 +59,18 @@ void AddReport(std::vector<VerdictLine>& lines, const v1::JobStatus& job, int co
 
 std::vector<VerdictLine> VerdictLines(const Scene& scene, int columns) {
   std::vector<VerdictLine> lines;
-  const auto& troubles = scene.snapshot.troubles();
-  for (const v1::Issue& issue : troubles) {
+  const auto& issues = scene.snapshot.issues();
+  for (const v1::Issue& issue : issues) {
     if (lines.size() >= kMostIssues && !scene.view.evidence) break;
     AddIssue(lines, issue, lines.empty(), scene.view, columns);
   }
   const v1::JobStatus& job = scene.snapshot.job();
-  if (troubles.empty() && job.exit_code() != 0) AddReport(lines, job, columns);
+  if (issues.empty() && job.exit_code() != 0) AddReport(lines, job, columns);
   return lines;
 }
 
 bool HasEvidence(const Scene& scene) {
-  return std::ranges::any_of(scene.snapshot.troubles(),
+  return std::ranges::any_of(scene.snapshot.issues(),
                              [](const v1::Issue& issue) { return issue.evidence_size() > 0; });
 }
 

@@ -227,10 +227,10 @@ void LeaveOutIdle(const Activities& ranks, std::vector<issues::ResourceIssue>& c
 std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities& ranks,
                                     const std::vector<issues::ResourceIssue>& causes,
                                     bool goes_on) {
-  const auto slowdown = std::ranges::find_if(now.troubles(), [](const v1::Issue& issue) {
+  const auto slowdown = std::ranges::find_if(now.issues(), [](const v1::Issue& issue) {
     return issue.evidence_size() > 0 && issue.evidence(0).what() == issues::kStepTime;
   });
-  const bool slow = goes_on && slowdown != now.troubles().end();
+  const bool slow = goes_on && slowdown != now.issues().end();
   auto straggler = goes_on && causes.empty() ? StragglerCause(now, ranks) : std::nullopt;
   if (causes.empty() && !straggler) return slow ? std::optional(*slowdown) : std::nullopt;
   v1::Issue cause = straggler ? *std::move(straggler) : causes.front().issue;

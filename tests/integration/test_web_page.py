@@ -254,6 +254,6 @@ def test_a_thousand_ranks(tmp_path, look):
     job.do("fail 901")
     took = page.until("document.querySelector('.c[data-rank=\"901\"]').className.includes('mbad')", 10)
     print(f"red after {took:.2f} s")
-    assert page.text("#cells tbody tr th b") == "node451", "those in trouble come first"
+    assert page.text("#cells tbody tr th b") == "node451", "those in issue come first"
     assert len(page.all("#lspace .row")) < 100
     job.end()

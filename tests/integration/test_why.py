@@ -46,7 +46,7 @@ class Trainings:
 
 
 def verdicts(start, tmp_path, causes, *options):
-    """{cause: (outcome of `why`, of `why --json`'s trouble)}; then no job is left."""
+    """{cause: (outcome of `why`, of `why --json`'s issue)}; then no job is left."""
     jobs = Trainings(start, tmp_path, causes, *options).jobs
     try:
         asked = {cause: start("why", job, "--json") for cause, (job, _) in jobs.items()}
@@ -58,16 +58,16 @@ def verdicts(start, tmp_path, causes, *options):
 
 def test_each_cause_is_named(start, tmp_path):
     says = verdicts(start, tmp_path, STANDS)
-    troubles = {}
+    issues = {}
     for cause, outcome in says.items():
         assert outcome.code == WRONG, (cause, outcome.out, outcome.err)
         verdict = json.loads(outcome.out)
         assert verdict["verdict"] == "wrong"
-        troubles[cause] = verdict["trouble"]
-        assert verdict["trouble"]["ranks"] == [2], verdict
-        assert all(one["source"] and one["value"] for one in verdict["trouble"]["evidence"])
-        assert verdict["trouble"]["kind"] == "stalled"
-    what = {cause: trouble["what"] for cause, trouble in troubles.items()}
+        issues[cause] = verdict["issue"]
+        assert verdict["issue"]["ranks"] == [2], verdict
+        assert all(one["source"] and one["value"] for one in verdict["issue"]["evidence"])
+        assert verdict["issue"]["kind"] == "stalled"
+    what = {cause: issue["what"] for cause, issue in issues.items()}
     missing = r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
     assert re.fullmatch(missing + r"sleeps in odd \(\S*standstill.py:\d+\)", what["asleep"])
     assert re.fullmatch(missing + r"is in its data loader: .*, whose worker is in "
@@ -110,10 +110,10 @@ def test_a_node_whose_cores_another_program_takes(start, tmp_path):
             other.wait()
         run.interrupt()
         run.finish()
-    trouble = json.loads(says.out)["trouble"]
+    issue = json.loads(says.out)["issue"]
     cores = os.cpu_count()
-    assert says.code == WRONG and trouble["kind"] == "slow", says.out
-    assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", trouble["what"]), says.out
+    assert says.code == WRONG and issue["kind"] == "slow", says.out
+    assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", issue["what"]), says.out
 
 
 def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
@@ -122,7 +122,7 @@ def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
     for cause, outcome in says.items():
         # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
         assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)
-    what = {cause: json.loads(outcome.out)["trouble"]["what"] for cause, outcome in says.items()}
+    what = {cause: json.loads(outcome.out)["issue"]["what"] for cause, outcome in says.items()}
     assert what["output"] == "nothing is wrong: ranks write"
     for cause, word in {"epoch": "is in its data loader", "compile": "compiles in compile_model"}.items():
         assert re.match(rf"nothing is wrong: all 3 ranks are at work; rank \d \(localhost\) {word}", what[cause]), what

@@ -325,7 +325,7 @@ class FakeJob {
       piece.set_against(against);
     };
     for (const int rank : failed_) {
-      v1::Issue& issue = *snapshot.add_troubles();
+      v1::Issue& issue = *snapshot.add_issues();
       issue.set_kind(v1::Issue::KIND_FAILED);
       issue.add_ranks(static_cast<uint32_t>(rank));
       issue.set_since_ms(failed_ms_);
@@ -335,7 +335,7 @@ class FakeJob {
       evidence(issue, "its last line", "KeyError: 'label'", "output");
     }
     for (const int rank : slow_) {
-      v1::Issue& issue = *snapshot.add_troubles();
+      v1::Issue& issue = *snapshot.add_issues();
       issue.set_kind(v1::Issue::KIND_SLOW);
       issue.add_ranks(static_cast<uint32_t>(rank));
       issue.set_since_ms(Now() - 4 * kMinute);
@@ -350,7 +350,7 @@ class FakeJob {
       evidence(issue, "not the cause", "CPU 24 %, no ECC errors, no other process", "agent", true);
     }
     for (const int node : away_) {
-      v1::Issue& issue = *snapshot.add_troubles();
+      v1::Issue& issue = *snapshot.add_issues();
       issue.set_kind(v1::Issue::KIND_AWAY);
       issue.add_nodes(static_cast<uint32_t>(node));
       issue.set_what("Node" + std::to_string(node + 1) +

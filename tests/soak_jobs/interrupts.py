@@ -64,8 +64,8 @@ class Job(Running):
         TOGETHER.mkdir(exist_ok=True)
         self.how = self.chance.choice(list(LIMITS_S))
         self.after = self.chance.uniform(0, MOMENTS_S)
-        self.trouble = self.chance.choice(["agent", "sessions", "both", "nothing"])
-        self.trouble_after = self.chance.uniform(0, MOMENTS_S)
+        self.fault = self.chance.choice(["agent", "sessions", "both", "nothing"])
+        self.fault_after = self.chance.uniform(0, MOMENTS_S)
         self.fails = self.chance.choice([0, 0, self.chance.uniform(0.1, 4)])
         options = ["--lease", LEASE_S, "--grace", GRACE_S]
         if self.fails:
@@ -83,15 +83,15 @@ class Job(Running):
         match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
         return match[1].decode() if match else None
 
-    def make_trouble(self):
+    def make_fault(self):
         """Stops what of the job is on the one host."""
-        time.sleep(max(0, self.started + self.trouble_after - time.monotonic()))
+        time.sleep(max(0, self.started + self.fault_after - time.monotonic()))
         ours = of_job(self.job_id(), pids_on(STOPPED))
         sessions = sshd_sessions(STOPPED)
         self.held = {parent(pid) for pid in ours} & sessions
-        if self.trouble in ("agent", "both"):
+        if self.fault in ("agent", "both"):
             send(signal.SIGSTOP, agents_of(self.job_id(), STOPPED))
-        if self.trouble in ("sessions", "both"):
+        if self.fault in ("sessions", "both"):
             send(signal.SIGSTOP, self.held)
 
     def interrupt_it(self):
@@ -109,14 +109,14 @@ class Job(Running):
         return time.monotonic()
 
     def run(self):
-        trouble = threading.Thread(target=self.make_trouble)
-        trouble.start()
+        fault = threading.Thread(target=self.make_fault)
+        fault.start()
         ended = []
         waiter = threading.Thread(target=lambda: ended.append((self.finish(), time.monotonic())))
         waiter.start()
         last = self.interrupt_it()
         waiter.join()
-        trouble.join()
+        fault.join()
         self.outcome, at = ended[0]
         self.took = at - last if last else 0
         limit = LIMITS_S[self.how]
@@ -147,7 +147,7 @@ class Job(Running):
 
     def __str__(self):
         return (f"job {self.number} ({self.job_id()}): {self.how} after {self.after:.2f} s; "
-                f"{self.trouble} of host {STOPPED} stopped after {self.trouble_after:.2f} s"
+                f"{self.fault} of host {STOPPED} stopped after {self.fault_after:.2f} s"
                 + (f"; rank 1 fails after {self.fails:.2f} s" if self.fails else "") + ("; --sync" if self.syncs else ""))
 
 

@@ -146,13 +146,13 @@ inline v1::JobSnapshot ExampleSnapshot() {
         }
         ranks { rank: 4 node: 1 auxiliary: true name: "the scheduler" state: RANK_STATE_FAILED }
         goodput_parts { start_up: 12000 training: 75000 stalled: 8000 restarting: 5000 }
-        troubles {
+        issues {
           kind: KIND_AWAY
           nodes: 1
           ranks: [ 2, 3, 77 ]
           what: "10.0.0.2 does not answer"
         }
-        troubles { kind: KIND_SLOW ranks: 0 what: "rank 0 is slow" }
+        issues { kind: KIND_SLOW ranks: 0 what: "rank 0 is slow" }
       )pb",
       &snapshot));
   return snapshot;

@@ -179,7 +179,7 @@ inline v1::History HistoryOf(const SnapshotShape& shape, const v1::JobSnapshot& 
 
 inline v1::Issue& AddIssue(v1::JobSnapshot& snapshot, v1::Issue::Kind kind, const std::string& what,
                            int64_t since_ms) {
-  v1::Issue& issue = *snapshot.add_troubles();
+  v1::Issue& issue = *snapshot.add_issues();
   issue.set_kind(kind);
   issue.set_what(what);
   issue.set_since_ms(since_ms);

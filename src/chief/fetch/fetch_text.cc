@@ -41,8 +41,8 @@ std::string SumOf(const v1::JobFiles& files) {
 
 }  // namespace
 
-std::vector<Remark> FetchText(const v1::JobFiles& files) {
-  std::vector<Remark> text;
+std::vector<FetchLine> FetchText(const v1::JobFiles& files) {
+  std::vector<FetchLine> text;
   for (const v1::NodeIssue& warning : files.warnings()) {
     text.push_back({base::LogLevel::kWarning, Names(warning) + ": " + warning.what()});
   }

@@ -9,12 +9,12 @@
 
 namespace autodist::chief {
 
-struct Remark {
+struct FetchLine {
   base::LogLevel level;
   std::string text;
 };
 
 // In the order in which they are told; the one line that sums up comes last.
-std::vector<Remark> FetchText(const v1::JobFiles& files);
+std::vector<FetchLine> FetchText(const v1::JobFiles& files);
 
 }  // namespace autodist::chief

@@ -23,13 +23,13 @@ namespace {
 constexpr size_t kMostAtOnce = 16;  // nodes
 constexpr size_t kLongestName = 200;
 
-void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& troubles, const std::string& node,
+void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& issues, const std::string& node,
               const std::string& what, const std::string& remedy) {
   const std::string text = base::ToUtf8(what);
-  auto found = std::ranges::find_if(troubles, [&](const v1::NodeIssue& issue) {
+  auto found = std::ranges::find_if(issues, [&](const v1::NodeIssue& issue) {
     return issue.what() == text && issue.remedy() == remedy;
   });
-  v1::NodeIssue& issue = found == troubles.end() ? *troubles.Add() : *found;
+  v1::NodeIssue& issue = found == issues.end() ? *issues.Add() : *found;
   issue.add_nodes(node);
   issue.set_what(text);
   issue.set_remedy(remedy);

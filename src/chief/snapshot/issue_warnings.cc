@@ -59,21 +59,21 @@ std::string WithoutName(const v1::JobSnapshot& snapshot, const v1::Issue& issue)
 std::vector<IssueWarning> IssueWarnings::Take(const v1::JobSnapshot& snapshot) {
   std::vector<IssueWarning> warnings;
   if (snapshot.job().phase() != v1::JOB_PHASE_RUNNING) return warnings;
-  for (const v1::Issue& slow : snapshot.troubles()) {
+  for (const v1::Issue& slow : snapshot.issues()) {
     if (lines_ == kMost) return warnings;  // of thousands of ranks no causes are looked for
     if (!IsTold(slow) || !IsOfSteps(slow) || slow.ranks_size() == 0) continue;
     if (!HasLasted(snapshot, slow, issues::kWarnOfSlowStepsAfter) ||
         !told_.insert(KeyOf(slow)).second)
       continue;
     std::string what = WithTime(slow);
-    for (const v1::Issue& cause : snapshot.troubles()) {
+    for (const v1::Issue& cause : snapshot.issues()) {
       if (!IsTold(cause) || IsOfSteps(cause) || !IsAbout(cause, slow.ranks(0))) continue;
       what += "; " + WithoutName(snapshot, cause);
       told_.insert(KeyOf(cause));
     }
     Tell(snapshot, slow, std::move(what), warnings);
   }
-  for (const v1::Issue& issue : snapshot.troubles()) {
+  for (const v1::Issue& issue : snapshot.issues()) {
     if (!IsTold(issue) || IsOfSteps(issue) || !HasLasted(snapshot, issue, issues::kWarnAfter))
       continue;
     if (told_.insert(KeyOf(issue)).second) Tell(snapshot, issue, WithTime(issue), warnings);

@@ -105,7 +105,7 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
   const auto hung_for = times_.hung_for();
   if (hung_for) signs.silent_since_ms = snapshot.time_ms() - hung_for->count();
   if (attempt.logs) signs.other_work_ms = attempt.logs->other_work_ms();
-  for (const v1::Issue& issue : detector_.Detect(snapshot, signs)) *snapshot.add_troubles() = issue;
+  for (const v1::Issue& issue : detector_.Detect(snapshot, signs)) *snapshot.add_issues() = issue;
   const v1::Issue* const standstill = snapshot::StandstillIn(snapshot);
   std::optional<milliseconds> no_step_for;
   if (standstill) {

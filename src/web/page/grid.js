@@ -23,7 +23,7 @@ function metrics(m) {
     m.nodes.some(n => n.cells.some(c => METRICS[key].value(c) != null)));
 }
 
-// Of many nodes, those in trouble first: an order that changes with their troubles alone.
+// Of many nodes, those with issues first: an order that changes with their issues alone.
 function orderOf(m) {
   const order = m.nodes.map((_, i) => i), bad = n => n.lost || n.away || n.cells.some(c => c.rank?.mark && c.rank.mark !== 'wait');
   return m.nodes.length > MANY ? order.sort((a, b) => bad(m.nodes[b]) - bad(m.nodes[a]) || a - b) : order;

@@ -87,7 +87,7 @@ function facts(snapshot, slow, stalled) {
 }
 
 export function drawHead() {
-  const snapshot = view.snapshot, job = snapshot.job, troubles = snapshot.troubles || [], m = model();
+  const snapshot = view.snapshot, job = snapshot.job, issues = snapshot.issues || [], m = model();
   const [cls, glyph, words] = stateOf(snapshot);
   $('#state').className = 'state ' + cls;
   set($('#state'), `${glyph} ${words}`);
@@ -100,25 +100,25 @@ export function drawHead() {
   const attempt = or0(job.attempt), restarts = or0(job.max_restarts);
   const meta = [job.job_id, size, attempt || restarts ? `attempt ${attempt + 1}` + (restarts ? `, restart ${attempt} of ${restarts}` : '') : ''].filter(Boolean);
   if ($('#meta').textContent !== meta.join('')) $('#meta').replaceChildren(...meta.map((text, i) => E('span', { class: i ? '' : 'mono' }, text)));
-  const share = facts(snapshot, troubles[0]?.kind === 'KIND_SLOW', troubles[0]?.kind === 'KIND_STALLED');
+  const share = facts(snapshot, issues[0]?.kind === 'KIND_SLOW', issues[0]?.kind === 'KIND_STALLED');
   document.title = [cls === 'running' ? '' : glyph, share, share && '·', set && (job.name || commandOf(job).split(' ')[0]), '· autodist'].filter(Boolean).join(' ');
   $('#actions').hidden = !view.jobs?.control || isOver(job);
   set($('#crumb'), job.name ? plain(job.name) : job.job_id || '');
 }
 
 // How long it has been so is shown by the time since, as this is announced again when it changes.
-const said = trouble => plain((trouble.what || '').replace(/^(stalled: no [^;]*?) for [^;]*/, '$1'));
+const said = issue => plain((issue.what || '').replace(/^(stalled: no [^;]*?) for [^;]*/, '$1'));
 
-function box(trouble) {
-  const [cls, glyph] = kindOf(trouble), ranks = trouble.ranks || [], evidence = trouble.evidence || [];
-  const since = or0(trouble.since_ms);
+function box(issue) {
+  const [cls, glyph] = kindOf(issue), ranks = issue.ranks || [], evidence = issue.evidence || [];
+  const since = or0(issue.since_ms);
   return E('aside', { class: 'why ' + cls },
     E('p', {}, E('span', { class: 'g', 'aria-hidden': true }, glyph),
-      E('span', {}, E('strong', {}, said(trouble)),
-        trouble.cost || since ? E('small', {}, [plain(trouble.cost || ''), since ? `Since ${dayOf(since)}${clock(since)}.` : ''].filter(Boolean).join(' ')) : ''),
+      E('span', {}, E('strong', {}, said(issue)),
+        issue.cost || since ? E('small', {}, [plain(issue.cost || ''), since ? `Since ${dayOf(since)}${clock(since)}.` : ''].filter(Boolean).join(' ')) : ''),
       E('span', {}, ranks.length ? E('button', { class: 'link', on: () => pick(ranks[0], true) }, `Log of rank ${ranks[0]}`) : '')),
-    trouble.text ? E('pre', {}, plain(trouble.text)) : '',
-    evidence.length ? E('details', { 'data-of': `${trouble.kind} ${ranks} ${trouble.nodes || ''}` }, E('summary', {}, `Evidence, ${evidence.length}`),
+    issue.text ? E('pre', {}, plain(issue.text)) : '',
+    evidence.length ? E('details', { 'data-of': `${issue.kind} ${ranks} ${issue.nodes || ''}` }, E('summary', {}, `Evidence, ${evidence.length}`),
       E('ol', {}, evidence.map(e => E('li', {}, E('span', {}, e.against ? 'not the cause' : plain(e.what || '')),
         E('span', {}, (e.against && e.what && e.what !== 'not the cause' ? plain(e.what) + ': ' : '') + plain(e.value || '')), E('span', {}, plain(e.source || '')))))) : '');
 }
@@ -126,7 +126,7 @@ function box(trouble) {
 let told = '';
 // Announced, so only touched when it has changed; evidence that is unfolded stays so.
 export function drawWhy() {
-  const snapshot = view.snapshot, list = [...(snapshot.troubles || [])];
+  const snapshot = view.snapshot, list = [...(snapshot.issues || [])];
   if (isOver(snapshot.job) && snapshot.job.report && !list.some(t => t.kind === 'KIND_FAILED')) {
     const [first, ...rest] = snapshot.job.report.split('\n');
     list.unshift({ kind: or0(snapshot.job.exit_code) ? 'KIND_FAILED' : '', what: first, text: rest.join('\n') });

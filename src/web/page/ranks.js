@@ -21,7 +21,7 @@ const last = text => E('td', { title: plain(text) }, plain(text));
 export function drawRanks() {
   const m = model(), top = m.worstFirst.slice(0, ROWS), now = or0(view.snapshot.time_ms);
   $('#slow').hidden = !top.length;
-  const where = m.gpus ? 'GPU' : 'Node', stalled = (view.snapshot.troubles || []).some(t => t.kind === 'KIND_STALLED');
+  const where = m.gpus ? 'GPU' : 'Node', stalled = (view.snapshot.issues || []).some(t => t.kind === 'KIND_STALLED');
   let rows;
   if (m.over) {
     set($('#slowh'), 'How the ranks ended');

@@ -26,10 +26,10 @@ function marks(snapshot) {
     else if (event.node_phase === 'NODE_PHASE_LOST') list.push([t, '✕', `${who} lost`, 'bad', event.what]);
     else if (event.rank != null && !/with code 0\b|exit code 0\b/.test(event.what || '') && /exit|signal|killed|kill|failed|ended/.test(event.what || '')) list.push([t, '✕', who, 'bad', event.what]);
   }
-  for (const trouble of snapshot.troubles || []) {
-    const t = or0(trouble.since_ms), who = trouble.ranks?.length ? `rank ${trouble.ranks[0]}` : '';
-    if (t && trouble.kind === 'KIND_SLOW') list.push([t, '▲', who, 'slow', trouble.what]);
-    if (t && trouble.kind === 'KIND_STALLED') list.push([t, '■', 'stalled', 'bad', trouble.what]);
+  for (const issue of snapshot.issues || []) {
+    const t = or0(issue.since_ms), who = issue.ranks?.length ? `rank ${issue.ranks[0]}` : '';
+    if (t && issue.kind === 'KIND_SLOW') list.push([t, '▲', who, 'slow', issue.what]);
+    if (t && issue.kind === 'KIND_STALLED') list.push([t, '■', 'stalled', 'bad', issue.what]);
   }
   return list.sort((a, b) => a[0] - b[0]);
 }
@@ -65,8 +65,8 @@ export function drawTimeline() {
       add('text', { x: x(bar.from) + 6, y: 16.5, fill: bar.attempt === last ? 'var(--bg)' : 'var(--ink)', 'font-size': 10.5, 'font-weight': 600, 'pointer-events': 'none' }, width > 70 ? `attempt ${bar.attempt + 1}` : bar.attempt + 1);
     }
   }
-  for (const trouble of snapshot.troubles || []) {
-    const t = or0(trouble.since_ms), fill = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' }[trouble.kind];
+  for (const issue of snapshot.issues || []) {
+    const t = or0(issue.since_ms), fill = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' }[issue.kind];
     if (fill && t) add('rect', { x: x(Math.max(t, start)), y: 6, width: Math.max(2, x(end) - x(Math.max(t, start))), height: 14, rx: 1.5, fill });
   }
   let free = -1, drawn = -9;

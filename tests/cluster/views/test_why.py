@@ -46,9 +46,9 @@ def why(autodist, job):
     """(What is wrong, all of it)."""
     outcome = autodist("why", job, "--json")
     assert outcome.code == WRONG, outcome.out + outcome.err
-    trouble = json.loads(outcome.out)["trouble"]
-    assert all(one["source"] and one["value"] for one in trouble["evidence"])
-    return trouble["what"], trouble
+    issue = json.loads(outcome.out)["issue"]
+    assert all(one["source"] and one["value"] for one in issue["evidence"])
+    return issue["what"], issue
 
 
 def until_named(autodist, job, words):
@@ -60,8 +60,8 @@ def until_named(autodist, job, words):
         return words in says[-1].out
     seconds_until(named, SHOWS_LIMIT_S, lambda: [one.out[:300] for one in says])
     assert says[-1].code == WRONG
-    trouble = json.loads(says[-1].out)["trouble"]
-    return trouble["what"], trouble
+    issue = json.loads(says[-1].out)["issue"]
+    return issue["what"], issue
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def test_a_node_that_does_not_answer(autodist, job, cut):
     running = job("deadlock")
     cut(3)
     seconds_until(lambda: "reconnecting" in autodist("status", running).out, 30)
-    what, trouble = why(autodist, running)
+    what, issue = why(autodist, running)
     assert what == f"{address(3)} does not answer, with ranks 4-5"
-    assert trouble["kind"] == "away" and trouble["nodes"] == [2]
+    assert issue["kind"] == "away" and issue["nodes"] == [2]
     heal(3)
 
 
@@ -151,14 +151,14 @@ def test_the_socket_of_a_dead_peer(autodist, job, folder, lose_port):
         running = job("socket", address(4), port.read_text())
         seconds_until(answered.exists, START_LIMIT_S)
         lose_port(port.read_text())
-        what, trouble = why(autodist, running)
+        what, issue = why(autodist, running)
     finally:
         peer.kill()
         peer.wait()
     peer_name = re.escape(f"{address(4)}:{port.read_text()}")
     assert re.match(MISSING + rf"waits at a socket in .*AskPeer.*, for {peer_name}, which does not answer: what it has "
                     r"sent was sent again \d+ times", what), what
-    assert trouble["ranks"] == [2]
+    assert issue["ranks"] == [2]
 
 
 def test_a_full_disk(autodist, job, folder):
@@ -179,19 +179,19 @@ def test_a_rank_at_its_memory_limit(autodist, folder, group, job):
     data = folder / "data"
     data.write_bytes(os.urandom(READ))
     running = job("memory", limited / "cgroup.procs", data)
-    what, trouble = until_named(autodist, running, "memory limit")
+    what, issue = until_named(autodist, running, "memory limit")
     assert re.search(rf"rank 2 \({re.escape(address(2))}\) is held back at the memory limit of its control group, "
                      "16.0 MiB$", what), what
-    assert trouble["ranks"] == [2]
+    assert issue["ranks"] == [2]
 
 
 def test_a_cpu_that_is_slowed(autodist, group, job):
     quota = int(SMALL_QUOTA * 100_000)
     limited = group("cpu", {"cpu.cfs_quota_us": quota}, {"cpu.max": f"{quota} 100000"})
     running = job("cpu", limited / "cgroup.procs")
-    what, trouble = until_named(autodist, running, "control group")
+    what, issue = until_named(autodist, running, "control group")
     assert what == (f"rank 2 ({address(2)}) is slow: its control group may use 0.2 cores at most, which it uses up")
-    assert trouble["ranks"] == [2] and trouble["kind"] == "slow"
+    assert issue["ranks"] == [2] and issue["kind"] == "slow"
 
 
 def has_queue(host):
@@ -205,9 +205,9 @@ def test_a_network_card_that_is_slowed(autodist, job):
     try:
         # A look at stacks stops the ranks, and so empties the queue, for a moment.
         seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
-        what, trouble = until_named(autodist, running, "more waits to be sent")
+        what, issue = until_named(autodist, running, "more waits to be sent")
     finally:
         in_host(3, "tc", "qdisc", "del", "dev", "eth0", "root")
     assert re.fullmatch(rf"{re.escape(address(3))}: its network interface eth0 is slow: it sends \S+ [kM]bit/s, and "
                         "more waits to be sent", what), what
-    assert trouble["nodes"] == [2]
+    assert issue["nodes"] == [2]

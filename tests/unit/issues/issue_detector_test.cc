@@ -49,12 +49,12 @@ TEST(IssuesTest, ARankThatFailedIsWorstAndNamesItsNode) {
   snapshot.mutable_nodes(0)->set_phase(v1::NODE_PHASE_RECONNECTING);
   snapshot.mutable_ranks(3)->set_state(v1::RANK_STATE_FAILED);
   snapshot.mutable_ranks(3)->set_ended("exited with code 1");
-  const auto troubles = IssueDetector().Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 2u);
-  EXPECT_EQ(troubles[0].kind(), v1::Issue::KIND_FAILED);
-  EXPECT_EQ(troubles[0].what(), "rank 3 (node2, GPU 1) exited with code 1");
-  EXPECT_EQ(troubles[1].kind(), v1::Issue::KIND_AWAY);
-  EXPECT_THAT(troubles[1].what(), HasSubstr("node1 does not answer"));
+  const auto issues = IssueDetector().Detect(snapshot);
+  ASSERT_EQ(issues.size(), 2u);
+  EXPECT_EQ(issues[0].kind(), v1::Issue::KIND_FAILED);
+  EXPECT_EQ(issues[0].what(), "rank 3 (node2, GPU 1) exited with code 1");
+  EXPECT_EQ(issues[1].kind(), v1::Issue::KIND_AWAY);
+  EXPECT_THAT(issues[1].what(), HasSubstr("node1 does not answer"));
 }
 
 TEST(IssuesTest, TheReportOfTheEndComesFirst) {
@@ -66,15 +66,15 @@ TEST(IssuesTest, TheReportOfTheEndComesFirst) {
   snapshot.mutable_job()->set_exit_code(1);
   snapshot.mutable_job()->set_report(
       "rank 3 on node2 (pid 7) exited with code 1: ValueError: x\n  |");
-  auto troubles = IssueDetector().Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 2u);
-  EXPECT_EQ(troubles[0].what(), "rank 3 on node2 (pid 7) exited with code 1: ValueError: x");
-  EXPECT_EQ(troubles[1].what(), "rank 1 (node1, GPU 1) exited with code 1");
+  auto issues = IssueDetector().Detect(snapshot);
+  ASSERT_EQ(issues.size(), 2u);
+  EXPECT_EQ(issues[0].what(), "rank 3 on node2 (pid 7) exited with code 1: ValueError: x");
+  EXPECT_EQ(issues[1].what(), "rank 1 (node1, GPU 1) exited with code 1");
   snapshot.mutable_job()->set_report(
       "rank 0 on node1 ended with 0 while others went on, 3 s before");
-  troubles = IssueDetector().Detect(snapshot);
-  EXPECT_EQ(troubles[0].what(), "rank 0 on node1 ended with 0 while others went on, 3 s before");
-  EXPECT_EQ(troubles[1].what(), "rank 3 (node2, GPU 1) exited with code 1");
+  issues = IssueDetector().Detect(snapshot);
+  EXPECT_EQ(issues[0].what(), "rank 0 on node1 ended with 0 while others went on, 3 s before");
+  EXPECT_EQ(issues[1].what(), "rank 3 (node2, GPU 1) exited with code 1");
 }
 
 TEST(IssuesTest, AGpuIsThrottledWhenThatLastsAndTheRankIsNamed) {
@@ -83,12 +83,12 @@ TEST(IssuesTest, AGpuIsThrottledWhenThatLastsAndTheRankIsNamed) {
   Throttle(snapshot);
   EXPECT_TRUE(watch.Detect(snapshot).empty());
   snapshot.set_time_ms(112'000);
-  const auto troubles = watch.Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 1u);
-  EXPECT_EQ(troubles[0].what(),
+  const auto issues = watch.Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].what(),
             "rank 2 (node2, GPU 0) is slow: its GPU is throttled: HW power brake");
-  EXPECT_EQ(troubles[0].since_ms(), 100'000);
-  EXPECT_EQ(troubles[0].evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,980");
+  EXPECT_EQ(issues[0].since_ms(), 100'000);
+  EXPECT_EQ(issues[0].evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,980");
 }
 
 // All GPUs with this clock of 1,980 MHz, and held down for this reason.
@@ -143,9 +143,9 @@ TEST(IssuesTest, WhatANodeSaidBeforeItWentAwayIsNoEvidence) {
   snapshot.mutable_nodes(1)->set_phase(v1::NODE_PHASE_LOST);
   watch.Detect(snapshot);
   snapshot.set_time_ms(200'000);
-  const auto troubles = watch.Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 1u);
-  EXPECT_EQ(troubles[0].what(), "node2 is lost, with ranks 2-3");
+  const auto issues = watch.Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].what(), "node2 is lost, with ranks 2-3");
 }
 
 TEST(IssuesTest, ARankWhoseStepsTakeLongerIsSlowWhenThatLasts) {
@@ -156,9 +156,9 @@ TEST(IssuesTest, ARankWhoseStepsTakeLongerIsSlowWhenThatLasts) {
   snapshot.mutable_ranks(1)->mutable_progress()->set_rate(1.5);
   EXPECT_TRUE(watch.Detect(snapshot).empty());
   snapshot.set_time_ms(131'000);
-  const auto troubles = watch.Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 1u);
-  EXPECT_EQ(troubles[0].what(), "rank 1 (node1, GPU 1) is 1.4 x slower than the median");
+  const auto issues = watch.Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].what(), "rank 1 (node1, GPU 1) is 1.4 x slower than the median");
 }
 
 TEST(IssuesTest, CoresThatOthersTakeAreIssueWhereNoneIsLeft) {
@@ -197,9 +197,9 @@ TEST(IssuesTest, AFullDiskIsToldWithWhatIsLeft) {
   v1::HostSample& host = *snapshot.mutable_nodes(0)->mutable_sample()->mutable_host();
   host.set_disk_total(uint64_t{1} << 40);
   host.set_disk_free(uint64_t{5} << 20);
-  const auto troubles = IssueDetector().Detect(snapshot);
-  ASSERT_EQ(troubles.size(), 1u);
-  EXPECT_THAT(troubles[0].what(), HasSubstr("full but for 5.0 MiB"));
+  const auto issues = IssueDetector().Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_THAT(issues[0].what(), HasSubstr("full but for 5.0 MiB"));
 }
 
 }  // namespace

@@ -201,8 +201,8 @@ TEST_F(StepWatchTest, NothingIsComparedWithAShortBeginning) {
 }
 
 TEST_F(StepWatchTest, MakesIssuesOfBoth) {
-  IssueDetector troubles;
-  const auto look = [&] { return troubles.Detect(snapshot_); };
+  IssueDetector issues;
+  const auto look = [&] { return issues.Detect(snapshot_); };
   for (int i = 0; i < 60; ++i) {
     Steps(1, 960);
     (void)look();

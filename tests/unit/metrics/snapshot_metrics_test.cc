@@ -80,7 +80,7 @@ TEST(SnapshotMetrics, WhatIsNotKnownIsAbsentAndNot0) {
               testing::UnorderedElementsAre(
                   "autodist_job_info", "autodist_job_phase", "autodist_job_restarts_total",
                   "autodist_job_restarts_allowed", "autodist_job_ranks", "autodist_job_nodes",
-                  "autodist_job_troubles", "autodist_rank_state", "autodist_node_phase"));
+                  "autodist_job_issues", "autodist_rank_state", "autodist_node_phase"));
 }
 
 TEST(SnapshotMetrics, TheTimeOfAJobStandsStillAtItsEnd) {
@@ -145,7 +145,7 @@ TEST(SnapshotMetrics, LongWordsOfAProgramAreCutAndHostileOnesMadeSafe) {
 TEST(SnapshotMetrics, RanksOfNodesThatAreNotThereHaveNoNode) {
   v1::JobSnapshot snapshot = test::ExampleSnapshot();
   snapshot.mutable_ranks(0)->set_node(0xffffffff);
-  snapshot.mutable_troubles(0)->add_ranks(0xffffffff);
+  snapshot.mutable_issues(0)->add_ranks(0xffffffff);
   const auto families = MetricsOf(snapshot, test::kSnapshotTime);
   EXPECT_EQ(ValueOf(families, "autodist_rank_threads", {"rank", "0"}), 40);
 }

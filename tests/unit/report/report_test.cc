@@ -138,7 +138,7 @@ JobFacts HostileFacts() {
     event.set_node(kHostile);
     event.set_what(kHostile);
   }
-  v1::Issue& issue = *snapshot.mutable_troubles(0);
+  v1::Issue& issue = *snapshot.mutable_issues(0);
   issue.set_what(kHostile);
   issue.set_cost(kHostile);
   test::AddEvidence(issue, kHostile, kHostile, kHostile);

@@ -79,7 +79,7 @@ TEST(DerivedTest, StatesOfJobs) {
     snapshot.mutable_job()->set_exit_code(one.exit_code);
     snapshot.mutable_job()->set_told_to_stop(one.asked);
     snapshot.mutable_job()->set_chief_gone(one.chief_gone);
-    for (const Issue::Kind kind : one.issues) snapshot.add_troubles()->set_kind(kind);
+    for (const Issue::Kind kind : one.issues) snapshot.add_issues()->set_kind(kind);
     Derive(snapshot);
     EXPECT_EQ(snapshot.state(), one.words);
     EXPECT_EQ(snapshot.mark(), one.mark) << one.words;
@@ -117,7 +117,7 @@ TEST(DerivedTest, ARankHasTheWorstOfItsStateItsIssuesAndItsNode) {
   snapshot.mutable_ranks(0)->set_state(v1::RANK_STATE_ENDED);
   snapshot.mutable_ranks(0)->set_ended("exited with code 0");
   snapshot.mutable_nodes(1)->set_phase(v1::NODE_PHASE_RECONNECTING);
-  v1::Issue& slow = *snapshot.add_troubles();
+  v1::Issue& slow = *snapshot.add_issues();
   slow.set_kind(v1::Issue::KIND_SLOW);
   slow.set_what("rank 3 is slow");
   slow.add_ranks(0);
@@ -125,7 +125,7 @@ TEST(DerivedTest, ARankHasTheWorstOfItsStateItsIssuesAndItsNode) {
   Derive(snapshot);
   EXPECT_THAT(MarksOf(snapshot),
               ElementsAre(v1::MARK_ENDED, v1::MARK_NONE, v1::MARK_AWAY, v1::MARK_SLOW));
-  EXPECT_EQ(snapshot.nodes(0).worst(), v1::MARK_NONE);  // one that has ended is not in trouble
+  EXPECT_EQ(snapshot.nodes(0).worst(), v1::MARK_NONE);  // one that has ended is not in issue
   EXPECT_EQ(snapshot.nodes(1).mark(), v1::MARK_AWAY);
   EXPECT_EQ(snapshot.nodes(1).worst(), v1::MARK_SLOW);
   EXPECT_THAT(snapshot.worst_first(), ElementsAre(3, 2, 0, 1));
@@ -136,7 +136,7 @@ TEST(DerivedTest, ARankHasTheWorstOfItsStateItsIssuesAndItsNode) {
 
 TEST(DerivedTest, OthersWaitForARankThatIsStalled) {
   v1::JobSnapshot snapshot = TwoNodes();
-  v1::Issue& stalled = *snapshot.add_troubles();
+  v1::Issue& stalled = *snapshot.add_issues();
   stalled.set_kind(v1::Issue::KIND_STALLED);
   stalled.add_ranks(2);
   stalled.add_nodes(1);
@@ -189,7 +189,7 @@ TEST(DerivedTest, AThrottledGpuIsTheCauseOfARankThatIsSlow) {
   Derive(snapshot);
   EXPECT_EQ(snapshot.ranks(1).cause(),
             "");  // at its power limit a GPU is throttled when all is well
-  v1::Issue& slow = *snapshot.add_troubles();
+  v1::Issue& slow = *snapshot.add_issues();
   slow.set_kind(v1::Issue::KIND_SLOW);
   slow.add_ranks(1);
   Derive(snapshot);
@@ -200,9 +200,9 @@ TEST(DerivedTest, AThrottledGpuIsTheCauseOfARankThatIsSlow) {
 TEST(DerivedTest, NothingThatRefersToNothingIsFollowed) {
   v1::JobSnapshot snapshot = TwoNodes();
   snapshot.mutable_ranks(0)->set_node(77);
-  v1::Issue& issue = *snapshot.add_troubles();
+  v1::Issue& issue = *snapshot.add_issues();
   issue.add_ranks(99);
-  snapshot.add_troubles()->add_nodes(99);
+  snapshot.add_issues()->add_nodes(99);
   Derive(snapshot);
   EXPECT_EQ(snapshot.ranks(0).where(), "");
 }

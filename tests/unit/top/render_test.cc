@@ -152,7 +152,7 @@ TEST_F(RenderTest, WhatRanksWriteIsNeverObeyed) {
   for (v1::NodeSnapshot& node : *example.snapshot.mutable_nodes()) node.set_address(bad);
   example.snapshot.mutable_job()->add_command(bad);
   example.snapshot.mutable_job()->set_name(bad);
-  example.snapshot.mutable_troubles(0)->set_what(bad);
+  example.snapshot.mutable_issues(0)->set_what(bad);
   for (v1::JobEvent& event : *example.snapshot.mutable_events()) event.set_what(bad);
   for (v1::HistoryPoint& point : *example.history.mutable_points()) {
     point.mutable_metrics(0)->set_name(bad);

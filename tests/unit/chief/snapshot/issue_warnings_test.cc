@@ -28,7 +28,7 @@ class IssueWarningsTest : public testing::Test {
 
   v1::Issue& Add(v1::Issue::Kind kind, uint32_t rank, const std::string& what,
                  const std::string& cause, int lasted_s) {
-    v1::Issue& issue = *snapshot_.add_troubles();
+    v1::Issue& issue = *snapshot_.add_issues();
     issue.set_kind(kind);
     issue.add_ranks(rank);
     issue.add_nodes(rank / 2);

@@ -57,7 +57,7 @@ TEST_F(SnapshotBuilderTest, ShowsEachRankWhereItRunsAndWhatItWroteLast) {
   EXPECT_EQ(snapshot.ranks(4).node(), 2u);
   EXPECT_GT(snapshot.ranks(4).pid(), 0);
   EXPECT_EQ(snapshot.ranks(4).last_line(), "step 2");
-  EXPECT_EQ(snapshot.troubles_size(), 0);
+  EXPECT_EQ(snapshot.issues_size(), 0);
   EXPECT_EQ(snapshot.events(0).job_phase(), v1::JOB_PHASE_LAUNCHING);
 }
 
@@ -116,8 +116,8 @@ TEST_F(SnapshotBuilderTest, TheRankThatFailedIsTheOneAndIsKept) {
   EXPECT_EQ(snapshot.ranks(3).ended(), "exited with code 7");
   EXPECT_EQ(snapshot.job().phase(), v1::JOB_PHASE_ENDED);
   EXPECT_EQ(snapshot.job().exit_code(), 7);
-  ASSERT_EQ(snapshot.troubles_size(), 1);
-  EXPECT_EQ(snapshot.troubles(0).what(), "rank 3 on 10.0.0.2 (pid 5) exited with code 7");
+  ASSERT_EQ(snapshot.issues_size(), 1);
+  EXPECT_EQ(snapshot.issues(0).what(), "rank 3 on 10.0.0.2 (pid 5) exited with code 7");
 }
 
 TEST_F(SnapshotBuilderTest, TheRanksOfANodeThatIsCutOffAreAway) {
@@ -130,8 +130,8 @@ TEST_F(SnapshotBuilderTest, TheRanksOfANodeThatIsCutOffAreAway) {
   EXPECT_THAT(States(snapshot),
               ElementsAre(v1::RANK_STATE_RUNNING, v1::RANK_STATE_RUNNING, v1::RANK_STATE_AWAY,
                           v1::RANK_STATE_AWAY, v1::RANK_STATE_RUNNING));
-  ASSERT_EQ(snapshot.troubles_size(), 1);
-  EXPECT_THAT(snapshot.troubles(0).what(), HasSubstr("10.0.0.2 does not answer"));
+  ASSERT_EQ(snapshot.issues_size(), 1);
+  EXPECT_THAT(snapshot.issues(0).what(), HasSubstr("10.0.0.2 does not answer"));
   const v1::GoodputParts spent = Kept().goodput_parts();
   EXPECT_NEAR(static_cast<double>(spent.stalled()), 15'000, 2'100);
   EXPECT_NEAR(static_cast<double>(spent.training()), 25'000, 2'100);

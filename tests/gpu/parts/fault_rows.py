@@ -10,21 +10,21 @@ from commands import Failed, wait_for
 from rows import SHORT_LIMIT_S, TORCH_LIMIT_S, UP_LIMIT_S, row, torch_of
 
 RANKS = 4
-WHO = 2  # as in torch_troubles.py
+WHO = 2  # as in torch_faults.py
 FIGURES = ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_TEMP",
            "DCGM_FI_DEV_SM_CLOCK", "autodist_rank_gpu_info"]
 HANG_S = 8
 LEAST_USE = 30  # % of the time
 
 
-class Trouble:
-    """A job of torch_troubles.py, to be left by `with`."""
+class FaultyJob:
+    """A job of torch_faults.py, to be left by `with`."""
 
-    def __init__(self, setting, trouble, options=(), env=None):
+    def __init__(self, setting, fault, options=(), env=None):
         self._setting = setting
-        self.name = f"gpu-check-{trouble.replace('_', '-')}-{os.getpid()}"
+        self.name = f"gpu-check-{fault.replace('_', '-')}-{os.getpid()}"
         self._running = setting.start(
-            RANKS, [torch_of(setting), Path(__file__).with_name("torch_troubles.py"), trouble],
+            RANKS, [torch_of(setting), Path(__file__).with_name("torch_faults.py"), fault],
             ["--name", self.name, "--grace", "5", *options], env, script=None)
 
     def __enter__(self):
@@ -59,9 +59,9 @@ def log_folder(setting):
     return next((setting.commands.folder / "jobs").glob("*/job.json")).parent
 
 
-def verdict(setting, trouble, env=None):
+def verdict(setting, fault, env=None):
     """The sentence of `why`, which has to name the rank."""
-    with Trouble(setting, trouble, env=env) as job:
+    with FaultyJob(setting, fault, env=env) as job:
         job.wait_until_it_begins()
         code, said = job.ask("why")
     sentence = said.splitlines()[0] if said else ""
@@ -94,25 +94,25 @@ def another(setting):
 
 @row("a hang is ended", gpu=True)
 def hang(setting):
-    with Trouble(setting, "late", ["--hang-timeout", str(HANG_S)]) as job:
+    with FaultyJob(setting, "late", ["--hang-timeout", str(HANG_S)]) as job:
         return named(job.report())
 
 
 @row("a collective given up", gpu=True)
 def given_up(setting):
-    with Trouble(setting, "given_up") as job:
+    with FaultyJob(setting, "given_up") as job:
         return named(job.report())
 
 
 @row("more memory than a GPU has", gpu=True)
 def too_much(setting):
-    with Trouble(setting, "too_much") as job:
+    with FaultyJob(setting, "too_much") as job:
         return named(job.report(), "out of memory")
 
 
 @row("an index out of bounds on a GPU", gpu=True)
 def bad_index(setting):
-    with Trouble(setting, "bad_index", env={"CUDA_LAUNCH_BLOCKING": "1"}) as job:
+    with FaultyJob(setting, "bad_index", env={"CUDA_LAUNCH_BLOCKING": "1"}) as job:
         return named(job.report(), "device-side assert")
 
 
@@ -124,7 +124,7 @@ def named(report, words=""):
 
 @row("figures of GPUs", gpu=True)
 def figures(setting):
-    with Trouble(setting, "busy", ["--metrics", "127.0.0.1:0"]) as job:
+    with FaultyJob(setting, "busy", ["--metrics", "127.0.0.1:0"]) as job:
         job.wait_until_it_begins()
         address = re.search(r"http://127\.0\.0\.1:\d+/metrics", job.err)
         if not address:

@@ -1,6 +1,6 @@
-"""Ranks that share a GPU and reduce, until one of them makes trouble.
+"""Ranks that share a GPU and reduce, until one of them makes fault.
 
-  torch_troubles.py late|another|given_up|too_much|bad_index|busy
+  torch_faults.py late|another|given_up|too_much|bad_index|busy
 """
 
 import os
@@ -38,7 +38,7 @@ def evaluate():
     torch.cuda.synchronize()
 
 
-def trouble(data):
+def fault(data):
     if TROUBLE in ("late", "given_up"):
         fetch_batch()
     elif TROUBLE == "another":
@@ -59,7 +59,7 @@ def main():
         print(f"step {number}", flush=True)
     print("begins", flush=True)
     if RANK == WHO:
-        trouble(data)
+        fault(data)
     while True:
         if TROUBLE == "busy":
             for _ in range(200):
