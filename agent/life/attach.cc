@@ -250,7 +250,7 @@ int Attach(int argc, char** argv) {
   const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) return Fail(connection.status());
   if (!connection->socket.valid()) {
-    AwaitNoGuardian(request.folder);  // whose last word is the verdict
+    AwaitNoGuardian(request.folder);  // whose last output is the result
     const Result<std::string> reason = WhatBecameOfAgent(request);
     if (!reason.ok()) return Fail(reason.status());
     const std::string line = rpc::GoneLine(request.nonce) + *reason + "\n";

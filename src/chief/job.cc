@@ -144,7 +144,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const Attempt& attempt = run_.attempt();
   finishing_.exit_code = exit_code;
   finishing_.since = parts_.loop->Now();
-  if (refusal.empty()) verdict_ = Verdict(attempt);
+  if (refusal.empty()) outcome_ = OutcomeOf(attempt);
   parts_.output.End();
   run_.Finish();
   parts_.loop->DrainBackground();

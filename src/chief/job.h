@@ -43,7 +43,7 @@ class Job {
   const v1::JobStatus& status() const { return parts_.recorder.published(); }
 
   // After Run: "ended", "failed", "stopped" or "not started".
-  const std::string& verdict() const { return verdict_; }
+  const std::string& outcome() const { return outcome_; }
   // After Run: whether this process can only end by _exit, as its terminal takes nothing.
   bool blocked() const { return finishing_.blocked; }
 
@@ -62,7 +62,7 @@ class Job {
   AttemptRun run_;
   JobRunner runner_;
   JobSignals signals_;
-  std::string verdict_ = "not started";
+  std::string outcome_ = "not started";
   std::optional<SignalWatcher> watcher_;
 };
 

@@ -17,12 +17,12 @@
 namespace autodist::chief {
 namespace {
 
-process::Environment EnvironmentOf(const v1::JobStatus& ended, const std::string& verdict) {
+process::Environment EnvironmentOf(const v1::JobStatus& ended, const std::string& outcome) {
   process::Environment environment = process::Environment::FromStrings(environ);
   const int64_t elapsed_ms = std::max<int64_t>(ended.ended_ms() - ended.started_ms(), 0);
   const std::string& report = ended.report();
   environment.Set("AUTODIST_JOB_ID", ended.job_id());
-  environment.Set("AUTODIST_VERDICT", verdict);
+  environment.Set("AUTODIST_OUTCOME", outcome);
   environment.Set("AUTODIST_EXIT_CODE", std::to_string(ended.exit_code()));
   environment.Set("AUTODIST_ELAPSED_S", std::to_string(elapsed_ms / 1000));
   environment.Set("AUTODIST_WORLD_SIZE", std::to_string(ended.world_size()));
@@ -61,9 +61,9 @@ Status RunShell(const std::string& command, const process::Environment& environm
 
 }  // namespace
 
-void RunOnEnd(const std::string& command, const v1::JobStatus& ended, const std::string& verdict,
+void RunOnEnd(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
               std::chrono::milliseconds limit) {
-  const Status run = RunShell(command, EnvironmentOf(ended, verdict), limit);
+  const Status run = RunShell(command, EnvironmentOf(ended, outcome), limit);
   if (!run.ok()) {
     base::Log(base::LogLevel::kWarning, "the command of --on-end failed: " + Message(run));
   }

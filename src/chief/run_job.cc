@@ -58,9 +58,9 @@ void PrintEnd(const Job& job, int exit_code) {
   const v1::JobStatus& status = job.status();
   const std::string report =
       status.report().empty() ? "null" : base::JsonQuoted(base::ToUtf8(status.report()));
-  std::printf("{\"type\":\"end\",\"time_ms\":%lld,\"exit_code\":%d,\"verdict\":%s,\"report\":%s}\n",
+  std::printf("{\"type\":\"end\",\"time_ms\":%lld,\"exit_code\":%d,\"outcome\":%s,\"report\":%s}\n",
               static_cast<long long>(status.ended_ms()), exit_code,
-              base::JsonQuoted(job.verdict()).c_str(), report.c_str());
+              base::JsonQuoted(job.outcome()).c_str(), report.c_str());
   std::fflush(stdout);
 }
 
@@ -93,7 +93,7 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     if (request.on_end().empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
     if (!refusal.empty()) status.set_report(refusal);
-    RunOnEnd(request.on_end(), status, job.verdict());
+    RunOnEnd(request.on_end(), status, job.outcome());
   };
   const auto refuse = [&](const Status& why) {
     base::LogFailure(why);

@@ -71,7 +71,7 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   AddField(app, request, group::kFiles, "--log-dir",
            "Where `run` would make the job's folder of logs")
       ->check(NotEmpty("FOLDER"));
-  AddField(app, request, group::kOptions, "--json", "Print the findings as JSON");
+  AddField(app, request, group::kOptions, "--json", "Print the issues as JSON");
   app.add_flag("--full-mesh", options->full_mesh,
                "Every node connects to every other, on more than 64 nodes, too: there each tries "
                "a dozen others");
@@ -87,7 +87,7 @@ Examples:
   autodist doctor --spec cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
   autodist doctor --spec cluster.yaml --sync -- ./train
-  autodist doctor --spec cluster.yaml --json | jq '.findings[]')");
+  autodist doctor --spec cluster.yaml --json | jq '.issues[]')");
   return [options, &program] {
     *options->request.mutable_program() = {program.begin(), program.end()};
     return Doctor(*options);

@@ -216,7 +216,7 @@ Examples:
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
   autodist run --spec cluster.yaml --detach --chief-on first -- ./train   from a laptop that may sleep
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
-  autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train
+  autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_OUTCOME" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes

@@ -17,7 +17,7 @@ struct StopOptions {
   bool now = false;
 };
 
-int Verdict(const v1::JobStatus& job) {
+int ReportEnd(const v1::JobStatus& job) {
   if (job.phase() != v1::JOB_PHASE_ENDED) return FailCrashed(job);
   Log(LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                            std::to_string(job.exit_code()) +
@@ -38,13 +38,13 @@ Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now)
 int Stop(const StopOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_gone()) return Verdict(*job);
+  if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_gone()) return ReportEnd(*job);
   const auto client = control::JobClient::Connect(job->job_id());
   if (!client.ok()) {
     // It has ended a moment ago, or runs where we cannot reach it.
     const auto now = control::LookUpJob(job->job_id());
     if (now.ok() && (now->phase() == v1::JOB_PHASE_ENDED || now->chief_gone())) {
-      return Verdict(*now);
+      return ReportEnd(*now);
     }
     return Fail(
         WithRemedy(client.status(), job->host().empty() ? std::string("see `autodist ps --all`")
@@ -60,9 +60,9 @@ int Stop(const StopOptions& options) {
     return Fail(Annotate(asked, "job " + job->job_id()), kExitCannotLaunch);
   }
   const auto ended = client->WaitForEnd({});
-  if (ended.ok()) return Verdict(*ended);
+  if (ended.ok()) return ReportEnd(*ended);
   const auto found = control::LookUpJob(job->job_id());
-  return found.ok() ? Verdict(*found) : Fail(found.status(), kExitCannotLaunch);
+  return found.ok() ? ReportEnd(*found) : Fail(found.status(), kExitCannotLaunch);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include "control/job_client.h"
 #include "control/snapshot_client.h"
 #include "snapshot/lookup.h"
+#include "why/diagnosis.h"
 #include "why/sent_again.h"
-#include "why/verdict.h"
 
 namespace autodist::cli {
 namespace {
@@ -94,7 +94,7 @@ Result<why::Known> Look(control::SnapshotClient& reader) {
   return known;
 }
 
-Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
+Result<why::Diagnosis> Diagnose(const v1::JobStatus& job) {
   control::SnapshotClient reader(job.job_id());
   if (job.phase() != v1::JOB_PHASE_ENDED) {
     const auto known = Look(reader);
@@ -106,9 +106,9 @@ Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
       return why::JudgeStarting(snapshot);
     }
     if (now.phase() != v1::JOB_PHASE_ENDED) {
-      return known.ok() ? why::Judge(*known) : Result<why::Verdict>(known.status());
+      return known.ok() ? why::Judge(*known) : Result<why::Diagnosis>(known.status());
     }
-    return VerdictOf(now);
+    return Diagnose(now);
   }
   const auto last = reader.Snapshot();  // an older autodist's job has none
   return why::JudgeEnded(job, last.ok() ? **last : v1::JobSnapshot());
@@ -118,13 +118,13 @@ int Why(const WhyOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) return FailCrashed(*job);
-  const auto verdict = VerdictOf(*job);
-  if (!verdict.ok()) {
-    return Fail(Annotate(verdict.status(), "job " + job->job_id()), kExitCannotLaunch);
+  const auto diagnosis = Diagnose(*job);
+  if (!diagnosis.ok()) {
+    return Fail(Annotate(diagnosis.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
-  const std::string text = options.json ? WhyJson(job->job_id(), *verdict) : WhyText(*verdict);
+  const std::string text = options.json ? WhyJson(job->job_id(), *diagnosis) : WhyText(*diagnosis);
   std::fputs(text.c_str(), stdout);
-  return ExitCodeOf(*verdict);
+  return ExitCodeOf(*diagnosis);
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ Command AddWhy(CLI::App& app) {
   AddJob(app, options->job);
   app.add_flag("--json", options->json, "Print it as a JSON object");
   app.footer(R"(
-Looks at everything that is known of a job, and gives one verdict: which rank keeps the others waiting
+Looks at everything that is known of a job, and gives one diagnosis: which rank keeps the others waiting
 and what it does instead, which node or GPU is slow and why, that all is well, or that it cannot be
 told; each with its evidence, where that comes from, and what was ruled out. Takes about five seconds,
 on GPUs up to ten more, and with gdb on the nodes, or many ranks on one, up to a minute. Processes are

@@ -91,7 +91,7 @@ void AddOutputOptions(CLI::App& app, v1::JobRequest& request) {
       ->check(WholeNumber(0, kMostRanks));
   AddField(app, request, group::kOutput, "--on-end",
            "What sh is to do on this machine when the job is over, or could not be started; "
-           "how it ended is in AUTODIST_VERDICT, AUTODIST_EXIT_CODE, AUTODIST_CAUSE, ...")
+           "how it ended is in AUTODIST_OUTCOME, AUTODIST_EXIT_CODE, AUTODIST_CAUSE, ...")
       ->check(NotEmpty("COMMAND"));
   AddField(app, request, group::kOutput, "--nccl-debug",
            "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "

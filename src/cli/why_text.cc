@@ -10,20 +10,20 @@ namespace {
 constexpr int kExitWrong = 3;
 constexpr int kExitCannotTell = 4;
 
-const char* Name(why::Verdict::Kind kind) {
-  if (kind == why::Verdict::Kind::kCannotTell) return "cannot tell";
-  return kind == why::Verdict::Kind::kWell ? "well" : "wrong";
+const char* Name(why::Diagnosis::Kind kind) {
+  if (kind == why::Diagnosis::Kind::kCannotTell) return "cannot tell";
+  return kind == why::Diagnosis::Kind::kWell ? "well" : "wrong";
 }
 
 }  // namespace
 
-int ExitCodeOf(const why::Verdict& verdict) {
-  if (verdict.kind == why::Verdict::Kind::kCannotTell) return kExitCannotTell;
-  return verdict.kind == why::Verdict::Kind::kWell ? 0 : kExitWrong;
+int ExitCodeOf(const why::Diagnosis& diagnosis) {
+  if (diagnosis.kind == why::Diagnosis::Kind::kCannotTell) return kExitCannotTell;
+  return diagnosis.kind == why::Diagnosis::Kind::kWell ? 0 : kExitWrong;
 }
 
-std::string WhyText(const why::Verdict& verdict) {
-  const v1::Issue& issue = verdict.issue;
+std::string WhyText(const why::Diagnosis& diagnosis) {
+  const v1::Issue& issue = diagnosis.issue;
   std::string text = base::Printable(issue.what()) + "\n";
   if (!issue.cost().empty()) text += "  " + base::Printable(issue.cost()) + "\n";
   for (const bool against : {false, true}) {
@@ -36,10 +36,10 @@ std::string WhyText(const why::Verdict& verdict) {
   return text;
 }
 
-std::string WhyJson(const std::string& job_id, const why::Verdict& verdict) {
+std::string WhyJson(const std::string& job_id, const why::Diagnosis& diagnosis) {
   return "{\"job_id\":" + base::JsonQuoted(job_id) +
-         ",\"verdict\":" + base::JsonQuoted(Name(verdict.kind)) +
-         ",\"issue\":" + json::PlainJson(verdict.issue) + "}\n";
+         ",\"diagnosis\":" + base::JsonQuoted(Name(diagnosis.kind)) +
+         ",\"issue\":" + json::PlainJson(diagnosis.issue) + "}\n";
 }
 
 }  // namespace autodist::cli

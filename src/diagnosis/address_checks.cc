@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/ip_address.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -44,21 +44,20 @@ std::string Listed(const Evidence& evidence, const std::set<uint32_t>& nodes) {
 
 // The address that the node reports as its own between ranks; `owners` has those of others.
 void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machines, uint32_t node,
-                   std::map<std::string, uint32_t>& owners, Findings& findings) {
+                   std::map<std::string, uint32_t>& owners, IssueList& issues) {
   const std::string& reported = evidence.nodes[node].prepared.data_address();
   const auto address = base::IpAddress::Parse(reported);
   if (!address) {
-    findings.Bad(v1::CHECK_ADDRESS, node, "it does not tell its address between ranks",
-                 "give it as data_address in the spec");
+    issues.Bad(v1::CHECK_ADDRESS, node, "it does not tell its address between ranks",
+               "give it as data_address in the spec");
     return;
   }
   const auto [owner, is_new] = owners.emplace(address->ToString(), node);
   if (is_new || machines[owner->second] == machines[node]) return;
-  findings.AddForAll(
-      v1::CHECK_ADDRESS, v1::VERDICT_BAD, {owner->second, node},
-      NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) + " both tell " +
-          address->ToString() + " as their address between ranks",
-      "give each node's own as data_address in the spec, or the network as interface");
+  issues.AddForAll(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
+                   NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) +
+                       " both tell " + address->ToString() + " as their address between ranks",
+                   "give each node's own as data_address in the spec, or the network as interface");
 }
 
 // Whether the library is one that the node's ranks use between nodes.
@@ -80,43 +79,43 @@ bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
          });
 }
 
-void CheckMachines(const Evidence& evidence, Findings& findings) {
+void CheckMachines(const Evidence& evidence, IssueList& issues) {
   std::map<uint32_t, std::set<uint32_t>> nodes_of;
   const auto machines = MachinesOf(evidence);
   for (uint32_t node = 0; node < machines.size(); ++node) nodes_of[machines[node]].insert(node);
   for (const auto& [first, nodes] : nodes_of) {
     if (nodes.size() < 2) continue;
     const std::string& name = FactsOf(evidence, first).hostname();
-    findings.AddForAll(
-        v1::CHECK_HOST_NAME, v1::VERDICT_BAD, nodes,
+    issues.AddForAll(
+        v1::CHECK_HOST_NAME, v1::CHECK_RESULT_BAD, nodes,
         Listed(evidence, nodes) + " are the same machine" + (name.empty() ? "" : " (" + name + ")"),
         "list it once, with all its devices");
   }
 }
 
-void CheckAddresses(const Evidence& evidence, Findings& findings) {
+void CheckAddresses(const Evidence& evidence, IssueList& issues) {
   const auto machines = MachinesOf(evidence);
   std::map<std::string, uint32_t> owners;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     const v1::NodePlan& plan = PlanOf(evidence, node);
-    findings.Checked(v1::CHECK_ADDRESS, node);
+    issues.Checked(v1::CHECK_ADDRESS, node);
     if (plan.ask_data_address() && evidence.nodes.size() > 1) {
-      CheckReported(evidence, machines, node, owners, findings);
+      CheckReported(evidence, machines, node, owners, issues);
     }
     if (facts.interfaces().empty()) continue;
     if (!plan.ask_data_address() && !HasDataAddress(plan, facts)) {
-      findings.Bad(v1::CHECK_ADDRESS, node,
-                   "no interface of this node has the address " + plan.data_address() +
-                       ", under which the other ranks are to reach it; it has " + Interfaces(facts),
-                   "correct the address in the spec, or name the one that the ranks shall use as "
-                   "data_address");
+      issues.Bad(v1::CHECK_ADDRESS, node,
+                 "no interface of this node has the address " + plan.data_address() +
+                     ", under which the other ranks are to reach it; it has " + Interfaces(facts),
+                 "correct the address in the spec, or name the one that the ranks shall use as "
+                 "data_address");
     }
     if (!plan.interface().empty() &&
         std::ranges::none_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
           return interface.name() == plan.interface();
         })) {
-      findings.Bad(
+      issues.Bad(
           v1::CHECK_ADDRESS, node,
           "there is no interface " + plan.interface() + "; this node has " + Interfaces(facts),
           "correct `interface` in the spec");
@@ -124,7 +123,7 @@ void CheckAddresses(const Evidence& evidence, Findings& findings) {
   }
 }
 
-void CheckRankNetworks(const Evidence& evidence, Findings& findings) {
+void CheckRankNetworks(const Evidence& evidence, IssueList& issues) {
   if (evidence.nodes.size() < 2) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
@@ -136,18 +135,18 @@ void CheckRankNetworks(const Evidence& evidence, Findings& findings) {
       if (network.interface().empty()) {
         // That the interface of the spec is not there has been said.
         if (!plan.interface().empty() && network.value().ends_with(plan.interface())) continue;
-        findings.Bad(v1::CHECK_ADDRESS, node,
-                     given + " names no interface of this node, which has " + InterfaceNames(facts),
-                     "correct or remove " + network.variable() + " where it is set");
+        issues.Bad(v1::CHECK_ADDRESS, node,
+                   given + " names no interface of this node, which has " + InterfaceNames(facts),
+                   "correct or remove " + network.variable() + " where it is set");
       } else if (address && address->IsLoopback()) {
         const bool of_spec = !plan.interface().empty();
-        findings.Bad(v1::CHECK_ADDRESS, node,
-                     "with " + given + " ranks that use " + network.library() + " give " +
-                         network.address() + " (" + network.interface() +
-                         ") to those of other nodes, which cannot reach it",
-                     (of_spec ? "set `interface` in the spec to the one that leads to the others"
-                              : "correct or remove " + network.variable() + " where it is set") +
-                         "; this node has " + InterfaceNames(facts));
+        issues.Bad(v1::CHECK_ADDRESS, node,
+                   "with " + given + " ranks that use " + network.library() + " give " +
+                       network.address() + " (" + network.interface() +
+                       ") to those of other nodes, which cannot reach it",
+                   (of_spec ? "set `interface` in the spec to the one that leads to the others"
+                            : "correct or remove " + network.variable() + " where it is set") +
+                       "; this node has " + InterfaceNames(facts));
         if (of_spec) break;  // of another library it would be the same
       }
     }

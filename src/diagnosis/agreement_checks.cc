@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/ip_address.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -44,36 +44,36 @@ const v1::SharedFolderFact* SharedFolderOf(const Evidence& evidence, uint32_t no
 }
 
 // Of the folder of this number, where the chief is none of them: with that of the first.
-void CheckSharedAmongNodes(const Evidence& evidence, Findings& findings, int index) {
+void CheckSharedAmongNodes(const Evidence& evidence, IssueList& issues, int index) {
   constexpr uint32_t kFirst = 0;
   const std::string& folder = evidence.examination.shared_folders(index);
   const v1::SharedFolderFact* first = SharedFolderOf(evidence, kFirst, index);
   if (!first) return;
   if (!first->error().empty()) {
-    findings.Bad(v1::CHECK_SHARED, kFirst, "shared folder " + folder + ": " + first->error(),
-                 "correct shared_paths in the spec, or mount the folder");
+    issues.Bad(v1::CHECK_SHARED, kFirst, "shared folder " + folder + ": " + first->error(),
+               "correct shared_paths in the spec, or mount the folder");
     return;
   }
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::SharedFolderFact* own = SharedFolderOf(evidence, node, index);
     if (!own) continue;
-    findings.Checked(v1::CHECK_SHARED, node);
+    issues.Checked(v1::CHECK_SHARED, node);
     const bool same = node == kFirst || std::ranges::count(own->seen(), kFirst) > 0 ||
                       std::ranges::count(first->seen(), node) > 0;
     if (same) continue;
     const std::string whose = NameOf(evidence, kFirst) + "'s folder";
     if (own->not_writable()) {
-      findings.Warn(v1::CHECK_SHARED, node,
-                    folder + " may not be " + whose + ": what was written there is not here, and " +
-                        "nothing can be written here (" + own->error() + ")",
-                    kMountRemedy);
+      issues.Warn(v1::CHECK_SHARED, node,
+                  folder + " may not be " + whose + ": what was written there is not here, and " +
+                      "nothing can be written here (" + own->error() + ")",
+                  kMountRemedy);
     } else {
-      findings.Bad(v1::CHECK_SHARED, node,
-                   folder + " is not " + whose + ": " +
-                       (own->error().empty() ? "what each has just written there, the other "
-                                               "does not find"
-                                             : own->error()),
-                   kMountRemedy);
+      issues.Bad(v1::CHECK_SHARED, node,
+                 folder + " is not " + whose + ": " +
+                     (own->error().empty() ? "what each has just written there, the other "
+                                             "does not find"
+                                           : own->error()),
+                 kMountRemedy);
     }
   }
 }
@@ -98,22 +98,22 @@ std::string ListedFiles(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void CompareValues(const Evidence& evidence, Findings& findings, v1::Check check,
-                   v1::Verdict verdict, const std::string& what, const std::string& remedy,
+void CompareValues(const Evidence& evidence, IssueList& issues, v1::Check check,
+                   v1::CheckResult result, const std::string& what, const std::string& remedy,
                    const std::function<std::string(uint32_t node)>& value_of) {
   std::string common;
   uint32_t owner = 0;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const std::string value = value_of(node);
     if (value.empty()) continue;
-    findings.Checked(check, node);
+    issues.Checked(check, node);
     if (common.empty()) {
       common = value;
       owner = node;
     } else if (value != common) {
-      findings.Add(check, verdict, node,
-                   what + " is " + value + ", but " + common + " on " + NameOf(evidence, owner),
-                   remedy);
+      issues.Add(check, result, node,
+                 what + " is " + value + ", but " + common + " on " + NameOf(evidence, owner),
+                 remedy);
     }
   }
 }
@@ -131,7 +131,7 @@ std::string CopyRemedy(const Evidence& evidence, const std::string& what) {
                    " there";
 }
 
-void CheckFiles(const Evidence& evidence, Findings& findings) {
+void CheckFiles(const Evidence& evidence, IssueList& issues) {
   const auto here = DigestsHere(evidence);
   if (!here) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
@@ -151,26 +151,26 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
       if (own.empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
         continue;
       }
-      findings.Checked(v1::CHECK_FILES, node);
+      issues.Checked(v1::CHECK_FILES, node);
       if (files[i].digest().empty()) {
-        findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
-                     script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
+        issues.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
+                   script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
       } else if (!script && files[i].digest() != own) {
         different.push_back(path);
       }
     }
     if (different.empty()) continue;
-    findings.Bad(v1::CHECK_FILES, node,
-                 ListedFiles(different) + (different.size() == 1 ? " differs" : " differ") +
-                     " from " + Here(evidence) + "'s",
-                 CopyRemedy(evidence, Here(evidence) + "'s"));
+    issues.Bad(v1::CHECK_FILES, node,
+               ListedFiles(different) + (different.size() == 1 ? " differs" : " differ") +
+                   " from " + Here(evidence) + "'s",
+               CopyRemedy(evidence, Here(evidence) + "'s"));
   }
 }
 
-void CheckShared(const Evidence& evidence, Findings& findings) {
+void CheckShared(const Evidence& evidence, IssueList& issues) {
   if (!ChiefIsKnown(evidence)) return;
   for (int i = 0; i < evidence.examination.shared_folders_size(); ++i) {
-    CheckSharedAmongNodes(evidence, findings, i);
+    CheckSharedAmongNodes(evidence, issues, i);
   }
   const auto& chiefs = FactsOf(evidence, kChief).shared_files();
   for (const uint32_t node : ReachedNodes(evidence)) {
@@ -178,24 +178,24 @@ void CheckShared(const Evidence& evidence, Findings& findings) {
     for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
       const std::string& path = evidence.examination.shared_files(i);
       const std::string folder = path.substr(0, path.rfind('/'));
-      findings.Checked(v1::CHECK_SHARED, node);
+      issues.Checked(v1::CHECK_SHARED, node);
       if (chiefs[i].digest().empty()) {
-        findings.Bad(v1::CHECK_SHARED, kChief, "shared folder " + folder + ": " + chiefs[i].error(),
-                     "correct shared_paths in the spec, or mount the folder");
+        issues.Bad(v1::CHECK_SHARED, kChief, "shared folder " + folder + ": " + chiefs[i].error(),
+                   "correct shared_paths in the spec, or mount the folder");
       } else if (files[i].digest() != chiefs[i].digest()) {
-        findings.Bad(v1::CHECK_SHARED, node,
-                     folder +
-                         " is not the chief's folder: what was just written on the chief is "
-                         "not there (" +
-                         (files[i].error().empty() ? "something else is" : files[i].error()) + ")",
-                     kMountRemedy);
+        issues.Bad(v1::CHECK_SHARED, node,
+                   folder +
+                       " is not the chief's folder: what was just written on the chief is "
+                       "not there (" +
+                       (files[i].error().empty() ? "something else is" : files[i].error()) + ")",
+                   kMountRemedy);
       }
     }
   }
 }
 
 // A virtual environment on every node but here is mostly one that was forgotten here.
-void CheckActivations(const Evidence& evidence, Findings& findings) {
+void CheckActivations(const Evidence& evidence, IssueList& issues) {
   const auto& nodes = evidence.plan->nodes();
   const auto has_none = [](const v1::NodePlan& node) {
     return std::ranges::none_of(node.environment(), &v1::EnvironmentStep::has_activate);
@@ -203,15 +203,15 @@ void CheckActivations(const Evidence& evidence, Findings& findings) {
   if (nodes.size() < 2 || !nodes[kChief].reach().has_local()) return;
   if (evidence.activated_here || std::ranges::count_if(nodes, has_none) != 1) return;
   if (!has_none(nodes[kChief])) return;
-  findings.Warn(v1::CHECK_ACTIVATION, kChief,
-                "the chief has no python_venv, and all other nodes have; its ranks run in the "
-                "environment of this shell",
-                "give its node a python_venv in the spec, or activate the environment here first");
+  issues.Warn(v1::CHECK_ACTIVATION, kChief,
+              "the chief has no python_venv, and all other nodes have; its ranks run in the "
+              "environment of this shell",
+              "give its node a python_venv in the spec, or activate the environment here first");
 }
 
-void CheckDrivers(const Evidence& evidence, Findings& findings) {
+void CheckDrivers(const Evidence& evidence, IssueList& issues) {
   const auto compare = [&](const char* what, const std::string& (v1::NodeFacts::*value)() const) {
-    CompareValues(evidence, findings, v1::CHECK_GPUS, v1::VERDICT_WARNING, what,
+    CompareValues(evidence, issues, v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, what,
                   "install the same version everywhere",
                   [&](uint32_t node) { return (FactsOf(evidence, node).*value)(); });
   };
@@ -223,7 +223,7 @@ void CheckDrivers(const Evidence& evidence, Findings& findings) {
   if (on_gpus) compare("the NCCL version", &v1::NodeFacts::nccl_version);
 }
 
-void CheckHostNames(const Evidence& evidence, Findings& findings) {
+void CheckHostNames(const Evidence& evidence, IssueList& issues) {
   if (evidence.nodes.size() < 2) return;
   const auto machines = MachinesOf(evidence);
   std::map<std::string, uint32_t> owners;
@@ -231,14 +231,13 @@ void CheckHostNames(const Evidence& evidence, Findings& findings) {
     if (machines[node] != node) continue;  // which has been said
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     if (facts.hostname().empty()) continue;
-    findings.Checked(v1::CHECK_HOST_NAME, node);
+    issues.Checked(v1::CHECK_HOST_NAME, node);
     const auto [owner, first] = owners.emplace(facts.hostname(), node);
     if (!first) {
-      findings.Warn(v1::CHECK_HOST_NAME, node,
-                    "its host name is " + facts.hostname() + ", like that of " +
-                        NameOf(evidence, owner->second) +
-                        "; frameworks take the two for one machine",
-                    "give each machine a name of its own (hostnamectl set-hostname)");
+      issues.Warn(v1::CHECK_HOST_NAME, node,
+                  "its host name is " + facts.hostname() + ", like that of " +
+                      NameOf(evidence, owner->second) + "; frameworks take the two for one machine",
+                  "give each machine a name of its own (hostnamectl set-hostname)");
     }
     const auto& addresses = facts.hostname_addresses();
     const bool loopback =
@@ -247,10 +246,10 @@ void CheckHostNames(const Evidence& evidence, Findings& findings) {
           return ip && ip->IsLoopback();
         });
     if (loopback) {
-      findings.Warn(v1::CHECK_HOST_NAME, node,
-                    "its host name " + facts.hostname() + " resolves to " + addresses[0] +
-                        " there; what announces itself by name cannot be reached",
-                    "take the name out of the line with " + addresses[0] + " in its /etc/hosts");
+      issues.Warn(v1::CHECK_HOST_NAME, node,
+                  "its host name " + facts.hostname() + " resolves to " + addresses[0] +
+                      " there; what announces itself by name cannot be reached",
+                  "take the name out of the line with " + addresses[0] + " in its /etc/hosts");
     }
   }
 }

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -200,7 +200,7 @@ std::string NamesAsText(const std::vector<std::string>& names) {
   return all ? text : text + " and " + std::to_string(names.size() - shown) + " more";
 }
 
-void CheckChiefVariables(const Evidence& evidence, Findings& findings) {
+void CheckChiefVariables(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     if (PlanOf(evidence, node).reach().has_local()) continue;
     const auto& facts = FactsOf(evidence, node).missing_variables();
@@ -209,10 +209,10 @@ void CheckChiefVariables(const Evidence& evidence, Findings& findings) {
         evidence.mentioned_variables, std::back_inserter(missing),
         [&](const std::string& name) { return std::ranges::count(facts, name) > 0; });
     if (missing.empty()) continue;
-    findings.Warn(v1::CHECK_VARIABLES, node,
-                  "ranks there do not get " + NamesAsText(missing) + ", which the shell of " +
-                      Here(evidence) + " has and the program mentions",
-                  "where the program needs it on all nodes: --pass-env " + missing.front());
+    issues.Warn(v1::CHECK_VARIABLES, node,
+                "ranks there do not get " + NamesAsText(missing) + ", which the shell of " +
+                    Here(evidence) + " has and the program mentions",
+                "where the program needs it on all nodes: --pass-env " + missing.front());
   }
 }
 

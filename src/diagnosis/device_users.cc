@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -72,14 +72,14 @@ std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v
 
 }  // namespace
 
-void CheckDeviceUsers(const Evidence& evidence, Findings& findings) {
+void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
   if (!evidence.examination.device_users()) return;
-  if (evidence.busy_devices == v1::VERDICT_UNSPECIFIED) return;
+  if (evidence.busy_devices == v1::CHECK_RESULT_UNSPECIFIED) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodePlan& plan = PlanOf(evidence, node);
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     const auto busy = [&](const std::string& what) {
-      findings.Add(v1::CHECK_GPUS, evidence.busy_devices, node, what, kBusyRemedy);
+      issues.Add(v1::CHECK_GPUS, evidence.busy_devices, node, what, kBusyRemedy);
     };
     for (const v1::GpuFact& gpu : facts.gpus()) {
       const std::string users = GpuUsersText(gpu);

@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
 
-constexpr size_t kLongestFinding = 8 << 10;  // bytes
+constexpr size_t kMaxIssueText = 8 << 10;  // bytes
 constexpr std::string_view kAnyNode = "NODE";
 
 // With NODE in the place of a node's name or address, so that what is said of one node can be
@@ -36,10 +36,10 @@ std::string WithoutName(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& found,
-                   const std::string& remedy) {
+void IssueList::Add(v1::Check check, v1::CheckResult result, uint32_t node,
+                    const std::string& found, const std::string& remedy) {
   Checked(check, node);
-  const std::string what = base::ToUtf8(found, kLongestFinding);
+  const std::string what = base::ToUtf8(found, kMaxIssueText);
   const v1::NodePlan& plan = PlanOf(evidence_, node);
   const auto of_any = [&](std::string text) {
     for (const std::string& name :
@@ -48,67 +48,67 @@ void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const st
     }
     return text;
   };
-  const std::tuple same_for_all(check, verdict, of_any(what), of_any(remedy));
-  const auto [same, is_new] = index_.try_emplace(same_for_all, findings_.size());
+  const std::tuple same_for_all(check, result, of_any(what), of_any(remedy));
+  const auto [same, is_new] = index_.try_emplace(same_for_all, issues_.size());
   if (is_new) {
-    AddFinding(check, verdict, {node}, what, remedy);
+    AddIssue(check, result, {node}, what, remedy);
     return;
   }
-  v1::Finding& finding = findings_[same->second];
-  const bool told = std::ranges::count(finding.nodes(), node) > 0;
-  if (told && finding.what() == what) return;
-  if (finding.what() != what) finding.set_what(std::get<2>(same_for_all));
-  if (finding.remedy() != remedy) finding.set_remedy(std::get<3>(same_for_all));
-  if (!told) finding.add_nodes(node);
+  v1::DiagnosedIssue& issue = issues_[same->second];
+  const bool told = std::ranges::count(issue.nodes(), node) > 0;
+  if (told && issue.what() == what) return;
+  if (issue.what() != what) issue.set_what(std::get<2>(same_for_all));
+  if (issue.remedy() != remedy) issue.set_remedy(std::get<3>(same_for_all));
+  if (!told) issue.add_nodes(node);
 }
 
-void Findings::AddForAll(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
-                         const std::string& what, const std::string& remedy) {
-  for (const uint32_t node : nodes) Checked(check, node);
-  AddFinding(check, verdict, nodes, what, remedy);
-}
-
-void Findings::AddFinding(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
+void IssueList::AddForAll(v1::Check check, v1::CheckResult result, const std::set<uint32_t>& nodes,
                           const std::string& what, const std::string& remedy) {
-  v1::Finding& finding = findings_.emplace_back();
-  finding.set_check(check);
-  finding.set_verdict(verdict);
-  for (const uint32_t node : nodes) finding.add_nodes(node);
-  finding.set_what(what);
-  finding.set_remedy(remedy);
+  for (const uint32_t node : nodes) Checked(check, node);
+  AddIssue(check, result, nodes, what, remedy);
 }
 
-bool Findings::HasBad(v1::Check check, uint32_t node) const {
-  return std::ranges::any_of(findings_, [&](const v1::Finding& finding) {
-    return finding.check() == check && finding.verdict() == v1::VERDICT_BAD &&
-           std::ranges::count(finding.nodes(), node) > 0;
+void IssueList::AddIssue(v1::Check check, v1::CheckResult result, const std::set<uint32_t>& nodes,
+                         const std::string& what, const std::string& remedy) {
+  v1::DiagnosedIssue& issue = issues_.emplace_back();
+  issue.set_check(check);
+  issue.set_result(result);
+  for (const uint32_t node : nodes) issue.add_nodes(node);
+  issue.set_what(what);
+  issue.set_remedy(remedy);
+}
+
+bool IssueList::HasBad(v1::Check check, uint32_t node) const {
+  return std::ranges::any_of(issues_, [&](const v1::DiagnosedIssue& issue) {
+    return issue.check() == check && issue.result() == v1::CHECK_RESULT_BAD &&
+           std::ranges::count(issue.nodes(), node) > 0;
   });
 }
 
-v1::Diagnosis Findings::Take() {
+v1::Diagnosis IssueList::Take() {
   v1::Diagnosis diagnosis;
-  const auto verdict_of = [&](v1::Check check, uint32_t node) {
-    v1::Verdict worst =
-        checked_.contains({check, node}) ? v1::VERDICT_GOOD : v1::VERDICT_NOT_CHECKED;
-    for (const v1::Finding& finding : findings_) {
-      if (finding.check() != check || std::ranges::count(finding.nodes(), node) == 0) continue;
-      if (worst != v1::VERDICT_BAD) worst = finding.verdict();
+  const auto result_of = [&](v1::Check check, uint32_t node) {
+    v1::CheckResult worst =
+        checked_.contains({check, node}) ? v1::CHECK_RESULT_GOOD : v1::CHECK_RESULT_NOT_CHECKED;
+    for (const v1::DiagnosedIssue& issue : issues_) {
+      if (issue.check() != check || std::ranges::count(issue.nodes(), node) == 0) continue;
+      if (worst != v1::CHECK_RESULT_BAD) worst = issue.result();
     }
     return worst;
   };
   for (uint32_t node = 0; node < evidence_.nodes.size(); ++node) {
-    v1::NodeVerdicts& verdicts = *diagnosis.add_nodes();
-    verdicts.set_address(NameOf(evidence_, node));
+    v1::NodeChecks& checks = *diagnosis.add_nodes();
+    checks.set_address(NameOf(evidence_, node));
     for (int check = v1::CHECK_LOGIN; check <= v1::Check_MAX; ++check) {
-      v1::CheckVerdict& verdict = *verdicts.add_checks();
-      verdict.set_check(static_cast<v1::Check>(check));
-      verdict.set_verdict(verdict_of(verdict.check(), node));
+      v1::CheckOutcome& outcome = *checks.add_checks();
+      outcome.set_check(static_cast<v1::Check>(check));
+      outcome.set_result(result_of(outcome.check(), node));
     }
   }
-  std::ranges::stable_sort(findings_, [](const v1::Finding& a, const v1::Finding& b) {
-    return a.verdict() > b.verdict();
+  std::ranges::stable_sort(issues_, [](const v1::DiagnosedIssue& a, const v1::DiagnosedIssue& b) {
+    return a.result() > b.result();
   });
-  for (v1::Finding& finding : findings_) *diagnosis.add_findings() = std::move(finding);
+  for (v1::DiagnosedIssue& issue : issues_) *diagnosis.add_issues() = std::move(issue);
   return diagnosis;
 }
 
@@ -155,29 +155,29 @@ std::string NameOf(const Evidence& evidence, uint32_t node) {
 }
 
 v1::Diagnosis DiagnoseLaunch(const Evidence& evidence) {
-  Findings findings(evidence);
-  CheckLogins(evidence, findings);
-  CheckPrepared(evidence, findings);
-  return findings.Take();
+  IssueList issues(evidence);
+  CheckLogins(evidence, issues);
+  CheckPrepared(evidence, issues);
+  return issues.Take();
 }
 
 v1::Diagnosis DiagnoseDevices(const Evidence& evidence) {
-  Findings findings(evidence);
-  CheckDeviceUsers(evidence, findings);
-  return findings.Take();
+  IssueList issues(evidence);
+  CheckDeviceUsers(evidence, issues);
+  return issues.Take();
 }
 
 v1::Diagnosis Diagnose(const Evidence& evidence) {
-  Findings findings(evidence);
+  IssueList issues(evidence);
   for (const auto check :
        {CheckLogins,        CheckMachines,    CheckAddresses, CheckRankNetworks, CheckPrepared,
         CheckFiles,         CheckActivations, CheckPythons,   CheckPrograms,     CheckGpus,
         CheckDeviceUsers,   CheckDrivers,     CheckNetwork,   CheckHostNames,    CheckClocks,
         CheckDisks,         CheckLogs,        CheckLimits,    CheckShared,       CheckVariables,
         CheckChiefVariables}) {
-    check(evidence, findings);
+    check(evidence, issues);
   }
-  v1::Diagnosis diagnosis = findings.Take();
+  v1::Diagnosis diagnosis = issues.Take();
   std::vector<uint32_t> latencies;
   for (const PortTrial& trial : evidence.trials) {
     if (trial.outcome.error().empty()) latencies.push_back(trial.outcome.latency_us());
@@ -191,8 +191,8 @@ v1::Diagnosis Diagnose(const Evidence& evidence) {
 }
 
 bool IsBad(const v1::Diagnosis& diagnosis) {
-  return std::ranges::any_of(diagnosis.findings(), [](const v1::Finding& finding) {
-    return finding.verdict() == v1::VERDICT_BAD;
+  return std::ranges::any_of(diagnosis.issues(), [](const v1::DiagnosedIssue& issue) {
+    return issue.result() == v1::CHECK_RESULT_BAD;
   });
 }
 

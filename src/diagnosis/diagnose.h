@@ -50,8 +50,9 @@ struct Evidence {
   std::set<std::string> optional_modules;  // that the script does without
   // Of the variables asked for, those that the program's files mention.
   std::vector<std::string> mentioned_variables;
-  // What it means that others have devices of the plan; VERDICT_UNSPECIFIED: it is not looked at.
-  v1::Verdict busy_devices = v1::VERDICT_WARNING;
+  // What it means that others have devices of the plan; CHECK_RESULT_UNSPECIFIED: it is not looked
+  // at.
+  v1::CheckResult busy_devices = v1::CHECK_RESULT_WARNING;
   bool cpus_can_be_busy = false;  // which several jobs may well share
   bool synced = false;            // the chief's working directory was copied to the nodes
   bool will_sync = false;         // it would be

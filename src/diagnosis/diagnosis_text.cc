@@ -20,16 +20,16 @@ const char* ColumnOf(v1::Check check) {
   return kColumns[check];
 }
 
-std::string SymbolOf(v1::Verdict verdict, bool colour) {
+std::string SymbolOf(v1::CheckResult result, bool colour) {
   const char* symbol = "–";
   const char* code = "0";
-  if (verdict == v1::VERDICT_GOOD) {
+  if (result == v1::CHECK_RESULT_GOOD) {
     symbol = "✓";
     code = "32";  // green
-  } else if (verdict == v1::VERDICT_WARNING) {
+  } else if (result == v1::CHECK_RESULT_WARNING) {
     symbol = "!";
     code = "33";  // yellow
-  } else if (verdict == v1::VERDICT_BAD) {
+  } else if (result == v1::CHECK_RESULT_BAD) {
     symbol = "✗";
     code = "31";  // red
   }
@@ -38,20 +38,20 @@ std::string SymbolOf(v1::Verdict verdict, bool colour) {
 
 std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
   size_t width = 4;
-  for (const v1::NodeVerdicts& node : diagnosis.nodes()) {
+  for (const v1::NodeChecks& node : diagnosis.nodes()) {
     width = std::max(width, node.address().size());
   }
   std::string text = "node" + std::string(width - 4, ' ');
   if (diagnosis.nodes().empty()) return "";
-  for (const v1::CheckVerdict& check : diagnosis.nodes(0).checks()) {
+  for (const v1::CheckOutcome& check : diagnosis.nodes(0).checks()) {
     text += std::string("  ") + ColumnOf(check.check());
   }
   text += "\n";
-  for (const v1::NodeVerdicts& node : diagnosis.nodes()) {
+  for (const v1::NodeChecks& node : diagnosis.nodes()) {
     text += node.address() + std::string(width - node.address().size(), ' ');
     size_t blanks = 0;  // not yet written, so that no line ends with them
-    for (const v1::CheckVerdict& check : node.checks()) {
-      text += std::string(blanks + 2, ' ') + SymbolOf(check.verdict(), colour);
+    for (const v1::CheckOutcome& check : node.checks()) {
+      text += std::string(blanks + 2, ' ') + SymbolOf(check.result(), colour);
       blanks = std::string_view(ColumnOf(check.check())).size() - 1;
     }
     text += "\n";
@@ -63,32 +63,33 @@ std::string Indented(const std::string& text) {
   return absl::StrReplaceAll(base::PrintableLines(text), {{"\n", "\n    "}});
 }
 
-std::string FindingAsText(const v1::Diagnosis& diagnosis, const v1::Finding& finding, bool colour) {
-  const bool bad = finding.verdict() == v1::VERDICT_BAD;
-  std::string text = SymbolOf(finding.verdict(), colour) + " " + NodesOf(diagnosis, finding) +
-                     ": " + ColumnOf(finding.check()) + (bad ? "" : " (warning)") + "\n    " +
-                     Indented(finding.what()) + "\n";
-  if (!finding.remedy().empty()) text += "    to do: " + Indented(finding.remedy()) + "\n";
+std::string IssueAsText(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue& issue,
+                        bool colour) {
+  const bool bad = issue.result() == v1::CHECK_RESULT_BAD;
+  std::string text = SymbolOf(issue.result(), colour) + " " + NodesOf(diagnosis, issue) + ": " +
+                     ColumnOf(issue.check()) + (bad ? "" : " (warning)") + "\n    " +
+                     Indented(issue.what()) + "\n";
+  if (!issue.remedy().empty()) text += "    to do: " + Indented(issue.remedy()) + "\n";
   return text;
 }
 
 }  // namespace
 
-std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding) {
+std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue& issue) {
   constexpr int kMostWithoutCount = 8;
   constexpr int kNamedWithCount = 3;
-  const bool count = finding.nodes_size() > kMostWithoutCount;
+  const bool count = issue.nodes_size() > kMostWithoutCount;
   std::string names;
-  for (int i = 0; i < (count ? kNamedWithCount : finding.nodes_size()); ++i) {
+  for (int i = 0; i < (count ? kNamedWithCount : issue.nodes_size()); ++i) {
     names +=
-        (names.empty() ? "" : ", ") + diagnosis.nodes(static_cast<int>(finding.nodes(i))).address();
+        (names.empty() ? "" : ", ") + diagnosis.nodes(static_cast<int>(issue.nodes(i))).address();
   }
   if (names.empty()) return "this machine";
   if (!count) return names;
   const std::string all = std::to_string(diagnosis.nodes_size()) + " nodes";
-  if (finding.nodes_size() == diagnosis.nodes_size()) return "all " + all;
-  return std::to_string(finding.nodes_size()) + " of " + all + " (" + names + " and " +
-         std::to_string(finding.nodes_size() - kNamedWithCount) + " others)";
+  if (issue.nodes_size() == diagnosis.nodes_size()) return "all " + all;
+  return std::to_string(issue.nodes_size()) + " of " + all + " (" + names + " and " +
+         std::to_string(issue.nodes_size() - kNamedWithCount) + " others)";
 }
 
 std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
@@ -103,13 +104,13 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
       text += "each node tried a dozen others; with --full-mesh it tries all\n";
     }
   }
-  for (const v1::Finding& finding : diagnosis.findings()) {
-    text += "\n" + FindingAsText(diagnosis, finding, colour);
+  for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
+    text += "\n" + IssueAsText(diagnosis, issue, colour);
   }
-  const auto bad = std::ranges::count_if(diagnosis.findings(), [](const v1::Finding& finding) {
-    return finding.verdict() == v1::VERDICT_BAD;
+  const auto bad = std::ranges::count_if(diagnosis.issues(), [](const v1::DiagnosedIssue& issue) {
+    return issue.result() == v1::CHECK_RESULT_BAD;
   });
-  const auto warnings = static_cast<size_t>(diagnosis.findings_size() - bad);
+  const auto warnings = static_cast<size_t>(diagnosis.issues_size() - bad);
   text +=
       "\n" + (bad == 0 ? "a run would start" : base::Count(static_cast<size_t>(bad), "problem"));
   if (warnings > 0) text += ", " + base::Count(warnings, "warning");
@@ -120,10 +121,10 @@ std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis) {
   return json::PlainJson(diagnosis, {.indented = true}) + "\n";
 }
 
-std::string FindingsAsText(const v1::Diagnosis& diagnosis, v1::Verdict verdict) {
+std::string IssuesAsText(const v1::Diagnosis& diagnosis, v1::CheckResult result) {
   std::string text;
-  for (const v1::Finding& finding : diagnosis.findings()) {
-    if (finding.verdict() == verdict) text += FindingAsText(diagnosis, finding, false);
+  for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
+    if (issue.result() == result) text += IssueAsText(diagnosis, issue, false);
   }
   if (!text.empty()) text.pop_back();  // the last line feed
   return text;

@@ -14,11 +14,11 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour);
 // The Diagnosis message in protobuf's JSON mapping.
 std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis);
 
-// The findings of this verdict alone.
-std::string FindingsAsText(const v1::Diagnosis& diagnosis, v1::Verdict verdict);
+// The issues of this result alone.
+std::string IssuesAsText(const v1::Diagnosis& diagnosis, v1::CheckResult result);
 
-// The nodes that the finding is about: "10.0.0.1, 10.0.0.2", or
+// The nodes that the issue is about: "10.0.0.1, 10.0.0.2", or
 // "62 of 64 nodes (10.0.0.1, 10.0.0.2, 10.0.0.3 and 59 others)".
-std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding);
+std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue& issue);
 
 }  // namespace autodist::diagnosis

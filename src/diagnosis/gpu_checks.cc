@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/quantity.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -61,53 +61,53 @@ bool CanTell(const v1::NodeFacts& facts, const v1::Device& device) {
 }
 
 void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::NodeFacts& facts,
-                   uint32_t node, Findings& findings) {
+                   uint32_t node, IssueList& issues) {
   const bool one = missing.size() == 1;
   const bool named = !missing[0]->uuid().empty();
-  findings.Bad(v1::CHECK_GPUS, node,
-               (one     ? (named ? "" : "GPU ")
-                : named ? ""
-                        : "GPUs ") +
-                   Names(missing) +
-                   (one ? " of the spec is not there: this node has "
-                        : " of the spec are not there: this node has ") +
-                   base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
-               kCorrect);
+  issues.Bad(v1::CHECK_GPUS, node,
+             (one     ? (named ? "" : "GPU ")
+              : named ? ""
+                      : "GPUs ") +
+                 Names(missing) +
+                 (one ? " of the spec is not there: this node has "
+                      : " of the spec are not there: this node has ") +
+                 base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
+             kCorrect);
 }
 
 }  // namespace
 
 bool HasGpus(const v1::NodePlan& node) { return !PlannedGpus(node).empty(); }
 
-void CheckGpus(const Evidence& evidence, Findings& findings) {
+void CheckGpus(const Evidence& evidence, IssueList& issues) {
   if (!evidence.examination.thorough() && !evidence.examination.device_users()) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {
-      findings.Bad(v1::CHECK_GPUS, node,
-                   "has no GPU; the spec gives it gpus [" + Names(planned) + "]",
-                   "correct `gpus` in the spec; for ranks on its CPUs, write " +
-                       CpusFor(planned.size()) + " in their place");
+      issues.Bad(v1::CHECK_GPUS, node,
+                 "has no GPU; the spec gives it gpus [" + Names(planned) + "]",
+                 "correct `gpus` in the spec; for ranks on its CPUs, write " +
+                     CpusFor(planned.size()) + " in their place");
       continue;
     }
     if (facts.gpus().empty()) {
       const std::string& error = facts.gpu_error();
       if (error.find(kNoDevices) != std::string::npos) {
-        ReportMissing(planned, facts, node, findings);
+        ReportMissing(planned, facts, node, issues);
       } else if (!error.empty()) {
-        findings.Warn(v1::CHECK_GPUS, node, "its GPUs cannot be looked at: " + error,
-                      "run nvidia-smi on the node; where it hangs, the driver or a GPU does");
+        issues.Warn(v1::CHECK_GPUS, node, "its GPUs cannot be looked at: " + error,
+                    "run nvidia-smi on the node; where it hangs, the driver or a GPU does");
       }
       continue;  // of another maker's nothing is known
     }
-    findings.Checked(v1::CHECK_GPUS, node);
+    issues.Checked(v1::CHECK_GPUS, node);
     std::vector<const v1::Device*> missing;
     std::ranges::copy_if(planned, std::back_inserter(missing), [&](const v1::Device* device) {
       return CanTell(facts, *device) && !Has(facts, *device);
     });
-    if (!missing.empty()) ReportMissing(missing, facts, node, findings);
+    if (!missing.empty()) ReportMissing(missing, facts, node, issues);
   }
 }
 

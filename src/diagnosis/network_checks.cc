@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/quantity.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -81,7 +81,7 @@ std::string MtusOf(const Evidence& evidence, const PortTrial& trial) {
 }
 
 // Small messages pass, and larger ones do not: packets of full size get lost.
-void AddStalls(const Evidence& evidence, Findings& findings) {
+void AddStalls(const Evidence& evidence, IssueList& issues) {
   constexpr char kMtuRemedy[] =
       "give the interfaces, and what is between them, the same MTU (ip link set dev INTERFACE mtu "
       "1400 on both shows whether that is it), or let ICMP \"fragmentation needed\" pass";
@@ -101,11 +101,11 @@ void AddStalls(const Evidence& evidence, Findings& findings) {
   if (stalls.size() > 1) what += " and " + base::Count(stalls.size() - 1, "other pair");
   what += " reach each other with small messages, but " + first.outcome.error() +
           ": packets of full size get lost" + MtusOf(evidence, first);
-  findings.AddForAll(v1::CHECK_NETWORK, v1::VERDICT_BAD, nodes, what, kMtuRemedy);
+  issues.AddForAll(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, nodes, what, kMtuRemedy);
 }
 
 void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t tried,
-              const std::string& how, Findings& findings) {
+              const std::string& how, IssueList& issues) {
   if (pairs.size() <= kMostPairsNamed) {
     for (const auto& [from, to] : pairs) {
       const bool both = std::ranges::count(pairs, Pair(to, from)) > 0;
@@ -113,8 +113,8 @@ void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t t
       const std::string who =
           both ? " and " + NameOf(evidence, to) + " cannot connect to each other, "
                : " cannot connect to " + NameOf(evidence, to) + ", ";
-      findings.AddForAll(v1::CHECK_NETWORK, v1::VERDICT_BAD, {from, to},
-                         NameOf(evidence, from) + who + how, kRemedy);
+      issues.AddForAll(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, {from, to},
+                       NameOf(evidence, from) + who + how, kRemedy);
     }
     return;
   }
@@ -122,44 +122,44 @@ void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t t
                             " pairs of nodes do not reach each other";
   const std::set<uint32_t> common = CommonNode(pairs);
   const bool one = common.size() == 1;
-  findings.AddForAll(
-      v1::CHECK_NETWORK, v1::VERDICT_BAD, one ? common : NodesOf(pairs),
+  issues.AddForAll(
+      v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, one ? common : NodesOf(pairs),
       count + (one ? ", all those with " + NameOf(evidence, *common.begin()) : "") + ", " + how,
       kRemedyForAll);
 }
 
 // Of the rendezvous, where the user has chosen it.
-void AddTakenPort(const Evidence& evidence, Findings& findings) {
+void AddTakenPort(const Evidence& evidence, IssueList& issues) {
   if (evidence.fixed_port == 0) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const auto& taken = evidence.nodes[node].prepared.ports_taken();
     if (std::ranges::count(taken, evidence.fixed_port) == 0) continue;
-    findings.Bad(v1::CHECK_NETWORK, node,
-                 "the rendezvous port " + std::to_string(evidence.fixed_port) +
-                     " is in use there, by another program",
-                 "end it (`ss -tlnp` names it), or choose another port with --master-port");
+    issues.Bad(v1::CHECK_NETWORK, node,
+               "the rendezvous port " + std::to_string(evidence.fixed_port) +
+                   " is in use there, by another program",
+               "end it (`ss -tlnp` names it), or choose another port with --master-port");
   }
 }
 
 }  // namespace
 
-void CheckNetwork(const Evidence& evidence, Findings& findings) {
+void CheckNetwork(const Evidence& evidence, IssueList& issues) {
   for (uint32_t node = 0; node < evidence.port_problems.size(); ++node) {
     if (evidence.port_problems[node].empty()) continue;
-    findings.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
-                 "free the port, or choose another one with --master-port");
+    issues.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
+               "free the port, or choose another one with --master-port");
   }
-  AddTakenPort(evidence, findings);
-  AddStalls(evidence, findings);
+  AddTakenPort(evidence, issues);
+  AddStalls(evidence, issues);
   std::set<Pair> tried;
   for (const PortTrial& trial : evidence.trials) {
-    findings.Checked(v1::CHECK_NETWORK, trial.from);
-    findings.Checked(v1::CHECK_NETWORK, trial.to);
+    issues.Checked(v1::CHECK_NETWORK, trial.from);
+    issues.Checked(v1::CHECK_NETWORK, trial.to);
     tried.emplace(trial.from, trial.to);
   }
   std::map<std::string, std::vector<Pair>> alike;
   for (const auto& [pair, how] : FailedPairs(evidence)) alike[how].push_back(pair);
-  for (const auto& [how, pairs] : alike) AddPairs(evidence, pairs, tried.size(), how, findings);
+  for (const auto& [how, pairs] : alike) AddPairs(evidence, pairs, tried.size(), how, issues);
 }
 
 }  // namespace autodist::diagnosis

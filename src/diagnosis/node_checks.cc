@@ -8,7 +8,7 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "diagnosis/collective_variables.h"
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -110,21 +110,21 @@ bool WillSync(const Evidence& evidence, uint32_t node) {
 
 bool TakesPart(const v1::LaunchPlan& plan) { return plan.nodes(0).reach().has_local(); }
 
-void CheckLogins(const Evidence& evidence, Findings& findings) {
+void CheckLogins(const Evidence& evidence, IssueList& issues) {
   for (uint32_t node = 0; node < evidence.nodes.size(); ++node) {
     const Status& reached = evidence.nodes[node].reached;
-    findings.Checked(v1::CHECK_LOGIN, node);
-    if (!reached.ok()) findings.Bad(v1::CHECK_LOGIN, node, Message(reached), Remedy(reached));
+    issues.Checked(v1::CHECK_LOGIN, node);
+    if (!reached.ok()) issues.Bad(v1::CHECK_LOGIN, node, Message(reached), Remedy(reached));
   }
 }
 
-void CheckPrepared(const Evidence& evidence, Findings& findings) {
+void CheckPrepared(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PrepareResponse& prepared = evidence.nodes[node].prepared;
-    findings.Checked(v1::CHECK_FOLDER, node);
+    issues.Checked(v1::CHECK_FOLDER, node);
     if (std::ranges::any_of(PlanOf(evidence, node).environment(),
                             &v1::EnvironmentStep::has_activate)) {
-      findings.Checked(v1::CHECK_ACTIVATION, node);
+      issues.Checked(v1::CHECK_ACTIVATION, node);
     }
     bool activation_failed = false;
     for (const v1::Problem& problem : prepared.problems()) {
@@ -133,23 +133,23 @@ void CheckPrepared(const Evidence& evidence, Findings& findings) {
       if (problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
       if (problem.kind() == v1::PROBLEM_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
       activation_failed |= check == v1::CHECK_ACTIVATION;
-      findings.Bad(check, node, CauseOf(evidence, problem), RemedyOf(evidence, problem));
+      issues.Bad(check, node, CauseOf(evidence, problem), RemedyOf(evidence, problem));
     }
     for (const std::string& warning : prepared.warnings()) {
       const v1::Check about = CheckOfWarning(warning);
-      if (evidence.warnings && !findings.HasBad(about, node)) {
-        findings.Warn(about, node, warning, "");
+      if (evidence.warnings && !issues.HasBad(about, node)) {
+        issues.Warn(about, node, warning, "");
       }
     }
     // Where the program is depends on the activation.
     const auto& ranks = PlanOf(evidence, node).ranks();
     if (!ranks.empty() && ranks[0].argv_size() > 0 && !activation_failed) {
-      findings.Checked(v1::CHECK_PROGRAM, node);
+      issues.Checked(v1::CHECK_PROGRAM, node);
     }
   }
 }
 
-void CheckDisks(const Evidence& evidence, Findings& findings) {
+void CheckDisks(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     const v1::DiskFact& work = facts.working_directory();
@@ -157,23 +157,23 @@ void CheckDisks(const Evidence& evidence, Findings& findings) {
     // The job's logs are there, too, and say more.
     const bool logs = !evidence.logs_here.ok() && PlanOf(evidence, node).reach().has_local();
     if (work.size() > 0 && !logs) {
-      findings.Checked(v1::CHECK_DISK, node);
+      issues.Checked(v1::CHECK_DISK, node);
       if (!work.error().empty()) {
-        findings.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
-                      "programs that write there, checkpoints say, will fail");
+        issues.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
+                    "programs that write there, checkpoints say, will fail");
       } else if (work.free() < kNoDisk) {
-        findings.Bad(v1::CHECK_DISK, node,
-                     "the disk with " + folder + " is full: " + MiB(work.free()) + " free",
-                     "make room");
+        issues.Bad(v1::CHECK_DISK, node,
+                   "the disk with " + folder + " is full: " + MiB(work.free()) + " free",
+                   "make room");
       } else if (work.free() < kLittleDisk) {
-        findings.Warn(v1::CHECK_DISK, node,
-                      "the disk with " + folder + " is nearly full: " + MiB(work.free()) + " free",
-                      "make room");
+        issues.Warn(v1::CHECK_DISK, node,
+                    "the disk with " + folder + " is nearly full: " + MiB(work.free()) + " free",
+                    "make room");
       }
     }
     const v1::DiskFact& memory = facts.shared_memory();
     if (memory.size() > 0 && memory.size() <= kLittleSharedMemory) {
-      findings.Warn(
+      issues.Warn(
           v1::CHECK_DISK, node,
           "/dev/shm has " + MiB(memory.size()) + "; data loaders with several workers need more",
           "mount it larger; of a container, start it with --shm-size or --ipc=host");
@@ -181,31 +181,31 @@ void CheckDisks(const Evidence& evidence, Findings& findings) {
   }
 }
 
-void CheckLogs(const Evidence& evidence, Findings& findings) {
+void CheckLogs(const Evidence& evidence, IssueList& issues) {
   if (evidence.logs_here.ok()) return;
-  findings.AddForAll(v1::CHECK_DISK, v1::VERDICT_BAD, {}, Message(evidence.logs_here),
-                     Remedy(evidence.logs_here));
+  issues.AddForAll(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, {}, Message(evidence.logs_here),
+                   Remedy(evidence.logs_here));
 }
 
-void CheckLimits(const Evidence& evidence, Findings& findings) {
+void CheckLimits(const Evidence& evidence, IssueList& issues) {
   // A socket to each other rank, some more per process, and what the program itself opens.
   const uint64_t files_needed = 4ull * evidence.plan->world_size() + 256;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     if (facts.open_files_limit() == 0) continue;
-    findings.Checked(v1::CHECK_LIMITS, node);
+    issues.Checked(v1::CHECK_LIMITS, node);
     if (facts.open_files_limit() < files_needed) {
-      findings.Warn(v1::CHECK_LIMITS, node,
-                    "a process may open " + std::to_string(facts.open_files_limit()) +
-                        " files; with " + base::Count(evidence.plan->world_size(), "rank") +
-                        " it may need " + std::to_string(files_needed),
-                    "raise nofile in /etc/security/limits.conf there");
+      issues.Warn(v1::CHECK_LIMITS, node,
+                  "a process may open " + std::to_string(facts.open_files_limit()) +
+                      " files; with " + base::Count(evidence.plan->world_size(), "rank") +
+                      " it may need " + std::to_string(files_needed),
+                  "raise nofile in /etc/security/limits.conf there");
     }
     const bool infiniband = std::ranges::any_of(
         facts.interfaces(),
         [](const v1::InterfaceFact& interface) { return interface.name().starts_with("ib"); });
     if (infiniband && facts.memlock_limit() != std::numeric_limits<uint64_t>::max()) {
-      findings.Warn(
+      issues.Warn(
           v1::CHECK_LIMITS, node,
           "a process may lock " + MiB(facts.memlock_limit()) + " of memory; InfiniBand needs more",
           "set memlock to unlimited in /etc/security/limits.conf there");
@@ -213,30 +213,30 @@ void CheckLimits(const Evidence& evidence, Findings& findings) {
   }
 }
 
-void CheckClocks(const Evidence& evidence, Findings& findings) {
+void CheckClocks(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     if (FactsOf(evidence, node).time_ns() == 0) continue;
-    findings.Checked(v1::CHECK_CLOCK, node);
+    issues.Checked(v1::CHECK_CLOCK, node);
     const int64_t offset = evidence.nodes[node].clock_offset_ns;
     if (std::llabs(offset) <= kMostClockOffset) continue;
-    findings.Warn(v1::CHECK_CLOCK, node,
-                  "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
-                      std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +
-                      (offset > 0 ? "ahead of " : "behind ") + Here(evidence) + "'s",
-                  "let the machines keep time (chrony, systemd-timesyncd)");
+    issues.Warn(v1::CHECK_CLOCK, node,
+                "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
+                    std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +
+                    (offset > 0 ? "ahead of " : "behind ") + Here(evidence) + "'s",
+                "let the machines keep time (chrony, systemd-timesyncd)");
   }
 }
 
-void CheckVariables(const Evidence& evidence, Findings& findings) {
+void CheckVariables(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
-    findings.Checked(v1::CHECK_VARIABLES, node);
+    issues.Checked(v1::CHECK_VARIABLES, node);
     for (const std::string& name : FactsOf(evidence, node).variables()) {
       if (IsCollectiveVariable(name)) continue;
       const std::string near = base::Nearest(name, CollectiveVariables());
-      findings.Warn(v1::CHECK_VARIABLES, node,
-                    "nothing reads the variable " + name +
-                        (near.empty() ? "" : "; did you mean " + near + "?"),
-                    "correct or remove it where it is set");
+      issues.Warn(v1::CHECK_VARIABLES, node,
+                  "nothing reads the variable " + name +
+                      (near.empty() ? "" : "; did you mean " + near + "?"),
+                  "correct or remove it where it is set");
     }
   }
 }

@@ -1,7 +1,7 @@
 // Whether the ranks' programs are the same, and Pythons have what the script imports.
 #include <algorithm>
 
-#include "diagnosis/findings.h"
+#include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -42,8 +42,7 @@ bool HasOtherVersion(const Evidence& evidence, uint32_t node) {
 }
 
 void AddMissing(const Evidence& evidence, const std::string& name,
-                const std::vector<uint32_t>& missing, const std::string& where,
-                Findings& findings) {
+                const std::vector<uint32_t>& missing, const std::string& where, IssueList& issues) {
   if (where.empty() && evidence.optional_modules.contains(name)) return;
   const v1::PythonImport* certain = CertainImportOf(evidence, name);
   for (const uint32_t node : missing) {
@@ -53,12 +52,12 @@ void AddMissing(const Evidence& evidence, const std::string& name,
     if (where.empty() && certain) what += ", which is imported by " + certain->where();
     // A program may do without what it tries to import.
     const bool bad = certain || !where.empty();
-    findings.Add(v1::CHECK_PYTHON, bad ? v1::VERDICT_BAD : v1::VERDICT_WARNING, node, what,
-                 "install it, or activate the environment that has it (python_venv)");
+    issues.Add(v1::CHECK_PYTHON, bad ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node, what,
+               "install it, or activate the environment that has it (python_venv)");
   }
 }
 
-void CheckModule(const Evidence& evidence, Findings& findings, int index) {
+void CheckModule(const Evidence& evidence, IssueList& issues, int index) {
   const std::string& name = evidence.examination.python_modules(index);
   std::vector<uint32_t> missing;
   std::string where;
@@ -71,10 +70,10 @@ void CheckModule(const Evidence& evidence, Findings& findings, int index) {
       where = NameOf(evidence, node);
     }
   }
-  AddMissing(evidence, name, missing, where, findings);
+  AddMissing(evidence, name, missing, where, issues);
   const auto compare = [&](const std::string& what,
                            const std::string& (v1::PythonModule::*value)() const) {
-    CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, what,
+    CompareValues(evidence, issues, v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, what,
                   "install the same version everywhere", [&](uint32_t node) {
                     const v1::PythonModule* module = ModuleOf(evidence, node, index);
                     return module && !HasOtherVersion(evidence, node) ? (module->*value)() : "";
@@ -91,7 +90,7 @@ bool IsMissing(const v1::PythonFact& python, const std::string& module) {
   });
 }
 
-void CheckImports(const Evidence& evidence, Findings& findings) {
+void CheckImports(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PythonFact& python = FactsOf(evidence, node).python();
     if (!python.has_failed_import() || !python.error().empty()) continue;
@@ -100,8 +99,8 @@ void CheckImports(const Evidence& evidence, Findings& findings) {
     if (index >= evidence.examination.imports_size()) continue;
     const v1::PythonImport& import = evidence.examination.imports(index);
     if (IsMissing(python, import.module())) continue;
-    findings.Add(
-        v1::CHECK_PYTHON, failed.certain() ? v1::VERDICT_BAD : v1::VERDICT_WARNING, node,
+    issues.Add(
+        v1::CHECK_PYTHON, failed.certain() ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node,
         import.where() + ": import " + import.module() + " fails: " + failed.error(),
         "try it on the node: " + (python.executable().empty() ? "python" : python.executable()) +
             " -c 'import " + import.module() + "'");
@@ -111,31 +110,31 @@ void CheckImports(const Evidence& evidence, Findings& findings) {
 }  // namespace
 
 // That a Python is another one has been said where it lacks something.
-void CheckPrograms(const Evidence& evidence, Findings& findings) {
-  CompareValues(
-      evidence, findings, v1::CHECK_PROGRAM, v1::VERDICT_WARNING, "the program's path",
-      "give the nodes the same environment by python_venv and shared_envs, or the "
-      "program's whole path",
-      [&](uint32_t node) {
-        return findings.HasBad(v1::CHECK_PYTHON, node) ? "" : FactsOf(evidence, node).program();
-      });
+void CheckPrograms(const Evidence& evidence, IssueList& issues) {
+  CompareValues(evidence, issues, v1::CHECK_PROGRAM, v1::CHECK_RESULT_WARNING, "the program's path",
+                "give the nodes the same environment by python_venv and shared_envs, or the "
+                "program's whole path",
+                [&](uint32_t node) {
+                  return issues.HasBad(v1::CHECK_PYTHON, node) ? ""
+                                                               : FactsOf(evidence, node).program();
+                });
 }
 
-void CheckPythons(const Evidence& evidence, Findings& findings) {
+void CheckPythons(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PythonFact& python = FactsOf(evidence, node).python();
     if (python.error().empty()) continue;
-    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
-                 "try `python -c pass` on the node");
+    issues.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
+               "try `python -c pass` on the node");
   }
   const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
-  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of Python",
+  CompareValues(evidence, issues, v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, "the version of Python",
                 "use the same one everywhere",
                 [&](uint32_t node) { return MajorAndMinor(version(node)); });
   for (int i = 0; i < evidence.examination.python_modules_size(); ++i) {
-    CheckModule(evidence, findings, i);
+    CheckModule(evidence, issues, i);
   }
-  CheckImports(evidence, findings);
+  CheckImports(evidence, issues);
 }
 
 }  // namespace autodist::diagnosis

@@ -109,18 +109,18 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
 
 // What the far end says after the line that the agent is gone.
 Status AgentIsGone(int socket, base::Deadline deadline) {
-  std::string verdict;
-  while (verdict.size() < kMaxNoise) {
+  std::string reason;
+  while (reason.size() < kMaxNoise) {
     const auto part = ReadPartOfLine(socket, deadline);
     if (!part.ok() || part->empty()) break;
-    verdict += *part;
+    reason += *part;
   }
-  while (verdict.ends_with('\n')) verdict.pop_back();
-  if (verdict.empty()) {
+  while (reason.ends_with('\n')) reason.pop_back();
+  if (reason.empty()) {
     return Error(StatusCode::kUnavailable,
                  "the connection broke while its agent's end was reported");
   }
-  return Error(StatusCode::kAborted, base::ToUtf8(verdict, rpc::kLongestText));
+  return Error(StatusCode::kAborted, base::ToUtf8(reason, rpc::kLongestText));
 }
 
 // A node may send anything.

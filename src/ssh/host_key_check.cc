@@ -41,10 +41,10 @@ Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::str
   const auto answer =
       known_hosts.Check(reach.host_key_name(), static_cast<uint16_t>(reach.port()), key);
   if (reach.host_keys_size() > 0) return PinnedHostKeyError(answer, key);
-  const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
+  const bool revoked = answer.match == KnownHosts::Match::kRevoked;
   if (reach.host_key_check() == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
   if (reach.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW &&
-      answer.verdict == KnownHosts::Verdict::kUnknown) {
+      answer.match == KnownHosts::Match::kUnknown) {
     AD_RETURN_IF_ERROR(known_hosts.Add(reach.host_key_name(), static_cast<uint16_t>(reach.port()),
                                        key, reach.hash_known_hosts()));
     base::Log(base::LogLevel::kInfo, reach.host_key_name() + ": host key added to known_hosts: " +
@@ -57,8 +57,8 @@ Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::str
 // Whether known_hosts has no key of the server, by our reading.
 bool IsUnknownKey(const v1::SshReach& reach, const KnownHosts& known_hosts, std::string_view key) {
   return reach.host_keys_size() == 0 &&
-         known_hosts.Check(reach.host_key_name(), static_cast<uint16_t>(reach.port()), key)
-                 .verdict == KnownHosts::Verdict::kUnknown;
+         known_hosts.Check(reach.host_key_name(), static_cast<uint16_t>(reach.port()), key).match ==
+             KnownHosts::Match::kUnknown;
 }
 
 }  // namespace autodist::ssh

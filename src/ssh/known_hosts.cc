@@ -162,14 +162,14 @@ const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const 
 
 KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
   const std::string_view type = KeyType(key);
-  Answer answer{Verdict::kUnknown, ""};
+  Answer answer{Match::kUnknown, ""};
   for (const size_t index : EntriesOf(name)) {
     const Entry& entry = entries_[index];
     if (entry.kind == Entry::Kind::kRevoked) {
-      if (entry.key == key) return {Verdict::kRevoked, entry.where};
-    } else if (entry.kind == Entry::Kind::kKey && answer.verdict != Verdict::kTrusted &&
+      if (entry.key == key) return {Match::kRevoked, entry.where};
+    } else if (entry.kind == Entry::Kind::kKey && answer.match != Match::kTrusted &&
                entry.type == type) {
-      answer = {entry.key == key ? Verdict::kTrusted : Verdict::kChanged, entry.where};
+      answer = {entry.key == key ? Match::kTrusted : Match::kChanged, entry.where};
     }
   }
   return answer;
@@ -179,10 +179,10 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
                                      std::string_view key) const {
   const std::lock_guard lock(mutex_);
   Answer answer = CheckName(NameOf(host, port), key);
-  if (answer.verdict == Verdict::kUnknown && port != 22) {
+  if (answer.match == Match::kUnknown && port != 22) {
     // As ssh does: a key trusted for the host is trusted on its other ports.
     Answer plain = CheckName(NameOf(host, 22), key);
-    if (plain.verdict != Verdict::kChanged) return plain;
+    if (plain.match != Match::kChanged) return plain;
   }
   return answer;
 }
@@ -200,7 +200,7 @@ std::vector<std::string> KnownHosts::KeysOf(const std::string& host, uint16_t po
   }
   std::vector<std::string> trusted;
   for (const auto& [key, text] : keys) {
-    if (Check(host, port, key).verdict == Verdict::kTrusted) trusted.push_back(text);
+    if (Check(host, port, key).match == Match::kTrusted) trusted.push_back(text);
   }
   return trusted;
 }

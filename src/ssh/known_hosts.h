@@ -17,9 +17,9 @@ namespace autodist::ssh {
 // Thread-safe.
 class KnownHosts {
  public:
-  enum class Verdict { kTrusted, kUnknown, kChanged, kRevoked };
+  enum class Match { kTrusted, kUnknown, kChanged, kRevoked };
   struct Answer {
-    Verdict verdict;
+    Match match;
     std::string where;  // "file:line" of the entry that decided; empty for kUnknown
   };
 

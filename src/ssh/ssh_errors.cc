@@ -83,24 +83,24 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
                     std::string_view key) {
   const std::string offered = KnownHosts::Describe(key);
   const std::string line = KnownHosts::Line(host, port, key);
-  switch (answer.verdict) {
-    case KnownHosts::Verdict::kTrusted:
+  switch (answer.match) {
+    case KnownHosts::Match::kTrusted:
       return OkStatus();
-    case KnownHosts::Verdict::kUnknown:
+    case KnownHosts::Match::kUnknown:
       return Make(StatusCode::kFailedPrecondition, "host key unknown: the server has " + offered,
                   "if that is its fingerprint (ssh-keygen -l on the machine tells), add to "
                   "~/.ssh/known_hosts:\n" +
                       line +
                       "\nor let `--host-key-check accept-new` do so, in a spec "
                       "`host_key_check: accept-new`");
-    case KnownHosts::Verdict::kChanged:
+    case KnownHosts::Match::kChanged:
       return Make(StatusCode::kFailedPrecondition,
                   "host key changed: the server has " + offered + ", which is not the key on " +
                       answer.where,
                   "somebody may be listening in; if the machine was set up anew, replace that "
                   "line by\n" +
                       line);
-    case KnownHosts::Verdict::kRevoked:
+    case KnownHosts::Match::kRevoked:
       break;
   }
   return Make(StatusCode::kFailedPrecondition,
@@ -109,7 +109,7 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
 }
 
 Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key) {
-  if (answer.verdict == KnownHosts::Verdict::kTrusted) return OkStatus();
+  if (answer.match == KnownHosts::Match::kTrusted) return OkStatus();
   return Make(StatusCode::kFailedPrecondition,
               "host key is none of its 'host_keys' in the spec: the server has " +
                   KnownHosts::Describe(key),

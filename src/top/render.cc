@@ -100,9 +100,9 @@ class Layout {
     const int progress = ProgressRows(scene_);
     Add(1, progress, progress, columns_ >= kWide,
         [this](const Area& area) { DrawProgress(area, scene_); });
-    const int verdict = VerdictRows(scene_, columns_);
-    Add(2, std::min(verdict, 3), verdict, rows_ >= kTall,
-        [this](const Area& area) { DrawVerdict(area, scene_); });
+    const int diagnosis = IssueRows(scene_, columns_);
+    Add(2, std::min(diagnosis, 3), diagnosis, rows_ >= kTall,
+        [this](const Area& area) { DrawIssues(area, scene_); });
     if (columns_ >= kWide && rows_ >= kTall) {
       Add(7, TimelineRows(scene_), TimelineRows(scene_), true,
           [this](const Area& area) { DrawTimeline(area, scene_); });

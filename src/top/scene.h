@@ -34,8 +34,8 @@ int ProgressRows(const Scene& scene);
 void DrawProgress(const Area& area, const Scene& scene);
 
 // What is wrong; nothing where nothing is.
-int VerdictRows(const Scene& scene, int columns);
-void DrawVerdict(const Area& area, const Scene& scene);
+int IssueRows(const Scene& scene, int columns);
+void DrawIssues(const Area& area, const Scene& scene);
 
 // The whole job in a line, with what happened.
 int TimelineRows(const Scene& scene);
@@ -65,7 +65,7 @@ void DrawEvents(const Area& area, const Scene& scene);
 int NodeTableRows(const Scene& scene);
 void DrawNodeTable(const Area& area, const Scene& scene);
 
-// A rank's log, stacks, or the keys, in place of all below the verdict.
+// A rank's log, stacks, or the keys, in place of all below the diagnosis.
 void DrawPanel(const Area& area, const Scene& scene);
 
 // The row at the foot: the keys, or what is asked.

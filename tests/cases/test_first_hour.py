@@ -163,7 +163,7 @@ autodist run --dry-run --json -- true | python3 -c 'import json, sys; print(json
 cat autodist-runs/*/events.jsonl
 """)
     assert said.startswith("running None None int running None None\n" * 2 + "ended 0\n"), said
-    assert '"verdict":"' in said and '"kind":' in said and "per_device" in said, said
+    assert '"diagnosis":"' in said and '"kind":' in said and "per_device" in said, said
     assert '"job_phase":"running"' in said and re.search(r'"time_ms":\d', said) and "PHASE_" not in said, said
 
 
@@ -245,7 +245,7 @@ for line in sys.stdin:
     elif kind == "event":
         print(kind, one.get("job_phase"), one.get("rank"), one.get("what"))
     elif kind == "end":
-        print(kind, one["exit_code"], one["verdict"], one["report"] and one["report"].splitlines()[0])
+        print(kind, one["exit_code"], one["outcome"], one["report"] and one["report"].splitlines()[0])
     else:
         print(kind, one["world_size"], one["command"][0], "name" in one)
 '"""

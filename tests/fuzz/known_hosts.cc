@@ -34,11 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (const std::string& type : known.KeyTypes(host, port)) {
         Check(!type.empty(), "a key type is empty");
       }
-      Check(known.Check(host, port, unlisted).verdict != KnownHosts::Verdict::kTrusted,
+      Check(known.Check(host, port, unlisted).match != KnownHosts::Match::kTrusted,
             "a key is trusted that is not in the file");
       for (const std::string_view asked : {std::string_view(key), std::string_view("")}) {
         const auto answer = known.Check(host, port, asked);
-        Check(answer.where.empty() == (answer.verdict == KnownHosts::Verdict::kUnknown),
+        Check(answer.where.empty() == (answer.match == KnownHosts::Match::kUnknown),
               "an answer without a place, or the other way round");
       }
       if (host.empty()) continue;
@@ -46,8 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto trusted =
           KnownHosts(text + "\n" + KnownHosts::Line(host, port, key) + "\n", "file")
               .Check(host, port, key);
-      Check(trusted.verdict == KnownHosts::Verdict::kTrusted ||
-                trusted.verdict == KnownHosts::Verdict::kRevoked,
+      Check(trusted.match == KnownHosts::Match::kTrusted ||
+                trusted.match == KnownHosts::Match::kRevoked,
             "the line to add is not understood");
     }
   }

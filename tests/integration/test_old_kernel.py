@@ -9,11 +9,11 @@ OLD_KERNEL = [BUILD / "old_kernel"]
 
 
 def test_a_job(start, tmp_path):
-    outcome = start("run", "-n", "3", "--on-end", f"echo $AUTODIST_VERDICT > {tmp_path}/verdict", "--",
+    outcome = start("run", "-n", "3", "--on-end", f"echo $AUTODIST_OUTCOME > {tmp_path}/outcome", "--",
                     *python("import os; print(os.environ['RANK'])"), under=OLD_KERNEL).finish()
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {rank: [str(rank)] for rank in range(3)}
-    assert (tmp_path / "verdict").read_text()
+    assert (tmp_path / "outcome").read_text()
 
 
 def test_a_failure_ends_the_others(start):

@@ -22,17 +22,17 @@ def log_folder(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("script, code, verdict, cause", [
+@pytest.mark.parametrize("script, code, outcome, cause", [
     ("exit 0", 0, "ended", ""),
     ("echo 'free(): invalid pointer' >&2; exit 3", 3, "failed", "exited with code 3: free(): invalid pointer")])
-def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, verdict, cause):
+def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, outcome, cause):
     outcome = autodist("run", "--on-end", TELL, "--", "sh", "-c", script)
     assert outcome.code == code
     assert outcome.err.splitlines()[-1] == "it's over"
     values = told(tmp_path)
     folder = log_folder(tmp_path)
     assert values["CAUSE"].endswith(cause) and (cause != "" or values["CAUSE"] == "")
-    assert values["VERDICT"] == verdict and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
+    assert values["OUTCOME"] == outcome and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
     assert values["ELAPSED_S"].isdigit() and values["LOG_FOLDER"] == str(folder)
     assert (folder / "on-end").read_text() == folder.name + "\n"  # the record had ended
 
@@ -43,13 +43,13 @@ def test_a_job_that_is_stopped(start, tmp_path):
     job.interrupt()
     assert job.finish().code == 130
     values = told(tmp_path)
-    assert values["VERDICT"] == "stopped" and values["EXIT_CODE"] == "130" and values["CAUSE"] == "stopped by SIGINT"
+    assert values["OUTCOME"] == "stopped" and values["EXIT_CODE"] == "130" and values["CAUSE"] == "stopped by SIGINT"
 
 
 def test_a_job_that_is_not_started(autodist, tmp_path):
     assert autodist("run", "--no-preflight", "--on-end", TELL, "--", "./train").code == 127
     values = told(tmp_path)
-    assert values["VERDICT"] == "not started" and values["EXIT_CODE"] == "127" and values["WORLD_SIZE"] == "1"
+    assert values["OUTCOME"] == "not started" and values["EXIT_CODE"] == "127" and values["WORLD_SIZE"] == "1"
     assert values["CAUSE"].startswith("nothing was started")
 
 
@@ -57,7 +57,7 @@ def test_a_detached_job(autodist, tmp_path):
     outcome = autodist("run", "--detach", "--on-end", TELL, "--", "sh", "-c", "exit 4")
     assert outcome.code == 0
     values = told(tmp_path)
-    assert values["VERDICT"] == "failed" and values["EXIT_CODE"] == "4"
+    assert values["OUTCOME"] == "failed" and values["EXIT_CODE"] == "4"
     output = log_folder(tmp_path) / "output.log"
     seconds_until(lambda: "it's over" in output.read_text(), LIMIT_S)
 

@@ -45,7 +45,7 @@ class Trainings:
         seconds_until(lambda: all(has_begun(*job) for job in self.jobs.values()), START_LIMIT_S)
 
 
-def verdicts(start, tmp_path, causes, *options):
+def diagnoses(start, tmp_path, causes, *options):
     """{cause: (outcome of `why`, of `why --json`'s issue)}; then no job is left."""
     jobs = Trainings(start, tmp_path, causes, *options).jobs
     try:
@@ -57,16 +57,16 @@ def verdicts(start, tmp_path, causes, *options):
 
 
 def test_each_cause_is_named(start, tmp_path):
-    says = verdicts(start, tmp_path, STANDS)
+    says = diagnoses(start, tmp_path, STANDS)
     issues = {}
     for cause, outcome in says.items():
         assert outcome.code == WRONG, (cause, outcome.out, outcome.err)
-        verdict = json.loads(outcome.out)
-        assert verdict["verdict"] == "wrong"
-        issues[cause] = verdict["issue"]
-        assert verdict["issue"]["ranks"] == [2], verdict
-        assert all(one["source"] and one["value"] for one in verdict["issue"]["evidence"])
-        assert verdict["issue"]["kind"] == "stalled"
+        diagnosis = json.loads(outcome.out)
+        assert diagnosis["diagnosis"] == "wrong"
+        issues[cause] = diagnosis["issue"]
+        assert diagnosis["issue"]["ranks"] == [2], diagnosis
+        assert all(one["source"] and one["value"] for one in diagnosis["issue"]["evidence"])
+        assert diagnosis["issue"]["kind"] == "stalled"
     what = {cause: issue["what"] for cause, issue in issues.items()}
     missing = r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
     assert re.fullmatch(missing + r"sleeps in odd \(\S*standstill.py:\d+\)", what["asleep"])
@@ -117,8 +117,8 @@ def test_a_node_whose_cores_another_program_takes(start, tmp_path):
 
 
 def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
-    # Without samples: side by side they take each other's cores, of which a verdict would tell.
-    says = verdicts(start, tmp_path, GOES_ON, "--sample", 0)
+    # Without samples: side by side they take each other's cores, of which a diagnosis would tell.
+    says = diagnoses(start, tmp_path, GOES_ON, "--sample", 0)
     for cause, outcome in says.items():
         # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
         assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)
@@ -180,8 +180,8 @@ def test_a_hang_is_reported_with_its_cause(start, tmp_path):
     # While PyTorch is imported they are silent, too; of what is right then nothing is said here.
     run = start("run", "-n", RANKS, "--hang-timeout", 5, "--on-hang", "warn", "--", "/usr/bin/python3", PROGRAM,
                 "asleep", env=environment)
-    verdict = (r"^autodist: rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
+    diagnosis = (r"^autodist: rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
                r"sleeps in odd .*\nwhat all ranks are doing is in ")
-    seconds_until(lambda: re.search(verdict, run.err.decode(), re.M), START_LIMIT_S)
+    seconds_until(lambda: re.search(diagnosis, run.err.decode(), re.M), START_LIMIT_S)
     run.interrupt()
     assert run.finish().code == 130

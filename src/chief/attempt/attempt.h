@@ -26,20 +26,20 @@ namespace autodist::chief {
 using SharedPlan = std::shared_ptr<const v1::LaunchPlan>;
 
 // Found by another thread than it is read by.
-class HangVerdict {
+class HangDiagnosis {
  public:
-  void Set(std::string verdict) {
+  void Set(std::string diagnosis) {
     const std::lock_guard lock(mutex_);
-    verdict_ = std::move(verdict);
+    diagnosis_ = std::move(diagnosis);
   }
   std::string Get() const {
     const std::lock_guard lock(mutex_);
-    return verdict_;
+    return diagnosis_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string verdict_;  // guarded by mutex_
+  std::string diagnosis_;  // guarded by mutex_
 };
 
 // Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
@@ -83,7 +83,7 @@ class Attempt {
   // What the ranks write; null before the attempt is ready.
   std::shared_ptr<RankLogs> logs;
   // Who keeps ranks that hang, where that is known: "rank 3 (host2) is in stuck (train.py:36)".
-  std::shared_ptr<HangVerdict> hang_verdict = std::make_shared<HangVerdict>();
+  std::shared_ptr<HangDiagnosis> hang_diagnosis = std::make_shared<HangDiagnosis>();
   // What the shell here has and the ranks of a node, by its rank in the job, do not get.
   using MissingVariables = std::map<uint32_t, std::vector<std::string>>;
   std::shared_ptr<const MissingVariables> missing_variables;

@@ -253,10 +253,10 @@ bool MayBeMissing(const Attempt& attempt) {
 namespace {
 
 // Where the ranks hung, and it is known by whom they were kept: "; rank 3 …"
-std::string HangVerdictText(const Attempt& attempt) {
+std::string HangDiagnosisText(const Attempt& attempt) {
   if (attempt.state().cause()->kind != Cause::Kind::kHung) return "";
-  const std::string verdict = attempt.hang_verdict->Get();
-  return verdict.empty() ? "" : "; " + verdict;
+  const std::string outcome = attempt.hang_diagnosis->Get();
+  return outcome.empty() ? "" : "; " + outcome;
 }
 
 }  // namespace
@@ -267,7 +267,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   if (state.cause()) {
     text = state.cause()->kind == Cause::Kind::kRankFailed
                ? RankReport(attempt, *state.cause())
-               : DescribeCause(*state.cause(), attempt.plan()) + HangVerdictText(attempt) + "\n";
+               : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
     text += OthersReport(attempt);
   }
@@ -278,7 +278,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   return text;
 }
 
-std::string Verdict(const Attempt& last) {
+std::string OutcomeOf(const Attempt& last) {
   const auto& cause = last.state().cause();
   if (!cause) return "ended";
   return cause->kind == Cause::Kind::kInterrupted || cause->kind == Cause::Kind::kTimedOut
@@ -288,13 +288,13 @@ std::string Verdict(const Attempt& last) {
 
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,
                      std::optional<double> goodput) {
-  const std::string verdict = Verdict(last);
+  const std::string outcome = OutcomeOf(last);
   std::string time = base::Elapsed(elapsed);
   if (last.number() > 0) time += ", " + base::Count(last.number(), "restart");
   if (goodput && elapsed >= kWorthGoodput) time += ", goodput " + base::Percent(*goodput);
   const std::string job = "job " + last.plan().job_id();
-  if (verdict == "ended") return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time;
-  return job + (verdict == "stopped" ? " was stopped" : " failed") + " after " + time +
+  if (outcome == "ended") return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time;
+  return job + (outcome == "stopped" ? " was stopped" : " failed") + " after " + time +
          "; exit code " + std::to_string(exit_code);
 }
 

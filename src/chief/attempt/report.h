@@ -25,7 +25,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
 bool MayBeMissing(const Attempt& attempt);
 
 // How a job that ran has ended: "ended" well, "failed" or "stopped".
-std::string Verdict(const Attempt& last);
+std::string OutcomeOf(const Attempt& last);
 // The same in a line. `goodput`: the share of the time that was training.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,
                      std::optional<double> goodput);

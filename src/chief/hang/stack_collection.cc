@@ -4,8 +4,8 @@
 
 #include "base/home_folder.h"
 #include "base/wall_clock.h"
+#include "why/diagnosis.h"
 #include "why/stack_summary.h"
-#include "why/verdict.h"
 #include "why/work_between.h"
 
 namespace autodist::chief {
@@ -19,7 +19,7 @@ void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
   rank.set_failure_ms(told.failure_ms);
 }
 
-// As much of it as a verdict on stacks alone takes.
+// As much of it as a diagnosis on stacks alone takes.
 v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
   v1::JobSnapshot snapshot;
   snapshot.mutable_job()->set_working_directory(attempt.plan().working_directory());
@@ -60,13 +60,13 @@ why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::strin
 }
 
 // "rank 2 (host2) has not entered …"; "": it cannot be told.
-std::string VerdictOn(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
-                      std::chrono::milliseconds silent) {
+std::string DiagnosisOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
+                        std::chrono::milliseconds silent) {
   why::Known known = KnownOf(std::move(snapshot), stacks);
   known.now.set_time_ms(base::MillisecondsSince1970());
   known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
-  const why::Verdict verdict = why::Judge(known);
-  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.issue.what() : "";
+  const why::Diagnosis diagnosis = why::Judge(known);
+  return diagnosis.kind == why::Diagnosis::Kind::kWrong ? diagnosis.issue.what() : "";
 }
 
 bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
@@ -148,19 +148,19 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
                            " ranks are doing is in " + file_.path() + "; in short:\n" +
                            why::GroupsText(stacks.groups());
   // In the background, as there may be much to read.
-  std::function<std::string()> verdict = [] { return std::string(); };
+  std::function<std::string()> diagnosis = [] { return std::string(); };
   if (silent_) {
-    verdict = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
-      return VerdictOn(snapshot, stacks, silent);
+    diagnosis = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
+      return DiagnosisOf(snapshot, stacks, silent);
     };
   }
-  file_.Finish([what, tell = std::move(tell), verdict = std::move(verdict), path = file_.path(),
-                kept = attempt_.hang_verdict,
+  file_.Finish([what, tell = std::move(tell), diagnosis = std::move(diagnosis), path = file_.path(),
+                kept = attempt_.hang_diagnosis,
                 answers = std::move(answers)](const Status& written) mutable {
     std::string text = written.ok() ? what
                                     : Message(written) + "; what ranks are doing:\n" +
                                           what.substr(what.find('\n') + 1);
-    if (const std::string found = verdict(); !found.empty()) {
+    if (const std::string found = diagnosis(); !found.empty()) {
       if (written.ok()) kept->Set(found);
       text = found + "\n" + text;
     }

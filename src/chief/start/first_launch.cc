@@ -46,10 +46,10 @@ Status FirstLaunch::Check() const {
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
                             "nothing was started, because of what was found on the nodes:\n" +
-                                diagnosis::FindingsAsText(diagnosis, v1::VERDICT_BAD)),
+                                diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_BAD)),
                       "`autodist doctor` looks closer; --no-preflight starts all the same");
   }
-  const std::string warnings = diagnosis::FindingsAsText(diagnosis, v1::VERDICT_WARNING);
+  const std::string warnings = diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_WARNING);
   if (!warnings.empty()) {
     job_.console.Tell(base::LogLevel::kWarning, "found on the nodes:\n" + warnings);
   }
@@ -62,8 +62,8 @@ v1::Diagnosis FirstLaunch::Diagnose() const {
   // Without a word of the user's there is a warning of GPUs alone: jobs may well share CPUs.
   const v1::JobRequest& request = job_.options.request();
   evidence.cpus_can_be_busy = request.has_on_busy();
-  if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::VERDICT_BAD;
-  if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::VERDICT_UNSPECIFIED;
+  if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::CHECK_RESULT_BAD;
+  if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::CHECK_RESULT_UNSPECIFIED;
   return diagnosis::Diagnose(evidence);
 }
 

@@ -53,14 +53,14 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
   std::string text;
   std::string heading;
   int below = 0;  // the heading
-  for (const v1::Finding& finding : diagnosis.findings()) {
-    failed.insert(finding.nodes().begin(), finding.nodes().end());
-    const std::string of = "  " + diagnosis::NodesOf(diagnosis, finding) + ":\n";
+  for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
+    failed.insert(issue.nodes().begin(), issue.nodes().end());
+    const std::string of = "  " + diagnosis::NodesOf(diagnosis, issue) + ":\n";
     if (of != heading) {
       text += heading = of;
       below = 0;
     }
-    if (++below <= kMostProblemsShown) text += CauseAndRemedy(finding.what(), finding.remedy());
+    if (++below <= kMostProblemsShown) text += CauseAndRemedy(issue.what(), issue.remedy());
     if (below == kMostProblemsShown + 1) text += "    and more\n";
   }
   if (failed.empty()) return "";
@@ -109,9 +109,9 @@ std::string BusyDevices(const Attempt& attempt, const std::vector<launch::Launch
   evidence.examination.set_device_users(true);
   evidence.cpus_can_be_busy = true;
   const v1::Diagnosis diagnosis = diagnosis::DiagnoseDevices(evidence);
-  if (diagnosis.findings().empty()) return "";
-  const v1::Finding& first = diagnosis.findings(0);
-  const int more = diagnosis.findings_size() - 1;
+  if (diagnosis.issues().empty()) return "";
+  const v1::DiagnosedIssue& first = diagnosis.issues(0);
+  const int more = diagnosis.issues_size() - 1;
   return base::Printable(diagnosis::NodesOf(diagnosis, first) + ": " + first.what()) +
          (more > 0 ? ", and " + std::to_string(more) + " more" : "");
 }

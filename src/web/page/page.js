@@ -15,7 +15,7 @@ const JOBS_MS = 3000, SLOW_MS = 2000;
 
 // == What is shown ==
 let due = 0, marks = '';
-// At once: state, verdict, events, a rank's end. Cells, ranks and curves: every two seconds.
+// At once: state, diagnosis, events, a rank's end. Cells, ranks and curves: every two seconds.
 function draw() {
   if (!view.snapshot) return;
   $('#job').hidden = false;

@@ -15,12 +15,12 @@ def doctor(autodist):
         outcome = autodist("doctor", "--spec", spec, "--json", *arguments, **kwargs)
         assert outcome.code in (0, 1), outcome.err
         assert not processes()
-        return outcome, json.loads(outcome.out).get("findings", [])
+        return outcome, json.loads(outcome.out).get("issues", [])
     return run
 
 
-def of_check(findings, check):
-    return [finding for finding in findings if finding["check"] == check]
+def of_check(issues, check):
+    return [finding for finding in issues if finding["check"] == check]
 
 
 @pytest.mark.smoke
@@ -33,21 +33,21 @@ def test_a_healthy_cluster(autodist):
 
 def test_a_blocked_pair_is_named(doctor, firewall):
     firewall(3, f"ip saddr {address(2)} tcp dport != 22 tcp flags & (syn | ack) == syn")
-    outcome, findings = doctor()
+    outcome, issues = doctor()
     assert outcome.code == 1
-    network = of_check(findings, "network")
+    network = of_check(issues, "network")
     assert network and all(finding["nodes"] == [1, 2] for finding in network)
     assert all(f"{address(2)} cannot connect to {address(3)}" in finding["what"] for finding in network)
     assert any("whatever the port" in finding["what"] for finding in network)
-    assert len(findings) == len(network)
+    assert len(issues) == len(network)
 
 
 def test_a_taken_rendezvous_port(doctor):
     with socket.create_server((address(1), 0)) as taken:
         port = taken.getsockname()[1]
-        outcome, findings = doctor("--master-port", str(port))
+        outcome, issues = doctor("--master-port", str(port))
     assert outcome.code == 1
-    assert any(f"the rendezvous port {port} is in use there" in finding["what"] for finding in findings)
+    assert any(f"the rendezvous port {port} is in use there" in finding["what"] for finding in issues)
 
 
 def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
@@ -58,11 +58,11 @@ def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
         on_host(host, f"mkdir -p {copied}; echo same > {copied}/data")
     copied.mkdir(exist_ok=True)
     (copied / "data").write_text("same\n")
-    outcome, findings = doctor(spec=spec(append=f"shared_paths: [{shared}]\n"))
-    assert outcome.code == 0, findings
-    outcome, findings = doctor(spec=spec(append=f"shared_paths: [{shared}, {copied}]\n"))
+    outcome, issues = doctor(spec=spec(append=f"shared_paths: [{shared}]\n"))
+    assert outcome.code == 0, issues
+    outcome, issues = doctor(spec=spec(append=f"shared_paths: [{shared}, {copied}]\n"))
     assert outcome.code == 1
-    [finding] = of_check(findings, "shared")
+    [finding] = of_check(issues, "shared")
     assert finding["nodes"] == [1, 2, 3] and f"{copied} is not the chief's folder" in finding["what"]
     assert sorted(path.name for path in copied.iterdir()) == ["data"] and not list(shared.iterdir())
 
@@ -73,20 +73,20 @@ def test_host_names(doctor, folder):
     hosts.write_text("127.0.0.1 localhost\n127.0.1.1 host4\n")
     on_host(4, f"mount --bind {hosts} /etc/hosts")
     try:
-        outcome, findings = doctor()
+        outcome, issues = doctor()
     finally:
         on_host(3, "hostname host3")
         on_host(4, "umount /etc/hosts")
     assert outcome.code == 0  # they are warnings
-    names = of_check(findings, "host_name")
+    names = of_check(issues, "host_name")
     assert any(f"like that of {address(2)}" in f["what"] and f["nodes"] == [2] for f in names)
     assert any("resolves to 127.0.1.1" in f["what"] and f["nodes"] == [3] for f in names)
 
 
 def test_a_misspelt_variable(doctor, spec):
-    _, findings = doctor(spec=spec(("    port: 2222\n", "    port: 2222\n    shared_envs: "
+    _, issues = doctor(spec=spec(("    port: 2222\n", "    port: 2222\n    shared_envs: "
                                     "{NCCL_SOCKET_IFRAME: eth0, NCCL_DEBUG: INFO}\n")))
-    [finding] = of_check(findings, "variables")
+    [finding] = of_check(issues, "variables")
     assert finding["nodes"] == [3] and "did you mean NCCL_SOCKET_IFNAME?" in finding["what"]
 
 
@@ -97,10 +97,10 @@ def test_pythons_that_differ(doctor, spec, folder):
     (package / "__init__.py").write_text("raise SystemExit('not to be imported')")
     (package / "version.py").write_text("__version__ = '9.9.9'\ncuda = '13.0'\n")
     (folder / "train.py").write_text("import os, torch\n")
-    _, findings = doctor("--", "/usr/bin/python3", "train.py", cwd=folder, spec=spec(
+    _, issues = doctor("--", "/usr/bin/python3", "train.py", cwd=folder, spec=spec(
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PYTHONPATH: {site}}}\n")))
-    python = of_check(findings, "python")
-    assert any("torch" in finding["what"] for finding in python), findings
+    python = of_check(issues, "python")
+    assert any("torch" in finding["what"] for finding in python), issues
 
 
 def test_gpus_of_a_node(doctor, spec, folder):
@@ -115,10 +115,10 @@ case "$*" in
 esac
 """)
     (tools / "nvidia-smi").chmod(0o755)
-    _, findings = doctor(spec=spec(
+    _, issues = doctor(spec=spec(
         (f"{address(4)}\n    cpus: [0, 1]", f"{address(4)}\n    gpus: [0, 1]"),
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PATH: '{tools}:$PATH'}}\n")))
-    gpus = of_check(findings, "gpus")
+    gpus = of_check(issues, "gpus")
     assert any("GPU 1 of the spec is not there: this node has 1 GPU" in f["what"] for f in gpus)
     assert any("GPU 0 is in use: python (pid 4711, " in f["what"] for f in gpus)
 

@@ -60,8 +60,8 @@ def write_spec(path, broken):
     return path
 
 
-def verdicts(diagnosis):
-    return {node["address"]: {check["check"]: check["verdict"] for check in node["checks"]}
+def results(diagnosis):
+    return {node["address"]: {check["check"]: check["result"] for check in node["checks"]}
             for node in diagnosis["nodes"]}
 
 
@@ -83,15 +83,15 @@ def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, k
     seconds = time.monotonic() - started
     assert outcome.code == 1, outcome.err
     diagnosis = json.loads(outcome.out)
-    of_node = verdicts(diagnosis)
+    of_node = results(diagnosis)
     for host, (check, cause) in BROKEN.items():
         assert of_node[address(host)][check] == "bad", (host, check)
-        told = [finding for finding in diagnosis["findings"]
+        told = [finding for finding in diagnosis["issues"]
                 if finding["check"] == check and host - 1 in finding["nodes"]]
         assert any(cause in finding["what"] and finding["remedy"] for finding in told), (host, told)
     for host in (1, *range(11, 17)):
-        bad = [check for check, verdict in of_node[address(host)].items() if verdict == "bad"]
-        assert bad == [], (host, bad, diagnosis["findings"])
+        bad = [check for check, result in of_node[address(host)].items() if result == "bad"]
+        assert bad == [], (host, bad, diagnosis["issues"])
         for check in ("login", "address", "folder", "files", "program",
                       "network", "clock", "disk", "limits", "host_name"):
             assert of_node[address(host)][check] == "good", (host, check)

@@ -58,8 +58,8 @@ def test_the_folder_is_the_same_below_the_home_folder(start, outside, folder):
 
 def test_doctor_and_bench(start, outside, folder):
     outcome = start("doctor", "--spec", outside, "--json").finish()
-    findings = json.loads(outcome.out).get("findings", [])
-    assert outcome.code == 0 and not findings, outcome.out + outcome.err
+    issues = json.loads(outcome.out).get("issues", [])
+    assert outcome.code == 0 and not issues, outcome.out + outcome.err
     outcome = start("bench", "--spec", outside, "--backend", "gloo", "--collective", "all-reduce",
                     "--from", "8", "--to", "8K", "--factor", "32").finish()
     assert outcome.code == 0, outcome.err
@@ -77,26 +77,26 @@ def test_shared_folders_are_the_same_on_all_nodes_and_need_not_be_here(start, ou
         spec = folder / "shared.yaml"
         spec.write_text(outside.read_text() + f"shared_paths: [{', '.join(map(str, paths))}]\n")
         outcome = start("doctor", "--spec", spec, "--json").finish()
-        return [(finding["check"], finding["nodes"], finding["verdict"], finding["what"])
-                for finding in json.loads(outcome.out).get("findings", [])]
+        return [(issue["check"], issue["nodes"], issue["result"], issue["what"])
+                for issue in json.loads(outcome.out).get("issues", [])]
     try:
         assert not doctor(shared)
         outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "sh", "-c",
                         f"while [ -n \"$(ls -A {shared})\" ]; do sleep 0.1; done; echo ran").finish(limit=20)
         assert outcome.code == 0 and outcome.out.count("ran") == RANKS, outcome.err
         whose = "is not 10.88.0.2's folder"
-        [finding] = doctor(shared, own)
-        assert finding[:3] == ("shared", [1, 2], "bad") and f"{own} {whose}" in finding[3]
+        [issue] = doctor(shared, own)
+        assert issue[:3] == ("shared", [1, 2], "bad") and f"{own} {whose}" in issue[3]
         on_host(4, f"umount {shared}")
-        [finding] = doctor(shared)
-        assert finding[:3] == ("shared", [2], "bad") and f"{shared} {whose}" in finding[3]
+        [issue] = doctor(shared)
+        assert issue[:3] == ("shared", [2], "bad") and f"{shared} {whose}" in issue[3]
         outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "true").finish()
         assert outcome.code == 125 and f"{shared} {whose}" in outcome.err
         on_host(4, f"mount --bind {folder}/data {shared} && mount -o remount,ro,bind {shared}")
         assert not doctor(shared)  # what can only be read there is the same folder, too
         on_host(2, f"umount {shared}; rmdir {shared}")
-        [finding] = doctor(shared)
-        assert finding[:3] == ("shared", [0], "bad") and "No such file or directory" in finding[3]
+        [issue] = doctor(shared)
+        assert issue[:3] == ("shared", [0], "bad") and "No such file or directory" in issue[3]
         assert not list((folder / "data").iterdir()) and not shared.exists()
     finally:
         for host in NODES:

@@ -52,7 +52,7 @@ def why(autodist, job):
 
 
 def until_named(autodist, job, words):
-    """The same of the first verdict that has these words: samples take their time to show what is slow."""
+    """The same of the first diagnosis that has these words: samples take their time to show what is slow."""
     says = []
 
     def named():

@@ -59,7 +59,7 @@ def log_folder(setting):
     return next((setting.commands.folder / "jobs").glob("*/job.json")).parent
 
 
-def verdict(setting, fault, env=None):
+def diagnosis(setting, fault, env=None):
     """The sentence of `why`, which has to name the rank."""
     with FaultyJob(setting, fault, env=env) as job:
         job.wait_until_it_begins()
@@ -72,7 +72,7 @@ def verdict(setting, fault, env=None):
 
 @row("why: a rank is late", gpu=True)
 def late(setting):
-    return verdict(setting, "late")
+    return diagnosis(setting, "late")
 
 
 @row("why: the same without stacks", gpu=True)
@@ -80,12 +80,12 @@ def late_without_stacks(setting):
     """What NCCL and PyTorch count is enough."""
     folders = [folder for folder in os.environ["PATH"].split(":")
                if not any((Path(folder) / tool).exists() for tool in ("py-spy", "gdb"))]
-    return verdict(setting, "late", {"PATH": ":".join(folders)})
+    return diagnosis(setting, "late", {"PATH": ":".join(folders)})
 
 
 @row("why: another collective", gpu=True)
 def another(setting):
-    sentence = verdict(setting, "another")
+    sentence = diagnosis(setting, "another")
     records = sorted(log_folder(setting).glob("flight-recorder/rank-*"))
     if len(records) != RANKS:
         raise Failed(f"{len(records)} flight records, of {RANKS} ranks")
@@ -156,5 +156,5 @@ def check_of_gpus(setting):
     with setting.commands.start([setting.autodist, "doctor", "--json", "--spec", setting.spec(1, gpu=True), "--",
                                  "true"]) as asked:
         asked.finish(SHORT_LIMIT_S)
-    findings = json.loads(asked.out)["findings"]
-    return next((one["what"] for one in findings if one["check"] == "gpus"), "nothing")
+    issues = json.loads(asked.out)["issues"]
+    return next((one["what"] for one in issues if one["check"] == "gpus"), "nothing")

@@ -156,10 +156,10 @@ def doctor(setting):
         checks = json.loads(running.out)["nodes"][0]["checks"]
     except (ValueError, LookupError):
         raise Failed(f"exit code {code}: {running.failure_excerpt()}") from None
-    verdicts = {one["check"]: one["verdict"] for one in checks}
-    told = ", ".join(f"{name} {verdict}" for name, verdict in verdicts.items()
-                     if verdict != "not_checked" and (verdict != "good" or name == "gpus"))
-    if code != 0 or (setting.gpu and verdicts.get("gpus") not in ("good", "warning")):
+    results = {one["check"]: one["result"] for one in checks}
+    told = ", ".join(f"{name} {result}" for name, result in results.items()
+                     if result != "not_checked" and (result != "good" or name == "gpus"))
+    if code != 0 or (setting.gpu and results.get("gpus") not in ("good", "warning")):
         raise Failed(f"exit code {code}: {told}")
     return told or "all good"
 

@@ -69,19 +69,19 @@ class DiagnoseTest : public testing::Test {
 
   v1::NodeFacts& Facts(size_t node) { return *evidence_.nodes[node].prepared.mutable_facts(); }
 
-  // The only finding.
-  v1::Finding Only() {
+  // The only issue.
+  v1::DiagnosedIssue Only() {
     const v1::Diagnosis diagnosis = Diagnose(evidence_);
-    EXPECT_EQ(diagnosis.findings_size(), 1) << DiagnosisAsText(diagnosis, false);
-    return diagnosis.findings_size() > 0 ? diagnosis.findings(0) : v1::Finding();
+    EXPECT_EQ(diagnosis.issues_size(), 1) << DiagnosisAsText(diagnosis, false);
+    return diagnosis.issues_size() > 0 ? diagnosis.issues(0) : v1::DiagnosedIssue();
   }
-  void ExpectOnly(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what) {
-    const v1::Finding finding = Only();
-    EXPECT_EQ(finding.check(), check);
-    EXPECT_EQ(finding.verdict(), verdict);
-    EXPECT_THAT(finding.nodes(), ElementsAre(node));
-    EXPECT_THAT(finding.what(), HasSubstr(what));
-    EXPECT_NE(finding.remedy(), "");
+  void ExpectOnly(v1::Check check, v1::CheckResult result, uint32_t node, const std::string& what) {
+    const v1::DiagnosedIssue issue = Only();
+    EXPECT_EQ(issue.check(), check);
+    EXPECT_EQ(issue.result(), result);
+    EXPECT_THAT(issue.nodes(), ElementsAre(node));
+    EXPECT_THAT(issue.what(), HasSubstr(what));
+    EXPECT_NE(issue.remedy(), "");
   }
 
   v1::LaunchPlan plan_;
@@ -90,12 +90,12 @@ class DiagnoseTest : public testing::Test {
 
 TEST_F(DiagnoseTest, WhereAllIsWellEveryCheckIsTicked) {
   const v1::Diagnosis diagnosis = Diagnose(evidence_);
-  EXPECT_EQ(diagnosis.findings_size(), 0) << DiagnosisAsText(diagnosis, false);
+  EXPECT_EQ(diagnosis.issues_size(), 0) << DiagnosisAsText(diagnosis, false);
   EXPECT_FALSE(IsBad(diagnosis));
-  for (const v1::NodeVerdicts& node : diagnosis.nodes()) {
-    for (const v1::CheckVerdict& check : node.checks()) {
+  for (const v1::NodeChecks& node : diagnosis.nodes()) {
+    for (const v1::CheckOutcome& check : node.checks()) {
       if (check.check() == v1::CHECK_ACTIVATION) continue;  // the plan has none
-      EXPECT_EQ(check.verdict(), v1::VERDICT_GOOD) << v1::Check_Name(check.check());
+      EXPECT_EQ(check.result(), v1::CHECK_RESULT_GOOD) << v1::Check_Name(check.check());
     }
   }
   EXPECT_EQ(diagnosis.median_latency_us(), 101u);
@@ -104,46 +104,46 @@ TEST_F(DiagnoseTest, WhereAllIsWellEveryCheckIsTicked) {
 TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {
   plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
   for (const int node : {1, 2}) {
-    EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+    EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
     plan_.mutable_nodes(node)->add_environment()->set_activate("source v");
   }
-  ExpectOnly(v1::CHECK_ACTIVATION, v1::VERDICT_WARNING, 0, "the chief has no python_venv");
+  ExpectOnly(v1::CHECK_ACTIVATION, v1::CHECK_RESULT_WARNING, 0, "the chief has no python_venv");
   evidence_.activated_here = true;
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.activated_here = false;
   plan_.mutable_nodes(0)->add_environment()->set_activate("source v");
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
 }
 
 TEST_F(DiagnoseTest, ANodeThatIsNotReached) {
   evidence_.nodes[1].reached = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
-  ExpectOnly(v1::CHECK_LOGIN, v1::VERDICT_BAD, 1, "refused");
+  ExpectOnly(v1::CHECK_LOGIN, v1::CHECK_RESULT_BAD, 1, "refused");
   EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
               HasSubstr("10.0.0.2  ✗      –        –"));
 }
 
 TEST_F(DiagnoseTest, AnAddressOfAnotherMachine) {
   plan_.mutable_nodes(2)->set_data_address("10.0.0.9");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "it has 10.0.0.3 (eth0)");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "it has 10.0.0.3 (eth0)");
 }
 
 TEST_F(DiagnoseTest, AnInterfaceThatIsNotThere) {
   plan_.mutable_nodes(2)->set_interface("ib0");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "there is no interface ib0");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "there is no interface ib0");
 }
 
 TEST_F(DiagnoseTest, AFileThatDiffersOrIsMissing) {
   Facts(1).mutable_files(0)->set_digest("bb");
-  ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py differs");
+  ExpectOnly(v1::CHECK_FILES, v1::CHECK_RESULT_BAD, 1, "train.py differs");
   Facts(1).mutable_files(0)->set_digest("");
   Facts(1).mutable_files(0)->set_error("No such file or directory");
-  ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py: No such file");
+  ExpectOnly(v1::CHECK_FILES, v1::CHECK_RESULT_BAD, 1, "train.py: No such file");
 }
 
 TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
   Facts(2).mutable_shared_files(0)->set_digest("");
   Facts(2).mutable_shared_files(0)->set_error("No such file or directory");
-  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not the chief's folder");
+  ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_BAD, 2, "/data is not the chief's folder");
 }
 
 TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
@@ -157,20 +157,23 @@ TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
   Facts(0).mutable_shared_folders(0)->add_seen(0);
   Facts(0).mutable_shared_folders(0)->add_seen(1);
   Facts(2).mutable_shared_folders(0)->add_seen(0);
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(2).mutable_shared_folders(0)->clear_seen();
-  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not 10.0.0.1's folder: what each");
+  ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_BAD, 2,
+             "/data is not 10.0.0.1's folder: what each");
   Facts(2).mutable_shared_folders(0)->set_error("No such file or directory");
-  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not 10.0.0.1's folder: No such file");
+  ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_BAD, 2,
+             "/data is not 10.0.0.1's folder: No such file");
   Facts(2).mutable_shared_folders(0)->set_not_writable(true);
-  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_WARNING, 2, "/data may not be 10.0.0.1's folder");
+  ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_WARNING, 2, "/data may not be 10.0.0.1's folder");
   Facts(0).mutable_shared_folders(0)->set_error("Read-only file system");
-  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 0, "shared folder /data: Read-only file system");
+  ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_BAD, 0,
+             "shared folder /data: Read-only file system");
 }
 
 TEST_F(DiagnoseTest, Gpus) {
   plan_.mutable_nodes(0)->mutable_devices(0)->set_index(3);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0,
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
              "GPU 3 of the spec is not there: this node has 1 GPU");
   v1::Device& second = *plan_.mutable_nodes(0)->add_devices();
   second.set_kind(v1::DEVICE_KIND_GPU);
@@ -178,18 +181,18 @@ TEST_F(DiagnoseTest, Gpus) {
   // As a run looks, too.
   evidence_.examination.set_thorough(false);
   evidence_.examination.set_device_users(true);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0,
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
              "GPUs 3, 7 of the spec are not there: this node has 1 GPU");
   Facts(0).clear_gpus();
   Facts(0).set_gpu_error("nvidia-smi ended with status 6: No devices were found");
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPUs 3, 7 of the spec are not there");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "GPUs 3, 7 of the spec are not there");
   Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "its GPUs cannot be looked at: nvidia-smi did not end within 3 s");
   Facts(0).clear_gpu_error();
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // of another maker, it may be
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // of another maker, it may be
   Facts(0).set_no_accelerator(true);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
 }
 
@@ -199,26 +202,26 @@ TEST_F(DiagnoseTest, GpusByUuid) {
   for (const auto& [uuid, there] :
        {std::pair("GPU-8932", true), std::pair("GPU-1ab9", false), std::pair("MIG-a2b3", true)}) {
     device.set_uuid(uuid);  // of a MIG device nothing is known as long as none is listed
-    EXPECT_EQ(Diagnose(evidence_).findings_size(), there ? 0 : 1) << uuid;
+    EXPECT_EQ(Diagnose(evidence_).issues_size(), there ? 0 : 1) << uuid;
   }
   Facts(0).mutable_gpus(0)->add_mig_uuids("MIG-a2b3c4d5");
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   device.set_uuid("MIG-ffff");
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "MIG-ffff of the spec is not there");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "MIG-ffff of the spec is not there");
 }
 
 TEST_F(DiagnoseTest, VariablesThatTheChiefAloneHas) {
   plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
   for (size_t node = 0; node < 3; ++node) Facts(node).add_missing_variables("HF_TOKEN");
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // the program does not mention it
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // the program does not mention it
   evidence_.mentioned_variables = {"DATA_DIR", "HF_TOKEN"};
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.check(), v1::CHECK_VARIABLES);
-  EXPECT_THAT(finding.nodes(), ElementsAre(1u, 2u));
-  EXPECT_EQ(finding.what(),
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.check(), v1::CHECK_VARIABLES);
+  EXPECT_THAT(issue.nodes(), ElementsAre(1u, 2u));
+  EXPECT_EQ(issue.what(),
             "ranks there do not get HF_TOKEN, which the shell of the chief has and the program "
             "mentions");
-  EXPECT_THAT(finding.remedy(), HasSubstr("--pass-env HF_TOKEN"));
+  EXPECT_THAT(issue.remedy(), HasSubstr("--pass-env HF_TOKEN"));
 }
 
 class DeviceUsersTest : public DiagnoseTest {
@@ -243,38 +246,38 @@ class DeviceUsersTest : public DiagnoseTest {
 
 TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllThatIsKnown) {
   AddProcess(7);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "GPU 0 is in use: python (pid 7), 0 MiB taken");
   v1::GpuProcess& process = AddProcess(8);
   process.set_user("ann");
   process.set_job_id("job-1");
   process.set_memory_used(3000ull << 20);
   Facts(0).mutable_gpus(0)->set_memory_used(3100ull << 20);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "python (pid 7), python (pid 8, of ann, job job-1, 3000 MiB), 3100 MiB taken");
-  evidence_.busy_devices = v1::VERDICT_BAD;
-  EXPECT_EQ(Only().verdict(), v1::VERDICT_BAD);
+  evidence_.busy_devices = v1::CHECK_RESULT_BAD;
+  EXPECT_EQ(Only().result(), v1::CHECK_RESULT_BAD);
   plan_.mutable_nodes(0)->mutable_devices(0)->set_index(1);  // another than that
-  EXPECT_EQ(DiagnoseDevices(evidence_).findings_size(), 0);
+  EXPECT_EQ(DiagnoseDevices(evidence_).issues_size(), 0);
 }
 
 TEST_F(DeviceUsersTest, MemoryThatIsTakenTellsOfProcessesThatCannotBeSeen) {
   Facts(0).mutable_gpus(0)->set_memory_used(500ull << 20);  // the driver's own
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_gpus(0)->set_memory_used(2000ull << 20);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "2000 MiB taken, by no process");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "2000 MiB taken, by no process");
 }
 
 TEST_F(DeviceUsersTest, AnotherJobIsOneFindingOnAllItsNodes) {
   for (size_t node = 0; node < 3; ++node) AddJob(node, "job-1").add_gpus(0);
-  const v1::Finding finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(finding.what(), "your job job-1 has GPU 0");
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(issue.what(), "your job job-1 has GPU 0");
   for (size_t node = 0; node < 3; ++node) Facts(node).clear_other_jobs();
   AddJob(0, "job-1").add_gpus(0);
   v1::GpuProcess& process = AddProcess(7);
   process.set_job_id("job-1");  // tells more than the job itself
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "python (pid 7, job job-1)");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "python (pid 7, job job-1)");
 }
 
 TEST_F(DeviceUsersTest, CpusCountWhereTheyAreToAlone) {
@@ -282,35 +285,35 @@ TEST_F(DeviceUsersTest, CpusCountWhereTheyAreToAlone) {
   v1::OtherJob& job = AddJob(0, "job-1");
   job.add_cpus(0);
   job.add_cpus(1);
-  EXPECT_EQ(DiagnoseDevices(evidence_).findings_size(), 0);
+  EXPECT_EQ(DiagnoseDevices(evidence_).issues_size(), 0);
   evidence_.cpus_can_be_busy = true;
-  EXPECT_EQ(DiagnoseDevices(evidence_).findings(0).what(), "your job job-1 has CPU 0");
+  EXPECT_EQ(DiagnoseDevices(evidence_).issues(0).what(), "your job job-1 has CPU 0");
 }
 
 TEST_F(DeviceUsersTest, OfJobsThatWaitOnlyOlderOnesCount) {
   AddJob(0, "job-6").add_gpus(0);
   Facts(0).mutable_other_jobs(0)->set_waiting(true);
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_other_jobs(0)->set_job_id("job-4");
   EXPECT_EQ(Only().what(), "your job job-4 waits for GPU 0");
 }
 
 TEST_F(DiagnoseTest, VersionsThatDiffer) {
   Facts(1).mutable_python()->mutable_modules(0)->set_version("2.2.0");
-  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 1,
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 1,
              "the version of torch is 2.2.0, but 2.1.0 on 10.0.0.1");
   Facts(1).mutable_python()->mutable_modules(0)->set_version("2.1.0");
   Facts(2).mutable_python()->mutable_modules(0)->set_found(false);
   Facts(2).mutable_python()->mutable_modules(0)->set_version("");
-  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "has no module torch");
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 2, "has no module torch");
   Facts(2) = Facts(1);
   Facts(2).set_hostname("host3");
   Facts(2).mutable_interfaces(0)->set_address("10.0.0.3");
   Facts(2).mutable_python()->set_version("3.12.1");
-  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "the version of Python is 3.12, but 3.11");
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 2, "the version of Python is 3.12, but 3.11");
   Facts(2).mutable_python()->set_version("3.11.9");
   Facts(2).set_driver_version("535");
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 2, "the NVIDIA driver is 535, but 550");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 2, "the NVIDIA driver is 535, but 550");
 }
 
 TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneFinding) {
@@ -321,11 +324,10 @@ TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneFinding) {
 
 TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
   evidence_.trials[3].outcome.set_error("timed out");  // from 1 to 2
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.check(), v1::CHECK_NETWORK);
-  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
-  EXPECT_THAT(finding.what(),
-              HasSubstr("10.0.0.2 cannot connect to 10.0.0.3, rendezvous port 4711"));
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.check(), v1::CHECK_NETWORK);
+  EXPECT_THAT(issue.nodes(), ElementsAre(1, 2));
+  EXPECT_THAT(issue.what(), HasSubstr("10.0.0.2 cannot connect to 10.0.0.3, rendezvous port 4711"));
 }
 
 // A trial of both ports from each node to each other.
@@ -346,18 +348,18 @@ void TryAll(Evidence& evidence, uint32_t nodes,
 
 TEST_F(DiagnoseTest, WhereNoNodeReachesAnotherThatIsOneFinding) {
   TryAll(evidence_, 3, [](uint32_t, uint32_t, bool) { return "timed out"; });
-  v1::Finding finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(finding.what(),
+  v1::DiagnosedIssue issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(issue.what(),
             "6 of 6 pairs of nodes do not reach each other, whatever the port: timed out");
   TryAll(evidence_, 3, [](uint32_t, uint32_t, bool rdv) { return rdv ? "" : "refused"; });
   EXPECT_EQ(Only().what(),
             "6 of 6 pairs of nodes do not reach each other, a port chosen at random: refused");
   TryAll(evidence_, 3,
          [](uint32_t from, uint32_t to, bool) { return from == 1 || to == 1 ? "timed out" : ""; });
-  finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(1));
-  EXPECT_EQ(finding.what(),
+  issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(1));
+  EXPECT_EQ(issue.what(),
             "4 of 6 pairs of nodes do not reach each other, all those with 10.0.0.2, whatever the "
             "port: timed out");
 }
@@ -382,10 +384,10 @@ TEST_F(DiagnoseTest, WhatDiffersByTheNodesOwnNameAloneIsOneFinding) {
                                             " port 22: refused (not 110.0.0.2, node-30)"),
         i == 1 ? "ssh 10.0.0.2" : "ssh node-3");
   }
-  const v1::Finding finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
-  EXPECT_EQ(finding.what(), "connecting to NODE port 22: refused (not 110.0.0.2, node-30)");
-  EXPECT_EQ(finding.remedy(), "ssh NODE");
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(1, 2));
+  EXPECT_EQ(issue.what(), "connecting to NODE port 22: refused (not 110.0.0.2, node-30)");
+  EXPECT_EQ(issue.remedy(), "ssh NODE");
   evidence_.nodes[2].reached = OkStatus();
   EXPECT_EQ(Only().remedy(), "ssh 10.0.0.2");  // of one alone as it was
 }
@@ -406,13 +408,13 @@ TEST_F(DiagnoseTest, AScriptThatTheChiefDoesNotHaveEither) {
     Facts(node).mutable_files(0)->set_digest("");
     Facts(node).mutable_files(0)->set_error("No such file or directory");
   }
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // any other file may be made by the program
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // any other file may be made by the program
   evidence_.missing_script = "train.py";
   plan_.mutable_nodes(2)->clear_ranks();  // runs nothing
-  v1::Finding finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1));
-  EXPECT_EQ(finding.what(), "train.py: No such file or directory");
-  EXPECT_THAT(finding.remedy(), HasSubstr("programs start in /work"));
+  v1::DiagnosedIssue issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1));
+  EXPECT_EQ(issue.what(), "train.py: No such file or directory");
+  EXPECT_THAT(issue.remedy(), HasSubstr("programs start in /work"));
   evidence_.nearest_script = "tarin.py";
   EXPECT_THAT(Only().remedy(), HasSubstr("did you mean tarin.py?"));
 }
@@ -426,24 +428,24 @@ TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {
 
 TEST_F(DiagnoseTest, HostNames) {
   Facts(2).set_hostname("host1");
-  ExpectOnly(v1::CHECK_HOST_NAME, v1::VERDICT_WARNING, 2, "like that of 10.0.0.1");
+  ExpectOnly(v1::CHECK_HOST_NAME, v1::CHECK_RESULT_WARNING, 2, "like that of 10.0.0.1");
   Facts(2).set_hostname("host3");
   Facts(2).set_hostname_addresses(0, "127.0.1.1");
-  ExpectOnly(v1::CHECK_HOST_NAME, v1::VERDICT_WARNING, 2, "resolves to 127.0.1.1");
+  ExpectOnly(v1::CHECK_HOST_NAME, v1::CHECK_RESULT_WARNING, 2, "resolves to 127.0.1.1");
 }
 
 TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   evidence_.nodes[1].clock_offset_ns = -2'500'000'000;
-  ExpectOnly(v1::CHECK_CLOCK, v1::VERDICT_WARNING, 1, "2.5 s behind");
+  ExpectOnly(v1::CHECK_CLOCK, v1::CHECK_RESULT_WARNING, 1, "2.5 s behind");
   evidence_.nodes[1].clock_offset_ns = 0;
   Facts(0).mutable_working_directory()->set_free(1 << 20);
-  ExpectOnly(v1::CHECK_DISK, v1::VERDICT_BAD, 0, "is full: 1 MiB free");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "is full: 1 MiB free");
   Facts(0).mutable_working_directory()->set_free(1ull << 39);
   Facts(0).mutable_shared_memory()->set_size(64 << 20);
-  ExpectOnly(v1::CHECK_DISK, v1::VERDICT_WARNING, 0, "/dev/shm has 64 MiB");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 64 MiB");
   Facts(0).mutable_shared_memory()->set_size(1ull << 33);
   Facts(0).set_open_files_limit(64);
-  ExpectOnly(v1::CHECK_LIMITS, v1::VERDICT_WARNING, 0, "may open 64 files");
+  ExpectOnly(v1::CHECK_LIMITS, v1::CHECK_RESULT_WARNING, 0, "may open 64 files");
 }
 
 TEST_F(DiagnoseTest, AVariableThatNothingReads) {
@@ -451,9 +453,9 @@ TEST_F(DiagnoseTest, AVariableThatNothingReads) {
     Facts(node).add_variables("NCCL_DEBUG");
     Facts(node).add_variables("NCCL_SOCKET_IFRAME");
   }
-  const v1::Finding finding = Only();
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
-  EXPECT_THAT(finding.what(), HasSubstr("did you mean NCCL_SOCKET_IFNAME?"));
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(issue.what(), HasSubstr("did you mean NCCL_SOCKET_IFNAME?"));
 }
 
 // Node 2 is node 1 under another name.
@@ -469,10 +471,10 @@ TEST_F(DiagnoseTest, OneMachineUnderTwoNames) {
   MakeSame(evidence_, facts);
   plan_.mutable_nodes(2)->set_data_address("10.0.0.2");
   plan_.mutable_nodes(2)->set_address("a2");
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.what(), "10.0.0.2 and a2 are the same machine (host2)");
-  EXPECT_THAT(finding.remedy(), HasSubstr("list it once"));
-  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.what(), "10.0.0.2 and a2 are the same machine (host2)");
+  EXPECT_THAT(issue.remedy(), HasSubstr("list it once"));
+  EXPECT_THAT(issue.nodes(), ElementsAre(1, 2));
   for (const int node : {1, 2}) {  // which tell the same address then
     plan_.mutable_nodes(node)->set_ask_data_address(true);
     evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address("10.0.0.2");
@@ -506,11 +508,11 @@ TEST_F(DiagnoseTest, AddressesThatNodesReport) {
     evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address(
         plan_.nodes(node).address());
   }
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.nodes[2].prepared.set_data_address("10.0.0.2");
   EXPECT_THAT(Only().what(), HasSubstr("10.0.0.2 and 10.0.0.3 both tell 10.0.0.2"));
   evidence_.nodes[2].prepared.set_data_address("$(reboot)");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "does not tell its address");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "does not tell its address");
 }
 
 TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
@@ -525,18 +527,19 @@ TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
     network.set_address(address);
   };
   set("Gloo", "eth0", "eth0", "10.0.0.2");
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   set("Gloo", "eth9", "", "");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1,
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1,
              "GLOO_SOCKET_IFNAME=eth9 names no interface of this node");
   plan_.mutable_nodes(1)->clear_devices();
   set("NCCL", "^docker0", "lo", "127.0.0.1");
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // its ranks use no GPU
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // its ranks use no GPU
   plan_.mutable_nodes(1)->add_devices()->set_kind(v1::DEVICE_KIND_GPU);
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "NCCL give 127.0.0.1 (lo) to those of other");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1,
+             "NCCL give 127.0.0.1 (lo) to those of other");
   plan_.mutable_nodes(1)->set_interface("ib0");
   set("Gloo", "ib0", "", "");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "there is no interface ib0");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1, "there is no interface ib0");
 }
 
 TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
@@ -556,24 +559,24 @@ TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
   Facts(1).mutable_files(0)->set_error("No such file or directory");
   Facts(1).clear_program();
   Facts(1).clear_python();
-  ExpectOnly(v1::CHECK_FOLDER, v1::VERDICT_BAD, 1, "/work");
+  ExpectOnly(v1::CHECK_FOLDER, v1::CHECK_RESULT_BAD, 1, "/work");
   evidence_.will_sync = true;  // which brings folder and program; of the rest nothing is known
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.will_sync = false;
   for (v1::NodePlan& node : *plan_.mutable_nodes()) {
     node.mutable_environment(0)->set_activate("source /opt/venv/bin/activate");
   }
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 2);  // that is elsewhere
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);  // that is elsewhere
 }
 
 TEST_F(DiagnoseTest, WhatAgentsWarnOf) {
   *evidence_.nodes[1].prepared.add_warnings() = "10.0.0.2 is on lo, and no interface is found";
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // a run says it by itself
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // a run says it by itself
   evidence_.warnings = true;
   EXPECT_EQ(Only().what(), "10.0.0.2 is on lo, and no interface is found");
-  EXPECT_EQ(Only().verdict(), v1::VERDICT_WARNING);
+  EXPECT_EQ(Only().result(), v1::CHECK_RESULT_WARNING);
   plan_.mutable_nodes(1)->set_data_address("10.0.0.9");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "no interface of this node");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1, "no interface of this node");
 }
 
 TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
@@ -584,9 +587,9 @@ TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
     Facts(node).clear_program();
     Facts(node).clear_python();
   }
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.what(), "'trainn' is not in PATH");
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1));
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.what(), "'trainn' is not in PATH");
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1));
 }
 
 TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
@@ -598,17 +601,17 @@ TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
     failed.set_error("ModuleNotFoundError: No module named 'torch'");
     failed.set_certain(true);
   }
-  EXPECT_EQ(Only().verdict(), v1::VERDICT_WARNING);
+  EXPECT_EQ(Only().result(), v1::CHECK_RESULT_WARNING);
   evidence_.optional_modules = {"torch"};
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.optional_modules.clear();
   v1::PythonImport& import = *evidence_.examination.add_imports();
   import.set_module("torch.nn");
   import.set_where("train.py, line 3");
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.verdict(), v1::VERDICT_BAD);
-  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(finding.what(),
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.result(), v1::CHECK_RESULT_BAD);
+  EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(issue.what(),
             "its Python, /usr/bin/python3, has no module torch, which is imported by train.py, "
             "line 3");
 }
@@ -619,11 +622,12 @@ TEST_F(DiagnoseTest, AnImportThatFails) {
   import.set_where("train.py, line 3");
   v1::FailedImport& failed = *Facts(2).mutable_python()->mutable_failed_import();
   failed.set_error("OSError: libcudart.so.12: cannot open shared object file");
-  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_WARNING, 2, "import torch fails: OSError: libcudart");
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_WARNING, 2,
+             "import torch fails: OSError: libcudart");
   failed.set_certain(true);
-  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "train.py, line 3: import torch fails");
+  ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 2, "train.py, line 3: import torch fails");
   failed.set_index(7);  // of no import
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
 }
 
 TEST_F(DiagnoseTest, PacketsOfFullSizeThatGetLost) {
@@ -632,19 +636,19 @@ TEST_F(DiagnoseTest, PacketsOfFullSizeThatGetLost) {
     evidence_.trials[trial].outcome.set_error("nothing of a message of 64 KiB arrives");
     evidence_.trials[trial].outcome.set_stalled(true);
   }
-  const v1::Finding finding = Only();
-  EXPECT_EQ(finding.what(),
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.what(),
             "10.0.0.2 and 10.0.0.3 reach each other with small messages, but nothing of a message "
             "of 64 KiB arrives: packets of full size get lost; eth0 of 10.0.0.2 has an MTU of "
             "9000, eth0 of 10.0.0.3 has an MTU of 9000");
-  EXPECT_THAT(finding.remedy(), HasSubstr("mtu"));
+  EXPECT_THAT(issue.remedy(), HasSubstr("mtu"));
 }
 
 TEST_F(DiagnoseTest, APortThatIsTakenMattersIfItIsWanted) {
   evidence_.nodes[0].prepared.add_ports_taken(29500);
-  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.fixed_port = 29500;
-  ExpectOnly(v1::CHECK_NETWORK, v1::VERDICT_BAD, 0, "port 29500 is in use there");
+  ExpectOnly(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, 0, "port 29500 is in use there");
 }
 
 TEST_F(DiagnoseTest, LogsThatCannotBeWritten) {

@@ -9,7 +9,7 @@
 namespace autodist::ssh {
 namespace {
 
-using Verdict = KnownHosts::Verdict;
+using Match = KnownHosts::Match;
 
 // Two real keys, and known_hosts files made of them.
 class KnownHostsTest : public testing::Test {
@@ -32,8 +32,8 @@ class KnownHostsTest : public testing::Test {
   KnownHosts Load(const std::string& text) const {
     return KnownHosts({folder_.Write("known_hosts", text)});
   }
-  Verdict Check(const std::string& text, const std::string& host, uint16_t port = 22) const {
-    return Load(text).Check(host, port, a_).verdict;
+  Match Check(const std::string& text, const std::string& host, uint16_t port = 22) const {
+    return Load(text).Check(host, port, a_).match;
   }
 
   const test::TempFolder folder_;
@@ -52,41 +52,40 @@ TEST_F(KnownHostsTest, TheKeysOfAHost) {
 
 TEST_F(KnownHostsTest, OfOneHostByWhateverName) {
   const auto known = KnownHosts::OfOneHost({Public("b"), Public("a")});
-  EXPECT_EQ(known->Check("10.0.0.2", 2222, a_).verdict, Verdict::kTrusted);
-  EXPECT_EQ(KnownHosts::OfOneHost({Public("b")})->Check("h", 22, a_).verdict, Verdict::kChanged);
+  EXPECT_EQ(known->Check("10.0.0.2", 2222, a_).match, Match::kTrusted);
+  EXPECT_EQ(KnownHosts::OfOneHost({Public("b")})->Check("h", 22, a_).match, Match::kChanged);
 }
 
 TEST_F(KnownHostsTest, TellsTrustedUnknownAndChanged) {
   const std::string line = "host,10.0.0.1 " + Public("a") + " comment\n";
-  EXPECT_EQ(Check(line, "host"), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "HOST"), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "10.0.0.1"), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "other"), Verdict::kUnknown);
-  EXPECT_EQ(Check("", "host"), Verdict::kUnknown);
+  EXPECT_EQ(Check(line, "host"), Match::kTrusted);
+  EXPECT_EQ(Check(line, "HOST"), Match::kTrusted);
+  EXPECT_EQ(Check(line, "10.0.0.1"), Match::kTrusted);
+  EXPECT_EQ(Check(line, "other"), Match::kUnknown);
+  EXPECT_EQ(Check("", "host"), Match::kUnknown);
   const auto changed = Load("# comment\n\nhost " + Public("b") + "\n").Check("host", 22, a_);
-  EXPECT_EQ(changed.verdict, Verdict::kChanged);
+  EXPECT_EQ(changed.match, Match::kChanged);
   EXPECT_EQ(changed.where, folder_.path() + "/known_hosts:3");
 }
 
 TEST_F(KnownHostsTest, OneOfSeveralKeysIsEnough) {
-  EXPECT_EQ(Check("host " + Public("b") + "\nhost " + Public("a") + "\n", "host"),
-            Verdict::kTrusted);
+  EXPECT_EQ(Check("host " + Public("b") + "\nhost " + Public("a") + "\n", "host"), Match::kTrusted);
 }
 
 TEST_F(KnownHostsTest, PortsAreWrittenWithBrackets) {
   const std::string line = "[host]:2222 " + Public("a") + "\n";
-  EXPECT_EQ(Check(line, "host", 2222), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "host"), Verdict::kUnknown);
-  EXPECT_EQ(Check("host " + Public("a") + "\n", "host", 2222), Verdict::kTrusted);
-  EXPECT_EQ(Check("host " + Public("b") + "\n", "host", 2222), Verdict::kUnknown);
+  EXPECT_EQ(Check(line, "host", 2222), Match::kTrusted);
+  EXPECT_EQ(Check(line, "host"), Match::kUnknown);
+  EXPECT_EQ(Check("host " + Public("a") + "\n", "host", 2222), Match::kTrusted);
+  EXPECT_EQ(Check("host " + Public("b") + "\n", "host", 2222), Match::kUnknown);
 }
 
 TEST_F(KnownHostsTest, PatternsAndNegation) {
   const std::string line = "*.example,!bad.example,10.0.?.1 " + Public("a") + "\n";
-  EXPECT_EQ(Check(line, "good.example"), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "bad.example"), Verdict::kUnknown);
-  EXPECT_EQ(Check(line, "10.0.7.1"), Verdict::kTrusted);
-  EXPECT_EQ(Check(line, "10.0.77.1"), Verdict::kUnknown);
+  EXPECT_EQ(Check(line, "good.example"), Match::kTrusted);
+  EXPECT_EQ(Check(line, "bad.example"), Match::kUnknown);
+  EXPECT_EQ(Check(line, "10.0.7.1"), Match::kTrusted);
+  EXPECT_EQ(Check(line, "10.0.77.1"), Match::kUnknown);
 }
 
 TEST_F(KnownHostsTest, HashedNamesAsSshKeygenWritesThem) {
@@ -94,9 +93,9 @@ TEST_F(KnownHostsTest, HashedNamesAsSshKeygenWritesThem) {
   test::Shell("ssh-keygen -q -H -f " + folder_.path() + "/hashed 2>&1");
   const std::string text = folder_.Read("hashed");
   ASSERT_NE(text.find("|1|"), std::string::npos);
-  EXPECT_EQ(Check(text, "host"), Verdict::kTrusted);
-  EXPECT_EQ(Check(text, "host", 2222), Verdict::kChanged);
-  EXPECT_EQ(Check(text, "other"), Verdict::kUnknown);
+  EXPECT_EQ(Check(text, "host"), Match::kTrusted);
+  EXPECT_EQ(Check(text, "host", 2222), Match::kChanged);
+  EXPECT_EQ(Check(text, "other"), Match::kUnknown);
 }
 
 TEST_F(KnownHostsTest, AnswersDoNotDependOnWhatWasAskedBefore) {
@@ -107,34 +106,33 @@ TEST_F(KnownHostsTest, AnswersDoNotDependOnWhatWasAskedBefore) {
                          Public("a") + "\nh?st " + Public("a") + "\n");
   KnownHosts known({path});
   for (int turn = 0; turn < 3; ++turn) {
-    EXPECT_EQ(known.Check("two", 22, a_).verdict, Verdict::kTrusted);
-    EXPECT_EQ(known.Check("gpu.lab", 22, a_).verdict, Verdict::kTrusted);
-    EXPECT_EQ(known.Check("x.lab", 22, a_).verdict, Verdict::kUnknown);
+    EXPECT_EQ(known.Check("two", 22, a_).match, Match::kTrusted);
+    EXPECT_EQ(known.Check("gpu.lab", 22, a_).match, Match::kTrusted);
+    EXPECT_EQ(known.Check("x.lab", 22, a_).match, Match::kUnknown);
     EXPECT_EQ(known.Check("host", 22, b_).where, path + ":1");
     EXPECT_EQ(known.Check("host", 22, a_).where, path + ":5");
     EXPECT_EQ(known.Check("other", 22, a_).where, path + ":2");
-    const auto is_new = turn == 0 ? Verdict::kUnknown : Verdict::kTrusted;
-    EXPECT_EQ(known.Check("new", 22, a_).verdict, is_new);
-    EXPECT_EQ(known.Check("other", 22, b_).verdict,
-              turn == 0 ? Verdict::kChanged : Verdict::kTrusted);
+    const auto is_new = turn == 0 ? Match::kUnknown : Match::kTrusted;
+    EXPECT_EQ(known.Check("new", 22, a_).match, is_new);
+    EXPECT_EQ(known.Check("other", 22, b_).match, turn == 0 ? Match::kChanged : Match::kTrusted);
     ASSERT_TRUE(known.Add("new", 22, a_, true).ok() && known.Add("other", 22, b_, true).ok());
   }
 }
 
 TEST_F(KnownHostsTest, ARevokedKeyIsRefusedEvenWhereItIsListed) {
   EXPECT_EQ(Check("host " + Public("a") + "\n@revoked * " + Public("a") + "\n", "host"),
-            Verdict::kRevoked);
+            Match::kRevoked);
 }
 
 TEST_F(KnownHostsTest, BadLinesAreSkipped) {
   const std::string text = "nonsense\nhost ssh-ed25519 !!!\nhost ssh-future AAAA\n\x01\x02\n" +
                            std::string(10'000, 'x') + "\nhost " + Public("a") + "\n";
-  EXPECT_EQ(Check(text, "host"), Verdict::kTrusted);
+  EXPECT_EQ(Check(text, "host"), Match::kTrusted);
 }
 
 TEST_F(KnownHostsTest, TheLineToAddIsUnderstood) {
   for (const uint16_t port : {uint16_t{22}, uint16_t{2222}}) {
-    EXPECT_EQ(Check(KnownHosts::Line("Host", port, a_) + "\n", "host", port), Verdict::kTrusted);
+    EXPECT_EQ(Check(KnownHosts::Line("Host", port, a_) + "\n", "host", port), Match::kTrusted);
   }
 }
 
@@ -152,7 +150,7 @@ TEST_F(KnownHostsTest, AuthoritiesAreNoKeysOfTheHost) {
   const std::string text = "@cert-authority *.lab,10.0.* " + Public("a") + "\n";
   EXPECT_TRUE(Load(text).HasAuthority("gpu1.lab", 22));
   EXPECT_FALSE(Load(text).HasAuthority("gpu1.elsewhere", 22));
-  EXPECT_EQ(Check(text, "gpu1.lab"), Verdict::kUnknown);
+  EXPECT_EQ(Check(text, "gpu1.lab"), Match::kUnknown);
   EXPECT_FALSE(Load("gpu1.lab " + Public("a") + "\n").HasAuthority("gpu1.lab", 22));
 }
 
@@ -160,11 +158,11 @@ TEST_F(KnownHostsTest, WhatIsAddedIsTrustedNowAndByOpensshLater) {
   for (const bool hashed : {false, true}) {
     const std::string path = folder_.Write("known_hosts", "# no line feed at the end");
     KnownHosts known({path});
-    EXPECT_EQ(known.Check("Host", 2222, a_).verdict, Verdict::kUnknown);
+    EXPECT_EQ(known.Check("Host", 2222, a_).match, Match::kUnknown);
     ASSERT_TRUE(known.Add("Host", 2222, a_, hashed).ok());
-    EXPECT_EQ(known.Check("host", 2222, a_).verdict, Verdict::kTrusted);
-    EXPECT_EQ(known.Check("host", 2222, b_).verdict, Verdict::kChanged);
-    EXPECT_EQ(KnownHosts({path}).Check("host", 2222, a_).verdict, Verdict::kTrusted);
+    EXPECT_EQ(known.Check("host", 2222, a_).match, Match::kTrusted);
+    EXPECT_EQ(known.Check("host", 2222, b_).match, Match::kChanged);
+    EXPECT_EQ(KnownHosts({path}).Check("host", 2222, a_).match, Match::kTrusted);
     EXPECT_EQ(folder_.Read("known_hosts").find("host") == std::string::npos, hashed);
     test::Shell("ssh-keygen -F '[host]:2222' -f " + path);  // fails where it does not find it
   }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "why/verdict.h"
+#include "why/diagnosis.h"
 
 namespace autodist::why {
 namespace {
@@ -60,8 +60,8 @@ class GroupCountsTest : public testing::Test {
   std::string Says() {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const Verdict verdict = Judge(known_);
-    return (verdict.kind == Verdict::Kind::kWrong ? "wrong: " : "") + verdict.issue.what();
+    const Diagnosis diagnosis = Judge(known_);
+    return (diagnosis.kind == Diagnosis::Kind::kWrong ? "wrong: " : "") + diagnosis.issue.what();
   }
 
   Known known_;

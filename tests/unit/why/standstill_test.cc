@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "why/activity.h"
-#include "why/verdict.h"
+#include "why/diagnosis.h"
 
 namespace autodist::why {
 namespace {
@@ -81,11 +81,11 @@ class StandstillTest : public testing::Test {
   std::string Says() {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const Verdict verdict = Judge(known_);
-    const char* kind = verdict.kind == Verdict::Kind::kWrong  ? "wrong: "
-                       : verdict.kind == Verdict::Kind::kWell ? "well: "
-                                                              : "";
-    return kind + verdict.issue.what();
+    const Diagnosis diagnosis = Judge(known_);
+    const char* kind = diagnosis.kind == Diagnosis::Kind::kWrong  ? "wrong: "
+                       : diagnosis.kind == Diagnosis::Kind::kWell ? "well: "
+                                                                  : "";
+    return kind + diagnosis.issue.what();
   }
 
   Known known_;

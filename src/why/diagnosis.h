@@ -1,4 +1,4 @@
-// One verdict from everything that is known of a job. Pure logic.
+// One diagnosis from everything that is known of a job. Pure logic.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ struct Known {
   bool stands_still = false;
 };
 
-struct Verdict {
+struct Diagnosis {
   enum class Kind { kWrong, kWell, kCannotTell };
   Kind kind = Kind::kCannotTell;
   v1::Issue issue;  // with its evidence, whatever the kind is; its kind and `since` where wrong
 };
 
-Verdict Judge(const Known& known);
+Diagnosis Judge(const Known& known);
 
 // Whether steps went on, or any rank wrote something, between the two: the job does not stand
 // still.
@@ -36,9 +36,9 @@ bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before);
 std::string WhoIsMissing(const Known& known);
 
 // Of a job of which no rank runs yet, or again.
-Verdict JudgeStarting(const v1::JobSnapshot& snapshot);
+Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot);
 
 // Of a job that has ended: by how, and by what its last snapshot knows, which may be nothing.
-Verdict JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
+Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::why

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostIssues = 3;
 
-struct VerdictLine {
+struct IssueLine {
   std::string lead;  // glyph, or the evidence's name
   std::string text;
   std::string source;
@@ -20,7 +20,7 @@ struct VerdictLine {
   bool evidence = false;
 };
 
-void AddIssue(std::vector<VerdictLine>& lines, const v1::Issue& issue, bool first,
+void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
               const ViewState& view, int columns) {
   const v1::Mark mark = snapshot::MarkOf(issue.kind());
   std::string glyph;
@@ -45,7 +45,7 @@ void AddIssue(std::vector<VerdictLine>& lines, const v1::Issue& issue, bool firs
 }
 
 // Why a job has ended, where nothing more is known.
-void AddReport(std::vector<VerdictLine>& lines, const v1::JobStatus& job, int columns) {
+void AddReport(std::vector<IssueLine>& lines, const v1::JobStatus& job, int columns) {
   constexpr size_t kMostRows = 4;
   std::vector<std::string> rows;
   for (const std::string_view line : base::Lines(job.report())) {
@@ -57,8 +57,8 @@ void AddReport(std::vector<VerdictLine>& lines, const v1::JobStatus& job, int co
   }
 }
 
-std::vector<VerdictLine> VerdictLines(const Scene& scene, int columns) {
-  std::vector<VerdictLine> lines;
+std::vector<IssueLine> IssueLines(const Scene& scene, int columns) {
+  std::vector<IssueLine> lines;
   const auto& issues = scene.snapshot.issues();
   for (const v1::Issue& issue : issues) {
     if (lines.size() >= kMostIssues && !scene.view.evidence) break;
@@ -90,15 +90,15 @@ std::vector<std::string> Wrapped(const std::string& text, int columns) {
   return rows;
 }
 
-int VerdictRows(const Scene& scene, int columns) {
-  return static_cast<int>(VerdictLines(scene, columns).size());
+int IssueRows(const Scene& scene, int columns) {
+  return static_cast<int>(IssueLines(scene, columns).size());
 }
 
-void DrawVerdict(const Area& area, const Scene& scene) {
+void DrawIssues(const Area& area, const Scene& scene) {
   constexpr int kLeadWidth = 15;
-  const std::vector<VerdictLine> lines = VerdictLines(scene, area.columns());
+  const std::vector<IssueLine> lines = IssueLines(scene, area.columns());
   for (int row = 0; row < std::min(area.rows(), static_cast<int>(lines.size())); ++row) {
-    const VerdictLine& line = lines[static_cast<size_t>(row)];
+    const IssueLine& line = lines[static_cast<size_t>(row)];
     if (!line.evidence) {
       area.Put(row, 1, line.lead, line.style);
       area.Put(row, 3, line.text, line.style);
@@ -111,7 +111,7 @@ void DrawVerdict(const Area& area, const Scene& scene) {
   if (!HasEvidence(scene) || lines.empty()) return;
   const std::string key = scene.view.evidence ? "w fold" : "w evidence";
   const int last = std::min(area.rows(), static_cast<int>(lines.size())) - 1;
-  const VerdictLine& line = lines[static_cast<size_t>(std::max(last, 0))];
+  const IssueLine& line = lines[static_cast<size_t>(std::max(last, 0))];
   if (3 + WidthOf(line.text) + 2 + WidthOf(key) < area.columns()) {
     area.PutRight(last, area.columns() - 1, key, kLabel);
   }

@@ -1,4 +1,4 @@
-#include "why/verdict.h"
+#include "why/diagnosis.h"
 
 #include <algorithm>
 #include <chrono>
@@ -83,11 +83,11 @@ void AddStandstill(const Known& known, v1::Issue& issue) {
   issue.set_since_ms(output);
 }
 
-Verdict Wrong(v1::Issue issue) { return {Verdict::Kind::kWrong, std::move(issue)}; }
+Diagnosis Wrong(v1::Issue issue) { return {Diagnosis::Kind::kWrong, std::move(issue)}; }
 
-Verdict Well(const std::string& what, v1::Issue issue) {
+Diagnosis Well(const std::string& what, v1::Issue issue) {
   issue.set_what(what);
-  return {Verdict::Kind::kWell, std::move(issue)};
+  return {Diagnosis::Kind::kWell, std::move(issue)};
 }
 
 // Where no rank is in a collective: at a socket, or for another thread or process, which may do the
@@ -239,7 +239,7 @@ std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities
 }
 
 // Nothing goes on, as far as is seen, and nothing is known to be wrong.
-Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
+Diagnosis WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
   const size_t untold = Untold(known.now, ranks);
   if (untold == 0 && !known.stands_still && AllRun(ranks) &&
       (Waiting(ranks) > 0 || AllMoveData(ranks))) {
@@ -250,7 +250,7 @@ Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Issue evid
   const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
   if (at_work) return Well(*at_work, std::move(evidence));
   evidence.set_what(WhatIsKnown(ranks, untold));
-  return {Verdict::Kind::kCannotTell, std::move(evidence)};
+  return {Diagnosis::Kind::kCannotTell, std::move(evidence)};
 }
 
 // Whether a rank that runs may wait where it is. What uses a GPU seems to compute where it waits.
@@ -287,7 +287,7 @@ bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
   return StepsRise(now, before) || LastOutput(now) > before.time_ms();
 }
 
-Verdict Judge(const Known& known) {
+Diagnosis Judge(const Known& known) {
   if (auto cause = issues::FirstFailure(known.now)) return Wrong(*std::move(cause));
   const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
   v1::Issue evidence;
@@ -338,7 +338,7 @@ std::string WhoIsMissing(const Known& known) {
          WhatTheyDo(known.now, missing);
 }
 
-Verdict JudgeStarting(const v1::JobSnapshot& snapshot) {
+Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
   v1::Issue issue;
   const bool again = snapshot.job().phase() == v1::JOB_PHASE_RESTARTING;
   issue.set_what(std::string("cannot tell: the job is being started") +
@@ -349,10 +349,10 @@ Verdict JudgeStarting(const v1::JobSnapshot& snapshot) {
     issues::AddEvidence(issue, base::Printable(node.address()), base::Printable(node.detail()),
                         "chief");
   }
-  return {Verdict::Kind::kCannotTell, std::move(issue)};
+  return {Diagnosis::Kind::kCannotTell, std::move(issue)};
 }
 
-Verdict JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
+Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
   v1::Issue issue;
   const std::string code = "exit code " + std::to_string(job.exit_code());
   const std::vector<std::string_view> report = base::Lines(job.report());

@@ -1,4 +1,4 @@
-#include "why/verdict.h"
+#include "why/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,9 +53,9 @@ std::string Asleep() {
 std::string Computes() { return OnPython("running", Frame("forward", "/home/me/net.py:7")); }
 
 // Four ranks on two nodes, of which the last has written something ten seconds ago.
-class VerdictTest : public testing::Test {
+class DiagnosisTest : public testing::Test {
  protected:
-  VerdictTest() {
+  DiagnosisTest() {
     v1::JobSnapshot& snapshot = known_.now;
     snapshot.set_time_ms(kNow);
     snapshot.mutable_job()->set_working_directory("/home/me");
@@ -105,24 +105,24 @@ class VerdictTest : public testing::Test {
     }
   }
 
-  void Expect(Verdict::Kind kind, const testing::Matcher<std::string>& what) {
-    const Verdict verdict = Judge(known_);
-    EXPECT_EQ(verdict.kind, kind);
-    EXPECT_THAT(verdict.issue.what(), what);
-    EXPECT_GT(verdict.issue.evidence_size(), 0);
-    for (const v1::Evidence& one : verdict.issue.evidence()) {
+  void Expect(Diagnosis::Kind kind, const testing::Matcher<std::string>& what) {
+    const Diagnosis diagnosis = Judge(known_);
+    EXPECT_EQ(diagnosis.kind, kind);
+    EXPECT_THAT(diagnosis.issue.what(), what);
+    EXPECT_GT(diagnosis.issue.evidence_size(), 0);
+    for (const v1::Evidence& one : diagnosis.issue.evidence()) {
       EXPECT_NE(one.value(), "") << one.what();
       EXPECT_NE(one.source(), "") << one.what();
     }
   }
   void ExpectWrong(const testing::Matcher<std::string>& what) {
-    Expect(Verdict::Kind::kWrong, what);
+    Expect(Diagnosis::Kind::kWrong, what);
   }
 
   Known known_;
 };
 
-TEST_F(VerdictTest, WhoHasNotEnteredIsNamedWithWhatItDoesInstead) {
+TEST_F(DiagnosisTest, WhoHasNotEnteredIsNamedWithWhatItDoesInstead) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   ExpectWrong(
@@ -139,53 +139,53 @@ TEST_F(VerdictTest, WhoHasNotEnteredIsNamedWithWhatItDoesInstead) {
 }
 
 // One look at a job that goes on is like one at a job that does not.
-TEST_F(VerdictTest, AMomentOfAStepIsNoStandstill) {
+TEST_F(DiagnosisTest, AMomentOfAStepIsNoStandstill) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   known_.stacks_earlier.clear();
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   known_.stands_still = true;
   ExpectWrong(HasSubstr("has not entered"));
 }
 
-TEST_F(VerdictTest, WhoHasRunBetweenTheLooksHasComeToTheEndOfSomeCollective) {
+TEST_F(DiagnosisTest, WhoHasRunBetweenTheLooksHasComeToTheEndOfSomeCollective) {
   for (const uint32_t rank : {0u, 1u, 3u}) {
     Stack(rank, Collective("all_reduce", 180), Collective("all_reduce", 100));
   }
   Stack(2, Asleep());
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, WhereAnotherRankIsMissingNextTimeTheJobGoesOn) {
+TEST_F(DiagnosisTest, WhereAnotherRankIsMissingNextTimeTheJobGoesOn) {
   Stack(0, Asleep(), Collective("all_reduce"));
   for (const uint32_t rank : {1u, 3u}) Stack(rank, Collective("all_reduce"));
   Stack(2, Collective("all_reduce"), Asleep());
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, OutputMeanwhileIsASignOfLife) {
+TEST_F(DiagnosisTest, OutputMeanwhileIsASignOfLife) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   known_.now.mutable_job()->set_last_output_ms(kNow - 300);
-  Expect(Verdict::Kind::kWell, "nothing is wrong: ranks write");
+  Expect(Diagnosis::Kind::kWell, "nothing is wrong: ranks write");
 }
 
-TEST_F(VerdictTest, StepsThatGoOnAreEvidence) {
+TEST_F(DiagnosisTest, StepsThatGoOnAreEvidence) {
   known_.before->mutable_progress()->set_step(1200);
   known_.now.mutable_progress()->set_step(1215);
-  Expect(Verdict::Kind::kWell, "nothing is wrong: steps go on");
+  Expect(Diagnosis::Kind::kWell, "nothing is wrong: steps go on");
   EXPECT_EQ(Judge(known_).issue.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
 }
 
 // What a rank was silent for when a sample was taken, seconds ago, says nothing of now.
-TEST_F(VerdictTest, ASampleThatIsLateIsNoSignOfLife) {
+TEST_F(DiagnosisTest, ASampleThatIsLateIsNoSignOfLife) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   rank(2).mutable_sample()->set_silent_ms(1'000);
   ExpectWrong(HasSubstr("has not entered"));
 }
 
-class BusyNodeTest : public VerdictTest {
+class BusyNodeTest : public DiagnosisTest {
  protected:
   BusyNodeTest() {
     host(1).set_cores(8);
@@ -209,7 +209,7 @@ TEST_F(BusyNodeTest, WhereRanksStandStillThatIsTheVerdict) {
 TEST_F(BusyNodeTest, WhoIsAtRestNeedsNoCores) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
-  Expect(Verdict::Kind::kCannotTell, HasSubstr("wait in the same operation"));
+  Expect(Diagnosis::Kind::kCannotTell, HasSubstr("wait in the same operation"));
   Stack(2, Computes());
   known_.stacks.erase(known_.stacks.end() - 2);
   known_.stacks_earlier.erase(known_.stacks_earlier.end() - 2);
@@ -229,11 +229,11 @@ TEST_F(BusyNodeTest, ALookThatShowedNothingIsMadeUpForByTheOther) {
   Stack(3, Collective("all_reduce", 101), blind(100));
   ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
   known_.stacks[0].set_text(blind(150));
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
 // The kernel's words are the same for a rank in a collective.
-TEST_F(VerdictTest, WhoseStackIsNotThereIsNotMissing) {
+TEST_F(DiagnosisTest, WhoseStackIsNotThereIsNotMissing) {
   const std::string blind =
       "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
       "futex_do_wait, system call 202\n    switched 100 times\n  user-space stacks by gdb:\n"
@@ -241,7 +241,7 @@ TEST_F(VerdictTest, WhoseStackIsNotThereIsNotMissing) {
       "  no user-space stacks: gdb did not end within 15 s\n";
   for (const uint32_t rank : {0u, 3u}) Stack(rank, Collective("all_reduce"));
   for (const uint32_t rank : {1u, 2u}) Stack(rank, blind);
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   known_.stacks[3].set_text(Asleep());
   known_.stacks_earlier[3].set_text(Asleep());
   ExpectWrong(StartsWith(
@@ -259,24 +259,24 @@ std::string Loads(const std::string& state, uint64_t switches) {
          worker;
 }
 
-TEST_F(VerdictTest, AFirstEpochMayBeSlow) {
+TEST_F(DiagnosisTest, AFirstEpochMayBeSlow) {
   for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Loads("running", 100));
-  Expect(Verdict::Kind::kWell,
+  Expect(Diagnosis::Kind::kWell,
          AllOf(StartsWith("nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) is in "
                           "its data loader"),
                testing::EndsWith("whose worker is in decode (data.py:9)")));
 }
 
-TEST_F(VerdictTest, ALoaderThatGetsOnIsNoStandstill) {
+TEST_F(DiagnosisTest, ALoaderThatGetsOnIsNoStandstill) {
   const std::string waits = "sleeping in rpc_wait_bit_killable, system call 0";
   OthersIn("all_reduce");
   Stack(2, Loads(waits, 150), Loads(waits, 100));
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   known_.stacks.back().set_text(Loads(waits, 101));
   ExpectWrong(testing::EndsWith("whose worker is in decode (data.py:9)"));
 }
 
-TEST_F(VerdictTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
+TEST_F(DiagnosisTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
   OthersIn("all_reduce");
   Stack(2,
         "process 100 (stopped): python3 train.py\n  thread 100 (python3): stopped in "
@@ -285,7 +285,7 @@ TEST_F(VerdictTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
       "rank 2 (host2, GPU 0) is stopped by a signal (state T); the 3 others wait in an all-reduce");
 }
 
-TEST_F(VerdictTest, WhoWaitsForAProcessThatIsStopped) {
+TEST_F(DiagnosisTest, WhoWaitsForAProcessThatIsStopped) {
   OthersIn("all_reduce");
   Stack(2,
         "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
@@ -297,13 +297,13 @@ TEST_F(VerdictTest, WhoWaitsForAProcessThatIsStopped) {
       "at a socket, and its process 101 is stopped by a signal (state T)");
 }
 
-TEST_F(VerdictTest, RanksInDifferentCollectives) {
+TEST_F(DiagnosisTest, RanksInDifferentCollectives) {
   OthersIn("all_reduce");
   Stack(2, Collective("broadcast"));
   ExpectWrong("rank 2 (host2, GPU 0) is in a broadcast, while the 3 others are in an all-reduce");
 }
 
-TEST_F(VerdictTest, ABarrierThatOneMissed) {
+TEST_F(DiagnosisTest, ABarrierThatOneMissed) {
   OthersIn("barrier");
   Stack(2, Collective("all_reduce"));
   ExpectWrong(
@@ -313,20 +313,20 @@ TEST_F(VerdictTest, ABarrierThatOneMissed) {
 }
 
 // In a pipeline of stages ranks are in different operations when all is well.
-TEST_F(VerdictTest, OperationsOfTwoRanksAreNoMismatch) {
+TEST_F(DiagnosisTest, OperationsOfTwoRanksAreNoMismatch) {
   OthersIn("recv");
   Stack(2, Collective("send"));
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, WhereAllWaitForEachOtherItCannotBeTold) {
+TEST_F(DiagnosisTest, WhereAllWaitForEachOtherItCannotBeTold) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
-  Expect(Verdict::Kind::kCannotTell,
+  Expect(Diagnosis::Kind::kCannotTell,
          StartsWith("cannot tell: all 4 ranks wait in the same operation, an all-reduce"));
 }
 
-TEST_F(VerdictTest, ErrorsOfAnInterfaceExplainWhyAllWait) {
+TEST_F(DiagnosisTest, ErrorsOfAnInterfaceExplainWhyAllWait) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
   v1::InterfaceSample& now = *node(1).mutable_sample()->add_interfaces();
@@ -337,27 +337,27 @@ TEST_F(VerdictTest, ErrorsOfAnInterfaceExplainWhyAllWait) {
   ExpectWrong("host2: errors of its network interface eth0 rise");
 }
 
-TEST_F(VerdictTest, WhoIsAtWorkIsNotWrong) {
+TEST_F(DiagnosisTest, WhoIsAtWorkIsNotWrong) {
   for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Computes());
-  Expect(Verdict::Kind::kWell,
+  Expect(Diagnosis::Kind::kWell,
          "nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) "
          "computes in forward (net.py:7)");
 }
 
-TEST_F(VerdictTest, AnEvaluationOnOneRankIsNoStandstill) {
+TEST_F(DiagnosisTest, AnEvaluationOnOneRankIsNoStandstill) {
   OthersIn("barrier");
   Stack(2, Computes());
-  Expect(Verdict::Kind::kWell,
+  Expect(Diagnosis::Kind::kWell,
          "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) computes in forward "
          "(net.py:7); 3 ranks wait for that in a collective");
 }
 
-TEST_F(VerdictTest, ACheckpointThatIsWritten) {
+TEST_F(DiagnosisTest, ACheckpointThatIsWritten) {
   OthersIn("barrier");
   Stack(2, OnPython("sleeping in folio_wait_bit_common, system call 1",
                     Frame("save", "/usr/lib/python3/dist-packages/torch/serialization.py:423") +
                         Frame("main", "/home/me/train.py:60")));
-  Expect(Verdict::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
+  Expect(Diagnosis::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
 }
 
 // What the last process of a text has done by then, as an agent tells of it.
@@ -368,7 +368,7 @@ std::string Worked(const std::string& text, int at_ms, int cpu_ms, int main_ms, 
 }
 
 // Others wait for rank 2, which has done this within the five seconds between two looks.
-class WaitsForItsOwnTest : public VerdictTest {
+class WaitsForItsOwnTest : public DiagnosisTest {
  protected:
   WaitsForItsOwnTest() { OthersIn("barrier"); }
   static std::string Waits() {
@@ -378,7 +378,7 @@ class WaitsForItsOwnTest : public VerdictTest {
   }
   void ExpectAtWork(const std::string& by) {
     Expect(
-        Verdict::Kind::kWell,
+        Diagnosis::Kind::kWell,
         "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) waits for a lock, another "
         "thread or another process in evaluate (eval.py:7), while " +
             by + "; 3 ranks wait for that in a collective");
@@ -417,11 +417,11 @@ TEST_F(WaitsForItsOwnTest, ALoaderOfWhichEachSampleTakesSeconds) {
   const std::string sleeps = "sleeping in hrtimer_nanosleep, system call 230";
   Stack(2, Worked(Loads(sleeps, 102), 15'000, 100, 100, 1'200),
         Worked(Loads(sleeps, 100), 10'000, 99, 99, 1'000));
-  Expect(Verdict::Kind::kWell, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
+  Expect(Diagnosis::Kind::kWell, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
 }
 
 // Ranks of MPI, say, look for what comes without a rest.
-TEST_F(VerdictTest, BusyWaitingInACollectiveIsNoWork) {
+TEST_F(DiagnosisTest, BusyWaitingInACollectiveIsNoWork) {
   for (const uint32_t rank : {0u, 1u, 3u}) {
     Stack(rank, Worked(Collective("barrier"), 15'000, 5'000, 5'000, 0),
           Worked(Collective("barrier"), 10'000, 0, 0, 0));
@@ -431,7 +431,7 @@ TEST_F(VerdictTest, BusyWaitingInACollectiveIsNoWork) {
 }
 
 // The sums of PyTorch's DDP are no call of the script's.
-TEST_F(VerdictTest, WhoWaitsForGradientsIsInACollective) {
+TEST_F(DiagnosisTest, WhoWaitsForGradientsIsInACollective) {
   const std::string torch = "/opt/lib/python3.11/site-packages/torch/";
   for (const uint32_t rank : {0u, 1u, 3u}) {
     Stack(rank, OnPython("sleeping in futex_do_wait, system call 202",
@@ -445,7 +445,7 @@ TEST_F(VerdictTest, WhoWaitsForGradientsIsInACollective) {
       "in load (train.py:12)");
 }
 
-class EndedRanksTest : public VerdictTest {
+class EndedRanksTest : public DiagnosisTest {
  protected:
   void Raised(int number) {
     rank(number).set_failure("ValueError: NaN in the gradients, train.py:5");
@@ -475,7 +475,7 @@ TEST_F(EndedRanksTest, WhoIsAtWorkOrWaitsForOthersHasSurvivedIt) {
   Stack(2, Computes());
   Raised(2);
   Raised(0);
-  Expect(Verdict::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) computes"));
+  Expect(Diagnosis::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) computes"));
 }
 
 TEST_F(EndedRanksTest, TheOthersMayWaitForWhoEndedWell) {
@@ -494,10 +494,10 @@ TEST_F(EndedRanksTest, TheOthersMayWaitForWhoEndedWell) {
 TEST_F(EndedRanksTest, WhoEndedWellIsNoReasonWhereOthersWork) {
   EndedWell(0, 15'000);
   for (const uint32_t rank : {1u, 2u, 3u}) Stack(rank, Computes());
-  Expect(Verdict::Kind::kWell, StartsWith("nothing is wrong: all 3 ranks are at work"));
+  Expect(Diagnosis::Kind::kWell, StartsWith("nothing is wrong: all 3 ranks are at work"));
 }
 
-TEST_F(VerdictTest, ARankThatFailedComesFirst) {
+TEST_F(DiagnosisTest, ARankThatFailedComesFirst) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   rank(1).set_state(v1::RANK_STATE_FAILED);
@@ -506,13 +506,13 @@ TEST_F(VerdictTest, ARankThatFailedComesFirst) {
   ExpectWrong("rank 1 (host1, GPU 1) exited with code 1");
 }
 
-TEST_F(VerdictTest, ANodeThatIsAway) {
+TEST_F(DiagnosisTest, ANodeThatIsAway) {
   node(1).set_phase(v1::NODE_PHASE_RECONNECTING);
   node(1).set_detail("no answer for 10 s");
   ExpectWrong("host2 does not answer, with ranks 2-3");
 }
 
-TEST_F(VerdictTest, AThrottledGpuAgainstTheOthers) {
+TEST_F(DiagnosisTest, AThrottledGpuAgainstTheOthers) {
   Gpus(1005);
   known_.before->mutable_progress()->set_step(1);
   known_.now.mutable_progress()->set_step(2);
@@ -523,14 +523,14 @@ TEST_F(VerdictTest, AThrottledGpuAgainstTheOthers) {
 }
 
 // At its power limit a GPU says that it is throttled as long as it works.
-TEST_F(VerdictTest, AGpuThatIsAsFastAsTheOthersIsNotSlow) {
+TEST_F(DiagnosisTest, AGpuThatIsAsFastAsTheOthersIsNotSlow) {
   Gpus(1900);
   known_.before->mutable_progress()->set_step(1);
   known_.now.mutable_progress()->set_step(2);
-  Expect(Verdict::Kind::kWell, "nothing is wrong: steps go on");
+  Expect(Diagnosis::Kind::kWell, "nothing is wrong: steps go on");
 }
 
-TEST_F(VerdictTest, AFullDisk) {
+TEST_F(DiagnosisTest, AFullDisk) {
   host(1).set_disk_total(uint64_t{100} << 30);
   host(1).set_disk_free(uint64_t{10} << 20);
   ExpectWrong("host2: the disk of the working directory is full but for 10.0 MiB");
@@ -539,7 +539,7 @@ TEST_F(VerdictTest, AFullDisk) {
   ExpectWrong("rank 3 (host2, GPU 1) finds a disk full");
 }
 
-TEST_F(VerdictTest, AFullDiskIsSaidWithWhoWaitsForIt) {
+TEST_F(DiagnosisTest, AFullDiskIsSaidWithWhoWaitsForIt) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   host(1).set_disk_total(uint64_t{100} << 30);
@@ -553,7 +553,7 @@ TEST_F(VerdictTest, AFullDiskIsSaidWithWhoWaitsForIt) {
   ExpectWrong(testing::EndsWith("it sleeps in load (train.py:12)"));  // of another node's
 }
 
-TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
+TEST_F(DiagnosisTest, ARankAtTheMemoryLimitOfItsControlGroup) {
   v1::RankSample& sample = *rank(2).mutable_sample();
   sample.set_memory_limit(100 << 20);
   sample.set_memory_charged(99 << 20);
@@ -564,7 +564,7 @@ TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
       "rank 2 (host2, GPU 0) is held back at the memory limit of its control group, 100.0 MiB");
   // By files that the kernel keeps for it, as long as there is room.
   sample.set_memory_stalled(0);
-  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+  Expect(Diagnosis::Kind::kWell, HasSubstr("computes"));
   sample.set_memory_faults(5'000);
   ExpectWrong(HasSubstr("is held back at the memory limit"));
   sample.clear_memory_faults();
@@ -574,7 +574,7 @@ TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
   ExpectWrong(HasSubstr("is held back at the memory limit"));
 }
 
-TEST_F(VerdictTest, ARankThatUsesUpTheCpuTimeItMayHave) {
+TEST_F(DiagnosisTest, ARankThatUsesUpTheCpuTimeItMayHave) {
   for (const int i : {0, 2}) {
     rank(i).mutable_sample()->set_cpu_limit(0.2);
     rank(i).mutable_sample()->set_cpu_throttled(i == 2 ? 0.95 : 0.3);
@@ -585,10 +585,10 @@ TEST_F(VerdictTest, ARankThatUsesUpTheCpuTimeItMayHave) {
       "up");
   *known_.before->mutable_ranks() = known_.now.ranks();
   known_.before->mutable_ranks(2)->mutable_sample()->set_cpu_throttled(0);
-  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+  Expect(Diagnosis::Kind::kWell, HasSubstr("computes"));
 }
 
-TEST_F(VerdictTest, AnInterfaceThatCannotSendWhatItIsGiven) {
+TEST_F(DiagnosisTest, AnInterfaceThatCannotSendWhatItIsGiven) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
   v1::InterfaceSample& now = *node(1).mutable_sample()->add_interfaces();
@@ -601,38 +601,38 @@ TEST_F(VerdictTest, AnInterfaceThatCannotSendWhatItIsGiven) {
       "be sent");
   // As fast as it is that is soon sent.
   now.set_sent(1e9);
-  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+  Expect(Diagnosis::Kind::kCannotTell, HasSubstr("same operation"));
   now.set_sent(125'000);
   known_.before->mutable_nodes(1)->mutable_sample()->mutable_interfaces(0)->set_queued(0);
-  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+  Expect(Diagnosis::Kind::kCannotTell, HasSubstr("same operation"));
 }
 
-TEST_F(VerdictTest, WantOfMemoryThatLasts) {
+TEST_F(DiagnosisTest, WantOfMemoryThatLasts) {
   host(0).set_memory_pressure(0.6);
   *known_.before->mutable_nodes(0)->mutable_sample() = node(0).sample();
   ExpectWrong("host1: its processes wait for memory");
   known_.before->mutable_nodes(0)->mutable_sample()->mutable_host()->set_memory_pressure(0);
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, CoresThatAnotherProgramTakes) {
+TEST_F(DiagnosisTest, CoresThatAnotherProgramTakes) {
   host(1).set_cores(8);
   host(1).set_cpu(1);
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0.9);
   ExpectWrong("host2: another program takes 6.2 cores of its 8");
   host(1).set_cpu_pressure(0.01);  // there is one left for each
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   host(1).set_cpu_pressure(0.2);
   ExpectWrong(HasSubstr("another program takes"));
   *known_.before = known_.now;  // before gdb held them
   for (const int i : {2, 3}) known_.before->mutable_ranks(i)->mutable_sample()->set_cpu(3.9);
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   known_.before->clear_ranks();
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(3.9);
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
+TEST_F(DiagnosisTest, ARankWhoseCpuIsLimited) {
   for (int i = 0; i < 4; ++i) {
     rank(i).mutable_sample()->set_cpu(i == 2 ? 0.2 : 1);
     rank(i).mutable_sample()->set_state("R");
@@ -641,20 +641,20 @@ TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
   rank(2).mutable_sample()->set_cpu_awaited(0.7);
   *known_.before->mutable_ranks() = known_.now.ranks();
   // The same sample, looked at twice.
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   node(1).mutable_sample()->set_time_ns(1);
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
                     HasSubstr("something holds it back")));
   // By chance it was found so twice.
   rank(2).mutable_sample()->set_cpu_awaited(0.1);
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
   rank(2).mutable_sample()->set_cpu_awaited(0.7);
   // It waits, as everybody does.
   known_.before->mutable_ranks(2)->mutable_sample()->set_state("S");
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, OfRanksThatAreAllHeldBackNoneIsTheOne) {
+TEST_F(DiagnosisTest, OfRanksThatAreAllHeldBackNoneIsTheOne) {
   for (int i = 0; i < 4; ++i) {
     rank(i).mutable_sample()->set_cpu(0.4);
     rank(i).mutable_sample()->set_state("R");
@@ -665,10 +665,10 @@ TEST_F(VerdictTest, OfRanksThatAreAllHeldBackNoneIsTheOne) {
     host(i).set_cpu(0.3);
     node(i).mutable_sample()->set_time_ns(1);
   }
-  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  Expect(Diagnosis::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
-TEST_F(VerdictTest, AnInterfaceThatIsSlowerThanTheOthers) {
+TEST_F(DiagnosisTest, AnInterfaceThatIsSlowerThanTheOthers) {
   for (int i = 0; i < 2; ++i) {
     v1::InterfaceSample& one = *node(i).mutable_sample()->add_interfaces();
     one.set_name("eth0");
@@ -677,21 +677,21 @@ TEST_F(VerdictTest, AnInterfaceThatIsSlowerThanTheOthers) {
   ExpectWrong("host2: its network interface eth0 runs at 100 Mbit/s only");
 }
 
-TEST_F(VerdictTest, WithoutAnyFactsItCannotBeTold) {
+TEST_F(DiagnosisTest, WithoutAnyFactsItCannotBeTold) {
   known_ = {};
-  Expect(Verdict::Kind::kCannotTell, "cannot tell: nothing is known of what the ranks are doing");
+  Expect(Diagnosis::Kind::kCannotTell, "cannot tell: nothing is known of what the ranks are doing");
 }
 
 TEST(JudgeEndedTest, TheReportSaysWhy) {
   v1::JobStatus job;
   job.set_exit_code(9);
   job.set_report("rank 1 on host1 exited with code 9\n    | KeyError");
-  const Verdict verdict = JudgeEnded(job, {});
-  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
-  EXPECT_EQ(verdict.issue.what(), "rank 1 on host1 exited with code 9");
-  EXPECT_EQ(verdict.issue.evidence_size(), 2);
+  const Diagnosis diagnosis = JudgeEnded(job, {});
+  EXPECT_EQ(diagnosis.kind, Diagnosis::Kind::kWrong);
+  EXPECT_EQ(diagnosis.issue.what(), "rank 1 on host1 exited with code 9");
+  EXPECT_EQ(diagnosis.issue.evidence_size(), 2);
   job.set_exit_code(0);
-  EXPECT_EQ(JudgeEnded(job, {}).kind, Verdict::Kind::kWell);
+  EXPECT_EQ(JudgeEnded(job, {}).kind, Diagnosis::Kind::kWell);
 }
 
 TEST(ActivityTest, AGlooOfPyTorchByGdbWaitsInAThreadOfItsOwn) {
@@ -820,20 +820,20 @@ TEST(ActivityTest, WhatIsNoStackDoesNoHarm) {
   }
 }
 
-TEST_F(VerdictTest, WhereSomeDoNotTellNothingIsSaidOfAll) {
+TEST_F(DiagnosisTest, WhereSomeDoNotTellNothingIsSaidOfAll) {
   for (const uint32_t rank : {0u, 1u, 2u}) Stack(rank, Collective("all_reduce"));
-  Expect(Verdict::Kind::kCannotTell,
+  Expect(Diagnosis::Kind::kCannotTell,
          "cannot tell: what 1 rank of 4 is doing is not known; the others wait in collectives");
 }
 
-TEST_F(VerdictTest, OfAJobThatIsBeingStartedItIsToldForWhatItWaits) {
+TEST_F(DiagnosisTest, OfAJobThatIsBeingStartedItIsToldForWhatItWaits) {
   known_.now.mutable_job()->set_phase(v1::JOB_PHASE_RESTARTING);
   node(1).set_detail("Connection refused");
-  const Verdict verdict = JudgeStarting(known_.now);
-  EXPECT_EQ(verdict.kind, Verdict::Kind::kCannotTell);
-  EXPECT_EQ(verdict.issue.what(), "cannot tell: the job is being started once more");
-  ASSERT_EQ(verdict.issue.evidence_size(), 1);
-  EXPECT_EQ(verdict.issue.evidence(0).what(), "host2");
+  const Diagnosis diagnosis = JudgeStarting(known_.now);
+  EXPECT_EQ(diagnosis.kind, Diagnosis::Kind::kCannotTell);
+  EXPECT_EQ(diagnosis.issue.what(), "cannot tell: the job is being started once more");
+  ASSERT_EQ(diagnosis.issue.evidence_size(), 1);
+  EXPECT_EQ(diagnosis.issue.evidence(0).what(), "host2");
 }
 
 }  // namespace
