@@ -64,7 +64,7 @@ def may_use(user, used):
                                for name in MODULES[user])
 
 
-def problem_with(name, included):
+def issue_with(name, included):
     own = own_file(included, (ROOT / name).parent)
     if own:
         user, used = module_of(name), module_of(own)
@@ -80,7 +80,7 @@ def problem_with(name, included):
     return f"<{header}> is for {', '.join(places)} alone"
 
 
-def problems():
+def issues():
     names = [name for module in MODULES for name in (module, *MODULES[module])]
     names += [place for places in THIRD_PARTIES.values() for place in places]
     yield from (f"{PAGE.name}: there is no {name}" for name in names if not (ROOT / name).exists())
@@ -94,12 +94,12 @@ def problems():
             if folder != "include" and not module_of(name):
                 yield f"{name}: no module of docs/architecture.md"
             for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
-                problem = problem_with(name, included)
-                if problem:
-                    yield f"{name}: {included}: {problem}"
+                issue = issue_with(name, included)
+                if issue:
+                    yield f"{name}: {included}: {issue}"
 
 
 if __name__ == "__main__":
-    found = list(problems())
+    found = list(issues())
     print("\n".join(found) or "includes go one way")
     sys.exit(1 if found else 0)

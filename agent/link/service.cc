@@ -101,15 +101,15 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
                                       parts_.place, parts_.supervisor, limit);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {
-    *response.add_problems() = MakeProblem(v1::PROBLEM_KIND_PMIX, joined, kWithoutPmix);
+    *response.add_issues() = MakeIssue(v1::PREPARE_ISSUE_KIND_PMIX, joined, kWithoutPmix);
   }
-  for (v1::Problem& problem : prepared.problems) {
-    if (response.problems_size() < rpc::kMostProblems) {
-      *response.add_problems() = std::move(problem);
+  for (v1::PrepareIssue& issue : prepared.issues) {
+    if (response.issues_size() < rpc::kMaxIssues) {
+      *response.add_issues() = std::move(issue);
     }
   }
   for (std::string& warning : prepared.warnings) {
-    if (response.warnings_size() < rpc::kMostProblems) response.add_warnings(std::move(warning));
+    if (response.warnings_size() < rpc::kMaxIssues) response.add_warnings(std::move(warning));
   }
   response.set_data_address(prepared.data_address);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);

@@ -24,7 +24,7 @@ struct ExaminedNode {
   std::optional<process::Environment> rank_environment;
 };
 
-// What cannot be found out stays empty, or its `problem` says why. Starts processes only for a
+// What cannot be found out stays empty, or its `issue` says why. Starts processes only for a
 // thorough examination, and for the users of GPUs, and then blocks for kExamineLimit and as long as
 // they take to be killed; and while the files are read, for kDigestLimit.
 v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,

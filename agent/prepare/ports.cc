@@ -252,8 +252,8 @@ class Try {
     Fail(arrived == 0 ? "nothing of " + message + " arrives"
                       : message + " stalls after " + base::BinaryBytes(arrived));
   }
-  void Fail(const std::string& problem) {
-    result_->set_error(problem);
+  void Fail(const std::string& issue) {
+    result_->set_error(issue);
     fd_.Reset();
   }
 

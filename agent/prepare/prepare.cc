@@ -25,16 +25,16 @@ namespace {
 
 using process::Environment;
 
-std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
+std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   struct stat info;
   int error = stat(path.c_str(), &info) != 0 ? errno : 0;
   if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
   if (error == 0 && access(path.c_str(), X_OK) != 0) error = errno;
   if (error == 0) return std::nullopt;
-  return MakeProblem(v1::PROBLEM_KIND_WORKING_DIRECTORY,
-                     ErrnoError(error, "working directory " + path),
-                     "put the program's folder at the same absolute path on every node (a symbolic "
-                     "link will do)");
+  return MakeIssue(v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY,
+                   ErrnoError(error, "working directory " + path),
+                   "put the program's folder at the same absolute path on every node (a symbolic "
+                   "link will do)");
 }
 
 // The interface that the ranks are to use; "" with a warning if it is not to be found.
@@ -51,8 +51,9 @@ std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_addres
   return chosen.name;
 }
 
-std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,
-                                        const Environment& environment) {
+std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
+                                             const std::string& directory,
+                                             const Environment& environment) {
   const process::ProgramPlace place{environment.Get("PATH"), directory};
   const auto found = process::FindProgram(program, place.path, directory);
   const bool in_path_unusable =
@@ -62,19 +63,19 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
                                         : process::WhyNotFound(program, place);
   if (why.ok()) return std::nullopt;
   if (why.code() == StatusCode::kPermissionDenied) {
-    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, why,
-                       program.ends_with(".py") ? "write python3 before it"
-                                                : "make it executable (chmod +x) on this node");
+    return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, why,
+                     program.ends_with(".py") ? "write python3 before it"
+                                              : "make it executable (chmod +x) on this node");
   }
   // Of many a distribution, but for virtual environments.
   if (program == "python" && Remedy(why).empty() &&
       process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
-    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, why,
-                       "write python3, which is, or activate an environment by python_venv");
+    return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
+                     "write python3, which is, or activate an environment by python_venv");
   }
-  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, why,
-                     "install or copy it to this node, or put its folder in PATH with python_venv "
-                     "or shared_envs");
+  return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
+                   "install or copy it to this node, or put its folder in PATH with python_venv "
+                   "or shared_envs");
 }
 
 // It may run all the same, so it is no reason to refuse.
@@ -94,8 +95,8 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
   std::set<std::string> programs;
   for (const v1::RankPlan& rank : node.ranks()) {
     if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
-    auto problem = CheckProgram(rank.argv(0), directory, environment);
-    if (problem) prepared.problems.push_back(*std::move(problem));
+    auto issue = CheckProgram(rank.argv(0), directory, environment);
+    if (issue) prepared.issues.push_back(*std::move(issue));
     if (rank.argv_size() > 1) WarnOfWindowsLines(rank.argv(0), rank.argv(1), directory, prepared);
   }
 }
@@ -179,13 +180,14 @@ void ExamineNode(const v1::PrepareRequest& request, const std::string& directory
 
 }  // namespace
 
-v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise) {
+v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
+                           const std::string& otherwise) {
   const std::string remedy = Remedy(why);
-  v1::Problem problem;
-  problem.set_kind(kind);
-  problem.set_cause(Message(why));
-  problem.set_remedy(remedy.empty() ? otherwise : remedy);
-  return problem;
+  v1::PrepareIssue issue;
+  issue.set_kind(kind);
+  issue.set_cause(Message(why));
+  issue.set_remedy(remedy.empty() ? otherwise : remedy);
+  return issue;
 }
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
@@ -194,9 +196,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
   PreparedNode prepared;
-  const auto report = [&](std::optional<v1::Problem> problem) {
-    if (problem) prepared.problems.push_back(std::move(*problem));
-    return prepared.problems.empty();
+  const auto report = [&](std::optional<v1::PrepareIssue> issue) {
+    if (issue) prepared.issues.push_back(std::move(*issue));
+    return prepared.issues.empty();
   };
 
   const std::string data_address = DataAddressOf(node, agent_environment.Get("SSH_CONNECTION"));
@@ -204,24 +206,24 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   const bool has_directory = report(CheckWorkingDirectory(directory));
   const NodeValues values{agent.program, agent.rank_socket, agent.files,
                           InterfaceOf(node, data_address, prepared.warnings), directory};
-  // Tried even without the working directory, so that both problems are told at once.
+  // Tried even without the working directory, so that both issues are told at once.
   const Result<Environment> environment =
       TakeSteps(node.environment(), agent_environment, values,
                 {has_directory ? directory : "/", limit}, supervisor);
   if (!environment.ok()) {
-    report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, environment.status(),
-                       "try the statements on the node in `bash --noprofile --norc`; where a "
-                       "failing one is harmless, write `statement || true`"));
+    report(MakeIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION, environment.status(),
+                     "try the statements on the node in `bash --noprofile --norc`; where a "
+                     "failing one is harmless, write `statement || true`"));
   } else {
     const Status written = WriteFiles(node, agent.files);
     if (!written.ok()) {
-      report(MakeProblem(
-          v1::PROBLEM_KIND_UNSPECIFIED, written,
+      report(MakeIssue(
+          v1::PREPARE_ISSUE_KIND_UNSPECIFIED, written,
           "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }
-  if (prepared.problems.empty()) {
+  if (prepared.issues.empty()) {
     Environment of_ranks = *environment;
     for (const v1::EnvironmentVariable& variable : request.environment()) {
       of_ranks.Set(variable.name(), variable.value());
@@ -235,7 +237,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   if (environment.ok()) prepared.environment = *environment;
   // Beside the examination, as both may have to ask nvidia-smi, which is slow.
   std::future<void> affinity;
-  if (prepared.problems.empty()) {
+  if (prepared.issues.empty()) {
     affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
   }
   if (request.has_examination()) ExamineNode(request, directory, supervisor, prepared);

@@ -17,9 +17,9 @@
 namespace autodist::agent {
 
 struct PreparedNode {
-  std::vector<v1::Problem> problems;  // empty: ready
+  std::vector<v1::PrepareIssue> issues;  // empty: ready
   std::vector<std::string> warnings;
-  std::vector<RankCommand> ranks;                   // none if there are problems
+  std::vector<RankCommand> ranks;                   // none if there are issues
   std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
   std::optional<process::Environment> environment;  // of the ranks, where there is one
   std::optional<v1::NodeFacts> facts;               // where the request has an examination
@@ -38,7 +38,8 @@ struct AgentPlace {
 };
 
 // With the remedy of `why`, or `otherwise` where that has none.
-v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise);
+v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
+                           const std::string& otherwise);
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
 // for `limit` at most, and until the examination is over.

@@ -28,16 +28,16 @@ constexpr size_t kMostShown = 10;
 constexpr int kMostDifferences = 5'000;  // in one message
 
 // The first few as one, with the code and the remedy of the first.
-Status AllInOne(const std::vector<Status>& problems) {
+Status AllInOne(const std::vector<Status>& issues) {
   std::string text;
-  for (size_t i = 0; i < std::min(problems.size(), kMostShown); ++i) {
-    text += (i == 0 ? "" : "\n") + Message(problems[i]);
+  for (size_t i = 0; i < std::min(issues.size(), kMostShown); ++i) {
+    text += (i == 0 ? "" : "\n") + Message(issues[i]);
   }
-  if (problems.size() > kMostShown) {
-    text += "\nand " + std::to_string(problems.size() - kMostShown) + " more";
+  if (issues.size() > kMostShown) {
+    text += "\nand " + std::to_string(issues.size() - kMostShown) + " more";
   }
-  const Status all = Error(problems[0].code(), text);
-  const std::string remedy = Remedy(problems[0]);
+  const Status all = Error(issues[0].code(), text);
+  const std::string remedy = Remedy(issues[0]);
   return remedy.empty() ? all : WithRemedy(all, remedy);
 }
 
@@ -73,7 +73,7 @@ class Receiver {
   std::optional<TargetFolder> folder_;  // nullopt: the chief's own
   std::vector<v1::FileEntry> entries_;
   std::string blocked_;  // a folder that could not be made, with its '/': what is in it neither
-  std::vector<Status> problems_;
+  std::vector<Status> issues_;
   v1::SyncDifferences differences_;  // not yet told
   Deadline tell_at_ = Deadline::After(kBusyInterval);
 
@@ -102,7 +102,7 @@ Status Receiver::Run() {
     if (!request.has_list()) return Error(StatusCode::kInvalidArgument, "a list was expected");
     AD_RETURN_IF_ERROR(TakeList(request.list()));
   } while (!request.list().last());
-  if (!problems_.empty()) return AllInOne(problems_);
+  if (!issues_.empty()) return AllInOne(issues_);
   AD_RETURN_IF_ERROR(TellDifferences(true));
   for (;;) {
     AD_ASSIGN_OR_RETURN(request, Next());
@@ -137,7 +137,7 @@ Status Receiver::TakeList(const v1::SyncList& list) {
     const Status status = Settle(index);
     if (call_.Cancelled()) return Error(StatusCode::kCancelled, "cancelled");
     if (!status.ok()) {
-      problems_.push_back(Annotate(status, Where(index)));
+      issues_.push_back(Annotate(status, Where(index)));
       if (entry.type() == v1::FILE_TYPE_FOLDER) blocked_ = entry.path() + "/";
     }
     if (tell_at_.Expired() || WorthTelling()) {

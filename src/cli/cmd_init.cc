@@ -131,12 +131,12 @@ int Init(const InitOptions& options) {
   if (!user.ok()) return Fail(user.status(), kExitUsage);
   spec::HostList list = ReadHosts(options, user->home);
   const bool by_config = options.ssh_config_option->count() > 0;
-  if (by_config && list.problems.empty()) reach::SettleConfigHosts(list);
+  if (by_config && list.issues.empty()) reach::SettleConfigHosts(list);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
-  for (const spec::Problem& problem : list.problems) {
-    std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
+  for (const spec::Issue& issue : list.issues) {
+    std::fprintf(stderr, "%s\n", base::PrintableLines(issue.ToString()).c_str());
   }
-  if (!list.problems.empty()) return kExitUsage;
+  if (!list.issues.empty()) return kExitUsage;
 
   const auto facts = reach::FactsOf(
       list.hosts, login, *user, options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes,

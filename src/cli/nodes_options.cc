@@ -87,10 +87,10 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
   return spec;
 }
 
-void Print(const std::vector<spec::Problem>& problems) {
-  for (const spec::Problem& problem : problems) {
-    const std::string text = base::PrintableLines(problem.ToString());
-    if (problem.line == 0) {
+void Print(const std::vector<spec::Issue>& issues) {
+  for (const spec::Issue& issue : issues) {
+    const std::string text = base::PrintableLines(issue.ToString());
+    if (issue.line == 0) {
       base::Log(base::LogLevel::kError, text);  // of no place in the file
     } else {
       std::fprintf(stderr, "%s\n", text.c_str());
@@ -136,8 +136,8 @@ std::optional<spec::ResourceSpec> Told(Result<spec::ResourceSpec> spec) {
 std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::JobRequest& request,
                                               reach::AskHosts ask) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
-  Print(list.problems);
-  if (!list.problems.empty()) return std::nullopt;
+  Print(list.issues);
+  if (!list.issues.empty()) return std::nullopt;
   spec::SshGroup login;  // as ssh's own configuration has it
   if (request.has_host_key_check()) login.host_key_check = request.host_key_check();
   const auto user = reach::ThisUser();
@@ -163,7 +163,7 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
     if (access(path.c_str(), R_OK) == 0) continue;
     const Status why = ErrnoError(errno, "key_file " + path);
     base::Log(base::LogLevel::kWarning,
-              spec::Problem{file, key.where.line, key.where.column, Message(why)}.ToString());
+              spec::Issue{file, key.where.line, key.where.column, Message(why)}.ToString());
   }
 }
 
@@ -184,7 +184,7 @@ std::string NearestFile(const std::string& file) {
 
 // Says what is wrong with the file.
 std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::string& file) {
-  Print(outcome.problems);
+  Print(outcome.issues);
   WarnOfMissingKeys(outcome.key_files, file);
   if (!outcome.spec && !file.empty() && access(file.c_str(), F_OK) != 0) {
     const std::string near = NearestFile(file);

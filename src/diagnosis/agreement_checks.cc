@@ -81,8 +81,8 @@ void CheckSharedAmongNodes(const Evidence& evidence, IssueList& issues, int inde
 bool IsMissingProgramOf(const Evidence& evidence, uint32_t node, const std::string& path) {
   const auto& ranks = PlanOf(evidence, node).ranks();
   if (ranks.empty() || ranks[0].argv().empty() || ranks[0].argv(0) != path) return false;
-  return std::ranges::any_of(evidence.nodes[node].prepared.problems(), [](const auto& problem) {
-    return problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND;
+  return std::ranges::any_of(evidence.nodes[node].prepared.issues(), [](const auto& issue) {
+    return issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND;
   });
 }
 

@@ -40,9 +40,9 @@ struct Evidence {
   // Of the files that were asked for, by the same numbers, where autodist runs on none of the
   // nodes: their digests on its machine; "" for one that it does not have.
   std::optional<std::vector<std::string>> digests_here;
-  std::vector<NodeEvidence> nodes;         // by node rank
-  std::vector<PortTrial> trials;           // empty: not tried
-  std::vector<std::string> port_problems;  // by node rank: why it opened no port; "" if it did
+  std::vector<NodeEvidence> nodes;       // by node rank
+  std::vector<PortTrial> trials;         // empty: not tried
+  std::vector<std::string> port_issues;  // by node rank: why it opened no port; "" if it did
   // One of the files asked for, which an interpreter is to run and the chief does not have; the one
   // beside it that may be meant.
   std::string missing_script;

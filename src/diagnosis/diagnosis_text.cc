@@ -111,8 +111,7 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
     return issue.result() == v1::CHECK_RESULT_BAD;
   });
   const auto warnings = static_cast<size_t>(diagnosis.issues_size() - bad);
-  text +=
-      "\n" + (bad == 0 ? "a run would start" : base::Count(static_cast<size_t>(bad), "problem"));
+  text += "\n" + (bad == 0 ? "a run would start" : base::Count(static_cast<size_t>(bad), "issue"));
   if (warnings > 0) text += ", " + base::Count(warnings, "warning");
   return text + "\n";
 }

@@ -7,7 +7,7 @@
 
 namespace autodist::diagnosis {
 
-// One table, node by check, then each problem with its remedy. `colour`: with the escape sequences
+// One table, node by check, then each issue with its remedy. `colour`: with the escape sequences
 // of a terminal.
 std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour);
 

@@ -144,9 +144,9 @@ void AddTakenPort(const Evidence& evidence, IssueList& issues) {
 }  // namespace
 
 void CheckNetwork(const Evidence& evidence, IssueList& issues) {
-  for (uint32_t node = 0; node < evidence.port_problems.size(); ++node) {
-    if (evidence.port_problems[node].empty()) continue;
-    issues.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
+  for (uint32_t node = 0; node < evidence.port_issues.size(); ++node) {
+    if (evidence.port_issues[node].empty()) continue;
+    issues.Bad(v1::CHECK_NETWORK, node, evidence.port_issues[node],
                "free the port, or choose another one with --master-port");
   }
   AddTakenPort(evidence, issues);

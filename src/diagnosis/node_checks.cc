@@ -28,13 +28,13 @@ bool IsSynced(const Evidence& evidence) {
   return program.find('/') != std::string::npos && !program.starts_with("../");
 }
 
-bool IsMissingFolder(const v1::Problem& problem) {
-  return problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY;
+bool IsMissingFolder(const v1::PrepareIssue& issue) {
+  return issue.kind() == v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY;
 }
 
-bool IsMissingProgram(const v1::Problem& problem) {
-  return problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND ||
-         problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE;
+bool IsMissingProgram(const v1::PrepareIssue& issue) {
+  return issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND ||
+         issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE;
 }
 
 // Whether an activation reads a file by a relative path, which is in the working directory.
@@ -50,13 +50,13 @@ bool ActivatesInFolder(const v1::NodePlan& node) {
 
 // Whether it is so because the node lacks the working directory, or will no longer be once --sync
 // has copied that.
-bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::Problem& problem) {
+bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::PrepareIssue& issue) {
   const bool missing = LacksFolder(evidence, node);
-  if (IsMissingFolder(problem)) return WillSync(evidence, node);
-  if (IsMissingProgram(problem)) {
+  if (IsMissingFolder(issue)) return WillSync(evidence, node);
+  if (IsMissingProgram(issue)) {
     return (missing || WillSync(evidence, node)) && IsSynced(evidence);
   }
-  return missing && problem.kind() == v1::PROBLEM_KIND_ACTIVATION &&
+  return missing && issue.kind() == v1::PREPARE_ISSUE_KIND_ACTIVATION &&
          ActivatesInFolder(PlanOf(evidence, node));
 }
 
@@ -64,21 +64,21 @@ bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::Proble
 // program, as far as is known.
 bool IsHere(const Evidence& evidence) {
   const NodeEvidence& chief = evidence.nodes.front();
-  return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.problems().empty());
+  return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.issues().empty());
 }
 
 // Without the PATH where several nodes lack the program in different ones: one cause is one line.
-std::string CauseOf(const Evidence& evidence, const v1::Problem& problem) {
+std::string CauseOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
   constexpr std::string_view kNotInPath = " is not in PATH";
-  const size_t end = problem.cause().find(kNotInPath);
-  if (end == std::string::npos) return problem.cause();
-  std::string general = problem.cause().substr(0, end + kNotInPath.size());
+  const size_t end = issue.cause().find(kNotInPath);
+  if (end == std::string::npos) return issue.cause();
+  std::string general = issue.cause().substr(0, end + kNotInPath.size());
   for (const uint32_t node : ReachedNodes(evidence)) {
-    for (const v1::Problem& other : evidence.nodes[node].prepared.problems()) {
-      if (other.cause() != problem.cause() && other.cause().starts_with(general)) return general;
+    for (const v1::PrepareIssue& other : evidence.nodes[node].prepared.issues()) {
+      if (other.cause() != issue.cause() && other.cause().starts_with(general)) return general;
     }
   }
-  return problem.cause();
+  return issue.cause();
 }
 
 // An agent's warnings are lines without a kind.
@@ -88,20 +88,21 @@ v1::Check CheckOfWarning(const std::string& warning) {
 }
 
 // What the agent says, and besides what it cannot know: that the chief has what this node lacks.
-std::string RemedyOf(const Evidence& evidence, const v1::Problem& problem) {
-  const bool folder = problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY;
-  const bool program = problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND && IsSynced(evidence);
-  if (!(folder || program) || !IsHere(evidence)) return problem.remedy();
+std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
+  const bool folder = issue.kind() == v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY;
+  const bool program =
+      issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND && IsSynced(evidence);
+  if (!(folder || program) || !IsHere(evidence)) return issue.remedy();
   if (program) return CopyRemedy(evidence, "it");
   return evidence.synced
-             ? problem.remedy()
-             : "run with --sync, which copies " + Here(evidence) + "'s, or " + problem.remedy();
+             ? issue.remedy()
+             : "run with --sync, which copies " + Here(evidence) + "'s, or " + issue.remedy();
 }
 
 }  // namespace
 
 bool LacksFolder(const Evidence& evidence, uint32_t node) {
-  return std::ranges::any_of(evidence.nodes[node].prepared.problems(), IsMissingFolder);
+  return std::ranges::any_of(evidence.nodes[node].prepared.issues(), IsMissingFolder);
 }
 
 bool WillSync(const Evidence& evidence, uint32_t node) {
@@ -127,13 +128,13 @@ void CheckPrepared(const Evidence& evidence, IssueList& issues) {
       issues.Checked(v1::CHECK_ACTIVATION, node);
     }
     bool activation_failed = false;
-    for (const v1::Problem& problem : prepared.problems()) {
-      if (FollowsFromFolder(evidence, node, problem)) continue;
+    for (const v1::PrepareIssue& issue : prepared.issues()) {
+      if (FollowsFromFolder(evidence, node, issue)) continue;
       v1::Check check = v1::CHECK_PROGRAM;
-      if (problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
-      if (problem.kind() == v1::PROBLEM_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
+      if (issue.kind() == v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
+      if (issue.kind() == v1::PREPARE_ISSUE_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
       activation_failed |= check == v1::CHECK_ACTIVATION;
-      issues.Bad(check, node, CauseOf(evidence, problem), RemedyOf(evidence, problem));
+      issues.Bad(check, node, CauseOf(evidence, issue), RemedyOf(evidence, issue));
     }
     for (const std::string& warning : prepared.warnings()) {
       const v1::Check about = CheckOfWarning(warning);

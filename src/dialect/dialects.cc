@@ -92,22 +92,22 @@ const std::vector<const Dialect*>& All() {
 Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names,
                                            v1::ProgramKind kind) {
   std::vector<const Dialect*> chosen;
-  std::vector<std::string> problems;
+  std::vector<std::string> issues;
   for (const std::string& name : names) {
     const auto found =
         std::ranges::find_if(All(), [&](const Dialect* dialect) { return dialect->name == name; });
     if (found == All().end()) {
-      problems.push_back(UnknownName(name));
+      issues.push_back(UnknownName(name));
       continue;
     }
     if (std::ranges::count((*found)->kinds, kind) == 0) {
-      problems.push_back(WrongKind(**found, kind));
+      issues.push_back(WrongKind(**found, kind));
     }
     if (std::ranges::count(chosen, *found) == 0) chosen.push_back(*found);
   }
-  std::ranges::move(ContradictionsIn(chosen), std::back_inserter(problems));
-  if (problems.empty()) return chosen;
-  return WithRemedy(Error(StatusCode::kInvalidArgument, absl::StrJoin(problems, "\n")),
+  std::ranges::move(ContradictionsIn(chosen), std::back_inserter(issues));
+  if (issues.empty()) return chosen;
+  return WithRemedy(Error(StatusCode::kInvalidArgument, absl::StrJoin(issues, "\n")),
                     "`autodist dialects` lists what each one sets");
 }
 

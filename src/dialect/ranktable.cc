@@ -52,7 +52,7 @@ std::string NotToldBy(const v1::NodePlan& node) {
 }
 
 Status CheckRankTable(const v1::LaunchPlan& plan) {
-  std::vector<std::string> problems;
+  std::vector<std::string> issues;
   bool not_told = false;
   for (const v1::NodePlan& node : plan.nodes()) {
     std::string wrong = WrongWith(node, plan.nodes_size() == 1);
@@ -60,10 +60,10 @@ Status CheckRankTable(const v1::LaunchPlan& plan) {
       wrong = NotToldBy(node);
       not_told |= !wrong.empty();
     }
-    if (!wrong.empty()) problems.push_back(node.address() + " " + wrong);
+    if (!wrong.empty()) issues.push_back(node.address() + " " + wrong);
   }
-  if (problems.empty()) return OkStatus();
-  const Status refused = Error(StatusCode::kInvalidArgument, absl::StrJoin(problems, "\n"));
+  if (issues.empty()) return OkStatus();
+  const Status refused = Error(StatusCode::kInvalidArgument, absl::StrJoin(issues, "\n"));
   return not_told ? WithRemedy(refused,
                                "give the addresses of the node's devices as device_ips in the spec")
                   : refused;

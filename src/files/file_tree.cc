@@ -34,7 +34,7 @@ class Scan {
     struct stat info;
     if (stat(tree_.folder.c_str(), &info) == 0) tree_.mode = (info.st_mode & 0777) | 0700;
     VisitFolder("");
-    if (!problems_.empty()) return Unreadable();
+    if (!issues_.empty()) return Unreadable();
     return std::move(tree_);
   }
 
@@ -52,8 +52,8 @@ class Scan {
   std::string Absolute(const std::string& path) const {
     return path.empty() ? tree_.folder : tree_.folder + "/" + path;
   }
-  void Problem(int error, const std::string& path) {
-    problems_.push_back(Message(ErrnoError(error, Absolute(path))));
+  void Issue(int error, const std::string& path) {
+    issues_.push_back(Message(ErrnoError(error, Absolute(path))));
   }
   Status Unreadable() const;
   std::optional<std::vector<std::string>> Names(const std::string& path);
@@ -72,16 +72,16 @@ class Scan {
   FileTree tree_;
   std::vector<Level> levels_;    // of the folder that is being visited and those above it
   bool within_ignored_ = false;  // .gitignore names the folder that is being visited
-  std::vector<std::string> problems_;
+  std::vector<std::string> issues_;
 };
 
 Status Scan::Unreadable() const {
   std::string text;
-  for (size_t i = 0; i < std::min(problems_.size(), kMostShown); ++i) {
-    text += (i == 0 ? "" : "\n    ") + problems_[i];
+  for (size_t i = 0; i < std::min(issues_.size(), kMostShown); ++i) {
+    text += (i == 0 ? "" : "\n    ") + issues_[i];
   }
-  if (problems_.size() > kMostShown) {
-    text += "\n    and " + std::to_string(problems_.size() - kMostShown) + " more";
+  if (issues_.size() > kMostShown) {
+    text += "\n    and " + std::to_string(issues_.size() - kMostShown) + " more";
   }
   return WithRemedy(Error(StatusCode::kPermissionDenied, text),
                     "make it readable, or list it in .autodistignore");
@@ -90,7 +90,7 @@ Status Scan::Unreadable() const {
 std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(Absolute(path).c_str()), closedir);
   if (!listing) {
-    if (errno != ENOENT || path.empty()) Problem(errno, path);
+    if (errno != ENOENT || path.empty()) Issue(errno, path);
     return std::nullopt;
   }
   std::vector<std::string> names;
@@ -99,7 +99,7 @@ std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
-  if (errno != 0) Problem(errno, path);
+  if (errno != 0) Issue(errno, path);
   std::ranges::sort(names);
   return names;
 }
@@ -115,7 +115,7 @@ Scan::Level Scan::ReadLevel(const std::string& path) {
     if (text.ok()) {
       rules.Add(*text);
     } else {
-      problems_.push_back(Message(text.status()));
+      issues_.push_back(Message(text.status()));
     }
   };
   read(".gitignore", level.git);
@@ -189,7 +189,7 @@ void Scan::CountIgnored(const std::string& path, const std::string& name, const 
 void Scan::Visit(const std::string& path, const std::string& name) {
   struct stat info;
   if (lstat(Absolute(path).c_str(), &info) != 0) {
-    if (errno != ENOENT) Problem(errno, path);  // gone meanwhile
+    if (errno != ENOENT) Issue(errno, path);  // gone meanwhile
     return;
   }
   const bool is_folder = S_ISDIR(info.st_mode);
@@ -219,7 +219,7 @@ void Scan::Visit(const std::string& path, const std::string& name) {
 
 void Scan::AddFile(FileEntry entry, const struct stat& info) {
   if (faccessat(AT_FDCWD, Absolute(entry.path).c_str(), R_OK, AT_EACCESS) != 0) {
-    Problem(errno, entry.path);
+    Issue(errno, entry.path);
     return;
   }
   entry.size = static_cast<uint64_t>(info.st_size);
@@ -233,7 +233,7 @@ void Scan::AddSymlink(FileEntry entry) {
   std::array<char, PATH_MAX> target;
   const ssize_t length = readlink(Absolute(entry.path).c_str(), target.data(), target.size());
   if (length < 0) {
-    if (errno != ENOENT) Problem(errno, entry.path);
+    if (errno != ENOENT) Issue(errno, entry.path);
     return;
   }
   entry.type = FileType::kSymlink;

@@ -115,8 +115,8 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
       {.list = std::max({rpc::kLongestList, asked.files_size(), asked.shared_files_size(),
                          asked.python_modules_size(), static_cast<int>(asked.nodes())})}));
   AD_RETURN_IF_ERROR(rpc::CheckTime(response.facts().time_ns()));
-  for (const int count : {response.problems_size(), response.warnings_size()}) {
-    if (count > rpc::kMostProblems) return rpc::BrokenRule(Number(count) + " problems or warnings");
+  for (const int count : {response.issues_size(), response.warnings_size()}) {
+    if (count > rpc::kMaxIssues) return rpc::BrokenRule(Number(count) + " issues or warnings");
   }
   for (const uint32_t port : response.ports_taken()) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
   const v1::NodeFacts& facts = response.facts();

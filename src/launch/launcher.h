@@ -18,7 +18,7 @@ struct LaunchedNode {
   uint32_t node_rank;
   Status status;                   // whether the agent answered
   std::shared_ptr<NodeLink> link;  // null where it did not
-  v1::PrepareResponse prepared;    // its problems, if any, keep the node from running ranks
+  v1::PrepareResponse prepared;    // its issues, if any, keep the node from running ranks
   int64_t clock_offset_ns = 0;     // its clock less ours
 };
 

@@ -108,7 +108,7 @@ void SettleConfigHosts(spec::HostList& list) {
     }
   }
   if (settled.empty() && !list.hosts.empty()) {
-    list.problems.push_back(
+    list.issues.push_back(
         {"--ssh-config", 0, 0, "all hosts of it are left out; give the machines by --hosts"});
   }
   list.hosts = std::move(settled);

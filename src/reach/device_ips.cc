@@ -76,7 +76,7 @@ Status AskForDeviceIps(plan::Input& input) {
 
   BusyServers servers;
   std::mutex mutex;
-  std::string problems;
+  std::string issues;
   bool answer_missing = false;
   base::ParallelFor(silent.size(), kAskedTogether, [&](size_t i) {
     spec::Node& node = *silent[i];
@@ -88,13 +88,12 @@ Status AskForDeviceIps(plan::Input& input) {
       return;
     }
     const std::lock_guard lock(mutex);
-    problems +=
-        (problems.empty() ? "" : "\n") + node.address + ": " + base::FailureText(ips.status());
+    issues += (issues.empty() ? "" : "\n") + node.address + ": " + base::FailureText(ips.status());
     answer_missing |= Remedy(ips.status()).empty();
   });
-  if (problems.empty()) return OkStatus();
-  const Status failure = Error(StatusCode::kUnavailable,
-                               "asking for the addresses of the nodes' devices:\n" + problems);
+  if (issues.empty()) return OkStatus();
+  const Status failure =
+      Error(StatusCode::kUnavailable, "asking for the addresses of the nodes' devices:\n" + issues);
   // A login that fails has a remedy of its own, and would fail again when the job is started.
   return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
 }

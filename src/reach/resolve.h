@@ -28,7 +28,7 @@ Result<std::string> OutwardAddress();
 
 // Finds out where each node of the spec is, by its address as the spec writes it. Blocks on the
 // name service for host names, for half a minute at most, after which it fails, and on `ssh -G`
-// where OpenSSH's configuration has something to say. A node that cannot be found has a problem,
+// where OpenSSH's configuration has something to say. A node that cannot be found has an issue,
 // which is told when it is to be reached; only the chief, which has to be here, must be found.
 // Where there is no chief, nodes without a data address are to be asked for it, and containers
 // always are.

@@ -23,9 +23,9 @@ inline constexpr size_t kLargestFlightRecord = 3 << 20;
 // What one string may have that people are to read.
 inline constexpr size_t kLongestText = 8 << 10;
 
-// The elements of a list, one for each question apart; the problems of a node and its warnings.
+// The elements of a list, one for each question apart; the issues of a node and its warnings.
 inline constexpr int kLongestList = 1'000;
-inline constexpr int kMostProblems = 32;
+inline constexpr int kMaxIssues = 32;
 
 // A sample of a node, of which one comes every tenth of a second at most. In it: the bytes of a
 // name, amounts per second, and counts since something is there.
@@ -51,7 +51,7 @@ inline constexpr uint64_t kMostFetchedFiles = 100'000;
 inline constexpr int kMostLeftOut = 32;
 
 // From an agent, by kind of call.
-inline constexpr size_t kLargestPrepared = 2 << 20;   // facts about a node, and problems there
+inline constexpr size_t kLargestPrepared = 2 << 20;   // facts about a node, and issues there
 inline constexpr size_t kLargestPortTries = 2 << 20;  // one for each other node's ports
 inline constexpr size_t kLargestOpenPorts = 16 << 10;
 inline constexpr size_t kLargestSyncAnswer = 1 << 20;  // of which there are many

@@ -101,10 +101,10 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   const std::string left_out = LeftOutComponents(Variable);
   if (!left_out.empty()) base::Log(base::LogLevel::kWarning, left_out);
   const spec::HostList list = SlurmHosts(OfThisComponent);
-  if (!list.problems.empty()) {
+  if (!list.issues.empty()) {
     std::string all;
-    for (const spec::Problem& problem : list.problems) {
-      all += (all.empty() ? "" : "\n") + problem.ToString();
+    for (const spec::Issue& issue : list.issues) {
+      all += (all.empty() ? "" : "\n") + issue.ToString();
     }
     return Error(StatusCode::kInvalidArgument, all);
   }

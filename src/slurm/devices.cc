@@ -65,7 +65,7 @@ struct Said {
   std::string here_variable;
 };
 
-// By `read`, with no problem reported.
+// By `read`, with no issue reported.
 template <typename Read>
 auto Quietly(const Variables& variables, const char* name, Read read) {
   spec::HostCollector unheard(name);
@@ -198,7 +198,7 @@ auto Loudly(const Variables& variables, const char* name, Read read, SlurmDevice
   spec::HostCollector collector(name);
   auto counts = read(variables(name).value_or(""), collector);
   if (counts != decltype(read("", collector)){}) return counts;
-  std::ranges::move(collector.Take("").problems, std::back_inserter(devices.problems));
+  std::ranges::move(collector.Take("").issues, std::back_inserter(devices.issues));
   return counts;
 }
 
@@ -207,16 +207,16 @@ void FromTasks(const Variables& variables, SlurmDevices& devices) {
   const char* const name = alike ? "SLURM_NTASKS_PER_NODE" : "SLURM_TASKS_PER_NODE";
   if (!variables(name)) return;
   const std::vector<uint32_t> tasks = Loudly(variables, name, ReadCounts, devices);
-  if (!devices.problems.empty() || tasks.empty()) return;
+  if (!devices.issues.empty() || tasks.empty()) return;
   if (alike) {
     std::ranges::fill(devices.of, tasks.front());
   } else if (tasks.size() == devices.of.size()) {
     SetAll(tasks, devices);
   } else if (!devices.of.empty()) {
-    devices.problems.push_back({name, 0, 0,
-                                "tells of " + std::to_string(tasks.size()) +
-                                    " nodes, but SLURM_JOB_NODELIST names " +
-                                    std::to_string(devices.of.size())});
+    devices.issues.push_back({name, 0, 0,
+                              "tells of " + std::to_string(tasks.size()) +
+                                  " nodes, but SLURM_JOB_NODELIST names " +
+                                  std::to_string(devices.of.size())});
   }
 }
 

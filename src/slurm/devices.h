@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "slurm/hosts.h"
-#include "spec/problem.h"
+#include "spec/issue.h"
 
 namespace autodist::slurm {
 
 struct SlurmDevices {
   std::vector<std::optional<uint32_t>> of;  // by node; nullopt: not known
-  std::vector<spec::Problem> problems;
+  std::vector<spec::Issue> issues;
   std::vector<std::string> warnings;  // what is not known, with the variables that do not agree
 };
 

@@ -121,8 +121,8 @@ void AddHosts(const Variables& variables, spec::HostList& all) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
   append(all.hosts, list.hosts);
-  append(all.problems, list.problems);
-  append(all.problems, devices.problems);
+  append(all.issues, list.issues);
+  append(all.issues, devices.issues);
   append(all.warnings, devices.warnings);
 }
 
@@ -153,7 +153,7 @@ spec::HostList SlurmHosts(const Variables& variables) {
     }
     AddHosts(OfComponent(variables, suffix), list);
   }
-  if (list.hosts.empty() && list.problems.empty()) AddHosts(variables, list);
+  if (list.hosts.empty() && list.issues.empty()) AddHosts(variables, list);
   return list;
 }
 

@@ -176,7 +176,7 @@ Found ListOfHosts(YamlView root, const std::string& file) {
   });
   if (names) {
     HostList list = HostsOfList(root, file);
-    if (list.problems.empty()) return ForeignFile{kKind, std::move(list)};
+    if (list.issues.empty()) return ForeignFile{kKind, std::move(list)};
   }
   bool numbers = root.IsMapping();
   root.ForEachEntry([&](const std::string&, YamlView value) {
@@ -184,7 +184,7 @@ Found ListOfHosts(YamlView root, const std::string& file) {
   });
   if (!numbers) return std::nullopt;
   HostList list = HostsOfNumbers(root, file);
-  if (!list.problems.empty()) return std::nullopt;
+  if (!list.issues.empty()) return std::nullopt;
   return ForeignFile{kKind, std::move(list)};
 }
 
@@ -238,7 +238,7 @@ Found Hostfile(const std::string& text, const std::string& file) {
   const bool one =
       list.hosts.size() == 1 &&
       (list.hosts[0].slots || list.hosts[0].host.find_first_of("0123456789.") != std::string::npos);
-  if (!list.problems.empty() || !(several || one)) return std::nullopt;
+  if (!list.issues.empty() || !(several || one)) return std::nullopt;
   return ForeignFile{"a list of hosts", std::move(list)};
 }
 

@@ -12,7 +12,7 @@
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kMostProblems = 100;  // of a file that is something else altogether
+constexpr size_t kMaxIssues = 100;  // of a file that is something else altogether
 constexpr char kBlanks[] = " \t";
 
 // Blanks alone become "" at their begin.
@@ -35,11 +35,11 @@ std::string HintForColons(std::string_view word) {
 
 void HostCollector::Report(Place place, const std::string& what) {
   if (full_) return;
-  list_.problems.push_back(
+  list_.issues.push_back(
       {source_, static_cast<int>(place.line), static_cast<int>(place.column), what});
-  if (list_.problems.size() < kMostProblems) return;
+  if (list_.issues.size() < kMaxIssues) return;
   full_ = true;
-  list_.problems.push_back({source_, 0, 0, "too much is wrong; is this a list of hosts?"});
+  list_.issues.push_back({source_, 0, 0, "too much is wrong; is this a list of hosts?"});
 }
 
 void HostCollector::Add(HostEntry entry, Place place) {
@@ -159,8 +159,8 @@ void HostCollector::AddRange(const HostEntry& entry, Place place) {
 }
 
 HostList HostCollector::Take(const std::string& nothing) {
-  if (list_.hosts.empty() && list_.problems.empty()) {
-    list_.problems.push_back({source_, 0, 0, nothing});
+  if (list_.hosts.empty() && list_.issues.empty()) {
+    list_.issues.push_back({source_, 0, 0, nothing});
   }
   return std::move(list_);
 }

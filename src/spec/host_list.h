@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "spec/host_range.h"
-#include "spec/problem.h"
+#include "spec/issue.h"
 
 namespace autodist::spec {
 
@@ -36,7 +36,7 @@ struct HostEntry {
 
 struct HostList {
   std::vector<HostEntry> hosts;       // each once, in the order in which they are first named
-  std::vector<Problem> problems;      // where there are any, the hosts are not to be used
+  std::vector<Issue> issues;          // where there are any, the hosts are not to be used
   std::vector<std::string> warnings;  // what the list leaves open
 };
 
@@ -46,7 +46,7 @@ HostList ParseHosts(std::string_view text);
 // Gathers the hosts of one list, for the parsers. Not thread-safe.
 class HostCollector {
  public:
-  // `source` names the list in problems.
+  // `source` names the list in issues.
   explicit HostCollector(std::string source) : source_(std::move(source)) {}
 
   const std::string& source() const { return source_; }
@@ -70,7 +70,7 @@ class HostCollector {
   void ReportLine(size_t line, const std::string& what) { Report({line, 0}, what); }
   void Warn(const std::string& what) { list_.warnings.push_back(what); }
 
-  // The list; one without any host has the problem `nothing`.
+  // The list; one without any host has the issue `nothing`.
   HostList Take(const std::string& nothing);
 
  private:

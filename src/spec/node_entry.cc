@@ -14,7 +14,7 @@ namespace autodist::spec {
 namespace {
 
 // Whether the entry can be that of several nodes.
-bool CheckSeveral(const NodeEntry& entry, const ReportProblem& report) {
+bool CheckSeveral(const NodeEntry& entry, const ReportIssue& report) {
   const std::string machines = base::Count(entry.addresses.size(), "machine");
   if (entry.node.chief) {
     report(entry.at.chief, "'chief' with an address that stands for " + machines +
@@ -32,7 +32,7 @@ bool CheckSeveral(const NodeEntry& entry, const ReportProblem& report) {
 
 // Whether there is one for each of `machines`, or none.
 bool CheckAsMany(const std::vector<std::string>& addresses, size_t machines, const char* key,
-                 Position at, const ReportProblem& report) {
+                 Position at, const ReportIssue& report) {
   if (addresses.empty() || machines == 0 || addresses.size() == machines) return true;
   report(at, Quoted(key) + " stands for " + base::Count(addresses.size(), "machine") +
                  ", and 'address' for " + std::to_string(machines) + "; give each one of its own");
@@ -284,7 +284,7 @@ std::optional<NodeEntry> ReadNodeEntry(ValueReader& reader, const YamlValue& yam
   return entry;
 }
 
-std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report) {
+std::vector<Node> NodesOf(const NodeEntry& entry, const ReportIssue& report) {
   const size_t count = entry.addresses.size();
   std::vector<Node> nodes(1, entry.node);
   const bool as_many =

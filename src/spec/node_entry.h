@@ -26,6 +26,6 @@ std::optional<NodeEntry> ReadNodeEntry(ValueReader& reader, const YamlValue& yam
 std::vector<KeyText> NodeKeyTexts();
 
 // Its nodes, one at least; only one where something was wrong, which has been reported.
-std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report);
+std::vector<Node> NodesOf(const NodeEntry& entry, const ReportIssue& report);
 
 }  // namespace autodist::spec

@@ -13,7 +13,7 @@
 namespace autodist::spec {
 namespace {
 
-std::string LoopbackProblem(const std::string& host) {
+std::string LoopbackIssue(const std::string& host) {
   return Quoted(host) +
          " means another machine on each node; with several nodes give the address under which the "
          "others reach this one";
@@ -21,7 +21,7 @@ std::string LoopbackProblem(const std::string& host) {
 
 class WholeCheck {
  public:
-  WholeCheck(const ResourceSpec& spec, const ReportProblem& report)
+  WholeCheck(const ResourceSpec& spec, const ReportIssue& report)
       : spec_(spec),
         several_(spec.nodes.size() > 1),
         from_outside_(!spec.chief()),
@@ -93,7 +93,7 @@ class WholeCheck {
     if (!several_) return;
     const auto ip = base::IpAddress::Parse(node.address);
     if (IsLoopback(node.address)) {
-      report_(at.address, LoopbackProblem(node.address));
+      report_(at.address, LoopbackIssue(node.address));
     } else if (ip && ip->IsLinkLocal() && ip->scope.empty()) {
       report_(at.address, Quoted(node.address) +
                               " is a link-local address; it needs the interface "
@@ -112,7 +112,7 @@ class WholeCheck {
     const bool own = !node.data_address.empty();
     const auto ip = base::IpAddress::Parse(node.data_address);
     if (several_ && IsLoopback(node.data_address)) {
-      report_(at.data_address, LoopbackProblem(node.data_address));
+      report_(at.data_address, LoopbackIssue(node.data_address));
     } else if (several_ && ip && (ip->IsLinkLocal() || !ip->scope.empty())) {
       report_(at.data_address, Quoted(node.data_address) +
                                    " means something on one machine alone; give an address that "
@@ -142,7 +142,7 @@ class WholeCheck {
   const ResourceSpec& spec_;
   const bool several_;
   const bool from_outside_;
-  const ReportProblem& report_;
+  const ReportIssue& report_;
   std::vector<std::string> groups_;
   std::map<std::string, First> addresses_;
   std::map<std::string, First> data_addresses_;
@@ -153,7 +153,7 @@ class WholeCheck {
 }  // namespace
 
 void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
-                Position nodes_list, const ReportProblem& report) {
+                Position nodes_list, const ReportIssue& report) {
   WholeCheck check(spec, report);
   for (size_t i = 0; i < spec.nodes.size(); ++i) check.Check(spec.nodes[i], nodes[i]);
   const bool has_device =

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/problem.h"
+#include "spec/issue.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::spec {
@@ -22,12 +22,12 @@ struct NodePositions {
   Position host_keys;
 };
 
-using ReportProblem = std::function<void(Position where, const std::string& what)>;
+using ReportIssue = std::function<void(Position where, const std::string& what)>;
 
 // Reports everything that is wrong between the parts of a spec, each of which has been read; an
 // address that was not understood is empty. `nodes` is in the order of spec.nodes; those of a range
 // have one place.
 void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
-                Position nodes_list, const ReportProblem& report);
+                Position nodes_list, const ReportIssue& report);
 
 }  // namespace autodist::spec

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "spec/issue.h"
 #include "spec/key.h"
-#include "spec/problem.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::spec {

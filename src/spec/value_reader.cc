@@ -14,7 +14,7 @@ namespace {
 
 // Aliases can make a small text stand for any number of values.
 constexpr size_t kMostValues = 1 << 19;
-constexpr size_t kMostSpecProblems = 100;
+constexpr size_t kMaxSpecIssues = 100;
 
 using Kind = YamlValue::Kind;
 
@@ -55,23 +55,23 @@ std::string Shown(const YamlValue& yaml) {
   return yaml.kind == Kind::kText ? Quoted(yaml.text) : TypeName(yaml);
 }
 
-std::vector<Problem> ValueReader::Collect(const std::function<void()>& read) {
+std::vector<Issue> ValueReader::Collect(const std::function<void()>& read) {
   bool all = true;
   try {
     read();
   } catch (const EnoughRead&) {
     all = false;
   }
-  std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+  std::stable_sort(issues_.begin(), issues_.end(), [](const Issue& a, const Issue& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
-  if (!all) problems_.push_back({file_, 0, 0, "the rest of the file has not been checked"});
-  return std::move(problems_);
+  if (!all) issues_.push_back({file_, 0, 0, "the rest of the file has not been checked"});
+  return std::move(issues_);
 }
 
 void ValueReader::Report(Position where, const std::string& what) {
-  if (problems_.size() == kMostSpecProblems) throw EnoughRead{};
-  problems_.push_back({file_, where.line, where.column, what});
+  if (issues_.size() == kMaxSpecIssues) throw EnoughRead{};
+  issues_.push_back({file_, where.line, where.column, what});
 }
 
 void ValueReader::Count(const YamlValue& yaml) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "spec/problem.h"
+#include "spec/issue.h"
 #include "spec/yaml_tree.h"
 
 namespace autodist::spec {
@@ -30,7 +30,7 @@ struct KeyText {
 };
 
 // The rest is to be called within Collect() alone, which it leaves where there are too many
-// problems or, because of aliases, too many values.
+// issues or, because of aliases, too many values.
 class ValueReader {
  public:
   using Handler = std::function<void(const YamlValue& value)>;
@@ -39,7 +39,7 @@ class ValueReader {
   explicit ValueReader(std::string file) : file_(std::move(file)) {}
 
   // Runs `read`, and returns what was reported meanwhile, in file order.
-  std::vector<Problem> Collect(const std::function<void()>& read);
+  std::vector<Issue> Collect(const std::function<void()>& read);
 
   void Report(Position where, const std::string& what);
   void Report(const YamlValue& yaml, const std::string& what) { Report(yaml.position, what); }
@@ -87,7 +87,7 @@ class ValueReader {
   void CheckCount(const YamlValue& yaml);
 
   const std::string file_;
-  std::vector<Problem> problems_;
+  std::vector<Issue> issues_;
   size_t values_ = 0;
 };
 

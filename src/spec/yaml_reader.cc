@@ -50,7 +50,7 @@ std::string SyntaxHint(const std::string& text, int line_of_error) {
   return "";
 }
 
-// Walks the document once, collecting problems instead of stopping at the first.
+// Walks the document once, collecting issues instead of stopping at the first.
 class Reader : private ValueReader {
  public:
   explicit Reader(std::string file) : ValueReader(std::move(file)) {}
@@ -100,9 +100,9 @@ const std::vector<Key<Reader>>& Reader::Keys() {
 }
 
 ReadOutcome Reader::Read(const std::string& text) {
-  std::vector<Problem> problems = Collect([&] { ReadText(text); });
-  if (problems.empty()) return {std::move(spec_), std::move(ssh_.key_files), {}, {}};
-  return {std::nullopt, {}, std::move(problems), std::move(foreign_)};
+  std::vector<Issue> issues = Collect([&] { ReadText(text); });
+  if (issues.empty()) return {std::move(spec_), std::move(ssh_.key_files), {}, {}};
+  return {std::nullopt, {}, std::move(issues), std::move(foreign_)};
 }
 
 void Reader::ReadText(const std::string& text) {
@@ -221,7 +221,7 @@ void Reader::ReadSharedPaths(const KeyedValue& in, Reader& to) {
 
 }  // namespace
 
-std::string Problem::ToString() const {
+std::string Issue::ToString() const {
   if (line == 0) return file + ": " + what;
   if (column == 0) return file + ":" + std::to_string(line) + ": " + what;
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/problem.h"
+#include "spec/issue.h"
 
 namespace autodist::spec {
 

@@ -96,7 +96,7 @@ class IdentityCollector {
       if (added.code() == StatusCode::kNotFound && !options_.named_by_user) {
         offer_.notes.push_back("the configured certificate file " + path + " is not there");
       }
-      AD_RETURN_IF_ERROR(Problem(added));
+      AD_RETURN_IF_ERROR(Issue(added));
     }
     for (const std::string& path : options_.key_files) AD_RETURN_IF_ERROR(AddKeyFile(path));
     AddOtherCertificates();
@@ -127,8 +127,8 @@ class IdentityCollector {
     }
   }
 
-  // What to return for `status`: a problem with a file that is not the user's choice is noted.
-  Status Problem(const Status& status) {
+  // What to return for `status`: an issue with a file that is not the user's choice is noted.
+  Status Issue(const Status& status) {
     offer_.only_ssh_can_use_more |= status.code() == StatusCode::kUnimplemented;
     if (status.ok() || options_.named_by_user) return status;
     if (status.code() != StatusCode::kNotFound) offer_.notes.push_back(Message(status));
@@ -136,13 +136,13 @@ class IdentityCollector {
   }
 
   // The same of a key file.
-  Status KeyFileProblem(const Status& status, const std::string& path) {
+  Status KeyFileIssue(const Status& status, const std::string& path) {
     const bool is_missing = status.code() == StatusCode::kNotFound;
     if (is_missing && !options_.named_by_user && !IsUsualKeyFile(path)) {
       offer_.notes.push_back("the configured key file " + path + " is not there");
       misses_configured_ = true;
     }
-    return Problem(status);
+    return Issue(status);
   }
 
   Status AddCertificateFile(const std::string& path) {
@@ -173,7 +173,7 @@ class IdentityCollector {
     const size_t before = certificates_.size();
     if (const Status status = AddCertificateFile(path + "-cert.pub");
         status.code() != StatusCode::kNotFound) {
-      AD_RETURN_IF_ERROR(Problem(status));
+      AD_RETURN_IF_ERROR(Issue(status));
     }
     std::string blob = entry.file.ok() ? entry.file->public_blob : "";
     // The private key may be in the agent alone.
@@ -181,7 +181,7 @@ class IdentityCollector {
     if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
     if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
     if (AddFromAgent(blob, path)) return OkStatus();
-    if (!entry.file.ok()) return KeyFileProblem(entry.file.status(), path);
+    if (!entry.file.ok()) return KeyFileIssue(entry.file.status(), path);
     if (!entry.file->key && !options_.named_by_user) {
       for (CertificateFile& certificate : certificates_) {
         certificate.has_key |= certificate.plain_blob == blob;
@@ -210,7 +210,7 @@ class IdentityCollector {
   }
 
   Status AddFromFile(Identities::Entry& entry) {
-    if (const Status decrypted = cache_.Decrypt(entry); !decrypted.ok()) return Problem(decrypted);
+    if (const Status decrypted = cache_.Decrypt(entry); !decrypted.ok()) return Issue(decrypted);
     AddWithCertificates(from_files_, entry.file->key);
     return OkStatus();
   }

@@ -19,7 +19,7 @@ namespace autodist::ssh {
 
 struct IdentityOptions {
   std::vector<std::string> key_files;  // absolute, in order of preference
-  // Whether the user named the files: then a problem with one of them is an error. Else they are
+  // Whether the user named the files: then an issue with one of them is an error. Else they are
   // those that ssh looks for: what is not there is passed over.
   bool named_by_user = false;
   std::vector<std::string> certificate_files;  // besides KEY_FILE-cert.pub of each key file

@@ -79,13 +79,13 @@ bool Feed::ReadSnapshot() {
   auto snapshot = AskForSnapshot();
   const std::lock_guard lock(mutex_);
   if (!snapshot.ok()) {
-    const bool changed = news_.problem.ok();
-    news_.problem = snapshot.status();
+    const bool changed = news_.issue.ok();
+    news_.issue = snapshot.status();
     return changed;
   }
-  const bool changed = !news_.problem.ok() || news_.snapshot != *snapshot;
+  const bool changed = !news_.issue.ok() || news_.snapshot != *snapshot;
   news_.snapshot = *std::move(snapshot);
-  news_.problem = OkStatus();
+  news_.issue = OkStatus();
   news_.answered = SteadyClock::now();
   return changed;
 }

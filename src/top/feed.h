@@ -21,7 +21,7 @@ struct News {
   std::shared_ptr<const v1::JobSnapshot> snapshot;   // null: none yet
   std::shared_ptr<const v1::History> history;        // never null
   std::shared_ptr<const TextLines> log;              // of the rank that is followed; null: none yet
-  Status problem;                                    // why there was no answer the last time
+  Status issue;                                      // why there was no answer the last time
   std::chrono::steady_clock::time_point answered{};  // the last time
 };
 

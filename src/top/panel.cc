@@ -125,8 +125,8 @@ void DrawFoot(const Area& area, const Scene& scene) {
     area.Put(0, 1, view.notice, {.fore = kYellow});
     return;
   }
-  if (!view.problem.empty()) {
-    area.Put(0, 1, "↻ " + view.problem, StyleOf(v1::MARK_AWAY));
+  if (!view.issue.empty()) {
+    area.Put(0, 1, "↻ " + view.issue, StyleOf(v1::MARK_AWAY));
     return;
   }
   area.Put(0, 1, KeyHints(view, Runs(scene.snapshot.job())), kLabel);

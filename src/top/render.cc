@@ -218,7 +218,7 @@ Frame RenderWaiting(const std::string& job_id, const ViewState& view) {
   Frame frame(view.columns, std::max(view.rows, 1));
   const Area area(frame);
   area.Put(0, 1, "autodist top  " + job_id, kStrong);
-  area.Put(2, 1, view.problem.empty() ? "asking how the job is …" : view.problem, kLabel);
+  area.Put(2, 1, view.issue.empty() ? "asking how the job is …" : view.issue, kLabel);
   area.Put(view.rows - 1, 1, "q quit", kLabel);
   return frame;
 }

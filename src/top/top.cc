@@ -239,7 +239,7 @@ class Window {
 
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
-    view_.problem = news_.problem.ok() ? "" : Message(news_.problem);
+    view_.issue = news_.issue.ok() ? "" : Message(news_.issue);
     if (!news_.snapshot || !Runs(news_.snapshot->job())) {
       view_.unheard = milliseconds(0);
       return;

@@ -77,7 +77,7 @@ struct ViewState {
 
   std::string notice;                   // of what a key has done
   std::chrono::milliseconds unheard{};  // since the chief answered last
-  std::string problem;                  // why it does not; empty: it does
+  std::string issue;                    // why it does not; empty: it does
 };
 
 }  // namespace autodist::top

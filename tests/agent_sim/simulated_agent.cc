@@ -19,7 +19,7 @@ v1::PrepareResponse SimulatedAgent::Prepare(const v1::PrepareRequest& request) {
   written_.clear();
   ended_ = false;
   v1::PrepareResponse response;
-  response.mutable_problems()->Add(problems.begin(), problems.end());
+  response.mutable_issues()->Add(issues.begin(), issues.end());
   response.mutable_warnings()->Add(warnings.begin(), warnings.end());
   response.set_data_address(data_address);
   if (!taken.empty()) {

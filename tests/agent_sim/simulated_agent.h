@@ -31,7 +31,7 @@ class SimulatedAgent {
 
   // Answers to CollectStacks (for each rank; empty: it has none) and to each Prepare.
   std::string stacks;
-  std::vector<v1::Problem> problems;
+  std::vector<v1::PrepareIssue> issues;
   std::vector<std::string> warnings;
   std::string data_address;
   // Answers to the first Prepares: ports in use, and one other job.

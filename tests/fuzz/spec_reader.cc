@@ -1,5 +1,5 @@
 // libFuzzer: whatever the text is, reading it as a resource spec gives a consistent spec, or
-// problems with places within the text.
+// issues with places within the text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -22,12 +22,12 @@ void Check(bool holds, const char* what) {
   std::abort();
 }
 
-void CheckProblem(const Problem& problem, int lines) {
-  Check(problem.line >= 0 && problem.line <= lines, "a problem on a line that there is not");
-  Check(problem.line == 0 || problem.column >= 1, "a problem without a column");
-  Check(!problem.what.empty() && base::IsUtf8(problem.what), "a problem without a text");
+void CheckIssue(const Issue& issue, int lines) {
+  Check(issue.line >= 0 && issue.line <= lines, "an issue on a line that there is not");
+  Check(issue.line == 0 || issue.column >= 1, "an issue without a column");
+  Check(!issue.what.empty() && base::IsUtf8(issue.what), "an issue without a text");
   // The one message of several lines is the reader's own.
-  for (const char c : problem.what) {
+  for (const char c : issue.what) {
     Check((static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) || c == '\n', "a control character");
   }
 }
@@ -76,8 +76,7 @@ void CheckText(const ResourceSpec& spec) {
   const std::string text = SpecText(spec);
   if (text.size() > kLongest) return;
   const ReadOutcome again = ReadSpec(text, "f");
-  if (!again.spec)
-    std::fprintf(stderr, "%s\n%s", again.problems[0].ToString().c_str(), text.c_str());
+  if (!again.spec) std::fprintf(stderr, "%s\n%s", again.issues[0].ToString().c_str(), text.c_str());
   Check(again.spec.has_value(), "a spec that cannot be written");
   Check(SpecText(*again.spec) == text, "a spec that is another when written");
 }
@@ -89,11 +88,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist::spec;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const ReadOutcome outcome = ReadSpec(text, "f");
-  Check(outcome.spec.has_value() == outcome.problems.empty(), "neither spec nor problems, or both");
+  Check(outcome.spec.has_value() == outcome.issues.empty(), "neither spec nor issues, or both");
   // A file ends on the line after its last line feed; YAML counts carriage returns as well.
   const auto lines =
       1 + std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
-  for (const Problem& problem : outcome.problems) CheckProblem(problem, static_cast<int>(lines));
+  for (const Issue& issue : outcome.issues) CheckIssue(issue, static_cast<int>(lines));
   if (outcome.spec) CheckSpec(*outcome.spec);
   if (outcome.spec) CheckText(*outcome.spec);
   return 0;

@@ -82,11 +82,11 @@ void Failure(Behaviour& behaviour) {
     return grpc::Status(grpc::StatusCode::INTERNAL, std::string(7000, 'x') + "\033[2J");
   };
 }
-void ManyProblems(v1::PrepareResponse& response) {
-  for (int i = 0; i < 5'000; ++i) response.add_problems()->set_cause(std::string(300, 'p'));
+void ManyIssues(v1::PrepareResponse& response) {
+  for (int i = 0; i < 5'000; ++i) response.add_issues()->set_cause(std::string(300, 'p'));
 }
-void LongProblem(v1::PrepareResponse& response) {
-  response.add_problems()->set_cause(std::string(kMiB, 'p'));
+void LongIssue(v1::PrepareResponse& response) {
+  response.add_issues()->set_cause(std::string(kMiB, 'p'));
 }
 void ManyWarnings(v1::PrepareResponse& response) {
   for (int i = 0; i < 20'000; ++i) response.add_warnings(std::string(50, 'w'));
@@ -151,7 +151,7 @@ void NeverPrepares(Behaviour& behaviour) {
   };
 }
 void EscapeSequences(v1::PrepareResponse& response) {
-  response.add_problems()->set_cause("\033]0;pwned\007\033[2J\u202e");
+  response.add_issues()->set_cause("\033]0;pwned\007\033[2J\u202e");
 }
 
 // --- in Sync, with ports, in clean
@@ -250,8 +250,8 @@ const Lie kBeforeTheSession[] = {
     {"compressed", Compressed},
     {"large_answer", InPrepare<LargeAnswer>},
     {"failure", Failure},
-    {"many_problems", InPrepare<ManyProblems>},
-    {"long_problem", InPrepare<LongProblem>},
+    {"many_issues", InPrepare<ManyIssues>},
+    {"long_issue", InPrepare<LongIssue>},
     {"many_warnings", InPrepare<ManyWarnings>},
     {"no_time", InPrepare<NoTime>},
     {"many_variables", InPrepare<ManyVariables>},

@@ -68,15 +68,15 @@ class Mesh {
   bool full() const { return full_; }
 
   void Run(diagnosis::Evidence& evidence) {
-    evidence.port_problems.resize(nodes_.size());
+    evidence.port_issues.resize(nodes_.size());
     std::vector<v1::OpenPortsResponse> opened(nodes_.size());
     base::ParallelFor(reached_.size(), threads_, [&](size_t i) {
       const uint32_t node = reached_[i];
-      opened[node] = Open(node, evidence.port_problems[node]);
+      opened[node] = Open(node, evidence.port_issues[node]);
     });
     std::vector<std::vector<diagnosis::PortTrial>> trials(nodes_.size());
     base::ParallelFor(reached_.size(), threads_, [&](size_t i) {
-      trials[reached_[i]] = Try(i, opened, evidence.port_problems[reached_[i]]);
+      trials[reached_[i]] = Try(i, opened, evidence.port_issues[reached_[i]]);
     });
     for (auto& of_node : trials) {
       for (auto& trial : of_node) evidence.trials.push_back(std::move(trial));
@@ -84,7 +84,7 @@ class Mesh {
   }
 
  private:
-  v1::OpenPortsResponse Open(uint32_t node, std::string& problem) {
+  v1::OpenPortsResponse Open(uint32_t node, std::string& issue) {
     v1::OpenPortsRequest request;
     const auto& ports = plan_.nodes(0).ports();
     const uint32_t rendezvous = plan_.master_port();
@@ -92,7 +92,7 @@ class Mesh {
     request.set_token(TokenOf(plan_, node));
     auto response = nodes_[node].link->OpenPorts(request, Deadline::After(kAnswerLimit), stop_);
     if (!response.ok()) {
-      problem = Message(response.status());
+      issue = Message(response.status());
       return {};
     }
     // Rank 0 has to listen there, unless it can be another one; on other nodes it does not matter.
@@ -100,15 +100,15 @@ class Mesh {
     const auto& taken = nodes_[node].prepared.ports_taken();
     if (node == 0 && rendezvous == fixed_port_ && !response->wanted_error().empty() &&
         std::ranges::count(taken, rendezvous) == 0) {
-      problem = "the rendezvous port " + std::to_string(rendezvous) +
-                " cannot be opened: " + response->wanted_error();
+      issue = "the rendezvous port " + std::to_string(rendezvous) +
+              " cannot be opened: " + response->wanted_error();
     }
     return std::move(*response);
   }
 
   std::vector<diagnosis::PortTrial> Try(size_t place,
                                         const std::vector<v1::OpenPortsResponse>& opened,
-                                        std::string& problem) {
+                                        std::string& issue) {
     const uint32_t from = reached_[place];
     v1::TryPortsRequest request;
     request.set_limit_ms(static_cast<uint32_t>(kPortLimit.count()));
@@ -144,7 +144,7 @@ class Mesh {
     const auto response = nodes_[from].link->TryPorts(
         request, Deadline::After(kPortLimit + kMessagesLimit + kAnswerLimit), stop_);
     if (!response.ok() || response->tries_size() != static_cast<int>(trials.size())) {
-      problem =
+      issue =
           response.ok() ? "its agent answers less than it was asked" : Message(response.status());
       return {};
     }

@@ -72,7 +72,7 @@ Result<base::UniqueFd> FileOf(const v1::JobRequest& request) {
 
 Status SettleKeys(v1::JobRequest& request) {
   spec::ReadOutcome outcome = spec::ReadSpec(request.spec_text(), "the spec");
-  if (!outcome.spec) return Error(StatusCode::kInvalidArgument, outcome.problems[0].ToString());
+  if (!outcome.spec) return Error(StatusCode::kInvalidArgument, outcome.issues[0].ToString());
   UseKeysOfThisMachine(*outcome.spec);
   request.set_spec_text(spec::SpecText(*outcome.spec));
   return OkStatus();

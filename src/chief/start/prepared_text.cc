@@ -14,7 +14,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr int kMostProblemsShown = 5;  // below a heading
+constexpr int kMaxIssuesShown = 5;  // below a heading
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
@@ -60,8 +60,8 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
       text += heading = of;
       below = 0;
     }
-    if (++below <= kMostProblemsShown) text += CauseAndRemedy(issue.what(), issue.remedy());
-    if (below == kMostProblemsShown + 1) text += "    and more\n";
+    if (++below <= kMaxIssuesShown) text += CauseAndRemedy(issue.what(), issue.remedy());
+    if (below == kMaxIssuesShown + 1) text += "    and more\n";
   }
   if (failed.empty()) return "";
   text.pop_back();  // the last line feed
@@ -73,10 +73,10 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
   int code = 0;
   for (const launch::LaunchedNode& node : nodes) {
     if (!node.status.ok()) return kExitCannotLaunch;
-    for (const v1::Problem& problem : node.prepared.problems()) {
-      if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND) {
+    for (const v1::PrepareIssue& issue : node.prepared.issues()) {
+      if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND) {
         code = std::max(code, kExitNotFound);
-      } else if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE) {
+      } else if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE) {
         code = std::max(code, kExitNotExecutable);
       } else {
         return kExitCannotLaunch;

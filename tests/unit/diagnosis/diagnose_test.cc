@@ -544,13 +544,14 @@ TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
 
 TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
   v1::PrepareResponse& prepared = evidence_.nodes[1].prepared;
-  const auto add = [&](v1::ProblemKind kind, const char* cause) {
-    prepared.add_problems()->set_kind(kind);
-    prepared.mutable_problems()->rbegin()->set_cause(cause);
+  const auto add = [&](v1::PrepareIssueKind kind, const char* cause) {
+    prepared.add_issues()->set_kind(kind);
+    prepared.mutable_issues()->rbegin()->set_cause(cause);
   };
-  add(v1::PROBLEM_KIND_WORKING_DIRECTORY, "working directory /work: No such file or directory");
-  add(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "./train: No such file or directory");
-  add(v1::PROBLEM_KIND_ACTIVATION, "venv/bin/activate: No such file or directory");
+  add(v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY,
+      "working directory /work: No such file or directory");
+  add(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "./train: No such file or directory");
+  add(v1::PREPARE_ISSUE_KIND_ACTIVATION, "venv/bin/activate: No such file or directory");
   for (v1::NodePlan& node : *plan_.mutable_nodes()) {
     node.mutable_ranks(0)->set_argv(0, "./train");
     node.add_environment()->set_activate("source venv/bin/activate");
@@ -581,9 +582,9 @@ TEST_F(DiagnoseTest, WhatAgentsWarnOf) {
 
 TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
   for (const size_t node : {0u, 1u}) {
-    v1::Problem& problem = *evidence_.nodes[node].prepared.add_problems();
-    problem.set_kind(v1::PROBLEM_KIND_COMMAND_NOT_FOUND);
-    problem.set_cause("'trainn' is not in PATH (/bin/" + std::to_string(node) + ")");
+    v1::PrepareIssue& issue = *evidence_.nodes[node].prepared.add_issues();
+    issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND);
+    issue.set_cause("'trainn' is not in PATH (/bin/" + std::to_string(node) + ")");
     Facts(node).clear_program();
     Facts(node).clear_python();
   }

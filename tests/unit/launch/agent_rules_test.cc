@@ -230,8 +230,8 @@ TEST(AgentRules, AnswersAreToWhatWasAsked) {
   response.mutable_facts()->set_time_ns(-1);
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("a time of -1 ns"));
   response.Clear();
-  for (int i = 0; i <= rpc::kMostProblems; ++i) response.add_problems();
-  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("33 problems"));
+  for (int i = 0; i <= rpc::kMaxIssues; ++i) response.add_issues();
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("33 issues"));
   response.Clear();
   for (int i = 0; i <= rpc::kLongestList; ++i) response.mutable_facts()->add_variables("NCCL_X");
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("1001 of"));

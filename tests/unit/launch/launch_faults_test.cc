@@ -234,7 +234,7 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   for (const auto& [index, node] : nodes) {
     SCOPED_TRACE("case " + std::to_string(index) + " of seed " + std::to_string(Seed()));
     if (node.status.ok()) {
-      EXPECT_EQ(node.prepared.problems_size(), 0) << node.prepared.DebugString();
+      EXPECT_EQ(node.prepared.issues_size(), 0) << node.prepared.DebugString();
       continue;
     }
     ++failed;

@@ -19,7 +19,7 @@ TEST(LocateTest, KnowsThisMachine) {
   EXPECT_FALSE((*found)[4].only_loopback);
 }
 
-TEST(LocateTest, ANameThatDoesNotResolveIsItsOwnProblem) {
+TEST(LocateTest, ANameThatDoesNotResolveIsItsOwnIssue) {
   const auto found = Locate({"a.b.c.invalid", "127.0.0.1"});
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE((*found)[0].here);

@@ -22,16 +22,15 @@ spec::HostList Hosts(const Environment& environment) {
   });
 }
 
-std::vector<std::string> SlurmProblems(const Environment& environment) {
+std::vector<std::string> SlurmIssues(const Environment& environment) {
   std::vector<std::string> texts;
-  for (const spec::Problem& problem : Hosts(environment).problems)
-    texts.push_back(problem.ToString());
+  for (const spec::Issue& issue : Hosts(environment).issues) texts.push_back(issue.ToString());
   return texts;
 }
 
 std::vector<std::string> Names(const std::string& nodes) {
   const spec::HostList list = Hosts({{"SLURM_JOB_NODELIST", nodes}});
-  EXPECT_THAT(list.problems, IsEmpty()) << nodes;
+  EXPECT_THAT(list.issues, IsEmpty()) << nodes;
   std::vector<std::string> names;
   for (const spec::HostEntry& entry : list.hosts) names.push_back(entry.host);
   return names;
@@ -40,7 +39,7 @@ std::vector<std::string> Names(const std::string& nodes) {
 // "a:4 b:- ..."
 std::string Slots(Environment environment) {
   const spec::HostList list = Hosts(environment);
-  EXPECT_THAT(list.problems, IsEmpty());
+  EXPECT_THAT(list.issues, IsEmpty());
   std::string text;
   for (const spec::HostEntry& entry : list.hosts) {
     text += (text.empty() ? "" : " ") + entry.host + ":" +
@@ -72,34 +71,34 @@ TEST(SlurmHostsTest, NodeLists) {
 }
 
 TEST(SlurmHostsTest, NodeListsThatAreWrong) {
-  const auto problem = [](const std::string& nodes) {
-    const auto problems = SlurmProblems({{"SLURM_JOB_NODELIST", nodes}});
-    return problems.size() == 1 ? problems[0] : std::to_string(problems.size()) + " problems";
+  const auto issue = [](const std::string& nodes) {
+    const auto issues = SlurmIssues({{"SLURM_JOB_NODELIST", nodes}});
+    return issues.size() == 1 ? issues[0] : std::to_string(issues.size()) + " issues";
   };
-  EXPECT_THAT(problem("a,,b"), HasSubstr("SLURM_JOB_NODELIST:1:3: a host name is missing"));
-  EXPECT_THAT(problem("a,"), HasSubstr(":1:3: a host name is missing"));
-  EXPECT_THAT(problem("a[1-2"), HasSubstr(":1:2: '[' without a ']'"));
-  EXPECT_THAT(problem("a1-2]"), HasSubstr(":1:5: ']' without a '['"));
-  EXPECT_THAT(problem("a[]"), HasSubstr(":1:3: a number"));
-  EXPECT_THAT(problem("a[1,]"), HasSubstr(":1:5: a number"));
-  EXPECT_THAT(problem("a[x]"), HasSubstr(":1:3: a number"));
-  EXPECT_THAT(problem("a[1;2]"), HasSubstr(":1:4: ';' inside brackets"));
-  EXPECT_THAT(problem("a[3-1]"), HasSubstr("to a greater one"));
-  EXPECT_THAT(problem("a[1-]"), HasSubstr("to a greater one"));
-  EXPECT_THAT(problem("a[[1]]"), HasSubstr("a number"));
-  EXPECT_THAT(problem("a b"), HasSubstr("'a b' is not a host name"));
+  EXPECT_THAT(issue("a,,b"), HasSubstr("SLURM_JOB_NODELIST:1:3: a host name is missing"));
+  EXPECT_THAT(issue("a,"), HasSubstr(":1:3: a host name is missing"));
+  EXPECT_THAT(issue("a[1-2"), HasSubstr(":1:2: '[' without a ']'"));
+  EXPECT_THAT(issue("a1-2]"), HasSubstr(":1:5: ']' without a '['"));
+  EXPECT_THAT(issue("a[]"), HasSubstr(":1:3: a number"));
+  EXPECT_THAT(issue("a[1,]"), HasSubstr(":1:5: a number"));
+  EXPECT_THAT(issue("a[x]"), HasSubstr(":1:3: a number"));
+  EXPECT_THAT(issue("a[1;2]"), HasSubstr(":1:4: ';' inside brackets"));
+  EXPECT_THAT(issue("a[3-1]"), HasSubstr("to a greater one"));
+  EXPECT_THAT(issue("a[1-]"), HasSubstr("to a greater one"));
+  EXPECT_THAT(issue("a[[1]]"), HasSubstr("a number"));
+  EXPECT_THAT(issue("a b"), HasSubstr("'a b' is not a host name"));
 }
 
 TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefusedNotMade) {
   for (const std::string nodes :
        {"n[1-5001]", "n[0-999999999]", "n[1-100][1-100]", "a[1-3000],b[1-3000]",
         "n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]"}) {
-    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", nodes}}),
+    EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", nodes}}),
                 ElementsAre(HasSubstr("more than 5000 hosts")))
         << nodes;
   }
-  EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-9999999999]"}}), SizeIs(1));
-  EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-5000]" + std::string(100000, 'a')}}),
+  EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "n[1-9999999999]"}}), SizeIs(1));
+  EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "n[1-5000]" + std::string(100000, 'a')}}),
               ElementsAre(HasSubstr("more than 253 characters")));
 }
 
@@ -147,7 +146,7 @@ TEST(SlurmHostsTest, WhatSallocWasAskedFor) {
             "n1:2");
   for (const std::string gpus :
        {"", "a100", "a100:", "a100:0", "2,", "4096,1", "a100:4294967295"}) {
-    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_GPUS_PER_NODE", gpus}}),
+    EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_GPUS_PER_NODE", gpus}}),
                 ElementsAre(HasSubstr("SLURM_GPUS_PER_NODE:1:")))
         << gpus;
   }
@@ -158,17 +157,17 @@ TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
               ElementsAre(HasSubstr("the GPUs 4,5 of this machine")));
   EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0,1"}}).warnings,
               IsEmpty());
-  EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0-4294967295"}}).problems,
+  EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0-4294967295"}}).issues,
               IsEmpty());
 }
 
 TEST(SlurmHostsTest, CountsThatAreWrong) {
   EXPECT_THAT(
-      SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
+      SlurmIssues({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
       ElementsAre("SLURM_TASKS_PER_NODE: tells of 2 nodes, but SLURM_JOB_NODELIST names 3"));
   for (const std::string counts : {"4(x", "4(x0)", "4(xa)", "x", "", "4,,2", "4(x2)3", "0",
                                    "4(x4294967295)", "4(x99999999999)"}) {
-    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
+    EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
                 ElementsAre(HasSubstr("SLURM_TASKS_PER_NODE:1:")))
         << counts;
   }
@@ -258,7 +257,7 @@ TEST(SlurmGpusTest, OtherForms) {
 }
 
 TEST(SlurmHostsTest, OutsideAnAllocation) {
-  EXPECT_THAT(SlurmProblems({{"SLURM_TASKS_PER_NODE", "4"}}),
+  EXPECT_THAT(SlurmIssues({{"SLURM_TASKS_PER_NODE", "4"}}),
               ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set, so this is not inside")));
 }
 

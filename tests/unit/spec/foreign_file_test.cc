@@ -65,9 +65,9 @@ TEST(ForeignFileTest, IsRecognised) {
     ASSERT_EQ(found->hosts.has_value(), hosts > 0) << text;
     if (hosts == 0) {
       EXPECT_NE(found->advice, "") << text;
-      EXPECT_THAT(HostsIn(text, "f").problems, SizeIs(1)) << text;
+      EXPECT_THAT(HostsIn(text, "f").issues, SizeIs(1)) << text;
     } else {
-      EXPECT_THAT(found->hosts->problems, SizeIs(0)) << text;
+      EXPECT_THAT(found->hosts->issues, SizeIs(0)) << text;
       EXPECT_THAT(found->hosts->hosts, SizeIs(hosts)) << text;
       EXPECT_THAT(NoSpec(*found, "f f"), HasSubstr("'autodist init --from 'f f' --output"));
     }
@@ -76,9 +76,9 @@ TEST(ForeignFileTest, IsRecognised) {
 
 TEST(ForeignFileTest, ASpecIsNoListOfHosts) {
   const HostList list = HostsIn("nodes: [{address: a}]", "f");
-  ASSERT_THAT(list.problems, SizeIs(1));
-  EXPECT_THAT(list.problems[0].what, HasSubstr("a resource spec already"));
-  EXPECT_THAT(HostsIn("a: b", "f").problems[0].what, HasSubstr("nothing that is known"));
+  ASSERT_THAT(list.issues, SizeIs(1));
+  EXPECT_THAT(list.issues[0].what, HasSubstr("a resource spec already"));
+  EXPECT_THAT(HostsIn("a: b", "f").issues[0].what, HasSubstr("nothing that is known"));
 }
 
 TEST(ForeignFileTest, WhatTheHostsHave) {

@@ -21,16 +21,16 @@ TEST(GpuNameTest, UuidsAsNvidiaWritesThem) {
   }
 }
 
-std::string ProblemOf(const std::string& gpus) {
+std::string IssueOf(const std::string& gpus) {
   const ReadOutcome outcome =
       ReadSpec("nodes:\n  - address: localhost\n    gpus: " + gpus + "\n", "f");
-  return outcome.problems.empty() ? "" : outcome.problems.front().ToString();
+  return outcome.issues.empty() ? "" : outcome.issues.front().ToString();
 }
 
 TEST(GpuNameTest, ASpecMayNameGpusByUuid) {
   const ReadOutcome outcome =
       ReadSpec("nodes:\n  - address: localhost\n    gpus: [MIG-a2b3, 4, GPU-89]\n", "f");
-  ASSERT_TRUE(outcome.spec) << ProblemOf("[MIG-a2b3, 4, GPU-89]");
+  ASSERT_TRUE(outcome.spec) << IssueOf("[MIG-a2b3, 4, GPU-89]");
   const Node& node = outcome.spec->nodes[0];
   EXPECT_EQ(node.gpus, (std::vector<uint32_t>{0, 4, 2}));
   EXPECT_EQ(node.gpu_uuids, (std::vector<std::string>{"MIG-a2b3", "", "GPU-89"}));
@@ -40,18 +40,18 @@ TEST(GpuNameTest, ASpecMayNameGpusByUuid) {
 }
 
 TEST(GpuNameTest, WhatIsNoDeviceIsQuoted) {
-  EXPECT_EQ(ProblemOf("[0-3]"),
+  EXPECT_EQ(IssueOf("[0-3]"),
             "f:3:12: in 'gpus': '0-3' is not a device number; they are whole numbers from 0, or "
             "UUIDs (GPU-..., MIG-...)");
-  EXPECT_EQ(ProblemOf("[MIG-a2, MIG-a2]"),
+  EXPECT_EQ(IssueOf("[MIG-a2, MIG-a2]"),
             "f:3:20: in 'gpus': device MIG-a2 is listed twice; each device runs one rank");
-  EXPECT_EQ(ProblemOf("[0, 1, 0]"),
+  EXPECT_EQ(IssueOf("[0, 1, 0]"),
             "f:3:18: in 'gpus': device 0 is listed twice; each device runs one rank");
-  EXPECT_EQ(ProblemOf("[0, GPU-89]"), "");
+  EXPECT_EQ(IssueOf("[0, GPU-89]"), "");
   for (const char* text : {"all", "8", "0,1"}) {
-    EXPECT_NE(ProblemOf(text).find("'gpus' is '" + std::string(text) + "'; it should be a list"),
+    EXPECT_NE(IssueOf(text).find("'gpus' is '" + std::string(text) + "'; it should be a list"),
               std::string::npos)
-        << ProblemOf(text);
+        << IssueOf(text);
   }
 }
 

@@ -21,14 +21,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<std::string> Problems(const HostList& list) {
+std::vector<std::string> Issues(const HostList& list) {
   std::vector<std::string> texts;
-  for (const Problem& problem : list.problems) texts.push_back(problem.ToString());
+  for (const Issue& issue : list.issues) texts.push_back(issue.ToString());
   return texts;
 }
 
 std::vector<HostEntry> Right(const HostList& list) {
-  EXPECT_THAT(Problems(list), IsEmpty());
+  EXPECT_THAT(Issues(list), IsEmpty());
   return list.hosts;
 }
 
@@ -42,11 +42,11 @@ TEST(HostListTest, RangesOfHosts) {
   EXPECT_THAT(Hostfile("gpu[1-2] slots=4\n"),
               ElementsAre(HostEntry{"", "gpu1", 4}, HostEntry{"", "gpu2", 4}));
   EXPECT_THAT(
-      Problems(ParseHosts("a,ann@gpu[4-1]:2,b[1-2")),
+      Issues(ParseHosts("a,ann@gpu[4-1]:2,b[1-2")),
       ElementsAre(HasSubstr("--hosts:1:11: a range"), HasSubstr("--hosts:1:19: '[' without")));
-  EXPECT_THAT(Problems(ParseHosts("10.0.0.[256-999]")),
+  EXPECT_THAT(Issues(ParseHosts("10.0.0.[256-999]")),
               ElementsAre(HasSubstr("--hosts:1:1: '10.0.0.256' is neither")));
-  EXPECT_THAT(Problems(ParseHosts("a[1-3000],b[1-3000]")),
+  EXPECT_THAT(Issues(ParseHosts("a[1-3000],b[1-3000]")),
               ElementsAre(HasSubstr("more than 5000 hosts")));
 }
 
@@ -78,24 +78,23 @@ TEST(HostListTest, AHostTwiceGetsTheSlotsOfBoth) {
 }
 
 TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
-  EXPECT_THAT(Problems(ParseHosts(
-                  "a!b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
-                  "-h,7,x@a,y@a")),
-              ElementsAre(HasSubstr("--hosts:1:1: 'a!b' is neither"),
-                          HasSubstr("--hosts:1:5: a host is missing"),
-                          HasSubstr("--hosts:1:8: 'x' is not a number of devices"),
-                          HasSubstr("--hosts:1:12: '0' is not a number"),
-                          HasSubstr("--hosts:1:16: '4097' is not"), HasSubstr("'' before the '@'"),
-                          HasSubstr("'10.0.0.256' is neither"), HasSubstr("written [ADDRESS]:N"),
-                          HasSubstr("'[fd00::1]4' is neither"), HasSubstr("'[g]' is neither"),
-                          HasSubstr("'-h' is neither"), HasSubstr("'7' is neither"),
-                          HasSubstr("with the user 'y' and with 'x'")));
-  EXPECT_THAT(Problems(ParseHosts("")), ElementsAre(HasSubstr("a host is missing")));
-  EXPECT_THAT(Problems(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:1:3: a host is missing")));
+  EXPECT_THAT(
+      Issues(ParseHosts("a!b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
+                        "-h,7,x@a,y@a")),
+      ElementsAre(
+          HasSubstr("--hosts:1:1: 'a!b' is neither"), HasSubstr("--hosts:1:5: a host is missing"),
+          HasSubstr("--hosts:1:8: 'x' is not a number of devices"),
+          HasSubstr("--hosts:1:12: '0' is not a number"), HasSubstr("--hosts:1:16: '4097' is not"),
+          HasSubstr("'' before the '@'"), HasSubstr("'10.0.0.256' is neither"),
+          HasSubstr("written [ADDRESS]:N"), HasSubstr("'[fd00::1]4' is neither"),
+          HasSubstr("'[g]' is neither"), HasSubstr("'-h' is neither"), HasSubstr("'7' is neither"),
+          HasSubstr("with the user 'y' and with 'x'")));
+  EXPECT_THAT(Issues(ParseHosts("")), ElementsAre(HasSubstr("a host is missing")));
+  EXPECT_THAT(Issues(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:1:3: a host is missing")));
 }
 
 TEST(HostListTest, WhatIsQuotedCannotReachTheTerminal) {
-  EXPECT_THAT(Problems(ParseHosts("a\x1b]31m")), ElementsAre(HasSubstr("'a\\x1b]31m' is neither")));
+  EXPECT_THAT(Issues(ParseHosts("a\x1b]31m")), ElementsAre(HasSubstr("'a\\x1b]31m' is neither")));
 }
 
 TEST(HostListTest, HostfilesOfThreeLaunchers) {
@@ -111,9 +110,9 @@ TEST(HostListTest, HostfilesOfThreeLaunchers) {
 
 TEST(HostListTest, AllThatIsWrongInAHostfile) {
   EXPECT_THAT(
-      Problems(ParseHostfile("a slots=x\n b! slots=2\nc slot=2\nd slots\ne slots=1 slots=2\n"
-                             "f:2 slots=2\ng 4\nh slots=\n",
-                             "h")),
+      Issues(ParseHostfile("a slots=x\n b! slots=2\nc slot=2\nd slots\ne slots=1 slots=2\n"
+                           "f:2 slots=2\ng 4\nh slots=\n",
+                           "h")),
       ElementsAre(HasSubstr("h:1:9: 'x' is not a number"), HasSubstr("h:2:2: 'b!' is neither"),
                   HasSubstr("h:3:3: 'slot' is no option of a hostfile; did you mean 'slots=N'?"),
                   HasSubstr("h:4:3: a number is missing"),
@@ -121,20 +120,19 @@ TEST(HostListTest, AllThatIsWrongInAHostfile) {
                   HasSubstr("h:6:3: a number of devices "
                             "both"),
                   HasSubstr("h:8:9: '' is not a number")));
-  EXPECT_THAT(Problems(ParseHostfile("# only this\n\n", "h")),
-              ElementsAre(HasSubstr("h: no host")));
+  EXPECT_THAT(Issues(ParseHostfile("# only this\n\n", "h")), ElementsAre(HasSubstr("h: no host")));
 }
 
 TEST(HostListTest, TooManyHostsEndTheList) {
   std::string text;
   for (size_t i = 0; i <= kMostHosts + 100; ++i) text += "h" + std::to_string(i) + "x\n";
-  EXPECT_THAT(Problems(ParseHostfile(text, "h")), ElementsAre(HasSubstr("more than 5000 hosts")));
+  EXPECT_THAT(Issues(ParseHostfile(text, "h")), ElementsAre(HasSubstr("more than 5000 hosts")));
 }
 
 TEST(HostListTest, SlotsDoNotOverflow) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a slots=4096\n";
-  EXPECT_THAT(Problems(ParseHostfile(text, "h")), Contains(HasSubstr("more than 4096 slots")));
+  EXPECT_THAT(Issues(ParseHostfile(text, "h")), Contains(HasSubstr("more than 4096 slots")));
 }
 
 TEST(HostListTest, AnotherKindOfFileHasAnEnd) {
@@ -142,8 +140,8 @@ TEST(HostListTest, AnotherKindOfFileHasAnEnd) {
   unsigned state = 1;
   for (int i = 0; i < 200000; ++i)
     noise += static_cast<char>((state = state * 1103515245 + 12345) >> 16);
-  EXPECT_THAT(ParseHostfile(noise, "h").problems, SizeIs(testing::Le(101u)));
-  EXPECT_THAT(ParseHosts(noise).problems, SizeIs(testing::Le(101u)));
+  EXPECT_THAT(ParseHostfile(noise, "h").issues, SizeIs(testing::Le(101u)));
+  EXPECT_THAT(ParseHosts(noise).issues, SizeIs(testing::Le(101u)));
 }
 
 TEST(HostListTest, EveryPrefixAndChangedByteIsSurvived) {

@@ -22,7 +22,7 @@ std::vector<std::string> HostsRead(const std::string& text) {
                    (host.slots ? ":" + std::to_string(*host.slots) : "") +
                    (host.counted ? "?" : "") + (host.port ? "/" + std::to_string(*host.port) : ""));
   }
-  for (const Problem& problem : list.problems) read.push_back(problem.ToString());
+  for (const Issue& issue : list.issues) read.push_back(issue.ToString());
   return read;
 }
 

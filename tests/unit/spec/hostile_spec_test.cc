@@ -13,26 +13,26 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string OnlyProblemOf(const std::string& text) {
+std::string OnlyIssueOf(const std::string& text) {
   const ReadOutcome outcome = ReadSpec(text, "f");
   EXPECT_FALSE(outcome.spec);
-  EXPECT_EQ(outcome.problems.size(), 1u);
-  return outcome.problems.empty() ? "" : outcome.problems[0].ToString();
+  EXPECT_EQ(outcome.issues.size(), 1u);
+  return outcome.issues.empty() ? "" : outcome.issues[0].ToString();
 }
 
 TEST(HostileSpecTest, TenMegabytesAreRefusedUnread) {
   const test::TempFolder folder;
   const std::string path = folder.Write("big.yaml", std::string(10 << 20, 'a'));
   const ReadOutcome outcome = ReadSpecFile(path);
-  ASSERT_EQ(outcome.problems.size(), 1u);
-  EXPECT_THAT(outcome.problems[0].what, HasSubstr("larger than"));
+  ASSERT_EQ(outcome.issues.size(), 1u);
+  EXPECT_THAT(outcome.issues[0].what, HasSubstr("larger than"));
 }
 
 TEST(HostileSpecTest, AUserNameThatAShellWouldRunIsRefused) {
   for (const std::string user : {"$(id)", "`id`", "a;id", "-oProxyCommand=id", "a b"}) {
-    EXPECT_THAT(OnlyProblemOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user +
-                              "'}}\n"),
-                HasSubstr("f:2:21: 'username': '" + user + "' is not a user name"));
+    EXPECT_THAT(
+        OnlyIssueOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user + "'}}\n"),
+        HasSubstr("f:2:21: 'username': '" + user + "' is not a user name"));
   }
 }
 
@@ -55,7 +55,7 @@ TEST(HostileSpecTest, AnAliasBombDoesNotGoOff) {
   text += "nodes: *a59\n";
   const ReadOutcome outcome = ReadSpec(text, "f");
   EXPECT_FALSE(outcome.spec);
-  EXPECT_LT(outcome.problems.size(), 200u);
+  EXPECT_LT(outcome.issues.size(), 200u);
 }
 
 TEST(HostileSpecTest, AliasesDoNotMultiply) {
@@ -64,7 +64,7 @@ TEST(HostileSpecTest, AliasesDoNotMultiply) {
     for (int i = 0; i < times; ++i) all += text;
     return all;
   };
-  // Each would be some 10^9 devices, problems or bytes.
+  // Each would be some 10^9 devices, issues or bytes.
   std::string devices;
   for (int i = 0; i < 4000; ++i) devices += std::to_string(i) + ",";
   std::string groups;
@@ -83,8 +83,8 @@ TEST(HostileSpecTest, AliasesDoNotMultiply) {
             groups}) {
     const ReadOutcome outcome = ReadSpec(text, "f");
     EXPECT_FALSE(outcome.spec);
-    EXPECT_GT(outcome.problems.size(), 0u);
-    EXPECT_LT(outcome.problems.size(), 200u);
+    EXPECT_GT(outcome.issues.size(), 0u);
+    EXPECT_LT(outcome.issues.size(), 200u);
   }
 }
 
@@ -97,8 +97,8 @@ TEST(HostileSpecTest, MergeKeysDoNotMultiply) {
              ": 1}\n";
   }
   const ReadOutcome outcome = ReadSpec(chain + "nodes: [{address: a}]\n", "f");
-  ASSERT_EQ(outcome.problems.size(), 1u);
-  EXPECT_THAT(outcome.problems[0].what, HasSubstr("too many values"));
+  ASSERT_EQ(outcome.issues.size(), 1u);
+  EXPECT_THAT(outcome.issues[0].what, HasSubstr("too many values"));
 }
 
 TEST(HostileSpecTest, AnAnchorThatContainsItself) {
@@ -116,11 +116,11 @@ TEST(HostileSpecTest, ALongChainOfAliases) {
 }
 
 TEST(HostileSpecTest, BinaryInputIsNamedAsSuch) {
-  EXPECT_THAT(OnlyProblemOf(std::string("nodes:\n \0", 9)), HasSubstr("f:2:2: byte 0x00"));
-  EXPECT_THAT(OnlyProblemOf("\x7f"
-                            "ELF\x02\x01\x01"),
+  EXPECT_THAT(OnlyIssueOf(std::string("nodes:\n \0", 9)), HasSubstr("f:2:2: byte 0x00"));
+  EXPECT_THAT(OnlyIssueOf("\x7f"
+                          "ELF\x02\x01\x01"),
               HasSubstr("0x02"));
-  EXPECT_THAT(OnlyProblemOf("nodes: \xff\xfe"), HasSubstr("f:1:8: byte 0xff is not valid UTF-8"));
+  EXPECT_THAT(OnlyIssueOf("nodes: \xff\xfe"), HasSubstr("f:1:8: byte 0xff is not valid UTF-8"));
 }
 
 TEST(HostileSpecTest, RandomChangesNeverCrash) {
@@ -148,7 +148,7 @@ TEST(HostileSpecTest, RandomChangesNeverCrash) {
       }
     }
     const ReadOutcome outcome = ReadSpec(text, "f");
-    ASSERT_EQ(outcome.spec.has_value(), outcome.problems.empty()) << text;
+    ASSERT_EQ(outcome.spec.has_value(), outcome.issues.empty()) << text;
   }
 }
 

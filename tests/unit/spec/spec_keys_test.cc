@@ -11,17 +11,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::string> ProblemsOf(const std::string& text) {
+std::vector<std::string> IssuesOf(const std::string& text) {
   const ReadOutcome outcome = ReadSpec(text, "f");
-  EXPECT_EQ(outcome.spec.has_value(), outcome.problems.empty());
-  std::vector<std::string> problems;
-  for (const Problem& problem : outcome.problems) problems.push_back(problem.ToString());
-  return problems;
+  EXPECT_EQ(outcome.spec.has_value(), outcome.issues.empty());
+  std::vector<std::string> issues;
+  for (const Issue& issue : outcome.issues) issues.push_back(issue.ToString());
+  return issues;
 }
 
 ResourceSpec Read(const std::string& text) {
   const ReadOutcome outcome = ReadSpec(text, "f");
-  EXPECT_THAT(ProblemsOf(text), ElementsAre());
+  EXPECT_THAT(IssuesOf(text), ElementsAre());
   return outcome.spec.value_or(ResourceSpec{});
 }
 
@@ -40,16 +40,16 @@ TEST(SpecKeysTest, PortsInAddresses) {
   EXPECT_EQ(spec.nodes[1].address, "fd00::2");
   EXPECT_EQ(spec.nodes[1].port, 2222);
   EXPECT_FALSE(spec.nodes[0].port);
-  EXPECT_THAT(ProblemsOf(TwoNodes("'host:2222'")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'host:2222'")),
               ElementsAre(HasSubstr("f:3:30: 'host:2222' is neither")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'[fd00::2]:0'")), ElementsAre(HasSubstr("f:3:30: port '0'")));
+  EXPECT_THAT(IssuesOf(TwoNodes("'[fd00::2]:0'")), ElementsAre(HasSubstr("f:3:30: port '0'")));
 }
 
 TEST(SpecKeysTest, WhereSshConnectsTo) {
   const ResourceSpec spec = Read(TwoNodes("'gpu[1-2]', ssh_address: 'far[7-8]'"));
   EXPECT_EQ(spec.nodes[1].ssh_address, "far7");
   EXPECT_EQ(spec.nodes[2].ssh_address, "far8");
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', ssh_address: far7")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-2]', ssh_address: far7")),
               ElementsAre(HasSubstr("'ssh_address' stands for 1 machine, and 'address' for 2")));
 }
 
@@ -58,49 +58,49 @@ TEST(SpecKeysTest, HostKeys) {
       "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
   const ResourceSpec spec = Read(TwoNodes("a, host_keys: ['" + key + " root@a']"));
   EXPECT_THAT(spec.nodes[1].host_keys, ElementsAre(key));
-  EXPECT_THAT(ProblemsOf(TwoNodes("a, host_keys: ['ssh-rsa " + key.substr(12) + "', x]")),
+  EXPECT_THAT(IssuesOf(TwoNodes("a, host_keys: ['ssh-rsa " + key.substr(12) + "', x]")),
               ElementsAre(HasSubstr("is no public key"), HasSubstr("'x' is no public key")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'a[1-2]', host_keys: ['" + key + "']")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'a[1-2]', host_keys: ['" + key + "']")),
               ElementsAre(HasSubstr("'host_keys' are those of one machine")));
 }
 
 TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
-  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [fd00::2]\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n  - address: [fd00::2]\n"),
               ElementsAre(HasSubstr("f:2:14: 'address' is a list; it should be a text, which in "
                                     "brackets needs quotes")));
-  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [10.0.0.2]:2222\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n  - address: [10.0.0.2]:2222\n"),
               ElementsAre(HasSubstr("an address in brackets needs quotes: '[host]:2222'")));
-  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [1\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n  - address: [1\n"),
               ElementsAre(Not(HasSubstr("in brackets needs quotes"))));
-  EXPECT_THAT(ProblemsOf(TwoNodes("gpu[1-4]")),
+  EXPECT_THAT(IssuesOf(TwoNodes("gpu[1-4]")),
               ElementsAre(HasSubstr("a range of addresses needs quotes here: 'gpu[1-4]'")));
 }
 
 TEST(SpecKeysTest, ATabIsExplained) {
-  EXPECT_THAT(ProblemsOf("nodes:\n\t- address: a\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n\t- address: a\n"),
               ElementsAre(HasSubstr("the line begins with a tab")));
 }
 
 TEST(SpecKeysTest, AddressesOfNoMachine) {
-  EXPECT_THAT(ProblemsOf(TwoNodes("0.0.0.0")),
+  EXPECT_THAT(IssuesOf(TwoNodes("0.0.0.0")),
               ElementsAre(HasSubstr("f:3:30: '0.0.0.0' means any address, not one machine; give")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("ff02::1")), ElementsAre(HasSubstr("multicast")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("255.255.255.255")), ElementsAre(HasSubstr("broadcast")));
+  EXPECT_THAT(IssuesOf(TwoNodes("ff02::1")), ElementsAre(HasSubstr("multicast")));
+  EXPECT_THAT(IssuesOf(TwoNodes("255.255.255.255")), ElementsAre(HasSubstr("broadcast")));
 }
 
 TEST(SpecKeysTest, LinkLocalAddressesAreTheChiefsAlone) {
-  EXPECT_THAT(ProblemsOf(TwoNodes("fe80::2")),
+  EXPECT_THAT(IssuesOf(TwoNodes("fe80::2")),
               ElementsAre(HasSubstr("f:3:30: 'fe80::2' is a link-local address; it needs the "
                                     "interface by which the chief reaches it, such as "
                                     "'fe80::2%eth0'")));
   EXPECT_THAT(
-      ProblemsOf(TwoNodes("fe80::2%eth0")),
+      IssuesOf(TwoNodes("fe80::2%eth0")),
       ElementsAre(HasSubstr("f:3:30: 'fe80::2%eth0' means something on the chief alone; add "
                             "a 'data_address'")));
   const ResourceSpec spec = Read(TwoNodes("fe80::2%eth0, data_address: 10.1.0.2"));
   EXPECT_EQ(spec.nodes[1].address, "fe80::2%eth0");
   EXPECT_THAT(
-      ProblemsOf(TwoNodes("10.0.0.2, data_address: fe80::2%eth0")),
+      IssuesOf(TwoNodes("10.0.0.2, data_address: fe80::2%eth0")),
       ElementsAre(HasSubstr("f:3:54: 'fe80::2%eth0' means something on one machine alone")));
   Read("nodes: [{address: fe80::2%eth0}]\n");
 }
@@ -110,15 +110,15 @@ TEST(SpecKeysTest, DataAddressesAndInterfaces) {
   EXPECT_EQ(spec.nodes[1].data_address, "node2-ib");
   EXPECT_EQ(spec.nodes[1].interface, "ib0.8001");
   for (const std::string bad : {"'[fd00::2]:22'", "'host:22'", "0.0.0.0", "10.0.0.256"}) {
-    EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: " + bad)),
+    EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: " + bad)),
                 ElementsAre(HasSubstr("f:3:54: 'data_address': ")))
         << bad;
   }
-  EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: 127.0.0.1")),
+  EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: 127.0.0.1")),
               ElementsAre(HasSubstr("f:3:54: '127.0.0.1' means another machine on each node")));
   Read("nodes: [{address: localhost, data_address: 127.0.0.1}]\n");
   for (const std::string bad : {"a-name-too-long-", "'a b'", "a/b", "..", "\"a\\x1b\""}) {
-    EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, interface: " + bad)),
+    EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, interface: " + bad)),
                 ElementsAre(HasSubstr("is not the name of a network interface, such as eth0")))
         << bad;
   }
@@ -149,22 +149,22 @@ TEST(SpecKeysTest, AnAddressMayStandForManyNodes) {
 }
 
 TEST(SpecKeysTest, RangesThatAreWrong) {
-  EXPECT_THAT(ProblemsOf("nodes:\n  - address: gpu[1-4]\n    chief: true\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n  - address: gpu[1-4]\n    chief: true\n"),
               ElementsAre(HasSubstr("f:3:12: 'chief' with an address that stands for 4 machines")));
-  EXPECT_THAT(ProblemsOf("nodes: [{address: 'gpu[1-4]'}]\nssh: {a: }\n"),
+  EXPECT_THAT(IssuesOf("nodes: [{address: 'gpu[1-4]'}]\nssh: {a: }\n"),
               ElementsAre(HasSubstr("f:1:19: node 'gpu1' has no 'ssh_config'")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', gpus: [0], device_ips: [10.0.0.1]")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-2]', gpus: [0], device_ips: [10.0.0.1]")),
               ElementsAre(HasSubstr("'device_ips' are those of one machine")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', data_address: gpu-ib")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-2]', data_address: gpu-ib")),
               ElementsAre(HasSubstr("'data_address' stands for 1 machine, and 'address' for 2")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1,1]'")),
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1,1]'")),
               ElementsAre(HasSubstr("'gpu1' is already that of the node on line 3")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-'")), ElementsAre(HasSubstr("f:3:30: 'gpu[1-': ")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'10.0.0.[255-256]'")), ElementsAre(HasSubstr("10.0.0.256")));
-  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-5001]'")), ElementsAre(HasSubstr("more than 5000")));
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-'")), ElementsAre(HasSubstr("f:3:30: 'gpu[1-': ")));
+  EXPECT_THAT(IssuesOf(TwoNodes("'10.0.0.[255-256]'")), ElementsAre(HasSubstr("10.0.0.256")));
+  EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-5001]'")), ElementsAre(HasSubstr("more than 5000")));
   // Once, not for each of its nodes.
   EXPECT_THAT(
-      ProblemsOf("nodes:\n  - {address: a, chief: true}\n  - {address: 'gpu[1-9]'}\nssh: {b: }\n"),
+      IssuesOf("nodes:\n  - {address: a, chief: true}\n  - {address: 'gpu[1-9]'}\nssh: {b: }\n"),
       ElementsAre(HasSubstr("f:3:15: node 'gpu1' has no 'ssh_config'")));
 }
 
@@ -173,7 +173,7 @@ TEST(SpecKeysTest, ANodeMayHaveAnEnvironmentOfItsOwn) {
       Read("nodes: [{address: localhost, python_venv: source v, shared_envs: {A: $B, C: }}]\n");
   EXPECT_EQ(spec.nodes[0].python_venv, "source v");
   EXPECT_THAT(spec.nodes[0].shared_envs, ElementsAre(std::pair("A", "$B"), std::pair("C", "")));
-  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost, shared_envs: {1A: b}}]\n"),
+  EXPECT_THAT(IssuesOf("nodes: [{address: localhost, shared_envs: {1A: b}}]\n"),
               ElementsAre(HasSubstr("f:1:44: '1A' is not a name")));
 }
 
@@ -181,26 +181,26 @@ TEST(SpecKeysTest, ANodeWithEmptyListsOfDevicesHasNoRank) {
   EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: [], cpus: []")).nodes[1].devices(), ElementsAre());
   EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: []")).nodes[1].devices(), ElementsAre(0));
   EXPECT_THAT(Read(TwoNodes("10.0.0.2, cpus: []")).nodes[1].devices(), ElementsAre(0));
-  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost, gpus: [], cpus: []}]\n"),
+  EXPECT_THAT(IssuesOf("nodes: [{address: localhost, gpus: [], cpus: []}]\n"),
               ElementsAre(HasSubstr("f:1:8: 'gpus' and 'cpus' are empty on all nodes")));
 }
 
 TEST(SpecKeysTest, NoDataAddressTwice) {
-  EXPECT_THAT(ProblemsOf("nodes:\n  - {address: 10.0.0.1, chief: true, data_address: fd00::1}\n"
-                         "  - {address: 10.0.0.2, ssh_config: a, data_address: 'FD00:0::1'}\n"
-                         "ssh: {a: }\n"),
+  EXPECT_THAT(IssuesOf("nodes:\n  - {address: 10.0.0.1, chief: true, data_address: fd00::1}\n"
+                       "  - {address: 10.0.0.2, ssh_config: a, data_address: 'FD00:0::1'}\n"
+                       "ssh: {a: }\n"),
               ElementsAre(HasSubstr("f:3:54: 'FD00:0::1' is already where ranks reach the node on "
                                     "line 2; each node needs a data address of its own")));
   // One node's data address is another's only address.
-  EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: 10.0.0.1")),
+  EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: 10.0.0.1")),
               ElementsAre(HasSubstr("f:3:54: '10.0.0.1' is already where ranks reach the node")));
 }
 
 TEST(SpecKeysTest, TwoServersBehindOneAddressNeedTwoNames) {
   EXPECT_THAT(
-      ProblemsOf("nodes:\n  - {address: 10.0.0.1, chief: true}\n"
-                 "  - {address: '[10.0.0.5]:2201', ssh_config: a}\n"
-                 "  - {address: '[10.0.0.5]:2202', ssh_config: a}\nssh: {a: }\n"),
+      IssuesOf("nodes:\n  - {address: 10.0.0.1, chief: true}\n"
+               "  - {address: '[10.0.0.5]:2201', ssh_config: a}\n"
+               "  - {address: '[10.0.0.5]:2202', ssh_config: a}\nssh: {a: }\n"),
       ElementsAre(HasSubstr("f:4:15: address '10.0.0.5' is already that of the node on line "
                             "3; two SSH servers behind one address need a host name each")));
 }
@@ -213,16 +213,16 @@ TEST(SpecKeysTest, AGroupMayLeaveEverythingOut) {
     EXPECT_FALSE(spec.ssh.at("a").port);
     EXPECT_FALSE(spec.ssh.at("a").host_key_check);
   }
-  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost}]\nssh: {a: []}\n"),
+  EXPECT_THAT(IssuesOf("nodes: [{address: localhost}]\nssh: {a: []}\n"),
               ElementsAre(HasSubstr("f:2:10: ssh group 'a' is a list")));
-  EXPECT_THAT(ProblemsOf(Group("key_file: ''")), ElementsAre(HasSubstr("'key_file' is empty")));
+  EXPECT_THAT(IssuesOf(Group("key_file: ''")), ElementsAre(HasSubstr("'key_file' is empty")));
 }
 
 TEST(SpecKeysTest, Jumps) {
   EXPECT_EQ(Read(Group("proxy_jump: 'ann@gate:22,[fd00::1]'")).ssh.at("a").proxy_jump,
             "ann@gate:22,[fd00::1]");
   EXPECT_EQ(Read(Group("proxy_jump: none")).ssh.at("a").proxy_jump, "none");
-  EXPECT_THAT(ProblemsOf(Group("proxy_jump: '-oX'")),
+  EXPECT_THAT(IssuesOf(Group("proxy_jump: '-oX'")),
               ElementsAre(HasSubstr("f:3:19: 'proxy_jump': '-oX' is neither")));
 }
 
@@ -232,14 +232,14 @@ TEST(SpecKeysTest, HostKeyChecks) {
   EXPECT_EQ(Read(Group("host_key_check: accept-new")).ssh.at("a").host_key_check,
             v1::HOST_KEY_CHECK_ACCEPT_NEW);
   EXPECT_EQ(Read(Group("host_key_check: off")).ssh.at("a").host_key_check, v1::HOST_KEY_CHECK_OFF);
-  EXPECT_THAT(ProblemsOf(Group("host_key_check: accept_new")),
+  EXPECT_THAT(IssuesOf(Group("host_key_check: accept_new")),
               ElementsAre(HasSubstr("f:3:23: 'host_key_check': 'accept_new' should be strict, "
                                     "accept-new or off; did you mean 'accept-new'?")));
   for (const std::string bad : {"yes", "no", "Off", "ask"}) {
-    EXPECT_THAT(ProblemsOf(Group("host_key_check: " + bad)),
+    EXPECT_THAT(IssuesOf(Group("host_key_check: " + bad)),
                 ElementsAre(HasSubstr("should be strict, accept-new or off")));
   }
-  EXPECT_THAT(ProblemsOf(Group("host_key_check: [off]")), ElementsAre(HasSubstr("is a list")));
+  EXPECT_THAT(IssuesOf(Group("host_key_check: [off]")), ElementsAre(HasSubstr("is a list")));
 }
 
 TEST(SpecKeysTest, SharedPaths) {
@@ -248,10 +248,10 @@ TEST(SpecKeysTest, SharedPaths) {
               ElementsAre("/home", "/data/x", "/"));
   EXPECT_THAT(Read(node + "shared_paths: []\n").shared_paths, ElementsAre());
   EXPECT_THAT(
-      ProblemsOf(node + "shared_paths: /home\n"),
+      IssuesOf(node + "shared_paths: /home\n"),
       ElementsAre(HasSubstr("f:2:15: 'shared_paths' is a single value; it should be a list")));
   EXPECT_THAT(
-      ProblemsOf(node + "shared_paths: [home, ~/x, '', {}, \"/a\\0\", /a, /a/]\n"),
+      IssuesOf(node + "shared_paths: [home, ~/x, '', {}, \"/a\\0\", /a, /a/]\n"),
       ElementsAre(HasSubstr("f:2:16: 'shared_paths': 'home' is not the absolute path of a folder; "
                             "it should begin with '/'"),
                   HasSubstr("f:2:22:"), HasSubstr("'shared_paths' is empty"),
@@ -263,22 +263,21 @@ TEST(SpecKeysTest, ControlCharactersAreShownNotSent) {
   const std::string text =
       "\"k\\x1b[2J\": 1\nnodes:\n  - address: \"a\\nb\"\n    gpus: [\"\\e\"]\n    chief: \"\\a\"\n"
       "    ssh_config: \"g\\x9b\"\nssh:\n  \"h\\x1b\": {\"p\\u202e\": 1}\n";
-  const std::vector<std::string> problems = ProblemsOf(text);
-  EXPECT_THAT(problems,
+  const std::vector<std::string> issues = IssuesOf(text);
+  EXPECT_THAT(issues,
               ElementsAre(HasSubstr("unknown key 'k\\x1b[2J'"), HasSubstr("'a\\nb' is neither"),
                           HasSubstr("'\\x1b' is not a device number"), HasSubstr("'\\x07'"),
                           HasSubstr("ssh group 'g\\u009b' is not defined; defined are: h\\x1b"),
                           HasSubstr("unknown key 'p\\u202e' in ssh group 'h\\x1b'")));
-  for (const std::string& problem : problems) {
-    for (const char c : problem)
-      EXPECT_FALSE(std::iscntrl(static_cast<unsigned char>(c))) << problem;
+  for (const std::string& issue : issues) {
+    for (const char c : issue) EXPECT_FALSE(std::iscntrl(static_cast<unsigned char>(c))) << issue;
   }
 }
 
 TEST(SpecKeysTest, LongValuesAreCutBetweenCharacters) {
   std::string name(59, 'a');
   for (int i = 0; i < 20; ++i) name += "ü";
-  EXPECT_THAT(ProblemsOf("nodes: [{address: '" + name + "'}]\n"),
+  EXPECT_THAT(IssuesOf("nodes: [{address: '" + name + "'}]\n"),
               ElementsAre(HasSubstr("'" + std::string(59, 'a') + "…' is neither")));
 }
 

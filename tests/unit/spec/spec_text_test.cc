@@ -45,7 +45,7 @@ const SshGroup kLogin = Login("~/.ssh/id_ed25519", "ubuntu", 2222);
 void ExpectReadsBack(const SpecDraft& draft) {
   const std::string text = SpecText(draft);
   const ReadOutcome outcome = ReadSpec(text, "f");
-  ASSERT_TRUE(outcome.spec) << outcome.problems[0].ToString() << "\n" << text;
+  ASSERT_TRUE(outcome.spec) << outcome.issues[0].ToString() << "\n" << text;
   ASSERT_EQ(outcome.spec->nodes.size(), draft.spec.nodes.size());
   for (size_t i = 0; i < draft.spec.nodes.size(); ++i) {
     const Node& read = outcome.spec->nodes[i];
@@ -123,10 +123,10 @@ ssh:
 shared_paths: [/home, '/a b']
 )";
   const ReadOutcome meant = ReadSpec(text, "f");
-  ASSERT_TRUE(meant.spec) << meant.problems[0].ToString();
+  ASSERT_TRUE(meant.spec) << meant.issues[0].ToString();
   const std::string written = SpecText(*meant.spec);
   const ReadOutcome read = ReadSpec(written, "f");
-  ASSERT_TRUE(read.spec) << read.problems[0].ToString() << "\n" << written;
+  ASSERT_TRUE(read.spec) << read.issues[0].ToString() << "\n" << written;
   EXPECT_EQ(SpecText(*read.spec), written);
   const Node& node = read.spec->nodes[0];
   EXPECT_EQ(node.python_venv, "one 'two'\nthree\t\"");

@@ -22,7 +22,7 @@ class SshConfigHostsTest : public testing::Test {
   std::vector<std::string> Names(const std::string& pattern = "*") {
     const HostList list = Read(pattern);
     std::vector<std::string> names;
-    for (const Problem& problem : list.problems) names.push_back(problem.ToString());
+    for (const Issue& issue : list.issues) names.push_back(issue.ToString());
     for (const HostEntry& entry : list.hosts) {
       EXPECT_EQ(entry, (HostEntry{"", entry.host, std::nullopt}));
       names.push_back(entry.host);

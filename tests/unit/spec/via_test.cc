@@ -13,10 +13,10 @@ ReadOutcome ReadGroup(const std::string& group) {
   return ReadSpec("nodes: [{address: a, ssh_config: g}]\nssh:\n  g: {" + group + "}\n", "f");
 }
 
-std::vector<std::string> ViaProblems(const std::string& group) {
-  std::vector<std::string> problems;
-  for (const Problem& problem : ReadGroup(group).problems) problems.push_back(problem.ToString());
-  return problems;
+std::vector<std::string> ViaIssues(const std::string& group) {
+  std::vector<std::string> issues;
+  for (const Issue& issue : ReadGroup(group).issues) issues.push_back(issue.ToString());
+  return issues;
 }
 
 TEST(ViaTest, AContainerBehindALogin) {
@@ -44,42 +44,41 @@ TEST(ViaTest, AContainerOfEachRank) {
   EXPECT_TRUE(outcome.spec->ssh.at("g").PerRank());
   EXPECT_FALSE(outcome.spec->ssh.at("g").ByProgram());
   EXPECT_FALSE(outcome.spec->ssh.at("g").InContainerBehindLogin());
-  EXPECT_THAT(ViaProblems("via: apptainer"), ElementsAre(HasSubstr("needs an 'image'")));
-  EXPECT_THAT(ViaProblems("via: apptainer, image: i, container: c"), testing::SizeIs(1));
+  EXPECT_THAT(ViaIssues("via: apptainer"), ElementsAre(HasSubstr("needs an 'image'")));
+  EXPECT_THAT(ViaIssues("via: apptainer, image: i, container: c"), testing::SizeIs(1));
 }
 
 TEST(ViaTest, WhatIsWrong) {
   EXPECT_THAT(
-      ViaProblems("via: lxc"),
+      ViaIssues("via: lxc"),
       ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, apptainer, "
                             "kubectl, srun, or the words of a command")));
-  EXPECT_THAT(ViaProblems("via: [podman]"), ElementsAre(HasSubstr("'via' should be podman")));
-  EXPECT_THAT(ViaProblems("via: {a: b}"), ElementsAre(HasSubstr("'via' is a mapping")));
-  EXPECT_THAT(ViaProblems("via: [run, --]"), ElementsAre(HasSubstr("where {node} goes")));
-  EXPECT_THAT(ViaProblems("via: [run, '{node}'], container: c"),
+  EXPECT_THAT(ViaIssues("via: [podman]"), ElementsAre(HasSubstr("'via' should be podman")));
+  EXPECT_THAT(ViaIssues("via: {a: b}"), ElementsAre(HasSubstr("'via' is a mapping")));
+  EXPECT_THAT(ViaIssues("via: [run, --]"), ElementsAre(HasSubstr("where {node} goes")));
+  EXPECT_THAT(ViaIssues("via: [run, '{node}'], container: c"),
               ElementsAre(HasSubstr("where {container} goes")));
-  EXPECT_THAT(ViaProblems("via: [run, '{container}', '$(x)'], container: c"),
+  EXPECT_THAT(ViaIssues("via: [run, '{container}', '$(x)'], container: c"),
               ElementsAre(HasSubstr("pass a login shell")));
-  EXPECT_THAT(ViaProblems("image: i"), ElementsAre(HasSubstr("'image' needs 'via: podman'")));
+  EXPECT_THAT(ViaIssues("image: i"), ElementsAre(HasSubstr("'image' needs 'via: podman'")));
   for (const std::string via : {"kubectl", "srun"}) {
-    EXPECT_THAT(ViaProblems("via: " + via + ", image: i"),
+    EXPECT_THAT(ViaIssues("via: " + via + ", image: i"),
                 ElementsAre(HasSubstr("that podman or docker")));
   }
-  EXPECT_THAT(ViaProblems("via: srun, container: c"),
+  EXPECT_THAT(ViaIssues("via: srun, container: c"),
               ElementsAre(HasSubstr("'container' means nothing with 'via: srun'")));
-  EXPECT_THAT(ViaProblems("via: podman, image: i, container: c"),
+  EXPECT_THAT(ViaIssues("via: podman, image: i, container: c"),
               ElementsAre(HasSubstr("and no 'container'")));
-  EXPECT_THAT(ViaProblems("via: podman, image: '-x y'"),
+  EXPECT_THAT(ViaIssues("via: podman, image: '-x y'"),
               ElementsAre(HasSubstr("'-x y' is not the name of an image")));
-  EXPECT_THAT(ViaProblems("via: podman, container: c, run_options: [-v]"),
+  EXPECT_THAT(ViaIssues("via: podman, container: c, run_options: [-v]"),
               ElementsAre(HasSubstr("'run_options' needs an 'image'")));
-  EXPECT_THAT(ViaProblems("via: podman, image: i, run_options: ['$(x)']"),
+  EXPECT_THAT(ViaIssues("via: podman, image: i, run_options: ['$(x)']"),
               ElementsAre(HasSubstr("pass a login shell")));
-  EXPECT_THAT(ViaProblems("container: c"),
-              ElementsAre(HasSubstr("'container' needs 'via: podman'")));
-  EXPECT_THAT(ViaProblems("via: docker, container: '-x'"),
+  EXPECT_THAT(ViaIssues("container: c"), ElementsAre(HasSubstr("'container' needs 'via: podman'")));
+  EXPECT_THAT(ViaIssues("via: docker, container: '-x'"),
               ElementsAre(HasSubstr("'-x' is not the name of a container")));
-  EXPECT_THAT(ViaProblems("via: docker, port: 22, key_file: k"),
+  EXPECT_THAT(ViaIssues("via: docker, port: 22, key_file: k"),
               ElementsAre(HasSubstr("'key_file' means nothing where there is no SSH login"),
                           HasSubstr("'port' means nothing")));
 }

@@ -11,12 +11,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<std::string> YamlProblems(const std::string& text) {
+std::vector<std::string> YamlIssues(const std::string& text) {
   const ReadOutcome outcome = ReadSpec(text, "f.yaml");
-  EXPECT_EQ(outcome.spec.has_value(), outcome.problems.empty());
-  std::vector<std::string> problems;
-  for (const Problem& problem : outcome.problems) problems.push_back(problem.ToString());
-  return problems;
+  EXPECT_EQ(outcome.spec.has_value(), outcome.issues.empty());
+  std::vector<std::string> issues;
+  for (const Issue& issue : outcome.issues) issues.push_back(issue.ToString());
+  return issues;
 }
 
 constexpr char kSsh[] =
@@ -103,16 +103,15 @@ ssh:
 struct Refused {
   const char* name;
   const char* text;
-  std::vector<std::string> problems;  // each must be in the problem at its place
+  std::vector<std::string> issues;  // each must be in the issue at its place
 };
 
 class RefusedSpecTest : public testing::TestWithParam<Refused> {};
 
 TEST_P(RefusedSpecTest, SaysWhereAndWhatWouldBeRight) {
-  const std::vector<std::string> found = YamlProblems(GetParam().text);
-  ASSERT_EQ(found.size(), GetParam().problems.size()) << testing::PrintToString(found);
-  for (size_t i = 0; i < found.size(); ++i)
-    EXPECT_THAT(found[i], HasSubstr(GetParam().problems[i]));
+  const std::vector<std::string> found = YamlIssues(GetParam().text);
+  ASSERT_EQ(found.size(), GetParam().issues.size()) << testing::PrintToString(found);
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_THAT(found[i], HasSubstr(GetParam().issues[i]));
 }
 
 #define SSH_A "ssh:\n  a: {key_file: k}\n"
@@ -207,13 +206,13 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:7:10: the value of 'Y' is a list", "f.yaml:9:7: variable 'Z' appears twice"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(YamlReaderTest, ReportsProblemsInTheOrderOfTheFile) {
-  const std::vector<std::string> problems = YamlProblems(
+TEST(YamlReaderTest, ReportsIssuesInTheOrderOfTheFile) {
+  const std::vector<std::string> issues = YamlIssues(
       "ssh:\n  a: {port: 99999, key_file: k}\nnodes:\n  - gpus: [0, 0]\n  - adress: x\n");
-  EXPECT_THAT(problems, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:5"),
-                                    HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:15"),
-                                    HasSubstr("f.yaml:5:5: unknown key 'adress'"),
-                                    HasSubstr("f.yaml:5:13: node 'x' has no 'ssh_config'")));
+  EXPECT_THAT(issues, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:5"),
+                                  HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:15"),
+                                  HasSubstr("f.yaml:5:5: unknown key 'adress'"),
+                                  HasSubstr("f.yaml:5:13: node 'x' has no 'ssh_config'")));
 }
 
 TEST(YamlReaderTest, MergeKeys) {
@@ -223,14 +222,14 @@ TEST(YamlReaderTest, MergeKeys) {
       "  - &c {<<: [*b, *a], address: c}\n  - {<<: *c, address: d, gpus: []}\n"
       "  - {'<<': 1, <<: {ssh_config: g}, address: e}\nssh: {g: }\n",
       "f");
-  ASSERT_EQ(outcome.problems.size(), 1u);  // in quotes it is a key as any other
-  EXPECT_THAT(outcome.problems[0].ToString(), HasSubstr("f:8:6: unknown key '<<' in a node"));
+  ASSERT_EQ(outcome.issues.size(), 1u);  // in quotes it is a key as any other
+  EXPECT_THAT(outcome.issues[0].ToString(), HasSubstr("f:8:6: unknown key '<<' in a node"));
   const ReadOutcome right = ReadSpec(
       "x-a: &a {cpus: [0, 1], ssh_config: g}\n.b: &b {cpus: [0], gpus: [3]}\n"
       "nodes:\n  - {address: a, chief: true}\n  - {address: b, <<: *a}\n"
       "  - &c {<<: [*b, *a], address: c}\n  - {<<: *c, address: d, gpus: []}\nssh: {g: }\n",
       "f");
-  ASSERT_TRUE(right.spec) << right.problems[0].ToString();
+  ASSERT_TRUE(right.spec) << right.issues[0].ToString();
   EXPECT_EQ(right.spec->nodes[1].cpus.size(), 2u);
   EXPECT_THAT(right.spec->nodes[2].gpus, ElementsAre(3u));
   EXPECT_EQ(right.spec->nodes[2].ssh_config, "g");
@@ -245,14 +244,14 @@ TEST(YamlReaderTest, WhatCannotBeMergedIsNamedOnce) {
            {"nodes: !x []", "f.yaml:1:8: the tag '!x' is not known here"},
            {"nodes: !!python/object:a {}", "the tag 'tag:yaml.org,2002:python/object:a' is not"},
        }) {
-    EXPECT_THAT(YamlProblems(text), ElementsAre(HasSubstr(what)));
+    EXPECT_THAT(YamlIssues(text), ElementsAre(HasSubstr(what)));
   }
 }
 
 TEST(YamlReaderTest, OneLoginForAllNodes) {
   const std::string nodes = "nodes:\n  - {address: a, chief: true}\n  - {address: b}\n";
   const ReadOutcome flat = ReadSpec(nodes + "ssh: {username: ann, shared_envs: {A: b}}", "f");
-  ASSERT_TRUE(flat.spec) << flat.problems[0].ToString();
+  ASSERT_TRUE(flat.spec) << flat.issues[0].ToString();
   EXPECT_EQ(flat.spec->ssh.at(flat.spec->nodes[1].ssh_config).username, "ann");
   EXPECT_EQ(flat.spec->group_of(flat.spec->nodes[1]).shared_envs.size(), 1u);
   const ReadOutcome one = ReadSpec("nodes: [{address: a}]\nssh: {username: ann}", "f");
@@ -260,19 +259,19 @@ TEST(YamlReaderTest, OneLoginForAllNodes) {
   EXPECT_TRUE(one.spec->nodes[0].chief);
   // A group may have a setting's name.
   EXPECT_TRUE(ReadSpec("nodes: [{address: a, ssh_config: image}]\nssh: {image: }", "f").spec);
-  EXPECT_THAT(YamlProblems(nodes + "  - {address: c, ssh_config: x}\n  - {address: d, ssh_config: "
-                                   "y}\nssh: {username: ann}"),
+  EXPECT_THAT(YamlIssues(nodes + "  - {address: c, ssh_config: x}\n  - {address: d, ssh_config: "
+                                 "y}\nssh: {username: ann}"),
               ElementsAre(HasSubstr("'ssh' is one login for all nodes, but they name the groups x "
                                     "or y")));
-  EXPECT_THAT(YamlProblems(nodes + "ssh: {username: ann, lab: {port: 1}}"),
+  EXPECT_THAT(YamlIssues(nodes + "ssh: {username: ann, lab: {port: 1}}"),
               ElementsAre(HasSubstr("f.yaml:4:7: 'ssh' has 'username' beside the group 'lab'")));
 }
 
-TEST(YamlReaderTest, AMissingFileIsAProblem) {
+TEST(YamlReaderTest, AMissingFileIsAnIssue) {
   const test::TempFolder folder;
   const ReadOutcome outcome = ReadSpecFile(folder.path() + "/none.yaml");
-  ASSERT_EQ(outcome.problems.size(), 1u);
-  EXPECT_THAT(outcome.problems[0].ToString(), HasSubstr("No such file or directory"));
+  ASSERT_EQ(outcome.issues.size(), 1u);
+  EXPECT_THAT(outcome.issues[0].ToString(), HasSubstr("No such file or directory"));
 }
 
 }  // namespace

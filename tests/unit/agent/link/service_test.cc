@@ -51,7 +51,7 @@ class ServiceTest : public testing::Test {
 };
 
 TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
-  ASSERT_EQ(Prepare("echo hello; exit 5").problems_size(), 0);
+  ASSERT_EQ(Prepare("echo hello; exit 5").issues_size(), 0);
   ChiefEnd chief(*chief_);
   chief.Resume();
   chief.Order(Start(), 1);
@@ -67,7 +67,7 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
 
 TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
   sample_ms_ = 100;
-  ASSERT_EQ(Prepare("echo hello; sleep 1000 & wait").problems_size(), 0);
+  ASSERT_EQ(Prepare("echo hello; sleep 1000 & wait").issues_size(), 0);
   ChiefEnd chief(*chief_);
   chief.Resume();
   chief.Order(Start(), 1);
@@ -92,16 +92,16 @@ TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
   EXPECT_TRUE(chief.Next().has_ranks_ended());  // none after the last rank
 }
 
-TEST_F(ServiceTest, AWorldThatCannotBeIsAProblemWithARemedy) {
+TEST_F(ServiceTest, AWorldThatCannotBeIsAnIssueWithARemedy) {
   v1::PrepareRequest request;
   request.set_working_directory("/");
   request.mutable_pmix();
   grpc::ClientContext context;
   v1::PrepareResponse response;
   ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
-  ASSERT_EQ(response.problems_size(), 1);
-  EXPECT_EQ(response.problems(0).kind(), v1::PROBLEM_KIND_PMIX);
-  EXPECT_NE(response.problems(0).remedy(), "");
+  ASSERT_EQ(response.issues_size(), 1);
+  EXPECT_EQ(response.issues(0).kind(), v1::PREPARE_ISSUE_KIND_PMIX);
+  EXPECT_NE(response.issues(0).remedy(), "");
 }
 
 TEST_F(ServiceTest, TheEndIsToldOnceAllOutputIsAcknowledged) {
@@ -132,7 +132,7 @@ TEST_F(ServiceTest, TheNodeIsPreparedAgainForTheNextAttempt) {
   EXPECT_TRUE(chief.Next().has_rank_exited());
   chief.Order(End(), 2);
   EXPECT_TRUE(chief.Next().has_ranks_ended());
-  EXPECT_EQ(Prepare("exit 6").problems_size(), 0);
+  EXPECT_EQ(Prepare("exit 6").issues_size(), 0);
   chief.Order(Start(), 3);
   EXPECT_TRUE(chief.Next().has_rank_started());
   EXPECT_EQ(chief.Next().rank_exited().exit_code(), 6);
@@ -198,24 +198,24 @@ TEST_F(ServiceTest, AStoppedChiefKeepsItsLeaseUntilItsConnectionBreaks) {
   EXPECT_TRUE(agent_.events->WaitUntilDetached(base::Deadline::After(std::chrono::seconds(60))));
 }
 
-TEST_F(ServiceTest, ProblemsTravelWithTheirKind) {
+TEST_F(ServiceTest, IssuesTravelWithTheirKind) {
   v1::PrepareRequest request;
   request.set_working_directory("/no/such/folder");
   grpc::ClientContext context;
   v1::PrepareResponse response;
   ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
-  ASSERT_EQ(response.problems_size(), 1);
-  EXPECT_EQ(response.problems(0).kind(), v1::PROBLEM_KIND_WORKING_DIRECTORY);
+  ASSERT_EQ(response.issues_size(), 1);
+  EXPECT_EQ(response.issues(0).kind(), v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY);
 }
 
-TEST_F(ServiceTest, FactsComeWithTheProblems) {
+TEST_F(ServiceTest, FactsComeWithTheIssues) {
   v1::PrepareRequest request;
   request.set_working_directory("/no/such/folder");
   request.mutable_examination()->add_files("train.py");
   grpc::ClientContext context;
   v1::PrepareResponse response;
   ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
-  EXPECT_EQ(response.problems_size(), 1);
+  EXPECT_EQ(response.issues_size(), 1);
   EXPECT_NE(response.facts().hostname(), "");
   EXPECT_EQ(response.facts().files_size(), 1);
 }
@@ -264,7 +264,7 @@ TEST_F(ServiceTest, WordsInAnyEncodingTravel) {
   v1::PrepareResponse response;
   const grpc::Status status = chief_->Prepare(&context, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_NE(response.problems(0).cause().find("? broken"), std::string::npos);
+  EXPECT_NE(response.issues(0).cause().find("? broken"), std::string::npos);
 }
 
 TEST_F(ServiceTest, PortsAreOpenedAndTried) {

@@ -186,7 +186,7 @@ TEST_F(ExamineTest, OnlyWordsInFilesOfOursAreTold) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-4", largest + "\na")).digest(), "");
 }
 
-TEST_F(ExamineTest, AFolderThatMayNotBeWrittenIsAProblemAndStillHasASize) {
+TEST_F(ExamineTest, AFolderThatMayNotBeWrittenIsAnIssueAndStillHasASize) {
   v1::DiskFact fact;
   std::thread([&fact] {
     syscall(SYS_setresuid, 65534, 65534, 65534);  // of this thread alone: root may write anywhere

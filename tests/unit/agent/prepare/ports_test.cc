@@ -88,7 +88,7 @@ class PortsTest : public testing::Test {
   std::vector<v1::PortTry> Try(milliseconds limit = kLimit) {
     return ConnectToAll(targets_, limit, {});
   }
-  std::string ProblemOf(uint32_t port, milliseconds limit = kLimit) {
+  std::string IssueOf(uint32_t port, milliseconds limit = kLimit) {
     targets_.Clear();
     Add(port);
     return Try(limit)[0].error();
@@ -144,7 +144,7 @@ TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
     Opened opened = Open(port);
     EXPECT_EQ(opened.ports.wanted_port(), port);
     if (port == 0) port = opened.ports.free_port();
-    EXPECT_EQ(ProblemOf(port), "");
+    EXPECT_EQ(IssueOf(port), "");
     staying.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
     const base::SocketAddress to = Loopback(port);
     ASSERT_EQ(connect(staying.back().get(), to.get(), to.length()), 0);
@@ -157,13 +157,13 @@ TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
   EXPECT_EQ(bind(fd.get(), address.get(), address.length()), 0) << strerror(errno);
 }
 
-TEST_F(PortsTest, AWantedPortThatIsTakenIsAProblem) {
+TEST_F(PortsTest, AWantedPortThatIsTakenIsAnIssue) {
   const BoundSocket owner(1);
   const Opened opened = Open(owner.port());
   EXPECT_EQ(opened.ports.wanted_port(), 0u);
   EXPECT_EQ(opened.ports.wanted_error(),
             "port " + std::to_string(owner.port()) + ": Address already in use");
-  EXPECT_EQ(ProblemOf(opened.ports.free_port()), "");
+  EXPECT_EQ(IssueOf(opened.ports.free_port()), "");
   EXPECT_EQ(Open(70'000).ports.wanted_error(), "there is no port 70000");
 }
 
@@ -179,15 +179,15 @@ TEST_F(PortsTest, ALongTokenIsRefused) {
   EXPECT_EQ(Try()[0].error(), "");
 }
 
-TEST_F(PortsTest, ProblemsSayTheCause) {
+TEST_F(PortsTest, IssuesSayTheCause) {
   const BoundSocket closed(-1);
-  EXPECT_EQ(ProblemOf(closed.port()), "Connection refused");
+  EXPECT_EQ(IssueOf(closed.port()), "Connection refused");
   const BoundSocket silent(8);
-  EXPECT_EQ(ProblemOf(silent.port(), kShortLimit), "connected, but nothing came within 0.3 s");
-  EXPECT_EQ(ProblemOf(0), "there is no port 0");
-  EXPECT_EQ(ProblemOf(65'536), "there is no port 65536");
+  EXPECT_EQ(IssueOf(silent.port(), kShortLimit), "connected, but nothing came within 0.3 s");
+  EXPECT_EQ(IssueOf(0), "there is no port 0");
+  EXPECT_EQ(IssueOf(65'536), "there is no port 65536");
   const Opened other = Open(0, "tokem and more");
-  EXPECT_EQ(ProblemOf(other.ports.free_port()), "something else answers there");
+  EXPECT_EQ(IssueOf(other.ports.free_port()), "something else answers there");
   targets_.Clear();
   Add(1, "localhost");
   EXPECT_EQ(Try()[0].error(), "'localhost' is not a numeric address");
@@ -202,14 +202,14 @@ TEST_F(PortsTest, WhatCannotConnectTimesOut) {
     connect(waiting.back().get(), to.get(), to.length());
   }
   const auto begin = base::Deadline::Clock::now();
-  EXPECT_EQ(ProblemOf(full.port(), kShortLimit), "timed out after 0.3 s");
+  EXPECT_EQ(IssueOf(full.port(), kShortLimit), "timed out after 0.3 s");
   EXPECT_GE(base::Deadline::Clock::now() - begin, kShortLimit);
 }
 
 TEST_F(PortsTest, SomethingElseThatClosesIsTold) {
   const BoundSocket other(8);
   std::jthread closing([&] { close(accept(other.fd(), nullptr, nullptr)); });
-  EXPECT_EQ(ProblemOf(other.port()), "something else answers there");
+  EXPECT_EQ(IssueOf(other.port()), "something else answers there");
 }
 
 TEST_F(PortsTest, PeersThatStayHoldUpNobody) {
@@ -220,7 +220,7 @@ TEST_F(PortsTest, PeersThatStayHoldUpNobody) {
     const base::SocketAddress to = Loopback(opened.ports.free_port());
     ASSERT_EQ(connect(staying.back().get(), to.get(), to.length()), 0);
   }
-  EXPECT_EQ(ProblemOf(opened.ports.free_port()), "");
+  EXPECT_EQ(IssueOf(opened.ports.free_port()), "");
 }
 
 TEST_F(PortsTest, ManyNodesTryEachOtherAtTheSameTime) {

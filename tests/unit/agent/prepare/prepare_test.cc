@@ -46,18 +46,18 @@ class PrepareTest : public testing::Test {
 
   std::vector<std::string> ReadyEnvironment() {
     const PreparedNode prepared = Prepare();
-    EXPECT_TRUE(prepared.problems.empty())
-        << (prepared.problems.empty() ? "" : prepared.problems[0].cause());
+    EXPECT_TRUE(prepared.issues.empty())
+        << (prepared.issues.empty() ? "" : prepared.issues[0].cause());
     return prepared.ranks.empty() ? std::vector<std::string>()
                                   : prepared.ranks[0].spawn.environment;
   }
-  std::string OnlyProblem(v1::ProblemKind kind) {
+  std::string OnlyIssue(v1::PrepareIssueKind kind) {
     const PreparedNode prepared = Prepare();
-    EXPECT_EQ(prepared.problems.size(), 1u);
-    if (prepared.problems.empty()) return "";
-    EXPECT_EQ(prepared.problems[0].kind(), kind);
-    EXPECT_NE(prepared.problems[0].remedy(), "");
-    return prepared.problems[0].cause();
+    EXPECT_EQ(prepared.issues.size(), 1u);
+    if (prepared.issues.empty()) return "";
+    EXPECT_EQ(prepared.issues[0].kind(), kind);
+    EXPECT_NE(prepared.issues[0].remedy(), "");
+    return prepared.issues[0].cause();
   }
 
   const test::TempFolder folder_;
@@ -76,17 +76,17 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   EXPECT_EQ(folder_.Read("files/table.json"), "{}");
   for (const char* name : {"../table.json", "", ".", "/tmp/x"}) {
     file.set_name(name);
-    EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_UNSPECIFIED), HasSubstr("is no name for a file"));
+    EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_UNSPECIFIED), HasSubstr("is no name for a file"));
   }
 }
 
-TEST_F(PrepareTest, AProblemWithTheFolderOfFilesHasTheRemedyOfItsCause) {
+TEST_F(PrepareTest, AnIssueWithTheFolderOfFilesHasTheRemedyOfItsCause) {
   node().add_files()->set_name("table.json");
   ASSERT_EQ(mkdir((folder_.path() + "/files").c_str(), 0755), 0);
   const PreparedNode prepared = Prepare();
-  ASSERT_EQ(prepared.problems.size(), 1u);
-  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("is not a private folder"));
-  EXPECT_EQ(prepared.problems[0].remedy(), "remove it");
+  ASSERT_EQ(prepared.issues.size(), 1u);
+  EXPECT_THAT(prepared.issues[0].cause(), HasSubstr("is not a private folder"));
+  EXPECT_EQ(prepared.issues[0].remedy(), "remove it");
 }
 
 TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
@@ -101,7 +101,7 @@ TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
 TEST_F(PrepareTest, EveryProgramIsLookedFor) {
   node().add_ranks()->add_argv("no-such-program");
   node().add_ranks()->add_argv("no-such-program");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
 }
 
 TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
@@ -183,23 +183,23 @@ TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
   Activate("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
   node().mutable_ranks(0)->set_argv(0, "/bin/true");
   // Descriptor 3 is where the environment comes back; whoever closes it is told so.
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("before its end"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("before its end"));
 }
 
 TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
   for (const std::string statements :
        {"source /no/such/activate", "source /no/such/activate; export X=1"}) {
     Activate(statements);
-    const std::string cause = OnlyProblem(v1::PROBLEM_KIND_ACTIVATION);
+    const std::string cause = OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION);
     EXPECT_THAT(cause, HasSubstr("ended with status 1"));
     EXPECT_THAT(cause, HasSubstr("/no/such/activate: No such file or directory"));
   }
   Activate("echo some; exit 4");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
   Activate("exit 0");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("left the shell"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("left the shell"));
   Activate("if then");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("syntax error"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("syntax error"));
 }
 
 TEST_F(PrepareTest, StartUpFilesChangeNothing) {
@@ -210,21 +210,22 @@ TEST_F(PrepareTest, StartUpFilesChangeNothing) {
   EXPECT_THAT(ReadyEnvironment(), Not(Contains("FROM_RC=1")));
 }
 
-TEST_F(PrepareTest, AllProblemsOfANodeAreToldAtOnce) {
+TEST_F(PrepareTest, AllIssuesOfANodeAreToldAtOnce) {
   request_.set_working_directory(folder_.path() + "/none");
   Activate("export PATH=/nowhere");
   const PreparedNode prepared = Prepare();
-  ASSERT_EQ(prepared.problems.size(), 2u);
-  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("/none: No such file or directory"));
-  EXPECT_EQ(prepared.problems[1].cause(), "'true' is not in PATH (/nowhere)");
+  ASSERT_EQ(prepared.issues.size(), 2u);
+  EXPECT_THAT(prepared.issues[0].cause(), HasSubstr("/none: No such file or directory"));
+  EXPECT_EQ(prepared.issues[1].cause(), "'true' is not in PATH (/nowhere)");
 }
 
 TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
   node().mutable_ranks(0)->set_argv(0, "./train");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND),
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND),
               HasSubstr("'./train' does not exist"));
   folder_.Write("train", "");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE),
+              HasSubstr("not an executable"));
 }
 
 TEST_F(PrepareTest, EachStepTakesWhatTheOnesBeforeHaveLeft) {

@@ -220,7 +220,7 @@ TEST_F(SyncTest, AllThatIsInTheWayIsToldAtOnce) {
   v1::SyncRequest request;
   Add(request, v1::FILE_TYPE_REGULAR, "a");
   Add(request, v1::FILE_TYPE_FOLDER, "b");
-  Add(request, v1::FILE_TYPE_REGULAR, "b/c");  // follows from b, so not a problem of its own
+  Add(request, v1::FILE_TYPE_REGULAR, "b/c");  // follows from b, so not an issue of its own
   request.mutable_list()->set_last(true);
   stream_->Write(request);
   EXPECT_EQ(Error(), target_ + "/a: a folder there, but a file on the chief\n" + target_ +

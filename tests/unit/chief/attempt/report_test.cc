@@ -222,11 +222,11 @@ std::vector<launch::LaunchedNode> AllReady() {
   return nodes;
 }
 
-void AddProblem(launch::LaunchedNode& node, v1::ProblemKind kind, const std::string& cause) {
-  v1::Problem& problem = *node.prepared.add_problems();
-  problem.set_kind(kind);
-  problem.set_cause(cause);
-  problem.set_remedy("mend it");
+void AddIssue(launch::LaunchedNode& node, v1::PrepareIssueKind kind, const std::string& cause) {
+  v1::PrepareIssue& issue = *node.prepared.add_issues();
+  issue.set_kind(kind);
+  issue.set_cause(cause);
+  issue.set_remedy("mend it");
 }
 
 TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
@@ -234,8 +234,8 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
   EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false), "");
   EXPECT_EQ(LaunchExitCode(nodes), 0);
   nodes[1].status = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
-  AddProblem(nodes[2], v1::PROBLEM_KIND_ACTIVATION, "no environment");
-  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, "no program");
+  AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_ACTIVATION, "no environment");
+  AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, "no program");
   EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false),
             "nothing was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2:\n"
@@ -264,8 +264,8 @@ TEST(LaunchReportTest, WhatIsTheSameOnManyNodesIsToldOnce) {
 
 TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
-  AddProblem(nodes[1], v1::PROBLEM_KIND_WORKING_DIRECTORY, "no folder");
-  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no program");
+  AddIssue(nodes[1], v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY, "no folder");
+  AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no program");
   const auto report = [&](const std::string& program, bool synced) {
     plan::Input input = test::ThreeNodeInput();
     input.command = {program};
@@ -279,15 +279,15 @@ TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
   for (const char* elsewhere : {"python", "../train", "/opt/train"}) {
     EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    to do: mend it")) << elsewhere;
   }
-  AddProblem(nodes[0], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no program");
+  AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no program");
   EXPECT_THAT(report("./train", false), Not(HasSubstr("--sync")));
 }
 
 TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
-  AddProblem(nodes[1], v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, "x");
+  AddIssue(nodes[1], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 126);
-  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "x");
+  AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 127);
 }
 

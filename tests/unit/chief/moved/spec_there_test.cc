@@ -85,8 +85,8 @@ TEST_F(SpecThereTest, WhoLogsInIsAsItIsConfiguredHere) {
 TEST_F(SpecThereTest, IsASpec) {
   const auto there = SpecThere(input_.spec, plan_, "b", told_, {{"d", {"ssh-ed25519 AAAA"}}});
   const spec::ReadOutcome read = spec::ReadSpec(spec::SpecText(there), "f");
-  ASSERT_TRUE(read.problems.size() == 1) << "the key is none";
-  EXPECT_THAT(read.problems[0].what, HasSubstr("host_keys"));
+  ASSERT_TRUE(read.issues.size() == 1) << "the key is none";
+  EXPECT_THAT(read.issues[0].what, HasSubstr("host_keys"));
   EXPECT_TRUE(
       spec::ReadSpec(spec::SpecText(SpecThere(input_.spec, plan_, "b", told_, {})), "f").spec);
 }

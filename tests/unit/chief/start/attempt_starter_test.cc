@@ -127,11 +127,11 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     other.add_gpus(gpu);
     return other;
   }
-  static v1::Problem MakeProblem(v1::ProblemKind kind, const std::string& cause) {
-    v1::Problem problem;
-    problem.set_kind(kind);
-    problem.set_cause(cause);
-    return problem;
+  static v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const std::string& cause) {
+    v1::PrepareIssue issue;
+    issue.set_kind(kind);
+    issue.set_cause(cause);
+    return issue;
   }
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override {
@@ -181,7 +181,7 @@ TEST_F(AttemptStarterTest, AnAttemptIsReadyWhenAllNodesAre) {
 }
 
 TEST_F(AttemptStarterTest, EveryNodeThatIsNotReadyIsNamed) {
-  nodes_[1].problems = {MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no ./train there")};
+  nodes_[1].issues = {MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no ./train there")};
   nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   Start(0);
   ExpectRefused(kExitCannotLaunch, "2 of 3 nodes cannot run the job");
@@ -191,7 +191,7 @@ TEST_F(AttemptStarterTest, EveryNodeThatIsNotReadyIsNamed) {
 
 TEST_F(AttemptStarterTest, ACommandThatNoNodeFindsHasTheExitCodeOfAShell) {
   for (uint32_t node = 0; node < 3; ++node) {
-    nodes_[node].problems = {MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no ./train there")};
+    nodes_[node].issues = {MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no ./train there")};
   }
   Start(0);
   ExpectRefused(kExitNotFound, "3 of 3 nodes");

@@ -13,7 +13,7 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-struct Problem {
+struct Issue {
   std::string file;
   int line = 0;      // from 1; 0 where the file as a whole is meant
   int column = 0;    // from 1; 0 where the line as a whole is meant
