@@ -115,11 +115,11 @@ Status Sender::SendContent(int fd, const struct stat& before) {
 }
 
 std::vector<std::string> Sender::LeftOut() const {
-  std::vector<std::string> told = found_.left_out;
-  if (told.size() <= rpc::kMostLeftOut) return told;
-  told.resize(rpc::kMostLeftOut - 1);
-  told.push_back("and " + std::to_string(found_.left_out.size() - told.size()) + " more");
-  return told;
+  std::vector<std::string> reported = found_.left_out;
+  if (reported.size() <= rpc::kMostLeftOut) return reported;
+  reported.resize(rpc::kMostLeftOut - 1);
+  reported.push_back("and " + std::to_string(found_.left_out.size() - reported.size()) + " more");
+  return reported;
 }
 
 }  // namespace

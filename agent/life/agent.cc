@@ -144,12 +144,12 @@ std::vector<Admission::Watched> Agent::Watched() {
 
 // The scheduler ends the job. It has told the chief as well, which may end, or be cut off, before
 // it has told us.
-void Agent::OnEvictionNotice(bool ranks_were_told) {
+void Agent::OnEvictionNotice(bool ranks_were_signalled) {
   v1::AgentEvent ends;
   ends.mutable_eviction_notice();
   core_->events().SendReliably(std::move(ends));
-  if (ranks_were_told) {
-    core_->supervisor().WereTold(options_.grace);
+  if (ranks_were_signalled) {
+    core_->supervisor().OnSignalled(options_.grace);
   } else {
     core_->supervisor().Stop(options_.grace);
   }

@@ -57,7 +57,7 @@ class Agent {
   void AwaitDelivery();
   void EndJob();  // because nobody is in charge any more
   void RemoveFolder();
-  void OnEvictionNotice(bool ranks_were_told);
+  void OnEvictionNotice(bool ranks_were_signalled);
   void Beat(std::chrono::milliseconds within);
   void LeaveWithin(std::chrono::milliseconds time);
   std::vector<Admission::Watched> Watched();

@@ -40,10 +40,10 @@ void TellOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
     if (killed) exited.set_oom_kills(memory.KillsSinceBegin());
     return;
   }
-  v1::OutOfMemory& told = *exited.mutable_out_of_memory();
-  told.set_of_cgroup(kill->of_cgroup);
-  told.set_used(kill->used);
-  told.set_limit(kill->limit);
+  v1::OutOfMemory& reported = *exited.mutable_out_of_memory();
+  reported.set_of_cgroup(kill->of_cgroup);
+  reported.set_used(kill->used);
+  reported.set_limit(kill->limit);
 }
 
 // As messages; `ended` is the caller's to set.
@@ -106,9 +106,9 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                         *event.mutable_input_taken() = std::move(taken);
                         core.events_->SendReliably(std::move(event));
                       }));
-  AD_ASSIGN_OR_RETURN(core.progress_, ProgressFiles::Create([&core](v1::ProgressTold told) {
+  AD_ASSIGN_OR_RETURN(core.progress_, ProgressFiles::Create([&core](v1::ProgressLine reported) {
                         v1::AgentEvent event;
-                        *event.mutable_progress_told() = std::move(told);
+                        *event.mutable_progress_line() = std::move(reported);
                         core.events_->SendIfConnected(std::move(event));
                       }));
   core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
@@ -118,22 +118,22 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
         core.rendezvous_->Ask(std::move(request), std::move(answer));
       }};
   core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
-  SupervisorEvents told = EventsInto(*core.events_, *core.output_, *core.input_);
+  SupervisorEvents reported = EventsInto(*core.events_, *core.output_, *core.input_);
   // Before the end is told, after which no sample has the rank.
-  told.started = [&core, tell = std::move(told.started)](uint32_t rank, pid_t pid) {
+  reported.started = [&core, tell = std::move(reported.started)](uint32_t rank, pid_t pid) {
     tell(rank, pid);
     core.sampler_->RankStarted(rank, pid);
   };
-  told.exited = [&core, tell = std::move(told.exited)](const RankExit& exit) {
+  reported.exited = [&core, tell = std::move(reported.exited)](const RankExit& exit) {
     core.sampler_->RankEnded(exit.rank);
     tell(exit);
   };
-  told.ended = [&core] {
+  reported.ended = [&core] {
     core.pmix_->Leave();
     core.progress_->Flush();
     core.end_->ProcessesGone();
   };
-  AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
+  AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(reported)));
   core.sampler_ = std::make_unique<Sampler>(
       Sampler::Events{
           [&core](v1::NodeSample sample) { core.events_->SendSample(std::move(sample)); },

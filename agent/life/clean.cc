@@ -51,9 +51,9 @@ bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
 bool Terminate(pid_t guardian, int lock) {
   if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
   const auto is_meant = [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; };
-  const bool told = Send(SIGTERM, guardian, is_meant);
+  const bool reported = Send(SIGTERM, guardian, is_meant);
   Send(SIGCONT, guardian, is_meant);
-  return told;
+  return reported;
 }
 
 // Its folder was removed while it runs.

@@ -42,7 +42,7 @@ class AgentWatch {
 
   // Until it has ended, of itself or because it does not run any more.
   AgentEnd Await(const Heartbeat& heartbeat, int lock) {
-    bool told_to_end = false;
+    bool asked_to_end = false;
     bool hung = false;
     MissedBeats missed(kBeatInterval);
     // At the look before the last one, as who is killed may take its time to end.
@@ -54,16 +54,16 @@ class AgentWatch {
         return {*status, hung, process::OomKills() > kills_before};
       }
       kills_before = kills;
-      const bool told = signal == SIGTERM;
-      if (told && (held_ || !LockHolder(lock, JobLock::kChiefInCharge))) {
-        told_to_end = !held_;
+      const bool reported = signal == SIGTERM;
+      if (reported && (held_ || !LockHolder(lock, JobLock::kChiefInCharge))) {
+        asked_to_end = !held_;
         kill(agent_, SIGTERM);
         kill(agent_, SIGCONT);  // it may have been stopped
       }
       if (signal >= 0) continue;
       missed.Look(heartbeat.beats());
       const milliseconds limit = heartbeat.within();
-      hung = missed.missed() >= (told_to_end ? std::min(limit, end_limit_) : limit);
+      hung = missed.missed() >= (asked_to_end ? std::min(limit, end_limit_) : limit);
       if (hung) kill(agent_, SIGKILL);
     }
   }

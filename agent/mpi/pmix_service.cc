@@ -176,7 +176,7 @@ PmixService::~PmixService() {
   const auto forgotten = std::make_shared<std::counting_semaphore<>>(0);
   const base::Deadline limit = base::Deadline::After(kForgetLimit);
   for (const std::string& name_space : past_worlds_) {
-    auto told = std::make_unique<std::shared_ptr<std::counting_semaphore<>>>(forgotten);
+    auto reported = std::make_unique<std::shared_ptr<std::counting_semaphore<>>>(forgotten);
     PMIx_server_deregister_nspace(
         name_space.c_str(),
         [](pmix_status_t, void* for_us) {
@@ -184,7 +184,7 @@ PmixService::~PmixService() {
               static_cast<std::shared_ptr<std::counting_semaphore<>>*>(for_us));
           (*done)->release();
         },
-        told.release());
+        reported.release());
   }
   for (size_t i = 0; i < past_worlds_.size(); ++i) {
     if (!forgotten->try_acquire_until(limit.when())) break;

@@ -112,11 +112,11 @@ void ProgressFiles::Take(std::string_view bytes, File& file) {
 
 void ProgressFiles::TellIfAny(uint32_t rank, File& file) const {
   if (file.last.empty()) return;
-  v1::ProgressTold told;
-  told.set_rank(rank);
-  told.set_line(base::ToUtf8(std::exchange(file.last, "")));
+  v1::ProgressLine reported;
+  reported.set_rank(rank);
+  reported.set_line(base::ToUtf8(std::exchange(file.last, "")));
   file.next = base::Deadline::After(kTellInterval);
-  tell_(std::move(told));
+  tell_(std::move(reported));
 }
 
 }  // namespace autodist::agent

@@ -29,7 +29,7 @@ class ProgressFiles {
   static constexpr std::chrono::milliseconds kRest{50};
 
   // Called with what is to be sent; must not call back.
-  using Tell = std::function<void(v1::ProgressTold)>;
+  using Tell = std::function<void(v1::ProgressLine)>;
   static Result<std::unique_ptr<ProgressFiles>> Create(Tell tell);
   ~ProgressFiles();
 

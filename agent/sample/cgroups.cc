@@ -84,48 +84,48 @@ void CgroupReader::Look(Rank& rank) {
   }
 }
 
-void CgroupReader::TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& told) {
-  told.set_cpu_limit(cpu.cores);
+void CgroupReader::TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& reading) {
+  reading.set_cpu_limit(cpu.cores);
   const std::string_view text = buffer_.Read(cpu.of.path + "/cpu.stat");
   const auto periods = cpu.periods.Next(SumOf(text, "nr_periods"), now);
   const auto throttled = cpu.throttled.Next(SumOf(text, "nr_throttled"), now);
   if (!periods || !throttled) return;
   // Of a group that does nothing no period begins.
-  told.set_cpu_throttled(*periods > 0 ? std::min(*throttled / *periods, 1.0) : 0);
+  reading.set_cpu_throttled(*periods > 0 ? std::min(*throttled / *periods, 1.0) : 0);
 }
 
-void CgroupReader::TellMemory(Memory& memory, SampleTime now, v1::RankSample& told) {
+void CgroupReader::TellMemory(Memory& memory, SampleTime now, v1::RankSample& reading) {
   const std::string& folder = memory.of.path;
-  told.set_memory_limit(memory.bytes);
+  reading.set_memory_limit(memory.bytes);
   const auto used =
       NumberIn(folder + (memory.of.version_2 ? "/memory.current" : "/memory.usage_in_bytes"));
-  if (used) told.set_memory_charged(*used);
+  if (used) reading.set_memory_charged(*used);
   const uint64_t hits = memory.of.version_2
                             ? SumOf(buffer_.Read(folder + "/memory.events"), "high", "max")
                             : NumberIn(folder + "/memory.failcnt").value_or(0);
-  if (const auto rate = memory.hits.Next(hits, now)) told.set_memory_hits(*rate);
+  if (const auto rate = memory.hits.Next(hits, now)) reading.set_memory_hits(*rate);
   const uint64_t faults = SumOf(buffer_.Read(folder + "/memory.stat"), "pgmajfault");
-  if (const auto rate = memory.faults.Next(faults, now)) told.set_memory_faults(*rate);
+  if (const auto rate = memory.faults.Next(faults, now)) reading.set_memory_faults(*rate);
   if (!memory.of.version_2) return;
   if (const auto share = ParsePressure(buffer_.Read(folder + "/memory.pressure"))) {
-    told.set_memory_stalled(*share);
+    reading.set_memory_stalled(*share);
   }
 }
 
 void CgroupReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
                         v1::NodeSample& sample) {
   std::erase_if(ranks_, [&](const auto& entry) { return !ranks.contains(entry.first); });
-  for (v1::RankSample& told : *sample.mutable_ranks()) {
-    const auto running = ranks.find(told.rank());
+  for (v1::RankSample& reading : *sample.mutable_ranks()) {
+    const auto running = ranks.find(reading.rank());
     if (running == ranks.end()) continue;
-    Rank& rank = ranks_[told.rank()];
+    Rank& rank = ranks_[reading.rank()];
     if (rank.pid != running->second) rank = {running->second, 0, {}, {}};
     if (rank.looks-- == 0) {
       Look(rank);
       rank.looks = kSamplesBetweenLooks - 1;
     }
-    if (rank.cpu) TellCpu(*rank.cpu, now, told);
-    if (rank.memory) TellMemory(*rank.memory, now, told);
+    if (rank.cpu) TellCpu(*rank.cpu, now, reading);
+    if (rank.memory) TellMemory(*rank.memory, now, reading);
   }
 }
 

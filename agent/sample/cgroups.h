@@ -49,8 +49,8 @@ class CgroupReader {
   uint64_t MemoryLimit(const process::CgroupFolder& of);
   // The first number in a file; nullopt: it has none, such as "max".
   std::optional<uint64_t> NumberIn(const std::string& path);
-  void TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& told);
-  void TellMemory(Memory& memory, SampleTime now, v1::RankSample& told);
+  void TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& reading);
+  void TellMemory(Memory& memory, SampleTime now, v1::RankSample& reading);
 
   const std::string proc_folder_;
   const std::string mounts_;

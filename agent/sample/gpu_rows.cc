@@ -105,15 +105,15 @@ std::string GpuFields::Query() const {
 std::optional<GpuRow> GpuFields::Parse(std::string_view row) const {
   constexpr std::string_view kSeparator = ", ";
   if (!usable_ || !ParseNumber<uint32_t>(row.substr(0, row.find(kSeparator)))) return std::nullopt;
-  GpuRow told;
+  GpuRow reading;
   for (size_t i = 0; i < fields_.size(); ++i) {
     const size_t end = row.find(kSeparator);
     const bool is_last = i + 1 == fields_.size();
     if (is_last != (end == std::string_view::npos)) return std::nullopt;
-    fields_[i].take(row.substr(0, end), told);
+    fields_[i].take(row.substr(0, end), reading);
     row.remove_prefix(is_last ? row.size() : end + kSeparator.size());
   }
-  return told;
+  return reading;
 }
 
 std::vector<std::string> ThrottleReasons(uint64_t mask) {

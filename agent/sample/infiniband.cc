@@ -98,17 +98,17 @@ void InfinibandReader::Read(SampleTime now, v1::NodeSample& sample) {
   if (look) looks_ = kPortLookInterval;
   for (Port& port : ports_) {
     if (look) Look(port);
-    v1::InfinibandSample& told = *sample.add_infinibands();
-    told.set_name(port.name);
-    told.set_active(port.active);
-    if (port.errors) told.set_errors(*port.errors);
+    v1::InfinibandSample& reading = *sample.add_infinibands();
+    reading.set_name(port.name);
+    reading.set_active(port.active);
+    if (port.errors) reading.set_errors(*port.errors);
     if (const auto count = CountIn(port.received_file.Read(buffer_))) {
       const auto rate = port.received.Next(*count * port.unit, now);
-      if (rate) told.set_received(*rate);
+      if (rate) reading.set_received(*rate);
     }
     if (const auto count = CountIn(port.sent_file.Read(buffer_))) {
       const auto rate = port.sent.Next(*count * port.unit, now);
-      if (rate) told.set_sent(*rate);
+      if (rate) reading.set_sent(*rate);
     }
   }
 }

@@ -76,21 +76,22 @@ void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
       Look(known->first, interface);
       interface.looks = kInterfaceLookInterval;
     }
-    v1::InterfaceSample told;
-    told.set_name(known->first);
-    if (const auto rate = interface.received.Next(counts.received, now)) told.set_received(*rate);
-    if (const auto rate = interface.sent.Next(counts.sent, now)) told.set_sent(*rate);
-    told.set_errors(counts.errors);
-    told.set_dropped(counts.dropped);
-    if (interface.speed) told.set_speed(*interface.speed);
+    v1::InterfaceSample reading;
+    reading.set_name(known->first);
+    if (const auto rate = interface.received.Next(counts.received, now))
+      reading.set_received(*rate);
+    if (const auto rate = interface.sent.Next(counts.sent, now)) reading.set_sent(*rate);
+    reading.set_errors(counts.errors);
+    reading.set_dropped(counts.dropped);
+    if (interface.speed) reading.set_speed(*interface.speed);
     const auto queue = queues.find(interface.index);
-    if (queue != queues.end()) told.set_queued(queue->second);
+    if (queue != queues.end()) reading.set_queued(queue->second);
     if (!interface.up) continue;
     has_cards |= interface.is_card;
-    found.emplace_back(&interface, std::move(told));
+    found.emplace_back(&interface, std::move(reading));
   }
-  for (auto& [interface, told] : found) {
-    if (interface->is_card || !has_cards) *sample.add_interfaces() = std::move(told);
+  for (auto& [interface, reading] : found) {
+    if (interface->is_card || !has_cards) *sample.add_interfaces() = std::move(reading);
   }
   std::erase_if(interfaces_, [this](const auto& entry) { return entry.second.seen != samples_; });
 }

@@ -161,7 +161,7 @@ std::optional<uint64_t> ProcessReader::AwaitedBy(pid_t pid) {
   return ParseNumber<uint64_t>(TakeWord(schedule));
 }
 
-void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told) {
+void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading) {
   total.cpu = total.read = total.written = 0;
   uint64_t resident = 0;
   for (const auto& [pid, member] : members_) {
@@ -172,23 +172,23 @@ void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSa
       total.written += member.io->written;
     }
     resident += member.stat.resident;
-    told.set_processes(told.processes() + 1);
-    told.set_threads(told.threads() + member.stat.threads);
-    if (pid == total.pid) told.set_state(std::string(1, member.stat.state));
+    reading.set_processes(reading.processes() + 1);
+    reading.set_threads(reading.threads() + member.stat.threads);
+    if (pid == total.pid) reading.set_state(std::string(1, member.stat.state));
   }
-  told.set_rank(rank);
-  told.set_memory(resident * KernelUnits().page);
+  reading.set_rank(rank);
+  reading.set_memory(resident * KernelUnits().page);
   if (const auto ticks = total.cpu_rate.Next(total.cpu, now)) {
-    told.set_cpu(*ticks / KernelUnits().ticks_per_second);
+    reading.set_cpu(*ticks / KernelUnits().ticks_per_second);
   }
   if (const auto awaited = AwaitedBy(total.pid)) {
     constexpr double kNanoseconds = 1e9;
     const auto rate = total.awaited_rate.Next(*awaited, now);
-    if (rate) told.set_cpu_awaited(std::min(*rate / kNanoseconds, 1.0));
+    if (rate) reading.set_cpu_awaited(std::min(*rate / kNanoseconds, 1.0));
   }
   if (!members_.at(total.pid).io) return;
-  if (const auto bytes = total.read_rate.Next(total.read, now)) told.set_read(*bytes);
-  if (const auto bytes = total.written_rate.Next(total.written, now)) told.set_written(*bytes);
+  if (const auto bytes = total.read_rate.Next(total.read, now)) reading.set_read(*bytes);
+  if (const auto bytes = total.written_rate.Next(total.written, now)) reading.set_written(*bytes);
 }
 
 void ProcessReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,

@@ -82,7 +82,7 @@ class ProcessReader {
   void ReadIo();
   // How long the main thread was ready to run and had to wait.
   std::optional<uint64_t> AwaitedBy(pid_t pid);
-  void Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told);
+  void Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading);
 
   TextBuffer buffer_;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder_;  // null: there is none

@@ -140,11 +140,11 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
 
 // Ranks that have ended meanwhile.
 void Sampler::Forget(v1::NodeSample& sample) const {
-  auto& told = *sample.mutable_ranks();
+  auto& reading = *sample.mutable_ranks();
   const auto has_ended = [this](const v1::RankSample& rank) {
     return !ranks_.contains(rank.rank());
   };
-  told.erase(std::remove_if(told.begin(), told.end(), has_ended), told.end());
+  reading.erase(std::remove_if(reading.begin(), reading.end(), has_ended), reading.end());
 }
 
 }  // namespace autodist::agent

@@ -178,7 +178,7 @@ void Supervisor::Stop(milliseconds grace) {
   });
 }
 
-void Supervisor::WereTold(milliseconds grace) {
+void Supervisor::OnSignalled(milliseconds grace) {
   tasks_.Post([this, grace] {
     ending_.stopped = true;
     for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);

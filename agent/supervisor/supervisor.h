@@ -67,7 +67,7 @@ class Supervisor {
   // Called again, it can only shorten the time until SIGKILL.
   void Stop(std::chrono::milliseconds grace);
   // The same where somebody else has sent every rank the signal.
-  void WereTold(std::chrono::milliseconds grace);
+  void OnSignalled(std::chrono::milliseconds grace);
 
   // Ends every process that descends from us, of whatever session: the stop signal to those that
   // have not had it, SIGKILL after `grace` or the end of an earlier Stop's; then `ended`.

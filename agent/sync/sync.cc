@@ -79,8 +79,8 @@ class Receiver {
 
   std::optional<files::NewFile> file_;  // whose content is coming
   uint64_t file_index_ = 0;
-  uint64_t received_ = 0;       // bytes of content
-  uint64_t told_received_ = 0;  // to the chief, who hears no less later
+  uint64_t received_ = 0;      // bytes of content
+  uint64_t acknowledged_ = 0;  // to the chief, who hears no less later
 
   // Other nodes'; an error: not to be asked any more.
   std::optional<Result<FileSource>> source_;
@@ -265,8 +265,8 @@ bool Receiver::GoOn() { return !call_.Cancelled() && (!tell_at_.Expired() || Tel
 
 Status Receiver::TellReceipt() {
   v1::SyncResponse response;
-  told_received_ = std::max(told_received_, received_);
-  response.mutable_receipt()->set_bytes(told_received_);
+  acknowledged_ = std::max(acknowledged_, received_);
+  response.mutable_receipt()->set_bytes(acknowledged_);
   tell_at_ = Deadline::After(kBusyInterval);
   return call_.Write(response);
 }

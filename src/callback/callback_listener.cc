@@ -20,22 +20,22 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRest{100};     // where there is no descriptor for another connection
-constexpr size_t kMaxSuperseded = 16;  // earlier processes of a node, remembered
-constexpr ptrdiff_t kMaxUnproven = 4;  // connections of a node that may be recorded ones
-constexpr int kMostAtOnce = 64;        // connections, before those that there are get their turn
-constexpr int kMaxCallLines = 16;      // of a call, before the others get their turn
-constexpr int kMaxUnknownEnds = 256;   // of a call, of programs whose end nobody awaits any more
-constexpr ptrdiff_t kMaxTold = 4;      // connections of a node that are to hang up at the end
+constexpr milliseconds kRest{100};      // where there is no descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;   // earlier processes of a node, remembered
+constexpr ptrdiff_t kMaxUnproven = 4;   // connections of a node that may be recorded ones
+constexpr int kMostAtOnce = 64;         // connections, before those that there are get their turn
+constexpr int kMaxCallLines = 16;       // of a call, before the others get their turn
+constexpr int kMaxUnknownEnds = 256;    // of a call, of programs whose end nobody awaits any more
+constexpr ptrdiff_t kMaxDismissed = 4;  // connections of a node that are to hang up at the end
 
 }  // namespace
 
 // A connection until it is a program's.
 struct CallbackListener::Call {
   // kUnproven: has named a node and its key, but what it has sent may be a recorded message.
-  // kOrdered: sent what to run; kTold: sent that the job is over. Of the last two the thread lets
-  // go.
-  enum class State { kStranger, kUnproven, kWaiting, kOrdered, kTold, kStarted, kBroken };
+  // kOrdered: sent what to run; kDismissed: sent that the job is over. Of the last two the thread
+  // lets go.
+  enum class State { kStranger, kUnproven, kWaiting, kOrdered, kDismissed, kStarted, kBroken };
 
   std::unique_ptr<secure::Session> session;
   Deadline deadline;  // of a stranger's handshake, or for the client to hang up
@@ -47,7 +47,7 @@ struct CallbackListener::Call {
   int unknown_ends = 0;
 
   bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
-  bool Limited() const { return Unknown() || state == State::kTold; }
+  bool Limited() const { return Unknown() || state == State::kDismissed; }
   bool Over() const { return state == State::kStarted || state == State::kBroken; }
 };
 
@@ -274,9 +274,9 @@ void CallbackListener::Settle(const CallPtr& call) {
 void CallbackListener::SayOver(Call& call) {
   call.session->Write(rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
   call.session->WriteEnd();  // to close now could take the line back
-  call.state = Call::State::kTold;
+  call.state = Call::State::kDismissed;
   call.deadline = Deadline::After(limits_.greeting);
-  LimitTo(kMaxTold, [&](const CallPtr& other) {
+  LimitTo(kMaxDismissed, [&](const CallPtr& other) {
     return other->state == call.state && other->from.node == call.from.node;
   });
 }

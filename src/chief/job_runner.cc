@@ -166,7 +166,7 @@ StageEvent JobRunner::AfterRanks() {
   EndedAttempt ended;
   ended.failed = state.cause().has_value();
   ended.over = over;
-  ended.told_to_stop = parts_.stop.requested();
+  ended.stop_requested = parts_.stop.requested();
   ended.port_may_be_taken = ended.failed && port_races_.MayHaveLost(run_.attempt());
   switch (const StageEvent next = AfterAttempt(ended)) {
     case StageEvent::kRestart:

@@ -102,8 +102,8 @@ Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const v1::JobRequ
 Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const plan::Replan& replan) {
   input.members = replan.members;
   input.restart_count = replan.attempt;
-  for (const auto& [node, told] : replan.told_addresses) {
-    input.address_of[node].data = told;
+  for (const auto& [node, reported] : replan.reported_addresses) {
+    input.address_of[node].data = reported;
     input.address_of[node].ask = false;
   }
   AD_RETURN_IF_ERROR(ChoosePorts(input));

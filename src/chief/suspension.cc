@@ -28,8 +28,8 @@ void Suspension::Cancel() {
 
 void Suspension::Advance() {
   if (stage_ == Stage::kNone) return;
-  const bool told = parts_.nodes.AllRenewed() || parts_.loop->Now() >= until_;
-  if (stage_ == Stage::kTelling && !told) return;
+  const bool reported = parts_.nodes.AllRenewed() || parts_.loop->Now() >= until_;
+  if (stage_ == Stage::kTelling && !reported) return;
   until_ = Loop::Time::max();
   if (std::exchange(stage_, Stage::kNone) == Stage::kTelling) {
     parts_.console.Clear();

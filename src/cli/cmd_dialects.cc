@@ -36,18 +36,18 @@ int Dialects(const std::string& name) {
   for (const dialect::Dialect* dialect : shown) {
     std::printf("%s: %s\n", dialect->name, dialect->programs);
     for (const v1::ProgramKind kind : dialect->kinds) {
-      const auto told = plan::WhatIsTold(*dialect, kind);
-      if (!told.ok()) return Fail(told.status(), kExitUsage);
+      const auto reported = plan::WhatIsTold(*dialect, kind);
+      if (!reported.ok()) return Fail(reported.status(), kExitUsage);
       std::printf("  %s\n", dialect::OptionOf(kind));
-      if (told->pmix) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
-      if (told->variables.empty()) {
+      if (reported->pmix) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
+      if (reported->variables.empty()) {
         std::printf("      nothing\n");
       } else if (name.empty()) {
-        PrintNames(told->variables);
+        PrintNames(reported->variables);
       } else {
-        PrintValues(told->variables);
+        PrintValues(reported->variables);
       }
-      for (const auto& [process, address] : told->auxiliary) {
+      for (const auto& [process, address] : reported->auxiliary) {
         std::printf("      and %s, on %s\n", process.c_str(), address.c_str());
       }
     }

@@ -28,7 +28,7 @@ int ReportEnd(const v1::JobStatus& job) {
 // What a user has asked for already is not asked for again: the second time it means more.
 Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now) {
   const bool ending =
-      job.told_to_stop() || (job.phase() == v1::JOB_PHASE_STOPPING && !job.may_restart());
+      job.stop_requested() || (job.phase() == v1::JOB_PHASE_STOPPING && !job.may_restart());
   int signals = ending ? 0 : 1;
   if (now) ++signals;
   for (int i = 0; i < signals; ++i) AD_RETURN_IF_ERROR(client.Signal(SIGTERM));

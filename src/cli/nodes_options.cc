@@ -127,7 +127,7 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
 }
 
 // Says why there is none.
-std::optional<spec::ResourceSpec> Told(Result<spec::ResourceSpec> spec) {
+std::optional<spec::ResourceSpec> Reported(Result<spec::ResourceSpec> spec) {
   if (spec.ok()) return *std::move(spec);
   base::LogFailure(spec.status());
   return std::nullopt;
@@ -144,11 +144,11 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
   const auto facts =
       user.ok() ? reach::FactsOf(list.hosts, login, *user, ask, reach::SameMachines::kRefuse)
                 : user.status();
-  if (!facts.ok()) return Told(facts.status());
+  if (!facts.ok()) return Reported(facts.status());
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   const Status local = UseVisibleGpus(list.hosts, draft.spec);
-  if (!local.ok()) return Told(local);
+  if (!local.ok()) return Reported(local);
   const std::string without = WithoutGpu(draft.spec, *facts);
   const std::string between = without.empty() || draft.spec.no_gpu.empty() ? "" : "; ";
   draft.spec.no_gpu = without + between + draft.spec.no_gpu;
@@ -183,7 +183,7 @@ std::string NearestFile(const std::string& file) {
 }
 
 // Says what is wrong with the file.
-std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::string& file) {
+std::optional<spec::ResourceSpec> Reported(spec::ReadOutcome outcome, const std::string& file) {
   Print(outcome.issues);
   WarnOfMissingKeys(outcome.key_files, file);
   if (!outcome.spec && !file.empty() && access(file.c_str(), F_OK) != 0) {
@@ -201,7 +201,7 @@ std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::str
 std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
                                               const v1::JobRequest& request) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
-  if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
+  if (!outcome.foreign || !outcome.foreign->hosts) return Reported(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
                                        ", whose machines are used as those of --hosts");
   return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kYes);
@@ -312,27 +312,27 @@ void AddFanOut(CLI::App& app, v1::JobRequest& request) {
 }
 
 std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
-  if (const Status status = CheckOnlyOne(request); !status.ok()) return Told(status);
+  if (const Status status = CheckOnlyOne(request); !status.ok()) return Reported(status);
   if (request.has_hosts()) {
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kYes);
   }
-  if (request.slurm()) return Told(slurm::SlurmAllocation());
+  if (request.slurm()) return Reported(slurm::SlurmAllocation());
   if (request.kubernetes()) {
     const auto pod = kubernetes::ThisPod();
-    return Told(pod.ok() ? kubernetes::KubernetesPods(*pod) : pod.status());
+    return Reported(pod.ok() ? kubernetes::KubernetesPods(*pod) : pod.status());
   }
-  if (request.has_spec_text()) return Told(spec::ReadSpec(request.spec_text(), "the spec"), "");
+  if (request.has_spec_text()) return Reported(spec::ReadSpec(request.spec_text(), "the spec"), "");
   if (request.has_spec()) return SpecOrHosts(request.spec(), request);
   std::optional<uint32_t> ranks;
   if (request.has_nproc_per_node()) ranks = request.nproc_per_node();
   const auto found = ranks ? std::string() : FindSpec();
-  if (!found.ok()) return Told(found.status());
+  if (!found.ok()) return Reported(found.status());
   if (!found->empty()) return ReadSpec(*found);
   if (!ranks) {
     WarnOfAllocation();
     NameUnusedSpec();
   }
-  return Told(ThisMachine(ranks));
+  return Reported(ThisMachine(ranks));
 }
 
 std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses) {
@@ -345,12 +345,12 @@ std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>
 
 std::optional<spec::ResourceSpec> SpecFileOf(const std::string& file) {
   const auto found = file.empty() ? FindSpec() : file;
-  if (!found.ok()) return Told(found.status());
+  if (!found.ok()) return Reported(found.status());
   return found->empty() ? spec::ResourceSpec() : ReadSpec(*found);
 }
 
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
-  return Told(spec::ReadSpecFile(file), file);
+  return Reported(spec::ReadSpecFile(file), file);
 }
 
 std::string SizeOf(const spec::ResourceSpec& spec) {

@@ -43,7 +43,7 @@ void TerminalCall::OnReadDone(bool ok) {
 
 void TerminalCall::OnYours() {
   const std::lock_guard lock(mutex_);
-  if (!ended_ && !std::exchange(told_, true)) StartWrite(&taken_);
+  if (!ended_ && !std::exchange(reported_, true)) StartWrite(&taken_);
 }
 
 void TerminalCall::OnTaken(uint64_t bytes) {

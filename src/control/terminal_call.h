@@ -52,7 +52,7 @@ class TerminalCall final : public grpc::ServerBidiReactor<v1::TerminalInput, v1:
   // Guarded by mutex_.
   v1::TerminalInput first_;
   bool began_ = false;
-  bool told_ = false;  // that it is the client's
+  bool reported_ = false;  // that it is the client's
   bool ended_ = false;
   bool waiting_ = false;  // for what was read last to be taken
   uint64_t ahead_ = 0;    // bytes of it that have not been

@@ -55,11 +55,11 @@ void IssueList::Add(v1::Check check, v1::CheckResult result, uint32_t node,
     return;
   }
   v1::DiagnosedIssue& issue = issues_[same->second];
-  const bool told = std::ranges::count(issue.nodes(), node) > 0;
-  if (told && issue.what() == what) return;
+  const bool reported = std::ranges::count(issue.nodes(), node) > 0;
+  if (reported && issue.what() == what) return;
   if (issue.what() != what) issue.set_what(std::get<2>(same_for_all));
   if (issue.remedy() != remedy) issue.set_remedy(std::get<3>(same_for_all));
-  if (!told) issue.add_nodes(node);
+  if (!reported) issue.add_nodes(node);
 }
 
 void IssueList::AddForAll(v1::Check check, v1::CheckResult result, const std::set<uint32_t>& nodes,

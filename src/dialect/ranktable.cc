@@ -42,7 +42,7 @@ std::string WrongWith(const v1::NodePlan& node, bool alone) {
 }
 
 // What is not known of devices that are right; "" if all is.
-std::string NotToldBy(const v1::NodePlan& node) {
+std::string MissingFrom(const v1::NodePlan& node) {
   for (const v1::Device& device : node.devices()) {
     if (!device.ip().empty()) continue;
     return "does not tell the IP address of device " + std::to_string(device.index()) +
@@ -53,20 +53,20 @@ std::string NotToldBy(const v1::NodePlan& node) {
 
 Status CheckRankTable(const v1::LaunchPlan& plan) {
   std::vector<std::string> issues;
-  bool not_told = false;
+  bool missing = false;
   for (const v1::NodePlan& node : plan.nodes()) {
     std::string wrong = WrongWith(node, plan.nodes_size() == 1);
     if (wrong.empty()) {
-      wrong = NotToldBy(node);
-      not_told |= !wrong.empty();
+      wrong = MissingFrom(node);
+      missing |= !wrong.empty();
     }
     if (!wrong.empty()) issues.push_back(node.address() + " " + wrong);
   }
   if (issues.empty()) return OkStatus();
   const Status refused = Error(StatusCode::kInvalidArgument, absl::StrJoin(issues, "\n"));
-  return not_told ? WithRemedy(refused,
-                               "give the addresses of the node's devices as device_ips in the spec")
-                  : refused;
+  return missing ? WithRemedy(refused,
+                              "give the addresses of the node's devices as device_ips in the spec")
+                 : refused;
 }
 
 std::string RankTable(const v1::LaunchPlan& plan) {

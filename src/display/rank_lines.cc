@@ -87,7 +87,7 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   changed_ = now;
   rank.changed[stream] = rank.unread[stream] = true;
   for (const std::string_view bar : reader.Bars()) (void)IsFirstOfItsKind(number, bar);
-  if (with_bars_.insert({number, stream}).second) rank.told[stream] = now;
+  if (with_bars_.insert({number, stream}).second) rank.reported[stream] = now;
 }
 
 void RankLines::EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
@@ -171,7 +171,7 @@ void RankLines::HoldHalfLines(Time now) {
     source = half_lines_.erase(source);
     changed_ = now;
     rank.changed[stream] = rank.unread[stream] = true;
-    rank.told[stream] = now;
+    rank.reported[stream] = now;
     with_bars_.insert({number, stream});
     for (const std::string_view text : reader.Bars()) (void)IsFirstOfItsKind(number, text);
   }
@@ -260,8 +260,8 @@ std::vector<std::string> RankLines::BarRows(size_t room) {
 void RankLines::TellBars(Time now, Screen& screen) {
   for (const auto& [number, stream] : with_bars_) {
     Rank& rank = ranks_.at(number);
-    if (!rank.changed[stream] || now < rank.told[stream] + kTellInterval) continue;
-    rank.told[stream] = now;
+    if (!rank.changed[stream] || now < rank.reported[stream] + kTellInterval) continue;
+    rank.reported[stream] = now;
     rank.changed[stream] = false;
     if (!ShowsLinesOf(rank, stream)) continue;
     for (const std::string_view bar : rank.readers[stream].Bars()) {
@@ -292,7 +292,7 @@ std::optional<Time> RankLines::BarsDue(const Screen& screen) const {
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);
     if (!rank.changed[stream]) continue;
-    const Time at = rank.told[stream] + kTellInterval;
+    const Time at = rank.reported[stream] + kTellInterval;
     due = due ? std::min(*due, at) : at;
   }
   return due;

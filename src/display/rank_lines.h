@@ -88,7 +88,7 @@ class RankLines {
     bool shown = true;
     bool errors_shown = true;
     std::array<LineReader, 2> readers;
-    std::array<Time, 2> told{};  // when a bar was last shown without a terminal
+    std::array<Time, 2> reported{};  // when a bar was last shown without a terminal
     std::array<std::optional<base::WallTime>, 2> written{};  // when something last came
     std::array<bool, 2> changed{};
     std::array<bool, 2> unread{};  // on_bar has not had what was drawn last

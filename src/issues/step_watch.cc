@@ -69,40 +69,40 @@ void StepWatch::Look(const v1::JobSnapshot& snapshot, int64_t other_work_ms) {
   standstill_.reset();
   if (snapshot.job().phase() != v1::JOB_PHASE_RUNNING) return;
   uint64_t steps = 0;
-  int64_t told_ms = 0;
+  int64_t reported_ms = 0;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.auxiliary() || !rank.progress().has_step()) continue;
     steps += rank.progress().step();
-    told_ms = std::max(told_ms, rank.progress().time_ms());
+    reported_ms = std::max(reported_ms, rank.progress().time_ms());
   }
-  if (told_ms == 0) return;
+  if (reported_ms == 0) return;
   if (steps_ != steps) {
     const bool first = !steps_;
     steps_ = steps;
-    if (!first && told_ms > told_ms_) {
-      gaps_.push_back(told_ms - told_ms_);
+    if (!first && reported_ms > reported_ms_) {
+      gaps_.push_back(reported_ms - reported_ms_);
       if (gaps_.size() > kGapsKept) gaps_.pop_front();
     }
-    told_ms_ = told_ms;
-    TakeStep(snapshot.progress(), told_ms);
+    reported_ms_ = reported_ms;
+    TakeStep(snapshot.progress(), reported_ms);
   }
   alive_ms_ = std::max({alive_ms_, other_work_ms, MayGoOn(snapshot) ? snapshot.time_ms() : 0});
   Judge(snapshot);
 }
 
-void StepWatch::TakeStep(const v1::Progress& progress, int64_t told_ms) {
+void StepWatch::TakeStep(const v1::Progress& progress, int64_t reported_ms) {
   if (progress.rate() > 0) rate_ = progress.rate();
   const uint64_t step = progress.step();
   if (!mark_ || step < *mark_) {  // the program counts from its beginning again
     mark_ = step;
-    mark_ms_ = told_ms;
+    mark_ms_ = reported_ms;
     return;
   }
-  if (step == *mark_ || told_ms - mark_ms_ < kSpanMs) return;
-  const auto time = static_cast<double>(told_ms - mark_ms_);
-  TakeSpan({mark_ms_, told_ms, time / static_cast<double>(step - *mark_)});
+  if (step == *mark_ || reported_ms - mark_ms_ < kSpanMs) return;
+  const auto time = static_cast<double>(reported_ms - mark_ms_);
+  TakeSpan({mark_ms_, reported_ms, time / static_cast<double>(step - *mark_)});
   mark_ = step;
-  mark_ms_ = told_ms;
+  mark_ms_ = reported_ms;
 }
 
 // By medians, so that one pause, for an evaluation say, makes nothing slow.
@@ -150,9 +150,9 @@ void StepWatch::Judge(const v1::JobSnapshot& snapshot) {
   if (!gaps_.empty()) {
     limit = std::max(limit, kStalledAfterReports * base::Median({gaps_.begin(), gaps_.end()}));
   }
-  const int64_t since = std::max(told_ms_, alive_ms_);
+  const int64_t since = std::max(reported_ms_, alive_ms_);
   if (static_cast<double>(snapshot.time_ms() - since) < limit) return;
-  standstill_ = Standstill{since, told_ms_, *usual};
+  standstill_ = Standstill{since, reported_ms_, *usual};
 }
 
 std::optional<Slowdown> StepWatch::slowdown() const {

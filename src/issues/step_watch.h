@@ -47,14 +47,14 @@ class StepWatch {
   };
 
   void Begin(uint32_t attempt);
-  void TakeStep(const v1::Progress& progress, int64_t told_ms);
+  void TakeStep(const v1::Progress& progress, int64_t reported_ms);
   void TakeSpan(const Span& span);
   void KeepEarlier(const Span& span);
   void Judge(const v1::JobSnapshot& snapshot);
 
   std::optional<uint32_t> attempt_;
   std::optional<uint64_t> steps_;  // of all ranks together
-  int64_t told_ms_ = 0;            // when they were last made
+  int64_t reported_ms_ = 0;        // when they were last made
   int64_t alive_ms_ = 0;
   std::optional<double> rate_;  // steps per second, as of then
   std::deque<int64_t> gaps_;    // between reports, the last ones

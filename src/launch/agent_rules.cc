@@ -63,10 +63,10 @@ Status CheckOutput(const v1::Output& output) {
 }
 
 // Whose rank it is, is seen where its output goes.
-Status CheckProgress(const v1::ProgressTold& told) {
-  if (told.rank() > kLargestRank)
-    return rpc::BrokenRule("progress of a rank " + Number(told.rank()));
-  return CheckSize("progress", told.line(), rpc::kLongestProgress);
+Status CheckProgress(const v1::ProgressLine& reported) {
+  if (reported.rank() > kLargestRank)
+    return rpc::BrokenRule("progress of a rank " + Number(reported.rank()));
+  return CheckSize("progress", reported.line(), rpc::kLongestProgress);
 }
 
 }  // namespace
@@ -100,8 +100,8 @@ Status CheckEvent(const v1::AgentEvent& event) {
                  : OkStatus();
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
-    case v1::AgentEvent::kProgressTold:
-      return CheckProgress(event.progress_told());
+    case v1::AgentEvent::kProgressLine:
+      return CheckProgress(event.progress_line());
     default:
       return OkStatus();
   }
@@ -120,15 +120,15 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
   }
   for (const uint32_t port : response.ports_taken()) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
   const v1::NodeFacts& facts = response.facts();
-  for (const auto& [told, wanted] :
+  for (const auto& [reported, wanted] :
        {std::pair{response.ports_taken_size(), request.node().ports_size()},
         std::pair{facts.files_size(), asked.files_size()},
         std::pair{facts.shared_files_size(), asked.shared_files_size()},
         std::pair{facts.shared_folders_size(), asked.shared_folders_size()},
         std::pair{facts.python().modules_size(), asked.python_modules_size()},
         std::pair{facts.python().has_failed_import() ? 1 : 0, asked.imports_size()}}) {
-    if (told > wanted)
-      return rpc::BrokenRule(Number(told) + " answers to " + Number(wanted) + " questions");
+    if (reported > wanted)
+      return rpc::BrokenRule(Number(reported) + " answers to " + Number(wanted) + " questions");
   }
   return OkStatus();
 }

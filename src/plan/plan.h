@@ -47,8 +47,8 @@ struct Input {
 // What is planned anew, as nodes are lost, ports taken, or addresses told.
 struct Replan {
   uint32_t attempt = 0;
-  std::vector<std::string> members;                   // nodes of the first plan, by their address
-  std::map<std::string, std::string> told_addresses;  // between ranks, by the same
+  std::vector<std::string> members;  // nodes of the first plan, by their address
+  std::map<std::string, std::string> reported_addresses;  // between ranks, by the same
 };
 
 // Node ranks: the chief first, then spec order; ranks in device order inside a node.

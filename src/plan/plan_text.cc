@@ -109,19 +109,21 @@ Common CommonOf(const std::vector<const v1::RankPlan*>& ranks) {
   return common;
 }
 
-// The rank's variables and its argv, in its order: those that are in `of`, and in none of `told`.
+// The rank's variables and its argv, in its order: those that are in `of`, and in none of
+// `reported`.
 std::string LinesOf(const v1::RankPlan& rank, const Common& of,
-                    const std::vector<const Common*>& told, const std::string& indent) {
+                    const std::vector<const Common*>& reported, const std::string& indent) {
   std::string text;
-  const auto is_told = [&](const auto& in) { return std::ranges::any_of(told, in); };
+  const auto is_shown = [&](const auto& in) { return std::ranges::any_of(reported, in); };
   for (const v1::EnvironmentVariable& variable : rank.environment()) {
     const std::string line = Line(variable);
     if (of.variables.contains(line) &&
-        !is_told([&](const Common* common) { return common->variables.contains(line); })) {
+        !is_shown([&](const Common* common) { return common->variables.contains(line); })) {
       text += indent + line + "\n";
     }
   }
-  if (!of.argv.empty() && !is_told([&](const Common* common) { return common->argv == of.argv; })) {
+  if (!of.argv.empty() &&
+      !is_shown([&](const Common* common) { return common->argv == of.argv; })) {
     text += indent + of.argv + "\n";
   }
   return text;
@@ -267,7 +269,7 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
     of_all.argv = CommonArgv(ranks);
     if (!of_all.argv.empty()) text += "      " + of_all.argv + "\n";
   }
-  std::map<std::string, std::string> told;  // steps: the node that has had them before
+  std::map<std::string, std::string> reported;  // steps: the node that has had them before
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             DataAddressAsText(node) + (node.reach().has_local() ? ", chief" : "") +
@@ -277,7 +279,7 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
                                : LeadsToContainer(node.reach()) ? "from that of the container:\n"
                                                                 : "from that of a login:\n") +
                               StepsAsText(node);
-    const auto [same, is_new] = told.emplace(steps, std::to_string(node.node_rank()));
+    const auto [same, is_new] = reported.emplace(steps, std::to_string(node.node_rank()));
     text += "  environment, " + (is_new ? steps : "as on node " + same->second + "\n");
     AppendRanks(text, node, of_all);
   }

@@ -20,7 +20,7 @@ bool SkipRemaining(std::string_view& text) {
 }
 
 // "19.87it/s", "1.20s/it", "?it/s", "99.1MB/s"; `scaled`: counts have suffixes.
-bool TakeRate(std::string_view& text, bool scaled, Told& told) {
+bool TakeRate(std::string_view& text, bool scaled, ProgressUpdate& update) {
   std::string_view rate = text.substr(0, text.find_first_of(",]"));
   text.remove_prefix(rate.size());
   SkipSpaces(rate);
@@ -35,32 +35,32 @@ bool TakeRate(std::string_view& text, bool scaled, Told& told) {
   const auto value = TakeReal(number);
   double scale = 1;
   if (inverse) {
-    told.unit = Trimmed(rate.substr(2));
+    update.unit = Trimmed(rate.substr(2));
   } else {
-    told.unit = Trimmed(rate.substr(0, rate.size() - 2));
-    std::string_view prefixed = told.unit;
+    update.unit = Trimmed(rate.substr(0, rate.size() - 2));
+    std::string_view prefixed = update.unit;
     const size_t place = std::string_view("kMG").find(prefixed.empty() ? ' ' : prefixed[0]);
     if (scaled && prefixed.size() > 1 && place != std::string_view::npos) {
       for (size_t i = 0; i <= place; ++i) scale *= 1000;
-      told.unit.remove_prefix(1);
+      update.unit.remove_prefix(1);
     }
   }
-  if (value && *value > 0) told.rate = inverse ? 1 / *value : *value * scale;
+  if (value && *value > 0) update.rate = inverse ? 1 / *value : *value * scale;
   return true;
 }
 
 // "[00:02<00:00, 19.87it/s, loss=1.205]"; without a total there is no "<00:00".
-bool TakeTimes(std::string_view text, bool scaled, Told& told) {
+bool TakeTimes(std::string_view text, bool scaled, ProgressUpdate& update) {
   if (!Skip(text, "[") || !TakeDuration(text)) return false;
-  if (told.total && !SkipRemaining(text)) return false;
+  if (update.total && !SkipRemaining(text)) return false;
   if (!Skip(text, ", ")) return false;
   // NeMo leaves out the rate, and goes on with metrics.
   const std::string_view first = text.substr(0, text.find_first_of(",]"));
-  const bool metrics = told.total && first.find('=') != std::string_view::npos;
-  if (!metrics && !TakeRate(text, scaled, told)) return false;
+  const bool metrics = update.total && first.find('=') != std::string_view::npos;
+  if (!metrics && !TakeRate(text, scaled, update)) return false;
   if (metrics || Skip(text, ",")) {
     const size_t end = text.rfind(']');
-    if (end != std::string_view::npos) ScanMetrics(text.substr(0, end), told);
+    if (end != std::string_view::npos) ScanMetrics(text.substr(0, end), update);
   }
   return true;
 }
@@ -72,7 +72,7 @@ std::string_view LabelOf(std::string_view text) {
 }
 
 // "  87%|████████▋ | 52/60 [...]", or without the bar itself.
-bool ReadWithTotal(std::string_view line, size_t percent, Told& told) {
+bool ReadWithTotal(std::string_view line, size_t percent, ProgressUpdate& update) {
   size_t begin = percent;
   while (begin > 0 && IsDigit(line[begin - 1])) --begin;
   if (begin == percent) return false;
@@ -85,31 +85,31 @@ bool ReadWithTotal(std::string_view line, size_t percent, Told& told) {
   SkipSpaces(rest);
   const std::string_view counts = rest.substr(0, rest.find('['));
   const bool scaled = counts.find_first_of("kKMGT") != std::string_view::npos;
-  told.step = TakeCount(rest);
-  if (!told.step || !Skip(rest, "/")) return false;
-  told.total = TakeCount(rest);
-  if (!told.total || !Skip(rest, " ") || !TakeTimes(rest, scaled, told)) return false;
-  told.label = LabelOf(line.substr(0, begin));
+  update.step = TakeCount(rest);
+  if (!update.step || !Skip(rest, "/")) return false;
+  update.total = TakeCount(rest);
+  if (!update.total || !Skip(rest, " ") || !TakeTimes(rest, scaled, update)) return false;
+  update.label = LabelOf(line.substr(0, begin));
   return true;
 }
 
 // "52it [00:02, 19.87it/s]"
-bool ReadWithoutTotal(std::string_view line, size_t bracket, Told& told) {
-  if (!TakeTimes(line.substr(bracket), true, told) || told.unit.empty()) return false;
+bool ReadWithoutTotal(std::string_view line, size_t bracket, ProgressUpdate& update) {
+  if (!TakeTimes(line.substr(bracket), true, update) || update.unit.empty()) return false;
   std::string_view before = line.substr(0, bracket - 1);
-  if (!before.ends_with(told.unit)) {
+  if (!before.ends_with(update.unit)) {
     // "1.2kit/s" of a count that has no suffix.
-    if (told.unit.size() < 2 || !before.ends_with(told.unit.substr(1))) return false;
-    told.unit.remove_prefix(1);
+    if (update.unit.size() < 2 || !before.ends_with(update.unit.substr(1))) return false;
+    update.unit.remove_prefix(1);
   }
-  before.remove_suffix(told.unit.size());
+  before.remove_suffix(update.unit.size());
   if (before.ends_with(' ')) before.remove_suffix(1);
   const size_t space = before.rfind(' ');
   const size_t begin = space == std::string_view::npos ? 0 : space + 1;
   std::string_view count = before.substr(begin);
-  told.step = TakeCount(count);
-  if (!told.step || !count.empty()) return false;
-  told.label = LabelOf(before.substr(0, begin));
+  update.step = TakeCount(count);
+  if (!update.step || !count.empty()) return false;
+  update.label = LabelOf(before.substr(0, begin));
   return true;
 }
 
@@ -136,18 +136,18 @@ constexpr std::array<std::string_view, 10> kUnitsOfOthers = {
 
 }  // namespace
 
-bool ReadTqdm(std::string_view line, Told& told) {
+bool ReadTqdm(std::string_view line, ProgressUpdate& update) {
   size_t percent = line.find("%|");
   if (percent == std::string_view::npos) percent = line.find("% ");
   if (percent != std::string_view::npos) {
-    if (ReadWithTotal(line, percent, told)) return true;
-    told = {};
+    if (ReadWithTotal(line, percent, update)) return true;
+    update = {};
   }
   if (!line.ends_with(']')) return false;
   const size_t bracket = line.find(" [");
   if (bracket == std::string_view::npos || bracket == 0) return false;
-  if (ReadWithoutTotal(line, bracket + 1, told)) return true;
-  told = {};
+  if (ReadWithoutTotal(line, bracket + 1, update)) return true;
+  update = {};
   return false;
 }
 
@@ -166,7 +166,7 @@ std::optional<std::string_view> BehindHeavyBar(std::string_view& line) {
 }
 
 // Columns of rich's own: "Training ━━━━╸━━━  40% 0:00:12", "Training ━━╸━━━ 40/100 0:00:12".
-bool ReadPlainRich(std::string_view label, std::string_view rest, Told& told) {
+bool ReadPlainRich(std::string_view label, std::string_view rest, ProgressUpdate& update) {
   auto first = TakeNumber(rest);
   if (!first) return false;
   if (Skip(rest, "%")) {
@@ -176,37 +176,37 @@ bool ReadPlainRich(std::string_view label, std::string_view rest, Told& told) {
     if (step && Skip(counts, "/")) {
       first = step;
       rest = counts;
-      told.total = TakeNumber(rest);
+      update.total = TakeNumber(rest);
     } else {
-      told.total = 100;
+      update.total = 100;
     }
   } else if (Skip(rest, "/")) {
-    told.total = TakeNumber(rest);
+    update.total = TakeNumber(rest);
   }
-  if (!told.total || *first > *told.total) return false;
-  told.step = first;
+  if (!update.total || *first > *update.total) return false;
+  update.step = first;
   SkipSpaces(rest);
   // "10.2/50.3 MB" is none, nor is a bar of text without a time.
   if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
-  told.unit = "it";
-  told.label = LabelOf(label);
-  Told epoch;
-  ReadEpoch(told.label, epoch);
-  return epoch.epoch || SubjectOf(told) != Subject::kUnknown;
+  update.unit = "it";
+  update.label = LabelOf(label);
+  ProgressUpdate epoch;
+  ReadEpoch(update.label, epoch);
+  return epoch.epoch || SubjectOf(update) != Subject::kUnknown;
 }
 
 }  // namespace
 
 // "Epoch 3/9 ━━━━╸━━ 5/10 0:00:01 • 0:00:02 4.10it/s loss: 0.123"
-bool ReadRich(std::string_view line, Told& told) {
+bool ReadRich(std::string_view line, ProgressUpdate& update) {
   const auto behind = BehindHeavyBar(line);
   if (!behind) return false;
   std::string_view rest = *behind;
   const size_t begin = line.size();
-  if (ReadPlainRich(line, rest, told) && rest.find("it/s") == std::string_view::npos) return true;
-  told = {};
-  if (!TakeStepOf(rest, told)) return false;
-  if (!told.total && !Skip(rest, "--")) return false;
+  if (ReadPlainRich(line, rest, update) && rest.find("it/s") == std::string_view::npos) return true;
+  update = {};
+  if (!TakeStepOf(rest, update)) return false;
+  if (!update.total && !Skip(rest, "--")) return false;
   SkipSpaces(rest);
   if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
   if (!Skip(rest, " • ") || (!Skip(rest, "-:--:--") && !TakeDuration(rest))) return false;
@@ -214,33 +214,33 @@ bool ReadRich(std::string_view line, Told& told) {
   std::string_view rate = rest.substr(0, rest.find("it/s"));
   if (rate.size() == rest.size()) return false;
   rest.remove_prefix(rate.size() + 4);
-  if (const auto value = TakeReal(rate); value && *value > 0) told.rate = value;
-  told.unit = "it";
-  told.label = Trimmed(line.substr(0, begin));
-  told.last_epoch = true;
-  ScanMetrics(rest, told);
+  if (const auto value = TakeReal(rate); value && *value > 0) update.rate = value;
+  update.unit = "it";
+  update.label = Trimmed(line.substr(0, begin));
+  update.last_epoch = true;
+  ScanMetrics(rest, update);
   return true;
 }
 
-bool ReadUltralytics(std::string_view line, Told& told) {
+bool ReadUltralytics(std::string_view line, ProgressUpdate& update) {
   const auto behind = BehindHeavyBar(line);
   if (!behind) return false;
   std::string_view rest = *behind;
   std::string_view label = Trimmed(line);
   if (!label.ends_with('%')) return false;
   const size_t percent = label.find_last_not_of("0123456789", label.size() - 2);
-  if (!TakeStepOf(rest, told)) return false;
+  if (!TakeStepOf(rest, update)) return false;
   SkipSpaces(rest);
   rest = rest.substr(0, rest.find(' '));
-  if (!told.total || *told.step > *told.total || !TakeRate(rest, false, told)) return false;
-  told.label = LabelOf(percent == std::string_view::npos ? "" : label.substr(0, percent + 1));
+  if (!update.total || *update.step > *update.total || !TakeRate(rest, false, update)) return false;
+  update.label = LabelOf(percent == std::string_view::npos ? "" : label.substr(0, percent + 1));
   return true;
 }
 
 namespace {
 
 // "1/100 2.5G 1.234 3.4 16 640", as ultralytics names its bars: the epoch, and the GPU's memory.
-bool ReadUltralyticsEpoch(std::string_view label, Told& told) {
+bool ReadUltralyticsEpoch(std::string_view label, ProgressUpdate& update) {
   const auto epoch = TakeNumber(label);
   if (!epoch || !Skip(label, "/")) return false;
   const auto epochs = TakeNumber(label);
@@ -248,16 +248,16 @@ bool ReadUltralyticsEpoch(std::string_view label, Told& told) {
   if (!epochs || *epoch > *epochs || !TakeNumber(label)) return false;
   if (Skip(label, ".")) (void)TakeNumber(label);
   if (!Skip(label, "G ")) return false;
-  told.epoch = epoch;
-  told.epochs = epochs;
-  told.in_epoch = true;
+  update.epoch = epoch;
+  update.epochs = epochs;
+  update.in_epoch = true;
   return true;
 }
 
 }  // namespace
 
-std::string_view ReadEpoch(std::string_view label, Told& told) {
-  if (!label.empty() && IsDigit(label[0]) && ReadUltralyticsEpoch(label, told)) {
+std::string_view ReadEpoch(std::string_view label, ProgressUpdate& update) {
+  if (!label.empty() && IsDigit(label[0]) && ReadUltralyticsEpoch(label, update)) {
     return label.substr(0, 0);
   }
   for (size_t at = label.find("poch"); at != std::string_view::npos;
@@ -267,14 +267,14 @@ std::string_view ReadEpoch(std::string_view label, Told& told) {
       rest.remove_prefix(1);
     }
     const size_t number = label.size() - rest.size();
-    told.epoch = TakeNumber(rest);
-    if (!told.epoch) continue;
+    update.epoch = TakeNumber(rest);
+    if (!update.epoch) continue;
     SkipSpaces(rest);
     if (Skip(rest, "/") || Skip(rest, "of ")) {
       SkipSpaces(rest);
-      told.epochs = TakeNumber(rest);
+      update.epochs = TakeNumber(rest);
     }
-    told.in_epoch = true;
+    update.in_epoch = true;
     return label.substr(0, number);
   }
   return label;
@@ -299,7 +299,7 @@ bool NamesOtherWork(std::string_view text) {
   return other;
 }
 
-Subject SubjectOf(const Told& bar) {
+Subject SubjectOf(const ProgressUpdate& bar) {
   if (IsAmong(bar.unit, kUnitsOfOthers)) return Subject::kOther;
   if (bar.label.starts_with("Class ")) return Subject::kOther;  // ultralytics evaluates
   bool training = false;

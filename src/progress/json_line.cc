@@ -32,7 +32,7 @@ std::string WithoutNan(std::string_view text) {
 // The numbers of one object; whatever is nested in it tells nothing.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Reader(Told& told, std::string& names) : told_(told), names_(names) {}
+  Reader(ProgressUpdate& update, std::string& names) : reported_(update), names_(names) {}
 
   bool start_object(size_t) override { return depth_++ == 0; }
   bool end_object() override { return true; }
@@ -58,18 +58,18 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool Take(double value) {
     if (depth_ == 0) return false;
-    if (auto* const known = told_.CountOf(key_)) {
+    if (auto* const known = reported_.CountOf(key_)) {
       if (value >= 0 && value <= kLargestCount) *known = static_cast<uint64_t>(value);
       return true;
     }
-    if (told_.metrics.size() == kMostMetrics || !IsMetricName(key_)) return true;
+    if (reported_.metrics.size() == kMostMetrics || !IsMetricName(key_)) return true;
     const size_t begin = names_.size();
     names_ += key_;  // has room: see below
-    told_.metrics.push_back({std::string_view(names_).substr(begin), value});
+    reported_.metrics.push_back({std::string_view(names_).substr(begin), value});
     return true;
   }
 
-  Told& told_;
+  ProgressUpdate& reported_;
   std::string& names_;
   std::string key_;
   int depth_ = 0;
@@ -77,14 +77,14 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-bool ReadJsonLine(std::string_view line, Told& told, std::string& storage) {
+bool ReadJsonLine(std::string_view line, ProgressUpdate& update, std::string& storage) {
   if (!line.starts_with('{')) return false;
   storage.clear();
   storage.reserve(line.size());  // so that names stay where they are
-  Reader reader(told, storage);
+  Reader reader(update, storage);
   if (!nlohmann::json::sax_parse(WithoutNan(line), &reader)) return false;
-  told.source = Source::kFile;
-  return told.step || told.epoch || !told.metrics.empty();
+  update.source = Source::kFile;
+  return update.step || update.epoch || !update.metrics.empty();
 }
 
 }  // namespace autodist::progress

@@ -45,17 +45,17 @@ std::optional<std::pair<uint64_t, uint64_t>> ReadKerasEpoch(std::string_view lin
   return std::pair(*epoch, *epochs);
 }
 
-bool ReadKeras(std::string_view line, Told& told) {
+bool ReadKeras(std::string_view line, ProgressUpdate& update) {
   std::string_view rest = line;
   if (Skip(rest, "step ")) SkipSpaces(rest);
-  if (!TakeStepOf(rest, told)) return false;
-  if (told.total ? *told.step > *told.total : !Skip(rest, "Unknown")) return false;
+  if (!TakeStepOf(rest, update)) return false;
+  if (update.total ? *update.step > *update.total : !Skip(rest, "Unknown")) return false;
   if (!SkipAny(rest, " ")) return false;
   if (!SkipKerasBar(rest) && !rest.starts_with("- ")) return false;
   if (!HasStepTime(rest)) return false;
-  told.source = Source::kLogLine;
-  told.unit = "keras";
-  ScanDashedMetrics(rest, told);
+  update.source = Source::kLogLine;
+  update.unit = "keras";
+  ScanDashedMetrics(rest, update);
   return true;
 }
 

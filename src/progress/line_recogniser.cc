@@ -40,82 +40,82 @@ std::string WithoutEscapes(std::string_view line) {
 }
 
 // From a bar's label; that of ultralytics is made of numbers and has no name.
-void NameEpoch(Told& told) {
-  ReadEpoch(told.label, told);
-  if (told.in_epoch && IsDigit(told.label.front())) told.label = {};
+void NameEpoch(ProgressUpdate& update) {
+  ReadEpoch(update.label, update);
+  if (update.in_epoch && IsDigit(update.label.front())) update.label = {};
 }
 
 }  // namespace
 
-bool LineRecogniser::Recognise(std::string_view line, Told& told) {
-  if (pattern_) return ReadByPattern(line, *pattern_, told);
+bool LineRecogniser::Recognise(std::string_view line, ProgressUpdate& update) {
+  if (pattern_) return ReadByPattern(line, *pattern_, update);
   if (line.find(kEscape) != std::string_view::npos) {
     buffer_ = WithoutEscapes(line);
     line = buffer_;
   }
   line = Trimmed(line);
   if (line.empty()) return false;
-  if (line.front() == '{' && line.back() == '}' && ReadTrainerDict(line, told)) return true;
-  told = {};
-  return ReadLine(line, told) && IsOfTraining(told);
+  if (line.front() == '{' && line.back() == '}' && ReadTrainerDict(line, update)) return true;
+  update = {};
+  return ReadLine(line, update) && IsOfTraining(update);
 }
 
 // The first look is cheap, as most lines tell nothing.
-bool LineRecogniser::ReadLine(std::string_view line, Told& told) {
-  if ((line.back() == ']' || line.find('%') != std::string_view::npos) && ReadTqdm(line, told)) {
-    NameEpoch(told);
+bool LineRecogniser::ReadLine(std::string_view line, ProgressUpdate& update) {
+  if ((line.back() == ']' || line.find('%') != std::string_view::npos) && ReadTqdm(line, update)) {
+    NameEpoch(update);
     return true;
   }
   if (line.find('\xE2') != std::string_view::npos) {
     for (const auto read : {ReadRich, ReadUltralytics}) {
-      told = {};
-      if (!read(line, told)) continue;
-      NameEpoch(told);
+      update = {};
+      if (!read(line, update)) continue;
+      NameEpoch(update);
       return true;
     }
   }
-  told = {};
-  if ((IsDigit(line.front()) || line.starts_with("step ")) && ReadKeras(line, told)) return true;
-  told = {};
+  update = {};
+  if ((IsDigit(line.front()) || line.starts_with("step ")) && ReadKeras(line, update)) return true;
+  update = {};
   if (const auto epoch = ReadKerasEpoch(line)) {
     keras_ = KerasEpoch{epoch->first, epoch->second, {}};
     return false;
   }
-  return ReadLogLine(line, told);
+  return ReadLogLine(line, update);
 }
 
 // Of what has been recognised; adds what other lines have said.
-bool LineRecogniser::IsOfTraining(Told& told) {
-  if (told.kind != 0) return IsConfirmed(told);
-  if (told.unit != "keras" || !keras_) return true;
+bool LineRecogniser::IsOfTraining(ProgressUpdate& update) {
+  if (update.kind != 0) return IsConfirmed(update);
+  if (update.unit != "keras" || !keras_) return true;
   // What follows the last step of an epoch, with other totals, is an evaluation.
-  if (keras_->finished && (told.total != keras_->total || told.step != told.total)) {
-    told.other_work = true;
+  if (keras_->finished && (update.total != keras_->total || update.step != update.total)) {
+    update.other_work = true;
     return false;
   }
-  keras_->total = told.total;
-  keras_->finished = told.total && told.step == told.total;
-  told.epoch = keras_->epoch;
-  told.epochs = keras_->epochs;
-  told.in_epoch = true;
+  keras_->total = update.total;
+  keras_->finished = update.total && update.step == update.total;
+  update.epoch = keras_->epoch;
+  update.epochs = keras_->epochs;
+  update.in_epoch = true;
   return true;
 }
 
 // A single line says little: its count has to go up.
-bool LineRecogniser::IsConfirmed(const Told& told) {
-  const auto known = std::ranges::find(candidates_, told.kind, &Candidate::kind);
+bool LineRecogniser::IsConfirmed(const ProgressUpdate& update) {
+  const auto known = std::ranges::find(candidates_, update.kind, &Candidate::kind);
   if (known == candidates_.end()) {
-    candidates_[next_candidate_] = {told.kind, *told.step, false};
+    candidates_[next_candidate_] = {update.kind, *update.step, false};
     next_candidate_ = (next_candidate_ + 1) % candidates_.size();
     return false;
   }
-  known->confirmed = known->confirmed || *told.step > known->step;
-  known->step = *told.step;
+  known->confirmed = known->confirmed || *update.step > known->step;
+  known->step = *update.step;
   return known->confirmed;
 }
 
-bool LineRecogniser::RecogniseTold(std::string_view line, Told& told) {
-  return !pattern_ && ReadJsonLine(line, told, buffer_);
+bool LineRecogniser::RecogniseFileLine(std::string_view line, ProgressUpdate& update) {
+  return !pattern_ && ReadJsonLine(line, update, buffer_);
 }
 
 }  // namespace autodist::progress

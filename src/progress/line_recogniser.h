@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "progress/pattern.h"
-#include "progress/told.h"
+#include "progress/progress_update.h"
 
 namespace autodist::progress {
 
@@ -20,16 +20,16 @@ class LineRecogniser {
   // Lines are recognised by this pattern alone, where there is one.
   explicit LineRecogniser(std::optional<Pattern> pattern = {}) : pattern_(std::move(pattern)) {}
 
-  // Whether the line tells something of a training, which `told`, an empty one, becomes. Views are
-  // into `line`, or valid until the next call.
-  bool Recognise(std::string_view line, Told& told);
+  // Whether the line tells something of a training, which `update`, an empty one, becomes. Views
+  // are into `line`, or valid until the next call.
+  bool Recognise(std::string_view line, ProgressUpdate& update);
   // The same of a line that was written to AUTODIST_PROGRESS.
-  bool RecogniseTold(std::string_view line, Told& told);
+  bool RecogniseFileLine(std::string_view line, ProgressUpdate& update);
 
  private:
-  bool ReadLine(std::string_view line, Told& told);
-  bool IsOfTraining(Told& told);
-  bool IsConfirmed(const Told& told);
+  bool ReadLine(std::string_view line, ProgressUpdate& update);
+  bool IsOfTraining(ProgressUpdate& update);
+  bool IsConfirmed(const ProgressUpdate& update);
 
   const std::optional<Pattern> pattern_;
   std::string buffer_;

@@ -80,12 +80,12 @@ const std::vector<ReadyForm>& Forms() {
 }
 
 // One that is known by name, or else a metric.
-void Set(std::string_view name, std::string_view text, Told& told) {
+void Set(std::string_view name, std::string_view text, ProgressUpdate& update) {
   text = Trimmed(text);
-  if (auto* const known = told.CountOf(name)) {
+  if (auto* const known = update.CountOf(name)) {
     if (const auto count = TakeCount(text)) *known = count;
   } else if (const auto value = TakeReal(text)) {
-    told.metrics.push_back({name, *value});
+    update.metrics.push_back({name, *value});
   }
 }
 
@@ -109,7 +109,7 @@ std::optional<std::string_view> TakeQuoted(std::string_view& text) {
 
 }  // namespace
 
-bool ReadTrainerDict(std::string_view line, Told& told) {
+bool ReadTrainerDict(std::string_view line, ProgressUpdate& update) {
   std::string_view rest = line;
   bool epoch = false;
   bool known = false;
@@ -126,11 +126,11 @@ bool ReadTrainerDict(std::string_view line, Told& told) {
     epoch = epoch || *name == "epoch";
     known = known || *name == "loss" || *name == "learning_rate" || name->starts_with("eval_") ||
             name->starts_with("train_");
-    if (IsMetricName(*name)) told.metrics.push_back({*name, *number});
+    if (IsMetricName(*name)) update.metrics.push_back({*name, *number});
     if (rest == "}") break;
     if (!Skip(rest, ", ")) return false;
   }
-  told.source = Source::kLogLine;
+  update.source = Source::kLogLine;
   return epoch && known;
 }
 
@@ -188,21 +188,21 @@ Hints HintsOf(std::string_view line) {
   return hints;
 }
 
-bool ReadForm(std::string_view line, Told& told) {
+bool ReadForm(std::string_view line, ProgressUpdate& update) {
   Pattern::Match match;
   for (const ReadyForm& ready : Forms()) {
     if (!Contains(line, ready.form.needle)) continue;
     if (!ready.pattern.Find(line, match)) continue;
     if (IsOfEvaluation(match.before)) {
-      told.other_work = true;
+      update.other_work = true;
       continue;
     }
-    told.source = Source::kLogLine;
-    told.in_epoch = ready.form.in_epoch;
-    for (const auto& [name, text] : match.groups) Set(name, text, told);
-    if (!told.step) continue;
-    ScanMetrics(match.after, told);
-    told.other_work = false;
+    update.source = Source::kLogLine;
+    update.in_epoch = ready.form.in_epoch;
+    for (const auto& [name, text] : match.groups) Set(name, text, update);
+    if (!update.step) continue;
+    ScanMetrics(match.after, update);
+    update.other_work = false;
     return true;
   }
   return false;
@@ -210,20 +210,20 @@ bool ReadForm(std::string_view line, Told& told) {
 
 }  // namespace
 
-bool ReadLogLine(std::string_view line, Told& told) {
+bool ReadLogLine(std::string_view line, ProgressUpdate& update) {
   const Hints hints = HintsOf(line);
-  if (hints.form && ReadForm(line, told)) return true;
-  if (told.other_work || (!hints.word && !hints.bracket)) return false;
-  told = {};
-  return ReadWords(line, hints.word, hints.bracket, told);
+  if (hints.form && ReadForm(line, update)) return true;
+  if (update.other_work || (!hints.word && !hints.bracket)) return false;
+  update = {};
+  return ReadWords(line, hints.word, hints.bracket, update);
 }
 
-bool ReadByPattern(std::string_view line, const Pattern& pattern, Told& told) {
+bool ReadByPattern(std::string_view line, const Pattern& pattern, ProgressUpdate& update) {
   Pattern::Match match;
   if (!pattern.Find(line, match)) return false;
-  told.source = Source::kPattern;
-  for (const auto& [name, text] : match.groups) Set(name, text, told);
-  return told.step || told.epoch || !told.metrics.empty();
+  update.source = Source::kPattern;
+  for (const auto& [name, text] : match.groups) Set(name, text, update);
+  return update.step || update.epoch || !update.metrics.empty();
 }
 
 }  // namespace autodist::progress

@@ -33,47 +33,47 @@ const char* NameOf(Source source) {
   return "";
 }
 
-std::string WhatOf(const Told& told) {
-  if (!told.label.empty()) return base::Printable(told.label.substr(0, kLongestWhat));
-  if (!told.epoch || !told.in_epoch) return "";
-  return "epoch " + std::to_string(*told.epoch) +
-         (told.epochs && !told.last_epoch ? "/" + std::to_string(*told.epochs) : "");
+std::string WhatOf(const ProgressUpdate& update) {
+  if (!update.label.empty()) return base::Printable(update.label.substr(0, kLongestWhat));
+  if (!update.epoch || !update.in_epoch) return "";
+  return "epoch " + std::to_string(*update.epoch) +
+         (update.epochs && !update.last_epoch ? "/" + std::to_string(*update.epochs) : "");
 }
 
 }  // namespace
 
 std::optional<v1::Progress> ProgressReader::Take(std::string_view line, Time now) {
-  Told told;
+  ProgressUpdate update;
   line = line.substr(0, kLookedAt);
-  const bool tells = lines_.Recognise(line, told);
-  other_work_ = told.other_work;
+  const bool tells = lines_.Recognise(line, update);
+  other_work_ = update.other_work;
   if (!tells) return std::nullopt;
-  return Note(told, line, now);
+  return Note(update, line, now);
 }
 
-std::optional<v1::Progress> ProgressReader::TakeTold(std::string_view line, Time now) {
-  Told told;
-  if (!lines_.RecogniseTold(line, told)) return std::nullopt;
-  return Note(told, line, now);
+std::optional<v1::Progress> ProgressReader::TakeProgressLine(std::string_view line, Time now) {
+  ProgressUpdate update;
+  if (!lines_.RecogniseFileLine(line, update)) return std::nullopt;
+  return Note(update, line, now);
 }
 
-std::optional<v1::Progress> ProgressReader::Note(const Told& told, std::string_view line,
-                                                 Time now) {
-  if (told.source == Source::kWord && surest_ == Source::kBar && !told.metrics.empty()) {
-    KeepMetrics(told);  // the bar says how far it is
+std::optional<v1::Progress> ProgressReader::Note(const ProgressUpdate& update,
+                                                 std::string_view line, Time now) {
+  if (update.source == Source::kWord && surest_ == Source::kBar && !update.metrics.empty()) {
+    KeepMetrics(update);  // the bar says how far it is
     return Answer();
   }
-  if (told.source < surest_ && (told.step || surest_ > Source::kLogLine)) return std::nullopt;
-  if (told.step && !NoteSteps(told, line, now)) return std::nullopt;
-  KeepMetrics(told);
-  if (told.step || !source_) source_ = told.source;
+  if (update.source < surest_ && (update.step || surest_ > Source::kLogLine)) return std::nullopt;
+  if (update.step && !NoteSteps(update, line, now)) return std::nullopt;
+  KeepMetrics(update);
+  if (update.step || !source_) source_ = update.source;
   return Answer();
 }
 
 // Whether they say how far the job is.
-bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now) {
+bool ProgressReader::NoteSteps(const ProgressUpdate& update, std::string_view line, Time now) {
   bool is_new = false;
-  const size_t index = TrackOf(told, is_new, now);
+  const size_t index = TrackOf(update, is_new, now);
   other_work_ = index == kNone;
   if (index == kNone) return false;
   auto change = StepCount::Change::kOn;
@@ -81,7 +81,7 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
     Choose(index, now);
   } else {
     const bool given_up = main_ != kNone && now - tracks_[main_].last() >= kGivenUp;
-    change = tracks_[index].Take(told, std::hash<std::string_view>()(line), now);
+    change = tracks_[index].Take(update, std::hash<std::string_view>()(line), now);
     if (change == StepCount::Change::kNone) return false;
     if (tracks_[index].side && given_up &&
         tracks_[index].steps().total_in_epoch() >= tracks_[main_].steps().total_in_epoch()) {
@@ -93,44 +93,45 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
   other_work_ = index != main_;
   if (index != main_) return false;
   Track& track = tracks_[index];
-  track.what = WhatOf(told);
+  track.what = WhatOf(update);
   if (change == StepCount::Change::kAnew) rate_.Begin();
   rate_.Add(track.steps().step(), now);
-  const bool plausible = told.rate && *told.rate >= kSlowest && *told.rate <= kFastest;
-  told_rate_ = plausible ? told.rate : std::nullopt;
-  told_eta_ = told.source == Source::kBar ? std::nullopt : told.eta;
+  const bool plausible = update.rate && *update.rate >= kSlowest && *update.rate <= kFastest;
+  reported_rate_ = plausible ? update.rate : std::nullopt;
+  reported_eta_ = update.source == Source::kBar ? std::nullopt : update.eta;
   return true;
 }
 
 // kNone: its steps are not those of a training.
-size_t ProgressReader::TrackOf(const Told& told, bool& is_new, Time now) {
-  if (seen_ && seen_->source == told.source && seen_->label == told.label &&
-      seen_->unit == told.unit && seen_->total == told.total) {
+size_t ProgressReader::TrackOf(const ProgressUpdate& update, bool& is_new, Time now) {
+  if (seen_ && seen_->source == update.source && seen_->label == update.label &&
+      seen_->unit == update.unit && seen_->total == update.total) {
     return seen_->index;
   }
-  seen_ = {told.source, std::string(told.label), std::string(told.unit), told.total, kNone};
-  const Subject subject = told.source == Source::kBar ? SubjectOf(told) : Subject::kTraining;
+  seen_ = {update.source, std::string(update.label), std::string(update.unit), update.total, kNone};
+  const Subject subject = update.source == Source::kBar ? SubjectOf(update) : Subject::kTraining;
   if (subject == Subject::kOther) return kNone;
-  if (told.source > surest_) {
-    surest_ = told.source;
+  if (update.source > surest_) {
+    surest_ = update.source;
     main_ = outer_ = kNone;
   }
-  const std::string key = Track::KeyOf(told, subject);
-  seen_->index = Find(key, subject, told);
+  const std::string key = Track::KeyOf(update, subject);
+  seen_->index = Find(key, subject, update);
   is_new = seen_->index == kNone;
-  if (is_new) seen_->index = Add(Track(key, subject, told, now));
+  if (is_new) seen_->index = Add(Track(key, subject, update, now));
   return seen_->index;
 }
 
-size_t ProgressReader::Find(const std::string& key, Subject subject, const Told& told) {
+size_t ProgressReader::Find(const std::string& key, Subject subject, const ProgressUpdate& update) {
   const auto found = std::ranges::find(tracks_, key, &Track::key);
   if (found != tracks_.end()) return static_cast<size_t>(found - tracks_.begin());
   if (main_ == kNone) return kNone;
   // A bar that has been given a name only now.
   Track& main = tracks_[main_];
-  if (main.source() != Source::kBar || told.source != Source::kBar || !main.what.empty() ||
-      main.steps().finished() || subject == Subject::kEpochs || told.in_epoch || !told.total ||
-      told.total != main.steps().total_in_epoch() || *told.step < main.steps().step_in_epoch()) {
+  if (main.source() != Source::kBar || update.source != Source::kBar || !main.what.empty() ||
+      main.steps().finished() || subject == Subject::kEpochs || update.in_epoch || !update.total ||
+      update.total != main.steps().total_in_epoch() ||
+      *update.step < main.steps().step_in_epoch()) {
     return kNone;
   }
   main.Rename(key, subject);
@@ -190,8 +191,8 @@ void ProgressReader::Lead(size_t index) {
   rate_.Begin();
 }
 
-void ProgressReader::KeepMetrics(const Told& told) {
-  for (const Told::Metric& metric : told.metrics) {
+void ProgressReader::KeepMetrics(const ProgressUpdate& update) {
+  for (const ProgressUpdate::Metric& metric : update.metrics) {
     const auto known = std::ranges::find(
         metrics_, metric.name, [](const auto& kept) { return std::string_view(kept.first); });
     if (known != metrics_.end()) {
@@ -220,7 +221,7 @@ v1::Progress ProgressReader::Answer() const {
   // What the program says itself, until we have seen enough.
   const bool seen_enough = rate_.seen() >= StepRate::kWindow;
   auto rate = rate_.now();
-  if (told_rate_ && (!rate || !seen_enough)) rate = told_rate_;
+  if (reported_rate_ && (!rate || !seen_enough)) rate = reported_rate_;
   if (rate) progress.set_rate(*rate);
   const auto lasting = seen_enough ? rate_.lasting() : rate;
   if (total && main.steps().step() >= *total) {
@@ -228,8 +229,8 @@ v1::Progress ProgressReader::Answer() const {
   } else if (total && lasting) {
     const double eta = static_cast<double>(*total - main.steps().step()) / *lasting;
     if (eta <= kLongestTime) progress.set_eta(eta);
-  } else if (told_eta_) {
-    progress.set_eta(*told_eta_);
+  } else if (reported_eta_) {
+    progress.set_eta(*reported_eta_);
   }
   return progress;
 }

@@ -12,8 +12,8 @@
 #include "autodist/v1/snapshot.pb.h"
 #include "progress/line_recogniser.h"
 #include "progress/pattern.h"
+#include "progress/progress_update.h"
 #include "progress/step_rate.h"
-#include "progress/told.h"
 #include "progress/track.h"
 
 namespace autodist::progress {
@@ -43,20 +43,20 @@ class ProgressReader {
 
   // A line that it has written to AUTODIST_PROGRESS; with steps in it, it counts more than what is
   // recognised elsewhere.
-  std::optional<v1::Progress> TakeTold(std::string_view line, Time now);
+  std::optional<v1::Progress> TakeProgressLine(std::string_view line, Time now);
 
  private:
   static constexpr size_t kNone = SIZE_MAX;
 
-  std::optional<v1::Progress> Note(const Told& told, std::string_view line, Time now);
-  bool NoteSteps(const Told& told, std::string_view line, Time now);
-  size_t TrackOf(const Told& told, bool& is_new, Time now);
-  size_t Find(const std::string& key, Subject subject, const Told& told);
+  std::optional<v1::Progress> Note(const ProgressUpdate& update, std::string_view line, Time now);
+  bool NoteSteps(const ProgressUpdate& update, std::string_view line, Time now);
+  size_t TrackOf(const ProgressUpdate& update, bool& is_new, Time now);
+  size_t Find(const std::string& key, Subject subject, const ProgressUpdate& update);
   size_t Add(Track track);
   void Choose(size_t index, Time now);
   bool IsInnerOf(const Track& track, const Track& outer) const;
   void Lead(size_t index);
-  void KeepMetrics(const Told& told);
+  void KeepMetrics(const ProgressUpdate& update);
   v1::Progress Answer() const;
 
   LineRecogniser lines_;
@@ -75,8 +75,8 @@ class ProgressReader {
   };
   std::optional<Seen> seen_;
   StepRate rate_;
-  std::optional<double> told_rate_;
-  std::optional<double> told_eta_;
+  std::optional<double> reported_rate_;
+  std::optional<double> reported_eta_;
   std::optional<Source> source_;   // of what was last told
   Source surest_ = Source::kWord;  // of what has told steps
   std::vector<std::pair<std::string, double>> metrics_;

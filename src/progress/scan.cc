@@ -39,8 +39,8 @@ size_t SegmentEnd(std::string_view text) {
 }
 
 // "loss=1.2 acc: 93.1%": one pair after the other, until there is something else.
-void ScanSegment(std::string_view segment, std::string_view rest, Told& told) {
-  while (told.metrics.size() < kMostMetrics) {
+void ScanSegment(std::string_view segment, std::string_view rest, ProgressUpdate& update) {
+  while (update.metrics.size() < kMostMetrics) {
     SkipSpaces(segment);
     const size_t mark = segment.find_first_of(":=");
     if (mark == std::string_view::npos || mark == 0) return;
@@ -52,13 +52,13 @@ void ScanSegment(std::string_view segment, std::string_view rest, Told& told) {
     SkipSpaces(segment);
     if (name == "eta" || name == "ETA") {
       std::string_view time = rest.substr(static_cast<size_t>(segment.data() - rest.data()));
-      told.eta = TakeDuration(time);
+      update.eta = TakeDuration(time);
       return;
     }
     const auto value = TakeReal(segment);
     if (!value) return;
     Skip(segment, "%");
-    if (IsMetricName(name)) told.metrics.push_back({name, *value});
+    if (IsMetricName(name)) update.metrics.push_back({name, *value});
   }
 }
 
@@ -88,10 +88,10 @@ std::optional<uint64_t> TakeNumber(std::string_view& text) {
   return number;
 }
 
-bool TakeStepOf(std::string_view& text, Told& told) {
-  told.step = TakeNumber(text);
-  if (!told.step || !Skip(text, "/")) return false;
-  told.total = TakeNumber(text);
+bool TakeStepOf(std::string_view& text, ProgressUpdate& update) {
+  update.step = TakeNumber(text);
+  if (!update.step || !Skip(text, "/")) return false;
+  update.total = TakeNumber(text);
   return true;
 }
 
@@ -158,11 +158,11 @@ bool IsMetricName(std::string_view name) {
   return (IsWordByte(first) && !IsDigit(first)) && std::ranges::all_of(name, IsNameByte);
 }
 
-void ScanMetrics(std::string_view text, Told& told) {
+void ScanMetrics(std::string_view text, ProgressUpdate& update) {
   std::string_view left = text;
-  while (!left.empty() && told.metrics.size() < kMostMetrics) {
+  while (!left.empty() && update.metrics.size() < kMostMetrics) {
     const size_t end = SegmentEnd(left);
-    ScanSegment(left.substr(0, end), text, told);
+    ScanSegment(left.substr(0, end), text, update);
     left.remove_prefix(std::min(end + 1, left.size()));
   }
 }

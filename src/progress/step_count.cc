@@ -14,8 +14,8 @@ uint64_t Product(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-StepCount::StepCount(const Told& told) {
-  BeginAnew(told);
+StepCount::StepCount(const ProgressUpdate& update) {
+  BeginAnew(update);
   // It may have been resumed from a checkpoint.
   if (in_epoch_ && epoch_ && *epoch_ > first_epoch_ && total_) {
     offset_ = Product(*epoch_ - first_epoch_, *total_);
@@ -23,69 +23,71 @@ StepCount::StepCount(const Told& told) {
   }
 }
 
-void StepCount::BeginAnew(const Told& told) {
-  step_ = told.step.value_or(0);
-  total_ = told.total;
+void StepCount::BeginAnew(const ProgressUpdate& update) {
+  step_ = update.step.value_or(0);
+  total_ = update.total;
   offset_ = 0;
   repeated_ = false;
-  epoch_ = told.epoch;
-  epochs_ = told.epochs;
-  last_epoch_ = told.last_epoch;
-  in_epoch_ = told.in_epoch;
+  epoch_ = update.epoch;
+  epochs_ = update.epochs;
+  last_epoch_ = update.last_epoch;
+  in_epoch_ = update.in_epoch;
   // The first number that people give an epoch is 0 or 1; Lightning's bars begin with 0.
-  const uint64_t first = told.epochs || epoch_ == 1 || told.source != Source::kBar ? 1 : 0;
+  const uint64_t first = update.epochs || epoch_ == 1 || update.source != Source::kBar ? 1 : 0;
   first_epoch_ = last_epoch_ ? 0 : std::min(epoch_.value_or(0), first);
 }
 
-StepCount::Change StepCount::Take(const Told& told) {
-  if (told.may_go_on && in_epoch_ && epoch_ && told.epoch > epoch_ && told.step > step_) {
+StepCount::Change StepCount::Take(const ProgressUpdate& update) {
+  if (update.may_go_on && in_epoch_ && epoch_ && update.epoch > epoch_ && update.step > step_) {
     in_epoch_ = false;  // the count goes on over the epochs
     offset_ = 0;
   }
-  const Change change = in_epoch_ && epoch_ && told.epoch && *told.epoch != *epoch_
-                            ? TakeEpoch(told)
-                            : TakeStep(told);
+  const Change change = in_epoch_ && epoch_ && update.epoch && *update.epoch != *epoch_
+                            ? TakeEpoch(update)
+                            : TakeStep(update);
   if (change == Change::kNone) return change;
-  if (told.epochs) epochs_ = told.epochs;
-  if (told.total) total_ = told.total;
+  if (update.epochs) epochs_ = update.epochs;
+  if (update.total) total_ = update.total;
   return change;
 }
 
 // Another epoch than before.
-StepCount::Change StepCount::TakeEpoch(const Told& told) {
-  if (*told.epoch < *epoch_) {
+StepCount::Change StepCount::TakeEpoch(const ProgressUpdate& update) {
+  if (*update.epoch < *epoch_) {
     // The last word of an epoch may come after the first one of the next.
-    if (*told.epoch + 1 == *epoch_ && told.step && told.step == told.total) return Change::kNone;
-    BeginAnew(told);
+    if (*update.epoch + 1 == *epoch_ && update.step && update.step == update.total)
+      return Change::kNone;
+    BeginAnew(update);
     return Change::kAnew;
   }
-  const uint64_t epochs = *told.epoch - *epoch_;
+  const uint64_t epochs = *update.epoch - *epoch_;
   offset_ = std::min(kMostSteps, offset_ + Product(epochs, total_.value_or(step_)));
   repeated_ = true;
-  epoch_ = told.epoch;
-  step_ = told.step.value_or(0);
+  epoch_ = update.epoch;
+  step_ = update.step.value_or(0);
   return Change::kNextEpoch;
 }
 
-StepCount::Change StepCount::TakeStep(const Told& told) {
-  const uint64_t step = told.step.value_or(step_);
+StepCount::Change StepCount::TakeStep(const ProgressUpdate& update) {
+  const uint64_t step = update.step.value_or(step_);
   if (step >= step_) {
     step_ = step;
     fallen_.reset();
-    if (told.epoch) epoch_ = told.epoch;
+    if (update.epoch) epoch_ = update.epoch;
     return Change::kOn;
   }
-  if (told.epoch && epoch_ && *told.epoch > *epoch_) {
+  if (update.epoch && epoch_ && *update.epoch > *epoch_) {
     in_epoch_ = true;
-    return TakeEpoch(told);
+    return TakeEpoch(update);
   }
   // Lightning empties its bar before it gives it the next epoch's name.
-  if (told.source == Source::kBar && epoch_ && told.epoch == epoch_ && step == 0 && finished()) {
+  if (update.source == Source::kBar && epoch_ && update.epoch == epoch_ && step == 0 &&
+      finished()) {
     return Change::kNone;
   }
-  if (told.source == Source::kBar && !finished() && !BeginsAgain(step)) return Change::kNone;
-  if (told.source != Source::kBar || epoch_) {
-    BeginAnew(told);
+  if (update.source == Source::kBar && !finished() && !BeginsAgain(step)) return Change::kNone;
+  if (update.source != Source::kBar || epoch_) {
+    BeginAnew(update);
     return Change::kAnew;
   }
   // A bar is drawn from its beginning again, and may not have been seen at its end.

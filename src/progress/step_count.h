@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "progress/told.h"
+#include "progress/progress_update.h"
 
 namespace autodist::progress {
 
@@ -12,7 +12,7 @@ namespace autodist::progress {
 // thread-safe.
 class StepCount {
  public:
-  explicit StepCount(const Told& told);
+  explicit StepCount(const ProgressUpdate& update);
 
   enum class Change {
     kNone,  // the line tells nothing new, or is an old one that comes once more
@@ -20,7 +20,7 @@ class StepCount {
     kNextEpoch,
     kAnew,  // it has begun from its beginning
   };
-  Change Take(const Told& told);
+  Change Take(const ProgressUpdate& update);
 
   // Over all epochs.
   uint64_t step() const { return offset_ + step_; }
@@ -38,9 +38,9 @@ class StepCount {
   void AddBefore(uint64_t steps) { offset_ += steps; }
 
  private:
-  void BeginAnew(const Told& told);
-  Change TakeEpoch(const Told& told);
-  Change TakeStep(const Told& told);
+  void BeginAnew(const ProgressUpdate& update);
+  Change TakeEpoch(const ProgressUpdate& update);
+  Change TakeStep(const ProgressUpdate& update);
   bool BeginsAgain(uint64_t step);
 
   uint64_t step_ = 0;

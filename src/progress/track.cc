@@ -9,9 +9,9 @@ constexpr size_t kLongestKey = 80;
 
 }  // namespace
 
-std::string Track::KeyOf(const Told& told, Subject subject) {
-  Told epoch;
-  const std::string_view label = ReadEpoch(told.label, epoch);
+std::string Track::KeyOf(const ProgressUpdate& update, Subject subject) {
+  ProgressUpdate epoch;
+  const std::string_view label = ReadEpoch(update.label, epoch);
   std::string key;
   bool digits = false;
   for (const char c : label.substr(0, kLongestKey)) {
@@ -20,19 +20,19 @@ std::string Track::KeyOf(const Told& told, Subject subject) {
     digits = is_number;
   }
   // Bars without a name are told apart by their length.
-  if (key.empty() && told.source == Source::kBar) key = std::to_string(told.total.value_or(0));
+  if (key.empty() && update.source == Source::kBar) key = std::to_string(update.total.value_or(0));
   key += '\n';
-  key += told.unit.substr(0, kLongestKey);
-  key += static_cast<char>('0' + static_cast<int>(told.source));
+  key += update.unit.substr(0, kLongestKey);
+  key += static_cast<char>('0' + static_cast<int>(update.source));
   key += static_cast<char>('0' + static_cast<int>(subject));
   return key;
 }
 
-StepCount::Change Track::Take(const Told& told, size_t line, Time now) {
+StepCount::Change Track::Take(const ProgressUpdate& update, size_t line, Time now) {
   using Change = StepCount::Change;
   if (line == line_ || line == ended_line_) return Change::kNone;
   const uint64_t before = steps_.step_in_epoch();
-  const Change change = steps_.Take(told);
+  const Change change = steps_.Take(update);
   if (change == Change::kNone) return change;
   if (change == Change::kNextEpoch || steps_.step_in_epoch() < before) ended_line_ = line_;
   line_ = line;

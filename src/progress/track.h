@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "progress/bars.h"
+#include "progress/progress_update.h"
 #include "progress/step_count.h"
 #include "progress/step_rate.h"
-#include "progress/told.h"
 
 namespace autodist::progress {
 
@@ -18,13 +18,17 @@ namespace autodist::progress {
 class Track {
  public:
   // By whatever of it does not change from one line to the next.
-  static std::string KeyOf(const Told& told, Subject subject);
+  static std::string KeyOf(const ProgressUpdate& update, Subject subject);
 
-  Track(std::string key, Subject subject, const Told& told, Time now)
-      : key_(std::move(key)), subject_(subject), source_(told.source), steps_(told), last_(now) {}
+  Track(std::string key, Subject subject, const ProgressUpdate& update, Time now)
+      : key_(std::move(key)),
+        subject_(subject),
+        source_(update.source),
+        steps_(update),
+        last_(now) {}
 
   // `line`: what was told, by its hash.
-  StepCount::Change Take(const Told& told, size_t line, Time now);
+  StepCount::Change Take(const ProgressUpdate& update, size_t line, Time now);
 
   const std::string& key() const { return key_; }
   Subject subject() const { return subject_; }

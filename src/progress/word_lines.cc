@@ -41,7 +41,7 @@ bool IsMeasured(std::string_view name) {
 }
 
 // "loss 2.3": without a sign between them.
-void ScanSpacedMetrics(std::string_view text, Told& told) {
+void ScanSpacedMetrics(std::string_view text, ProgressUpdate& update) {
   std::string_view name;
   while (!text.empty()) {
     SkipSpaces(text);
@@ -53,10 +53,10 @@ void ScanSpacedMetrics(std::string_view text, Told& told) {
     }
     const auto value = TakeReal(number);
     const bool known = std::ranges::any_of(
-        told.metrics, [&](const Told::Metric& metric) { return metric.name == name; });
+        update.metrics, [&](const ProgressUpdate::Metric& metric) { return metric.name == name; });
     if (value && number.empty() && IsMetricName(name) && (IsMeasured(name) || name == "lr") &&
-        !known && told.metrics.size() < kMostMetrics) {
-      told.metrics.push_back({name, *value});
+        !known && update.metrics.size() < kMostMetrics) {
+      update.metrics.push_back({name, *value});
     }
     name = word;
   }
@@ -108,42 +108,42 @@ std::string_view EndOf(std::string_view text) {
 }
 
 // Fills in what the match says; false: it is no count of steps.
-bool TakeMatch(const Pattern::Match& match, std::string_view before, Told& told) {
+bool TakeMatch(const Pattern::Match& match, std::string_view before, ProgressUpdate& update) {
   std::string_view word;
   for (auto [name, text] : match.groups) {
     if (name == "word") {
       word = text;
     } else {
-      (name == "step" ? told.step : told.total) = TakeNumber(text);
+      (name == "step" ? update.step : update.total) = TakeNumber(text);
     }
   }
-  if (!told.step || IsPartOfMore(match.after)) return false;
-  if (told.total && (*told.step > *told.total || *told.total < 2)) return false;
-  ReadEpoch(EndOf(before), told);
-  told.may_go_on = told.in_epoch;
-  ScanDashedMetrics(match.after, told);
-  ScanSpacedMetrics(match.after, told);
-  ScanSpacedMetrics(before, told);
+  if (!update.step || IsPartOfMore(match.after)) return false;
+  if (update.total && (*update.step > *update.total || *update.total < 2)) return false;
+  ReadEpoch(EndOf(before), update);
+  update.may_go_on = update.in_epoch;
+  ScanDashedMetrics(match.after, update);
+  ScanSpacedMetrics(match.after, update);
+  ScanSpacedMetrics(before, update);
   const bool measured = std::ranges::any_of(
-      told.metrics, [](const Told::Metric& metric) { return IsMeasured(metric.name); });
+      update.metrics, [](const ProgressUpdate::Metric& metric) { return IsMeasured(metric.name); });
   const char initial = word.empty() ? '[' : Lower(word[0]);
   // A batch without more is rather its size.
-  if (initial == 'b' && !told.total && !told.epoch) return false;
-  told.source = Source::kWord;
+  if (initial == 'b' && !update.total && !update.epoch) return false;
+  update.source = Source::kWord;
   // Whether it is a step or an iteration that is counted: where a program writes both, one counts.
-  told.unit = initial == 's'   ? "step"
-              : initial == 'i' ? "iter"
-              : initial == 'b' ? "batch"
-                               : kBrackets;
+  update.unit = initial == 's'   ? "step"
+                : initial == 'i' ? "iter"
+                : initial == 'b' ? "batch"
+                                 : kBrackets;
   // "Training steps: 100" is how many there will be, or one of a log's.
   const bool plural = Lower(word.empty() ? ' ' : word.back()) == 's';
-  told.kind = measured && !plural ? 0 : KindOf(EndOf(before), told.unit, match.after);
+  update.kind = measured && !plural ? 0 : KindOf(EndOf(before), update.unit, match.after);
   return true;
 }
 
 }  // namespace
 
-void ScanDashedMetrics(std::string_view text, Told& told) {
+void ScanDashedMetrics(std::string_view text, ProgressUpdate& update) {
   constexpr std::string_view kDash = " - ";
   while (!text.empty()) {
     const size_t end = std::min(text.find(kDash), text.size());
@@ -151,12 +151,12 @@ void ScanDashedMetrics(std::string_view text, Told& told) {
     while (!piece.empty() && std::string_view(" :|-,;])>\t").find(piece[0]) != piece.npos) {
       piece.remove_prefix(1);
     }
-    ScanMetrics(piece, told);
+    ScanMetrics(piece, update);
     text.remove_prefix(std::min(end + kDash.size(), text.size()));
   }
 }
 
-bool ReadWords(std::string_view line, bool words, bool brackets, Told& told) {
+bool ReadWords(std::string_view line, bool words, bool brackets, ProgressUpdate& update) {
   for (const auto& [wanted, pattern] :
        {std::pair{words, &ByWord()}, std::pair{brackets, &InBrackets()}}) {
     if (!wanted) continue;
@@ -167,18 +167,18 @@ bool ReadWords(std::string_view line, bool words, bool brackets, Told& told) {
           line.substr(0, static_cast<size_t>(match.after.data() - line.data()) -
                              (rest.size() - match.before.size() - match.after.size()));
       rest = match.after;
-      told = {};
-      if (!TakeMatch(match, before, told)) continue;
+      update = {};
+      if (!TakeMatch(match, before, update)) continue;
       const bool in_brackets = pattern == &InBrackets();
       const std::string_view behind = match.after.substr(0, kLooksBack);
-      told.other_work = NamesOtherWork(EndOf(before)) ||
-                        ((in_brackets || told.kind != 0) && NamesOtherWork(behind));
-      return !told.other_work;
+      update.other_work = NamesOtherWork(EndOf(before)) ||
+                          ((in_brackets || update.kind != 0) && NamesOtherWork(behind));
+      return !update.other_work;
     }
   }
-  const bool other_work = told.other_work;
-  told = {};
-  told.other_work = other_work;
+  const bool other_work = update.other_work;
+  update = {};
+  update.other_work = other_work;
   return false;
 }
 

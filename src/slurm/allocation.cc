@@ -18,7 +18,7 @@ namespace autodist::slurm {
 namespace {
 
 constexpr std::chrono::seconds kControllerLimit{60};
-constexpr size_t kMostTold = 16 << 20;  // bytes
+constexpr size_t kMaxOutputBytes = 16 << 20;  // bytes
 constexpr char kGroup[] = "slurm";
 
 std::optional<std::string> Variable(const std::string& name) {
@@ -38,7 +38,7 @@ Result<std::string> Scontrol(std::vector<std::string> words) {
   AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
   AD_ASSIGN_OR_RETURN(
       std::string output,
-      transport::OutputOf(*program, base::Deadline::After(kControllerLimit), kMostTold));
+      transport::OutputOf(*program, base::Deadline::After(kControllerLimit), kMaxOutputBytes));
   if (program->ExitStatus() == 0) return output;
   std::string said = program->StderrTail();
   while (said.ends_with('\n')) said.pop_back();

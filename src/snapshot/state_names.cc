@@ -72,7 +72,7 @@ JobState StateOf(const v1::JobStatus& job) {
     if (job.exit_code() == 0) return {"ended well", v1::MARK_ENDED};
     const std::string code = "exit code " + std::to_string(job.exit_code());
     const bool asked =
-        job.told_to_stop() || job.exit_code() == kInterrupted || job.exit_code() == kTerminated;
+        job.stop_requested() || job.exit_code() == kInterrupted || job.exit_code() == kTerminated;
     if (asked) return {"stopped, " + code, v1::MARK_ENDED};
     return {"failed, " + code, v1::MARK_FAILED};
   }

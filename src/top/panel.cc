@@ -107,7 +107,7 @@ void DrawFoot(const Area& area, const Scene& scene) {
   const ViewState& view = scene.view;
   if (area.rows() < 1) return;
   if (view.prompt == Prompt::kStop) {
-    const bool again = scene.snapshot.job().told_to_stop();
+    const bool again = scene.snapshot.job().stop_requested();
     area.Put(0, 1,
              again ? "It is being stopped. End its ranks at once, without the grace period?  y n"
                    : "Stop job " + ShortId(scene.snapshot.job().job_id()) +

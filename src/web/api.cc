@@ -46,7 +46,7 @@ Number NumberOf(const http::Request& request, const char* name, Number otherwise
 // As `autodist stop` does: what has been asked for already is not asked for again.
 Status AskToStop(const std::string& id) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, control::LookUpJob(id));
-  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.told_to_stop()) {
+  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.stop_requested()) {
     return OkStatus();
   }
   AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(id));

@@ -164,11 +164,11 @@ size_t Untold(const v1::JobSnapshot& snapshot, const Activities& ranks) {
       static_cast<size_t>(std::ranges::count_if(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
         return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
       }));
-  size_t told = 0;
+  size_t reported = 0;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i == 0 || ranks[i].rank != ranks[i - 1].rank) ++told;
+    if (i == 0 || ranks[i].rank != ranks[i - 1].rank) ++reported;
   }
-  return running > told ? running - told : 0;
+  return running > reported ? running - reported : 0;
 }
 
 std::string WhatIsKnown(const Activities& ranks, size_t untold) {
@@ -343,9 +343,9 @@ Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
   const bool again = snapshot.job().phase() == v1::JOB_PHASE_RESTARTING;
   issue.set_what(std::string("cannot tell: the job is being started") +
                  (again ? " once more" : ""));
-  size_t told = 0;
+  size_t reported = 0;
   for (const v1::NodeSnapshot& node : snapshot.nodes()) {
-    if (node.detail().empty() || told++ >= kReportLines) continue;
+    if (node.detail().empty() || reported++ >= kReportLines) continue;
     issues::AddEvidence(issue, base::Printable(node.address()), base::Printable(node.detail()),
                         "chief");
   }

@@ -25,19 +25,19 @@ void StackGroups::Add(uint32_t rank, const StackSummary& summary) {
   group.set_doing(summary.doing);
   group.set_called_by(summary.called_by);
   group.set_missing(summary.missing);
-  told_.emplace(rank, std::move(group));
+  reported_.emplace(rank, std::move(group));
 }
 
 void StackGroups::AddUnknown(uint32_t rank, const std::string& why) {
   v1::StackGroup group;
   group.set_unknown(why);
-  told_.emplace(rank, std::move(group));
+  reported_.emplace(rank, std::move(group));
 }
 
 std::vector<v1::StackGroup> StackGroups::Groups() const {
   std::map<std::string, v1::StackGroup> by_key;
-  for (const auto& [rank, told] : told_) {
-    by_key.try_emplace(told.SerializeAsString(), told).first->second.add_ranks(rank);
+  for (const auto& [rank, reported] : reported_) {
+    by_key.try_emplace(reported.SerializeAsString(), reported).first->second.add_ranks(rank);
   }
   std::vector<v1::StackGroup> groups;
   groups.reserve(by_key.size());

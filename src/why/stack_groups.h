@@ -17,14 +17,14 @@ class StackGroups {
   // Each rank once; what is told of it later counts for nothing.
   void Add(uint32_t rank, const StackSummary& summary);
   void AddUnknown(uint32_t rank, const std::string& why);
-  bool Has(uint32_t rank) const { return told_.contains(rank); }
+  bool Has(uint32_t rank) const { return reported_.contains(rank); }
 
   // Most telling first: where most ranks are doing the same, those that are not, the fewest first;
   // last those of which nothing is known.
   std::vector<v1::StackGroup> Groups() const;
 
  private:
-  std::map<uint32_t, v1::StackGroup> told_;  // without the ranks
+  std::map<uint32_t, v1::StackGroup> reported_;  // without the ranks
 };
 
 // A line for each: "7 ranks in all_reduce (…/distributed_c10d.py:2001), called by step

@@ -16,16 +16,18 @@ using autodist::progress::Pattern;
 using autodist::progress::ProgressReader;
 using autodist::progress::Time;
 
-void CheckTold(const autodist::v1::Progress& told) {
+void CheckTold(const autodist::v1::Progress& reported) {
   constexpr int kMostMetrics = 32;
-  Check(told.metrics_size() <= kMostMetrics, "too many metrics");
-  for (const autodist::v1::Metric& metric : told.metrics()) {
+  Check(reported.metrics_size() <= kMostMetrics, "too many metrics");
+  for (const autodist::v1::Metric& metric : reported.metrics()) {
     Check(!metric.name().empty() && autodist::base::IsUtf8(metric.name()), "a metric has no name");
   }
-  Check(autodist::base::IsUtf8(told.what()), "it is about what is no text");
-  Check(!told.has_total() || told.step() <= told.total(), "more steps than there are");
-  Check(!told.has_rate() || (std::isfinite(told.rate()) && told.rate() > 0), "a rate of nothing");
-  Check(!told.has_eta() || (std::isfinite(told.eta()) && told.eta() >= 0), "it has ended before");
+  Check(autodist::base::IsUtf8(reported.what()), "it is about what is no text");
+  Check(!reported.has_total() || reported.step() <= reported.total(), "more steps than there are");
+  Check(!reported.has_rate() || (std::isfinite(reported.rate()) && reported.rate() > 0),
+        "a rate of nothing");
+  Check(!reported.has_eta() || (std::isfinite(reported.eta()) && reported.eta() >= 0),
+        "it has ended before");
 }
 
 }  // namespace
@@ -44,10 +46,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (line.empty()) continue;
     now += std::chrono::milliseconds(17) * (line[0] & 127);
     const std::string_view written = line.substr(1);
-    for (const auto& told :
-         {line[0] & 1 ? reader.Take(written, now) : reader.TakeTold(written, now),
+    for (const auto& reported :
+         {line[0] & 1 ? reader.Take(written, now) : reader.TakeProgressLine(written, now),
           by_pattern.Take(written, now)}) {
-      if (told) CheckTold(*told);
+      if (reported) CheckTold(*reported);
     }
   }
   return 0;

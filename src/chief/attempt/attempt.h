@@ -95,7 +95,7 @@ class Attempt {
  private:
   // Whether it is the first time that this is told of the rank.
   bool IsNews(uint32_t rank, v1::AgentEvent::EventCase what) {
-    return told_.emplace(rank, what).second;
+    return reported_.emplace(rank, what).second;
   }
   Outcome RankExited(uint32_t member, const v1::RankExited& exit);
   Outcome RankAborted(uint32_t member, v1::RankAborted aborted);
@@ -106,7 +106,7 @@ class Attempt {
   const base::LogFolder folder_;
   const uint32_t processes_;
   JobState state_;
-  std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> told_;  // of ranks
+  std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> reported_;  // of ranks
   RankCalls calls_;
 };
 

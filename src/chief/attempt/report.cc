@@ -103,10 +103,10 @@ std::string Before(const Cause& cause, const EndedWell& one) {
 }
 
 // "after step 3 of 10"; "": it has told of none.
-std::string AfterStep(const RankTold& told) {
-  if (!told.progress || !told.progress->has_step()) return "";
-  std::string text = ", after step " + base::Thousands(told.progress->step());
-  if (told.progress->has_total()) text += " of " + base::Thousands(told.progress->total());
+std::string AfterStep(const RankReport& report) {
+  if (!report.progress || !report.progress->has_step()) return "";
+  std::string text = ", after step " + base::Thousands(report.progress->step());
+  if (report.progress->has_total()) text += " of " + base::Thousands(report.progress->total());
   return text;
 }
 
@@ -124,7 +124,7 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
     }
     text += "  " + NameAndNode(attempt.plan(), one.node_rank, one.rank) + " had ended with 0";
     if (cause.kind == Cause::Kind::kRankFailed) text += ", " + Before(cause, one);
-    text += AfterStep(attempt.logs->ToldBy(one.rank)) + "\n";
+    text += AfterStep(attempt.logs->LastReport(one.rank)) + "\n";
   }
   return text;
 }
@@ -133,7 +133,7 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
   if (left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
-           " ended with 0 while others went on" + AfterStep(attempt.logs->ToldBy(left->rank)) +
+           " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
            ", " + Before(cause, *left);
   }
   return attempt.missing.empty() ? "" : attempt.missing + ", while others waited for it";
@@ -174,11 +174,11 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
   text += HowTheRankEnded(attempt, cause, reason);
-  std::vector<std::string> told;
-  if (reason) told = reason->lines;
-  for (const std::string& line : told) text += "    | " + line + "\n";
-  text +=
-      LinesReport(excerpt, display::kStderr, told) + LinesReport(excerpt, display::kStdout, told);
+  std::vector<std::string> report;
+  if (reason) report = reason->lines;
+  for (const std::string& line : report) text += "    | " + line + "\n";
+  text += LinesReport(excerpt, display::kStderr, report) +
+          LinesReport(excerpt, display::kStdout, report);
   if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
   if (LeavesOpenWhy(cause) && !(reason && BlamesPeer(reason->text))) {

@@ -13,7 +13,7 @@
 #include "base/parallel.h"
 #include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 #include "chief/checks/visit.h"
 #include "chief/loop/signal_watcher.h"
 
@@ -35,11 +35,11 @@ constexpr uint64_t kSmallMessage = 64 << 10;
 using Nodes = std::vector<launch::LaunchedNode>;
 
 // What is looked at from here on.
-void EnterToldAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
-  const DataAddresses told = ToldAddresses(plan, nodes);
+void EnterReportedAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
+  const DataAddresses reported = ReportedAddresses(plan, nodes);
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    const auto own = told.find(node.address());
-    if (own == told.end()) continue;
+    const auto own = reported.find(node.address());
+    if (own == reported.end()) continue;
     node.set_data_address(own->second);
   }
 }
@@ -204,7 +204,7 @@ Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions op
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
-  EnterToldAddresses(nodes, plan);
+  EnterReportedAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
   evidence.will_sync = request.sync();
   evidence.fixed_port = request.master_port();

@@ -66,9 +66,9 @@ const std::string& Fleet::AddressOf(uint32_t node) const {
 }
 
 void Fleet::Tell(LogLevel level, uint32_t node, const std::string& what) {
-  const size_t number = told_.Add(level, loop_.Now(), [](LogLevel, size_t) {});
-  if (number > told_.kMost) return;
-  const bool last = number == told_.kMost;
+  const size_t number = reported_.Add(level, loop_.Now(), [](LogLevel, size_t) {});
+  if (number > reported_.kMost) return;
+  const bool last = number == reported_.kMost;
   console_.Tell(level, AddressOf(node) + what + (last ? "; further nodes are not listed" : ""));
 }
 

@@ -140,7 +140,7 @@ class Fleet final : private InboxReader {
   } orders_;
   size_t disconnected_ = 0;
   mutable AllHold all_;
-  Alike<base::LogLevel> told_;
+  Alike<base::LogLevel> reported_;
   std::vector<uint32_t> members_;
   Inbox inbox_;
   Reconnection reconnection_;

@@ -43,14 +43,14 @@ class HangWatch {
     step_.reset();
     silence_ = {};
     last_ = now;
-    told_ = false;
+    reported_ = false;
   }
   // A rank, or what it may be waiting for, has given a sign of life.
   void Alive(Time now) {
     if (now <= last_) return;
     if (step_) silence_ = std::max(silence_, now - last_);
     last_ = now;
-    told_ = false;
+    reported_ = false;
   }
   // So long does a step take now, in the median over ranks.
   void StepTakes(std::chrono::milliseconds time) { step_ = time; }
@@ -60,12 +60,12 @@ class HangWatch {
     const auto longest = limit();
     if (longest.count() == 0) return false;
     if (now < last_ + longest) return false;
-    return !std::exchange(told_, true);
+    return !std::exchange(reported_, true);
   }
   // When to ask again.
-  Time next() const { return limit().count() == 0 || told_ ? Time::max() : last_ + limit(); }
+  Time next() const { return limit().count() == 0 || reported_ ? Time::max() : last_ + limit(); }
   // Their last sign of life, while they hang.
-  std::optional<Time> hung_since() const { return told_ ? std::optional(last_) : std::nullopt; }
+  std::optional<Time> hung_since() const { return reported_ ? std::optional(last_) : std::nullopt; }
   // Whether it goes by the time of a step, so that a hang is only guessed.
   bool by_steps() const { return limit_.by_steps; }
   // 0: none.
@@ -81,7 +81,7 @@ class HangWatch {
   Time last_{};
   Time::duration silence_{};                       // the longest, since a step is known
   std::optional<std::chrono::milliseconds> step_;  // of this attempt
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace autodist::chief

@@ -14,9 +14,9 @@ namespace {
 void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
   const bool runs = attempt.state().Runs(rank.rank());
   if (runs) rank.set_state(v1::RANK_STATE_RUNNING);
-  const RankTold told = attempt.logs->ToldBy(rank.rank());
-  rank.set_failure(told.failure);
-  rank.set_failure_ms(told.failure_ms);
+  const RankReport report = attempt.logs->LastReport(rank.rank());
+  rank.set_failure(report.failure);
+  rank.set_failure_ms(report.failure_ms);
 }
 
 // As much of it as a diagnosis on stacks alone takes.

@@ -47,7 +47,7 @@ void StackFile::WriteRecord(const v1::RankStacks& stacks) {
 bool StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return false;
   const bool last_word = !stacks.has_rank();
-  if (!last_word && !told_.emplace(node, stacks.rank()).second) return false;
+  if (!last_word && !reported_.emplace(node, stacks.rank()).second) return false;
   if (last_word) missing_.erase(node);
   if (!last_word && !stacks.flight_record().empty()) WriteRecord(stacks);
   if (stacks.text().empty()) return true;

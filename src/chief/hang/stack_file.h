@@ -40,8 +40,8 @@ class StackFile {
   const std::string name_;
   const std::string path_;
   std::set<uint32_t> missing_;
-  std::set<std::pair<uint32_t, uint32_t>> told_;  // nodes and ranks
-  size_t records_ = 0;                            // bytes
+  std::set<std::pair<uint32_t, uint32_t>> reported_;  // nodes and ranks
+  size_t records_ = 0;                                // bytes
   Loop& loop_;
   const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // the background's
 };

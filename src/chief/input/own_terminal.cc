@@ -30,7 +30,7 @@ v1::TerminalInput OwnTerminal::first() const {
 
 void OwnTerminal::OnYours() {
   if (reader_ || (terminal_ && !RawTerminal::IsOurs())) return;
-  if (terminal_ && !std::exchange(told_, true)) {
+  if (terminal_ && !std::exchange(reported_, true)) {
     events_.tell("this terminal is that of rank " + std::to_string(rank_) +
                  ", to which Ctrl-C goes, too; Enter ~. ends the job, Enter ~? tells more; what "
                  "other ranks write is in " +

@@ -49,7 +49,7 @@ class OwnTerminal final : public control::TerminalUser {
   const bool terminal_;
   const std::string others_;
   const Events events_;
-  bool told_ = false;
+  bool reported_ = false;
   EscapeKeys escapes_;  // the reader's thread's
   std::unique_ptr<RawTerminal> raw_;
   std::unique_ptr<StdinReader> reader_;

@@ -40,15 +40,15 @@ void SetLogin(const v1::SshReach& ssh, const spec::ResourceSpec& spec, spec::Res
 }  // namespace
 
 spec::ResourceSpec SpecThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                             const std::string& chief, const DataAddresses& told,
+                             const std::string& chief, const DataAddresses& reported,
                              const HostKeys& host_keys) {
   spec::ResourceSpec there = spec;
   for (auto& [name, group] : there.ssh) group.proxy_jump.clear();
   for (const v1::NodePlan& planned : plan.nodes()) {
     spec::Node& node = *std::ranges::find(there.nodes, planned.address(),
                                           [](const auto& it) { return it.address; });
-    const auto address = told.find(node.address);
-    if (address != told.end()) node.data_address = address->second;
+    const auto address = reported.find(node.address);
+    if (address != reported.end()) node.data_address = address->second;
     if (node.address == chief) {
       MakeChief(spec.group_of(node), node);
       node.port.reset();

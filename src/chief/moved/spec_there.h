@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::chief {
@@ -17,7 +17,7 @@ using HostKeys = std::map<std::string, std::vector<std::string>>;  // by the add
 // what ranks find. The others are reached by their addresses between ranks, without jump hosts, and
 // show the host keys that are known here, if any are.
 spec::ResourceSpec SpecThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                             const std::string& chief, const DataAddresses& told,
+                             const std::string& chief, const DataAddresses& reported,
                              const HostKeys& host_keys);
 
 // Leaves out key files that are not there or not readable, of the home folder's, say: the node's

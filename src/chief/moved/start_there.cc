@@ -18,7 +18,7 @@
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 #include "chief/checks/visit.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/moved/lines.h"
@@ -180,9 +180,9 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
   const launch::AgentCommand command =
       launch::InstallingCommand(program, nonce, {"moved-chief", nonce});
   AD_ASSIGN_OR_RETURN(stream, transport->Run(command.argv, stop));
-  bool told = false;
+  bool reported = false;
   const auto sent = [&](uint64_t, uint64_t of) {
-    if (std::exchange(told, true)) return;
+    if (std::exchange(reported, true)) return;
     Log(LogLevel::kInfo,
         "sending autodist to " + node.address() + ": " + base::Bytes(of) + ", once");
   };
@@ -233,9 +233,9 @@ Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::Launc
     code = LaunchExitCode(nodes);
     return Error(StatusCode::kAborted, report);
   }
-  DataAddresses told = ToldAddresses(plan, nodes);
-  AD_RETURN_IF_ERROR(CheckToldAddresses(plan, told));
-  return told;
+  DataAddresses reported = ReportedAddresses(plan, nodes);
+  AD_RETURN_IF_ERROR(CheckReportedAddresses(plan, reported));
+  return reported;
 }
 
 }  // namespace
@@ -272,10 +272,11 @@ int StartThere(const plan::Input& input, const v1::LaunchPlan& plan,
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
-  const auto told = VisitNodes(plan, options, signals.stop_token(), code);
+  const auto reported = VisitNodes(plan, options, signals.stop_token(), code);
   const auto message =
-      told.ok() ? MessageOf(input, SpecThere(input.spec, plan, chief, *told, KnownHostKeys(plan)))
-                : told.status();
+      reported.ok()
+          ? MessageOf(input, SpecThere(input.spec, plan, chief, *reported, KnownHostKeys(plan)))
+          : reported.status();
   if (!message.ok() && !signals.stop_token().stop_requested()) {
     base::LogFailure(message.status());
     return code;

@@ -41,13 +41,13 @@ void OutputRouter::Write(uint32_t node, v1::Output output) {
   console_.Write(std::move(logs), node, std::move(output));
 }
 
-void OutputRouter::Tell(uint32_t node, const v1::ProgressTold& told) {
+void OutputRouter::Tell(uint32_t node, const v1::ProgressLine& reported) {
   std::shared_ptr<RankLogs> logs;
   {
     const std::lock_guard lock(mutex_);
-    logs = LogsOf(node, told.rank());
+    logs = LogsOf(node, reported.rank());
   }
-  if (logs) logs->TakeTold(told.rank(), told.line(), loop_.Now());
+  if (logs) logs->TakeProgressLine(reported.rank(), reported.line(), loop_.Now());
 }
 
 int64_t OutputRouter::last_ms() const {

@@ -33,7 +33,7 @@ class OutputRouter {
   void Write(uint32_t node, v1::Output output);
 
   // What a rank has written to AUTODIST_PROGRESS; likewise.
-  void Tell(uint32_t node, const v1::ProgressTold& told);
+  void Tell(uint32_t node, const v1::ProgressLine& reported);
 
   // When output came last that nobody had asked for (IsAskedFor).
   Loop::Time last() const { return last_; }

@@ -30,21 +30,21 @@ void KeepLine(std::string_view line, std::string& last) {
   last.assign(line.substr(0, FailureExcerpt::kLongestLine));
 }
 
-void KeepProgress(std::optional<v1::Progress> progress, RankTold& told) {
+void KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
   if (!progress) return;
-  told.failure.clear();  // it was survived
-  told.progress = *std::move(progress);
-  told.progress->set_time_ms(base::MillisecondsSince1970());
+  report.failure.clear();  // it was survived
+  report.progress = *std::move(progress);
+  report.progress->set_time_ms(base::MillisecondsSince1970());
 }
 
 // As long as little has followed it.
-void KeepFailure(const FailureExcerpt& excerpt, RankTold& told) {
+void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
   const FatalMessage* fatal = excerpt.fatal();
   if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
-  if (excerpt.lines_since_fatal() > kMostLinesAtTheEnd) return told.failure.clear();
+  if (excerpt.lines_since_fatal() > kMostLinesAtTheEnd) return report.failure.clear();
   if (excerpt.lines_since_fatal() > 0) return;
-  told.failure = fatal->text;
-  told.failure_ms = told.last_output_ms;
+  report.failure = fatal->text;
+  report.failure_ms = report.last_output_ms;
 }
 
 }  // namespace
@@ -121,9 +121,9 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   WriteFile(taken, file);
   if (!IsAskedFor(taken.bytes)) {
     {
-      const std::lock_guard lock(told_mutex_);
-      found->second.told.last_output_ms = MillisecondsOf(*taken.time);
-      ++told_;
+      const std::lock_guard lock(reports_mutex_);
+      found->second.report.last_output_ms = MillisecondsOf(*taken.time);
+      ++reported_;
     }
     lines_.Take(taken, !file.cut_short, now, screen);
   }
@@ -147,42 +147,42 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
 }
 
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(reports_mutex_);
   Rank& rank = ranks_.at(number);
   rank.failure_excerpt.Take(stream, line, now_);
-  KeepLine(line, rank.told.last_line);
-  KeepFailure(rank.failure_excerpt, rank.told);
+  KeepLine(line, rank.report.last_line);
+  KeepFailure(rank.failure_excerpt, rank.report);
   ReadProgress(rank, line);
-  ++told_;
+  ++reported_;
 }
 
 void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(reports_mutex_);
   Rank& rank = ranks_.at(number);
-  KeepLine(bar, rank.told.last_line);
+  KeepLine(bar, rank.report.last_line);
   // A number at the end of half a line may go on.
   if (!half) ReadProgress(rank, bar);
-  ++told_;
+  ++reported_;
 }
 
 void RankLogs::ReadProgress(Rank& rank, std::string_view line) {
-  KeepProgress(rank.reader.Take(line, now_), rank.told);
+  KeepProgress(rank.reader.Take(line, now_), rank.report);
   if (rank.reader.WasOtherWork()) other_work_ms_ = base::MillisecondsSince1970();
 }
 
-void RankLogs::TakeTold(uint32_t number, std::string_view line, Time now) {
+void RankLogs::TakeProgressLine(uint32_t number, std::string_view line, Time now) {
   const auto found = ranks_.find(number);
   if (found == ranks_.end()) return;
-  const std::lock_guard lock(told_mutex_);
-  KeepProgress(found->second.reader.TakeTold(line, now), found->second.told);
-  ++told_;
+  const std::lock_guard lock(reports_mutex_);
+  KeepProgress(found->second.reader.TakeProgressLine(line, now), found->second.report);
+  ++reported_;
 }
 
-RankTold RankLogs::ToldBy(uint32_t number) const {
+RankReport RankLogs::LastReport(uint32_t number) const {
   const auto found = ranks_.find(number);
   if (found == ranks_.end()) return {};
-  const std::lock_guard lock(told_mutex_);
-  return found->second.told;
+  const std::lock_guard lock(reports_mutex_);
+  return found->second.report;
 }
 
 void RankLogs::Warn(const std::string& what) {
@@ -191,17 +191,17 @@ void RankLogs::Warn(const std::string& what) {
 }
 
 std::vector<RankFailure> RankLogs::Failures() const {
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(reports_mutex_);
   std::vector<RankFailure> failures;
   for (const auto& [number, rank] : ranks_) {
-    if (rank.told.failure.empty()) continue;
+    if (rank.report.failure.empty()) continue;
     failures.push_back({number, *rank.failure_excerpt.fatal()});
   }
   return failures;
 }
 
 FailureExcerpt RankLogs::ExcerptOf(uint32_t rank) const {
-  const std::lock_guard lock(told_mutex_);
+  const std::lock_guard lock(reports_mutex_);
   return ranks_.at(rank).failure_excerpt;
 }
 

@@ -31,7 +31,7 @@ namespace autodist::chief {
 std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan);
 
 // What a rank has told so far.
-struct RankTold {
+struct RankReport {
   std::optional<v1::Progress> progress;  // absent: of its progress it has told nothing
   std::string last_line;                 // of either stream, or the bar that it draws
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
@@ -39,8 +39,8 @@ struct RankTold {
   int64_t failure_ms = 0;
 };
 
-// For one thread, which it may block, but for ExcerptOf, ToldBy, TakeTold and told, which are
-// thread-safe and do not.
+// For one thread, which it may block, but for ExcerptOf, LastReport, TakeProgressLine and told,
+// which are thread-safe and do not.
 class RankLogs {
  public:
   using Time = display::Time;
@@ -69,11 +69,11 @@ class RankLogs {
   // Of all that have written what such programs say last, and next to nothing since.
   std::vector<RankFailure> Failures() const;
   // Likewise; of any other, nothing.
-  RankTold ToldBy(uint32_t rank) const;
+  RankReport LastReport(uint32_t rank) const;
   // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.
-  void TakeTold(uint32_t rank, std::string_view line, Time now);
-  // Another number whenever ToldBy has anything new.
-  uint64_t told() const { return told_; }
+  void TakeProgressLine(uint32_t rank, std::string_view line, Time now);
+  // Another number whenever LastReport has anything new.
+  uint64_t report() const { return reported_; }
   // When a bar of something else than training went on last, of an evaluation say, in milliseconds
   // since 1970; 0: none has. Thread-safe.
   int64_t other_work_ms() const { return other_work_ms_; }
@@ -92,7 +92,7 @@ class RankLogs {
     std::array<File, 2> files;
     FailureExcerpt failure_excerpt;
     progress::ProgressReader reader;
-    RankTold told = {};
+    RankReport report = {};
   };
 
   RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view);
@@ -109,9 +109,9 @@ class RankLogs {
   std::map<uint32_t, Rank> ranks_;
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
-  Time now_{};                     // of what is being taken
-  mutable std::mutex told_mutex_;  // guards failure_excerpt, reader and told of all ranks
-  std::atomic<uint64_t> told_ = 0;
+  Time now_{};                        // of what is being taken
+  mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and told of all ranks
+  std::atomic<uint64_t> reported_ = 0;
   std::atomic<int64_t> other_work_ms_ = 0;
 };
 

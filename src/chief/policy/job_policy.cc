@@ -73,7 +73,7 @@ const char* NameOf(JobStage stage) { return job_table::kStageNames[static_cast<s
 const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast<size_t>(event)]; }
 
 StageEvent AfterAttempt(const EndedAttempt& ended) {
-  if (!ended.failed || !ended.over || ended.told_to_stop) return StageEvent::kEnd;
+  if (!ended.failed || !ended.over || ended.stop_requested) return StageEvent::kEnd;
   return ended.port_may_be_taken ? StageEvent::kHearOut : StageEvent::kRestart;
 }
 

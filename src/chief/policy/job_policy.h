@@ -44,7 +44,7 @@ const char* NameOf(StageEvent event);
 struct EndedAttempt {
   bool failed = false;  // it has a cause
   bool over = false;    // none of its ranks is left
-  bool told_to_stop = false;
+  bool stop_requested = false;
   bool port_may_be_taken = false;  // what it wrote would tell
 };
 

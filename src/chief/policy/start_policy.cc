@@ -16,36 +16,36 @@ constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
     {kLaunching, Event::kPlan, kGathering},
     {kLaunching, Event::kBusy, kAwaitingDevices},
     {kLaunching, Event::kFailed, kRefused},
-    {kLaunching, Event::kTold, kRefused},
+    {kLaunching, Event::kStopRequested, kRefused},
 
     {kGathering, Event::kDone, kPreparing},
-    {kGathering, Event::kTold, kRefused},
+    {kGathering, Event::kStopRequested, kRefused},
 
     {kPreparing, Event::kDone, kOpeningLogs},
     {kPreparing, Event::kUnsure, kHearing},
     {kPreparing, Event::kPlan, kGathering},
     {kPreparing, Event::kBusy, kAwaitingDevices},
     {kPreparing, Event::kFailed, kRefused},
-    {kPreparing, Event::kTold, kCancelling},
+    {kPreparing, Event::kStopRequested, kCancelling},
 
     {kHearing, Event::kDone, kOpeningLogs},
     {kHearing, Event::kPlan, kGathering},
     {kHearing, Event::kBusy, kAwaitingDevices},
     {kHearing, Event::kFailed, kRefused},
-    {kHearing, Event::kTold, kRefused},
+    {kHearing, Event::kStopRequested, kRefused},
 
     {kCancelling, Event::kDone, kRefused},
 
     {kAwaitingDevices, Event::kDone, kAwaitingConnections},
-    {kAwaitingDevices, Event::kTold, kRefused},
+    {kAwaitingDevices, Event::kStopRequested, kRefused},
     {kAwaitingConnections, Event::kDone, kGathering},
-    {kAwaitingConnections, Event::kTold, kRefused},
+    {kAwaitingConnections, Event::kStopRequested, kRefused},
 
     {kOpeningLogs, Event::kDone, kAnnouncing},
     {kOpeningLogs, Event::kFailed, kRefused},
-    {kOpeningLogs, Event::kTold, kRefused},
+    {kOpeningLogs, Event::kStopRequested, kRefused},
     {kAnnouncing, Event::kDone, kReady},
-    {kAnnouncing, Event::kTold, kRefused},
+    {kAnnouncing, Event::kStopRequested, kRefused},
 });
 static_assert(HasEachPairOnce(kTable));
 

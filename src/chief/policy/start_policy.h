@@ -23,12 +23,12 @@ enum class StartStage : uint8_t {
 inline constexpr size_t kStartStages = 11;
 
 enum class StartEvent : uint8_t {
-  kDone,    // what the stage is for
-  kUnsure,  // a node could not be reached
-  kPlan,    // another plan is needed
-  kBusy,    // others have the devices, for which the user wants to wait
-  kFailed,  // for good
-  kTold,    // to stop
+  kDone,           // what the stage is for
+  kUnsure,         // a node could not be reached
+  kPlan,           // another plan is needed
+  kBusy,           // others have the devices, for which the user wants to wait
+  kFailed,         // for good
+  kStopRequested,  // to stop
 };
 inline constexpr size_t kStartEvents = 6;
 

@@ -12,7 +12,7 @@
 namespace autodist::chief {
 namespace {
 
-bool IsTold(const v1::Issue& issue) {
+bool IsReported(const v1::Issue& issue) {
   return issue.kind() == v1::Issue::KIND_SLOW || issue.kind() == v1::Issue::KIND_WARNING;
 }
 
@@ -61,22 +61,22 @@ std::vector<IssueWarning> IssueWarnings::Take(const v1::JobSnapshot& snapshot) {
   if (snapshot.job().phase() != v1::JOB_PHASE_RUNNING) return warnings;
   for (const v1::Issue& slow : snapshot.issues()) {
     if (lines_ == kMost) return warnings;  // of thousands of ranks no causes are looked for
-    if (!IsTold(slow) || !IsOfSteps(slow) || slow.ranks_size() == 0) continue;
+    if (!IsReported(slow) || !IsOfSteps(slow) || slow.ranks_size() == 0) continue;
     if (!HasLasted(snapshot, slow, issues::kWarnOfSlowStepsAfter) ||
-        !told_.insert(KeyOf(slow)).second)
+        !reported_.insert(KeyOf(slow)).second)
       continue;
     std::string what = WithTime(slow);
     for (const v1::Issue& cause : snapshot.issues()) {
-      if (!IsTold(cause) || IsOfSteps(cause) || !IsAbout(cause, slow.ranks(0))) continue;
+      if (!IsReported(cause) || IsOfSteps(cause) || !IsAbout(cause, slow.ranks(0))) continue;
       what += "; " + WithoutName(snapshot, cause);
-      told_.insert(KeyOf(cause));
+      reported_.insert(KeyOf(cause));
     }
     Tell(snapshot, slow, std::move(what), warnings);
   }
   for (const v1::Issue& issue : snapshot.issues()) {
-    if (!IsTold(issue) || IsOfSteps(issue) || !HasLasted(snapshot, issue, issues::kWarnAfter))
+    if (!IsReported(issue) || IsOfSteps(issue) || !HasLasted(snapshot, issue, issues::kWarnAfter))
       continue;
-    if (told_.insert(KeyOf(issue)).second) Tell(snapshot, issue, WithTime(issue), warnings);
+    if (reported_.insert(KeyOf(issue)).second) Tell(snapshot, issue, WithTime(issue), warnings);
   }
   return warnings;
 }

@@ -21,7 +21,7 @@ class IssueWarnings {
 
   // Another attempt: all is new.
   void Begin() {
-    told_.clear();
+    reported_.clear();
     lines_ = 0;
   }
   // What is to be told now: not again of the same rank, or node, and cause, and not what the chief
@@ -32,7 +32,7 @@ class IssueWarnings {
   void Tell(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
             std::vector<IssueWarning>& warnings);
 
-  std::set<std::string> told_;  // see KeyOf
+  std::set<std::string> reported_;  // see KeyOf
   size_t lines_ = 0;
 };
 

@@ -35,7 +35,7 @@ class JobStatusRecorder {
   v1::JobPhase phase() const { return status_.phase(); }
   void EnterPhase(v1::JobPhase phase, const std::string& why);
   void BeginAttempt(const Attempt& attempt);
-  void ToldToStop() { status_.set_told_to_stop(true); }
+  void ToldToStop() { status_.set_stop_requested(true); }
   void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
 
   // Of the same of many nodes or ranks at the same time only the first are recorded, and how many

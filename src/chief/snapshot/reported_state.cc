@@ -70,13 +70,13 @@ void ReportedState::AddRank(const Attempt& attempt, uint32_t node, const v1::Ran
     rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);
   }
   if (!attempt.logs) return;
-  RankTold told = attempt.logs->ToldBy(planned.rank());
-  if (told.progress) *rank.mutable_progress() = *std::move(told.progress);
-  rank.set_last_line(base::ToUtf8(told.last_line));
-  rank.set_last_output_ms(told.last_output_ms);
-  if (told.failure.empty()) return;
-  rank.set_failure(base::ToUtf8(told.failure));
-  rank.set_failure_ms(told.failure_ms);
+  RankReport report = attempt.logs->LastReport(planned.rank());
+  if (report.progress) *rank.mutable_progress() = *std::move(report.progress);
+  rank.set_last_line(base::ToUtf8(report.last_line));
+  rank.set_last_output_ms(report.last_output_ms);
+  if (report.failure.empty()) return;
+  rank.set_failure(base::ToUtf8(report.failure));
+  rank.set_failure_ms(report.failure_ms);
 }
 
 void ReportedState::AddTo(v1::JobSnapshot& snapshot, const Attempt& attempt) const {

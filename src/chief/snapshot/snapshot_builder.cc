@@ -84,11 +84,11 @@ void SnapshotBuilder::Fill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
       launch::SampleInterval(options_.request(), static_cast<int>(nodes_.size()));
   snapshot.set_sample_ms(static_cast<uint32_t>(sample.count()));
   reported_.AddTo(snapshot, attempt);
-  std::map<uint32_t, v1::Progress> told;
+  std::map<uint32_t, v1::Progress> reported;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
-    if (rank.has_progress() && !rank.auxiliary()) told[rank.rank()] = rank.progress();
+    if (rank.has_progress() && !rank.auxiliary()) reported[rank.rank()] = rank.progress();
   }
-  if (auto progress = progress::OfJob(told)) {
+  if (auto progress = progress::OfJob(reported)) {
     if (progress->has_step()) times_.FirstStep();
     *snapshot.mutable_progress() = *progress;
   }
@@ -125,8 +125,8 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
 // Another one where anything has changed, also by what ranks write; whatever becomes of nodes and
 // job is recorded.
 uint64_t SnapshotBuilder::Version(const Attempt& attempt) {
-  const uint64_t told = attempt.logs ? attempt.logs->told() : 0;
-  if (std::exchange(told_, told) != told) ++changes_;
+  const uint64_t reported = attempt.logs ? attempt.logs->reported() : 0;
+  if (std::exchange(reported_, reported) != reported) ++changes_;
   return changes_ + recorder_.events().recorded();
 }
 

@@ -110,38 +110,38 @@ void AttemptStarter::Enter(StartStage stage) {
 // What has happened to the present stage; nullopt: it goes on.
 std::optional<StartEvent> AttemptStarter::Look() {
   using enum StartStage;
-  const bool told = job_.stop.requested();
+  const bool stop_requested = job_.stop.requested();
   const bool in_time = job_.loop.Now() < making_.until;
   switch (making_.stage) {
     case kLaunching:
-      if (told) making_.until = job_.stop.waits_until();
+      if (stop_requested) making_.until = job_.stop.waits_until();
       if (!first_launch_.over() && !job_.stop.WaitsNoLonger(job_.loop.Now())) return std::nullopt;
-      return told ? StartEvent::kTold : JudgeLaunched();
+      return stop_requested ? StartEvent::kStopRequested : JudgeLaunched();
     case kGathering:
       if (making_.number > 0 && !gathering_.Advance()) return std::nullopt;
-      return told ? StartEvent::kTold : StartEvent::kDone;
+      return stop_requested ? StartEvent::kStopRequested : StartEvent::kDone;
     case kPreparing:
-      if (told) return StartEvent::kTold;
+      if (stop_requested) return StartEvent::kStopRequested;
       if (!making_.results.complete()) return std::nullopt;
       return making_.results.AllReached() ? JudgePrepared() : StartEvent::kUnsure;
     case kHearing:
-      if (told) return StartEvent::kTold;
+      if (stop_requested) return StartEvent::kStopRequested;
       if (in_time && MembersAreConnected()) return std::nullopt;
       return JudgePrepared();
     case kCancelling:
       if (in_time && !job_.stop.given_up() && !making_.results.complete()) return std::nullopt;
       return StartEvent::kDone;
     case kAwaitingDevices:
-      if (told) return StartEvent::kTold;
+      if (stop_requested) return StartEvent::kStopRequested;
       if (in_time) return std::nullopt;
       return StartEvent::kDone;
     case kAwaitingConnections:
-      if (told) return StartEvent::kTold;
+      if (stop_requested) return StartEvent::kStopRequested;
       if (job_.nodes.AnyDisconnected()) return std::nullopt;
       return StartEvent::kDone;
     case kOpeningLogs:
     case kAnnouncing:
-      if (told) return StartEvent::kTold;
+      if (stop_requested) return StartEvent::kStopRequested;
       if (!disk_task_->done) return std::nullopt;
       if (!disk_task_->logs.ok()) return RefuseStart(disk_task_->logs.status());
       if (making_.stage == kOpeningLogs) making_.attempt->logs = *disk_task_->logs;
@@ -189,7 +189,7 @@ Status AttemptStarter::Plan() {
     return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
                                                std::to_string(members.size()) + " can be reached");
   }
-  plan::Replan replan{number, {}, told_addresses_};
+  plan::Replan replan{number, {}, reported_addresses_};
   for (const uint32_t node : members) {
     replan.members.push_back(job_.plan.nodes(static_cast<int>(node)).address());
   }
@@ -211,7 +211,7 @@ std::optional<StartEvent> AttemptStarter::Launch() {
 std::optional<StartEvent> AttemptStarter::Prepare() {
   making_.results = NodeResults(0);
   if (const Status planned = Plan(); !planned.ok()) return RefuseStart(planned);
-  if (job_.stop.requested()) return StartEvent::kTold;
+  if (job_.stop.requested()) return StartEvent::kStopRequested;
   if (!MembersAreConnected()) return JudgePrepared();
   const Attempt& attempt = *making_.attempt;
   const std::vector<uint32_t>& members = attempt.nodes();
@@ -248,10 +248,10 @@ StartEvent AttemptStarter::JudgeLaunched() {
     job_.nodes.ConnectAgainBy(*launcher_);
     const Status found = first_launch_.Check();
     if (!found.ok()) return Refuse(found);
-    told_addresses_ = ToldAddresses(job_.plan, nodes);
-    const Status told = CheckToldAddresses(job_.plan, told_addresses_);
-    if (!told.ok()) return RefuseStart(told);
-    facts.addresses_differ = Differ(job_.plan, told_addresses_);
+    reported_addresses_ = ReportedAddresses(job_.plan, nodes);
+    const Status stop_requested = CheckReportedAddresses(job_.plan, reported_addresses_);
+    if (!stop_requested.ok()) return RefuseStart(stop_requested);
+    facts.addresses_differ = Differ(job_.plan, reported_addresses_);
   }
   return JudgeNodes(nodes, facts);
 }

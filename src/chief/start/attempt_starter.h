@@ -12,7 +12,7 @@
 #include "autodist/status.h"
 #include "base/backoff.h"
 #include "chief/attempt/attempt.h"
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 #include "chief/loop/loop.h"
 #include "chief/policy/start_policy.h"
 #include "chief/start/first_launch.h"
@@ -96,7 +96,7 @@ class AttemptStarter {
   NodeGathering gathering_;
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing has been launched
-  DataAddresses told_addresses_;
+  DataAddresses reported_addresses_;
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {

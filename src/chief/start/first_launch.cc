@@ -72,9 +72,9 @@ std::shared_ptr<const Attempt::MissingVariables> FirstLaunch::missing_variables(
   auto missing = std::make_shared<Attempt::MissingVariables>();
   for (const launch::LaunchedNode& node : results_.nodes()) {
     const auto& names = node.prepared.facts().missing_variables();
-    const std::set<std::string> told(names.begin(), names.end());
+    const std::set<std::string> reported(names.begin(), names.end());
     for (const std::string& name : preflight_->examination().chief_variables()) {
-      if (told.contains(name)) (*missing)[node.node_rank].push_back(name);
+      if (reported.contains(name)) (*missing)[node.node_rank].push_back(name);
     }
   }
   return missing;

@@ -17,13 +17,13 @@ bool SaysPortIsTaken(const FailureExcerpt& excerpt, const v1::NodePlan& node, ui
   std::vector<std::string> lines = excerpt.Lines(display::kStderr);
   std::ranges::move(excerpt.Lines(display::kStdout), std::back_inserter(lines));
   if (excerpt.fatal()) std::ranges::copy(excerpt.fatal()->lines, std::back_inserter(lines));
-  const auto told = [&](const std::string& what) {
+  const auto reported = [&](const std::string& what) {
     return std::ranges::any_of(
         lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
   };
-  return (told("ddress already in use") || told("EADDRINUSE")) &&
+  return (reported("ddress already in use") || reported("EADDRINUSE")) &&
          std::ranges::any_of(node.ports(), [&](uint32_t port) {
-           return port != fixed && told(std::to_string(port));
+           return port != fixed && reported(std::to_string(port));
          });
 }
 

@@ -55,7 +55,7 @@ WaitingMessage::WaitingMessage(const StartingJob& job)
 
 void WaitingMessage::Begin(const std::vector<uint32_t>& nodes) {
   progress_->Begin(nodes);
-  told_.clear();
+  reported_.clear();
   tell_at_ = loop_.Now() + kSilence;
 }
 
@@ -64,8 +64,8 @@ Loop::Time WaitingMessage::Tell() {
   if (loop_.Now() < tell_at_) return tell_at_;
   const std::string what = progress_->WaitingFor();
   tell_at_ = loop_.Now() + (what.empty() ? kSilence : kTellInterval);
-  if (what.empty() || what == told_) return tell_at_;
-  told_ = what;
+  if (what.empty() || what == reported_) return tell_at_;
+  reported_ = what;
   console_.Tell(base::LogLevel::kInfo, "waiting for " + what);
   return tell_at_;
 }

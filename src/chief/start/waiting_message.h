@@ -34,7 +34,7 @@ class WaitingMessage {
   Loop& loop_;
   Console& console_;
   const std::shared_ptr<launch::LaunchProgress> progress_;
-  std::string told_;
+  std::string reported_;
   Loop::Time tell_at_ = Loop::Time::max();
 };
 

@@ -226,7 +226,7 @@ def test_stop_while_a_failed_attempt_ends_is_not_followed_by_a_restart(autodist,
     job = re.search(SAYS, outcome.err)[1]
     seconds_until(lambda: len(list(folder.glob("told-*"))) == RANKS - 1, 20)
     with subprocess.Popen([AUTODIST, "stop", job], stderr=subprocess.PIPE) as stop:
-        seconds_until(lambda: json.loads(ask("status", "--json", job).out).get("told_to_stop"), 20)
+        seconds_until(lambda: json.loads(ask("status", "--json", job).out).get("stop_requested"), 20)
         (folder / "go").touch()
         assert b"has ended with exit code 3" in stop.stderr.read()
         assert stop.wait() == 0

@@ -440,17 +440,18 @@ TEST_F(CallbackListenerTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOn
   const auto earlier = CallAsNode();
   const auto newest = CallAsNode(std::string(32, 'b'));
   AwaitCalls(2);
-  std::vector<std::unique_ptr<secure::Session>> told;
+  std::vector<std::unique_ptr<secure::Session>> reported;
   for (int i = 0; i < 5; ++i) {
-    told.push_back(CallAsNode());
-    ASSERT_TRUE(told.back());
-    EXPECT_EQ(test::LineOf(*told.back()) + "\n", rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
+    reported.push_back(CallAsNode());
+    ASSERT_TRUE(reported.back());
+    EXPECT_EQ(test::LineOf(*reported.back()) + "\n",
+              rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
   }
-  EXPECT_EQ(test::AllOf(*told.front()), "");
+  EXPECT_EQ(test::AllOf(*reported.front()), "");
   char byte = 0;
-  pollfd hung_up{told.front()->socket(), POLLIN, 0};
+  pollfd hung_up{reported.front()->socket(), POLLIN, 0};
   EXPECT_EQ(poll(&hung_up, 1, Limit().PollTimeout()), 1);
-  EXPECT_EQ(recv(told.front()->socket(), &byte, 1, MSG_PEEK), 0);
+  EXPECT_EQ(recv(reported.front()->socket(), &byte, 1, MSG_PEEK), 0);
 }
 
 TEST_F(CallbackListenerTest, ANodeThatDoesNotCall) {

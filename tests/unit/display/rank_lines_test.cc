@@ -145,12 +145,12 @@ TEST_F(RankLinesTest, HalfALineIsShownAfterAMoment) {
   const Time begin = Time{} + seconds(100);
   const Outputs outputs;
   Screen screen;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   RankLines lines(
       {{0, 0, "a", false}, {1, 1, "a", false}}, {.colour = Colour::kNever}, "/nowhere",
       [](uint32_t, Stream, std::string_view) {},
       [&](uint32_t rank, Stream, std::string_view text, bool half) {
-        told.push_back(std::to_string(rank) + (half ? " half " : " ") + std::string(text));
+        reported.push_back(std::to_string(rank) + (half ? " half " : " ") + std::string(text));
       });
   const auto update = [&](std::chrono::milliseconds at) {
     lines.Update(begin + at, screen);
@@ -164,7 +164,7 @@ TEST_F(RankLinesTest, HalfALineIsShownAfterAMoment) {
   const std::string shown = update(std::chrono::milliseconds(400));
   EXPECT_NE(shown.find("[a:0] Overwrite? "), std::string::npos) << shown;
   EXPECT_EQ(shown.find("[a:1]"), std::string::npos) << "it stands once";
-  EXPECT_EQ(told, (std::vector<std::string>{"0 half Overwrite? ", "1 half Overwrite? "}));
+  EXPECT_EQ(reported, (std::vector<std::string>{"0 half Overwrite? ", "1 half Overwrite? "}));
   lines.Take({1, kStderr, "other\n"}, true, begin + seconds(1), screen);
   lines.Take({0, kStdout, "no\n"}, true, begin + seconds(1), screen);
   const std::string ended = update(seconds(2));

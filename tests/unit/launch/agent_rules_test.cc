@@ -32,13 +32,13 @@ std::string Broken(const Status& status) {
 
 TEST(AgentRules, ProgressIsALineOfARank) {
   v1::AgentEvent event;
-  v1::ProgressTold& told = *event.mutable_progress_told();
-  told.set_line(std::string(rpc::kLongestProgress, 'x'));
+  v1::ProgressLine& reported = *event.mutable_progress_line();
+  reported.set_line(std::string(rpc::kLongestProgress, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
-  told.set_line(std::string(rpc::kLongestProgress + 1, 'x'));
+  reported.set_line(std::string(rpc::kLongestProgress + 1, 'x'));
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of 4097 bytes"));
-  told.set_line("");
-  told.set_rank(UINT32_MAX);
+  reported.set_line("");
+  reported.set_rank(UINT32_MAX);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of a rank 4294967295"));
 }
 

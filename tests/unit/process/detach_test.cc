@@ -40,9 +40,9 @@ class AtTerminal {
       if (auto* detached = std::get_if<std::unique_ptr<Detached>>(&*outcome)) {
         _exit(work(**detached));
       }
-      const auto& told = std::get<DetachOutcome>(*outcome);
-      Print(told.running ? "it runs\n" : "it has ended\n");
-      _exit(told.exit_code);
+      const auto& reported = std::get<DetachOutcome>(*outcome);
+      Print(reported.running ? "it runs\n" : "it has ended\n");
+      _exit(reported.exit_code);
     }
     close(fds[1]);
     output_.Reset(fds[0]);

@@ -326,15 +326,15 @@ TEST(ProgressReaderTest, LinesOfLogCountMoreThanBars) {
   ASSERT_TRUE(reader.Take(" 50%|█████     | 5/10 [00:00<00:00, 12.3it/s]", kBegin));
   ASSERT_TRUE(reader.Take(" iteration 200/ 1000 | lm loss: 2.3 |", kBegin));
   EXPECT_FALSE(reader.Take(" 60%|██████    | 6/10 [00:00<00:00, 12.3it/s]", kBegin));
-  const auto told = reader.TakeTold(R"({"step": 7, "total": 9})", kBegin);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->step(), 7u);
+  const auto reported = reader.TakeProgressLine(R"({"step": 7, "total": 9})", kBegin);
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(reported->step(), 7u);
   EXPECT_FALSE(reader.Take(" iteration 201/ 1000 | lm loss: 2.3 |", kBegin));
 }
 
 TEST(ProgressReaderTest, ReadsJsonLines) {
   ProgressReader reader;
-  auto progress = reader.TakeTold(
+  auto progress = reader.TakeProgressLine(
       R"({"step": 12, "total": 100, "loss": 0.3, "phase": "warm-up", "ok": true, "lr": 1e-5})",
       kBegin);
   ASSERT_TRUE(progress);
@@ -342,8 +342,8 @@ TEST(ProgressReaderTest, ReadsJsonLines) {
   EXPECT_EQ(progress->total(), 100u);
   EXPECT_EQ(progress->source(), "file");
   EXPECT_THAT(MetricNames(*progress), ElementsAre("loss", "lr"));
-  progress =
-      reader.TakeTold(R"({"loss": NaN, "note": "\"NaN\" is -Infinity", "lr": 2e-5})", kBegin);
+  progress = reader.TakeProgressLine(R"({"loss": NaN, "note": "\"NaN\" is -Infinity", "lr": 2e-5})",
+                                     kBegin);
   ASSERT_TRUE(progress) << "as Python writes it";
   EXPECT_TRUE(std::isnan(MetricOf(*progress, "loss")));
   EXPECT_EQ(progress->step(), 12u);
@@ -353,7 +353,7 @@ TEST(ProgressReaderTest, ReadsJsonLines) {
         std::string(R"({"step": -1})"), std::string(R"({"step": 1e99})"),
         std::string(R"({"step": 1e999})"), std::string(R"({"step": "1"})"), std::string(4000, '{'),
         std::string(R"({"a":)") + std::string(4000, '['), std::string("{\"\xff\": 1}")}) {
-    EXPECT_FALSE(reader.TakeTold(line, kBegin)) << line;
+    EXPECT_FALSE(reader.TakeProgressLine(line, kBegin)) << line;
   }
 }
 
@@ -362,7 +362,7 @@ TEST(ProgressReaderTest, ReadsByAPattern) {
   ASSERT_TRUE(pattern.ok());
   ProgressReader reader(*pattern);
   EXPECT_FALSE(reader.Take(" 50%|█████     | 5/10 [00:00<00:00, 12.3it/s]", kBegin));
-  EXPECT_FALSE(reader.TakeTold(R"({"step": 12})", kBegin));
+  EXPECT_FALSE(reader.TakeProgressLine(R"({"step": 12})", kBegin));
   auto progress = reader.Take("now done 12/50, loss 0.5", kBegin);
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step(), 12u);

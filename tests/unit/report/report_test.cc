@@ -225,7 +225,7 @@ TEST_F(ReportTest, AJobThatWasStoppedHasNotFailed) {
   JobFacts facts;
   facts.snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
   facts.snapshot.mutable_job()->set_exit_code(130);
-  facts.snapshot.mutable_job()->set_told_to_stop(true);
+  facts.snapshot.mutable_job()->set_stop_requested(true);
   EXPECT_EQ(Contents(facts).state, "stopped, exit code 130");
 }
 

@@ -77,7 +77,7 @@ TEST(DerivedTest, StatesOfJobs) {
     v1::JobSnapshot snapshot;
     snapshot.mutable_job()->set_phase(one.phase);
     snapshot.mutable_job()->set_exit_code(one.exit_code);
-    snapshot.mutable_job()->set_told_to_stop(one.asked);
+    snapshot.mutable_job()->set_stop_requested(one.asked);
     snapshot.mutable_job()->set_chief_gone(one.chief_gone);
     for (const Issue::Kind kind : one.issues) snapshot.add_issues()->set_kind(kind);
     Derive(snapshot);

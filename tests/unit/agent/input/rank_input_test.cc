@@ -27,7 +27,7 @@ class RankInputTest : public testing::Test {
     signal(SIGPIPE, SIG_IGN);
     input_ = *RankInput::Create([this](const v1::InputTaken& taken) {
       const std::lock_guard lock(mutex_);
-      told_.push_back(taken);
+      reported_.push_back(taken);
       changed_.notify_all();
     });
   }
@@ -61,18 +61,18 @@ class RankInputTest : public testing::Test {
   // The newest, as soon as it holds.
   v1::InputTaken Await(const std::function<bool(const v1::InputTaken&)>& holds) {
     std::unique_lock lock(mutex_);
-    EXPECT_TRUE(
-        changed_.wait_for(lock, kLimit, [&] { return !told_.empty() && holds(told_.back()); }));
-    return told_.empty() ? v1::InputTaken() : told_.back();
+    EXPECT_TRUE(changed_.wait_for(lock, kLimit,
+                                  [&] { return !reported_.empty() && holds(reported_.back()); }));
+    return reported_.empty() ? v1::InputTaken() : reported_.back();
   }
-  size_t told() {
+  size_t reported() {
     const std::lock_guard lock(mutex_);
-    return told_.size();
+    return reported_.size();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<v1::InputTaken> told_;
+  std::deque<v1::InputTaken> reported_;
   base::UniqueFd master_;
   std::unique_ptr<RankInput> input_;
 };
@@ -82,7 +82,7 @@ TEST_F(RankInputTest, WhatComesBeforeTheRankIsKeptForIt) {
   input_->Take(Of("two\n", true));
   const base::UniqueFd rank = Add(RankStdin::kPipe);
   EXPECT_EQ(Read(rank, 100), "one\ntwo\n");  // and its end
-  const v1::InputTaken taken = Await([](const auto& told) { return told.closed(); });
+  const v1::InputTaken taken = Await([](const auto& reported) { return reported.closed(); });
   EXPECT_EQ(taken.rank(), 3u);
   EXPECT_EQ(taken.bytes(), 8u);
 }
@@ -91,17 +91,18 @@ TEST_F(RankInputTest, TellsHowMuchHasBeenTakenAndNoMore) {
   base::UniqueFd rank = Add(RankStdin::kPipe);
   const std::string all(200'000, 'x');  // more than a pipe has room for
   input_->Take(Of(all));
-  Await([](const auto& told) { return told.bytes() >= 65'536; });
+  Await([](const auto& reported) { return reported.bytes() >= 65'536; });
   EXPECT_LT(Await([](const auto&) { return true; }).bytes(), all.size());
   EXPECT_EQ(Read(rank, all.size()), all);
-  EXPECT_EQ(Await([&](const auto& told) { return told.bytes() == all.size(); }).closed(), false);
+  EXPECT_EQ(Await([&](const auto& reported) { return reported.bytes() == all.size(); }).closed(),
+            false);
 }
 
 TEST_F(RankInputTest, ARankThatReadsNoMoreIsTold) {
   base::UniqueFd rank = Add(RankStdin::kPipe);
   rank.Reset();
   input_->Take(Of("nobody reads it"));
-  EXPECT_EQ(Await([](const auto& told) { return told.closed(); }).bytes(), 0u);
+  EXPECT_EQ(Await([](const auto& reported) { return reported.closed(); }).bytes(), 0u);
   input_->Take(Of("nor that"));
 }
 
@@ -110,7 +111,7 @@ TEST_F(RankInputTest, NothingIsToldOfARankThatHasEnded) {
   input_->Remove(3);
   input_->Take(Of("too late", true));
   input_.reset();
-  EXPECT_EQ(told(), 0u);
+  EXPECT_EQ(reported(), 0u);
   EXPECT_EQ(Read(rank, 1), "");
 }
 
@@ -141,12 +142,12 @@ TEST_F(RankInputTest, AnotherAttemptBeginsAnew) {
   base::UniqueFd first = Add(RankStdin::kPipe);
   input_->Take(Of("of the first", true));
   EXPECT_EQ(Read(first, 100), "of the first");
-  Await([](const auto& told) { return told.closed(); });
+  Await([](const auto& reported) { return reported.closed(); });
   input_->Begin();
   const base::UniqueFd second = Add(RankStdin::kPipe);
   input_->Take(Of("of the second"));
   EXPECT_EQ(Read(second, 13), "of the second");
-  EXPECT_EQ(Await([](const auto& told) { return !told.closed(); }).bytes(), 13u);
+  EXPECT_EQ(Await([](const auto& reported) { return !reported.closed(); }).bytes(), 13u);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class AdmissionTest : public testing::Test {
     auto watched = base::Pipe();
     watched_ = std::move(watched->second);
     running_ = std::jthread([this, fd = std::move(watched->first)] {
-      admission_->Run(stop_.first.get(), {{fd.get(), [this] { return ++told_ < 2; }}});
+      admission_->Run(stop_.first.get(), {{fd.get(), [this] { return ++reported_ < 2; }}});
     });
   }
   ~AdmissionTest() override { stop_.second.Reset(); }
@@ -103,7 +103,7 @@ class AdmissionTest : public testing::Test {
   base::UniqueFd first_;
   base::FdPair stop_ = *base::Pipe();
   base::UniqueFd watched_;
-  std::atomic<int> told_ = 0;
+  std::atomic<int> reported_ = 0;
   std::unique_ptr<Admission> admission_;
   std::jthread running_;
 };
@@ -190,7 +190,7 @@ TEST_F(AdmissionTest, WhatIsWatchedIsToldUntilThatIsEnough) {
   watched_.Reset();
   LetFirstIn();
   EXPECT_TRUE(LetIn(Knock("chief", Key('a') + Key('a'))));
-  EXPECT_EQ(told_, 2);
+  EXPECT_EQ(reported_, 2);
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ using test::kLimit;
 class ProgressFilesTest : public testing::Test {
  protected:
   ProgressFilesTest() {
-    files_ = *ProgressFiles::Create([this](v1::ProgressTold told) {
+    files_ = *ProgressFiles::Create([this](v1::ProgressLine reported) {
       const std::lock_guard lock(mutex_);
       times_.push_back(steady_clock::now());
-      told_.push_back(std::move(told));
+      reported_.push_back(std::move(reported));
       changed_.notify_all();
     });
   }
@@ -46,16 +46,17 @@ class ProgressFilesTest : public testing::Test {
   std::string Await(uint32_t rank, const std::string& line) {
     std::unique_lock lock(mutex_);
     const auto is_there = [&] {
-      return !told_.empty() && told_.back().rank() == rank && told_.back().line() == line;
+      return !reported_.empty() && reported_.back().rank() == rank &&
+             reported_.back().line() == line;
     };
     if (changed_.wait_for(lock, kLimit, is_there)) return line;
-    return told_.empty() ? "nothing" : told_.back().ShortDebugString();
+    return reported_.empty() ? "nothing" : reported_.back().ShortDebugString();
   }
 
   const test::TempFolder folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<v1::ProgressTold> told_;           // guarded by mutex_
+  std::vector<v1::ProgressLine> reported_;       // guarded by mutex_
   std::vector<steady_clock::time_point> times_;  // likewise
   std::unique_ptr<ProgressFiles> files_;
 };
@@ -101,8 +102,8 @@ TEST_F(ProgressFilesTest, FlushTellsAtOnce) {
     Write(0, line + "\n");
     files_->Flush();
     const std::lock_guard lock(mutex_);
-    ASSERT_FALSE(told_.empty());
-    EXPECT_EQ(told_.back().line(), line);
+    ASSERT_FALSE(reported_.empty());
+    EXPECT_EQ(reported_.back().line(), line);
   }
 }
 

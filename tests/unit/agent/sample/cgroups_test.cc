@@ -66,19 +66,19 @@ TEST_F(CgroupReaderTest, TheLeastLimitCountsWhereverItIs) {
   Write(job + "rank/memory.events", "low 9\nhigh 5\nmax 2\noom 9\n");
   Write(job + "rank/memory.stat", "anon 1\npgfault 9\npgmajfault 100\n");
   Write(job + "rank/memory.pressure", "some avg10=40.00 avg60=1.00 avg300=1.00 total=1\n");
-  v1::RankSample told = Read();
-  EXPECT_EQ(told.cpu_limit(), 0.25);
-  EXPECT_FALSE(told.has_cpu_throttled());
-  EXPECT_EQ(told.memory_limit(), 1000u);
-  EXPECT_EQ(told.memory_charged(), 990u);
-  EXPECT_EQ(told.memory_stalled(), 0.4);
+  v1::RankSample reported = Read();
+  EXPECT_EQ(reported.cpu_limit(), 0.25);
+  EXPECT_FALSE(reported.has_cpu_throttled());
+  EXPECT_EQ(reported.memory_limit(), 1000u);
+  EXPECT_EQ(reported.memory_charged(), 990u);
+  EXPECT_EQ(reported.memory_stalled(), 0.4);
   Write(job + "cpu.stat", "usage_usec 1\nnr_periods 120\nnr_throttled 25\n");
   Write(job + "rank/memory.events", "high 13\nmax 4\n");
   Write(job + "rank/memory.stat", "pgmajfault 300\n");
-  told = Read();
-  EXPECT_EQ(told.cpu_throttled(), 0.75);
-  EXPECT_EQ(told.memory_hits(), 5);
-  EXPECT_EQ(told.memory_faults(), 100);
+  reported = Read();
+  EXPECT_EQ(reported.cpu_throttled(), 0.75);
+  EXPECT_EQ(reported.memory_hits(), 5);
+  EXPECT_EQ(reported.memory_faults(), 100);
 }
 
 TEST_F(CgroupReaderTest, Version1) {
@@ -88,16 +88,16 @@ TEST_F(CgroupReaderTest, Version1) {
   Write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   Write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "10000\n");
   Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  v1::RankSample told = Read();
-  EXPECT_EQ(told.cpu_limit(), 2);
-  EXPECT_FALSE(told.has_memory_limit());
+  v1::RankSample reported = Read();
+  EXPECT_EQ(reported.cpu_limit(), 2);
+  EXPECT_FALSE(reported.has_memory_limit());
   // Groups are looked at again after a while.
   Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4096\n");
   Write("sys/fs/cgroup/memory/a/memory.failcnt", "7\n");
-  for (int i = 0; i < 10 && !told.has_memory_hits(); ++i) told = Read();
-  EXPECT_EQ(told.memory_limit(), 4096u);
-  EXPECT_EQ(told.memory_hits(), 0);
-  EXPECT_FALSE(told.has_memory_stalled());
+  for (int i = 0; i < 10 && !reported.has_memory_hits(); ++i) reported = Read();
+  EXPECT_EQ(reported.memory_limit(), 4096u);
+  EXPECT_EQ(reported.memory_hits(), 0);
+  EXPECT_FALSE(reported.has_memory_stalled());
 }
 
 TEST_F(CgroupReaderTest, WhatHasNoLimitIsNotToldOf) {

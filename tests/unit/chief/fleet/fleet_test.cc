@@ -47,7 +47,7 @@ class FleetTest : public testing::Test, protected FleetListener {
   }
   // What the user was told; nothing may follow.
   std::string Told() {
-    if (std::exchange(told_, true)) return "";
+    if (std::exchange(reported_, true)) return "";
     console_.Finish();
     return testing::internal::GetCapturedStderr();
   }
@@ -82,7 +82,7 @@ class FleetTest : public testing::Test, protected FleetListener {
   Status lost_because_;
   std::vector<std::pair<uint32_t, uint32_t>> exits_;   // member, rank
   std::vector<std::pair<uint32_t, int64_t>> samples_;  // node, time
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 TEST_F(FleetTest, ANodeThatIsHeardStaysForEver) {

@@ -28,7 +28,7 @@ class StackFileTest : public testing::Test {
  protected:
   std::string Content() {
     Status written = Error(StatusCode::kUnknown, "nothing told");
-    file_.Finish([&](const Status& told) { written = told; });
+    file_.Finish([&](const Status& reported) { written = reported; });
     EXPECT_TRUE(written.ok()) << written;
     EXPECT_THAT(file_.path(), testing::MatchesRegex(folder_.path() + "/stacks-[0-9]+\\.txt"));
     return folder_.Read(std::filesystem::path(file_.path()).filename());

@@ -21,9 +21,9 @@ class AlikeTest : public testing::Test {
 
   Words words_;
   Loop::Time now_{std::chrono::hours(1)};
-  std::vector<std::pair<std::string, size_t>> told_;
+  std::vector<std::pair<std::string, size_t>> reported_;
   const std::function<void(const std::string&, size_t)> more_ =
-      [this](const std::string& key, size_t count) { told_.emplace_back(key, count); };
+      [this](const std::string& key, size_t count) { reported_.emplace_back(key, count); };
 };
 
 TEST_F(AlikeTest, OfThousandsAtTheSameTimeTheFirstAreSaidAndTheOthersCounted) {
@@ -32,7 +32,7 @@ TEST_F(AlikeTest, OfThousandsAtTheSameTimeTheFirstAreSaidAndTheOthersCounted) {
   EXPECT_EQ(said, Words::kMost);
   EXPECT_EQ(Add("lost"), 1u);  // something else
   words_.End(more_);
-  EXPECT_THAT(told_, ElementsAre(Pair("ended", 9'000 - Words::kMost)));
+  EXPECT_THAT(reported_, ElementsAre(Pair("ended", 9'000 - Words::kMost)));
   EXPECT_EQ(Add("ended"), 1u);
 }
 
@@ -41,12 +41,12 @@ TEST_F(AlikeTest, WhatHappensNowAndThenIsAlwaysSaid) {
     EXPECT_LE(Add("away"), Words::kMost);
     now_ += Words::kWindow / 10;
   }
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(reported_, IsEmpty());
 }
 
 TEST_F(AlikeTest, ForgetsWhatIsNeverTheSame) {
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(Add(std::to_string(i)), 1u);
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(reported_, IsEmpty());
 }
 
 }  // namespace

@@ -69,22 +69,22 @@ TEST_F(OutputRouterTest, WhatRanksWriteWhenAskedIsNoSignOfLife) {
   EXPECT_NE(router_.last_ms(), 0);
   console_.Finish();
   EXPECT_EQ(folder_.Read("a/rank-2.out"), output.data() + "line\n");
-  EXPECT_EQ(logs->ToldBy(2).last_line, "line");
+  EXPECT_EQ(logs->LastReport(2).last_line, "line");
 }
 
 TEST_F(OutputRouterTest, NobodyTellsTheProgressOfAnothersRank) {
   const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
   router_.Begin(logs, plan_, {0, 1, 2});
-  v1::ProgressTold told;
-  told.set_rank(4);
-  told.set_line("{\"step\": 7}");
-  router_.Tell(1, told);
-  EXPECT_FALSE(logs->ToldBy(4).progress);
-  router_.Tell(2, told);
-  ASSERT_TRUE(logs->ToldBy(4).progress);
-  EXPECT_EQ(logs->ToldBy(4).progress->step(), 7u);
+  v1::ProgressLine reported;
+  reported.set_rank(4);
+  reported.set_line("{\"step\": 7}");
+  router_.Tell(1, reported);
+  EXPECT_FALSE(logs->LastReport(4).progress);
+  router_.Tell(2, reported);
+  ASSERT_TRUE(logs->LastReport(4).progress);
+  EXPECT_EQ(logs->LastReport(4).progress->step(), 7u);
   router_.End();
-  router_.Tell(2, told);
+  router_.Tell(2, reported);
 }
 
 TEST_F(OutputRouterTest, OutputGoesToTheAttemptThatIsRunning) {

@@ -43,23 +43,23 @@ class RankLogsTest : public testing::Test {
 
 TEST_F(RankLogsTest, ARankThatHasWrittenNothingHasToldNothing) {
   Create();
-  const RankTold told = logs_->ToldBy(1);
-  EXPECT_FALSE(told.progress);
-  EXPECT_EQ(told.last_line, "");
-  EXPECT_EQ(told.last_output_ms, 0);
-  EXPECT_EQ(logs_->ToldBy(99).last_output_ms, 0) << "nor has one that there is not";
+  const RankReport reported = logs_->LastReport(1);
+  EXPECT_FALSE(reported.progress);
+  EXPECT_EQ(reported.last_line, "");
+  EXPECT_EQ(reported.last_output_ms, 0);
+  EXPECT_EQ(logs_->LastReport(99).last_output_ms, 0) << "nor has one that there is not";
 }
 
 TEST_F(RankLogsTest, LinesTellHowFarARankIs) {
   Create();
   Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\nsaved\n\nhal");
-  const RankTold told = logs_->ToldBy(1);
-  ASSERT_TRUE(told.progress);
-  EXPECT_EQ(told.progress->step(), 200u);
-  EXPECT_GT(told.progress->time_ms(), 0);
-  EXPECT_EQ(told.last_line, "saved");
-  EXPECT_GT(told.last_output_ms, 0);
-  EXPECT_FALSE(logs_->ToldBy(0).progress);
+  const RankReport reported = logs_->LastReport(1);
+  ASSERT_TRUE(reported.progress);
+  EXPECT_EQ(reported.progress->step(), 200u);
+  EXPECT_GT(reported.progress->time_ms(), 0);
+  EXPECT_EQ(reported.last_line, "saved");
+  EXPECT_GT(reported.last_output_ms, 0);
+  EXPECT_FALSE(logs_->LastReport(0).progress);
 }
 
 TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
@@ -67,8 +67,8 @@ TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
   for (const char* argument : {"--epochs", "5"}) rank.add_argv(argument);
   Create();
   Write(1, "Epoch 2:  10%|#         | 1/10 [00:09<00:11, 10.00it/s]\n");
-  ASSERT_TRUE(logs_->ToldBy(1).progress);
-  EXPECT_EQ(logs_->ToldBy(1).progress->total(), 50u);
+  ASSERT_TRUE(logs_->LastReport(1).progress);
+  EXPECT_EQ(logs_->LastReport(1).progress->total(), 50u);
 }
 
 // Each version is drawn over the one before, and none of them is a line before the end.
@@ -81,10 +81,10 @@ TEST_F(RankLogsTest, BarsTellWhileTheyAreDrawn) {
       Write(1, "\r 10%|#         | " + std::to_string(step) + "/100 [00:09<00:11, 10.00it/s]");
       PassTime(milliseconds(100));
     }
-    const RankTold told = logs_->ToldBy(1);
-    ASSERT_TRUE(told.progress) << raw;
-    EXPECT_EQ(told.progress->step(), 2u);
-    EXPECT_EQ(told.last_line, " 10%|#         | 2/100 [00:09<00:11, 10.00it/s]");
+    const RankReport reported = logs_->LastReport(1);
+    ASSERT_TRUE(reported.progress) << raw;
+    EXPECT_EQ(reported.progress->step(), 2u);
+    EXPECT_EQ(reported.last_line, " 10%|#         | 2/100 [00:09<00:11, 10.00it/s]");
   }
 }
 
@@ -96,30 +96,30 @@ TEST_F(RankLogsTest, ABarIsReadOnceInAWhile) {
     Write(1, "\r 10%|#         | " + std::to_string(step) + "/100 [00:09<00:11, 10.00it/s]");
     PassTime(milliseconds(1));
   }
-  EXPECT_EQ(logs_->ToldBy(1).progress->step(), 0u);
+  EXPECT_EQ(logs_->LastReport(1).progress->step(), 0u);
   EXPECT_TRUE(logs_->Due(screen_)) << "the last version is not forgotten";
   PassTime(milliseconds(100));
-  EXPECT_EQ(logs_->ToldBy(1).progress->step(), 49u);
+  EXPECT_EQ(logs_->LastReport(1).progress->step(), 49u);
 }
 
 TEST_F(RankLogsTest, ByAPatternAlone) {
   Create({}, R"(done (?P<step>\d+))");
   Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\n");
-  EXPECT_FALSE(logs_->ToldBy(1).progress);
+  EXPECT_FALSE(logs_->LastReport(1).progress);
   Write(1, "done 5\n");
-  EXPECT_EQ(logs_->ToldBy(1).progress->source(), "pattern");
+  EXPECT_EQ(logs_->LastReport(1).progress->source(), "pattern");
 }
 
 TEST_F(RankLogsTest, WhatIsWrittenToTheFileCounts) {
   Create();
-  logs_->TakeTold(1, R"({"step": 7, "loss": 0.5})", now_);
-  logs_->TakeTold(99, R"({"step": 7})", now_);
-  logs_->TakeTold(2, "nonsense", now_);
-  const RankTold told = logs_->ToldBy(1);
-  ASSERT_TRUE(told.progress);
-  EXPECT_EQ(told.progress->step(), 7u);
-  EXPECT_EQ(told.progress->source(), "file");
-  EXPECT_FALSE(logs_->ToldBy(2).progress);
+  logs_->TakeProgressLine(1, R"({"step": 7, "loss": 0.5})", now_);
+  logs_->TakeProgressLine(99, R"({"step": 7})", now_);
+  logs_->TakeProgressLine(2, "nonsense", now_);
+  const RankReport reported = logs_->LastReport(1);
+  ASSERT_TRUE(reported.progress);
+  EXPECT_EQ(reported.progress->step(), 7u);
+  EXPECT_EQ(reported.progress->source(), "file");
+  EXPECT_FALSE(logs_->LastReport(2).progress);
 }
 
 }  // namespace

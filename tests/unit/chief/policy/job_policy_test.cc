@@ -25,7 +25,7 @@ TEST(JobPolicyTest, WhatFollowsAnAttempt) {
            Case{{true, false, true, true}, Event::kEnd},
        }) {
     EXPECT_EQ(AfterAttempt(ended), next)
-        << ended.failed << ended.over << ended.told_to_stop << ended.port_may_be_taken;
+        << ended.failed << ended.over << ended.stop_requested << ended.port_may_be_taken;
   }
 }
 

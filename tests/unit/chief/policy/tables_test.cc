@@ -102,7 +102,7 @@ TEST(PolicyTablesTest, AStartThatIsToldToStopIsRefused) {
   for (size_t i = 0; i < kStartStages; ++i) {
     auto stage = static_cast<StartStage>(i);
     if (stage == StartStage::kReady) continue;
-    stage = Follow(stage, StartEvent::kTold);
+    stage = Follow(stage, StartEvent::kStopRequested);
     if (stage == StartStage::kCancelling) stage = Follow(stage, StartEvent::kDone);
     EXPECT_EQ(stage, StartStage::kRefused) << NameOf(static_cast<StartStage>(i));
   }

@@ -47,7 +47,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
       input.members = replan.members;
       input.restart_count = replan.attempt;
       input.master_port = static_cast<uint16_t>(kFirstPort + planned_.size());
-      for (const auto& [node, address] : replan.told_addresses) {
+      for (const auto& [node, address] : replan.reported_addresses) {
         input.address_of[node].data = address;
       }
       return plan::MakePlan(input);
@@ -337,7 +337,7 @@ TEST_F(AskingStarterTest, AnotherAddressThanExpectedIsPlannedWith) {
   Start(0);
   ASSERT_TRUE(attempt_) << refused_.report;
   ASSERT_THAT(planned_, SizeIs(1));
-  EXPECT_THAT(planned_[0].told_addresses, ElementsAre(Pair("10.0.0.2", "10.9.0.2")));
+  EXPECT_THAT(planned_[0].reported_addresses, ElementsAre(Pair("10.0.0.2", "10.9.0.2")));
   EXPECT_EQ(attempt_->plan().nodes(1).data_address(), "10.9.0.2");
 }
 

@@ -20,7 +20,7 @@ inline constexpr size_t kMostMetrics = 32;
 // A larger number is no number of steps.
 inline constexpr double kLargestCount = 1e15;
 
-struct Told {
+struct ProgressUpdate {
   struct Metric {
     std::string_view name;
     double value;  // may be no number, or infinite, where the program says so

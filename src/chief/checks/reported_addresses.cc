@@ -1,4 +1,4 @@
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 
 #include <algorithm>
 
@@ -6,23 +6,23 @@
 
 namespace autodist::chief {
 
-DataAddresses ToldAddresses(const v1::LaunchPlan& plan,
-                            const std::vector<launch::LaunchedNode>& nodes) {
-  DataAddresses told;
+DataAddresses ReportedAddresses(const v1::LaunchPlan& plan,
+                                const std::vector<launch::LaunchedNode>& nodes) {
+  DataAddresses reported;
   for (const launch::LaunchedNode& node : nodes) {
     const v1::NodePlan& planned = plan.nodes(static_cast<int>(node.node_rank));
     const auto address = base::IpAddress::Parse(node.prepared.data_address());
-    if (planned.ask_data_address() && address) told[planned.address()] = address->ToString();
+    if (planned.ask_data_address() && address) reported[planned.address()] = address->ToString();
   }
-  return told;
+  return reported;
 }
 
-Status CheckToldAddresses(const v1::LaunchPlan& plan, const DataAddresses& told) {
+Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported) {
   std::map<std::string, std::string> owners;
   for (const v1::NodePlan& node : plan.nodes()) {
     if (!node.ask_data_address()) continue;
-    const auto own = told.find(node.address());
-    if (own == told.end()) {
+    const auto own = reported.find(node.address());
+    if (own == reported.end()) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               node.address() + " does not tell its address between ranks"),
                         "give it as data_address in the spec");
@@ -38,10 +38,10 @@ Status CheckToldAddresses(const v1::LaunchPlan& plan, const DataAddresses& told)
   return OkStatus();
 }
 
-bool Differ(const v1::LaunchPlan& plan, const DataAddresses& told) {
+bool Differ(const v1::LaunchPlan& plan, const DataAddresses& reported) {
   return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {
-    const auto own = told.find(node.address());
-    return own != told.end() && own->second != node.data_address();
+    const auto own = reported.find(node.address());
+    return own != reported.end() && own->second != node.data_address();
   });
 }
 

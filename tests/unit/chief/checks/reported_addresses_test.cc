@@ -1,4 +1,4 @@
-#include "chief/checks/told_addresses.h"
+#include "chief/checks/reported_addresses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,21 +26,22 @@ launch::LaunchedNode Tells(uint32_t node, const std::string& address) {
   return launched;
 }
 
-TEST(ToldAddressesTest, OnlyOfThoseThatWereAsked) {
+TEST(ReportedAddressesTest, OnlyOfThoseThatWereAsked) {
   const v1::LaunchPlan plan = AskingPlan();
-  const auto told =
-      ToldAddresses(plan, {Tells(0, "10.9.0.1"), Tells(1, "10.9.0.2"), Tells(2, "fd00:0::3")});
-  EXPECT_THAT(told, ElementsAre(Pair("10.0.0.2", "10.9.0.2"), Pair("node3", "fd00::3")));
-  EXPECT_TRUE(CheckToldAddresses(plan, told).ok());
-  EXPECT_TRUE(Differ(plan, told));
+  const auto reported =
+      ReportedAddresses(plan, {Tells(0, "10.9.0.1"), Tells(1, "10.9.0.2"), Tells(2, "fd00:0::3")});
+  EXPECT_THAT(reported, ElementsAre(Pair("10.0.0.2", "10.9.0.2"), Pair("node3", "fd00::3")));
+  EXPECT_TRUE(CheckReportedAddresses(plan, reported).ok());
+  EXPECT_TRUE(Differ(plan, reported));
   EXPECT_FALSE(Differ(plan, {{"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}}));
 }
 
-TEST(ToldAddressesTest, EachTellsItsOwn) {
+TEST(ReportedAddressesTest, EachTellsItsOwn) {
   const v1::LaunchPlan plan = AskingPlan();
-  const auto silent = ToldAddresses(plan, {Tells(1, "10.9.0.2"), Tells(2, "$(reboot)")});
-  EXPECT_THAT(Message(CheckToldAddresses(plan, silent)), HasSubstr("node3 does not tell"));
-  const Status same = CheckToldAddresses(plan, {{"10.0.0.2", "10.0.2.15"}, {"node3", "10.0.2.15"}});
+  const auto silent = ReportedAddresses(plan, {Tells(1, "10.9.0.2"), Tells(2, "$(reboot)")});
+  EXPECT_THAT(Message(CheckReportedAddresses(plan, silent)), HasSubstr("node3 does not tell"));
+  const Status same =
+      CheckReportedAddresses(plan, {{"10.0.0.2", "10.0.2.15"}, {"node3", "10.0.2.15"}});
   EXPECT_THAT(Message(same), HasSubstr("10.0.0.2 and node3 both tell 10.0.2.15"));
   EXPECT_THAT(Remedy(same), HasSubstr("data_address"));
 }

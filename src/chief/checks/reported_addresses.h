@@ -15,13 +15,13 @@ namespace autodist::chief {
 using DataAddresses = std::map<std::string, std::string>;  // by the address that the spec gives
 
 // Of the nodes that were asked; what a node told that is no address is left out.
-DataAddresses ToldAddresses(const v1::LaunchPlan& plan,
-                            const std::vector<launch::LaunchedNode>& nodes);
+DataAddresses ReportedAddresses(const v1::LaunchPlan& plan,
+                                const std::vector<launch::LaunchedNode>& nodes);
 
 // That each node that was asked has told one, and no two the same.
-Status CheckToldAddresses(const v1::LaunchPlan& plan, const DataAddresses& told);
+Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported);
 
 // Whether these are other addresses than the plan has.
-bool Differ(const v1::LaunchPlan& plan, const DataAddresses& told);
+bool Differ(const v1::LaunchPlan& plan, const DataAddresses& reported);
 
 }  // namespace autodist::chief
