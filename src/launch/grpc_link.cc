@@ -20,6 +20,9 @@ namespace {
 // How long a session may take to end: gRPC first finishes the write that it has begun, which a
 // connection that takes nothing does not let it.
 constexpr std::chrono::milliseconds kEndLimit{100};
+// And after its connection was shut down. gRPC 1.51 loses work for a thread of its own that it
+// could not start, where the user may have no more threads: such a session never ends.
+constexpr std::chrono::milliseconds kShutDownLimit{1'000};
 
 // What an agent may leave unread of what it is sent, before it counts as one that reads nothing.
 constexpr size_t kMostUnsent = 64 << 20;  // bytes
@@ -58,15 +61,20 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     StartCall();
   }
 
-  ~Session() override { End(); }
-
-  void End() {
+  // Blocks until the listener has been called for the last time. False: gRPC does not end the
+  // session, and may use it, and the channel, for as long as this process runs.
+  bool End() {
     Break();
-    std::unique_lock lock(mutex_);
-    const auto done = [this] { return done_; };
-    if (done_changed_.wait_for(lock, kEndLimit, done)) return;
-    link_.HangUp();
-    done_changed_.wait(lock, done);
+    {
+      std::unique_lock lock(mutex_);
+      const auto done = [this] { return done_; };
+      if (done_changed_.wait_for(lock, kEndLimit, done)) return true;
+      link_.HangUp();
+      if (done_changed_.wait_for(lock, kShutDownLimit, done)) return true;
+    }
+    const std::lock_guard lock(listener_mutex_);
+    if (!closed_) Close(Error(StatusCode::kDeadlineExceeded, "gRPC does not end its session"));
+    return false;
   }
 
   void Break() { context_.TryCancel(); }
@@ -100,7 +108,10 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       RemoveHold();
       return;
     }
-    listener_.OnEvent(std::move(event));
+    {
+      const std::lock_guard lock(listener_mutex_);
+      if (!closed_) listener_.OnEvent(std::move(event));
+    }
     StartRead(&bytes_);
   }
 
@@ -116,18 +127,28 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   }
 
   void OnDone(const grpc::Status& status) override {
-    // The stream knows better than gRPC why a connection broke.
-    const std::string broken_rule = BrokenRuleIfAny();
-    const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
-    if (!broken_rule.empty()) {
-      listener_.OnClosed(rpc::BrokenRule(broken_rule));
-    } else {
-      listener_.OnClosed(broken.ok() ? FromAgent(status) : broken);
+    {
+      const std::lock_guard lock(listener_mutex_);
+      if (closed_) return;  // there may be no link any more
+      Close(WhyEnded(status));
     }
     const std::lock_guard lock(mutex_);
     failed_ = true;
     done_ = true;
     done_changed_.notify_all();
+  }
+
+  Status WhyEnded(const grpc::Status& status) {
+    const std::string broken_rule = BrokenRuleIfAny();
+    if (!broken_rule.empty()) return rpc::BrokenRule(broken_rule);
+    // The stream knows better than gRPC why a connection broke.
+    const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
+    return broken.ok() ? FromAgent(status) : broken;
+  }
+  // listener_mutex_ held.
+  void Close(const Status& why) {
+    closed_ = true;
+    listener_.OnClosed(why);
   }
 
   void Fail(const std::string& broken_rule) {
@@ -148,7 +169,9 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   GrpcLink& link_;
   SessionListener& listener_;
   grpc::ClientContext context_;
-  grpc::ByteBuffer bytes_;  // of the next event
+  grpc::ByteBuffer bytes_;     // of the next event
+  std::mutex listener_mutex_;  // held while the listener is called
+  bool closed_ = false;        // guarded by it: the listener is called no more
   std::mutex mutex_;
   std::condition_variable done_changed_;
   std::deque<v1::ChiefMessage> outgoing_;  // the first is being written
@@ -165,7 +188,7 @@ GrpcLink::GrpcLink(std::unique_ptr<transport::Stream> stream,
       channel_(std::move(channel)),
       stub_(v1::AgentService::NewStub(channel_)) {}
 
-GrpcLink::~GrpcLink() = default;
+GrpcLink::~GrpcLink() { EndSession(); }
 
 void GrpcLink::HangUp() const { shutdown(line_.get(), SHUT_RDWR); }
 
@@ -208,8 +231,14 @@ struct GrpcLink::Preparing {
   grpc::ClientContext context;
   v1::PrepareRequest request;
   v1::PrepareResponse response;
-  Prepared done;
+  std::mutex mutex;
+  Prepared done;  // guarded by it; empty once it is called
   std::optional<std::stop_callback<std::function<void()>>> cancel;
+
+  Prepared TakeDone() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(done, nullptr);
+  }
 };
 
 void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
@@ -222,10 +251,23 @@ void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
   call.cancel.emplace(stop, [&context = call.context] { context.TryCancel(); });
   stub_->async()->Prepare(&call.context, &call.request, &call.response,
                           [this, &call](const grpc::Status& status) {
+                            const Prepared own = call.TakeDone();
+                            if (!own) return;  // there may be no link any more
                             call.cancel.reset();
-                            const Prepared own = std::move(call.done);
                             own(Checked(status, call.request, std::move(call.response)));
                           });
+}
+
+// What gRPC does not end is left to it until this process exits.
+void GrpcLink::Abandon() {
+  rpc::KeepUntilExit(channel_);
+  (void)session_.release();
+  if (!preparing_) return;
+  Preparing& call = *preparing_.release();
+  if (const Prepared own = call.TakeDone()) {
+    call.cancel.reset();
+    own(Error(StatusCode::kUnavailable, "the connection broke while the node was prepared"));
+  }
 }
 
 Result<v1::OpenPortsResponse> GrpcLink::OpenPorts(const v1::OpenPortsRequest& request,
@@ -258,7 +300,7 @@ void GrpcLink::Break() {
 }
 
 void GrpcLink::EndSession() {
-  if (session_) session_->End();
+  if (session_ && !session_->End()) Abandon();
 }
 
 void GrpcLink::EndAtExit() {

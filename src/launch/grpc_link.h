@@ -51,6 +51,7 @@ class GrpcLink final : public NodeLink {
   Result<Response> Checked(const grpc::Status& status, const Request& request, Response response);
 
   void HangUp() const;
+  void Abandon();
 
   const std::unique_ptr<transport::Stream> stream_;
   const base::UniqueFd line_;

@@ -65,9 +65,45 @@ void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeFacts& 
   facts.set_program(request.node().ranks(0).argv(0));
 }
 
-// An agent, and the one session that its chief has with it.
-class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>,
-                    private test::SimulatedAgent {
+class Agent;
+
+// What a chief sends the agent, and is sent, over one connection. Destroys itself at its end.
+class Session final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+ public:
+  explicit Session(Agent& agent) : agent_(agent) {}
+
+  void Begin() { StartRead(&message_); }
+  // For these the agent's mutex is held.
+  void Send(v1::AgentEvent event) {
+    unwritten_.push_back(std::move(event));
+    WriteNext();
+  }
+  bool has_unwritten() const { return !unwritten_.empty(); }
+  void End(const grpc::Status& status) {
+    if (!std::exchange(ended_, true)) Finish(status);
+  }
+
+ private:
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+  void WriteNext() {
+    if (writing_ || unwritten_.empty() || ended_) return;
+    writing_ = true;
+    StartWrite(&unwritten_.front());
+  }
+
+  Agent& agent_;
+  v1::ChiefMessage message_;
+  // Guarded by the agent's mutex:
+  std::deque<v1::AgentEvent> unwritten_;
+  bool writing_ = false;
+  bool ended_ = false;
+};
+
+class Agent final : private test::SimulatedAgent {
  public:
   Agent(uint32_t node, int news) : node_(node), news_(news) {}
 
@@ -78,7 +114,13 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
     FillFacts(node_, request, *response.mutable_facts());
   }
 
-  void BeginSession() { StartRead(&message_); }
+  // Its events go to this session from now on.
+  Session* OpenSession() {
+    auto* const session = new Session(*this);
+    const std::lock_guard lock(mutex_);
+    session_ = session;
+    return session;
+  }
 
   void Sample(uint32_t round) {
     const std::lock_guard lock(mutex_);
@@ -93,58 +135,60 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   }
 
  private:
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
-    {
-      const std::lock_guard lock(mutex_);
-      Receive(message_);
-      if (message_.has_start()) SendNews();
-      EndIfDone();
-    }
-    StartRead(&message_);
-  }
-  void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
-    writing_ = false;
-    unwritten_.pop_front();
-    if (ok) WriteNext();
-    EndIfDone();
-  }
-  void OnCancel() override {
-    const std::lock_guard lock(mutex_);
-    EndSession(grpc::Status::CANCELLED);
-  }
-  void OnDone() override {}
+  friend class Session;
 
   // mutex_ held, as for what follows.
   bool Deliver(v1::AgentEvent event) override {
-    unwritten_.push_back(std::move(event));
-    WriteNext();
-    return true;
-  }
-  void WriteNext() {
-    if (writing_ || unwritten_.empty() || session_ended_) return;
-    writing_ = true;
-    StartWrite(&unwritten_.front());
+    if (session_) session_->Send(std::move(event));
+    return session_ != nullptr;
   }
   void SendNews() const { (void)send(news_, &node_, sizeof node_, 0); }
-  void EndIfDone() {
-    if (done() && unwritten_.empty()) EndSession(grpc::Status::OK);
+  void Take(const v1::ChiefMessage& message) {
+    Receive(message);
+    if (message.has_start()) SendNews();
+    EndIfDone();
   }
-  void EndSession(const grpc::Status& status) {
-    if (!std::exchange(session_ended_, true)) Finish(status);
+  void EndIfDone() {
+    if (session_ && done() && !session_->has_unwritten()) session_->End(grpc::Status::OK);
   }
 
   const uint32_t node_;
   const int news_;
-  v1::ChiefMessage message_;
   std::mutex mutex_;
   // Guarded by mutex_, as is the simulated agent.
   uint32_t sample_rounds_ = 0;  // a sample in each of so many
-  std::deque<v1::AgentEvent> unwritten_;
-  bool writing_ = false;
-  bool session_ended_ = false;
+  Session* session_ = nullptr;  // the newest, while it lasts
 };
+
+void Session::OnReadDone(bool ok) {
+  if (!ok) return;
+  {
+    const std::lock_guard lock(agent_.mutex_);
+    if (agent_.session_ == this) agent_.Take(message_);
+  }
+  StartRead(&message_);
+}
+
+void Session::OnWriteDone(bool ok) {
+  const std::lock_guard lock(agent_.mutex_);
+  writing_ = false;
+  unwritten_.pop_front();
+  if (ok) WriteNext();
+  if (agent_.session_ == this) agent_.EndIfDone();
+}
+
+void Session::OnCancel() {
+  const std::lock_guard lock(agent_.mutex_);
+  End(grpc::Status::CANCELLED);
+}
+
+void Session::OnDone() {
+  {
+    const std::lock_guard lock(agent_.mutex_);
+    if (agent_.session_ == this) agent_.session_ = nullptr;
+  }
+  delete this;
+}
 
 // All agents. Which one is called is told by the connection.
 class Agents final : public v1::AgentService::CallbackService {
@@ -194,9 +238,9 @@ class Agents final : public v1::AgentService::CallbackService {
   }
   grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* Session(
       grpc::CallbackServerContext* context) override {
-    Agent& agent = Of(*context);
-    agent.BeginSession();
-    return &agent;
+    class Session* const session = Of(*context).OpenSession();
+    session->Begin();
+    return session;
   }
   Agent& Of(const grpc::CallbackServerContext& context) {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 """Jobs that are started again after a failure."""
 
+import contextlib
 import os
 import signal
 
@@ -109,8 +110,11 @@ def held(pid):
 
 def samples(agent):
     """Whether it has begun to: what it reads of the node stays open from then on."""
-    links = (f"/proc/{agent}/fd/{fd}" for fd in os.listdir(f"/proc/{agent}/fd"))
-    return "/proc/diskstats" in {os.readlink(link) for link in links if os.path.lexists(link)}
+    for fd in os.listdir(f"/proc/{agent}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if os.readlink(f"/proc/{agent}/fd/{fd}") == "/proc/diskstats":
+                return True
+    return False
 
 
 def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
