@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/shell_quote.h"
-#include "chief/moved/start_there.h"
+#include "chief/remote_controller/start_remote.h"
 #include "cli/field_option.h"
 #include "reach/logins.h"
 
@@ -61,7 +61,7 @@ int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std:
   launch.request = input.request;
   launch.connector = reach::Logins::For(plan);
   launch.sync = std::move(sync);
-  const int code = chief::StartThere(input, plan, launch, node);
+  const int code = chief::StartRemote(input, plan, launch, node);
   if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(input.request, node));
   return code;
 }

@@ -19,7 +19,7 @@ Status CheckChiefOn(const v1::JobRequest& request, bool dry_run);
 // What a run from outside needs, and no chief: where the spec has one, that is where it moves from.
 Status LeaveChiefOut(spec::ResourceSpec& spec);
 
-// Starts the run on this node. Returns the exit code; blocks as chief::StartThere.
+// Starts the run on this node. Returns the exit code; blocks as chief::StartRemote.
 int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std::string& node,
                 std::shared_ptr<transfer::FolderSync> sync);
 

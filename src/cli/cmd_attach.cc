@@ -7,7 +7,7 @@
 #include "base/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/loop/signal_watcher.h"
-#include "cli/at_rank.h"
+#include "cli/attach_session.h"
 #include "cli/commands.h"
 #include "cli/display_options.h"
 #include "cli/named_job.h"
@@ -84,8 +84,8 @@ int Attach(const AttachOptions& options) {
                       "nobody can be at a terminal of job " + job->job_id() + ", which has ended"),
                 kExitCannotLaunch);
   }
-  const auto at_rank = AtRank::Begin(*job, *options.rank);
-  if (!at_rank.ok()) return Fail(at_rank.status(), kExitCannotLaunch);
+  const auto attach_session = AttachSession::Begin(*job, *options.rank);
+  if (!attach_session.ok()) return Fail(attach_session.status(), kExitCannotLaunch);
   return Follow(*job, options.all, output);
 }
 

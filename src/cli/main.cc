@@ -19,13 +19,13 @@
 #include "base/shell_quote.h"
 #include "base/thread.h"
 #include "base/utf8.h"
-#include "chief/moved/moved_chief.h"
-#include "chief/moved/run_there.h"
-#include "cli/at_chief.h"
+#include "chief/remote_controller/controller.h"
+#include "chief/remote_controller/run_remote.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/config_defaults.h"
 #include "cli/help_text.h"
+#include "cli/remote_command.h"
 #include "cli/version.h"
 #include "rpc/settings.h"
 #include "ssh/crypto.h"
@@ -60,10 +60,10 @@ constexpr char kNoConfig[] = "--no-config";
 
 // What an autodist elsewhere, a scheduler or a shell runs.
 void AddHidden(CLI::App& app, const CommandLine& line, std::map<CLI::App*, Command>& commands) {
-  CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
+  CLI::App* const controller = app.add_subcommand("remote-controller")->group("");
   auto nonce = std::make_shared<std::string>();
-  moved->add_option("NONCE", *nonce)->required();
-  commands[moved] = [nonce] { return chief::StartMovedRun(*nonce); };
+  controller->add_option("NONCE", *nonce)->required();
+  commands[controller] = [nonce] { return chief::StartRemoteController(*nonce); };
   CLI::App* const request = app.add_subcommand("run-request")->group("");
   commands[request] = AddRunRequest(*request);
   CLI::App* const complete = app.add_subcommand("complete")->group("");
@@ -71,10 +71,10 @@ void AddHidden(CLI::App& app, const CommandLine& line, std::map<CLI::App*, Comma
 }
 
 bool IsFromElsewhere(int argc, char** argv) {
-  return argc == 3 && std::string_view(argv[1]) == "there";
+  return argc == 3 && std::string_view(argv[1]) == "exec-remote";
 }
 
-// `there ENCODED` is a command line that has come by way of a login shell.
+// `exec-remote ENCODED` is a command line that has come by way of a login shell.
 Result<std::vector<std::string>> ArgvOf(int argc, char** argv) {
   std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   if (!IsFromElsewhere(argc, argv)) return given;
@@ -126,7 +126,7 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   // Of a job that may be elsewhere.
   const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
     add(name, purpose,
-        [&](CLI::App& command) { return OrAtChief(command, line, add_options(command)); });
+        [&](CLI::App& command) { return OrRemote(command, line, add_options(command)); });
   };
   add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
   add("submit", "Run a program as a job of Slurm or Kubernetes", AddSubmit, line.program);

@@ -1,7 +1,7 @@
 #include "cli/run_options.h"
 
 #include "base/fd.h"
-#include "chief/moved/lines.h"
+#include "chief/remote_controller/controller_lines.h"
 #include "cli/display_options.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"

@@ -63,7 +63,7 @@ IndexedLog& LogReader::LogOf(File file) {
 }
 
 // In their order.
-std::vector<LogReader::File> LogReader::FilesThere() {
+std::vector<LogReader::File> LogReader::ExistingFiles() {
   std::set<File> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
@@ -74,7 +74,7 @@ std::vector<LogReader::File> LogReader::FilesThere() {
 }
 
 void LogReader::SkipToLastLinesOfEach(size_t lines) {
-  for (const File& file : FilesThere()) {
+  for (const File& file : ExistingFiles()) {
     const auto end = display::ReadEnd(PathOf(file), kLookedThrough);
     if (!end) continue;
     const std::string& text = end->text;
@@ -90,7 +90,7 @@ void LogReader::SkipToLastLinesOfEach(size_t lines) {
 }
 
 size_t LogReader::SkipToLastLines(size_t lines) {
-  const std::vector<File> files = FilesThere();
+  const std::vector<File> files = ExistingFiles();
   std::vector<std::string> paths;
   paths.reserve(files.size());
   for (const File& file : files) paths.push_back(PathOf(file));
@@ -108,15 +108,15 @@ size_t LogReader::SkipToLastLines(size_t lines) {
 }
 
 void LogReader::SkipBefore(base::WallTime time) {
-  for (const File& file : FilesThere()) LogOf(file).SkipBefore(time);
+  for (const File& file : ExistingFiles()) LogOf(file).SkipBefore(time);
 }
 
 bool LogReader::HasTimes() {
-  const std::vector<File> files = FilesThere();
+  const std::vector<File> files = ExistingFiles();
   return std::ranges::all_of(files, [this](File file) { return LogOf(file).HasTimes(); });
 }
 
-void LogReader::ReadAll(const ShowOutput& show) { Read(FilesThere(), show); }
+void LogReader::ReadAll(const ShowOutput& show) { Read(ExistingFiles(), show); }
 
 void LogReader::ReadFiles(const std::vector<std::string>& names, const ShowOutput& show) {
   std::vector<File> files;

@@ -52,7 +52,7 @@ class LogReader {
   bool IsWanted(File file) const { return !wanted_ || wanted_(file.first, file.second); }
   std::string PathOf(File file) const;
   IndexedLog& LogOf(File file);
-  std::vector<File> FilesThere();
+  std::vector<File> ExistingFiles();
   void Read(const std::vector<File>& files, const ShowOutput& show);
 
   const std::string folder_;

@@ -10,7 +10,7 @@ std::optional<std::chrono::milliseconds> RestartPolicy::Next(const AttemptOutcom
                              outcome.cause.kind == Cause::Kind::kHung;
   if (!outcome.ran || !can_be_mended) return std::nullopt;
   const bool goes_on_without =
-      outcome.nodes_missing && limits_.min_nodes > 0 && outcome.nodes_there >= limits_.min_nodes;
+      outcome.nodes_missing && limits_.min_nodes > 0 && outcome.nodes_present >= limits_.min_nodes;
   if (!goes_on_without) {
     if (counted_ == limits_.max_restarts) return std::nullopt;
     ++counted_;

@@ -27,7 +27,7 @@ struct AttemptOutcome {
   Cause cause;
   bool ran = false;            // a rank had run
   bool nodes_missing = false;  // some node is lost, or cut off
-  uint32_t nodes_there = 0;    // without those
+  uint32_t nodes_present = 0;  // without those
   std::chrono::milliseconds lasted{0};
 };
 

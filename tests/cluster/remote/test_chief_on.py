@@ -240,7 +240,7 @@ def test_host_keys_are_those_that_the_laptop_knows(launch, known_hosts, laptop):
 
 
 def starters():
-    return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["moved-chief"]]
+    return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["remote-controller"]]
 
 
 def test_a_node_that_says_nothing_more_can_be_left(start, laptop, folder):
@@ -268,7 +268,7 @@ def test_a_command_without_a_terminal_ends_there_too(launch, there, laptop, fold
     attached.wait()
 
     def following():
-        return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["there"]]
+        return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["exec-remote"]]
     seconds_until(lambda: not following(), 10)
     assert there("stop", "last").code == 0
 

@@ -55,12 +55,12 @@ TEST(RestartPolicyTest, NodesThatTheJobCanDoWithoutDoNotCount) {
   RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
   AttemptOutcome lost = Outcome(Kind::kNodeLost);
   lost.nodes_missing = true;
-  lost.nodes_there = 2;
+  lost.nodes_present = 2;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(policy.Next(lost));
   EXPECT_EQ(policy.restarts_counted(), 0u);
   EXPECT_TRUE(policy.Next(Outcome(Kind::kRankFailed)));  // with all nodes there: it counts
   EXPECT_EQ(policy.restarts_counted(), 1u);
-  lost.nodes_there = 1;
+  lost.nodes_present = 1;
   EXPECT_FALSE(policy.Next(lost));
 }
 

@@ -19,7 +19,7 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
 // addresses, and brings this program to the chief's node, where it is started; what it says until
 // the ranks run is said here. No private key goes there. Returns the exit code. Blocks until the
 // ranks run, or will not. Call it before any other thread is started.
-int StartThere(const plan::Input& input, const v1::LaunchPlan& plan,
-               const launch::LaunchOptions& options, const std::string& chief);
+int StartRemote(const plan::Input& input, const v1::LaunchPlan& plan,
+                const launch::LaunchOptions& options, const std::string& chief);
 
 }  // namespace autodist::chief

@@ -12,16 +12,16 @@ namespace autodist::chief {
 
 // A port of this machine that leads to a unix socket there, as long as the command runs.
 struct Forward {
-  std::string here;          // ADDRESS:PORT
-  std::string socket_there;  // absolute
+  std::string here;           // ADDRESS:PORT
+  std::string remote_socket;  // absolute
 };
 
 // Logs in by the `ssh` program. Returns the command's exit code; blocks until it has ended, or the
 // connection broke: kUnavailable.
-Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& argv,
-                     const std::optional<Forward>& forward);
+Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
+                      const std::optional<Forward>& forward);
 
-// In such a command, at its end: lets RunThere know that this is its exit code, where the ssh
+// In such a command, at its end: lets RunRemote know that this is its exit code, where the ssh
 // program has that code of its own, too.
 void MarkEnd(int code);
 
@@ -29,7 +29,7 @@ void MarkEnd(int code);
 // more.
 void EndWithInput();
 
-// The words of a command that came from RunThere, which pass a login shell as nothing but letters
+// The words of a command that came from RunRemote, which pass a login shell as nothing but letters
 // and digits.
 Result<std::vector<std::string>> DecodeArgv(const std::string& encoded);
 

@@ -6,8 +6,9 @@
 namespace autodist::chief {
 
 // Says that it is there, reads a v1::JobRequest from stdin, and starts that run;
-// what that says goes to stdout, and then its exit code (chief/moved/lines.h). When stdin ends
-// before, it ends that run. Returns the exit code. In a process without other threads.
-int StartMovedRun(const std::string& nonce);
+// what that says goes to stdout, and then its exit code
+// (chief/remote_controller/controller_lines.h). When stdin ends before, it ends that run. Returns
+// the exit code. In a process without other threads.
+int StartRemoteController(const std::string& nonce);
 
 }  // namespace autodist::chief

@@ -10,6 +10,6 @@ namespace autodist::cli {
 
 // Adds both options; with --chief-on, what the result does is to run all of this command line on
 // that node, else, and where it has come from elsewhere, what `here` does.
-Command OrAtChief(CLI::App& app, const CommandLine& line, Command here);
+Command OrRemote(CLI::App& app, const CommandLine& line, Command here);
 
 }  // namespace autodist::cli

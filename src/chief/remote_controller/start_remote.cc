@@ -1,4 +1,4 @@
-#include "chief/moved/start_there.h"
+#include "chief/remote_controller/start_remote.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -21,8 +21,8 @@
 #include "chief/checks/reported_addresses.h"
 #include "chief/checks/visit.h"
 #include "chief/loop/signal_watcher.h"
-#include "chief/moved/lines.h"
-#include "chief/moved/spec_there.h"
+#include "chief/remote_controller/controller_lines.h"
+#include "chief/remote_controller/rewrite_spec.h"
 #include "chief/start/prepared_text.h"
 #include "json/proto_json.h"
 #include "launch/await_program.h"
@@ -178,7 +178,7 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
   AD_ASSIGN_OR_RETURN(const auto program, transfer::NodeProgram::OfAutodist());
   AD_ASSIGN_OR_RETURN(const auto transport, connector.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
-      launch::InstallingCommand(program, nonce, {"moved-chief", nonce});
+      launch::InstallingCommand(program, nonce, {"remote-controller", nonce});
   AD_ASSIGN_OR_RETURN(stream, transport->Run(command.argv, stop));
   bool reported = false;
   const auto sent = [&](uint64_t, uint64_t of) {
@@ -267,15 +267,15 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
   return node->address();
 }
 
-int StartThere(const plan::Input& input, const v1::LaunchPlan& plan,
-               const launch::LaunchOptions& options, const std::string& chief) {
+int StartRemote(const plan::Input& input, const v1::LaunchPlan& plan,
+                const launch::LaunchOptions& options, const std::string& chief) {
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
   const auto reported = VisitNodes(plan, options, signals.stop_token(), code);
   const auto message =
       reported.ok()
-          ? MessageOf(input, SpecThere(input.spec, plan, chief, *reported, KnownHostKeys(plan)))
+          ? MessageOf(input, RewriteSpec(input.spec, plan, chief, *reported, KnownHostKeys(plan)))
           : reported.status();
   if (!message.ok() && !signals.stop_token().stop_requested()) {
     base::LogFailure(message.status());

@@ -1,4 +1,4 @@
-#include "chief/moved/spec_there.h"
+#include "chief/remote_controller/rewrite_spec.h"
 
 #include <unistd.h>
 
@@ -39,9 +39,9 @@ void SetLogin(const v1::SshReach& ssh, const spec::ResourceSpec& spec, spec::Res
 
 }  // namespace
 
-spec::ResourceSpec SpecThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                             const std::string& chief, const DataAddresses& reported,
-                             const HostKeys& host_keys) {
+spec::ResourceSpec RewriteSpec(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
+                               const std::string& chief, const DataAddresses& reported,
+                               const HostKeys& host_keys) {
   spec::ResourceSpec there = spec;
   for (auto& [name, group] : there.ssh) group.proxy_jump.clear();
   for (const v1::NodePlan& planned : plan.nodes()) {

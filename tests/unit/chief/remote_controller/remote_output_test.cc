@@ -1,4 +1,4 @@
-#include "chief/moved/remote_output.h"
+#include "chief/remote_controller/remote_output.h"
 
 #include <gtest/gtest.h>
 

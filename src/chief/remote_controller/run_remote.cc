@@ -1,4 +1,4 @@
-#include "chief/moved/run_there.h"
+#include "chief/remote_controller/run_remote.h"
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_split.h>
@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/random.h"
 #include "base/shell_quote.h"
-#include "chief/moved/remote_output.h"
+#include "chief/remote_controller/remote_output.h"
 #include "process/spawn.h"
 #include "scripts/scripts.h"
 #include "ssh/ssh_program.h"
@@ -114,18 +114,19 @@ void MarkEnd(int code) {
   (void)base::WriteAll(STDERR_FILENO, MarkOf255(nonce), base::Deadline::Never()).ok();
 }
 
-Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& argv,
-                     const std::optional<Forward>& forward) {
+Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
+                      const std::optional<Forward>& forward) {
   AD_ASSIGN_OR_RETURN(const auto version, transfer::NodeProgram::VersionOfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();
   ssh::SshUse use;
-  use.command = "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh",
-                                           "-c", scripts::Script({"own_folder", "run_on_node"}),
-                                           "sh", version[0], version[1], "there", Encode(argv)});
+  use.command =
+      "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh", "-c",
+                                 scripts::Script({"own_folder", "run_on_node"}), "sh", version[0],
+                                 version[1], "exec-remote", Encode(argv)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
-  if (forward) use.forward = forward->here + ":" + forward->socket_there;
+  if (forward) use.forward = forward->here + ":" + forward->remote_socket;
   process::SpawnRequest request = process::OurProgram(ssh::SshProgramArgv(node, use));
   request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;

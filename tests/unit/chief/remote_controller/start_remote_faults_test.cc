@@ -1,7 +1,7 @@
 // A chief that is started on a node: the nodes have real agents, and what is started on the chief's
 // node is played by a shell. A program of its own, as it is sent signals, and the parent of
 // whatever agents leave.
-#include "chief/moved/start_there.h"
+#include "chief/remote_controller/start_remote.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 #include "autodist/v1/job_request.pb.h"
 #include "chief/loop/signal_watcher.h"
-#include "chief/moved/lines.h"
+#include "chief/remote_controller/controller_lines.h"
 #include "json/proto_json.h"
 #include "spec/yaml_reader.h"
 #include "support/agents_test.h"
@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kLongLease{3'600'000};
 // Before there is any other thread, so that none takes a signal that is for the watcher.
 const bool blocked = (SignalWatcher::Block(), true);
 
-// $1 the nonce, $2 a folder, $3 this process. Reads what it is to run as moved_chief.cc does.
+// $1 the nonce, $2 a folder, $3 this process. Reads what it is to run as controller.cc does.
 constexpr char kReadRun[] =
     "printf '\\nAUTODIST-READY %s\\n' \"$1\"; "
     "n=$(head -c 4 | od -An -tu1 | awk '{ print ($1 * 256 + $2) * 65536 + $3 * 256 + $4 }'); "
@@ -89,7 +89,7 @@ class StartThereTest : public test::AgentsTest {
           return std::make_unique<Node>(*this, reach.ssh().host(), script);
         });
     testing::internal::CaptureStderr();
-    const int code = StartThere(input_, plan_, options, chief_);
+    const int code = StartRemote(input_, plan_, options, chief_);
     said_ = testing::internal::GetCapturedStderr();
     return code;
   }
@@ -120,10 +120,10 @@ class StartThereTest : public test::AgentsTest {
     Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
                                                    const std::stop_token& stop) override {
       if (name_ == test_.unreachable_) return Error(StatusCode::kUnavailable, "no route: a test");
-      const auto moved = std::ranges::find(argv, "moved-chief");
+      const auto controller = std::ranges::find(argv, "remote-controller");
       std::vector<std::string> command = {
           "env", "HOME=" + test_.folder_.path(), "sh", "-c", "cd && exec \"$@\"", "sh"};
-      if (moved == argv.end()) {
+      if (controller == argv.end()) {
         command.insert(command.end(), argv.begin(), argv.end());
       } else {
         EXPECT_EQ(name_, test_.chief_);
@@ -132,7 +132,7 @@ class StartThereTest : public test::AgentsTest {
                    "-c",
                    kReadRun + script_,
                    "sh",
-                   *std::next(moved),
+                   *std::next(controller),
                    test_.folder_.path(),
                    std::to_string(getpid())};
       }
@@ -147,7 +147,7 @@ class StartThereTest : public test::AgentsTest {
 };
 
 TEST_F(StartThereTest, TheFirstCtrlCGoesToTheChiefThere) {
-  // More than is kept on the way: once it has been written, StartThere reads.
+  // More than is kept on the way: once it has been written, StartRemote reads.
   const std::string is_heard = "head -c 16000000 /dev/zero; ";
   EXPECT_EQ(Start(is_heard + "kill -INT \"$3\"; head -c 1 | od -An -tu1 > \"$2/signal\"; " +
                   Ended("130")),

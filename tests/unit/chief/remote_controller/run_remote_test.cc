@@ -1,4 +1,4 @@
-#include "chief/moved/run_there.h"
+#include "chief/remote_controller/run_remote.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -46,7 +46,7 @@ TEST(RunThereDeathTest, PassesAllOnWhereTheEndOfSshCannotBeAwaited) {
         setenv("PATH", (folder.path() + ":/usr/bin:/bin").c_str(), 1);
         v1::SshReach node;
         node.set_host("node-1");
-        _exit(RunThere(node, {"ps"}, std::nullopt).value_or(1));
+        _exit(RunRemote(node, {"ps"}, std::nullopt).value_or(1));
       },
       testing::ExitedWithCode(3), "xxx");
 }

@@ -1,5 +1,5 @@
-// What a command that runs on another node (chief/moved/run_there) writes, on its way to this
-// process's stdout or stderr.
+// What a command that runs on another node (chief/remote_controller/run_remote) writes, on its way
+// to this process's stdout or stderr.
 #pragma once
 
 #include <string>

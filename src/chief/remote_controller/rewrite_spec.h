@@ -16,9 +16,9 @@ using HostKeys = std::map<std::string, std::vector<std::string>>;  // by the add
 // There `chief` is the chief, and all else is as the plan, made from outside, has it: who logs in,
 // what ranks find. The others are reached by their addresses between ranks, without jump hosts, and
 // show the host keys that are known here, if any are.
-spec::ResourceSpec SpecThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                             const std::string& chief, const DataAddresses& reported,
-                             const HostKeys& host_keys);
+spec::ResourceSpec RewriteSpec(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
+                               const std::string& chief, const DataAddresses& reported,
+                               const HostKeys& host_keys);
 
 // Leaves out key files that are not there or not readable, of the home folder's, say: the node's
 // own keys are tried then.

@@ -19,14 +19,15 @@ std::string GoesOnText(const v1::JobStatus& job);
 
 // From Begin on what is typed goes to the rank, until it has ended; Enter ~. ends this process.
 // What the rank writes is the caller's to show.
-class AtRank {
+class AttachSession {
  public:
   // SIGWINCH must be blocked in every thread. kInvalidArgument: this is no terminal.
-  static Result<std::unique_ptr<AtRank>> Begin(const v1::JobStatus& job, uint32_t rank);
-  ~AtRank();
+  static Result<std::unique_ptr<AttachSession>> Begin(const v1::JobStatus& job, uint32_t rank);
+  ~AttachSession();
 
  private:
-  AtRank(const v1::JobStatus& job, uint32_t rank, std::unique_ptr<control::TerminalSession> session)
+  AttachSession(const v1::JobStatus& job, uint32_t rank,
+                std::unique_ptr<control::TerminalSession> session)
       : job_(job), rank_(rank), session_(std::move(session)) {}
   size_t Typed(const std::string& bytes);
   void AwaitEnd();

@@ -1,4 +1,4 @@
-#include "chief/moved/moved_chief.h"
+#include "chief/remote_controller/controller.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/log.h"
-#include "chief/moved/lines.h"
-#include "chief/moved/spec_there.h"
+#include "chief/remote_controller/controller_lines.h"
+#include "chief/remote_controller/rewrite_spec.h"
 #include "json/proto_json.h"
 #include "process/spawn.h"
 #include "rpc/bootstrap_lines.h"
@@ -132,7 +132,7 @@ int Run() {
 
 }  // namespace
 
-int StartMovedRun(const std::string& nonce) {
+int StartRemoteController(const std::string& nonce) {
   dup2(STDOUT_FILENO, STDERR_FILENO);
   if (!Say(rpc::ReadyLine(nonce)).ok()) return kExitCannotLaunch;
   const int code = Run();

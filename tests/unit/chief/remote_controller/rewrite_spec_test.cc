@@ -1,9 +1,9 @@
-#include "chief/moved/spec_there.h"
+#include "chief/remote_controller/rewrite_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "chief/moved/start_there.h"
+#include "chief/remote_controller/start_remote.h"
 #include "spec/spec_text.h"
 #include "spec/yaml_reader.h"
 #include "support/plans.h"
@@ -55,7 +55,7 @@ class SpecThereTest : public testing::Test {
 };
 
 TEST_F(SpecThereTest, TheNodeIsTheChiefWithWhatItsGroupDidForIt) {
-  const spec::ResourceSpec there = SpecThere(input_.spec, plan_, "a", reported_, {});
+  const spec::ResourceSpec there = RewriteSpec(input_.spec, plan_, "a", reported_, {});
   const spec::Node& chief = there.nodes[0];
   EXPECT_TRUE(chief.chief);
   EXPECT_EQ(chief.data_address, "10.1.0.1");
@@ -66,7 +66,7 @@ TEST_F(SpecThereTest, TheNodeIsTheChiefWithWhatItsGroupDidForIt) {
 
 TEST_F(SpecThereTest, TheOthersAreReachedByTheirAddressesAmongThemselves) {
   const spec::ResourceSpec there =
-      SpecThere(input_.spec, plan_, "a", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
+      RewriteSpec(input_.spec, plan_, "a", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
   ASSERT_EQ(there.nodes.size(), 3U);  // without the one that has no ranks
   EXPECT_EQ(there.nodes[1].ssh_address, "10.1.0.2");
   EXPECT_EQ(there.nodes[2].ssh_address, "10.1.0.4");
@@ -76,19 +76,20 @@ TEST_F(SpecThereTest, TheOthersAreReachedByTheirAddressesAmongThemselves) {
 }
 
 TEST_F(SpecThereTest, WhoLogsInIsAsItIsConfiguredHere) {
-  const spec::ResourceSpec there = SpecThere(input_.spec, plan_, "a", reported_, {});
+  const spec::ResourceSpec there = RewriteSpec(input_.spec, plan_, "a", reported_, {});
   EXPECT_EQ(there.group_of(there.nodes[1]).username, "me");
   EXPECT_EQ(there.group_of(there.nodes[2]).username, "ann");
   EXPECT_EQ(there.nodes[2].port, 2222);
 }
 
 TEST_F(SpecThereTest, IsASpec) {
-  const auto there = SpecThere(input_.spec, plan_, "b", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
+  const auto there = RewriteSpec(input_.spec, plan_, "b", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
   const spec::ReadOutcome read = spec::ReadSpec(spec::SpecText(there), "f");
   ASSERT_TRUE(read.issues.size() == 1) << "the key is none";
   EXPECT_THAT(read.issues[0].what, HasSubstr("host_keys"));
   EXPECT_TRUE(
-      spec::ReadSpec(spec::SpecText(SpecThere(input_.spec, plan_, "b", reported_, {})), "f").spec);
+      spec::ReadSpec(spec::SpecText(RewriteSpec(input_.spec, plan_, "b", reported_, {})), "f")
+          .spec);
 }
 
 TEST_F(SpecThereTest, KeyFilesThatAreNotThereAreLeftOut) {

@@ -1,4 +1,4 @@
-#include "cli/at_rank.h"
+#include "cli/attach_session.h"
 
 #include <unistd.h>
 
@@ -25,7 +25,8 @@ std::string GoesOnText(const v1::JobStatus& job) {
   return "job " + job.job_id() + " goes on; `autodist stop " + job.job_id() + "` ends it";
 }
 
-Result<std::unique_ptr<AtRank>> AtRank::Begin(const v1::JobStatus& job, uint32_t rank) {
+Result<std::unique_ptr<AttachSession>> AttachSession::Begin(const v1::JobStatus& job,
+                                                            uint32_t rank) {
   if (!chief::RawTerminal::IsOurs()) {
     return Error(StatusCode::kInvalidArgument,
                  "attach -i needs a terminal, in whose foreground it is");
@@ -34,7 +35,7 @@ Result<std::unique_ptr<AtRank>> AtRank::Begin(const v1::JobStatus& job, uint32_t
   first.set_rank(rank);
   first.set_pid(getpid());
   AD_ASSIGN_OR_RETURN(auto session, control::TerminalSession::Open(job.job_id(), first));
-  std::unique_ptr<AtRank> at(new AtRank(job, rank, std::move(session)));
+  std::unique_ptr<AttachSession> at(new AttachSession(job, rank, std::move(session)));
   Log(LogLevel::kInfo, "this terminal is that of rank " + std::to_string(rank) +
                            ", to which Ctrl-C goes, too; Enter ~. leaves it, and the job goes on");
   AD_ASSIGN_OR_RETURN(at->raw_, chief::RawTerminal::Enter());
@@ -45,17 +46,17 @@ Result<std::unique_ptr<AtRank>> AtRank::Begin(const v1::JobStatus& job, uint32_t
     (void)self->session_->Type(Sized(size));
   };
   AD_ASSIGN_OR_RETURN(at->reader_, chief::StdinReader::Start(std::move(events)));
-  at->end_ = std::thread(&AtRank::AwaitEnd, at.get());
+  at->end_ = std::thread(&AttachSession::AwaitEnd, at.get());
   return at;
 }
 
-AtRank::~AtRank() {
+AttachSession::~AttachSession() {
   session_->Leave();
   if (end_.joinable()) end_.join();
 }
 
 // Nothing of it is to be taken by anyone else: gRPC holds it back where the rank does not keep up.
-size_t AtRank::Typed(const std::string& bytes) {
+size_t AttachSession::Typed(const std::string& bytes) {
   chief::EscapeKeys::Typed typed = escapes_.Take(bytes);
   v1::TerminalInput input;
   input.set_data(std::move(typed.bytes));
@@ -68,14 +69,14 @@ size_t AtRank::Typed(const std::string& bytes) {
 }
 
 // At once: other threads may be waiting for a slow terminal.
-void AtRank::Leave() const {
+void AttachSession::Leave() const {
   chief::RawTerminal::Restore();
   const std::string text = "\nautodist: " + GoesOnText(job_) + "\n";
   (void)!write(STDERR_FILENO, text.data(), text.size());
   _exit(0);
 }
 
-void AtRank::AwaitEnd() {
+void AttachSession::AwaitEnd() {
   const Status ended = session_->AwaitEnd();
   chief::RawTerminal::Restore();
   if (!ended.ok()) return;  // the job has, or we have left

@@ -1,4 +1,4 @@
-#include "cli/at_chief.h"
+#include "cli/remote_command.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "base/exit_codes.h"
 #include "base/random.h"
-#include "chief/moved/run_there.h"
+#include "chief/remote_controller/run_remote.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "plan/ssh_reach.h"
@@ -20,13 +20,13 @@ constexpr char kChiefOn[] = "--chief-on";
 constexpr char kSpec[] = "--spec";
 constexpr char kListen[] = "--listen";
 
-struct AtChief {
+struct RemoteCommand {
   std::string spec_file;
   std::string node;
 };
 
 // The spec alone with the node, as it is given there or by itself.
-Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
+Result<spec::ResourceSpec> SpecOfNode(const RemoteCommand& chosen) {
   spec::ResourceSpec of_node;
   of_node.nodes.emplace_back();
   of_node.nodes[0].address = chosen.node;
@@ -58,7 +58,7 @@ Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
   return of_node;
 }
 
-Result<v1::SshReach> ReachOf(const AtChief& chosen) {
+Result<v1::SshReach> ReachOf(const RemoteCommand& chosen) {
   AD_ASSIGN_OR_RETURN(const spec::ResourceSpec spec, SpecOfNode(chosen));
   AD_ASSIGN_OR_RETURN(const plan::User user, reach::ThisUser());
   AD_ASSIGN_OR_RETURN(const auto addresses, reach::FindNodes(spec, user));
@@ -75,11 +75,12 @@ Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>&
     here = (address.empty() ? "127.0.0.1" : address) + ":" + std::to_string(port);
   }
   chief::Forward forward{here, "/tmp/autodist-web-" + base::RandomHex() + ".sock"};
-  argv.insert(argv.end(), {"--forwarded", forward.socket_there, here});
+  argv.insert(argv.end(), {"--forwarded", forward.remote_socket, here});
   return forward;
 }
 
-int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::string> argv) {
+int RunRemoteCommand(const CLI::App& app, const RemoteCommand& chosen,
+                     std::vector<std::string> argv) {
   const auto node = ReachOf(chosen);
   if (node.status().code() == StatusCode::kAborted) return kExitUsage;
   if (!node.ok()) return Fail(node.status(), kExitUsage);
@@ -89,14 +90,14 @@ int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::stri
     if (!made.ok()) return Fail(made.status(), kExitCannotLaunch);
     forward = *std::move(made);
   }
-  const auto code = chief::RunThere(*node, argv, forward);
+  const auto code = chief::RunRemote(*node, argv, forward);
   return code.ok() ? *code : Fail(code.status(), kExitCannotLaunch);
 }
 
 }  // namespace
 
-Command OrAtChief(CLI::App& app, const CommandLine& line, Command here) {
-  auto chosen = std::make_shared<AtChief>();
+Command OrRemote(CLI::App& app, const CommandLine& line, Command here) {
+  auto chosen = std::make_shared<RemoteCommand>();
   CLI::Option* const node =
       app.add_option(kChiefOn, chosen->node,
                      "Of jobs whose chief was started on this node (run --chief-on): its address, "
@@ -108,7 +109,7 @@ Command OrAtChief(CLI::App& app, const CommandLine& line, Command here) {
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {
     return chosen->node.empty() || line.from_elsewhere ? here()
-                                                       : RunAtChief(app, *chosen, line.argv);
+                                                       : RunRemoteCommand(app, *chosen, line.argv);
   };
 }
 
