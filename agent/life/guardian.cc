@@ -61,7 +61,7 @@ class AgentWatch {
         kill(agent_, SIGCONT);  // it may have been stopped
       }
       if (signal >= 0) continue;
-      missed.Look(heartbeat.beats());
+      missed.Count(heartbeat.beats());
       const milliseconds limit = heartbeat.within();
       hung = missed.missed() >= (asked_to_end ? std::min(limit, end_limit_) : limit);
       if (hung) kill(agent_, SIGKILL);

@@ -19,7 +19,7 @@ void Heartbeat::Beat(std::chrono::milliseconds within) {
   ++shared_->beats;
 }
 
-void MissedBeats::Look(uint64_t beats) {
+void MissedBeats::Count(uint64_t beats) {
   missed_ = std::exchange(beats_, beats) == beats ? missed_ + interval_ : interval_.zero();
 }
 

@@ -39,7 +39,7 @@ class MissedBeats {
   explicit MissedBeats(std::chrono::milliseconds interval) : interval_(interval) {}
 
   // One interval after the look before: the count that is seen now.
-  void Look(uint64_t beats);
+  void Count(uint64_t beats);
   std::chrono::milliseconds missed() const { return missed_; }
 
  private:

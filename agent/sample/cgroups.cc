@@ -59,7 +59,7 @@ uint64_t CgroupReader::MemoryLimit(const process::CgroupFolder& of) {
   return least == kNoLimit ? 0 : least;
 }
 
-void CgroupReader::Look(Rank& rank) {
+void CgroupReader::Update(Rank& rank) {
   const std::string groups(buffer_.Read(proc_folder_ + "/" + std::to_string(rank.pid) + "/cgroup"));
   std::optional<Cpu> cpu;
   for (const process::CgroupFolder& of : process::CgroupFoldersOf(groups, "cpu", mounts_)) {
@@ -121,7 +121,7 @@ void CgroupReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
     Rank& rank = ranks_[reading.rank()];
     if (rank.pid != running->second) rank = {running->second, 0, {}, {}};
     if (rank.looks-- == 0) {
-      Look(rank);
+      Update(rank);
       rank.looks = kSamplesBetweenLooks - 1;
     }
     if (rank.cpu) TellCpu(*rank.cpu, now, reading);

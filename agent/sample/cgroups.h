@@ -44,7 +44,7 @@ class CgroupReader {
     std::optional<Cpu> cpu;
     std::optional<Memory> memory;
   };
-  void Look(Rank& rank);
+  void Update(Rank& rank);
   double CpuLimit(const process::CgroupFolder& of);
   uint64_t MemoryLimit(const process::CgroupFolder& of);
   // The first number in a file; nullopt: it has none, such as "max".

@@ -90,7 +90,7 @@ void GpuReader::TakeRow(std::string_view line) {
   readings_[index] = {*std::move(row), SampleTime::clock::now()};
 }
 
-void GpuReader::Look() {
+void GpuReader::Update() {
   if (step_ == Step::kWaiting && next_look_.Expired()) {
     return Start(Step::kFields, {program_, "--help-query-gpu"});
   }
@@ -112,7 +112,7 @@ void GpuReader::Look() {
 
 void GpuReader::Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample) {
   if (program_.empty()) return;
-  Look();
+  Update();
   xids_.Read(is_jobs);
   const SampleTime oldest = SampleTime::clock::now() - std::max(kFresh, 3 * plan_.interval);
   for (const auto& [index, reading] : readings_) {

@@ -42,7 +42,7 @@ class GpuReader {
   GpuReader& operator=(const GpuReader&) = delete;
 
   // Does what is due, and takes what nvidia-smi has written.
-  void Look();
+  void Update();
   // When to look next, whenever it is read.
   base::Deadline next_look() const { return next_look_; }
   // The readings that are fresh, by index; of a GPU that nvidia-smi does not see any more what the

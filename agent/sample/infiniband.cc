@@ -83,7 +83,7 @@ InfinibandReader::InfinibandReader(const std::string& sys_folder) {
   }
 }
 
-void InfinibandReader::Look(Port& port) {
+void InfinibandReader::Update(Port& port) {
   port.active = ParsePortIsActive(buffer_.Read(port.state_file));
   port.errors.reset();
   for (const std::string& file : port.error_files) {
@@ -97,7 +97,7 @@ void InfinibandReader::Read(SampleTime now, v1::NodeSample& sample) {
   const bool look = looks_-- == 0;
   if (look) looks_ = kPortLookInterval;
   for (Port& port : ports_) {
-    if (look) Look(port);
+    if (look) Update(port);
     v1::InfinibandSample& reading = *sample.add_infinibands();
     reading.set_name(port.name);
     reading.set_active(port.active);

@@ -35,7 +35,7 @@ class InfinibandReader {
     bool active = false;
     std::optional<uint64_t> errors;
   };
-  void Look(Port& port);
+  void Update(Port& port);
 
   TextBuffer buffer_;
   std::vector<Port> ports_;

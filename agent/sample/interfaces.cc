@@ -48,7 +48,7 @@ InterfaceReader::InterfaceReader(const std::string& proc_folder, const std::stri
     : net_folder_(sys_folder + "/class/net/"), dev_(proc_folder + "/net/dev") {}
 
 // Of some kinds of interfaces nobody knows whether they are up: "unknown".
-void InterfaceReader::Look(const std::string& name, Interface& interface) {
+void InterfaceReader::Update(const std::string& name, Interface& interface) {
   const std::string folder = net_folder_ + name;
   interface.is_card = access((folder + "/device").c_str(), F_OK) == 0;
   std::string_view state = about_.Read(folder + "/operstate");
@@ -73,7 +73,7 @@ void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
     Interface& interface = known->second;
     interface.seen = samples_;
     if (interface.looks-- == 0) {
-      Look(known->first, interface);
+      Update(known->first, interface);
       interface.looks = kInterfaceLookInterval;
     }
     v1::InterfaceSample reading;

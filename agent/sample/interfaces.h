@@ -45,7 +45,7 @@ class InterfaceReader {
     int looks = 0;      // samples until what is above is looked at again
     uint64_t seen = 0;  // the last sample that had it
   };
-  void Look(const std::string& name, Interface& interface);
+  void Update(const std::string& name, Interface& interface);
 
   const std::string net_folder_;
   TextBuffer buffer_;

@@ -18,9 +18,10 @@ namespace autodist::agent {
 using base::Deadline;
 
 // All that is looked at, from the start of an attempt's ranks until they have ended.
-class Sampler::Look {
+class Sampler::Collector {
  public:
-  Look(const Plan& plan, const SampleRoots& roots, const Events& events, Supervisor& supervisor)
+  Collector(const Plan& plan, const SampleRoots& roots, const Events& events,
+            Supervisor& supervisor)
       : events_(events),
         host_(roots.proc, roots.sys),
         disk_(plan.working_directory),
@@ -116,12 +117,12 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
   // To look at all that runs there may cost more than a program that ends at once.
   if (changed_.wait_for(lock, kShortest, is_over)) return;
   lock.unlock();
-  Look look(plan, roots_, events_, supervisor_);
+  Collector collector(plan, roots_, events_, supervisor_);
   auto next = Deadline::Clock::now();
   lock.lock();
   while (!is_over()) {
     if (Deadline::Clock::now() < next) {
-      look.gpus().Look();
+      collector.gpus().Update();
     } else {
       const std::map<uint32_t, pid_t> ranks = ranks_;
       lock.unlock();
@@ -134,7 +135,7 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
       // What has taken too long is not made up for.
       if (next < Deadline::Clock::now()) next = Deadline::Clock::now() + plan.interval;
     }
-    changed_.wait_until(lock, std::min(next, look.gpus().next_look().when()), is_over);
+    changed_.wait_until(lock, std::min(next, collector.gpus().next_look().when()), is_over);
   }
 }
 

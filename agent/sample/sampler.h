@@ -60,7 +60,7 @@ class Sampler {
   void Stop();
 
  private:
-  class Look;
+  class Collector;
 
   void Loop();
   // With the lock: while ranks of one attempt run.

@@ -32,7 +32,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       signals_(parts_, run_, runner_, suspension_),
       watcher_(std::in_place, [this](int signal) { Signal(signal); }) {
   ::signal(SIGPIPE, SIG_IGN);
-  parts_.loop->BeforeWaiting([this] { return std::min(run_.Tick(), suspension_.due()); });
+  parts_.loop->AddTimer([this] { return std::min(run_.Tick(), suspension_.due()); });
 }
 
 // Whatever may call the nodes, or be called by them, ends before they do.
@@ -52,7 +52,7 @@ void Job::Signal(int signal, const std::string& by) {
     if (at - since > kFinishLimit) _exit(finishing_.exit_code);
     return;
   }
-  parts_.loop->PostFirst([this, signal, by, at] { signals_.Take(signal, by, at); });
+  parts_.loop->PostUrgent([this, signal, by, at] { signals_.Take(signal, by, at); });
 }
 
 int Job::Run() {

@@ -29,7 +29,7 @@ JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
       restarts_(RestartLimitsOf(parts.options.request())),
       port_races_(parts.options, *parts.loop) {
   run_.Plan(starter_.FirstAttempt());
-  parts.loop->BeforeWaiting([this] {
+  parts.loop->AddTimer([this] {
     const Loop::Time now = parts_.loop->Now();
     const Loop::Time limit = parts_.stop.end_limit();
     return std::min(until_, limit > now ? limit : Loop::Time::max());
@@ -40,7 +40,7 @@ void JobRunner::Begin() { Enter(JobStage::kStarting); }
 
 bool JobRunner::Advance() {
   while (stage_ != JobStage::kOver) {
-    const std::optional<StageEvent> event = Look();
+    const std::optional<StageEvent> event = NextEvent();
     if (!event) return false;
     Enter(Follow(stage_, *event));
   }
@@ -84,7 +84,7 @@ void JobRunner::Enter(JobStage stage) {
 }
 
 // What has happened to the present stage; nullopt: it goes on.
-std::optional<StageEvent> JobRunner::Look() {
+std::optional<StageEvent> JobRunner::NextEvent() {
   using enum JobStage;
   const StopPolicy& stop = parts_.stop;
   const bool in_time = parts_.loop->Now() < until_;

@@ -37,7 +37,7 @@ class JobRunner {
 
  private:
   void Enter(JobStage stage);
-  std::optional<StageEvent> Look();
+  std::optional<StageEvent> NextEvent();
   StageEvent Started();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();

@@ -6,7 +6,7 @@
 #include "base/shell_quote.h"
 #include "chief/remote_controller/start_remote.h"
 #include "cli/field_option.h"
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
 
 namespace autodist::cli {
 namespace {
@@ -59,7 +59,7 @@ int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std:
                 std::shared_ptr<transfer::FolderSync> sync) {
   launch::LaunchOptions launch;
   launch.request = input.request;
-  launch.connector = reach::Logins::For(plan);
+  launch.connector = reach::ConnectorFactory::For(plan);
   launch.sync = std::move(sync);
   const int code = chief::StartRemote(input, plan, launch, node);
   if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(input.request, node));

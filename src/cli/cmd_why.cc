@@ -79,7 +79,7 @@ void KeepSamples(const v1::JobSnapshot& from, v1::JobSnapshot& to) {
 
 // Everything of a job that runs: two snapshots, and, where it is not seen to go on, two looks at
 // what its ranks are doing.
-Result<why::Known> Look(control::SnapshotClient& reader) {
+Result<why::Known> CollectEvidence(control::SnapshotClient& reader) {
   why::Known known;
   AD_ASSIGN_OR_RETURN(known.before, SnapshotNow(reader));
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before, false));
@@ -97,7 +97,7 @@ Result<why::Known> Look(control::SnapshotClient& reader) {
 Result<why::Diagnosis> Diagnose(const v1::JobStatus& job) {
   control::SnapshotClient reader(job.job_id());
   if (job.phase() != v1::JOB_PHASE_ENDED) {
-    const auto known = Look(reader);
+    const auto known = CollectEvidence(reader);
     if (known.ok() && Runs(known->now)) return why::Judge(*known);
     // It may have ended meanwhile.
     AD_ASSIGN_OR_RETURN(const v1::JobStatus now, control::LookUpJob(job.job_id()));

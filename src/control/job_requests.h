@@ -40,7 +40,7 @@ struct JobRequests {
 
   // To look at it, as often as wanted; `answer` as above. Many are answered with the same snapshot.
   using SnapshotAnswer = std::function<void(std::shared_ptr<const v1::JobSnapshot>)>;
-  struct Look {
+  struct SnapshotHandlers {
     std::function<void(const v1::GetSnapshotRequest&, SnapshotAnswer answer)> snapshot;
     std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
         history;

@@ -28,7 +28,7 @@ class SnapshotCalls final
     : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
           v1::SnapshotService::WithCallbackMethod_GetHistory<v1::SnapshotService::Service>> {
  public:
-  explicit SnapshotCalls(JobRequests::Look look) : look_(std::move(look)) {}
+  explicit SnapshotCalls(JobRequests::SnapshotHandlers look) : look_(std::move(look)) {}
 
   // No request is made any more.
   void End();
@@ -41,7 +41,7 @@ class SnapshotCalls final
                                        v1::History* response) override;
 
  private:
-  const JobRequests::Look look_;
+  const JobRequests::SnapshotHandlers look_;
   const std::shared_ptr<SnapshotWriter> writer_ = std::make_shared<SnapshotWriter>();
   std::mutex mutex_;  // held while a request is made
   bool ended_ = false;

@@ -47,7 +47,7 @@ std::string TimeOfDay(base::WallTime time) {
 }  // namespace
 
 Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
-                   const std::array<Look, 2>& looks, bool time_stamps)
+                   const std::array<Style, 2>& looks, bool time_stamps)
     : style_(style), time_stamps_(time_stamps) {
   const size_t domain = CommonDomain(processes).size();
   const auto text_of = [&](const Process& process) {
@@ -62,7 +62,7 @@ Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
     const std::string text = text_of(process);
     const size_t node = nodes.emplace(process.node, nodes.size()).first->second;
     for (const Stream stream : {kStdout, kStderr}) {
-      const Look& look = looks[stream];
+      const Style& look = looks[stream];
       Parts& parts = parts_[process.rank][stream];
       parts.begin = "[";
       parts.end = text + "]";

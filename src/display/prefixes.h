@@ -29,7 +29,7 @@ class Prefixes {
   // terminal all are as long, and with colours each node has its own. With time stamps each begins
   // with "2026-11-23T14:03:21.250+01:00 ".
   Prefixes(PrefixStyle style, const std::vector<Process>& processes,
-           const std::array<Look, 2>& looks, bool time_stamps);
+           const std::array<Style, 2>& looks, bool time_stamps);
 
   // Until the next call. `time`: of the line, if it is known.
   std::string_view Of(uint32_t rank, Stream stream, std::optional<base::WallTime> time);

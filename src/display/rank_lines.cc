@@ -32,7 +32,7 @@ RankLines::RankLines(std::vector<Process> processes, View view, std::string fold
       folder_(std::move(folder)),
       on_line_(std::move(on_line)),
       on_bar_(std::move(on_bar)),
-      looks_{LookOf(kStdout, view_.colour), LookOf(kStderr, view_.colour)},
+      looks_{StyleOf(kStdout, view_.colour), StyleOf(kStderr, view_.colour)},
       prefixes_(view_.prefix, processes, looks_, view_.time_stamps) {
   for (Process& process : processes) {
     Rank& rank = ranks_[process.rank];

@@ -116,7 +116,7 @@ class RankLines {
   const std::string folder_;
   const OnLine on_line_;
   const OnBar on_bar_;
-  const std::array<Look, 2> looks_;
+  const std::array<Style, 2> looks_;
   Prefixes prefixes_;
   std::map<uint32_t, Rank> ranks_;
   std::set<Source> with_bars_;

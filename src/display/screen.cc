@@ -53,7 +53,7 @@ winsize SizeOf(Stream stream) {
 
 }  // namespace
 
-Look LookOf(Stream stream, Colour colour) {
+Style StyleOf(Stream stream, Colour colour) {
   const bool terminal = IsTerminal(stream);
   const bool can = terminal && CanDraw() && !IsSet("NO_COLOR");
   return {terminal, colour == Colour::kAlways || (colour == Colour::kAuto && can)};

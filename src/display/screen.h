@@ -18,13 +18,13 @@ enum Stream : size_t { kStdout = 0, kStderr = 1 };
 enum class Colour { kAuto, kAlways, kNever };
 
 // How lines look on a stream.
-struct Look {
+struct Style {
   bool terminal = false;
   bool coloured = false;
 };
 
 // kAuto: where it is a terminal that can, unless NO_COLOR is set (no-color.org).
-Look LookOf(Stream stream, Colour colour);
+Style StyleOf(Stream stream, Colour colour);
 
 // For one thread, which it may block for as long as nobody reads.
 class Screen {

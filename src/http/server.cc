@@ -62,7 +62,7 @@ class Server::Loop {
   void Run();
   bool AnswersSome() const;
   void Accept();
-  void Look(const ConnectionPtr& connection, bool readable);
+  void Handle(const ConnectionPtr& connection, bool readable);
   void Refuse(Connection& connection, const Answer& answer, bool with_body = true);
   void Close(Connection& connection);
   void ReadRequest(const ConnectionPtr& connection);
@@ -99,7 +99,7 @@ void Server::Loop::Run() {
     }
     if (poll(polled.data(), polled.size(), next.PollTimeout()) < 0) continue;
     tasks_.RunAll();
-    for (size_t i = 0; i < awaited.size(); ++i) Look(awaited[i], polled[i + 2].revents != 0);
+    for (size_t i = 0; i < awaited.size(); ++i) Handle(awaited[i], polled[i + 2].revents != 0);
     if (polled[1].revents != 0) Accept();
   }
   const Deadline end = Deadline::After(kLastAnswersLimit);
@@ -132,12 +132,12 @@ void Server::Loop::Accept() {
     auto connection = std::make_shared<Connection>(std::move(socket));
     connection->deadline = Deadline::After(kIdleLimit);
     connections_.push_back(connection);
-    Look(connection, true);  // its request mostly is there already
+    Handle(connection, true);  // its request mostly is there already
   }
 }
 
 // What has come on a connection that waits for its client, and what the time makes of it.
-void Server::Loop::Look(const ConnectionPtr& connection, bool readable) {
+void Server::Loop::Handle(const ConnectionPtr& connection, bool readable) {
   if (connection->state == State::kDropped) return;
   const bool began = !connection->input.empty();
   if ((readable && !connection->Receive()) || connection->deadline.Expired()) {

@@ -79,7 +79,7 @@ std::vector<v1::Issue> IssueDetector::Detect(const v1::JobSnapshot& snapshot, co
   const Snapshots now{snapshot, nullptr};
   AllFound found;
   FailedRanks(now, found);
-  steps_.Look(snapshot, signs.other_work_ms);
+  steps_.Update(snapshot, signs.other_work_ms);
   const auto standstill = steps_.standstill();
   if (standstill || signs.silent_since_ms > 0) {
     Found one = standstill ? StalledSteps(snapshot, *standstill)

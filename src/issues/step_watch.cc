@@ -64,7 +64,7 @@ void StepWatch::Begin(uint32_t attempt) {
   attempt_ = attempt;
 }
 
-void StepWatch::Look(const v1::JobSnapshot& snapshot, int64_t other_work_ms) {
+void StepWatch::Update(const v1::JobSnapshot& snapshot, int64_t other_work_ms) {
   if (attempt_ != snapshot.job().attempt()) Begin(snapshot.job().attempt());
   standstill_.reset();
   if (snapshot.job().phase() != v1::JOB_PHASE_RUNNING) return;

@@ -34,7 +34,7 @@ class StepWatch {
  public:
   // The snapshot as it is now. `other_work_ms`: when an evaluation, or anything else that is no
   // step, went on last; 0: never.
-  void Look(const v1::JobSnapshot& snapshot, int64_t other_work_ms);
+  void Update(const v1::JobSnapshot& snapshot, int64_t other_work_ms);
 
   std::optional<Standstill> standstill() const { return standstill_; }
   std::optional<Slowdown> slowdown() const;

@@ -21,7 +21,7 @@
 #include "launch/grpc_link.h"
 #include "launch/install_agent.h"
 #include "launch/reconnector.h"
-#include "reach/busy_servers.h"
+#include "reach/login_retry_budget.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/callback_lines.h"
 #include "ssh/ssh_loop.h"
@@ -98,7 +98,7 @@ class PlanLauncher final : public Launcher {
   const std::string agent_here_;
   const std::unique_ptr<ssh::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
-  reach::BusyServers busy_servers_;
+  reach::LoginRetryBudget busy_servers_;
   std::mutex mutex_;
   std::condition_variable prepared_;
   // Guarded by mutex_.

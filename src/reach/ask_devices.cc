@@ -44,7 +44,7 @@ Result<Devices> ReadDevices(std::string_view output) {
   return Error(StatusCode::kInternal, "the answer makes no sense");
 }
 
-Result<Devices> AskDevices(transport::Transport& transport, BusyServers& servers,
+Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit) {
   return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", scripts::Script({"devices"})},
                                  ReadDevices, limit, servers);

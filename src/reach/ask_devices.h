@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "autodist/status.h"
-#include "reach/busy_servers.h"
+#include "reach/login_retry_budget.h"
 #include "transport/transport.h"
 
 namespace autodist::reach {
@@ -23,7 +23,7 @@ struct Devices {
 };
 
 // By one constant command. Blocks for `limit` at most.
-Result<Devices> AskDevices(transport::Transport& transport, BusyServers& servers,
+Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit = kAskLimit);
 
 // Finds the command's answer behind whatever a login shell wrote before it; kNotFound while it is

@@ -7,8 +7,8 @@
 #include "base/parallel.h"
 #include "base/split.h"
 #include "reach/ask_devices.h"
+#include "reach/connector_factory.h"
 #include "reach/login_script.h"
-#include "reach/logins.h"
 #include "scripts/scripts.h"
 
 namespace autodist::reach {
@@ -53,7 +53,7 @@ Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t d
 
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
-                                              BusyServers& servers,
+                                              LoginRetryBudget& servers,
                                               std::chrono::milliseconds limit) {
   std::vector<std::string> argv = {"/bin/sh", "-c", scripts::Script({"device_ips"}), "sh"};
   for (const uint32_t device : devices) argv.push_back(std::to_string(device));
@@ -70,11 +70,11 @@ Status AskForDeviceIps(plan::Input& input) {
   }
   if (silent.empty()) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto ways, WaysTo(input));
-  Logins logins;
+  ConnectorFactory logins;
   for (const spec::Node* node : silent) logins.Prepare(ways.at(node->address));
   AD_ASSIGN_OR_RETURN(const auto loop, ssh::SshLoop::Create());
 
-  BusyServers servers;
+  LoginRetryBudget servers;
   std::mutex mutex;
   std::string issues;
   bool answer_missing = false;

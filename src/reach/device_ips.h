@@ -10,7 +10,7 @@
 
 #include "autodist/status.h"
 #include "plan/plan.h"
-#include "reach/busy_servers.h"
+#include "reach/login_retry_budget.h"
 #include "transport/transport.h"
 
 namespace autodist::reach {
@@ -25,7 +25,7 @@ Status AskForDeviceIps(plan::Input& input);
 // `limit` at most.
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
-                                              BusyServers& servers,
+                                              LoginRetryBudget& servers,
                                               std::chrono::milliseconds limit);
 
 // Finds the answer for so many devices behind whatever a login shell wrote before it; kNotFound

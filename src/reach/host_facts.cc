@@ -7,9 +7,9 @@
 #include "base/parallel.h"
 #include "base/quantity.h"
 #include "reach/ask_devices.h"
-#include "reach/busy_servers.h"
 #include "reach/config_hosts.h"
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
+#include "reach/login_retry_budget.h"
 #include "reach/resolve.h"
 
 namespace autodist::reach {
@@ -66,10 +66,10 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
            std::vector<spec::HostFacts>& facts) {
   Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
                            (hosts.size() == 1 ? "its" : "their") + " devices");
-  Logins logins;
+  ConnectorFactory logins;
   for (const v1::Reach& way : ways) logins.Prepare(way);
   AD_ASSIGN_OR_RETURN(const auto loop, ssh::SshLoop::Create());
-  BusyServers servers;
+  LoginRetryBudget servers;
   std::vector<Result<Devices>> answers(hosts.size(), Devices{});
   base::ParallelFor(hosts.size(), kAskedAtOnce, [&](size_t i) {
     const auto transport = logins.TransportTo(ways[i], *loop);

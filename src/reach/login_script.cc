@@ -93,7 +93,7 @@ Status RunOnce(transport::Transport& transport, const std::vector<std::string>& 
 
 Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
                         const std::function<Status(std::string_view output)>& is_answered,
-                        milliseconds limit, BusyServers& servers) {
+                        milliseconds limit, LoginRetryBudget& servers) {
   const auto run = [&] { return RunOnce(transport, argv, is_answered, limit); };
   Status status = TryToLogIn(run, IsBusy, [&] { return servers.limit(); }, {});
   if (status.ok()) servers.GotIn();

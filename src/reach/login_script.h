@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "reach/busy_servers.h"
+#include "reach/login_retry_budget.h"
 #include "transport/transport.h"
 
 namespace autodist::reach {
@@ -18,14 +18,14 @@ namespace autodist::reach {
 // the time for which `servers` may be busy. Errors tell what was written to standard error.
 Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
                         const std::function<Status(std::string_view output)>& is_answered,
-                        std::chrono::milliseconds limit, BusyServers& servers);
+                        std::chrono::milliseconds limit, LoginRetryBudget& servers);
 
 // The same where `read` makes the answer of all the output so far, of which the first part may be
 // the login shell's; kNotFound: the answer is not complete.
 template <typename Answer>
 Result<Answer> RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
                               const std::function<Result<Answer>(std::string_view output)>& read,
-                              std::chrono::milliseconds limit, BusyServers& servers) {
+                              std::chrono::milliseconds limit, LoginRetryBudget& servers) {
   Result<Answer> answer = Error(StatusCode::kUnknown, "no answer");
   const auto is_answered = [&](std::string_view output) {
     answer = read(output);

@@ -21,7 +21,7 @@
 #include "callback/callback_listener.h"
 #include "launch/install_agent.h"
 #include "process/file_limit.h"
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
 #include "scripts/scripts.h"
 #include "secure/key.h"
 #include "slurm/allocation.h"
@@ -351,7 +351,7 @@ class StepConnector final : public reach::Connector {
   const std::chrono::seconds patience_;
   const std::vector<std::string> secret_;
   std::map<std::string, uint32_t> gpus_;
-  reach::Logins others_;  // and what nodes call
+  reach::ConnectorFactory others_;  // and what nodes call
   std::mutex mutex_;
   std::unique_ptr<SlurmSteps> steps_;  // guarded by mutex_
 };
@@ -362,7 +362,7 @@ std::shared_ptr<reach::Connector> ConnectorFor(const v1::LaunchPlan& plan,
                                                const std::string& agent_path, milliseconds lease) {
   const bool in_steps = std::ranges::any_of(
       plan.nodes(), [](const v1::NodePlan& node) { return node.reach().callback().has_step(); });
-  if (!in_steps) return reach::Logins::For(plan);
+  if (!in_steps) return reach::ConnectorFactory::For(plan);
   process::RaiseFileLimit();
   return std::make_shared<StepConnector>(
       plan, agent_path, std::chrono::ceil<std::chrono::seconds>(lease) + kBeyondLease);

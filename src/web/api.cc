@@ -98,7 +98,7 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
                         const std::string& what) {
   const auto job = KnownJob(id);
   if (!job.ok()) return Refuse(job.status());
-  const std::shared_ptr<Watch> watch = watches_.Of(*job);
+  const std::shared_ptr<JobSubscription> watch = watches_.Of(*job);
   if (!watch) return Refuse(503, "Too many other jobs are being looked at.");
   if (what == "events") return Events(request, watch);
   if (what == "history") return History(request, *watch);
@@ -118,18 +118,19 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
   return Refuse(404, "There is nothing of this name.");
 }
 
-http::Answer Api::Events(const http::Request& request, const std::shared_ptr<Watch>& watch) {
+http::Answer Api::Events(const http::Request& request,
+                         const std::shared_ptr<JobSubscription>& watch) {
   auto seat = viewers_.Take();
   if (!seat) return Refuse(503, "64 viewers are looking already; one of them has to leave first.");
   return SnapshotStream(watch, {stop_, request.gone, std::move(seat)});
 }
 
-http::Answer Api::History(const http::Request& request, Watch& watch) {
+http::Answer Api::History(const http::Request& request, JobSubscription& watch) {
   const auto history = watch.History(NumberOf<int64_t>(request, "since", 0));
   return history.ok() ? AsJson(json::JsonText(*history)) : Refuse(history.status());
 }
 
-Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t rank) {
+Result<LogFile> Api::FileOf(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   AD_ASSIGN_OR_RETURN(const auto snapshot, watch.Snapshot());
   const v1::JobStatus& job = snapshot->job();
   const auto attempt = NumberOf<uint32_t>(request, "attempt", job.attempt());
@@ -143,7 +144,7 @@ Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t
   return file;
 }
 
-http::Answer Api::Log(const http::Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::Log(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   const auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
   const uint64_t size = file->Size();
@@ -155,7 +156,7 @@ http::Answer Api::Log(const http::Request& request, Watch& watch, uint32_t rank)
           .headers = {{"X-Log-From", std::to_string(from)}, {"X-Log-Size", std::to_string(size)}}};
 }
 
-http::Answer Api::FollowLog(const http::Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::FollowLog(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
   auto seat = followers_.Take();
@@ -175,7 +176,7 @@ std::stop_source Api::BeginSearch(const std::string& viewer) {
   return mine;
 }
 
-http::Answer Api::SearchLog(const http::Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::SearchLog(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   const std::string text = request.Parameter("q");
   if (text.empty() || text.size() > kLongestQuery) {
     return Refuse(400, "A search takes a text, of no more than 1024 bytes.");

@@ -11,10 +11,10 @@
 
 #include "http/message.h"
 #include "web/access.h"
+#include "web/connection_limit.h"
+#include "web/job_subscription.h"
 #include "web/jobs_list.h"
 #include "web/log_file.h"
-#include "web/seats.h"
-#include "web/watch.h"
 
 namespace autodist::web {
 
@@ -33,17 +33,17 @@ class Api {
  private:
   http::Answer OfJob(const http::Request& request, const std::string& id, const std::string& what);
   http::Answer Jobs();
-  http::Answer Events(const http::Request& request, const std::shared_ptr<Watch>& watch);
-  http::Answer History(const http::Request& request, Watch& watch);
-  http::Answer Log(const http::Request& request, Watch& watch, uint32_t rank);
-  http::Answer FollowLog(const http::Request& request, Watch& watch, uint32_t rank);
-  http::Answer SearchLog(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer Events(const http::Request& request, const std::shared_ptr<JobSubscription>& watch);
+  http::Answer History(const http::Request& request, JobSubscription& watch);
+  http::Answer Log(const http::Request& request, JobSubscription& watch, uint32_t rank);
+  http::Answer FollowLog(const http::Request& request, JobSubscription& watch, uint32_t rank);
+  http::Answer SearchLog(const http::Request& request, JobSubscription& watch, uint32_t rank);
   http::Answer Stop(const http::Request& request);
   http::Answer Stacks(const http::Request& request);
 
   // `id`, if it is that of a job that may be shown.
   Result<std::string> KnownJob(const std::string& id) const;
-  Result<LogFile> FileOf(const http::Request& request, Watch& watch, uint32_t rank);
+  Result<LogFile> FileOf(const http::Request& request, JobSubscription& watch, uint32_t rank);
   // A viewer's new search ends its last one.
   std::stop_source BeginSearch(const std::string& viewer);
 
@@ -53,9 +53,9 @@ class Api {
   const std::stop_token stop_;
   JobsList jobs_;
   Watches watches_;
-  Seats viewers_;
-  Seats followers_;
-  Seats searchers_;
+  ConnectionLimit viewers_;
+  ConnectionLimit followers_;
+  ConnectionLimit searchers_;
   std::mutex mutex_;
   std::map<std::string, std::stop_source> searches_;  // guarded by mutex_
 };

@@ -84,13 +84,13 @@ class Tail {
 
 }  // namespace
 
-http::Answer SnapshotStream(std::shared_ptr<Watch> watch, Viewer viewer) {
+http::Answer SnapshotStream(std::shared_ptr<JobSubscription> watch, Viewer viewer) {
   http::Answer answer{.type = kEvents};
   answer.next = [watch = std::move(watch), viewer = std::move(viewer), seen = uint64_t{0},
                  ended = false]() mutable -> http::Answer::Piece {
     const Deadline sign = Deadline::After(kSign);
     while (!ended && !Over(viewer)) {
-      const Feed::News news = watch->feed().Await(seen, Deadline::After(kLook));
+      const LatestValue::News news = watch->latest().Await(seen, Deadline::After(kLook));
       if (std::exchange(seen, news.number) != news.number) return news.text;
       ended = news.ended;
       if (!ended && sign.Expired()) return Sign();

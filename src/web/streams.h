@@ -6,8 +6,8 @@
 #include <stop_token>
 
 #include "http/message.h"
+#include "web/job_subscription.h"
 #include "web/log_file.h"
-#include "web/watch.h"
 
 namespace autodist::web {
 
@@ -19,7 +19,7 @@ struct Viewer {
 };
 
 // The snapshots of a job. Ends with an event "end" where the job has.
-http::Answer SnapshotStream(std::shared_ptr<Watch> watch, Viewer viewer);
+http::Answer SnapshotStream(std::shared_ptr<JobSubscription> watch, Viewer viewer);
 
 // What is added to a log file from this byte on; of a flood the last of it.
 http::Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer);

@@ -11,10 +11,10 @@
 #include "issues/issue.h"
 #include "issues/issue_detector.h"
 #include "snapshot/lookup.h"
+#include "why/activities_of_stacks.h"
 #include "why/collectives.h"
 #include "why/ended_causes.h"
 #include "why/group_counts.h"
-#include "why/looks.h"
 #include "why/ruled_out.h"
 #include "why/sent_again.h"
 #include "why/stack_causes.h"
@@ -289,7 +289,7 @@ bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
 
 Diagnosis Judge(const Known& known) {
   if (auto cause = issues::FirstFailure(known.now)) return Wrong(*std::move(cause));
-  const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
+  const Activities ranks = ReadStacks(known.now, known.stacks, known.stacks_earlier);
   v1::Issue evidence;
   AddActivities(ranks, evidence);
   AddProgress(known, evidence);
@@ -325,7 +325,7 @@ Diagnosis Judge(const Known& known) {
 }
 
 std::string WhoIsMissing(const Known& known) {
-  const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
+  const Activities ranks = ReadStacks(known.now, known.stacks, known.stacks_earlier);
   if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause->what();
   Ranks missing;
   for (const RankActivity& rank : ranks) {

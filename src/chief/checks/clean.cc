@@ -39,7 +39,7 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
 }
 
 Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds limit,
-                          reach::BusyServers& servers) {
+                          reach::LoginRetryBudget& servers) {
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
   std::vector<std::string> argv = {"/bin/sh", "-c",  scripts::Script({"own_folder", "clean"}),
@@ -79,7 +79,7 @@ Result<CleanedNode> ReadCleaned(std::string_view output, const std::string& nonc
 std::vector<Result<CleanedNode>> CleanNodes(size_t nodes, const ReachToClean& reach,
                                             milliseconds limit) {
   std::vector<Result<CleanedNode>> answers(nodes, Error(StatusCode::kUnknown, "not asked"));
-  reach::BusyServers servers;
+  reach::LoginRetryBudget servers;
   base::ParallelFor(nodes, kCleanedAtOnce,
                     [&](size_t node) { answers[node] = Clean(node, reach, limit, servers); });
   return answers;

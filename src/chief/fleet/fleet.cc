@@ -50,7 +50,7 @@ Fleet::Fleet(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop, OutputR
     nodes_.back().member = i;
     members_.push_back(i);
   }
-  loop.BeforeWaiting([this] {
+  loop.AddTimer([this] {
     inbox_.TakeQuiet();
     const Loop::Time leases = leases_.Tick();
     return std::min(leases, inbox_.due());

@@ -13,13 +13,13 @@ void Loop::Post(Task task) {
   posted_.notify_one();
 }
 
-void Loop::PostFirst(Task task) {
+void Loop::PostUrgent(Task task) {
   const std::lock_guard lock(mutex_);
   first_.push_back(std::move(task));
   posted_.notify_one();
 }
 
-Status Loop::Apart(Task task) {
+Status Loop::RunDetached(Task task) {
   auto thread = base::StartThread(std::move(task));
   if (thread.ok()) thread->detach();
   return thread.status();

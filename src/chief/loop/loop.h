@@ -33,18 +33,18 @@ class Loop {
   // Runs the task on the loop's thread.
   void Post(Task task);
   // The same, before all that was posted otherwise: what a person says waits for no node's words.
-  void PostFirst(Task task);
+  void PostUrgent(Task task);
   // Runs the task on a thread that may wait for a disk, after those that were given to it before.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
   // Runs the task on a thread of its own, for which nobody waits: it may hang, and outlive us.
   // Fails where no thread can be started.
-  virtual Status Apart(Task task);
+  virtual Status RunDetached(Task task);
   // Blocks until the background tasks that have been given are done.
   void DrainBackground() { background_.Drain(); }
 
   // `due` is called before each wait, and between tasks every kMostDelay: it does what is due, and
   // returns when to be called again at the latest.
-  void BeforeWaiting(std::function<Time()> due) { due_.push_back(std::move(due)); }
+  void AddTimer(std::function<Time()> due) { due_.push_back(std::move(due)); }
 
   // What is due may come late by so much where there is no end of tasks: to look what is due takes
   // as long as many of them, where there are many nodes.

@@ -27,7 +27,7 @@
 #include "json/proto_json.h"
 #include "launch/await_program.h"
 #include "launch/launcher.h"
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
 #include "spec/spec_text.h"
 #include "ssh/ssh_loop.h"
 #include "transfer/node_program.h"
@@ -50,7 +50,7 @@ const v1::NodePlan& NodeOf(const v1::LaunchPlan& plan, const std::string& addres
 
 // As they have been verified: a login that accepted a new one has written it down.
 HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
-  reach::Logins logins;
+  reach::ConnectorFactory logins;
   HostKeys keys;
   for (const v1::NodePlan& node : plan.nodes()) {
     const v1::SshReach& ssh = node.reach().ssh();

@@ -67,7 +67,7 @@ struct CheckpointWatch::Shared {
 CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop)
     : folder_(std::move(folder)), loop_(loop), shared_(std::make_shared<Shared>()) {}
 
-void CheckpointWatch::Look() {
+void CheckpointWatch::Update() {
   again_ = std::exchange(looking_, true);
   if (again_) return;
   began_ = loop_.Now();
@@ -79,7 +79,7 @@ void CheckpointWatch::Look() {
     shared->took = base::Deadline::Clock::now() - begin;
     shared->changed.notify_one();
   };
-  if (loop_.Apart(look).ok()) return;
+  if (loop_.RunDetached(look).ok()) return;
   looking_ = false;
   due_ = loop_.Now() + kInterval;
 }
@@ -100,7 +100,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
   }
   const Loop::Time began = began_;
   looking_ = false;
-  if (again_) Look();
+  if (again_) Update();
   if (!newest) return std::nullopt;
   if (*newest > newest_ns_) {
     newest_ns_ = *newest;

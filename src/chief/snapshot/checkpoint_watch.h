@@ -32,7 +32,7 @@ class CheckpointWatch {
   CheckpointWatch(std::string folder, Loop& loop);
 
   // Begins to look: now, or when the look that is under way has been taken. Does not block.
-  void Look();
+  void Update();
   // What the look has found that has ended last, once; absent: nothing new. Does not block.
   std::optional<Seen> Take();
   // The same of the look that is under way, for which it waits that long at most.

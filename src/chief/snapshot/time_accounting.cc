@@ -14,7 +14,7 @@ TimeAccounting::TimeAccounting(const std::string& checkpoints, Loop& loop, const
     : loop_(loop), nodes_(nodes), began_(loop.Now()), accounting_(0) {
   if (checkpoints.empty()) return;
   checkpoints_.emplace(std::filesystem::absolute(checkpoints).string(), loop_);
-  loop_.BeforeWaiting([this] { return Look(); });
+  loop_.AddTimer([this] { return Update(); });
 }
 
 int64_t TimeAccounting::Elapsed(Loop::Time at) const {
@@ -23,7 +23,8 @@ int64_t TimeAccounting::Elapsed(Loop::Time at) const {
 
 void TimeAccounting::Launches() {
   accounting_.Launches(Elapsed(loop_.Now()));
-  if (checkpoints_) checkpoints_->Look();  // also those that ranks wrote when they were told to end
+  if (checkpoints_)
+    checkpoints_->Update();  // also those that ranks wrote when they were told to end
 }
 
 bool TimeAccounting::RanksHang(std::optional<Loop::Time> since) {
@@ -52,9 +53,9 @@ void TimeAccounting::BookStalls() {
 }
 
 // Returns when to be called again.
-Loop::Time TimeAccounting::Look() {
+Loop::Time TimeAccounting::Update() {
   if (!looks_) return Loop::Time::max();
-  if (loop_.Now() >= checkpoints_->due()) checkpoints_->Look();
+  if (loop_.Now() >= checkpoints_->due()) checkpoints_->Update();
   BookCheckpoint(checkpoints_->Take());
   return checkpoints_->due();
 }
@@ -69,7 +70,7 @@ void TimeAccounting::End() {
   looks_ = false;
   if (!checkpoints_) return;
   BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
-  checkpoints_->Look();
+  checkpoints_->Update();
   BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
 }
 

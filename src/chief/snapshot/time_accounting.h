@@ -45,7 +45,7 @@ class TimeAccounting {
 
  private:
   int64_t Elapsed(Loop::Time at) const;  // milliseconds, since it was made
-  Loop::Time Look();
+  Loop::Time Update();
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
 
   Loop& loop_;

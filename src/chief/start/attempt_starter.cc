@@ -34,7 +34,7 @@ void TellWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Conso
 
 AttemptStarter::AttemptStarter(const StartingJob& job)
     : job_(job), waits_(job), gathering_(job), first_launch_(job, waits_) {
-  job_.loop.BeforeWaiting([this] { return std::min(making_.until, gathering_.due()); });
+  job_.loop.AddTimer([this] { return std::min(making_.until, gathering_.due()); });
 }
 
 void AttemptStarter::Begin(uint32_t number) {
@@ -47,7 +47,7 @@ void AttemptStarter::Begin(uint32_t number) {
 bool AttemptStarter::Advance() {
   while (making_.stage != StartStage::kReady && making_.stage != StartStage::kRefused) {
     auto event = std::exchange(making_.at_once, std::nullopt);
-    if (!event) event = Look();
+    if (!event) event = NextEvent();
     if (!event) return false;
     Enter(Follow(making_.stage, *event));
   }
@@ -108,7 +108,7 @@ void AttemptStarter::Enter(StartStage stage) {
 }
 
 // What has happened to the present stage; nullopt: it goes on.
-std::optional<StartEvent> AttemptStarter::Look() {
+std::optional<StartEvent> AttemptStarter::NextEvent() {
   using enum StartStage;
   const bool stop_requested = job_.stop.requested();
   const bool in_time = job_.loop.Now() < making_.until;

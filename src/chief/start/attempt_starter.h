@@ -77,7 +77,7 @@ class AttemptStarter {
   std::unique_ptr<Attempt> MakeAttempt(uint32_t number, SharedPlan plan,
                                        const std::vector<uint32_t>& nodes);
   void Enter(StartStage stage);
-  std::optional<StartEvent> Look();
+  std::optional<StartEvent> NextEvent();
   Status Plan();
   std::optional<StartEvent> Launch();
   std::optional<StartEvent> Prepare();

@@ -50,7 +50,7 @@ WaitingMessage::WaitingMessage(const StartingJob& job)
         const auto event = EventOf(step);
         if (event) loop.Post([&nodes, node, event] { nodes.Launches(node, *event); });
       });
-  loop_.BeforeWaiting([this] { return Tell(); });
+  loop_.AddTimer([this] { return Tell(); });
 }
 
 void WaitingMessage::Begin(const std::vector<uint32_t>& nodes) {

@@ -15,7 +15,7 @@ const std::vector<Process> kTwoHosts = {{0, 0, "gpu1.example.org", false},
                                         {10, 0, "gpu12.example.org", false}};
 
 std::string Of(PrefixStyle style, uint32_t rank, const std::vector<Process>& processes = kTwoHosts,
-               Look look = {}) {
+               Style look = {}) {
   return std::string(
       Prefixes(style, processes, {look, look}, false).Of(rank, kStdout, base::WallTime()));
 }
@@ -55,12 +55,12 @@ TEST(PrefixesTest, NamesAreShortWhereTheyEndAlike) {
 }
 
 TEST(PrefixesTest, OnATerminalTheyAreAlignedAndColouredByNode) {
-  const Look terminal{true, true};
+  const Style terminal{true, true};
   EXPECT_EQ(Of(PrefixStyle::kNode, 0, kTwoHosts, terminal), "\x1b[36m[gpu1:0]\x1b[0m   ");
   EXPECT_EQ(Of(PrefixStyle::kNode, 10, kTwoHosts, terminal), "\x1b[33m[gpu12:10]\x1b[0m ");
   EXPECT_EQ(Of(PrefixStyle::kNode, 0, kTwoHosts, {true, false}), "[gpu1:0]   ");
   EXPECT_EQ(Of(PrefixStyle::kNode, 0, kTwoHosts, {false, true}), "\x1b[36m[gpu1:0]\x1b[0m ");
-  Prefixes mixed(PrefixStyle::kNode, kTwoHosts, {Look{}, terminal}, false);
+  Prefixes mixed(PrefixStyle::kNode, kTwoHosts, {Style{}, terminal}, false);
   EXPECT_EQ(mixed.Of(10, kStdout, base::WallTime()), "[gpu12:10] ");
 }
 

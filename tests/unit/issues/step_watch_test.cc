@@ -32,7 +32,7 @@ class StepWatchTest : public testing::Test {
       ++step_;
       Tell(1000.0 / static_cast<double>(each_ms));
     }
-    Look();
+    Update();
   }
   void Tell(double rate) {
     for (v1::RankSnapshot& rank : *snapshot_.mutable_ranks()) {
@@ -45,12 +45,12 @@ class StepWatchTest : public testing::Test {
   void Pass(int64_t ms) {
     for (int64_t left = ms; left > 0; left -= 100) {
       snapshot_.set_time_ms(snapshot_.time_ms() + std::min<int64_t>(left, 100));
-      if ((snapshot_.time_ms() - kStart) % 2'000 == 0) Look();
+      if ((snapshot_.time_ms() - kStart) % 2'000 == 0) Update();
     }
   }
-  void Look() { watch_.Look(snapshot_, other_work_ms_); }
+  void Update() { watch_.Update(snapshot_, other_work_ms_); }
   bool Stalled() {
-    Look();
+    Update();
     return watch_.standstill().has_value();
   }
 

@@ -61,7 +61,7 @@ class Disguised final : public transport::Transport {
 };
 
 Result<Devices> Ask(transport::Transport& transport, milliseconds limit = kAskLimit) {
-  BusyServers servers;
+  LoginRetryBudget servers;
   return AskDevices(transport, servers, limit);
 }
 

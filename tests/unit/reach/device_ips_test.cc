@@ -41,7 +41,7 @@ TEST(AskDeviceIpsTest, TheToolIsAsked) {
   const std::string path = getenv("PATH");
   setenv("PATH", (folder.path() + ":" + path).c_str(), 1);
   transport::LocalTransport here;
-  BusyServers servers;
+  LoginRetryBudget servers;
   const auto ips = AskDeviceIps(here, {4, 6}, servers, kAskLimit);
   setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(ips.ok()) << ips.status();
@@ -50,7 +50,7 @@ TEST(AskDeviceIpsTest, TheToolIsAsked) {
 
 TEST(AskDeviceIpsTest, WithoutAnyThereAreNone) {
   transport::LocalTransport here;
-  BusyServers servers;
+  LoginRetryBudget servers;
   const auto ips = AskDeviceIps(here, {0}, servers, kAskLimit);
   ASSERT_TRUE(ips.ok()) << ips.status();
   EXPECT_THAT(*ips, ElementsAre(""));

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "autodist/v1/plan.pb.h"
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
 #include "slurm/steps.h"
 #include "ssh/ssh_loop.h"
 #include "support/fake_munge.h"

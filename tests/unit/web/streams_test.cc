@@ -12,7 +12,7 @@
 #include "support/example_snapshot.h"
 #include "support/session.h"
 #include "support/temp_folder.h"
-#include "web/seats.h"
+#include "web/connection_limit.h"
 
 namespace autodist::web {
 namespace {
@@ -101,8 +101,8 @@ class SnapshotStreamTest : public testing::Test {
     job_ = *std::move(job);
   }
   http::Answer Stream() {
-    return SnapshotStream(std::make_shared<Watch>("job-1"),
-                          {stop_.get_token(), [this] { return gone_.load(); }, seats_.Take()});
+    return SnapshotStream(std::make_shared<JobSubscription>("job-1"),
+                          {stop_.get_token(), [this] { return gone_.load(); }, limit_.Take()});
   }
 
   const test::Session session_;
@@ -110,7 +110,7 @@ class SnapshotStreamTest : public testing::Test {
   std::atomic<bool> ended_ = false;
   std::atomic<bool> gone_ = false;
   std::stop_source stop_;
-  Seats seats_{1};
+  ConnectionLimit limit_{1};
   std::unique_ptr<control::JobServer> job_;
 };
 
@@ -130,12 +130,12 @@ TEST_F(SnapshotStreamTest, HasEachSnapshotAndEndsWithTheJob) {
 TEST_F(SnapshotStreamTest, ASeatIsGivenBackWithTheStream) {
   {
     const http::Answer stream = Stream();
-    EXPECT_EQ(seats_.taken(), 1u);
+    EXPECT_EQ(limit_.taken(), 1u);
     EXPECT_NE(stream.next(), nullptr);
     gone_ = true;
     EXPECT_EQ(stream.next(), nullptr);
   }
-  EXPECT_EQ(seats_.taken(), 0u);
+  EXPECT_EQ(limit_.taken(), 0u);
 }
 
 }  // namespace

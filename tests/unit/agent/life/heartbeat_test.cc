@@ -25,12 +25,12 @@ TEST(HeartbeatTest, IsSeenByAnotherProcess) {
 
 TEST(MissedBeatsTest, CountsLooksWithoutABeat) {
   MissedBeats missed(seconds(1));
-  missed.Look(1);
+  missed.Count(1);
   EXPECT_EQ(missed.missed(), seconds(0));
-  missed.Look(1);
-  missed.Look(1);
+  missed.Count(1);
+  missed.Count(1);
   EXPECT_EQ(missed.missed(), seconds(2));
-  missed.Look(2);
+  missed.Count(2);
   EXPECT_EQ(missed.missed(), seconds(0));
 }
 

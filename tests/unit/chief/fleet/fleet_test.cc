@@ -95,7 +95,7 @@ TEST_F(FleetTest, ANodeThatIsHeardStaysForEver) {
 TEST_F(FleetTest, TheLoopIsLeftAloneBetweenRenewals) {
   Start();
   int times = 0;
-  loop_.BeforeWaiting([&] {
+  loop_.AddTimer([&] {
     ++times;
     return Loop::Time::max();
   });

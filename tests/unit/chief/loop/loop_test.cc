@@ -10,7 +10,7 @@ TEST(LoopTest, WhatAPersonSaysComesBeforeWhatNodesHaveSaid) {
   Loop loop;
   std::vector<int> order;
   for (const int node : {1, 2}) loop.Post([&order, node] { order.push_back(node); });
-  for (const int signal : {10, 11}) loop.PostFirst([&order, signal] { order.push_back(signal); });
+  for (const int signal : {10, 11}) loop.PostUrgent([&order, signal] { order.push_back(signal); });
   loop.RunUntil([&] { return order.size() == 4; });
   EXPECT_THAT(order, testing::ElementsAre(10, 11, 1, 2));
 }

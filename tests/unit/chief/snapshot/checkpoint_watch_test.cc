@@ -48,7 +48,7 @@ class CheckpointWatchTest : public testing::Test {
     EXPECT_LE(found, ago + kALook);
   }
   std::optional<CheckpointWatch::Seen> LookThrough(CheckpointWatch& watch) {
-    watch.Look();
+    watch.Update();
     return watch.Take();
   }
 
@@ -125,10 +125,10 @@ class SlowLoop final : public test::TurnedLoop {
  public:
   explicit SlowLoop(milliseconds takes) : takes_(takes) {}
   int looks() const { return looks_; }
-  Status Apart(Task task) override {
+  Status RunDetached(Task task) override {
     ++looks_;
     std::this_thread::sleep_for(takes_);
-    return TurnedLoop::Apart(std::move(task));
+    return TurnedLoop::RunDetached(std::move(task));
   }
 
  private:
@@ -142,7 +142,7 @@ int LooksWithin(seconds time, milliseconds takes, const std::string& folder) {
   CheckpointWatch watch(folder, loop);
   for (const Loop::Time end = loop.Now() + time; loop.Now() < end; loop.Sleep(seconds(1))) {
     watch.Take();
-    if (loop.Now() >= watch.due()) watch.Look();
+    if (loop.Now() >= watch.due()) watch.Update();
   }
   return loop.looks();
 }
@@ -158,11 +158,11 @@ TEST_F(CheckpointWatchTest, AsksAServerTheLessOftenTheLongerItTakes) {
 TEST_F(CheckpointWatchTest, WhereNoThreadCanBeStartedItLooksLater) {
   class FullLoop final : public test::TurnedLoop {
    public:
-    Status Apart(Task) override { return Error(StatusCode::kResourceExhausted, "no thread"); }
+    Status RunDetached(Task) override { return Error(StatusCode::kResourceExhausted, "no thread"); }
   };
   FullLoop loop;
   CheckpointWatch watch(Folder(), loop);
-  watch.Look();
+  watch.Update();
   EXPECT_FALSE(watch.Await(kLongEnough).has_value());
   EXPECT_EQ(watch.due(), loop.Now() + CheckpointWatch::kInterval);
 }
@@ -178,8 +178,8 @@ TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
   class HangingLoop final : public Loop {
    public:
     explicit HangingLoop(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
-    Status Apart(Task task) override {
-      return Loop::Apart([gate = gate_, task = std::move(task)] {
+    Status RunDetached(Task task) override {
+      return Loop::RunDetached([gate = gate_, task = std::move(task)] {
         std::unique_lock lock(gate->mutex);
         gate->changed.wait(lock, [&] { return gate->open; });
         ++gate->looks;
@@ -194,10 +194,10 @@ TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
   const auto gate = std::make_shared<Gate>();
   HangingLoop loop(gate);
   CheckpointWatch watch(Folder(), loop);
-  watch.Look();
+  watch.Update();
   EXPECT_FALSE(watch.Await(milliseconds(10)).has_value());
-  watch.Look();  // once more, when that is over
-  watch.Look();
+  watch.Update();  // once more, when that is over
+  watch.Update();
   {
     const std::lock_guard lock(gate->mutex);
     gate->open = true;

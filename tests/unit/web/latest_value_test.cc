@@ -1,4 +1,4 @@
-#include "web/feed.h"
+#include "web/latest_value.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "web/seats.h"
+#include "web/connection_limit.h"
 
 namespace autodist::web {
 namespace {
@@ -17,47 +17,47 @@ using namespace std::chrono_literals;
 constexpr std::chrono::seconds kLimit{20};
 
 TEST(FeedTest, ASlowViewerGetsTheNewestAndIsNeverWaitedFor) {
-  Feed feed;
-  feed.Publish("1");
-  const Feed::News first = feed.Await(0, Deadline::After(kLimit));
+  LatestValue latest;
+  latest.Publish("1");
+  const LatestValue::News first = latest.Await(0, Deadline::After(kLimit));
   EXPECT_EQ(*first.text, "1");
   const std::weak_ptr<const std::string> skipped = [&] {
-    feed.Publish("2");
-    return feed.Await(first.number, Deadline::After(kLimit)).text;
+    latest.Publish("2");
+    return latest.Await(first.number, Deadline::After(kLimit)).text;
   }();
-  for (int i = 3; i <= 1000; ++i) feed.Publish(std::to_string(i));
+  for (int i = 3; i <= 1000; ++i) latest.Publish(std::to_string(i));
   EXPECT_TRUE(skipped.expired()) << "what nobody reads is not kept";
-  const Feed::News next = feed.Await(first.number, Deadline::After(kLimit));
+  const LatestValue::News next = latest.Await(first.number, Deadline::After(kLimit));
   EXPECT_EQ(*next.text, "1000");
   EXPECT_EQ(*first.text, "1") << "what is being sent stays";
 }
 
 TEST(FeedTest, AllGetOneAndTheSameText) {
-  Feed feed;
-  std::vector<std::future<Feed::News>> waiting;
+  LatestValue latest;
+  std::vector<std::future<LatestValue::News>> waiting;
   for (int i = 0; i < 8; ++i) {
     waiting.push_back(
-        std::async(std::launch::async, [&] { return feed.Await(0, Deadline::After(kLimit)); }));
+        std::async(std::launch::async, [&] { return latest.Await(0, Deadline::After(kLimit)); }));
   }
-  feed.Publish("snapshot");
-  const Feed::News mine = feed.Await(0, Deadline::After(kLimit));
+  latest.Publish("snapshot");
+  const LatestValue::News mine = latest.Await(0, Deadline::After(kLimit));
   for (auto& other : waiting) EXPECT_EQ(other.get().text.get(), mine.text.get());
 }
 
 TEST(FeedTest, WaitsUntilTheDeadlineOrTheEnd) {
-  Feed feed;
-  feed.Publish("1");
-  const Feed::News same = feed.Await(1, Deadline::After(1ms));
+  LatestValue latest;
+  latest.Publish("1");
+  const LatestValue::News same = latest.Await(1, Deadline::After(1ms));
   EXPECT_EQ(same.number, 1);
   EXPECT_FALSE(same.ended);
   auto waiting =
-      std::async(std::launch::async, [&] { return feed.Await(1, Deadline::After(kLimit)); });
-  feed.End();
+      std::async(std::launch::async, [&] { return latest.Await(1, Deadline::After(kLimit)); });
+  latest.End();
   EXPECT_TRUE(waiting.get().ended);
 }
 
-TEST(SeatsTest, ThereAreOnlySoMany) {
-  Seats seats(2);
+TEST(ConnectionLimitTest, ThereAreOnlySoMany) {
+  ConnectionLimit seats(2);
   auto first = seats.Take(), second = seats.Take();
   EXPECT_TRUE(first && second);
   EXPECT_EQ(seats.Take(), nullptr);
@@ -69,10 +69,10 @@ TEST(SeatsTest, ThereAreOnlySoMany) {
   EXPECT_NE(seats.Take(), nullptr);
 }
 
-TEST(SeatsTest, ASeatMayOutliveThem) {
+TEST(ConnectionLimitTest, ASeatMayOutliveThem) {
   std::shared_ptr<const void> seat;
   {
-    Seats seats(1);
+    ConnectionLimit seats(1);
     seat = seats.Take();
   }
   seat.reset();

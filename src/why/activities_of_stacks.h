@@ -13,6 +13,6 @@ using Stacks = std::vector<v1::WholeStack>;
 
 // In order of the ranks; of auxiliary processes nothing. Who is at work, as what it has done
 // between the looks shows, is said to be.
-Activities ReadLooks(const v1::JobSnapshot& snapshot, const Stacks& now, const Stacks& earlier);
+Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now, const Stacks& earlier);
 
 }  // namespace autodist::why

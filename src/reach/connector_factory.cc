@@ -1,4 +1,4 @@
-#include "reach/logins.h"
+#include "reach/connector_factory.h"
 
 #include "base/ip_address.h"
 #include "exec/exec.h"
@@ -38,25 +38,25 @@ Result<secure::Key> JobKeyFor(const v1::CallbackReach& reach) {
 
 }  // namespace
 
-std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
+std::shared_ptr<ConnectorFactory> ConnectorFactory::For(const v1::LaunchPlan& plan) {
   process::RaiseFileLimit();
-  auto logins = std::make_shared<Logins>();
+  auto logins = std::make_shared<ConnectorFactory>();
   for (const v1::NodePlan& node : plan.nodes()) logins->Prepare(node.reach());
   return logins;
 }
 
-Logins::~Logins() {
+ConnectorFactory::~ConnectorFactory() {
   if (callback_listener_ && callback_listener_->ok())
     (**callback_listener_)->Dismiss(base::Deadline::After(kOverLimit));
 }
 
-void Logins::Prepare(const v1::Reach& reach) {
+void ConnectorFactory::Prepare(const v1::Reach& reach) {
   if (reach.has_callback()) callback_clients_.insert(reach.callback().name());
   if (NeedsKeys(reach)) (void)identities_.For(KeysFor(reach.ssh())).status();
 }
 
-Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
-                                                                  ssh::SshLoop& loop) {
+Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(const v1::Reach& reach,
+                                                                            ssh::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
   if (reach.has_callback()) {
     AD_ASSIGN_OR_RETURN(auto nodes, ListenerOf(reach.callback()));
@@ -91,7 +91,8 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
                                                ssh.container().program() + " on " + ssh.host());
 }
 
-Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {
+Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(
+    const v1::ProgramReach& program) {
   if (program.program() == "kubectl") {
     const std::lock_guard lock(mutex_);
     if (!kubectl_) kubectl_ = exec::CheckKubectl();
@@ -101,7 +102,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::Prog
                                                ToVector(program.argv()), program.program());
 }
 
-Result<std::shared_ptr<callback::CallbackListener>> Logins::ListenerOf(
+Result<std::shared_ptr<callback::CallbackListener>> ConnectorFactory::ListenerOf(
     const v1::CallbackReach& reach) {
   const std::lock_guard lock(mutex_);
   if (!callback_listener_) {
@@ -117,7 +118,7 @@ Result<std::shared_ptr<callback::CallbackListener>> Logins::ListenerOf(
   return *callback_listener_;
 }
 
-std::shared_ptr<ssh::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {
+std::shared_ptr<ssh::KnownHosts> ConnectorFactory::KnownHostsFor(const v1::SshReach& ssh) {
   if (ssh.host_keys_size() > 0) return ssh::KnownHosts::OfOneHost(ToVector(ssh.host_keys()));
   const std::vector<std::string> files = ToVector(ssh.known_hosts_files());
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-#include "why/looks.h"
+#include "why/activities_of_stacks.h"
 
 #include <algorithm>
 #include <string>
@@ -54,8 +54,8 @@ const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earl
 
 }  // namespace
 
-Activities ReadLooks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,
-                     const Stacks& earlier_stacks) {
+Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,
+                      const Stacks& earlier_stacks) {
   const std::string folder = base::ExpandHome(snapshot.job().working_directory());
   const bool most_have_ended = MostHaveEnded(snapshot);
   Activities activities;

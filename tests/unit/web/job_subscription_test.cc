@@ -1,4 +1,4 @@
-#include "web/watch.h"
+#include "web/job_subscription.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::Not;
 constexpr std::chrono::seconds kWatchLimit{30};
 constexpr char kJob[] = "job-1";
 
-class WatchTest : public testing::Test {
+class JobSubscriptionTest : public testing::Test {
  protected:
   // An autodist that runs the job.
   void StartChief() {
@@ -49,11 +49,11 @@ class WatchTest : public testing::Test {
     return status;
   }
   // The news with this text, the first after number `seen`.
-  static Feed::News AwaitText(const Watch& watch, uint64_t seen, const std::string& text,
-                              bool with = true) {
+  static LatestValue::News AwaitText(const JobSubscription& watch, uint64_t seen,
+                                     const std::string& text, bool with = true) {
     const Deadline limit = Deadline::After(kWatchLimit);
     for (;;) {
-      const Feed::News news = watch.feed().Await(seen, limit);
+      const LatestValue::News news = watch.latest().Await(seen, limit);
       if (limit.Expired() || news.ended) return news;
       if ((news.text->find(text) != news.text->npos) == with) return news;
       seen = news.number;
@@ -66,44 +66,44 @@ class WatchTest : public testing::Test {
   std::unique_ptr<control::JobServer> chief_;
 };
 
-TEST_F(WatchTest, HasTheSnapshotAndEndsWithTheJob) {
+TEST_F(JobSubscriptionTest, HasTheSnapshotAndEndsWithTheJob) {
   StartChief();
-  Watch watch(kJob);
+  JobSubscription watch(kJob);
   const auto snapshot = watch.Snapshot();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ((*snapshot)->job().job_id(), kJob);
   ended_ = true;
-  const Feed::News last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
+  const LatestValue::News last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
   EXPECT_THAT(*last.text, HasSubstr("JOB_PHASE_ENDED"));
-  EXPECT_TRUE(watch.feed().Await(last.number, Deadline::After(kWatchLimit)).ended);
+  EXPECT_TRUE(watch.latest().Await(last.number, Deadline::After(kWatchLimit)).ended);
 }
 
-TEST_F(WatchTest, AJobThatIsNotKnownIsAFailure) {
-  Watch watch("no-job");
+TEST_F(JobSubscriptionTest, AJobThatIsNotKnownIsAFailure) {
+  JobSubscription watch("no-job");
   EXPECT_EQ(watch.Snapshot().status().code(), StatusCode::kNotFound);
 }
 
 // Its socket was removed, say, or it was stopped.
-TEST_F(WatchTest, GoesOnWhenTheChiefIsBack) {
+TEST_F(JobSubscriptionTest, GoesOnWhenTheChiefIsBack) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
-  Watch watch(kJob);
+  JobSubscription watch(kJob);
   ASSERT_TRUE(watch.Snapshot().ok());
   chief_.reset();
-  const Feed::News gone = AwaitText(watch, 0, "chief_gone");
+  const LatestValue::News gone = AwaitText(watch, 0, "chief_gone");
   EXPECT_THAT(*gone.text, HasSubstr("chief_gone"));
   EXPECT_FALSE(gone.ended);
   StartChief();
-  const Feed::News back = AwaitText(watch, gone.number, "chief_gone", false);
+  const LatestValue::News back = AwaitText(watch, gone.number, "chief_gone", false);
   EXPECT_FALSE(back.ended) << "the watch ended with the chief";
   EXPECT_THAT(*back.text, Not(HasSubstr("chief_gone")));
   EXPECT_GT(back.number, gone.number);
 }
 
-TEST_F(WatchTest, WithoutAnAnswerAllElseIsAsItWas) {
+TEST_F(JobSubscriptionTest, WithoutAnAnswerAllElseIsAsItWas) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
-  Watch watch(kJob);
+  JobSubscription watch(kJob);
   const int ranks = (*watch.Snapshot())->ranks_size();
   ASSERT_GT(ranks, 0);
   chief_.reset();

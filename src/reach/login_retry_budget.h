@@ -14,7 +14,7 @@ namespace autodist::reach {
 
 // For nodes that are reached at the same time: as long as some of them get in, the others wait for
 // their turn. Thread-safe.
-class BusyServers {
+class LoginRetryBudget {
  public:
   static constexpr std::chrono::milliseconds kLimit{6'000};  // after the last who got in
 

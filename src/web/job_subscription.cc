@@ -1,4 +1,4 @@
-#include "web/watch.h"
+#include "web/job_subscription.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -42,22 +42,23 @@ v1::JobSnapshot SnapshotFrom(const v1::JobStatus& job) {
 
 }  // namespace
 
-Watch::Watch(std::string job_id) : job_id_(std::move(job_id)), reader_(job_id_) {
+JobSubscription::JobSubscription(std::string job_id)
+    : job_id_(std::move(job_id)), reader_(job_id_) {
   thread_ = std::thread([this] { Run(); });
 }
 
-Watch::~Watch() {
+JobSubscription::~JobSubscription() {
   stop_.request_stop();
   thread_.join();
 }
 
-Result<std::shared_ptr<const v1::JobSnapshot>> Watch::Snapshot() {
+Result<std::shared_ptr<const v1::JobSnapshot>> JobSubscription::Snapshot() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, Stop(), kAnswerLimit, [this] { return known_; });
   return snapshot_;
 }
 
-Result<std::shared_ptr<const v1::JobSnapshot>> Watch::Ask() {
+Result<std::shared_ptr<const v1::JobSnapshot>> JobSubscription::Ask() {
   if (chief_gone_ && IsStillGone()) return snapshot_;
   auto snapshot = reader_.Snapshot(Stop());
   const bool ended = snapshot.ok() && (*snapshot)->job().phase() == v1::JOB_PHASE_ENDED;
@@ -85,14 +86,14 @@ Result<std::shared_ptr<const v1::JobSnapshot>> Watch::Ask() {
 }
 
 // A chief that was stopped, or whose socket was removed, is back later.
-bool Watch::IsStillGone() {
+bool JobSubscription::IsStillGone() {
   const auto job = control::LookUpJob(job_id_);
   chief_gone_ = job.ok() && job->chief_gone();
   gone_check_ = Deadline::After(kGoneInterval);
   return chief_gone_;
 }
 
-bool Watch::Look() {
+bool JobSubscription::Read() {
   auto snapshot = Ask();
   const std::lock_guard lock(mutex_);
   if (!snapshot.ok()) {
@@ -106,19 +107,19 @@ bool Watch::Look() {
   const bool same = known_ && snapshot_.ok() && (*snapshot_)->version() == (*snapshot)->version() &&
                     (*snapshot_)->job().phase() == (*snapshot)->job().phase() &&
                     (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone();
-  if (!same) feed_.Publish("event: snapshot\ndata: " + json::JsonText(**snapshot) + "\n\n");
+  if (!same) latest_.Publish("event: snapshot\ndata: " + json::JsonText(**snapshot) + "\n\n");
   snapshot_ = std::move(snapshot);
   known_ = true;
   changed_.notify_all();
   return more;
 }
 
-void Watch::Run() {
+void JobSubscription::Run() {
   std::mutex none;
   std::condition_variable_any awake;
   for (bool more = true; more && !stop_.stop_requested();) {
     const auto begin = Deadline::Clock::now();
-    more = Look();
+    more = Read();
     const auto took = Deadline::Clock::now() - begin;
     std::unique_lock lock(none);
     if (more) {
@@ -127,11 +128,11 @@ void Watch::Run() {
       awake.wait_for(lock, Stop(), pause, [] { return false; });
     }
   }
-  feed_.End();
+  latest_.End();
 }
 
-std::shared_ptr<Watch> Watches::Of(const std::string& job_id) {
-  std::vector<std::shared_ptr<Watch>> left;  // ended behind the lock
+std::shared_ptr<JobSubscription> Watches::Of(const std::string& job_id) {
+  std::vector<std::shared_ptr<JobSubscription>> left;  // ended behind the lock
   const std::lock_guard lock(mutex_);
   for (auto entry = watches_.begin(); entry != watches_.end();) {
     auto& [watch, keep] = entry->second;
@@ -148,7 +149,7 @@ std::shared_ptr<Watch> Watches::Of(const std::string& job_id) {
     return found->second.watch;
   }
   if (watches_.size() >= kMostWatches) return nullptr;
-  auto watch = std::make_shared<Watch>(job_id);
+  auto watch = std::make_shared<JobSubscription>(job_id);
   watches_.insert_or_assign(job_id, Entry{watch, Deadline::After(kKeep)});
   return watch;
 }

@@ -13,7 +13,7 @@
 namespace autodist::web {
 
 // Thread-safe.
-class Feed {
+class LatestValue {
  public:
   struct News {
     uint64_t number = 0;  // another one for each text; 0: there is none yet

@@ -21,17 +21,17 @@
 namespace autodist::reach {
 
 // Thread-safe. Of a Slurm allocation's nodes see slurm/steps.h.
-class Logins final : public Connector {
+class ConnectorFactory final : public Connector {
  public:
-  Logins() = default;
+  ConnectorFactory() = default;
   // Tells nodes that call in that the job is over, for which it waits for two seconds at most.
-  ~Logins() override;
-  Logins(const Logins&) = delete;
-  Logins& operator=(const Logins&) = delete;
+  ~ConnectorFactory() override;
+  ConnectorFactory(const ConnectorFactory&) = delete;
+  ConnectorFactory& operator=(const ConnectorFactory&) = delete;
 
   // All that this process needs to reach the plan's nodes: the keys, see Prepare, and as many open
   // files as it may have.
-  static std::shared_ptr<Logins> For(const v1::LaunchPlan& plan);
+  static std::shared_ptr<ConnectorFactory> For(const v1::LaunchPlan& plan);
 
   // Reads the keys for this node now, so that the passphrase of an encrypted one is asked for
   // before anything is started. What is wrong with a key shows when its node is to be reached. A

@@ -1,4 +1,4 @@
-#include "reach/busy_servers.h"
+#include "reach/login_retry_budget.h"
 
 #include <algorithm>
 #include <condition_variable>

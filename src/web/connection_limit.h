@@ -8,9 +8,9 @@
 namespace autodist::web {
 
 // Thread-safe. May be destroyed before the seats that it has given.
-class Seats {
+class ConnectionLimit {
  public:
-  explicit Seats(size_t most) : taken_(std::make_shared<Taken>()), most_(most) {}
+  explicit ConnectionLimit(size_t most) : taken_(std::make_shared<Taken>()), most_(most) {}
 
   // Held as long as anybody has it. Null: none is free.
   std::shared_ptr<const void> Take() {

@@ -13,21 +13,21 @@
 #include "autodist/v1/snapshot.pb.h"
 #include "base/deadline.h"
 #include "control/snapshot_client.h"
-#include "web/feed.h"
+#include "web/latest_value.h"
 
 namespace autodist::web {
 
 // Thread-safe.
-class Watch {
+class JobSubscription {
  public:
-  explicit Watch(std::string job_id);
+  explicit JobSubscription(std::string job_id);
   // Blocks for as long as the job's autodist takes to hear that it need not answer.
-  ~Watch();
+  ~JobSubscription();
 
   const std::string& job() const { return job_id_; }
   // The snapshot as an event of a stream, made once for all viewers. Ends with the job, or with
   // this; goes on where the job's autodist does not answer, as it may do so again.
-  const Feed& feed() const { return feed_; }
+  const LatestValue& latest() const { return latest_; }
 
   // As it was a moment ago. Blocks until something is known, for a few seconds at most.
   Result<std::shared_ptr<const v1::JobSnapshot>> Snapshot();
@@ -39,13 +39,13 @@ class Watch {
  private:
   void Run();
   // Whether there may be more.
-  bool Look();
+  bool Read();
   Result<std::shared_ptr<const v1::JobSnapshot>> Ask();
   bool IsStillGone();
 
   const std::string job_id_;
   control::SnapshotClient reader_;
-  Feed feed_;
+  LatestValue latest_;
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
@@ -61,11 +61,11 @@ class Watch {
 class Watches {
  public:
   // Null: too many other jobs are looked at.
-  std::shared_ptr<Watch> Of(const std::string& job_id);
+  std::shared_ptr<JobSubscription> Of(const std::string& job_id);
 
  private:
   struct Entry {
-    std::shared_ptr<Watch> watch;
+    std::shared_ptr<JobSubscription> watch;
     base::Deadline keep;  // though nobody looks
   };
   std::mutex mutex_;
