@@ -94,7 +94,7 @@ class CallbackClient {
   // True once it is ready, -1 never is; handles signals meanwhile.
   bool AwaitReady(int fd, short events, Deadline deadline);
 
-  void HeedSignals();
+  void HandleSignals();
   void TakeEnded();
   bool Leaves() const { return told_to_end_ && !has_children_; }
 
@@ -161,7 +161,7 @@ CallbackClient::Woken CallbackClient::Await(std::vector<pollfd> polled, Deadline
   polled.push_back({signals_.get(), POLLIN, 0});
   const int ready = poll(polled.data(), polled.size(), deadline.PollTimeout());
   if (ready > 0 && polled.back().revents != 0) {
-    HeedSignals();
+    HandleSignals();
     return Woken::kSignal;
   }
   return ready == 0 ? Woken::kDeadline : ready > 0 ? Woken::kReady : Woken::kSignal;
@@ -175,7 +175,7 @@ bool CallbackClient::AwaitReady(int fd, short events, Deadline deadline) {
   return false;
 }
 
-void CallbackClient::HeedSignals() {
+void CallbackClient::HandleSignals() {
   signalfd_siginfo taken;
   while (read(signals_.get(), &taken, sizeof taken) == sizeof taken) {
     if (taken.ssi_signo != SIGTERM) continue;

@@ -142,7 +142,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
 grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
                                                   const v1::OpenPortsRequest* request,
                                                   v1::OpenPortsResponse* response) {
-  parts_.chief.heard();
+  parts_.chief.on_contact();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
   if (port_listener_) {
@@ -162,7 +162,7 @@ grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
                                                  const v1::TryPortsRequest* request,
                                                  v1::TryPortsResponse* response) {
-  parts_.chief.heard();
+  parts_.chief.on_contact();
   // Ends the tries when the chief or the agent itself gives the call up.
   const auto stop = std::make_shared<std::stop_source>();
   auto* const reactor = new CancellableCall([stop] { stop->request_stop(); });
@@ -179,7 +179,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
         }
       },
       [this, reactor] {
-        parts_.chief.heard();  // it had nothing to say meanwhile
+        parts_.chief.on_contact();  // it had nothing to say meanwhile
         reactor->Finish(grpc::Status::OK);
       });
   if (!started.ok()) reactor->Finish(AsGrpc(NotStarted(started)));
@@ -224,7 +224,7 @@ class AgentService::SessionReactor final : public SessionWriter {
 
 grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* AgentService::Session(
     grpc::CallbackServerContext*) {
-  parts_.chief.heard();
+  parts_.chief.on_contact();
   return new SessionReactor(*this);
 }
 
@@ -303,7 +303,7 @@ void AgentService::Signal(int signal) {
 }
 
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
-  parts_.chief.heard();
+  parts_.chief.on_contact();
   if (message.has_resume()) {
     if (!message.resume().next_key().empty()) parts_.chief.new_key(message.resume().next_key());
     parts_.events.Resume(session, message);

@@ -30,7 +30,7 @@ namespace autodist::agent {
 
 // What becomes known of the chief. Thread-safe.
 struct ChiefEvents {
-  std::function<void()> heard;                          // for each message
+  std::function<void()> on_contact;                     // for each message
   std::function<void(bool expected)> silence_expected;  // while we work for it
   std::function<void(bool suspended)> suspended;        // by Ctrl-Z: silent until it goes on
   std::function<void(bool open)> session_changed;

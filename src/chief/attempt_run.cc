@@ -173,7 +173,7 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
 void AttemptRun::OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) {
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
   parts_.console.Tell(LogLevel::kWarning, parts_.AddressOf(node) + " is going: " + Message(why));
-  if (attempt_->state().NodeTakenAway(*member, why)) Stop();
+  if (attempt_->state().NodeEvicted(*member, why)) Stop();
 }
 
 void AttemptRun::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {

@@ -44,8 +44,8 @@ void NodesAway(const Snapshots& of, AllFound& found) {
     Found& one = AddOfNode(found, "away", of.now, node, v1::Issue::KIND_AWAY, what);
     AddEvidence(one.issue, "connection",
                 away.detail().empty() ? "broken" : base::Printable(away.detail()), "chief");
-    if (away.heard_ms() <= 0 || of.now.time_ms() <= away.heard_ms()) continue;
-    const std::chrono::milliseconds silent(of.now.time_ms() - away.heard_ms());
+    if (away.last_contact_ms() <= 0 || of.now.time_ms() <= away.last_contact_ms()) continue;
+    const std::chrono::milliseconds silent(of.now.time_ms() - away.last_contact_ms());
     AddEvidence(one.issue, "last heard", base::Elapsed(silent) + " ago", "chief");
   }
 }

@@ -52,7 +52,7 @@ void AddOwn(const v1::GpuSample& gpu, const Labels& labels, FamilySet& set) {
 
 void AddGpus(const SnapshotView& view, FamilySet& set) {
   for (const v1::NodeSnapshot& node : view.snapshot.nodes()) {
-    if (!node.has_sample() || !IsHeard(node)) continue;
+    if (!node.has_sample() || !IsReachable(node)) continue;
     for (const v1::GpuSample& gpu : node.sample().gpus()) {
       const std::string index = std::to_string(gpu.index());
       AddDcgm(gpu,

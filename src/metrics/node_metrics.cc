@@ -71,9 +71,9 @@ void AddNodes(const SnapshotView& view, FamilySet& set) {
     const Labels labels = view.Node(node);
     set.Gauge("autodist_node_phase", "1, with the phase that the node is in.",
               With(labels, {{"phase", Word(v1::NodePhase_Name(node.phase()), "NODE_PHASE_")}}), 1);
-    set.Gauge("autodist_node_heard_age_seconds", "Time since the node was heard.", labels,
-              view.SecondsSince(node.heard_ms()));
-    if (!node.has_sample() || !IsHeard(node)) continue;
+    set.Gauge("autodist_node_last_contact_seconds", "Time since the node was heard.", labels,
+              view.SecondsSince(node.last_contact_ms()));
+    if (!node.has_sample() || !IsReachable(node)) continue;
     if (node.sample().has_host()) AddHost(node.sample().host(), labels, set);
     for (const v1::InterfaceSample& sample : node.sample().interfaces()) {
       AddInterface(sample, labels, set);

@@ -4,7 +4,7 @@
 
 namespace autodist::metrics {
 
-bool IsHeard(const v1::NodeSnapshot& node) {
+bool IsReachable(const v1::NodeSnapshot& node) {
   switch (node.phase()) {
     case v1::NODE_PHASE_LAUNCHING:
     case v1::NODE_PHASE_READY:

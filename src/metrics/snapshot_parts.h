@@ -37,7 +37,7 @@ struct SnapshotView {
 };
 
 // Whether what was last heard of the node is how it is now.
-bool IsHeard(const v1::NodeSnapshot& node);
+bool IsReachable(const v1::NodeSnapshot& node);
 
 void AddJob(const SnapshotView& view, FamilySet& set);
 void AddProgress(const SnapshotView& view, FamilySet& set);

@@ -68,9 +68,9 @@ struct Said {
 // By `read`, with no issue reported.
 template <typename Read>
 auto Quietly(const Variables& variables, const char* name, Read read) {
-  spec::HostCollector unheard(name);
+  spec::HostCollector ignored(name);
   const auto text = variables(name);
-  return text ? read(*text, unheard) : decltype(read(*text, unheard)){};
+  return text ? read(*text, ignored) : decltype(read(*text, ignored)){};
 }
 
 std::optional<uint32_t> NonZero(uint32_t count) {

@@ -172,8 +172,8 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
   if (const Traffic traffic = TrafficOf(sample); traffic.known) {
     area.PutRight(row, column + 24, Speed(traffic.received), kLabel);
   }
-  if (node.node->mark() == v1::MARK_AWAY && node.node->heard_ms() > 0) {
-    area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->heard_ms()),
+  if (node.node->mark() == v1::MARK_AWAY && node.node->last_contact_ms() > 0) {
+    area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->last_contact_ms()),
              StyleOf(v1::MARK_AWAY));
   }
 }

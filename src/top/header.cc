@@ -162,8 +162,8 @@ std::string AgeText(const Scene& scene) {
   constexpr std::chrono::seconds kLate{3};
   const ViewState& view = scene.view;
   std::string clock = Clock(scene.end_ms());
-  if (view.unheard < kLate || scene.snapshot.job().ended_ms() > 0) return clock;
-  return "no answer for " + Span(view.unheard.count()) + " · as of " + clock;
+  if (view.chief_silence < kLate || scene.snapshot.job().ended_ms() > 0) return clock;
+  return "no answer for " + Span(view.chief_silence.count()) + " · as of " + clock;
 }
 
 // "running, slow", "stalled 41 s".

@@ -25,7 +25,7 @@ std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now
     figures[5] = Speed(traffic.sent);
     figures[6] = base::Thousands(traffic.errors);
   }
-  if (node.heard_ms() > 0) figures[7] = Span(now_ms - node.heard_ms());
+  if (node.last_contact_ms() > 0) figures[7] = Span(now_ms - node.last_contact_ms());
   return figures;
 }
 

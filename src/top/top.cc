@@ -241,13 +241,13 @@ class Window {
     constexpr milliseconds kToTell{3000};
     view_.issue = news_.issue.ok() ? "" : Message(news_.issue);
     if (!news_.snapshot || !Runs(news_.snapshot->job())) {
-      view_.unheard = milliseconds(0);
+      view_.chief_silence = milliseconds(0);
       return;
     }
     const auto age = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
                                                               feed_.Get().answered);
-    changed_ = changed_ || age >= kToTell || view_.unheard >= kToTell;
-    view_.unheard = age;
+    changed_ = changed_ || age >= kToTell || view_.chief_silence >= kToTell;
+    view_.chief_silence = age;
   }
 
   const TopOptions& options_;

@@ -75,9 +75,9 @@ struct ViewState {
   size_t range = 0;                  // of curves, in kRanges
   PanelView panel;
 
-  std::string notice;                   // of what a key has done
-  std::chrono::milliseconds unheard{};  // since the chief answered last
-  std::string issue;                    // why it does not; empty: it does
+  std::string notice;                         // of what a key has done
+  std::chrono::milliseconds chief_silence{};  // since the chief answered last
+  std::string issue;                          // why it does not; empty: it does
 };
 
 }  // namespace autodist::top

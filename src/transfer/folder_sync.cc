@@ -65,9 +65,9 @@ bool ReadExactly(int fd, std::string& buffer) {
 
 // For work of ours that takes time: lets the agent hear from us meanwhile.
 std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) {
-  return [&stream, &stop, heard_at = steady_clock::now()]() mutable {
-    if (steady_clock::now() >= heard_at + kBusyInterval) {
-      heard_at = steady_clock::now();
+  return [&stream, &stop, answered_at = steady_clock::now()]() mutable {
+    if (steady_clock::now() >= answered_at + kBusyInterval) {
+      answered_at = steady_clock::now();
       stream.Write({});  // where nobody hears it, the next message tells
     }
     return !stop.stop_requested();

@@ -146,7 +146,7 @@ class Chief final : private NodeListener {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist;
-  enum Action : uint8_t { kEvent, kNumberedEvent, kRepeatedEvent, kReconnect, kLose, kActions };
+  enum Action : uint8_t { kEvent, kNumberedEvent, kRepeatedEvent, kReconnect, kLost, kActions };
   chief::Chief chief;
   std::array<uint64_t, chief::kNodes> sequences{};
   google::protobuf::io::CodedInputStream input(data, static_cast<int>(size));
@@ -155,7 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto action = static_cast<Action>(chosen / chief::kNodes % kActions);
     if (action == kReconnect) {
       chief.Connect(node);
-    } else if (action == kLose) {
+    } else if (action == kLost) {
       chief.Lose(node);
     } else {
       uint32_t length = 0;

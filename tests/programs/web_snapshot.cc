@@ -202,7 +202,7 @@ class FakeJob {
                    : away  ? v1::NODE_PHASE_RECONNECTING
                            : v1::NODE_PHASE_RUNNING);
     if (away) node.set_detail("connection reset by peer (read)");
-    node.set_heard_ms(away ? now - 9 * kSecond : now);
+    node.set_last_contact_ms(away ? now - 9 * kSecond : now);
     for (int i = 0; i < kGpus; ++i) node.add_ranks(static_cast<uint32_t>(number * kGpus + i));
     v1::NodeSample& sample = *node.mutable_sample();
     const double beat = static_cast<double>(away ? 0 : now / 2000 % 10'000);

@@ -49,7 +49,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
         nodes {
           address: "10.0.0.1"
           phase: NODE_PHASE_RUNNING
-          heard_ms: 1700000099000
+          last_contact_ms: 1700000099000
           ranks: [ 0, 1 ]
           sample {
             host {
@@ -96,7 +96,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
         nodes {
           address: "10.0.0.2"
           phase: NODE_PHASE_RECONNECTING
-          heard_ms: 1700000070000
+          last_contact_ms: 1700000070000
           ranks: [ 2, 3 ]
           sample {
             host { cpu: 0.75 cores: 64 }

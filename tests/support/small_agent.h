@@ -23,7 +23,7 @@ class SmallAgent {
                return std::vector<agent::OtherAgent>{{"other", folder.path() + "/other"}};
              }},
             folder.path() + "/pmix",
-            {[this] { ++heard; }, [this](bool expected) { silences_expected += expected; },
+            {[this] { ++contacts; }, [this](bool expected) { silences_expected += expected; },
              [this](bool suspended) { paused = suspended; },
              [this](bool open) { sessions += open ? 1 : -1; },
              [this](std::string key) {
@@ -42,7 +42,7 @@ class SmallAgent {
   }
 
   const TempFolder folder;
-  std::atomic<int> heard = 0;
+  std::atomic<int> contacts = 0;
   std::atomic<int> silences_expected = 0;
   std::atomic<bool> paused = false;
   std::atomic<int> sessions = 0;  // opened and not closed

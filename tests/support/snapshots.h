@@ -51,7 +51,7 @@ inline void FillNode(v1::NodeSnapshot& node, const SnapshotShape& shape, uint32_
   const auto tick = static_cast<uint64_t>(now_ms / 2000);
   node.set_address(NodeName(shape, index));
   node.set_phase(v1::NODE_PHASE_RUNNING);
-  node.set_heard_ms(now_ms - 100 - static_cast<int64_t>(300 * Noise(index, tick)));
+  node.set_last_contact_ms(now_ms - 100 - static_cast<int64_t>(300 * Noise(index, tick)));
   v1::NodeSample& sample = *node.mutable_sample();
   v1::HostSample& host = *sample.mutable_host();
   host.set_cpu(0.2 + 0.08 * Noise(index, tick, 7));
@@ -248,7 +248,7 @@ inline v1::JobSnapshot AwaySnapshot(v1::JobSnapshot snapshot) {
       .add_nodes(2);
   v1::NodeSnapshot& node = *snapshot.mutable_nodes(2);
   node.set_phase(v1::NODE_PHASE_RECONNECTING);
-  node.set_heard_ms(snapshot.time_ms() - 11'000);
+  node.set_last_contact_ms(snapshot.time_ms() - 11'000);
   for (const uint32_t rank : node.ranks()) {
     snapshot.mutable_ranks(static_cast<int>(rank))->set_state(v1::RANK_STATE_AWAY);
   }

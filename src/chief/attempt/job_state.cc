@@ -129,7 +129,7 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
-bool JobState::NodeTakenAway(uint32_t node_rank, const Status& status) {
+bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {
   if (cause_ || RunningOn(node_rank) == 0) return false;
   taken_away_ = true;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});

@@ -39,7 +39,7 @@ class JobState {
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
   bool NodeLost(uint32_t node_rank, const Status& status);
   // It will be lost, and its ranks end.
-  bool NodeTakenAway(uint32_t node_rank, const Status& status);
+  bool NodeEvicted(uint32_t node_rank, const Status& status);
   // Who takes a node away and then has us end, ends the job.
   bool Interrupted(int signal, const std::string& by = "");
   bool TimedOut();

@@ -135,7 +135,7 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
   }
 }
 
-void Fleet::Lose(uint32_t number, NodeEvent event, const Status& why) {
+void Fleet::MarkLost(uint32_t number, NodeEvent event, const Status& why) {
   if (!nodes_[number].machine.alive()) return;
   nodes_[number].lost_because = why;
   Take(number, event, Message(why));
@@ -224,11 +224,11 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
                         arrived_ns);
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
-    Lose(number, NodeEvent::kLose,
-         Error(StatusCode::kDeadlineExceeded,
-               why.empty() ? "its agent heard nothing from here for " + base::Seconds(lease_) +
-                                 " and ended its ranks"
-                           : why));
+    MarkLost(number, NodeEvent::kLost,
+             Error(StatusCode::kDeadlineExceeded,
+                   why.empty() ? "its agent heard nothing from here for " + base::Seconds(lease_) +
+                                     " and ended its ranks"
+                               : why));
   } else if (event.has_eviction_notice()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
     if (reach.has_callback() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
@@ -259,20 +259,21 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
   FleetNode& node = nodes_[number];
   if (connection != node.session->connection() || !node.machine.alive()) return;
   if (BeingLinked(number)) return;  // it is we who have ended it
-  if (status.ok()) return Left(number);
-  if (rpc::IsBrokenRule(status)) return Lose(number, NodeEvent::kRefuse, status);
-  if (!reconnection_.possible()) return Lose(number, NodeEvent::kLose, status);
+  if (status.ok()) return OnGracefulExit(number);
+  if (rpc::IsBrokenRule(status)) return MarkLost(number, NodeEvent::kRefuse, status);
+  if (!reconnection_.possible()) return MarkLost(number, NodeEvent::kLost, status);
   if (reconnection_.IsNotAcking(node)) {
-    return Lose(number, NodeEvent::kLose,
-                WithRemedy(Error(StatusCode::kUnavailable,
-                                 "each connection to its agent breaks before it has taken what it "
-                                 "is told: " +
-                                     Message(status)),
-                           "is the network to it sound, and its agent left alone?"));
+    return MarkLost(
+        number, NodeEvent::kLost,
+        WithRemedy(Error(StatusCode::kUnavailable,
+                         "each connection to its agent breaks before it has taken what it "
+                         "is told: " +
+                             Message(status)),
+                   "is the network to it sound, and its agent left alone?"));
   }
   if (!node.machine.disconnected()) {
     const Loop::Time now = loop_.Now();
-    node.lease.Broken(node.session->heard(), now);
+    node.lease.Broken(node.session->last_contact(), now);
     leases_.CheckSoon(number);
     // An agent that has told all that it had to may have gone, and its last word been lost. Who
     // asks again finds out.
@@ -289,8 +290,8 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   FleetNode& node = nodes_[number];
   if (!node.machine.disconnected()) return;
   const bool over = orders_.leaving && node.machine.drained();
-  if (over && linked.status.code() == StatusCode::kAborted) return Left(number);
-  if (!linked.status.ok()) return Lose(number, NodeEvent::kLose, linked.status);
+  if (over && linked.status.code() == StatusCode::kAborted) return OnGracefulExit(number);
+  if (!linked.status.ok()) return MarkLost(number, NodeEvent::kLost, linked.status);
   node.lease.Linked(loop_.Now());
   node.session->Connect(linked.link);
   leases_.CheckSoon(number);
@@ -309,29 +310,30 @@ void Fleet::TakeAnswer(uint32_t number) {
 }
 
 // The agent has ended the session, as it does after Shutdown.
-void Fleet::Left(uint32_t number) {
+void Fleet::OnGracefulExit(uint32_t number) {
   if (orders_.leaving) {
     Take(number, NodeEvent::kLeave);
   } else if (state(number).evicted()) {
-    Lose(number, NodeEvent::kLose, kubernetes::Evicted());
+    MarkLost(number, NodeEvent::kLost, kubernetes::Evicted());
   } else {
-    Lose(number, NodeEvent::kLose, Error(StatusCode::kUnavailable, "its agent left"));
+    MarkLost(number, NodeEvent::kLost, Error(StatusCode::kUnavailable, "its agent left"));
   }
 }
 
 // Its lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
-  const std::string time = base::Seconds(Between(node.session->heard(), loop_.Now()));
+  const std::string time = base::Seconds(Between(node.session->last_contact(), loop_.Now()));
   const bool linked = !BeingLinked(number);
   reconnection_.GiveUp(number);
   if (const auto link = node.session->link()) link->Break();
-  Lose(number, NodeEvent::kLose,
-       linked ? Error(StatusCode::kDeadlineExceeded,
-                      "no answer from its agent for " + time +
-                          ", although the node can be reached: it may have been stopped, or hang")
-              : Error(StatusCode::kDeadlineExceeded,
-                      "no connection for " + time + ": " + node.machine.detail()));
+  MarkLost(number, NodeEvent::kLost,
+           linked
+               ? Error(StatusCode::kDeadlineExceeded,
+                       "no answer from its agent for " + time +
+                           ", although the node can be reached: it may have been stopped, or hang")
+               : Error(StatusCode::kDeadlineExceeded,
+                       "no connection for " + time + ": " + node.machine.detail()));
 }
 
 }  // namespace autodist::chief

@@ -106,7 +106,7 @@ class Fleet final : private InboxReader {
   void RenewAll() { leases_.RenewAll(); }
   bool AllRenewed() const { return leases_.AllRenewed(); }
   // The chief itself has been stopped until now.
-  void ResetSilenceTimers() { leases_.Forgive(); }
+  void ResetSilenceTimers() { leases_.ResetSilenceTimers(); }
 
  private:
   void TakeEvent(uint32_t node, v1::AgentEvent event, int64_t arrived_ns) override;
@@ -117,11 +117,11 @@ class Fleet final : private InboxReader {
   NodeAction Take(uint32_t node, NodeEvent event, const std::string& why = "");
   // `drained`: it was before.
   void Do(uint32_t node, NodeAction action, bool drained);
-  void Lose(uint32_t node, NodeEvent event, const Status& why);
+  void MarkLost(uint32_t node, NodeEvent event, const Status& why);
   void TakeMemberEvent(FleetNode& node, v1::AgentEvent event);
   void TakeAnswer(uint32_t node);
   void Reconnected(uint32_t node, const launch::LaunchedNode& linked);
-  void Left(uint32_t node);
+  void OnGracefulExit(uint32_t node);
   void SendEnd(FleetNode& node);
   void Expire(uint32_t node);
   const std::string& AddressOf(uint32_t node) const;

@@ -20,8 +20,8 @@ LeaseMonitor::LeaseMonitor(milliseconds renewal, size_t count, Loop& loop,
 
 void LeaseMonitor::Renew(uint32_t number) {
   FleetNode& node = nodes_[number];
-  node.lease.Asked(loop_.Now(), node.session->heard());
-  deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->heard()));
+  node.lease.Asked(loop_.Now(), node.session->last_contact());
+  deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->last_contact()));
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
   node.session->SendIfConnected(std::move(renew));
@@ -39,14 +39,15 @@ bool LeaseMonitor::AllRenewed() const {
   });
 }
 
-void LeaseMonitor::Forgive() {
-  for (FleetNode& node : nodes_) node.lease.Forgive(loop_.Now());
+void LeaseMonitor::ResetSilenceTimers() {
+  for (FleetNode& node : nodes_) node.lease.ResetSilence(loop_.Now());
 }
 
 Loop::Time LeaseMonitor::Tick() {
   const Loop::Time now = loop_.Now();
   if (now >= renew_at_) {
-    if (now - renew_at_ > LeaseTimer::kSilenceLimit / 2) Forgive();  // it is we who did not run
+    if (now - renew_at_ > LeaseTimer::kSilenceLimit / 2)
+      ResetSilenceTimers();  // it is we who did not run
     renew_at_ = now + renewal_;
     RenewAll();
   }
@@ -66,10 +67,10 @@ Loop::Time LeaseMonitor::Check(uint32_t number) {
   }
   const Loop::Time lost = disconnected ? node.lease.lost_at() : Loop::Time::max();
   if (disconnected && events_.being_linked(number)) return lost;
-  const Loop::Time heard = node.session->heard();
-  const Loop::Time silent = node.lease.SilentAt(heard);
+  const Loop::Time last_contact = node.session->last_contact();
+  const Loop::Time silent = node.lease.SilentAt(last_contact);
   if (now < silent) return std::min(silent, lost);
-  events_.silent(number, std::chrono::duration_cast<milliseconds>(now - heard));
+  events_.silent(number, std::chrono::duration_cast<milliseconds>(now - last_contact));
   return node.machine.disconnected() ? node.lease.lost_at() : Loop::Time::max();
 }
 

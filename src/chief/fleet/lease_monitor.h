@@ -37,7 +37,7 @@ class LeaseMonitor {
   // Whatever changes when a node has to be checked calls it; what only puts that off need not.
   void CheckSoon(uint32_t node) { deadlines_.SetEarlier(node, loop_.Now()); }
   // The chief itself has been stopped until now.
-  void Forgive();
+  void ResetSilenceTimers();
 
   // Does what is due; returns when to be called again.
   Loop::Time Tick();

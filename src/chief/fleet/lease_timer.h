@@ -30,7 +30,7 @@ class LeaseTimer {
   Time linked() const { return linked_; }
   Time broken() const { return broken_; }
   // When a node that is disconnected is lost.
-  Time lost_at() const { return std::max(last_contact_, forgiven_) + lease_; }
+  Time lost_at() const { return std::max(last_contact_, reset_at_) + lease_; }
 
   // A renewal has been sent at `now`.
   void Asked(Time now, Time last_contact) {
@@ -39,10 +39,10 @@ class LeaseTimer {
   // When it will not have answered for too long.
   Time SilentAt(Time last_contact) const {
     if (last_contact >= asked_) return Time::max();
-    return std::max({last_contact, linked_, forgiven_}) + silence_limit_;
+    return std::max({last_contact, linked_, reset_at_}) + silence_limit_;
   }
   // The time until `now` does not count: it is we who were stopped.
-  void Forgive(Time now) { forgiven_ = now; }
+  void ResetSilence(Time now) { reset_at_ = now; }
 
  private:
   const std::chrono::milliseconds lease_;
@@ -51,7 +51,7 @@ class LeaseTimer {
   Time broken_{};
   Time linked_{};
   Time asked_{};  // the oldest renewal that has not been answered
-  Time forgiven_{};
+  Time reset_at_{};
 };
 
 }  // namespace autodist::chief

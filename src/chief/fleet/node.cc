@@ -20,7 +20,7 @@ class Node::Connection final : public launch::SessionListener {
 };
 
 Node::Node(uint32_t number, NodeListener& listener, const Loop& loop)
-    : number_(number), listener_(listener), loop_(loop), heard_(loop.Now()) {}
+    : number_(number), listener_(listener), loop_(loop), last_contact_(loop.Now()) {}
 
 Node::~Node() { Disconnect(); }
 
@@ -40,7 +40,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
     session_ = std::make_unique<Connection>(*this, connection);
     session = session_.get();
     keys_.BeginSession();
-    brought_news_ = false;
+    made_progress_ = false;
     rules_.BeginSession();
   }
   link->OpenSession(*session);
@@ -213,12 +213,12 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
 
 void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
   if (!IsAllowed(event)) return;
-  heard_ = loop_.Now();
+  last_contact_ = loop_.Now();
   if (event.has_resumed()) {
     TakeResumed(event);
   } else if (event.has_output()) {
     if (TakeOutput(event.output())) {
-      brought_news_ = true;
+      made_progress_ = true;
       listener_.OnOutput(number_, std::move(*event.mutable_output()));
     } else if (const auto current = link(); current && connection == this->connection()) {
       current->Break();  // the next session begins where the last one was right
@@ -235,7 +235,7 @@ void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
                                       std::to_string(taken_.events)));
       }
       taken_.events = event.sequence();
-      brought_news_ = true;
+      made_progress_ = true;
     }
     // So that an agent that has nothing more to tell may go.
     if (event.has_ranks_ended() && resumed_) SendNow({});

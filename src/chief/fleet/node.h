@@ -57,7 +57,7 @@ class Node {
   // Whether the agent has answered on it.
   bool resumed() const;
   // Whether anything new has come by it.
-  bool brought_news() const { return brought_news_; }
+  bool made_progress() const { return made_progress_; }
 
   // As one of its orders (chief/fleet/reliable_outbox.h).
   void SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value = nullptr);
@@ -84,7 +84,7 @@ class Node {
 
   // When the agent itself was heard last: that its node takes a connection is no word of the
   // agent's.
-  Loop::Time heard() const { return heard_; }
+  Loop::Time last_contact() const { return last_contact_; }
 
  private:
   // What has come from the agent that runs there now.
@@ -112,8 +112,8 @@ class Node {
   const uint32_t number_;
   NodeListener& listener_;
   const Loop& loop_;
-  std::atomic<Loop::Time> heard_;
-  std::atomic<bool> brought_news_ = false;
+  std::atomic<Loop::Time> last_contact_;
+  std::atomic<bool> made_progress_ = false;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.

@@ -96,9 +96,9 @@ constexpr std::array kRules = {
     Stay(Event::kEvict, kAlive, Do::kReportEviction, "its ranks have been told to end there"),
     Ignore(Event::kEvict, kReaching | kOver, "it has no session"),
 
-    To(Event::kLose, kAlive, kLost, Do::kReportLoss, ""),
-    Ignore(Event::kLose, kReaching, "the launch reports it"),
-    Ignore(Event::kLose, kOver, "it is over"),
+    To(Event::kLost, kAlive, kLost, Do::kReportLoss, ""),
+    Ignore(Event::kLost, kReaching, "the launch reports it"),
+    Ignore(Event::kLost, kOver, "it is over"),
 
     To(Event::kRefuse, kAlive, kQuarantined, Do::kReportLoss, ""),
     Ignore(Event::kRefuse, kReaching | kOver, "it has no session"),

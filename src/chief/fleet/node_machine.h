@@ -46,7 +46,7 @@ enum class NodeEvent : uint8_t {
   kBreak,       // the connection has broken
   kLeave,       // its agent has gone as it was told
   kEvict,       // its scheduler takes it away soon
-  kLose,        // its lease is over, or its agent has gone by itself
+  kLost,        // its lease is over, or its agent has gone by itself
   kRefuse,      // what it has sent breaks a rule
 };
 inline constexpr size_t kNodeEvents = 17;

@@ -48,7 +48,7 @@ bool Reconnection::IsNotAcking(FleetNode& node) const {
 bool Reconnection::MadeProgress(const FleetNode& node) const {
   const bool stood =
       node.session->resumed() && loop_.Now() - node.lease.linked() >= LeaseTimer::kSilenceLimit;
-  return stood || node.session->brought_news();
+  return stood || node.session->made_progress();
 }
 
 }  // namespace autodist::chief

@@ -41,9 +41,9 @@ void ReportedState::AddNodes(v1::JobSnapshot& snapshot) const {
     node.set_address(status.address());
     node.set_phase(status.phase());
     node.set_detail(status.detail());
-    const auto silent =
-        std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now() - nodes_.node(i).heard());
-    node.set_heard_ms(snapshot.time_ms() - silent.count());
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(
+        loop_.Now() - nodes_.node(i).last_contact());
+    node.set_last_contact_ms(snapshot.time_ms() - silent.count());
     if (samples_[i]) *node.mutable_sample() = *samples_[i];
   }
 }

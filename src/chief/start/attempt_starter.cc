@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 // Plans that are made because of ports that somebody else has.
 constexpr uint32_t kMostMoves = 5;
 // That a connection is broken may be heard a little later than that a call failed with it.
-constexpr milliseconds kBrokenIsHeardLimit{1'000};
+constexpr milliseconds kBreakReportLimit{1'000};
 // Between two looks at devices that others have.
 constexpr milliseconds kLongestDeviceWait{10'000};
 
@@ -70,7 +70,7 @@ void AttemptStarter::Enter(StartStage stage) {
       making_.at_once = Prepare();
       break;
     case kHearing:
-      making_.until = job_.loop.Now() + kBrokenIsHeardLimit;
+      making_.until = job_.loop.Now() + kBreakReportLimit;
       break;
     case kCancelling:
       for (const uint32_t node : making_.attempt->nodes()) {

@@ -107,7 +107,7 @@ export function drawGrid() {
     set(glyph, node.lost ? '✕' : node.away ? '↻' : '');
     $('th', tr).title = plain([node.name, node.detail].filter(Boolean).join(': '));
     const told = !node.lost && !node.away && !over, cpu = node.cpu == null ? '' : `cpu ${Math.round(node.cpu * 100)} %`;
-    set($('.d span', tr), told ? cpu : node.lost ? 'lost' : node.away ? (node.heard ? `no word, ${span(or0(view.snapshot.time_ms) - node.heard)}` : 'no word') : '');
+    set($('.d span', tr), told ? cpu : node.lost ? 'lost' : node.away ? (node.lastContact ? `no word, ${span(or0(view.snapshot.time_ms) - node.lastContact)}` : 'no word') : '');
     set($('.d .wide', tr), told && node.net != null ? `${cpu && ' · '}${bytes(node.net)}/s` : '');
   });
   drawOne();
@@ -131,7 +131,7 @@ export function drawOne() {
     if (rank.memory != null && !rank.gpus.length) bits.push(bytes(rank.memory));
     if (rank.wrote) bits.push(`wrote ${span(or0(view.snapshot.time_ms) - rank.wrote)} ago`);
     if (rank.cause) bits.push(E('span', { class: rank.mark }, plain(rank.cause)));
-    if (rank.stale) bits.push(E('span', { class: 'away' }, `values of ${clock(m.nodes[rank.node]?.heard || or0(view.snapshot.time_ms))}`));
+    if (rank.stale) bits.push(E('span', { class: 'away' }, `values of ${clock(m.nodes[rank.node]?.lastContact || or0(view.snapshot.time_ms))}`));
   }
   $('#one').replaceChildren(...bits.filter(Boolean).map(bit => E('span', {}, bit)));
 }

@@ -140,10 +140,10 @@ export function drawWhy() {
 }
 
 export function drawBeat() {
-  const beat = $('#beat'), age = view.heard ? Date.now() - view.heard : 0;
+  const beat = $('#beat'), age = view.received ? Date.now() - view.received : 0;
   const gone = view.live === 'live' && view.snapshot?.job.chief_gone;
   const words = gone ? 'no answer from its autodist' : { live: 'live', ended: 'ended', connecting: 'connecting' }[view.live] ??
-    `${view.live}${view.heard ? `, values of ${clock(view.heard)}` : ''}`;
+    `${view.live}${view.received ? `, values of ${clock(view.received)}` : ''}`;
   const away = view.live === 'live' ? model()?.nodes.filter(n => n.away || n.lost).length : 0;
   beat.className = view.live === 'live' && !gone ? '' : 'off';
   set($('span', beat), gone ? words : away ? `live, ${model().nodes.length - away} of ${model().nodes.length} nodes` : age > 15000 && view.live === 'live' ? `live, unchanged for ${span(age)}` : words);

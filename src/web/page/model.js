@@ -2,7 +2,7 @@
 import { known, or0 } from './format.js';
 
 export const view = {
-  jobs: null, job: '', snapshot: null, heard: 0, live: 'connecting', points: [], other: null,
+  jobs: null, job: '', snapshot: null, received: 0, live: 'connecting', points: [], other: null,
   picked: null, hoverRank: null, hoverTime: null, metric: '', range: '', 
 };
 
@@ -80,6 +80,6 @@ function nodeFacts(node, ranks) {
     : ranks.filter(r => !r.auxiliary).map(rank => ({ gpu: null, rank }));
   const away = node.phase === 'NODE_PHASE_RECONNECTING', lost = node.phase === 'NODE_PHASE_LOST';
   return { name: node.name || node.address || '', away, lost, detail: node.detail || '', cells, cpu: known(host.cpu),
-           cores: host.cores || null, memory: known(host.memory_total), heard: or0(node.heard_ms),
+           cores: host.cores || null, memory: known(host.memory_total), lastContact: or0(node.last_contact_ms),
            net: [traffic('received'), traffic('sent')].filter(v => v != null).sort((a, b) => b - a)[0] ?? null };
 }

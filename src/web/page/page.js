@@ -52,7 +52,7 @@ let end = () => {};
 function show(job) {
   end();
   resetLog();
-  Object.assign(view, { job, snapshot: null, points: [], other: null, picked: null, hoverTime: null, heard: 0, range: '' });
+  Object.assign(view, { job, snapshot: null, points: [], other: null, picked: null, hoverTime: null, received: 0, range: '' });
   $('#job').hidden = true;
   $('#charts').replaceChildren();
   $('#curves').hidden = true;
@@ -64,7 +64,7 @@ function show(job) {
     snapshot: snapshot => {
       const first = !view.snapshot;
       view.snapshot = snapshot;
-      view.heard = Date.now();
+      view.received = Date.now();
       due = first ? 0 : due;
       draw();
       if (first) { history(); drawJobs(); }
@@ -82,7 +82,7 @@ async function once(job) {
   try {
     const snapshot = await get(`/api/jobs/${job}/snapshot`);
     if (job !== view.job || view.snapshot) return;
-    Object.assign(view, { snapshot, heard: Date.now() });
+    Object.assign(view, { snapshot, received: Date.now() });
     draw();
     history();
   } catch (error) {

@@ -54,7 +54,7 @@ TEST(SnapshotMetrics, AreAsInTheGoldenFile) {
 TEST(SnapshotMetrics, OfANodeThatIsAwayTellNothingOfHowItWas) {
   const auto families = Example();
   const Label node{"node", "10.0.0.2"};
-  EXPECT_EQ(ValueOf(families, "autodist_node_heard_age_seconds", node), 30);
+  EXPECT_EQ(ValueOf(families, "autodist_node_last_contact_seconds", node), 30);
   EXPECT_EQ(ValueOf(families, "autodist_node_cpu_ratio", node), std::nullopt);
   EXPECT_EQ(ValueOf(families, "DCGM_FI_DEV_GPU_UTIL", {"Hostname", "10.0.0.2"}), std::nullopt);
   EXPECT_EQ(ValueOf(families, "autodist_rank_state", {"state", "away"}), 1);
@@ -97,7 +97,7 @@ TEST(SnapshotMetrics, TheTimeOfAJobStandsStillAtItsEnd) {
 
 TEST(SnapshotMetrics, AClockThatWentBackMakesNoNegativeTimes) {
   const auto families = MetricsOf(test::ExampleSnapshot(), 1'600'000'000'000);
-  EXPECT_EQ(ValueOf(families, "autodist_node_heard_age_seconds", {"node", "10.0.0.1"}), 0);
+  EXPECT_EQ(ValueOf(families, "autodist_node_last_contact_seconds", {"node", "10.0.0.1"}), 0);
 }
 
 TEST(SnapshotMetrics, NoTwoSamplesHaveTheSameLabels) {

@@ -254,7 +254,7 @@ TEST_F(RenderTest, TheEvidenceUnfolds) {
 TEST_F(RenderTest, AnAnswerThatDoesNotComeIsTold) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(80, 24);
-  view.unheard = std::chrono::seconds(12);
+  view.chief_silence = std::chrono::seconds(12);
   EXPECT_THAT(Draw(example.snapshot, example.history, view).Text(),
               HasSubstr("no answer for 12 s · as of 14:36:22"));
 }

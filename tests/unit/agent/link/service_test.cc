@@ -62,7 +62,7 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   EXPECT_EQ(chief.output(), "hello\n");
   chief.Tell({});
   EXPECT_TRUE(chief.Finish().ok());
-  EXPECT_GE(agent_.heard, 4);
+  EXPECT_GE(agent_.contacts, 4);
 }
 
 TEST_F(ServiceTest, SamplesComeWhileRanksRun) {

@@ -184,15 +184,15 @@ TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
 
 TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
   state_.RankExited(Exited(4, 0));
-  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted")));
+  EXPECT_FALSE(state_.NodeEvicted(2, Error(StatusCode::kAborted, "evicted")));
   EXPECT_FALSE(state_.cause());
   EXPECT_FALSE(state_.NodeLost(2, Error(StatusCode::kUnavailable, "link")));
   EXPECT_FALSE(state_.cause());
 }
 
 TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
-  EXPECT_TRUE(state_.NodeTakenAway(1, Error(StatusCode::kAborted, "evicted")));
-  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted, too")));
+  EXPECT_TRUE(state_.NodeEvicted(1, Error(StatusCode::kAborted, "evicted")));
+  EXPECT_FALSE(state_.NodeEvicted(2, Error(StatusCode::kAborted, "evicted, too")));
   for (uint32_t rank = 0; rank < 5; ++rank) EXPECT_FALSE(state_.RankExited(Exited(rank, 0)));
   EXPECT_TRUE(state_.AllEnded());
   EXPECT_EQ(state_.cause()->kind, Cause::Kind::kNodeLost);
@@ -201,7 +201,7 @@ TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
 }
 
 TEST_F(JobStateTest, WhoTakesANodeAwayAndThenEndsUsEndsTheJob) {
-  EXPECT_TRUE(state_.NodeTakenAway(1, Error(StatusCode::kAborted, "deleted")));
+  EXPECT_TRUE(state_.NodeEvicted(1, Error(StatusCode::kAborted, "deleted")));
   EXPECT_FALSE(state_.Interrupted(SIGTERM));
   EXPECT_EQ(state_.ExitCode(), 143);
   EXPECT_FALSE(state_.Interrupted(SIGINT));

@@ -27,7 +27,7 @@ TEST(LeaseTimerTest, WhatWasSpentStoppedOurselvesDoesNotCount) {
   LeaseTimer timer(seconds(60));
   timer.Asked(At(seconds(10)), At(seconds(9)));
   timer.Asked(At(seconds(14)), At(seconds(9)));
-  timer.Forgive(At(seconds(21)));
+  timer.ResetSilence(At(seconds(21)));
   EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(31)));
 }
 
@@ -42,7 +42,7 @@ TEST(LeaseTimerTest, AConnectionIsNoAnswer) {
 
 TEST(LeaseTimerTest, ALeaseDoesNotRunWhileWeWereStoppedOurselves) {
   LeaseTimer timer(seconds(60));
-  timer.Forgive(At(seconds(500)));
+  timer.ResetSilence(At(seconds(500)));
   timer.Broken(At(seconds(100)), At(seconds(501)));
   EXPECT_EQ(timer.lost_at(), At(seconds(560)));
 }

@@ -125,7 +125,7 @@ TEST(NodeMachineTest, WhatIsToldMeanwhileIsKnownWhenItIsBack) {
 }
 
 TEST(NodeMachineTest, ALostNodeStaysSoUntilItIsReachedAgain) {
-  NodeMachine machine = After(Then(kToMember, {Event::kEvict, Event::kLose}));
+  NodeMachine machine = After(Then(kToMember, {Event::kEvict, Event::kLost}));
   EXPECT_EQ(machine.phase(), v1::NODE_PHASE_LOST);
   EXPECT_EQ(machine.detail(), "why");
   for (const Event event : {Event::kLeave, Event::kStop, Event::kBreak, Event::kAnswer}) {
