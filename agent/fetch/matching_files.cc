@@ -76,9 +76,9 @@ Status Search::Visit(int folder, const std::string& name, const std::string& pat
     found_.paths.push_back(path);
     found_.bytes += static_cast<uint64_t>(info.st_size);
   }
-  if (found_.paths.size() <= rpc::kMostFetchedFiles) return OkStatus();
+  if (found_.paths.size() <= rpc::kMaxFetchedFiles) return OkStatus();
   return WithRemedy(Error(StatusCode::kOutOfRange,
-                          "more than " + std::to_string(rpc::kMostFetchedFiles) + " files match"),
+                          "more than " + std::to_string(rpc::kMaxFetchedFiles) + " files match"),
                     "ask for fewer, or for an archive of them");
 }
 

@@ -116,8 +116,8 @@ Status Sender::SendContent(int fd, const struct stat& before) {
 
 std::vector<std::string> Sender::LeftOut() const {
   std::vector<std::string> reported = found_.left_out;
-  if (reported.size() <= rpc::kMostLeftOut) return reported;
-  reported.resize(rpc::kMostLeftOut - 1);
+  if (reported.size() <= rpc::kMaxLeftOut) return reported;
+  reported.resize(rpc::kMaxLeftOut - 1);
   reported.push_back("and " + std::to_string(found_.left_out.size() - reported.size()) + " more");
   return reported;
 }
@@ -130,11 +130,11 @@ void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request) {
   v1::FetchFilesResponse response;
   v1::FetchFinished& finished = *response.mutable_finished();
   if (!status.ok()) {
-    finished.set_error(base::ToUtf8(Message(status), rpc::kLongestText));
-    finished.set_remedy(base::ToUtf8(Remedy(status), rpc::kLongestText));
+    finished.set_error(base::ToUtf8(Message(status), rpc::kMaxTextLength));
+    finished.set_remedy(base::ToUtf8(Remedy(status), rpc::kMaxTextLength));
   }
   for (const std::string& text : sender.LeftOut()) {
-    finished.add_left_out(base::ToUtf8(text, rpc::kLongestText));
+    finished.add_left_out(base::ToUtf8(text, rpc::kMaxTextLength));
   }
   (void)call.Write(std::move(response));  // to a chief that listens
 }

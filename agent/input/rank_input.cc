@@ -67,11 +67,11 @@ void RankInput::Remove(uint32_t rank) {
 
 // Fails on a pipe, which has no size.
 void RankInput::Resize(const Stream& stream) {
-  constexpr uint32_t kMostCells = std::numeric_limits<unsigned short>::max();
+  constexpr uint32_t kMaxCells = std::numeric_limits<unsigned short>::max();
   if (!stream.fd.valid() || stream.size.rows() == 0) return;
   winsize size{};
-  size.ws_row = static_cast<unsigned short>(std::min(stream.size.rows(), kMostCells));
-  size.ws_col = static_cast<unsigned short>(std::min(stream.size.columns(), kMostCells));
+  size.ws_row = static_cast<unsigned short>(std::min(stream.size.rows(), kMaxCells));
+  size.ws_col = static_cast<unsigned short>(std::min(stream.size.columns(), kMaxCells));
   (void)ioctl(stream.fd.get(), TIOCSWINSZ, &size);
 }
 

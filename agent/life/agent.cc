@@ -28,11 +28,11 @@ using std::chrono::milliseconds;
 // How long the session may take to close once the chief knows all.
 constexpr milliseconds kCloseLimit{1000};
 constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
-// Later than it should be, a heartbeat that does not come tells the guardian that none will.
+// Later than it should be, a heartbeat that does not come tells the watchdog that none will.
 constexpr milliseconds kBeatSlack{3000};
 // Once the scheduler is ending the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
-constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
+constexpr char kNoWatchdog[] = "its agent's watchdog was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
   // Ended by the chief or by the lease, not by a passing signal.
@@ -70,7 +70,7 @@ std::string OwnProgram() {
 std::vector<OtherAgent> OthersThan(const std::string& job_id) {
   std::vector<OtherAgent> others;
   for (const JobFolder& folder : JobFolder::All()) {
-    if (folder.job_id() == job_id || !folder.IsOurs() || !HasGuardian(folder)) continue;
+    if (folder.job_id() == job_id || !folder.IsOurs() || !HasWatchdog(folder)) continue;
     others.push_back({folder.job_id(), folder.devices()});
   }
   return others;
@@ -110,7 +110,7 @@ void Agent::Beat(milliseconds within) {
 }
 
 // Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
-// and the guardian ends what is left.
+// and the watchdog ends what is left.
 void Agent::LeaveWithin(milliseconds time) {
   Beat(time);
   alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
@@ -122,10 +122,10 @@ std::vector<Admission::Watched> Agent::Watched() {
              life_.StarterGone();
              return false;
            }},
-          {options_.guardian.get(),
+          {options_.watchdog.get(),
            [this] {
-             guardian_gone_ = true;
-             TakeLock(lock_.get(), JobLock::kGuardian);  // what it would do is ours
+             watchdog_gone_ = true;
+             TakeLock(lock_.get(), JobLock::kWatchdog);  // what it would do is ours
              life_.Expire();
              return false;
            }},
@@ -169,20 +169,20 @@ void Agent::AwaitDelivery() {
 void Agent::EndJob() {
   // Before its consequences.
   v1::AgentEvent expired;
-  expired.mutable_lease_expired()->set_why(guardian_gone_ ? kNoGuardian : "");
+  expired.mutable_lease_expired()->set_why(watchdog_gone_ ? kNoWatchdog : "");
   core_->events().SendReliably(std::move(expired));
   core_->end().Begin(true);
   core_->supervisor().End(options_.grace);
   core_->supervisor().WaitUntilEnded();
 }
 
-// As the guardian would have.
+// As the watchdog would have.
 void Agent::RemoveFolder() {
   if (const std::optional<Cgroup> cgroup = Cgroup::Find(options_.folder)) {
     cgroup->Leave();
     cgroup->Remove();
   }
-  options_.folder.WriteEndReason(kNoGuardian);
+  options_.folder.WriteEndReason(kNoWatchdog);
   options_.folder.Remove();
 }
 
@@ -205,7 +205,7 @@ Result<AgentResult> Agent::Run() {
   admission.join();
   chief_server_->Shutdown(std::chrono::system_clock::now());
   rank_server_->Shutdown(std::chrono::system_clock::now());
-  if (guardian_gone_) RemoveFolder();
+  if (watchdog_gone_) RemoveFolder();
   return ended ? kEndedByChief : cleaned_ ? kCleaned : kLeaseExpired;
 }
 

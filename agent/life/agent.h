@@ -1,4 +1,4 @@
-// The agent process of a job on a node: its sockets, its lease and its guardian, around AgentCore.
+// The agent process of a job on a node: its sockets, its lease and its watchdog, around AgentCore.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -20,15 +20,15 @@ namespace autodist::agent {
 
 struct AgentOptions {
   JobFolder folder;
-  base::UniqueFd folder_lock;  // until others can see that there is a guardian
+  base::UniqueFd folder_lock;  // until others can see that there is a watchdog
   AgentSockets sockets;
   // Ends when the process that started the agent does. If no chief has opened a session by then,
   // none will come.
   base::UniqueFd starter;
-  base::UniqueFd guardian;                  // ends when the guardian does
+  base::UniqueFd watchdog;                  // ends when the watchdog does
   std::chrono::milliseconds lease;          // without a word from the chief, the agent ends the job
   std::chrono::milliseconds grace;          // between the stop signal and SIGKILL when it does
-  std::optional<Heartbeat> heartbeat = {};  // for the guardian
+  std::optional<Heartbeat> heartbeat = {};  // for the watchdog
   bool held = false;  // below a callback client, for a scheduler (agent/life/connect_back.h)
 };
 
@@ -67,7 +67,7 @@ class Agent {
   base::UniqueFd lock_;
   base::UniqueFd terms_;  // signalfd: SIGTERM
   std::atomic<bool> cleaned_ = false;
-  std::atomic<bool> guardian_gone_ = false;
+  std::atomic<bool> watchdog_gone_ = false;
   std::unique_ptr<Admission> admission_;
   // Last, from the inside out: what may still call goes before what it calls, also that above.
   std::unique_ptr<AgentCore> core_;

@@ -26,7 +26,7 @@ int ExitCodeOf(const Status& start_failure) {
 
 v1::AgentEvent MakeWarning(const std::string& what) {
   v1::AgentEvent event;
-  event.mutable_warning()->set_what(base::ToUtf8(what, rpc::kLongestText));
+  event.mutable_warning()->set_what(base::ToUtf8(what, rpc::kMaxTextLength));
   return event;
 }
 
@@ -70,7 +70,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
     exited.set_time_ns(exit.time_ns);
     if (exit.pid == 0) {
       exited.mutable_start_failure()->set_cause(
-          base::ToUtf8(Message(exit.start_failure), rpc::kLongestText));
+          base::ToUtf8(Message(exit.start_failure), rpc::kMaxTextLength));
       exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));

@@ -1,4 +1,4 @@
-// What does a job's work on its node: an agent without its sockets, its lease and its guardian.
+// What does a job's work on its node: an agent without its sockets, its lease and its watchdog.
 #pragma once
 
 #include <functional>

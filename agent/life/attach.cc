@@ -16,8 +16,8 @@
 
 #include "agent/life/clean.h"
 #include "agent/life/connect_back.h"
-#include "agent/life/guardian.h"
 #include "agent/life/keepers.h"
+#include "agent/life/watchdog.h"
 #include "base/thread.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
@@ -39,7 +39,7 @@ struct Request {
   milliseconds grace;
   Mode mode;
   std::string scope;  // of the agent to resume with (ProcessScope); "": not known
-  bool held;          // the scheduler's signals are for guardian and chief to heed
+  bool held;          // the scheduler's signals are for watchdog and chief to heed
 };
 
 // An invalid descriptor where no agent of ours can be reached: /tmp and names are everybody's.
@@ -50,11 +50,11 @@ base::UniqueFd Connect(const JobFolder& folder) {
   return socket;
 }
 
-// Until nothing of the job is left in the care of a guardian. That it cannot be reached by its
+// Until nothing of the job is left in the care of a watchdog. That it cannot be reached by its
 // folder does not mean that it has ended.
-void AwaitNoGuardian(const JobFolder& folder) {
+void AwaitNoWatchdog(const JobFolder& folder) {
   const base::UniqueFd lock = folder.OpenLock(O_RDWR);
-  if (lock.valid()) AwaitLock(lock.get(), JobLock::kGuardian);
+  if (lock.valid()) AwaitLock(lock.get(), JobLock::kWatchdog);
   AwaitNoKeepers(folder.name());
 }
 
@@ -68,10 +68,10 @@ base::UniqueFd TakeCharge(const JobFolder& folder) {
 struct Connection {
   base::UniqueFd socket = {};  // invalid: there is no agent
   base::UniqueFd charge = {};
-  pid_t guardian = 0;  // if it is our child
+  pid_t watchdog = 0;  // if it is our child
 };
 
-// Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
+// Runs watchdog and agent in processes that belong to no terminal and no login, and outlive this
 // one.
 Result<pid_t> Detach(AgentOptions options, const Connection& ours) {
   AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
@@ -100,7 +100,7 @@ Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   options.sockets.named_listener =
       base::ListenAt(request.folder.chief_name()).value_or(base::UniqueFd());
   Connection connection{std::move(first.second), TakeCharge(request.folder)};
-  AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection));
+  AD_ASSIGN_OR_RETURN(connection.watchdog, Detach(std::move(options), connection));
   return connection;
 }
 
@@ -118,12 +118,12 @@ Result<Connection> StartOrConnect(const Request& request) {
     if (connection.socket.valid()) return connection;
     const bool may_have_been =
         request.mode == Mode::kRejoin && !KeepersOf(request.folder.name()).empty();
-    if (!HasGuardian(request.folder) && !may_have_been) {
+    if (!HasWatchdog(request.folder) && !may_have_been) {
       return StartAgent(request, std::move(folder));
     }
-    // An agent of before is gone, and its guardian still at work.
+    // An agent of before is gone, and its watchdog still at work.
     folder.Reset();
-    AwaitNoGuardian(request.folder);
+    AwaitNoWatchdog(request.folder);
   }
 }
 
@@ -174,7 +174,7 @@ bool IsPlainWord(const char* word) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
 }
 
-// What is known of an agent that does not listen and whose guardian we do not see: why it has
+// What is known of an agent that does not listen and whose watchdog we do not see: why it has
 // ended. Fails where it may be there all the same, in a container say.
 Result<std::string> WhatBecameOfAgent(const Request& request) {
   std::string reason = request.folder.ReadEndReason();
@@ -184,7 +184,7 @@ Result<std::string> WhatBecameOfAgent(const Request& request) {
       return std::string("the machine was restarted");
     case Absence::kEnded:
       KillOrphans(request.folder);
-      return std::string("its agent and the agent's guardian have ended, and nothing says why");
+      return std::string("its agent and the agent's watchdog have ended, and nothing says why");
     case Absence::kUncertain:
       break;
   }
@@ -194,10 +194,10 @@ Result<std::string> WhatBecameOfAgent(const Request& request) {
 }
 
 // Until nothing of the job is left here: so that to the chief the end of our output means that.
-void AwaitGuardian(const Connection& connection) {
-  if (connection.guardian > 0) waitpid(connection.guardian, nullptr, 0);
+void AwaitWatchdog(const Connection& connection) {
+  if (connection.watchdog > 0) waitpid(connection.watchdog, nullptr, 0);
   // It may be another's child; and if it was killed, the agent has taken its place.
-  if (connection.charge.valid()) AwaitLock(connection.charge.get(), JobLock::kGuardian);
+  if (connection.charge.valid()) AwaitLock(connection.charge.get(), JobLock::kWatchdog);
 }
 
 int Refuse() {
@@ -250,7 +250,7 @@ int Attach(int argc, char** argv) {
   const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) return Fail(connection.status());
   if (!connection->socket.valid()) {
-    AwaitNoGuardian(request.folder);  // whose last output is the result
+    AwaitNoWatchdog(request.folder);  // whose last output is the result
     const Result<std::string> reason = WhatBecameOfAgent(request);
     if (!reason.ok()) return Fail(reason.status());
     const std::string line = rpc::GoneLine(request.nonce) + *reason + "\n";
@@ -258,7 +258,7 @@ int Attach(int argc, char** argv) {
   }
   if (!SayReady(request)) return 1;
   if (PassBytes(connection->socket.get(), connection->charge.get())) {
-    AwaitGuardian(*connection);
+    AwaitWatchdog(*connection);
   }
   return 0;
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLargestFile = 1 << 20;
 constexpr long kCgroup2Magic = 0x63677270;  // linux/magic.h
-constexpr int kMostLooks = 100;
+constexpr int kMaxLooks = 100;
 constexpr std::chrono::milliseconds kEmptyLimit{5000};  // one may be stuck in the kernel
 
 bool IsCgroup(const std::string& path) {
@@ -96,7 +96,7 @@ void Cgroup::Leave() const { Write(path_ + "/../cgroup.procs", "0"); }
 void Cgroup::Kill() const {
   if (Write(path_ + "/cgroup.kill", "1")) return;
   bool found = true;  // before Linux 5.14, one by one
-  for (int looks = 0; found && looks < kMostLooks; ++looks) {
+  for (int looks = 0; found && looks < kMaxLooks; ++looks) {
     std::istringstream pids(base::ReadFile(path_ + "/cgroup.procs", kLargestFile).value_or(""));
     found = false;
     for (pid_t pid = 0; pids >> pid;) found |= kill(pid, SIGKILL) == 0;

@@ -47,24 +47,24 @@ bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
          syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
-// Asks a guardian to end its job, also one that was stopped.
-bool Terminate(pid_t guardian, int lock) {
-  if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
-  const auto is_meant = [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; };
-  const bool reported = Send(SIGTERM, guardian, is_meant);
-  Send(SIGCONT, guardian, is_meant);
+// Asks a watchdog to end its job, also one that was stopped.
+bool Terminate(pid_t watchdog, int lock) {
+  if (watchdog <= 0) return false;  // of another machine or container, which shares our /tmp
+  const auto is_meant = [&] { return LockHolder(lock, JobLock::kWatchdog) == watchdog; };
+  const bool reported = Send(SIGTERM, watchdog, is_meant);
+  Send(SIGCONT, watchdog, is_meant);
   return reported;
 }
 
 // Its folder was removed while it runs.
 const char* CleanWithoutFolder(const JobFolder& folder) {
   const base::UniqueFd lock = folder.OpenLock(O_RDWR);
-  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
-  if (!guardian || LockHolder(lock.get(), JobLock::kChiefInCharge) ||
-      !Terminate(*guardian, lock.get())) {
+  const auto watchdog = lock.valid() ? LockHolder(lock.get(), JobLock::kWatchdog) : std::nullopt;
+  if (!watchdog || LockHolder(lock.get(), JobLock::kChiefInCharge) ||
+      !Terminate(*watchdog, lock.get())) {
     return "in-use";
   }
-  AwaitLock(lock.get(), JobLock::kGuardian);
+  AwaitLock(lock.get(), JobLock::kWatchdog);
   return "ended";
 }
 
@@ -73,17 +73,17 @@ const char* CleanJob(const JobFolder& folder) {
   const Result<base::UniqueFd> nobody_starts = folder.Lock();
   if (!nobody_starts.ok()) return "in-use";
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
-  if (!guardian) {
-    if (HasGuardian(JobFolder::Find(folder.job_id(), folder.node_rank()))) return "in-use";
+  const auto watchdog = lock.valid() ? LockHolder(lock.get(), JobLock::kWatchdog) : std::nullopt;
+  if (!watchdog) {
+    if (HasWatchdog(JobFolder::Find(folder.job_id(), folder.node_rank()))) return "in-use";
     KillOrphans(folder);
     folder.Remove();
     return "removed";
   }
   if (LockHolder(lock.get(), JobLock::kChiefInCharge)) return "in-use";
-  if (!Terminate(*guardian, lock.get()) && LockHolder(lock.get(), JobLock::kGuardian))
+  if (!Terminate(*watchdog, lock.get()) && LockHolder(lock.get(), JobLock::kWatchdog))
     return "in-use";
-  AwaitLock(lock.get(), JobLock::kGuardian);
+  AwaitLock(lock.get(), JobLock::kWatchdog);
   return "ended";
 }
 

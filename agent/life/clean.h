@@ -10,7 +10,7 @@ namespace autodist::agent {
 // Blocks until what it ends has ended. Returns the process exit status.
 int Clean();
 
-// Ends what the ranks of a job have left on this node whose guardian and agent were both killed.
+// Ends what the ranks of a job have left on this node whose watchdog and agent were both killed.
 // Blocks until it has had SIGKILL.
 void KillOrphans(const JobFolder& folder);
 

@@ -181,9 +181,9 @@ void CallbackClient::HandleSignals() {
     if (taken.ssi_signo != SIGTERM) continue;
     told_to_end_ = true;
     for (const pid_t pid : process::Descendants(getpid())) {
-      // Not the agent, its child, which has the same name: who else tells it than the guardian has
+      // Not the agent, its child, which has the same name: who else tells it than the watchdog has
       // told its ranks.
-      if (IsNamedGuardian(pid) && !IsNamedGuardian(process::ParentOf(pid))) kill(pid, SIGTERM);
+      if (IsNamedWatchdog(pid) && !IsNamedWatchdog(process::ParentOf(pid))) kill(pid, SIGTERM);
     }
   }
   TakeEnded();
@@ -197,7 +197,7 @@ void CallbackClient::TakeEnded() {
     if (program == programs_.end()) continue;
     const int errors = program->second.errors.get();
     const off_t size = std::max<off_t>(lseek(errors, 0, SEEK_END), 0);
-    std::string tail(std::min<size_t>(static_cast<size_t>(size), rpc::kLongestStderr), '\0');
+    std::string tail(std::min<size_t>(static_cast<size_t>(size), rpc::kMaxStderrLength), '\0');
     const ssize_t got =
         pread(errors, tail.data(), tail.size(), size - static_cast<off_t>(tail.size()));
     tail.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
@@ -261,7 +261,7 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
     for (; !reports_.empty(); reports_.pop_front()) {
       if (!Send(*session, reports_.front())) return false;
     }
-    const auto read = session->ReadLine(line, rpc::kLongestOrder);
+    const auto read = session->ReadLine(line, rpc::kMaxOrderLength);
     if (read == secure::Progress::kWaits) {
       Await({{session->socket(), POLLIN, 0}}, Deadline::Never());
       continue;

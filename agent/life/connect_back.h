@@ -18,7 +18,7 @@ inline constexpr char kCallbackVariable[] = "AUTODIST_CALLBACK";
 // gets the connection as its stdin and stdout, and another one is made at once. Calls again for
 // SECONDS when the chief is away.
 //
-// SIGTERM is the scheduler's word that it ends the job here: the guardian is told.
+// SIGTERM is the scheduler's word that it ends the job here: the watchdog is told.
 //
 // Returns, when nothing that it has started is left, the process exit status: 0, the chief said
 // that the job is over; 128 + SIGTERM; 1, there was no chief for so long.

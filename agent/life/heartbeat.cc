@@ -10,7 +10,7 @@ namespace autodist::agent {
 Result<Heartbeat> Heartbeat::Make() {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return ErrnoError(errno, "memory for guardian and agent");
+  if (memory == MAP_FAILED) return ErrnoError(errno, "memory for watchdog and agent");
   return Heartbeat({new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }});
 }
 

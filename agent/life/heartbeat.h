@@ -1,4 +1,4 @@
-// By which a guardian knows that its agent runs and is not stopped: a count in memory of both.
+// By which a watchdog knows that its agent runs and is not stopped: a count in memory of both.
 #pragma once
 
 #include <atomic>

@@ -93,7 +93,7 @@ std::optional<JobFolder> JobFolder::SeenBy(pid_t keeper, const std::string& name
 
 JobFolder JobFolder::Find(const std::string& job_id, const std::string& node_rank) {
   JobFolder folder(job_id, node_rank);
-  if (HasGuardian(folder)) return folder;
+  if (HasWatchdog(folder)) return folder;
   for (const pid_t keeper : KeepersOf(folder.name())) {
     if (const auto seen = SeenBy(keeper, folder.name())) return *seen;
   }
@@ -150,8 +150,8 @@ Status JobFolder::Make() const {
 bool JobFolder::IsOurs() const { return IsIn(parent_, name_); }
 
 Result<base::UniqueFd> JobFolder::Lock() const {
-  constexpr int kMostAttempts = 100;  // each is another's removal of the folder
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  constexpr int kMaxAttempts = 100;  // each is another's removal of the folder
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     AD_RETURN_IF_ERROR(Make());
     base::UniqueFd folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder.valid() && errno == ENOENT) continue;
@@ -240,9 +240,9 @@ std::optional<pid_t> LockHolder(int lock_file, JobLock which) {
   return lock.l_pid;
 }
 
-bool HasGuardian(const JobFolder& folder) {
+bool HasWatchdog(const JobFolder& folder) {
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
+  return lock.valid() && LockHolder(lock.get(), JobLock::kWatchdog).has_value();
 }
 
 }  // namespace autodist::agent

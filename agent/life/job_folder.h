@@ -51,7 +51,7 @@ class JobFolder {
   // Whether it is there, and nobody else's.
   bool IsOurs() const;
   // The lock file; where it was removed, or is in a folder that this login does not see, the one
-  // that the job's guardian has open. `flags` as open(2) has them.
+  // that the job's watchdog has open. `flags` as open(2) has them.
   base::UniqueFd OpenLock(int flags) const;
   // Makes it where it is missing, and keeps others that start or clean the job here waiting until
   // the descriptor is closed, also where it has been inherited. Blocks.
@@ -83,7 +83,7 @@ class JobFolder {
 // Two locks in the folder's lock file tell others what is alive; the kernel takes them away with
 // the process that holds them.
 enum class JobLock : int {
-  kGuardian,  // held while anything of the job may be left: by the guardian, or the agent for it
+  kWatchdog,  // held while anything of the job may be left: by the watchdog, or the agent for it
   kChiefInCharge,  // shared by each `attach` that has a chief at its other end
 };
 // Holds it until the process ends, Release, or the process closes any descriptor of the file.
@@ -94,8 +94,8 @@ void ReleaseLock(int lock_file, JobLock which);
 void AwaitLock(int lock_file, JobLock which);
 // Who holds it.
 std::optional<pid_t> LockHolder(int lock_file, JobLock which);
-// Whether the guardian of the job in this folder is there. Not for a process that holds a lock of
+// Whether the watchdog of the job in this folder is there. Not for a process that holds a lock of
 // it.
-bool HasGuardian(const JobFolder& folder);
+bool HasWatchdog(const JobFolder& folder);
 
 }  // namespace autodist::agent

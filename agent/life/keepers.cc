@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "agent/life/guardian.h"
+#include "agent/life/watchdog.h"
 #include "base/fd.h"
 #include "base/split.h"
 #include "process/process_tree.h"
@@ -31,10 +31,10 @@ bool IsOurUsers(pid_t pid) {
   return stat(("/proc/" + std::to_string(pid)).c_str(), &info) == 0 && info.st_uid == geteuid();
 }
 
-// "JOB.NODE_RANK" of a process that runs as guardian or agent. It was forked from `attach`, whose
+// "JOB.NODE_RANK" of a process that runs as watchdog or agent. It was forked from `attach`, whose
 // command line it has.
 std::optional<std::string> KeptBy(pid_t pid) {
-  if (!IsOurUsers(pid) || !IsNamedGuardian(pid)) return std::nullopt;
+  if (!IsOurUsers(pid) || !IsNamedWatchdog(pid)) return std::nullopt;
   const auto line = base::ReadFile(ProcFile(pid, "cmdline"), kMaxCommandLine);
   if (!line.ok()) return std::nullopt;
   const std::vector<std::string_view> argv = base::Split(*line, '\0');
@@ -61,9 +61,9 @@ void AwaitProcessEnd(pid_t pid) {
 
 }  // namespace
 
-bool IsNamedGuardian(pid_t pid) {
+bool IsNamedWatchdog(pid_t pid) {
   return base::ReadFile(ProcFile(pid, "comm"), kMaxCommandLine).value_or("") ==
-         std::string(kGuardianName) + "\n";
+         std::string(kWatchdogName) + "\n";
 }
 
 std::multimap<std::string, pid_t> KeepersHere() {

@@ -1,4 +1,4 @@
-// The processes that keep a job going on this node, its guardian and its agent, found as processes.
+// The processes that keep a job going on this node, its watchdog and its agent, found as processes.
 // A file may be missing where another login cannot see it, or where something has emptied /tmp:
 // that proves nothing about a process.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace autodist::agent {
 
-// Whether it has the name of a guardian or an agent.
-bool IsNamedGuardian(pid_t pid);
+// Whether it has the name of a watchdog or an agent.
+bool IsNamedWatchdog(pid_t pid);
 
 // Those of this user that we can see, by job and node: "JOB.NODE_RANK". Those of other hosts whose
 // processes we happen to see, of containers say, are left out. Blocks on /proc for milliseconds.

@@ -18,7 +18,7 @@ using rpc::kGreetingSize;
 using rpc::kKeySize;
 
 constexpr std::chrono::milliseconds kGreetingLimit{60'000};  // over a slow link, after a cut
-constexpr size_t kMostPending = 16;
+constexpr size_t kMaxPending = 16;
 // How long nobody is accepted when no descriptor is left.
 constexpr std::chrono::milliseconds kNoDescriptorWait{100};
 
@@ -96,7 +96,7 @@ void Admission::Accept(int listener) {
     grpc::AddInsecureChannelFromFd(&rank_server_, connection.Release());
   } else {
     // Of many who say nothing the oldest goes, not the newest, who may be the chief.
-    if (pending_.size() >= kMostPending) pending_.erase(pending_.begin());
+    if (pending_.size() >= kMaxPending) pending_.erase(pending_.begin());
     pending_.push_back({std::move(connection), "", false, base::Deadline::After(kGreetingLimit)});
   }
 }

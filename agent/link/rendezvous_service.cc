@@ -87,16 +87,16 @@ bool RendezvousService::Forget(uint64_t id) {
 std::string RendezvousService::Admit(const v1::RendezvousRequest& request) {
   const size_t name = std::max(
       {request.set().key().size(), request.get().key().size(), request.barrier().name().size()});
-  if (name > rpc::kLongestName) {
-    return "the name has " + std::to_string(name) + " bytes; " + std::to_string(rpc::kLongestName) +
-           " are allowed";
+  if (name > rpc::kMaxNameLength) {
+    return "the name has " + std::to_string(name) + " bytes; " +
+           std::to_string(rpc::kMaxNameLength) + " are allowed";
   }
   const size_t size = SizeOf(request);
   const std::lock_guard lock(mutex_);
   // What has been cancelled is on its way all the same.
-  if (std::max(of_ranks_, events_.size()) + size > kMostWaiting) {
+  if (std::max(of_ranks_, events_.size()) + size > kMaxWaiting) {
     return "the calls that the ranks of this node wait for already have " +
-           base::Bytes(kMostWaiting);
+           base::Bytes(kMaxWaiting);
   }
   of_ranks_ += size;
   return "";
@@ -122,7 +122,7 @@ void RendezvousService::LetGo(size_t admitted, size_t replied) {
 }
 
 bool RendezvousService::IsRoom(size_t size) const {
-  return replies_ == 0 || replies_ + size <= kMostReplies;
+  return replies_ == 0 || replies_ + size <= kMaxReplies;
 }
 
 void RendezvousService::Reply(const v1::RendezvousReply& reply) {

@@ -33,9 +33,9 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
   bool Forget(uint64_t id);
 
   // What ranks may wait for at the same time.
-  static constexpr size_t kMostWaiting = 16 << 20;  // bytes of requests
+  static constexpr size_t kMaxWaiting = 16 << 20;  // bytes of requests
   // What they have been answered and have not yet read; the chief is asked for more later.
-  static constexpr size_t kMostReplies = 8 << 20;  // bytes of values
+  static constexpr size_t kMaxReplies = 8 << 20;  // bytes of values
 
   void Reply(const v1::RendezvousReply& reply);
 

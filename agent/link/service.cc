@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "agent/fetch/send_files.h"
-#include "agent/sample/limited.h"
+#include "agent/sample/clamp_sample.h"
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
 #include "base/home_folder.h"
@@ -18,7 +18,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestPortTries{10'000};
+constexpr std::chrono::milliseconds kMaxPortTries{10'000};
 constexpr std::chrono::milliseconds kAnswerTime{2'000};
 constexpr std::chrono::milliseconds kMinPrepareTime{1'000};
 constexpr std::chrono::milliseconds kMaxPrepareTime = std::chrono::hours(24 * 365);
@@ -114,14 +114,14 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   response.set_data_address(prepared.data_address);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
   // Ours first: of two that ask at the same moment, at least one sees the other. `doctor` looks.
-  if (!request.examination().thorough()) claim_.Want(request.node());
-  if (request.examination().device_users()) {
+  if (!request.probe().thorough()) claim_.Want(request.node());
+  if (request.probe().device_users()) {
     for (v1::OtherJob& job : claim_.OfOthers()) {
       *response.mutable_facts()->add_other_jobs() = std::move(job);
     }
   }
   // What there is too much of is not worth a look by people, either.
-  LimitMessage(response, {.longest_text = rpc::kLongestText,
+  LimitMessage(response, {.longest_text = rpc::kMaxTextLength,
                           .numbers = false,
                           .whole_lists = {"files", "modules", "seen"}});
   parts_.output.Begin(request.spool_limit());
@@ -171,7 +171,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
     reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports are being tried already"});
     return reactor;
   }
-  const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
+  const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kMaxPortTries);
   const Status started = trying_ports_.Start(
       [request, response, stop, limit] {
         for (v1::PortTry& result : ConnectToAll(request->targets(), limit, stop->get_token())) {

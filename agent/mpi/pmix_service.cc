@@ -22,7 +22,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLongestMessage = 1000;        // bytes, of an abort
+constexpr size_t kMaxMessageLength = 1000;      // bytes, of an abort
 constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
 constexpr std::chrono::milliseconds kForgetLimit{1'000};
 
@@ -87,7 +87,7 @@ struct PmixService::Callbacks {
     aborted.set_rank(proc->rank);
     aborted.set_status(status);
     const std::string_view said(message ? message : "", message ? strlen(message) : 0);
-    if (said != kNoMessage) aborted.set_message(base::ToUtf8(said.substr(0, kLongestMessage)));
+    if (said != kNoMessage) aborted.set_message(base::ToUtf8(said.substr(0, kMaxMessageLength)));
     aborted.set_time_ns(base::NanosecondsSince1970());
     the_server->chief_.send_reliably(std::move(event));
     return PMIX_OPERATION_SUCCEEDED;

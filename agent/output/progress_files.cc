@@ -65,7 +65,7 @@ void ProgressFiles::Loop() {
   bool rest = false;
   while (!stopping_) {
     std::vector<pollfd> fds = {{tasks_.fd(), POLLIN, 0}};
-    base::Deadline wake = rest ? base::Deadline::After(kRest) : base::Deadline::Never();
+    base::Deadline wake = rest ? base::Deadline::After(kReadInterval) : base::Deadline::Never();
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [rank, file] : files_) {
@@ -100,7 +100,7 @@ void ProgressFiles::Take(std::string_view bytes, File& file) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
-    file.skip = file.skip || file.line.size() + piece.size() > rpc::kLongestProgress;
+    file.skip = file.skip || file.line.size() + piece.size() > rpc::kMaxProgressLength;
     if (!file.skip) file.line += piece;
     if (end == std::string_view::npos) return;
     if (!file.skip && !file.line.empty()) file.last = file.line;

@@ -26,7 +26,7 @@ class ProgressFiles {
   // Of a rank, one line in that time: the last one.
   static constexpr std::chrono::milliseconds kTellInterval{250};
   // Between reads, however much is written: of 64 KiB, which a FIFO has, 1.3 MB/s.
-  static constexpr std::chrono::milliseconds kRest{50};
+  static constexpr std::chrono::milliseconds kReadInterval{50};
 
   // Called with what is to be sent; must not call back.
   using Tell = std::function<void(v1::ProgressLine)>;

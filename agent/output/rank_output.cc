@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kReadSize = 64 * 1024;
 // A piece of few bytes takes more of the chief's memory than they do.
-constexpr size_t kMostPiecesOnTheirWay = 512;
+constexpr size_t kMaxPiecesOnTheirWay = 512;
 constexpr std::chrono::milliseconds kStalled{1000};
 
 }  // namespace
@@ -196,7 +196,7 @@ std::optional<v1::Output> RankOutput::Next() {
     in_flight += stream.backlog.in_flight();
     pieces += stream.backlog.pieces_in_flight();
   }
-  if (in_flight >= kWindow || pieces >= kMostPiecesOnTheirWay) return std::nullopt;
+  if (in_flight >= kWindow || pieces >= kMaxPiecesOnTheirWay) return std::nullopt;
   Stream* next = NextInTurn();
   if (!next) return std::nullopt;
   v1::Output output = next->backlog.Next(

@@ -53,11 +53,11 @@ FolderMark::~FolderMark() {
   if (!path_.empty()) unlink(path_.c_str());
 }
 
-std::vector<FolderMark> MarkFolders(const v1::Examination& examination, uint32_t node_rank,
-                                    v1::NodeFacts& facts) {
+std::vector<FolderMark> MarkFolders(const v1::ProbeRequest& probe, uint32_t node_rank,
+                                    v1::NodeInfo& facts) {
   std::vector<FolderMark> marks;
-  const std::string& word = examination.mark();
-  for (const std::string& folder : examination.shared_folders()) {
+  const std::string& word = probe.mark();
+  for (const std::string& folder : probe.shared_folders()) {
     v1::SharedFolderFact& fact = *facts.add_shared_folders();
     const std::string path = folder + "/" + NameOfMark(word, std::to_string(node_rank));
     const base::UniqueFd file(

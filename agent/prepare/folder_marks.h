@@ -27,7 +27,7 @@ class FolderMark {
 // Marks the folders and tells which marks are there. The marks have to stay until all nodes have
 // looked. Blocks on the file system, and where nothing can be written, for a while until the first
 // node has made its mark.
-std::vector<FolderMark> MarkFolders(const v1::Examination& examination, uint32_t node_rank,
-                                    v1::NodeFacts& facts);
+std::vector<FolderMark> MarkFolders(const v1::ProbeRequest& probe, uint32_t node_rank,
+                                    v1::NodeInfo& facts);
 
 }  // namespace autodist::agent

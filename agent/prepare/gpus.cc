@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/prepare/examine.h"
+#include "agent/prepare/probe.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -68,8 +68,8 @@ Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
                                    const process::Environment& environment,
                                    Supervisor& supervisor) {
   const process::Environment own = environment.ForOurPrograms();
-  const base::Deadline deadline = base::Deadline::After(kExamineLimit);
-  auto output = RunProgram({argv, own, "/"}, kExamineLimit, supervisor);
+  const base::Deadline deadline = base::Deadline::After(kProbeLimit);
+  auto output = RunProgram({argv, own, "/"}, kProbeLimit, supervisor);
   const bool failed = !output.ok() || !output->failure.empty();
   if (!failed || deadline.Expired() || own.ToStrings() == environment.ToStrings()) return output;
   return RunProgram({argv, environment, "/"}, std::chrono::milliseconds(deadline.PollTimeout()),
@@ -90,7 +90,7 @@ Result<std::string> Ask(const std::vector<std::string>& argv,
 
 using GpusByUuid = std::map<std::string, int, std::less<>>;  // their places in the facts
 
-GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
+GpusByUuid AddGpus(std::string_view printed, v1::NodeInfo& facts) {
   GpusByUuid gpus;
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
@@ -111,7 +111,7 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
 
 // Of what `nvidia-smi -L` prints: "GPU 0: A100 (UUID: GPU-...)", and below it, for each part of
 // it, "  MIG 1g.10gb Device 0: (UUID: MIG-...)".
-void AddMigUuids(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
+void AddMigUuids(std::string_view printed, const GpusByUuid& gpus, v1::NodeInfo& facts) {
   constexpr std::string_view kUuid = "(UUID: ";
   auto gpu = gpus.end();
   for (const std::string_view line : base::Lines(printed)) {
@@ -127,7 +127,7 @@ void AddMigUuids(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts
   }
 }
 
-void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
+void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeInfo& facts) {
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
     if (fields.empty()) continue;
@@ -170,7 +170,7 @@ std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
     getent.argv.push_back(std::to_string(user));
     names[user] = "uid " + std::to_string(user);
   }
-  const auto output = RunProgram(getent, kExamineLimit, supervisor);
+  const auto output = RunProgram(getent, kProbeLimit, supervisor);
   if (!output.ok()) return names;
   for (const std::string_view line : base::Lines(output->result)) {
     const auto fields = base::Split(line, ':');  // name, password, uid, ...
@@ -182,7 +182,7 @@ std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
 
 // Where a process cannot be seen from here, in another container say, nothing is known of it.
 void AddOwners(const process::Environment& environment, Supervisor& supervisor,
-               v1::NodeFacts& facts) {
+               v1::NodeInfo& facts) {
   std::map<v1::GpuProcess*, uid_t> owners;
   std::set<uid_t> users;
   for (v1::GpuFact& gpu : *facts.mutable_gpus()) {
@@ -250,10 +250,9 @@ std::string DriverVersion(const std::string& driver_folder) {
   return "";
 }
 
-v1::NodeFacts GpuUsers(const process::Environment& environment,
-                       const std::string& working_directory, Supervisor& supervisor,
-                       GpuNames names) {
-  v1::NodeFacts facts;
+v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
+                      Supervisor& supervisor, GpuNames names) {
+  v1::NodeInfo facts;
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) return facts;
   std::future<Result<std::string>> list;
@@ -278,10 +277,9 @@ v1::NodeFacts GpuUsers(const process::Environment& environment,
   return facts;
 }
 
-v1::NodeFacts GpuFacts(const process::Environment& environment,
-                       const std::string& working_directory, Supervisor& supervisor,
-                       const std::string& driver_folder, GpuNames names) {
-  v1::NodeFacts facts;
+v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,
+                      Supervisor& supervisor, const std::string& driver_folder, GpuNames names) {
+  v1::NodeInfo facts;
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) {
     if (access(driver_folder.c_str(), F_OK) == 0) {

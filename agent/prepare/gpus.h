@@ -28,17 +28,15 @@ bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root = "/");
 
 // The facts gpus and gpu_error alone: who uses them. nvidia-smi is run as below.
-v1::NodeFacts GpuUsers(const process::Environment& environment,
-                       const std::string& working_directory, Supervisor& supervisor,
-                       GpuNames names = GpuNames::kNumbers);
+v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
+                      Supervisor& supervisor, GpuNames names = GpuNames::kNumbers);
 
 // The facts gpus, gpu_error, driver_version and cuda_version. nvidia-smi is run, several times at
 // once, where it is found; where it is not, and there is no driver either, the node has no GPUs.
-// Blocks for kExamineLimit at most, and as long as a killed nvidia-smi takes to end.
-v1::NodeFacts GpuFacts(const process::Environment& environment,
-                       const std::string& working_directory, Supervisor& supervisor,
-                       const std::string& driver_folder = kDriverFolder,
-                       GpuNames names = GpuNames::kNumbers);
+// Blocks for kProbeLimit at most, and as long as a killed nvidia-smi takes to end.
+v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,
+                      Supervisor& supervisor, const std::string& driver_folder = kDriverFolder,
+                      GpuNames names = GpuNames::kNumbers);
 
 // Where each GPU is on the PCI bus, "00000000:3B:00.0", by the number that CUDA knows it by. Empty
 // where that is not known: there is no nvidia-smi, or the GPUs are of several kinds, and CUDA has

@@ -73,9 +73,9 @@ inline constexpr size_t kLargestNetlinkPart = 64 << 10;  // bytes; the kernel's 
 template <typename Request, typename IsLast>
 void AskNetlink(int socket, const Request& request, std::vector<char>& buffer,
                 const IsLast& is_last) {
-  constexpr int kMostParts = 10'000;
+  constexpr int kMaxParts = 10'000;
   if (send(socket, &request, sizeof request, 0) < 0) return;
-  for (int i = 0; i < kMostParts; ++i) {
+  for (int i = 0; i < kMaxParts; ++i) {
     const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
     if (got <= 0 || is_last(std::string_view(buffer.data(), static_cast<size_t>(got)))) return;
   }

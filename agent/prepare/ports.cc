@@ -105,7 +105,7 @@ std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>
 
 Result<std::unique_ptr<PortListener>> PortListener::Open(const v1::OpenPortsRequest& request,
                                                          v1::OpenPortsResponse& response) {
-  if (request.token().size() > kLongestToken) {
+  if (request.token().size() > kMaxTokenLength) {
     return Error(StatusCode::kInvalidArgument, "the token is too long");
   }
   std::unique_ptr<PortListener> listener(new PortListener(request.token()));
@@ -143,7 +143,7 @@ Deadline PortListener::NextDeadline() const {
 void PortListener::Serve() {
   std::vector<pollfd> fds;
   for (;;) {
-    const bool accepting = accept_at_.Expired() && connections_.size() < kMostConnections;
+    const bool accepting = accept_at_.Expired() && connections_.size() < kMaxConnections;
     fds.assign(1, {stop_.first.get(), POLLIN, 0});
     for (const Connection& connection : connections_) {
       fds.push_back({connection.fd.get(), connection.counted ? short{0} : short{POLLIN}, 0});
@@ -180,7 +180,7 @@ bool PortListener::Read(Connection& connection) {
 }
 
 void PortListener::Accept(int listener) {
-  while (connections_.size() < kMostConnections) {
+  while (connections_.size() < kMaxConnections) {
     base::UniqueFd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
       const bool exhausted =
@@ -279,7 +279,7 @@ class Try {
   void Read(const std::string& expected, const Done& done) {
     const std::string_view missing = std::string_view(expected).substr(received_);
     if (missing.empty()) return done();
-    std::array<char, PortListener::kLongestToken> buffer;
+    std::array<char, PortListener::kMaxTokenLength> buffer;
     const ssize_t got = recv(fd_.get(), buffer.data(), std::min(buffer.size(), missing.size()), 0);
     if (got < 0 && IsTransient(errno)) return;
     if (got < 0) return Fail(std::string("connected, but then: ") + std::strerror(errno));
@@ -356,13 +356,13 @@ std::vector<v1::PortTry> ConnectToAll(
   }
   const std::stop_callback on_stop(stop, [&stop_pipe] { stop_pipe->second.Reset(); });
 
-  const auto turns = static_cast<int64_t>((count + kMostTries - 1) / kMostTries);
+  const auto turns = static_cast<int64_t>((count + kMaxTries - 1) / kMaxTries);
   const milliseconds limit_of_each = limit / std::max<int64_t>(turns, 1);
   std::vector<Try> running;
   size_t begun = 0;
   bool go_on = true;
   while (go_on && (begun < count || !running.empty())) {
-    for (; begun < count && running.size() < kMostTries; ++begun) {
+    for (; begun < count && running.size() < kMaxTries; ++begun) {
       Try attempt(targets[static_cast<int>(begun)], results[begun], Deadline::After(limit_of_each));
       attempt.Begin();
       if (!attempt.over()) running.push_back(std::move(attempt));

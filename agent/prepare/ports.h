@@ -33,8 +33,8 @@ class PortListener {
   PortListener(const PortListener&) = delete;
   PortListener& operator=(const PortListener&) = delete;
 
-  static constexpr size_t kLongestToken = 256;     // bytes
-  static constexpr size_t kMostConnections = 256;  // at once; others wait to be accepted
+  static constexpr size_t kMaxTokenLength = 256;  // bytes
+  static constexpr size_t kMaxConnections = 256;  // at once; others wait to be accepted
 
  private:
   struct Connection {
@@ -66,7 +66,7 @@ class PortListener {
 // Those of the ports that a program of this node could not open now.
 std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>& ports);
 
-// Connects to all targets at once, or to kMostTries at a time, reads their tokens, and sends what
+// Connects to all targets at once, or to kMaxTries at a time, reads their tokens, and sends what
 // payload they are to have. Blocks for `limit` at most, which those that have to wait share with
 // the others, and some seconds for payloads, or until asked to stop. The result is in the order of
 // the targets.
@@ -74,6 +74,6 @@ std::vector<v1::PortTry> ConnectToAll(
     const google::protobuf::RepeatedPtrField<v1::PortTarget>& targets,
     std::chrono::milliseconds limit, const std::stop_token& stop);
 
-inline constexpr size_t kMostTries = 256;
+inline constexpr size_t kMaxTries = 256;
 
 }  // namespace autodist::agent

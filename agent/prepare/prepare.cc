@@ -11,7 +11,7 @@
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
 #include "agent/prepare/environment_steps.h"
-#include "agent/prepare/examine.h"
+#include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
@@ -160,10 +160,10 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
   }
 }
 
-void ExamineNode(const v1::PrepareRequest& request, const std::string& directory,
-                 Supervisor& supervisor, PreparedNode& prepared) {
+void ProbeNode(const v1::PrepareRequest& request, const std::string& directory,
+               Supervisor& supervisor, PreparedNode& prepared) {
   const v1::NodePlan& node = request.node();
-  ExaminedNode examined;
+  ProbedNode examined;
   examined.working_directory = directory;
   examined.has_gpus = HasGpus(node);
   examined.has_mig = std::ranges::any_of(
@@ -172,9 +172,9 @@ void ExamineNode(const v1::PrepareRequest& request, const std::string& directory
   if (node.ranks_size() > 0) {
     examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
   }
-  v1::NodeFacts shared;
-  prepared.marks = MarkFolders(request.examination(), node.node_rank(), shared);
-  prepared.facts = Examine(request.examination(), examined, supervisor);
+  v1::NodeInfo shared;
+  prepared.marks = MarkFolders(request.probe(), node.node_rank(), shared);
+  prepared.facts = Probe(request.probe(), examined, supervisor);
   prepared.facts->MergeFrom(shared);
 }
 
@@ -235,12 +235,12 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
   }
   if (environment.ok()) prepared.environment = *environment;
-  // Beside the examination, as both may have to ask nvidia-smi, which is slow.
+  // Beside the probe, as both may have to ask nvidia-smi, which is slow.
   std::future<void> affinity;
   if (prepared.issues.empty()) {
     affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
   }
-  if (request.has_examination()) ExamineNode(request, directory, supervisor, prepared);
+  if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
   return prepared;
 }

@@ -22,7 +22,7 @@ struct PreparedNode {
   std::vector<RankCommand> ranks;                   // none if there are issues
   std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
   std::optional<process::Environment> environment;  // of the ranks, where there is one
-  std::optional<v1::NodeFacts> facts;               // where the request has an examination
+  std::optional<v1::NodeInfo> facts;                // where the request has an probe
   std::string data_address;                         // where the plan asks for it
   std::vector<FolderMark> marks;                    // until all nodes have looked for them
 };
@@ -42,7 +42,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
                            const std::string& otherwise);
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
-// for `limit` at most, and until the examination is over.
+// for `limit` at most, and until the probe is over.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
                          Supervisor& supervisor, std::chrono::milliseconds limit);

@@ -16,7 +16,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLongestFirstLine = 256;  // bytes, as Linux reads
+constexpr size_t kMaxFirstLineLength = 256;  // bytes, as Linux reads
 
 // For any Python since 3.7 (which tells no versions but PyTorch's: importlib.metadata came later).
 // Its arguments: the rank's script, or nothing, and the modules. What it writes, after a line of
@@ -171,7 +171,7 @@ std::string PythonOfFirstLine(const std::string& program, const ProgramCommand& 
   if (!path.ok()) return "";
   const std::string full = path->starts_with('/') ? *path : of.working_directory + "/" + *path;
   const base::UniqueFd fd(open(full.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  std::array<char, kLongestFirstLine> head;
+  std::array<char, kMaxFirstLineLength> head;
   const ssize_t got = fd.valid() ? pread(fd.get(), head.data(), head.size(), 0) : -1;
   if (got <= 0) return "";
   std::string_view line(head.data(), static_cast<size_t>(got));

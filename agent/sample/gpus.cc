@@ -25,9 +25,7 @@ constexpr milliseconds kFresh{5'000};
 }  // namespace
 
 GpuReader::GpuReader(GpuPlan plan, Supervisor& supervisor)
-    : plan_(std::move(plan)),
-      supervisor_(supervisor),
-      backoff_(base::RandomNumber(), kLongestWait) {
+    : plan_(std::move(plan)), supervisor_(supervisor), backoff_(base::RandomNumber(), kMaxWait) {
   if (plan_.indices.empty()) return;
   const auto program = FindNvidiaSmi(plan_.environment, plan_.working_directory);
   if (!program.ok()) return;
@@ -85,7 +83,7 @@ void GpuReader::TakeRow(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   std::optional<GpuRow> row = fields_->Parse(line);
   if (!row || !plan_.indices.contains(row->gpu.index())) return;
-  backoff_ = base::Backoff(base::RandomNumber(), kLongestWait);
+  backoff_ = base::Backoff(base::RandomNumber(), kMaxWait);
   const uint32_t index = row->gpu.index();
   readings_[index] = {*std::move(row), SampleTime::clock::now()};
 }

@@ -34,7 +34,7 @@ struct GpuPlan {
 class GpuReader {
  public:
   // nvidia-smi that has ended is started again after 0.2 s, then later and later, up to this.
-  static constexpr std::chrono::milliseconds kLongestWait{60'000};
+  static constexpr std::chrono::milliseconds kMaxWait{60'000};
 
   GpuReader(GpuPlan plan, Supervisor& supervisor);
   ~GpuReader();  // kills it

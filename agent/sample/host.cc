@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kKibi = 1024;
 constexpr uint64_t kSector = 512;  // bytes, whatever the disk's own are
-constexpr size_t kMostNames = 10'000;
+constexpr size_t kMaxNames = 10'000;
 
 // "MemTotal:       16384 kB": what follows the name, in bytes.
 std::optional<uint64_t> MemoryLine(std::string_view line, std::string_view name) {
@@ -94,7 +94,7 @@ bool HostReader::IsDisk(std::string_view name) {
   const auto known = is_disk_.find(name);
   if (known != is_disk_.end()) return known->second;
   const bool is_disk = access((block_folder_ + std::string(name) + "/device").c_str(), F_OK) == 0;
-  if (is_disk_.size() >= kMostNames) is_disk_.clear();
+  if (is_disk_.size() >= kMaxNames) is_disk_.clear();
   is_disk_.emplace(name, is_disk);
   return is_disk;
 }

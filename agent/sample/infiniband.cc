@@ -14,7 +14,7 @@ namespace {
 // The kernel asks the card's firmware for each count: those that hardly ever change once in so
 // many samples.
 constexpr int kPortLookInterval = 15;
-constexpr size_t kMostPorts = 64;
+constexpr size_t kMaxPorts = 64;
 
 // The kernel's Documentation/ABI/stable/sysfs-class-infiniband: bytes are in words of four, as in
 // the counters of the InfiniBand specification; hw_counters are their driver's own.
@@ -60,7 +60,7 @@ InfinibandReader::InfinibandReader(const std::string& sys_folder) {
   const std::string devices = sys_folder + "/class/infiniband/";
   for (const std::string& device : NamesIn(devices)) {
     for (const std::string& number : NamesIn(devices + device + "/ports")) {
-      if (ports_.size() >= kMostPorts) return;
+      if (ports_.size() >= kMaxPorts) return;
       const std::string folder = devices + device + "/ports/" + number;
       const bool by_specification = access((folder + kOfSpecification.received).c_str(), F_OK) == 0;
       const Traffic& traffic = by_specification ? kOfSpecification : kOfDriver;

@@ -13,7 +13,7 @@ constexpr uint64_t kMega = 1'000'000;
 // Whether an interface is up and how fast it is may be slow to find out, as some drivers ask their
 // card; once in so many samples will do.
 constexpr int kInterfaceLookInterval = 15;
-constexpr size_t kMostInterfaces = 1'000;
+constexpr size_t kMaxInterfaces = 1'000;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ constexpr size_t kMostInterfaces = 1'000;
 // below two lines of headings.
 std::vector<InterfaceCounts> ParseInterfaces(std::string_view dev) {
   std::vector<InterfaceCounts> all;
-  while (!dev.empty() && all.size() < kMostInterfaces) {
+  while (!dev.empty() && all.size() < kMaxInterfaces) {
     std::string_view line = TakeLine(dev);
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;

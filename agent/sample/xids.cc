@@ -8,7 +8,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kMostXids = 1'000;
+constexpr size_t kMaxXids = 1'000;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Xids::Read(const std::function<bool(pid_t pid)>& is_jobs) {
     const auto xid = ParseXid(line);
     // Others use the GPU, too.
     if (xid && xid->IsOfProgram() && xid->pid && !is_jobs(*xid->pid)) return;
-    if (xid && (last_.contains(xid->place) || last_.size() < kMostXids)) {
+    if (xid && (last_.contains(xid->place) || last_.size() < kMaxXids)) {
       last_[xid->place] = xid->number;
     }
   });

@@ -17,7 +17,7 @@ constexpr std::string_view kEnd = "autodist: end ";
 constexpr std::string_view kThread = "Thread ";
 // So far apart that the largest library fits between two.
 constexpr uint64_t kFileDistance = uint64_t{1} << 36;
-constexpr size_t kLongestName = 4096;  // bytes, of one that is taken apart
+constexpr size_t kMaxNameLength = 4096;  // bytes, of one that is taken apart
 
 bool IsPlain(std::string_view file) {
   const auto plain = [](unsigned char c) {
@@ -51,7 +51,7 @@ std::string_view WithoutInferior(std::string_view number_and_more) {
 }
 
 std::string DemangledName(std::string_view name) {
-  if (name.size() > kLongestName) return std::string(name);
+  if (name.size() > kMaxNameLength) return std::string(name);
   const std::unique_ptr<char, decltype(&std::free)> demangled(
       abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, nullptr), std::free);
   return demangled ? demangled.get() : std::string(name);

@@ -17,9 +17,9 @@ namespace {
 
 using base::Deadline;
 
-constexpr size_t kLongestSummary = 1 << 20;  // bytes
-constexpr size_t kLongestJson = 64 << 20;    // bytes: half a kilobyte for each of its ranks
-constexpr size_t kLongestLine = 1 << 10;     // bytes, of what comes before it
+constexpr size_t kMaxSummaryLength = 1 << 20;  // bytes
+constexpr size_t kMaxJsonLength = 64 << 20;    // bytes: half a kilobyte for each of its ranks
+constexpr size_t kMaxLineLength = 1 << 10;     // bytes, of what comes before it
 
 // Of "127.0.0.1:28028", "[::1]:28028", or "localhost:28028", which has two.
 std::vector<base::SocketAddress> ParseAddress(const std::string& text) {
@@ -47,7 +47,7 @@ class RasConnection {
     if (!base::WriteAll(fd_.get(), ask, deadline_).ok()) return false;
     size_t end = 0;
     while ((end = received_.find('\n')) == std::string::npos) {
-      if (received_.size() > kLongestLine || !Receive()) return false;
+      if (received_.size() > kMaxLineLength || !Receive()) return false;
     }
     const bool as_expected = received_.starts_with(expected);
     received_.erase(0, end + 1);
@@ -89,10 +89,10 @@ NcclView AskAt(const base::SocketAddress& to, Deadline deadline) {
   // How many seconds NCCL itself waits for processes that do not answer it.
   if (!connection.Ask("TIMEOUT 3\n", "OK")) return {};
   if (connection.Ask("SET FORMAT json\n", "OK")) {
-    return ReadNcclJson(connection.AskForAll("STATUS\n", kLongestJson)).value_or(NcclView());
+    return ReadNcclJson(connection.AskForAll("STATUS\n", kMaxJsonLength)).value_or(NcclView());
   }
   const std::string summary =
-      base::PrintableLines(connection.AskForAll("STATUS\n", kLongestSummary));
+      base::PrintableLines(connection.AskForAll("STATUS\n", kMaxSummaryLength));
   return {.summary = summary.empty() || summary.ends_with('\n') ? summary : summary + "\n",
           .processes = {}};
 }

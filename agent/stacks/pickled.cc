@@ -9,7 +9,7 @@ namespace autodist::agent {
 
 using Kind = PickledValue::Kind;
 
-constexpr size_t kMostValues = 1'000'000;
+constexpr size_t kMaxValues = 1'000'000;
 
 const PickledValue& PickledValue::operator[](std::string_view key) const {
   static const PickledValue none;
@@ -41,7 +41,7 @@ class PickleReader {
     bool stopped = false;
     while (!stopped) {
       const std::string_view code = bytes_.Take(1);
-      if (code.empty() || pickled_.values_.size() > kMostValues) return NoPickle("it has no end");
+      if (code.empty() || pickled_.values_.size() > kMaxValues) return NoPickle("it has no end");
       stopped = code[0] == '.';
       if (!stopped && !Do(static_cast<unsigned char>(code[0]))) {
         return NoPickle("operation " + std::to_string(static_cast<unsigned char>(code[0])));
@@ -124,7 +124,7 @@ class PickleReader {
 
   void Recall(uint64_t number) {
     const auto found = memo_.find(number);
-    if (found == memo_.end() || stack_.size() > kMostValues) {
+    if (found == memo_.end() || stack_.size() > kMaxValues) {
       failed_ = true;
     } else {
       stack_.push_back(found->second);

@@ -34,7 +34,7 @@ using std::chrono::milliseconds;
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
 constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process
-constexpr size_t kLongestText = 1 << 20;       // bytes
+constexpr size_t kMaxTextLength = 1 << 20;     // bytes
 constexpr char kNoProgram[] =
     "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
 
@@ -222,9 +222,9 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
   std::string text = programs.has_any() ? "" : kNoProgram;
   for (const Shown& one : shown) {
-    if (text.size() <= kLongestText) text += one.text + stacks[one.process.pid];
+    if (text.size() <= kMaxTextLength) text += one.text + stacks[one.process.pid];
   }
-  return base::ToUtf8(Cut(std::move(text), kLongestText));
+  return base::ToUtf8(Cut(std::move(text), kMaxTextLength));
 }
 
 }  // namespace autodist::agent

@@ -61,8 +61,8 @@ std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
   while (ended.wait_until(next_look()) != std::future_status::ready) {
     timed_out = deadline.Expired();
     if (timed_out) return "did not end within " + base::Seconds(limit);
-    if (std::max(SizeOf(result), SizeOf(said)) > kMostWritten) {
-      return "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
+    if (std::max(SizeOf(result), SizeOf(said)) > kMaxWritten) {
+      return "wrote more than " + std::to_string(kMaxWritten >> 20) + " MiB";
     }
   }
   return "";
@@ -94,10 +94,10 @@ Result<ProgramOutput> RunProgram(const ProgramCommand& command, milliseconds lim
   }
   AD_ASSIGN_OR_RETURN(const int wait_status, running.ended.get());
   if (output.failure.empty()) output.failure = HowItEnded(wait_status);
-  if (output.failure.empty() && SizeOf(result) > kMostWritten) {
-    output.failure = "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
+  if (output.failure.empty() && SizeOf(result) > kMaxWritten) {
+    output.failure = "wrote more than " + std::to_string(kMaxWritten >> 20) + " MiB";
   }
-  output.result = Contents(result, kMostWritten);
+  output.result = Contents(result, kMaxWritten);
   output.said = Contents(said, kShownOutput);
   while (output.said.ends_with('\n')) output.said.pop_back();
   return output;

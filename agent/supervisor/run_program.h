@@ -27,11 +27,11 @@ struct ProgramOutput {
 };
 
 // Blocks until the program has ended; it is killed at the limit, or when it writes more than
-// kMostWritten bytes. Fails if the program cannot be started, or cannot be ended. Any number of
+// kMaxWritten bytes. Fails if the program cannot be started, or cannot be ended. Any number of
 // threads may run programs at the same time.
 Result<ProgramOutput> RunProgram(const ProgramCommand& command, std::chrono::milliseconds limit,
                                  Supervisor& supervisor);
 
-inline constexpr size_t kMostWritten = 16 << 20;  // bytes
+inline constexpr size_t kMaxWritten = 16 << 20;  // bytes
 
 }  // namespace autodist::agent

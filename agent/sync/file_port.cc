@@ -66,7 +66,7 @@ void FilePort::Serve() {
   std::vector<pollfd> fds;
   for (;;) {
     const bool accepting =
-        accept_at_.Expired() && connections_.size() - Strangers() < kMostConnections;
+        accept_at_.Expired() && connections_.size() - Strangers() < kMaxConnections;
     fds = {{stop_.first.get(), POLLIN, 0}, {accepting ? listening_.socket.get() : -1, POLLIN, 0}};
     Deadline next = accept_at_.Expired() ? Deadline::Never() : accept_at_;
     for (const Connection& connection : connections_) {
@@ -97,7 +97,7 @@ void FilePort::Accept() {
     if (errno != EAGAIN && errno != EINTR) accept_at_ = Deadline::After(kFilePortPause);
     return;
   }
-  if (Strangers() >= kMostStrangers) {
+  if (Strangers() >= kMaxStrangers) {
     connections_.erase(std::ranges::find(connections_, false, &Connection::knows_key));
   }
   const int on = 1;  // the end of a file would wait for what the other side acknowledges

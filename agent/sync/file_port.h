@@ -30,8 +30,8 @@ uint64_t NumberOf(const std::string& bytes);  // kNumberSize of them
 // nothing or read nothing are disconnected.
 class FilePort {
  public:
-  static constexpr size_t kMostConnections = 256;  // at once that know the key; others wait
-  static constexpr size_t kMostStrangers = 256;    // of more, the first has to go
+  static constexpr size_t kMaxConnections = 256;  // at once that know the key; others wait
+  static constexpr size_t kMaxStrangers = 256;    // of more, the first has to go
 
   struct File {
     base::UniqueFd fd;  // invalid: there is none of this number

@@ -24,17 +24,17 @@ using base::Deadline;
 
 // How often the chief hears from us while we work.
 constexpr std::chrono::milliseconds kBusyInterval{200};
-constexpr size_t kMostShown = 10;
-constexpr int kMostDifferences = 5'000;  // in one message
+constexpr size_t kMaxShown = 10;
+constexpr int kMaxDifferences = 5'000;  // in one message
 
 // The first few as one, with the code and the remedy of the first.
 Status AllInOne(const std::vector<Status>& issues) {
   std::string text;
-  for (size_t i = 0; i < std::min(issues.size(), kMostShown); ++i) {
+  for (size_t i = 0; i < std::min(issues.size(), kMaxShown); ++i) {
     text += (i == 0 ? "" : "\n") + Message(issues[i]);
   }
-  if (issues.size() > kMostShown) {
-    text += "\nand " + std::to_string(issues.size() - kMostShown) + " more";
+  if (issues.size() > kMaxShown) {
+    text += "\nand " + std::to_string(issues.size() - kMaxShown) + " more";
   }
   const Status all = Error(issues[0].code(), text);
   const std::string remedy = Remedy(issues[0]);
@@ -54,15 +54,15 @@ class Receiver {
   Status Begin(const v1::SyncBegin& begin);
   Status TakeList(const v1::SyncList& list);
   Status Settle(uint64_t index);
-  Status Suspect(uint64_t index);
+  Status DigestCandidate(uint64_t index);
   bool WorthTelling() const {
-    return differences_.wanted_size() + differences_.suspects_size() >= kMostDifferences;
+    return differences_.wanted_size() + differences_.digest_candidates_size() >= kMaxDifferences;
   }
   Status TellDifferences(bool last);
   Status TakeContent(const v1::SyncContent& content);
   Status TakePassed(const v1::SyncPassed& passed);
   Result<bool> GetFrom(FileSource& source, const v1::PassedFile& passed);
-  Status PassOn(const v1::SyncPassOn& order);
+  Status PassOn(const v1::RelayRequest& order);
   Status TellReceipt();
   bool GoOn();  // while we wait for others
   Status CheckIndex(uint64_t index) const;
@@ -107,7 +107,7 @@ Status Receiver::Run() {
   for (;;) {
     AD_ASSIGN_OR_RETURN(request, Next());
     if (request.has_complete()) return OkStatus();
-    if (request.has_pass_on()) return PassOn(request.pass_on());
+    if (request.has_relay()) return PassOn(request.relay());
     if (request.has_passed()) AD_RETURN_IF_ERROR(TakePassed(request.passed()));
     for (const uint64_t index : request.same().entries()) {
       AD_RETURN_IF_ERROR(CheckIndex(index));
@@ -120,8 +120,8 @@ Status Receiver::Run() {
 Status Receiver::Begin(const v1::SyncBegin& begin) {
   path_ = base::ExpandHome(begin.folder());
   v1::SyncResponse response;
-  response.mutable_place()->set_same_folder(files::HasTemporary(path_, begin.probe()));
-  if (!response.place().same_folder()) {
+  response.mutable_target_info()->set_same_folder(files::HasTemporary(path_, begin.probe()));
+  if (!response.target_info().same_folder()) {
     auto folder = TargetFolder::Open(path_, begin.mode());
     AD_RETURN_IF_ERROR(folder.status());
     folder_ = std::move(*folder);
@@ -150,15 +150,15 @@ Status Receiver::TakeList(const v1::SyncList& list) {
 Status Receiver::Settle(uint64_t index) {
   AD_ASSIGN_OR_RETURN(const TargetFolder::Match match, folder_->Settle(entries_[index]));
   if (match == TargetFolder::Match::kDifferent) differences_.add_wanted(index);
-  return match == TargetFolder::Match::kSuspect ? Suspect(index) : OkStatus();
+  return match == TargetFolder::Match::kSuspect ? DigestCandidate(index) : OkStatus();
 }
 
-Status Receiver::Suspect(uint64_t index) {
+Status Receiver::DigestCandidate(uint64_t index) {
   const auto digest = folder_->Digest(entries_[index], [this] {
     return !call_.Cancelled() && (!tell_at_.Expired() || TellDifferences(false).ok());
   });
   if (digest.ok()) {
-    v1::Suspect& suspect = *differences_.add_suspects();
+    v1::DigestCandidate& suspect = *differences_.add_digest_candidates();
     suspect.set_entry(index);
     suspect.set_digest(*digest);
   } else {
@@ -203,7 +203,7 @@ Status Receiver::TakeContent(const v1::SyncContent& content) {
 // What cannot be got there is the chief's to send; what cannot be written here is a failure.
 Status Receiver::TakePassed(const v1::SyncPassed& passed) {
   v1::SyncResponse response;
-  response.mutable_missed();
+  response.mutable_unavailable();
   for (const v1::PassedFile& file : passed.files()) {
     AD_RETURN_IF_ERROR(CheckIndex(file.entry()));
     if (!source_) source_ = FileSource::Connect(passed.source(), [this] { return GoOn(); });
@@ -211,7 +211,7 @@ Status Receiver::TakePassed(const v1::SyncPassed& passed) {
     if (source_->ok()) {
       AD_ASSIGN_OR_RETURN(got, GetFrom(**source_, file));
     }
-    if (!got) response.mutable_missed()->add_entries(file.entry());
+    if (!got) response.mutable_unavailable()->add_entries(file.entry());
   }
   return call_.Write(response);
 }
@@ -242,7 +242,7 @@ Result<bool> Receiver::GetFrom(FileSource& source, const v1::PassedFile& passed)
 }
 
 // Until the chief says that all have their files.
-Status Receiver::PassOn(const v1::SyncPassOn& order) {
+Status Receiver::PassOn(const v1::RelayRequest& order) {
   const char* ssh_connection = std::getenv("SSH_CONNECTION");
   const std::string address = DataAddressOf(order.node(), ssh_connection ? ssh_connection : "");
   const auto key = secure::Key::FromHex(order.key());
@@ -266,7 +266,7 @@ bool Receiver::GoOn() { return !call_.Cancelled() && (!tell_at_.Expired() || Tel
 Status Receiver::TellReceipt() {
   v1::SyncResponse response;
   acknowledged_ = std::max(acknowledged_, received_);
-  response.mutable_receipt()->set_bytes(acknowledged_);
+  response.mutable_bytes_written()->set_bytes(acknowledged_);
   tell_at_ = Deadline::After(kBusyInterval);
   return call_.Write(response);
 }
@@ -349,8 +349,8 @@ Status ReceiveFolder(SyncCall& call) {
   }
   v1::SyncResponse response;
   response.mutable_finished()->set_error(
-      status.ok() ? "" : base::ToUtf8(Message(status), rpc::kLongestText));
-  response.mutable_finished()->set_remedy(base::ToUtf8(Remedy(status), rpc::kLongestText));
+      status.ok() ? "" : base::ToUtf8(Message(status), rpc::kMaxTextLength));
+  response.mutable_finished()->set_remedy(base::ToUtf8(Remedy(status), rpc::kMaxTextLength));
   return call.Write(response);
 }
 

@@ -29,8 +29,8 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongestWord = 64;  // beyond it nobody meant a key of ours
-  if (word.size() > kLongestWord) return "";
+  constexpr size_t kMaxWordLength = 64;  // beyond it nobody meant a key of ours
+  if (word.size() > kMaxWordLength) return "";
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
   for (const std::string& candidate : candidates) {

@@ -84,8 +84,8 @@ std::optional<double> ParseDuration(std::string_view text) {
 
 std::string DurationText(double seconds) {
   const double whole = std::floor(seconds);
-  constexpr double kMostExact = 1e15;  // every whole number up to here is a double
-  if (seconds < 60 || whole != seconds || seconds > kMostExact) return Digits(seconds) + "s";
+  constexpr double kMaxExact = 1e15;  // every whole number up to here is a double
+  if (seconds < 60 || whole != seconds || seconds > kMaxExact) return Digits(seconds) + "s";
   std::string text;
   auto left = static_cast<int64_t>(whole);
   for (const auto& [name, size] :

@@ -14,7 +14,7 @@
 namespace autodist::base {
 namespace {
 
-constexpr int kMostWaiting = 1024;
+constexpr int kMaxWaiting = 1024;
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kWanted[] = "is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464";
 
@@ -69,7 +69,7 @@ Result<Listening> Listen(const ListenAddress& address) {
   const int off = 0;
   if (address.ip.v6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (bind(socket.get(), name.get(), name.length()) != 0 ||
-      listen(socket.get(), kMostWaiting) != 0) {
+      listen(socket.get(), kMaxWaiting) != 0) {
     const int error = errno;
     Status failure = ErrnoError(error, address.ToString());
     if (error == EADDRINUSE) return WithRemedy(failure, "another port, or 0 for one that is free");

@@ -20,10 +20,10 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRest{100};      // where there is no descriptor for another connection
-constexpr size_t kMaxSuperseded = 16;   // earlier processes of a node, remembered
-constexpr ptrdiff_t kMaxUnproven = 4;   // connections of a node that may be recorded ones
-constexpr int kMostAtOnce = 64;         // connections, before those that there are get their turn
+constexpr milliseconds kAcceptBackoff{100};  // where there is no descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
+constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
+constexpr int kMaxAtOnce = 64;          // connections, before those that there are get their turn
 constexpr int kMaxCallLines = 16;       // of a call, before the others get their turn
 constexpr int kMaxUnknownEnds = 256;    // of a call, of programs whose end nobody awaits any more
 constexpr ptrdiff_t kMaxDismissed = 4;  // connections of a node that are to hang up at the end
@@ -289,11 +289,11 @@ void CallbackListener::LimitTo(ptrdiff_t max,
 }
 
 void CallbackListener::Accept() {
-  for (int accepted = 0; accepted < kMostAtOnce; ++accepted) {
+  for (int accepted = 0; accepted < kMaxAtOnce; ++accepted) {
     base::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) {
       // The connection stays in the backlog.
-      if (errno == EMFILE || errno == ENFILE) accept_again_ = Deadline::After(kRest);
+      if (errno == EMFILE || errno == ENFILE) accept_again_ = Deadline::After(kAcceptBackoff);
       return;
     }
     base::GiveUpWhenSilent(socket.get());
@@ -337,7 +337,7 @@ void CallbackListener::Read(const CallPtr& call) {
     }
     const bool unknown = call->Unknown();
     const Progress read = unknown ? call->session->Handshake()
-                                  : call->session->ReadLine(call->line, rpc::kLongestReport);
+                                  : call->session->ReadLine(call->line, rpc::kMaxReportLength);
     if (read == Progress::kWaits) {
       if (call->state == Call::State::kStranger && call->session->client_named()) {
         call->state = Call::State::kUnproven;

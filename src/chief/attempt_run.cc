@@ -12,7 +12,7 @@ namespace {
 
 using base::LogLevel;
 
-constexpr uint32_t kMostWarnings = 20;  // of a node
+constexpr uint32_t kMaxWarnings = 20;  // of a node
 
 }  // namespace
 
@@ -144,9 +144,9 @@ void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
 
 void AttemptRun::OnWarning(uint32_t node, const std::string& what) {
   const uint32_t warnings = ++warnings_of_[node];
-  if (warnings > kMostWarnings) return;
+  if (warnings > kMaxWarnings) return;
   const std::string& address = parts_.AddressOf(node);
-  const std::string last = warnings == kMostWarnings ? "; no more warnings of it are shown" : "";
+  const std::string last = warnings == kMaxWarnings ? "; no more warnings of it are shown" : "";
   parts_.console.Tell(LogLevel::kWarning, address + ": " + what + last);
   attempt_->warnings.push_back(address + ": " + what);
   parts_.recorder.Record(what, address);

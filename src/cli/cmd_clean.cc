@@ -21,7 +21,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kMostShown = 100;  // jobs of a node
+constexpr size_t kMaxShown = 100;  // jobs of a node
 
 std::string TextOf(const chief::CleanedJob& cleaned) {
   using What = chief::CleanedJob::What;
@@ -58,11 +58,11 @@ Addresses Report(const v1::LaunchPlan& plan,
       std::printf("%s: no agent there: nothing to clean\n", address.c_str());
     }
     const auto& jobs = answers[i]->jobs;
-    for (size_t job = 0; job < std::min(jobs.size(), kMostShown); ++job) {
+    for (size_t job = 0; job < std::min(jobs.size(), kMaxShown); ++job) {
       std::printf("%s: %s\n", address.c_str(), TextOf(jobs[job]).c_str());
     }
-    if (jobs.size() > kMostShown) {
-      std::printf("%s: and %zu jobs more\n", address.c_str(), jobs.size() - kMostShown);
+    if (jobs.size() > kMaxShown) {
+      std::printf("%s: and %zu jobs more\n", address.c_str(), jobs.size() - kMaxShown);
     }
     const bool left = std::ranges::any_of(jobs, [](const chief::CleanedJob& job) {
       return job.what == What::kInUse || job.what == What::kLeft;

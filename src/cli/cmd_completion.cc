@@ -12,13 +12,13 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kMostJobs = 100;
+constexpr size_t kMaxJobs = 100;
 
 // Ids and names, the newest first.
 std::vector<Completion::Word> Jobs() {
   const std::vector<v1::JobStatus> jobs = control::ListJobs(/*all=*/true);
   std::vector<Completion::Word> words;
-  for (auto job = jobs.rbegin(); job != jobs.rend() && words.size() < kMostJobs; ++job) {
+  for (auto job = jobs.rbegin(); job != jobs.rend() && words.size() < kMaxJobs; ++job) {
     const std::string state = StateText(*job);
     words.push_back({job->job_id(), state});
     if (!job->name().empty()) words.push_back({base::Printable(job->name()), state});

@@ -47,7 +47,7 @@ int Doctor(const DoctorOptions& options) {
   launch.request = request;
   launch.request.set_grace(0);
   launch.connector = slurm::ConnectorFor(*plan, request.agent(), launch.lease());
-  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
+  const auto diagnosis = chief::ProbeNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : kExitCannotLaunch);

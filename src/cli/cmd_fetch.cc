@@ -18,7 +18,7 @@ namespace {
 struct FetchOptions {
   std::string job;
   std::vector<std::string> patterns;
-  uint64_t max_size = transfer::kMostFetchedBytes;
+  uint64_t max_size = transfer::kMaxFetchedBytes;
 };
 
 // There is nobody left to ask; what `run --fetch` has brought is still here.

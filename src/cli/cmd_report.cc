@@ -22,7 +22,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr int kMostFailed = 8;         // ranks of which the last lines are shown
+constexpr int kMaxFailed = 8;          // ranks of which the last lines are shown
 constexpr off_t kLastBytes = 4 << 10;  // of what each wrote
 
 struct ReportOptions {
@@ -49,7 +49,7 @@ std::string EndOfFile(const std::string& path) {
 std::vector<report::LastLines> LastLinesOf(const v1::JobSnapshot& snapshot) {
   std::vector<report::LastLines> lines;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
-    if (rank.state() != v1::RANK_STATE_FAILED || lines.size() >= kMostFailed) continue;
+    if (rank.state() != v1::RANK_STATE_FAILED || lines.size() >= kMaxFailed) continue;
     const std::string file =
         snapshot.job().attempt_folder() + "/rank-" + std::to_string(rank.rank());
     for (const char* stream : {".err", ".out"}) {

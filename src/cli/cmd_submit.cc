@@ -20,7 +20,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr uint32_t kMostMachines = 100'000;
+constexpr uint32_t kMaxMachines = 100'000;
 
 struct SubmitOptions {
   uint32_t nodes = 1;
@@ -84,7 +84,7 @@ int Submit(SubmitOptions& options) {
   request.ranks = options.ranks;
   request.job = *json;
   if (!options.gpus.empty()) {
-    const std::string why = WholeNumber(1, spec::kMostSlots)(options.gpus);
+    const std::string why = WholeNumber(1, spec::kMaxSlots)(options.gpus);
     if (!why.empty()) return wrong("--gpus-per-node: " + why);
     request.gpus = base::ParseNumber<uint32_t>(options.gpus).value_or(0);
   }
@@ -103,7 +103,7 @@ void Bind(CLI::App& app, const char* scheduler, const char* group, const char* p
 
 void AddSharedOptions(CLI::App& app, SubmitOptions& options) {
   app.add_option("--nodes", options.nodes, "How many machines, or pods")
-      ->check(WholeNumber(1, kMostMachines))
+      ->check(WholeNumber(1, kMaxMachines))
       ->capture_default_str()
       ->group(group::kAskedFor);
   app.add_option("--gpus-per-node", options.gpus,
@@ -111,7 +111,7 @@ void AddSharedOptions(CLI::App& app, SubmitOptions& options) {
       ->check(NotEmpty("N"))
       ->group(group::kAskedFor);
   app.add_option("--ntasks-per-node", options.ranks, "Ranks on each where there are no GPUs")
-      ->check(WholeNumber(1, spec::kMostSlots))
+      ->check(WholeNumber(1, spec::kMaxSlots))
       ->group(group::kAskedFor);
   app.add_flag("--print", options.print, "Only show the batch script, or the manifest")
       ->group(group::kAskedFor);

@@ -45,7 +45,7 @@ int PlainColumns() {
   winsize size{};
   if (columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   if (columns <= 0) return kPlainColumns;
-  return std::clamp(columns, top::kLeastColumns, kMost);
+  return std::clamp(columns, top::kMinColumns, kMost);
 }
 
 int PrintOnce(top::TopOptions options) {

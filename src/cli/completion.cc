@@ -5,13 +5,13 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kLongestBrief = 72;
+constexpr size_t kMaxBriefLength = 72;
 
 // The help's first clause.
 std::string Brief(const std::string& text) {
   std::string brief = text.substr(0, text.find(';'));
-  if (brief.size() <= kLongestBrief) return brief;
-  brief.resize(brief.rfind(' ', kLongestBrief));
+  if (brief.size() <= kMaxBriefLength) return brief;
+  brief.resize(brief.rfind(' ', kMaxBriefLength));
   return brief + " ...";
 }
 

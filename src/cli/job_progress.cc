@@ -16,7 +16,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr int kMostMetrics = 8;
+constexpr int kMaxMetrics = 8;
 
 // "0.51", "2.375", "1e-05".
 std::string FigureText(double value) {
@@ -71,7 +71,7 @@ JobDetails DetailsOf(const v1::JobSnapshot& snapshot) {
   const v1::Progress& progress = snapshot.progress();
   if (progress.has_step()) details.rows.emplace_back("progress", StepsText(progress));
   std::vector<std::string> metrics;
-  for (int i = 0; i < std::min(progress.metrics_size(), kMostMetrics); ++i) {
+  for (int i = 0; i < std::min(progress.metrics_size(), kMaxMetrics); ++i) {
     const v1::Metric& metric = progress.metrics(i);
     metrics.push_back(base::Printable(metric.name()) + " " + FigureText(metric.value()));
   }

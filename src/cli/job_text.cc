@@ -161,8 +161,8 @@ std::string StateText(const v1::JobStatus& job) {
 std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
                      int64_t now_ms, size_t width) {
   const auto fits = [&](const std::vector<Row>& rows) {
-    constexpr size_t kLeastCommand = 12;  // columns
-    return width == 0 || base::LastColumn(rows) + kLeastCommand <= width;
+    constexpr size_t kMinCommand = 12;  // columns
+    return width == 0 || base::LastColumn(rows) + kMinCommand <= width;
   };
   JobRows shown{jobs, progress, now_ms};
   // The last of these that are not needed to fit stay.

@@ -115,15 +115,15 @@ Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, spec::ResourceS
 
 // "no GPU found on h2, h3", of the hosts that answered; "" where all have some.
 std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::HostFacts>& facts) {
-  constexpr size_t kMostNamed = 4;
+  constexpr size_t kMaxNamed = 4;
   std::vector<std::string> without;
   for (size_t i = 0; i < facts.size(); ++i) {
     if (facts[i].gpus == 0) without.push_back(spec.nodes[i].address);
   }
   if (without.empty()) return "";
   if (without.size() == facts.size()) return "no GPU found";
-  return "no GPU found on " + (without.size() > kMostNamed ? base::Count(without.size(), "node")
-                                                           : absl::StrJoin(without, ", "));
+  return "no GPU found on " + (without.size() > kMaxNamed ? base::Count(without.size(), "node")
+                                                          : absl::StrJoin(without, ", "));
 }
 
 // Says why there is none.
@@ -281,7 +281,7 @@ void AddNodes(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kWhere, "-n,--nproc-per-node",
            "Start N ranks on this machine; no spec is needed")
       ->check(NotATorchrunsWord())
-      ->check(WholeNumber(1, spec::kMostSlots));
+      ->check(WholeNumber(1, spec::kMaxSlots));
 }
 
 void AddKubernetes(CLI::App& app, v1::JobRequest& request) {

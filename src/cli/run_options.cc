@@ -14,9 +14,9 @@
 namespace autodist::cli {
 namespace {
 
-constexpr uint64_t kMostRestarts = 1'000'000;
-constexpr uint64_t kMostNodes = 1'000'000;
-constexpr uint64_t kMostRanks = 1'000'000;
+constexpr uint64_t kMaxRestarts = 1'000'000;
+constexpr uint64_t kMaxNodes = 1'000'000;
+constexpr uint64_t kMaxRanks = 1'000'000;
 constexpr double kShortestSample = 0.1;  // seconds
 
 CLI::Validator ProgressPattern() {
@@ -41,11 +41,11 @@ CLI::Validator WorkingDirectory() {
 void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kFailure, "--max-restarts",
            "How often the job is started again when a rank fails or a node is lost")
-      ->check(WholeNumber(0, kMostRestarts));
+      ->check(WholeNumber(0, kMaxRestarts));
   AddField(app, request, group::kFailure, "--min-nodes",
            "Go on with this many nodes where others are lost: the job starts again with a "
            "smaller world size, and takes nodes back at the next restart")
-      ->check(WholeNumber(1, kMostNodes));
+      ->check(WholeNumber(1, kMaxNodes));
   AddField(app, request, group::kFailure, "--checkpoint-dir",
            "Where the program keeps its checkpoints, on this machine or a file system that "
            "it shares; used to compute how much work a restart lost")
@@ -88,7 +88,7 @@ void AddOutputOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kOutput, "--stdin-rank",
            "The rank that gets what is typed here, in a terminal of its own, for pdb say; or "
            "what is piped into autodist")
-      ->check(WholeNumber(0, kMostRanks));
+      ->check(WholeNumber(0, kMaxRanks));
   AddField(app, request, group::kOutput, "--on-end",
            "What sh is to do on this machine when the job is over, or could not be started; "
            "how it ended is in AUTODIST_OUTCOME, AUTODIST_EXIT_CODE, AUTODIST_CAUSE, ...")

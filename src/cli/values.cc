@@ -17,7 +17,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr double kLongestAgo = 100 * 365 * base::kSecondsPerDay;
+constexpr double kMaxAgo = 100 * 365 * base::kSecondsPerDay;
 
 std::string Refusal(const std::string& text, const std::string& wanted) {
   return text.empty() ? "the value is empty; it has to be " + wanted
@@ -204,7 +204,7 @@ std::optional<base::WallTime> PastTime(const std::string& text, base::WallTime n
   // A number alone could be a second of 1970 as well.
   const auto ago = base::ParseDuration(text);
   if (ago && HasUnit(text)) {
-    if (*ago > kLongestAgo) return std::nullopt;
+    if (*ago > kMaxAgo) return std::nullopt;
     return now - std::chrono::milliseconds(static_cast<int64_t>(*ago * 1000));
   }
   const auto time = Iso8601(text);

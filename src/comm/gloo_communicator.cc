@@ -204,7 +204,7 @@ class GlooCommunicator final : public Communicator {
       return WithType(type, [&](auto zero) {
         using T = decltype(zero);
         if (in != out) std::memcpy(out, in, count * sizeof(T));
-        if (count * sizeof(T) <= kDirectPiece || context_->size <= kMostDirectRanks) {
+        if (count * sizeof(T) <= kDirectPiece || context_->size <= kMaxDirectRanks) {
           AllReduceDirectly(static_cast<char*>(out), count, sizeof(T), ReduceOf<T>(op));
           return OkStatus();
         }
@@ -377,7 +377,7 @@ class GlooCommunicator final : public Communicator {
   // More data goes in pieces of so many bytes; with more ranks it goes around the ring, where a
   // switch has one sender to each receiver.
   static constexpr size_t kDirectPiece = 8 << 20;
-  static constexpr int kMostDirectRanks = 8;
+  static constexpr int kMaxDirectRanks = 8;
 
   std::shared_ptr<WatchedContext> context_;
   Status failure_;  // what some ranks have seen and others not: nothing works from then on

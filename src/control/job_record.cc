@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostRecords = 200;
+constexpr size_t kMaxRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
 constexpr char kStatusName[] = "job.json";
 
@@ -85,7 +85,7 @@ void Prune(const std::string& folder) {
     return LeadsNowhere(link) && unlink(link.c_str()) == 0;
   });
   for (size_t left = records.size(); const std::string& job : records) {
-    if (left-- <= kMostRecords) break;
+    if (left-- <= kMaxRecords) break;
     if (!listening.contains(job)) unlink((folder + "/" + job).c_str());
   }
 }

@@ -23,7 +23,7 @@
 namespace autodist::control {
 namespace {
 
-constexpr size_t kLongestJobId = 64;
+constexpr size_t kMaxJobIdLength = 64;
 constexpr char kSuffix[] = ".sock";
 // For an autodist that takes no connections for now: it is stopped, or out of descriptors.
 constexpr std::chrono::milliseconds kBusyLimit{2'000};
@@ -83,7 +83,7 @@ void RemoveAbandoned(const std::string& folder) {
 
 bool IsJobId(std::string_view text) {
   const auto allowed = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '-'; };
-  return !text.empty() && text.size() <= kLongestJobId && std::ranges::all_of(text, allowed);
+  return !text.empty() && text.size() <= kMaxJobIdLength && std::ranges::all_of(text, allowed);
 }
 
 Result<std::string> PlaceForSocket(const std::string& job_id) {

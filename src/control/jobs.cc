@@ -19,9 +19,9 @@ namespace autodist::control {
 namespace {
 
 constexpr size_t kAskedAtOnce = 32;
-constexpr size_t kMostListed = 10;
-constexpr int kMostAttempts = 5;
-constexpr size_t kLongestName = 64;
+constexpr size_t kMaxListed = 10;
+constexpr int kMaxAttempts = 5;
+constexpr size_t kMaxNameLength = 64;
 constexpr std::string_view kLast = "last";
 
 struct Found {
@@ -32,7 +32,7 @@ struct Found {
 // The socket first: a job that ends meanwhile has its end in the record.
 Result<Found> LookUp(const std::string& job_id) {
   bool connected = false;
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const auto client = JobClient::Connect(job_id);
     // One that is too busy to take a connection is there.
     connected = client.ok() || client.status().code() == StatusCode::kUnavailable;
@@ -69,7 +69,7 @@ using NameOf = std::function<std::string(const std::string& job)>;
 // The newest of them, one below the other.
 std::string Listed(const std::vector<std::string>& jobs, const NameOf& name_of) {
   std::string text;
-  const size_t shown = std::min(jobs.size(), kMostListed);
+  const size_t shown = std::min(jobs.size(), kMaxListed);
   for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
     const std::string name = name_of(jobs[i]);
     text += "\n  " + jobs[i] + (name.empty() ? "" : " (" + name + ")");
@@ -153,10 +153,10 @@ Status CheckJobName(std::string_view name) {
   const auto allowed = [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, allowed)) {
+  if (name.empty() || name.size() > kMaxNameLength || !std::ranges::all_of(name, allowed)) {
     return Error(StatusCode::kInvalidArgument,
                  "'" + std::string(name) + "' is not a name of 1 to " +
-                     std::to_string(kLongestName) + " letters, digits, '.', '_' and '-'");
+                     std::to_string(kMaxNameLength) + " letters, digits, '.', '_' and '-'");
   }
   if (name == kLast || LooksLikeJobId(name)) {
     return Error(StatusCode::kInvalidArgument,

@@ -16,7 +16,7 @@ namespace autodist::control {
 namespace {
 
 // A lease is seldom longer, and mostly a fraction of it.
-constexpr std::chrono::milliseconds kLongestLease = std::chrono::hours(1);
+constexpr std::chrono::milliseconds kMaxLease = std::chrono::hours(1);
 
 // A job that crashed has no end: the last that is known of it.
 int64_t EndOf(const v1::JobStatus& job) {
@@ -45,7 +45,7 @@ bool IsOver(const v1::JobStatus& job) {
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
   if (!job.chief_gone() || job.phase() == v1::JOB_PHASE_ENDED) return false;
   const int64_t last = std::max(EndOf(job), LastWrittenMs(job.attempt_folder()));
-  return now_ms - last < kLongestLease.count();
+  return now_ms - last < kMaxLease.count();
 }
 
 Status EndCrashed(const v1::JobStatus& job, int exit_code) {

@@ -11,7 +11,7 @@
 namespace autodist::diagnosis {
 namespace {
 
-std::string Interfaces(const v1::NodeFacts& facts) {
+std::string Interfaces(const v1::NodeInfo& facts) {
   std::string text;
   for (const v1::InterfaceFact& interface : facts.interfaces()) {
     const auto ip = base::IpAddress::Parse(interface.address());
@@ -22,7 +22,7 @@ std::string Interfaces(const v1::NodeFacts& facts) {
 }
 
 // Of those that other nodes may reach; alike on many nodes, as addresses are not.
-std::string InterfaceNames(const v1::NodeFacts& facts) {
+std::string InterfaceNames(const v1::NodeInfo& facts) {
   std::set<std::string> names;
   for (const v1::InterfaceFact& interface : facts.interfaces()) {
     const auto ip = base::IpAddress::Parse(interface.address());
@@ -67,7 +67,7 @@ bool IsUsed(const v1::RankNetwork& network, const v1::NodePlan& node) {
 
 }  // namespace
 
-bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
+bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeInfo& facts) {
   auto wanted = base::IpAddress::Parse(plan.data_address());
   if (!wanted) return false;
   wanted->scope.clear();
@@ -97,7 +97,7 @@ void CheckAddresses(const Evidence& evidence, IssueList& issues) {
   const auto machines = MachinesOf(evidence);
   std::map<std::string, uint32_t> owners;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     const v1::NodePlan& plan = PlanOf(evidence, node);
     issues.Checked(v1::CHECK_ADDRESS, node);
     if (plan.ask_data_address() && evidence.nodes.size() > 1) {
@@ -126,7 +126,7 @@ void CheckAddresses(const Evidence& evidence, IssueList& issues) {
 void CheckRankNetworks(const Evidence& evidence, IssueList& issues) {
   if (evidence.nodes.size() < 2) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     const v1::NodePlan& plan = PlanOf(evidence, node);
     for (const v1::RankNetwork& network : facts.rank_networks()) {
       const std::string given = network.variable() + "=" + network.value();

@@ -46,7 +46,7 @@ const v1::SharedFolderFact* SharedFolderOf(const Evidence& evidence, uint32_t no
 // Of the folder of this number, where the chief is none of them: with that of the first.
 void CheckSharedAmongNodes(const Evidence& evidence, IssueList& issues, int index) {
   constexpr uint32_t kFirst = 0;
-  const std::string& folder = evidence.examination.shared_folders(index);
+  const std::string& folder = evidence.probe.shared_folders(index);
   const v1::SharedFolderFact* first = SharedFolderOf(evidence, kFirst, index);
   if (!first) return;
   if (!first->error().empty()) {
@@ -88,8 +88,8 @@ bool IsMissingProgramOf(const Evidence& evidence, uint32_t node, const std::stri
 
 // "a.py", or "a.py, b.py and 7 others".
 std::string ListedFiles(const std::vector<std::string>& files) {
-  constexpr size_t kMostNamed = 3;
-  const size_t named = files.size() > kMostNamed + 1 ? kMostNamed : files.size();
+  constexpr size_t kMaxNamed = 3;
+  const size_t named = files.size() > kMaxNamed + 1 ? kMaxNamed : files.size();
   const std::string text =
       absl::StrJoin(files.begin(), files.begin() + static_cast<long>(named), ", ");
   return named == files.size() ? text
@@ -144,7 +144,7 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
     std::vector<std::string> different;
     for (int i = 0; i < std::min(files.size(), static_cast<int>(here->size())); ++i) {
       const std::string& own = (*here)[static_cast<size_t>(i)];
-      const std::string& path = evidence.examination.files(i);
+      const std::string& path = evidence.probe.files(i);
       if (IsMissingProgramOf(evidence, node, path)) continue;  // which has been said
       const bool script = path == evidence.missing_script;
       // Any other is told where the program is looked for.
@@ -169,14 +169,14 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
 
 void CheckShared(const Evidence& evidence, IssueList& issues) {
   if (!ChiefIsKnown(evidence)) return;
-  for (int i = 0; i < evidence.examination.shared_folders_size(); ++i) {
+  for (int i = 0; i < evidence.probe.shared_folders_size(); ++i) {
     CheckSharedAmongNodes(evidence, issues, i);
   }
   const auto& chiefs = FactsOf(evidence, kChief).shared_files();
   for (const uint32_t node : ReachedNodes(evidence)) {
     const auto& files = FactsOf(evidence, node).shared_files();
     for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
-      const std::string& path = evidence.examination.shared_files(i);
+      const std::string& path = evidence.probe.shared_files(i);
       const std::string folder = path.substr(0, path.rfind('/'));
       issues.Checked(v1::CHECK_SHARED, node);
       if (chiefs[i].digest().empty()) {
@@ -210,17 +210,17 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
 }
 
 void CheckDrivers(const Evidence& evidence, IssueList& issues) {
-  const auto compare = [&](const char* what, const std::string& (v1::NodeFacts::*value)() const) {
+  const auto compare = [&](const char* what, const std::string& (v1::NodeInfo::*value)() const) {
     CompareValues(evidence, issues, v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, what,
                   "install the same version everywhere",
                   [&](uint32_t node) { return (FactsOf(evidence, node).*value)(); });
   };
-  compare("the NVIDIA driver", &v1::NodeFacts::driver_version);
-  compare("the driver's CUDA version", &v1::NodeFacts::cuda_version);
+  compare("the NVIDIA driver", &v1::NodeInfo::driver_version);
+  compare("the driver's CUDA version", &v1::NodeInfo::cuda_version);
   const bool on_gpus = std::ranges::any_of(evidence.plan->nodes(), [](const v1::NodePlan& node) {
     return node.ranks_size() > 0 && node.ranks(0).device().kind() == v1::DEVICE_KIND_GPU;
   });
-  if (on_gpus) compare("the NCCL version", &v1::NodeFacts::nccl_version);
+  if (on_gpus) compare("the NCCL version", &v1::NodeInfo::nccl_version);
 }
 
 void CheckHostNames(const Evidence& evidence, IssueList& issues) {
@@ -229,7 +229,7 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
   std::map<std::string, uint32_t> owners;
   for (const uint32_t node : ReachedNodes(evidence)) {
     if (machines[node] != node) continue;  // which has been said
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.hostname().empty()) continue;
     issues.Checked(v1::CHECK_HOST_NAME, node);
     const auto [owner, first] = owners.emplace(facts.hostname(), node);

@@ -11,9 +11,9 @@
 namespace autodist::diagnosis {
 namespace {
 
-constexpr size_t kMostNames = 512;
-constexpr size_t kLongestName = 128;
-constexpr size_t kMostShown = 4;
+constexpr size_t kMaxNames = 512;
+constexpr size_t kMaxNameLength = 128;
+constexpr size_t kMaxShown = 4;
 
 // A '*' at the beginning or the end stands for any text.
 bool Fits(std::string_view name, std::string_view pattern) {
@@ -152,11 +152,11 @@ bool HasWord(std::string_view text, std::string_view word) {
 std::vector<std::string> NamesToCompare(const std::vector<std::string>& names) {
   std::vector<std::string> compared;
   std::ranges::copy_if(names, std::back_inserter(compared), [](const std::string& name) {
-    return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, InWord) &&
+    return !name.empty() && name.size() <= kMaxNameLength && std::ranges::all_of(name, InWord) &&
            !FitsAny(name, kOfSession) && !FitsAny(name, kOfAutodist);
   });
   std::ranges::sort(compared);
-  if (compared.size() > kMostNames) compared.resize(kMostNames);
+  if (compared.size() > kMaxNames) compared.resize(kMaxNames);
   return compared;
 }
 
@@ -191,8 +191,8 @@ std::vector<std::string> LikelyMissed(std::string_view wrote,
 
 std::string NamesAsText(const std::vector<std::string>& names) {
   std::string text;
-  const bool all = names.size() <= kMostShown;
-  const size_t shown = all ? names.size() : kMostShown;
+  const bool all = names.size() <= kMaxShown;
+  const size_t shown = all ? names.size() : kMaxShown;
   for (size_t i = 0; i < shown; ++i) {
     const bool last = all && i + 1 == shown && i > 0;
     text += (i == 0 ? "" : last ? " and " : ", ") + names[i];

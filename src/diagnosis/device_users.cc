@@ -43,7 +43,7 @@ bool IsPlanned(const v1::NodePlan& node, v1::DeviceKind kind, uint32_t index) {
   });
 }
 
-bool HasProcessOn(const v1::NodeFacts& facts, const v1::OtherJob& job, uint32_t gpu_index) {
+bool HasProcessOn(const v1::NodeInfo& facts, const v1::OtherJob& job, uint32_t gpu_index) {
   return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
     return gpu.index() == gpu_index &&
            std::ranges::count(gpu.processes(), job.job_id(), &v1::GpuProcess::job_id) > 0;
@@ -51,7 +51,7 @@ bool HasProcessOn(const v1::NodeFacts& facts, const v1::OtherJob& job, uint32_t 
 }
 
 // "GPUs 0, 1", of the plan's; "" where the job has none of them.
-std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v1::NodeFacts& facts,
+std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v1::NodeInfo& facts,
                       bool cpus) {
   std::vector<uint32_t> common;
   for (const uint32_t gpu : job.gpus()) {
@@ -73,11 +73,11 @@ std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v
 }  // namespace
 
 void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
-  if (!evidence.examination.device_users()) return;
+  if (!evidence.probe.device_users()) return;
   if (evidence.busy_devices == v1::CHECK_RESULT_UNSPECIFIED) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodePlan& plan = PlanOf(evidence, node);
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     const auto busy = [&](const std::string& what) {
       issues.Add(v1::CHECK_GPUS, evidence.busy_devices, node, what, kBusyRemedy);
     };

@@ -121,7 +121,7 @@ std::vector<uint32_t> MachinesOf(const Evidence& evidence) {
     if (!evidence.nodes[node].reached.ok() || reach.has_program() || reach.ssh().has_container()) {
       continue;
     }
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.machine().empty()) continue;
     std::set<std::string> addresses;
     for (const v1::InterfaceFact& interface : facts.interfaces()) {
@@ -146,7 +146,7 @@ const v1::NodePlan& PlanOf(const Evidence& evidence, uint32_t node) {
   return evidence.plan->nodes(static_cast<int>(node));
 }
 
-const v1::NodeFacts& FactsOf(const Evidence& evidence, uint32_t node) {
+const v1::NodeInfo& FactsOf(const Evidence& evidence, uint32_t node) {
   return evidence.nodes[node].prepared.facts();
 }
 

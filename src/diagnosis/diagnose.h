@@ -35,7 +35,7 @@ struct PortTrial {
 
 struct Evidence {
   const v1::LaunchPlan* plan = nullptr;
-  v1::Examination examination;  // what was asked of every node
+  v1::ProbeRequest probe;       // what was asked of every node
   bool activated_here = false;  // autodist was started in an activated environment
   // Of the files that were asked for, by the same numbers, where autodist runs on none of the
   // nodes: their digests on its machine; "" for one that it does not have.
@@ -78,7 +78,7 @@ std::vector<uint32_t> MachinesOf(const Evidence& evidence);
 bool HasGpus(const v1::NodePlan& node);
 
 // Whether the address under which the ranks of others reach the node is one of its interfaces'.
-bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);
+bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeInfo& facts);
 
 // Whether a run would fail.
 bool IsBad(const v1::Diagnosis& diagnosis);

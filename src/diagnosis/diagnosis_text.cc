@@ -76,9 +76,9 @@ std::string IssueAsText(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue
 }  // namespace
 
 std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue& issue) {
-  constexpr int kMostWithoutCount = 8;
+  constexpr int kMaxWithoutCount = 8;
   constexpr int kNamedWithCount = 3;
-  const bool count = issue.nodes_size() > kMostWithoutCount;
+  const bool count = issue.nodes_size() > kMaxWithoutCount;
   std::string names;
   for (int i = 0; i < (count ? kNamedWithCount : issue.nodes_size()); ++i) {
     names +=

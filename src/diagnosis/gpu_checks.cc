@@ -41,7 +41,7 @@ std::string CpusFor(size_t ranks) {
 }
 
 // A UUID may be the beginning of the node's.
-bool Has(const v1::NodeFacts& facts, const v1::Device& device) {
+bool Has(const v1::NodeInfo& facts, const v1::Device& device) {
   const std::string& uuid = device.uuid();
   return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
     if (uuid.empty()) return gpu.index() == device.index();
@@ -51,7 +51,7 @@ bool Has(const v1::NodeFacts& facts, const v1::Device& device) {
 }
 
 // What a MIG device is called is not known where nvidia-smi did not list any.
-bool CanTell(const v1::NodeFacts& facts, const v1::Device& device) {
+bool CanTell(const v1::NodeInfo& facts, const v1::Device& device) {
   if (device.uuid().empty()) return true;
   const bool mig = device.uuid().starts_with("MIG-");
   return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
@@ -60,7 +60,7 @@ bool CanTell(const v1::NodeFacts& facts, const v1::Device& device) {
   });
 }
 
-void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::NodeFacts& facts,
+void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::NodeInfo& facts,
                    uint32_t node, IssueList& issues) {
   const bool one = missing.size() == 1;
   const bool named = !missing[0]->uuid().empty();
@@ -80,9 +80,9 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
 bool HasGpus(const v1::NodePlan& node) { return !PlannedGpus(node).empty(); }
 
 void CheckGpus(const Evidence& evidence, IssueList& issues) {
-  if (!evidence.examination.thorough() && !evidence.examination.device_users()) return;
+  if (!evidence.probe.thorough() && !evidence.probe.device_users()) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {

@@ -108,7 +108,7 @@ std::string CopyRemedy(const Evidence& evidence, const std::string& what);
 std::vector<uint32_t> ReachedNodes(const Evidence& evidence);
 
 const v1::NodePlan& PlanOf(const Evidence& evidence, uint32_t node);
-const v1::NodeFacts& FactsOf(const Evidence& evidence, uint32_t node);
+const v1::NodeInfo& FactsOf(const Evidence& evidence, uint32_t node);
 std::string NameOf(const Evidence& evidence, uint32_t node);
 
 }  // namespace autodist::diagnosis

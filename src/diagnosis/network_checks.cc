@@ -11,7 +11,7 @@ namespace {
 
 using Pair = std::pair<uint32_t, uint32_t>;  // from, to
 
-constexpr size_t kMostPairsNamed = 3;
+constexpr size_t kMaxPairsNamed = 3;
 constexpr char kRemedy[] =
     "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
 constexpr char kRemedyForAll[] =
@@ -106,7 +106,7 @@ void AddStalls(const Evidence& evidence, IssueList& issues) {
 
 void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t tried,
               const std::string& how, IssueList& issues) {
-  if (pairs.size() <= kMostPairsNamed) {
+  if (pairs.size() <= kMaxPairsNamed) {
     for (const auto& [from, to] : pairs) {
       const bool both = std::ranges::count(pairs, Pair(to, from)) > 0;
       if (both && from > to) continue;

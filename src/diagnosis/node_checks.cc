@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kLittleDisk = 1024 * kMiB;
 constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // what containers get by default
-constexpr int64_t kMostClockOffset = 1'000'000'000;  // ns
+constexpr int64_t kMaxClockOffset = 1'000'000'000;   // ns
 
 // Whether --sync would bring the program: a path of the working directory, not one that PATH has.
 bool IsSynced(const Evidence& evidence) {
@@ -152,7 +152,7 @@ void CheckPrepared(const Evidence& evidence, IssueList& issues) {
 
 void CheckDisks(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     const v1::DiskFact& work = facts.working_directory();
     const std::string& folder = evidence.plan->working_directory();
     // The job's logs are there, too, and say more.
@@ -192,7 +192,7 @@ void CheckLimits(const Evidence& evidence, IssueList& issues) {
   // A socket to each other rank, some more per process, and what the program itself opens.
   const uint64_t files_needed = 4ull * evidence.plan->world_size() + 256;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.open_files_limit() == 0) continue;
     issues.Checked(v1::CHECK_LIMITS, node);
     if (facts.open_files_limit() < files_needed) {
@@ -219,7 +219,7 @@ void CheckClocks(const Evidence& evidence, IssueList& issues) {
     if (FactsOf(evidence, node).time_ns() == 0) continue;
     issues.Checked(v1::CHECK_CLOCK, node);
     const int64_t offset = evidence.nodes[node].clock_offset_ns;
-    if (std::llabs(offset) <= kMostClockOffset) continue;
+    if (std::llabs(offset) <= kMaxClockOffset) continue;
     issues.Warn(v1::CHECK_CLOCK, node,
                 "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
                     std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +

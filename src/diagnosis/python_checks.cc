@@ -18,7 +18,7 @@ const v1::PythonModule* ModuleOf(const Evidence& evidence, uint32_t node, int in
 
 // The first import in any case of what has this name; null: there is none.
 const v1::PythonImport* CertainImportOf(const Evidence& evidence, const std::string& name) {
-  const auto& imports = evidence.examination.imports();
+  const auto& imports = evidence.probe.imports();
   const auto found = std::ranges::find_if(imports, [&](const v1::PythonImport& import) {
     return import.module() == name || import.module().starts_with(name + ".");
   });
@@ -58,7 +58,7 @@ void AddMissing(const Evidence& evidence, const std::string& name,
 }
 
 void CheckModule(const Evidence& evidence, IssueList& issues, int index) {
-  const std::string& name = evidence.examination.python_modules(index);
+  const std::string& name = evidence.probe.python_modules(index);
   std::vector<uint32_t> missing;
   std::string where;
   for (const uint32_t node : ReachedNodes(evidence)) {
@@ -96,8 +96,8 @@ void CheckImports(const Evidence& evidence, IssueList& issues) {
     if (!python.has_failed_import() || !python.error().empty()) continue;
     const v1::FailedImport& failed = python.failed_import();
     const auto index = static_cast<int>(failed.index());
-    if (index >= evidence.examination.imports_size()) continue;
-    const v1::PythonImport& import = evidence.examination.imports(index);
+    if (index >= evidence.probe.imports_size()) continue;
+    const v1::PythonImport& import = evidence.probe.imports(index);
     if (IsMissing(python, import.module())) continue;
     issues.Add(
         v1::CHECK_PYTHON, failed.certain() ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node,
@@ -131,7 +131,7 @@ void CheckPythons(const Evidence& evidence, IssueList& issues) {
   CompareValues(evidence, issues, v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, "the version of Python",
                 "use the same one everywhere",
                 [&](uint32_t node) { return MajorAndMinor(version(node)); });
-  for (int i = 0; i < evidence.examination.python_modules_size(); ++i) {
+  for (int i = 0; i < evidence.probe.python_modules_size(); ++i) {
     CheckModule(evidence, issues, i);
   }
   CheckImports(evidence, issues);

@@ -14,7 +14,7 @@ namespace autodist::dialect {
 namespace {
 
 // A network with fewer leading bits in common would have interfaces that were not meant.
-constexpr int kLeastCommonBits = 8;
+constexpr int kMinCommonBits = 8;
 
 // Without mpirun, Open MPI 4 would take itself for a program without others.
 constexpr std::pair<const char*, const char*> kWithoutMpirun[] = {
@@ -50,7 +50,7 @@ std::string CommonNetwork(const v1::LaunchPlan& plan) {
     if (!first) first = bits;
     common = std::min(common, std::countl_zero(bits ^ *first));
   }
-  if (!first || common < kLeastCommonBits) return "";
+  if (!first || common < kMinCommonBits) return "";
   const uint32_t network = *first & ~static_cast<uint32_t>((uint64_t{1} << (32 - common)) - 1);
   base::IpAddress ip;
   for (size_t i = 0; i < 4; ++i) ip.bytes[i] = static_cast<unsigned char>(network >> (24 - 8 * i));

@@ -7,12 +7,12 @@
 namespace autodist::display {
 namespace {
 
-constexpr size_t kLongestLineKept = 1 << 20;
-constexpr size_t kLongestBar = 64 * 1024;
+constexpr size_t kMaxLineKeptLength = 1 << 20;
+constexpr size_t kMaxBarLength = 64 * 1024;
 constexpr size_t kLongLineBeginning = 400;  // kept of a longer one
-constexpr size_t kLongestHalfLine = 4096;
-constexpr size_t kMostRows = 50;
-constexpr size_t kLongestEscape = 32;
+constexpr size_t kMaxHalfLineLength = 4096;
+constexpr size_t kMaxRows = 50;
+constexpr size_t kMaxEscapeLength = 32;
 // A program that goes on to draw bars does so at once.
 constexpr std::chrono::milliseconds kSettled{300};
 constexpr char kEscape = '\x1b';
@@ -106,8 +106,8 @@ size_t LineReader::TakeText(std::string_view bytes, size_t length, bool keep_lon
                             const OnLine& on_line) {
   const std::string_view text = bytes.substr(0, length);
   taken_ += length;
-  if (length < bytes.size() && bytes[length] == '\n' && length <= kLongestLineKept && IsAtBegin() &&
-      !(folds_ && StepLineOf(text) != StepLine::kNone)) {
+  if (length < bytes.size() && bytes[length] == '\n' && length <= kMaxLineKeptLength &&
+      IsAtBegin() && !(folds_ && StepLineOf(text) != StepLine::kNone)) {
     on_line({text, false, {}});  // most are whole, and need not be kept
     ++taken_;
     return length + 1;
@@ -137,7 +137,7 @@ void LineReader::TakeEscape(char byte, bool keep_long, const OnLine& on_line) {
   escape_ += byte;
   const bool control_sequence = escape_[1] == '[';
   if (control_sequence && (escape_.size() == 2 || !IsEscapeEnd(byte)) &&
-      escape_.size() < kLongestEscape) {
+      escape_.size() < kMaxEscapeLength) {
     return;
   }
   const std::string sequence = std::exchange(escape_, "");
@@ -185,8 +185,8 @@ void LineReader::Add(std::string_view text, bool keep_long, const OnLine& on_lin
   if (here.is_long) return;
   here.text += text;
   if (here.kind == Kind::kBar) {
-    here.text.resize(std::min(here.text.size(), kLongestBar));
-  } else if (here.text.size() <= kLongestLineKept) {
+    here.text.resize(std::min(here.text.size(), kMaxBarLength));
+  } else if (here.text.size() <= kMaxLineKeptLength) {
     return;
   } else if (keep_long) {
     on_line({here.text, false, {}});
@@ -220,7 +220,7 @@ void LineReader::EndRow(const OnLine& on_line) {
   if (last) rows_.emplace_back();
   ++cursor_;
   row().over = !row().text.empty();
-  if (rows_.size() > kMostRows) Commit(1, on_line);
+  if (rows_.size() > kMaxRows) Commit(1, on_line);
 }
 
 // Where the row is of a step: it takes the place of the step before.
@@ -239,7 +239,7 @@ bool LineReader::Fold(const OnLine& on_line) {
   row().kind = Kind::kBar;
   rows_.emplace_back();
   ++cursor_;
-  if (rows_.size() > kMostRows) Commit(1, on_line);
+  if (rows_.size() > kMaxRows) Commit(1, on_line);
   return true;
 }
 
@@ -264,7 +264,7 @@ void LineReader::BackSpace() {
 
 void LineReader::GoUp(size_t rows) {
   // A program that wrote plain lines goes back to draw them again.
-  if (rows > cursor_) frame_ = std::min(rows, kMostRows);
+  if (rows > cursor_) frame_ = std::min(rows, kMaxRows);
   climbs_ = true;
   cursor_ -= std::min(rows, cursor_);
   row().kind = Kind::kBar;
@@ -295,7 +295,7 @@ void LineReader::Commit(size_t rows, const OnLine& on_line) {
 
 bool LineReader::HasHalfLine() const {
   return rows_.size() == 1 && rows_[0].kind == Kind::kPlain && !rows_[0].over && !half_ &&
-         !binary_ && rows_[0].text.size() <= kLongestHalfLine;
+         !binary_ && rows_[0].text.size() <= kMaxHalfLineLength;
 }
 
 void LineReader::Settle(Time now, const OnLine& on_line) {

@@ -22,7 +22,7 @@ constexpr milliseconds kHalfLineAfter{300};
 constexpr std::string_view kLongLine = "(a line of more than 1 MiB, which the log file has)";
 // Bytes shown of what a rank wrote to stderr before it failed.
 constexpr size_t kLastErrors = 8 * 1024;
-constexpr size_t kMostKindsOfBars = 1000;
+constexpr size_t kMaxKindsOfBars = 1000;
 
 }  // namespace
 
@@ -196,7 +196,7 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
   std::string label = BarLabel(bar);
   const auto found = first_of_kind_.find(label);
   if (found == first_of_kind_.end()) {
-    if (first_of_kind_.size() == kMostKindsOfBars) first_of_kind_.clear();
+    if (first_of_kind_.size() == kMaxKindsOfBars) first_of_kind_.clear();
     first_of_kind_.emplace(std::move(label), rank);
     return true;
   }

@@ -17,10 +17,10 @@ namespace autodist::display {
 namespace {
 
 constexpr std::chrono::milliseconds kFrameInterval{100};
-constexpr size_t kMostPending = 1 << 20;  // bytes, of one stream in a row
-constexpr size_t kMostTexts = 1000;
-constexpr size_t kMostWaiting = 64 * 1024;  // bytes, for bars to be drawn
-constexpr size_t kPartForBars = 3;          // of the terminal's rows: a third
+constexpr size_t kMaxPending = 1 << 20;  // bytes, of one stream in a row
+constexpr size_t kMaxTexts = 1000;
+constexpr size_t kMaxWaiting = 64 * 1024;  // bytes, for bars to be drawn
+constexpr size_t kPartForBars = 3;         // of the terminal's rows: a third
 // Where the terminal does not tell.
 constexpr winsize kUsualSize{24, 80, 0, 0};
 
@@ -70,7 +70,7 @@ void Screen::Append(Stream stream, std::string_view text) {
   }
   std::string& pending = pending_.back().text;
   pending.append(text);
-  if (pending.size() <= kMostPending && pending_.size() <= kMostTexts) return;
+  if (pending.size() <= kMaxPending && pending_.size() <= kMaxTexts) return;
   Erase();
   FlushAll();
 }
@@ -89,7 +89,7 @@ void Screen::Update(Time now) {
   size_t waiting = 0;  // for a frame
   for (const Text& pending : pending_) waiting += pending.text.size();
   if (waiting == 0 && !changed_) return;
-  if (now < next_frame_ && waiting < kMostWaiting) return;
+  if (now < next_frame_ && waiting < kMaxWaiting) return;
   next_frame_ = now + kFrameInterval;
   if (waiting > 0) Clear();
   Draw();

@@ -11,7 +11,7 @@ namespace autodist::exec {
 namespace {
 
 constexpr std::chrono::seconds kVersionLimit{10};
-constexpr size_t kLongestVersion = 64 * 1024;
+constexpr size_t kMaxVersionLength = 64 * 1024;
 constexpr uint32_t kOldestKubectl = 31;  // 1.31
 
 // With what the messages of their own begin: podman; docker and containerd; kubectl.
@@ -24,7 +24,7 @@ constexpr const char* kOwn[] = {"Error: ",
                                 "Error from server",
                                 "Unable to connect to the server",
                                 "The connection to the server"};
-constexpr const char* kGone[] = {
+constexpr const char* kContainerGonePatterns[] = {
     "o such container",         "no container with name or ID",
     "is not running",           "can only create exec sessions on running containers",
     "container state improper", "(NotFound)",
@@ -70,7 +70,7 @@ Status ExecError(const std::string& said) {
     if (std::ranges::none_of(kOwn, [&](const char* own) { return line.starts_with(own); }))
       continue;
     const std::string what(line.substr(0, line.find('\r')));
-    if (Has(what, kGone)) {
+    if (Has(what, kContainerGonePatterns)) {
       return WithRemedy(Error(StatusCode::kAborted, "the container does not run: " + what),
                         "start it first, and give the name that it has");
     }
@@ -101,7 +101,7 @@ Status CheckKubectl() {
   if (!program.ok()) return refusal(Message(program.status()));
   AD_ASSIGN_OR_RETURN(
       const std::string output,
-      transport::OutputOf(**program, base::Deadline::After(kVersionLimit), kLongestVersion));
+      transport::OutputOf(**program, base::Deadline::After(kVersionLimit), kMaxVersionLength));
   // "Client Version: v1.32.4"
   constexpr std::string_view kMark = "v1.";
   const size_t mark = output.find(kMark);

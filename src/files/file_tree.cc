@@ -22,7 +22,7 @@ namespace autodist::files {
 namespace {
 
 constexpr size_t kLargestIgnoreFile = 16 << 20;  // bytes
-constexpr size_t kMostShown = 10;
+constexpr size_t kMaxShown = 10;
 
 class Scan {
  public:
@@ -77,11 +77,11 @@ class Scan {
 
 Status Scan::Unreadable() const {
   std::string text;
-  for (size_t i = 0; i < std::min(issues_.size(), kMostShown); ++i) {
+  for (size_t i = 0; i < std::min(issues_.size(), kMaxShown); ++i) {
     text += (i == 0 ? "" : "\n    ") + issues_[i];
   }
-  if (issues_.size() > kMostShown) {
-    text += "\n    and " + std::to_string(issues_.size() - kMostShown) + " more";
+  if (issues_.size() > kMaxShown) {
+    text += "\n    and " + std::to_string(issues_.size() - kMaxShown) + " more";
   }
   return WithRemedy(Error(StatusCode::kPermissionDenied, text),
                     "make it readable, or list it in .autodistignore");
@@ -175,13 +175,13 @@ Scan::Fate Scan::FateOf(const std::string& path, const std::string& name, bool i
 }
 
 void Scan::CountIgnored(const std::string& path, const std::string& name, const struct stat& info) {
-  constexpr size_t kMostExamples = 3;
+  constexpr size_t kMaxExamples = 3;
   if (name == "__pycache__" || name.ends_with(".pyc")) return;
   const bool is_folder = S_ISDIR(info.st_mode);
   Ignored& ignored = tree_.ignored;
   ++(is_folder ? ignored.folders : ignored.files);
   if (S_ISREG(info.st_mode)) ignored.bytes += static_cast<uint64_t>(info.st_size);
-  if (ignored.examples.size() < kMostExamples) {
+  if (ignored.examples.size() < kMaxExamples) {
     ignored.examples.push_back(path + (is_folder ? "/" : ""));
   }
 }

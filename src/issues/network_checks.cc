@@ -53,7 +53,7 @@ std::string BitsPerSecond(double bytes) {
 
 // How long it takes, in seconds, to send what waits.
 double QueueOf(const v1::InterfaceSample& interface) {
-  return static_cast<double>(interface.queued()) / std::max(kLeastSent, interface.sent());
+  return static_cast<double>(interface.queued()) / std::max(kMinSent, interface.sent());
 }
 
 }  // namespace

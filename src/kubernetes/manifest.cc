@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 // What Kubernetes makes of the longest name, a pod's: "NAME-worker-0-99999-abcde". A label has 63
 // characters at most.
-constexpr size_t kLongestLabel = 63;
+constexpr size_t kMaxLabelLength = 63;
 constexpr size_t kMadeOfName = sizeof "-worker-0-99999-abcde" - 1;
 constexpr size_t kSuffix = 6;  // "-7f3kq"
 constexpr char kWorker[] = "worker";
@@ -164,7 +164,7 @@ std::string ObjectName(const std::string& job_name) {
     if (name.empty() && std::isalpha(letter) == 0) continue;  // it has to begin with one
     name += std::isalnum(letter) ? static_cast<char>(std::tolower(letter)) : '-';
   }
-  name.resize(std::min(name.size(), kLongestLabel - kMadeOfName - kSuffix));
+  name.resize(std::min(name.size(), kMaxLabelLength - kMadeOfName - kSuffix));
   while (name.ends_with('-')) name.pop_back();
   if (name.empty()) name = "autodist";
   name += '-';

@@ -12,12 +12,12 @@
 namespace autodist::launch {
 namespace {
 
-constexpr size_t kCostOfMessage = 512;               // bytes, besides what it carries
-constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // bytes
-constexpr uint32_t kSlowMachineMs = 60'000;          // what a time limit may be overrun by
-constexpr int kMostCodes = 255;
-constexpr int kMostRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
-constexpr size_t kMostStreams = 10'000;  // over all attempts
+constexpr size_t kCostOfMessage = 512;              // bytes, besides what it carries
+constexpr uint64_t kMaxMemory = uint64_t{1} << 60;  // bytes
+constexpr uint32_t kSlowMachineMs = 60'000;         // what a time limit may be overrun by
+constexpr int kMaxCodes = 255;
+constexpr int kMaxRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
+constexpr size_t kMaxStreams = 10'000;  // over all attempts
 constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
@@ -25,19 +25,19 @@ std::string Number(int64_t number) { return std::to_string(number); }
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(rpc::CheckTime(exit.time_ns()));
   if (exit.pid() < 0) return rpc::BrokenRule("a process " + Number(exit.pid()));
-  if (exit.out_of_memory().used() > kMostMemory || exit.out_of_memory().limit() > kMostMemory) {
+  if (exit.out_of_memory().used() > kMaxMemory || exit.out_of_memory().limit() > kMaxMemory) {
     return rpc::BrokenRule("more memory than there can be");
   }
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
-      if (exit.exit_code() >= 0 && exit.exit_code() <= kMostCodes) return OkStatus();
+      if (exit.exit_code() >= 0 && exit.exit_code() <= kMaxCodes) return OkStatus();
       return rpc::BrokenRule("a rank that exited with code " + Number(exit.exit_code()));
     case v1::RankExited::kSignal:
       if (exit.signal() > 0 && exit.signal() < NSIG) return OkStatus();
       return rpc::BrokenRule("a rank that was ended by signal " + Number(exit.signal()));
     case v1::RankExited::kStartFailure: {
       const int code = exit.start_failure().exit_code();
-      if (code > 0 && code <= kMostCodes) return OkStatus();
+      if (code > 0 && code <= kMaxCodes) return OkStatus();
       return rpc::BrokenRule("a rank that could not be started, with code " + Number(code));
     }
     case v1::RankExited::HOW_NOT_SET:
@@ -66,7 +66,7 @@ Status CheckOutput(const v1::Output& output) {
 Status CheckProgress(const v1::ProgressLine& reported) {
   if (reported.rank() > kLargestRank)
     return rpc::BrokenRule("progress of a rank " + Number(reported.rank()));
-  return CheckSize("progress", reported.line(), rpc::kLongestProgress);
+  return CheckSize("progress", reported.line(), rpc::kMaxProgressLength);
 }
 
 }  // namespace
@@ -109,17 +109,17 @@ Status CheckEvent(const v1::AgentEvent& event) {
 
 Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response) {
   // A list of answers has the length that is looked at below.
-  const v1::Examination& asked = request.examination();
+  const v1::ProbeRequest& asked = request.probe();
   AD_RETURN_IF_ERROR(CheckFields(
       response,
-      {.list = std::max({rpc::kLongestList, asked.files_size(), asked.shared_files_size(),
+      {.list = std::max({rpc::kMaxListLength, asked.files_size(), asked.shared_files_size(),
                          asked.python_modules_size(), static_cast<int>(asked.nodes())})}));
   AD_RETURN_IF_ERROR(rpc::CheckTime(response.facts().time_ns()));
   for (const int count : {response.issues_size(), response.warnings_size()}) {
     if (count > rpc::kMaxIssues) return rpc::BrokenRule(Number(count) + " issues or warnings");
   }
   for (const uint32_t port : response.ports_taken()) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
-  const v1::NodeFacts& facts = response.facts();
+  const v1::NodeInfo& facts = response.facts();
   for (const auto& [reported, wanted] :
        {std::pair{response.ports_taken_size(), request.node().ports_size()},
         std::pair{facts.files_size(), asked.files_size()},
@@ -183,22 +183,21 @@ Status EventRules::Check(const v1::AgentEvent& event, Clock::time_point now) {
   const size_t cost = CostOf(event);
   if (!event.has_output()) {
     events_ += cost;
-    return events_ > kMostEvents ? rpc::BrokenRule("more events than can be dealt with")
-                                 : OkStatus();
+    return events_ > kMaxEvents ? rpc::BrokenRule("more events than can be dealt with")
+                                : OkStatus();
   }
   streams_.emplace(event.output().rank(), event.output().stream());
-  if (streams_.size() > kMostStreams)
-    return rpc::BrokenRule("output of more ranks than a node has");
+  if (streams_.size() > kMaxStreams) return rpc::BrokenRule("output of more ranks than a node has");
   pieces_.push_back(cost);
   output_ += cost;
-  return output_ > kMostOutput ? rpc::BrokenRule("more output than it was asked for") : OkStatus();
+  return output_ > kMaxOutput ? rpc::BrokenRule("more output than it was asked for") : OkStatus();
 }
 
 Status EventRules::OutputRefused() {
   output_ -= pieces_.back();
   pieces_.pop_back();
   if (!std::exchange(refused_, true)) ++sessions_refused_;
-  return sessions_refused_ > kMostRefused
+  return sessions_refused_ > kMaxRefused
              ? rpc::BrokenRule("output that does not follow what came before")
              : OkStatus();
 }

@@ -29,8 +29,8 @@ Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsRespons
 class EventRules {
  public:
   // What a node may have waiting here: an honest agent, which waits for replies, has less.
-  static constexpr size_t kMostEvents = 24 << 20;  // bytes, of events
-  static constexpr size_t kMostOutput = 32 << 20;  // of output that is not written yet
+  static constexpr size_t kMaxEvents = 24 << 20;  // bytes, of events
+  static constexpr size_t kMaxOutput = 32 << 20;  // of output that is not written yet
   // What samples may have between them, half of what they have from an honest agent; and for how
   // long they may have been on their way.
   static constexpr std::chrono::milliseconds kSampleInterval{50};

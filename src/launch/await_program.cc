@@ -120,7 +120,7 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
     return Error(StatusCode::kUnavailable,
                  "the connection broke while its agent's end was reported");
   }
-  return Error(StatusCode::kAborted, base::ToUtf8(reason, rpc::kLongestText));
+  return Error(StatusCode::kAborted, base::ToUtf8(reason, rpc::kMaxTextLength));
 }
 
 // A node may send anything.

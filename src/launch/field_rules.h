@@ -11,9 +11,9 @@
 namespace autodist::launch {
 
 struct FieldLimits {
-  int list = rpc::kLongestList;     // elements
-  size_t text = rpc::kLongestText;  // bytes; of strings, not of what the field calls bytes
-  bool numbers = false;             // amounts and counts are those that a sample may have
+  int list = rpc::kMaxListLength;     // elements
+  size_t text = rpc::kMaxTextLength;  // bytes; of strings, not of what the field calls bytes
+  bool numbers = false;               // amounts and counts are those that a sample may have
 };
 
 // Of all fields in it, also of the messages that it holds. OK, or a broken rule

@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kEndLimit{100};
 constexpr std::chrono::milliseconds kShutDownLimit{1'000};
 
 // What an agent may leave unread of what it is sent, before it counts as one that reads nothing.
-constexpr size_t kMostUnsent = 64 << 20;  // bytes
-constexpr size_t kCostOfUnsent = 512;     // besides what it has
+constexpr size_t kMaxUnsent = 64 << 20;  // bytes
+constexpr size_t kCostOfUnsent = 512;    // besides what it has
 
 // gRPC's own words for what an agent sends that is no message, is too large or compressed.
 Status FromAgent(const grpc::Status& status) {
@@ -83,7 +83,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     const std::lock_guard lock(mutex_);
     if (failed_) return;
     unsent_ += message.ByteSizeLong() + kCostOfUnsent;
-    if (unsent_ > kMostUnsent) {
+    if (unsent_ > kMaxUnsent) {
       failed_ = true;
       broken_rule_ = "it reads nothing of what it is sent";
       return Break();

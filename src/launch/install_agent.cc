@@ -11,9 +11,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kLeastUploadLimit{300};
+constexpr seconds kMinUploadLimit{300};
 constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, too
-constexpr size_t kLongestMachine = 64;       // bytes of its name
+constexpr size_t kMaxMachineLength = 64;     // bytes of its name
 
 const char* ModeWord(AgentMode mode) {
   switch (mode) {
@@ -39,7 +39,7 @@ uint64_t BytesSent(const bundle::Agent& variant) {
 }
 
 seconds UploadLimit(const bundle::Agent& variant) {
-  return std::max(kLeastUploadLimit, seconds(BytesSent(variant) / kSlowestUpload));
+  return std::max(kMinUploadLimit, seconds(BytesSent(variant) / kSlowestUpload));
 }
 
 // Of such a script.
@@ -94,7 +94,7 @@ std::optional<std::string> MachineInNeed(std::string_view seen, const std::strin
   seen.remove_suffix(1);
   seen = seen.substr(std::min(seen.rfind('\n'), seen.size()));
   if (!seen.starts_with(need)) return std::nullopt;
-  return base::Printable(seen.substr(need.size(), kLongestMachine));
+  return base::Printable(seen.substr(need.size(), kMaxMachineLength));
 }
 
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session) {

@@ -40,8 +40,8 @@ inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease
 struct LaunchOptions {
   v1::JobRequest request;
   std::shared_ptr<reach::Connector> connector;
-  std::optional<v1::Examination> examination;  // what to look at on every node
-  std::optional<v1::PmixWorld> pmix;           // of the first attempt
+  std::optional<v1::ProbeRequest> probe;  // what to look at on every node
+  std::optional<v1::PmixWorld> pmix;      // of the first attempt
   // Of the working directory to the nodes reached by SSH; null: none.
   std::shared_ptr<transfer::FolderSync> sync;
   // By the node's rank in the plan; null: nobody wants to know.

@@ -81,7 +81,7 @@ std::string LaunchProgress::Describe(const Node& node) {
 }
 
 std::string LaunchProgress::WaitingFor() const {
-  constexpr size_t kMostShown = 3;
+  constexpr size_t kMaxShown = 3;
   const std::lock_guard lock(mutex_);
   if (syncs_ &&
       std::ranges::any_of(nodes_, [](const Node& node) { return node.step < Step::kPreparing; })) {
@@ -94,7 +94,7 @@ std::string LaunchProgress::WaitingFor() const {
   // Those whose turn has not come are waited for because of the others.
   std::stable_partition(waiting.begin(), waiting.end(),
                         [](const Node* node) { return node->step != Step::kWaiting; });
-  const size_t shown = waiting.size() > kMostShown ? kMostShown - 1 : waiting.size();
+  const size_t shown = waiting.size() > kMaxShown ? kMaxShown - 1 : waiting.size();
   std::string text;
   for (size_t i = 0; i < shown; ++i) {
     const bool last = i + 1 == waiting.size();

@@ -186,7 +186,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   *request.mutable_environment() = plan_.environment();
-  if (options_.examination) *request.mutable_examination() = *options_.examination;
+  if (options_.probe) *request.mutable_probe() = *options_.probe;
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
   CompleteRequest(request);
   Enter(launched.node_rank, LaunchProgress::Step::kPreparing);

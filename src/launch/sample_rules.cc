@@ -21,7 +21,7 @@ bool AreCounts(Number... numbers) {
   return ((numbers <= rpc::kLargestCount) && ...);
 }
 
-bool IsText(const std::string& text) { return text.size() <= rpc::kLongestSampleText; }
+bool IsText(const std::string& text) { return text.size() <= rpc::kMaxSampleTextLength; }
 
 bool IsPlausible(const v1::HostSample& host) {
   return AreAmounts(host.cpu(), host.cpu_pressure(), host.memory_pressure(), host.io_pressure(),
@@ -44,7 +44,8 @@ bool IsPlausible(const v1::GpuSample& gpu) {
          AreAmounts(gpu.use(), gpu.power(), gpu.power_limit(), gpu.temperature(), gpu.clock(),
                     gpu.clock_limit()) &&
          AreCounts(gpu.memory_used(), gpu.memory_total(), gpu.ecc_errors(), gpu.nvlink_errors()) &&
-         gpu.throttled_size() <= rpc::kLongestList && gpu.processes_size() <= rpc::kLongestList &&
+         gpu.throttled_size() <= rpc::kMaxListLength &&
+         gpu.processes_size() <= rpc::kMaxListLength &&
          std::ranges::all_of(gpu.throttled(), IsText);
 }
 
@@ -58,7 +59,7 @@ bool IsPlausible(const v1::RankSample& rank) {
 
 template <typename List>
 bool ArePlausible(const List& list) {
-  return list.size() <= rpc::kLongestList &&
+  return list.size() <= rpc::kMaxListLength &&
          std::ranges::all_of(list, [](const auto& one) { return IsPlausible(one); });
 }
 
@@ -92,11 +93,11 @@ Status CheckSample(const v1::NodeSample& sample) {
     return rpc::BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
   }
   if (!IsPlausible(sample)) {
-    AD_RETURN_IF_ERROR(CheckFields(sample, {.text = rpc::kLongestSampleText, .numbers = true}));
+    AD_RETURN_IF_ERROR(CheckFields(sample, {.text = rpc::kMaxSampleTextLength, .numbers = true}));
   }
   AD_RETURN_IF_ERROR(CheckShares(sample));
   for (const v1::GpuSample& gpu : sample.gpus()) {
-    if (gpu.throttled_size() > rpc::kMostThrottled) {
+    if (gpu.throttled_size() > rpc::kMaxThrottled) {
       return rpc::BrokenRule(std::to_string(gpu.throttled_size()) + " reasons");
     }
   }

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr std::chrono::milliseconds kMostTime{100};  // between entries
-constexpr uint64_t kMostBytes = 64 * 1024;
+constexpr std::chrono::milliseconds kMaxTime{100};  // between entries
+constexpr uint64_t kMaxBytes = 64 * 1024;
 constexpr size_t kNumberSize = 8;
 constexpr size_t kEntrySize = 2 * kNumberSize;
 constexpr uint64_t kEntriesAtOnce = 64;  // entries read together
@@ -49,7 +49,7 @@ LogIndexWriter::LogIndexWriter(base::LogFolder folder, const std::string& log)
 
 void LogIndexWriter::Note(uint64_t offset, base::WallTime now) {
   const bool fresh =
-      begun_ && offset - offset_ < kMostBytes && now >= time_ && now - time_ < kMostTime;
+      begun_ && offset - offset_ < kMaxBytes && now >= time_ && now - time_ < kMaxTime;
   if (failed_ || fresh) return;
   if (!fd_.valid()) {
     const int how = begun_ ? O_APPEND : O_CREAT | O_TRUNC;

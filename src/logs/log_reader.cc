@@ -36,7 +36,7 @@ std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view n
 
 // Newlines that are looked for in place of one, at most, and how many more at a time: a program
 // that draws several bars writes one below each of them, again and again.
-constexpr size_t kMostEndsOfLine = 1024;
+constexpr size_t kMaxEndsOfLine = 1024;
 constexpr size_t kMoreEnds = 8;
 
 // As they are shown: what draws a bar again makes no other line.
@@ -96,7 +96,7 @@ size_t LogReader::SkipToLastLines(size_t lines) {
   for (const File& file : files) paths.push_back(PathOf(file));
   std::vector<uint64_t> begins;
   size_t there = 0;
-  for (size_t ends = lines; ends <= lines * kMostEndsOfLine; ends *= kMoreEnds) {
+  for (size_t ends = lines; ends <= lines * kMaxEndsOfLine; ends *= kMoreEnds) {
     begins = BeginOfLastLines(paths, ends);
     if (lines == 0) break;
     there = 0;

@@ -9,7 +9,7 @@
 namespace autodist::metrics {
 namespace {
 
-constexpr size_t kLongestLabel = 256;  // bytes
+constexpr size_t kMaxLabelLength = 256;  // bytes
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void FamilySet::Add(Type type, std::string_view name, std::string_view help, con
   Labels kept;
   for (const Label& label : labels) {
     if (label.value.empty()) continue;
-    kept.push_back({label.name, base::ToUtf8(base::Printable(label.value), kLongestLabel)});
+    kept.push_back({label.name, base::ToUtf8(base::Printable(label.value), kMaxLabelLength)});
   }
   const auto [found, added] = index_.try_emplace(name, families_.size());
   if (added) {

@@ -10,7 +10,7 @@
 namespace autodist::metrics {
 namespace {
 
-constexpr int kMostTrainingMetrics = 64;  // that a program tells
+constexpr int kMaxTrainingMetrics = 64;  // that a program tells
 
 void AddPhase(const SnapshotView& view, FamilySet& set) {
   for (int number = v1::JOB_PHASE_LAUNCHING; number <= v1::JOB_PHASE_ENDED; ++number) {
@@ -110,7 +110,7 @@ void AddProgress(const SnapshotView& view, FamilySet& set) {
             Known(progress.has_eta(), progress.eta()));
   int metrics = 0;
   for (const v1::Metric& metric : progress.metrics()) {
-    if (++metrics > kMostTrainingMetrics) break;
+    if (++metrics > kMaxTrainingMetrics) break;
     set.Gauge("autodist_training_metric", "What the program tells besides, as its loss.",
               With(labels, {{"name", metric.name()}}), metric.value());
   }

@@ -12,7 +12,7 @@
 namespace autodist::plan {
 namespace {
 
-constexpr int kMostNodes = 8;  // that are shown
+constexpr int kMaxNodes = 8;  // that are shown
 
 // "0-3,7"; "-" where there are none.
 std::string Ranges(std::vector<uint32_t> numbers) {
@@ -46,11 +46,11 @@ base::TextRow RowOf(const v1::NodePlan& node) {
 
 std::string NodeTable(const v1::LaunchPlan& plan) {
   const int nodes = plan.nodes_size();
-  const bool all = nodes <= kMostNodes;
+  const bool all = nodes <= kMaxNodes;
   std::vector<base::TextRow> rows = {{"NODE", "RANKS", "DEVICES", "REACHED BY"}};
-  for (int i = 0; i < (all ? nodes : kMostNodes - 2); ++i) rows.push_back(RowOf(plan.nodes(i)));
+  for (int i = 0; i < (all ? nodes : kMaxNodes - 2); ++i) rows.push_back(RowOf(plan.nodes(i)));
   if (!all) {
-    const auto more = static_cast<size_t>(nodes) - kMostNodes + 1;
+    const auto more = static_cast<size_t>(nodes) - kMaxNodes + 1;
     rows.push_back({"… " + base::Count(more, "more node"), "", "", ""});
     rows.push_back(RowOf(plan.nodes(nodes - 1)));
   }

@@ -32,12 +32,12 @@ void Remove(const std::string& name, Variables& variables) {
 Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
   for (const v1::EnvironmentVariable& variable : variables) {
     const size_t length = variable.name().size() + variable.value().size();
-    if (length <= kLongestVariable) continue;
+    if (length <= kMaxVariableLength) continue;
     return WithRemedy(
         Error(StatusCode::kInvalidArgument,
               "on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") + " " +
                   variable.name() + " would have " + std::to_string(length) +
-                  " bytes, and Linux lets a variable have " + std::to_string(kLongestVariable)),
+                  " bytes, and Linux lets a variable have " + std::to_string(kMaxVariableLength)),
         "use fewer nodes, fewer devices of each, or a framework that needs no such list");
   }
   return OkStatus();

@@ -155,7 +155,7 @@ constexpr char kAddresses[] = "AUTODIST_NODE_ADDRESSES";
 }  // namespace
 
 bool FitsAddresses(const std::string& addresses) {
-  return sizeof kAddresses + addresses.size() <= kLongestVariable;
+  return sizeof kAddresses + addresses.size() <= kMaxVariableLength;
 }
 
 void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,

@@ -28,6 +28,6 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan);
 
 // Linux lets no variable be longer: MAX_ARG_STRLEN, of which "=" and a last 0 take two bytes.
-inline constexpr size_t kLongestVariable = 131'072 - 2;  // name and value, in bytes
+inline constexpr size_t kMaxVariableLength = 131'072 - 2;  // name and value, in bytes
 
 }  // namespace autodist::plan

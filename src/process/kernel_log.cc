@@ -9,7 +9,7 @@
 namespace autodist::process {
 namespace {
 
-constexpr int kMostRecords = 10'000;  // at a time
+constexpr int kMaxRecords = 10'000;  // at a time
 constexpr size_t kLargestRecord = 8192;
 
 }  // namespace
@@ -22,7 +22,7 @@ KernelLog::KernelLog() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXE
 void KernelLog::Read(const std::function<void(std::string_view line)>& take) {
   if (!log_.valid()) return;
   char record[kLargestRecord];
-  for (int records = 0; records < kMostRecords; ++records) {
+  for (int records = 0; records < kMaxRecords; ++records) {
     const ssize_t size = read(log_.get(), record, sizeof record);
     if (size < 0 && errno == EPIPE) continue;  // some have been overwritten
     if (size <= 0) return;

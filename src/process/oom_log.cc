@@ -9,7 +9,7 @@
 namespace autodist::process {
 namespace {
 
-constexpr size_t kMostKills = 1'000;
+constexpr size_t kMaxKills = 1'000;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // the kernel's PROC_PID_INIT_INO
 constexpr uint64_t kKibi = 1024;
 
@@ -57,7 +57,7 @@ OomLog::OomLog() {
 void OomLog::Read() {
   log_.Read([this](std::string_view line) {
     const auto kill = reader_.Take(line);
-    if (kill && kills_.size() < kMostKills) kills_.push_back(*kill);
+    if (kill && kills_.size() < kMaxKills) kills_.push_back(*kill);
   });
 }
 

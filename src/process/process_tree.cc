@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLargestList = 64 << 20;  // bytes; every process of a machine fits
 constexpr size_t kLargestStat = 4 << 10;   // bytes
-constexpr int kMostLooks = 100;
+constexpr int kMaxLooks = 100;
 
 using Visit = std::function<void(pid_t)>;
 
@@ -119,7 +119,7 @@ std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source) {
 void KillDescendants(pid_t ancestor, TreeSource source) {
   std::set<pid_t> killed;
   bool found = true;
-  for (int look = 0; found && look < kMostLooks; ++look) {
+  for (int look = 0; found && look < kMaxLooks; ++look) {
     found = false;
     VisitDescendants(ancestor, source, [&](pid_t pid) {
       if (!killed.insert(pid).second) return;

@@ -11,7 +11,7 @@ namespace autodist::progress {
 namespace {
 
 constexpr std::string_view kHeavyLine = "━";
-constexpr size_t kLongestWord = 16;
+constexpr size_t kMaxWordLength = 16;
 
 // "<00:12", "<?"
 bool SkipRemaining(std::string_view& text) {
@@ -290,7 +290,7 @@ bool NamesOtherWork(std::string_view text) {
     while (!word.empty() && !IsLetter(word.front())) word.remove_prefix(1);
     while (!word.empty() && !IsLetter(word.back())) word.remove_suffix(1);
     // Names of files, modules and functions say nothing of what is done.
-    if (word.size() > kLongestWord || !std::ranges::all_of(word, IsLetter)) continue;
+    if (word.size() > kMaxWordLength || !std::ranges::all_of(word, IsLetter)) continue;
     std::string lower(word);
     for (char& c : lower) c = static_cast<char>(c | 0x20);
     if (lower == "train" || lower == "training") return false;
@@ -305,7 +305,7 @@ Subject SubjectOf(const ProgressUpdate& bar) {
   bool training = false;
   bool evaluation = false;
   bool epochs = bar.unit.starts_with("epoch");
-  std::array<char, kLongestWord> word;
+  std::array<char, kMaxWordLength> word;
   for (size_t i = 0; i < bar.label.size();) {
     size_t length = 0;
     for (; i < bar.label.size() && IsLetter(bar.label[i]); ++i) {

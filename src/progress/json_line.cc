@@ -62,7 +62,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
       if (value >= 0 && value <= kLargestCount) *known = static_cast<uint64_t>(value);
       return true;
     }
-    if (reported_.metrics.size() == kMostMetrics || !IsMetricName(key_)) return true;
+    if (reported_.metrics.size() == kMaxMetrics || !IsMetricName(key_)) return true;
     const size_t begin = names_.size();
     names_ += key_;  // has room: see below
     reported_.metrics.push_back({std::string_view(names_).substr(begin), value});

@@ -8,8 +8,8 @@
 namespace autodist::progress {
 namespace {
 
-constexpr int64_t kMostMemory = 1 << 20;  // of the program and its automata
-constexpr size_t kLongestPattern = 4 << 10;
+constexpr int64_t kMaxMemory = 1 << 20;  // of the program and its automata
+constexpr size_t kMaxPatternLength = 4 << 10;
 
 Status Refused(const std::string& text, const std::string& why) {
   return Error(StatusCode::kInvalidArgument, "'" + text + "' " + why);
@@ -18,13 +18,13 @@ Status Refused(const std::string& text, const std::string& why) {
 }  // namespace
 
 Result<Pattern> Pattern::Parse(const std::string& text) {
-  if (text.size() > kLongestPattern) {
+  if (text.size() > kMaxPatternLength) {
     return Error(StatusCode::kInvalidArgument,
                  "a pattern of " + std::to_string(text.size()) + " bytes is too long");
   }
   RE2::Options options;
   options.set_log_errors(false);
-  options.set_max_mem(kMostMemory);
+  options.set_max_mem(kMaxMemory);
   const auto expression = std::make_shared<const RE2>(text, options);
   if (!expression->ok()) {
     const std::string& part = expression->error_arg();
@@ -40,8 +40,8 @@ Result<Pattern> Pattern::Parse(const std::string& text) {
     return WithRemedy(Refused(text, "names no group"),
                       "name what is told: 'step (?P<step>\\d+) of (?P<total>\\d+)'");
   }
-  if (static_cast<size_t>(expression->NumberOfCapturingGroups()) > kMostGroups) {
-    return Refused(text, "has more than " + std::to_string(kMostGroups) + " groups");
+  if (static_cast<size_t>(expression->NumberOfCapturingGroups()) > kMaxGroups) {
+    return Refused(text, "has more than " + std::to_string(kMaxGroups) + " groups");
   }
   Pattern pattern;
   pattern.names_.resize(static_cast<size_t>(expression->NumberOfCapturingGroups()) + 1);
@@ -51,7 +51,7 @@ Result<Pattern> Pattern::Parse(const std::string& text) {
 }
 
 bool Pattern::Find(std::string_view line, Match& match) const {
-  std::array<re2::StringPiece, kMostGroups + 1> groups;
+  std::array<re2::StringPiece, kMaxGroups + 1> groups;
   const re2::StringPiece text(line.data(), line.size());
   if (!expression_->Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(),
                           static_cast<int>(names_.size()))) {

@@ -18,7 +18,7 @@ namespace autodist::progress {
 // Immutable; thread-safe. Copies share the program.
 class Pattern {
  public:
-  static constexpr size_t kMostGroups = 16;
+  static constexpr size_t kMaxGroups = 16;
 
   // kInvalidArgument, with the place: it is none, or names no group, or more than can be.
   static Result<Pattern> Parse(const std::string& text);

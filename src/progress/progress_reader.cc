@@ -9,14 +9,14 @@
 namespace autodist::progress {
 namespace {
 
-constexpr size_t kMostTracks = 16;
-constexpr size_t kLongestWhat = 80;  // bytes
+constexpr size_t kMaxTracks = 16;
+constexpr size_t kMaxWhatLength = 80;  // bytes
 // A bar that is not drawn any more, though it has not come to its end.
 constexpr std::chrono::seconds kGivenUp{60};
 // Faster and longer than that is no program.
 constexpr double kSlowest = 1e-9;  // steps per second
 constexpr double kFastest = 1e15;
-constexpr double kLongestTime = 1e10;  // seconds
+constexpr double kMaxTime = 1e10;  // seconds
 
 const char* NameOf(Source source) {
   switch (source) {
@@ -34,7 +34,7 @@ const char* NameOf(Source source) {
 }
 
 std::string WhatOf(const ProgressUpdate& update) {
-  if (!update.label.empty()) return base::Printable(update.label.substr(0, kLongestWhat));
+  if (!update.label.empty()) return base::Printable(update.label.substr(0, kMaxWhatLength));
   if (!update.epoch || !update.in_epoch) return "";
   return "epoch " + std::to_string(*update.epoch) +
          (update.epochs && !update.last_epoch ? "/" + std::to_string(*update.epochs) : "");
@@ -139,13 +139,13 @@ size_t ProgressReader::Find(const std::string& key, Subject subject, const Progr
 }
 
 size_t ProgressReader::Add(Track track) {
-  if (tracks_.size() < kMostTracks) {
+  if (tracks_.size() < kMaxTracks) {
     tracks_.push_back(std::move(track));
     return tracks_.size() - 1;
   }
-  while (next_ == main_ || next_ == outer_) next_ = (next_ + 1) % kMostTracks;
+  while (next_ == main_ || next_ == outer_) next_ = (next_ + 1) % kMaxTracks;
   tracks_[next_] = std::move(track);
-  return std::exchange(next_, (next_ + 1) % kMostTracks);
+  return std::exchange(next_, (next_ + 1) % kMaxTracks);
 }
 
 // What a bar that was not there before means for how far the job is.
@@ -197,7 +197,7 @@ void ProgressReader::KeepMetrics(const ProgressUpdate& update) {
         metrics_, metric.name, [](const auto& kept) { return std::string_view(kept.first); });
     if (known != metrics_.end()) {
       known->second = metric.value;
-    } else if (metrics_.size() < kMostMetrics && IsMetricName(metric.name)) {
+    } else if (metrics_.size() < kMaxMetrics && IsMetricName(metric.name)) {
       metrics_.emplace_back(metric.name, metric.value);
     }
   }
@@ -228,7 +228,7 @@ v1::Progress ProgressReader::Answer() const {
     progress.set_eta(0);
   } else if (total && lasting) {
     const double eta = static_cast<double>(*total - main.steps().step()) / *lasting;
-    if (eta <= kLongestTime) progress.set_eta(eta);
+    if (eta <= kMaxTime) progress.set_eta(eta);
   } else if (reported_eta_) {
     progress.set_eta(*reported_eta_);
   }

@@ -16,7 +16,7 @@ enum class Source { kWord, kBar, kLogLine, kFile, kPattern };
 // Of a line, no more is looked at.
 inline constexpr size_t kLookedAt = 2 << 10;  // bytes
 // More of one line, or of one program, are not kept.
-inline constexpr size_t kMostMetrics = 32;
+inline constexpr size_t kMaxMetrics = 32;
 // A larger number is no number of steps.
 inline constexpr double kLargestCount = 1e15;
 

@@ -7,7 +7,7 @@
 namespace autodist::progress {
 namespace {
 
-constexpr size_t kLongestName = 48;
+constexpr size_t kMaxNameLength = 48;
 constexpr double kLargestTime = 1e10;  // seconds
 
 bool IsWordByte(char c) {
@@ -40,7 +40,7 @@ size_t SegmentEnd(std::string_view text) {
 
 // "loss=1.2 acc: 93.1%": one pair after the other, until there is something else.
 void ScanSegment(std::string_view segment, std::string_view rest, ProgressUpdate& update) {
-  while (update.metrics.size() < kMostMetrics) {
+  while (update.metrics.size() < kMaxMetrics) {
     SkipSpaces(segment);
     const size_t mark = segment.find_first_of(":=");
     if (mark == std::string_view::npos || mark == 0) return;
@@ -153,14 +153,14 @@ std::optional<double> TakeDuration(std::string_view& text) {
 }
 
 bool IsMetricName(std::string_view name) {
-  if (name.empty() || name.size() > kLongestName || name == "v_num") return false;
+  if (name.empty() || name.size() > kMaxNameLength || name == "v_num") return false;
   const char first = name.front();
   return (IsWordByte(first) && !IsDigit(first)) && std::ranges::all_of(name, IsNameByte);
 }
 
 void ScanMetrics(std::string_view text, ProgressUpdate& update) {
   std::string_view left = text;
-  while (!left.empty() && update.metrics.size() < kMostMetrics) {
+  while (!left.empty() && update.metrics.size() < kMaxMetrics) {
     const size_t end = SegmentEnd(left);
     ScanSegment(left.substr(0, end), text, update);
     left.remove_prefix(std::min(end + 1, left.size()));

@@ -5,12 +5,10 @@
 namespace autodist::progress {
 namespace {
 
-constexpr uint64_t kMostSteps = 1'000'000'000'000'000;
+constexpr uint64_t kMaxSteps = 1'000'000'000'000'000;
 
 // Never more than can be.
-uint64_t Product(uint64_t a, uint64_t b) {
-  return a != 0 && b > kMostSteps / a ? kMostSteps : a * b;
-}
+uint64_t Product(uint64_t a, uint64_t b) { return a != 0 && b > kMaxSteps / a ? kMaxSteps : a * b; }
 
 }  // namespace
 
@@ -61,7 +59,7 @@ StepCount::Change StepCount::TakeEpoch(const ProgressUpdate& update) {
     return Change::kAnew;
   }
   const uint64_t epochs = *update.epoch - *epoch_;
-  offset_ = std::min(kMostSteps, offset_ + Product(epochs, total_.value_or(step_)));
+  offset_ = std::min(kMaxSteps, offset_ + Product(epochs, total_.value_or(step_)));
   repeated_ = true;
   epoch_ = update.epoch;
   step_ = update.step.value_or(0);
@@ -91,7 +89,7 @@ StepCount::Change StepCount::TakeStep(const ProgressUpdate& update) {
     return Change::kAnew;
   }
   // A bar is drawn from its beginning again, and may not have been seen at its end.
-  offset_ = std::min(kMostSteps, offset_ + (total_ && step_ >= *total_ / 2 ? *total_ : step_));
+  offset_ = std::min(kMaxSteps, offset_ + (total_ && step_ >= *total_ / 2 ? *total_ : step_));
   repeated_ = true;
   step_ = step;
   return Change::kOn;

@@ -6,8 +6,8 @@ namespace autodist::progress {
 namespace {
 
 constexpr std::chrono::milliseconds kFinest{100};  // between samples that are kept
-constexpr size_t kMostRecent = 64;
-constexpr size_t kMostOfCourse = 128;
+constexpr size_t kMaxRecent = 64;
+constexpr size_t kMaxOfCourse = 128;
 
 }  // namespace
 
@@ -27,12 +27,12 @@ void StepRate::Add(uint64_t step, Time now) {
   last_ = {now, step};
   if (recent_.empty() || now - recent_.back().time >= kFinest) recent_.push_back(last_);
   while (recent_.size() > 2 &&
-         (recent_.size() > kMostRecent ||
+         (recent_.size() > kMaxRecent ||
           (now - recent_[1].time >= kWindow && step >= recent_[1].step + kWindowSteps))) {
     recent_.pop_front();
   }
   if (course_.empty() || now - course_.back().time >= spacing_) course_.push_back(last_);
-  if (course_.size() < kMostOfCourse) return;
+  if (course_.size() < kMaxOfCourse) return;
   size_t kept = 0;
   for (size_t i = 0; i < course_.size(); i += 2) course_[kept++] = course_[i];
   course_.resize(kept);

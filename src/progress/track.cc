@@ -5,7 +5,7 @@
 namespace autodist::progress {
 namespace {
 
-constexpr size_t kLongestKey = 80;
+constexpr size_t kMaxKeyLength = 80;
 
 }  // namespace
 
@@ -14,7 +14,7 @@ std::string Track::KeyOf(const ProgressUpdate& update, Subject subject) {
   const std::string_view label = ReadEpoch(update.label, epoch);
   std::string key;
   bool digits = false;
-  for (const char c : label.substr(0, kLongestKey)) {
+  for (const char c : label.substr(0, kMaxKeyLength)) {
     const bool is_number = IsDigit(c) || (digits && c == '.');
     if (!is_number || !digits) key += is_number ? '#' : c;
     digits = is_number;
@@ -22,7 +22,7 @@ std::string Track::KeyOf(const ProgressUpdate& update, Subject subject) {
   // Bars without a name are told apart by their length.
   if (key.empty() && update.source == Source::kBar) key = std::to_string(update.total.value_or(0));
   key += '\n';
-  key += update.unit.substr(0, kLongestKey);
+  key += update.unit.substr(0, kMaxKeyLength);
   key += static_cast<char>('0' + static_cast<int>(update.source));
   key += static_cast<char>('0' + static_cast<int>(subject));
   return key;

@@ -55,7 +55,7 @@ void ScanSpacedMetrics(std::string_view text, ProgressUpdate& update) {
     const bool known = std::ranges::any_of(
         update.metrics, [&](const ProgressUpdate::Metric& metric) { return metric.name == name; });
     if (value && number.empty() && IsMetricName(name) && (IsMeasured(name) || name == "lr") &&
-        !known && update.metrics.size() < kMostMetrics) {
+        !known && update.metrics.size() < kMaxMetrics) {
       update.metrics.push_back({name, *value});
     }
     name = word;

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kNvidiaSmiLimit{10};
-constexpr size_t kMostListed = 1 << 20;  // bytes that nvidia-smi may print
+constexpr size_t kMaxListed = 1 << 20;  // bytes that nvidia-smi may print
 constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
 // What other makers' programs, schedulers and container runtimes read or set.
 constexpr const char* kOtherVariables[] = {
@@ -80,7 +80,7 @@ std::optional<uint32_t> AskNvidiaSmi() {
   const auto running = transport::StartOurProgram({*program, "-L"});
   if (!running.ok()) return std::nullopt;
   const auto printed =
-      transport::OutputOf(**running, base::Deadline::After(kNvidiaSmiLimit), kMostListed);
+      transport::OutputOf(**running, base::Deadline::After(kNvidiaSmiLimit), kMaxListed);
   if (!printed.ok()) {
     base::Log(base::LogLevel::kWarning,
               *program + " -L did not answer within " + base::Seconds(kNvidiaSmiLimit) +

@@ -17,7 +17,7 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostOutput = 256 << 10;  // bytes, all of which are searched after each read
+constexpr size_t kMaxOutput = 256 << 10;  // bytes, all of which are searched after each read
 constexpr milliseconds kStderrLimit{500};
 
 // Requests a stop when the time is over, unless it ends first.
@@ -69,7 +69,7 @@ Status AwaitAnswer(transport::Stream& stream,
     Status answer = is_answered(output);
     if (answer.ok()) return answer;
     if (answer.code() != StatusCode::kNotFound) return WithWhatItSaid(stream, answer);
-    if (output.size() > kMostOutput) {
+    if (output.size() > kMaxOutput) {
       return NoAnswer(stream,
                       Error(StatusCode::kUnavailable, "the login shell prints without end"));
     }

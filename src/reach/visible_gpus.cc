@@ -49,10 +49,10 @@ Status WrongEntry(std::string_view value, std::string_view entry) {
     return Wrong(value, "CUDA takes it for no GPU at all", "unset it for all GPUs");
   }
   const size_t dash = entry.find('-');
-  const auto first = spec::ReadWholeNumber(entry.substr(0, dash), spec::kMostSlots);
+  const auto first = spec::ReadWholeNumber(entry.substr(0, dash), spec::kMaxSlots);
   const auto last = dash == std::string_view::npos
                         ? std::nullopt
-                        : spec::ReadWholeNumber(entry.substr(dash + 1), spec::kMostSlots);
+                        : spec::ReadWholeNumber(entry.substr(dash + 1), spec::kMaxSlots);
   if (first && last) return Wrong(value, "CUDA reads no ranges such as " + Quote(entry), kList);
   return Wrong(value, Quote(entry) + " is neither the number nor the UUID of a GPU", kList);
 }
@@ -77,7 +77,7 @@ Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32
     if (entry.empty() && last && !visible.gpus.empty()) break;  // "0,1,"
     const bool uuid = spec::IsGpuUuid(entry);
     const auto number = uuid ? std::optional(static_cast<uint32_t>(visible.gpus.size()))
-                             : spec::ReadWholeNumber(entry, spec::kMostSlots - 1);
+                             : spec::ReadWholeNumber(entry, spec::kMaxSlots - 1);
     if (!number) return WrongEntry(value, entry);
     if (!uuid && present && *number >= *present) {
       return Wrong(value,

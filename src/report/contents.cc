@@ -17,7 +17,7 @@ std::string StepText(const v1::Progress& progress) {
 }
 
 Facts KeyFacts(const v1::JobSnapshot& snapshot) {
-  constexpr int kMostMetrics = 4;
+  constexpr int kMaxMetrics = 4;
   Facts facts;
   const auto add = [&](const std::string& name, std::string value) {
     facts.facts.push_back({name, Number(std::move(value))});
@@ -29,7 +29,7 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   if (progress.has_rate()) {
     add(ended ? "rate at the end" : "rate", NumberText(progress.rate()) + " steps/s");
   }
-  for (int i = 0; i < progress.metrics_size() && i < kMostMetrics; ++i) {
+  for (int i = 0; i < progress.metrics_size() && i < kMaxMetrics; ++i) {
     add(progress.metrics(i).name(), NumberText(progress.metrics(i).value()));
   }
   if (progress.has_eta() && !ended && progress.eta() >= 0 && progress.eta() < 1e9) {
@@ -46,15 +46,15 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
 }
 
 // One that runs has a glyph, one that ended well has none.
-Tone ToneOfJob(v1::Mark mark) {
-  const Tone tone = ToneOf(mark);
-  const bool runs = tone == Tone::kPlain && mark != v1::MARK_ENDED;
-  return runs ? Tone::kRunning : tone;
+Severity ToneOfJob(v1::Mark mark) {
+  const Severity tone = ToneOf(mark);
+  const bool runs = tone == Severity::kPlain && mark != v1::MARK_ENDED;
+  return runs ? Severity::kRunning : tone;
 }
 
-Tone ToneOfIssue(v1::Issue::Kind kind) {
-  const Tone tone = ToneOf(snapshot::MarkOf(kind));
-  return tone == Tone::kPlain ? Tone::kSlow : tone;
+Severity ToneOfIssue(v1::Issue::Kind kind) {
+  const Severity tone = ToneOf(snapshot::MarkOf(kind));
+  return tone == Severity::kPlain ? Severity::kSlow : tone;
 }
 
 // Each with its evidence, and with what was ruled out.
@@ -75,17 +75,17 @@ void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
 
 }  // namespace
 
-Tone ToneOf(v1::Mark mark) {
+Severity ToneOf(v1::Mark mark) {
   switch (mark) {
     case v1::MARK_FAILED:
     case v1::MARK_STALLED:
-      return Tone::kBad;
+      return Severity::kBad;
     case v1::MARK_SLOW:
-      return Tone::kSlow;
+      return Severity::kSlow;
     case v1::MARK_AWAY:
-      return Tone::kAway;
+      return Severity::kAway;
     default:
-      return Tone::kPlain;
+      return Severity::kPlain;
   }
 }
 

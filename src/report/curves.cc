@@ -15,9 +15,9 @@ namespace {
 
 using Point = v1::HistoryPoint;
 
-constexpr size_t kMostMetrics = 4;
+constexpr size_t kMaxMetrics = 4;
 constexpr size_t kPlaces = 240;  // across, of means
-constexpr double kMostBytes = 1e18;
+constexpr double kMaxBytes = 1e18;
 // What changes by less than this part of its value is to look as if it hardly did.
 constexpr double kCalm = 0.05;
 
@@ -30,7 +30,7 @@ struct Value {
 std::string PercentText(double share) { return base::Percent(std::clamp(share, 0.0, 1e6)); }
 
 std::string BytesText(double bytes) {
-  return base::Bytes(static_cast<uint64_t>(std::clamp(bytes, 0.0, kMostBytes)));
+  return base::Bytes(static_cast<uint64_t>(std::clamp(bytes, 0.0, kMaxBytes)));
 }
 
 std::optional<double> Metric(const Point& point, const std::string& name) {
@@ -53,7 +53,7 @@ Value Field(std::string name, bool (Point::*has)() const, Number (Point::*get)()
 
 std::vector<Value> ValuesOf(const v1::History& history) {
   std::vector<Value> values;
-  for (const std::string& name : snapshot::MetricNames(history, kMostMetrics)) {
+  for (const std::string& name : snapshot::MetricNames(history, kMaxMetrics)) {
     values.push_back(
         {name, [name](const Point& point) { return Metric(point, name); }, NumberText});
   }

@@ -10,18 +10,18 @@
 namespace autodist::report {
 
 // How something is to be taken; with a glyph of its own.
-enum class Tone { kPlain, kRunning, kSlow, kBad, kAway };
+enum class Severity { kPlain, kRunning, kSlow, kBad, kAway };
 
 struct Cell {
   enum class Kind { kText, kNumber, kCode };
   std::string text;
   Kind kind = Kind::kText;
-  Tone tone = Tone::kPlain;
+  Severity tone = Severity::kPlain;
 };
 
 struct Paragraph {
   std::string text;
-  Tone tone = Tone::kPlain;
+  Severity tone = Severity::kPlain;
 };
 
 // Lines as they were written.
@@ -49,7 +49,7 @@ struct Shares {
     std::string name;
     double share;  // 0 to 1
     std::string value;
-    Tone tone;
+    Severity tone;
   };
   std::vector<Part> parts;
 };
@@ -81,7 +81,7 @@ struct Document {
   std::string title;
   std::string command;  // empty: not known
   std::string state;
-  Tone tone = Tone::kPlain;
+  Severity tone = Severity::kPlain;
   std::vector<Block> summary;  // before the first heading
   std::vector<Section> sections;
 };

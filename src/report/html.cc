@@ -8,8 +8,8 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "report/severity.h"
 #include "report/style.h"
-#include "report/tone.h"
 
 namespace autodist::report {
 namespace {
@@ -25,17 +25,17 @@ std::string Escaped(const std::string& printable) {
 std::string HtmlText(const std::string& text) { return Escaped(base::Printable(text)); }
 std::string HtmlLines(const std::string& text) { return Escaped(base::PrintableLines(text)); }
 
-const char* ClassOf(Tone tone) {
+const char* ClassOf(Severity tone) {
   switch (tone) {
-    case Tone::kRunning:
+    case Severity::kRunning:
       return "running";
-    case Tone::kSlow:
+    case Severity::kSlow:
       return "slow";
-    case Tone::kBad:
+    case Severity::kBad:
       return "bad";
-    case Tone::kAway:
+    case Severity::kAway:
       return "away";
-    case Tone::kPlain:
+    case Severity::kPlain:
       break;
   }
   return "plain";
@@ -47,8 +47,8 @@ std::string Coordinate(double value) {
   return text;
 }
 
-std::string InTone(Tone tone, const std::string& html) {
-  if (tone == Tone::kPlain) return html;
+std::string InTone(Severity tone, const std::string& html) {
+  if (tone == Severity::kPlain) return html;
   return std::string("<span class=\"") + ClassOf(tone) + "\">" + GlyphOf(tone) + html + "</span>";
 }
 

@@ -14,8 +14,8 @@
 namespace autodist::report {
 namespace {
 
-constexpr size_t kMostSlow = 10;
-constexpr size_t kMostFailed = 20;
+constexpr size_t kMaxSlow = 10;
+constexpr size_t kMaxFailed = 20;
 
 // Those whose steps are compared, the slowest first.
 std::vector<const v1::RankSnapshot*> Compared(const v1::JobSnapshot& snapshot) {
@@ -84,7 +84,7 @@ Section SlowestSection(const v1::JobSnapshot& snapshot) {
   std::vector<const v1::RankSnapshot*> ranks = Compared(snapshot);
   if (ranks.empty()) return {};
   const size_t all = ranks.size();
-  ranks.resize(std::min(ranks.size(), kMostSlow));
+  ranks.resize(std::min(ranks.size(), kMaxSlow));
   Table table{{{"rank"}, {"where"}, Number("steps/s"), Number("of the median"), {"last line"}}, {}};
   for (const v1::RankSnapshot* rank : ranks) {
     table.rows.push_back({{RankName(*rank)},
@@ -103,9 +103,9 @@ Section FailedSection(const JobFacts& facts) {
   for (const v1::RankSnapshot& rank : facts.snapshot.ranks()) {
     const bool lost = rank.state() == v1::RANK_STATE_LOST;
     if (rank.state() != v1::RANK_STATE_FAILED && !lost) continue;
-    if (++failed > kMostFailed) continue;
+    if (++failed > kMaxFailed) continue;
     const std::string ended = !rank.ended().empty() ? rank.ended() : lost ? "lost" : "failed";
-    table.rows.push_back({{RankName(rank), Cell::Kind::kText, Tone::kBad},
+    table.rows.push_back({{RankName(rank), Cell::Kind::kText, Severity::kBad},
                           {Place(facts.snapshot, rank)},
                           {ended},
                           Code(rank.last_line())});
@@ -113,14 +113,14 @@ Section FailedSection(const JobFacts& facts) {
   if (table.rows.empty()) return {};
   DropEmptyColumns(table);
   Section section{"Ranks that failed or are lost", {std::move(table)}};
-  if (failed > kMostFailed) {
+  if (failed > kMaxFailed) {
     section.blocks.push_back(
-        Paragraph{"and " + base::Count(failed - kMostFailed, "other"), Tone::kPlain});
+        Paragraph{"and " + base::Count(failed - kMaxFailed, "other"), Severity::kPlain});
   }
   for (const LastLines& last : facts.last_lines) {
     if (last.text.empty()) continue;
-    section.blocks.push_back(
-        Paragraph{"rank " + std::to_string(last.rank) + ", the end of " + last.file, Tone::kPlain});
+    section.blocks.push_back(Paragraph{
+        "rank " + std::to_string(last.rank) + ", the end of " + last.file, Severity::kPlain});
     section.blocks.push_back(Lines{last.text});
   }
   return section;

@@ -19,7 +19,7 @@ Section RunSection(const v1::JobStatus& job);  // from where, and what is left o
 std::string RankName(const v1::RankSnapshot& rank);
 std::string Place(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank);
 
-Tone ToneOf(v1::Mark mark);
+Severity ToneOf(v1::Mark mark);
 // Local: "2026-11-23 14:36:22"; empty: not known.
 std::string TimeText(int64_t time_ms);
 // "4 h 19 min".

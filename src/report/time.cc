@@ -57,14 +57,14 @@ Section TimeSection(const v1::JobSnapshot& snapshot) {
   struct Part {
     const char* name;
     int64_t time;
-    Tone tone;
+    Severity tone;
   };
-  const std::array<Part, 6> parts{{{"training", spent.training(), Tone::kRunning},
-                                   {"lost steps", spent.lost_steps(), Tone::kBad},
-                                   {"stalled", spent.stalled(), Tone::kAway},
-                                   {"start-up", spent.start_up(), Tone::kPlain},
-                                   {"restarting", spent.restarting(), Tone::kSlow},
-                                   {"stopping", spent.stopping(), Tone::kPlain}}};
+  const std::array<Part, 6> parts{{{"training", spent.training(), Severity::kRunning},
+                                   {"lost steps", spent.lost_steps(), Severity::kBad},
+                                   {"stalled", spent.stalled(), Severity::kAway},
+                                   {"start-up", spent.start_up(), Severity::kPlain},
+                                   {"restarting", spent.restarting(), Severity::kSlow},
+                                   {"stopping", spent.stopping(), Severity::kPlain}}};
   Shares shares;
   for (const Part& part : parts) {
     if (part.time <= 0) continue;
@@ -100,7 +100,7 @@ Section EventsSection(const v1::JobSnapshot& snapshot) {
       what += (what.empty() ? "" : ": ") + std::string(base::FirstLine(event.what()));
     // Ranks that have been told to end mean nothing by it.
     const bool means_nothing = event.has_rank() && stopping;
-    const Tone tone = means_nothing ? Tone::kPlain : ToneOf(snapshot::MarkOf(event));
+    const Severity tone = means_nothing ? Severity::kPlain : ToneOf(snapshot::MarkOf(event));
     table.rows.push_back({{TimeText(event.time_ms())},
                           {WhoseEvent(event), Cell::Kind::kText, tone},
                           {std::move(what)}});

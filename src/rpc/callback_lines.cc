@@ -11,7 +11,7 @@
 namespace autodist::rpc {
 namespace {
 
-constexpr size_t kLongestName = 200;  // with an instance it fits in what OpenSSL takes, 256 bytes
+constexpr size_t kMaxNameLength = 200;  // with an instance it fits in what OpenSSL takes, 256 bytes
 constexpr size_t kInstanceSize = 32;
 
 bool IsHexDigit(unsigned char c) { return std::isxdigit(c) != 0; }
@@ -19,7 +19,7 @@ bool IsHexDigit(unsigned char c) { return std::isxdigit(c) != 0; }
 }  // namespace
 
 bool IsNodeName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName &&
+  return !name.empty() && name.size() <= kMaxNameLength &&
          std::ranges::all_of(name, [](unsigned char c) {
            return std::isalnum(c) || c == '.' || c == '-' || c == '_';
          });

@@ -20,9 +20,9 @@
 
 namespace autodist::rpc {
 
-inline constexpr size_t kLongestReport = 16 * 1024;  // ended, in bytes, as those below
-inline constexpr size_t kLongestOrder = 1 << 20;     // run
-inline constexpr size_t kLongestStderr = 4 * 1024;   // of which the end is reported
+inline constexpr size_t kMaxReportLength = 16 * 1024;  // ended, in bytes, as those below
+inline constexpr size_t kMaxOrderLength = 1 << 20;     // run
+inline constexpr size_t kMaxStderrLength = 4 * 1024;   // of which the end is reported
 
 // Letters, digits, '.', '-' and '_': 200 of them at most.
 bool IsNodeName(std::string_view name);

@@ -11,7 +11,7 @@ namespace autodist::rpc {
 inline constexpr size_t kEnvelope = 64 << 10;
 
 // A key or the name of a barrier.
-inline constexpr size_t kLongestName = 4 << 10;
+inline constexpr size_t kMaxNameLength = 4 << 10;
 
 // A value of the job's key/value store; what one rank publishes for others; what the agent tells
 // of what a rank is doing, and with it.
@@ -21,22 +21,22 @@ inline constexpr size_t kLargestStacks = 1 << 20;
 inline constexpr size_t kLargestFlightRecord = 3 << 20;
 
 // What one string may have that people are to read.
-inline constexpr size_t kLongestText = 8 << 10;
+inline constexpr size_t kMaxTextLength = 8 << 10;
 
 // The elements of a list, one for each question apart; the issues of a node and its warnings.
-inline constexpr int kLongestList = 1'000;
+inline constexpr int kMaxListLength = 1'000;
 inline constexpr int kMaxIssues = 32;
 
 // A sample of a node, of which one comes every tenth of a second at most. In it: the bytes of a
 // name, amounts per second, and counts since something is there.
 inline constexpr size_t kLargestSample = 192 << 10;
-inline constexpr size_t kLongestSampleText = 256;
-inline constexpr int kMostThrottled = 16;  // reasons for one GPU
+inline constexpr size_t kMaxSampleTextLength = 256;
+inline constexpr int kMaxThrottled = 16;  // reasons for one GPU
 inline constexpr double kLargestAmount = 1e18;
 inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
 
 // A line that a rank writes to AUTODIST_PROGRESS.
-inline constexpr size_t kLongestProgress = 4 << 10;
+inline constexpr size_t kMaxProgressLength = 4 << 10;
 
 // A piece of what a rank writes.
 inline constexpr size_t kLargestOutput = 64 << 10;
@@ -47,15 +47,15 @@ inline constexpr size_t kLargestGather = 32 << 20;
 
 // A piece of a file that is fetched; files of one node, and what of them it tells apart from them.
 inline constexpr size_t kLargestFetchPiece = 256 << 10;
-inline constexpr uint64_t kMostFetchedFiles = 100'000;
-inline constexpr int kMostLeftOut = 32;
+inline constexpr uint64_t kMaxFetchedFiles = 100'000;
+inline constexpr int kMaxLeftOut = 32;
 
 // From an agent, by kind of call.
 inline constexpr size_t kLargestPrepared = 2 << 20;   // facts about a node, and issues there
 inline constexpr size_t kLargestPortTries = 2 << 20;  // one for each other node's ports
 inline constexpr size_t kLargestOpenPorts = 16 << 10;
 inline constexpr size_t kLargestSyncAnswer = 1 << 20;  // of which there are many
-inline constexpr size_t kLargestFetched = kLargestFetchPiece + (kMostLeftOut + 2) * kLongestText;
+inline constexpr size_t kLargestFetched = kLargestFetchPiece + (kMaxLeftOut + 2) * kMaxTextLength;
 inline constexpr size_t kLargestEvent = kLargestContribution + kEnvelope;
 
 // From the chief: what a gather has brought, or the plan of a node with very long arguments.

@@ -24,8 +24,8 @@ std::vector<uint32_t> ReadCounts(std::string_view text, spec::HostCollector& col
       std::string_view number = word.substr(open + 2);
       const bool closed = number.ends_with(')');
       if (closed) number.remove_suffix(1);
-      times = spec::ReadWholeNumber(number, spec::kMostHosts).value_or(0);
-      if (!closed || times == 0 || counts.size() + times > spec::kMostHosts) {
+      times = spec::ReadWholeNumber(number, spec::kMaxHosts).value_or(0);
+      if (!closed || times == 0 || counts.size() + times > spec::kMaxHosts) {
         collector.Report({1, begin + open + 1}, spec::Quoted(word.substr(open)) +
                                                     " is not a number of nodes such as '(x2)'");
         return {};
@@ -33,7 +33,7 @@ std::vector<uint32_t> ReadCounts(std::string_view text, spec::HostCollector& col
       word = word.substr(0, open);
     }
     const uint32_t count = collector.ReadSlots(word, {1, begin + 1});
-    if (count == 0 || counts.size() + times > spec::kMostHosts) return {};
+    if (count == 0 || counts.size() + times > spec::kMaxHosts) return {};
     counts.insert(counts.end(), times, count);
   }
   return counts;
@@ -49,7 +49,7 @@ uint32_t ReadGpuCount(std::string_view text, spec::HostCollector& collector) {
     const uint32_t count = collector.ReadSlots(number, place);
     if (count == 0) return 0;
     all += count;
-    if (all > spec::kMostSlots) return collector.ReadSlots(std::to_string(all), {1, 1});
+    if (all > spec::kMaxSlots) return collector.ReadSlots(std::to_string(all), {1, 1});
   }
   return all;
 }
@@ -81,7 +81,7 @@ size_t PlaceOfThisNode(const Variables& variables, const std::vector<std::string
   const auto own = std::ranges::find(names, variables("SLURMD_NODENAME").value_or(""));
   if (own != names.end()) return static_cast<size_t>(own - names.begin());
   const auto number =
-      spec::ReadWholeNumber(variables("SLURM_NODEID").value_or("0"), spec::kMostHosts);
+      spec::ReadWholeNumber(variables("SLURM_NODEID").value_or("0"), spec::kMaxHosts);
   return std::min<size_t>(number.value_or(0), names.empty() ? 0 : names.size() - 1);
 }
 
@@ -90,7 +90,7 @@ std::vector<uint32_t> GpusByTasks(const Variables& variables, std::vector<uint32
   const auto times = Quietly(variables, "SLURM_GPUS_PER_TASK", ReadGpuCount);
   const auto shared = Quietly(variables, "SLURM_NTASKS_PER_GPU", ReadGpuCount);
   for (uint32_t& count : tasks) {
-    if (times > 0) count *= std::min(times, spec::kMostSlots);
+    if (times > 0) count *= std::min(times, spec::kMaxSlots);
     if (shared > 0) count /= shared;
   }
   return tasks;
@@ -227,12 +227,11 @@ std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text) {
   std::vector<uint32_t> numbers;
   for (const std::string_view part : base::Split(text, ',')) {
     const size_t dash = part.find('-');
-    const auto first = spec::ReadWholeNumber(part.substr(0, dash), spec::kMostSlots - 1);
+    const auto first = spec::ReadWholeNumber(part.substr(0, dash), spec::kMaxSlots - 1);
     const auto last = dash == std::string_view::npos
                           ? first
-                          : spec::ReadWholeNumber(part.substr(dash + 1), spec::kMostSlots - 1);
-    if (!first || !last || *last < *first || numbers.size() >= spec::kMostSlots)
-      return std::nullopt;
+                          : spec::ReadWholeNumber(part.substr(dash + 1), spec::kMaxSlots - 1);
+    if (!first || !last || *last < *first || numbers.size() >= spec::kMaxSlots) return std::nullopt;
     for (uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
   }
   return numbers;

@@ -20,7 +20,7 @@ std::vector<std::string> ReadNodeList(std::string_view text, spec::HostCollector
   std::vector<std::string> names;
   for (const std::string_view word : spec::SplitHostList(text)) {
     spec::HostRange range = spec::ExpandHostRange(word);
-    if (range.wrong.empty() && names.size() + range.names.size() > spec::kMostHosts) {
+    if (range.wrong.empty() && names.size() + range.names.size() > spec::kMaxHosts) {
       range.wrong = spec::TooManyHosts();
     }
     if (!range.wrong.empty()) {
@@ -62,7 +62,7 @@ std::vector<uint32_t> GpusOfEntry(std::string_view entry) {
     return DeviceNumbers(entry.substr(begin, close - begin)).value_or(std::vector<uint32_t>());
   }
   if (open != std::string_view::npos && !entry.ends_with(')')) return {};
-  const auto count = spec::ReadWholeNumber(name.substr(name.rfind(':') + 1), spec::kMostSlots);
+  const auto count = spec::ReadWholeNumber(name.substr(name.rfind(':') + 1), spec::kMaxSlots);
   std::vector<uint32_t> numbers(count.value_or(0));
   std::iota(numbers.begin(), numbers.end(), 0U);
   return numbers;
@@ -87,7 +87,7 @@ struct Components {
 Components ComponentsOf(const Variables& variables) {
   for (const auto& [size, suffix] :
        {std::pair("SLURM_HET_SIZE", "_HET_GROUP_"), std::pair("SLURM_PACK_SIZE", "_PACK_GROUP_")}) {
-    const auto count = spec::ReadWholeNumber(variables(size).value_or(""), spec::kMostHosts);
+    const auto count = spec::ReadWholeNumber(variables(size).value_or(""), spec::kMaxHosts);
     if (count.value_or(0) > 1) return {*count, suffix};
   }
   return {};

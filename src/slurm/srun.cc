@@ -10,7 +10,7 @@ namespace {
 
 // Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
 // ENVIRONMENT VARIABLES".
-constexpr const char* kForget[] = {
+constexpr const char* kUnsetVariables[] = {
     "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
     "SLURM_NTASKS_PER_GPU",  "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",
     "SLURM_MEM_PER_NODE",    "SLURM_GPUS",          "SLURM_GPUS_PER_NODE",
@@ -21,15 +21,15 @@ constexpr const char* kForget[] = {
     "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
 
 // Of an allocation that ends or has ended.
-constexpr std::string_view kOver[] = {"already completing or completed", "Invalid job id",
-                                      "Job credential revoked"};
+constexpr std::string_view kJobEndedPatterns[] = {"already completing or completed",
+                                                  "Invalid job id", "Job credential revoked"};
 
 }  // namespace
 
 std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
                                   const std::vector<std::string>& secret) {
   std::vector<std::string> argv = {"env"};
-  for (const char* name : kForget) argv.insert(argv.end(), {"-u", name});
+  for (const char* name : kUnsetVariables) argv.insert(argv.end(), {"-u", name});
   for (const std::string& name : secret) argv.insert(argv.end(), {"-u", name});
   std::string list;
   for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
@@ -47,8 +47,9 @@ Status SrunError(const std::string& said) {
   for (const std::string_view line : base::Lines(said)) {
     if (!line.starts_with("srun: error: ") && !line.starts_with("srun: fatal: ")) continue;
     const std::string what(line.substr(0, line.find('\r')));
-    const bool over = std::ranges::any_of(
-        kOver, [&](std::string_view part) { return what.find(part) != std::string::npos; });
+    const bool over = std::ranges::any_of(kJobEndedPatterns, [&](std::string_view part) {
+      return what.find(part) != std::string::npos;
+    });
     if (over) {
       return WithRemedy(Error(StatusCode::kAborted, "Slurm has ended the job: " + what),
                         "squeue and sacct tell why");

@@ -40,7 +40,7 @@ constexpr std::chrono::seconds kBeyondLease{60};  // that nodes call when we are
 constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to hear the end
 constexpr std::chrono::seconds kStepEndLimit{5};  // of steps whose tasks have ended
 constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
-constexpr size_t kMostKept = 64 * 1024;           // bytes of what tasks print
+constexpr size_t kMaxKept = 64 * 1024;            // bytes of what tasks print
 
 // The variables of --pass-env: srun would send them to the nodes in clear. Nodes are sent them as
 // all that is prepared there is. Those that srun and the agent need stay.
@@ -141,7 +141,7 @@ class Step {
           status = Supply(*needs, machine);
         if (!status.ok()) break;
       }
-      if (seen.size() > kMostKept) seen.clear();
+      if (seen.size() > kMaxKept) seen.clear();
     }
     if (!status.ok()) {
       const std::lock_guard lock(mutex_);

@@ -6,7 +6,7 @@ namespace autodist::snapshot {
 namespace {
 
 // A node that is cut off and comes back for days makes one each time.
-constexpr size_t kMostSpans = 64;
+constexpr size_t kMaxSpans = 64;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void GoodputAccounting::KeepUnsaved(Span span) {
   span.begin = std::max(span.begin, saved_until_);
   if (span.begin >= span.end) return;
   unsaved_.push_back(span);
-  if (unsaved_.size() <= kMostSpans) return;
+  if (unsaved_.size() <= kMaxSpans) return;
   unsaved_[1].begin -= unsaved_[0].end - unsaved_[0].begin;
   unsaved_.erase(unsaved_.begin());
 }

@@ -14,7 +14,7 @@
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kLongestUser = 256;  // bytes
+constexpr size_t kMaxUserLength = 256;  // bytes
 
 Status Wrong(const std::string& what) { return Error(StatusCode::kInvalidArgument, what); }
 
@@ -71,7 +71,7 @@ Status CheckJump(const std::string& text) {
 // (%r), would take these for more than a name: CVE-2023-51385. A backslash is in DOMAIN\user.
 Status CheckUser(const std::string& text) {
   constexpr std::string_view kRefused = "'`\";&<>|(){}[]:";
-  const bool right = !text.empty() && text.size() <= kLongestUser && text[0] != '-' &&
+  const bool right = !text.empty() && text.size() <= kMaxUserLength && text[0] != '-' &&
                      !text.ends_with('\\') && std::ranges::none_of(text, [&](unsigned char c) {
                        return std::isspace(c) || std::iscntrl(c) ||
                               kRefused.find(static_cast<char>(c)) != std::string_view::npos;

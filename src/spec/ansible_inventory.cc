@@ -16,7 +16,7 @@ namespace {
 using GroupVariables = Inventory::Variables;
 
 constexpr char kEveryGroup[] = "all";
-constexpr size_t kMostGroupsShown = 8;
+constexpr size_t kMaxGroupsShown = 8;
 
 // The value of the first of these names that is there.
 std::string ValueOf(const GroupVariables& variables, std::initializer_list<const char*> names) {
@@ -78,7 +78,7 @@ void Inventory::AddHost(const std::string& group, std::string_view word, const V
   groups_.insert(group);
   for (const std::string& one : range.names) {
     const auto [known, is_new] = index_.emplace(one, hosts_.size());
-    if (is_new && hosts_.size() == kMostHosts) return collector_.Report(place, TooManyHosts());
+    if (is_new && hosts_.size() == kMaxHosts) return collector_.Report(place, TooManyHosts());
     if (is_new) hosts_.push_back({one, {}, {}, place});
     Host& host = hosts_[known->second];
     host.variables.insert(own.begin(), own.end());
@@ -148,8 +148,8 @@ HostList Inventory::Take() {
   for (const Host& host : hosts_) AddEntry(host);
   if (groups_.size() > 1) {
     std::vector<std::string> names(groups_.begin(), groups_.end());
-    if (names.size() > kMostGroupsShown) {
-      names.resize(kMostGroupsShown);
+    if (names.size() > kMaxGroupsShown) {
+      names.resize(kMaxGroupsShown);
       names.emplace_back("…");
     }
     collector_.Warn(collector_.source() +

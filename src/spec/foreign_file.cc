@@ -39,9 +39,9 @@ Found Accelerate(YamlView root, const std::string& file) {
     return NamesNone(kind, "its machines are in its deepspeed_hostfile: " + InitFrom(hostfile) +
                                " makes a spec of them");
   }
-  const uint32_t machines = ReadWholeNumber(root["num_machines"].text(), kMostSlots).value_or(1);
+  const uint32_t machines = ReadWholeNumber(root["num_machines"].text(), kMaxSlots).value_or(1);
   if (machines < 2) return ForeignFile{kind, HostsOfAccelerate(root, file)};
-  const uint32_t ranks = ReadWholeNumber(root["num_processes"].text(), kMostSlots).value_or(0);
+  const uint32_t ranks = ReadWholeNumber(root["num_processes"].text(), kMaxSlots).value_or(0);
   const std::string each = ranks < machines ? "" : ":" + std::to_string(ranks / machines);
   const std::string first = root["main_process_ip"].text();
   return NamesNone(kind, "it names only the first of its " + std::to_string(machines) +
@@ -180,7 +180,7 @@ Found ListOfHosts(YamlView root, const std::string& file) {
   }
   bool numbers = root.IsMapping();
   root.ForEachEntry([&](const std::string&, YamlView value) {
-    numbers = numbers && ReadWholeNumber(value.text(), kMostSlots).value_or(0) > 0;
+    numbers = numbers && ReadWholeNumber(value.text(), kMaxSlots).value_or(0) > 0;
   });
   if (!numbers) return std::nullopt;
   HostList list = HostsOfNumbers(root, file);
@@ -244,14 +244,14 @@ Found Hostfile(const std::string& text, const std::string& file) {
 
 // Whether it has no more values than files have, aliases replaced: they can stand for any number.
 bool IsOfUsualSize(const YamlValue& root) {
-  constexpr size_t kMostOfAFile = 1 << 18;
+  constexpr size_t kMaxOfAFile = 1 << 18;
   size_t count = 1;
   std::vector<const YamlValue*> open = {&root};
   while (!open.empty()) {
     const YamlValue* const value = open.back();
     open.pop_back();
     count += value->items.size();
-    if (count > kMostOfAFile) return false;
+    if (count > kMaxOfAFile) return false;
     open.insert(open.end(), value->items.begin(), value->items.end());
   }
   return true;

@@ -16,7 +16,7 @@ constexpr int kDeepestGroup = 32;
 
 HostCollector::Place PlaceIn(YamlView view) { return {view.line(), 0}; }
 
-uint32_t NumberOf(YamlView view) { return ReadWholeNumber(view.text(), kMostSlots).value_or(0); }
+uint32_t NumberOf(YamlView view) { return ReadWholeNumber(view.text(), kMaxSlots).value_or(0); }
 
 // A name or an address as it is, without a number of devices.
 void AddHost(YamlView view, HostEntry entry, HostCollector& collector) {
@@ -37,7 +37,7 @@ void AddHost(YamlView view, HostEntry entry, HostCollector& collector) {
 void AddServer(YamlView server, YamlView devices, HostCollector& collector) {
   HostEntry entry;
   devices.ForEach([&](YamlView device) {
-    const auto number = ReadWholeNumber(device["device_id"].text(), kMostSlots - 1);
+    const auto number = ReadWholeNumber(device["device_id"].text(), kMaxSlots - 1);
     if (!number) {
       return collector.Report(PlaceIn(device), "a device without a 'device_id' that is a number");
     }
@@ -99,7 +99,7 @@ HostList HostsOfAccelerate(YamlView root, const std::string& file) {
   const std::string ids = root["gpu_ids"].text();
   for (const std::string_view id : base::Split(ids, ',')) {
     const size_t begin = std::min(id.find_first_not_of(' '), id.size());
-    if (const auto number = ReadWholeNumber(id.substr(begin), kMostSlots - 1)) {
+    if (const auto number = ReadWholeNumber(id.substr(begin), kMaxSlots - 1)) {
       entry.devices.push_back(*number);
     }
   }

@@ -1,7 +1,7 @@
 // The machines that files of other programs name: each reader takes the root of its YAML, or JSON.
 //
 // Pure functions. Aliases can make a small file stand for a large one; all readers end at
-// kMostHosts.
+// kMaxHosts.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ void HostCollector::Report(Place place, const std::string& what) {
 void HostCollector::Add(HostEntry entry, Place place) {
   if (full_) return;
   const auto [known, is_new] = index_.emplace(Identity(entry.host), list_.hosts.size());
-  if (is_new && list_.hosts.size() == kMostHosts) {
+  if (is_new && list_.hosts.size() == kMaxHosts) {
     Report(place, TooManyHosts());
     full_ = true;
   } else if (is_new) {
@@ -70,17 +70,17 @@ void HostCollector::Merge(HostEntry& first, const HostEntry& entry, Place place)
   if (first.key_file.empty()) first.key_file = entry.key_file;
   first.counted = (first.counted || !first.slots) && (entry.counted || !entry.slots);
   first.slots = first.slots.value_or(1) + entry.slots.value_or(1);
-  if (*first.slots > kMostSlots) {
-    Report(place, host + " has more than " + std::to_string(kMostSlots) + " slots altogether");
-    first.slots = kMostSlots;
+  if (*first.slots > kMaxSlots) {
+    Report(place, host + " has more than " + std::to_string(kMaxSlots) + " slots altogether");
+    first.slots = kMaxSlots;
   }
 }
 
 uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
-  const uint32_t slots = ReadWholeNumber(text, kMostSlots).value_or(0);
+  const uint32_t slots = ReadWholeNumber(text, kMaxSlots).value_or(0);
   if (slots > 0) return slots;
   Report(place, Quoted(text) + " is not a number of devices; it should be from 1 to " +
-                    std::to_string(kMostSlots));
+                    std::to_string(kMaxSlots));
   return 0;
 }
 

@@ -15,7 +15,7 @@
 
 namespace autodist::spec {
 
-inline constexpr uint32_t kMostSlots = 4096;  // device numbers in a spec end at 4095
+inline constexpr uint32_t kMaxSlots = 4096;  // device numbers in a spec end at 4095
 
 struct HostEntry {
   std::string user;               // empty: none given
@@ -82,7 +82,7 @@ class HostCollector {
   std::string source_;
   HostList list_;
   std::map<std::string, size_t> index_;  // by identity
-  bool full_ = false;  // more than kMostHosts were added, or too much is wrong: the rest is ignored
+  bool full_ = false;  // more than kMaxHosts were added, or too much is wrong: the rest is ignored
 };
 
 }  // namespace autodist::spec

@@ -11,8 +11,8 @@
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kLongestName = 253;
-constexpr size_t kMostDigits = 9;  // a number of them fits into 32 bits
+constexpr size_t kMaxNameLength = 253;
+constexpr size_t kMaxDigits = 9;  // a number of them fits into 32 bits
 
 // Reads one word from left to right.
 class RangeReader {
@@ -48,14 +48,14 @@ class RangeReader {
 
   // Puts each of the endings behind each of the names.
   bool Append(const std::vector<std::string>& endings) {
-    if (range_.names.size() * endings.size() > kMostHosts) return TooMany();
+    if (range_.names.size() * endings.size() > kMaxHosts) return TooMany();
     std::vector<std::string> longer;
     longer.reserve(range_.names.size() * endings.size());
     for (const std::string& name : range_.names) {
       for (const std::string& ending : endings) {
-        if (name.size() + ending.size() > kLongestName) {
-          return Wrong(at_,
-                       "a host name of more than " + std::to_string(kLongestName) + " characters");
+        if (name.size() + ending.size() > kMaxNameLength) {
+          return Wrong(
+              at_, "a host name of more than " + std::to_string(kMaxNameLength) + " characters");
         }
         longer.push_back(name + ending);
       }
@@ -83,25 +83,25 @@ class RangeReader {
   bool ReadNumbers(std::vector<std::string>& endings) {
     const size_t begin = at_;
     const std::string_view first = Digits();
-    if (first.empty() || first.size() > kMostDigits) {
-      return Wrong(
-          begin, "a number of up to " + std::to_string(kMostDigits) + " digits should stand here");
+    if (first.empty() || first.size() > kMaxDigits) {
+      return Wrong(begin,
+                   "a number of up to " + std::to_string(kMaxDigits) + " digits should stand here");
     }
     if (at_ == text_.size() || text_[at_] != '-') {
       endings.emplace_back(first);
-      return endings.size() <= kMostHosts || TooMany();
+      return endings.size() <= kMaxHosts || TooMany();
     }
     ++at_;
     const std::string_view last = Digits();
-    const bool right = !last.empty() && last.size() <= kMostDigits && Number(last) >= Number(first);
+    const bool right = !last.empty() && last.size() <= kMaxDigits && Number(last) >= Number(first);
     if (!right) return Wrong(begin, "a range that goes from a number to a greater one is meant");
-    if (Number(last) - Number(first) >= kMostHosts) return TooMany();
+    if (Number(last) - Number(first) >= kMaxHosts) return TooMany();
     for (uint32_t number = Number(first); number <= Number(last); ++number) {
       char digits[16];
       std::snprintf(digits, sizeof digits, "%0*u", static_cast<int>(first.size()), number);
       endings.emplace_back(digits);
     }
-    return endings.size() <= kMostHosts || TooMany();
+    return endings.size() <= kMaxHosts || TooMany();
   }
 
   std::string_view Digits() {
@@ -143,7 +143,7 @@ std::vector<std::string_view> SplitHostList(std::string_view text) {
 }
 
 std::string TooManyHosts() {
-  return "more than " + std::to_string(kMostHosts) +
+  return "more than " + std::to_string(kMaxHosts) +
          " hosts, which is more than a resource spec holds";
 }
 

@@ -1,7 +1,7 @@
 // Names of several hosts in one word, as Slurm and pdsh write them: "gpu[01-16,20]",
 // "rack[1-2]n[1-4]", "10.0.0.[1-8]".
 //
-// Pure functions; a range of more than kMostHosts is refused before it is made.
+// Pure functions; a range of more than kMaxHosts is refused before it is made.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace autodist::spec {
 
-inline constexpr size_t kMostHosts = 5000;  // that a list, or the ranges of a spec, may stand for
+inline constexpr size_t kMaxHosts = 5000;  // that a list, or the ranges of a spec, may stand for
 
 struct HostRange {
   std::vector<std::string> names;  // in order; empty where something is wrong

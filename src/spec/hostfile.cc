@@ -68,9 +68,9 @@ uint32_t GpusOfGres(std::string_view gres) {
   for (std::string_view part : base::Split(gres, ',')) {
     part = part.substr(0, part.find('('));
     if (!part.starts_with("gpu:")) continue;
-    all += ReadWholeNumber(part.substr(part.rfind(':') + 1), kMostSlots).value_or(0);
+    all += ReadWholeNumber(part.substr(part.rfind(':') + 1), kMaxSlots).value_or(0);
   }
-  return std::min(all, kMostSlots);
+  return std::min(all, kMaxSlots);
 }
 
 // "NodeName=gpu[1-4] CPUs=64 Gres=gpu:8"; other lines of slurm.conf are not looked at.

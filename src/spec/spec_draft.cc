@@ -22,8 +22,8 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
 
 // What others have in "host:N" for the port of SSH, or more than any machine has.
 bool IsLikeAPort(uint32_t slots) {
-  constexpr uint32_t kMostOfAMachine = 512;
-  return slots == 22 || slots == 222 || slots == 2222 || slots > kMostOfAMachine;
+  constexpr uint32_t kMaxOfAMachine = 512;
+  return slots == 22 || slots == 222 || slots == 2222 || slots > kMaxOfAMachine;
 }
 
 std::string PortHint(const HostEntry& host) {
@@ -68,7 +68,7 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
   } else if (*facts.gpus == 0) {
     DraftCpus(host, facts, node, draft);
   } else {
-    const uint32_t gpus = std::min(*facts.gpus, kMostSlots);
+    const uint32_t gpus = std::min(*facts.gpus, kMaxSlots);
     node.gpus = FirstDevices(std::min(host.slots.value_or(gpus), gpus));
     if (host.slots && slots < gpus) {
       note = "the first " + std::to_string(slots) + " of " + std::to_string(gpus);
@@ -96,7 +96,7 @@ bool HasNoGpu(const HostEntry& host, const HostFacts& facts) {
 // up, so they get none, unless their number was written for them.
 void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
                               const std::vector<HostFacts>& facts, SpecDraft& draft) {
-  constexpr size_t kMostNamed = 8;
+  constexpr size_t kMaxNamed = 8;
   const auto with = static_cast<size_t>(std::ranges::count_if(
       facts, [](const HostFacts& host) { return host.gpus.value_or(0) > 0; }));
   std::vector<std::string> without;
@@ -116,8 +116,8 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   const bool one = without.size() == 1;
   const std::string others =
       (with + without.size() == hosts.size() ? "the other " : "") + std::to_string(with);
-  if (without.size() > kMostNamed) {
-    without.resize(kMostNamed);
+  if (without.size() > kMaxNamed) {
+    without.resize(kMaxNamed);
     without.emplace_back("…");
   }
   draft.warnings.push_back(

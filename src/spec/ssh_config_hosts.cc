@@ -19,9 +19,9 @@ namespace autodist::spec {
 namespace {
 
 constexpr size_t kLargestConfig = 1 << 20;  // bytes
-constexpr size_t kMostIncluded = 1000;      // files of one pattern
-constexpr size_t kMostFiles = 10'000;       // of all
-constexpr size_t kMostNested = 16;          // as ssh has it
+constexpr size_t kMaxIncluded = 1000;       // files of one pattern
+constexpr size_t kMaxFiles = 10'000;        // of all
+constexpr size_t kMaxNested = 16;           // as ssh has it
 constexpr size_t kNamesShown = 10;
 
 std::vector<std::string> FilesMatching(const std::string& pattern) {
@@ -127,19 +127,19 @@ class Config {
       path = ssh_folder_ + "/" + path;
     }
     std::vector<std::string> files = FilesMatching(path);
-    if (files.size() > kMostIncluded) {
-      collector_.Warn(where + "only the first " + std::to_string(kMostIncluded) + " files of " +
+    if (files.size() > kMaxIncluded) {
+      collector_.Warn(where + "only the first " + std::to_string(kMaxIncluded) + " files of " +
                       Quoted(path) + " are read");
-      files.resize(kMostIncluded);
+      files.resize(kMaxIncluded);
     }
     for (const std::string& file : files) {
       if (std::ranges::find(files_, file) != files_.end()) {
         collector_.Warn(where + "not included: " + file + " includes itself; ssh refuses that");
-      } else if (files_.size() > kMostNested) {
+      } else if (files_.size() > kMaxNested) {
         collector_.Warn(where + "not included: " + file + " is more than " +
-                        std::to_string(kMostNested) + " Includes deep; ssh refuses that");
-      } else if (++read_ > kMostFiles) {
-        if (read_ == kMostFiles + 1) collector_.Warn(where + "too many files are included");
+                        std::to_string(kMaxNested) + " Includes deep; ssh refuses that");
+      } else if (++read_ > kMaxFiles) {
+        if (read_ == kMaxFiles + 1) collector_.Warn(where + "too many files are included");
       } else if (const auto text = base::ReadTextFile(file, kLargestConfig); text.ok()) {
         ReadText(*text, file);
       } else {

@@ -13,7 +13,7 @@ namespace autodist::spec {
 namespace {
 
 // Aliases can make a small text stand for any number of values.
-constexpr size_t kMostValues = 1 << 19;
+constexpr size_t kMaxValues = 1 << 19;
 constexpr size_t kMaxSpecIssues = 100;
 
 using Kind = YamlValue::Kind;
@@ -86,7 +86,7 @@ void ValueReader::CountCopies(const YamlValue& yaml, size_t values, size_t copie
 }
 
 void ValueReader::CheckCount(const YamlValue& yaml) {
-  if (values_ <= kMostValues) return;
+  if (values_ <= kMaxValues) return;
   Report(yaml, "the spec has too many values; is an alias repeated over and over?");
   throw EnoughRead{};
 }

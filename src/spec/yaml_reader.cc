@@ -196,7 +196,7 @@ void Reader::AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size
   std::vector<Node> nodes =
       NodesOf(entry, [&](Position where, const std::string& what) { Report(where, what); });
   range_hosts_ += nodes.size() > 1 ? nodes.size() : 0;
-  if (range_hosts_ > kMostHosts) {
+  if (range_hosts_ > kMaxHosts) {
     Report(entry.at.address, TooManyHosts());
     nodes.resize(1);
     range_hosts_ = 0;

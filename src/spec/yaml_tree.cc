@@ -20,15 +20,15 @@ using Kind = YamlValue::Kind;
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-constexpr size_t kMostMistakes = 20;  // that a document is said to have
-constexpr size_t kMostMerged = 1 << 18;
+constexpr size_t kMaxMistakes = 20;  // that a document is said to have
+constexpr size_t kMaxMerged = 1 << 18;
 
 bool IsMergeKey(const YamlValue& key) {
   return key.kind == Kind::kText && key.plain && key.text == "<<";
 }
 
 // Merge keys of YAML 1.1: "<<: *a", or "<<: [*a, *b]", gives a mapping the keys of others, its own
-// first, then those of the earlier. However aliases are nested, no more than kMostMerged entries
+// first, then those of the earlier. However aliases are nested, no more than kMaxMerged entries
 // are looked at.
 class YamlMerger {
  public:
@@ -50,7 +50,7 @@ class YamlMerger {
 };
 
 void YamlMerger::Report(const YamlValue& key, const std::string& what) {
-  if (document_.mistakes.size() < kMostMistakes) document_.mistakes.push_back({key.position, what});
+  if (document_.mistakes.size() < kMaxMistakes) document_.mistakes.push_back({key.position, what});
 }
 
 void YamlMerger::AddSource(const YamlValue& source, const YamlValue& key, YamlValue& mapping,
@@ -61,9 +61,9 @@ void YamlMerger::AddSource(const YamlValue& source, const YamlValue& key, YamlVa
   if (std::ranges::find(open, &source) != open.end()) {
     return Report(key, "'<<' merges a mapping into itself");
   }
-  if (merged_ > kMostMerged) return;  // which has been reported
+  if (merged_ > kMaxMerged) return;  // which has been reported
   merged_ += source.items.size() / 2 + 1;
-  if (merged_ > kMostMerged) {
+  if (merged_ > kMaxMerged) {
     return Report(key,
                   "merge keys ('<<') stand for too many values; is one repeated over and over?");
   }
@@ -172,7 +172,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void CheckTag(const std::string& tag, const YAML::Mark& mark) {
-    if (IsKnownTag(tag) || !tags_.insert(tag).second || tags_.size() > kMostMistakes) return;
+    if (IsKnownTag(tag) || !tags_.insert(tag).second || tags_.size() > kMaxMistakes) return;
     document_.mistakes.push_back(
         {PositionOf(mark), "the tag " + Quoted(tag) +
                                " is not known here: a resource spec is plain YAML; write the value "

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBufferSize = 64 * 1024;
 // Of reading and writing, before the loop's other sessions have their turn.
-constexpr int kMostRounds = 64;
+constexpr int kMaxRounds = 64;
 
 bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 
@@ -22,7 +22,7 @@ bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 std::optional<Status> ChannelPump::Advance(Libssh2Session& session,
                                            const std::function<void(std::string_view)>& on_errors) {
   has_more_ = true;
-  for (int round = 0; has_more_ && failure_.ok() && round < kMostRounds; ++round) {
+  for (int round = 0; has_more_ && failure_.ok() && round < kMaxRounds; ++round) {
     char errors[Libssh2Session::kReadSize];
     const ssize_t got = session.ReadErrors(errors);
     if (got > 0) on_errors({errors, static_cast<size_t>(got)});

@@ -12,7 +12,7 @@ namespace autodist::ssh {
 namespace {
 
 // sshd's MaxAuthTries is 6, and it counts the asking for methods too.
-constexpr size_t kMostOffered = 5;
+constexpr size_t kMaxOffered = 5;
 
 struct CertificateFile {
   std::string path;
@@ -246,17 +246,17 @@ class IdentityCollector {
   }
 
   Result<IdentityOffer> Offer() {
-    const size_t named = std::min(from_agent_.size() + from_files_.size(), kMostOffered);
+    const size_t named = std::min(from_agent_.size() + from_files_.size(), kMaxOffered);
     const size_t all = from_agent_.size() + others_.size() + from_files_.size();
     // Those that the user did not name make way.
-    others_.resize(std::min(others_.size(), kMostOffered - named));
+    others_.resize(std::min(others_.size(), kMaxOffered - named));
     auto& offered = offer_.identities;
     for (const Group* group : {&from_agent_, &others_, &from_files_}) {
       offered.insert(offered.end(), group->begin(), group->end());
     }
-    offered.resize(std::min(offered.size(), kMostOffered));
-    if (all > kMostOffered) {
-      offer_.notes.push_back(std::to_string(all - kMostOffered) +
+    offered.resize(std::min(offered.size(), kMaxOffered));
+    if (all > kMaxOffered) {
+      offer_.notes.push_back(std::to_string(all - kMaxOffered) +
                              " more not offered: servers hang up after too many");
     }
     if (offered.empty()) {

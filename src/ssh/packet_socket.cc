@@ -12,7 +12,7 @@ namespace {
 
 // Packets of data are not written while one waits, so what goes beyond this are answers that a
 // server asks for and does not read.
-constexpr size_t kMostUnsent = 1 << 20;
+constexpr size_t kMaxUnsent = 1 << 20;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ ssize_t PacketSocket::Send(std::string_view packet) {
     if (put < 0 && put != -EAGAIN) return put;
     left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(put, 0)));
   }
-  if (unsent_.size() - sent_ + left.size() > kMostUnsent) return -ENOBUFS;
+  if (unsent_.size() - sent_ + left.size() > kMaxUnsent) return -ENOBUFS;
   unsent_ += left;
   return static_cast<ssize_t>(packet.size());
 }

@@ -21,7 +21,7 @@ using base::Deadline;
 
 constexpr std::chrono::seconds kStartLimit{10};
 constexpr std::chrono::seconds kAnswerLimit{300};  // the person's
-constexpr size_t kMostSaid = 4096;
+constexpr size_t kMaxSaid = 4096;
 
 // ssh-agent runs this and ends after it, in ten seconds at the latest. It tells us the socket, and
 // waits until we are gone.
@@ -70,7 +70,7 @@ class InterruptsIgnored {
 };
 
 std::string TextIn(int fd) {
-  std::string text(kMostSaid, '\0');
+  std::string text(kMaxSaid, '\0');
   const ssize_t size = pread(fd, text.data(), text.size(), 0);
   text.resize(static_cast<size_t>(size < 0 ? 0 : size));
   while (text.ends_with('\n')) text.pop_back();

@@ -17,7 +17,7 @@ class ProgressWatch {
   static constexpr std::chrono::milliseconds kSendLimit{20'000};
   // How often in a row a connection may have its turn for nothing: one that waits in vain for what
   // has come already does so without end.
-  static constexpr int kMostIdleTurns = 100'000;
+  static constexpr int kMaxIdleTurns = 100'000;
 
   explicit ProgressWatch(std::chrono::milliseconds send_limit = kSendLimit)
       : send_limit_(send_limit) {}
@@ -28,7 +28,7 @@ class ProgressWatch {
     const bool moves = moved != moved_;
     moved_ = moved;
     idle_turns_ = moves ? 0 : idle_turns_ + 1;
-    if (idle_turns_ > kMostIdleTurns) return NoProgressError();
+    if (idle_turns_ > kMaxIdleTurns) return NoProgressError();
     if (!sending) {
       deadline_ = base::Deadline::Never();
     } else if (moves || !sending_) {

@@ -5,9 +5,9 @@ namespace {
 
 constexpr std::string_view kBanner = "SSH-";
 // As OpenSSH's client has them.
-constexpr size_t kMostLines = 1024;
-constexpr size_t kLongestLine = 8192;
-constexpr size_t kMostKept = 1024;
+constexpr size_t kMaxLines = 1024;
+constexpr size_t kMaxLineLength = 8192;
+constexpr size_t kMaxKept = 1024;
 
 }  // namespace
 
@@ -18,13 +18,13 @@ ServerBanner::Answer ServerBanner::Take(std::string_view text) {
     if (begin == kBanner) return Answer::kFound;
     if (kBanner.starts_with(begin)) return Answer::kMore;
     const size_t end = rest_.find('\n');
-    if (end == std::string::npos && rest_.size() <= kLongestLine) return Answer::kMore;
-    if (end == std::string::npos || ++lines_ > kMostLines) return Answer::kEndless;
-    if (said_.size() < kMostKept) said_ += rest_.substr(0, end + 1);
+    if (end == std::string::npos && rest_.size() <= kMaxLineLength) return Answer::kMore;
+    if (end == std::string::npos || ++lines_ > kMaxLines) return Answer::kEndless;
+    if (said_.size() < kMaxKept) said_ += rest_.substr(0, end + 1);
     rest_.erase(0, end + 1);
   }
 }
 
-std::string ServerBanner::Said() const { return (said_ + rest_).substr(0, kMostKept); }
+std::string ServerBanner::Said() const { return (said_ + rest_).substr(0, kMaxKept); }
 
 }  // namespace autodist::ssh

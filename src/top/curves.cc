@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "snapshot/history.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {
 
-constexpr size_t kMostCurves = 6;
+constexpr size_t kMaxCurves = 6;
 constexpr int kDotsAcross = 2;
 constexpr int kDotsUp = 4;
 
@@ -47,7 +47,7 @@ std::vector<Curve> CurvesOf(const v1::History& history, bool gpus) {
   constexpr double kCalmShare = 0.2;
   std::vector<Curve> candidates;
   const auto share = [](double value) { return Percent(value); };
-  const std::vector<std::string> names = snapshot::MetricNames(history, kMostCurves);
+  const std::vector<std::string> names = snapshot::MetricNames(history, kMaxCurves);
   const auto add_metric = [&](const std::string& name) {
     candidates.push_back(
         {name, [name](const Point& point) { return MetricOf(point, name); }, MetricText, 0});
@@ -71,7 +71,7 @@ std::vector<Curve> CurvesOf(const v1::History& history, bool gpus) {
   for (Curve& curve : candidates) {
     const bool known = std::ranges::any_of(
         history.points(), [&](const Point& point) { return curve.value(point).has_value(); });
-    if (known && curves.size() < kMostCurves) curves.push_back(std::move(curve));
+    if (known && curves.size() < kMaxCurves) curves.push_back(std::move(curve));
   }
   return curves;
 }
@@ -212,16 +212,16 @@ size_t CurveCount(const Scene& scene) { return CurvesOf(scene.history, scene.fac
 
 void DrawCurves(const Area& area, const Scene& scene, int beside_each_other) {
   constexpr int kGap = 3;
-  constexpr int kLeastRows = 3;
+  constexpr int kMinRows = 3;
   std::vector<Curve> curves = CurvesOf(scene.history, scene.facts.gpus);
-  if (area.rows() < kLeastRows || curves.empty()) return;
+  if (area.rows() < kMinRows || curves.empty()) return;
   const size_t large = scene.view.large;
   if (large > 0 && large <= curves.size()) {
     return DrawCurve(area.Columns(1, area.columns() - 2), scene, curves[large - 1]);
   }
   const int in_row = std::min(beside_each_other, static_cast<int>(curves.size()));
   const int rows_of_curves = std::min((static_cast<int>(curves.size()) + in_row - 1) / in_row,
-                                      std::max(area.rows() / (kLeastRows + 2), 1));
+                                      std::max(area.rows() / (kMinRows + 2), 1));
   const int height = area.rows() / rows_of_curves;
   const int width = (area.columns() - 2 - (in_row - 1) * kGap) / in_row;
   for (int i = 0; i < std::min(static_cast<int>(curves.size()), in_row * rows_of_curves); ++i) {

@@ -4,8 +4,8 @@
 
 #include "base/split.h"
 #include "snapshot/events.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {

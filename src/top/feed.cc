@@ -4,7 +4,7 @@
 
 #include "control/jobs.h"
 #include "snapshot/derived.h"
-#include "top/facts.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {

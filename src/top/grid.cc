@@ -4,22 +4,22 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {
 
 constexpr int kLargeColumns = 9;  // with the blank one behind it
 constexpr int kLargeRows = 3;     // with the blank one below
-constexpr int kMostNameColumns = 16;
+constexpr int kMaxNameColumns = 16;
 constexpr int kFiguresColumns = 26;  // of a node, right of its cells
 constexpr int kDenseGap = 3;
 
 int NameColumns(const Facts& facts) {
   int widest = 6;
-  for (const NodeFacts& node : facts.nodes) widest = std::max(widest, WidthOf(node.node->name()));
-  return std::min(widest + 3, kMostNameColumns);  // with a mark
+  for (const NodeInfo& node : facts.nodes) widest = std::max(widest, WidthOf(node.node->name()));
+  return std::min(widest + 3, kMaxNameColumns);  // with a mark
 }
 
 // A mark, a value, and how full its memory is; steps and watts have a digit more.
@@ -36,7 +36,7 @@ int RowsFor(size_t slots, int in_row) {
 int SmallRows(const Facts& facts, int columns, int cell) {
   const int in_row = CellsInRow(columns - NameColumns(facts), cell, facts.most_slots);
   int rows = 1;
-  for (const NodeFacts& node : facts.nodes) rows += RowsFor(node.slots.size(), in_row);
+  for (const NodeInfo& node : facts.nodes) rows += RowsFor(node.slots.size(), in_row);
   return rows;
 }
 
@@ -50,12 +50,12 @@ struct DenseForm {
 };
 
 DenseForm DenseFormFor(const Facts& facts, int columns) {
-  constexpr int kMostDenseName = 10;
+  constexpr int kMaxDenseName = 10;
   DenseForm form;
   if (facts.nodes.empty()) return form;
   const std::string& first = facts.nodes[0].node->name();
   form.cut = first.size();
-  for (const NodeFacts& node : facts.nodes) {
+  for (const NodeInfo& node : facts.nodes) {
     size_t same = 0;
     while (same < std::min(form.cut, node.node->name().size()) &&
            node.node->name()[same] == first[same])
@@ -65,10 +65,10 @@ DenseForm DenseFormFor(const Facts& facts, int columns) {
   // Numbers stay whole, and one node has its name.
   while (form.cut > 0 && first[form.cut - 1] >= '0' && first[form.cut - 1] <= '9') --form.cut;
   if (facts.nodes.size() == 1) form.cut = 0;
-  for (const NodeFacts& node : facts.nodes) {
+  for (const NodeInfo& node : facts.nodes) {
     form.name = std::max(form.name, WidthOf(std::string_view(node.node->name()).substr(form.cut)));
   }
-  form.name = std::min(form.name, kMostDenseName);
+  form.name = std::min(form.name, kMaxDenseName);
   form.slots = std::min(static_cast<int>(facts.most_slots), columns - form.name - 3);
   form.block = form.name + 1 + form.slots + kDenseGap;
   form.in_row = std::max((columns - 1 + kDenseGap) / form.block, 1);
@@ -161,7 +161,7 @@ double Power(const v1::NodeSnapshot& node) {
 }
 
 // Its GPUs' mean power, its CPUs, and what it receives.
-void DrawFigures(const Area& area, int row, int column, const Scene& scene, const NodeFacts& node) {
+void DrawFigures(const Area& area, int row, int column, const Scene& scene, const NodeInfo& node) {
   const v1::NodeSample& sample = node.node->sample();
   if (const double power = Power(*node.node); power >= 0) {
     area.PutRight(row, column + 7, Whole(power));
@@ -178,7 +178,7 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
   }
 }
 
-void DrawName(const Area& area, int row, const NodeFacts& node, int columns) {
+void DrawName(const Area& area, int row, const NodeInfo& node, int columns) {
   const int end = area.PutWithin(row, 1, columns - 2, node.node->name(),
                                  node.node->worst() >= v1::MARK_WARNING ? kStrong : kInk);
   DrawMark(area, row, end + 1, node.node->mark());
@@ -220,7 +220,7 @@ void DrawCells(const Area& area, const Scene& scene, GridKind kind) {
   int row = 1;
   const std::vector<size_t> order = NodeOrder(facts, scene.view);
   for (size_t shown = 0; shown < order.size(); ++shown) {
-    const NodeFacts& node = facts.nodes[order[shown]];
+    const NodeInfo& node = facts.nodes[order[shown]];
     const int rows = RowsFor(node.slots.size(), in_row) * height;
     const bool last = shown + 1 == order.size();
     const int needed = rows - (large ? 1 : 0) + (last ? 0 : 1);  // or for what is left out
@@ -273,7 +273,7 @@ void DrawDenseHeading(const Area& area, const Scene& scene) {
                                               {v1::MARK_FAILED, "failed"},
                                               {v1::MARK_AWAY, "away"}}};
   for (const Legend& legend : kLegend) {
-    const bool there = std::ranges::any_of(facts.nodes, [&](const NodeFacts& node) {
+    const bool there = std::ranges::any_of(facts.nodes, [&](const NodeInfo& node) {
       return std::ranges::count(node.slots, legend.mark, &Slot::mark) > 0;
     });
     if (!there || column + 10 > area.columns()) continue;
@@ -291,7 +291,7 @@ void DrawDense(const Area& area, const Scene& scene) {
   const bool all = static_cast<int>(order.size()) <= room;
   const int shown = all ? static_cast<int>(order.size()) : room - 1;
   for (int i = 0; i < shown; ++i) {
-    const NodeFacts& node = facts.nodes[order[static_cast<size_t>(i)]];
+    const NodeInfo& node = facts.nodes[order[static_cast<size_t>(i)]];
     const int row = 1 + i / form.in_row;
     const int column = 1 + i % form.in_row * form.block;
     area.PutWithin(row, column, column + form.name,

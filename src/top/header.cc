@@ -5,8 +5,8 @@
 #include "base/quantity.h"
 #include "snapshot/goodput_accounting.h"
 #include "snapshot/lookup.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {
@@ -135,10 +135,10 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
     row.Add(wide ? "rate" : "", Short(progress.rate()), "steps/s", Slowdown(scene),
             StyleOf(v1::MARK_SLOW));
   }
-  constexpr int kMostMetrics = 4;
+  constexpr int kMaxMetrics = 4;
   int shown = 0;
   for (const v1::Metric& metric : progress.metrics()) {
-    if (shown++ < (wide ? kMostMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
+    if (shown++ < (wide ? kMaxMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
   }
   if (const auto goodput = snapshot::Goodput(scene.snapshot.goodput_parts())) {
     row.Add("goodput", Short(*goodput * 100), "%");

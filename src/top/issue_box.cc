@@ -4,13 +4,13 @@
 
 #include "base/split.h"
 #include "snapshot/state_names.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {
 
-constexpr size_t kMostIssues = 3;
+constexpr size_t kMaxIssues = 3;
 
 struct IssueLine {
   std::string lead;  // glyph, or the evidence's name
@@ -46,12 +46,12 @@ void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
 
 // Why a job has ended, where nothing more is known.
 void AddReport(std::vector<IssueLine>& lines, const v1::JobStatus& job, int columns) {
-  constexpr size_t kMostRows = 4;
+  constexpr size_t kMaxRows = 4;
   std::vector<std::string> rows;
   for (const std::string_view line : base::Lines(job.report())) {
     for (std::string& row : Wrapped(std::string(line), columns - 5)) rows.push_back(std::move(row));
   }
-  if (rows.size() > kMostRows) rows.resize(kMostRows);
+  if (rows.size() > kMaxRows) rows.resize(kMaxRows);
   for (size_t i = 0; i < rows.size(); ++i) {
     lines.push_back({i == 0 ? "✕" : " ", rows[i], "", StyleOf(v1::MARK_FAILED)});
   }
@@ -61,7 +61,7 @@ std::vector<IssueLine> IssueLines(const Scene& scene, int columns) {
   std::vector<IssueLine> lines;
   const auto& issues = scene.snapshot.issues();
   for (const v1::Issue& issue : issues) {
-    if (lines.size() >= kMostIssues && !scene.view.evidence) break;
+    if (lines.size() >= kMaxIssues && !scene.view.evidence) break;
     AddIssue(lines, issue, lines.empty(), scene.view, columns);
   }
   const v1::JobStatus& job = scene.snapshot.job();

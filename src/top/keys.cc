@@ -4,14 +4,14 @@
 #include <array>
 
 #include "base/utf8.h"
-#include "top/facts.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {
 
 constexpr char kEsc = '\x1b';
-constexpr size_t kLongestSequence = 32;
-constexpr size_t kLongestFilter = 64;
+constexpr size_t kMaxSequenceLength = 32;
+constexpr size_t kMaxFilterLength = 64;
 
 std::optional<Key::Name> Final(char byte) {
   switch (byte) {
@@ -60,7 +60,7 @@ size_t SequenceLengthOf(std::string_view text) {
   if (text[1] != '[') return 1;  // the key itself, before another
   for (size_t i = 2; i < text.size(); ++i) {
     if (text[i] >= 0x40 && text[i] <= 0x7E) return i + 1;
-    if (text[i] < 0x20 || i >= kLongestSequence) return i;
+    if (text[i] < 0x20 || i >= kMaxSequenceLength) return i;
   }
   return 0;
 }
@@ -127,7 +127,7 @@ Command TypeInto(const Key& key, ViewState& view) {
       text.pop_back();
     }
     if (!text.empty()) text.pop_back();
-  } else if (key.name == Key::kCharacter && text.size() < kLongestFilter) {
+  } else if (key.name == Key::kCharacter && text.size() < kMaxFilterLength) {
     AppendCharacter(text, key.code);
   }
   return Command::kNone;
@@ -242,9 +242,9 @@ size_t KeyReader::TakeOne(std::vector<Key>& keys) const {
     keys.push_back({Key::kCharacter, base::CodePoint(text.substr(0, length))});
     return length;
   }
-  constexpr size_t kLongestCharacter = 4;
+  constexpr size_t kMaxCharacterLength = 4;
   const auto lead = static_cast<unsigned char>(text[0]);
-  const bool may_go_on = text.size() < kLongestCharacter && lead >= 0xC2 && lead <= 0xF4;
+  const bool may_go_on = text.size() < kMaxCharacterLength && lead >= 0xC2 && lead <= 0xF4;
   return may_go_on ? 0 : 1;
 }
 

@@ -7,10 +7,10 @@
 namespace autodist::top {
 namespace {
 
-constexpr size_t kLongestLine = 4096;  // bytes; no window is as wide
+constexpr size_t kMaxLineLength = 4096;  // bytes; no window is as wide
 
 TextLine LineOf(std::string_view text, display::Stream stream) {
-  return {std::string(text.substr(0, kLongestLine)), stream == display::kStderr};
+  return {std::string(text.substr(0, kMaxLineLength)), stream == display::kStderr};
 }
 
 }  // namespace

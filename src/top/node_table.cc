@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/quantity.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {
@@ -47,8 +47,8 @@ std::string TimePartsText(const v1::GoodputParts& spent) {
 }  // namespace
 
 int NodeTableRows(const Scene& scene) {
-  constexpr int kMostNodes = 16;
-  return 1 + std::min(scene.snapshot.nodes_size(), kMostNodes) +
+  constexpr int kMaxNodes = 16;
+  return 1 + std::min(scene.snapshot.nodes_size(), kMaxNodes) +
          (scene.snapshot.has_goodput_parts() ? 2 : 0);
 }
 
@@ -73,7 +73,7 @@ void DrawNodeTable(const Area& area, const Scene& scene) {
   }
   const std::vector<size_t> order = NodeOrder(scene.facts, scene.view);
   for (int row = 1; row < rows && row <= static_cast<int>(order.size()); ++row) {
-    const NodeFacts& node = scene.facts.nodes[order[static_cast<size_t>(row - 1)]];
+    const NodeInfo& node = scene.facts.nodes[order[static_cast<size_t>(row - 1)]];
     const int end = area.PutWithin(row, 1, kNames - 2, node.node->name());
     DrawMark(area, row, end + 1, node.node->mark());
     const auto figures = NodeFigures(*node.node, scene.now_ms());

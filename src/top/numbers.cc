@@ -11,7 +11,7 @@
 namespace autodist::top {
 namespace {
 
-constexpr double kMostCounted = 1e15;  // beyond, and NaN: as printf has it
+constexpr double kMaxCounted = 1e15;  // beyond, and NaN: as printf has it
 
 std::string Formatted(const char* format, double value) {
   char text[64];
@@ -22,7 +22,7 @@ std::string Formatted(const char* format, double value) {
 }  // namespace
 
 std::string Short(double value) {
-  if (!(std::abs(value) < kMostCounted)) return Formatted("%.3g", value);
+  if (!(std::abs(value) < kMaxCounted)) return Formatted("%.3g", value);
   if (value >= 99.95) return base::Thousands(static_cast<size_t>(std::llround(value)));
   return Formatted(value >= 9.995                  ? "%.1f"
                    : value >= 0.9995 || value == 0 ? "%.2f"
@@ -31,11 +31,11 @@ std::string Short(double value) {
 }
 
 std::string Relative(double value) {
-  return Formatted(std::abs(value) < kMostCounted ? "%.2f" : "%.3g", value);
+  return Formatted(std::abs(value) < kMaxCounted ? "%.2f" : "%.3g", value);
 }
 
 std::string Whole(double value) {
-  return Formatted(std::abs(value) < kMostCounted ? "%.0f" : "%.3g", value);
+  return Formatted(std::abs(value) < kMaxCounted ? "%.0f" : "%.3g", value);
 }
 
 std::string MetricText(double value) { return Formatted("%.4g", value); }
@@ -53,7 +53,7 @@ std::string Clock(int64_t time_ms) { return base::LocalTime("%H:%M:%S", time_ms 
 std::string ClockMinute(int64_t time_ms) { return base::LocalTime("%H:%M", time_ms / 1000); }
 
 std::string Speed(double bytes_per_second) {
-  if (!(bytes_per_second >= 0 && bytes_per_second < kMostCounted)) return "?";
+  if (!(bytes_per_second >= 0 && bytes_per_second < kMaxCounted)) return "?";
   if (bytes_per_second < 1000) return "0 kB/s";
   return base::Bytes(static_cast<uint64_t>(bytes_per_second)) + "/s";
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "top/scene.h"
+#include "top/layout.h"
 
 namespace autodist::top {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "base/quantity.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "top/facts.h"
-#include "top/scene.h"
+#include "top/layout.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {
@@ -53,9 +53,9 @@ void ShareRows(std::vector<Part>& parts, int rows, bool gaps) {
 }
 
 int EventRows(const Scene& scene, int rows) {
-  constexpr int kMostEvents = 8;
+  constexpr int kMaxEvents = 8;
   if (scene.snapshot.events().empty()) return 0;
-  return rows < kTall ? 1 : 1 + std::min(scene.snapshot.events_size(), kMostEvents);
+  return rows < kTall ? 1 : 1 + std::min(scene.snapshot.events_size(), kMaxEvents);
 }
 
 // Grid and curves beside each other, where both have room.
@@ -110,10 +110,10 @@ class Layout {
   }
 
   void AddMiddle() {
-    constexpr int kLeastGrid = 5;
-    constexpr int kLeastRanks = 4;
-    constexpr int kLeastCurves = 4;
-    const int most = natural_ ? kAll : std::max(rows_ * 9 / 20, kLeastGrid);
+    constexpr int kMinGrid = 5;
+    constexpr int kMinRanks = 4;
+    constexpr int kMinCurves = 4;
+    const int most = natural_ ? kAll : std::max(rows_ * 9 / 20, kMinGrid);
     grid_ = GridFor(scene_, columns_, most);
     const bool curves = CurveCount(scene_) > 0;
     const int beside = columns_ - grid_.columns;
@@ -126,13 +126,13 @@ class Layout {
       Add(3, std::min(wanted, most), wanted, true,
           [this](const Area& area) { DrawGridAndCurves(area, scene_, grid_); });
     } else {
-      Add(3, std::min(grid_.rows, kLeastGrid), grid_.rows, true,
+      Add(3, std::min(grid_.rows, kMinGrid), grid_.rows, true,
           [this](const Area& area) { DrawGrid(area, scene_, grid_.kind); });
     }
     const int ranks = RankRows(scene_);
-    Add(4, kLeastRanks, ranks, true, [this](const Area& area) { DrawRanks(area, scene_); });
+    Add(4, kMinRanks, ranks, true, [this](const Area& area) { DrawRanks(area, scene_); });
     parts_.back().growth = kLast;
-    if (curves && !together) AddCurves(kLeastCurves);
+    if (curves && !together) AddCurves(kMinCurves);
     AddEvents();
   }
 
@@ -180,12 +180,12 @@ Frame TooSmall(const ViewState& view) {
   area.Put(0, 0, "autodist top: the window is too small:");
   area.Put(1, 0,
            std::to_string(view.columns) + " × " + std::to_string(view.rows) + ", and not " +
-               std::to_string(kLeastColumns) + " × " + std::to_string(kLeastRows));
+               std::to_string(kMinColumns) + " × " + std::to_string(kMinRows));
   return frame;
 }
 
 bool IsTooSmall(const ViewState& view) {
-  return view.columns < kLeastColumns || (view.rows != 0 && view.rows < kLeastRows);
+  return view.columns < kMinColumns || (view.rows != 0 && view.rows < kMinRows);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace autodist::top {
 
-inline constexpr int kLeastColumns = 60;
-inline constexpr int kLeastRows = 15;
+inline constexpr int kMinColumns = 60;
+inline constexpr int kMinRows = 15;
 
 // Of view.columns × view.rows; smaller than the least it says so. With 0 rows as many as there is
 // something for, without the row of keys. What the snapshot does not know is not shown.

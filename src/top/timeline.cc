@@ -3,8 +3,8 @@
 
 #include "snapshot/events.h"
 #include "snapshot/state_names.h"
+#include "top/layout.h"
 #include "top/numbers.h"
-#include "top/scene.h"
 
 namespace autodist::top {
 namespace {

@@ -18,13 +18,13 @@
 #include "base/fd.h"
 #include "base/split.h"
 #include "control/job_client.h"
-#include "top/facts.h"
 #include "top/feed.h"
 #include "top/keys.h"
 #include "top/painter.h"
 #include "top/render.h"
 #include "top/request.h"
 #include "top/terminal.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {

@@ -16,7 +16,7 @@ namespace autodist::transfer {
 namespace {
 
 constexpr mode_t kForUsAlone = 0700;
-constexpr size_t kMostWarnings = 40;  // of one node
+constexpr size_t kMaxWarnings = 40;  // of one node
 
 // What comes by one call.
 class Fetch {
@@ -33,7 +33,7 @@ class Fetch {
   void TakeFinished(const v1::FetchFinished& finished);
   Status CheckSize(uint64_t files, uint64_t bytes) const;
   void Warn(std::string what) {
-    if (fetched_.warnings.size() < kMostWarnings) fetched_.warnings.push_back(std::move(what));
+    if (fetched_.warnings.size() < kMaxWarnings) fetched_.warnings.push_back(std::move(what));
   }
   std::string name() const { return base::Printable(file_.path()); }
 

@@ -19,13 +19,13 @@ namespace autodist::transfer {
 // A node of which nothing has come for so long is given up.
 inline constexpr std::chrono::seconds kFetchSilence{60};
 // What a node's files may have in all where nobody says otherwise.
-inline constexpr uint64_t kMostFetchedBytes = uint64_t{10} << 30;
+inline constexpr uint64_t kMaxFetchedBytes = uint64_t{10} << 30;
 
 struct FetchOrder {
   std::string folder;  // on the node: absolute, or "~/..."
   std::vector<std::string> patterns;
   std::string probe;  // a file in the folder here, by which a node is known that has the same
-  uint64_t most_bytes = kMostFetchedBytes;
+  uint64_t most_bytes = kMaxFetchedBytes;
   std::chrono::milliseconds silence = kFetchSilence;
 };
 

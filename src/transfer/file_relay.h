@@ -25,7 +25,7 @@ class FileRelay {
 
   bool Is(uint32_t node_rank) const { return node_rank == node_rank_; }
   // What the node is to do.
-  const v1::SyncPassOn& order() const { return order_; }
+  const v1::RelayRequest& order() const { return order_; }
 
   // What the node has answered to it, or that there will be no answer: the first word counts.
   void Answered(const v1::SyncPassingOn& answer);
@@ -44,7 +44,7 @@ class FileRelay {
   void Await(const Busy& busy, const std::stop_token& stop, Condition condition);
 
   const uint32_t node_rank_;
-  v1::SyncPassOn order_;
+  v1::RelayRequest order_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable_any changed_;

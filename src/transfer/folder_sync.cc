@@ -77,7 +77,7 @@ std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) 
 // What one node lacks.
 struct Differences {
   std::vector<uint64_t> wanted;
-  std::vector<v1::Suspect> suspects;
+  std::vector<v1::DigestCandidate> digest_candidates;
 };
 
 uint64_t BytesOf(const std::vector<uint64_t>& entries, const files::FileTree& tree) {
@@ -111,8 +111,8 @@ std::optional<Differences> ReadDifferences(SyncStream& stream, const files::File
     for (const uint64_t index : response->differences().wanted()) {
       if (is_file(index)) differences.wanted.push_back(index);
     }
-    for (const v1::Suspect& suspect : response->differences().suspects()) {
-      if (is_file(suspect.entry())) differences.suspects.push_back(suspect);
+    for (const v1::DigestCandidate& suspect : response->differences().digest_candidates()) {
+      if (is_file(suspect.entry())) differences.digest_candidates.push_back(suspect);
     }
     if (response->differences().last()) return differences;
   }
@@ -228,7 +228,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   stream.Write(request);  // an agent that has this very folder answers, and ends the call at once
   const auto place = stream.Read();
   if (!place) return stream.End();
-  if (place->place().same_folder()) {
+  if (place->target_info().same_folder()) {
     ++sent_.nodes_sharing;
     progress_->NotNeeded(std::exchange(expected, 0));
     return stream.End();
@@ -241,7 +241,8 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   if (!SendList(stream, tree_)) return stream.End();
   auto differences = ReadDifferences(stream, tree_);
   if (!differences) return stream.End();
-  AD_RETURN_IF_ERROR(DecideSuspects(stream, differences->suspects, differences->wanted, stop));
+  AD_RETURN_IF_ERROR(
+      DecideSuspects(stream, differences->digest_candidates, differences->wanted, stop));
 
   const uint64_t bytes = BytesOf(differences->wanted, tree_);
   progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
@@ -296,7 +297,7 @@ Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
     }
     if (!stream.Write(request)) return stream.End();
     auto response = stream.Read();
-    while (response && !response->has_missed()) response = stream.Read();
+    while (response && !response->has_unavailable()) response = stream.Read();
     if (!response) return stream.End();
     for (const uint64_t index : response->missed().entries()) {
       if (asked.erase(index) > 0) missed.push_back(index);
@@ -309,7 +310,7 @@ Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
 // The node has all files now, and stays here until the others have.
 Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
   v1::SyncRequest request;
-  *request.mutable_pass_on() = relay_->order();
+  *request.mutable_relay() = relay_->order();
   if (!stream.Write(request)) return stream.End();
   auto response = stream.Read();
   while (response && !response->has_passing_on()) response = stream.Read();
@@ -320,11 +321,12 @@ Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
 }
 
 // Those that differ are wanted, too; the agent is told of the others.
-Status FolderSync::DecideSuspects(SyncStream& stream, const std::vector<v1::Suspect>& suspects,
+Status FolderSync::DecideSuspects(SyncStream& stream,
+                                  const std::vector<v1::DigestCandidate>& digest_candidates,
                                   std::vector<uint64_t>& wanted, const std::stop_token& stop) {
   const auto go_on = BusyWord(stream, stop);
   v1::SyncRequest same;
-  for (const v1::Suspect& suspect : suspects) {
+  for (const v1::DigestCandidate& suspect : digest_candidates) {
     AD_ASSIGN_OR_RETURN(const std::string digest, DigestOf(suspect.entry(), go_on));
     if (digest == suspect.digest()) {
       same.mutable_same()->add_entries(suspect.entry());

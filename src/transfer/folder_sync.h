@@ -78,7 +78,8 @@ class FolderSync {
   Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
                 const std::stop_token& stop);
   Status LetPassOn(SyncStream& stream, const std::stop_token& stop);
-  Status DecideSuspects(SyncStream& stream, const std::vector<v1::Suspect>& suspects,
+  Status DecideSuspects(SyncStream& stream,
+                        const std::vector<v1::DigestCandidate>& digest_candidates,
                         std::vector<uint64_t>& wanted, const std::stop_token& stop);
   void Know(uint64_t index, const std::string& digest);
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);

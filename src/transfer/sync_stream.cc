@@ -100,7 +100,7 @@ void SyncStream::OnReadDone(bool ok) {
       // nothing of it counts
     } else if (incoming_.has_finished()) {
       outcome_.Finish(incoming_.finished().error(), incoming_.finished().remedy());
-    } else if (!incoming_.has_receipt()) {
+    } else if (!incoming_.has_bytes_written()) {
       responses_.push_back(std::move(incoming_));
     }
     changed_.notify_all();
@@ -109,7 +109,7 @@ void SyncStream::OnReadDone(bool ok) {
     RemoveHold();
     return;
   }
-  if (incoming_.has_receipt()) received_(incoming_.receipt().bytes());
+  if (incoming_.has_bytes_written()) received_(incoming_.bytes_written().bytes());
   StartRead(&incoming_);
 }
 

@@ -32,7 +32,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
 
   // Blocks until the message is on its way. False where the call has ended; End tells why.
   bool Write(const v1::SyncRequest& message);
-  // Blocks until there is a message other than a receipt. nullopt where none will come.
+  // Blocks until there is a message other than a bytes_written. nullopt where none will come.
   std::optional<v1::SyncResponse> Read();
   // Blocks until the agent has ended the call: whether it could do what it was asked to.
   Status End();

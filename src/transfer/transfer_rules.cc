@@ -17,24 +17,25 @@ using rpc::BrokenRule;
 using rpc::CheckPort;
 using rpc::CheckTime;
 
-constexpr size_t kLongestShown = 200;  // bytes of a name that cannot be
+constexpr size_t kMaxShownLength = 200;  // bytes of a name that cannot be
 
 }  // namespace
 
 // Each message tells something new, or is one of not too many.
 Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
-  if (response.has_place() && begun_) return BrokenRule("a place in the midst of it");
+  if (response.has_target_info() && begun_) return BrokenRule("a place in the midst of it");
   begun_ = true;
-  const uint64_t received = response.has_receipt() ? response.receipt().bytes() : received_;
+  const uint64_t received =
+      response.has_bytes_written() ? response.bytes_written().bytes() : received_;
   if (received < received_ || received > bytes_) {
-    return BrokenRule("a receipt for " + std::to_string(received) + " of " +
+    return BrokenRule("a bytes_written for " + std::to_string(received) + " of " +
                       std::to_string(bytes_) + " bytes");
   }
   const bool news = received > received_ || response.differences().wanted_size() > 0 ||
-                    response.differences().suspects_size() > 0 ||
+                    response.differences().digest_candidates_size() > 0 ||
                     response.missed().entries_size() > 0;
   received_ = received;
-  return !news && ++idle_words_ > kMostIdleWords
+  return !news && ++idle_words_ > kMaxIdleWords
              ? BrokenRule("word after word that tells nothing new")
              : OkStatus();
 }
@@ -44,10 +45,10 @@ Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
     const v1::SyncPassingOn& passing_on = response.passing_on();
     if (std::exchange(passing_on_, true)) return BrokenRule("a port opened twice");
     AD_RETURN_IF_ERROR(CheckPort(passing_on.port()));
-    if (passing_on.address().size() > kLongestShown ||
+    if (passing_on.address().size() > kMaxShownLength ||
         (passing_on.port() != 0 && !base::IpAddress::Parse(passing_on.address()))) {
       return BrokenRule("an address '" +
-                        base::Printable(passing_on.address().substr(0, kLongestShown)) + "'");
+                        base::Printable(passing_on.address().substr(0, kMaxShownLength)) + "'");
     }
   }
   missed_ += static_cast<size_t>(response.missed().entries_size());
@@ -58,16 +59,17 @@ Status SyncRules::Check(const v1::SyncResponse& response) {
   AD_RETURN_IF_ERROR(CheckProgress(response));
   AD_RETURN_IF_ERROR(CheckPassing(response));
   differences_ += static_cast<size_t>(response.differences().wanted_size()) +
-                  static_cast<size_t>(response.differences().suspects_size());
+                  static_cast<size_t>(response.differences().digest_candidates_size());
   if (differences_ > entries_) return BrokenRule("more files that differ than there are");
   const auto is_entry = [this](uint64_t index) { return index < entries_; };
   if (!std::ranges::all_of(response.differences().wanted(), is_entry) ||
       !std::ranges::all_of(response.missed().entries(), is_entry) ||
-      !std::ranges::all_of(response.differences().suspects(), is_entry, &v1::Suspect::entry)) {
+      !std::ranges::all_of(response.differences().digest_candidates(), is_entry,
+                           &v1::DigestCandidate::entry)) {
     return BrokenRule("a file that there is not");
   }
-  if (response.finished().error().size() > rpc::kLongestText ||
-      response.finished().remedy().size() > rpc::kLongestText) {
+  if (response.finished().error().size() > rpc::kMaxTextLength ||
+      response.finished().remedy().size() > rpc::kMaxTextLength) {
     return BrokenRule("a reason of " + std::to_string(response.finished().error().size()) +
                       " bytes");
   }
@@ -76,7 +78,7 @@ Status SyncRules::Check(const v1::SyncResponse& response) {
 
 Status FetchRules::CheckFile(const v1::FetchedFile& file) {
   if (!files::CheckPathWithin(file.path()).ok()) {
-    return BrokenRule("a file named '" + base::Printable(file.path().substr(0, kLongestShown)) +
+    return BrokenRule("a file named '" + base::Printable(file.path().substr(0, kMaxShownLength)) +
                       "'");
   }
   if (file.size() > rpc::kLargestSize) return BrokenRule("a file larger than there can be");
@@ -109,7 +111,7 @@ Status FetchRules::Check(const v1::FetchFilesResponse& response) {
     case v1::FetchFilesResponse::kFound:
       if (std::exchange(found_, true)) return BrokenRule("two searches in one");
       files_ = response.found().same_folder() ? 0 : response.found().files();
-      if (files_ > rpc::kMostFetchedFiles || response.found().bytes() > rpc::kLargestSize) {
+      if (files_ > rpc::kMaxFetchedFiles || response.found().bytes() > rpc::kLargestSize) {
         return BrokenRule("more files than there can be");
       }
       return OkStatus();
@@ -121,8 +123,10 @@ Status FetchRules::Check(const v1::FetchFilesResponse& response) {
     case v1::FetchFilesResponse::kFinished: {
       const v1::FetchFinished& finished = response.finished();
       finished_ = true;
-      if (finished.left_out_size() > rpc::kMostLeftOut) return BrokenRule("too long a list");
-      const auto is_long = [](const std::string& text) { return text.size() > rpc::kLongestText; };
+      if (finished.left_out_size() > rpc::kMaxLeftOut) return BrokenRule("too long a list");
+      const auto is_long = [](const std::string& text) {
+        return text.size() > rpc::kMaxTextLength;
+      };
       if (is_long(finished.error()) || is_long(finished.remedy()) ||
           std::ranges::any_of(finished.left_out(), is_long)) {
         return BrokenRule("too long a text");
@@ -134,8 +138,8 @@ Status FetchRules::Check(const v1::FetchFilesResponse& response) {
     case v1::FetchFilesResponse::MESSAGE_NOT_SET:
       break;
   }
-  return ++idle_words_ > kMostIdleWords ? BrokenRule("word after word that tells nothing new")
-                                        : OkStatus();
+  return ++idle_words_ > kMaxIdleWords ? BrokenRule("word after word that tells nothing new")
+                                       : OkStatus();
 }
 
 }  // namespace autodist::transfer

@@ -13,7 +13,7 @@ namespace autodist::transfer {
 class SyncRules {
  public:
   // An agent that is busy says so five times a second: enough for five hours without a difference.
-  static constexpr int kMostIdleWords = 100'000;
+  static constexpr int kMaxIdleWords = 100'000;
 
   SyncRules(size_t entries, uint64_t bytes) : entries_(entries), bytes_(bytes) {}
   Status Check(const v1::SyncResponse& response);
@@ -36,7 +36,7 @@ class SyncRules {
 class FetchRules {
  public:
   // An agent that looks for files says so every two seconds: enough for a day.
-  static constexpr int kMostIdleWords = 50'000;
+  static constexpr int kMaxIdleWords = 50'000;
 
   Status Check(const v1::FetchFilesResponse& response);
 

@@ -10,7 +10,7 @@
 namespace autodist::transport {
 namespace {
 
-constexpr size_t kMostSaid = 64 << 10;  // bytes
+constexpr size_t kMaxSaid = 64 << 10;  // bytes
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result<std::string> HandOver(const std::vector<std::string>& argv, const std::st
   char buffer[4096];
   for (;;) {
     const auto got = base::ReadSome(socket.get(), buffer, sizeof buffer, deadline);
-    if (!got.ok() || *got == 0 || said.size() > kMostSaid) break;
+    if (!got.ok() || *got == 0 || said.size() > kMaxSaid) break;
     said.append(buffer, *got);
   }
   if (!program->WaitClosed(deadline)) {

@@ -22,11 +22,11 @@ namespace autodist::web {
 namespace {
 
 constexpr char kJson[] = "application/json";
-constexpr size_t kMostBytes = 1 << 20;  // of a log file in one answer
-constexpr size_t kMostHits = 200;
-constexpr size_t kLongestQuery = 1 << 10;  // bytes
-constexpr size_t kMostSearches = 8;        // at a time
-constexpr size_t kMostSearchers = 256;     // whose last search is remembered
+constexpr size_t kMaxBytes = 1 << 20;  // of a log file in one answer
+constexpr size_t kMaxHits = 200;
+constexpr size_t kMaxQueryLength = 1 << 10;  // bytes
+constexpr size_t kMaxSearches = 8;           // at a time
+constexpr size_t kMaxSearchers = 256;        // whose last search is remembered
 
 http::Answer AsJson(std::string text) { return {.type = kJson, .body = std::move(text)}; }
 
@@ -61,9 +61,9 @@ Api::Api(const Access& access, std::string job, bool only_job, std::stop_token s
       only_job_(only_job),
       stop_(std::move(stop)),
       jobs_(only_job_ ? job_ : ""),
-      viewers_(kMostViewers),
-      followers_(kMostViewers),
-      searchers_(kMostSearches) {}
+      viewers_(kMaxViewers),
+      followers_(kMaxViewers),
+      searchers_(kMaxSearches) {}
 
 http::Answer Api::Handle(const http::Request& request) {
   if (request.method == "POST") {
@@ -148,7 +148,7 @@ http::Answer Api::Log(const http::Request& request, JobSubscription& watch, uint
   const auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
   const uint64_t size = file->Size();
-  const size_t bytes = std::min(NumberOf<size_t>(request, "bytes", kMostBytes), kMostBytes);
+  const size_t bytes = std::min(NumberOf<size_t>(request, "bytes", kMaxBytes), kMaxBytes);
   const uint64_t from = NumberOf<uint64_t>(request, "from", size > bytes ? size - bytes : 0);
   // As it is: the page tells lines and characters apart.
   return {.type = "application/octet-stream",
@@ -169,7 +169,7 @@ http::Answer Api::FollowLog(const http::Request& request, JobSubscription& watch
 std::stop_source Api::BeginSearch(const std::string& viewer) {
   std::stop_source mine;
   const std::lock_guard lock(mutex_);
-  if (searches_.size() >= kMostSearchers) searches_.clear();
+  if (searches_.size() >= kMaxSearchers) searches_.clear();
   auto& last = searches_[viewer];
   last.request_stop();
   last = mine;
@@ -178,7 +178,7 @@ std::stop_source Api::BeginSearch(const std::string& viewer) {
 
 http::Answer Api::SearchLog(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   const std::string text = request.Parameter("q");
-  if (text.empty() || text.size() > kLongestQuery) {
+  if (text.empty() || text.size() > kMaxQueryLength) {
     return Refuse(400, "A search takes a text, of no more than 1024 bytes.");
   }
   const auto file = FileOf(request, watch, rank);
@@ -186,8 +186,7 @@ http::Answer Api::SearchLog(const http::Request& request, JobSubscription& watch
   const auto seat = searchers_.Take();
   if (!seat) return Refuse(503, "Others are searching; try again.");
   const std::stop_source mine = BeginSearch(request.Parameter("viewer"));
-  Search search{
-      .text = text, .backwards = request.Parameter("backwards") != "0", .most = kMostHits};
+  Search search{.text = text, .backwards = request.Parameter("backwards") != "0", .most = kMaxHits};
   search.from = NumberOf<uint64_t>(request, "from", search.backwards ? file->Size() : 0);
   return AsJson(Json(Find(*file, search, [&] {
     return mine.stop_requested() || stop_.stop_requested() || request.gone();

@@ -18,7 +18,7 @@
 
 namespace autodist::web {
 
-inline constexpr size_t kMostViewers = 64;
+inline constexpr size_t kMaxViewers = 64;
 
 // Thread-safe.
 class Api {

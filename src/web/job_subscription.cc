@@ -19,11 +19,11 @@ using base::Deadline;
 constexpr std::chrono::milliseconds kInterval = 500ms;
 // A large job's snapshot takes long to be made JSON: no more than a part in so many of a core.
 constexpr int kShare = 20;
-constexpr std::chrono::milliseconds kLongestInterval = 3s;
+constexpr std::chrono::milliseconds kMaxInterval = 3s;
 constexpr std::chrono::seconds kGoneInterval{3};  // whether its autodist is still there
 constexpr std::chrono::seconds kAnswerLimit{6};
 constexpr std::chrono::seconds kKeep{10};
-constexpr size_t kMostWatches = 64;
+constexpr size_t kMaxWatches = 64;
 
 // Of a job whose autodist keeps none, what else there is.
 v1::JobSnapshot SnapshotFrom(const v1::JobStatus& job) {
@@ -124,7 +124,7 @@ void JobSubscription::Run() {
     std::unique_lock lock(none);
     if (more) {
       const auto pause = std::clamp<Deadline::Clock::duration>(
-          took * kShare, chief_gone_ ? kGoneInterval : kInterval, kLongestInterval);
+          took * kShare, chief_gone_ ? kGoneInterval : kInterval, kMaxInterval);
       awake.wait_for(lock, Stop(), pause, [] { return false; });
     }
   }
@@ -148,7 +148,7 @@ std::shared_ptr<JobSubscription> Watches::Of(const std::string& job_id) {
     found->second.keep = Deadline::After(kKeep);
     return found->second.watch;
   }
-  if (watches_.size() >= kMostWatches) return nullptr;
+  if (watches_.size() >= kMaxWatches) return nullptr;
   auto watch = std::make_shared<JobSubscription>(job_id);
   watches_.insert_or_assign(job_id, Entry{watch, Deadline::After(kKeep)});
   return watch;

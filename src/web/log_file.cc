@@ -14,9 +14,9 @@
 namespace autodist::web {
 namespace {
 
-constexpr size_t kChunk = 1 << 20;            // bytes looked through at a time
-constexpr size_t kLongestText = 1 << 10;      // bytes of a line that are told
-constexpr size_t kBefore = kLongestText / 4;  // of these before the hit, in a longer line
+constexpr size_t kChunk = 1 << 20;              // bytes looked through at a time
+constexpr size_t kMaxTextLength = 1 << 10;      // bytes of a line that are told
+constexpr size_t kBefore = kMaxTextLength / 4;  // of these before the hit, in a longer line
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
@@ -27,7 +27,7 @@ std::string TextAround(std::string_view chunk, size_t hit) {
   size_t begin = hit;
   while (begin > 0 && hit - begin < kBefore && !EndsText(chunk[begin - 1])) --begin;
   size_t end = hit;
-  while (end < chunk.size() && end - begin < kLongestText && !EndsText(chunk[end])) ++end;
+  while (end < chunk.size() && end - begin < kMaxTextLength && !EndsText(chunk[end])) ++end;
   return std::string(chunk.substr(begin, end - begin));
 }
 

@@ -13,11 +13,11 @@ namespace {
 
 using Language = ThreadStack::Language;
 
-constexpr size_t kLongestPath = 200;  // bytes of it that are shown
+constexpr size_t kMaxPathLength = 200;  // bytes of it that are shown
 
 std::string StoppedText(const RankProcess& process) {
   if (!process.holder.empty()) {
-    return "is held by a debugger, " + base::Printable(process.holder.substr(0, kLongestPath));
+    return "is held by a debugger, " + base::Printable(process.holder.substr(0, kMaxPathLength));
   }
   return IsFrozen(process) ? "is frozen, with its control group"
                            : "is stopped by a signal (state T)";
@@ -70,7 +70,7 @@ std::string Peer(const RankProcess& process) {
   constexpr std::string_view kTo = "socket to ";
   constexpr std::string_view kSentAgain = ", sent again ";
   if (!process.file.starts_with(kTo)) return "";
-  const std::string peer = base::Printable(process.file.substr(kTo.size(), kLongestPath));
+  const std::string peer = base::Printable(process.file.substr(kTo.size(), kMaxPathLength));
   const size_t again = peer.find(kSentAgain);
   if (again == std::string::npos) return ", for " + peer;
   return ", for " + peer.substr(0, again) + ", which does not answer: what it has sent was " +
@@ -92,7 +92,7 @@ bool AwaitsServer(const RankProcess& process) {
 std::string DescribeActivity(const Activity& activity, const RankProcess& process,
                              const StackSummary& summary) {
   const std::string where = Where(summary);
-  const std::string file = base::Printable(process.file.substr(0, kLongestPath));
+  const std::string file = base::Printable(process.file.substr(0, kMaxPathLength));
   switch (activity.doing) {
     case Doing::kCollective:
       return activity.collective.empty() ? "waits in a collective"
@@ -137,10 +137,10 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
     evidence = summary.doing;
     if (!summary.called_by.empty()) evidence += ", called by " + summary.called_by;
   }
-  const std::string state = base::Printable(process.state.substr(0, kLongestPath));
+  const std::string state = base::Printable(process.state.substr(0, kMaxPathLength));
   if (!state.empty()) evidence += (evidence.empty() ? "" : "; ") + state;
   if (!process.file.empty()) {
-    evidence += ", file " + base::Printable(process.file.substr(0, kLongestPath));
+    evidence += ", file " + base::Printable(process.file.substr(0, kMaxPathLength));
   }
   if (!summary.missing.empty()) evidence += " (no stack: " + summary.missing + ")";
   return evidence;

@@ -41,7 +41,7 @@ autodist run --spec "$1" --max-restarts 1 --show none -- {WRITER} & job=$!
     assert steps(said) == ONCE, said
 
 
-def test_guardian_and_agent_killed_with_a_rank_that_goes_on(case):
+def test_watchdog_and_agent_killed_with_a_rank_that_goes_on(case):
     """Nothing of the first attempt may be left when the second one starts."""
     said = case(2, """
 cat > train.sh <<'S'
@@ -51,7 +51,7 @@ sleep 8
 S
 autodist run --spec "$1" --max-restarts 1 --show none -- sh train.sh & job=$!
 until [ -s steps ]; do sleep 0.2; done
-pkill -KILL -f "attach $(ls autodist-runs) 1 "   # on host 2: its agent and its guardian
+pkill -KILL -f "attach $(ls autodist-runs) 1 "   # on host 2: its agent and its watchdog
 wait $job; echo "[$?]"; echo "--- steps"; cat steps
 """)
     written = steps(said).split()

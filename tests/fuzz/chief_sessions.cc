@@ -23,7 +23,7 @@ namespace autodist::chief {
 namespace {
 
 constexpr uint32_t kNodes = 3;
-constexpr uint32_t kLongestEvent = 1 << 20;
+constexpr uint32_t kMaxEventLength = 1 << 20;
 constexpr int64_t kNow = 1'700'000'000'000'000'000;  // nanoseconds since 1970
 constexpr uint64_t kKept = 256 << 20;                // bytes that a session may have been sent
 
@@ -162,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::string bytes;
       if (!input.ReadVarint32(&length)) break;
       const int left = static_cast<int>(size) - input.CurrentPosition();
-      input.ReadString(&bytes, std::min(static_cast<int>(length % chief::kLongestEvent), left));
+      input.ReadString(&bytes, std::min(static_cast<int>(length % chief::kMaxEventLength), left));
       v1::AgentEvent event;
       if (!event.ParseFromString(bytes)) continue;
       for (int i = 0; i < (action == kRepeatedEvent ? 300 : 1); ++i) {

@@ -52,7 +52,7 @@ namespace autodist::agent {
 namespace {
 
 constexpr uint32_t kWorldSize = 3;
-constexpr size_t kMostRequests = 64;
+constexpr size_t kMaxRequests = 64;
 
 // The ranks of a node, PMIx between them and the agent, and the chief.
 class Played {
@@ -131,7 +131,7 @@ class Played {
     Request& request = requests_.emplace_back();
     request.refused = ask(request) != PMIX_SUCCESS;
     Check(!request.refused || !request.answered, "what is refused is answered");
-    if (requests_.size() < kMostRequests) return;
+    if (requests_.size() < kMaxRequests) return;
     Leave();  // nobody answers them any more
     requests_.clear();
     Join();

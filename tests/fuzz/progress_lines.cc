@@ -17,8 +17,8 @@ using autodist::progress::ProgressReader;
 using autodist::progress::Time;
 
 void CheckTold(const autodist::v1::Progress& reported) {
-  constexpr int kMostMetrics = 32;
-  Check(reported.metrics_size() <= kMostMetrics, "too many metrics");
+  constexpr int kMaxMetrics = 32;
+  Check(reported.metrics_size() <= kMaxMetrics, "too many metrics");
   for (const autodist::v1::Metric& metric : reported.metrics()) {
     Check(!metric.name().empty() && autodist::base::IsUtf8(metric.name()), "a metric has no name");
   }

@@ -17,8 +17,8 @@
 namespace autodist::agent {
 namespace {
 
-constexpr uint32_t kLongestRequest = 1 << 20;
-constexpr size_t kMostCalls = 64;
+constexpr uint32_t kMaxRequestLength = 1 << 20;
+constexpr size_t kMaxCalls = 64;
 constexpr std::chrono::seconds kLimit{5};
 
 // The ranks of a node, and the chief.
@@ -34,7 +34,7 @@ class Played {
   }
 
   void Ask(uint8_t kind, const std::string& bytes) {
-    if (calls_.size() >= kMostCalls) return;
+    if (calls_.size() >= kMaxCalls) return;
     Call& call = calls_.emplace_back();
     const auto done = [this, &call](const grpc::Status&) {
       const std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ class Played {
       async->Barrier(&call.context, &call.barrier, &call.barrier_response, done);
     }
     if (!parsed) calls_.pop_back();
-    Check(agent_.events->size() < 2 * RendezvousService::kMostWaiting, "too much is kept");
+    Check(agent_.events->size() < 2 * RendezvousService::kMaxWaiting, "too much is kept");
   }
   void CancelOne(uint8_t which) {
     if (calls_.empty()) return;
@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string bytes;
     if (!input.ReadVarint32(&length)) break;
     const int left = static_cast<int>(size) - input.CurrentPosition();
-    input.ReadString(&bytes, std::min(static_cast<int>(length % kLongestRequest), left));
+    input.ReadString(&bytes, std::min(static_cast<int>(length % kMaxRequestLength), left));
     if (chosen % 5 == 3) {
       played.Reply(bytes);
     } else {

@@ -63,7 +63,7 @@ class LyingAgent final : public v1::AgentService::Service {
     v1::SyncRequest request;
     v1::SyncResponse response;
     stream->Read(&request);
-    response.mutable_place();
+    response.mutable_target_info();
     stream->Write(response);
     const WriteSync write = [&](const auto& answer) { return stream->Write(answer); };
     std::vector<v1::FileEntry> entries;
@@ -78,12 +78,12 @@ class LyingAgent final : public v1::AgentService::Service {
       stream->Write(response);
     }
     while (stream->Read(&request) && !request.has_complete()) {
-      if (request.has_pass_on()) {
+      if (request.has_relay()) {
         response.mutable_passing_on();
-        behaviour_.pass_on ? behaviour_.pass_on({request, entries, write}) : (void)write(response);
+        behaviour_.relay ? behaviour_.relay({request, entries, write}) : (void)write(response);
       }
       if (request.has_passed()) {
-        response.mutable_missed();
+        response.mutable_unavailable();
         behaviour_.get_passed ? behaviour_.get_passed({request, entries, write})
                               : (void)write(response);
       }

@@ -68,7 +68,7 @@ struct Behaviour {
   // What is written once a list has been read.
   std::function<void(uint64_t entries, const WriteSync& write)> sync;
   // In place of a port at which others get the files; and of those that it could not get.
-  std::function<void(const SyncOrder& order)> pass_on;
+  std::function<void(const SyncOrder& order)> relay;
   std::function<void(const SyncOrder& order)> get_passed;
   std::function<void(LyingSession&)> in_place_of_resumed;
   std::function<void(LyingSession&)> when_started;  // in place of that its ranks have, on a thread

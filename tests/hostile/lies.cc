@@ -132,7 +132,7 @@ void FillWithExtremes(google::protobuf::Message& message) {
   }
 }
 void ExtremeFacts(v1::PrepareResponse& response) {
-  v1::NodeFacts& facts = *response.mutable_facts();
+  v1::NodeInfo& facts = *response.mutable_facts();
   FillWithExtremes(facts);
   for (v1::GpuFact& gpu : *facts.mutable_gpus()) {
     gpu.clear_name();
@@ -169,7 +169,7 @@ void WantsAllAgainAndAgain(uint64_t entries, const WriteSync& write) {
 }
 void PlacesWithoutEnd(uint64_t, const WriteSync& write) {
   v1::SyncResponse response;
-  response.mutable_place();
+  response.mutable_target_info();
   while (write(response)) {
   }
 }
@@ -181,7 +181,7 @@ void IdleWithoutEnd(uint64_t, const WriteSync& write) {
 }
 void HugeReceipt(uint64_t, const WriteSync& write) {
   v1::SyncResponse response;
-  response.mutable_receipt()->set_bytes(UINT64_MAX);
+  response.mutable_bytes_written()->set_bytes(UINT64_MAX);
   write(response);
   response.mutable_differences()->set_last(true);
   write(response);
@@ -191,7 +191,7 @@ void WrongDigests(Behaviour& behaviour) {
   behaviour.sync = [](uint64_t entries, const WriteSync& write) {
     v1::SyncResponse response;
     for (uint64_t i = 0; i < entries; ++i) {
-      v1::Suspect& suspect = *response.mutable_differences()->add_suspects();
+      v1::DigestCandidate& suspect = *response.mutable_differences()->add_digest_candidates();
       suspect.set_entry(i);
       suspect.set_digest(std::string(kMiB / 16, 'd'));
     }
@@ -265,7 +265,7 @@ const Lie kBeforeTheSession[] = {
 const Lie kInSync[] = {
     {"places_without_end", Set<&Behaviour::sync, PlacesWithoutEnd>},
     {"idle_without_end", Set<&Behaviour::sync, IdleWithoutEnd>},
-    {"huge_receipt", Set<&Behaviour::sync, HugeReceipt>},
+    {"huge_bytes_written", Set<&Behaviour::sync, HugeReceipt>},
     {"wrong_digests", WrongDigests},
     {"never_finishes", Set<&Behaviour::sync, NeverFinishes>},
     {"wants_what_there_is_not", Set<&Behaviour::sync, WantsWhatThereIsNot>},

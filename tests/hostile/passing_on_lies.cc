@@ -21,12 +21,12 @@ namespace {
 // Each once; the first node's ranks are not to keep the job.
 template <void (*answer)(const SyncOrder& order)>
 void InPassingOn(Behaviour& behaviour) {
-  behaviour.pass_on = answer;
+  behaviour.relay = answer;
   behaviour.when_started = NoWayToEnd;
 }
 void TellPort(const SyncOrder& order, uint32_t port, int times = 1) {
   v1::SyncResponse response;
-  response.mutable_passing_on()->set_address(order.request.pass_on().node().data_address());
+  response.mutable_passing_on()->set_address(order.request.relay().node().data_address());
   response.mutable_passing_on()->set_port(port);
   for (int i = 0; i < times; ++i) order.write(response);
 }
@@ -45,8 +45,8 @@ template <std::string (*content_of)(uint64_t size)>
 void Files(const SyncOrder& order) {
   static std::unique_ptr<agent::FilePort> port;
   auto opened = agent::FilePort::Open(
-      order.request.pass_on().node().data_address(),
-      *secure::Key::FromHex(order.request.pass_on().key()),
+      order.request.relay().node().data_address(),
+      *secure::Key::FromHex(order.request.relay().key()),
       [entries = order.entries](uint64_t number) {
         base::UniqueFd fd(memfd_create("file", MFD_CLOEXEC));
         const uint64_t size = entries.at(number).size();
@@ -66,10 +66,10 @@ std::string Twin(uint64_t size) {
 }
 // A byte now and then, which is never silence.
 void FilesWithoutEnd(const SyncOrder& order) {
-  const auto& pass_on = order.request.pass_on();
+  const auto& relay = order.request.relay();
   static base::Listening door =
-      *base::Listen({*base::IpAddress::Parse(pass_on.node().data_address()), 0});
-  std::thread([key = *secure::Key::FromHex(pass_on.key()), size = order.entries.back().size()] {
+      *base::Listen({*base::IpAddress::Parse(relay.node().data_address()), 0});
+  std::thread([key = *secure::Key::FromHex(relay.key()), size = order.entries.back().size()] {
     pollfd waiting{door.socket.get(), POLLIN, 0};
     poll(&waiting, 1, -1);
     const auto guest =
@@ -94,18 +94,19 @@ void InGetting(Behaviour& behaviour) {
 }
 void MissesWhatThereIsNot(const SyncOrder& order) {
   v1::SyncResponse response;
-  response.mutable_missed()->add_entries(order.entries.size());
+  response.mutable_unavailable()->add_entries(order.entries.size());
   order.write(response);
 }
 void MissesWithoutEnd(const SyncOrder& order) {
   v1::SyncResponse response;
-  response.mutable_missed()->add_entries(order.entries.size() - 1);
+  response.mutable_unavailable()->add_entries(order.entries.size() - 1);
   while (order.write(response)) {
   }
 }
 void MissesWhatItDidNotAskFor(const SyncOrder& order) {
   v1::SyncResponse response;
-  for (uint64_t i = 0; i < order.entries.size(); ++i) response.mutable_missed()->add_entries(i);
+  for (uint64_t i = 0; i < order.entries.size(); ++i)
+    response.mutable_unavailable()->add_entries(i);
   order.write(response);
 }
 

@@ -47,13 +47,13 @@ constexpr std::chrono::milliseconds kSampleInterval{2'000};
 constexpr uint32_t kSampleTurns = 100;
 
 // What a node of a cluster could say of itself.
-void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeFacts& facts) {
+void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeInfo& facts) {
   facts.set_hostname("node" + std::to_string(node));
   facts.set_time_ns(base::NanosecondsSince1970());
   v1::InterfaceFact& interface = *facts.add_interfaces();
   interface.set_name("eth0");
   interface.set_address(request.node().data_address());
-  for (const std::string& file : request.examination().files()) {
+  for (const std::string& file : request.probe().files()) {
     facts.add_files()->set_digest(files::DigestOfFile(file).value_or(""));
   }
   facts.mutable_working_directory()->set_size(uint64_t{1} << 40);

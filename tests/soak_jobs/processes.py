@@ -33,7 +33,7 @@ def comm(pid):
 def agents_of(job_id, host):
     """The pid of the job's agent on the host, if there is one, also before there are ranks.
 
-    It has its parent's name, the guardian's; a rank is its child."""
+    It has its parent's name, the watchdog's; a rank is its child."""
     return [pid for pid in of_job(job_id, pids_on(host))
             if comm(parent(pid)) == "autodist-guard" != comm(parent(parent(pid)))]
 

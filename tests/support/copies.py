@@ -51,7 +51,7 @@ def agent_on(host):
     """The agent's pid and that of the process which passes its bytes on."""
     on_node = [pid for pid, command in processes().items()
                if "autodist-agent attach" in command and command.split()[3] == str(host - 1)]
-    # It passes bytes on, started the guardian, which started the agent.
+    # It passes bytes on, started the watchdog, which started the agent.
     [agent] = [pid for pid in on_node if parent(pid) in on_node and parent(parent(pid)) in on_node]
     return agent, parent(parent(agent))
 

@@ -29,7 +29,7 @@ class FakeAgent final : public SimulatedAgent {
   bool launch_hangs = false;
   bool prepare_hangs = false;
   Status launch_fails;
-  bool stays = false;              // its guardian does, when all has ended
+  bool stays = false;              // its watchdog does, when all has ended
   std::function<void()> on_start;  // its ranks have started
 
   int launches = 0;
@@ -39,7 +39,7 @@ class FakeAgent final : public SimulatedAgent {
   bool gone() const { return gone_; }
   bool connected() const { return listener_ != nullptr; }
 
-  // Killed with its guardian: nothing answers any more.
+  // Killed with its watchdog: nothing answers any more.
   void Die();
   void Break() { Close(Error(StatusCode::kUnavailable, "connection reset by peer")); }
   void CutLink() {

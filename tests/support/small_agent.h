@@ -1,4 +1,4 @@
-// An agent without its sockets, its lease and its guardian.
+// An agent without its sockets, its lease and its watchdog.
 #pragma once
 
 #include <atomic>

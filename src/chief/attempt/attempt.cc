@@ -8,7 +8,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kLongestAbortMessage = 1000;  // bytes
+constexpr size_t kMaxAbortMessageLength = 1000;  // bytes
 
 v1::JobEvent EventOfRank(uint32_t rank, const std::string& what) {
   v1::JobEvent event;
@@ -67,7 +67,7 @@ Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit
 Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) {
   const uint32_t rank = aborted.rank();
   if (!Has(member, rank) || !IsNews(rank, v1::AgentEvent::kRankAborted)) return {};
-  aborted.set_message(base::Printable(aborted.message().substr(0, kLongestAbortMessage)));
+  aborted.set_message(base::Printable(aborted.message().substr(0, kMaxAbortMessageLength)));
   return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), HowItEnded(aborted))};
 }
 

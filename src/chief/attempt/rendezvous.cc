@@ -13,8 +13,9 @@ std::string TooLarge(const std::string& what, size_t size, size_t limit) {
 }
 
 std::string CheckName(const std::string& name) {
-  return name.size() > rpc::kLongestName ? TooLarge("the name has ", name.size(), rpc::kLongestName)
-                                         : "";
+  return name.size() > rpc::kMaxNameLength
+             ? TooLarge("the name has ", name.size(), rpc::kMaxNameLength)
+             : "";
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ std::string Rendezvous::Set(uint32_t node, const v1::SetRequest& request) {
   }
   const SharedValue value = values_.Make(node, request.value(), request.key().size());
   if (!value) {
-    return "the job's key/value store is full: it takes " + base::Bytes(Values::kMostOfNode) +
+    return "the job's key/value store is full: it takes " + base::Bytes(Values::kMaxOfNode) +
            " of a node's ranks, and " + base::Bytes(Values::kMost) + " of all";
   }
   stored_[request.key()] = value;

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
-constexpr int kMostEndedShown = 3;                // ranks that had ended well
+constexpr int kMaxEndedShown = 3;                 // ranks that had ended well
 
 // Whether how it ended leaves open why, so that what it wrote may tell.
 bool LeavesOpenWhy(const Cause& cause) {
@@ -118,8 +118,8 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
   std::vector<EndedWell> ended = attempt.state().ended_well();
   std::erase_if(ended, [&](const EndedWell& one) { return but && one.rank == but->rank; });
   for (const EndedWell& one : ended) {
-    if (shown++ == kMostEndedShown) {
-      const std::string others = base::Count(ended.size() - kMostEndedShown, "other rank");
+    if (shown++ == kMaxEndedShown) {
+      const std::string others = base::Count(ended.size() - kMaxEndedShown, "other rank");
       return text + "  and so had " + others + "\n";
     }
     text += "  " + NameAndNode(attempt.plan(), one.node_rank, one.rank) + " had ended with 0";

@@ -16,7 +16,7 @@ SharedValue Values::Make(uint32_t node, std::string value, size_t with) {
   {
     const std::lock_guard lock(made_->mutex);
     size_t& of_node = made_->of_node[node];
-    if (made_->bytes + cost > kMost || of_node + cost > kMostOfNode) return nullptr;
+    if (made_->bytes + cost > kMost || of_node + cost > kMaxOfNode) return nullptr;
     made_->bytes += cost;
     of_node += cost;
   }
@@ -31,9 +31,8 @@ SharedValue Values::Make(uint32_t node, std::string value, size_t with) {
 
 std::string WaitingCalls::Enter(uint32_t node, size_t cost) {
   size_t& bytes = bytes_[node];
-  if (bytes + cost > kMostOfNode) {
-    return "the calls that the ranks of this node wait for already have " +
-           base::Bytes(kMostOfNode);
+  if (bytes + cost > kMaxOfNode) {
+    return "the calls that the ranks of this node wait for already have " + base::Bytes(kMaxOfNode);
   }
   bytes += cost;
   return "";

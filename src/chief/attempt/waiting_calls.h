@@ -22,7 +22,7 @@ using Reply = std::function<void(uint64_t id, SharedValue value, const std::stri
 class Values {
  public:
   static constexpr size_t kMost = 256 << 20;  // bytes, of all values and their keys
-  static constexpr size_t kMostOfNode = 48 << 20;
+  static constexpr size_t kMaxOfNode = 48 << 20;
 
   // What `node` brings about. Null: there would be more than may be. `with` are bytes that come
   // with it.
@@ -48,7 +48,7 @@ struct WaitingCall {
 // For one thread.
 class WaitingCalls {
  public:
-  static constexpr size_t kMostOfNode = 16 << 20;  // bytes
+  static constexpr size_t kMaxOfNode = 16 << 20;  // bytes
   static constexpr size_t kCostOfCall = 256;
 
   // Empty where a call of this node may wait, which is then counted until it leaves; else why not.

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kCleanedAtOnce = 64;
-constexpr size_t kLongestJob = 255;  // bytes, of its folder's name
+constexpr size_t kMaxJobLength = 255;  // bytes, of its folder's name
 
 std::optional<CleanedJob> ReadJob(std::string_view line) {
   using What = CleanedJob::What;
@@ -31,7 +31,7 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
   for (const auto& [word, what] : kWords) {
     if (!line.starts_with(word)) continue;
     const std::string_view job = line.substr(word.size());
-    if (!job.empty() && job.size() <= kLongestJob && std::ranges::all_of(job, plain)) {
+    if (!job.empty() && job.size() <= kMaxJobLength && std::ranges::all_of(job, plain)) {
       return CleanedJob{what, std::string(job)};
     }
   }

@@ -13,8 +13,8 @@
 #include "base/parallel.h"
 #include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
+#include "chief/checks/probe_nodes.h"
 #include "chief/checks/reported_addresses.h"
-#include "chief/checks/visit.h"
 #include "chief/loop/signal_watcher.h"
 
 namespace autodist::chief {
@@ -194,12 +194,12 @@ Status CheckFolderForLogs(const std::string& folder) {
                     "--log-dir FOLDER puts them elsewhere");
 }
 
-Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
-                                   bool full_mesh) {
+Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
+                                 bool full_mesh) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
   const Preflight preflight(plan, true);
-  options.examination = preflight.examination();
+  options.probe = preflight.probe();
   const v1::JobRequest request = options.request;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });

@@ -22,18 +22,18 @@ constexpr size_t kLargestSource = 1 << 20;  // bytes
 }  // namespace
 
 Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
-  examination_.set_thorough(thorough);
-  examination_.set_device_users(true);
+  probe_.set_thorough(thorough);
+  probe_.set_device_users(true);
   if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
     const auto& argv = plan.nodes(0).ranks(0).argv();
     const std::string folder = reach::FolderHere(plan);
     program_ = FilesOfProgram({argv.begin(), argv.end()}, folder);
-    for (const std::string& file : program_.files) examination_.add_files(file);
+    for (const std::string& file : program_.files) probe_.add_files(file);
     if (!reach::TakesPart(plan)) ReadDigests(folder);
     if (thorough) {
-      for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
+      for (const std::string& name : program_.python_modules) probe_.add_python_modules(name);
       for (const ProgramFiles::Import& import : program_.imports) {
-        v1::PythonImport& added = *examination_.add_imports();
+        v1::PythonImport& added = *probe_.add_imports();
         added.set_module(import.module);
         added.set_where(import.where);
       }
@@ -44,14 +44,14 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
     MarkSharedFolders();
   } else if (plan.shared_paths_size() > 0) {
     // They need not be here.
-    *examination_.mutable_shared_folders() = plan.shared_paths();
-    examination_.set_mark(base::RandomHex());
-    examination_.set_nodes(static_cast<uint32_t>(plan.nodes_size()));
+    *probe_.mutable_shared_folders() = plan.shared_paths();
+    probe_.set_mark(base::RandomHex());
+    probe_.set_nodes(static_cast<uint32_t>(plan.nodes_size()));
   }
 }
 
 Preflight::~Preflight() {
-  for (const std::string& path : examination_.shared_files()) unlink(path.c_str());
+  for (const std::string& path : probe_.shared_files()) unlink(path.c_str());
 }
 
 // Of the program's files the script alone is read, but for a thorough look: they may be many.
@@ -62,7 +62,7 @@ void Preflight::AddVariables(bool thorough) {
     names.emplace_back(variable.substr(0, variable.find('=')));
   }
   names = diagnosis::NamesToCompare(names);
-  *examination_.mutable_chief_variables() = {names.begin(), names.end()};
+  *probe_.mutable_chief_variables() = {names.begin(), names.end()};
   const std::string folder = reach::FolderHere(plan_);
   std::set<std::string> mentioned;
   for (const std::string& file : program_.files) {
@@ -79,7 +79,7 @@ void Preflight::AddVariables(bool thorough) {
 
 void Preflight::ReadDigests(const std::string& folder) {
   digests_here_.emplace();
-  for (const std::string& file : examination_.files()) {
+  for (const std::string& file : probe_.files()) {
     const std::string path = file.starts_with('/') ? file : folder + "/" + file;
     digests_here_->push_back(files::DigestOfFile(path).value_or(""));
   }
@@ -94,13 +94,13 @@ void Preflight::MarkSharedFolders() {
     if (file.valid()) {
       (void)base::WriteAll(file.get(), base::RandomHex(), base::Deadline::Never()).ok();
     }
-    examination_.add_shared_files(path);
+    probe_.add_shared_files(path);
   }
 }
 
 diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
   diagnosis::Evidence evidence = EvidenceOf(plan_, nodes);
-  evidence.examination = examination_;
+  evidence.probe = probe_;
   evidence.digests_here = digests_here_;
   evidence.activated_here = std::getenv("VIRTUAL_ENV") || std::getenv("CONDA_PREFIX");
   evidence.mentioned_variables = mentioned_variables_;

@@ -27,7 +27,7 @@ class Preflight {
   Preflight(const Preflight&) = delete;
   Preflight& operator=(const Preflight&) = delete;
 
-  const v1::Examination& examination() const { return examination_; }
+  const v1::ProbeRequest& probe() const { return probe_; }
 
   // What the nodes answered; without trials of the network. `nodes` are all of the plan's, by rank.
   diagnosis::Evidence EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const;
@@ -38,7 +38,7 @@ class Preflight {
   void AddVariables(bool thorough);
 
   const v1::LaunchPlan& plan_;
-  v1::Examination examination_;
+  v1::ProbeRequest probe_;
   ProgramFiles program_;
   std::vector<std::string> mentioned_variables_;  // by the program, of those asked for
   std::optional<std::vector<std::string>> digests_here_;

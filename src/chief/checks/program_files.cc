@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 256;
-constexpr size_t kMostImports = 64;
+constexpr size_t kMaxFiles = 256;
+constexpr size_t kMaxImports = 64;
 constexpr uintmax_t kLargestFile = 64 << 20;
 constexpr size_t kLargestScript = 1 << 20;
 
@@ -171,7 +171,7 @@ class Collector {
   explicit Collector(const std::string& directory) : directory_(directory) {}
 
   void AddFile(const std::string& path) {
-    if (path.empty() || found_.files.size() >= kMostFiles || IsOfTheKernel(path)) return;
+    if (path.empty() || found_.files.size() >= kMaxFiles || IsOfTheKernel(path)) return;
     std::error_code error;
     const fs::path full = fs::path(directory_) / path;  // an absolute path stays as it is
     if (!fs::is_regular_file(full, error) || fs::file_size(full, error) > kLargestFile) return;
@@ -203,7 +203,7 @@ class Collector {
     found_.missing_script = path;
     std::vector<std::string> beside;
     for (const auto& entry : fs::directory_iterator(full.parent_path(), error)) {
-      if (entry.path().extension() == full.extension() && beside.size() < kMostFiles) {
+      if (entry.path().extension() == full.extension() && beside.size() < kMaxFiles) {
         beside.push_back(entry.path().filename());
       }
     }
@@ -259,7 +259,7 @@ class Collector {
       if (import.optional) found_.optional_modules.insert(top);
     }
     if (!import.optional) found_.optional_modules.erase(top);
-    if (import.certain && found_.imports.size() < kMostImports && imported_.insert(name).second) {
+    if (import.certain && found_.imports.size() < kMaxImports && imported_.insert(name).second) {
       found_.imports.push_back({name, importer + ", line " + std::to_string(import.line)});
     }
   }
@@ -283,9 +283,9 @@ class Collector {
 
 // By its first line.
 bool IsPythonScript(const fs::path& path) {
-  constexpr size_t kLongestLine = 256;
+  constexpr size_t kMaxLineLength = 256;
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  std::array<char, kLongestLine> head;
+  std::array<char, kMaxLineLength> head;
   const ssize_t got = fd.valid() ? pread(fd.get(), head.data(), head.size(), 0) : -1;
   std::string_view line(head.data(), got > 0 ? static_cast<size_t>(got) : 0);
   line = line.substr(0, line.find('\n'));

@@ -8,14 +8,14 @@
 namespace autodist::chief {
 namespace {
 
-constexpr int kMostNamed = 8;  // nodes
+constexpr int kMaxNamed = 8;  // nodes
 
 std::string Names(const v1::NodeIssue& issue) {
   std::string text;
-  for (int i = 0; i < std::min(issue.nodes_size(), kMostNamed); ++i) {
+  for (int i = 0; i < std::min(issue.nodes_size(), kMaxNamed); ++i) {
     text += (i == 0 ? "" : ", ") + issue.nodes(i);
   }
-  const int more = issue.nodes_size() - kMostNamed;
+  const int more = issue.nodes_size() - kMaxNamed;
   return more > 0 ? text + " and " + base::Count(static_cast<size_t>(more), "more node") : text;
 }
 

@@ -20,8 +20,8 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kMostAtOnce = 16;  // nodes
-constexpr size_t kLongestName = 200;
+constexpr size_t kMaxAtOnce = 16;  // nodes
+constexpr size_t kMaxNameLength = 200;
 
 void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& issues, const std::string& node,
               const std::string& what, const std::string& remedy) {
@@ -38,7 +38,7 @@ void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& issues, const s
 }  // namespace
 
 std::string FolderNameOf(const std::string& address) {
-  std::string name = address.substr(0, kLongestName);
+  std::string name = address.substr(0, kMaxNameLength);
   const auto allowed = [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == ':';
   };
@@ -135,7 +135,7 @@ v1::JobFiles JobFetch::Fetch(transfer::FetchOrder order, std::vector<Source>& so
       order.probe = probe->name();
     }
   }
-  base::ParallelFor(sources.size(), kMostAtOnce, [&](size_t i) {
+  base::ParallelFor(sources.size(), kMaxAtOnce, [&](size_t i) {
     Source& source = sources[i];
     source.fetched.same_folder = source.here;
     if (source.here) return;

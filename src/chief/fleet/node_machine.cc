@@ -134,7 +134,7 @@ constexpr std::array<const char*, kNodeStates> kStateNames = {
 constexpr std::array<const char*, kNodeEvents> kEventNames = {
     "connect", "bootstrap", "probe", "link",  "answer",  "prepare",
     "choose",  "pass over", "stop",  "drain", "dismiss", "ranks ended",
-    "break",   "leave",     "evict", "lose",  "refuse"};
+    "break",   "leave",     "evict", "lost",  "refuse"};
 
 constexpr std::array<const char*, 8> kActionNames = {
     "",         "open session", "renew lease",     "begin streams",

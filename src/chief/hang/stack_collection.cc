@@ -94,7 +94,7 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   for (why::Activity& activity : why::ActivitiesOf(stacks.text(), folder)) {
     AddActivity(stacks.rank(), std::move(activity), has_gpu);
   }
-  if (kept_bytes_ + stacks.text().size() > kMostKept) return;
+  if (kept_bytes_ + stacks.text().size() > kMaxKept) return;
   kept_bytes_ += stacks.text().size();
   kept_.emplace(stacks.rank(), stacks.text());
 }
@@ -119,7 +119,7 @@ void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks
   size_t bytes = 0;
   for (const uint32_t rank : ranks) {
     const auto kept = kept_.find(rank);
-    if (kept == kept_.end() || bytes + kept->second.size() > kMostAnswered) continue;
+    if (kept == kept_.end() || bytes + kept->second.size() > kMaxAnswered) continue;
     bytes += kept->second.size();
     v1::WholeStack& whole = *stacks.add_stacks();
     whole.set_rank(rank);

@@ -34,8 +34,8 @@ class StackCollection {
  public:
   // Whole stacks are kept for those who want them as long as they are no more than that; the file
   // has all of them.
-  static constexpr size_t kMostKept = 64 << 20;     // bytes
-  static constexpr size_t kMostAnswered = 8 << 20;  // bytes
+  static constexpr size_t kMaxKept = 64 << 20;     // bytes
+  static constexpr size_t kMaxAnswered = 8 << 20;  // bytes
 
   // `nodes` have been asked. The attempt must outlive this.
   StackCollection(const Attempt& attempt, std::set<uint32_t> nodes, Loop& loop)

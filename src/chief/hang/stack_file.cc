@@ -35,7 +35,7 @@ void StackFile::Append(std::string text) {
 }
 
 void StackFile::WriteRecord(const v1::RankStacks& stacks) {
-  if (records_ + stacks.flight_record().size() > kMostRecords) return;
+  if (records_ + stacks.flight_record().size() > kMaxRecords) return;
   records_ += stacks.flight_record().size();
   loop_.InBackground([folder = folder_.Within("flight-recorder"),
                       name = "rank-" + std::to_string(stacks.rank()),

@@ -17,7 +17,7 @@ namespace autodist::chief {
 class StackFile {
  public:
   // Records of a collection beyond that are left out.
-  static constexpr size_t kMostRecords = 1 << 30;  // bytes
+  static constexpr size_t kMaxRecords = 1 << 30;  // bytes
 
   // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
   StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop);

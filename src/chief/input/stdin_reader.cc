@@ -56,7 +56,7 @@ void StdinReader::Release(size_t bytes) {
 
 size_t StdinReader::Room() {
   const std::lock_guard lock(mutex_);
-  return pieces_.size() >= kMostPieces ? 0 : std::min(kPiece, kAhead - std::min(kAhead, ahead_));
+  return pieces_.size() >= kMaxPieces ? 0 : std::min(kPiece, kAhead - std::min(kAhead, ahead_));
 }
 
 void StdinReader::Loop() {

@@ -21,7 +21,7 @@ class StdinReader {
   static constexpr size_t kPiece = 2 << 10;   // bytes, at most of one call of `bytes`
   static constexpr size_t kAhead = 64 << 10;  // bytes that have not been taken
   // Each is a message, however few bytes it has.
-  static constexpr size_t kMostPieces = 256;
+  static constexpr size_t kMaxPieces = 256;
 
   // Called on a thread of its own.
   struct Events {

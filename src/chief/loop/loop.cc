@@ -46,7 +46,7 @@ bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
     const Time now = Now();
     if (now >= limit) return false;
     Time next = limit;
-    if (!looked || Empty() || now - *looked >= kMostDelay) {
+    if (!looked || Empty() || now - *looked >= kMaxDelay) {
       looked = now;
       for (const auto& due : due_) next = std::min(next, due());
       if (done()) return true;

@@ -42,13 +42,13 @@ class Loop {
   // Blocks until the background tasks that have been given are done.
   void DrainBackground() { background_.Drain(); }
 
-  // `due` is called before each wait, and between tasks every kMostDelay: it does what is due, and
+  // `due` is called before each wait, and between tasks every kMaxDelay: it does what is due, and
   // returns when to be called again at the latest.
   void AddTimer(std::function<Time()> due) { due_.push_back(std::move(due)); }
 
   // What is due may come late by so much where there is no end of tasks: to look what is due takes
   // as long as many of them, where there are many nodes.
-  static constexpr std::chrono::milliseconds kMostDelay{10};
+  static constexpr std::chrono::milliseconds kMaxDelay{10};
 
   // Runs tasks until `done`, or until the limit. Returns whether it is done.
   bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());

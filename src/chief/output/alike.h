@@ -16,13 +16,13 @@ class Alike {
  public:
   static constexpr size_t kMost = 100;  // within kWindow
   static constexpr std::chrono::seconds kWindow{10};
-  static constexpr size_t kMostKeys = 1'000;
+  static constexpr size_t kMaxKeys = 1'000;
 
   // Which one it is of its window: those after kMost are not to be said. `more` is called with the
   // key of an earlier window, and the number of those in it that were not.
   template <typename More>
   size_t Add(const Key& key, Loop::Time now, const More& more) {
-    if (said_.size() >= kMostKeys) End(more);
+    if (said_.size() >= kMaxKeys) End(more);
     Said& said = said_[key];
     if (now - said.began > kWindow) {
       Flush(key, std::exchange(said, {now}), more);

@@ -23,25 +23,25 @@ void FailureExcerpt::Take(display::Stream stream, std::string_view line, display
   std::string plain;
   const std::string_view shown = WithoutColours(AsShown(line), plain);
   fatal_[stream].Take(shown, now);
-  const std::string_view kept = shown.substr(0, kLongestLine);
+  const std::string_view kept = shown.substr(0, kMaxLineLength);
   if (kept.find_first_not_of(" \t") == std::string_view::npos) return;
   Ring& ring = rings_[stream];
-  ring.lines[ring.taken++ % kMostLines].assign(kept);
+  ring.lines[ring.taken++ % kMaxLines].assign(kept);
   last_ = stream;
 }
 
 std::vector<std::string> FailureExcerpt::Lines(display::Stream stream) const {
   const Ring& ring = rings_[stream];
   std::vector<std::string> lines;
-  for (size_t i = ring.taken - std::min(ring.taken, kMostLines); i < ring.taken; ++i) {
-    lines.push_back(ring.lines[i % kMostLines]);
+  for (size_t i = ring.taken - std::min(ring.taken, kMaxLines); i < ring.taken; ++i) {
+    lines.push_back(ring.lines[i % kMaxLines]);
   }
   return lines;
 }
 
 std::string FailureExcerpt::LastLine() const {
   const Ring& ring = rings_[last_];
-  return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMostLines];
+  return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMaxLines];
 }
 
 const FatalMessages* FailureExcerpt::Fatal() const {

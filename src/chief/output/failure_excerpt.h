@@ -16,8 +16,8 @@ namespace autodist::chief {
 // Of bounded size, whatever is written.
 class FailureExcerpt {
  public:
-  static constexpr size_t kMostLines = 10;     // of a stream
-  static constexpr size_t kLongestLine = 400;  // bytes that are kept of one
+  static constexpr size_t kMaxLines = 10;        // of a stream
+  static constexpr size_t kMaxLineLength = 400;  // bytes that are kept of one
 
   explicit FailureExcerpt(const std::string& working_directory)
       : fatal_{FatalMessages(working_directory), FatalMessages(working_directory)} {}
@@ -26,7 +26,7 @@ class FailureExcerpt {
   // '\r' does not count, nor does a line without anything in it.
   void Take(display::Stream stream, std::string_view line, display::Time now = {});
 
-  // The last lines, the oldest first; each cut to kLongestLine.
+  // The last lines, the oldest first; each cut to kMaxLineLength.
   std::vector<std::string> Lines(display::Stream stream) const;
   // Of either stream; "" if there is none.
   std::string LastLine() const;
@@ -40,7 +40,7 @@ class FailureExcerpt {
   const FatalMessages* Fatal() const;
 
   struct Ring {
-    std::array<std::string, kMostLines> lines;
+    std::array<std::string, kMaxLines> lines;
     size_t taken = 0;
   };
 

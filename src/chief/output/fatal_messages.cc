@@ -11,13 +11,13 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kLongestFatalText = 240;
-constexpr size_t kLongestFatalLine = PythonTraceback::kLongestLine;
+constexpr size_t kMaxFatalTextLength = 240;
+constexpr size_t kMaxFatalLineLength = PythonTraceback::kMaxLineLength;
 constexpr size_t kSearched = 256;             // bytes of a line, for what may stand anywhere
-constexpr uint32_t kMostNoise = 1'000;        // lines
+constexpr uint32_t kMaxNoise = 1'000;         // lines
 constexpr uint32_t kForgottenAfter = 5'000;   // lines: it was survived
 constexpr uint32_t kConsequenceWithin = 300;  // lines: what follows an exception as it ends
-constexpr uint32_t kLongestUsage = 200;       // lines
+constexpr uint32_t kMaxUsageLength = 200;     // lines
 
 constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
 constexpr std::string_view kWhat = "  what():  ";
@@ -133,7 +133,7 @@ bool FatalMessages::Continue(std::string_view line) {
     if (taken && traceback_->complete()) TellTraceback();
     // What follows an exception may just as well be another message.
     if (taken) return !was_complete || traceback_->Contains(line);
-    if (traceback_->over() || ++noise_ > kMostNoise) traceback_.reset();
+    if (traceback_->over() || ++noise_ > kMaxNoise) traceback_.reset();
   }
   return text_follows_ && ContinueText(line);
 }
@@ -142,15 +142,15 @@ bool FatalMessages::Continue(std::string_view line) {
 bool FatalMessages::ContinueText(std::string_view line) {
   const bool what = line.starts_with(kWhat);
   if (!last_ || (!what && !last_->text.ends_with(':'))) {
-    text_follows_ = last_ && since_ < kMostNoise;
+    text_follows_ = last_ && since_ < kMaxNoise;
     return false;
   }
   text_follows_ = false;
   if (what) line.remove_prefix(kWhat.size());
   if (last_->text.ends_with(':')) last_->text.pop_back();
-  last_->text = (last_->text + ": " + std::string(Trimmed(line))).substr(0, kLongestFatalText);
+  last_->text = (last_->text + ": " + std::string(Trimmed(line))).substr(0, kMaxFatalTextLength);
   last_->lines.emplace_back((what ? std::string(kWhat) : "") +
-                            std::string(line.substr(0, kLongestFatalLine)));
+                            std::string(line.substr(0, kMaxFatalLineLength)));
   return true;
 }
 
@@ -208,8 +208,8 @@ bool FatalMessages::Replaces(Weight weight, bool traceback) const {
 bool FatalMessages::Tell(Weight weight, std::string_view text, std::string_view line) {
   if (!Replaces(weight, false)) return false;
   last_ = FatalMessage{weight,
-                       std::string(Trimmed(text).substr(0, kLongestFatalText)),
-                       {std::string(line.substr(0, kLongestFatalLine))},
+                       std::string(Trimmed(text).substr(0, kMaxFatalTextLength)),
+                       {std::string(line.substr(0, kMaxFatalLineLength))},
                        now_};
   last_is_traceback_ = last_is_of_child_ = false;
   last_prefix_.clear();
@@ -241,10 +241,10 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
   if (IsConnection(line) || line.starts_with("Exception ignored ") ||
       line.starts_with("Exception in thread ") || line.starts_with("Error in atexit") ||
       line.starts_with("Error in sys.excepthook")) {
-    before_ = line.substr(0, kLongestFatalLine);
+    before_ = line.substr(0, kMaxFatalLineLength);
     return;
   }
-  if (line.starts_with("usage: ")) usage_ = kLongestUsage;
+  if (line.starts_with("usage: ")) usage_ = kMaxUsageLength;
   if (line.starts_with(kTerminate)) {
     const std::string_view type = line.substr(kTerminate.size());
     text_follows_ = Tell(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;

@@ -27,7 +27,7 @@ struct FatalMessage {
 };
 
 // More lines than a program writes as it ends: what was told before them was caught.
-inline constexpr uint32_t kMostLinesAtTheEnd = 100;
+inline constexpr uint32_t kMaxLinesAtTheEnd = 100;
 
 // What a rank has written that such a program says last.
 struct RankFailure {

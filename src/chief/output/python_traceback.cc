@@ -14,9 +14,9 @@ constexpr std::string_view kBareHeader = "Traceback (most recent call last)";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
 constexpr std::string_view kFatalError = "Fatal Python error: ";
 constexpr std::string_view kFile = "File \"";
-constexpr size_t kMostTracebackLines = 30;
-constexpr size_t kLongestPrefix = 64;
-constexpr int kMostLinesAfter = 8;  // of an exception's own text
+constexpr size_t kMaxTracebackLines = 30;
+constexpr size_t kMaxPrefixLength = 64;
+constexpr int kMaxLinesAfter = 8;  // of an exception's own text
 
 std::string_view WithoutSpaces(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -155,22 +155,22 @@ PythonTraceback::PythonTraceback(std::string_view first_line, std::string_view w
     std::string_view before = first_line.substr(
         0, first_line.size() - (kind_ == Kind::kGroup ? kGroupHeader : kHeader).size());
     while (before.ends_with(' ')) before.remove_suffix(1);
-    if (before.size() <= kLongestPrefix) prefix_ = before;
+    if (before.size() <= kMaxPrefixLength) prefix_ = before;
   }
 }
 
 void PythonTraceback::Keep(std::string_view line) {
   // Of a long one the end counts; of a group, what comes first.
-  if (lines_.size() == kMostTracebackLines) {
+  if (lines_.size() == kMaxTracebackLines) {
     if (kind_ == Kind::kGroup || kind_ == Kind::kFatalError) return;
     lines_.pop_front();
   }
-  lines_.emplace_back(line.substr(0, kLongestLine));
+  lines_.emplace_back(line.substr(0, kMaxLineLength));
 }
 
 void PythonTraceback::GoesAfter(std::deque<std::string> lines) {
   for (std::string& line : lines_) lines.push_back(std::move(line));
-  while (lines.size() > kMostTracebackLines) lines.pop_front();
+  while (lines.size() > kMaxTracebackLines) lines.pop_front();
   lines_ = std::move(lines);
 }
 
@@ -222,7 +222,7 @@ bool PythonTraceback::TakeException(std::string_view line) {
     return false;
   }
   if (complete()) group_ = std::exchange(exception_, "");
-  exception_ = line.substr(0, kLongestLine);
+  exception_ = line.substr(0, kMaxLineLength);
   return true;
 }
 
@@ -234,14 +234,14 @@ bool PythonTraceback::TakeMore(std::string_view line, std::string_view text) {
   }
   if (text.find("NCCL INFO") != std::string_view::npos) return false;
   const bool untold = exception_.ends_with(':') || exception_.ends_with(": ");
-  over_ = kind_ == Kind::kGroup || lines_after_ == kMostLinesAfter || (text.empty() && !untold);
+  over_ = kind_ == Kind::kGroup || lines_after_ == kMaxLinesAfter || (text.empty() && !untold);
   if (over_ || text.empty()) return false;
   ++lines_after_;
   if (untold && HasLetters(text)) {
     exception_ +=
-        (exception_.ends_with(' ') ? "" : " ") + std::string(text.substr(0, kLongestLine));
+        (exception_.ends_with(' ') ? "" : " ") + std::string(text.substr(0, kMaxLineLength));
   } else if (std::exchange(last_error_follows_, false)) {
-    more_ = text.substr(0, kLongestLine);
+    more_ = text.substr(0, kMaxLineLength);
   }
   last_error_follows_ = text == "Last error:";
   Keep(line);
@@ -289,9 +289,10 @@ std::string PythonTraceback::ExceptionName() const {
 }
 
 std::string PythonTraceback::Text() const {
-  constexpr size_t kLongestExceptionShown = 240;
+  constexpr size_t kMaxExceptionShownLength = 240;
   std::string text = exception_;
-  if (text.size() > kLongestExceptionShown) text = text.substr(0, kLongestExceptionShown) + "...";
+  if (text.size() > kMaxExceptionShownLength)
+    text = text.substr(0, kMaxExceptionShownLength) + "...";
   while (text.ends_with(' ') || text.ends_with(':')) text.pop_back();
   if (!more_.empty()) text += "; " + more_;
   if (!place_.empty()) text += ", " + place_;

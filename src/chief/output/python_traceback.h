@@ -14,7 +14,7 @@ namespace autodist::chief {
 // group, the first that is no group counts.
 class PythonTraceback {
  public:
-  static constexpr size_t kLongestLine = 400;  // of what is kept
+  static constexpr size_t kMaxLineLength = 400;  // of what is kept
 
   // Whether a traceback begins with it: its header, or that of a fatal error, such as a
   // segmentation fault; or the place of a syntax error, which has none.

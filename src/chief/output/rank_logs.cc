@@ -12,7 +12,7 @@ namespace autodist::chief {
 namespace {
 
 // A large job has more files than a process may have open.
-constexpr size_t kMostOpen = 500;
+constexpr size_t kMaxOpen = 500;
 
 display::Stream StreamOf(const v1::Output& output) {
   return output.stream() == v1::OUTPUT_STREAM_STDERR ? display::kStderr : display::kStdout;
@@ -25,9 +25,9 @@ int64_t MillisecondsOf(base::WallTime time) {
 // One without anything in it does not count. Colours are no text.
 void KeepLine(std::string_view line, std::string& last) {
   std::string buffer;
-  line = WithoutColours(line.substr(0, 2 * FailureExcerpt::kLongestLine), buffer);
+  line = WithoutColours(line.substr(0, 2 * FailureExcerpt::kMaxLineLength), buffer);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  last.assign(line.substr(0, FailureExcerpt::kLongestLine));
+  last.assign(line.substr(0, FailureExcerpt::kMaxLineLength));
 }
 
 void KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
@@ -41,7 +41,7 @@ void KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
 void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
   const FatalMessage* fatal = excerpt.fatal();
   if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
-  if (excerpt.lines_since_fatal() > kMostLinesAtTheEnd) return report.failure.clear();
+  if (excerpt.lines_since_fatal() > kMaxLinesAtTheEnd) return report.failure.clear();
   if (excerpt.lines_since_fatal() > 0) return;
   report.failure = fatal->text;
   report.failure_ms = report.last_output_ms;
@@ -100,7 +100,7 @@ Status RankLogs::Open(const display::Output& output, File& file) {
     open_.splice(open_.begin(), open_, file.place);
     return OkStatus();
   }
-  if (open_.size() == kMostOpen) {
+  if (open_.size() == kMaxOpen) {
     open_.back()->fd.Reset();
     open_.back()->times.Close();
     open_.pop_back();

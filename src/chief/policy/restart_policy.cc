@@ -17,7 +17,7 @@ std::optional<std::chrono::milliseconds> RestartPolicy::Next(const AttemptOutcom
   }
   if (outcome.lasted > kCrashLoop) wait_ = kFirstWait;
   const auto wait = wait_;
-  wait_ = std::min(wait_ * 2, kLongestWait);
+  wait_ = std::min(wait_ * 2, kMaxWait);
   return wait;
 }
 

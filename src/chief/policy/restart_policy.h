@@ -42,7 +42,7 @@ class RestartPolicy {
   uint32_t restarts_counted() const { return counted_; }
 
   static constexpr std::chrono::milliseconds kFirstWait{500};
-  static constexpr std::chrono::milliseconds kLongestWait{60'000};
+  static constexpr std::chrono::milliseconds kMaxWait{60'000};
   // An attempt that lasts longer was no crash at the start.
   static constexpr std::chrono::milliseconds kCrashLoop{60'000};
 

@@ -8,7 +8,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kLongestShownLine = 64 << 10;  // bytes; a longer one is shown in pieces
+constexpr size_t kMaxShownLineLength = 64 << 10;  // bytes; a longer one is shown in pieces
 
 // The length of the longest end of `text` that the mark begins with.
 size_t BegunMark(std::string_view text, std::string_view mark) {
@@ -49,7 +49,8 @@ std::string RemoteOutput::Shown(bool end) {
     begin = line + 1;
   }
   text_.erase(0, begin);
-  if (end || text_.size() > kLongestShownLine) shown += display::Harmless(std::exchange(text_, ""));
+  if (end || text_.size() > kMaxShownLineLength)
+    shown += display::Harmless(std::exchange(text_, ""));
   return shown;
 }
 

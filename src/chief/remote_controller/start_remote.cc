@@ -18,8 +18,8 @@
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "chief/checks/probe_nodes.h"
 #include "chief/checks/reported_addresses.h"
-#include "chief/checks/visit.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/remote_controller/controller_lines.h"
 #include "chief/remote_controller/rewrite_spec.h"
@@ -97,12 +97,12 @@ class RemoteLines {
       if (line.starts_with(end_)) return ExitCodeIn(line.substr(end_.size()));
       if (!line.empty()) std::fprintf(stderr, "%s\n", base::Printable(line).c_str());
     }
-    if (line_.size() > kLongestLine) line_.clear();
+    if (line_.size() > kMaxLineLength) line_.clear();
     return std::nullopt;
   }
 
  private:
-  static constexpr size_t kLongestLine = 16 << 10;  // bytes
+  static constexpr size_t kMaxLineLength = 16 << 10;  // bytes
 
   static int ExitCodeIn(const std::string& text) {
     constexpr int kLargest = 255;

@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostDepth = 8;
-constexpr int kMostEntries = 100'000;
+constexpr int kMaxDepth = 8;
+constexpr int kMaxEntries = 100'000;
 // The clock of a file server may be ahead of ours; a file's time may also have been made up, and
 // would hide all that are written until then.
-constexpr std::chrono::seconds kMostAhead{3600};
+constexpr std::chrono::seconds kMaxAhead{3600};
 
 // What trainers write all the time beside their checkpoints.
 bool IsLog(std::string_view name) {
@@ -40,11 +40,11 @@ std::optional<int64_t> NewestFile(const std::string& folder) {
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
                                          error);
   if (error) return std::nullopt;
-  const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMostAhead.count();
+  const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
   int64_t newest = 0;
   // What is removed meanwhile ends the walk: the next one sees the rest.
-  for (int entries = 0; !error && entry != fs::end(entry) && entries < kMostEntries; ++entries) {
-    if (entry.depth() >= kMostDepth) entry.disable_recursion_pending();
+  for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
+    if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
     struct stat is {};
     if (lstat(entry->path().c_str(), &is) == 0 && S_ISREG(is.st_mode) &&
         is.st_mtim.tv_sec <= latest_s && !IsLog(entry->path().filename().string())) {

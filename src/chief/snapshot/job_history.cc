@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPointInterval{2'000};
 constexpr milliseconds kPointOfEachNode{4};    // at least, in a job of many
 constexpr milliseconds kPrintInterval{1'000};  // of progress as JSON
-constexpr double kLongestStepMs = 86'400'000;
+constexpr double kMaxStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
 void WriteJson(const google::protobuf::Message& message, const base::LogFolder& folder,
@@ -71,7 +71,7 @@ void JobHistory::AddPoint(const Attempt& attempt) {
   history_.Add(snapshot::PointOf(*snapshot, width.count()));
   if (snapshot->has_median_step()) {
     const double step_ms = 1000 * snapshot->median_step();
-    step_time_ = milliseconds(static_cast<int64_t>(std::min(step_ms, kLongestStepMs)));
+    step_time_ = milliseconds(static_cast<int64_t>(std::min(step_ms, kMaxStepMs)));
   }
   for (const IssueWarning& warning : warnings_.Take(*snapshot)) warn_(warning);
 }

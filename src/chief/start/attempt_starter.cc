@@ -18,11 +18,11 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 // Plans that are made because of ports that somebody else has.
-constexpr uint32_t kMostMoves = 5;
+constexpr uint32_t kMaxMoves = 5;
 // That a connection is broken may be heard a little later than that a call failed with it.
 constexpr milliseconds kBreakReportLimit{1'000};
 // Between two looks at devices that others have.
-constexpr milliseconds kLongestDeviceWait{10'000};
+constexpr milliseconds kMaxDeviceWait{10'000};
 
 void TellWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
   for (const std::string& warning : WarningsOf(attempt, nodes)) {
@@ -224,7 +224,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
     // The rest has been looked at.
-    if (devices_.backoff) request.mutable_examination()->set_device_users(true);
+    if (devices_.backoff) request.mutable_probe()->set_device_users(true);
     launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),
                        making_.results.Taker(
                            job_.loop, [this, i, node = members[i]](launch::LaunchedNode& prepared) {
@@ -276,7 +276,7 @@ StartEvent AttemptStarter::JudgePrepared() {
     }
   }
   // Nodes may be lost while others are prepared.
-  facts.may_do_without = making_.number > 0 && making_.plans <= job_.nodes.size() + kMostMoves;
+  facts.may_do_without = making_.number > 0 && making_.plans <= job_.nodes.size() + kMaxMoves;
   const StartEvent event = Judge(facts);
   return event == StartEvent::kFailed ? RefuseStart(why) : event;
 }
@@ -301,7 +301,7 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   const bool movable =
       job_.options.plan_attempt &&
       std::ranges::count(taken, job_.options.request().master_port(), &TakenPort::port) == 0;
-  facts.ports_may_move = movable && making_.moves < kMostMoves;
+  facts.ports_may_move = movable && making_.moves < kMaxMoves;
   const StartEvent event = Judge(facts);
   if (event == StartEvent::kFailed) return RefuseStart(PortsTakenError(taken, movable));
   if (event == StartEvent::kPlan && facts.ports_taken) ++making_.moves;
@@ -312,7 +312,7 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
 void AttemptStarter::AwaitDevices() {
   waits_.End();
   if (!devices_.backoff) {
-    devices_.backoff.emplace(base::RandomNumber(), kLongestDeviceWait);
+    devices_.backoff.emplace(base::RandomNumber(), kMaxDeviceWait);
     job_.console.Tell(LogLevel::kInfo,
                       "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
   }

@@ -17,7 +17,7 @@ Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& atte
     preflight_.reset(new Preflight(job_.plan, false), [&loop = job_.loop](Preflight* ended) {
       loop.InBackground([ended] { delete ended; });
     });
-    options.examination = preflight_->examination();
+    options.probe = preflight_->probe();
   }
   options.pmix = attempt.pmix();
   options.progress = waits_.progress();
@@ -73,7 +73,7 @@ std::shared_ptr<const Attempt::MissingVariables> FirstLaunch::missing_variables(
   for (const launch::LaunchedNode& node : results_.nodes()) {
     const auto& names = node.prepared.facts().missing_variables();
     const std::set<std::string> reported(names.begin(), names.end());
-    for (const std::string& name : preflight_->examination().chief_variables()) {
+    for (const std::string& name : preflight_->probe().chief_variables()) {
       if (reported.contains(name)) (*missing)[node.node_rank].push_back(name);
     }
   }

@@ -106,7 +106,7 @@ std::vector<std::string> WarningsOf(const Attempt& attempt,
 
 std::string BusyDevices(const Attempt& attempt, const std::vector<launch::LaunchedNode>& nodes) {
   diagnosis::Evidence evidence = EvidenceOf(attempt.plan(), nodes);
-  evidence.examination.set_device_users(true);
+  evidence.probe.set_device_users(true);
   evidence.cpus_can_be_busy = true;
   const v1::Diagnosis diagnosis = diagnosis::DiagnoseDevices(evidence);
   if (diagnosis.issues().empty()) return "";

@@ -8,7 +8,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr uint32_t kMostLost = 5;  // in a job
+constexpr uint32_t kMaxLost = 5;  // in a job
 
 // Whether a rank says at its end that it could not open one of the node's ports, other than
 // `fixed`. Programs print the text of EADDRINUSE, whose case differs, or its name; and most the
@@ -53,7 +53,7 @@ Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable) {
 
 bool PortRaces::MayHaveLost(const Attempt& attempt) const {
   const Cause& cause = *attempt.state().cause();
-  return options_.plan_attempt && lost_ < kMostLost && cause.kind == Cause::Kind::kRankFailed &&
+  return options_.plan_attempt && lost_ < kMaxLost && cause.kind == Cause::Kind::kRankFailed &&
          loop_.Now() - attempt.began <= RestartPolicy::kCrashLoop &&
          !attempt.member_plan(cause.node_rank).ports().empty();
 }

@@ -85,7 +85,7 @@ def test_the_chief_is_killed(job, runtimes):
 def test_the_agent_is_killed(job):
     running = job("--", *UP)
     running.await_lines(4)
-    kill_all(named_on(3, "autodist-guard"))  # guardian and agent
+    kill_all(named_on(3, "autodist-guard"))  # watchdog and agent
     outcome = running.finish()
     assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
 

@@ -14,7 +14,7 @@ from jobs import processes, seconds_until, state
 
 SLOWER = 3
 ANOTHER_REQUEST_S = 1.1  # signals within a second are one
-SLACK_S = 3  # of the guardian's
+SLACK_S = 3  # of the watchdog's
 WAIT = ["sh", "-c", "echo up $$; exec sleep 1000"]
 STOPS_ITS_AGENT = ["sh", "-c", "echo up $$; [ $RANK != 5 ] || { sleep 0.5; kill -STOP $PPID; }; exec sleep 1000"]
 # Rank 0 fails, and the others do not heed that they are to end.
@@ -58,7 +58,7 @@ exit
     mend()
 
 
-def test_an_agent_that_is_stopped_is_lost_with_its_lease_and_ended_by_its_guardian(up):
+def test_an_agent_that_is_stopped_is_lost_with_its_lease_and_ended_by_its_watchdog(up):
     lease = 4
     job, _ = up("--lease", lease, "--grace", "1", program=STOPS_ITS_AGENT)
     outcome = job.finish()
@@ -85,7 +85,7 @@ def test_ctrl_c_once_ends_a_job_whatever_nodes_do_and_clean_ends_the_rest(up, au
     seconds_until(lambda: not processes(), 1 * SLOWER)  # a relay ends after its agent
 
 
-def test_clean_ends_a_job_whose_guardian_is_stopped_too(up, autodist):
+def test_clean_ends_a_job_whose_watchdog_is_stopped_too(up, autodist):
     job, _ = up("--lease", "60", "--grace", "1", program=WAIT)
     [agent] = agents_on(3)
     for pid in (agent, parent(agent)):

@@ -39,7 +39,7 @@ WAITS_S = {"says_nothing": READY_S, "never_prepares": PREPARE_S, "never_finishes
            "passes_on_never": STALL_S, "passes_on_without_end": PATIENCE_S,
            "never_opens_ports": PORTS_S, "never_tries_ports": PORTS_S, "cleans_without_end": CLEAN_S,
            "never_renews": LEASE_S, "never_stops": GONE_S, "vanishes": 2 * LEASE_S}
-# chief/checks/visit: a doctor waits for agents that had answered, and do not go.
+# chief/checks/probe_nodes: a doctor waits for agents that had answered, and do not go.
 COMMAND_WAITS_S = {"doctor": 10}
 LIES = subprocess.run([BUILD / "liar", "--list"], check=True, capture_output=True, text=True).stdout.split()
 

@@ -111,8 +111,8 @@ def test_a_node_that_is_started_anew_under_a_detached_job(start):
     power_on(3)
     outcome = start("attach", "last").finish()
     assert outcome.code == 125 and outcome.seconds < 10 * SLOWER
-    # Its agent may have noticed in its last moment that its guardian had been killed.
-    assert re.search(f"node {re.escape(address(3))} was lost: its agent('s guardian was killed| and the agent's guardian "
+    # Its agent may have noticed in its last moment that its watchdog had been killed.
+    assert re.search(f"node {re.escape(address(3))} was lost: its agent('s watchdog was killed| and the agent's watchdog "
                      "have ended, and nothing says why)", outcome.err), outcome.err
 
 

@@ -113,14 +113,14 @@ def test_another_user_reaches_neither_sockets_nor_descriptors_of_the_agent(up, u
     seconds_until(spools, 10)
     assert all(os.readlink(fd).endswith(" (deleted)") and stat.S_IMODE(fd.stat().st_mode) == 0o600
                for fd in spools())
-    guardian, rank = parent(agent), ranks[2]
+    watchdog, rank = parent(agent), ranks[2]
     refused(2, [("look", "/tmp/autodist-0"), ("look", path), ("read", f"{path}/agent.log"), ("read", f"{path}/lock")] +
             [("connect", f"{start}/{path}/{name}.sock") for name in ("agent", "ranks")
              for start in ("", f"/proc/{agent}/root", f"/proc/{agent}/cwd", f"/proc/{rank}/root")] +
-            [("look", f"/proc/{pid}/fd") for pid in (agent, guardian, rank)] +
+            [("look", f"/proc/{pid}/fd") for pid in (agent, watchdog, rank)] +
             [(way, fd) for way in ("read", "write") for fd in spools()] +
-            [("read", f"/proc/{pid}/{what}") for what in ("environ", "mem") for pid in (agent, guardian, rank)] +
-            [("kill", pid) for pid in (agent, guardian, rank)])
+            [("read", f"/proc/{pid}/{what}") for what in ("environ", "mem") for pid in (agent, watchdog, rank)] +
+            [("kill", pid) for pid in (agent, watchdog, rank)])
     job.interrupt(signal.SIGCONT)
     (folder / "end").touch()
     assert job.finish().code == 0
@@ -161,13 +161,13 @@ def test_another_user_reaches_neither_control_socket_nor_logs(up, users, folder,
 EAVESDROP = """#!/usr/bin/python3
 import os, subprocess, sys, threading
 agent = subprocess.Popen(['{agent}', *sys.argv[1:]], stdin=subprocess.PIPE)
-def pass_on():
+def relay():
     with open(f'{seen}/{{sys.argv[3] if len(sys.argv) > 3 else ""}}-{{os.getpid()}}', 'wb', buffering=0) as copy:
         while data := os.read(0, 65536):
             copy.write(data)
             os.write(agent.stdin.fileno(), data)
     agent.stdin.close()
-threading.Thread(target=pass_on, daemon=True).start()
+threading.Thread(target=relay, daemon=True).start()
 os._exit(agent.wait())
 """
 

@@ -60,12 +60,12 @@ def kill_chief(job):
     assert job.finish().code == -signal.SIGKILL
 
 
-def kill_guardian_and_agent(host):
+def kill_watchdog_and_agent(host):
     """So that neither can do anything about the other's end."""
     [agent] = agents_on(host)
-    guardian = parent(agent)
+    watchdog = parent(agent)
     os.kill(agent, signal.SIGSTOP)
-    os.kill(guardian, signal.SIGKILL)
+    os.kill(watchdog, signal.SIGKILL)
     os.kill(agent, signal.SIGKILL)
 
 
@@ -129,7 +129,7 @@ def test_daemons_that_nobody_knows_any_more_are_found(up, clean):
     job, _ = up("--lease", "60", "--grace", "1", program=DAEMONS)
     name = job_id(job)
     kill_chief(job)
-    kill_guardian_and_agent(3)
+    kill_watchdog_and_agent(3)
     [left] = folders(3)
     mark = f"AUTODIST_AGENT_SOCKET=/tmp/autodist-0/{left}/".encode()
     # The daemons of both ranks; the ranks themselves end with the agent.
@@ -176,7 +176,7 @@ def test_a_cgroup_that_is_given_to_us_holds_daemons_without_any_mark(up, clean, 
     seconds_until(lambda: len(daemons_of_3()) == 2, 5 * SLOWER)
     daemons = daemons_of_3()
     kill_chief(job)
-    kill_guardian_and_agent(3)
+    kill_watchdog_and_agent(3)
     seconds_until(lambda: sorted(map(int, (ours / "cgroup.procs").read_text().split())) == sorted(daemons),
                   1 * SLOWER)
     outcome = clean()
@@ -184,7 +184,7 @@ def test_a_cgroup_that_is_given_to_us_holds_daemons_without_any_mark(up, clean, 
     assert not ours.exists() and not set(daemons) & pids_on(3)
 
 
-@pytest.mark.parametrize("killed", ["nobody", "agent", "guardian"])
+@pytest.mark.parametrize("killed", ["nobody", "agent", "watchdog"])
 def test_the_cgroup_goes_with_the_job(up, given_cgroup, killed):
     job, _ = up("--grace", "1", program=DAEMONS)
     [agent] = agents_on(3)
@@ -226,7 +226,7 @@ def test_a_node_that_is_not_reached_is_told_and_the_others_are_clean(up, autodis
         f"{address(3)}: ended job {job_id(job)}\nnothing of autodist's is left on 4 nodes\n")
 
 
-def test_an_agent_whose_guardian_is_killed_ends_the_job(up, clean):
+def test_an_agent_whose_watchdog_is_killed_ends_the_job(up, clean):
     job, _ = up("--grace", "1", program=DAEMONS)
     [agent] = agents_on(3)
     os.kill(parent(agent), signal.SIGKILL)
@@ -240,7 +240,7 @@ def test_an_agent_whose_guardian_is_killed_ends_the_job(up, clean):
     assert left == [] and "heard nothing from here for 60 s" not in outcome.err
 
 
-def test_a_guardian_whose_agent_is_killed_ends_its_daemons_and_tells_why(up):
+def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_tells_why(up):
     job, ranks = up("--grace", "1", program=DAEMONS)
     [agent] = agents_on(3)
     os.kill(agent, signal.SIGKILL)

@@ -590,15 +590,15 @@ TEST_F(CallbackListenerTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
   EXPECT_EQ(ReadAll(socket.get()), "");
 }
 
-// The guardian here is a shell that has its name.
-TEST_F(CallbackListenerTest, TheSchedulersSignalIsTheGuardians) {
+// The watchdog here is a shell that has its name.
+TEST_F(CallbackListenerTest, TheSchedulersSignalIsTheWatchdogs) {
   const auto caller = StartClient();
-  const auto guardian =
+  const auto watchdog =
       Run({"sh", "-c",
            "trap 'echo told; exit 0' TERM; printf autodist-guard > /proc/$$/comm; "
            "echo up; while :; do sleep 0.01; done"});
-  ASSERT_TRUE(guardian);
-  const base::UniqueFd socket = guardian->TakeSocket();
+  ASSERT_TRUE(watchdog);
+  const base::UniqueFd socket = watchdog->TakeSocket();
   EXPECT_EQ(ReadLineFrom(socket.get()), "up\n");
   kill(caller->pid(), SIGTERM);
   EXPECT_EQ(ReadAll(socket.get()), "told\n");

@@ -21,10 +21,10 @@ class DiagnoseTest : public testing::Test {
     plan_.set_working_directory("/work");
     plan_.set_world_size(3);
     evidence_.plan = &plan_;
-    evidence_.examination.set_thorough(true);
-    evidence_.examination.add_files("train.py");
-    evidence_.examination.add_shared_files("/data/.autodist-1");
-    evidence_.examination.add_python_modules("torch");
+    evidence_.probe.set_thorough(true);
+    evidence_.probe.add_files("train.py");
+    evidence_.probe.add_shared_files("/data/.autodist-1");
+    evidence_.probe.add_python_modules("torch");
     for (uint32_t i = 0; i < 3; ++i) {
       const std::string address = "10.0.0." + std::to_string(i + 1);
       v1::NodePlan& node = *plan_.add_nodes();
@@ -35,7 +35,7 @@ class DiagnoseTest : public testing::Test {
       rank.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
       *node.add_devices() = rank.device();
 
-      v1::NodeFacts& facts = *evidence_.nodes.emplace_back().prepared.mutable_facts();
+      v1::NodeInfo& facts = *evidence_.nodes.emplace_back().prepared.mutable_facts();
       facts.set_hostname("host" + std::to_string(i + 1));
       facts.add_hostname_addresses(address);
       v1::InterfaceFact& interface = *facts.add_interfaces();
@@ -67,7 +67,7 @@ class DiagnoseTest : public testing::Test {
     }
   }
 
-  v1::NodeFacts& Facts(size_t node) { return *evidence_.nodes[node].prepared.mutable_facts(); }
+  v1::NodeInfo& Facts(size_t node) { return *evidence_.nodes[node].prepared.mutable_facts(); }
 
   // The only issue.
   v1::DiagnosedIssue Only() {
@@ -147,8 +147,8 @@ TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
 }
 
 TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
-  evidence_.examination.clear_shared_files();
-  evidence_.examination.add_shared_folders("/data");
+  evidence_.probe.clear_shared_files();
+  evidence_.probe.add_shared_folders("/data");
   for (uint32_t node : {0u, 1u, 2u}) {
     Facts(node).clear_shared_files();
     Facts(node).add_shared_folders();
@@ -179,8 +179,8 @@ TEST_F(DiagnoseTest, Gpus) {
   second.set_kind(v1::DEVICE_KIND_GPU);
   second.set_index(7);
   // As a run looks, too.
-  evidence_.examination.set_thorough(false);
-  evidence_.examination.set_device_users(true);
+  evidence_.probe.set_thorough(false);
+  evidence_.probe.set_device_users(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
              "GPUs 3, 7 of the spec are not there: this node has 1 GPU");
   Facts(0).clear_gpus();
@@ -229,7 +229,7 @@ class DeviceUsersTest : public DiagnoseTest {
   void SetUp() override {
     DiagnoseTest::SetUp();
     plan_.set_job_id("job-5");
-    evidence_.examination.set_device_users(true);
+    evidence_.probe.set_device_users(true);
   }
   v1::GpuProcess& AddProcess(int pid) {
     v1::GpuProcess& process = *Facts(0).mutable_gpus(0)->add_processes();
@@ -459,7 +459,7 @@ TEST_F(DiagnoseTest, AVariableThatNothingReads) {
 }
 
 // Node 2 is node 1 under another name.
-void MakeSame(Evidence& evidence, const std::function<v1::NodeFacts&(size_t)>& facts) {
+void MakeSame(Evidence& evidence, const std::function<v1::NodeInfo&(size_t)>& facts) {
   for (const size_t node : {1u, 2u}) facts(node).set_machine("boot/net/pid");
   facts(2).set_hostname("host2");
   facts(2).mutable_interfaces(0)->set_address("10.0.0.2");
@@ -467,7 +467,7 @@ void MakeSame(Evidence& evidence, const std::function<v1::NodeFacts&(size_t)>& f
 }
 
 TEST_F(DiagnoseTest, OneMachineUnderTwoNames) {
-  const auto facts = [this](size_t node) -> v1::NodeFacts& { return Facts(node); };
+  const auto facts = [this](size_t node) -> v1::NodeInfo& { return Facts(node); };
   MakeSame(evidence_, facts);
   plan_.mutable_nodes(2)->set_data_address("10.0.0.2");
   plan_.mutable_nodes(2)->set_address("a2");
@@ -483,7 +483,7 @@ TEST_F(DiagnoseTest, OneMachineUnderTwoNames) {
 }
 
 TEST_F(DiagnoseTest, HostsOfOneMachineAreNodesOfTheirOwn) {
-  const auto facts = [this](size_t node) -> v1::NodeFacts& { return Facts(node); };
+  const auto facts = [this](size_t node) -> v1::NodeInfo& { return Facts(node); };
   const struct {
     const char* what;
     std::function<void()> differs;
@@ -606,7 +606,7 @@ TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
   evidence_.optional_modules = {"torch"};
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.optional_modules.clear();
-  v1::PythonImport& import = *evidence_.examination.add_imports();
+  v1::PythonImport& import = *evidence_.probe.add_imports();
   import.set_module("torch.nn");
   import.set_where("train.py, line 3");
   const v1::DiagnosedIssue issue = Only();
@@ -618,7 +618,7 @@ TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
 }
 
 TEST_F(DiagnoseTest, AnImportThatFails) {
-  v1::PythonImport& import = *evidence_.examination.add_imports();
+  v1::PythonImport& import = *evidence_.probe.add_imports();
   import.set_module("torch");
   import.set_where("train.py, line 3");
   v1::FailedImport& failed = *Facts(2).mutable_python()->mutable_failed_import();

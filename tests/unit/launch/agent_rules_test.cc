@@ -33,9 +33,9 @@ std::string Broken(const Status& status) {
 TEST(AgentRules, ProgressIsALineOfARank) {
   v1::AgentEvent event;
   v1::ProgressLine& reported = *event.mutable_progress_line();
-  reported.set_line(std::string(rpc::kLongestProgress, 'x'));
+  reported.set_line(std::string(rpc::kMaxProgressLength, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
-  reported.set_line(std::string(rpc::kLongestProgress + 1, 'x'));
+  reported.set_line(std::string(rpc::kMaxProgressLength + 1, 'x'));
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of 4097 bytes"));
   reported.set_line("");
   reported.set_rank(UINT32_MAX);
@@ -62,7 +62,7 @@ TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("could not be started, with code 0"));
   exit.mutable_start_failure()->set_exit_code(127);
   EXPECT_TRUE(CheckEvent(event).ok());
-  exit.mutable_start_failure()->set_cause(std::string(rpc::kLongestText + 1, 'x'));
+  exit.mutable_start_failure()->set_cause(std::string(rpc::kMaxTextLength + 1, 'x'));
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("StartFailure.cause"));
   exit = Exit(0).rank_exited();
   exit.set_pid(-1);
@@ -83,7 +83,7 @@ TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a process 0"));
   event.mutable_lease_renewed()->set_time_ns(INT64_MAX);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
-  event.mutable_warning()->set_what(std::string(rpc::kLongestText, 'x'));
+  event.mutable_warning()->set_what(std::string(rpc::kMaxTextLength, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
   event.mutable_warning()->mutable_what()->push_back('x');
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("8193 bytes of autodist.v1.Warning.what"));
@@ -105,7 +105,7 @@ Status Sampled(void (*change)(v1::NodeSample&)) {
   sample.mutable_host()->set_cpu(1);
   sample.mutable_host()->set_disk_total(rpc::kLargestCount);
   sample.add_interfaces()->set_received(rpc::kLargestAmount);
-  sample.add_gpus()->add_throttled(std::string(rpc::kLongestSampleText, 'x'));
+  sample.add_gpus()->add_throttled(std::string(rpc::kMaxSampleTextLength, 'x'));
   sample.add_ranks()->set_silent_ms(0);
   change(sample);
   return CheckEvent(event);
@@ -119,7 +119,7 @@ void BreakEach(google::protobuf::Message& message,
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = message.GetDescriptor()->field(i);
-    const std::string text(rpc::kLongestSampleText + 1, 'x');
+    const std::string text(rpc::kMaxSampleTextLength + 1, 'x');
     const bool list = field->is_repeated();
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_MESSAGE:
@@ -179,7 +179,7 @@ TEST(AgentRules, SamplesAreNumbersThatCanBe) {
     EXPECT_THAT(broken(share), HasSubstr("a share of 1.5"));
   }
   EXPECT_THAT(broken([](Sample& s) {
-                for (int i = 1; i < rpc::kLongestList; ++i) {
+                for (int i = 1; i < rpc::kMaxListLength; ++i) {
                   s.add_interfaces()->set_name(std::string(256, 'x'));
                 }
               }),
@@ -191,11 +191,11 @@ TEST(AgentRules, SamplesAreNumbersThatCanBe) {
   EXPECT_THAT(broken([](Sample& s) { s.mutable_gpus(0)->add_throttled(std::string(257, 'x')); }),
               HasSubstr("257 bytes of autodist.v1.GpuSample.throttled"));
   EXPECT_THAT(broken([](Sample& s) {
-                for (int i = 0; i < rpc::kMostThrottled; ++i) s.mutable_gpus(0)->add_throttled("");
+                for (int i = 0; i < rpc::kMaxThrottled; ++i) s.mutable_gpus(0)->add_throttled("");
               }),
               HasSubstr("17 reasons"));
   EXPECT_THAT(broken([](Sample& s) {
-                for (int i = 0; i < rpc::kLongestList; ++i) s.add_ranks();
+                for (int i = 0; i < rpc::kMaxListLength; ++i) s.add_ranks();
               }),
               HasSubstr("1001 of autodist.v1.NodeSample.ranks"));
 }
@@ -217,7 +217,7 @@ TEST(AgentRules, OutputIsInPiecesOfStreamsThatThereAre) {
 
 TEST(AgentRules, AnswersAreToWhatWasAsked) {
   v1::PrepareRequest request;
-  request.mutable_examination()->add_files("a");
+  request.mutable_probe()->add_files("a");
   v1::PrepareResponse response;
   response.mutable_facts()->add_files()->set_digest("d");
   EXPECT_TRUE(CheckAnswer(request, response).ok());
@@ -233,15 +233,15 @@ TEST(AgentRules, AnswersAreToWhatWasAsked) {
   for (int i = 0; i <= rpc::kMaxIssues; ++i) response.add_issues();
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("33 issues"));
   response.Clear();
-  for (int i = 0; i <= rpc::kLongestList; ++i) response.mutable_facts()->add_variables("NCCL_X");
+  for (int i = 0; i <= rpc::kMaxListLength; ++i) response.mutable_facts()->add_variables("NCCL_X");
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("1001 of"));
   response.Clear();
-  response.mutable_facts()->add_gpus()->set_name(std::string(rpc::kLongestText + 1, 'x'));
+  response.mutable_facts()->add_gpus()->set_name(std::string(rpc::kMaxTextLength + 1, 'x'));
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("GpuFact.name"));
   // A list of answers is as long as that of the questions.
   response.Clear();
   for (int i = 0; i < 5'000; ++i) {
-    request.mutable_examination()->add_files("a");
+    request.mutable_probe()->add_files("a");
     response.mutable_facts()->add_files();
   }
   EXPECT_TRUE(CheckAnswer(request, response).ok());
@@ -290,7 +290,7 @@ TEST(AgentRules, EventsWaitUpToALimit) {
   size_t waiting = 0;
   while (rules.Check(Exit(0)).ok()) ++waiting;
   EXPECT_NEAR(static_cast<double>(waiting * EventRules::CostOf(Exit(0))),
-              static_cast<double>(EventRules::kMostEvents), 1000);
+              static_cast<double>(EventRules::kMaxEvents), 1000);
 }
 
 TEST(AgentRules, SamplesTakeTheirTime) {

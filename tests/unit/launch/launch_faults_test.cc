@@ -133,9 +133,9 @@ class LaunchFaultsTest : public test::AgentsTest {
 
   // A launcher to whom node i is case i.
   std::unique_ptr<Launcher> LauncherFor(const v1::LaunchPlan& plan, Cases& cases, uint32_t fan_out,
-                                        std::optional<v1::Examination> examination = {}) {
+                                        std::optional<v1::ProbeRequest> probe = {}) {
     LaunchOptions options;
-    options.examination = std::move(examination);
+    options.probe = std::move(probe);
     options.request.set_agent(AGENT_PROGRAM);
     options.request.set_lease(test::InSeconds(kLongLease));
     options.request.set_grace(test::InSeconds(seconds(1)));
@@ -250,9 +250,9 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
 TEST_F(LaunchFaultsTest, ANodeIsExaminedOnceHoweverOftenItIsPrepared) {
   Cases cases(1);
   const v1::LaunchPlan plan = PlanFor(NewJobId(), 1);
-  v1::Examination examination;
-  examination.add_files(AGENT_PROGRAM);
-  auto launcher = LauncherFor(plan, cases, 1, examination);
+  v1::ProbeRequest probe;
+  probe.add_files(AGENT_PROGRAM);
+  auto launcher = LauncherFor(plan, cases, 1, probe);
   std::promise<LaunchedNode> launched;
   launcher->Start([&](LaunchedNode node) { launched.set_value(std::move(node)); });
   LaunchedNode first = launched.get_future().get();

@@ -92,7 +92,7 @@ class LauncherTest : public testing::Test {
   }
 
   static constexpr uint32_t kFanOut = 4;
-  static constexpr ptrdiff_t kMostThreads = 8 * kFanOut;
+  static constexpr ptrdiff_t kMaxThreads = 8 * kFanOut;
 
   const v1::LaunchPlan plan_ = PlanOfManyNodes();
   std::unique_ptr<Launcher> launcher_;
@@ -128,7 +128,7 @@ TEST_F(LauncherTest, ConnectingAgainWithManyNodesTakesALimitedNumberOfThreads) {
       launcher_->Resume(node, {}, base::Deadline::Never(), std::make_shared<SlowLink>(), done);
     }
   }
-  EXPECT_LE(ThreadsNow(), before + kMostThreads);
+  EXPECT_LE(ThreadsNow(), before + kMaxThreads);
   launcher_->Stop();
   EXPECT_EQ(ended, kNodes);
 }

@@ -125,7 +125,7 @@ TEST(HostListTest, AllThatIsWrongInAHostfile) {
 
 TEST(HostListTest, TooManyHostsEndTheList) {
   std::string text;
-  for (size_t i = 0; i <= kMostHosts + 100; ++i) text += "h" + std::to_string(i) + "x\n";
+  for (size_t i = 0; i <= kMaxHosts + 100; ++i) text += "h" + std::to_string(i) + "x\n";
   EXPECT_THAT(Issues(ParseHostfile(text, "h")), ElementsAre(HasSubstr("more than 5000 hosts")));
 }
 

@@ -30,11 +30,11 @@ TEST(ProgressWatchTest, ADeadlineOnlyWhileThereIsSomethingToSend) {
 
 TEST(ProgressWatchTest, TurnsForNothingAreCounted) {
   ProgressWatch watch;
-  for (int i = 0; i < ProgressWatch::kMostIdleTurns; ++i) {
+  for (int i = 0; i < ProgressWatch::kMaxIdleTurns; ++i) {
     ASSERT_EQ(watch.Turn(0, false), OkStatus());
   }
   ASSERT_EQ(watch.Turn(1, false), OkStatus());
-  for (int i = 0; i < ProgressWatch::kMostIdleTurns; ++i) {
+  for (int i = 0; i < ProgressWatch::kMaxIdleTurns; ++i) {
     ASSERT_EQ(watch.Turn(1, false), OkStatus());
   }
   EXPECT_THAT(Message(watch.Turn(1, false)), HasSubstr("nothing goes through it"));

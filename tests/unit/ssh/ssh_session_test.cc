@@ -216,7 +216,7 @@ TEST_F(SshSessionTest, TheLoopsEndIsTheSessionsEnd) {
 
 TEST_F(SshSessionTest, ASessionThatIsBusyForNothingIsGivenUp) {
   ASSERT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
-  for (int i = 0; i < 2 * ProgressWatch::kMostIdleTurns; ++i) loop_->Nudge(session_);
+  for (int i = 0; i < 2 * ProgressWatch::kMaxIdleTurns; ++i) loop_->Nudge(session_);
   EXPECT_TRUE(session_->WaitEnded(Deadline::After(kSessionLimit)));
   EXPECT_THAT(Message(session_->Failure()), HasSubstr("nothing goes through it"));
 }

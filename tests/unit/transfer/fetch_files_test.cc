@@ -113,7 +113,7 @@ class FetchFilesTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  FetchOrder order_{"/work", {"ckpt*"}, "", kMostFetchedBytes, kFetchSilence};
+  FetchOrder order_{"/work", {"ckpt*"}, "", kMaxFetchedBytes, kFetchSilence};
   std::stop_source stop_;
   SendingAgent service_;
   test::GrpcServer server_{&service_};
@@ -177,9 +177,9 @@ TEST_F(FetchFilesTest, WhatTheAgentMayNotSayIsABrokenRuleAndLeavesNothing) {
       {Found(1), File("x", large.size()), Content(large, true)},
       {Found(1), File("x", 1), Finished()},
       {Found(1), Found(1)},
-      {Found(rpc::kMostFetchedFiles + 1)},
+      {Found(rpc::kMaxFetchedFiles + 1)},
       {Finished()},
-      {Found(0), Finished(std::string(rpc::kLongestText + 1, 'x'))},
+      {Found(0), Finished(std::string(rpc::kMaxTextLength + 1, 'x'))},
       {Found(0), Finished(), Found(0)},
   };
   for (size_t i = 0; i < lies.size(); ++i) {

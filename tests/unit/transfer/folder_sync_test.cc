@@ -106,7 +106,7 @@ class FolderSyncTest : public testing::Test {
     v1::SyncRequest request;
     agent.Read(&request);
     v1::SyncResponse response;
-    response.mutable_place();
+    response.mutable_target_info();
     agent.Write(response);
     do {
       agent.Read(&request);
@@ -184,7 +184,7 @@ TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
   service_.behave = [&](AgentEnd& agent) {
     v1::SyncDifferences differences;
     for (const uint64_t index : {0u, 1u}) {
-      v1::Suspect& suspect = *differences.add_suspects();
+      v1::DigestCandidate& suspect = *differences.add_digest_candidates();
       suspect.set_entry(index);
       suspect.set_digest(same);
     }
@@ -256,8 +256,8 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
   const auto first = [&](AgentEnd& agent) {
     v1::SyncRequest request;
     EXPECT_EQ(BytesFromHere(agent, request), 12u);
-    ASSERT_TRUE(request.has_pass_on());
-    key = request.pass_on().key();
+    ASSERT_TRUE(request.has_relay());
+    key = request.relay().key();
     EXPECT_TRUE(secure::Key::FromHex(key));
     v1::SyncResponse response;
     response.mutable_passing_on()->set_address("10.0.0.2");  // is not asked
@@ -277,7 +277,7 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
     ASSERT_EQ(passed.files_size(), 2);
     EXPECT_EQ(passed.files(1).digest(), digest);
     v1::SyncResponse response;
-    response.mutable_missed();
+    response.mutable_unavailable();
     agent.Write(response);
     EXPECT_EQ(BytesFromHere(agent, request), 0u);
     EXPECT_TRUE(request.has_complete());
@@ -309,7 +309,7 @@ TEST_F(RelayTest, TheOthersDigestsAreOfWhatWasSentWhichIsNotReadAgain) {
     ASSERT_EQ(request.passed().files_size(), 2);
     EXPECT_EQ(request.passed().files(0).digest(), digest);
     v1::SyncResponse response;
-    response.mutable_missed();
+    response.mutable_unavailable();
     agent.Write(response);
     BytesFromHere(agent, request);
   };
@@ -334,7 +334,7 @@ TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
     v1::SyncRequest request;
     BytesFromHere(agent, request);
     v1::SyncResponse response;
-    response.mutable_missed()->add_entries(1);
+    response.mutable_unavailable()->add_entries(1);
     agent.Write(response);
     EXPECT_EQ(BytesFromHere(agent, request), 5u);
   };
@@ -374,7 +374,7 @@ TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {
     EXPECT_EQ(request.begin().folder(), folder_.path());
     EXPECT_TRUE(fs::exists(folder_.path() + "/" + request.begin().probe()));
     v1::SyncResponse response;
-    response.mutable_place()->set_same_folder(true);
+    response.mutable_target_info()->set_same_folder(true);
     agent.Write(response);
     return Finish(agent);
   };
@@ -452,7 +452,7 @@ TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame
   std::promise<void> over;
   TakeNothing(over.get_future(), [](AgentEnd& agent) {
     v1::SyncResponse again;
-    again.mutable_place();
+    again.mutable_target_info();
     agent.Write(again);
   });
   const auto began = std::chrono::steady_clock::now();
@@ -477,7 +477,7 @@ TEST_F(FolderSyncTest, WrongNumbersAreRefused) {
       service_.behave = [=](AgentEnd& agent) {
         v1::SyncDifferences differences;
         if (suspect) {
-          differences.add_suspects()->set_entry(wrong);
+          differences.add_digest_candidates()->set_entry(wrong);
         } else {
           differences.add_wanted(wrong);
         }

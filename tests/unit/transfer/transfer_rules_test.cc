@@ -22,26 +22,27 @@ TEST(TransferRules, NoMoreFilesDifferThanThereAre) {
   SyncRules rules(3, 0);
   v1::SyncResponse response;
   response.mutable_differences()->add_wanted(0);
-  response.mutable_differences()->add_suspects();
+  response.mutable_differences()->add_digest_candidates();
   EXPECT_TRUE(rules.Check(response).ok());
   EXPECT_THAT(Broken(rules.Check(response)), HasSubstr("more files that differ than there are"));
-  response.mutable_finished()->set_error(std::string(rpc::kLongestText + 1, 'x'));
+  response.mutable_finished()->set_error(std::string(rpc::kMaxTextLength + 1, 'x'));
   EXPECT_THAT(Broken(SyncRules(3, 0).Check(response)), HasSubstr("a reason of 8193 bytes"));
 }
 
 TEST(TransferRules, ASynchronisationGetsOnByWhatIsSaidOfIt) {
-  v1::SyncResponse receipt;
-  receipt.mutable_receipt()->set_bytes(5);
+  v1::SyncResponse bytes_written;
+  bytes_written.mutable_bytes_written()->set_bytes(5);
   SyncRules rules(3, 10);
-  EXPECT_TRUE(rules.Check(receipt).ok());
-  for (int i = 0; i < SyncRules::kMostIdleWords; ++i) ASSERT_TRUE(rules.Check(receipt).ok());
-  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("that tells nothing new"));
-  receipt.mutable_receipt()->set_bytes(4);
-  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("a receipt for 4 of 10 bytes"));
-  receipt.mutable_receipt()->set_bytes(UINT64_MAX);
-  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("a receipt for 18446744073709551615 of 10"));
+  EXPECT_TRUE(rules.Check(bytes_written).ok());
+  for (int i = 0; i < SyncRules::kMaxIdleWords; ++i) ASSERT_TRUE(rules.Check(bytes_written).ok());
+  EXPECT_THAT(Broken(rules.Check(bytes_written)), HasSubstr("that tells nothing new"));
+  bytes_written.mutable_bytes_written()->set_bytes(4);
+  EXPECT_THAT(Broken(rules.Check(bytes_written)), HasSubstr("a bytes_written for 4 of 10 bytes"));
+  bytes_written.mutable_bytes_written()->set_bytes(UINT64_MAX);
+  EXPECT_THAT(Broken(rules.Check(bytes_written)),
+              HasSubstr("a bytes_written for 18446744073709551615 of 10"));
   v1::SyncResponse place;
-  place.mutable_place();
+  place.mutable_target_info();
   EXPECT_TRUE(SyncRules(3, 10).Check(place).ok());
   EXPECT_THAT(Broken(rules.Check(place)), HasSubstr("a place in the midst of it"));
 }
@@ -61,12 +62,12 @@ TEST(TransferRules, FilesThatArePassedOn) {
   passing_on.set_port(0);
   passing_on.set_address(std::string(100'000, '1'));
   EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("an address '111"));
-  response.mutable_missed()->add_entries(2);
+  response.mutable_unavailable()->add_entries(2);
   EXPECT_TRUE(SyncRules(3, 10).Check(response).ok());
-  response.mutable_missed()->add_entries(3);
+  response.mutable_unavailable()->add_entries(3);
   EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("a file that there is not"));
-  response.mutable_missed()->clear_entries();
-  for (int i = 0; i < 4; ++i) response.mutable_missed()->add_entries(0);
+  response.mutable_unavailable()->clear_entries();
+  for (int i = 0; i < 4; ++i) response.mutable_unavailable()->add_entries(0);
   EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("more files missed"));
 }
 

@@ -140,7 +140,7 @@ TEST_F(ApiTest, PiecesOfALogSayWhereTheyAre) {
 TEST_F(ApiTest, OnlySoManyMayViewAndFollow) {
   for (const char* what : {"events", "log/0/follow"}) {
     std::vector<http::Answer> streams;
-    for (size_t i = 0; i < kMostViewers; ++i) {
+    for (size_t i = 0; i < kMaxViewers; ++i) {
       streams.push_back(Ask(all_, "GET", OfJob(kShown, what)));
       ASSERT_EQ(streams.back().status, 200) << what;
     }

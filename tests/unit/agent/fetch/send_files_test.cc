@@ -128,8 +128,8 @@ TEST_F(SendFilesTest, WhatIsWrongHereIsTold) {
   EXPECT_THAT(finished_.error(), HasSubstr("leads out of the folder"));
   for (int i = 0; i < 100; ++i) fs::create_symlink("x", temp_.path() + "/" + std::to_string(i));
   Fetch({"*"});
-  ASSERT_EQ(finished_.left_out_size(), rpc::kMostLeftOut);
-  EXPECT_EQ(finished_.left_out(rpc::kMostLeftOut - 1), "and 69 more");
+  ASSERT_EQ(finished_.left_out_size(), rpc::kMaxLeftOut);
+  EXPECT_EQ(finished_.left_out(rpc::kMaxLeftOut - 1), "and 69 more");
 }
 
 TEST_F(SendFilesTest, OneThatNobodyWantsAnyMoreKeepsNoOtherWaiting) {

@@ -126,7 +126,7 @@ TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
   const pid_t holder = fork();
   if (holder == 0) {
     end->second.Reset();
-    TakeLock(file.get(), JobLock::kGuardian);
+    TakeLock(file.get(), JobLock::kWatchdog);
     TakeLock(file.get(), JobLock::kChiefInCharge);
     ReleaseLock(file.get(), JobLock::kChiefInCharge);
     (void)!write(held->second.get(), "x", 1);
@@ -136,12 +136,12 @@ TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
   }
   char byte;
   ASSERT_EQ(read(held->first.get(), &byte, 1), 1);
-  EXPECT_EQ(LockHolder(file.get(), JobLock::kGuardian), holder);
+  EXPECT_EQ(LockHolder(file.get(), JobLock::kWatchdog), holder);
   EXPECT_EQ(LockHolder(file.get(), JobLock::kChiefInCharge), std::nullopt);
-  EXPECT_FALSE(TakeLock(file.get(), JobLock::kGuardian));
+  EXPECT_FALSE(TakeLock(file.get(), JobLock::kWatchdog));
   end->second.Reset();
-  AwaitLock(file.get(), JobLock::kGuardian);
-  EXPECT_EQ(LockHolder(file.get(), JobLock::kGuardian), std::nullopt);
+  AwaitLock(file.get(), JobLock::kWatchdog);
+  EXPECT_EQ(LockHolder(file.get(), JobLock::kWatchdog), std::nullopt);
   waitpid(holder, nullptr, 0);
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 using test::kLimit;
 
-constexpr size_t kMostPending = 16;
+constexpr size_t kMaxPending = 16;
 
 std::string Key(char filling) { return std::string(rpc::kKeySize, filling); }
 
@@ -158,7 +158,7 @@ TEST_F(AdmissionTest, RanksNeedNoKeyAndReachTheRendezvousAlone) {
 TEST_F(AdmissionTest, TheLongestSilentMakesWay) {
   LetFirstIn();
   std::vector<base::UniqueFd> silent;
-  for (size_t i = 0; i < kMostPending; ++i) silent.push_back(Knock("chief"));
+  for (size_t i = 0; i < kMaxPending; ++i) silent.push_back(Knock("chief"));
   EXPECT_TRUE(LetIn(Knock("chief", Key('a') + Key('a'))));
   EXPECT_TRUE(SentAway(std::move(silent.front())));
 }

@@ -211,7 +211,7 @@ TEST_F(ServiceTest, IssuesTravelWithTheirKind) {
 TEST_F(ServiceTest, FactsComeWithTheIssues) {
   v1::PrepareRequest request;
   request.set_working_directory("/no/such/folder");
-  request.mutable_examination()->add_files("train.py");
+  request.mutable_probe()->add_files("train.py");
   grpc::ClientContext context;
   v1::PrepareResponse response;
   ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
@@ -234,8 +234,8 @@ TEST_F(ServiceTest, OtherJobsLearnOfTheDevicesAndThisOneOfTheirs) {
     return access((agent_.folder.path() + "/devices" + ending).c_str(), F_OK) == 0;
   };
   const auto prepare = [&](bool thorough) {
-    request.mutable_examination()->set_device_users(true);
-    request.mutable_examination()->set_thorough(thorough);
+    request.mutable_probe()->set_device_users(true);
+    request.mutable_probe()->set_thorough(thorough);
     grpc::ClientContext context;
     v1::PrepareResponse response;
     EXPECT_TRUE(chief_->Prepare(&context, request, &response).ok());
@@ -327,7 +327,7 @@ TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
   const auto sync = chief_->Sync(&context);
   sync->Write(request);
   ASSERT_TRUE(sync->Read(&response));
-  EXPECT_TRUE(response.has_place());
+  EXPECT_TRUE(response.has_target_info());
   EXPECT_EQ(agent_.silences_expected, 1);
   grpc::ClientContext second_context;
   const auto second = chief_->Sync(&second_context);

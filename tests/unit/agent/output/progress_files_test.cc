@@ -87,11 +87,11 @@ TEST_F(ProgressFilesTest, TellsNoMoreOftenThanItMay) {
 
 TEST_F(ProgressFilesTest, DropsLinesThatAreTooLong) {
   Add(0);
-  Write(0, std::string(rpc::kLongestProgress + 1, 'x') + "\nshort\n");
+  Write(0, std::string(rpc::kMaxProgressLength + 1, 'x') + "\nshort\n");
   EXPECT_EQ(Await(0, "short"), "short");
   Write(0, std::string(1 << 20, 'x'));  // more than the FIFO has: it is read away
-  Write(0, "\n" + std::string(rpc::kLongestProgress, 'y') + "\n");
-  const std::string longest(rpc::kLongestProgress, 'y');
+  Write(0, "\n" + std::string(rpc::kMaxProgressLength, 'y') + "\n");
+  const std::string longest(rpc::kMaxProgressLength, 'y');
   EXPECT_EQ(Await(0, longest), longest);
 }
 

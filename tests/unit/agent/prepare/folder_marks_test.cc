@@ -18,19 +18,19 @@ using testing::UnorderedElementsAre;
 class FolderMarksTest : public testing::Test {
  protected:
   FolderMarksTest() {
-    examination_.set_mark("word");
-    examination_.add_shared_folders(folder_.path());
+    probe_.set_mark("word");
+    probe_.add_shared_folders(folder_.path());
   }
   std::vector<FolderMark> Mark(uint32_t node, v1::SharedFolderFact& fact) const {
-    v1::NodeFacts facts;
-    auto marks = MarkFolders(examination_, node, facts);
-    EXPECT_EQ(facts.shared_folders_size(), examination_.shared_folders_size());
+    v1::NodeInfo facts;
+    auto marks = MarkFolders(probe_, node, facts);
+    EXPECT_EQ(facts.shared_folders_size(), probe_.shared_folders_size());
     fact = facts.shared_folders(0);
     return marks;
   }
 
   const test::TempFolder folder_;
-  v1::Examination examination_;
+  v1::ProbeRequest probe_;
   v1::SharedFolderFact fact_;
 };
 
@@ -49,13 +49,13 @@ TEST_F(FolderMarksTest, OfTwoNodesTheLaterOneSeesTheOther) {
 TEST_F(FolderMarksTest, MarksOfAnotherWordAreNotSeen) {
   const auto others = Mark(1, fact_);
   folder_.Write(".autodist-word-x", "");
-  examination_.set_mark("another");
+  probe_.set_mark("another");
   const auto first = Mark(0, fact_);
   EXPECT_THAT(fact_.seen(), ElementsAre(0));
 }
 
 TEST_F(FolderMarksTest, WhatIsMissingIsTold) {
-  examination_.set_shared_folders(0, folder_.path() + "/none");
+  probe_.set_shared_folders(0, folder_.path() + "/none");
   for (const uint32_t node : {0u, 1u}) {
     EXPECT_THAT(Mark(node, fact_), IsEmpty());
     EXPECT_EQ(fact_.error(), "No such file or directory");
@@ -67,7 +67,7 @@ TEST_F(FolderMarksTest, WhatIsMissingIsTold) {
 // As for a file system that is mounted for reading, which root may not write to either.
 TEST_F(FolderMarksTest, WhereNothingCanBeWrittenTheFirstMarkIsWaitedFor) {
   if (!std::filesystem::exists("/proc/1")) GTEST_SKIP() << "no /proc";
-  examination_.set_shared_folders(0, "/proc/1");
+  probe_.set_shared_folders(0, "/proc/1");
   v1::SharedFolderFact fact;
   EXPECT_THAT(Mark(1, fact), IsEmpty());
   EXPECT_NE(fact.error(), "");

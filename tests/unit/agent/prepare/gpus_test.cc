@@ -48,7 +48,7 @@ class GpusTest : public testing::Test {
     folder_.Write("driver/version", version);
     return path;
   }
-  v1::NodeFacts Facts(const std::string& driver_folder = "/no/such/driver") {
+  v1::NodeInfo Facts(const std::string& driver_folder = "/no/such/driver") {
     return GpuFacts(environment_, "/", *supervisor_, driver_folder);
   }
 
@@ -59,7 +59,7 @@ class GpusTest : public testing::Test {
 
 TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
   Install(kTwoGpus);
-  const v1::NodeFacts facts = Facts();
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(), "");
   ASSERT_EQ(facts.gpus_size(), 2);
   EXPECT_EQ(facts.gpus(0).index(), 0u);
@@ -113,7 +113,7 @@ TEST_F(GpusTest, TellsWhoseProcessesTheyAre) {
   Install("case \"$*\" in *--query-gpu=*) echo '0, A100, GPU-a, 4' ;;\n*-apps=*) echo 'GPU-a, " +
           of_a_job.pid() + ", 1, train'; echo 'GPU-a, " + of_none.pid() +
           ", 1, train'; echo 'GPU-a, 2147483647, 1, elsewhere' ;; esac");
-  const v1::NodeFacts facts = GpuUsers(environment_, "/", *supervisor_);
+  const v1::NodeInfo facts = GpuUsers(environment_, "/", *supervisor_);
   ASSERT_EQ(facts.gpus_size(), 1);
   ASSERT_EQ(facts.gpus(0).processes_size(), 3);
   const std::string user = UserName();
@@ -135,14 +135,14 @@ TEST_F(GpusTest, AsksEverythingAtTheSameTime) {
   // None of the three ends before all of them have begun.
   Install("echo > '" + folder_.path() + "'/began.$$\n" + "until [ $(ls '" + folder_.path() +
           "'/began.* | wc -l) = 3 ]; do sleep 0.01; done\n" + kTwoGpus);
-  const v1::NodeFacts facts = Facts();
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpus_size(), 2);
   EXPECT_EQ(facts.cuda_version(), "12.2");
 }
 
 TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
   if (access("/usr/bin/nvidia-smi", F_OK) == 0) GTEST_SKIP() << "this machine has a driver";
-  const v1::NodeFacts facts = Facts();
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(), "");
   EXPECT_EQ(facts.gpus_size(), 0);
   EXPECT_THAT(Facts(folder_.path()).gpu_error(), HasSubstr("'nvidia-smi' is not in PATH"));
@@ -150,7 +150,7 @@ TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
 
 TEST_F(GpusTest, AFailingToolIsQuoted) {
   Install("echo 'NVIDIA-SMI has failed because it could not reach the driver.'; exit 9");
-  const v1::NodeFacts facts = Facts();
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(),
             "nvidia-smi ended with status 9: NVIDIA-SMI has failed because it could not reach the "
             "driver.");
@@ -186,7 +186,7 @@ TEST_F(GpusTest, PartsOfGpusHaveNames) {
       "echo '  MIG 1g.10gb     Device  1: (UUID: MIG-2)'; echo 'GPU 3: A100 (UUID: GPU-bbbb)';;"
       "esac\n" +
       std::string(kTwoGpus));
-  const v1::NodeFacts facts = GpuUsers(environment_, "/", *supervisor_, GpuNames::kWithMig);
+  const v1::NodeInfo facts = GpuUsers(environment_, "/", *supervisor_, GpuNames::kWithMig);
   ASSERT_EQ(facts.gpus_size(), 2);
   EXPECT_EQ(facts.gpus(0).uuid(), "GPU-aaaa");
   EXPECT_THAT(facts.gpus(0).mig_uuids(), testing::ElementsAre("MIG-1", "MIG-2"));

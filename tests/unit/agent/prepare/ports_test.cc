@@ -169,7 +169,7 @@ TEST_F(PortsTest, AWantedPortThatIsTakenIsAnIssue) {
 
 TEST_F(PortsTest, ALongTokenIsRefused) {
   v1::OpenPortsRequest request;
-  request.set_token(std::string(PortListener::kLongestToken + 1, 'x'));
+  request.set_token(std::string(PortListener::kMaxTokenLength + 1, 'x'));
   v1::OpenPortsResponse response;
   EXPECT_FALSE(PortListener::Open(request, response).ok());
   request.mutable_token()->pop_back();
@@ -247,7 +247,7 @@ TEST_F(PortsTest, ManyNodesTryEachOtherAtTheSameTime) {
 TEST_F(PortsTest, MoreTargetsThanAtOnceShareTheLimit) {
   const Opened opened = Open(0);
   const BoundSocket silent(SOMAXCONN);
-  for (size_t i = 0; i < kMostTries; ++i) Add(silent.port());
+  for (size_t i = 0; i < kMaxTries; ++i) Add(silent.port());
   Add(opened.ports.free_port());
   const auto results = Try(milliseconds(600));
   EXPECT_EQ(results.front().error(), "connected, but nothing came within 0.3 s");

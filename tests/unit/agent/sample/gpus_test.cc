@@ -120,7 +120,7 @@ TEST_F(GpuReaderTest, OneThatFailsIsAskedLessAndLessOften) {
   }));
   // 200, 400 and 800 ms, each half of it more or less.
   EXPECT_GE(SampleTime::clock::now() - began, milliseconds(700));
-  EXPECT_LT(reader.next_look(), base::Deadline::After(GpuReader::kLongestWait));
+  EXPECT_LT(reader.next_look(), base::Deadline::After(GpuReader::kMaxWait));
 }
 
 TEST_F(GpuReaderTest, NothingIsRunWithoutGpusInTheJob) {

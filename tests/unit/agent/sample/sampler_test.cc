@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "agent/sample/limited.h"
+#include "agent/sample/clamp_sample.h"
 #include "rpc/limits.h"
 #include "support/limit.h"
 #include "support/quiet_supervisor.h"
@@ -155,21 +155,21 @@ TEST(LimitSampleTest, WhatCannotBeIsLeftOutOrCutOff) {
   sample.mutable_host()->set_memory_used(1);
   sample.add_interfaces()->set_name(std::string(300, 'x'));
   sample.add_gpus()->add_throttled("\xff");
-  for (int i = 0; i < 2 * rpc::kLongestList; ++i) sample.add_ranks();
+  for (int i = 0; i < 2 * rpc::kMaxListLength; ++i) sample.add_ranks();
   LimitSample(sample);
   EXPECT_FALSE(sample.host().has_cpu() || sample.host().has_disk_read() ||
                sample.host().has_disk_write());
   EXPECT_EQ(sample.host().disk_total(), rpc::kLargestCount);
   EXPECT_EQ(sample.host().memory_used(), 1u);
-  EXPECT_LE(sample.interfaces(0).name().size(), rpc::kLongestSampleText);
+  EXPECT_LE(sample.interfaces(0).name().size(), rpc::kMaxSampleTextLength);
   EXPECT_EQ(sample.gpus(0).throttled(0), "?");
-  EXPECT_EQ(sample.ranks_size(), rpc::kLongestList);
-  for (int i = 0; i < rpc::kLongestList; ++i) {
-    sample.add_interfaces()->set_name(std::string(rpc::kLongestSampleText, 'x'));
+  EXPECT_EQ(sample.ranks_size(), rpc::kMaxListLength);
+  for (int i = 0; i < rpc::kMaxListLength; ++i) {
+    sample.add_interfaces()->set_name(std::string(rpc::kMaxSampleTextLength, 'x'));
   }
   LimitSample(sample);
   EXPECT_EQ(sample.interfaces_size(), 0);
-  EXPECT_EQ(sample.ranks_size(), rpc::kLongestList);
+  EXPECT_EQ(sample.ranks_size(), rpc::kMaxListLength);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST_F(RunProgramTest, TellsWhyItHasNoEndOfItsOwn) {
 TEST_F(RunProgramTest, EndlessOutputEndsTheProgram) {
   const auto endless = RunProgram(Shell("yes"), kLimit, *supervisor_);
   EXPECT_EQ(endless->failure, "wrote more than 16 MiB");
-  EXPECT_EQ(endless->result.size(), kMostWritten);
+  EXPECT_EQ(endless->result.size(), kMaxWritten);
 }
 
 TEST_F(RunProgramTest, ALimitEndsOnlyTheProgramThatReachesIt) {

@@ -137,7 +137,7 @@ TEST_F(FilePortTest, WhoeverDoesNotKnowTheKeyGetsNoWord) {
 
 TEST_F(FilePortTest, SilentStrangersKeepNobodyOut) {
   std::vector<base::UniqueFd> silent;
-  for (size_t i = 0; i < FilePort::kMostStrangers + 10; ++i) silent.push_back(RawConnection());
+  for (size_t i = 0; i < FilePort::kMaxStrangers + 10; ++i) silent.push_back(RawConnection());
   std::string content;
   auto source = Connect();
   ASSERT_TRUE(source.ok()) << source.status();

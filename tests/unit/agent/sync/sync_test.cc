@@ -84,7 +84,7 @@ class SyncTest : public testing::Test {
     v1::SyncResponse response;
     do {
       if (!stream_->Read(&response)) return {};
-    } while (response.has_receipt());
+    } while (response.has_bytes_written());
     return response;
   }
   // An agent that is busy for long tells some of them, perhaps none, before the rest.
@@ -124,7 +124,7 @@ TEST_F(SyncTest, AFolderThatIsMadeHasThePermissionsOfTheChiefs) {
   const mode_t before = umask(022);
   mode_ = 0700;
   Begin();
-  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_FALSE(Read().target_info().same_folder());
   umask(before);
   EXPECT_EQ(fs::status(target_).permissions(), fs::perms(0700));
   EXPECT_EQ(fs::status(temp_.path()).permissions(), fs::perms(0700));
@@ -134,7 +134,7 @@ TEST_F(SyncTest, AFolderThatIsMadeMayBeOpenerThanTheUmask) {
   const mode_t before = umask(077);
   mode_ = 02775;  // of which only the permissions count
   Begin();
-  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_FALSE(Read().target_info().same_folder());
   umask(before);
   EXPECT_EQ(fs::status(target_).permissions() & fs::perms::mask, fs::perms(0775));
 }
@@ -144,13 +144,13 @@ TEST_F(SyncTest, AFolderThatIsThereKeepsItsPermissions) {
   fs::permissions(target_, fs::perms(0751));
   mode_ = 0700;
   Begin();
-  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_FALSE(Read().target_info().same_folder());
   EXPECT_EQ(fs::status(target_).permissions(), fs::perms(0751));
 }
 
 TEST_F(SyncTest, AFolderFromNothing) {
   Begin();
-  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_FALSE(Read().target_info().same_folder());
   v1::SyncRequest request;
   Add(request, v1::FILE_TYPE_FOLDER, "sub");
   Add(request, v1::FILE_TYPE_REGULAR, "sub/a").set_size(6);
@@ -180,7 +180,7 @@ TEST_F(SyncTest, TheChiefsOwnFolderIsKnownByTheProbe) {
   const std::string probe = files::NewTemporaryName();
   temp_.Write("target/" + probe, "");
   Begin(probe);
-  EXPECT_TRUE(Read().place().same_folder());
+  EXPECT_TRUE(Read().target_info().same_folder());
   EXPECT_EQ(Error(), "");
   EXPECT_EQ(Names(), std::vector<std::string>{probe});  // not even taken for a leftover
 }
@@ -189,7 +189,7 @@ TEST_F(SyncTest, AProbeIsNotTheNameOfSomeFile) {
   fs::create_directory(target_);
   temp_.Write("file", "");
   Begin("../file");
-  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_FALSE(Read().target_info().same_folder());
 }
 
 TEST_F(SyncTest, ASuspectIsToldWithItsDigest) {
@@ -199,8 +199,8 @@ TEST_F(SyncTest, ASuspectIsToldWithItsDigest) {
   Read();
   stream_->Write(ListOfOneFile("a", 4));
   const v1::SyncDifferences differences = Differences();
-  ASSERT_EQ(differences.suspects_size(), 1);
-  EXPECT_EQ(differences.suspects(0).digest(), *files::DigestOfFile(path));
+  ASSERT_EQ(differences.digest_candidates_size(), 1);
+  EXPECT_EQ(differences.digest_candidates(0).digest(), *files::DigestOfFile(path));
   v1::SyncRequest request;
   request.mutable_same()->add_entries(0);
   stream_->Write(request);
@@ -242,7 +242,7 @@ TEST_F(SyncTest, MoreThanCanBeToldIsCutBetweenCharacters) {
   }
   list.mutable_list()->set_last(true);
   Begin();
-  EXPECT_TRUE(Read().has_place());
+  EXPECT_TRUE(Read().has_target_info());
   stream_->Write(list);
   const std::string error = Error();
   EXPECT_THAT(error, testing::AllOf(HasSubstr(letters), testing::EndsWith(" (cut here)")));
@@ -286,15 +286,15 @@ TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
   Read();
   SendContent(0, "abc", true);
   v1::SyncRequest request;
-  request.mutable_pass_on()->set_key(secure::Key::Random().ToHex());
-  request.mutable_pass_on()->mutable_node()->set_data_address("127.0.0.1");
+  request.mutable_relay()->set_key(secure::Key::Random().ToHex());
+  request.mutable_relay()->mutable_node()->set_data_address("127.0.0.1");
   stream_->Write(request);
   const v1::SyncResponse response = Read();
   EXPECT_EQ(response.passing_on().address(), "127.0.0.1");
   v1::SyncSource there;
   there.set_address("127.0.0.1");
   there.set_port(response.passing_on().port());
-  there.set_key(request.pass_on().key());
+  there.set_key(request.relay().key());
   const auto go_on = [] { return true; };
   auto source = FileSource::Connect(there, go_on);
   ASSERT_TRUE(source.ok());

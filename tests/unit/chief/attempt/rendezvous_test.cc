@@ -169,7 +169,7 @@ TEST_F(RendezvousTest, AGatherOfTooMuchFailsForAll) {
 }
 
 TEST_F(RendezvousTest, WhatIsCancelledIsForgotten) {
-  const std::string name(rpc::kLongestName, 'n');
+  const std::string name(rpc::kMaxNameLength, 'n');
   for (int i = 0; i < 100'000; ++i) {
     const uint64_t barrier = Enter(name + std::to_string(i % 10).substr(1), 0);
     const uint64_t get = Get(name);
@@ -198,7 +198,7 @@ TEST_F(RendezvousTest, ANodeCanCancelItsOwnCallsAlone) {
 TEST_F(RendezvousTest, NoMoreOfANodesCallsWaitThanMay) {
   uint64_t refused = 0;
   for (size_t i = 0; refused == 0; ++i) {
-    ASSERT_LE(i * WaitingCalls::kCostOfCall, WaitingCalls::kMostOfNode);
+    ASSERT_LE(i * WaitingCalls::kCostOfCall, WaitingCalls::kMaxOfNode);
     const uint64_t id = Get("key " + std::to_string(i));
     if (replies_.contains(id)) refused = id;
   }
@@ -213,7 +213,7 @@ TEST_F(RendezvousTest, NoMoreOfANodesCallsWaitThanMay) {
 }
 
 TEST_F(RendezvousTest, NamesHaveALength) {
-  const std::string name(rpc::kLongestName + 1, 'n');
+  const std::string name(rpc::kMaxNameLength + 1, 'n');
   Set(name, "");
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("4096 are allowed"));
   EXPECT_THAT(replies_.at(Get(name)).error(), HasSubstr("4096 are allowed"));
@@ -228,7 +228,7 @@ TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
   v1::RendezvousRequest get;
   get.mutable_get()->set_key("k");
   const std::string value(rpc::kLargestValue, 'v');
-  for (size_t i = 0; i < Values::kMostOfNode / rpc::kLargestValue - 1; ++i) {
+  for (size_t i = 0; i < Values::kMaxOfNode / rpc::kLargestValue - 1; ++i) {
     Set("k", value);
     ASSERT_EQ(replies_.at(id_).error(), "");
     rendezvous_.Handle(0, get, keep);

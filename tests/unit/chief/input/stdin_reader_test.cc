@@ -75,19 +75,19 @@ TEST_F(StdinReaderTest, ReadsNoFurtherAheadThanItMay) {
 }
 
 TEST_F(StdinReaderTest, SmallPiecesAreFewAtATime) {
-  for (size_t i = 1; i <= StdinReader::kMostPieces; ++i) {
+  for (size_t i = 1; i <= StdinReader::kMaxPieces; ++i) {
     Write("x");
     ASSERT_TRUE(Await([&] { return read_.size() == i; }));
   }
   for (int i = 0; i < 100; ++i) Write("y");
-  EXPECT_EQ(read(), StdinReader::kMostPieces);
+  EXPECT_EQ(read(), StdinReader::kMaxPieces);
   reader_->Taken(1);
-  EXPECT_TRUE(Await([&] { return read_.size() == StdinReader::kMostPieces + 100; }));
-  EXPECT_EQ(pieces_, StdinReader::kMostPieces + 1);  // they came as one
+  EXPECT_TRUE(Await([&] { return read_.size() == StdinReader::kMaxPieces + 100; }));
+  EXPECT_EQ(pieces_, StdinReader::kMaxPieces + 1);  // they came as one
 }
 
 TEST_F(StdinReaderTest, WhatIsNotForTheRankNeedsNotBeTaken) {
-  for (size_t i = 1; i <= 2 * StdinReader::kMostPieces; ++i) {
+  for (size_t i = 1; i <= 2 * StdinReader::kMaxPieces; ++i) {
     Write("~");
     ASSERT_TRUE(Await([&] { return read_.size() == i; }));
   }

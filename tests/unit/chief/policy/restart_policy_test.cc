@@ -43,9 +43,9 @@ TEST(RestartPolicyTest, TheWaitDoublesUpToALimitAndBeginsAgainAfterALongRun) {
   RestartPolicy policy({.max_restarts = 100});
   milliseconds wait = RestartPolicy::kFirstWait;
   for (int i = 0; i < 7; ++i, wait *= 2) EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), wait);
-  EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), RestartPolicy::kLongestWait);
+  EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), RestartPolicy::kMaxWait);
   EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed, RestartPolicy::kCrashLoop)),
-            RestartPolicy::kLongestWait);
+            RestartPolicy::kMaxWait);
   EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed, RestartPolicy::kCrashLoop + milliseconds(1))),
             RestartPolicy::kFirstWait);
   EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), RestartPolicy::kFirstWait * 2);

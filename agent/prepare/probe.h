@@ -13,9 +13,9 @@
 namespace autodist::agent {
 
 // How long each program that is asked may take.
-inline constexpr std::chrono::milliseconds kExamineLimit{3000};
+inline constexpr std::chrono::milliseconds kProbeLimit{3000};
 
-struct ExaminedNode {
+struct ProbedNode {
   std::string working_directory;     // may be missing
   std::vector<std::string> command;  // of a rank; may be empty
   bool has_gpus = false;             // the plan has some of it
@@ -25,9 +25,8 @@ struct ExaminedNode {
 };
 
 // What cannot be found out stays empty, or its `issue` says why. Starts processes only for a
-// thorough examination, and for the users of GPUs, and then blocks for kExamineLimit and as long as
+// thorough probe, and for the users of GPUs, and then blocks for kProbeLimit and as long as
 // they take to be killed; and while the files are read, for kDigestLimit.
-v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
-                      Supervisor& supervisor);
+v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-#include "agent/prepare/examine.h"
+#include "agent/prepare/probe.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -37,11 +37,11 @@ uint64_t LimitOf(__rlimit_resource resource) {
 }
 
 // Asks another program, as only that has what resolves names on this node: the agent is static.
-v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& environment,
-                                Supervisor& supervisor) {
-  v1::NodeFacts facts;
+v1::NodeInfo HostnameAddresses(const std::string& hostname, const Environment& environment,
+                               Supervisor& supervisor) {
+  v1::NodeInfo facts;
   const ProgramCommand getent{{"getent", "ahosts", hostname}, environment, "/"};
-  const auto output = RunProgram(getent, kExamineLimit, supervisor);
+  const auto output = RunProgram(getent, kProbeLimit, supervisor);
   if (!output.ok() || !output->failure.empty()) return facts;
   // "10.0.0.1       STREAM node1"; each address comes once per type of socket.
   for (const std::string_view line : base::Lines(output->result)) {
@@ -57,8 +57,8 @@ v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& 
 // Of this boot of the kernel, and the network and processes that this agent sees; "": not known.
 // Containers and virtual hosts of one machine differ in one of these.
 std::string ThisMachine() {
-  constexpr size_t kLongestId = 64;
-  const auto boot = base::ReadFile("/proc/sys/kernel/random/boot_id", kLongestId);
+  constexpr size_t kMaxIdLength = 64;
+  const auto boot = base::ReadFile("/proc/sys/kernel/random/boot_id", kMaxIdLength);
   if (!boot.ok()) return "";
   std::string machine = boot->substr(0, boot->find('\n'));
   for (const char* space : {"/proc/self/ns/net", "/proc/self/ns/pid"}) {
@@ -69,13 +69,12 @@ std::string ThisMachine() {
   return machine;
 }
 
-GpuNames NamesFor(const ExaminedNode& node) {
+GpuNames NamesFor(const ProbedNode& node) {
   return node.has_mig ? GpuNames::kWithMig : GpuNames::kNumbers;
 }
 
 // What costs next to nothing, and starts nothing.
-void AddCheapFacts(const v1::Examination& examination, const ExaminedNode& node,
-                   v1::NodeFacts& facts) {
+void AddCheapFacts(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInfo& facts) {
   facts.set_hostname(base::HostName());
   facts.set_machine(ThisMachine());
   if (const auto interfaces = base::LocalInterfaces(); interfaces.ok()) {
@@ -102,7 +101,7 @@ void AddCheapFacts(const v1::Examination& examination, const ExaminedNode& node,
   if (!node.rank_environment) return;
   facts.set_nccl_version(
       NcclVersion(node.rank_environment->Get("LD_LIBRARY_PATH"), node.working_directory));
-  for (const std::string& name : examination.chief_variables()) {
+  for (const std::string& name : probe.chief_variables()) {
     if (!node.rank_environment->Has(name)) facts.add_missing_variables(name);
   }
   for (const std::string& variable : node.rank_environment->ToStrings()) {
@@ -116,29 +115,29 @@ void AddCheapFacts(const v1::Examination& examination, const ExaminedNode& node,
   if (program.ok()) facts.set_program(*program);
 }
 
-void AddFiles(const v1::Examination& examination, const ExaminedNode& node, v1::NodeFacts& facts) {
+void AddFiles(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInfo& facts) {
   const base::Deadline deadline = base::Deadline::After(kDigestLimit);
-  for (const std::string& file : examination.files()) {
+  for (const std::string& file : probe.files()) {
     const bool absolute = file.starts_with('/');
     *facts.add_files() =
         DigestFact(absolute ? file : node.working_directory + "/" + file, deadline);
   }
-  for (const std::string& file : examination.shared_files()) {
+  for (const std::string& file : probe.shared_files()) {
     *facts.add_shared_files() = SharedFileFact(file);
   }
 }
 
 // Asks other programs, all of them at the same time. The arguments must outlive the answers.
-std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& examination,
-                                                    const ExaminedNode& node,
-                                                    const v1::NodeFacts& known,
-                                                    Supervisor& supervisor) {
+std::vector<std::future<v1::NodeInfo>> AskPrograms(const v1::ProbeRequest& probe,
+                                                   const ProbedNode& node,
+                                                   const v1::NodeInfo& known,
+                                                   Supervisor& supervisor) {
   const Environment environment =
       node.rank_environment.value_or(Environment::CleanLogin(Environment()));
   // Programs run without it, too, which shows what else they lack.
   const bool has_folder = access(node.working_directory.c_str(), X_OK) == 0;
   const std::string folder = has_folder ? node.working_directory : "/";
-  std::vector<std::future<v1::NodeFacts>> answers;
+  std::vector<std::future<v1::NodeInfo>> answers;
   const auto ask = [&](auto question) { answers.push_back(base::Async(question)); };
   ask([hostname = known.hostname(), environment, &supervisor] {
     return HostnameAddresses(hostname, environment, supervisor);
@@ -149,15 +148,15 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
   if (known.program().empty()) return answers;
   const auto python = PythonOf(node.command, environment, folder);
   if (!python) return answers;
-  ask([&examination, folder, python = *python, environment, &supervisor] {
-    v1::NodeFacts facts;
+  ask([&probe, folder, python = *python, environment, &supervisor] {
+    v1::NodeInfo facts;
     *facts.mutable_python() =
-        PythonFacts(python, examination.python_modules(), environment, folder, supervisor);
+        PythonFacts(python, probe.python_modules(), environment, folder, supervisor);
     return facts;
   });
-  ask([&examination, folder, python = *python, environment, &supervisor] {
-    v1::NodeFacts facts;
-    auto failed = TryImports(python, examination.imports(), environment, folder, supervisor);
+  ask([&probe, folder, python = *python, environment, &supervisor] {
+    v1::NodeInfo facts;
+    auto failed = TryImports(python, probe.imports(), environment, folder, supervisor);
     if (failed) *facts.mutable_python()->mutable_failed_import() = *std::move(failed);
     return facts;
   });
@@ -166,19 +165,18 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
 
 }  // namespace
 
-v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
-                      Supervisor& supervisor) {
-  v1::NodeFacts facts;
-  AddCheapFacts(examination, node, facts);
-  std::vector<std::future<v1::NodeFacts>> answers;
-  if (examination.thorough()) {
-    answers = AskPrograms(examination, node, facts, supervisor);
-  } else if (examination.device_users() && node.has_gpus && node.rank_environment) {
+v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Supervisor& supervisor) {
+  v1::NodeInfo facts;
+  AddCheapFacts(probe, node, facts);
+  std::vector<std::future<v1::NodeInfo>> answers;
+  if (probe.thorough()) {
+    answers = AskPrograms(probe, node, facts, supervisor);
+  } else if (probe.device_users() && node.has_gpus && node.rank_environment) {
     answers.push_back(base::Async([&] {
       return GpuUsers(*node.rank_environment, node.working_directory, supervisor, NamesFor(node));
     }));
   }
-  AddFiles(examination, node, facts);
+  AddFiles(probe, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());
   // Last: its reader compares it with the answer's arrival.
   facts.set_time_ns(base::NanosecondsSince1970());

@@ -1,4 +1,4 @@
-#include "top/facts.h"
+#include "top/view_model.h"
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
@@ -20,7 +20,7 @@ const v1::GpuSample* GpuOf(const v1::NodeSnapshot& node, uint32_t index) {
   return found == gpus.end() ? nullptr : &*found;
 }
 
-void AddSlots(Facts& facts, const RankFacts& rank, NodeFacts& node) {
+void AddSlots(Facts& facts, const RankFacts& rank, NodeInfo& node) {
   const auto add = [&](const v1::GpuSample* gpu, uint32_t number) {
     node.slots.push_back({&rank, gpu, std::to_string(number), rank.rank->mark()});
   };
@@ -30,7 +30,7 @@ void AddSlots(Facts& facts, const RankFacts& rank, NodeFacts& node) {
 }
 
 // GPUs that are known, and no rank's, where ranks do not say which are theirs.
-void AddOtherGpus(Facts& facts, NodeFacts& node) {
+void AddOtherGpus(Facts& facts, NodeInfo& node) {
   for (const v1::GpuSample& gpu : node.node->sample().gpus()) {
     if (std::ranges::count(node.slots, &gpu, &Slot::gpu) > 0) continue;
     node.slots.push_back({nullptr, &gpu, std::to_string(gpu.index()), node.node->mark()});
@@ -191,11 +191,11 @@ Facts FactsOf(const v1::JobSnapshot& snapshot) {
     RankFacts& found = facts.ranks.back();
     facts.steps = facts.steps || rank.has_step_time();
     if (rank.node() >= facts.nodes.size()) continue;
-    NodeFacts& node = facts.nodes[rank.node()];
+    NodeInfo& node = facts.nodes[rank.node()];
     if (!rank.gpus().empty()) found.gpu = GpuOf(*node.node, rank.gpus(0));
     if (!rank.auxiliary()) AddSlots(facts, found, node);
   }
-  for (NodeFacts& node : facts.nodes) {
+  for (NodeInfo& node : facts.nodes) {
     AddOtherGpus(facts, node);
     facts.most_slots = std::max(facts.most_slots, node.slots.size());
   }

@@ -8,17 +8,17 @@
 namespace autodist::report {
 
 // "✕ "; empty: of a plain one.
-inline std::string GlyphOf(Tone tone) {
+inline std::string GlyphOf(Severity tone) {
   switch (tone) {
-    case Tone::kRunning:
+    case Severity::kRunning:
       return "● ";
-    case Tone::kSlow:
+    case Severity::kSlow:
       return "▲ ";
-    case Tone::kBad:
+    case Severity::kBad:
       return "✕ ";
-    case Tone::kAway:
+    case Severity::kAway:
       return "↻ ";
-    case Tone::kPlain:
+    case Severity::kPlain:
       break;
   }
   return "";

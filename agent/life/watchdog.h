@@ -6,10 +6,10 @@
 
 namespace autodist::agent {
 
-// What the kernel shows as the name of guardian and agent.
-inline constexpr char kGuardianName[] = "autodist-guard";
+// What the kernel shows as the name of watchdog and agent.
+inline constexpr char kWatchdogName[] = "autodist-guard";
 
-// In a process of its own: becomes the guardian of an agent that it starts. Returns, once nothing
+// In a process of its own: becomes the watchdog of an agent that it starts. Returns, once nothing
 // of the job is left on this node and its folder is gone, the process exit status.
 int Guard(AgentOptions options);
 

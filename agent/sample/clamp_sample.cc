@@ -1,4 +1,4 @@
-#include "agent/sample/limited.h"
+#include "agent/sample/clamp_sample.h"
 
 #include <google/protobuf/message.h>
 
@@ -18,7 +18,7 @@ using google::protobuf::Reflection;
 void LimitList(const Reflection& reflection, google::protobuf::Message& message,
                const FieldDescriptor& field, const MessageLimits& limits) {
   while (!limits.whole_lists.contains(field.name()) &&
-         reflection.FieldSize(message, &field) > rpc::kLongestList) {
+         reflection.FieldSize(message, &field) > rpc::kMaxListLength) {
     reflection.RemoveLast(&message, &field);
   }
   for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
@@ -66,7 +66,7 @@ void LimitMessage(google::protobuf::Message& message, const MessageLimits& limit
 
 void LimitSample(v1::NodeSample& sample) {
   LimitMessage(sample,
-               {.longest_text = rpc::kLongestSampleText, .numbers = true, .whole_lists = {}});
+               {.longest_text = rpc::kMaxSampleTextLength, .numbers = true, .whole_lists = {}});
   // Nobody looks at that many.
   if (sample.ByteSizeLong() > rpc::kLargestSample) sample.clear_interfaces();
   if (sample.ByteSizeLong() > rpc::kLargestSample) sample.Clear();

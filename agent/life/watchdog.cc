@@ -1,4 +1,4 @@
-#include "agent/life/guardian.h"
+#include "agent/life/watchdog.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -130,7 +130,7 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
 }  // namespace
 
 int Guard(AgentOptions options) {
-  prctl(PR_SET_NAME, kGuardianName);
+  prctl(PR_SET_NAME, kWatchdogName);
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
@@ -144,7 +144,7 @@ int Guard(AgentOptions options) {
   const milliseconds grace = options.grace;
   const bool held = options.held;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!TakeLock(lock.get(), JobLock::kGuardian)) return kFailed;
+  if (!TakeLock(lock.get(), JobLock::kWatchdog)) return kFailed;
   const base::UniqueFd ageing = folder.KeepFromAgeing();
   folder.RemoveEndReason();
 
@@ -157,7 +157,7 @@ int Guard(AgentOptions options) {
   if (agent == 0) {
     if (cgroup) cgroup->Enter();
     ours->second.Reset();
-    options.guardian = std::move(ours->first);
+    options.watchdog = std::move(ours->first);
     options.heartbeat = *heartbeat;
     _exit(Agent::Main(std::move(options)));
   }

@@ -1,5 +1,5 @@
-// The program itself, as `attach` starts it, with guardian and agent, and their deaths.
-#include "agent/life/guardian.h"
+// The program itself, as `attach` starts it, with watchdog and agent, and their deaths.
+#include "agent/life/watchdog.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -35,11 +35,11 @@ constexpr char kNonce[] = "n1";
 
 bool IsGone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
-class GuardianTest : public testing::Test {
+class WatchdogTest : public testing::Test {
  protected:
-  ~GuardianTest() override {
+  ~WatchdogTest() override {
     // What a failed test has left.
-    for (const pid_t pid : {LockHolder(lock_.get(), JobLock::kGuardian).value_or(0), attach_}) {
+    for (const pid_t pid : {LockHolder(lock_.get(), JobLock::kWatchdog).value_or(0), attach_}) {
       if (pid > 0) kill(pid, SIGKILL);
     }
     if (attach_ > 0) waitpid(attach_, nullptr, 0);
@@ -73,10 +73,10 @@ class GuardianTest : public testing::Test {
     stub_ = v1::AgentService::NewStub(*rpc::ChannelOver(std::move(socket)));
     StartRank();
     lock_.Reset(open(folder_.lock().c_str(), O_RDWR | O_CLOEXEC));
-    const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
-    ASSERT_TRUE(guardian);
-    for (const pid_t pid : process::Descendants(*guardian)) {
-      if (process::ParentOf(pid) == *guardian) agent_ = pid;
+    const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+    ASSERT_TRUE(watchdog);
+    for (const pid_t pid : process::Descendants(*watchdog)) {
+      if (process::ParentOf(pid) == *watchdog) agent_ = pid;
     }
     ASSERT_NE(agent_, 0);
   }
@@ -118,7 +118,7 @@ class GuardianTest : public testing::Test {
 
   const std::string home_before_ = getenv("HOME") ? getenv("HOME") : "/";
   const test::TempFolder home_;
-  const std::string job_ = "guardian-test-" + std::to_string(getpid());
+  const std::string job_ = "watchdog-test-" + std::to_string(getpid());
   const JobFolder folder_{job_, "0"};
   base::UniqueFd lock_;
   pid_t attach_ = 0;
@@ -129,7 +129,7 @@ class GuardianTest : public testing::Test {
   std::unique_ptr<ChiefEnd> chief_;
 };
 
-TEST_F(GuardianTest, EndsWhatAKilledAgentLeaves) {
+TEST_F(WatchdogTest, EndsWhatAKilledAgentLeaves) {
   ASSERT_NO_FATAL_FAILURE(Start());
   kill(agent_, SIGKILL);
   AwaitAttach();
@@ -139,7 +139,7 @@ TEST_F(GuardianTest, EndsWhatAKilledAgentLeaves) {
               HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
 }
 
-TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoEndReason) {
+TEST_F(WatchdogTest, AJobThatItsChiefEndsHasNoEndReason) {
   ASSERT_NO_FATAL_FAILURE(Start());
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
@@ -151,28 +151,28 @@ TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoEndReason) {
   EXPECT_EQ(folder_.ReadEndReason(), "");
 }
 
-TEST_F(GuardianTest, AnAgentWithoutAChiefEndsWithItsLease) {
+TEST_F(WatchdogTest, AnAgentWithoutAChiefEndsWithItsLease) {
   ASSERT_NO_FATAL_FAILURE(Start("1000"));
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("heard nothing from here for 1 s and ended"));
 }
 
-TEST_F(GuardianTest, AnAgentWithoutItsGuardianEndsItsRanks) {
+TEST_F(WatchdogTest, AnAgentWithoutItsWatchdogEndsItsRanks) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
-  ASSERT_TRUE(guardian);
-  kill(*guardian, SIGKILL);
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
+  kill(*watchdog, SIGKILL);
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("guardian was killed"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("watchdog was killed"));
 }
 
-TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
+TEST_F(WatchdogTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
-  ASSERT_TRUE(guardian);
-  kill(*guardian, SIGTERM);  // not heeded: a chief is in charge
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
+  kill(*watchdog, SIGTERM);  // not heeded: a chief is in charge
   chief_->Tell(test::Renew(0));
   EXPECT_TRUE(chief_->Next().has_lease_renewed());
   EXPECT_FALSE(IsGone(rank_));
@@ -180,29 +180,29 @@ TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   waitpid(std::exchange(attach_, 0), nullptr, 0);
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
   // Its session is over.
-  kill(*guardian, SIGTERM);
-  AwaitLock(lock_.get(), JobLock::kGuardian);
+  kill(*watchdog, SIGTERM);
+  AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
 }
 
-TEST_F(GuardianTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
+TEST_F(WatchdogTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
-  ASSERT_TRUE(guardian);
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
   EXPECT_TRUE(chief_->Next().has_ranks_ended());
   kill(attach_, SIGKILL);  // and no word of it
   waitpid(std::exchange(attach_, 0), nullptr, 0);
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
-  kill(*guardian, SIGTERM);
-  AwaitLock(lock_.get(), JobLock::kGuardian);
+  kill(*watchdog, SIGTERM);
+  AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
 }
 
-TEST_F(GuardianTest, EndsWhatAStoppedAgentLeavesWhenItsLeaseIsOver) {
+TEST_F(WatchdogTest, EndsWhatAStoppedAgentLeavesWhenItsLeaseIsOver) {
   ASSERT_NO_FATAL_FAILURE(Start("1000"));
   kill(agent_, SIGSTOP);
   AwaitAttach();
@@ -211,22 +211,22 @@ TEST_F(GuardianTest, EndsWhatAStoppedAgentLeavesWhenItsLeaseIsOver) {
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("its agent was stopped or hung, so that it was"));
 }
 
-TEST_F(GuardianTest, TermEndsAStoppedAgentThatNoChiefIsInChargeOf) {
+TEST_F(WatchdogTest, TermEndsAStoppedAgentThatNoChiefIsInChargeOf) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
-  ASSERT_TRUE(guardian);
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
   kill(agent_, SIGSTOP);
   kill(attach_, SIGKILL);
   waitpid(std::exchange(attach_, 0), nullptr, 0);
   EXPECT_FALSE(LockHolder(lock_.get(), JobLock::kChiefInCharge));  // although it has not heard
-  kill(*guardian, SIGTERM);
-  AwaitLock(lock_.get(), JobLock::kGuardian);
+  kill(*watchdog, SIGTERM);
+  AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
 }
 
-TEST_F(GuardianTest, AChiefIsInChargeUntilItCloses) {
+TEST_F(WatchdogTest, AChiefIsInChargeUntilItCloses) {
   ASSERT_NO_FATAL_FAILURE(Start());
   EXPECT_EQ(LockHolder(lock_.get(), JobLock::kChiefInCharge), attach_);
   kill(agent_, SIGSTOP);  // which would let `attach` end
@@ -235,10 +235,10 @@ TEST_F(GuardianTest, AChiefIsInChargeUntilItCloses) {
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
   EXPECT_EQ(kill(attach_, 0), 0);
   kill(agent_, SIGKILL);
-  AwaitLock(lock_.get(), JobLock::kGuardian);
+  AwaitLock(lock_.get(), JobLock::kWatchdog);
 }
 
-TEST_F(GuardianTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
+TEST_F(WatchdogTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
   ASSERT_TRUE(folder_.Make().ok());
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   const base::UniqueFd impostor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,4 +1,4 @@
-#include "chief/checks/visit.h"
+#include "chief/checks/probe_nodes.h"
 
 #include <chrono>
 #include <latch>

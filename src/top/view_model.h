@@ -35,14 +35,14 @@ struct Slot {
   v1::Mark mark = v1::MARK_NONE;
 };
 
-struct NodeFacts {
+struct NodeInfo {
   const v1::NodeSnapshot* node = nullptr;
   std::vector<Slot> slots;
 };
 
 struct Facts {
   std::vector<RankFacts> ranks;  // as the snapshot's
-  std::vector<NodeFacts> nodes;  // likewise
+  std::vector<NodeInfo> nodes;   // likewise
   bool gpus = false;             // any are known
   bool steps = false;            // so are step times of ranks
   size_t most_slots = 0;         // of a node

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
-#include "top/facts.h"
 #include "top/frame.h"
+#include "top/view_model.h"
 #include "top/view_state.h"
 
 namespace autodist::top {

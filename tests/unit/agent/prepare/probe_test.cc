@@ -1,4 +1,4 @@
-#include "agent/prepare/examine.h"
+#include "agent/prepare/probe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,9 +36,9 @@ std::string OwnName() {
   return name;
 }
 
-class ExamineTest : public testing::Test {
+class ProbeTest : public testing::Test {
  protected:
-  ExamineTest() {
+  ProbeTest() {
     node_.working_directory = folder_.path();
     node_.command = {"sh", "-c", "true"};
     node_.rank_environment.emplace();
@@ -49,20 +49,20 @@ class ExamineTest : public testing::Test {
     const std::string path = folder_.Write(name, "#!/bin/sh\n" + script);
     chmod(path.c_str(), 0755);
   }
-  v1::NodeFacts Facts() { return Examine(examination_, node_, *supervisor_); }
+  v1::NodeInfo Facts() { return Probe(probe_, node_, *supervisor_); }
   v1::FileFact FactOf(const std::string& file) {
-    examination_.clear_files();
-    examination_.add_files(file);
+    probe_.clear_files();
+    probe_.add_files(file);
     return Facts().files(0);
   }
 
   const test::TempFolder folder_;
-  v1::Examination examination_;
-  ExaminedNode node_;
+  v1::ProbeRequest probe_;
+  ProbedNode node_;
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(ExamineTest, TellsWhatCostsNothing) {
+TEST_F(ProbeTest, TellsWhatCostsNothing) {
   for (const char* name : {"getent", "nvidia-smi", "python3"}) {
     Install(name, "echo > '" + folder_.path() + "'/asked.$(basename $0)");
   }
@@ -71,7 +71,7 @@ TEST_F(ExamineTest, TellsWhatCostsNothing) {
   node_.rank_environment->Set("GLOO_SOCKET_IFNAME", "lo");
   node_.rank_environment->Set("NCCLX", "");
   const int64_t before = std::chrono::system_clock::now().time_since_epoch().count();
-  const v1::NodeFacts facts = Facts();
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.hostname(), OwnName());
   bool has_loopback = false;
   for (const v1::InterfaceFact& interface : facts.interfaces()) {
@@ -93,14 +93,14 @@ TEST_F(ExamineTest, TellsWhatCostsNothing) {
   for (const char* name : {"getent", "nvidia-smi", "python3"}) {
     EXPECT_NE(access((folder_.path() + "/asked." + name).c_str(), F_OK), 0) << name;
   }
-  examination_.set_thorough(true);
+  probe_.set_thorough(true);
   EXPECT_EQ(Facts().python().error(), "python3 does not behave as a Python");
   for (const char* name : {"getent", "nvidia-smi", "python3"}) {
     EXPECT_EQ(access((folder_.path() + "/asked." + name).c_str(), F_OK), 0) << name;
   }
 }
 
-TEST_F(ExamineTest, ThoroughAsksAllProgramsAtTheSameTime) {
+TEST_F(ProbeTest, ThoroughAsksAllProgramsAtTheSameTime) {
   // None of them ends before all have begun: three times nvidia-smi, and the others once.
   const std::string wait = "echo > '" + folder_.path() + "'/began.$$\nuntil [ $(ls '" +
                            folder_.path() + "'/began.* | wc -l) = 5 ]; do sleep 0.01; done\n";
@@ -110,16 +110,16 @@ TEST_F(ExamineTest, ThoroughAsksAllProgramsAtTheSameTime) {
   Install("nvidia-smi", wait + "case $1 in --query-gpu*) echo '0, A GPU, GPU-a, 1' ;; esac");
   Install("python3", wait + "exec /usr/bin/python3 \"$@\"");
   node_.command = {"python3", "train.py"};
-  examination_.set_thorough(true);
-  examination_.add_python_modules("os");
-  const v1::NodeFacts facts = Facts();
+  probe_.set_thorough(true);
+  probe_.add_python_modules("os");
+  const v1::NodeInfo facts = Facts();
   EXPECT_THAT(facts.hostname_addresses(), ElementsAre("10.0.0.1", "fe80::1%eth0"));
   EXPECT_EQ(facts.gpus_size(), 1);
   EXPECT_EQ(facts.python().error(), "");
   EXPECT_TRUE(facts.python().modules(0).found());
 }
 
-TEST_F(ExamineTest, TheNodeResolvesItsOwnName) {
+TEST_F(ProbeTest, TheNodeResolvesItsOwnName) {
   std::set<std::string> expected;
   addrinfo* list = nullptr;
   if (getaddrinfo(OwnName().c_str(), nullptr, nullptr, &list) == 0) {
@@ -132,18 +132,18 @@ TEST_F(ExamineTest, TheNodeResolvesItsOwnName) {
       expected.insert(text);
     }
   }
-  examination_.set_thorough(true);
+  probe_.set_thorough(true);
   EXPECT_THAT(Facts().hostname_addresses(), UnorderedElementsAreArray(expected));
 }
 
-TEST_F(ExamineTest, WithoutTheRanksEnvironmentTheRestIsTold) {
+TEST_F(ProbeTest, WithoutTheRanksEnvironmentTheRestIsTold) {
   Install("python3", "");
   node_.command[0] = "python3";
   node_.rank_environment.reset();
   node_.working_directory = folder_.path() + "/none";
-  examination_.set_thorough(true);
-  examination_.add_files("train.py");
-  const v1::NodeFacts facts = Facts();
+  probe_.set_thorough(true);
+  probe_.add_files("train.py");
+  const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.hostname(), OwnName());
   EXPECT_EQ(facts.program(), "");
   EXPECT_FALSE(facts.has_python());
@@ -152,7 +152,7 @@ TEST_F(ExamineTest, WithoutTheRanksEnvironmentTheRestIsTold) {
   EXPECT_GT(facts.time_ns(), 0);
 }
 
-TEST_F(ExamineTest, FilesHaveDigests) {
+TEST_F(ProbeTest, FilesHaveDigests) {
   const std::string empty = folder_.Write("empty", "");
   folder_.Write("train.py", "x");
   folder_.Write("same.py", "x");
@@ -169,7 +169,7 @@ TEST_F(ExamineTest, FilesHaveDigests) {
               HasSubstr("takes too long"));
 }
 
-TEST_F(ExamineTest, OnlyWordsInFilesOfOursAreTold) {
+TEST_F(ProbeTest, OnlyWordsInFilesOfOursAreTold) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-1", "cafe01\n")).digest(), "cafe01");
   EXPECT_THAT(SharedFileFact(folder_.path() + "/.autodist-2").error(),
               HasSubstr("No such file or directory"));
@@ -186,7 +186,7 @@ TEST_F(ExamineTest, OnlyWordsInFilesOfOursAreTold) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-4", largest + "\na")).digest(), "");
 }
 
-TEST_F(ExamineTest, AFolderThatMayNotBeWrittenIsAnIssueAndStillHasASize) {
+TEST_F(ProbeTest, AFolderThatMayNotBeWrittenIsAnIssueAndStillHasASize) {
   v1::DiskFact fact;
   std::thread([&fact] {
     syscall(SYS_setresuid, 65534, 65534, 65534);  // of this thread alone: root may write anywhere
@@ -196,7 +196,7 @@ TEST_F(ExamineTest, AFolderThatMayNotBeWrittenIsAnIssueAndStillHasASize) {
   EXPECT_GT(fact.size(), 0u);
 }
 
-TEST_F(ExamineTest, NcclIsTheOneThatTheLoaderWouldFind) {
+TEST_F(ProbeTest, NcclIsTheOneThatTheLoaderWouldFind) {
   std::filesystem::create_directories(folder_.path() + "/a");
   std::filesystem::create_directories(folder_.path() + "/b");
   std::filesystem::create_directories(folder_.path() + "/c");
