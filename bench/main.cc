@@ -52,6 +52,6 @@ int main(int argc, char** argv) {
   if (status.ok()) return 0;
   const std::string remedy = autodist::Remedy(status);
   std::fprintf(stderr, "autodist-bench: %s\n%s%s%s", autodist::Message(status).c_str(),
-               remedy.empty() ? "" : "to do: ", remedy.c_str(), remedy.empty() ? "" : "\n");
+               remedy.empty() ? "" : "hint: ", remedy.c_str(), remedy.empty() ? "" : "\n");
   return 1;
 }

@@ -126,7 +126,7 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
     } else {
       const std::map<uint32_t, pid_t> ranks = ranks_;
       lock.unlock();
-      v1::NodeSample sample = look.Take(ranks);
+      v1::NodeSample sample = collector.Take(ranks);
       lock.lock();
       if (is_over()) return;
       Forget(sample);

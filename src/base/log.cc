@@ -78,7 +78,7 @@ void WriteLog(LogLevel level, std::string_view message) {
 
 std::string FailureText(const Status& failure) {
   const std::string remedy = Remedy(failure);
-  return Message(failure) + (remedy.empty() ? "" : "\n    to do: " + remedy);
+  return Message(failure) + (remedy.empty() ? "" : "\n    hint: " + remedy);
 }
 
 void LogFailure(const Status& failure) { Log(LogLevel::kError, FailureText(failure)); }

@@ -130,13 +130,13 @@ Result<std::shared_ptr<CallbackListener>> CallbackListener::Listen(
   }
   AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
   AD_ASSIGN_OR_RETURN(auto pumps, secure::PumpThread::Start());
-  std::shared_ptr<CallbackListener> listening(new CallbackListener(
+  std::shared_ptr<CallbackListener> made(new CallbackListener(
       std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
-  for (const std::string& node : nodes) listening->table_->nodes[node];
-  AD_RETURN_IF_ERROR(listening->wake_.Open());
-  AD_ASSIGN_OR_RETURN(listening->thread_,
-                      base::StartThreadWithoutSignals([&own = *listening] { own.Serve(); }));
-  return listening;
+  for (const std::string& node : nodes) made->table_->nodes[node];
+  AD_RETURN_IF_ERROR(made->wake_.Open());
+  AD_ASSIGN_OR_RETURN(made->thread_,
+                      base::StartThreadWithoutSignals([&own = *made] { own.Serve(); }));
+  return made;
 }
 
 CallbackListener::CallbackListener(base::UniqueFd listener, uint16_t port, secure::Key job_key,

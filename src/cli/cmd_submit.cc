@@ -95,7 +95,7 @@ int Submit(SubmitOptions& options) {
 // Each scheduler's own options go with it alone.
 void Bind(CLI::App& app, const char* scheduler, const char* group, const char* purpose) {
   CLI::Option* chosen = app.get_option(scheduler);
-  chosen->description(purpose)->group(group::kAskedFor);
+  chosen->description(purpose)->group(group::kResources);
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group() == group) option->needs(chosen);
   }
@@ -105,16 +105,16 @@ void AddSharedOptions(CLI::App& app, SubmitOptions& options) {
   app.add_option("--nodes", options.nodes, "How many machines, or pods")
       ->check(WholeNumber(1, kMaxMachines))
       ->capture_default_str()
-      ->group(group::kAskedFor);
+      ->group(group::kResources);
   app.add_option("--gpus-per-node", options.gpus,
                  "GPUs of each, a rank for each: 8, or in Slurm a100:8 for a type")
       ->check(NotEmpty("N"))
-      ->group(group::kAskedFor);
+      ->group(group::kResources);
   app.add_option("--ntasks-per-node", options.ranks, "Ranks on each where there are no GPUs")
       ->check(WholeNumber(1, spec::kMaxSlots))
-      ->group(group::kAskedFor);
+      ->group(group::kResources);
   app.add_flag("--print", options.print, "Only show the batch script, or the manifest")
-      ->group(group::kAskedFor);
+      ->group(group::kResources);
 }
 
 }  // namespace

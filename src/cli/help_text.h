@@ -10,16 +10,16 @@ namespace autodist::cli {
 // Of the options of a command.
 namespace group {
 inline constexpr char kOptions[] = "Options";  // those without a heading of their own
-inline constexpr char kWhere[] = "Where";
-inline constexpr char kAskedFor[] = "What is asked for";
-inline constexpr char kSlurm[] = "Of Slurm";
-inline constexpr char kKubernetes[] = "Of Kubernetes";
-inline constexpr char kWhat[] = "What";
+inline constexpr char kNodes[] = "Nodes";
+inline constexpr char kResources[] = "Resources";
+inline constexpr char kSlurm[] = "Slurm";
+inline constexpr char kKubernetes[] = "Kubernetes";
+inline constexpr char kProgram[] = "Program";
 inline constexpr char kEnvironment[] = "Environment";
 inline constexpr char kFailure[] = "Failure";
 inline constexpr char kOutput[] = "Output";
 inline constexpr char kFiles[] = "Files";
-inline constexpr char kExpert[] = "For experts";
+inline constexpr char kAdvanced[] = "Advanced";
 }  // namespace group
 
 class HelpText final : public CLI::Formatter {

@@ -44,12 +44,12 @@ Examples:
   autodist validate cluster.yaml
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py
-  autodist bench --spec cluster.yaml             how fast the devices exchange data
+  autodist bench --spec cluster.yaml             measure data rates between devices
   autodist ps                                    the jobs that are running
   autodist attach last                           the output of the job started last
-  autodist top                                   how the job is, on the whole window
-  autodist why                                   whether it goes on, and if not, who is at fault
-  autodist report last --output report.html      how it was, as a page
+  autodist top                                   watch the job in the terminal
+  autodist why                                   explain what is wrong with it
+  autodist report last --output report.html      write a report of it
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 124 after
@@ -128,27 +128,26 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
     add(name, purpose,
         [&](CLI::App& command) { return OrRemote(command, line, add_options(command)); });
   };
-  add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
-  add("submit", "Run a program as a job of Slurm or Kubernetes", AddSubmit, line.program);
-  add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor,
-      line.program);
-  add("bench", "Measure how fast data goes between the devices", AddBench);
+  add("run", "Run a program on every device of the nodes", AddRun, line.program);
+  add("submit", "Submit a job to Slurm or Kubernetes", AddSubmit, line.program);
+  add("doctor", "Check all nodes for what would make a run fail", AddDoctor, line.program);
+  add("bench", "Measure data rates between the devices", AddBench);
   add("validate", "Check a resource spec", AddValidate);
   add("init", "Write a resource spec from a list of hosts", AddInit);
   add_for_job("ps", "List jobs", AddPs);
-  add_for_job("status", "Show how a job and its nodes are", AddStatus);
-  add_for_job("top", "Watch a job: its nodes, GPUs and ranks, and what is wrong", AddTop);
-  add_for_job("logs", "Print what the ranks of a job have written", AddLogs);
-  add_for_job("web", "Show jobs in a browser, live", AddWeb);
-  add_for_job("attach", "Show a job's output until the job ends", AddAttach);
-  add_for_job("stacks", "Tell what each rank of a job is doing now", AddStacks);
-  add_for_job("why", "Tell what is wrong with a job, and why", AddWhy);
-  add("report", "Write how a job was as a page or as Markdown", AddReport);
-  add("fetch", "Bring files from the nodes of a job", AddFetch);
-  add_for_job("stop", "End a job", AddStop);
-  add("clean", "End what jobs have left on nodes", AddClean);
-  add("prune", "Remove the logs of jobs that have ended", AddPrune);
-  add("dialects", "List what each framework's programs are told, and how", AddDialects);
+  add_for_job("status", "Show the state of a job and its nodes", AddStatus);
+  add_for_job("top", "Watch a job: nodes, GPUs, ranks and issues", AddTop);
+  add_for_job("logs", "Print the output of a job's ranks", AddLogs);
+  add_for_job("web", "Show jobs in a browser", AddWeb);
+  add_for_job("attach", "Show a job's output until it ends", AddAttach);
+  add_for_job("stacks", "Show what each rank of a job is doing now", AddStacks);
+  add_for_job("why", "Explain what is wrong with a job", AddWhy);
+  add("report", "Write a report of a job as HTML or Markdown", AddReport);
+  add("fetch", "Copy files from the nodes of a job", AddFetch);
+  add_for_job("stop", "Stop a job", AddStop);
+  add("clean", "End what jobs left running on nodes", AddClean);
+  add("prune", "Remove the logs of ended jobs", AddPrune);
+  add("dialects", "List the frameworks and the variables that they get", AddDialects);
   add("completion", "Print a shell's completion script", AddCompletion);
   add("man", "Print a manual page", AddMan);
 }

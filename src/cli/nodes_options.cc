@@ -189,9 +189,8 @@ std::optional<spec::ResourceSpec> Reported(spec::ReadOutcome outcome, const std:
   if (!outcome.spec && !file.empty() && access(file.c_str(), F_OK) != 0) {
     const std::string near = NearestFile(file);
     std::fprintf(stderr,
-                 near.empty()
-                     ? "    to do: autodist init --hosts gpu1,gpu2 --output %s writes one\n"
-                     : "    did you mean %s?\n",
+                 near.empty() ? "    hint: autodist init --hosts gpu1,gpu2 --output %s writes one\n"
+                              : "    did you mean %s?\n",
                  base::Printable(near.empty() ? file : near).c_str());
   }
   return std::move(outcome.spec);
@@ -264,50 +263,50 @@ void WarnOfAllocation() {
 }  // namespace
 
 void AddNodes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kWhere, "--spec",
+  AddField(app, request, group::kNodes, "--spec",
            "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
            "folder, or else this machine alone, one rank per GPU")
       ->check(NotEmpty("FILE"));
-  AddField(app, request, group::kWhere, "--hosts",
+  AddField(app, request, group::kNodes, "--hosts",
            "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
       ->check(NotEmpty("HOSTS"));
-  AddField(app, request, group::kWhere, "--host-key-check",
+  AddField(app, request, group::kNodes, "--host-key-check",
            "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
            "(strict), "
            "trust it from now on (accept-new), or take any key (off)")
       ->default_str("as ssh is configured");
-  AddField(app, request, group::kWhere, "--slurm",
+  AddField(app, request, group::kNodes, "--slurm",
            "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc");
-  AddField(app, request, group::kWhere, "-n,--nproc-per-node",
+  AddField(app, request, group::kNodes, "-n,--nproc-per-node",
            "Start N ranks on this machine; no spec is needed")
       ->check(NotATorchrunsWord())
       ->check(WholeNumber(1, spec::kMaxSlots));
 }
 
 void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kWhere, "--kubernetes",
+  AddField(app, request, group::kNodes, "--kubernetes",
            "Run on the pods of the JobSet that this process is in (set by `autodist submit`)");
 }
 
 void AddAgent(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kExpert, "--agent",
+  AddField(app, request, group::kAdvanced, "--agent",
            "The agent program to use; default: the one inside autodist")
       ->type_name("FILE");
 }
 
 void AddPatience(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kWhere, "--start-timeout",
+  AddField(app, request, group::kNodes, "--start-timeout",
            "How long a node's login shell may take to start the agent, and then the "
            "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
       ->transform(Duration(0));
-  AddField(app, request, group::kWhere, "--wait-for-nodes",
+  AddField(app, request, group::kNodes, "--wait-for-nodes",
            "How long nodes that do not answer, or refuse connections, are tried again, as "
            "they may be booting: 90, 10m, 1h; default: not at all")
       ->transform(Duration(0));
 }
 
 void AddFanOut(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kExpert, "--fan-out", "Nodes reached at the same time")
+  AddField(app, request, group::kAdvanced, "--fan-out", "Nodes reached at the same time")
       ->check(WholeNumber(1, 4096));
 }
 

@@ -132,33 +132,33 @@ void AddViewOptions(CLI::App& app, v1::JobRequest& request) {
 void AddExpertOptions(CLI::App& app, v1::JobRequest& request) {
   AddFanOut(app, request);
   AddAgent(app, request);
-  AddField(app, request, group::kExpert, "--spool",
+  AddField(app, request, group::kAdvanced, "--spool",
            "Bytes of output kept per rank on its node while none can be sent, "
            "before the rank has to wait; 1G, 500M")
       ->transform(Size())
       ->default_str("1G");
-  AddField(app, request, group::kExpert, "--no-affinity",
+  AddField(app, request, group::kAdvanced, "--no-affinity",
            "Let ranks run on any CPU; default: a rank on a GPU runs on the CPUs of the GPU's "
            "NUMA node");
-  AddField(app, request, group::kExpert, "--no-preflight",
+  AddField(app, request, group::kAdvanced, "--no-preflight",
            "Start the ranks without comparing the nodes' files, addresses and folders first");
 }
 
 }  // namespace
 
 void AddProgramOptions(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kWhat, "--per",
+  AddField(app, request, group::kProgram, "--per",
            "How often the program is started: once per device; once per node, where it "
            "starts the node's ranks itself (torchrun); once per job, on the chief (mpirun)");
-  AddField(app, request, group::kWhat, "--dialect",
+  AddField(app, request, group::kProgram, "--dialect",
            "Whose variables tell the ranks who they are, with commas between: torch, paddle, "
            "jax, ... (`autodist dialects`); default: the launcher's, or torch")
       ->delimiter(',')
       ->type_name("DIALECTS");
-  AddField(app, request, group::kWhat, "--master-port",
+  AddField(app, request, group::kProgram, "--master-port",
            "Port of the ranks' rendezvous on the chief; default: one that is free")
       ->check(WholeNumber(1, 65535));
-  AddField(app, request, group::kWhat, "--workdir",
+  AddField(app, request, group::kProgram, "--workdir",
            "Where the program starts on the nodes: an absolute path, or '~/...' in quotes; "
            "default: as here, and where this machine is no node the same path below the home "
            "folder")
@@ -176,7 +176,7 @@ void AddRequest(CLI::App& app, v1::JobRequest& request) {
   AddNodes(app, request);
   AddKubernetes(app, request);
   AddPatience(app, request);
-  AddField(app, request, group::kWhere, "--on-busy",
+  AddField(app, request, group::kNodes, "--on-busy",
            "Where another job or another user has the devices: warn, refuse to start, or wait "
            "until they are free. GPUs, and CPUs of your other jobs; default: warn, of GPUs");
   AddProgramOptions(app, request);

@@ -69,7 +69,7 @@ std::string IssueAsText(const v1::Diagnosis& diagnosis, const v1::DiagnosedIssue
   std::string text = SymbolOf(issue.result(), colour) + " " + NodesOf(diagnosis, issue) + ": " +
                      ColumnOf(issue.check()) + (bad ? "" : " (warning)") + "\n    " +
                      Indented(issue.what()) + "\n";
-  if (!issue.remedy().empty()) text += "    to do: " + Indented(issue.remedy()) + "\n";
+  if (!issue.remedy().empty()) text += "    hint: " + Indented(issue.remedy()) + "\n";
   return text;
 }
 

@@ -36,7 +36,7 @@ inline std::string BeginOfNeedLine(const std::string& nonce) {
 
 // Begins the last line that the far end writes to stderr where it could not start the agent: what
 // the person can do about it.
-inline constexpr char kRemedyMark[] = "to do: ";
+inline constexpr char kRemedyMark[] = "hint: ";
 
 // The greeting: the key that the agent should have, and the one it may have instead. An agent that
 // was just started takes the first for its own.

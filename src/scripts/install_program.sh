@@ -69,7 +69,7 @@ can_in_tmp() {
 };
 q=$((z + b));
 can_at_home || can_in_tmp || {
-  printf '%s\nto do: %s\n' "$r" "$y" >&2;
+  printf '%s\nhint: %s\n' "$r" "$y" >&2;
   exit 1;
 };
 trap 'rm -f "$t" "$p"' EXIT &&

@@ -28,7 +28,7 @@ Feed::~Feed() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    changed_.notify_one();
+    woken_.notify_one();
   }
   thread_.join();
 }
@@ -43,7 +43,7 @@ void Feed::Follow(std::optional<uint32_t> rank) {
   followed_ = rank;
   news_.log = nullptr;
   asked_ = true;
-  changed_.notify_one();
+  woken_.notify_one();
 }
 
 // Nothing changes, unless its autodist is back.
@@ -136,7 +136,7 @@ void Feed::Run() {
     changed = ReadHistory() || changed;
     if (changed) changed_();
     lock.lock();
-    changed_.wait_for(lock, interval_, [this] { return stop_ || asked_; });
+    woken_.wait_for(lock, interval_, [this] { return stop_ || asked_; });
   }
 }
 

@@ -57,7 +57,7 @@ class Feed {
   std::chrono::steady_clock::time_point whole_history_due_{};
 
   mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable changed_;
+  std::condition_variable woken_;
   bool stop_ = false;
   bool asked_ = false;  // the thread is not to wait
   std::optional<uint32_t> followed_;

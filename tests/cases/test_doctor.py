@@ -156,7 +156,7 @@ mkdir -p site; echo 'import os; os.kill(os.getpid(), 4)' > site/deadly.py"""),
           before=script(f"#!{PYTHON}\nimport nosuchmodule") + "; chmod +x train.py"),
     Setup("a Python behind env", r"has no module nosuchmodule", command=f"env A=1 {SCRIPT}",
           before=script("import nosuchmodule")),
-    Setup("one machine under two names", r"10.77.0.2 and host2 are the same machine \(host2\)\n    to do: list it once",
+    Setup("one machine under two names", r"10.77.0.2 and host2 are the same machine \(host2\)\n    hint: list it once",
           spec="--spec twice.yaml", before="""
 { nodes 10.77.0.2 '' ''; } > twice.yaml
 sed -i 's/^ssh:/- {address: host2, cpus: [1], ssh_config: g}\\n&/' twice.yaml"""),
@@ -345,7 +345,7 @@ printf 'ssh: {g: {}}\\n' >> a2.yaml
 autodist doctor --spec a2.yaml; echo "[$?]"
 autodist run --spec a2.yaml -- hostname; echo "[$?]"
 """)
-    assert said.count("a2, a2.lab and a2-vpn are the same machine (host2)\n    to do: list it once") == 2, said
+    assert said.count("a2, a2.lab and a2-vpn are the same machine (host2)\n    hint: list it once") == 2, said
     assert "[1]\n" in said and said.endswith("[125]\n") and "data_address" not in said, said
 
 

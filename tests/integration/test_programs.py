@@ -121,9 +121,9 @@ def test_variables_for_all_processes(autodist):
 
 
 @pytest.mark.parametrize("given, message", [
-    (["--env", "SIZE"], "--env SIZE gives no value\n    to do: write --env SIZE=VALUE, or --pass-env SIZE"),
-    (["--pass-env", "NOT_THERE"], "--pass-env NOT_THERE: the variable is not set here\n    to do: export it first"),
-    (["--env", "RANK=3"], "RANK is set by autodist itself, for each process\n    to do: leave it out"),
+    (["--env", "SIZE"], "--env SIZE gives no value\n    hint: write --env SIZE=VALUE, or --pass-env SIZE"),
+    (["--pass-env", "NOT_THERE"], "--pass-env NOT_THERE: the variable is not set here\n    hint: export it first"),
+    (["--env", "RANK=3"], "RANK is set by autodist itself, for each process\n    hint: leave it out"),
     (["--env", "A-B=3"], "'A-B' is not a name for an environment variable"),
 ])
 def test_wrong_variables_are_refused(autodist, given, message):

@@ -27,7 +27,7 @@ std::string Indented(const std::string& text, const std::string& indent) {
 
 std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) {
   std::string text = Indented(cause, "    ");
-  if (!remedy.empty()) text += Indented("to do: " + remedy, "    ");
+  if (!remedy.empty()) text += Indented("hint: " + remedy, "    ");
   return text;
 }
 

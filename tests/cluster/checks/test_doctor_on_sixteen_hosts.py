@@ -112,5 +112,5 @@ def test_the_table(autodist, project, folder, known_hosts, new_key):
     assert row[address(2)][0] == "✗" and set(row[address(2)][1:]) == {"–"}
     assert row[address(6)][head.split().index("files") - 1] == "✗"
     assert row[address(12)][:4] == ["✓"] * 4
-    assert f"✗ {address(6)}: files\n    model.py differs" in outcome.out and "    to do: " in outcome.out
+    assert f"✗ {address(6)}: files\n    model.py differs" in outcome.out and "    hint: " in outcome.out
     assert "\x1b[" not in outcome.out

@@ -144,7 +144,7 @@ def test_what_is_wrong_on_any_node_is_told_at_once(sync, work):
                         (3, "Not a directory"), (4, f"{WORK}/a: write: No space left on device"),
                         (5, "Read-only file system")]:
         block = outcome.err.split(f"  {address(host)}:\n")[1].split("\n  10.")[0]
-        assert cause in block and "to do: " in block, (host, block)
+        assert cause in block and "hint: " in block, (host, block)
 
 
 def test_dry_run_says_what_there_is_and_reaches_nobody(sync, work):

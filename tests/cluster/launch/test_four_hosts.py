@@ -235,7 +235,7 @@ ssh:
             ("host2", "none: No such file or directory"),
             ("host3", "Connection refused")]:
         block = err.split(f"  {node}:\n")[1].split("\n  1")[0].split("\n  h")[0]
-        assert cause in block and "to do: " in block, (node, block)
+        assert cause in block and "hint: " in block, (node, block)
     # The line to add is the right one.
     assert f"{address(2)} ssh-ed25519 AAAA" in err
     assert not (folder / "ran").exists()

@@ -16,8 +16,8 @@ def failure(autodist, folder):
         outcome = autodist("run", "--spec", spec_of(folder / "spec.yaml", node, ssh=ssh), "--", "true",
                            **kwargs)
         assert outcome.code == 125, outcome.err
-        assert "1 of 2 nodes cannot run the job" in outcome.err and "to do: " in outcome.err
-        assert not outcome.err.split("\n    to do: ")[0].endswith("failed"), outcome.err  # why, too
+        assert "1 of 2 nodes cannot run the job" in outcome.err and "hint: " in outcome.err
+        assert not outcome.err.split("\n    hint: ")[0].endswith("failed"), outcome.err  # why, too
         return outcome.err
     return run
 
@@ -173,7 +173,7 @@ def with_npus(autodist, spec):
 def test_asking_for_addresses_of_devices(with_npus):
     said = with_npus([0, 1, 2, 3, 4, 5, 6, 7]).err
     assert "asking for the addresses of the nodes' devices:\n" in said
-    assert "Connection refused" in said and "to do: is sshd running there" in said
+    assert "Connection refused" in said and "hint: is sshd running there" in said
     assert "device_ips" not in said  # the job would log in there, too
 
 

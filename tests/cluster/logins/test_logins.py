@@ -93,7 +93,7 @@ def test_a_wrong_passphrase(run, sshd, new_key, folder):
 def test_an_encrypted_key_without_a_terminal(run, new_key):
     outcome = run(address(3), ssh=f"key_file: {new_key('locked', '-N', 'open sesame')}")
     assert outcome.code == 125
-    assert "locked is encrypted: no passphrase was given" in outcome.err and "to do: run ssh-add" in outcome.err
+    assert "locked is encrypted: no passphrase was given" in outcome.err and "hint: run ssh-add" in outcome.err
 
 
 def test_an_encrypted_key_without_openssh(autodist, folder, new_key):
@@ -102,7 +102,7 @@ def test_an_encrypted_key_without_openssh(autodist, folder, new_key):
     outcome = autodist("run", "--spec", spec, "--", "/bin/true", env={"PATH": "/nowhere"})
     assert outcome.code == 125
     assert f"key file {key} is encrypted: 'ssh-agent' is not in PATH" in outcome.err
-    assert "to do: install OpenSSH's client" in outcome.err
+    assert "hint: install OpenSSH's client" in outcome.err
 
 
 def test_an_encrypted_key_that_the_agent_has(run, sshd, new_key, agent):

@@ -60,4 +60,4 @@ def test_neither_place_is_ours(autodist):
     finally:
         in_host(3, "sh", "-c", "rm -rf /tmp/autodist-0 ~/.cache/autodist; mv ~/.cache/put-aside ~/.cache/autodist")
     assert outcome.code == 125
-    assert "exists but is not a private folder of this user\n    to do: remove it" in outcome.err, outcome.err
+    assert "exists but is not a private folder of this user\n    hint: remove it" in outcome.err, outcome.err

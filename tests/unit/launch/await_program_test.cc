@@ -31,7 +31,7 @@ TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
       {{StartStep::kFolder, true, "", "", "the agent", limit},
        "the home folder or /tmp of the node has not answered within 60 s",
        "df ~/.cache /tmp"},
-      {{StartStep::kFolder, false, "", "/a: is full\nto do: make room\n", "the agent", limit},
+      {{StartStep::kFolder, false, "", "/a: is full\nhint: make room\n", "the agent", limit},
        "no place for the agent on the node:\n/a: is full",
        "make room"},
       {{StartStep::kSending, false, "", "", "the agent", limit},

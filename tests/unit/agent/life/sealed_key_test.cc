@@ -90,7 +90,7 @@ TEST_F(SealedKeyTest, WhereAKeyIsSealedNoOtherIsTaken) {
   Unmunge("", 8, "Invalid credential");
   EXPECT_THAT(call(""), HasSubstr("no chief at"));
   EXPECT_THAT(call("--munge"), HasSubstr("Invalid credential"));
-  EXPECT_THAT(call("--munge=/run/a"), HasSubstr("to do: "));
+  EXPECT_THAT(call("--munge=/run/a"), HasSubstr("hint: "));
   Unmunge("UID: " + Uid(geteuid()) + "\n\n" + "autodist-job-key " + std::string(64, 'b') + "\n", 0);
   EXPECT_THAT(call("--munge"), HasSubstr("no chief at"));
 }

@@ -240,12 +240,12 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
             "nothing was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2:\n"
             "    refused\n"
-            "    to do: start sshd\n"
+            "    hint: start sshd\n"
             "  node3:\n"
             "    no environment\n"
-            "    to do: mend it\n"
+            "    hint: mend it\n"
             "    no program\n"
-            "    to do: mend it");
+            "    hint: mend it");
   EXPECT_EQ(LaunchExitCode(nodes), 125);
 }
 
@@ -259,7 +259,7 @@ TEST(LaunchReportTest, WhatIsTheSameOnManyNodesIsToldOnce) {
             "nothing was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2, node3:\n"
             "    connecting to NODE: refused\n"
-            "    to do: start sshd on NODE");
+            "    hint: start sshd on NODE");
 }
 
 TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
@@ -272,12 +272,12 @@ TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
     return LaunchReport(*plan::MakePlan(input), nodes, synced);
   };
   EXPECT_THAT(report("./train", false),
-              testing::AllOf(HasSubstr("no folder\n    to do: run with --sync"),
-                             HasSubstr("no program\n    to do: run with --sync")));
-  EXPECT_THAT(report("./train", true), HasSubstr("no program\n    to do: --sync leaves out"));
-  EXPECT_THAT(report("/work/train", false), HasSubstr("no program\n    to do: run with --sync"));
+              testing::AllOf(HasSubstr("no folder\n    hint: run with --sync"),
+                             HasSubstr("no program\n    hint: run with --sync")));
+  EXPECT_THAT(report("./train", true), HasSubstr("no program\n    hint: --sync leaves out"));
+  EXPECT_THAT(report("/work/train", false), HasSubstr("no program\n    hint: run with --sync"));
   for (const char* elsewhere : {"python", "../train", "/opt/train"}) {
-    EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    to do: mend it")) << elsewhere;
+    EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    hint: mend it")) << elsewhere;
   }
   AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no program");
   EXPECT_THAT(report("./train", false), Not(HasSubstr("--sync")));
