@@ -88,7 +88,7 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const v1::JobRequest
                             : input.spec.chief()  ? input.user.working_directory
                                                   : reach::BelowHome(input.user);
   AD_RETURN_IF_ERROR(ChoosePorts(input));
-  if (std::ranges::count(request.dialect(), "ranktable") > 0) {
+  if (std::ranges::count(request.framework(), "ranktable") > 0) {
     AD_RETURN_IF_ERROR(reach::AskForDeviceIps(input));
   }
   return input;

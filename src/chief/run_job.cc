@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "chief/loop/signal_watcher.h"
-#include "chief/on_end.h"
+#include "chief/on_exit.h"
 #include "control/announced_job.h"
 #include "control/job_record.h"
 #include "plan/plan_text.h"
@@ -90,10 +90,10 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::unique_ptr<control::AnnouncedJob, void (*)(control::AnnouncedJob*)> withdrawn(
       &announced, [](control::AnnouncedJob* of_job) { of_job->Withdraw(); });
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
-    if (request.on_end().empty()) return;
+    if (request.on_exit().empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
     if (!refusal.empty()) status.set_report(refusal);
-    RunOnEnd(request.on_end(), status, job.outcome());
+    RunOnExit(request.on_exit(), status, job.outcome());
   };
   const auto refuse = [&](const Status& why) {
     base::LogFailure(why);
@@ -118,10 +118,10 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
 }
 
 // Of a start that was refused nothing is kept: neither an entry in `autodist ps --all` nor logs.
-// The command of --on-end was given the folder, and may have put something there.
+// The command of --on-exit was given the folder, and may have put something there.
 int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options) {
   const base::LogFolder log_folder = options.log_folder;
-  const bool may_go = options.request().on_end().empty();
+  const bool may_go = options.request().on_exit().empty();
   const Outcome outcome = Run(plan, std::move(options));
   if (outcome.started || !may_go) return outcome.exit_code;
   control::ForgetJob(plan.job_id());

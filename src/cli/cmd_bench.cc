@@ -55,7 +55,7 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
   request.add_program(*json);
   request.set_workdir(program.on_nodes);
   request.set_grace(kBenchGrace);
-  request.set_sample(0);  // nothing is to run beside what is measured
+  request.set_sample_interval(0);  // nothing is to run beside what is measured
   return request;
 }
 

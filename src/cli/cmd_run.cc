@@ -118,8 +118,10 @@ Status CheckTogether(const RunOptions& options) {
     return wrong("--json goes with neither --detach nor --stdin-rank");
   }
   if (options.verbose && !options.dry_run) return wrong("--verbose goes with --dry-run");
-  if (options.show_values && !options.dry_run) return wrong("--show-values goes with --dry-run");
-  if (request.web_control() && !request.has_web()) return wrong("--web-control goes with --web");
+  if (options.show_env_values && !options.dry_run)
+    return wrong("--show-env-values goes with --dry-run");
+  if (request.web_allow_actions() && !request.has_web())
+    return wrong("--web-allow-actions goes with --web");
   if (request.no_preflight() && request.has_on_busy()) {
     return wrong("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
@@ -128,8 +130,9 @@ Status CheckTogether(const RunOptions& options) {
 
 int PrintPlan(const RunOptions& options, const v1::LaunchPlan& plan) {
   const bool json = options.request.json();
-  const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
-  const bool summary = !json && !options.verbose && !options.show_values;
+  const auto given =
+      options.show_env_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
+  const bool summary = !json && !options.verbose && !options.show_env_values;
   const auto as_text = json ? plan::PlanAsJson : plan::PlanAsText;
   const std::string text = summary ? plan::PlanSummary(plan) : as_text(plan, given);
   // A spec may come from another user, who wants it checked first.
@@ -207,7 +210,7 @@ The program and its arguments come after '--' and reach every rank byte for byte
 Examples:
   autodist run -- ./train
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
-  autodist run --spec cluster.yaml --dialect paddle -- python train.py
+  autodist run --spec cluster.yaml --framework paddle -- python train.py
   autodist run --spec cluster.yaml --per node -- torchrun train.py
   autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
@@ -216,7 +219,7 @@ Examples:
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
   autodist run --spec cluster.yaml --detach --chief-on first -- ./train   from a laptop that may sleep
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
-  autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_OUTCOME" me' -- ./train
+  autodist run --spec cluster.yaml --detach --on-exit 'mail -s "$AUTODIST_JOB_ID $AUTODIST_OUTCOME" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes

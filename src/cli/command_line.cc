@@ -12,6 +12,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/shell_quote.h"
+#include "cli/old_names.h"
 #include "cli/other_launchers.h"
 
 namespace autodist::cli {
@@ -287,26 +288,30 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
     if (Find(app, own.front())) return line;
     return MisplacedOption(app, own.front(), own.size() > 1 ? own[1] : "");
   }
+  own.front() = CurrentName(own.front());
   const CLI::App* command = CommandOf(app, own.front());
   if (!command) return UnknownCommand(app, own);
 
-  for (auto word = own.cbegin() + 1; word != own.cend(); ++word) {
+  for (auto word = own.begin() + 1; word != own.end(); ++word) {
     if (!IsOption(*word)) {
       if (!command->get_prefix_command()) continue;
       AD_RETURN_IF_ERROR(CheckBeginning(own, word, dashes != argv.end()));
-      line.program.assign(word, own.cend());
-      own.erase(word, own.cend());
+      line.program.assign(word, own.end());
+      own.erase(word, own.end());
       break;
     }
+    if (!Find(*command, *word) && Find(*command, CurrentName(*word))) *word = CurrentName(*word);
     const CLI::Option* option = Find(*command, *word);
-    const std::string next = std::next(word) == own.cend() ? "" : *std::next(word);
+    const std::string next = std::next(word) == own.end() ? "" : *std::next(word);
     if (!option) {
       const std::string before = Joined(own.cbegin() + 1, word);
       const auto unknown = UnknownOptions(*command, word, own.cend());
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
     }
-    if (TakesNext(*command, *option, *word, next)) ++word;
+    if (!TakesNext(*command, *option, *word, next)) continue;
+    const std::string& name = *word++;
+    *word = CurrentValue(name, next);
   }
   return line;
 }

@@ -3,7 +3,7 @@
 #include <absl/strings/str_split.h>
 
 #include "cli/help_text.h"
-#include "dialect/dialects.h"
+#include "framework/frameworks.h"
 
 namespace autodist::cli {
 namespace {
@@ -22,9 +22,10 @@ ValueKind ValueOf(const CLI::Option& option) {
     value.kind = ValueKind::kChoice;
     value.choices = absl::StrSplit(checked, '|');
   }
-  if (value.name == "DIALECT" || value.name == "DIALECTS") {
-    value.kind = ValueKind::kDialect;
-    for (const dialect::Dialect* dialect : dialect::All()) value.choices.push_back(dialect->name);
+  if (value.name == "FRAMEWORK" || value.name == "FRAMEWORKS") {
+    value.kind = ValueKind::kFramework;
+    for (const framework::Framework* framework : framework::All())
+      value.choices.push_back(framework->name);
   }
   for (const auto& [name, kind] : {std::pair{"FILE", ValueKind::kFile},
                                    {"FOLDER", ValueKind::kFolder},

@@ -10,7 +10,7 @@ namespace autodist::cli {
 
 // What can stand for an option, or as a word of its own.
 struct ValueKind {
-  enum Kind { kNone, kAny, kChoice, kDialect, kFile, kFolder, kJob, kCommand, kVariable };
+  enum Kind { kNone, kAny, kChoice, kFramework, kFile, kFolder, kJob, kCommand, kVariable };
 
   Kind kind = kNone;  // kNone: a flag
   std::string name;   // as the help shows it

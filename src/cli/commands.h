@@ -39,7 +39,7 @@ Command AddFetch(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
 Command AddPrune(CLI::App& app);
-Command AddDialects(CLI::App& app);
+Command AddFrameworks(CLI::App& app);
 Command AddCompletion(CLI::App& app);
 // What the scripts of AddCompletion ask for; `words`: after "--", those of the command line.
 Command AddComplete(CLI::App& app, const std::vector<std::string>& words);

@@ -126,7 +126,7 @@ class Completer {
       case ValueKind::kNone:
       case ValueKind::kAny:
       case ValueKind::kChoice:
-      case ValueKind::kDialect:
+      case ValueKind::kFramework:
         break;
     }
     return Matching(std::move(words), begin, before);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/did_you_mean.h"
+#include "cli/old_names.h"
 
 namespace autodist::cli {
 namespace {
@@ -75,17 +76,23 @@ Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const Config
   }
   std::vector<std::string> argv;
   for (const std::string& value : setting.values) {
-    argv.push_back(name);
-    argv.back() += "=" + value;
+    argv.push_back(CurrentName(name + "=" + value));
   }
   return argv;
+}
+
+ConfigSetting WithCurrentNames(ConfigSetting setting) {
+  setting.table = CurrentName(setting.table);
+  setting.key = CurrentName("--" + setting.key).substr(2);
+  return setting;
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
                                              const std::vector<std::string>& argv,
-                                             const std::vector<ConfigSetting>& settings) {
+                                             std::vector<ConfigSetting> settings) {
+  std::ranges::transform(settings, settings.begin(), WithCurrentNames);
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   const auto command_named = [&](const std::string& name) -> const CLI::App* {
     const auto found = std::ranges::find(commands, name, &CLI::App::get_name);

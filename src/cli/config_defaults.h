@@ -15,7 +15,7 @@ namespace autodist::cli {
 // A failure says in which line there is an option that no such command has, or a wrong value.
 Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
                                              const std::vector<std::string>& argv,
-                                             const std::vector<ConfigSetting>& settings);
+                                             std::vector<ConfigSetting> settings);
 
 // ${XDG_CONFIG_HOME:-~/.config}/autodist/config.toml; "" for a user without a home folder.
 std::string ConfigPath();

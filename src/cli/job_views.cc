@@ -29,7 +29,7 @@ Result<std::unique_ptr<JobViews>> JobViews::Start(const v1::JobRequest& request,
     auto web = web::Server::Start({.job = job_id,
                                    .only_job = true,
                                    .address = request.web(),
-                                   .control = request.web_control()});
+                                   .control = request.web_allow_actions()});
     if (!web.ok()) return Annotate(web.status(), "--web");
     views->web_ = *std::move(web);
   }

@@ -17,7 +17,7 @@ namespace autodist::cli {
 // For one thread.
 class JobViews {
  public:
-  // Those of --metrics, --web and --web-control. Fails where one of them cannot listen.
+  // Those of --metrics, --web and --web-allow-actions. Fails where one of them cannot listen.
   static Result<std::unique_ptr<JobViews>> Start(const v1::JobRequest& request,
                                                  const std::string& job_id);
   JobViews(const JobViews&) = delete;

@@ -39,7 +39,7 @@ Examples:
   autodist run --spec cluster.yaml -- ./train    on every device of every node of the spec
   autodist run --spec cluster.yaml -- python train.py --lr 0.1
   autodist run --spec cluster.yaml --dry-run -- ./train
-  autodist run --spec cluster.yaml --dialect jax -- python train.py
+  autodist run --spec cluster.yaml --framework jax -- python train.py
   autodist run --spec cluster.yaml --per node -- torchrun train.py
   autodist validate cluster.yaml
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
@@ -147,7 +147,7 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   add_for_job("stop", "Stop a job", AddStop);
   add("clean", "End what jobs left running on nodes", AddClean);
   add("prune", "Remove the logs of ended jobs", AddPrune);
-  add("dialects", "List the frameworks and the variables that they get", AddDialects);
+  add("frameworks", "List the frameworks and the variables that they get", AddFrameworks);
   add("completion", "Print a shell's completion script", AddCompletion);
   add("man", "Print a manual page", AddMan);
 }

@@ -89,7 +89,7 @@ void AddOutputOptions(CLI::App& app, v1::JobRequest& request) {
            "The rank that gets what is typed here, in a terminal of its own, for pdb say; or "
            "what is piped into autodist")
       ->check(WholeNumber(0, kMaxRanks));
-  AddField(app, request, group::kOutput, "--on-end",
+  AddField(app, request, group::kOutput, "--on-exit",
            "What sh is to do on this machine when the job is over, or could not be started; "
            "how it ended is in AUTODIST_OUTCOME, AUTODIST_EXIT_CODE, AUTODIST_CAUSE, ...")
       ->check(NotEmpty("COMMAND"));
@@ -112,17 +112,17 @@ void AddViewOptions(CLI::App& app, v1::JobRequest& request) {
       ->expected(0, 1)
       ->check(ListenAddressText())
       ->type_name("[ADDRESS]");
-  AddField(app, request, group::kOutput, "--web-control",
+  AddField(app, request, group::kOutput, "--web-allow-actions",
            "With --web: allow viewers to stop the job and to take its stacks");
   AddField(app, request, group::kOutput, "--metrics",
            "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "
            "127.0.0.1:9464, [::1]:9464; port 0 is a free one, which is said")
       ->check(ListenAddressText());
-  AddField(app, request, group::kOutput, "--sample",
+  AddField(app, request, group::kOutput, "--sample-interval",
            "The time between two samples of each node, its GPUs and its ranks, at least; "
            "in jobs of more than 250 nodes longer; 0: none")
       ->transform(DurationOrNone(kShortestSample));
-  AddField(app, request, group::kOutput, "--progress",
+  AddField(app, request, group::kOutput, "--progress-regex",
            "How the program tells its progress, where that is not recognised: a regular "
            "expression of RE2 that is looked for in each line, with groups named step, total, "
            "epoch, or as a metric: 'step (?P<step>\\d+)/(?P<total>\\d+) loss (?P<loss>\\S+)'")
@@ -132,7 +132,7 @@ void AddViewOptions(CLI::App& app, v1::JobRequest& request) {
 void AddExpertOptions(CLI::App& app, v1::JobRequest& request) {
   AddFanOut(app, request);
   AddAgent(app, request);
-  AddField(app, request, group::kAdvanced, "--spool",
+  AddField(app, request, group::kAdvanced, "--output-buffer",
            "Bytes of output kept per rank on its node while none can be sent, "
            "before the rank has to wait; 1G, 500M")
       ->transform(Size())
@@ -150,11 +150,11 @@ void AddProgramOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kProgram, "--per",
            "How often the program is started: once per device; once per node, where it "
            "starts the node's ranks itself (torchrun); once per job, on the chief (mpirun)");
-  AddField(app, request, group::kProgram, "--dialect",
+  AddField(app, request, group::kProgram, "--framework",
            "Whose variables tell the ranks who they are, with commas between: torch, paddle, "
-           "jax, ... (`autodist dialects`); default: the launcher's, or torch")
+           "jax, ... (`autodist frameworks`); default: the launcher's, or torch")
       ->delimiter(',')
-      ->type_name("DIALECTS");
+      ->type_name("FRAMEWORKS");
   AddField(app, request, group::kProgram, "--master-port",
            "Port of the ranks' rendezvous on the chief; default: one that is free")
       ->check(WholeNumber(1, 65535));
@@ -186,10 +186,10 @@ void AddRequest(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kFiles, "--sync",
            "First copy what has changed in this folder to the other nodes, apart from what "
            ".gitignore and .autodistignore name; deletes nothing there");
-  AddField(app, request, group::kFiles, "--sync-from",
-           "With --sync from outside the nodes: first: the first node gets the files from "
-           "here and the others from it, as they reach each other, encrypted; here: "
-           "each gets them from here");
+  AddField(app, request, group::kFiles, "--sync-topology",
+           "With --sync from outside the nodes: relay: the first node gets the files from "
+           "here and passes them on to the others, encrypted; direct: each node gets them from "
+           "here");
   AddField(app, request, group::kFiles, "--fetch",
            "When the ranks have ended, well or not, bring what matches in this folder on the "
            "nodes into the log folder: 'ckpt*', 'out/**/*.pt'; may be given again")
@@ -219,7 +219,7 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   app.add_flag("--verbose", options.verbose,
                "With --dry-run: also the environment of each node and rank")
       ->group(group::kOutput);
-  app.add_flag("--show-values", options.show_values,
+  app.add_flag("--show-env-values", options.show_env_values,
                "With --dry-run: as --verbose, also the python_venv and the values of variables "
                "that you have given, apart from those whose names tell of secrets")
       ->group(group::kOutput);

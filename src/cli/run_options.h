@@ -13,10 +13,10 @@ struct RunOptions {
   v1::JobRequest request;
   bool dry_run = false;
   bool verbose = false;
-  bool show_values = false;
+  bool show_env_values = false;
 };
 
-// --dialect, --per, --master-port, --workdir, --env and --pass-env: the program, and what it
+// --framework, --per, --master-port, --workdir, --env and --pass-env: the program, and what it
 // receives.
 void AddProgramOptions(CLI::App& app, v1::JobRequest& request);
 

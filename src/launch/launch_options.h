@@ -24,7 +24,7 @@ inline std::chrono::milliseconds SampleInterval(const v1::JobRequest& request, i
   using std::chrono::milliseconds;
   constexpr milliseconds kOfEachNode{8};  // 125 samples a second
   constexpr milliseconds kLongest{16'000};
-  const milliseconds wanted = base::ToMilliseconds(request.sample());
+  const milliseconds wanted = base::ToMilliseconds(request.sample_interval());
   return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
 }
 

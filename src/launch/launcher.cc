@@ -196,7 +196,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
 
 void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_working_directory(plan_.working_directory());
-  request.set_spool_limit(options_.request.spool());
+  request.set_spool_limit(options_.request.output_buffer());
   request.set_stop_signal(options_.request.stop_signal());
   const milliseconds sample = SampleInterval(options_.request, plan_.nodes_size());
   request.set_sample_ms(static_cast<uint32_t>(sample.count()));

@@ -74,7 +74,7 @@ constexpr KnownLauncher kPrograms[] = {
     {"horovodrun", "torch", "horovod", kPerJob, kByItself},
     {"deepspeed", "torch", "deepspeed", kPerJob, kByItself},
     {"srun", "torch", "torch", kPerJob, kByItself},
-    // The dialect mpi is Open MPI's.
+    // The framework mpi is Open MPI's.
     {"mpirun.mpich", "torch", nullptr, kPerJob, kByItself},
     {"mpiexec.mpich", "torch", nullptr, kPerJob, kByItself},
     {"mpirun.hydra", "torch", nullptr, kPerJob, kByItself},

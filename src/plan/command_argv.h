@@ -14,8 +14,8 @@ std::string BaseName(const std::string& path);
 
 // A program that starts ranks itself. Started once per device it would start too many.
 struct KnownLauncher {
-  const char* name;     // of the program, or of the Python module
-  const char* dialect;  // in which it is told the cluster
+  const char* name;       // of the program, or of the Python module
+  const char* framework;  // in which it is told the cluster
   const char* without;  // in which its programs are, where it is left out; nullptr: in none of ours
   v1::ProgramKind kind;
   // Whether it reaches the nodes by means of its own. Some can be kept from it, and are then

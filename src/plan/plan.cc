@@ -6,8 +6,8 @@
 #include "base/ip_address.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "dialect/dialects.h"
-#include "dialect/world.h"
+#include "framework/frameworks.h"
+#include "framework/world.h"
 #include "plan/command_argv.h"
 #include "plan/placeholders.h"
 #include "plan/process_variables.h"
@@ -18,7 +18,7 @@
 namespace autodist::plan {
 namespace {
 
-constexpr char kDefaultDialect[] = "torch";
+constexpr char kDefaultFramework[] = "torch";
 
 bool Has(const google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables,
          const std::string& name) {
@@ -78,13 +78,13 @@ Status CheckCommand(const std::vector<std::string>& command, const std::string& 
 }
 
 std::string RemedyFor(const KnownLauncher& launcher) {
-  const std::string kind = dialect::OptionOf(launcher.kind);
+  const std::string kind = framework::OptionOf(launcher.kind);
   if (!launcher.without) {
     return "add " + kind + ", with which it reaches the nodes by its own means";
   }
-  const std::string dialect = launcher.without;
+  const std::string framework = launcher.without;
   const std::string leave_out =
-      "leave it out" + (dialect == kDefaultDialect ? "" : " and add --dialect " + dialect) +
+      "leave it out" + (framework == kDefaultFramework ? "" : " and add --framework " + framework) +
       ": autodist starts a rank per device by itself";
   if (!launcher.by_itself) return "add " + kind + ", or " + leave_out;
   return leave_out + "; with " + kind + " it would reach the nodes by its own means";
@@ -241,7 +241,7 @@ Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
       rank.set_stdin(input.stdin_kind);
       const bool given = std::ranges::count(input.variables, "TERM", &Variable::name) > 0;
       if (input.stdin_kind == v1::STDIN_KIND_TERMINAL && !given && !input.terminal.empty()) {
-        dialect::AddVariable(rank, "TERM", input.terminal);
+        framework::AddVariable(rank, "TERM", input.terminal);
       }
       return OkStatus();
     }
@@ -252,23 +252,23 @@ Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
                    (count == 1 ? "is one, rank 0" : "are ranks 0 to " + std::to_string(count - 1)));
 }
 
-Status ApplyDialects(const Dialects& dialects, v1::LaunchPlan& plan) {
-  for (const dialect::Dialect* dialect : dialects) {
-    if (dialect->check) {
-      AD_RETURN_IF_ERROR(Annotate(dialect->check(plan), DialectCalled(*dialect)));
+Status ApplyFrameworks(const Frameworks& frameworks, v1::LaunchPlan& plan) {
+  for (const framework::Framework* framework : frameworks) {
+    if (framework->check) {
+      AD_RETURN_IF_ERROR(Annotate(framework->check(plan), FrameworkCalled(*framework)));
     }
   }
   OwnerOf owner;
-  for (const dialect::Dialect* dialect : dialects) {
-    plan.add_dialects(dialect->name);
-    if (dialect->extend) dialect->extend(plan);
+  for (const framework::Framework* framework : frameworks) {
+    plan.add_frameworks(framework->name);
+    if (framework->extend) framework->extend(plan);
     for (const v1::NodePlan& node : plan.nodes()) {
       for (const v1::RankPlan& rank : node.ranks()) {
-        if (rank.auxiliary()) owner.emplace(rank.rank(), dialect);
+        if (rank.auxiliary()) owner.emplace(rank.rank(), framework);
       }
     }
   }
-  return SetProcessVariables(dialects, owner, plan);
+  return SetProcessVariables(frameworks, owner, plan);
 }
 
 }  // namespace
@@ -278,14 +278,14 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
   const v1::JobRequest& request = input.request;
   AD_RETURN_IF_ERROR(CheckKind(launcher, request.per()));
-  std::vector<std::string> names(request.dialect().begin(), request.dialect().end());
-  if (names.empty()) names = {launcher ? launcher->dialect : kDefaultDialect};
-  AD_ASSIGN_OR_RETURN(const auto dialects, dialect::Choose(names, request.per()));
+  std::vector<std::string> names(request.framework().begin(), request.framework().end());
+  if (names.empty()) names = {launcher ? launcher->framework : kDefaultFramework};
+  AD_ASSIGN_OR_RETURN(const auto frameworks, framework::Choose(names, request.per()));
 
   v1::LaunchPlan plan = PlanNodes(input);
   AddProcesses(plan);
   AD_RETURN_IF_ERROR(SetArguments(input, plan));
-  AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
+  AD_RETURN_IF_ERROR(ApplyFrameworks(frameworks, plan));
   if (request.has_nccl_debug()) SetNcclDebug(request.nccl_debug(), plan);
   AD_RETURN_IF_ERROR(SetStdin(input, plan));
   AD_RETURN_IF_ERROR(CheckVariables(input, plan));

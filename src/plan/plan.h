@@ -52,7 +52,7 @@ struct Replan {
 };
 
 // Node ranks: the chief first, then spec order; ranks in device order inside a node.
-// kInvalidArgument: the command, or the dialects, are wrong for the spec or for each other.
+// kInvalidArgument: the command, or the frameworks, are wrong for the spec or for each other.
 Result<v1::LaunchPlan> MakePlan(const Input& input);
 
 }  // namespace autodist::plan

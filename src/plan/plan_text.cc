@@ -9,7 +9,7 @@
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
-#include "dialect/world.h"
+#include "framework/world.h"
 #include "json/plain_json.h"
 
 namespace autodist::plan {
@@ -133,7 +133,7 @@ std::string RankHeading(const v1::RankPlan& rank) {
   std::string text = "  " + rank.name();
   if (rank.has_device()) {
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
-    text += std::string(": ") + (gpu ? "gpu " : "cpu ") + dialect::DeviceName(rank.device());
+    text += std::string(": ") + (gpu ? "gpu " : "cpu ") + framework::DeviceName(rank.device());
   }
   if (rank.stdin() == v1::STDIN_KIND_PIPE) text += ", stdin is what autodist reads";
   if (rank.stdin() == v1::STDIN_KIND_TERMINAL) text += ", has a terminal";
@@ -247,7 +247,7 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
 
 std::string WhatRunsAndWhere(const v1::LaunchPlan& plan) {
   if (plan.no_gpu().empty()) return WhatRuns(plan);
-  const bool some = std::ranges::any_of(plan.nodes(), dialect::OnGpus);
+  const bool some = std::ranges::any_of(plan.nodes(), framework::OnGpus);
   return WhatRuns(plan) + (some ? ", partly on CPUs (" : ", on CPUs (") + plan.no_gpu() + ")";
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/quantity.h"
-#include "dialect/world.h"
+#include "framework/world.h"
 #include "plan/rank_environment.h"
 
 namespace autodist::plan {
@@ -15,7 +15,7 @@ auto Find(const std::string& name, auto& variables) {
   return std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
 }
 
-// What a dialect says about a variable counts more than what was said before.
+// What a framework says about a variable counts more than what was said before.
 void SetVariable(const std::string& name, const std::string& value, Variables& variables) {
   const auto known = Find(name, variables);
   v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
@@ -48,10 +48,10 @@ bool IsAmong(const Variables& variables, const std::string& name, const std::str
   return known != variables.end() && known->value() == value;
 }
 
-// What a process finds besides `shared`, whatever it is written with and by the dialects: of an
+// What a process finds besides `shared`, whatever it is written with and by the frameworks: of an
 // auxiliary one, by that which added it.
-Result<Variables> FindVariables(const dialect::Process& process, const std::string& addresses,
-                                const Dialects& dialects, const Variables& shared) {
+Result<Variables> FindVariables(const framework::Process& process, const std::string& addresses,
+                                const Frameworks& frameworks, const Variables& shared) {
   Variables variables;
   const auto set = [&](const std::string& name, const std::string& value) {
     if (IsAmong(shared, name, value)) {
@@ -61,9 +61,10 @@ Result<Variables> FindVariables(const dialect::Process& process, const std::stri
     }
   };
   SetRankEnvironment(process, addresses, set);
-  for (const dialect::Dialect* dialect : dialects) {
-    dialect->set_variables(process, set);
-    AD_RETURN_IF_ERROR(Annotate(CheckLengths(variables, process.plan), DialectCalled(*dialect)));
+  for (const framework::Framework* framework : frameworks) {
+    framework->set_variables(process, set);
+    AD_RETURN_IF_ERROR(
+        Annotate(CheckLengths(variables, process.plan), FrameworkCalled(*framework)));
   }
   return variables;
 }
@@ -76,8 +77,8 @@ void Replace(const std::string& value, const std::string& by, Variables& variabl
 }
 
 // Drops from `shared` what the process does not find, or finds with another value.
-void KeepAlike(const dialect::Process& process, const std::string& addresses,
-               const Dialects& dialects, Variables& shared) {
+void KeepAlike(const framework::Process& process, const std::string& addresses,
+               const Frameworks& frameworks, Variables& shared) {
   std::vector<bool> alike(static_cast<size_t>(shared.size()));
   const auto compare = [&](const std::string& name, const std::string& value) {
     const auto known = Find(name, shared);
@@ -85,7 +86,8 @@ void KeepAlike(const dialect::Process& process, const std::string& addresses,
     alike[static_cast<size_t>(known - shared.begin())] = known->value() == value;
   };
   SetRankEnvironment(process, addresses, compare);
-  for (const dialect::Dialect* dialect : dialects) dialect->set_variables(process, compare);
+  for (const framework::Framework* framework : frameworks)
+    framework->set_variables(process, compare);
   for (int i = shared.size(); i-- > 0;) {
     if (!alike[static_cast<size_t>(i)]) shared.DeleteSubrange(i, 1);
   }
@@ -93,7 +95,7 @@ void KeepAlike(const dialect::Process& process, const std::string& addresses,
 
 // What all processes of the program find alike becomes the plan's. It is found before any of them
 // is given its own: all that all processes find would not fit into memory.
-Status ShareVariables(const std::string& addresses, const Dialects& dialects,
+Status ShareVariables(const std::string& addresses, const Frameworks& frameworks,
                       v1::LaunchPlan& plan) {
   Variables shared;
   size_t processes = 0;
@@ -101,9 +103,9 @@ Status ShareVariables(const std::string& addresses, const Dialects& dialects,
     for (const v1::RankPlan& rank : node.ranks()) {
       if (rank.auxiliary()) continue;
       if (++processes == 1) {
-        AD_ASSIGN_OR_RETURN(shared, FindVariables({plan, node, rank}, addresses, dialects, {}));
+        AD_ASSIGN_OR_RETURN(shared, FindVariables({plan, node, rank}, addresses, frameworks, {}));
       } else {
-        KeepAlike({plan, node, rank}, addresses, dialects, shared);
+        KeepAlike({plan, node, rank}, addresses, frameworks, shared);
       }
     }
   }
@@ -113,22 +115,23 @@ Status ShareVariables(const std::string& addresses, const Dialects& dialects,
 
 }  // namespace
 
-std::string DialectCalled(const dialect::Dialect& dialect) {
-  return std::string("dialect '") + dialect.name + "'";
+std::string FrameworkCalled(const framework::Framework& framework) {
+  return std::string("framework '") + framework.name + "'";
 }
 
-Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::LaunchPlan& plan) {
-  const std::string addresses = dialect::DataAddresses(plan);
+Status SetProcessVariables(const Frameworks& frameworks, const OwnerOf& owner,
+                           v1::LaunchPlan& plan) {
+  const std::string addresses = framework::DataAddresses(plan);
   // Of many nodes too long to be copied for each of many processes.
   const std::string stand_in(FitsAddresses(addresses) ? 1 : 0, '\x01');
-  AD_RETURN_IF_ERROR(ShareVariables(stand_in, dialects, plan));
+  AD_RETURN_IF_ERROR(ShareVariables(stand_in, frameworks, plan));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      const dialect::Process process = {plan, node, rank};
+      const framework::Process process = {plan, node, rank};
       AD_ASSIGN_OR_RETURN(*rank.mutable_environment(),
                           rank.auxiliary()
                               ? FindVariables(process, stand_in, {owner.at(rank.rank())}, {})
-                              : FindVariables(process, stand_in, dialects, plan.environment()));
+                              : FindVariables(process, stand_in, frameworks, plan.environment()));
       Replace(stand_in, addresses, *rank.mutable_environment());
     }
   }

@@ -1,5 +1,5 @@
 // What a process finds besides the environment that all processes of its node have: who it is, as
-// autodist tells every program, and as its dialects do.
+// autodist tells every program, and as its frameworks do.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
-#include "dialect/dialect.h"
+#include "framework/framework.h"
 
 namespace autodist::plan {
 
-using Dialects = std::vector<const dialect::Dialect*>;
-// Which dialect has added which auxiliary process.
-using OwnerOf = std::map<uint32_t, const dialect::Dialect*>;
+using Frameworks = std::vector<const framework::Framework*>;
+// Which framework has added which auxiliary process.
+using OwnerOf = std::map<uint32_t, const framework::Framework*>;
 
-// "dialect 'torch'"
-std::string DialectCalled(const dialect::Dialect& dialect);
+// "framework 'torch'"
+std::string FrameworkCalled(const framework::Framework& framework);
 
 // Of all processes of a plan that is complete but for that. Refuses lists that would be too long to
 // start any program with.
-Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::LaunchPlan& plan);
+Status SetProcessVariables(const Frameworks& frameworks, const OwnerOf& owner,
+                           v1::LaunchPlan& plan);
 
 }  // namespace autodist::plan

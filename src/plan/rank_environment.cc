@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "dialect/world.h"
+#include "framework/world.h"
 #include "plan/command_argv.h"
 
 namespace autodist::plan {
@@ -94,7 +94,7 @@ constexpr const char* kOfBash[] = {"_", "SHLVL", "OLDPWD"};
 std::string VisibleGpus(const v1::NodePlan& node) {
   std::vector<std::string> gpus;
   for (const v1::Device& device : node.devices()) {
-    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(dialect::DeviceName(device));
+    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(framework::DeviceName(device));
   }
   return absl::StrJoin(gpus, ",");
 }
@@ -103,7 +103,7 @@ std::string VisibleGpus(const v1::NodePlan& node) {
 void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v1::NodePlan& node) {
   for (const auto& [name, value] : envs) {
     if (over && std::ranges::count(*over, name, &spec::SharedEnvs::value_type::first) > 0) continue;
-    v1::SetVariable& variable = dialect::AddStep(node, name);
+    v1::SetVariable& variable = framework::AddStep(node, name);
     variable.set_expanded(value);
     variable.set_given(true);
   }
@@ -115,38 +115,38 @@ void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v
 // itself.
 void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& node) {
   constexpr char kRecord[] = "{files}/flight-recorder.";
-  v1::SetVariable& size = dialect::AddDefault(node, "TORCH_FR_BUFFER_SIZE");
+  v1::SetVariable& size = framework::AddDefault(node, "TORCH_FR_BUFFER_SIZE");
   size.add_unless("TORCH_NCCL_TRACE_BUFFER_SIZE");
   size.set_literal("2000");
-  v1::SetVariable& file = dialect::AddDefault(node, "TORCH_FR_DUMP_TEMP_FILE");
+  v1::SetVariable& file = framework::AddDefault(node, "TORCH_FR_DUMP_TEMP_FILE");
   file.add_unless("TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
   file.set_on_node(kRecord);
   // A thread that holds Python's lock would keep the record from being written: py-spy shows
   // stacks.
-  dialect::AddDefault(node, "TORCH_INCLUDE_STACK_TRACE").set_literal("0");
+  framework::AddDefault(node, "TORCH_INCLUDE_STACK_TRACE").set_literal("0");
   if (command.empty() || !BaseName(command[0]).starts_with("python")) return;
-  dialect::AddDefault(node, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE").set_on_node(kRecord);
+  framework::AddDefault(node, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE").set_on_node(kRecord);
 }
 
 void SetDefaults(const Input& input, v1::NodePlan& node) {
   if (!VisibleGpus(node).empty()) {
     // Jobs that share a node would share NCCL's own port, and with it the answers.
-    dialect::AddDefault(node, "NCCL_RAS_ADDR").set_on_node("{free_address}");
+    framework::AddDefault(node, "NCCL_RAS_ADDR").set_on_node("{free_address}");
     // By their names it is known that its threads look for data without a rest, and do not work.
-    dialect::AddDefault(node, "NCCL_SET_THREAD_NAME").set_literal("1");
+    framework::AddDefault(node, "NCCL_SET_THREAD_NAME").set_literal("1");
     SetFlightRecorder(input.command, node);
   }
   // NCCL: "=" asks for exactly this name.
-  dialect::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
-  dialect::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
-  dialect::AddDefault(node, "TP_SOCKET_IFNAME").set_on_node("{interface}");
-  dialect::AddDefault(node, "TORCH_NCCL_ASYNC_ERROR_HANDLING").set_literal("1");
+  framework::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
+  framework::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
+  framework::AddDefault(node, "TP_SOCKET_IFNAME").set_on_node("{interface}");
+  framework::AddDefault(node, "TORCH_NCCL_ASYNC_ERROR_HANDLING").set_literal("1");
   // Into a pipe Python would write a page at a time: nothing for minutes, and of a rank that is
   // killed not its last words.
-  dialect::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
+  framework::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
   // Several ranks with a thread per core each would fight for the cores.
   if (input.request.per() == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
-    dialect::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
+    framework::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
   }
 }
 
@@ -158,8 +158,8 @@ bool FitsAddresses(const std::string& addresses) {
   return sizeof kAddresses + addresses.size() <= kMaxVariableLength;
 }
 
-void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
-                        const dialect::SetVariable& set) {
+void SetRankEnvironment(const framework::Process& process, const std::string& addresses,
+                        const framework::SetVariable& set) {
   const auto& [plan, node, rank] = process;
   const std::string gpus = VisibleGpus(node);
   set("AUTODIST_JOB_ID", plan.job_id());
@@ -194,23 +194,23 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
   SetSharedEnvs(group.shared_envs, &node.shared_envs, planned);
   SetSharedEnvs(node.shared_envs, nullptr, planned);
   for (const Variable& given : input.variables) {
-    v1::SetVariable& variable = dialect::AddStep(planned, given.name);
+    v1::SetVariable& variable = framework::AddStep(planned, given.name);
     variable.set_literal(given.value);
     variable.set_given(true);
     variable.set_secret(given.secret);
   }
   SetDefaults(input, planned);
-  dialect::AddStep(planned, "PWD").set_on_node("{working_directory}");
-  dialect::AddStep(planned, "AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
+  framework::AddStep(planned, "PWD").set_on_node("{working_directory}");
+  framework::AddStep(planned, "AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
 }
 
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      dialect::AddVariable(rank, "NCCL_DEBUG", level);
+      framework::AddVariable(rank, "NCCL_DEBUG", level);
       // The name opens the rank's own pipe once more, so the lines are kept as all that it writes.
       if (level == "INFO" || level == "TRACE") {
-        dialect::AddVariable(rank, "NCCL_DEBUG_FILE", "/dev/stderr");
+        framework::AddVariable(rank, "NCCL_DEBUG_FILE", "/dev/stderr");
       }
     }
   }

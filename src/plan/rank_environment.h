@@ -1,11 +1,11 @@
 // The variables that a rank finds whatever it is written with: AUTODIST_*, its node's GPUs, the
-// interface between nodes. What its framework reads besides is the dialects'.
+// interface between nodes. What its framework reads besides is the frameworks'.
 #pragma once
 
 #include <string>
 
 #include "autodist/v1/plan.pb.h"
-#include "dialect/dialect.h"
+#include "framework/framework.h"
 #include "plan/plan.h"
 #include "spec/resource_spec.h"
 
@@ -16,10 +16,10 @@ bool FitsAddresses(const std::string& addresses);
 
 // The nodes of the plan, with their devices, are complete; `addresses` are those of all of them,
 // or what stands for them; empty: no variable has them.
-void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
-                        const dialect::SetVariable& set);
+void SetRankEnvironment(const framework::Process& process, const std::string& addresses,
+                        const framework::SetVariable& set);
 
-// The steps to the environment that all processes of a node have; dialects add theirs at the end.
+// The steps to the environment that all processes of a node have; frameworks add theirs at the end.
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned);
 
 // Has NCCL log at `level` in all ranks, whatever their nodes' environment says: "INFO" and "TRACE"

@@ -55,7 +55,7 @@ std::string WhatIsIgnored(const files::Ignored& ignored) {
 }
 
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
-                                           const std::string& leave_out, v1::SyncFrom from) {
+                                           const std::string& leave_out, v1::SyncTopology from) {
   const int nodes = NodesToCopyTo(plan);
   if (nodes == 0) return nullptr;
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, leave_out));
@@ -63,7 +63,7 @@ Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::
   const std::string ignored = WhatIsIgnored(tree.ignored);
   if (!ignored.empty()) base::Log(base::LogLevel::kInfo, ignored);
   std::unique_ptr<FileRelay> relay;
-  if (from == v1::SYNC_FROM_FIRST && nodes > 1 && !reach::TakesPart(plan)) {
+  if (from == v1::SYNC_TOPOLOGY_RELAY && nodes > 1 && !reach::TakesPart(plan)) {
     relay = std::make_unique<FileRelay>(plan.nodes(0), static_cast<size_t>(nodes) - 1);
   }
   return std::make_shared<FolderSync>(std::move(tree), plan.working_directory(),
@@ -76,7 +76,7 @@ Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan&
   if (NodesToCopyTo(plan) == 0) return nullptr;
   const std::string folder = reach::FolderHere(plan);
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
-  return SyncOf(folder, plan, Within(folder, request.log_dir()), request.sync_from());
+  return SyncOf(folder, plan, Within(folder, request.log_dir()), request.sync_topology());
 }
 
 }  // namespace autodist::transfer

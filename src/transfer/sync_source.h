@@ -25,6 +25,6 @@ std::string WhatIsIgnored(const files::Ignored& ignored);
 // `from`: where the others get the content where this machine is no node.
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
                                            const std::string& leave_out,
-                                           v1::SyncFrom from = v1::SYNC_FROM_FIRST);
+                                           v1::SyncTopology from = v1::SYNC_TOPOLOGY_RELAY);
 
 }  // namespace autodist::transfer

@@ -75,7 +75,7 @@ std::optional<http::Answer> Access::Check(const http::Request& request) const {
   if (!control_) {
     return http::Refusal(403,
                          "This page is read-only: restart `autodist web` with --control, or `run` "
-                         "with --web-control.");
+                         "with --web-allow-actions.");
   }
   return std::nullopt;
 }

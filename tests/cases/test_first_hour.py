@@ -10,7 +10,7 @@ WAITS = "sh -c 'echo up; while [ ! -e end ]; do sleep 0.05; done'"
 
 @pytest.mark.parametrize("option, value", [
     ("--timeout", "10m"), ("--timeout", "2d"), ("--timeout", "200000"), ("--grace", "1h30m"), ("--grace", "1.5h"),
-    ("--lease", "90"), ("--hang-timeout", "15m"), ("--sample", "500ms"), ("--timeout", "'2 days'")])
+    ("--lease", "90"), ("--hang-timeout", "15m"), ("--sample-interval", "500ms"), ("--timeout", "'2 days'")])
 def test_durations_are_taken_as_people_write_them(case, option, value):
     said = case(1, f"autodist run {option} {value} -- echo done; echo \"[$?]\"")
     assert "done" in said and said.endswith("[0]\n"), said

@@ -24,7 +24,7 @@ WRONG = [
     ("run --per nod -- ./train", "did you mean node?"),
     ("run --nccl-debug info -- ./train", "did you mean INFO?"),
     ("run --fan-out many -- ./train", "a whole number from 1 to 4096"),
-    ("run --spool lots -- ./train", "500M"),
+    ("run --output-buffer lots -- ./train", "500M"),
     ("run --max-restarts -- ./train", "--max-restarts needs a value"),
     ("run --metrics -n 1 -- ./train", "'-n' is not ADDRESS:PORT"),
     ("run --restart 2 -- ./train", "--max-restarts"),
@@ -36,7 +36,7 @@ WRONG = [
     ("init host1 host2", "--hosts host1,host2"),
     ("run --hosts a --hosts b -- ./train", "--hosts is given twice"),
     ("submit --slurm --gres gpu:8 -- ./train", "`--sbatch=--gres=gpu:8`"),
-    ("run --dialect pytorch -- ./train", "torch"),
+    ("run --framework pytorch -- ./train", "torch"),
     ("run --env LR -- ./train", "--env LR=VALUE"),
     ("run --follow -- ./train", "it is an option of `autodist logs --follow`"),
     ("fetch", "which PATTERN?"),
@@ -214,3 +214,31 @@ def test_an_option_that_moving_over_names_is_answered(autodist, words):
     values = {"FOLDER": "/tmp", "FILE": "hosts", "N": "2", "S": "60", "NAME": "A", "NAME=VALUE": "A=1", "MIN:MAX": "1:2"}
     said = autodist("run", *[values.get(word, word) for word in words], "--dry-run", "--", "true").err
     assert "run has no option" not in said or re.search("write `autodist |leave it out", said), said
+
+
+@pytest.mark.parametrize("old, new", [
+    (["--dialect", "jax"], ["--framework", "jax"]),
+    (["--dialect=jax"], ["--framework=jax"]),
+    (["--on-end", "true"], ["--on-exit", "true"]),
+    (["--progress", r"(?P<step>\d+)"], ["--progress-regex", r"(?P<step>\d+)"]),
+    (["--sample", "5"], ["--sample-interval", "5"]),
+    (["--show-values"], ["--show-env-values"]),
+    (["--spool", "1M"], ["--output-buffer", "1M"]),
+    (["--sync-from", "here"], ["--sync-topology", "direct"]),
+    (["--sync-from=first"], ["--sync-topology=relay"]),
+    (["--web", "127.0.0.1:0", "--web-control"], ["--web", "127.0.0.1:0", "--web-allow-actions"]),
+], ids=lambda words: words[-1] if isinstance(words, list) else None)
+def test_old_names_of_options_mean_what_the_new_ones_do(autodist, old, new):
+    before, now = (autodist("run", *words, "--dry-run", "--", "true") for words in (old, new))
+    assert before.code == now.code == 0, (before.err, now.err)
+    # Each has a job's name and free ports of its own.
+    assert re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", before.out) == re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", now.out)
+
+
+def test_commands_keep_their_old_names(autodist):
+    assert autodist("dialects", "jax").out == autodist("frameworks", "jax").out != ""
+
+
+def test_no_help_shows_old_names(autodist):
+    said = autodist("run", "--help").out + autodist("--help").out
+    assert not re.search(r"--(dialect|on-end|spool|web-control|show-values|sync-from)\b|--(sample|progress)[ ,=]|\bdialects\b", said)

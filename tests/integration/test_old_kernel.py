@@ -9,7 +9,7 @@ OLD_KERNEL = [BUILD / "old_kernel"]
 
 
 def test_a_job(start, tmp_path):
-    outcome = start("run", "-n", "3", "--on-end", f"echo $AUTODIST_OUTCOME > {tmp_path}/outcome", "--",
+    outcome = start("run", "-n", "3", "--on-exit", f"echo $AUTODIST_OUTCOME > {tmp_path}/outcome", "--",
                     *python("import os; print(os.environ['RANK'])"), under=OLD_KERNEL).finish()
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {rank: [str(rank)] for rank in range(3)}

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-# Two ranks; speaks MindSpore's dialect, whose scheduler is a third process of the same program.
+# Two ranks; speaks MindSpore's framework, whose scheduler is a third process of the same program.
 SPEC = "nodes:\n  - address: localhost\n    cpus: [0, 1]\n"
 SCHEDULED = """
 case $MS_ROLE in
@@ -24,21 +24,21 @@ def run_script(autodist, tmp_path):
 
 
 def test_what_serves_the_ranks_ends_with_them(run_script):
-    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--dialect", "mindspore")
+    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--framework", "mindspore")
     assert outcome.code == 0
     assert outcome.lines() == {0: ["working"], 1: ["working"], 2: ["scheduling"]}
     assert "2 ranks on 1 node, and the scheduler" in outcome.err
 
 
 def test_its_failure_is_that_of_the_job(run_script):
-    outcome = run_script(SCHEDULED % ("exit 3", "exec sleep 1000"), "--dialect", "mindspore")
+    outcome = run_script(SCHEDULED % ("exit 3", "exec sleep 1000"), "--framework", "mindspore")
     assert outcome.code == 3
     assert re.search(r"the scheduler on localhost \(pid \d+\) exited with code 3", outcome.err)
     assert "rank-2.out and .err" in outcome.err
 
 
 def test_its_output_is_a_log_like_the_others(run_script, autodist, tmp_path):
-    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--dialect", "mindspore")
+    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--framework", "mindspore")
     job = re.search(r"job (\S+):", outcome.err)[1]
     assert autodist("logs", job, "--rank", "2").out == "scheduling\n"
     assert "[localhost:2] scheduling" in autodist("logs", job).out
@@ -116,7 +116,7 @@ def test_variables_for_all_processes(autodist):
     assert outcome.lines() == {0: ["$HOME x=1|green|3"]}
     planned = autodist("run", "--dry-run", "--verbose", *given, "--", *script, env={"COLOUR": "green"})
     assert "SIZE='(hidden)'" in planned.out and "COLOUR='(hidden)'" in planned.out
-    planned = autodist("run", "--dry-run", "--show-values", *given, "--", *script, env={"COLOUR": "green"})
+    planned = autodist("run", "--dry-run", "--show-env-values", *given, "--", *script, env={"COLOUR": "green"})
     assert "SIZE='$HOME x=1'" in planned.out and "COLOUR='(hidden)'" in planned.out
 
 
@@ -132,10 +132,10 @@ def test_wrong_variables_are_refused(autodist, given, message):
     assert message in outcome.err
 
 
-def test_dialects_tell_what_they_set(autodist):
-    names = autodist("dialects").out
+def test_frameworks_tell_what_they_set(autodist):
+    names = autodist("frameworks").out
     assert "PET_RDZV_CONF" in names and "  --per job\n      nothing\n" in names
-    assert "CUDA_VISIBLE_DEVICES" in autodist("dialects", "tensorflow").out
-    torch = autodist("dialects", "torch").out
+    assert "CUDA_VISIBLE_DEVICES" in autodist("frameworks", "tensorflow").out
+    torch = autodist("frameworks", "torch").out
     assert "      PET_NODE_RANK=1\n" in torch and "      PET_RDZV_CONF=is_host=1 (on the chief)\n" in torch
     assert "CUDA_VISIBLE_DEVICES" not in torch

@@ -11,9 +11,9 @@ from jobs import python
     (r"step [0-9]+", "names no group; name what is told: 'step (?P<step>\\d+) of (?P<total>\\d+)'"),
     (r"(?=x)(?P<step>1)", "is no regular expression at character 1: invalid perl operator: (?=")])
 def test_a_pattern_that_is_none_is_refused(autodist, tmp_path, pattern, complaint):
-    outcome = autodist("run", "--progress", pattern, "--", "true")
+    outcome = autodist("run", "--progress-regex", pattern, "--", "true")
     assert outcome.code == 2
-    assert complaint in outcome.err and "--progress" in outcome.err
+    assert complaint in outcome.err and "--progress-regex" in outcome.err
     assert not (tmp_path / "autodist-runs").exists()
 
 

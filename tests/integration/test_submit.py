@@ -100,9 +100,9 @@ def test_words_are_texts(autodist):
     assert request_in(outcome.out) == {"program": words, "kubernetes": True, "display": {}}
 
 
-BATCH = ("--max-restarts", 3, "--grace", "2m", "--on-busy", "wait", "--per", "node", "--dialect", "torch,jax", "--env", "A=b c", "--env", "B='",
-         "--stop-signal", "USR1", "--spool", "2G", "--fetch", "a*", "--fetch", "b*", "--hang-timeout", "auto", "--prefix", "time", "--web",
-         "--no-preflight", "--sync-from", "here", "--workdir", "/a b")
+BATCH = ("--max-restarts", 3, "--grace", "2m", "--on-busy", "wait", "--per", "node", "--framework", "torch,jax", "--env", "A=b c", "--env", "B='",
+         "--stop-signal", "USR1", "--output-buffer", "2G", "--fetch", "a*", "--fetch", "b*", "--hang-timeout", "auto", "--prefix", "time", "--web",
+         "--no-preflight", "--sync-topology", "direct", "--workdir", "/a b")
 
 
 def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
@@ -117,7 +117,7 @@ def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
     assert request.pop("slurm") and request["program"] == words
     assert request["grace"] == 120 and request["stop_signal"] == signal.SIGUSR1 and request["spool"] == str(2 << 30)
     assert request["on_busy"] == "ON_BUSY_WAIT" and request["web"] == "" and request["display"] == {"prefix": "PREFIX_TIME"}
-    assert request["dialect"] == ["torch", "jax"] and request["env"] == ["A=b c", "B='"] and request["fetch"] == ["a*", "b*"]
+    assert request["framework"] == ["torch", "jax"] and request["env"] == ["A=b c", "B='"] and request["fetch"] == ["a*", "b*"]
     manifest = autodist("submit", "--kubernetes", "--image", "i", *BATCH, "--print", "--", *words).out
     assert request_in(manifest) == {**request, "kubernetes": True}
 

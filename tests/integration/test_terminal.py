@@ -238,7 +238,7 @@ def test_no_command_lets_a_rank_command_the_terminal(autodist, terminal, term, c
     assert not left, seen.written
 
 
-@pytest.mark.parametrize("command", ["validate spec.yaml", "run --spec spec.yaml --dry-run --show-values -- true"])
+@pytest.mark.parametrize("command", ["validate spec.yaml", "run --spec spec.yaml --dry-run --show-env-values -- true"])
 def test_a_spec_of_others_can_be_looked_at(terminal, tmp_path, command):
     (tmp_path / "spec.yaml").write_text(
         'nodes:\n  - {address: localhost, cpus: [0], python_venv: "true \\e]0;title\\a"}\n'

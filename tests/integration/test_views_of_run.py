@@ -131,7 +131,7 @@ def test_the_token_of_one_job_opens_no_other(waiting):
     other = waiting(text=SECRET)
     other_id = id_of(other)
     other.await_line(SECRET)
-    page = page_of(waiting("--web", "--web-control")).enter()
+    page = page_of(waiting("--web", "--web-allow-actions")).enter()
     for what in ("snapshot", "history", "events", "log/0", "log/0/follow", "search/0?q=SECRET"):
         status, _, text = page.ask(f"/api/jobs/{other_id}/{what}")
         assert status == 404 and SECRET.encode() not in text, what
@@ -201,7 +201,7 @@ def test_who_asks_for_a_job_that_cannot_start_breaks_nothing(autodist, tmp_path,
             thread.start()
         try:
             for _ in range(8):
-                outcome = autodist("run", option, address, "--on-end", "sleep 0.1", "--", "true")
+                outcome = autodist("run", option, address, "--on-exit", "sleep 0.1", "--", "true")
                 assert outcome.code == 125 and "Address already in use" in outcome.err
                 assert "Sanitizer" not in outcome.err
         finally:

@@ -99,7 +99,7 @@ def test_a_deadlock_in_cpp_under_gloo(start, autodist, tmp_path):
 
 
 def test_a_node_whose_cores_another_program_takes(start, tmp_path):
-    run = start("run", "-n", RANKS, "--sample", 0.5, "--", BUILD / "standstill", "compute")
+    run = start("run", "-n", RANKS, "--sample-interval", 0.5, "--", BUILD / "standstill", "compute")
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
     try:
         run.await_lines(RANKS)
@@ -118,7 +118,7 @@ def test_a_node_whose_cores_another_program_takes(start, tmp_path):
 
 def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
     # Without samples: side by side they take each other's cores, of which a diagnosis would tell.
-    says = diagnoses(start, tmp_path, GOES_ON, "--sample", 0)
+    says = diagnoses(start, tmp_path, GOES_ON, "--sample-interval", 0)
     for cause, outcome in says.items():
         # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
         assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)

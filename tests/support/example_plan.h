@@ -1,4 +1,4 @@
-// Plans of small specs, for tests of dialects.
+// Plans of small specs, for tests of frameworks.
 #pragma once
 
 #include "plan/plan.h"
@@ -7,13 +7,13 @@
 namespace autodist::test {
 
 // Of a spec whose addresses are numeric.
-inline plan::Input InputFor(const std::string& spec, std::vector<std::string> dialects,
+inline plan::Input InputFor(const std::string& spec, std::vector<std::string> frameworks,
                             v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
   plan::Input input;
   input.spec = *spec::ReadSpec(spec, "test").spec;
   input.command = {"./train"};
   input.request.set_per(kind);
-  *input.request.mutable_dialect() = {dialects.begin(), dialects.end()};
+  *input.request.mutable_framework() = {frameworks.begin(), frameworks.end()};
   input.job_id = "job-1";
   input.user = {"me", "/home/me", "/work", ""};
   input.working_directory = "/work";

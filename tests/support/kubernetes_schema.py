@@ -6,7 +6,7 @@ import yaml
 
 
 def _strict(schema):
-    """OpenAPI's dialect as JSON Schema's, without fields that are not named."""
+    """OpenAPI's framework as JSON Schema's, without fields that are not named."""
     if not isinstance(schema, dict):
         return schema
     strict = {key: value for key, value in schema.items() if not key.startswith("x-kubernetes-") and key != "default"}

@@ -87,7 +87,7 @@ void HangResponse::TellOfNoStep() {
   console_.Tell(
       LogLevel::kWarning,
       "no step has been recognised so far in what the ranks write, so --hang-timeout auto "
-      "does not count\n    hint: give a pattern of their steps (--progress), or a time "
+      "does not count\n    hint: give a pattern of their steps (--progress-regex), or a time "
       "instead of auto");
 }
 

@@ -324,7 +324,7 @@ void AttemptStarter::OpenLogs() {
   OnDisk([this, plan = making_.attempt->shared_plan(),
           folder = making_.attempt->logs_folder()]() -> Result<std::shared_ptr<RankLogs>> {
     std::optional<progress::Pattern> pattern;
-    if (const std::string& given = job_.options.request().progress(); !given.empty()) {
+    if (const std::string& given = job_.options.request().progress_regex(); !given.empty()) {
       AD_ASSIGN_OR_RETURN(pattern, progress::Pattern::Parse(given));
     }
     return RankLogs::Create(*plan, folder, job_.options.view, pattern);

@@ -122,7 +122,7 @@ def program(folder):
 
 
 def mpi(*options, spec=SPEC):
-    return ["run", *(["--spec", spec] if spec else []), "--dialect", "mpi", *options, "--"]
+    return ["run", *(["--spec", spec] if spec else []), "--framework", "mpi", *options, "--"]
 
 
 def world_of(ranks, per_host):
@@ -194,8 +194,8 @@ def test_ranks_that_never_call_mpi(autodist):
     assert outcome.lines() == {rank: [str(rank)] for rank in ALL}
 
 
-def test_what_serves_the_ranks_of_another_dialect_is_none_of_the_world(autodist, program):
-    outcome = autodist("run", "--spec", SPEC, "--dialect", "horovod,mpi", "--", program(WORLD))
+def test_what_serves_the_ranks_of_another_framework_is_none_of_the_world(autodist, program):
+    outcome = autodist("run", "--spec", SPEC, "--framework", "horovod,mpi", "--", program(WORLD))
     assert outcome.code == 0, outcome.err
     assert {rank: lines for rank, lines in outcome.lines().items() if rank in ALL} == world_of(RANKS, 2)
 
@@ -259,7 +259,7 @@ def mpirun(*options, spec=SPEC):
 
 def shell(script):
     """A job of this script alone, on the chief."""
-    return ["run", "--spec", SPEC, "--per", "job", "--dialect", "mpi", "--", "sh", "-c", script]
+    return ["run", "--spec", SPEC, "--per", "job", "--framework", "mpi", "--", "sh", "-c", script]
 
 
 # Of an allocation that has nothing to do with the spec.

@@ -53,7 +53,7 @@ def stalled(events):
 def test_the_parts_are_all_of_the_time_of_a_job_with_two_failures_and_a_cut(start, autodist, folder, cut):
     (folder / "ckpt").mkdir()
     job = start("run", "--spec", SPEC, "--max-restarts", RESTARTS, "--checkpoint-dir", "ckpt",
-                "--progress", r"step (?P<step>\d+)", "--lease", "60", "--", *python(PROGRAM), folder, STEP_S)
+                "--progress-regex", r"step (?P<step>\d+)", "--lease", "60", "--", *python(PROGRAM), folder, STEP_S)
     seconds_until((folder / "trains-2").exists, 60)
     cut_at = time.monotonic()
     cut(3)

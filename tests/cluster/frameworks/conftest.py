@@ -110,7 +110,7 @@ def plan(autodist, spec):
     """What `autodist run OPTIONS -- python train.py` would start: {nodes: [...], ...}."""
     def tell(*options, changes=()):
         outcome = autodist("run", "--spec", spec(*changes), *options, "--dry-run", "--json",
-                           "--show-values", "--",
+                           "--show-env-values", "--",
                            "python", "train.py")
         assert outcome.code == 0, outcome.err
         return json.loads(outcome.out)

@@ -14,7 +14,7 @@ def check_sum(outcome):
 
 
 def test_a_program(run_program):
-    check_sum(run_program("deepspeed_allreduce.py", ["python", "train.py"], "--dialect", "deepspeed"))
+    check_sum(run_program("deepspeed_allreduce.py", ["python", "train.py"], "--framework", "deepspeed"))
 
 
 def test_its_launcher_on_each_node(run_program, folder):

@@ -21,19 +21,19 @@ def found_in(outcome):
 
 
 def test_a_program(run_program):
-    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--dialect", "horovod")
+    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--framework", "horovod")
     assert found_in(outcome) == [(rank, 6, rank % 2, 2, rank // 2, 3, 15) for rank in range(6)], outcome.out
 
 
 def test_two_ranks_and_one(run_program, two_and_one):
-    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--dialect", "horovod",
+    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--framework", "horovod",
                           changes=two_and_one)
     assert found_in(outcome) == [(0, 3, 0, 2, 0, 2, 3), (1, 3, 1, 2, 0, 1, 3), (2, 3, 0, 1, 1, 2, 3)], outcome.out
 
 
 def test_a_rank_that_dies_ends_the_job(start_program):
     job = start_program("horovod_allreduce.py", ["sh", "-c", "[ $HOROVOD_RANK = 4 ] && exit 3; exec python train.py"],
-                        "--dialect", "horovod")
+                        "--framework", "horovod")
     outcome = job.finish()
     assert outcome.code == 3
     assert f"rank 4 on {address(3)}" in outcome.err
@@ -50,7 +50,7 @@ def check_groups(ranks, key, number, size):
 
 
 def test_contract_with_two_ranks_and_one(environments, plan, two_and_one):
-    ranks = environments("--dialect", "horovod", changes=two_and_one)
+    ranks = environments("--framework", "horovod", changes=two_and_one)
     assert [rank["HOROVOD_RANK"] for rank in ranks] == ["0", "1", "2"]
     assert {rank["HOROVOD_SIZE"] for rank in ranks} == {"3"}
     check_groups(ranks, "HOROVOD_HOSTNAME", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE")
@@ -58,7 +58,7 @@ def test_contract_with_two_ranks_and_one(environments, plan, two_and_one):
     for rank in ranks:
         assert {name: rank[name] for name in READ_AS_THEY_ARE} == READ_AS_THEY_ARE
 
-    nodes = plan("--dialect", "horovod", "--master-port", "29999", changes=two_and_one)["nodes"]
+    nodes = plan("--framework", "horovod", "--master-port", "29999", changes=two_and_one)["nodes"]
     for node in nodes:
         assert "HOROVOD_GLOO_IFACE" in [step["set"]["name"] for step in node["environment"] if "set" in step]
     [store] = [process for process in nodes[0]["ranks"] if process.get("auxiliary")]

@@ -15,10 +15,10 @@ def found_in(outcome):
 
 
 def test_a_process_per_device(run_program):
-    outcome = run_program("jax_psum.py", ["python", "train.py"], "--dialect", "jax")
+    outcome = run_program("jax_psum.py", ["python", "train.py"], "--framework", "jax")
     assert found_in(outcome) == [(process, 6, 6, 15) for process in range(6)], outcome.out
 
 
 def test_a_process_per_node(run_program):
-    outcome = run_program("jax_psum.py", ["python", "train.py"], "--dialect", "jax", "--per", "node")
+    outcome = run_program("jax_psum.py", ["python", "train.py"], "--framework", "jax", "--per", "node")
     assert found_in(outcome) == [(process, 3, 3, 3) for process in range(3)], outcome.out

@@ -29,7 +29,7 @@ def pid_with(variable):
 
 
 def test_a_program(run_program):
-    outcome = run_program("mindspore_allreduce.py", ["python", "train.py"], "--dialect", "mindspore")
+    outcome = run_program("mindspore_allreduce.py", ["python", "train.py"], "--framework", "mindspore")
     check_sums(outcome.out, 6)
 
 
@@ -44,7 +44,7 @@ def test_msrun(run_program, folder):
 @pytest.mark.parametrize("variable, name", [
     ("MS_ROLE=MS_SCHED", f"the scheduler on {address(1)}"), ("MS_NODE_ID=1", f"rank 1 on {address(2)}")])
 def test_a_process_that_is_killed(start_program, variable, name):
-    job = start_program("mindspore_allreduce.py", ["python", "train.py", FOREVER], "--dialect", "mindspore",
+    job = start_program("mindspore_allreduce.py", ["python", "train.py", FOREVER], "--framework", "mindspore",
                         "--grace", 5, changes=[("cpus: [0, 1]", "cpus: [0]")])
     job.await_lines(1)  # of the first sum
     os.kill(pid_with(variable), signal.SIGKILL)

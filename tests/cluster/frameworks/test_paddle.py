@@ -26,7 +26,7 @@ def check_training(text):
 
 
 def test_a_program(run_program):
-    check_training(run_program("paddle_parallel.py", ["python", "train.py"], "--dialect", "paddle").out)
+    check_training(run_program("paddle_parallel.py", ["python", "train.py"], "--framework", "paddle").out)
 
 
 def test_the_launcher(run_program, folder):
@@ -38,7 +38,7 @@ def test_the_launcher(run_program, folder):
 def test_contract_of_spawn(environments):
     """Not a run, as spawn goes beyond one node on GPUs alone: what spawn makes of what it finds."""
     ranks = []
-    for found in environments("--dialect", "paddle", "--per", "node", changes=[("cpus: [0, 1]", "gpus: [2, 3]")]):
+    for found in environments("--framework", "paddle", "--per", "node", changes=[("cpus: [0, 1]", "gpus: [2, 3]")]):
         answer = subprocess.run([f"{os.environ['ENVIRONMENT']}/bin/python", "-c", SPAWN], check=True,
                                 stdout=subprocess.PIPE, env={**os.environ, **found})
         ranks += json.loads(answer.stdout.splitlines()[-1])

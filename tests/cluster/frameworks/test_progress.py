@@ -80,7 +80,7 @@ def test_bars_of_tqdm(watch, python):
 
 def test_lines_by_a_pattern(watch, python):
     pattern = r"at (?P<step>\d+) out of (?P<total>\d+); the loss is (?P<loss>\S+)"
-    assert 0 < watch("progress_lines.py", [python, "train.py"], "--progress", pattern, steps=120,
+    assert 0 < watch("progress_lines.py", [python, "train.py"], "--progress-regex", pattern, steps=120,
                      source="pattern")["loss"] < 2
 
 

@@ -20,7 +20,7 @@ def eight_devices():
 
 
 def test_contract(plan, environments, eight_devices):
-    nodes = plan("--dialect", "ranktable", changes=eight_devices)["nodes"]
+    nodes = plan("--framework", "ranktable", changes=eight_devices)["nodes"]
     [(name, content)] = {(file["name"], file["content"]) for node in nodes for file in node["files"]}
     assert name == "hccl_3s_24p.json"  # on every node, and the same
     table = json.loads(content)
@@ -31,7 +31,7 @@ def test_contract(plan, environments, eight_devices):
     assert devices == [{"device_id": str(rank % 8), "device_ip": f"192.168.{rank // 8 + 1}.{10 + rank % 8}",
                         "rank_id": str(rank)} for rank in range(24)]
 
-    ranks = environments("--dialect", "ranktable", changes=eight_devices)
+    ranks = environments("--framework", "ranktable", changes=eight_devices)
     for rank, found in enumerate(ranks):
         assert {"RANK_ID": str(rank), "RANK_SIZE": "24", "DEVICE_ID": devices[rank]["device_id"]}.items() <= found.items()
         assert "MS_ROLE" not in found  # MindSpore takes either

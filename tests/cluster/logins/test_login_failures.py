@@ -166,7 +166,7 @@ def with_npus(autodist, spec):
     """Plans a job on NPUs whose addresses the nodes have to be asked for, of which one cannot be."""
     def run(npus, *options):
         changed = spec(("cpus: [0, 1]", f"gpus: {npus}"), (f"address: {address(3)}", f"address: '[{address(3)}]:1'"))
-        return autodist("run", "--dry-run", "--spec", changed, "--dialect", "ranktable", *options, "--", "true")
+        return autodist("run", "--dry-run", "--spec", changed, "--framework", "ranktable", *options, "--", "true")
     return run
 
 
@@ -179,7 +179,7 @@ def test_asking_for_addresses_of_devices(with_npus):
 
 @pytest.mark.parametrize("options, wrong", [
     ([], "of several nodes, all 8 are needed"),
-    (["--per", "node"], "dialect 'ranktable' is for --per device, not for --per node"),
+    (["--per", "node"], "framework 'ranktable' is for --per device, not for --per node"),
 ], ids=["devices", "kind"])
 def test_nobody_is_asked_for_what_is_refused_anyhow(with_npus, options, wrong):
     outcome = with_npus([0, 1], *options)

@@ -106,7 +106,7 @@ def test_the_files_leave_this_machine_once(start, sync, outside):
 
 def test_from_here_where_that_is_wanted(sync, outside):
     before = sent()
-    outcome = sync(outside, "--sync-from", "here").finish()
+    outcome = sync(outside, "--sync-topology", "direct").finish()
     assert outcome.code == 0, outcome.err
     assert 3 * SIZE < sent() - before < 3.6 * SIZE
     assert re.match(r"synced: 96 files, 90 MB sent to 3 nodes in ", SUMMARY.search(outcome.err)[1])

@@ -80,7 +80,7 @@ def test_a_rank_that_is_killed_is_red_at_once_and_its_log_can_be_read(training, 
 
 @pytest.mark.parametrize("control", [False, True])
 def test_the_page_of_run(training, look, folder, control):
-    options = ["--web-control"] if control else []
+    options = ["--web-allow-actions"] if control else []
     job, _ = training("--web", "127.0.0.1:0", *options)
     url = Path(re.search(r"page: its address is in (\S+)", job.err.decode())[1]).read_text().strip()
     page = look(url)

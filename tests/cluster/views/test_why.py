@@ -35,7 +35,7 @@ while peer.recv(4):
 
 def begin(start, folder, *command):
     """Starts a job that goes on without us: its name, once all of its ranks have written something."""
-    err = start("run", "--detach", "--spec", SPEC, "--sample", 0.5, "--", *command, cwd=folder).finish().err
+    err = start("run", "--detach", "--spec", SPEC, "--sample-interval", 0.5, "--", *command, cwd=folder).finish().err
     job = re.search(r"job (\S+) is running", err)[1]
     logs = folder / "autodist-runs" / job
     seconds_until(lambda: all((logs / f"rank-{rank}.out").read_text() for rank in range(RANKS)), START_LIMIT_S)

@@ -1,4 +1,4 @@
-#include "chief/on_end.h"
+#include "chief/on_exit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@ bool Runs(const std::string& pid) {
 TEST(OnEndTest, WhatTakesTooLongIsKilledWithAllThatItStarted) {
   const test::TempFolder folder;
   testing::internal::CaptureStderr();
-  RunOnEnd("sleep 1000 & echo $! > " + folder.path() + "/pid; wait", {}, "ended",
-           milliseconds(1500));
+  RunOnExit("sleep 1000 & echo $! > " + folder.path() + "/pid; wait", {}, "ended",
+            milliseconds(1500));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("the command of --on-end failed: it was killed, as it took longer than "
+              HasSubstr("the command of --on-exit failed: it was killed, as it took longer than "
                         "1.5 s"));
   const std::string pid = folder.Read("pid");
   ASSERT_NE(pid, "");
@@ -49,8 +49,8 @@ TEST(OnEndTest, OfAReportTheFirstLineIsTheCause) {
   ended.set_started_ms(1'000);
   ended.set_ended_ms(62'900);
   ended.set_report("rank 1 exited: $(x) 'y'\n  more");
-  RunOnEnd("echo \"$AUTODIST_ELAPSED_S $AUTODIST_CAUSE\" > " + folder.path() + "/told", ended,
-           "failed");
+  RunOnExit("echo \"$AUTODIST_ELAPSED_S $AUTODIST_CAUSE\" > " + folder.path() + "/told", ended,
+            "failed");
   EXPECT_EQ(folder.Read("told"), "61 rank 1 exited: $(x) 'y'\n");
 }
 

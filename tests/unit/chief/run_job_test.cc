@@ -41,7 +41,7 @@ TEST(RunJobTest, ViewsThatCannotStartAreAFailureThatClientsSurvive) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   JobOptions options;
   options.log_folder = session.folder().path() + "/logs";
-  options.launch.request.set_on_end("sleep 0.2");  // by when the clients are connected
+  options.launch.request.set_on_exit("sleep 0.2");  // by when the clients are connected
   const Client first(plan.job_id()), second(plan.job_id());
   options.start_views = []() -> Result<JobOptions::StatusListener> {
     return Error(StatusCode::kUnavailable, "Address already in use");

@@ -23,6 +23,8 @@ class CommandLineTest : public testing::Test {
     run->add_option("--env", text_);
     run->add_option("--pass-env", text_);
     run->add_flag("--sync", flag_);
+    run->add_option("--framework", text_);
+    run->add_option("--sync-topology", text_);
     CLI::App* logs = app_.add_subcommand("logs");
     logs->add_option("JOB", text_)->required();
     logs->add_flag("--follow", flag_);
@@ -69,6 +71,15 @@ TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstWordThatIsNoOption) {
       Read({"run", "--spec", "a", "--lease=4", "-n4", "--sync", "python", "train.py", "--lease"});
   EXPECT_THAT(line.argv, ElementsAre("run", "--spec", "a", "--lease=4", "-n4", "--sync"));
   EXPECT_THAT(line.program, ElementsAre("python", "train.py", "--lease"));
+}
+
+TEST_F(CommandLineTest, OldNamesOfOptionsStillWork) {
+  EXPECT_THAT(Read({"run", "--dialect", "jax", "--sync-from", "here", "--", "./dialect"}).argv,
+              ElementsAre("run", "--framework", "jax", "--sync-topology", "direct"));
+  EXPECT_THAT(Read({"run", "--dialect=jax", "--sync-from=first"}).argv,
+              ElementsAre("run", "--framework=jax", "--sync-topology=relay"));
+  EXPECT_THAT(Read({"run", "train", "--dialect", "x"}).program,
+              ElementsAre("train", "--dialect", "x"));
 }
 
 TEST_F(CommandLineTest, WordsOfOtherCommandsAreTheirOwn) {

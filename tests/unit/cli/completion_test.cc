@@ -17,12 +17,13 @@ CommandTree Tree() {
   CommandTree tree;
   tree.program.options = {Option({"--help"}, {})};
   CommandEntry run{"run", "Run it", "", {}, {}, true};
-  run.options = {Option({"--sync"}, {}),
-                 Option({"--spec"}, {ValueKind::kFile, "FILE", {}}),
-                 Option({"-n", "--ranks"}, {ValueKind::kAny, "N", {}}),
-                 Option({"--per"}, {ValueKind::kChoice, "a|b", {"device", "node"}}),
-                 Option({"--web"}, {ValueKind::kAny, "[ADDRESS]", {}, false, true}),
-                 Option({"--dialect"}, {ValueKind::kDialect, "DIALECTS", {"torch", "jax"}, true})};
+  run.options = {
+      Option({"--sync"}, {}),
+      Option({"--spec"}, {ValueKind::kFile, "FILE", {}}),
+      Option({"-n", "--ranks"}, {ValueKind::kAny, "N", {}}),
+      Option({"--per"}, {ValueKind::kChoice, "a|b", {"device", "node"}}),
+      Option({"--web"}, {ValueKind::kAny, "[ADDRESS]", {}, false, true}),
+      Option({"--framework"}, {ValueKind::kFramework, "FRAMEWORKS", {"torch", "jax"}, true})};
   CommandEntry stop{"stop", "End it", "", {}, {}, false};
   stop.options = {Option({"--now"}, {})};
   stop.positionals = {Option({"JOB"}, {ValueKind::kJob, "JOB", {}, false, true})};
@@ -60,8 +61,8 @@ TEST(CompletionTest, AnOptionIsFollowedByItsValue) {
   EXPECT_THAT(Complete({"run", "--per=n"}), ElementsAre("--per=node"));
   EXPECT_THAT(Complete({"run", "--per", "=", "n"}), ElementsAre("node")) << "as bash splits it";
   EXPECT_THAT(Complete({"run", "--per", "="}), ElementsAre("device", "node"));
-  EXPECT_THAT(Complete({"run", "--dialect", "torch,"}), ElementsAre("torch,torch", "torch,jax"));
-  EXPECT_THAT(Complete({"run", "--dialect=torch,j"}), ElementsAre("--dialect=torch,jax"));
+  EXPECT_THAT(Complete({"run", "--framework", "torch,"}), ElementsAre("torch,torch", "torch,jax"));
+  EXPECT_THAT(Complete({"run", "--framework=torch,j"}), ElementsAre("--framework=torch,jax"));
   EXPECT_THAT(Complete({"run", "-n", ""}), IsEmpty());
   EXPECT_THAT(Complete({"run", "--per=node", "--sy"}), ElementsAre("--sync"));
   EXPECT_THAT(Complete({"run", "--nonsense=x"}), IsEmpty());
@@ -74,7 +75,7 @@ TEST(CompletionTest, TheProgramIsTheShells) {
   EXPECT_EQ(Of({"run", "--sync", "cat", "--p"}).program, 3u) << "without the dashes";
   EXPECT_EQ(Of({"run", "--web", "cat", ""}).program, 3u) << "a value that may be left out";
   EXPECT_THAT(Complete({"run", "--"}),
-              ElementsAre("--sync", "--spec", "--ranks", "--per", "--web", "--dialect", "--"));
+              ElementsAre("--sync", "--spec", "--ranks", "--per", "--web", "--framework", "--"));
 }
 
 TEST(CompletionTest, JobsAreAskedForWhereOneMayStand) {

@@ -74,6 +74,7 @@ class DefaultArgvTest : public testing::Test {
     run->add_option("--env", list_)->allow_extra_args(false);
     run->add_option("--web", text_)->expected(0, 1);
     run->add_flag("--sync", flag_);
+    run->add_option("--sync-topology", text_);
     CLI::App* logs = app_.add_subcommand("logs");
     auto* rank = logs->add_option("--rank", list_);
     logs->add_option("--show", text_)->excludes(rank);
@@ -110,6 +111,10 @@ TEST_F(DefaultArgvTest, Values) {
   EXPECT_THAT(Argv({"run"}, "[run]\nsync = false"), IsEmpty());
   EXPECT_THAT(Argv({"run"}, "[run]\nweb = true"), ElementsAre("--web"));
   EXPECT_THAT(Argv({"run"}, "[run]\nweb = \"127.0.0.1:1\""), ElementsAre("--web=127.0.0.1:1"));
+}
+
+TEST_F(DefaultArgvTest, OldNamesStillWork) {
+  EXPECT_THAT(Argv({"run"}, "sync-from = \"here\""), ElementsAre("--sync-topology=direct"));
 }
 
 TEST_F(DefaultArgvTest, TheCommandLineWins) {

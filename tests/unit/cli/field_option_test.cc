@@ -21,7 +21,7 @@ struct Parsed {
 void AddOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, "Options", "-n,--nproc-per-node", "how many")->check(WholeNumber(1, 8));
   AddField(app, request, "Options", "--grace", "how long")->transform(Duration(0));
-  AddField(app, request, "Options", "--spool", "how much")->transform(Size());
+  AddField(app, request, "Options", "--output-buffer", "how much")->transform(Size());
   AddField(app, request, "Options", "--host-key-check", "whether");
   AddField(app, request, "Options", "--per", "how often");
   AddField(app, request, "Options", "--sync", "whether");
@@ -44,12 +44,12 @@ Parsed Parse(std::vector<std::string> words) {
 
 TEST(FieldOptionTest, WhatIsGivenIsInTheField) {
   const v1::JobRequest request =
-      Parse({"-n", "3", "--grace=2m", "--spool=1K", "--host-key-check", "accept-new", "--per=job",
-             "--sync", "--env", "A=b c", "--env=B=", "--name", ""})
+      Parse({"-n", "3", "--grace=2m", "--output-buffer=1K", "--host-key-check", "accept-new",
+             "--per=job", "--sync", "--env", "A=b c", "--env=B=", "--name", ""})
           .request;
   EXPECT_EQ(request.nproc_per_node(), 3u);
   EXPECT_EQ(request.grace(), 120);
-  EXPECT_EQ(request.spool(), 1024u);
+  EXPECT_EQ(request.output_buffer(), 1024u);
   EXPECT_EQ(request.host_key_check(), v1::HOST_KEY_CHECK_ACCEPT_NEW);
   EXPECT_EQ(request.per(), v1::PROGRAM_KIND_PER_JOB);
   EXPECT_TRUE(request.sync());
@@ -88,7 +88,7 @@ TEST(FieldOptionTest, AMessageIsCheckedAsTheCommandLineIs) {
   v1::JobRequest request;
   EXPECT_TRUE(check(request).ok());
   request.set_nproc_per_node(8);
-  request.set_spool(5);
+  request.set_output_buffer(5);
   request.set_per(v1::PROGRAM_KIND_PER_NODE);
   EXPECT_TRUE(check(request).ok()) << check(request);
   request.set_nproc_per_node(9);

@@ -84,11 +84,11 @@ TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
   EXPECT_EQ(ValueOf(whole.nodes(1).ranks(0), "GROUP_WORLD_SIZE"), "2");
   EXPECT_THAT(plan.nodes(0).ports(), Contains(4711u));
 
-  input.request.add_dialect("horovod");
+  input.request.add_framework("horovod");
   const v1::LaunchPlan with_store = *MakePlan(input);
   const v1::RankPlan& store = *with_store.nodes(0).ranks().rbegin();
   EXPECT_TRUE(store.auxiliary() && store.by_agent());
-  input.request.clear_dialect();
+  input.request.clear_framework();
   input.request.set_per(v1::PROGRAM_KIND_PER_JOB);
   EXPECT_THAT(PlanAsText(*MakePlan(input), GivenValues::kHidden),
               HasSubstr("by one program on 10.0.0.2"));
@@ -152,9 +152,9 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
   }
 }
 
-plan::Input LargeInput(const char* dialect, int nodes) {
+plan::Input LargeInput(const char* framework, int nodes) {
   plan::Input input = test::ThreeNodeInput();
-  input.request.add_dialect(dialect);
+  input.request.add_framework(framework);
   std::erase_if(input.spec.nodes, [](const spec::Node& node) { return !node.chief; });
   for (int i = 1; i < nodes; ++i) {
     spec::Node node;
@@ -168,8 +168,8 @@ plan::Input LargeInput(const char* dialect, int nodes) {
 }
 
 TEST(PlanTest, ListsOfAllNodesAreNotRepeatedForEachProcess) {
-  for (const char* dialect : {"torch", "jax"}) {
-    plan::Input input = LargeInput(dialect, 400);
+  for (const char* framework : {"torch", "jax"}) {
+    plan::Input input = LargeInput(framework, 400);
     const auto plan = MakePlan(input);
     ASSERT_TRUE(plan.ok()) << plan.status();
     const v1::NodePlan& node = plan->nodes(399);
@@ -186,7 +186,7 @@ TEST(PlanTest, ListsOfAllNodesAreNotRepeatedForEachProcess) {
 TEST(PlanTest, AListThatNoProgramCanBeStartedWithIsRefused) {
   const Status refused = MakePlan(LargeInput("tensorflow", 8000)).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(refused), HasSubstr("dialect 'tensorflow': on 8000 nodes TF_CONFIG would"));
+  EXPECT_THAT(Message(refused), HasSubstr("framework 'tensorflow': on 8000 nodes TF_CONFIG would"));
 }
 
 TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {

@@ -100,13 +100,13 @@ TEST(KnownLaunchersTest, NeedTheRightKind) {
 }
 
 // In PyTorch's words alone, the programs of other frameworks would train one by one.
-TEST(KnownLaunchersTest, AreLeftOutForADialect) {
+TEST(KnownLaunchersTest, AreLeftOutForAFramework) {
   const auto remedy = [](const char* launcher) { return Remedy(PlanOf({launcher}).status()); };
   EXPECT_EQ(remedy("mpirun"),
-            "add --per job, or leave it out and add --dialect mpi: autodist starts a rank per "
+            "add --per job, or leave it out and add --framework mpi: autodist starts a rank per "
             "device by itself");
-  EXPECT_THAT(remedy("msrun"), HasSubstr("leave it out and add --dialect mindspore: "));
-  EXPECT_THAT(remedy("fleetrun"), HasSubstr("leave it out and add --dialect paddle: "));
+  EXPECT_THAT(remedy("msrun"), HasSubstr("leave it out and add --framework mindspore: "));
+  EXPECT_THAT(remedy("fleetrun"), HasSubstr("leave it out and add --framework paddle: "));
 }
 
 TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) {
@@ -115,9 +115,9 @@ TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) 
             "deepspeed starts the ranks of all nodes itself; it must not be started once per "
             "device");
   EXPECT_EQ(Remedy(deepspeed.status()),
-            "leave it out and add --dialect deepspeed: autodist starts a rank per device by "
+            "leave it out and add --framework deepspeed: autodist starts a rank per device by "
             "itself; with --per job it would reach the nodes by its own means");
-  EXPECT_THAT(Remedy(PlanOf({"horovodrun"}).status()), HasSubstr("add --dialect horovod: "));
+  EXPECT_THAT(Remedy(PlanOf({"horovodrun"}).status()), HasSubstr("add --framework horovod: "));
   EXPECT_THAT(Remedy(PlanOf({"srun"}).status()), StartsWith("leave it out: "));
   EXPECT_EQ(Remedy(PlanOf({"mpirun.mpich"}).status()),
             "add --per job, with which it reaches the nodes by its own means");
@@ -128,13 +128,13 @@ TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) 
   }
 }
 
-TEST(KnownLaunchersTest, BringTheirDialect) {
-  EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->dialects(), ElementsAre("mpi"));
-  EXPECT_THAT(PlanOf({"numactl", "-N", "0", "mpirun", "./x"}, kPerJob)->dialects(),
+TEST(KnownLaunchersTest, BringTheirFramework) {
+  EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->frameworks(), ElementsAre("mpi"));
+  EXPECT_THAT(PlanOf({"numactl", "-N", "0", "mpirun", "./x"}, kPerJob)->frameworks(),
               ElementsAre("mpi"));
-  EXPECT_THAT(PlanOf({"python", "-m", "paddle.distributed.launch"}, kPerNode)->dialects(),
+  EXPECT_THAT(PlanOf({"python", "-m", "paddle.distributed.launch"}, kPerNode)->frameworks(),
               ElementsAre("paddle"));
-  EXPECT_THAT(PlanOf({"./train"})->dialects(), ElementsAre("torch"));
+  EXPECT_THAT(PlanOf({"./train"})->frameworks(), ElementsAre("torch"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a dialect sets for the processes of a job, by an example: for `autodist dialects`.
+// What a framework sets for the processes of a job, by an example: for `autodist frameworks`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
-#include "dialect/dialect.h"
+#include "framework/framework.h"
 
 namespace autodist::plan {
 
@@ -24,6 +24,6 @@ struct Example {
 };
 
 // On two nodes with eight devices each.
-Result<Example> WhatIsTold(const dialect::Dialect& dialect, v1::ProgramKind kind);
+Result<Example> WhatIsTold(const framework::Framework& framework, v1::ProgramKind kind);
 
 }  // namespace autodist::plan

@@ -1,4 +1,4 @@
-"""What `run --on-end` does when a job is over."""
+"""What `run --on-exit` does when a job is over."""
 
 import signal
 
@@ -26,7 +26,7 @@ def log_folder(tmp_path):
     ("exit 0", 0, "ended", ""),
     ("echo 'free(): invalid pointer' >&2; exit 3", 3, "failed", "exited with code 3: free(): invalid pointer")])
 def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, outcome, cause):
-    outcome = autodist("run", "--on-end", TELL, "--", "sh", "-c", script)
+    outcome = autodist("run", "--on-exit", TELL, "--", "sh", "-c", script)
     assert outcome.code == code
     assert outcome.err.splitlines()[-1] == "it's over"
     values = told(tmp_path)
@@ -38,7 +38,7 @@ def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, outcome, ca
 
 
 def test_a_job_that_is_stopped(start, tmp_path):
-    job = start("run", "--on-end", TELL, "--", "sh", "-c", "echo up; exec sleep 1000")
+    job = start("run", "--on-exit", TELL, "--", "sh", "-c", "echo up; exec sleep 1000")
     job.await_lines(1)
     job.interrupt()
     assert job.finish().code == 130
@@ -47,14 +47,14 @@ def test_a_job_that_is_stopped(start, tmp_path):
 
 
 def test_a_job_that_is_not_started(autodist, tmp_path):
-    assert autodist("run", "--no-preflight", "--on-end", TELL, "--", "./train").code == 127
+    assert autodist("run", "--no-preflight", "--on-exit", TELL, "--", "./train").code == 127
     values = told(tmp_path)
     assert values["OUTCOME"] == "not started" and values["EXIT_CODE"] == "127" and values["WORLD_SIZE"] == "1"
     assert values["CAUSE"].startswith("nothing was started")
 
 
 def test_a_detached_job(autodist, tmp_path):
-    outcome = autodist("run", "--detach", "--on-end", TELL, "--", "sh", "-c", "exit 4")
+    outcome = autodist("run", "--detach", "--on-exit", TELL, "--", "sh", "-c", "exit 4")
     assert outcome.code == 0
     values = told(tmp_path)
     assert values["OUTCOME"] == "failed" and values["EXIT_CODE"] == "4"
@@ -65,13 +65,13 @@ def test_a_detached_job(autodist, tmp_path):
 @pytest.mark.parametrize("command, how", [("exit 9", "it exited with code 9"),
                                           ("kill -9 $$", "it was ended by SIGKILL")])
 def test_its_failure_is_a_warning(autodist, command, how):
-    outcome = autodist("run", "--on-end", command, "--", "true")
+    outcome = autodist("run", "--on-exit", command, "--", "true")
     assert outcome.code == 0
-    assert outcome.err.splitlines()[-1] == f"autodist: warning: the command of --on-end failed: {how}"
+    assert outcome.err.splitlines()[-1] == f"autodist: warning: the command of --on-exit failed: {how}"
 
 
 def test_a_signal_ends_the_wait_for_it(start):
-    job = start("run", "--on-end", "echo begun; exec sleep 1000", "--", "true")
+    job = start("run", "--on-exit", "echo begun; exec sleep 1000", "--", "true")
     assert job.await_lines(1) == ["begun\n"]
     seconds_until(lambda: job.process.poll() is not None or job.interrupt(signal.SIGTERM), LIMIT_S)
     assert job.finish().code == 0

@@ -1,11 +1,11 @@
-// What each dialect tells a process; the frameworks themselves are asked by tests/frameworks.
+// What each framework tells a process; the frameworks themselves are asked by tests/frameworks.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include "support/example_plan.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 using test::kTwoAndOne;
@@ -19,9 +19,9 @@ using Expected = std::vector<std::pair<const char*, const char*>>;
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
 constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
 
-v1::LaunchPlan PlanOf(const char* spec, const std::string& dialect,
+v1::LaunchPlan PlanOf(const char* spec, const std::string& framework,
                       v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
-  return test::Whole(*plan::MakePlan(test::InputFor(spec, {dialect}, kind)));
+  return test::Whole(*plan::MakePlan(test::InputFor(spec, {framework}, kind)));
 }
 
 void ExpectValues(const v1::RankPlan& process, const Expected& expected) {
@@ -105,7 +105,7 @@ TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
       "ssh: {a: {}}",
       {"paddle"}));
   EXPECT_EQ(Message(plan.status()),
-            "dialect 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
+            "framework 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
 }
 
 // Of which spawn would make a training of its own on each node.
@@ -116,10 +116,11 @@ TEST(PaddleTest, RefusesPythonsThatMaySpawnWhereSpawnStaysOnItsNode) {
     return plan::MakePlan(input);
   };
   const auto on_cpus = plan_of(kTwoAndOne, {"/usr/bin/python3", "main.py"});
-  EXPECT_EQ(Message(on_cpus.status()),
-            "dialect 'paddle': a program that calls paddle.distributed.spawn would train alone on "
-            "each node: spawn needs the same number of GPUs on all of them, but 10.0.0.1 has 2 "
-            "CPUs, 10.0.0.2 has 1 CPU");
+  EXPECT_EQ(
+      Message(on_cpus.status()),
+      "framework 'paddle': a program that calls paddle.distributed.spawn would train alone on "
+      "each node: spawn needs the same number of GPUs on all of them, but 10.0.0.1 has 2 "
+      "CPUs, 10.0.0.2 has 1 CPU");
   EXPECT_EQ(Remedy(on_cpus.status()),
             "leave out --per node, or start it by python -m paddle.distributed.launch");
   const std::string unequal =
@@ -158,8 +159,8 @@ TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
 }
 
 TEST(GrpcTest, NodesAreReachedWithoutAProxy) {
-  for (const char* dialect : {"jax", "tensorflow"}) {
-    ExpectValues(PlanOf(kTwoAndOne, dialect).nodes(1).ranks(0),
+  for (const char* framework : {"jax", "tensorflow"}) {
+    ExpectValues(PlanOf(kTwoAndOne, framework).nodes(1).ranks(0),
                  {{"no_grpc_proxy", "10.0.0.1,10.0.0.2"}});
   }
 }
@@ -200,7 +201,7 @@ TEST(TensorflowTest, AWorkerOfADeviceSeesNoOther) {
 TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
   const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
   EXPECT_EQ(Message(plan.status()),
-            "dialect 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
+            "framework 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
   EXPECT_EQ(Remedy(plan.status()), "give these nodes an IPv4 data_address in the spec");
 }
 
@@ -282,4 +283,4 @@ TEST(MpiTest, ExcludedInterfacesReplaceTheNetworkOfTheNodes) {
 }
 
 }  // namespace
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

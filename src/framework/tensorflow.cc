@@ -1,9 +1,9 @@
 // Source of the format: tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py.
 #include <nlohmann/json.hpp>
 
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 void SetTensorflowVariables(const Process& process, const SetVariable& set) {
@@ -23,14 +23,14 @@ void SetTensorflowVariables(const Process& process, const SetVariable& set) {
   // A worker takes all GPUs that it sees. PyTorch beside it wants to see those of its node, though,
   // of which it chooses by the local rank.
   const v1::Device& device = process.rank.device();
-  if (PerDevice(plan) && device.kind() == v1::DEVICE_KIND_GPU && plan.dialects_size() == 1) {
+  if (PerDevice(plan) && device.kind() == v1::DEVICE_KIND_GPU && plan.frameworks_size() == 1) {
     set("CUDA_VISIBLE_DEVICES", DeviceName(device));
   }
 }
 
 }  // namespace
 
-const Dialect kTensorflow = {
+const Framework kTensorflow = {
     "tensorflow",
     "TensorFlow's MultiWorkerMirroredStrategy; --per node: one worker for all GPUs of a node",
     {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE},
@@ -41,4 +41,4 @@ const Dialect kTensorflow = {
     /*uses_rank_ports=*/true,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

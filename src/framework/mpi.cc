@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/ip_address.h"
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 // A network with fewer leading bits in common would have interfaces that were not meant.
@@ -136,7 +136,7 @@ void ExtendMpi(v1::LaunchPlan& plan) {
 
 }  // namespace
 
-const Dialect kMpi = {
+const Framework kMpi = {
     "mpi",
     "Open MPI programs, without mpirun; --per job: mpirun itself",
     {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_JOB},
@@ -146,4 +146,4 @@ const Dialect kMpi = {
     ExtendMpi,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

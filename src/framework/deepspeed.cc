@@ -1,7 +1,7 @@
 // Sources of the names: deepspeed/comm/comm.py and deepspeed/launcher/launch.py.
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 void SetDeepspeedVariables(const Process& process, const SetVariable& set) {
@@ -13,7 +13,7 @@ void SetDeepspeedVariables(const Process& process, const SetVariable& set) {
 
 }  // namespace
 
-const Dialect kDeepspeed = {
+const Framework kDeepspeed = {
     "deepspeed",
     "DeepSpeed scripts, without its own launcher",
     {v1::PROGRAM_KIND_PER_DEVICE},
@@ -23,4 +23,4 @@ const Dialect kDeepspeed = {
     ReserveMasterPort,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

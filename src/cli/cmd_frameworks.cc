@@ -1,11 +1,11 @@
-// autodist dialects [DIALECT]
+// autodist frameworks [FRAMEWORK]
 #include <algorithm>
 #include <cstdio>
 
 #include "base/shell_quote.h"
 #include "cli/commands.h"
-#include "dialect/dialects.h"
-#include "plan/dialect_variables.h"
+#include "framework/frameworks.h"
+#include "plan/framework_variables.h"
 #include "plan/plan_text.h"
 
 namespace autodist::cli {
@@ -25,20 +25,21 @@ void PrintValues(const std::vector<plan::ExampleVariable>& variables) {
   }
 }
 
-int Dialects(const std::string& name) {
-  std::vector<const dialect::Dialect*> shown = dialect::All();
+int Frameworks(const std::string& name) {
+  std::vector<const framework::Framework*> shown = framework::All();
   if (!name.empty()) {
-    std::erase_if(shown, [&](const dialect::Dialect* dialect) { return dialect->name != name; });
+    std::erase_if(shown,
+                  [&](const framework::Framework* framework) { return framework->name != name; });
     if (shown.empty()) {
-      return Fail(dialect::Choose({name}, v1::PROGRAM_KIND_PER_DEVICE).status(), kExitUsage);
+      return Fail(framework::Choose({name}, v1::PROGRAM_KIND_PER_DEVICE).status(), kExitUsage);
     }
   }
-  for (const dialect::Dialect* dialect : shown) {
-    std::printf("%s: %s\n", dialect->name, dialect->programs);
-    for (const v1::ProgramKind kind : dialect->kinds) {
-      const auto reported = plan::WhatIsTold(*dialect, kind);
+  for (const framework::Framework* framework : shown) {
+    std::printf("%s: %s\n", framework->name, framework->programs);
+    for (const v1::ProgramKind kind : framework->kinds) {
+      const auto reported = plan::WhatIsTold(*framework, kind);
       if (!reported.ok()) return Fail(reported.status(), kExitUsage);
-      std::printf("  %s\n", dialect::OptionOf(kind));
+      std::printf("  %s\n", framework::OptionOf(kind));
       if (reported->pmix) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
       if (reported->variables.empty()) {
         std::printf("      nothing\n");
@@ -57,18 +58,18 @@ int Dialects(const std::string& name) {
 
 }  // namespace
 
-Command AddDialects(CLI::App& app) {
+Command AddFrameworks(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("DIALECT", *name, "Only this one, with example values");
+  app.add_option("FRAMEWORK", *name, "Only this one, with example values");
   app.footer(R"(
-A dialect is the set of variables by which the programs of a framework learn who they are. Every
-program finds AUTODIST_* besides.
+Every framework reads its own variables to learn a process's rank and the address of the others.
+autodist sets those of the chosen frameworks, and AUTODIST_* for every program.
 
 Examples:
-  autodist dialects
-  autodist dialects paddle
-  autodist run --spec cluster.yaml --dialect paddle -- python train.py)");
-  return [name] { return Dialects(*name); };
+  autodist frameworks
+  autodist frameworks paddle
+  autodist run --spec cluster.yaml --framework paddle -- python train.py)");
+  return [name] { return Frameworks(*name); };
 }
 
 }  // namespace autodist::cli

@@ -1,9 +1,9 @@
 // Sources of the names: torch/distributed/rendezvous.py and
 // torch/distributed/elastic/agent/server/local_elastic_agent.py for ranks;
 // torch/distributed/argparse_util.py for torchrun, which takes each option from PET_<OPTION>.
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 void SetTorchRank(const Process& process, const SetVariable& set) {
@@ -59,7 +59,7 @@ void SetTorchVariables(const Process& process, const SetVariable& set) {
   }
 }
 
-const Dialect kTorch = {
+const Framework kTorch = {
     "torch",
     "PyTorch, and what is built on it; --per node: torchrun",
     {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE, v1::PROGRAM_KIND_PER_JOB},
@@ -69,4 +69,4 @@ const Dialect kTorch = {
     ReserveMasterPort,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

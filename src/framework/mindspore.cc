@@ -1,8 +1,8 @@
 // MindSpore's dynamic cluster. Sources of the names: cluster_context.cc and constants.h of its
 // distributed runtime. It needs a scheduler: one more process of the same program.
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 void SetMindsporeVariables(const Process& process, const SetVariable& set) {
@@ -25,7 +25,7 @@ void ExtendMindspore(v1::LaunchPlan& plan) {
 
 }  // namespace
 
-const Dialect kMindspore = {
+const Framework kMindspore = {
     "mindspore",
     "MindSpore, with its scheduler as one more process on the chief",
     {v1::PROGRAM_KIND_PER_DEVICE},
@@ -35,4 +35,4 @@ const Dialect kMindspore = {
     ExtendMindspore,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

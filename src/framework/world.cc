@@ -1,11 +1,11 @@
-#include "dialect/world.h"
+#include "framework/world.h"
 
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <numeric>
 
-namespace autodist::dialect {
+namespace autodist::framework {
 
 std::string HostAndPort(const std::string& address, uint32_t port) {
   const bool v6 = address.find(':') != std::string::npos;
@@ -109,4 +109,4 @@ v1::RankPlan& AddAuxiliary(v1::LaunchPlan& plan, v1::NodePlan& node, const std::
   return process;
 }
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

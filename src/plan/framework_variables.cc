@@ -1,11 +1,11 @@
-#include "plan/dialect_variables.h"
+#include "plan/framework_variables.h"
 
 #include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <set>
 
-#include "dialect/world.h"
+#include "framework/world.h"
 #include "plan/plan.h"
 #include "spec/yaml_reader.h"
 
@@ -23,12 +23,12 @@ ssh:
 )";
 
 // Two nodes with eight devices each.
-Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
+Result<v1::LaunchPlan> ExamplePlan(const char* framework, v1::ProgramKind kind) {
   Input input;
   input.spec = *spec::ReadSpec(kSpec, "the example").spec;
   input.command = {"train"};
   input.request.set_per(kind);
-  input.request.add_dialect(dialect);
+  input.request.add_framework(framework);
   input.job_id = "20261120-173000-3fa9c1";
   input.user = {"me", "/home/me", "/home/me", ""};
   input.working_directory = input.user.working_directory;
@@ -40,13 +40,13 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
   return MakePlan(input);
 }
 
-// What the dialect sets on a node beyond what every program finds.
+// What the framework sets on a node beyond what every program finds.
 std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPlan& plan) {
   std::vector<ExampleVariable> variables;
   const auto add = [&](const v1::EnvironmentVariable& variable) {
     if (variable.name().starts_with("AUTODIST_")) return;
     const bool all_gpus =
-        variable.value() == dialect::CountUp(static_cast<uint32_t>(node.devices_size()));
+        variable.value() == framework::CountUp(static_cast<uint32_t>(node.devices_size()));
     if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) return;
     variables.push_back({variable.name(), variable.value()});
   };
@@ -81,8 +81,8 @@ std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPla
 
 }  // namespace
 
-Result<Example> WhatIsTold(const dialect::Dialect& dialect, v1::ProgramKind kind) {
-  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, ExamplePlan(dialect.name, kind));
+Result<Example> WhatIsTold(const framework::Framework& framework, v1::ProgramKind kind) {
+  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, ExamplePlan(framework.name, kind));
   Example example;
   // What it sets on the second node, and then what only the chief has.
   if (kind != v1::PROGRAM_KIND_PER_JOB) example.variables = SetOn(plan.nodes(1), plan);

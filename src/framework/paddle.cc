@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/quantity.h"
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 std::string AllEndpoints(const v1::LaunchPlan& plan) {
@@ -123,7 +123,7 @@ void ExtendPaddle(v1::LaunchPlan& plan) {
 
 }  // namespace
 
-const Dialect kPaddle = {
+const Framework kPaddle = {
     "paddle",
     "PaddlePaddle; --per node: python -m paddle.distributed.launch, and programs that spawn",
     {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE},
@@ -134,4 +134,4 @@ const Dialect kPaddle = {
     /*uses_rank_ports=*/true,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

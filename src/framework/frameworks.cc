@@ -1,4 +1,4 @@
-#include "dialect/dialects.h"
+#include "framework/frameworks.h"
 
 #include <absl/strings/str_join.h>
 
@@ -6,12 +6,12 @@
 
 #include "base/did_you_mean.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 struct Contradiction {
-  const Dialect* one;
-  const Dialect* other;
+  const Framework* one;
+  const Framework* other;
   const char* why;
 };
 
@@ -24,47 +24,49 @@ const Contradiction kContradictions[] = {
     {&kJax, &kMpi, "the variables by which JAX finds its ranks look like Slurm's to Open MPI"},
 };
 
-std::string Both(const Dialect& one, const Dialect& other) {
-  return std::string("dialects '") + one.name + "' and '" + other.name +
+std::string Both(const Framework& one, const Framework& other) {
+  return std::string("frameworks '") + one.name + "' and '" + other.name +
          "' contradict each other: ";
 }
 
-std::vector<std::string> ContradictionsIn(const std::vector<const Dialect*>& chosen) {
+std::vector<std::string> ContradictionsIn(const std::vector<const Framework*>& chosen) {
   std::vector<std::string> found;
-  const auto has = [&](const Dialect* dialect) { return std::ranges::count(chosen, dialect) > 0; };
+  const auto has = [&](const Framework* framework) {
+    return std::ranges::count(chosen, framework) > 0;
+  };
   for (const Contradiction& contradiction : kContradictions) {
     if (has(contradiction.one) && has(contradiction.other)) {
       found.push_back(Both(*contradiction.one, *contradiction.other) + contradiction.why);
     }
   }
-  const auto only_one_may = [&](bool Dialect::*use, const std::string& what) {
-    const Dialect* first = nullptr;
-    for (const Dialect* dialect : chosen) {
-      if (!(dialect->*use)) continue;
+  const auto only_one_may = [&](bool Framework::*use, const std::string& what) {
+    const Framework* first = nullptr;
+    for (const Framework* framework : chosen) {
+      if (!(framework->*use)) continue;
       if (first) {
-        found.push_back(Both(*first, *dialect) + "both " + what +
+        found.push_back(Both(*first, *framework) + "both " + what +
                         "; name the one that the program uses");
       }
-      first = dialect;
+      first = framework;
     }
   };
-  only_one_may(&Dialect::uses_master_port, "open the job's rendezvous port");
-  only_one_may(&Dialect::uses_rank_ports, "have the ranks listen at the same ports");
+  only_one_may(&Framework::uses_master_port, "open the job's rendezvous port");
+  only_one_may(&Framework::uses_rank_ports, "have the ranks listen at the same ports");
   return found;
 }
 
 std::string UnknownName(const std::string& name) {
   std::vector<std::string> names;
-  for (const Dialect* dialect : All()) names.emplace_back(dialect->name);
+  for (const Framework* framework : All()) names.emplace_back(framework->name);
   const std::string nearest = base::Nearest(name, names);
-  return "there is no dialect '" + name + "'" +
+  return "there is no framework '" + name + "'" +
          (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
 }
 
-std::string WrongKind(const Dialect& dialect, v1::ProgramKind kind) {
+std::string WrongKind(const Framework& framework, v1::ProgramKind kind) {
   std::vector<std::string> right;
-  for (const v1::ProgramKind known : dialect.kinds) right.emplace_back(OptionOf(known));
-  return std::string("dialect '") + dialect.name + "' is for " + base::Alternatives(right) +
+  for (const v1::ProgramKind known : framework.kinds) right.emplace_back(OptionOf(known));
+  return std::string("framework '") + framework.name + "' is for " + base::Alternatives(right) +
          ", not for " + OptionOf(kind);
 }
 
@@ -81,21 +83,21 @@ const char* OptionOf(v1::ProgramKind kind) {
   }
 }
 
-const std::vector<const Dialect*>& All() {
+const std::vector<const Framework*>& All() {
   // In the order in which they are listed to people.
-  static const std::vector<const Dialect*> all = {&kTorch,      &kDeepspeed, &kPaddle,
-                                                  &kMindspore,  &kRanktable, &kJax,
-                                                  &kTensorflow, &kHorovod,   &kMpi};
+  static const std::vector<const Framework*> all = {&kTorch,      &kDeepspeed, &kPaddle,
+                                                    &kMindspore,  &kRanktable, &kJax,
+                                                    &kTensorflow, &kHorovod,   &kMpi};
   return all;
 }
 
-Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names,
-                                           v1::ProgramKind kind) {
-  std::vector<const Dialect*> chosen;
+Result<std::vector<const Framework*>> Choose(const std::vector<std::string>& names,
+                                             v1::ProgramKind kind) {
+  std::vector<const Framework*> chosen;
   std::vector<std::string> issues;
   for (const std::string& name : names) {
-    const auto found =
-        std::ranges::find_if(All(), [&](const Dialect* dialect) { return dialect->name == name; });
+    const auto found = std::ranges::find_if(
+        All(), [&](const Framework* framework) { return framework->name == name; });
     if (found == All().end()) {
       issues.push_back(UnknownName(name));
       continue;
@@ -108,7 +110,7 @@ Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names
   std::ranges::move(ContradictionsIn(chosen), std::back_inserter(issues));
   if (issues.empty()) return chosen;
   return WithRemedy(Error(StatusCode::kInvalidArgument, absl::StrJoin(issues, "\n")),
-                    "`autodist dialects` lists what each one sets");
+                    "`autodist frameworks` lists what each one sets");
 }
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

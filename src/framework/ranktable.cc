@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 constexpr int kDevicesOfServer = 8;
@@ -120,7 +120,7 @@ void ExtendRankTable(v1::LaunchPlan& plan) {
 
 }  // namespace
 
-const Dialect kRanktable = {
+const Framework kRanktable = {
     "ranktable",
     "MindSpore on Ascend, by a rank table written on every node",
     {v1::PROGRAM_KIND_PER_DEVICE},
@@ -130,4 +130,4 @@ const Dialect kRanktable = {
     ExtendRankTable,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

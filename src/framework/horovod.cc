@@ -1,9 +1,9 @@
 // Horovod over Gloo, without horovodrun. Sources of the names: horovod/common/gloo/gloo_context.cc
 // and horovod/runner/gloo_run.py. Its ranks find each other through a key/value store over HTTP,
 // which the launcher has to serve: one more process on the chief.
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 // Nodes that have a rank of this local rank, and how many of them come before `node`.
@@ -59,7 +59,7 @@ void ExtendHorovod(v1::LaunchPlan& plan) {
 
 }  // namespace
 
-const Dialect kHorovod = {
+const Framework kHorovod = {
     "horovod",
     "Horovod, without horovodrun",
     {v1::PROGRAM_KIND_PER_DEVICE},
@@ -69,4 +69,4 @@ const Dialect kHorovod = {
     ExtendHorovod,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

@@ -1,9 +1,9 @@
 // Sources of the names: jax/_src/distributed.py, and jax/_src/clusters/slurm_cluster.py: how many
 // processes there are, and which one this is, JAX asks only of launchers that it knows; Slurm's
 // way of telling them is the one that disturbs least.
-#include "dialect/world.h"
+#include "framework/world.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 void SetJaxVariables(const Process& process, const SetVariable& set) {
@@ -32,7 +32,7 @@ void SetJaxVariables(const Process& process, const SetVariable& set) {
 
 }  // namespace
 
-const Dialect kJax = {
+const Framework kJax = {
     "jax",
     "JAX: jax.distributed.initialize(); --per node: one process for all devices of a node",
     {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE},
@@ -42,4 +42,4 @@ const Dialect kJax = {
     ReserveMasterPort,
 };
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

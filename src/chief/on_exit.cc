@@ -1,4 +1,4 @@
-#include "chief/on_end.h"
+#include "chief/on_exit.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -61,11 +61,11 @@ Status RunShell(const std::string& command, const process::Environment& environm
 
 }  // namespace
 
-void RunOnEnd(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
-              std::chrono::milliseconds limit) {
+void RunOnExit(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
+               std::chrono::milliseconds limit) {
   const Status run = RunShell(command, EnvironmentOf(ended, outcome), limit);
   if (!run.ok()) {
-    base::Log(base::LogLevel::kWarning, "the command of --on-end failed: " + Message(run));
+    base::Log(base::LogLevel::kWarning, "the command of --on-exit failed: " + Message(run));
   }
 }
 

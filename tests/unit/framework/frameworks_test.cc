@@ -1,4 +1,4 @@
-#include "dialect/dialects.h"
+#include "framework/frameworks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "support/example_plan.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 using testing::HasSubstr;
@@ -15,36 +15,37 @@ using testing::HasSubstr;
 constexpr v1::ProgramKind kKinds[] = {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE,
                                       v1::PROGRAM_KIND_PER_JOB};
 
-TEST(DialectsTest, WrongChoicesAreRefusedTogether) {
+TEST(FrameworksTest, WrongChoicesAreRefusedTogether) {
   const auto chosen =
       Choose({"torch", "padle", "jax", "mindspore", "mpi"}, v1::PROGRAM_KIND_PER_NODE);
   EXPECT_EQ(chosen.status().code(), StatusCode::kInvalidArgument);
   const std::string message = Message(chosen.status());
-  EXPECT_THAT(message, HasSubstr("there is no dialect 'padle'; did you mean 'paddle'?"));
+  EXPECT_THAT(message, HasSubstr("there is no framework 'padle'; did you mean 'paddle'?"));
   EXPECT_THAT(message, HasSubstr("'mindspore' is for --per device, not for --per node"));
   EXPECT_THAT(message, HasSubstr("'mindspore' and 'mpi' contradict each other: "));
   EXPECT_THAT(message, HasSubstr("'torch' and 'jax' contradict each other: both open"));
-  EXPECT_EQ(Message(Choose({"paddle", "tensorflow"}, v1::PROGRAM_KIND_PER_DEVICE).status()),
-            "dialects 'paddle' and 'tensorflow' contradict each other: both have the ranks listen "
-            "at the same ports; name the one that the program uses");
+  EXPECT_EQ(
+      Message(Choose({"paddle", "tensorflow"}, v1::PROGRAM_KIND_PER_DEVICE).status()),
+      "frameworks 'paddle' and 'tensorflow' contradict each other: both have the ranks listen "
+      "at the same ports; name the one that the program uses");
 }
 
-TEST(DialectsTest, SomeGoTogether) {
+TEST(FrameworksTest, SomeGoTogether) {
   const auto chosen = Choose({"torch", "tensorflow", "torch"}, v1::PROGRAM_KIND_PER_DEVICE);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   EXPECT_EQ(chosen->size(), 2u);
 }
 
-// What each dialect makes of CPUs and of GPUs, for each kind of program that it is for.
+// What each framework makes of CPUs and of GPUs, for each kind of program that it is for.
 template <typename Look>
 void ForEachPlan(Look look) {
-  for (const Dialect* dialect : All()) {
+  for (const Framework* framework : All()) {
     for (const v1::ProgramKind kind : kKinds) {
-      if (dialect == &kRanktable || std::ranges::count(dialect->kinds, kind) == 0) continue;
+      if (framework == &kRanktable || std::ranges::count(framework->kinds, kind) == 0) continue;
       for (const char* spec : {test::kTwoAndOne, test::kTwoTimesTwoGpus}) {
-        const auto plan = plan::MakePlan(test::InputFor(spec, {dialect->name}, kind));
+        const auto plan = plan::MakePlan(test::InputFor(spec, {framework->name}, kind));
         ASSERT_TRUE(plan.ok()) << plan.status();
-        look(*dialect, test::Whole(*plan).nodes(0));
+        look(*framework, test::Whole(*plan).nodes(0));
       }
     }
   }
@@ -58,31 +59,32 @@ bool IsRemoved(const std::string& name, const v1::NodePlan& node) {
   });
 }
 
-// What an autodist around this one has set must not reach programs that speak another dialect.
-TEST(DialectsTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
+// What an autodist around this one has set must not reach programs that speak another framework.
+TEST(FrameworksTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
   // A person may have set these; no framework takes them for a sign of a launcher.
   const std::vector<std::string> harmless = {"HOROVOD_CONTROLLER",    "HOROVOD_CPU_OPERATIONS",
                                              "PADDLE_DISTRI_BACKEND", "SLURM_JOB_ID",
                                              "CUDA_VISIBLE_DEVICES",  "no_grpc_proxy"};
   int seen = 0;
-  ForEachPlan([&](const Dialect& dialect, const v1::NodePlan& node) {
+  ForEachPlan([&](const Framework& framework, const v1::NodePlan& node) {
     for (const auto& variable : node.ranks(0).environment()) {
       ++seen;
       if (std::ranges::count(harmless, variable.name()) > 0) continue;
-      EXPECT_TRUE(IsRemoved(variable.name(), node)) << dialect.name << ": " << variable.name();
+      EXPECT_TRUE(IsRemoved(variable.name(), node)) << framework.name << ": " << variable.name();
     }
   });
   EXPECT_GT(seen, 100);
 }
 
-TEST(DialectsTest, NoVariableIsSetTwice) {
-  ForEachPlan([&](const Dialect& dialect, const v1::NodePlan& node) {
+TEST(FrameworksTest, NoVariableIsSetTwice) {
+  ForEachPlan([&](const Framework& framework, const v1::NodePlan& node) {
     std::set<std::string> names;
     for (const auto& variable : node.ranks(0).environment()) {
-      EXPECT_TRUE(names.insert(variable.name()).second) << dialect.name << ": " << variable.name();
+      EXPECT_TRUE(names.insert(variable.name()).second)
+          << framework.name << ": " << variable.name();
     }
   });
 }
 
 }  // namespace
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

@@ -5,7 +5,7 @@
 
 #include "support/example_plan.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 namespace {
 
 using nlohmann::json;
@@ -147,4 +147,4 @@ TEST(RankTableTest, TwoNeighboursWillDo) {
 }
 
 }  // namespace
-}  // namespace autodist::dialect
+}  // namespace autodist::framework

@@ -1,4 +1,4 @@
-// The command that a person wants to be run when a job is over (--on-end).
+// The command that a person wants to be run when a job is over (--on-exit).
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ inline constexpr std::chrono::minutes kOnEndLimit{5};
 // Runs `sh -c COMMAND` with the job's end in its environment. `outcome`: "ended", "failed",
 // "stopped" or "not started". Blocks until it has ended, or is killed as it takes longer than
 // kOnEndLimit. A failure of it is a warning.
-void RunOnEnd(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
-              std::chrono::milliseconds limit = kOnEndLimit);
+void RunOnExit(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
+               std::chrono::milliseconds limit = kOnEndLimit);
 
 }  // namespace autodist::chief

@@ -1,13 +1,13 @@
-// What several dialects share: addresses of nodes, environment steps, ports, auxiliary processes.
+// What several frameworks share: addresses of nodes, environment steps, ports, auxiliary processes.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "dialect/dialect.h"
+#include "framework/framework.h"
 
-namespace autodist::dialect {
+namespace autodist::framework {
 
 // "10.0.0.1:4711", "[fd00::1]:4711".
 std::string HostAndPort(const std::string& address, uint32_t port);
@@ -34,7 +34,7 @@ void KeepGrpcFromProxies(const Process& process, const SetVariable& set);
 // Refuses IPv6 addresses, for a framework that splits what it is told at the first colon.
 Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework);
 
-// What PyTorch's env:// initialisation reads, for dialects that build on it.
+// What PyTorch's env:// initialisation reads, for frameworks that build on it.
 void SetTorchVariables(const Process& process, const SetVariable& set);
 
 bool PerDevice(const v1::LaunchPlan& plan);
@@ -58,4 +58,4 @@ void ReserveRankPorts(v1::LaunchPlan& plan);
 // A process beside the ranks, on this node; its number is one that no other has.
 v1::RankPlan& AddAuxiliary(v1::LaunchPlan& plan, v1::NodePlan& node, const std::string& name);
 
-}  // namespace autodist::dialect
+}  // namespace autodist::framework
