@@ -30,6 +30,8 @@ using std::chrono::milliseconds;
 
 // How long the last answers may take to be sent.
 constexpr milliseconds kLastAnswersLimit{1000};
+// For gRPC to end its server. It may never do: see launch/grpc_link.cc.
+constexpr milliseconds kShutDownLimit{5'000};
 // How often to look whether the socket is still there.
 constexpr milliseconds kLookInterval{1000};
 
@@ -189,7 +191,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     {
       const std::lock_guard lock(mutex_);
-      if (ended_) return has_ended_;
+      if (ended_ || closed_) return has_ended_;
     }
     requests_.signal(signal);
     return grpc::Status::OK;
@@ -266,21 +268,36 @@ Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
   if (!server->server_) return Error(StatusCode::kInternal, "gRPC could not start a server");
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
   server->stop_ = std::move(stop.second);
-  server->acceptor_ = std::thread(
-      [server = server.get(), end = std::move(stop.first)] { server->AcceptLoop(end.get()); });
+  server->acceptor_ =
+      std::thread([server = server.get(), ending = server->ending_, end = std::move(stop.first)] {
+        server->AcceptLoop(end.get());
+        grpc::Server& grpc_server = *server->server_;
+        ending->accepts_no_more.set_value();
+        ending->may_shut_down.get_future().wait();
+        grpc_server.Shutdown(std::chrono::system_clock::now());
+        ending->is_shut_down.set_value();
+      });
   return server;
 }
 
 JobServer::~JobServer() {
-  if (acceptor_.joinable()) {
-    stop_.Reset();
-    acceptor_.join();
-  }
+  if (!acceptor_.joinable()) return;
+  stop_.Reset();
+  ending_->accepts_no_more.get_future().wait();
   socket_.reset();
-  if (!server_) return;
   snapshot_calls_->End();
   service_->Close();
-  server_->Shutdown(std::chrono::system_clock::now());
+  ending_->may_shut_down.set_value();
+  const auto shut_down = ending_->is_shut_down.get_future().wait_for(kShutDownLimit);
+  if (shut_down == std::future_status::ready) {
+    acceptor_.join();
+    return;
+  }
+  // It is left to gRPC until this process exits.
+  acceptor_.detach();
+  (void)server_.release();
+  (void)service_.release();
+  (void)snapshot_calls_.release();
 }
 
 void JobServer::Publish(const v1::JobStatus& status) { service_->Publish(status); }

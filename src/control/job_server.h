@@ -2,6 +2,7 @@
 // is asked for.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,7 +48,14 @@ class JobServer {
   std::unique_ptr<SnapshotCalls> snapshot_calls_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Socket> socket_;
-  base::UniqueFd stop_;  // closing it ends the thread
+  // The thread accepts, and shuts gRPC's server down: it may be that no other can be started.
+  struct Ending {
+    std::promise<void> accepts_no_more;
+    std::promise<void> may_shut_down;
+    std::promise<void> is_shut_down;
+  };
+  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  base::UniqueFd stop_;  // closing it ends the accepting
   std::thread acceptor_;
 };
 
