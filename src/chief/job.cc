@@ -127,7 +127,8 @@ void Job::CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer
                        request.flight_records(), std::move(answer));
 }
 
-void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
+void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
+                const FetchAnswer& answer) {
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
     return answer(Error(StatusCode::kFailedPrecondition,
                         "there is nothing to fetch: the job is being started"));

@@ -49,7 +49,8 @@ class Job {
 
  private:
   void CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
-  void Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
+  void Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
+             const FetchAnswer& answer);
   int Finish(int exit_code, const std::string& refusal, Loop::Time began);  // "": it was started
 
   struct Finishing {

@@ -283,7 +283,7 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
 Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
                           const v1::SyncSource& source, const std::stop_token& stop) {
   const auto go_on = BusyWord(stream, stop);
-  std::vector<uint64_t> missed;
+  std::vector<uint64_t> unavailable;
   for (size_t next = 0; next < wanted.size();) {
     v1::SyncRequest request;
     *request.mutable_passed()->mutable_source() = source;
@@ -299,11 +299,11 @@ Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
     auto response = stream.Read();
     while (response && !response->has_unavailable()) response = stream.Read();
     if (!response) return stream.End();
-    for (const uint64_t index : response->missed().entries()) {
-      if (asked.erase(index) > 0) missed.push_back(index);
+    for (const uint64_t index : response->unavailable().entries()) {
+      if (asked.erase(index) > 0) unavailable.push_back(index);
     }
   }
-  wanted = std::move(missed);
+  wanted = std::move(unavailable);
   return OkStatus();
 }
 

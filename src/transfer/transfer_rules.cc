@@ -33,7 +33,7 @@ Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
   }
   const bool news = received > received_ || response.differences().wanted_size() > 0 ||
                     response.differences().digest_candidates_size() > 0 ||
-                    response.missed().entries_size() > 0;
+                    response.unavailable().entries_size() > 0;
   received_ = received;
   return !news && ++idle_words_ > kMaxIdleWords
              ? BrokenRule("word after word that tells nothing new")
@@ -51,8 +51,8 @@ Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
                         base::Printable(passing_on.address().substr(0, kMaxShownLength)) + "'");
     }
   }
-  missed_ += static_cast<size_t>(response.missed().entries_size());
-  return missed_ > entries_ ? BrokenRule("more files missed than there are") : OkStatus();
+  unavailable_ += static_cast<size_t>(response.unavailable().entries_size());
+  return unavailable_ > entries_ ? BrokenRule("more files missed than there are") : OkStatus();
 }
 
 Status SyncRules::Check(const v1::SyncResponse& response) {
@@ -63,7 +63,7 @@ Status SyncRules::Check(const v1::SyncResponse& response) {
   if (differences_ > entries_) return BrokenRule("more files that differ than there are");
   const auto is_entry = [this](uint64_t index) { return index < entries_; };
   if (!std::ranges::all_of(response.differences().wanted(), is_entry) ||
-      !std::ranges::all_of(response.missed().entries(), is_entry) ||
+      !std::ranges::all_of(response.unavailable().entries(), is_entry) ||
       !std::ranges::all_of(response.differences().digest_candidates(), is_entry,
                            &v1::DigestCandidate::entry)) {
     return BrokenRule("a file that there is not");

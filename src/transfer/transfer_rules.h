@@ -26,7 +26,7 @@ class SyncRules {
   const uint64_t bytes_;
   bool begun_ = false;
   size_t differences_ = 0;
-  size_t missed_ = 0;
+  size_t unavailable_ = 0;
   bool passing_on_ = false;
   uint64_t received_ = 0;  // bytes of content, as the agent says
   int idle_words_ = 0;     // that told nothing new

@@ -20,7 +20,7 @@ class TurnedLoop : public chief::Loop {
     if (background_takes_ == background_takes_.zero()) return task();
     After(background_takes_, std::move(task));
   }
-  Status Apart(Task task) override {
+  Status RunDetached(Task task) override {
     task();
     return OkStatus();
   }

@@ -160,7 +160,7 @@ std::string AllLines(const FatalMessage& message) {
   return text;
 }
 
-std::string RankReport(const Attempt& attempt, const Cause& cause) {
+std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
@@ -266,7 +266,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   std::string text;
   if (state.cause()) {
     text = state.cause()->kind == Cause::Kind::kRankFailed
-               ? RankReport(attempt, *state.cause())
+               ? ReportOfRank(attempt, *state.cause())
                : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
     text += OthersReport(attempt);

@@ -123,7 +123,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
     {
       const std::lock_guard lock(reports_mutex_);
       found->second.report.last_output_ms = MillisecondsOf(*taken.time);
-      ++reported_;
+      ++report_version_;
     }
     lines_.Take(taken, !file.cut_short, now, screen);
   }
@@ -153,7 +153,7 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   KeepLine(line, rank.report.last_line);
   KeepFailure(rank.failure_excerpt, rank.report);
   ReadProgress(rank, line);
-  ++reported_;
+  ++report_version_;
 }
 
 void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
@@ -162,7 +162,7 @@ void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
   KeepLine(bar, rank.report.last_line);
   // A number at the end of half a line may go on.
   if (!half) ReadProgress(rank, bar);
-  ++reported_;
+  ++report_version_;
 }
 
 void RankLogs::ReadProgress(Rank& rank, std::string_view line) {
@@ -175,7 +175,7 @@ void RankLogs::TakeProgressLine(uint32_t number, std::string_view line, Time now
   if (found == ranks_.end()) return;
   const std::lock_guard lock(reports_mutex_);
   KeepProgress(found->second.reader.TakeProgressLine(line, now), found->second.report);
-  ++reported_;
+  ++report_version_;
 }
 
 RankReport RankLogs::LastReport(uint32_t number) const {

@@ -39,8 +39,8 @@ struct RankReport {
   int64_t failure_ms = 0;
 };
 
-// For one thread, which it may block, but for ExcerptOf, LastReport, TakeProgressLine and told,
-// which are thread-safe and do not.
+// For one thread, which it may block, but for ExcerptOf, LastReport, TakeProgressLine and
+// report_version, which are thread-safe and do not.
 class RankLogs {
  public:
   using Time = display::Time;
@@ -73,7 +73,7 @@ class RankLogs {
   // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.
   void TakeProgressLine(uint32_t rank, std::string_view line, Time now);
   // Another number whenever LastReport has anything new.
-  uint64_t report() const { return reported_; }
+  uint64_t report_version() const { return report_version_; }
   // When a bar of something else than training went on last, of an evaluation say, in milliseconds
   // since 1970; 0: none has. Thread-safe.
   int64_t other_work_ms() const { return other_work_ms_; }
@@ -111,7 +111,7 @@ class RankLogs {
   std::vector<std::string> warnings_;
   Time now_{};                        // of what is being taken
   mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and told of all ranks
-  std::atomic<uint64_t> reported_ = 0;
+  std::atomic<uint64_t> report_version_ = 0;
   std::atomic<int64_t> other_work_ms_ = 0;
 };
 

@@ -125,8 +125,8 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
 // Another one where anything has changed, also by what ranks write; whatever becomes of nodes and
 // job is recorded.
 uint64_t SnapshotBuilder::Version(const Attempt& attempt) {
-  const uint64_t reported = attempt.logs ? attempt.logs->reported() : 0;
-  if (std::exchange(reported_, reported) != reported) ++changes_;
+  const uint64_t reported = attempt.logs ? attempt.logs->report_version() : 0;
+  if (std::exchange(reports_, reported) != reported) ++changes_;
   return changes_ + recorder_.events().recorded();
 }
 

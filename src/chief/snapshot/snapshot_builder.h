@@ -79,7 +79,7 @@ class SnapshotBuilder {
   TimeAccounting times_;
   issues::IssueDetector detector_;
   uint64_t changes_ = 1;
-  uint64_t reported_ = 0;          // by ranks, that the version takes into account
+  uint64_t reports_ = 0;           // by ranks, that the version takes into account
   Snapshot snapshot_;              // that was made last; null: none
   Loop::Time made_{};              // when
   Loop::Time::duration making_{};  // took so long

@@ -79,8 +79,8 @@ TEST_F(SealedKeyTest, WhatFailedIsTold) {
 TEST_F(SealedKeyTest, WhereAKeyIsSealedNoOtherIsTaken) {
   const std::string key = "autodist-job-key " + std::string(64, 'a') + "\\n";
   const auto call = [&](const std::string& options) {
-    const std::string line =
-        "printf '" + key + "' | '" + AGENT_PROGRAM + "' call a 0 127.0.0.1:1 " + options + " 2>&1";
+    const std::string line = "printf '" + key + "' | '" + AGENT_PROGRAM +
+                             "' connect-back a 0 127.0.0.1:1 " + options + " 2>&1";
     FILE* const pipe = popen(line.c_str(), "r");
     std::string output;
     for (int c = 0; (c = fgetc(pipe)) != EOF;) output += static_cast<char>(c);

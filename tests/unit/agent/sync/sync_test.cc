@@ -348,7 +348,7 @@ TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
   }
   temp_.Write("2", "right");
   stream_->Write(request);
-  EXPECT_THAT(Read().missed().entries(), testing::ElementsAre(3, 1, 2));
+  EXPECT_THAT(Read().unavailable().entries(), testing::ElementsAre(3, 1, 2));
   EXPECT_EQ(temp_.Read("target/a"), "right");
   EXPECT_EQ(Names(), std::vector<std::string>{"a"});
   for (const uint64_t entry : {1u, 2u, 3u}) SendContent(entry, "chief", true);
@@ -382,7 +382,7 @@ TEST_F(SyncTest, ATwinOfTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheC
   request.mutable_passed()->add_files()->set_digest(
       *files::DigestOfFile(temp_.Write("model", content)));
   stream_->Write(request);
-  EXPECT_THAT(Read().missed().entries(), testing::ElementsAre(0));
+  EXPECT_THAT(Read().unavailable().entries(), testing::ElementsAre(0));
   EXPECT_EQ(Names(), std::vector<std::string>{});
   SendContent(0, content, true);
   request.mutable_complete();
