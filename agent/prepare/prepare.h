@@ -22,7 +22,7 @@ struct PreparedNode {
   std::vector<RankCommand> ranks;                   // none if there are issues
   std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
   std::optional<process::Environment> environment;  // of the ranks, where there is one
-  std::optional<v1::NodeInfo> facts;                // where the request has an probe
+  std::optional<v1::NodeInfo> facts;                // where the request has a probe
   std::string data_address;                         // where the plan asks for it
   std::vector<FolderMark> marks;                    // until all nodes have looked for them
 };

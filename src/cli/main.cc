@@ -81,7 +81,7 @@ Result<std::vector<std::string>> ArgvOf(int argc, char** argv) {
   // Not where the program is: a login begins in the home folder.
   (void)!chdir(base::HomeFolder().c_str());
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
-  auto decoded = chief::DecodeArgv(argv[1]);
+  auto decoded = chief::DecodeArgv(argv[2]);
   // The defaults are those of the machine where it was typed.
   if (decoded.ok() && !decoded->empty()) decoded->insert(decoded->begin() + 1, kNoConfig);
   return decoded;

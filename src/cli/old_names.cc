@@ -33,7 +33,7 @@ std::string Current(const Renamed (&table)[kSize], const std::string& word) {
 
 std::string CurrentName(const std::string& word) {
   const size_t equals = std::min(word.find('='), word.size());
-  const std::string name = Current(kNames, word.substr(0, equals));
+  std::string name = Current(kNames, word.substr(0, equals));
   if (equals == word.size()) return name;
   return name + "=" + CurrentValue(name, word.substr(equals + 1));
 }
