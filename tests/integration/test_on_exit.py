@@ -22,17 +22,17 @@ def log_folder(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("script, code, outcome, cause", [
+@pytest.mark.parametrize("script, code, how, cause", [
     ("exit 0", 0, "ended", ""),
     ("echo 'free(): invalid pointer' >&2; exit 3", 3, "failed", "exited with code 3: free(): invalid pointer")])
-def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, outcome, cause):
+def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, how, cause):
     outcome = autodist("run", "--on-exit", TELL, "--", "sh", "-c", script)
     assert outcome.code == code
     assert outcome.err.splitlines()[-1] == "it's over"
     values = told(tmp_path)
     folder = log_folder(tmp_path)
     assert values["CAUSE"].endswith(cause) and (cause != "" or values["CAUSE"] == "")
-    assert values["OUTCOME"] == outcome and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
+    assert values["OUTCOME"] == how and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
     assert values["ELAPSED_S"].isdigit() and values["LOG_FOLDER"] == str(folder)
     assert (folder / "on-end").read_text() == folder.name + "\n"  # the record had ended
 

@@ -115,7 +115,7 @@ def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
     script.write_text(outcome.out.replace(f"exec {program} run-request /dev/stdin", "exec cat"))
     request = json.loads(subprocess.run(["sh", script], check=True, capture_output=True, text=True).stdout)
     assert request.pop("slurm") and request["program"] == words
-    assert request["grace"] == 120 and request["stop_signal"] == signal.SIGUSR1 and request["spool"] == str(2 << 30)
+    assert request["grace"] == 120 and request["stop_signal"] == signal.SIGUSR1 and request["output_buffer"] == str(2 << 30)
     assert request["on_busy"] == "ON_BUSY_WAIT" and request["web"] == "" and request["display"] == {"prefix": "PREFIX_TIME"}
     assert request["framework"] == ["torch", "jax"] and request["env"] == ["A=b c", "B='"] and request["fetch"] == ["a*", "b*"]
     manifest = autodist("submit", "--kubernetes", "--image", "i", *BATCH, "--print", "--", *words).out
