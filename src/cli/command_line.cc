@@ -300,7 +300,8 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
       own.erase(word, own.end());
       break;
     }
-    if (!Find(*command, *word) && Find(*command, CurrentName(*word))) *word = CurrentName(*word);
+    const std::string current = CurrentName(*word);
+    if (Find(*command, current)) *word = current;
     const CLI::Option* option = Find(*command, *word);
     const std::string next = std::next(word) == own.end() ? "" : *std::next(word);
     if (!option) {

@@ -76,7 +76,7 @@ Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const Config
   }
   std::vector<std::string> argv;
   for (const std::string& value : setting.values) {
-    argv.push_back(CurrentName(name + "=" + value));
+    argv.push_back(name + "=" + CurrentValue(name, value));
   }
   return argv;
 }
