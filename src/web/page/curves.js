@@ -1,209 +1,207 @@
-// Curves of the job's history, in plain SVG. One time under the crosshair for all of them.
-import { $, $$, E, plain, set } from './dom.js';
-import { clock, count, figure, hm } from './format.js';
-import { model, view } from './model.js';
-import { hair, MINUTE, rangeOf } from './range.js';
+// Curves of the job's history, in plain SVG.
+import { addCrosshair, drawCrosshair, PLOT } from './crosshair.js';
+import { $, $$, make, setText } from './dom.js';
+import { count, shortClock } from './format.js';
+import { currentModel, view } from './model.js';
+import { MINUTE, selectedRange, xOf } from './range.js';
+import { availableSeries, columnsOf, otherPoints, smooth } from './series.js';
 
-const H = 112, LEFT = 34, TOP = 6, BOTTOM = H - 15;
-const RANGES = [['15 min', 15 * MINUTE], ['1 h', 60 * MINUTE], ['attempt', 'attempt'], ['job', 'job']];
-const METRICS = 4;  // curves of these at most
-
-// What is told of a point, as curves want it: `min` and `max` are of the axis.
-const SERIES = [
-  { key: 'rate', name: 'Rate', unit: 'steps/s', min: 0, value: p => p.rate },
-  { key: 'gpu_use', name: 'GPU use', unit: '%', min: 0, max: 100, tick: 50, digits: 0, value: p => p.gpu_use == null ? null : p.gpu_use * 100 },
-  { key: 'gpu_memory', name: 'GPU memory', unit: 'GB', min: 0, digits: 1, limit: g => g.memory_total / 1e9, value: p => p.gpu_memory == null ? null : p.gpu_memory / 1e9 },
-  { key: 'gpu_power', name: 'GPU power', unit: 'W', min: 0, digits: 0, limit: g => g.power_limit, value: p => p.gpu_power },
-  { key: 'net', name: 'Network', unit: '/s a node', min: 0, bytes: true, value: p => p.received == null && p.sent == null ? null : Math.max(p.received ?? 0, p.sent ?? 0) },
-  { key: 'cpu', name: 'CPU', unit: '% of all cores', min: 0, max: 100, tick: 50, digits: 0, noGpu: true, value: p => p.cpu == null ? null : p.cpu * 100 },
-  { key: 'memory', name: 'Memory', unit: ' a node', min: 0, bytes: true, noGpu: true, value: p => p.memory },
+const RANGES = [
+  ['15 min', 15 * MINUTE],
+  ['1 h', 60 * MINUTE],
+  ['attempt', 'attempt'],
+  ['job', 'job'],
 ];
+const MAX_TICKS = 9;
 
-function series() {
-  const names = [...new Set(view.points.flatMap(p => Object.keys(p).filter(k => k.startsWith('m:'))))];
-  names.sort((a, b) => (b === 'm:loss') - (a === 'm:loss'));
-  const metrics = names.slice(0, METRICS).map(key => ({ key, metric: true, name: plain(key.slice(2)).replace(/^./, c => c.toUpperCase()), unit: '', value: p => p[key] }));
-  const there = SERIES.filter(s => view.points.some(p => s.value(p) != null));
-  const gpu = there.some(s => s.key.startsWith('gpu'));
-  return [...metrics, ...there.filter(s => !gpu || !s.noGpu).map(inUnit)];
+// Returns a round distance between ticks, for about three of them.
+function tickSize(low, high) {
+  const wanted = (high - low) / 2.9;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return [1, 2, 2.5, 5, 10].map(factor => factor * power).find(size => size >= wanted) ?? wanted;
 }
 
-const ticksOf = (lo, hi) => {
-  const raw = (hi - lo) / 2.9, size = 10 ** Math.floor(Math.log10(raw));
-  return [1, 2, 2.5, 5, 10].map(m => m * size).find(m => m >= raw) ?? raw;
-};
-
-const UNITS = [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3], ['B', 1]];
-// Bytes in one unit, for all of the curve.
-function inUnit(s) {
-  if (!s.bytes) return s;
-  const most = view.points.reduce((most, p) => Math.max(most, s.value(p) ?? 0), 0), [name, size] = UNITS.find(u => most >= u[1]) || UNITS.at(-1);
-  return { ...s, unit: name + s.unit, digits: 1, value: p => s.value(p) == null ? null : s.value(p) / size };
+// Returns the digits after the point that the tick needs.
+function digitsOf(tick) {
+  const isWhole = number => Math.abs(number - Math.round(number)) < 1e-6;
+  return [0, 1, 2, 3, 4].find(digits => isWhole(tick * 10 ** digits)) ?? 5;
 }
 
-// By columns of pixels: the mean, and the lowest and highest.
-function columns(points, s, x) {
-  const made = [];
-  for (const p of points) {
-    const v = s.value(p), X = Math.round(x(p.t - p.w / 2));
-    const last = made.at(-1);
-    if (v == null) { if (last && last.n) made.push({ X, n: 0 }); continue; }
-    if (last?.n && last.X === X) {
-      last.sum += v; last.n++; last.lo = Math.min(last.lo, v); last.hi = Math.max(last.hi, v);
-    } else {
-      // A gap in what was told is one in the curve, too.
-      if (last?.n && p.t - p.w - last.t > 3 * Math.max(p.w, last.w, 2000)) made.push({ X, n: 0 });
-      made.push({ X, sum: v, n: 1, lo: v, hi: v });
-    }
-    Object.assign(made.at(-1), { t: p.t, w: p.w });
+function drawTicks(svg, tick, { low, high, yOf }, right) {
+  const digits = digitsOf(tick);
+  let value = Math.ceil(low / tick) * tick;
+  for (let ticks = 0; value <= high * 1.0001 && ticks < MAX_TICKS; ticks++) {
+    const y = yOf(value);
+    const label = digits ? value.toFixed(digits) : count(value);
+    svg.append(
+      make('line', { class: 'grid', x1: PLOT.left, x2: right, y1: y, y2: y }),
+      make('text', { class: 'ax', x: PLOT.left - 5, y: y + 3.5, 'text-anchor': 'end' }, label));
+    value += tick;
   }
-  return made;
 }
 
-function path(list, y) {
-  let d = '', pen = 'M';
-  for (const c of list) {
-    if (!c.n) { pen = 'M'; continue; }
-    d += `${pen}${c.X} ${y(c.sum / c.n).toFixed(1)}`;
-    pen = 'L';
-  }
-  return d;
+function drawTimes(svg, { start, end }, width) {
+  const makeTime = (x, anchor, text) =>
+    make('text', { class: 'ax', x, y: PLOT.height - 2, 'text-anchor': anchor }, text);
+  svg.append(
+    makeTime(PLOT.left, null, shortClock(start)),
+    makeTime((PLOT.left + width) / 2, 'middle', shortClock((start + end) / 2)),
+    makeTime(width - 3, 'end', currentModel().over ? shortClock(end) : 'now'));
 }
 
-// The other run as this one's: at the same steps, or where none are told after the same time.
-function otherPoints() {
-  const mine = view.points, theirs = view.other?.points;
-  if (!theirs?.length) return [];
-  const by = theirs.some(p => p.step) && mine.some(p => p.step) ? 'step' : 't';
-  const zero = by === 't' ? [mine[0].t - mine[0].w, theirs[0].t - theirs[0].w] : [0, 0];
-  const sorted = theirs.filter(p => p[by] != null).sort((a, b) => a[by] - b[by]);
-  return mine.filter(p => p[by] != null).map(p => {
-    const want = p[by] - zero[0] + zero[1];
-    let lo = 0, hi = sorted.length;
-    while (lo < hi) { const mid = (lo + hi) >> 1; if (sorted[mid][by] < want) lo = mid + 1; else hi = mid; }
-    return lo < sorted.length ? { ...sorted[lo], t: p.t, w: p.w } : null;
-  }).filter(Boolean);
+function eventColour(event) {
+  if (event.node_phase === 'NODE_PHASE_RECONNECTING') return 'away';
+  return event.job_phase === 'JOB_PHASE_RESTARTING' ? 'bad' : '';
 }
 
-function axis(svg, s, lo, hi, y, w, t0, t1) {
-  const tick = s.tick || ticksOf(lo, hi);
-  const digits = [0, 1, 2, 3, 4].find(n => Math.abs(tick * 10 ** n - Math.round(tick * 10 ** n)) < 1e-6) ?? 5;
-  const label = v => digits ? v.toFixed(digits) : count(v);
-  for (let v = Math.ceil(lo / tick) * tick, n = 0; v <= hi * 1.0001 && n < 9; v += tick, n++) {
-    svg.append(E('line', { class: 'grid', x1: LEFT, x2: w - 3, y1: y(v), y2: y(v) }), E('text', { class: 'ax', x: LEFT - 5, y: y(v) + 3.5, 'text-anchor': 'end' }, label(v)));
-  }
-  svg.append(E('text', { class: 'ax', x: LEFT, y: H - 2 }, hm(t0)), E('text', { class: 'ax', x: (LEFT + w) / 2, y: H - 2, 'text-anchor': 'middle' }, hm((t0 + t1) / 2)),
-    E('text', { class: 'ax', x: w - 3, y: H - 2, 'text-anchor': 'end' }, model().over ? hm(t1) : 'now'));
-}
-
-function draw(figure_, s, points, others, t0, t1) {
-  const svg = $('svg', figure_), w = svg.clientWidth || 300, right = w - 3;
-  const x = t => LEFT + (t - t0) / (t1 - t0) * (right - LEFT);
-  const mine = columns(points, s, x), theirs = columns(others, s, x), all = [...mine, ...theirs].filter(c => c.n);
-  svg.replaceChildren();
-  svg.setAttribute('viewBox', `0 0 ${w} ${H}`);
-  svg._x = [t0, t1, LEFT, right];
-  figure_._y = null;
-  if (!all.length) { svg.append(E('text', { x: w / 2, y: 56, 'text-anchor': 'middle', class: 'nodata' }, 'nothing in this range')); return; }
-  const gpu = s.limit && model().nodes.flatMap(n => n.cells).find(c => c.gpu)?.gpu, limit = gpu ? s.limit(gpu) : null;
-  let lo = s.min ?? Math.min(...all.map(c => c.lo)), hi = s.max ?? (limit > 0 ? limit : Math.max(...all.map(c => c.hi)));
-  if (s.min == null) { const pad = (hi - lo) * 0.12 || Math.abs(hi) * 0.1 || 1; lo -= pad; hi += pad; } else if (s.max == null && !(limit > 0)) hi = hi * 1.12 || 1;
-  const y = v => BOTTOM - (Math.min(hi, Math.max(lo, v)) - lo) / (hi - lo) * (BOTTOM - TOP);
-  axis(svg, limit > 0 ? { ...s, tick: limit / 2 } : s, lo, hi, y, w, t0, t1);
+function drawEventLines(svg, scale) {
   for (const event of view.snapshot.events || []) {
-    const t = Number(event.time_ms), colour = event.node_phase === 'NODE_PHASE_RECONNECTING' ? 'away' : event.job_phase === 'JOB_PHASE_RESTARTING' ? 'bad' : '';
-    if (colour && t > t0) svg.append(E('line', { class: 'ev', x1: x(t), x2: x(t), y1: TOP, y2: BOTTOM, stroke: `var(--${colour})` }));
+    const time = Number(event.time_ms);
+    const colour = eventColour(event);
+    if (!colour || !(time > scale.start)) continue;
+    const x = xOf(scale, time);
+    const stroke = `var(--${colour})`;
+    svg.append(make('line',
+      { class: 'ev', x1: x, x2: x, y1: PLOT.top, y2: PLOT.bottom, stroke }));
   }
-  const band = mine.filter(c => c.n > 1 && c.hi > c.lo);
-  if (band.length > 2) svg.append(E('path', { class: 'band', d: 'M' + mine.filter(c => c.n).map(c => `${c.X} ${y(c.hi).toFixed(1)}`).join('L') + 'L' + mine.filter(c => c.n).reverse().map(c => `${c.X} ${y(c.lo).toFixed(1)}`).join('L') + 'Z' }));
-  if (theirs.length) svg.append(E('path', { class: 'cmp', d: path(theirs, y) }));
-  svg.append(E('path', { class: 'ln', d: path(mine, y), opacity: s.metric ? 0.35 : null }));
-  if (s.metric) svg.append(E('path', { class: 'ln', d: path(smooth(mine), y) }));
-  figure_._y = y;
 }
 
-// Both ways, so that it does not lag; anew behind gaps and jumps.
-function smooth(list) {
-  const oneWay = columns_ => {
-    let mean = null;
-    return columns_.map(c => {
-      if (!c.n) return (mean = null);
-      const v = c.sum / c.n;
-      mean = mean == null || Math.abs(v - mean) > Math.abs(mean) * 0.2 ? v : mean * 0.88 + v * 0.12;
-      return mean;
-    });
+function linePath(columns, yOf) {
+  let path = '';
+  let command = 'M';
+  for (const { x, sum, count: points } of columns) {
+    if (points) path += `${command}${x} ${yOf(sum / points).toFixed(1)}`;
+    command = points ? 'L' : 'M';
+  }
+  return path;
+}
+
+// Draws the area between the minima and maxima, if enough columns have several values.
+function drawBand(svg, columns, yOf) {
+  const present = columns.filter(column => column.count);
+  if (present.filter(({ count: points, min, max }) => points > 1 && max > min).length <= 2) return;
+  const upper = present.map(({ x, max }) => `${x} ${yOf(max).toFixed(1)}`);
+  const lower = present.map(({ x, min }) => `${x} ${yOf(min).toFixed(1)}`).reverse();
+  svg.append(make('path', { class: 'band', d: `M${upper.join('L')}L${lower.join('L')}Z` }));
+}
+
+// Returns the limit of the value of a GPU, or null.
+function limitOf(series) {
+  if (!series.limit) return null;
+  const cells = currentModel().nodes.flatMap(node => node.cells);
+  const gpu = cells.find(cell => cell.gpu)?.gpu;
+  const limit = gpu ? series.limit(gpu) : null;
+  return limit > 0 ? limit : null;
+}
+
+// Returns the lowest and the highest value of the axis, and the function that maps to pixels.
+function valueScale(series, columns, limit) {
+  let low = series.min ?? Math.min(...columns.map(column => column.min));
+  let high = series.max ?? limit ?? Math.max(...columns.map(column => column.max));
+  if (series.min == null) {
+    const padding = (high - low) * 0.12 || Math.abs(high) * 0.1 || 1;
+    low -= padding;
+    high += padding;
+  } else if (series.max == null && limit == null) {
+    high = high * 1.12 || 1;
+  }
+  const yOf = value => {
+    const clamped = Math.min(high, Math.max(low, value));
+    return PLOT.bottom - (clamped - low) / (high - low) * (PLOT.bottom - PLOT.top);
   };
-  const there = oneWay(list), back = oneWay([...list].reverse()).reverse();
-  return list.map((c, i) => c.n ? { ...c, sum: (there[i] + back[i]) / 2, n: 1 } : c);
+  return { low, high, yOf };
 }
 
-let built = '';
+function drawLines(svg, series, mine, theirs, yOf) {
+  drawBand(svg, mine, yOf);
+  if (theirs.length) svg.append(make('path', { class: 'cmp', d: linePath(theirs, yOf) }));
+  const opacity = series.metric ? 0.35 : null;
+  svg.append(make('path', { class: 'ln', d: linePath(mine, yOf), opacity }));
+  if (series.metric) svg.append(make('path', { class: 'ln', d: linePath(smooth(mine), yOf) }));
+}
+
+function drawCurve(figure, series, points, others, { start, end }) {
+  const svg = $('svg', figure);
+  const width = svg.clientWidth || 300;
+  const scale = { start, end, left: PLOT.left, right: width - 3 };
+  const mine = columnsOf(points, series, scale);
+  const theirs = columnsOf(others, series, scale);
+  const present = [...mine, ...theirs].filter(column => column.count);
+  svg.replaceChildren();
+  svg.setAttribute('viewBox', `0 0 ${width} ${PLOT.height}`);
+  svg.timeScale = scale;
+  figure.yOf = null;
+  if (!present.length) {
+    const attributes = { x: width / 2, y: 56, 'text-anchor': 'middle', class: 'nodata' };
+    svg.append(make('text', attributes, 'nothing in this range'));
+    return;
+  }
+  const limit = limitOf(series);
+  const values = valueScale(series, present, limit);
+  const tick = limit == null ? series.tick || tickSize(values.low, values.high) : limit / 2;
+  drawTicks(svg, tick, values, scale.right);
+  drawTimes(svg, scale, width);
+  drawEventLines(svg, scale);
+  drawLines(svg, series, mine, theirs, values.yOf);
+  figure.yOf = values.yOf;
+}
+
+function makeFigure(series) {
+  const svg = make('svg', {
+    class: 'plot',
+    height: PLOT.height,
+    tabindex: 0,
+    role: 'img',
+    'aria-label': series.name,
+  });
+  addCrosshair(svg);
+  const caption = make('figcaption', {},
+    make('span', {}, series.name),
+    make('b'),
+    make('span', { class: 's' }, series.unit),
+    make('span', { class: 's w2' }));
+  return make('figure', { 'data-k': series.key }, caption, svg);
+}
+
+let builtFigures = '';
+
+function buildFigures(list) {
+  const now = view.job + list.map(series => series.key).join();
+  if (now === builtFigures) return;
+  builtFigures = now;
+  $('#charts').replaceChildren(...list.map(makeFigure));
+}
+
+function drawRangeButtons(choice) {
+  const choose = range => () => {
+    view.range = range;
+    drawCurves();
+  };
+  if (!$('#range').firstChild) {
+    $('#range').append(...RANGES.map(([name, range]) =>
+      make('button', { 'data-r': range, onClick: choose(range) }, name)));
+  }
+  for (const button of $$('#range button')) {
+    button.setAttribute('aria-pressed', button.dataset.r === String(choice));
+  }
+}
+
 export function drawCurves() {
-  const box = $('#charts'), list = series();
+  const list = availableSeries();
   $('#curves').hidden = !list.length;
   $('#body').classList.toggle('nocurves', !list.length);
   if (!list.length) return;
-  const now = view.job + list.map(s => s.key).join();
-  if (now !== built) {
-    built = now;
-    box.replaceChildren(...list.map(s => {
-      const svg = E('svg', { class: 'plot', height: H, tabindex: 0, role: 'img', 'aria-label': s.name });
-      hook(svg);
-      return E('figure', { 'data-k': s.key }, E('figcaption', {}, E('span', {}, s.name), E('b'), E('span', { class: 's' }, s.unit), E('span', { class: 's w2' })), svg);
-    }));
+  buildFigures(list);
+  const range = selectedRange();
+  drawRangeButtons(range.choice);
+  const isVisible = ({ time, width }) => time > range.start && time - width < range.end;
+  const points = view.points.filter(isVisible);
+  const others = otherPoints().filter(isVisible);
+  for (const series of list) {
+    const figure = $(`figure[data-k="${CSS.escape(series.key)}"]`, $('#charts'));
+    figure.series = series;
+    setText($('.s', figure), series.unit);
+    drawCurve(figure, series, points, others, range);
   }
-  const [t0, t1, range] = rangeOf();
-  if (!$('#range').firstChild) $('#range').append(...RANGES.map(([name, r]) => E('button', { 'data-r': r, on: () => { view.range = r; drawCurves(); } }, name)));
-  $$('#range button').forEach(b => b.setAttribute('aria-pressed', b.dataset.r === String(range)));
-  const points = view.points.filter(p => p.t > t0 && p.t - p.w < t1), others = otherPoints().filter(p => p.t > t0 && p.t - p.w < t1);
-  for (const s of list) {
-    const figure_ = $(`figure[data-k="${CSS.escape(s.key)}"]`, box);
-    figure_._s = s;
-    set($('.s', figure_), s.unit);
-    draw(figure_, s, points, others, t0, t1);
-  }
-  cross();
-}
-
-const nearest = t => {
-  const list = view.points;
-  let lo = 0, hi = list.length - 1;
-  while (lo < hi) { const mid = (lo + hi) >> 1; if (list[mid].t < t) lo = mid + 1; else hi = mid; }
-  return list[lo];
-};
-
-// The crosshair, and the values under it.
-export function cross() {
-  const t = view.hoverTime, at = t == null ? view.points.at(-1) : nearest(t);
-  for (const figure_ of $$('#charts figure')) {
-    const svg = $('svg', figure_), s = figure_._s;
-    hair(svg, TOP, BOTTOM);
-    $$('.dot', svg).forEach(e => e.remove());
-    if (!s) continue;
-    const v = at ? s.value(at) : null;
-    set($('b', figure_), v == null ? '–' : s.metric ? v.toFixed(3) : s.digits != null ? v.toFixed(s.digits) : figure(v));
-    $('figcaption', figure_).classList.toggle('hov', t != null);
-    const [a, b, l, r] = svg._x || [];
-    if (t != null && v != null && figure_._y && t >= a && t <= b) svg.append(E('circle', { class: 'dot', r: 3.2, cx: l + (at.t - at.w / 2 - a) / (b - a) * (r - l), cy: figure_._y(v) }));
-  }
-  hair($('#timeline svg'), 4, 52);
-  set($('#hovtime'), t == null ? (view.other ? `dashed: ${view.other.job}` : '') : `at ${clock(t)}${at?.step != null ? `, step ${count(at.step)}` : ''}`);
-}
-
-export function hook(svg) {
-  svg.addEventListener('pointermove', e => {
-    if (!svg._x) return;
-    const [a, b, l, r] = svg._x;
-    view.hoverTime = Math.min(b, Math.max(a, a + (e.clientX - svg.getBoundingClientRect().left - l) / (r - l) * (b - a)));
-    cross();
-  });
-  svg.addEventListener('pointerleave', () => { view.hoverTime = null; cross(); });
-  svg.addEventListener('keydown', e => {
-    const d = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
-    if (!d || !svg._x) return;
-    e.preventDefault();
-    const [a, b] = svg._x;
-    view.hoverTime = Math.min(b, Math.max(a, (view.hoverTime ?? b) + d * (b - a) / 100));
-    cross();
-  });
+  drawCrosshair();
 }

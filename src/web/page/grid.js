@@ -1,137 +1,240 @@
-// Nodes × GPUs, or × ranks where no GPU is known, each cell a button; and the rank that is meant.
-import { $, $$, E, plain, set } from './dom.js';
-import { bytes, clock, or0, span } from './format.js';
-import { model, view } from './model.js';
+// The grid of nodes × GPUs, or × ranks if no GPU is known: each cell is a button.
+import { availableMetrics, CELL_METRICS, shareOf } from './cell_metrics.js';
+import { $, $$, make, plain, setText } from './dom.js';
+import { byteSize, duration, orZero } from './format.js';
+import { currentModel, view } from './model.js';
 import { pick } from './picked.js';
+import { drawRankDetails } from './rank_details.js';
 
-const MANY = 16;  // nodes, or cells in a row, that get less room
-const share = (value, most) => value == null || !most ? null : value / most;
-// What a cell may show: name, whether it is of a GPU, value, unit, and how much of what there is.
-const METRICS = {
-  use: { gpu: true, name: 'use', unit: '%', value: c => c.gpu?.use == null ? null : c.gpu.use * 100, part: c => c.gpu?.use },
-  mem: { gpu: true, name: 'memory', unit: 'GB', value: c => c.gpu?.memory_used == null ? null : c.gpu.memory_used / 1e9, part: c => share(c.gpu?.memory_used, c.gpu?.memory_total) },
-  power: { gpu: true, name: 'power', unit: 'W', value: c => c.gpu?.power ?? null, part: c => share(c.gpu?.power, c.gpu?.power_limit) },
-  temp: { gpu: true, name: 'temp', unit: '°C', value: c => c.gpu?.temperature ?? null, part: c => c.gpu?.temperature == null ? null : (c.gpu.temperature - 30) / 60 },
-  cpu: { name: 'cpu', unit: 'cores', digits: 1, value: c => c.rank?.cpu ?? null, part: (c, n) => share(c.rank?.cpu, n.cores ? n.cores / n.cells.length : null) },
-  rss: { name: 'memory', unit: 'GB', digits: 1, value: c => c.rank?.memory == null ? null : c.rank.memory / 1e9, part: (c, n) => share(c.rank?.memory, n.memory ? n.memory / n.cells.length : null) },
-  step: { name: 'step', unit: 's', digits: 2, value: c => c.rank?.time ?? null, part: (c, n, m) => share(c.rank?.time, m.median ? m.median * 1.6 : null) },
+const MANY = 16;  // more nodes, or cells in a row, than this are drawn smaller
+const FEW = 4;    // at most as many cells in a row are drawn larger
+const SHADES = [0, 1, 2, 3, 4, 5, 6];
+const FRESH_MS = 2000;
+const MOVES = {
+  ArrowLeft: { rows: 0, columns: -1 },
+  ArrowRight: { rows: 0, columns: 1 },
+  ArrowUp: { rows: -1, columns: 0 },
+  ArrowDown: { rows: 1, columns: 0 },
 };
 
-// Those of which something is known.
-function metrics(m) {
-  return Object.keys(METRICS).filter(key => (!METRICS[key].gpu || m.gpus) && (!m.gpus || !['cpu', 'rss'].includes(key)) &&
-    m.nodes.some(n => n.cells.some(c => METRICS[key].value(c) != null)));
+function hasIssue(node) {
+  return node.lost || node.away ||
+    node.cells.some(({ rank }) => rank?.mark && rank.mark !== 'wait');
 }
 
-// Of many nodes, those with issues first: an order that changes with their issues alone.
-function orderOf(m) {
-  const order = m.nodes.map((_, i) => i), bad = n => n.lost || n.away || n.cells.some(c => c.rank?.mark && c.rank.mark !== 'wait');
-  return m.nodes.length > MANY ? order.sort((a, b) => bad(m.nodes[b]) - bad(m.nodes[a]) || a - b) : order;
+// Sorts many nodes so that those with issues come first. The order changes only with their issues.
+function nodeOrder({ nodes }) {
+  const order = nodes.map((_, index) => index);
+  if (nodes.length <= MANY) return order;
+  return order.sort((a, b) => hasIssue(nodes[b]) - hasIssue(nodes[a]) || a - b);
 }
 
-let shape = '';
-function build(m) {
-  const table = $('#cells'), columns = Math.max(1, ...m.nodes.map(n => n.cells.length)), order = orderOf(m);
-  const now = view.job + '|' + order.map(i => m.nodes[i]).map(n => n.name + ':' + n.cells.map(c => c.rank?.r ?? '').join(',')).join(';') + m.gpus;
-  if (now === shape) return;
-  shape = now;
-  table.className = columns > MANY || m.nodes.length > MANY ? 'dense' : columns <= 4 ? 'few' : '';
-  const cell = (n, i) => {
-    const rank = m.nodes[n].cells[i].rank;
-    const b = E('button', { class: 'c', 'data-n': n, 'data-i': i, 'data-rank': rank?.r ?? null, on: () => rank && pick(view.picked === rank.r ? null : rank.r, true) },
-      E('small', {}, rank?.r ?? ''), E('b'), E('span', { class: 'm0' }), E('span', { class: 'm' }), E('i', { class: 'k', 'aria-hidden': true }));
-    const hover = r => () => { view.hoverRank = r; drawOne(); };
-    b.addEventListener('keydown', e => move(e, n, i));
-    b.addEventListener('pointerenter', hover(rank?.r ?? null));
-    b.addEventListener('pointerleave', hover(null));
-    b.addEventListener('focus', hover(rank?.r ?? null));
-    return E('td', {}, b);
-  };
-  const tall = Array.from({ length: columns }, (_, i) => i);
-  table.replaceChildren(E('thead', {}, E('tr', {}, E('th'), tall.map(i => E('th', { scope: 'col' }, columns > 1 && m.gpus ? i : '')))),
-    E('tbody', {}, order.map(n => E('tr', { 'data-n': n }, E('th', { scope: 'row' }, E('b', {}, plain(m.nodes[n].name)), E('i', { class: 'g' }), E('div', { class: 'd' }, E('span'), E('span', { class: 'wide' }))),
-      tall.map(i => i < m.nodes[n].cells.length ? cell(n, i) : E('td'))))));
-}
-
-function move(event, n, i) {
-  const [dn, di] = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key] || [];
-  if (dn == null) return;
+// == Building the table ==
+function moveFocus(event, row, column) {
+  const move = MOVES[event.key];
+  if (!move) return;
   event.preventDefault();
-  $(`.c[data-n="${n + dn}"][data-i="${i + di}"]`)?.focus();
+  $(`.c[data-n="${row + move.rows}"][data-i="${column + move.columns}"]`)?.focus();
 }
 
-function drawCell(b, cell, node, m, metric) {
-  const rank = cell.rank, mark = rank?.mark || '', value = rank?.over ? null : METRICS[metric]?.value(cell, node, m) ?? null;
-  const part = value == null ? null : METRICS[metric].part(cell, node, m), none = value == null;
-  const u = part == null ? 0 : Math.min(6, Math.max(0, Math.floor(part * 6.999)));
-  b.className = 'c' + (mark ? ' m' + mark : '') + (rank?.stale || node.lost ? ' stale' : '') + (none ? ' none' : '');
-  b.style.cssText = none ? '' : `--u:var(--u${u});--t:${u > 4 ? '#fff' : 'var(--ink)'}`;
-  const fresh = rank && view.snapshot.time_ms - rank.wrote < 2000;
-  const word = rank?.over ? (rank.failed ? /code (\d+)/.exec(rank.state)?.[0].replace('code', 'exit') ?? 'failed' : /code 0$/.test(rank.state) || rank.state === 'ended' ? '✓' : '–') : rank?.wrote ? (fresh ? '●' : '○') : '';
-  const digits = METRICS[metric]?.digits ?? 0;
-  set($('b', b), none ? word : digits === 2 && value < 1 ? value.toFixed(2).slice(1) : value.toFixed(digits));
-  const memory = cell.gpu ? share(or0(cell.gpu.memory_used), or0(cell.gpu.memory_total)) : null;
-  $('.m', b).style.width = none || memory == null ? 0 : memory * 100 + '%';
-  $('.m0', b).hidden = none || memory == null;
-  set($('.k', b), { slow: '▲', bad: rank?.over ? '✕' : '■', away: '↻', wait: '‖' }[mark] || '');
-  if (rank) {
-    b.setAttribute('aria-pressed', view.picked === rank.r);
-    b.setAttribute('aria-label', plain(`${rank.name}, ${rank.where}, ${rank.state}${none ? '' : `, ${Math.round(value)} ${METRICS[metric].unit}`} ${rank.cause}`));
+function makeCell(model, row, column) {
+  const rank = model.nodes[row].cells[column].rank;
+  const number = rank?.number ?? null;
+  const toggle = () => rank && pick(view.picked === number ? null : number, true);
+  const hover = hovered => () => {
+    view.hoverRank = hovered;
+    drawRankDetails();
+  };
+  const button = make('button',
+    { class: 'c', 'data-n': row, 'data-i': column, 'data-rank': number, onClick: toggle },
+    make('small', {}, number ?? ''),
+    make('b'),
+    make('span', { class: 'm0' }),
+    make('span', { class: 'm' }),
+    make('i', { class: 'k', 'aria-hidden': true }));
+  button.addEventListener('keydown', event => moveFocus(event, row, column));
+  button.addEventListener('pointerenter', hover(number));
+  button.addEventListener('pointerleave', hover(null));
+  button.addEventListener('focus', hover(number));
+  return make('td', {}, button);
+}
+
+function makeRow(model, row, columns) {
+  const node = model.nodes[row];
+  const details = make('div', { class: 'd' }, make('span'), make('span', { class: 'wide' }));
+  return make('tr', { 'data-n': row },
+    make('th', { scope: 'row' },
+      make('b', {}, plain(node.name)),
+      make('i', { class: 'g' }),
+      details),
+    columns.map(column =>
+      column < node.cells.length ? makeCell(model, row, column) : make('td')));
+}
+
+function makeHead(columns, labelled) {
+  const heads = columns.map(column => make('th', { scope: 'col' }, labelled ? column : ''));
+  return make('thead', {}, make('tr', {}, make('th'), heads));
+}
+
+// Describes the nodes and ranks in the table: it is built again when they change.
+function shapeOf(model, order) {
+  const nodes = order.map(row => {
+    const { name, cells } = model.nodes[row];
+    return name + ':' + cells.map(({ rank }) => rank?.number ?? '').join(',');
+  });
+  return `${view.job}|${nodes.join(';')}${model.gpus}`;
+}
+
+function sizeClass(columns, nodes) {
+  if (columns > MANY || nodes > MANY) return 'dense';
+  return columns <= FEW ? 'few' : '';
+}
+
+let builtShape = '';
+function build(model) {
+  const order = nodeOrder(model);
+  const shape = shapeOf(model, order);
+  if (shape === builtShape) return;
+  builtShape = shape;
+  const width = Math.max(1, ...model.nodes.map(node => node.cells.length));
+  const columns = Array.from({ length: width }, (_, column) => column);
+  const table = $('#cells');
+  table.className = sizeClass(width, model.nodes.length);
+  table.replaceChildren(
+    makeHead(columns, width > 1 && model.gpus),
+    make('tbody', {}, order.map(row => makeRow(model, row, columns))));
+}
+
+// == Drawing the values ==
+function endedText({ failed, state }) {
+  if (failed) return /code (\d+)/.exec(state)?.[0].replace('code', 'exit') ?? 'failed';
+  return /code 0$/.test(state) || state === 'ended' ? '✓' : '–';
+}
+
+// The text of a cell without a value.
+function stateText(rank) {
+  if (rank?.over) return endedText(rank);
+  if (!rank?.wroteAt) return '';
+  return view.snapshot.time_ms - rank.wroteAt < FRESH_MS ? '●' : '○';
+}
+
+function valueText(value, digits) {
+  return digits === 2 && value < 1 ? value.toFixed(2).slice(1) : value.toFixed(digits);
+}
+
+function shadeOf(part) {
+  const last = SHADES.length - 1;
+  return part == null ? 0 : Math.min(last, Math.max(0, Math.floor(part * 6.999)));
+}
+
+function cellClass({ rank }, node, hasValue) {
+  const names = ['c'];
+  if (rank?.mark) names.push('m' + rank.mark);
+  if (rank?.stale || node.lost) names.push('stale');
+  if (!hasValue) names.push('none');
+  return names.join(' ');
+}
+
+function markGlyph(rank) {
+  const glyphs = { slow: '▲', bad: rank?.over ? '✕' : '■', away: '↻', wait: '‖' };
+  return glyphs[rank?.mark] || '';
+}
+
+function describe(button, rank, valueDescription) {
+  const description = `${rank.name}, ${rank.where}, ${rank.state}${valueDescription} ${rank.cause}`;
+  button.setAttribute('aria-pressed', view.picked === rank.number);
+  button.setAttribute('aria-label', plain(description));
+}
+
+function drawMemory(button, gpu, hasValue) {
+  const share = gpu ? shareOf(orZero(gpu.memory_used), orZero(gpu.memory_total)) : null;
+  const visible = hasValue && share != null;
+  $('.m', button).style.width = visible ? share * 100 + '%' : 0;
+  $('.m0', button).hidden = !visible;
+}
+
+function drawCell(button, cell, node, model, metric) {
+  const rank = cell.rank;
+  const value = rank?.over ? null : metric?.value(cell, node, model) ?? null;
+  const hasValue = value != null;
+  button.className = cellClass(cell, node, hasValue);
+  if (hasValue) {
+    const shade = shadeOf(metric.part(cell, node, model));
+    const ink = shade > 4 ? '#fff' : 'var(--ink)';
+    button.style.cssText = `--u:var(--u${shade});--t:${ink}`;
+    setText($('b', button), valueText(value, metric.digits ?? 0));
+  } else {
+    button.style.cssText = '';
+    setText($('b', button), stateText(rank));
   }
-  b.tabIndex = (rank?.r ?? -1) === (view.picked ?? m.ranks[0]?.r) ? 0 : -1;
+  drawMemory(button, cell.gpu, hasValue);
+  setText($('.k', button), markGlyph(rank));
+  if (rank) describe(button, rank, hasValue ? `, ${Math.round(value)} ${metric.unit}` : '');
+  // Only one cell is in the tab order; arrow keys reach the others.
+  const reachable = view.picked ?? model.ranks[0]?.number;
+  button.tabIndex = (rank?.number ?? -1) === reachable ? 0 : -1;
+}
+
+function silenceText({ lost, away, lastContact }) {
+  if (lost) return 'lost';
+  if (!away) return '';
+  return lastContact
+    ? `silent for ${duration(orZero(view.snapshot.time_ms) - lastContact)}`
+    : 'silent';
+}
+
+function drawNode(row, node, over) {
+  const glyph = $('.g', row);
+  glyph.className = 'g ' + (node.lost ? 'bad' : 'away');
+  if (node.lost) setText(glyph, '✕');
+  else setText(glyph, node.away ? '↻' : '');
+  $('th', row).title = plain([node.name, node.detail].filter(Boolean).join(': '));
+  const connected = !node.lost && !node.away && !over;
+  const cpu = node.cpu == null ? '' : `cpu ${Math.round(node.cpu * 100)} %`;
+  const traffic = node.traffic == null ? '' : `${cpu && ' · '}${byteSize(node.traffic)}/s`;
+  setText($('.d span', row), connected ? cpu : silenceText(node));
+  setText($('.d .wide', row), connected ? traffic : '');
+}
+
+// Offers the metrics that have values, if they differ from those shown.
+function offerMetrics(keys, gpus) {
+  const shown = $$('#metric button').map(button => button.dataset.m);
+  if (shown.join() === keys.join()) return;
+  const show = key => () => {
+    view.metric = key;
+    drawGrid();
+  };
+  $('#metric').replaceChildren(...keys.map(key =>
+    make('button', { 'data-m': key, onClick: show(key) }, CELL_METRICS[key].name)));
+  const shades = SHADES.map(shade =>
+    make('i', { class: 'r', style: `background:var(--u${shade})` }));
+  $('#key').replaceChildren(
+    make('span', {}, shades, 'low to high, in ', make('span', { class: 'unit' })),
+    gpus ? make('span', {}, '▁ memory') : '');
 }
 
 export function drawGrid() {
-  const m = model();
-  $('#grid').hidden = !m.nodes.some(n => n.cells.length);
+  const model = currentModel();
+  $('#grid').hidden = !model.nodes.some(node => node.cells.length);
   if ($('#grid').hidden) return;
-  build(m);
-  const list = metrics(m), over = m.over;
-  const metric = list.includes(view.metric) ? view.metric : list[0];
-  set($('#gridh'), m.gpus ? 'GPUs' : 'Ranks');
-  $('#metric').hidden = list.length < 2 || over;
-  if ($$('#metric button').map(b => b.dataset.m).join() !== list.join()) {
-    $('#metric').replaceChildren(...list.map(key => E('button', { 'data-m': key, on: () => { view.metric = key; drawGrid(); } }, METRICS[key].name)));
-    $('#key').replaceChildren(E('span', {}, [0, 1, 2, 3, 4, 5, 6].map(u => E('i', { class: 'r', style: `background:var(--u${u})` })), 'low to high, in ', E('span', { class: 'unit' })), m.gpus ? E('span', {}, '▁ memory') : '');
+  build(model);
+  const keys = availableMetrics(model);
+  const key = keys.includes(view.metric) ? view.metric : keys[0];
+  const metric = CELL_METRICS[key];
+  setText($('#gridh'), model.gpus ? 'GPUs' : 'Ranks');
+  $('#metric').hidden = keys.length < 2 || model.over;
+  offerMetrics(keys, model.gpus);
+  $('#key').hidden = !keys.length || model.over;
+  if (metric) setText($('#key .unit'), metric.unit);
+  for (const button of $$('#metric button')) {
+    button.setAttribute('aria-pressed', button.dataset.m === key);
   }
-  $('#key').hidden = !list.length || over;
-  if (metric) set($('#key .unit'), METRICS[metric].unit);
-  $$('#metric button').forEach(b => b.setAttribute('aria-pressed', b.dataset.m === metric));
-  for (const b of $$('.c')) {
-    const node = m.nodes[b.dataset.n];
-    drawCell(b, node.cells[b.dataset.i], node, m, metric);
+  for (const button of $$('.c')) {
+    const node = model.nodes[button.dataset.n];
+    drawCell(button, node.cells[button.dataset.i], node, model, metric);
   }
-  $$('#cells tbody tr').forEach(tr => {
-    const node = m.nodes[tr.dataset.n], glyph = $('.g', tr);
-    glyph.className = 'g ' + (node.lost ? 'bad' : 'away');
-    set(glyph, node.lost ? '✕' : node.away ? '↻' : '');
-    $('th', tr).title = plain([node.name, node.detail].filter(Boolean).join(': '));
-    const told = !node.lost && !node.away && !over, cpu = node.cpu == null ? '' : `cpu ${Math.round(node.cpu * 100)} %`;
-    set($('.d span', tr), told ? cpu : node.lost ? 'lost' : node.away ? (node.lastContact ? `no word, ${span(or0(view.snapshot.time_ms) - node.lastContact)}` : 'no word') : '');
-    set($('.d .wide', tr), told && node.net != null ? `${cpu && ' · '}${bytes(node.net)}/s` : '');
-  });
-  drawOne();
-}
-
-export function drawOne() {
-  const m = model(), rank = m.byRank.get(view.hoverRank ?? view.picked ?? m.worstFirst[0]?.r);
-  if (!rank) return $('#one').replaceChildren();
-  const bits = [E('b', {}, plain(rank.name)), rank.where, rank.gpu == null && rank.local != null ? '' : '', rank.pid && !rank.over ? `pid ${rank.pid}` : '', plain(rank.state)];
-  if (!rank.over) {
-    for (const gpu of rank.gpus.slice(0, 1)) {
-      if (gpu.use != null) bits.push(`${Math.round(gpu.use * 100)} %`);
-      if (gpu.memory_used) bits.push(`${(gpu.memory_used / 1e9).toFixed(1)} of ${Math.round(gpu.memory_total / 1e9)} GB`);
-      if (gpu.power != null) bits.push(`${Math.round(gpu.power)}${gpu.power_limit ? ` of ${Math.round(gpu.power_limit)}` : ''} W`);
-      if (gpu.temperature != null) bits.push(`${Math.round(gpu.temperature)} °C`);
-      if (gpu.clock != null) bits.push(`${Math.round(gpu.clock)} MHz`);
-      if (or0(gpu.ecc_errors)) bits.push(E('span', { class: 'bad' }, `${gpu.ecc_errors} ECC errors`));
-      if (gpu.xid) bits.push(E('span', { class: 'bad' }, `XID ${gpu.xid}`));
-    }
-    if (rank.cpu != null) bits.push(`${rank.cpu.toFixed(1)} cores`);
-    if (rank.memory != null && !rank.gpus.length) bits.push(bytes(rank.memory));
-    if (rank.wrote) bits.push(`wrote ${span(or0(view.snapshot.time_ms) - rank.wrote)} ago`);
-    if (rank.cause) bits.push(E('span', { class: rank.mark }, plain(rank.cause)));
-    if (rank.stale) bits.push(E('span', { class: 'away' }, `values of ${clock(m.nodes[rank.node]?.lastContact || or0(view.snapshot.time_ms))}`));
+  for (const row of $$('#cells tbody tr')) {
+    drawNode(row, model.nodes[row.dataset.n], model.over);
   }
-  $('#one').replaceChildren(...bits.filter(Boolean).map(bit => E('span', {}, bit)));
+  drawRankDetails();
 }

@@ -1,45 +1,101 @@
-// The list of jobs, and which of them is looked at.
-import { $, E, plain, set } from './dom.js';
-import { dayOf, hm, known, or0, plural, span } from './format.js';
-import { commandOf } from './head.js';
-import { isOver, stateOf, view } from './model.js';
+// The list of jobs, with the shown job marked.
+import { $, make, plain, setText } from './dom.js';
+import { dayPrefix, duration, known, orZero, plural, shortClock } from './format.js';
+import { commandOf, isOver, stateOf, view } from './model.js';
 
-function item({ status: job, nodes, progress, state, mark }) {
-  const mine = job.job_id === view.job, snapshot = mine && view.snapshot ? view.snapshot : null;
-  const [cls, glyph, words] = stateOf(snapshot ?? { state, mark });
-  const now = (snapshot ?? { progress }).progress, step = known(now?.step), total = known(now?.total);
-  const over = isOver(job), share = !over && total ? Math.min(100, step / total * 100) : null, started = or0(job.started_ms);
-  return E('li', {}, E('a', { href: '#' + job.job_id, 'aria-current': mine ? 'page' : null, 'data-job': job.job_id },
-    E('i', { class: 'g ' + cls, title: words }, glyph), E('b', { title: plain((job.command || []).join(' ')) }, job.name ? plain(job.name) : commandOf(job)), E('span', { class: 's' }, share == null ? '' : `${Math.round(share)} %`),
-    E('small', {}, E('span', { class: 'mono' }, job.job_id.slice(-6)), E('span', { class: over ? cls : '' }, over ? words.split(':')[0].replace('exit code', 'exit').replace('ended, ', '') : plural(nodes, 'node')),
-      E('span', {}, over ? `${dayOf(started)}${or0(job.ended_ms) ? span(or0(job.ended_ms) - started).replace(/ min \d\d s$/, ' min') : hm(started)}` : `since ${dayOf(started)}${hm(started)}`)),
-    share == null ? '' : E('span', { class: 'p' }, E('i', { style: `width:${share}%` }))));
+// Returns the progress in percent; null if it is unknown or the job is over.
+function progressOf(job, progress) {
+  const step = known(progress?.step);
+  const total = known(progress?.total);
+  return !isOver(job) && total ? Math.min(100, step / total * 100) : null;
 }
 
-let told = '';
+function timeText(job) {
+  const started = orZero(job.started_ms);
+  const ended = orZero(job.ended_ms);
+  if (!isOver(job)) return `since ${dayPrefix(started)}${shortClock(started)}`;
+  const time = ended
+    ? duration(ended - started).replace(/ min \d\d s$/, ' min')
+    : shortClock(started);
+  return dayPrefix(started) + time;
+}
+
+const shortState = text =>
+  text.split(':')[0].replace('exit code', 'exit').replace('ended, ', '');
+
+function makeItem({ status: job, nodes, progress, state, mark }) {
+  const isShown = job.job_id === view.job;
+  const current = isShown && view.snapshot ? view.snapshot : { state, mark, progress };
+  const { className, glyph, text } = stateOf(current);
+  const share = progressOf(job, current.progress);
+  const over = isOver(job);
+  const link = make('a',
+    { href: '#' + job.job_id, 'aria-current': isShown ? 'page' : null, 'data-job': job.job_id },
+    make('i', { class: 'g ' + className, title: text }, glyph),
+    make('b', { title: plain((job.command || []).join(' ')) },
+      job.name ? plain(job.name) : commandOf(job)),
+    make('span', { class: 's' }, share == null ? '' : `${Math.round(share)} %`),
+    make('small', {},
+      make('span', { class: 'mono' }, job.job_id.slice(-6)),
+      make('span', { class: over ? className : '' },
+        over ? shortState(text) : plural(nodes, 'node')),
+      make('span', {}, timeText(job))),
+    share == null ? '' : make('span', { class: 'p' }, make('i', { style: `width:${share}%` })));
+  return make('li', {}, link);
+}
+
+function makeGroup(head, jobs) {
+  const items = jobs.length
+    ? jobs.map(makeItem)
+    : make('li', { class: 's', style: 'padding:4px 8px' }, 'none');
+  return [
+    make('h2', {}, head, make('span', {}, jobs.length)),
+    make('ul', {}, items),
+  ];
+}
+
+// Replaces the list; the focus and the scroll position stay.
+function replaceList(elements) {
+  const list = $('#jobs');
+  const focused = list.contains(document.activeElement)
+    ? document.activeElement.dataset.job
+    : null;
+  const scrollTop = list.scrollTop;
+  list.replaceChildren(...elements);
+  list.scrollTop = scrollTop;
+  if (focused) $(`[data-job="${focused}"]`, list)?.focus();
+}
+
+let shownList = '';
+
 export function drawJobs() {
   if (!view.jobs) return;
-  const list = view.jobs.jobs, running = list.filter(j => !isOver(j.status)), over = list.filter(j => isOver(j.status));
-  const nav = $('#jobs'), focus = nav.contains(document.activeElement) ? document.activeElement.dataset.job : null, scroll = nav.scrollTop;
-  const made = [['Running', running], ['Ended', over]].flatMap(([head, jobs]) => [E('h2', {}, head, E('span', {}, jobs.length)),
-    E('ul', {}, jobs.length ? jobs.map(item) : E('li', { class: 's', style: 'padding:4px 8px' }, 'none'))]);
-  const now = made.map(e => e.outerHTML).join('');
-  if (now !== told) {
-    told = now;
-    nav.replaceChildren(...made);
-    nav.scrollTop = scroll;
-    if (focus) $(`[data-job="${focus}"]`, nav)?.focus();
+  const jobs = view.jobs.jobs;
+  const elements = [
+    ...makeGroup('Running', jobs.filter(job => !isOver(job.status))),
+    ...makeGroup('Ended', jobs.filter(job => isOver(job.status))),
+  ];
+  const now = elements.map(element => element.outerHTML).join('');
+  if (now !== shownList) {
+    shownList = now;
+    replaceList(elements);
   }
-  set($('#host'), view.jobs.host);
-  drawOthers(list);
+  setText($('#host'), view.jobs.host);
+  drawOtherJobs(jobs.map(job => job.status).filter(job => job.job_id !== view.job));
 }
 
-let others = '';
-// Runs to compare with.
-function drawOthers(list) {
-  const choice = list.filter(j => j.status.job_id !== view.job), now = choice.map(j => j.status.job_id).join() + view.job;
-  if (now === others) return;
-  others = now;
-  $('#cmp').hidden = !choice.length;
-  $('#cmp').replaceChildren(E('option', { value: '' }, 'Compare with…'), ...choice.map(({ status: j }) => E('option', { value: j.job_id, selected: view.other?.job === j.job_id }, `${j.job_id.slice(-6)} · ${j.name || commandOf(j)}`)));
+let offered = '';
+
+// Offers jobs to compare with.
+function drawOtherJobs(jobs) {
+  const now = jobs.map(job => job.job_id).join() + view.job;
+  if (now === offered) return;
+  offered = now;
+  const select = $('#cmp');
+  select.hidden = !jobs.length;
+  select.replaceChildren(
+    make('option', { value: '' }, 'Compare with…'),
+    ...jobs.map(job => make('option',
+      { value: job.job_id, selected: view.other?.job === job.job_id },
+      `${job.job_id.slice(-6)} · ${job.name || commandOf(job)}`)));
 }

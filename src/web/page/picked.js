@@ -1,11 +1,11 @@
-// The rank that one looks at, and who wants to know of it.
+// The selected rank, and the functions to call when it changes.
 import { view } from './model.js';
 
-const wanting = [];
-export const onPick = action => wanting.push(action);
+const listeners = [];
+export const onPick = listener => listeners.push(listener);
 
-// `open`: its log, too; null: all ranks.
+// `open`: also opens its log. A rank of null selects all ranks.
 export function pick(rank, open) {
   view.picked = rank;
-  wanting.forEach(action => action(rank, open));
+  listeners.forEach(listener => listener(rank, open));
 }

@@ -1,28 +1,43 @@
-// The time that the curves show, of which the timeline shows where it is, and the crosshair in both.
-import { $$, E } from './dom.js';
-import { or0 } from './format.js';
+// The time range of the curves, which the timeline marks, and the crosshair in both.
+import { $$, make } from './dom.js';
+import { orZero } from './format.js';
 import { endOf, view } from './model.js';
 
 export const MINUTE = 60000;
 
-export function rangeOf() {
-  const end = Math.max(endOf(view.snapshot), view.points.at(-1)?.t ?? 0), first = view.points[0];
-  const start = first ? Math.min(first.t - first.w, or0(view.snapshot.job.started_ms) || Infinity) : or0(view.snapshot.job.started_ms);
-  const range = view.range || (end - start > 90 * MINUTE ? 60 * MINUTE : 'job');
-  if (range === 'job') return [start, end, range];
-  if (range === 'attempt') {
-    const attempt = view.points.at(-1)?.attempt, began = view.points.find(p => p.attempt === attempt);
-    return [began ? began.t - began.w : start, end, range];
-  }
-  return [Math.max(start, end - range), end, range];
+// A time scale maps the times `start` to `end` to the pixels `left` to `right`. Each plot keeps its
+// scale as `timeScale`.
+export function xOf({ start, end, left, right }, time) {
+  return left + (time - start) / (end - start) * (right - left);
 }
 
-export function hair(svg, top, bottom) {
-  $$('.hair', svg).forEach(e => e.remove());
-  const t = view.hoverTime;
-  if (t == null || !svg._x) return;
-  const [a, b, l, r] = svg._x;
-  if (t < a || t > b) return;
-  const X = l + (t - a) / (b - a) * (r - l);
-  svg.append(E('line', { class: 'hair', x1: X, x2: X, y1: top, y2: bottom }));
+export function timeAt({ start, end, left, right }, x) {
+  return start + (x - left) / (right - left) * (end - start);
+}
+
+// Returns the start and the end of the range that is selected, and the choice.
+export function selectedRange() {
+  const { points, snapshot } = view;
+  const first = points[0];
+  const last = points.at(-1);
+  const started = orZero(snapshot.job.started_ms);
+  const end = Math.max(endOf(snapshot), last?.time ?? 0);
+  const start = first ? Math.min(first.time - first.width, started || Infinity) : started;
+  const choice = view.range || (end - start > 90 * MINUTE ? 60 * MINUTE : 'job');
+  if (choice === 'job') return { start, end, choice };
+  if (choice === 'attempt') {
+    const began = points.find(point => point.attempt === last?.attempt);
+    return { start: began ? began.time - began.width : start, end, choice };
+  }
+  return { start: Math.max(start, end - choice), end, choice };
+}
+
+// Draws the vertical line of the crosshair.
+export function drawHair(svg, top, bottom) {
+  $$('.hair', svg).forEach(line => line.remove());
+  const scale = svg.timeScale;
+  const time = view.hoverTime;
+  if (time == null || !scale || time < scale.start || time > scale.end) return;
+  const x = xOf(scale, time);
+  svg.append(make('line', { class: 'hair', x1: x, x2: x, y1: top, y2: bottom }));
 }

@@ -1,50 +1,95 @@
-// The ranks that matter most: the slowest, or those out of step, or how they ended.
-import { $, E, plain, set } from './dom.js';
-import { bytes, or0, span } from './format.js';
-import { model, view } from './model.js';
+// The most relevant ranks: the slowest, those out of step, or how they ended.
+import { $, make, plain, setText } from './dom.js';
+import { byteSize, duration, orZero } from './format.js';
+import { currentModel, view } from './model.js';
 import { pick } from './picked.js';
 
-const ROWS = 5;
-let columns = '';
+const MAX_ROWS = 5;
+const ALIKE = 1.1;  // step times below this multiple of the median need no attention
 
-function head(...names) {
-  if (columns === names.join()) return;
-  columns = names.join();
-  $('#slow thead').replaceChildren(E('tr', {}, names.map((name, i) =>
-    E('th', { class: i < 2 || name === 'Step time' ? 'l' : '', colspan: name === 'Step time' ? 2 : null }, name))));
+const seconds = time => `${time.toFixed(time < 10 ? 2 : 1)} s`;
+
+let shownColumns = '';
+
+function drawColumns(...names) {
+  const now = names.join();
+  if (shownColumns === now) return;
+  shownColumns = now;
+  const heads = names.map((name, index) => make('th', {
+    class: index < 2 || name === 'Step time' ? 'l' : '',
+    colspan: name === 'Step time' ? 2 : null,
+  }, name));
+  $('#slow thead').replaceChildren(make('tr', {}, heads));
 }
 
-const row = (rank, ...cells) => E('tr', { 'data-rank': rank.r, tabindex: -1, class: rank.mark, 'aria-selected': view.picked === rank.r, on: () => pick(rank.r, true) },
-  E('td', { class: 'l' }, rank.r), E('td', { class: 'l' }, plain(rank.where)), ...cells);
-const last = text => E('td', { title: plain(text) }, plain(text));
+function makeRow(rank, ...cells) {
+  const attributes = {
+    'data-rank': rank.number,
+    tabindex: -1,
+    class: rank.mark,
+    'aria-selected': view.picked === rank.number,
+    onClick: () => pick(rank.number, true),
+  };
+  return make('tr', attributes,
+    make('td', { class: 'l' }, rank.number),
+    make('td', { class: 'l' }, plain(rank.where)),
+    ...cells);
+}
+
+const makeLastCell = text => make('td', { title: plain(text) }, plain(text));
+
+function drawEndedRanks(model, worst, place) {
+  const good = model.ranks.every(rank => /code 0$/.test(rank.state));
+  setText($('#slowh'), 'How the ranks ended');
+  setText($('#slownote'), good ? `all ${model.ranks.length} exited with code 0` : '');
+  drawColumns('Rank', place, '');
+  if (good) return [];
+  return worst.map(rank => makeRow(rank, makeLastCell(rank.state || rank.lastLine)));
+}
+
+// Shows the activity of the ranks if step times are unknown or the job is stalled.
+function drawActivity(worst, place, stalled) {
+  const now = orZero(view.snapshot.time_ms);
+  const columns = [
+    ['CPU', rank => rank.cpu == null ? null : rank.cpu.toFixed(1)],
+    ['Memory', rank => rank.memory == null ? null : byteSize(rank.memory)],
+    ['Silent for', rank => rank.wroteAt ? duration(now - rank.wroteAt) : null],
+  ].filter(([, textOf]) => worst.some(rank => textOf(rank) != null));
+  setText($('#slowh'), stalled ? 'Ranks out of step' : 'Ranks');
+  setText($('#slownote'), 'worst first, then those that have been silent longest');
+  drawColumns('Rank', place, ...columns.map(([name]) => name), 'Last line');
+  return worst.map(rank => makeRow(rank,
+    ...columns.map(([, textOf]) => make('td', {}, textOf(rank) ?? '–')),
+    makeLastCell(rank.cause || rank.lastLine)));
+}
+
+function drawStepTimes(model, worst, place) {
+  const max = Math.max(...model.ranks.map(rank => rank.stepTime || 0));
+  const alike = max / model.median < ALIKE;
+  const note = alike ? '; all ranks within 10 % of it' : '';
+  setText($('#slowh'), alike ? 'Step times' : 'Slowest ranks');
+  setText($('#slownote'), `median ${seconds(model.median)} a step${note}`);
+  drawColumns('Rank', place, 'Step time', '× median', 'Cause');
+  return worst.map(rank => {
+    const width = rank.stepTime ? rank.stepTime / max * 100 : 0;
+    const bar = make('span', { class: 'd' }, make('i', { style: `width:${width}%` }));
+    return makeRow(rank,
+      make('td', { class: 'l' }, bar),
+      make('td', {}, rank.stepTime ? seconds(rank.stepTime) : '–'),
+      make('td', { class: 'v' }, rank.relative != null ? rank.relative.toFixed(2) : '–'),
+      makeLastCell(rank.cause));
+  });
+}
 
 export function drawRanks() {
-  const m = model(), top = m.worstFirst.slice(0, ROWS), now = or0(view.snapshot.time_ms);
-  $('#slow').hidden = !top.length;
-  const where = m.gpus ? 'GPU' : 'Node', stalled = (view.snapshot.issues || []).some(t => t.kind === 'KIND_STALLED');
+  const model = currentModel();
+  const worst = model.worstFirst.slice(0, MAX_ROWS);
+  const place = model.gpus ? 'GPU' : 'Node';
+  const stalled = (view.snapshot.issues || []).some(issue => issue.kind === 'KIND_STALLED');
+  $('#slow').hidden = !worst.length;
   let rows;
-  if (m.over) {
-    set($('#slowh'), 'How the ranks ended');
-    const well = m.ranks.every(rank => /code 0$/.test(rank.state));
-    set($('#slownote'), well ? `all ${m.ranks.length} exited with code 0` : '');
-    head('Rank', where, '');
-    rows = well ? [] : top.map(rank => row(rank, last(rank.state || rank.last)));
-  } else if (stalled || m.median == null) {
-    set($('#slowh'), stalled ? 'Ranks out of step' : 'Ranks');
-    set($('#slownote'), 'worst first, then those that have been silent longest');
-    const facts = [['CPU', rank => rank.cpu == null ? null : rank.cpu.toFixed(1)], ['Memory', rank => rank.memory == null ? null : bytes(rank.memory)],
-                   ['Silent for', rank => rank.wrote ? span(now - rank.wrote) : null]].filter(([, fact]) => top.some(rank => fact(rank) != null));
-    head('Rank', where, ...facts.map(([name]) => name), 'Last line');
-    rows = top.map(rank => row(rank, ...facts.map(([, fact]) => E('td', {}, fact(rank) ?? '–')), last(rank.cause || rank.last)));
-  } else {
-    const most = Math.max(...m.ranks.map(rank => rank.time || 0)), alike = most / m.median < 1.1;
-    set($('#slowh'), alike ? 'Step times' : 'Slowest ranks');
-    set($('#slownote'), `median ${m.median.toFixed(m.median < 10 ? 2 : 1)} s a step${alike ? '; all ranks within 10 % of it' : ''}`);
-    head('Rank', where, 'Step time', '× median', 'Cause');
-    rows = top.map(rank => row(rank,
-      E('td', { class: 'l' }, E('span', { class: 'd' }, E('i', { style: `width:${rank.time ? rank.time / most * 100 : 0}%` }))),
-      E('td', {}, rank.time ? `${rank.time.toFixed(rank.time < 10 ? 2 : 1)} s` : '–'), E('td', { class: 'v' }, rank.relative != null ? rank.relative.toFixed(2) : '–'),
-      last(rank.cause || '')));
-  }
+  if (model.over) rows = drawEndedRanks(model, worst, place);
+  else if (stalled || model.median == null) rows = drawActivity(worst, place, stalled);
+  else rows = drawStepTimes(model, worst, place);
   $('#slow tbody').replaceChildren(...rows);
 }

@@ -1,99 +1,230 @@
-// The whole job: attempts, events, and where the curves are of it. One crosshair for all of them.
-import { $, E, plain, set } from './dom.js';
-import { clock, dayOf, hm, or0, span } from './format.js';
+// The whole job: attempts, events, and the range of the curves. All plots share one crosshair.
+import { $, make, plain, setText } from './dom.js';
+import { clock, dayPrefix, duration, orZero, shortClock } from './format.js';
 import { endOf, view } from './model.js';
-import { hair, rangeOf } from './range.js';
+import { drawHair, MINUTE, selectedRange, xOf } from './range.js';
 
 const HEIGHT = 66;
+const BAR = { y: 6, height: 14, rx: 1.5 };
+const NARROW = 600;       // pixels; a narrower timeline has fewer labels
+const MIN_DISTANCE = 3;   // pixels between marks
+const TICK_MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080];
+const ISSUE_COLOURS = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' };
 
-// From each change of phase to the next.
-function phases(snapshot, end) {
-  const changes = (snapshot.events || []).filter(e => e.job_phase)
-    .map(e => ({ from: Number(e.time_ms), phase: e.job_phase, attempt: e.attempt || 0 }));
-  const start = or0(snapshot.job.started_ms) || changes[0]?.from || end;
-  if (!changes.length || changes[0].from > start + 1000) {
-    changes.unshift({ from: start, phase: changes.length ? '' : snapshot.job.phase, attempt: changes[0]?.attempt ?? or0(snapshot.job.attempt) });
+// Returns the intervals between changes of phase.
+function phasesOf(snapshot, end) {
+  const changes = (snapshot.events || []).filter(event => event.job_phase).map(event => ({
+    from: Number(event.time_ms),
+    phase: event.job_phase,
+    attempt: event.attempt || 0,
+  }));
+  const first = changes[0];
+  const start = orZero(snapshot.job.started_ms) || first?.from || end;
+  if (!first || first.from > start + 1000) {
+    changes.unshift({
+      from: start,
+      phase: first ? '' : snapshot.job.phase,
+      attempt: first?.attempt ?? orZero(snapshot.job.attempt),
+    });
   }
-  return changes.map((c, i) => ({ ...c, to: changes[i + 1]?.from ?? end })).filter(c => c.phase !== 'JOB_PHASE_ENDED');
+  return changes
+    .map((change, index) => ({ ...change, to: changes[index + 1]?.from ?? end }))
+    .filter(change => change.phase !== 'JOB_PHASE_ENDED');
 }
 
-// Glyph, colour and words of what is worth a mark.
-function marks(snapshot) {
-  const list = [];
-  for (const event of snapshot.events || []) {
-    const t = Number(event.time_ms), who = event.rank != null ? `rank ${event.rank}` : event.node;
-    if (event.node_phase === 'NODE_PHASE_RECONNECTING') list.push([t, '↻', `${who} away`, 'away', event.what]);
-    else if (event.node_phase === 'NODE_PHASE_LOST') list.push([t, '✕', `${who} lost`, 'bad', event.what]);
-    else if (event.rank != null && !/with code 0\b|exit code 0\b/.test(event.what || '') && /exit|signal|killed|kill|failed|ended/.test(event.what || '')) list.push([t, '✕', who, 'bad', event.what]);
-  }
-  for (const issue of snapshot.issues || []) {
-    const t = or0(issue.since_ms), who = issue.ranks?.length ? `rank ${issue.ranks[0]}` : '';
-    if (t && issue.kind === 'KIND_SLOW') list.push([t, '▲', who, 'slow', issue.what]);
-    if (t && issue.kind === 'KIND_STALLED') list.push([t, '■', 'stalled', 'bad', issue.what]);
-  }
-  return list.sort((a, b) => a[0] - b[0]);
+function isFailure({ rank, what }) {
+  const text = what || '';
+  if (rank == null || /with code 0\b|exit code 0\b/.test(text)) return false;
+  return /exit|signal|kill|failed|ended/.test(text);
 }
 
-function ticks(start, end, most) {
-  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080].map(m => m * 60000);
-  const step = steps.find(s => (end - start) / s <= most) ?? steps.at(-1);
-  const zone = new Date(start).getTimezoneOffset() * 60000, list = [];
-  for (let t = Math.ceil((start - zone) / step) * step + zone; t < end; t += step) list.push(t);
-  return list;
+function eventMark(event) {
+  const subject = event.rank != null ? `rank ${event.rank}` : event.node;
+  const mark = { time: Number(event.time_ms), reason: event.what };
+  if (event.node_phase === 'NODE_PHASE_RECONNECTING') {
+    return { ...mark, glyph: '↻', text: `${subject} away`, colour: 'away' };
+  }
+  if (event.node_phase === 'NODE_PHASE_LOST') {
+    return { ...mark, glyph: '✕', text: `${subject} lost`, colour: 'bad' };
+  }
+  return isFailure(event) ? { ...mark, glyph: '✕', text: subject, colour: 'bad' } : null;
 }
 
-export function drawTimeline() {
-  const svg = $('#timeline svg'), snapshot = view.snapshot, w = svg.clientWidth || 1000, end = endOf(snapshot);
-  const bars = phases(snapshot, end), start = Math.min(bars[0]?.from ?? end, end - 1000);
-  const x = t => (t - start) / (end - start) * (w - 2) + 1, add = (...a) => svg.append(E(...a));
-  svg.replaceChildren();
-  svg.setAttribute('viewBox', `0 0 ${w} ${HEIGHT}`);
-  svg._x = [start, end, 1, w - 1];
-  for (const t of ticks(start, end, w < 600 ? 4 : 12)) {
-    if (x(t) < 14 || x(t) > w - 14) continue;
-    add('line', { x1: x(t), x2: x(t), y1: 4, y2: 52, class: 'grid' });
-    add('text', { x: x(t), y: 64, 'text-anchor': 'middle', class: 'ax' }, hm(t));
+function issueMark(issue) {
+  const time = orZero(issue.since_ms);
+  const mark = { time, reason: issue.what };
+  if (time && issue.kind === 'KIND_SLOW') {
+    const text = issue.ranks?.length ? `rank ${issue.ranks[0]}` : '';
+    return { ...mark, glyph: '▲', text, colour: 'slow' };
   }
-  const last = bars.at(-1)?.attempt ?? 0, labelled = new Set();
-  for (const bar of bars) {
-    const runs = bar.phase === 'JOB_PHASE_RUNNING';
-    const width = Math.max(1.5, x(bar.to) - x(bar.from) - 0.8);
-    add('rect', { x: x(bar.from), y: 6, width, height: 14, rx: 1.5, fill: runs ? 'var(--accent)' : 'var(--ink3)', opacity: runs ? (bar.attempt === last ? 0.75 : 0.42) : bar.phase ? 0.8 : 0.3 },
-      E('title', {}, `${(bar.phase || 'not known').replace('JOB_PHASE_', '').toLowerCase()}, attempt ${bar.attempt + 1}, ${span(bar.to - bar.from)}`));
-    if (runs && !labelled.has(bar.attempt) && width > 16) {
-      labelled.add(bar.attempt);
-      add('text', { x: x(bar.from) + 6, y: 16.5, fill: bar.attempt === last ? 'var(--bg)' : 'var(--ink)', 'font-size': 10.5, 'font-weight': 600, 'pointer-events': 'none' }, width > 70 ? `attempt ${bar.attempt + 1}` : bar.attempt + 1);
+  if (time && issue.kind === 'KIND_STALLED') {
+    return { ...mark, glyph: '■', text: 'stalled', colour: 'bad' };
+  }
+  return null;
+}
+
+// Returns the marks of events and issues, sorted by time.
+function marksOf({ events, issues }) {
+  const marks = [...(events || []).map(eventMark), ...(issues || []).map(issueMark)];
+  return marks.filter(Boolean).sort((a, b) => a.time - b.time);
+}
+
+// Returns round local times: at most `max` of them, unless they are a week apart.
+function ticksOf(start, end, max) {
+  const steps = TICK_MINUTES.map(minutes => minutes * MINUTE);
+  const step = steps.find(size => (end - start) / size <= max) ?? steps.at(-1);
+  const zone = new Date(start).getTimezoneOffset() * MINUTE;
+  const ticks = [];
+  for (let time = Math.ceil((start - zone) / step) * step + zone; time < end; time += step) {
+    ticks.push(time);
+  }
+  return ticks;
+}
+
+function drawTicks(svg, scale, width) {
+  for (const time of ticksOf(scale.start, scale.end, width < NARROW ? 4 : 12)) {
+    const x = xOf(scale, time);
+    if (x < 14 || x > width - 14) continue;
+    svg.append(
+      make('line', { x1: x, x2: x, y1: 4, y2: 52, class: 'grid' }),
+      make('text', { x, y: 64, 'text-anchor': 'middle', class: 'ax' }, shortClock(time)));
+  }
+}
+
+function phaseOpacity({ phase, attempt }, lastAttempt) {
+  if (phase !== 'JOB_PHASE_RUNNING') return phase ? 0.8 : 0.3;
+  return attempt === lastAttempt ? 0.75 : 0.42;
+}
+
+function makePhase(phase, x, width, lastAttempt) {
+  const running = phase.phase === 'JOB_PHASE_RUNNING';
+  const name = (phase.phase || 'not known').replace('JOB_PHASE_', '').toLowerCase();
+  const title = `${name}, attempt ${phase.attempt + 1}, ${duration(phase.to - phase.from)}`;
+  const attributes = {
+    x,
+    y: BAR.y,
+    width,
+    height: BAR.height,
+    rx: BAR.rx,
+    fill: running ? 'var(--accent)' : 'var(--ink3)',
+    opacity: phaseOpacity(phase, lastAttempt),
+  };
+  return make('rect', attributes, make('title', {}, title));
+}
+
+function makeAttemptLabel(attempt, x, width, isLast) {
+  const attributes = {
+    x: x + 6,
+    y: 16.5,
+    fill: isLast ? 'var(--bg)' : 'var(--ink)',
+    'font-size': 10.5,
+    'font-weight': 600,
+    'pointer-events': 'none',
+  };
+  return make('text', attributes, width > 70 ? `attempt ${attempt + 1}` : attempt + 1);
+}
+
+function drawPhases(svg, scale, phases) {
+  const lastAttempt = phases.at(-1)?.attempt ?? 0;
+  const labelled = new Set();
+  for (const phase of phases) {
+    const { attempt } = phase;
+    const x = xOf(scale, phase.from);
+    const width = Math.max(1.5, xOf(scale, phase.to) - x - 0.8);
+    svg.append(makePhase(phase, x, width, lastAttempt));
+    if (phase.phase === 'JOB_PHASE_RUNNING' && !labelled.has(attempt) && width > 16) {
+      labelled.add(attempt);
+      svg.append(makeAttemptLabel(attempt, x, width, attempt === lastAttempt));
     }
   }
-  for (const issue of snapshot.issues || []) {
-    const t = or0(issue.since_ms), fill = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' }[issue.kind];
-    if (fill && t) add('rect', { x: x(Math.max(t, start)), y: 6, width: Math.max(2, x(end) - x(Math.max(t, start))), height: 14, rx: 1.5, fill });
-  }
-  let free = -1, drawn = -9;
-  for (const [t, glyph, words, colour, why] of marks(snapshot)) {
-    const X = x(t), text = w < 600 ? glyph : `${glyph} ${plain(words)}`, long = text.length * 6 + 8;
-    if (X - drawn < 3) continue;
-    drawn = X;
-    add('line', { x1: X, x2: X, y1: 4, y2: 44, stroke: `var(--${colour})` }, E('title', {}, `${clock(t)} ${plain(why || '')}`));
-    const turned = X + long > w;
-    if ((turned ? X - long : X) < free) continue;
-    free = turned ? X : X + long;
-    add('text', { x: X + (turned ? -4 : 4), y: 44, fill: `var(--${colour})`, 'font-size': 10.5, 'text-anchor': turned ? 'end' : 'start' }, text);
-  }
-  const [from] = rangeOf();
-  if (view.points.length) add('path', { d: `M${x(Math.max(start, from))} 54v-3H${w - 1}v3`, fill: 'none', stroke: 'var(--ink3)' });
-  set($('#tlnote'), view.points.length && w >= 600 ? 'bracket: range of the curves' : '');
-  hair(svg, 4, 52);
 }
 
-let told = '';
+function drawIssueBars(svg, scale, issues) {
+  for (const issue of issues) {
+    const since = orZero(issue.since_ms);
+    const fill = ISSUE_COLOURS[issue.kind];
+    if (!fill || !since) continue;
+    const x = xOf(scale, Math.max(since, scale.start));
+    const width = Math.max(2, xOf(scale, scale.end) - x);
+    svg.append(make('rect', { x, y: BAR.y, width, height: BAR.height, rx: BAR.rx, fill }));
+  }
+}
+
+// A label that would overlap the one before it is left out.
+function drawMarks(svg, scale, marks, width) {
+  let labelEnd = -1;
+  let lastX = -9;
+  for (const { time, glyph, text, colour, reason } of marks) {
+    const x = xOf(scale, time);
+    if (x - lastX < MIN_DISTANCE) continue;
+    lastX = x;
+    svg.append(make('line',
+      { x1: x, x2: x, y1: 4, y2: 44, stroke: `var(--${colour})` },
+      make('title', {}, `${clock(time)} ${plain(reason || '')}`)));
+    const label = width < NARROW ? glyph : `${glyph} ${plain(text)}`;
+    const length = label.length * 6 + 8;
+    const isLeft = x + length > width;
+    if ((isLeft ? x - length : x) < labelEnd) continue;
+    labelEnd = isLeft ? x : x + length;
+    svg.append(make('text', {
+      x: x + (isLeft ? -4 : 4),
+      y: 44,
+      fill: `var(--${colour})`,
+      'font-size': 10.5,
+      'text-anchor': isLeft ? 'end' : 'start',
+    }, label));
+  }
+}
+
+// Marks the range of the curves.
+function drawBracket(svg, scale, width) {
+  const hasCurves = view.points.length > 0;
+  if (hasCurves) {
+    const x = xOf(scale, Math.max(scale.start, selectedRange().start));
+    const bracket = `M${x} 54v-3H${width - 1}v3`;
+    svg.append(make('path', { d: bracket, fill: 'none', stroke: 'var(--ink3)' }));
+  }
+  setText($('#tlnote'), hasCurves && width >= NARROW ? 'bracket: range of the curves' : '');
+}
+
+export const drawTimelineHair = () => drawHair($('#timeline svg'), 4, 52);
+
+export function drawTimeline() {
+  const { snapshot } = view;
+  const svg = $('#timeline svg');
+  const width = svg.clientWidth || 1000;
+  const end = endOf(snapshot);
+  const phases = phasesOf(snapshot, end);
+  const start = Math.min(phases[0]?.from ?? end, end - 1000);
+  const scale = { start, end, left: 1, right: width - 1 };
+  svg.replaceChildren();
+  svg.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
+  svg.timeScale = scale;
+  drawTicks(svg, scale, width);
+  drawPhases(svg, scale, phases);
+  drawIssueBars(svg, scale, snapshot.issues || []);
+  drawMarks(svg, scale, marksOf(snapshot), width);
+  drawBracket(svg, scale, width);
+  drawTimelineHair();
+}
+
+let shownEvents = '';
+
 export function drawEvents() {
-  const events = view.snapshot.events || [], now = view.job + events.length + (events.at(-1)?.time_ms ?? '');
-  if (now === told) return;
-  told = now;
-  const last = events.at(-1), who = e => e.rank != null ? `rank ${e.rank}` : plain(e.node || '');
+  const events = view.snapshot.events || [];
+  const last = events.at(-1);
+  const now = view.job + events.length + (last?.time_ms ?? '');
+  if (now === shownEvents) return;
+  shownEvents = now;
   $('#events').hidden = !events.length;
   if (!last) return;
-  set($('#events summary'), `Events, ${events.length}; last: ${clock(Number(last.time_ms))} ${who(last)} ${plain(last.what || '')}`);
-  $('#events ol').replaceChildren(...[...events].reverse().map(e => E('li', {}, E('span', { title: dayOf(Number(e.time_ms)) }, clock(Number(e.time_ms))), E('span', {}, who(e)), E('span', {}, plain(e.what || '')))));
+  const subjectOf = event => event.rank != null ? `rank ${event.rank}` : plain(event.node || '');
+  const textOf = event => plain(event.what || '');
+  const timeOf = event => clock(Number(event.time_ms));
+  const summary = `${timeOf(last)} ${subjectOf(last)} ${textOf(last)}`;
+  setText($('#events summary'), `Events, ${events.length}; last: ${summary}`);
+  $('#events ol').replaceChildren(...[...events].reverse().map(event => make('li', {},
+    make('span', { title: dayPrefix(Number(event.time_ms)) }, timeOf(event)),
+    make('span', {}, subjectOf(event)),
+    make('span', {}, textOf(event)))));
 }

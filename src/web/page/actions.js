@@ -1,0 +1,67 @@
+// What the user can do with a job: compare it, collect its stacks, stop it.
+import { drawCurves } from './curves.js';
+import { $, make, plain, setText } from './dom.js';
+import { view } from './model.js';
+import { moreHistory, post } from './source.js';
+
+// Shows the curves of another job as well; an empty `job` shows none.
+async function compare(job) {
+  view.other = null;
+  if (job) {
+    try {
+      view.other = { job: job.slice(-6), points: await moreHistory(job, []) };
+    } catch {
+      setText($('#hovtime'), 'that job has no history');
+    }
+  }
+  drawCurves();
+}
+
+// A group is ranks with equal stacks.
+function makeGroup(group) {
+  const ranks = group.ranks || [];
+  const noun = ranks.length === 1 ? 'rank' : 'ranks';
+  const note = group.unlike_most ? ', unlike most' : '';
+  return make('li', {},
+    make('b', {}, `${noun} ${ranks.join(', ')}${note}`),
+    make('code', {}, plain(group.doing || group.missing || group.unknown || '')),
+    group.called_by ? make('code', {}, plain('called by ' + group.called_by)) : '');
+}
+
+async function showStacks() {
+  const list = $('#stacks ol');
+  list.replaceChildren(make('li', {}, 'asking the nodes; up to 40 s'));
+  $('#stacks').showModal();
+  try {
+    const { groups, file } = await post(`/api/stacks?job=${view.job}`);
+    list.replaceChildren(
+      ...(groups || []).map(makeGroup),
+      file ? make('li', { class: 's' }, `all of them: ${plain(file)}`) : '');
+  } catch (error) {
+    list.replaceChildren(make('li', { class: 'bad' }, plain(error.message)));
+  }
+}
+
+function askToStop() {
+  const name = $('#name').textContent;
+  const effect = 'its ranks get SIGTERM, and SIGKILL when its grace period is over.';
+  setText($('#askwhat'), `${name}, ${view.job}: ${effect}`);
+  $('#ask').showModal();
+}
+
+async function stop() {
+  $('#ask').close();
+  try {
+    await post(`/api/stop?job=${view.job}`);
+  } catch (error) {
+    setText($('#meta'), error.message);
+  }
+}
+
+export function startActions() {
+  $('#cmp').addEventListener('change', event => compare(event.target.value));
+  $('#dostacks').addEventListener('click', showStacks);
+  $('#dostop').addEventListener('click', askToStop);
+  $('#askno').addEventListener('click', () => $('#ask').close());
+  $('#askyes').addEventListener('click', stop);
+}
