@@ -1,5 +1,5 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: packages programs install install-worker-library release demo check check-full check-frameworks bench
+.PHONY: docs packages programs install install-worker-library release demo check check-full check-frameworks bench
 
 packages:
 	@setup/packages.sh
@@ -15,7 +15,7 @@ PREFIX = /usr/local
 install: programs
 	@DESTDIR=$(DESTDIR) cmake --install build --strip --prefix $(PREFIX) --component autodist
 
-# Below PREFIX: what a trainer in C++ is compiled with, docs/worker_library.md.
+# Below PREFIX: what a trainer in C++ is compiled with, docs/how-to/write_a_cpp_trainer.md.
 install-worker-library: packages
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target autodist_worker
@@ -23,7 +23,7 @@ install-worker-library: packages
 
 # In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python; the worker
 # library as a tarball and as a package for Debian. The same sources make the same bytes. AGENTS: other
-# machines to have an agent for, each built in a root of its own, which takes root.
+# machines to have an agent for, each built in a separate root, which needs root.
 AGENTS = aarch64
 release: packages
 	@setup/packages.sh release
@@ -56,3 +56,9 @@ bench: programs
 	tests/bench/launch
 	tests/bench/faults
 	tests/bench/collectives
+
+# The site in build/site, with MkDocs Material from PyPI.
+docs:
+	@test -x build/docs-tools/bin/mkdocs || python3 -m venv build/docs-tools
+	@build/docs-tools/bin/pip install --quiet --disable-pip-version-check -r setup/docs_requirements.txt
+	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --strict --quiet

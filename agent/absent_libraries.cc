@@ -1,7 +1,7 @@
-// What a static program cannot have, in place of what hwloc and PMIx would use where it is there:
-// shared libraries and plug-ins, which the node's own C library would have to load; its user
-// database; udev and munge, of which there are no archives. Each says that there is nothing, which
-// both libraries expect.
+// Stubs of what hwloc and PMIx use optionally and a static program cannot have: shared libraries
+// and plug-ins, which would need the node's C library; its user database; udev and munge, which
+// have no static libraries. All of them report that nothing is available, which both libraries
+// handle.
 
 struct passwd;
 
@@ -25,5 +25,5 @@ void* udev_device_unref(void*) { return nullptr; }
 
 int munge_encode(char**, void*, const void*, int) { return 1; }
 int munge_decode(const char*, void*, void**, int*, unsigned*, unsigned*) { return 1; }
-const char* munge_strerror(int) { return "there is no munge"; }
+const char* munge_strerror(int) { return "munge is not available"; }
 }

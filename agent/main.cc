@@ -1,4 +1,5 @@
-// autodist-agent: the part of autodist that runs on each node. Started by the chief, never by hand.
+// autodist-agent: the part of autodist that runs on each node. Started by the chief, never by
+// users.
 #include <signal.h>
 
 #include <cstdio>
@@ -12,12 +13,13 @@
 #include "autodist/v1/messages_digest.h"
 #include "base/name_service.h"
 
-// What an autodist that is given this program looks for (transfer/node_program).
+// The mark by which autodist recognizes an agent (transfer/node_program).
 [[gnu::used, gnu::retain]] static const char kMessages[] =
     AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
 
 int main(int argc, char** argv) {
-  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk, not our end
+  // Exceeding the file size limit becomes a write error, and does not end the agent.
+  signal(SIGXFSZ, SIG_IGN);
   autodist::base::UseFilesAndDns();
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
@@ -29,7 +31,7 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(mode, "horovod-store") == 0) return autodist::agent::HorovodStore(argc, argv);
   std::fprintf(stderr,
-               "autodist-agent is started by `autodist run` on every node of a job; there is "
-               "nothing to run by hand.\n");
+               "autodist-agent is started by `autodist run` on every node of a job; do "
+               "not run it by hand.\n");
   return 2;
 }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kElementSize = sizeof(float);
 
-// What of the bytes goes over a link, at best.
+// The fraction of the bytes that passes a link in the optimal algorithm.
 double BusFactor(v1::Collective collective, double ranks) {
   switch (collective) {
     case v1::COLLECTIVE_ALL_REDUCE:
@@ -21,7 +21,7 @@ double BusFactor(v1::Collective collective, double ranks) {
   }
 }
 
-// So that in memory every rank's part begins where a device reads fastest; few are as they are.
+// Aligns every rank's part for fast access on the device; small counts are unchanged.
 uint64_t Aligned(uint64_t count) {
   constexpr uint64_t kNumbers = 16 / kElementSize;
   return count < kNumbers ? count : count / kNumbers * kNumbers;
@@ -40,7 +40,7 @@ std::vector<Size> SizesOf(const v1::BenchPlan& plan, v1::Collective collective,
   for (uint64_t bytes = plan.from(); bytes <= plan.to(); bytes *= plan.factor()) {
     const uint64_t count = Aligned(std::max(bytes / unit, uint64_t{1}));
     if (sizes.empty() || sizes.back().count != count) sizes.push_back({count * unit, count});
-    if (bytes > plan.to() / plan.factor()) break;  // the next one may not even be a number
+    if (bytes > plan.to() / plan.factor()) break;  // prevents an overflow
   }
   return sizes;
 }

@@ -1,11 +1,11 @@
-# Copies PROGRAM into FOLDER, and the libraries that it needs under the names by which it asks for them:
-# glibc's and its loader into FOLDER/glibc, as they go with each other alone.
+# Copies PROGRAM into FOLDER, with the libraries that it needs, under the names in its dependencies.
+# glibc's libraries and loader, which belong together, go to FOLDER/glibc.
 set(glibc "^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv)\\.so.*)$")
 file(GET_RUNTIME_DEPENDENCIES
   EXECUTABLES ${PROGRAM}
   RESOLVED_DEPENDENCIES_VAR libraries
   UNRESOLVED_DEPENDENCIES_VAR missing
-  # These must fit the node's driver.
+  # These must match the node's driver.
   PRE_EXCLUDE_REGEXES "^lib(nccl|cuda|cudart)\\.so")
 if(missing)
   message(FATAL_ERROR "not found: ${missing}")

@@ -10,7 +10,7 @@
 namespace autodist::bench {
 namespace {
 
-// What of the free memory the node can do without. Virtual hosts share their machine's.
+// The fraction of the free memory to use: 1/4. Virtual hosts share the machine's memory.
 constexpr uint64_t kShare = 4;
 
 class HostBuffer final : public Device::Buffer {
@@ -40,7 +40,7 @@ class CpuDevice final : public Device {
       if (name == "MemAvailable:") return kilobytes * 1024 / kShare / ranks_on_node;
       std::getline(file, name);
     }
-    return Error(StatusCode::kInternal, "/proc/meminfo does not tell how much memory is free");
+    return Error(StatusCode::kInternal, "/proc/meminfo does not report the free memory");
   }
 
   Result<std::unique_ptr<Buffer>> Allocate(uint64_t count) override {

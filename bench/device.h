@@ -1,4 +1,4 @@
-// Where a rank's data is while it is measured: in the host's memory or in its GPU's.
+// The memory of a rank's data during the measurement: the host's or the GPU's.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace autodist::bench {
 
-// Not thread-safe. It must outlive what it gives.
+// Not thread-safe. It must outlive the objects that it creates.
 class Device {
  public:
   virtual ~Device() = default;
 
-  // How many bytes this rank may take, given that others on its node take as many.
+  // Returns the number of bytes available to this rank, if all ranks on the node use the same
+  // amount.
   virtual Result<uint64_t> FreeBytes(uint32_t ranks_on_node) = 0;
 
-  // Numbers in the device's memory, at the communicator's disposal.
+  // Numbers in the device's memory, usable by the communicator.
   class Buffer {
    public:
     virtual ~Buffer() = default;
     virtual float* data() = 0;
-    // `values`, to or from the place that begins with number `at`.
+    // Copies `values` to or from the position of number `at`.
     virtual Status Write(uint64_t at, std::span<const float> values) = 0;
     virtual Status Read(uint64_t at, std::span<float> values) = 0;
   };
@@ -36,8 +37,8 @@ class Device {
 
 std::unique_ptr<Device> MakeCpuDevice();
 
-// Each program's own: of one the host's memory, by Gloo; of the other the GPU of the local rank, by
-// NCCL, and nothing of Gloo. kUnimplemented for what it is not made for.
+// Implemented by each program: one uses the host's memory and Gloo, the other the GPU of the local
+// rank and NCCL, without Gloo. kUnimplemented for the other backend.
 Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client& client);
 
 }  // namespace autodist::bench

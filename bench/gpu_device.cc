@@ -32,7 +32,7 @@ class GpuBuffer final : public Device::Buffer {
   float* const memory_;
 };
 
-// Of the current device; used by the thread that chose it.
+// Uses the current device; for the thread that selected it.
 class GpuDevice final : public Device {
  public:
   GpuDevice() = default;
@@ -64,7 +64,7 @@ class GpuDevice final : public Device {
   }
 
  private:
-  cudaStream_t stream_ = nullptr;  // in order with copies, which go by the default stream
+  cudaStream_t stream_ = nullptr;  // ordered with copies, which use the default stream
 };
 
 }  // namespace
@@ -75,7 +75,7 @@ Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client& cl
   }
   AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                 "choosing the GPU of the local rank"));
-  // As nccl-tests: for each call, a communicator that does not block starts a thread.
+  // As in nccl-tests: a non-blocking communicator starts a thread for each call.
   setenv("NCCL_COMM_BLOCKING", "1", /*overwrite=*/0);
   auto device = std::make_unique<GpuDevice>();
   AD_RETURN_IF_ERROR(device->MakeStream());

@@ -1,5 +1,5 @@
 // autodist-bench PLAN: measures the collective operations between the ranks of a job. Started by
-// `autodist bench`, which shows what rank 0 prints.
+// `autodist bench`, which shows the output of rank 0.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 Result<v1::BenchPlan> ParsePlan(const std::string& text) {
   v1::BenchPlan plan;
   if (!json::FromJson(text, plan).ok() || plan.from() == 0 || plan.factor() < 2) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, "this is no plan of measurements"),
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "invalid measurement plan"),
                       "start this program with `autodist bench`");
   }
   return plan;
@@ -38,7 +38,7 @@ Status Run(const std::string& text) {
   AD_RETURN_IF_ERROR(printer.status());
   AD_ASSIGN_OR_RETURN(const uint64_t wrong, Sweep(plan, {client->rank(), client->world_size()},
                                                   free, *device, *ring, printer));
-  AD_RETURN_IF_ERROR(ring->Barrier());  // nobody leaves while others still receive
+  AD_RETURN_IF_ERROR(ring->Barrier());  // others may still be receiving
   AD_RETURN_IF_ERROR(printer.status());
   if (wrong == 0 || !prints) return OkStatus();
   return Error(StatusCode::kDataLoss, std::to_string(wrong) + " wrong numbers in the results");

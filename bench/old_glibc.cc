@@ -1,5 +1,5 @@
-// What libstdc++, libgcc and other archives of this system call in its glibc, and one of 2.31 does
-// not have, for a program that is linked with the older one.
+// Functions that libstdc++, libgcc and other archives of this system need from its glibc and that
+// glibc 2.31 lacks, for a program that is linked with the latter.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// The object that has an address, and its table of frames.
+// The object that contains an address, and its frame table.
 struct Search {
   uintptr_t address;
   dl_find_object& result;
@@ -37,11 +37,11 @@ constexpr int kStatVersion = 1;
 
 extern "C" {
 
-// Since 2.32: whether there is one thread, so that counts need no atomic operations. There are
-// more.
+// Since 2.32: whether there is only one thread, so that counters need no atomic operations. There
+// are more.
 char __libc_single_threaded = 0;
 
-// Since 2.33; before, they were told the version of the struct.
+// Since 2.33; before, these functions had the version of the struct as an argument.
 int __xstat(int version, const char* path, struct stat* result);
 int __lxstat(int version, const char* path, struct stat* result);
 int __fxstat(int version, int fd, struct stat* result);
@@ -53,7 +53,7 @@ int lstat(const char* path, struct stat* result) noexcept {
 }
 int fstat(int fd, struct stat* result) noexcept { return __fxstat(kStatVersion, fd, result); }
 
-// Since 2.35, for exceptions: 0 where there is one.
+// Since 2.35, for exceptions: 0 if found.
 int _dl_find_object(void* address, dl_find_object* result) noexcept {
   Search search{reinterpret_cast<uintptr_t>(address), *result};
   return dl_iterate_phdr(LookInto, &search) == 1 ? 0 : -1;

@@ -7,15 +7,15 @@
 namespace autodist::bench {
 namespace {
 
-constexpr uint64_t kPeriod = 251;     // a prime: parts that changed places are noticed
-constexpr uint64_t kPiece = 1 << 18;  // numbers looked at together
+constexpr uint64_t kPeriod = 251;     // a prime, to detect exchanged parts
+constexpr uint64_t kPiece = 1 << 18;  // numbers compared at once
 constexpr uint32_t kRoot = 0;
-constexpr float kNobodys = -1;  // neither an input nor a sum
+constexpr float kUnset = -1;  // neither an input nor a sum
 
-// What a rank has at a place; sums over ranks are exact.
+// The input of a rank at a position; sums over ranks are exact.
 float Input(uint64_t rank, uint64_t place) { return static_cast<float>((place + rank) % kPeriod); }
 
-using Pattern = std::array<float, kPeriod>;  // by place
+using Pattern = std::array<float, kPeriod>;  // by position
 
 Pattern InputOf(uint64_t rank) {
   Pattern pattern;
@@ -31,7 +31,7 @@ Pattern SumOf(uint32_t world_size) {
   return pattern;
 }
 
-// Of `count` numbers at `begin`, those that differ from the pattern from `place` on.
+// Counts those of `count` numbers at `begin` that differ from the pattern from `place` on.
 Result<uint64_t> CountDifferent(Device::Buffer& buffer, uint64_t begin, uint64_t count,
                                 const Pattern& pattern, uint64_t place) {
   std::vector<float> piece(std::min(kPiece, count));
@@ -58,7 +58,7 @@ uint64_t NumbersOut(v1::Collective collective, uint64_t count, uint32_t world_si
   return of_all_ranks ? count * world_size : count;
 }
 
-// Where the result begins when it is apart from the input: aligned for the device.
+// Returns the begin of a result that does not overlap the input, aligned for the device.
 uint64_t ApartFrom(uint64_t numbers_in) {
   constexpr uint64_t kAlignment = 64;  // numbers
   return (numbers_in + kAlignment - 1) / kAlignment * kAlignment;
@@ -87,7 +87,7 @@ Result<Operation> Operation::Make(v1::Collective collective, Size size, Output o
   made.out_.count = NumbersOut(collective, size.count, place.world_size);
   if (output == Output::kOutOfPlace) {
     made.out_.begin = ApartFrom(made.in_.count);
-  } else {  // the smaller one is this rank's part of the other
+  } else {  // the smaller buffer is this rank's part of the other
     if (made.in_.count < made.out_.count) made.in_.begin = place.rank * size.count;
     if (made.out_.count < made.in_.count) made.out_.begin = place.rank * size.count;
   }
@@ -108,7 +108,7 @@ Status Operation::Write(Range range, Number number) {
 }
 
 Status Operation::Fill() {
-  AD_RETURN_IF_ERROR(Write(out_, [](uint64_t) { return kNobodys; }));
+  AD_RETURN_IF_ERROR(Write(out_, [](uint64_t) { return kUnset; }));
   const Pattern pattern = InputOf(place_.rank);
   return Write(in_, [&](uint64_t place) { return pattern[place % kPeriod]; });
 }
@@ -151,7 +151,7 @@ Result<uint64_t> Operation::CountWrong() {
     default:
       break;
   }
-  // A part from each rank: all it has, or what it has for this one.
+  // Each rank contributes a part: all of the rank's data, or its part for this rank.
   const uint64_t place = collective_ == v1::COLLECTIVE_ALL_TO_ALL ? rank * count : 0;
   uint64_t wrong = 0;
   for (uint32_t from = 0; from < ranks; ++from) {

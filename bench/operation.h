@@ -11,18 +11,18 @@
 
 namespace autodist::bench {
 
-struct Place {  // of this rank in the job
+struct Place {  // position of this rank in the job
   uint32_t rank;
   uint32_t world_size;
 };
 
-// Where the result goes.
+// The location of the result.
 enum class Output { kOutOfPlace, kInPlace };
 
-// Whether the operation can be done with its result in the place of its input.
+// Whether the operation supports a result in place of the input.
 bool WorksInPlace(v1::Collective collective);
 
-// Bytes of the buffers of an operation of this size.
+// Returns the buffer size of an operation of this size, in bytes.
 uint64_t BytesNeeded(v1::Collective collective, Size size, Output output, uint32_t world_size);
 
 // Not thread-safe.
@@ -31,15 +31,15 @@ class Operation {
   static Result<Operation> Make(v1::Collective collective, Size size, Output output, Place place,
                                 Device& device);
 
-  // Gives every rank numbers of its own, and the result none that are right.
+  // Fills the input with numbers that depend on the rank, and the result with wrong ones.
   Status Fill();
-  // May only queue it, as the ring does.
+  // May return before the operation is complete, if the ring queues.
   Status Run(Communicator& ring);
-  // How many numbers are not what one Run, which is done, makes of those of Fill.
+  // Returns how many numbers differ from the correct result of one completed Run after Fill.
   Result<uint64_t> CountWrong();
 
  private:
-  // Numbers of a buffer.
+  // A range of numbers in a buffer.
   struct Range {
     uint64_t begin;
     uint64_t count;
@@ -49,7 +49,7 @@ class Operation {
       : collective_(collective), size_(size), place_(place) {}
   const float* in() { return data_->data() + in_.begin; }
   float* out() { return data_->data() + out_.begin; }
-  // The numbers that `number` gives for each place of the range.
+  // Returns the numbers that `number` yields for each position of the range.
   template <typename Number>
   Status Write(Range range, Number number);
 
@@ -58,7 +58,7 @@ class Operation {
   Place place_;
   Range in_{};
   Range out_{};
-  std::unique_ptr<Device::Buffer> data_;  // both
+  std::unique_ptr<Device::Buffer> data_;  // input and output
 };
 
 }  // namespace autodist::bench

@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kPeerLimit{5};  // for peers that come late
+constexpr std::chrono::minutes kPeerLimit{5};  // for late peers
 
 class Sweeper {
  public:
@@ -25,7 +25,7 @@ class Sweeper {
     return row;
   }
 
-  // The same on every rank.
+  // Returns the same value on every rank.
   Result<float> OverRanks(float mine, ReduceOp op) {
     AD_RETURN_IF_ERROR(word_.Write(0, {&mine, 1}));
     AD_RETURN_IF_ERROR(ring_.AllReduce(word_.data(), 1, DataType::kFloat32, op));
@@ -51,8 +51,8 @@ class Sweeper {
                        static_cast<uint64_t>(wrong)};
   }
 
-  // Seconds of one of so many calls that all ranks begin together, on the slowest rank: queued one
-  // behind the other, where the ring can, and then waited for.
+  // Returns the seconds per call for `times` calls that all ranks begin together, on the slowest
+  // rank. The calls are queued, if the ring can do that, and then waited for.
   Result<float> TimeOf(Operation& operation, uint32_t times) {
     AD_RETURN_IF_ERROR(ring_.Barrier());
     const auto start = Clock::now();
@@ -62,13 +62,13 @@ class Sweeper {
     return OverRanks(took.count() / static_cast<float>(times), ReduceOp::kMax);
   }
 
-  // Until all that is queued is done. Calls may take longer than the first ones made believe.
+  // The time to complete all queued calls, which may be slower than the first ones.
   std::chrono::milliseconds QueueLimit() const {
     constexpr int kSlower = 10;
     return kPeerLimit + kSlower * std::chrono::milliseconds(plan_.budget_ms());
   }
 
-  // As many of `most` calls as the time for a size allows.
+  // Returns how many of `most` calls fit into the time for a size.
   uint32_t Affordable(double seconds, uint32_t most) const {
     const double calls = plan_.budget_ms() / 1e3 / seconds;
     return calls < most ? static_cast<uint32_t>(calls) : most;
@@ -87,7 +87,7 @@ Result<uint64_t> Sweep(const v1::BenchPlan& plan, Place place, uint64_t free_byt
                        Communicator& ring, Printer& printer) {
   AD_ASSIGN_OR_RETURN(const auto word, device.Allocate(1));
   Sweeper sweeper(plan, place, device, ring, *word);
-  // Rounded down by the conversion's last bit at most.
+  // The conversion rounds, at most in the last bit.
   AD_ASSIGN_OR_RETURN(const float least,
                       sweeper.OverRanks(static_cast<float>(free_bytes), ReduceOp::kMin));
   uint64_t wrong = 0;

@@ -1,4 +1,4 @@
-// Runs through all collective operations and sizes of a plan, as one rank of a job.
+// Runs all collective operations and sizes of a plan, as one rank of a job.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace autodist::bench {
 
-// Gives how many numbers were wrong, over all ranks and sizes. Blocks until the last size is done.
+// Returns the number of wrong numbers, over all ranks and sizes. Blocks until the last size is
+// done.
 Result<uint64_t> Sweep(const v1::BenchPlan& plan, Place place, uint64_t free_bytes, Device& device,
                        Communicator& ring, Printer& printer);
 

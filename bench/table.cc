@@ -11,14 +11,14 @@
 namespace autodist::bench {
 namespace {
 
-// "all-reduce".
+// Returns "all-reduce".
 std::string NameOf(v1::Collective collective) {
   // "COLLECTIVE_ALL_REDUCE" → "all-reduce".
   const std::string name = v1::Collective_Name(collective).substr(sizeof "COLLECTIVE_" - 1);
   return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
 }
 
-// Above the rows of an operation; with nccl-tests' names.
+// Returns the head above the rows of an operation; with nccl-tests' names.
 std::string TableHead(v1::Collective collective) {
   constexpr char kNames[] = "       time     algbw     busbw #wrong";
   constexpr char kUnits[] = "       (us)    (GB/s)    (GB/s)       ";

@@ -1,4 +1,4 @@
-// What was measured: as a table on stdout for the user, and in a CSV file for programs.
+// Prints the measurements: a table on stdout for the user, and a CSV file for programs.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,30 @@
 namespace autodist::bench {
 
 struct Measurement {
-  double seconds;  // of one call, on the slowest rank
+  double seconds;  // per call, on the slowest rank
   Bandwidth bandwidth;
-  uint64_t wrong;  // numbers, over all ranks
+  uint64_t wrong;  // number of wrong numbers, over all ranks
 };
 
 struct Row {
   v1::Collective collective;
   Size size;
   Measurement out_of_place;
-  std::optional<Measurement> in_place;  // not of every operation
+  std::optional<Measurement> in_place;  // if the operation supports it
 };
 
 class Printer {
  public:
-  // One that is not `wanted`, because another rank prints, does nothing. `csv_file`: "" for none.
+  // Does nothing unless `wanted`, because only one rank prints. `csv_file`: "" for none.
   Printer(bool wanted, const std::string& csv_file);
 
   void Begin(v1::Collective collective);
   void Add(const Row& row);
-  // Sizes from this one on need more memory than `free` bytes, which every rank may take.
+  // Reports that sizes from this one on need more memory than `free` bytes, the limit of every
+  // rank.
   void TooLarge(Size size, uint64_t free) const;
 
-  // Whether all of it is where it should be.
+  // Whether all output has been written.
   const Status& status() const { return status_; }
 
  private:

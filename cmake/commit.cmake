@@ -1,4 +1,4 @@
-# autodist_commit: what is being built, "unknown" outside of a clone. Looked at anew after each commit.
+# autodist_commit: the commit that is built, "unknown" outside of a clone. Configures again after each commit.
 set(autodist_commit unknown)
 find_package(Git QUIET)
 if(GIT_FOUND)

@@ -1,5 +1,5 @@
-# What we use of others, and autodist::grpc: gRPC without TLS. The bytes travel inside SSH or over
-# a unix socket.
+# External libraries, and autodist::grpc: gRPC without TLS, because its connections are inside SSH or
+# unix sockets.
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL REQUIRED)
@@ -16,7 +16,7 @@ find_path(spdlog_include spdlog/spdlog.h REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# From setup/sources.sh where the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
+# From setup/sources.sh if the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
 find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib
              NO_DEFAULT_PATH)
 find_library(libssh2_library NAMES ssh2 REQUIRED)
@@ -33,7 +33,7 @@ set_target_properties(libssh2::libssh2 PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${libssh2_include}
   INTERFACE_LINK_LIBRARIES OpenSSL::Crypto)
 
-# Headers alone, so that nothing is left to link into the static agent.
+# Header-only, so that the static agent links no library for it.
 add_library(autodist_spdlog INTERFACE)
 target_include_directories(autodist_spdlog SYSTEM INTERFACE ${spdlog_include})
 target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
@@ -44,12 +44,12 @@ add_library(autodist_sodium INTERFACE)
 target_include_directories(autodist_sodium SYSTEM INTERFACE ${sodium_include})
 target_link_libraries(autodist_sodium INTERFACE ${sodium_archive})
 
-# Whole, from setup/sources.sh: the distribution's needs a shared library.
+# Header-only, from setup/sources.sh: the distribution's needs a shared library.
 find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH
           REQUIRED)
 add_library(autodist_httplib INTERFACE)
 target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
-# An agent of many ranks has more descriptors than select can name.
+# An agent with many ranks has more descriptors than select() supports.
 target_compile_definitions(autodist_httplib INTERFACE CPPHTTPLIB_USE_POLL)
 
 find_path(zstd_include zstd.h REQUIRED)
@@ -62,11 +62,11 @@ add_library(autodist_grpc INTERFACE)
 add_library(autodist::grpc ALIAS autodist_grpc)
 add_library(autodist::absl ALIAS autodist_grpc)  # comes with gRPC
 if(AUTODIST_SANITIZE)
-  # Shared, so that a sanitizer can tell our code from theirs.
+  # Shared, so that a sanitizer can distinguish our code from theirs.
   target_link_libraries(autodist_grpc INTERFACE
     gRPC::grpc++_unsecure protobuf::libprotobuf absl::status absl::statusor absl::cord)
 else()
-  # Static: the agent must run anywhere, and the command starts 6 ms sooner.
+  # Static: the agent must run anywhere, and the command starts 6 ms faster.
   file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
   set(grpc_archives "")
   foreach(name grpc++_unsecure grpc_unsecure gpr address_sorting upb cares re2 protobuf z)
@@ -78,7 +78,7 @@ else()
   target_link_libraries(autodist_grpc INTERFACE "$<LINK_GROUP:RESCAN,${joined}>" Threads::Threads)
 endif()
 
-# gRPC's own: its archive is among gRPC's.
+# The re2 of gRPC, whose archive is among those of gRPC.
 find_path(re2_include re2/re2.h REQUIRED)
 add_library(autodist_re2 INTERFACE)
 target_include_directories(autodist_re2 SYSTEM INTERFACE ${re2_include})
@@ -89,7 +89,7 @@ else()
   target_link_libraries(autodist_re2 INTERFACE autodist::grpc)
 endif()
 
-# For the agent, where it is static: archives, and what they expect of other libraries.
+# For the agent, static unless sanitized: archives, and stubs of the libraries that they expect.
 find_path(hwloc_include hwloc.h REQUIRED)
 find_path(pmix_include pmix_server.h PATH_SUFFIXES lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include
           REQUIRED)

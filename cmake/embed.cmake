@@ -1,5 +1,6 @@
-# autodist_embed(NAMESPACE FUNCTION files...): autodist::NAMESPACE::FUNCTION() gives these files as they are,
-# which a header of the module declares (base/embedded_file.h). The sources of it are in ${FUNCTION_sources}.
+# autodist_embed(NAMESPACE FUNCTION files...): defines autodist::NAMESPACE::FUNCTION(), which returns the
+# content of these files (base/embedded_file.h). A header of the module declares it. Sets
+# ${FUNCTION_sources}.
 function(autodist_embed namespace function)
   set(assembly ".section .note.GNU-stack, \"\", %progbits\n.section .rodata\n")
   set(declarations "")

@@ -1,5 +1,5 @@
-# autodist_precompiled(NAME targets... HEADERS headers...): what others have written and most of our
-# files include, compiled once, for target_precompile_headers(TARGET REUSE_FROM NAME).
+# autodist_precompiled(NAME targets... HEADERS headers...): precompiles external headers that most files
+# include, for target_precompile_headers(TARGET REUSE_FROM NAME).
 function(autodist_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS")
   file(CONFIGURE OUTPUT ${name}.cc CONTENT "")
@@ -13,8 +13,8 @@ autodist_precompiled(autodist_headers)
 
 # autodist_module(NAME SOURCES files... DEPENDS targets... PRIVATE targets...)
 #
-# The library autodist_NAME, known to others as autodist::NAME, of these files, or of all in this folder.
-# Includes are written from src/ and from include/; those of the agent from the folder above it.
+# Defines the library autodist_NAME, alias autodist::NAME, from these files, or all in this folder.
+# Includes are relative to src/ and include/; those of the agent to the top folder.
 function(autodist_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE")
   if(NOT arg_SOURCES)

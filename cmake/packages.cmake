@@ -1,14 +1,14 @@
-# What `cpack` makes of the install rules, a tarball and a package for Debian of each component:
-# autodist, one static program, which depends on nothing, and the worker library.
+# Configures cpack, which makes a tarball and a Debian package of each component: autodist, one static
+# program without dependencies, and the worker library.
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_VENDOR autodist)
 set(CPACK_PACKAGE_CONTACT "autodist <autodist@localhost>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # would come before each description
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # would precede each description
 set(CPACK_PACKAGE_FILE_NAME ${PROJECT_NAME}-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL autodist worker-library)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-# A folder around what is in a tarball, and not in a package.
+# Tarballs have a top-level folder, packages do not.
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_BINARY_DIR}/CPackProjectConfig.cmake)
 file(CONFIGURE OUTPUT ${CPACK_PROJECT_CONFIG_FILE} @ONLY CONTENT
 "if(CPACK_GENERATOR STREQUAL TGZ)
@@ -26,11 +26,11 @@ set(CPACK_DEBIAN_AUTODIST_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_AUTODIST_DESCRIPTION
 "Runs one training program on every device of many machines
 A launcher for distributed training: it reaches the machines by SSH, starts one rank on
-each device, shows what they write, and stays responsible until nothing of the job is left.
-Nothing has to be installed on the other machines.")
+each device, shows their output, and cleans up after the job. Nothing has to be installed on
+the other machines.")
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_NAME libautodist-dev)
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_SECTION libdevel)
-# Of this very version: Gloo's classes change without a new name of its shared library.
+# Requires this exact version: Gloo changes its ABI without a new soname.
 execute_process(COMMAND dpkg-query -W -f \${Version} libgloo-dev OUTPUT_VARIABLE gloo ERROR_QUIET)
 string(REGEX REPLACE "-[^-]*$" "" gloo "${gloo}")
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_DEPENDS
@@ -38,6 +38,6 @@ set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_DEPENDS
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_SUGGESTS autodist)
 set(CPACK_DEBIAN_WORKER-LIBRARY_DESCRIPTION
 "For trainers in C++ that autodist starts
-Headers, a static library, and what CMake and pkg-config read, to find out which rank one
-is, to find the other ranks, and to add up gradients over all of them.")
+Headers, a static library, and files for CMake and pkg-config. A program gets its rank, finds
+the other ranks, and sums gradients over all of them.")
 include(CPack)

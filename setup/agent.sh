@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the agent for another kind of machine, with Debian's cross compilers and that machine's
-# packages in a root of their own: this system is left as it is. Needs root, debootstrap, and a
+# Builds the agent for another architecture, with Debian's cross compilers and the architecture's
+# packages in a separate root directory: this system stays unchanged. Needs root, debootstrap, and a
 # mirror of Debian 12.
 #
 #   setup/agent.sh aarch64                  makes build/agents/aarch64, for AUTODIST_AGENTS
@@ -49,8 +49,8 @@ set(CMAKE_LIBRARY_ARCHITECTURE $triplet)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(musl_gcc $triplet-gcc -specs /usr/lib/$machine-linux-musl/musl-gcc.specs)
 EOF
-# The sources as they are here, committed or not, and the headers of setup/sources.sh; of its
-# libraries, which the agent does not have, the headers alone.
+# Copies the sources, committed or not, and the headers of setup/sources.sh. The agent does not link
+# those libraries, so an empty file replaces libssh2.a.
 rm -rf "$root/sources"
 mkdir -p "$root/sources/build/deps/lib"
 git ls-files -z | xargs -0 cp --parents -t "$root/sources"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes build/old-glibc: what a program is linked with that shall run on glibc 2.31, that of Debian 11
-# and Ubuntu 20.04. Nothing of it runs here. Needs a mirror of Debian 11.
+# Makes build/old-glibc: a sysroot to link programs for glibc 2.31, as in Debian 11 and Ubuntu 20.04.
+# Nothing in it is executed. Needs a mirror of Debian 11.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ apt update
 (cd "$root/apt" && apt download libc6 libc6-dev)
 for package in "$root"/apt/*.deb; do dpkg-deb -x "$package" "$root"; done
 rm -r "$root/apt"
-# Links are meant for a root of their own.
+# Absolute links are meant for a root directory: make them relative.
 find "$root" -type l -lname '/*' | while read -r link; do
   ln -srf "$root$(readlink "$link")" "$link"
 done

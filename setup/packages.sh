@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs what building, testing and the demo need from the distribution (Debian 12 or newer,
-# Ubuntu 24.04 or newer). Does nothing, quickly, when all of it is there.
+# Installs the packages for building, testing and the demo from the distribution (Debian 12 or newer,
+# Ubuntu 24.04 or newer). Does nothing, quickly, if all are installed.
 #
 #   packages.sh [check | check-full | frameworks | release]
 #
-# Besides, what `make check`, `make check-full`, `make check-frameworks` or `make release` needs.
+# An argument adds the packages for `make check`, `make check-full`, `make check-frameworks` or
+# `make release`.
 set -eu
 
 packages="
@@ -16,7 +17,7 @@ packages="
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 case ${1:-} in check | check-full | frameworks) packages="$packages
-  clang libclang-rt-dev clang-format clang-tidy clang-tools shellcheck valgrind
+  clang libclang-rt-dev clang-format clang-tidy clang-tools shellcheck eslint valgrind
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc gdb e2fsprogs
   chromium chromium-driver python3-selenium prometheus
@@ -40,7 +41,7 @@ if [ -n "$missing" ]; then
   sudo=""
   [ "$(id -u)" = 0 ] || sudo=sudo
   $sudo apt-get update -q
-  # Starting an sshd or a Prometheus of the system's own is not our business.
+  # RUNLEVEL=1 keeps the packages from starting services such as sshd and Prometheus.
   $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get install -y -q --no-install-recommends $missing
 fi

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Builds what is handed out, into dist/: the program itself, a tarball, a package for Debian, a wheel
-# for Python, a tarball and a package for Debian of the worker library, and their digests. What is
-# committed makes the same bytes in any folder at any time.
+# Builds the release into dist/: the program, a tarball, a Debian package, a Python wheel, a tarball and
+# a Debian package of the worker library, and their digests. The build is reproducible: a commit makes
+# the same bytes in any folder at any time.
 #
-#   [AGENTS="aarch64"] setup/release.sh     other machines to have an agent for; AGENTS= is none
+#   [AGENTS="aarch64"] setup/release.sh     additional architectures of agents; AGENTS= for none
 set -eu
 cd "$(dirname "$0")/.."
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC0
 umask 022
-# A compiler's cache may give back what was made in another folder, with that one's name in it.
+# The compiler cache may return objects that contain the name of another folder.
 export CCACHE_DISABLE=1
 
 build=build/package

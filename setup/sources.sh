@@ -1,15 +1,21 @@
 #!/bin/sh
-# Makes in PREFIX what we use of Debian's source packages:
-# - libssh2 >= 1.11.1 where the distribution's is older, as Debian 12's is (no RSA keys with SHA-2, no
-#   AES-GCM). Debian patches it, and the patches matter: they close holes that a hostile server could
-#   use.
-# - cpp-httplib's header whole, as its author ships it: the packages have a shared library instead.
+# Builds two libraries from Debian's source packages into PREFIX:
+# - libssh2 >= 1.11.1 where the distribution's is older, as in Debian 12 (no RSA keys with SHA-2, no
+#   AES-GCM). Debian's patches matter: they fix vulnerabilities that a hostile server could use.
+# - cpp-httplib's header as its author ships it: the packages have a shared library instead.
+# setup/pins.txt has the digests of the upstream tarballs; apt verifies the packages and their patches.
+# Both are built again when the pins change. Does nothing, quickly, when they are up to date.
 #
 #   setup/sources.sh PREFIX
 set -eu
 
 prefix=$1
+pins=$(dirname "$0")/pins.txt
 wanted=1.11.1
+
+if ! cmp -s "$pins" "$prefix/pins.txt"; then
+  rm -f "$prefix/include/httplib.h" "$prefix/lib/libssh2.a"
+fi
 
 sources=""
 [ -e "$prefix/include/httplib.h" ] || sources=cpp-httplib
@@ -31,8 +37,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/source"
 chmod 755 "$work" "$work/source"
 
-# Source lists of our own, on the mirrors this system already uses, so that the system's lists
-# stay as they are. apt verifies the chain from the signed release file to the source package.
+# Separate source lists, on the mirrors that this system uses, so that the system's lists stay
+# unchanged. apt verifies the chain from the signed release file to the source package.
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 newer=$release
 [ "$release" != bookworm ] || newer=trixie
@@ -60,19 +66,35 @@ get() {
 get update
 for source in $sources; do
   (cd "$work/source" && get source --download-only "$source")
+  tarball=$(cd "$work/source" && ls "$source"_*.orig.tar.?z)
+  if pin=$(grep -F "  $tarball" "$pins"); then
+    (cd "$work/source" && echo "$pin" | sha256sum --check --quiet)
+  else
+    echo "setup/sources.sh: warning: $tarball has no digest in setup/pins.txt" >&2
+  fi
   # The package's signer is not in this system's keyring; apt's own chain was checked above.
   dpkg-source -x --no-check "$work/source/${source}"_*.dsc "$work/$source"
 done
 
+# The version and the copyright file, for setup/licenses.py.
+document() {
+  mkdir -p "$prefix/share/doc/$1"
+  cp "$work/$1/debian/copyright" "$prefix/share/doc/$1/"
+  dpkg-parsechangelog -l "$work/$1/debian/changelog" -S Version >"$prefix/share/doc/$1/version"
+}
+
 if [ -e "$work/cpp-httplib" ]; then
+  document cpp-httplib
   mkdir -p "$prefix/include"
   cp "$work/cpp-httplib/httplib.h" "$prefix/include/httplib.h.new"
   mv "$prefix/include/httplib.h.new" "$prefix/include/httplib.h"
 fi
 if [ -e "$work/libssh2" ]; then
+  document libssh2
   cmake -S "$work/libssh2" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCRYPTO_BACKEND=OpenSSL -DBUILD_EXAMPLES=OFF \
     -DENABLE_ZLIB_COMPRESSION=OFF -DBUILD_TESTING=OFF
   cmake --build "$work/build" --target install
 fi
+cp "$pins" "$prefix/pins.txt"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Puts into FOLDER what tests need and this distribution does not have. Does nothing, quickly, when all
-# of it is there.
-# - bin/kubectl, at least 1.31, as src/exec/exec.cc demands: from Debian 13, where this is Debian 12.
-# - py-spy/bin/py-spy, from PyPI, in a virtual environment of its own.
+# Installs tools that tests need and this distribution lacks into FOLDER. Does nothing, quickly, if all
+# are present.
+# - bin/kubectl, at least 1.31, which src/exec/exec.cc requires: on Debian 12, from Debian 13.
+# - py-spy/bin/py-spy, from PyPI, in its own virtual environment.
 #
 #   setup/test_tools.sh FOLDER
 set -eu
@@ -17,10 +17,10 @@ is_new_enough() {
   [ "${minor:-0}" -ge 31 ]
 }
 
-# A package of Debian 13 by a source list of our own, so that the system's lists stay as they are.
+# Gets a package of Debian 13 through a separate source list, so that the system's lists stay unchanged.
 get_kubectl() {
   mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sed -n 's/^bookworm //p' | head -n 1)
-  [ -n "$mirror" ] || { echo "setup/test_tools.sh: no mirror of Debian 12 is configured, so there is no kubectl" >&2; exit 1; }
+  [ -n "$mirror" ] || { echo "setup/test_tools.sh: no mirror of Debian 12 is configured: cannot install kubectl" >&2; exit 1; }
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   mkdir -p "$work/lists/partial"

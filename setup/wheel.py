@@ -1,8 +1,8 @@
-"""wheel.py STAGE FOLDER: makes a Python wheel of what is installed in STAGE, for pip and uv.
+"""wheel.py STAGE FOLDER: makes a Python wheel of the files installed in STAGE, for pip and uv.
 
-The format is that of https://packaging.python.org/specifications/binary-distribution-format/: what lies
-in NAME.data/scripts goes to bin/ of the environment, NAME.data/data to the environment itself. The
-program is static, so that it runs with any C library that the tag may promise."""
+Format: https://packaging.python.org/specifications/binary-distribution-format/. Installers copy
+NAME.data/scripts to bin/ of the environment, and NAME.data/data to the environment itself. The program
+is static, so it runs with any C library that the tag promises."""
 
 import base64
 import hashlib
@@ -19,17 +19,33 @@ NAME = "autodist"
 MACHINE = platform.machine()
 TAG = f"py3-none-manylinux2014_{MACHINE}.musllinux_1_1_{MACHINE}"
 SUMMARY = "Runs one training program on every device of many machines"
+ROOT = Path(__file__).resolve().parents[1]
 TIME = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
 
 
+def metadata(version):
+    """See https://packaging.python.org/specifications/core-metadata/."""
+    head = [("Metadata-Version", "2.4"), ("Name", NAME), ("Version", version), ("Summary", SUMMARY),
+            ("License-Expression", "Apache-2.0"), ("License-File", "LICENSE"), ("License-File", "NOTICE"),
+            ("Keywords", "distributed training,launcher,SSH,Slurm,Kubernetes,PyTorch,MPI"),
+            ("Classifier", "Environment :: Console"), ("Classifier", "Operating System :: POSIX :: Linux"),
+            ("Classifier", "Topic :: System :: Distributed Computing"),
+            ("Classifier", "Topic :: Scientific/Engineering :: Artificial Intelligence"),
+            ("Description-Content-Type", "text/markdown")]
+    lines = "".join(f"{key}: {value}\n" for key, value in head)
+    return f"{lines}\n{(ROOT / 'README.md').read_text(encoding='utf-8')}"
+
+
 def files_of(stage, info, version):
-    """Pairs of a name in the wheel and what the file has."""
+    """Pairs of a name in the wheel and the content of the file."""
     data = f"{NAME}-{version}.data"
     yield f"{data}/scripts/{NAME}", (stage / "bin" / NAME).read_bytes()
     for path in sorted((stage / "share").rglob("*")):
         if path.is_file():
             yield f"{data}/data/share/{path.relative_to(stage / 'share')}", path.read_bytes()
-    yield f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\n".encode()
+    yield f"{info}/METADATA", metadata(version).encode()
+    for name in ("LICENSE", "NOTICE"):
+        yield f"{info}/licenses/{name}", (ROOT / name).read_bytes()
     tags = "".join(f"Tag: py3-none-{platform_tag}\n" for platform_tag in TAG.split("-")[2].split("."))
     yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: false\n{tags}".encode()
 

@@ -1,4 +1,4 @@
-"""What the tests that run the real programs share."""
+"""Fixtures of the tests that run the real programs."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ pytest_plugins = ["results"]
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts `autodist ARGUMENTS...` in a folder of the test's own."""
+    """Starts `autodist ARGUMENTS...` in the test's folder."""
     def run(*arguments, cwd=tmp_path, env=None, under=()):
         return Running(arguments, cwd, env, under)
     return run
@@ -19,7 +19,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def autodist(start):
-    """Runs `autodist ARGUMENTS...` to its end."""
+    """Runs `autodist ARGUMENTS...` until it exits."""
     def run(*arguments, **options):
         return start(*arguments, **options).finish()
     return run
@@ -31,16 +31,16 @@ def job_folders():
 
 @pytest.fixture
 def end_what_is_left():
-    """What is done about what a test has left: nothing here, where other people's jobs may run."""
+    """Cleans up after a test: nothing here, because other users' jobs may run."""
     return lambda: None
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(end_what_is_left):
-    """After every test, nothing of any job is left: no process, no folder."""
+    """Checks after every test that no process and no folder of a job is left."""
     before = job_folders()
     yield
-    limit = time.monotonic() + 3  # the far end of a launch that was called off takes a moment
+    limit = time.monotonic() + 3  # the remote end of an aborted launch needs a moment
     while processes() and time.monotonic() < limit:
         time.sleep(0.02)
     left, folders = processes(), job_folders() - before

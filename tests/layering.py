@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checks the includes against the tables of docs/architecture.md: which module may use which, and
-where the headers of third parties may be included."""
+"""Checks the includes against the tables of docs/explanation/modules.md: which module may use which,
+and where the headers of third parties may be included."""
 
 import graphlib
 import re
@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "explanation" / "modules.md"
+NAME = PAGE.relative_to(ROOT)
 
-# What comes with the compiler and the C library.
+# Headers of the compiler and the C library.
 SYSTEM = re.compile(r"[a-z_]+|(arpa|linux|net|netinet|sys)/.*|"
                     r"(cxxabi|dirent|dlfcn|fcntl|fnmatch|getopt|glob|ifaddrs|limits|link|netdb|nss|"
                     r"poll|pthread|pwd|sched|signal|spawn|stdlib|string|strings|termios|unistd)\.h")
@@ -36,7 +37,7 @@ THIRD_PARTIES = {header: places for _, headers, places in rows("Third parties") 
 
 
 def longest(names, path):
-    """Of names of folders, or beginnings of names, the one that says most about the path."""
+    """The longest name of a folder, or beginning of a name, that matches the path."""
     return max((name for name in names if path.startswith(name)), key=len, default=None)
 
 
@@ -59,7 +60,7 @@ def own_file(included, folder):
 
 
 def may_use(user, used):
-    """Who may use a module may use its rooms, unless it is a room beside them."""
+    """A module that may use another may also use its submodules, except those of a module that contains both."""
     return user == used or any(used == name or (within(used, name) and not within(user, name))
                                for name in MODULES[user])
 
@@ -73,7 +74,7 @@ def issue_with(name, included):
         return None
     header = longest(THIRD_PARTIES, included)
     if not header:
-        return None if SYSTEM.fullmatch(included) else "belongs to no third party in docs/architecture.md"
+        return None if SYSTEM.fullmatch(included) else f"belongs to no third party in {NAME}"
     places = THIRD_PARTIES[header]
     if not places or any(within(name, place) for place in places):
         return None
@@ -83,16 +84,16 @@ def issue_with(name, included):
 def issues():
     names = [name for module in MODULES for name in (module, *MODULES[module])]
     names += [place for places in THIRD_PARTIES.values() for place in places]
-    yield from (f"{PAGE.name}: there is no {name}" for name in names if not (ROOT / name).exists())
+    yield from (f"{NAME}: {name} does not exist" for name in names if not (ROOT / name).exists())
     try:
         graphlib.TopologicalSorter(MODULES).prepare()
     except graphlib.CycleError as error:
-        yield f"{PAGE.name}: modules use each other: {' → '.join(error.args[1])}"
+        yield f"{NAME}: modules use each other: {' → '.join(error.args[1])}"
     for folder in ("agent", "bench", "include", "src"):
         for path in sorted([*(ROOT / folder).rglob("*.cc"), *(ROOT / folder).rglob("*.h")]):
             name = str(path.relative_to(ROOT))
             if folder != "include" and not module_of(name):
-                yield f"{name}: no module of docs/architecture.md"
+                yield f"{name}: in no module of {NAME}"
             for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
                 issue = issue_with(name, included)
                 if issue:

@@ -1,4 +1,4 @@
-// One call of AgentService.FetchFiles, made blocking: a thread of ours writes.
+// One call of AgentService.FetchFiles with a blocking interface, for a thread of ours that writes.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -16,13 +16,13 @@ class FetchCall final : public grpc::ServerWriteReactor<v1::FetchFilesResponse> 
  public:
   explicit FetchCall(grpc::CallbackServerContext& context) : context_(context) {}
 
-  // Blocks until the message is on its way; fails where nobody takes it. A chief that takes nothing
-  // for a minute does not want the rest.
+  // Blocks until gRPC has accepted the message; fails if the call has ended, or if the chief
+  // accepts nothing for a minute.
   Status Write(v1::FetchFilesResponse message);
   // Thread-safe.
   bool Cancelled();
 
-  // Once, when all is done; the call may be gone as it returns.
+  // Call once, at the end; the call may be destroyed when it returns.
   void End();
 
  private:
@@ -35,7 +35,7 @@ class FetchCall final : public grpc::ServerWriteReactor<v1::FetchFilesResponse> 
   std::condition_variable changed_;
   v1::FetchFilesResponse outgoing_;
   bool writing_ = false;
-  bool ended_ = false;  // nobody takes what we write
+  bool ended_ = false;  // whether the call has ended
 };
 
 }  // namespace autodist::agent

@@ -63,7 +63,8 @@ Status Search::Visit(int folder, const std::string& name, const std::string& pat
   const bool wanted = all || patterns_.Match(path);
   if (!wanted && !patterns_.MayMatchIn(path)) return OkStatus();
   struct stat info;
-  if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return OkStatus();  // gone
+  // Removed meanwhile.
+  if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return OkStatus();
   if (S_ISDIR(info.st_mode)) {
     const base::UniqueFd fd = files::OpenFolderIn(folder, name);
     if (fd.valid()) return VisitFolder(fd.get(), path, wanted);

@@ -1,4 +1,4 @@
-// The files of a folder on this node that the chief wants.
+// Finds the files of a folder on this node that the chief has requested.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace autodist::agent {
 struct MatchingFiles {
   base::UniqueFd folder;
   std::vector<std::string> paths;     // of regular files within it, by name
-  uint64_t bytes = 0;                 // of these, by now
-  std::vector<std::string> left_out;  // what matches and is none, or cannot be looked at; and why
+  uint64_t bytes = 0;                 // of these files at present
+  std::vector<std::string> left_out;  // other matching entries, and unreadable ones, with reasons
 };
 
-// The way to the folder may lead through symbolic links; below it none is followed. kCancelled
-// where `go_on`, which is called often, says no. Blocks while it reads.
+// Follows symbolic links in the path of the folder, but none below it. kCancelled if `go_on`, which
+// is called often, returns false. Blocks while it reads.
 Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatterns& patterns,
                                 const std::function<bool()>& go_on);
 
-// For reading, by a path within the folder that was found; where it is no regular file any more, it
-// is not valid, and errno tells why.
+// Opens a path within the folder for reading; invalid, with errno, if it is no longer a regular
+// file.
 base::UniqueFd OpenWithin(int folder, const std::string& path);
 
 }  // namespace autodist::agent

@@ -25,16 +25,16 @@ namespace {
 
 using base::Deadline;
 
-// How often the chief hears from us while we look for files.
+// The interval of messages to the chief during the search.
 constexpr std::chrono::milliseconds kSearchInterval{2000};
 
 class Sender {
  public:
   explicit Sender(FetchCall& call) : call_(call) {}
 
-  // What went wrong here, or with the call.
+  // Returns the failure of this node, or of the call.
   Status Run(const v1::FetchFilesRequest& request);
-  // As many as the chief takes, of what was not sent.
+  // Returns the entries that were not sent, up to the limit of the message.
   std::vector<std::string> LeftOut() const;
 
  private:
@@ -74,7 +74,7 @@ bool Sender::GoOn() {
   return call_.Write({}).ok();
 }
 
-// What is no file any more is left out.
+// Leaves out a path that is no longer a file.
 Status Sender::Send(const std::string& path) {
   const base::UniqueFd fd = OpenWithin(found_.folder.get(), path);
   struct stat info;
@@ -92,7 +92,7 @@ Status Sender::Send(const std::string& path) {
   return SendContent(fd.get(), info);
 }
 
-// No more than it had when it was opened, and less where it ends before.
+// Sends at most the size at opening, and less if the file ends before.
 Status Sender::SendContent(int fd, const struct stat& before) {
   auto left = static_cast<uint64_t>(before.st_size);
   for (bool last = false; !last;) {
@@ -136,7 +136,7 @@ void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request) {
   for (const std::string& text : sender.LeftOut()) {
     finished.add_left_out(base::ToUtf8(text, rpc::kMaxTextLength));
   }
-  (void)call.Write(std::move(response));  // to a chief that listens
+  (void)call.Write(std::move(response));  // if the chief still listens
 }
 
 }  // namespace autodist::agent

@@ -5,7 +5,7 @@
 
 namespace autodist::agent {
 
-// Blocks until all is sent, or the chief wants no more. What fails on this node is told to the
+// Blocks until everything is sent, or the chief has ended the call. Reports local failures to the
 // chief.
 void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request);
 

@@ -20,7 +20,7 @@ constexpr char kAnyKey[] = "/.+";
 
 class Store {
  public:
-  // false: there is no room for it.
+  // false: the limit would be exceeded.
   bool Put(const std::string& key, const std::string& value) {
     const std::lock_guard lock(mutex_);
     const size_t more = key.size() + value.size();
@@ -57,7 +57,7 @@ int Serve(const std::string& address, int port) {
   Store store;
   httplib::Server server;
   server.set_payload_max_length(kLargestValue);
-  // Without SO_REUSEPORT, by which another job's store could share the port.
+  // Without SO_REUSEPORT, with which another job's store could share the port.
   server.set_socket_options([](socket_t socket) {
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -79,7 +79,7 @@ int Serve(const std::string& address, int port) {
     std::fprintf(stderr, "port %d of %s: %s\n", port, address.c_str(), std::strerror(errno));
     return 1;
   }
-  return server.listen_after_bind() ? 0 : 1;  // until it is ended with the job
+  return server.listen_after_bind() ? 0 : 1;  // until it is killed with the job
 }
 
 }  // namespace

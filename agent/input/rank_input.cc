@@ -14,8 +14,8 @@
 
 namespace autodist::agent {
 
-Result<std::unique_ptr<RankInput>> RankInput::Create(Tell tell) {
-  std::unique_ptr<RankInput> input(new RankInput(std::move(tell)));
+Result<std::unique_ptr<RankInput>> RankInput::Create(Report report) {
+  std::unique_ptr<RankInput> input(new RankInput(std::move(report)));
   AD_RETURN_IF_ERROR(input->tasks_.Open());
   AD_ASSIGN_OR_RETURN(input->thread_, base::StartThread([&own = *input] { own.Loop(); }));
   return input;
@@ -37,14 +37,14 @@ void RankInput::Take(const v1::RankInput& input) {
     const std::lock_guard lock(mutex_);
     Stream& stream = streams_[input.rank()];
     if (stream.closed || stream.end) return;
-    if (stream.waiting.size() + input.data().size() <= kMost) stream.waiting += input.data();
+    if (stream.waiting.size() + input.data().size() <= kMaxBytes) stream.waiting += input.data();
     stream.end = input.end();
     if (input.has_size()) {
       stream.size = input.size();
       Resize(stream);
     }
   }
-  tasks_.Post([] {});  // there is something to write
+  tasks_.Post([] {});  // there is data to write
 }
 
 void RankInput::Add(uint32_t rank, base::UniqueFd in) {
@@ -93,7 +93,7 @@ void RankInput::Loop() {
     {
       const std::lock_guard lock(mutex_);
       for (size_t i = 0; i < ranks.size(); ++i) {
-        // Another one may have the descriptor by now: it does not block, whatever is written then.
+        // The descriptor may already be another rank's, which is harmless: it does not block.
         const auto found = streams_.find(ranks[i]);
         if (fds[i + 1].revents != 0 && found != streams_.end()) Write(ranks[i], found->second);
       }
@@ -109,22 +109,22 @@ void RankInput::Write(uint32_t rank, Stream& stream) {
   if (written < 0) return Close(rank, stream);
   stream.waiting.erase(0, static_cast<size_t>(written));
   stream.taken += static_cast<uint64_t>(written);
-  TellTaken(rank, stream);
+  ReportTaken(rank, stream);
 }
 
-// It has all of it, or reads no more.
+// Called after all data were written, or if the rank no longer reads.
 void RankInput::Close(uint32_t rank, Stream& stream) {
   stream.fd.Reset();
   stream.waiting.clear();
-  if (!std::exchange(stream.closed, true)) TellTaken(rank, stream);
+  if (!std::exchange(stream.closed, true)) ReportTaken(rank, stream);
 }
 
-void RankInput::TellTaken(uint32_t rank, const Stream& stream) const {
+void RankInput::ReportTaken(uint32_t rank, const Stream& stream) const {
   v1::InputTaken taken;
   taken.set_rank(rank);
   taken.set_bytes(stream.taken);
   taken.set_closed(stream.closed);
-  tell_(std::move(taken));
+  report_(std::move(taken));
 }
 
 }  // namespace autodist::agent

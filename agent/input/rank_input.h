@@ -1,5 +1,5 @@
-// What is typed for a rank, or piped into it, on its way from the chief: kept until the rank's pipe
-// or terminal takes it.
+// The input of a rank, typed or piped, on its way from the chief: kept until the rank's pipe or
+// terminal accepts it.
 #pragma once
 
 #include <cstdint>
@@ -17,48 +17,48 @@
 
 namespace autodist::agent {
 
-// Thread-safe; no call blocks. One thread writes, so that a rank that reads nothing keeps nobody
-// from their work. SIGPIPE must be ignored.
+// Thread-safe; no call blocks. One thread writes, so that a rank that does not read blocks nothing
+// else. SIGPIPE must be ignored.
 class RankInput {
  public:
-  // Of one rank; more is not kept: a chief sends no more than that ahead of InputTaken.
-  static constexpr size_t kMost = 256 << 10;  // bytes
+  // The limit for one rank; more is dropped: the chief sends at most this much ahead of InputTaken.
+  static constexpr size_t kMaxBytes = 256 << 10;  // bytes
 
-  // Tells the chief; must not call back.
-  using Tell = std::function<void(v1::InputTaken)>;
-  static Result<std::unique_ptr<RankInput>> Create(Tell tell);
+  // Sends a message to the chief; must not call back.
+  using Report = std::function<void(v1::InputTaken)>;
+  static Result<std::unique_ptr<RankInput>> Create(Report report);
   ~RankInput();
 
-  // A new attempt: forgets all.
+  // Starts a new attempt: drops everything.
   void Begin();
-  // What the chief has for a rank, which may be before the rank has a pipe or terminal.
+  // Adds input from the chief, which may arrive before the rank has a pipe or terminal.
   void Take(const v1::RankInput& input);
-  // Of a rank that is about to start: where it reads from, not blocking.
+  // Sets the non-blocking input of a rank that is about to start.
   void Add(uint32_t rank, base::UniqueFd in);
-  // The rank has ended: nothing is told of it any more.
+  // The rank has ended: reports nothing about it any more.
   void Remove(uint32_t rank);
 
  private:
   struct Stream {
-    base::UniqueFd fd;  // invalid: not yet, or not any more
+    base::UniqueFd fd;  // invalid before the start and after the end
     std::string waiting;
     uint64_t taken = 0;
-    bool end = false;     // after what waits
-    bool closed = false;  // the rank reads no more
+    bool end = false;     // after the waiting data
+    bool closed = false;  // the rank no longer reads
     v1::TerminalSize size;
   };
 
-  explicit RankInput(Tell tell) : tell_(std::move(tell)) {}
+  explicit RankInput(Report report) : report_(std::move(report)) {}
   void Loop();
-  // mutex_ held, as for the ones below.
+  // Call these with mutex_ held.
   void Write(uint32_t rank, Stream& stream);
   void Close(uint32_t rank, Stream& stream);
-  void TellTaken(uint32_t rank, const Stream& stream) const;
+  void ReportTaken(uint32_t rank, const Stream& stream) const;
   static void Resize(const Stream& stream);
 
-  const Tell tell_;
+  const Report report_;
   base::TaskQueue tasks_;
-  bool stopping_ = false;  // the thread's
+  bool stopping_ = false;  // used only by the thread
   std::mutex mutex_;
   std::map<uint32_t, Stream> streams_;  // guarded by mutex_
   std::jthread thread_;                 // last

@@ -25,17 +25,17 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// How long the session may take to close once the chief knows all.
+// The time for the session to close after everything has been delivered.
 constexpr milliseconds kCloseLimit{1000};
-constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
-// Later than it should be, a heartbeat that does not come tells the watchdog that none will.
+constexpr milliseconds kLookInterval{1000};  // for checking the lease
+// The delay of a heartbeat after which the watchdog considers the agent hung.
 constexpr milliseconds kBeatSlack{3000};
-// Once the scheduler is ending the job, so that it need not kill us.
+// The lease after the scheduler has begun to end the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
 constexpr char kNoWatchdog[] = "its agent's watchdog was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
-  // Ended by the chief or by the lease, not by a passing signal.
+  // Only the chief and the lease end the agent, not signals to the session.
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
@@ -58,7 +58,7 @@ std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, size_t largest
   return builder.BuildAndStart();
 }
 
-// Where it was started from; a program in memory, or a file that was removed, has no such place.
+// Returns the path of this program, which is unusable for a program in memory or a removed file.
 std::string OwnProgram() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -66,7 +66,8 @@ std::string OwnProgram() {
   return "/proc/" + std::to_string(getpid()) + "/exe";
 }
 
-// The agents of this user's other jobs on this host. Those of the same job have other devices.
+// Returns the agents of this user's other jobs on this host. Those of the same job have other
+// devices.
 std::vector<OtherAgent> OthersThan(const std::string& job_id) {
   std::vector<OtherAgent> others;
   for (const JobFolder& folder : JobFolder::All()) {
@@ -109,8 +110,8 @@ void Agent::Beat(milliseconds within) {
   if (options_.heartbeat) options_.heartbeat->Beat(within + kBeatSlack);
 }
 
-// Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
-// and the watchdog ends what is left.
+// SIGALRM kills the agent, and so its ranks, even if it hangs in the kernel; the watchdog ends the
+// rest.
 void Agent::LeaveWithin(milliseconds time) {
   Beat(time);
   alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
@@ -125,7 +126,8 @@ std::vector<Admission::Watched> Agent::Watched() {
           {options_.watchdog.get(),
            [this] {
              watchdog_gone_ = true;
-             TakeLock(lock_.get(), JobLock::kWatchdog);  // what it would do is ours
+             // The agent takes over the watchdog's duties.
+             TakeLock(lock_.get(), JobLock::kWatchdog);
              life_.Expire();
              return false;
            }},
@@ -142,8 +144,8 @@ std::vector<Admission::Watched> Agent::Watched() {
            }}};
 }
 
-// The scheduler ends the job. It has told the chief as well, which may end, or be cut off, before
-// it has told us.
+// The scheduler ends the job. It has signalled the chief too, which may end, or be disconnected,
+// before this.
 void Agent::OnEvictionNotice(bool ranks_were_signalled) {
   v1::AgentEvent ends;
   ends.mutable_eviction_notice();
@@ -156,7 +158,7 @@ void Agent::OnEvictionNotice(bool ranks_were_signalled) {
   life_.Shorten(kLeaseAtEnd);
 }
 
-// The chief may be cut off just now: as long as the lease runs it may come back for the rest.
+// The chief may be disconnected now; until the lease expires it may reconnect for the rest.
 void Agent::AwaitDelivery() {
   const auto look = [this] {
     Beat(options_.lease);
@@ -167,7 +169,7 @@ void Agent::AwaitDelivery() {
 }
 
 void Agent::EndJob() {
-  // Before its consequences.
+  // Sent before its consequences.
   v1::AgentEvent expired;
   expired.mutable_lease_expired()->set_why(watchdog_gone_ ? kNoWatchdog : "");
   core_->events().SendReliably(std::move(expired));
@@ -176,7 +178,7 @@ void Agent::EndJob() {
   core_->supervisor().WaitUntilEnded();
 }
 
-// As the watchdog would have.
+// Does what the watchdog would have done.
 void Agent::RemoveFolder() {
   if (const std::optional<Cgroup> cgroup = Cgroup::Find(options_.folder)) {
     cgroup->Leave();
@@ -213,7 +215,7 @@ int Agent::Main(AgentOptions options) {
   PrepareSignals();
   rpc::BeginProgram();
   process::AdoptOrphans();
-  // Never undone: gRPC's own end waits for a poller that may sleep for seconds yet.
+  // Never undone: gRPC's shutdown waits for a poller that may sleep for seconds.
   grpc_init();
   const Result<AgentResult> result = Agent(std::move(options)).Run();
   if (result.ok()) return *result;

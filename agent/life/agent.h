@@ -20,42 +20,45 @@ namespace autodist::agent {
 
 struct AgentOptions {
   JobFolder folder;
-  base::UniqueFd folder_lock;  // until others can see that there is a watchdog
+  base::UniqueFd folder_lock;  // held until others can detect the watchdog
   AgentSockets sockets;
-  // Ends when the process that started the agent does. If no chief has opened a session by then,
-  // none will come.
+  // Closed when the process that started the agent ends. If no chief has opened a session by then,
+  // none will.
   base::UniqueFd starter;
-  base::UniqueFd watchdog;                  // ends when the watchdog does
-  std::chrono::milliseconds lease;          // without a word from the chief, the agent ends the job
-  std::chrono::milliseconds grace;          // between the stop signal and SIGKILL when it does
+  base::UniqueFd watchdog;  // closed when the watchdog ends
+  // The agent ends the job after this time without messages from the chief.
+  std::chrono::milliseconds lease;
+  std::chrono::milliseconds grace;          // between the stop signal and SIGKILL then
   std::optional<Heartbeat> heartbeat = {};  // for the watchdog
-  bool held = false;  // below a callback client, for a scheduler (agent/life/connect_back.h)
+  // Started by a scheduler through a callback client (agent/life/connect_back.h).
+  bool held = false;
 };
 
-// How it ended, as its exit status.
+// The exit status of an agent.
 enum AgentResult : int {
   kEndedByChief = 0,
   kFailed = 1,
   kLeaseExpired = 3,
-  kCleaned = 4,  // by SIGTERM, while no chief was in charge
+  kCleaned = 4,  // by SIGTERM, without a connected chief
 };
 
-// More than the grace period: then an agent hangs, on a disk or a file system, say.
+// The time beyond the grace period after which an agent counts as hung, for example on a disk or a
+// file system.
 inline constexpr std::chrono::seconds kHangLimit{15};
 
 class Agent {
  public:
   explicit Agent(AgentOptions options) : options_(std::move(options)), life_(options_.lease) {}
 
-  // In a process of its own: serves the sockets until the job has ended on this node. Returns the
-  // exit status.
+  // The main function of the agent's process: serves the sockets until the job has ended on this
+  // node. Returns the exit status.
   static int Main(AgentOptions options);
 
  private:
   Status Build();
   Result<AgentResult> Run();
   void AwaitDelivery();
-  void EndJob();  // because nobody is in charge any more
+  void EndJob();  // after the lease or the watchdog has ended
   void RemoveFolder();
   void OnEvictionNotice(bool ranks_were_signalled);
   void Beat(std::chrono::milliseconds within);
@@ -69,7 +72,7 @@ class Agent {
   std::atomic<bool> cleaned_ = false;
   std::atomic<bool> watchdog_gone_ = false;
   std::unique_ptr<Admission> admission_;
-  // Last, from the inside out: what may still call goes before what it calls, also that above.
+  // Last, in order of destruction: callers before callees, including the members above.
   std::unique_ptr<AgentCore> core_;
   std::unique_ptr<grpc::Server> chief_server_;
   std::unique_ptr<grpc::Server> rank_server_;

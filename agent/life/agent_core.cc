@@ -12,7 +12,7 @@
 namespace autodist::agent {
 namespace {
 
-// As a shell would have it.
+// Returns the exit code that a shell would use.
 int ExitCodeOf(const Status& start_failure) {
   switch (start_failure.code()) {
     case StatusCode::kNotFound:
@@ -30,8 +30,8 @@ v1::AgentEvent MakeWarning(const std::string& what) {
   return event;
 }
 
-// Whether the kernel has ended it, or, where a shell ran it, what that had started.
-void TellOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
+// Sets whether the kernel killed it for lack of memory, or the child of a shell that ran it.
+void SetOutOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
   constexpr int kKilledBelowAShell = 128 + SIGKILL;
   const bool killed = exited.has_signal() && exited.signal() == SIGKILL;
   if (!killed && exited.exit_code() != kKilledBelowAShell) return;
@@ -78,7 +78,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
     } else {
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
-    TellOfMemory(*memory, exited);
+    SetOutOfMemory(*memory, exited);
     events.SendReliably(std::move(event));
   };
   return into;
@@ -119,14 +119,14 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
       }};
   core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
   SupervisorEvents reported = EventsInto(*core.events_, *core.output_, *core.input_);
-  // Before the end is told, after which no sample has the rank.
-  reported.started = [&core, tell = std::move(reported.started)](uint32_t rank, pid_t pid) {
-    tell(rank, pid);
+  // Before the end is reported, after which no sample contains the rank.
+  reported.started = [&core, next = std::move(reported.started)](uint32_t rank, pid_t pid) {
+    next(rank, pid);
     core.sampler_->RankStarted(rank, pid);
   };
-  reported.exited = [&core, tell = std::move(reported.exited)](const RankExit& exit) {
+  reported.exited = [&core, next = std::move(reported.exited)](const RankExit& exit) {
     core.sampler_->RankEnded(exit.rank);
-    tell(exit);
+    next(exit);
   };
   reported.ended = [&core] {
     core.pmix_->Leave();
@@ -145,7 +145,7 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
   return owned;
 }
 
-// What may still call goes before what it calls.
+// Destroys callers before callees.
 AgentCore::~AgentCore() {
   service_.reset();
   if (sampler_) sampler_->Stop();

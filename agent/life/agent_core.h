@@ -1,4 +1,4 @@
-// What does a job's work on its node: an agent without its sockets, its lease and its watchdog.
+// The agent's work for the job on this node, without sockets, lease and watchdog.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ namespace autodist::agent {
 
 class AgentCore {
  public:
-  // `over` is called when the last attempt has ended and nothing more is to be told.
+  // Calls `over` after the last attempt has ended and everything has been reported.
   static Result<std::unique_ptr<AgentCore>> Create(AgentPlace place, std::string pmix_folder,
                                                    ChiefEvents chief, std::function<void()> over);
-  // No server may use the services any more. Kills what is left.
+  // No server may use the services any more. Kills the remaining processes.
   ~AgentCore();
 
   EventQueue& events() { return *events_; }

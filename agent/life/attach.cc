@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 
 constexpr int kModeArgument = 7;
 
-// An agent where there is none: of a new job, or of one that may have had an agent here.
+// Whether an agent is started: for a new job, or for one that may have had an agent here.
 enum class Mode { kStart, kRejoin, kResume };
 
 struct Request {
@@ -38,11 +38,12 @@ struct Request {
   milliseconds lease;
   milliseconds grace;
   Mode mode;
-  std::string scope;  // of the agent to resume with (ProcessScope); "": not known
-  bool held;          // the scheduler's signals are for watchdog and chief to heed
+  std::string scope;  // of the agent to resume with (ProcessScope); "": unknown
+  bool held;          // watchdog and chief handle the scheduler's signals
 };
 
-// An invalid descriptor where no agent of ours can be reached: /tmp and names are everybody's.
+// Returns an invalid descriptor if no agent of ours is reachable: others can use /tmp and names
+// too.
 base::UniqueFd Connect(const JobFolder& folder) {
   base::UniqueFd socket;
   if (folder.IsOurs()) socket = base::ConnectToThisUser(folder.chief_socket());
@@ -50,15 +51,16 @@ base::UniqueFd Connect(const JobFolder& folder) {
   return socket;
 }
 
-// Until nothing of the job is left in the care of a watchdog. That it cannot be reached by its
-// folder does not mean that it has ended.
+// Blocks until no watchdog runs for the job. A watchdog may run even if its folder is not
+// reachable.
 void AwaitNoWatchdog(const JobFolder& folder) {
   const base::UniqueFd lock = folder.OpenLock(O_RDWR);
   if (lock.valid()) AwaitLock(lock.get(), JobLock::kWatchdog);
   AwaitNoKeepers(folder.name());
 }
 
-// So that others see that there is a chief: as long as we do. Nothing else may open the lock file.
+// Shows others that a chief is connected, as long as this process runs. Nothing else may open the
+// lock file.
 base::UniqueFd TakeCharge(const JobFolder& folder) {
   base::UniqueFd lock = folder.OpenLock(O_RDWR | O_CREAT);
   ShareLock(lock.get(), JobLock::kChiefInCharge);
@@ -66,19 +68,18 @@ base::UniqueFd TakeCharge(const JobFolder& folder) {
 }
 
 struct Connection {
-  base::UniqueFd socket = {};  // invalid: there is no agent
+  base::UniqueFd socket = {};  // invalid: no agent
   base::UniqueFd charge = {};
   pid_t watchdog = 0;  // if it is our child
 };
 
-// Runs watchdog and agent in processes that belong to no terminal and no login, and outlive this
-// one.
+// Runs watchdog and agent in processes without terminal and login that outlive this one.
 Result<pid_t> Detach(AgentOptions options, const Connection& ours) {
   AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
   if (child > 0) {
-    (void)starter.second.Release();  // closed by our end, which is what it tells
+    (void)starter.second.Release();  // closed at our end, which signals it
     return child;
   }
   starter.second.Reset();
@@ -96,7 +97,7 @@ Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, base::ListenAt(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
   options.sockets.first_chief = std::move(first.first);
-  // Best effort: it is another way to what the socket in the folder leads to.
+  // Best effort: a second way to the socket in the folder.
   options.sockets.named_listener =
       base::ListenAt(request.folder.chief_name()).value_or(base::UniqueFd());
   Connection connection{std::move(first.second), TakeCharge(request.folder)};
@@ -121,15 +122,15 @@ Result<Connection> StartOrConnect(const Request& request) {
     if (!HasWatchdog(request.folder) && !may_have_been) {
       return StartAgent(request, std::move(folder));
     }
-    // An agent of before is gone, and its watchdog still at work.
+    // The earlier agent has ended, and its watchdog is still working.
     folder.Reset();
     AwaitNoWatchdog(request.folder);
   }
 }
 
-enum class CopyEnd { kReadAll, kNotTaken };  // `from` has ended; `to` takes no more
+enum class CopyEnd { kReadAll, kNotTaken };  // `from` has ended; `to` accepts no more
 
-// Blocks, whether the descriptors do or not.
+// Blocks, also on non-blocking descriptors.
 CopyEnd CopyAll(int from, int to, bool& copied_any) {
   std::array<char, 65536> buffer;
   for (;;) {
@@ -142,11 +143,11 @@ CopyEnd CopyAll(int from, int to, bool& copied_any) {
   }
 }
 
-// Until the agent closes. When the chief goes first, the agent learns it and may go on. Returns
-// whether the agent was first.
+// Copies until the agent closes. If the chief closes first, the agent notices it and may continue.
+// Returns whether the agent was first.
 //
-// Each direction has a thread, as what one of them waits for must not hold up the other; and not
-// non-blocking descriptors, as stdin and stdout may be shared with others, who would not expect it.
+// Uses a thread for each direction, because one must not block the other. Non-blocking descriptors
+// are no alternative, since stdin and stdout may be shared with programs that do not expect them.
 bool PassBytes(int socket, int charge) {
   static std::atomic<bool> chief_ended = false;  // the thread may outlive this call
   auto thread = base::StartThread([socket, charge] {
@@ -163,8 +164,8 @@ bool PassBytes(int socket, int charge) {
   thread->detach();
   bool any = false;
   const CopyEnd end = CopyAll(socket, STDOUT_FILENO, any);
-  // A stdout that takes no more means that the chief is gone; an agent that has said nothing has
-  // turned the greeting away.
+  // If stdout accepts no more, the chief is gone; an agent that has sent nothing has rejected the
+  // greeting.
   return end == CopyEnd::kReadAll && !chief_ended && any;
 }
 
@@ -174,8 +175,8 @@ bool IsPlainWord(const char* word) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
 }
 
-// What is known of an agent that does not listen and whose watchdog we do not see: why it has
-// ended. Fails where it may be there all the same, in a container say.
+// Returns why an agent has ended that does not listen and whose watchdog is not visible. Fails if
+// it may still run, for example in a container.
 Result<std::string> WhatBecameOfAgent(const Request& request) {
   std::string reason = request.folder.ReadEndReason();
   if (!reason.empty()) return reason;
@@ -184,19 +185,19 @@ Result<std::string> WhatBecameOfAgent(const Request& request) {
       return std::string("the machine was restarted");
     case Absence::kEnded:
       KillOrphans(request.folder);
-      return std::string("its agent and the agent's watchdog have ended, and nothing says why");
+      return std::string("its agent and the agent's watchdog have ended for an unknown reason");
     case Absence::kUncertain:
       break;
   }
   return Error(StatusCode::kUnavailable,
-               "this login does not reach the job's agent, nor see whether it has ended: its "
-               "processes may be in a container or another PID namespace");
+               "this login cannot reach the job's agent or see whether it has ended; it may run in "
+               "a container or another PID namespace");
 }
 
-// Until nothing of the job is left here: so that to the chief the end of our output means that.
+// Waits until no process of the job is left here, so that the end of our output means that.
 void AwaitWatchdog(const Connection& connection) {
   if (connection.watchdog > 0) waitpid(connection.watchdog, nullptr, 0);
-  // It may be another's child; and if it was killed, the agent has taken its place.
+  // Its parent may be another process; and if it was killed, the agent has replaced it.
   if (connection.charge.valid()) AwaitLock(connection.charge.get(), JobLock::kWatchdog);
 }
 
@@ -228,7 +229,7 @@ Request RequestOf(int argc, char** argv) {
           std::getenv(kCallbackVariable) != nullptr};
 }
 
-// Whether it could be said.
+// Returns whether the line was written.
 bool SayReady(const Request& request) {
   const std::string scope = ProcessScope();
   const std::string line = (scope.empty() ? "" : rpc::BeginOfScopeLine(request.nonce) + scope) +
@@ -242,15 +243,15 @@ int Attach(int argc, char** argv) {
   const bool right_count = argc == kModeArgument + 1 || argc == kModeArgument + 2;
   if (!right_count || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
   const Request request = RequestOf(argc, argv);
-  unsetenv(kCallbackVariable);  // what is started below is none of the scheduler's
-  signal(SIGPIPE, SIG_IGN);     // the agent may close before it has read all
+  unsetenv(kCallbackVariable);  // what we start does not belong to the scheduler
+  signal(SIGPIPE, SIG_IGN);     // the agent may close before it has read everything
   if (request.held) {
     for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   }
   const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) return Fail(connection.status());
   if (!connection->socket.valid()) {
-    AwaitNoWatchdog(request.folder);  // whose last output is the result
+    AwaitNoWatchdog(request.folder);  // whose last output is the reason
     const Result<std::string> reason = WhatBecameOfAgent(request);
     if (!reason.ok()) return Fail(reason.status());
     const std::string line = rpc::GoneLine(request.nonce) + *reason + "\n";

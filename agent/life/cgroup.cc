@@ -22,14 +22,14 @@ namespace {
 constexpr size_t kLargestFile = 1 << 20;
 constexpr long kCgroup2Magic = 0x63677270;  // linux/magic.h
 constexpr int kMaxLooks = 100;
-constexpr std::chrono::milliseconds kEmptyLimit{5000};  // one may be stuck in the kernel
+constexpr std::chrono::milliseconds kEmptyLimit{5000};  // a process may hang in the kernel
 
 bool IsCgroup(const std::string& path) {
   struct statfs info;
   return statfs(path.c_str(), &info) == 0 && info.f_type == kCgroup2Magic;
 }
 
-// Where cgroup v2 is mounted: alone, or beside v1.
+// Returns the mount point of cgroup v2, alone or beside v1.
 std::string MountPoint() {
   for (const char* path : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
     if (IsCgroup(path)) return path;
@@ -37,7 +37,7 @@ std::string MountPoint() {
   return "";
 }
 
-// Of this process, "/..."; the line of cgroup v2 is "0::PATH".
+// Returns the group of this process, "/..."; the line of cgroup v2 is "0::PATH".
 std::string OurPath() {
   std::istringstream lines(base::ReadFile("/proc/self/cgroup", kLargestFile).value_or(""));
   for (std::string line; std::getline(lines, line);) {
@@ -54,8 +54,8 @@ bool IsMarked(const std::string& path) {
   return false;
 }
 
-// To own it is to have it delegated. Root owns all of them, and may use what its owner, such as
-// systemd, has marked as given away.
+// The owner of a group may use it. Root owns all of them, and may use those that a manager such as
+// systemd has marked as delegated.
 bool IsDelegated(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && info.st_uid == geteuid() &&
@@ -109,7 +109,7 @@ void Cgroup::Remove() const {
   char text[256] = "";
   while (!limit.Expired() && pread(events.get(), text, sizeof text - 1, 0) > 0 &&
          std::string_view(text).find("populated 1") != std::string_view::npos) {
-    pollfd changed{events.get(), POLLPRI, 0};  // since it was read
+    pollfd changed{events.get(), POLLPRI, 0};  // reports changes since it was read
     poll(&changed, 1, limit.PollTimeout());
   }
   rmdir(path_.c_str());

@@ -1,7 +1,6 @@
-// A control group (cgroup v2) of a job's own, where the user has one in which to make it. What was
-// started in it can be ended whatever it has done to its parents, its session or its environment,
-// even when nobody is left who knows it by descent. Format and rules: cgroups(7) and the kernel's
-// cgroup-v2.rst.
+// A control group (cgroup v2) for one job, if the user may create one. Its processes can be ended
+// even if they have changed their parents, session or environment, and after all processes that
+// know them as descendants have ended. Format and rules: cgroups(7) and the kernel's cgroup-v2.rst.
 #pragma once
 
 #include <optional>
@@ -13,19 +12,19 @@ namespace autodist::agent {
 
 class Cgroup {
  public:
-  // That of the job in this folder, below the one that this process is in. None where that is not
-  // delegated to this user: descent has to do there.
+  // Creates the group of the job in this folder, below that of this process. nullopt if the latter
+  // is not delegated to this user; then processes are found only by descent.
   static std::optional<Cgroup> Make(const JobFolder& folder);
-  // One that was made before. None if there was none, or it is gone.
+  // Finds an existing group; nullopt if it was not created, or has been removed.
   static std::optional<Cgroup> Find(const JobFolder& folder);
 
-  // Moves this process, of which children inherit it; and back to the one above. The kernel may
-  // refuse.
+  // Moves this process, whose children inherit the group; and back to the parent group. The kernel
+  // may refuse.
   void Enter() const;
   void Leave() const;
   // Sends SIGKILL to every process in it.
   void Kill() const;
-  // Blocks until what was killed has left it, but for no more than five seconds.
+  // Blocks until killed processes have left it, at most five seconds.
   void Remove() const;
 
  private:

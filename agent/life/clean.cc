@@ -24,8 +24,8 @@ namespace {
 
 constexpr size_t kLargestEnvironment = 4 << 20;
 
-// Whether the process was started as a rank of the job in this folder, or by one: the agent gave it
-// the path of its socket there, which nobody else has. Another login may see the folder elsewhere.
+// Whether the process is a rank of the job in this folder, or a descendant of one: only those have
+// the path of the agent's socket in their environment. Another login may see the folder elsewhere.
 bool BelongsTo(const JobFolder& folder, pid_t pid) {
   const auto environment =
       base::ReadFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
@@ -37,26 +37,27 @@ bool BelongsTo(const JobFolder& folder, pid_t pid) {
   });
 }
 
-// To the process that `is_meant` tells of: through a descriptor, as the number may have become
-// another's meanwhile. Whether it was sent.
+// Sends the signal to the process if `is_meant` holds, through a descriptor, because the number may
+// have been reused meanwhile. Returns whether it was sent.
 bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
   const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!process.valid() && errno == ENOSYS)
-    return is_meant() && kill(pid, signal) == 0;  // before 5.3
+    return is_meant() && kill(pid, signal) == 0;  // before Linux 5.3
   return process.valid() && is_meant() &&
          syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
-// Asks a watchdog to end its job, also one that was stopped.
+// Makes a watchdog end its job, also a stopped one.
 bool Terminate(pid_t watchdog, int lock) {
-  if (watchdog <= 0) return false;  // of another machine or container, which shares our /tmp
+  // On another machine or in another container, which shares our /tmp.
+  if (watchdog <= 0) return false;
   const auto is_meant = [&] { return LockHolder(lock, JobLock::kWatchdog) == watchdog; };
   const bool reported = Send(SIGTERM, watchdog, is_meant);
   Send(SIGCONT, watchdog, is_meant);
   return reported;
 }
 
-// Its folder was removed while it runs.
+// The job's folder was removed while it runs.
 const char* CleanWithoutFolder(const JobFolder& folder) {
   const base::UniqueFd lock = folder.OpenLock(O_RDWR);
   const auto watchdog = lock.valid() ? LockHolder(lock.get(), JobLock::kWatchdog) : std::nullopt;
@@ -89,7 +90,7 @@ const char* CleanJob(const JobFolder& folder) {
 
 }  // namespace
 
-// Nobody is left to know the processes by descent.
+// No ancestor is left to find the processes by descent.
 void KillOrphans(const JobFolder& folder) {
   const std::optional<Cgroup> cgroup = Cgroup::Find(folder);
   if (cgroup) cgroup->Kill();

@@ -5,13 +5,13 @@
 
 namespace autodist::agent {
 
-// For each job of this user that is found on the node, by its folder, prints a line: "ended",
-// "in-use" or "removed", a tab, and JOB.NODE_RANK. A job whose chief is connected is left alone.
-// Blocks until what it ends has ended. Returns the process exit status.
+// For each job of this user with a folder on the node, prints a line: "ended", "in-use" or
+// "removed", a tab, and JOB.NODE_RANK. Does not touch a job with a connected chief. Blocks until
+// the jobs have ended. Returns the process exit status.
 int Clean();
 
-// Ends what the ranks of a job have left on this node whose watchdog and agent were both killed.
-// Blocks until it has had SIGKILL.
+// Kills the remaining processes of a job on this node after both its watchdog and agent were
+// killed. Blocks until they have been sent SIGKILL.
 void KillOrphans(const JobFolder& folder);
 
 }  // namespace autodist::agent

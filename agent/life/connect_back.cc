@@ -43,21 +43,21 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kKeyLimit{60'000};        // until it has come on stdin
-constexpr size_t kMaxKeyLine = 4096;             // bytes, of a credential of munge, too
-constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
-constexpr milliseconds kSendLimit{10'000};       // for a line
+constexpr milliseconds kKeyLimit{60'000};        // for the key on stdin
+constexpr size_t kMaxKeyLine = 4096;             // also of a munge credential
+constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to prove that it knows the key
+constexpr milliseconds kSendLimit{10'000};       // per line
 constexpr std::string_view kMunge = "--munge";
 
-// Where this program is; one that is in memory, or has been removed, is there all the same.
+// Returns the path of this program, also if it is in memory or has been removed.
 std::string ThisProgram() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
 }
 
-// The other end of a socket whose bytes go through the session from here on, in a process of its
-// own: where this one is killed alone, ranks and connection go on.
+// Returns the other end of a socket whose bytes go through the session, in a separate process: so
+// ranks and connection survive if this process is killed alone.
 Result<base::UniqueFd> PumpApart(std::unique_ptr<secure::Session> session) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   const pid_t child = fork();
@@ -65,7 +65,7 @@ Result<base::UniqueFd> PumpApart(std::unique_ptr<secure::Session> session) {
   if (child > 0) return std::move(sockets.second);
   sockets.second.Reset();
   prctl(PR_SET_NAME, "autodist-stream");
-  // The scheduler waits for the end of what its task prints.
+  // The scheduler waits for the end of the task's output.
   const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null.get(), fd);
   {
@@ -89,16 +89,16 @@ class CallbackClient {
 
  private:
   enum class Woken { kReady, kDeadline, kSignal };
-  // Until one of the descriptors is ready or a signal has been handled.
+  // Waits until one of the descriptors is ready or a signal has been handled.
   Woken Await(std::vector<pollfd> polled, Deadline deadline);
-  // True once it is ready, -1 never is; handles signals meanwhile.
+  // Returns true when it is ready, never for -1; handles signals meanwhile.
   bool AwaitReady(int fd, short events, Deadline deadline);
 
   void HandleSignals();
   void TakeEnded();
-  bool Leaves() const { return told_to_end_ && !has_children_; }
+  bool Leaves() const { return asked_to_end_ && !has_children_; }
 
-  // Whether the chief had something for us.
+  // Returns whether the chief sent a program.
   bool Talk(Deadline& until);
   std::unique_ptr<secure::Session> Dial();
   std::unique_ptr<secure::Session> Greet(base::UniqueFd socket);
@@ -108,18 +108,18 @@ class CallbackClient {
 
   struct Program {
     uint64_t id;
-    base::UniqueFd errors;  // its stderr, in memory
+    base::UniqueFd errors;  // stderr in memory
   };
 
   const rpc::CallbackIdentity identity_;
   const milliseconds patience_;
-  std::vector<ChiefAddress> addresses_;  // the one that was the chief's first
+  std::vector<ChiefAddress> addresses_;  // last used one first
   const secure::Key key_;
   base::UniqueFd signals_;
   std::map<pid_t, Program> programs_;
-  std::deque<std::string> reports_;  // lines that the chief is to be told
-  bool has_children_ = false;        // orphans that we have adopted, too
-  bool told_to_end_ = false;
+  std::deque<std::string> reports_;  // lines for the chief
+  bool has_children_ = false;        // including adopted orphans
+  bool asked_to_end_ = false;
   bool over_ = false;
 };
 
@@ -140,8 +140,8 @@ Status CallbackClient::Prepare() {
 int CallbackClient::Run() {
   Deadline until = Deadline::After(patience_);
   base::Backoff backoff;
-  // Once told to end it calls no more: another one may have its place.
-  while (!over_ && !told_to_end_ && !until.Expired()) {
+  // After the order to end it no longer connects, because another process may have replaced it.
+  while (!over_ && !asked_to_end_ && !until.Expired()) {
     if (Talk(until)) {
       backoff = base::Backoff();
     } else if (!over_) {
@@ -150,7 +150,7 @@ int CallbackClient::Run() {
   }
   while (has_children_) Await({}, Deadline::Never());
   if (over_) return 0;
-  if (told_to_end_) return 128 + SIGTERM;
+  if (asked_to_end_) return 128 + SIGTERM;
   std::fprintf(stderr, "autodist-agent: no chief at %s:%u, nor at any other address, for %lld s\n",
                addresses_[0].host.c_str(), addresses_[0].port,
                static_cast<long long>(patience_.count() / 1000));
@@ -179,10 +179,10 @@ void CallbackClient::HandleSignals() {
   signalfd_siginfo taken;
   while (read(signals_.get(), &taken, sizeof taken) == sizeof taken) {
     if (taken.ssi_signo != SIGTERM) continue;
-    told_to_end_ = true;
+    asked_to_end_ = true;
     for (const pid_t pid : process::Descendants(getpid())) {
-      // Not the agent, its child, which has the same name: who else tells it than the watchdog has
-      // told its ranks.
+      // Not to the agent, a child with the same name, which would report that the watchdog has
+      // already signalled its ranks.
       if (IsNamedWatchdog(pid) && !IsNamedWatchdog(process::ParentOf(pid))) kill(pid, SIGTERM);
     }
   }
@@ -207,7 +207,7 @@ void CallbackClient::TakeEnded() {
   has_children_ = pid == 0;
 }
 
-// Of those that answer, the first that knows the key is the chief.
+// Of the servers that answer, the first that knows the key is the chief.
 std::unique_ptr<secure::Session> CallbackClient::Dial() {
   Connecting connecting(addresses_);
   while (!connecting.over() && !Leaves()) {
@@ -276,7 +276,7 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
   return false;
 }
 
-// What cannot be run has ended without a word but on stderr.
+// A program that cannot be executed counts as ended, with the reason on stderr.
 void CallbackClient::Start(std::unique_ptr<secure::Session> session,
                            const rpc::CallbackLine& order) {
   if (!Send(*session, rpc::CallbackLine{rpc::kCallbackStarted, order.id}.ToLine())) return;
@@ -310,7 +310,7 @@ int WrongCall() {
   return 2;
 }
 
-// `munge`: munged's socket, where the key comes as a credential of it.
+// `munge`: munged's socket, if the key is a credential.
 Result<secure::Key> ReadKey(const std::string& node, const std::optional<std::string>& munge) {
   std::string line;
   const Deadline deadline = Deadline::After(kKeyLimit);
@@ -320,7 +320,7 @@ Result<secure::Key> ReadKey(const std::string& node, const std::optional<std::st
     if (got == 0) break;
     line += byte;
   }
-  // The sender of what others need besides shall not wait for us to take it.
+  // The sender serves all tasks, and must not wait for this one to read.
   const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null.valid()) dup2(null.get(), STDIN_FILENO);
   if (munge) {

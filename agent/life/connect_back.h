@@ -1,27 +1,27 @@
-// The process that stands for a node where a scheduler starts programs on nodes, not the chief: it
-// calls the chief, and runs what that wants here.
+// The callback client: the process of a node whose programs are started by a scheduler. It connects
+// to the chief, and runs programs for it.
 #pragma once
 
 namespace autodist::agent {
 
-// In the environment of what runs below it: signals that come from the scheduler are heeded,
-// whoever is in charge of the job.
+// Set in the environment of processes below it: signals that come from the scheduler are handled,
+// whether or not a chief is connected.
 inline constexpr char kCallbackVariable[] = "AUTODIST_CALLBACK";
 
 // argv: connect-back NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
-// job's (secure/key.h). With --munge or --munge=SOCKET behind the first address, that line is a
-// credential of munge with such a line in it, made by this user; nothing else is taken then.
+// job's (secure/key.h). With --munge or --munge=SOCKET after the first address, that line must be a
+// munge credential with such a line, created by this user.
 //
-// Connects with the chief at the first of the addresses where one shows that it knows the key; an
-// address is numeric, or a host's name. One that is this machine's as well as the chief's is not
-// taken for the chief's unless all are. The chief's next program, "autodist-agent" is this one,
-// gets the connection as its stdin and stdout, and another one is made at once. Calls again for
-// SECONDS when the chief is away.
+// Connects to the chief at the first address whose server proves that it knows the key; an address
+// is numeric, or a host name. Addresses that this machine shares with the chief are skipped unless
+// all are shared. The chief's next program gets the connection as its stdin and stdout
+// ("autodist-agent" means this program), and a new connection is made at once. Retries for SECONDS
+// when the chief is unreachable.
 //
-// SIGTERM is the scheduler's word that it ends the job here: the watchdog is told.
+// SIGTERM means that the scheduler ends the job here; it is passed on to the watchdog.
 //
-// Returns, when nothing that it has started is left, the process exit status: 0, the chief said
-// that the job is over; 128 + SIGTERM; 1, there was no chief for so long.
+// Returns the process exit status after all processes that it has started have ended: 0, the chief
+// has reported the job's end; 128 + SIGTERM; 1, no chief for SECONDS.
 int ConnectBack(int argc, char** argv);
 
 }  // namespace autodist::agent

@@ -18,9 +18,9 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNextAddress{250};     // is begun, where none has answered
-constexpr milliseconds kConnectLimit{5'000};  // of each
-constexpr milliseconds kLookupLimit{15'000};  // of each name
+constexpr milliseconds kNextAddress{250};     // before the next attempt starts
+constexpr milliseconds kConnectLimit{5'000};  // per attempt
+constexpr milliseconds kLookupLimit{15'000};  // per name
 
 }  // namespace
 
@@ -70,7 +70,7 @@ std::optional<Connecting::Connected> Connecting::Advance() {
   return std::nullopt;
 }
 
-// Their addresses come before others that have not begun.
+// Their addresses precede others that have not started.
 void Connecting::TakeLookups() {
   for (auto at = lookups_.begin(); at != lookups_.end();) {
     if (!at->lookup.over() && !at->deadline.Expired()) {

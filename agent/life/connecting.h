@@ -1,5 +1,5 @@
-// Connections with several addresses, one begun shortly after the other, of which the first that is
-// made counts (as in RFC 8305): an address that nobody answers at holds up the others little.
+// Connects to several addresses in parallel, each started shortly after the previous one, and uses
+// the first success (as in RFC 8305): an unreachable address causes little delay.
 #pragma once
 
 #include <poll.h>
@@ -21,12 +21,12 @@ struct ChiefAddress {
   std::string host;  // or a numeric address
   uint16_t port = 0;
 
-  // "10.0.0.1:4711", "[fe80::1%eth0]:4711", "pod-0.service:4711".
+  // Parses "10.0.0.1:4711", "[fe80::1%eth0]:4711", "pod-0.service:4711".
   static std::optional<ChiefAddress> Parse(const std::string& text);
 };
 
-// Without those that lead to this machine, unless all do: many machines have some, of a bridge for
-// containers say.
+// Removes addresses of this machine, unless all are: many machines have some in common, for example
+// of a container bridge.
 std::vector<ChiefAddress> WithoutOurs(std::vector<ChiefAddress> addresses);
 
 // Never blocks. For one thread.
@@ -35,15 +35,15 @@ class Connecting {
   explicit Connecting(const std::vector<ChiefAddress>& addresses);
 
   struct Connected {
-    size_t address;  // of those given
+    size_t address;  // index in the given list
     base::UniqueFd socket;
   };
-  // Begins and ends what is due. The next connection that has been made, if one has.
+  // Starts and ends attempts that are due. Returns the next established connection, if any.
   std::optional<Connected> Advance();
-  // What it waits for, until next().
+  // Returns the descriptors to wait for, until next().
   std::vector<pollfd> Polled() const;
   base::Deadline next() const;
-  // Nothing is left to come of it.
+  // Whether no further connection is possible.
   bool over() const { return to_begin_.empty() && lookups_.empty() && attempts_.empty(); }
 
  private:

@@ -1,4 +1,4 @@
-// By which a watchdog knows that its agent runs and is not stopped: a count in memory of both.
+// A counter in shared memory by which a watchdog detects that its agent is running.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace autodist::agent {
 
-// Copies in forked processes are the same. Thread-safe.
+// Copies in forked processes refer to the same counter. Thread-safe.
 class Heartbeat {
  public:
   static Result<Heartbeat> Make();
 
-  // The agent's: there will be another one, or it will have ended, within this time.
+  // Called by the agent: promises another beat, or its end, within this time.
   void Beat(std::chrono::milliseconds within);
 
   uint64_t beats() const { return shared_->beats; }
@@ -32,13 +32,13 @@ class Heartbeat {
   std::shared_ptr<Shared> shared_;
 };
 
-// How long there has been no heartbeat. Counted in looks at it and not by a clock: time in which
-// the whole machine was stopped, or the one who looks, does not count. Pure logic.
+// The time without a heartbeat. It counts observations instead of using a clock, so that time in
+// which the machine or the observer was stopped is ignored. Pure logic.
 class MissedBeats {
  public:
   explicit MissedBeats(std::chrono::milliseconds interval) : interval_(interval) {}
 
-  // One interval after the look before: the count that is seen now.
+  // Call at each interval, with the current count.
   void Count(uint64_t beats);
   std::chrono::milliseconds missed() const { return missed_; }
 

@@ -1,4 +1,4 @@
-// A host name that is looked up on a thread of its own, as nothing can end a look-up.
+// Resolves a host name on a separate thread, because a lookup cannot be cancelled.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ class HostLookup {
  public:
   explicit HostLookup(const std::string& host);
 
-  // Readable once it is over; -1: it could not start, and is over.
+  // Readable after the end; -1: it could not start, and has ended.
   int fd() const;
   bool over() const;
-  // Once it is over; none: the name does not resolve.
+  // Call after the end; empty: the name does not resolve.
   std::vector<base::IpAddress> Addresses() const;
 
  private:

@@ -22,8 +22,8 @@ namespace autodist::agent {
 namespace {
 
 constexpr size_t kLargestEndReason = 4096;
-constexpr std::string_view kDeleted = " (deleted)";  // behind the name of an open file
-constexpr size_t kEndReasonsKept = 500;              // many nodes may have one home folder
+constexpr std::string_view kDeleted = " (deleted)";  // suffix of the path of an open file
+constexpr size_t kEndReasonsKept = 500;              // several nodes may share a home folder
 
 bool IsIn(const std::string& parent, const std::string& name) {
   return base::IsPrivateFolder(parent) && base::IsPrivateFolder(parent + "/" + name);
@@ -82,7 +82,7 @@ std::vector<JobFolder> JobFolder::All() {
   return all;
 }
 
-// As the process sees it: below /proc/PID/root.
+// Returns the folder as the process sees it: below /proc/PID/root.
 std::optional<JobFolder> JobFolder::SeenBy(pid_t keeper, const std::string& name) {
   for (const std::string& parent : base::SocketFolders()) {
     const std::string seen = "/proc/" + std::to_string(keeper) + "/root" + parent;
@@ -143,14 +143,15 @@ Status JobFolder::Make() const {
   AD_RETURN_IF_ERROR(base::MakeSocketFolder(parent_));
   const auto make = [this] { return base::MakePrivateFolder(path_, "remove it"); };
   if (make().ok()) return OkStatus();
-  AD_RETURN_IF_ERROR(base::MakeSocketFolder(parent_));  // another job's end may have removed it
+  // The end of another job may have removed it.
+  AD_RETURN_IF_ERROR(base::MakeSocketFolder(parent_));
   return make();
 }
 
 bool JobFolder::IsOurs() const { return IsIn(parent_, name_); }
 
 Result<base::UniqueFd> JobFolder::Lock() const {
-  constexpr int kMaxAttempts = 100;  // each is another's removal of the folder
+  constexpr int kMaxAttempts = 100;  // each follows a removal of the folder by another process
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     AD_RETURN_IF_ERROR(Make());
     base::UniqueFd folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -168,7 +169,7 @@ Result<base::UniqueFd> JobFolder::Lock() const {
   return Error(StatusCode::kUnavailable, path_ + " is removed again and again");
 }
 
-// As systemd-tmpfiles(8) has it: what is below a folder with a lock is left alone.
+// systemd-tmpfiles(8) does not touch what is below a locked folder.
 base::UniqueFd JobFolder::KeepFromAgeing() const {
   base::UniqueFd folder(open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.valid()) flock(folder.get(), LOCK_SH | LOCK_NB);
@@ -185,7 +186,7 @@ void JobFolder::Remove() const {
     std::filesystem::remove_all(folder, best_effort);
   }
   rmdir(path_.c_str());
-  rmdir(parent_.c_str());  // if this was the last job
+  rmdir(parent_.c_str());  // succeeds after the last job
 }
 
 std::string JobFolder::end_reason() const {
@@ -198,7 +199,7 @@ void JobFolder::WriteEndReason(const std::string& text) const {
   base::MakeFoldersAbove(file);
   const base::UniqueFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (fd.valid()) {
-    // Best effort: without a reason a later chief knows that the agent is gone, not why.
+    // Best effort: without it a later chief knows that the agent has ended, but not why.
     (void)base::WriteAll(fd.get(), text, base::Deadline::Never()).ok();
   }
   RemoveOldEndReasons(file.substr(0, file.rfind('/')));

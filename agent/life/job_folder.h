@@ -1,4 +1,4 @@
-// A job's folder on its node, by which its agent is found: its sockets, its log, its lock.
+// A job's folder on its node, through which its agent is found: its sockets, its log, its lock.
 #pragma once
 
 #include <sys/types.h>
@@ -14,55 +14,57 @@ namespace autodist::agent {
 
 class JobFolder {
  public:
-  // Of this user: where the job has one already, else in /tmp, or in the home folder where somebody
-  // else has taken its name in /tmp. Makes nothing.
+  // The folder of this user's job: the existing one, or else one in /tmp, or in the home folder if
+  // another user has taken the name in /tmp. Creates nothing.
   JobFolder(const std::string& job_id, const std::string& node_rank);
-  // The same; a folder of a running job that this login does not see, as each has a /tmp of its
-  // own, is found by the processes that keep the job (agent/life/keepers.h).
+  // The same; but if this login does not see the folder of a running job, because each login has a
+  // private /tmp, finds it through the job's processes (agent/life/keepers.h).
   static JobFolder Find(const std::string& job_id, const std::string& node_rank);
-  // All that there are on this host, by name: "JOB.NODE_RANK".
+  // All folders on this host, by name: "JOB.NODE_RANK".
   static std::vector<JobFolder> All();
-  // With those of running jobs that this login does not see.
+  // Also those of running jobs that this login does not see.
   static std::vector<JobFolder> AllOfAnyLogin();
 
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
   std::string chief_socket() const { return path_ + "/agent.sock"; }
-  // Where the agent listens besides: an abstract name, for logins that do not see the folder, and
-  // for when something has emptied /tmp.
+  // The agent's second address: an abstract name, for logins that do not see the folder, and in
+  // case /tmp was emptied.
   std::string chief_name() const;
   std::string rank_socket() const { return path_ + "/ranks.sock"; }
   std::string log() const { return path_ + "/agent.log"; }
   std::string lock() const { return path_ + "/lock"; }
   std::string pmix() const { return path_ + "/pmix"; }      // a folder
-  std::string files() const { return path_ + "/files"; }    // a folder: what the plan gives ranks
-  std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
+  std::string files() const { return path_ + "/files"; }    // a folder for the plan's files
+  std::string cgroup() const { return path_ + "/cgroup"; }  // the path of the cgroup, if any
 
-  std::string devices() const { return path_ + "/devices"; }  // which of the node's the job has
-  // The part of the name that all agents of a job have.
+  // The node's devices that the job uses.
+  std::string devices() const { return path_ + "/devices"; }
+  // The part of the name that all agents of a job have in common.
   std::string job_id() const { return name_.substr(0, name_.rfind('.')); }
   std::string node_rank() const { return name_.substr(name_.rfind('.') + 1); }
 
-  // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
-  // already has the name is refused, as is a path too long for sockets.
+  // Creates the folder, private to this user. Every user can write to /tmp, so a link or another
+  // user's folder of that name is refused, and also a path that is too long for sockets.
   Status Make() const;
-  // Keeps what looks for old files in /tmp away from all folders, until the descriptor is closed.
+  // Prevents the cleanup of old files in /tmp from removing the folders until the descriptor is
+  // closed.
   base::UniqueFd KeepFromAgeing() const;
-  // Whether it is there, and nobody else's.
+  // Whether it exists and belongs to this user.
   bool IsOurs() const;
-  // The lock file; where it was removed, or is in a folder that this login does not see, the one
-  // that the job's watchdog has open. `flags` as open(2) has them.
+  // Opens the lock file; if it was removed, or is in a folder that this login does not see, through
+  // the descriptor of the job's watchdog. `flags`: see open(2).
   base::UniqueFd OpenLock(int flags) const;
-  // Makes it where it is missing, and keeps others that start or clean the job here waiting until
-  // the descriptor is closed, also where it has been inherited. Blocks.
+  // Creates the folder if it is missing, and blocks others that start or clean the job here until
+  // the descriptor is closed, including inherited copies. Blocks.
   Result<base::UniqueFd> Lock() const;
-  // With all that agents put there.
+  // Removes the folder with all files of agents.
   void Remove() const;
 
-  // What became of the job on this node, where its agent was not told to end: kept outside the
-  // folder, for a chief that comes later.
+  // Why the job has ended on this node, if not by an order to its agent: stored outside of the
+  // folder, for a later chief.
   void WriteEndReason(const std::string& text) const;
-  std::string ReadEndReason() const;  // "" if there is none
+  std::string ReadEndReason() const;  // "" without a reason
   void RemoveEndReason() const;
 
  private:
@@ -80,22 +82,23 @@ class JobFolder {
   std::string path_;
 };
 
-// Two locks in the folder's lock file tell others what is alive; the kernel takes them away with
-// the process that holds them.
+// Two locks in the folder's lock file show others which processes exist; the kernel releases them
+// when their holders end.
 enum class JobLock : int {
-  kWatchdog,  // held while anything of the job may be left: by the watchdog, or the agent for it
-  kChiefInCharge,  // shared by each `attach` that has a chief at its other end
+  // Held while processes of the job may exist: by the watchdog, or the agent in its place.
+  kWatchdog,
+  kChiefInCharge,  // shared by each `attach` with a connected chief
 };
-// Holds it until the process ends, Release, or the process closes any descriptor of the file.
+// Takes the lock until the process ends, Release, or the process closes any descriptor of the file.
 bool TakeLock(int lock_file, JobLock which);
 bool ShareLock(int lock_file, JobLock which);
 void ReleaseLock(int lock_file, JobLock which);
-// Blocks until nobody holds it.
+// Blocks until no process holds it.
 void AwaitLock(int lock_file, JobLock which);
-// Who holds it.
+// Returns a process that holds it.
 std::optional<pid_t> LockHolder(int lock_file, JobLock which);
-// Whether the watchdog of the job in this folder is there. Not for a process that holds a lock of
-// it.
+// Whether the watchdog of the job in this folder runs. Not for a process that itself holds a lock
+// of the file.
 bool HasWatchdog(const JobFolder& folder);
 
 }  // namespace autodist::agent

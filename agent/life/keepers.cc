@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMaxCommandLine = 64 << 10;
 constexpr size_t kBootDigits = 32;
-constexpr std::chrono::milliseconds kLookForEnd{100};  // kernels before 5.3
+constexpr std::chrono::milliseconds kLookForEnd{100};  // for kernels before 5.3
 
 std::string ProcFile(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
@@ -31,8 +31,8 @@ bool IsOurUsers(pid_t pid) {
   return stat(("/proc/" + std::to_string(pid)).c_str(), &info) == 0 && info.st_uid == geteuid();
 }
 
-// "JOB.NODE_RANK" of a process that runs as watchdog or agent. It was forked from `attach`, whose
-// command line it has.
+// Returns "JOB.NODE_RANK" of a watchdog or agent, from the command line of the `attach` from which
+// it was forked.
 std::optional<std::string> KeptBy(pid_t pid) {
   if (!IsOurUsers(pid) || !IsNamedWatchdog(pid)) return std::nullopt;
   const auto line = base::ReadFile(ProcFile(pid, "cmdline"), kMaxCommandLine);
@@ -90,7 +90,7 @@ void AwaitNoKeepers(const std::string& name) {
 }
 
 std::string ProcessScope() {
-  // /proc may be of another namespace than we are in.
+  // /proc may belong to another namespace.
   if (base::LinkTarget("/proc/self") != std::to_string(getpid())) return "";
   std::string boot = base::ReadFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
   std::erase_if(boot, [](char c) { return c == '-' || c == '\n'; });

@@ -1,4 +1,4 @@
-// When an agent's work is over: everything has ended, or its lease has run out.
+// Decides when an agent's work is over: everything has ended, or its lease has expired.
 #pragma once
 
 #include <chrono>
@@ -11,31 +11,31 @@
 
 namespace autodist::agent {
 
-// Counts the lease by this machine's monotonic clock. Thread-safe.
+// Uses this machine's monotonic clock for the lease. Thread-safe.
 class Lifetime {
  public:
   explicit Lifetime(std::chrono::milliseconds lease)
       : lease_(lease), expires_(base::Deadline::After(lease)) {}
 
-  // The chief has been heard.
+  // The chief has sent a message.
   void Renew();
-  // Nobody will come if nobody has.
+  // The starting process has ended: no chief will connect if none has so far.
   void StarterGone();
-  // While we work for the chief, which then has nothing to say, the lease does not run.
+  // Suspends the lease while the agent works for the chief, which then sends nothing.
   void ExpectSilence(bool expected);
-  // Likewise while the chief is stopped, until it goes on or its connection breaks.
+  // Suspends the lease while the chief is stopped, until it continues or its connection breaks.
   void Suspend(bool suspended);
-  // From here on the lease is no longer than that.
+  // Limits the lease to this time.
   void Shorten(std::chrono::milliseconds lease);
-  // Wait no longer, whatever is still said or done.
+  // Ends the lease now, independently of later messages.
   void Expire();
-  // Nothing is left on the node.
+  // Everything has ended on the node.
   void End();
 
-  // True when everything has ended, false when the lease has expired. `waiting` is called again and
-  // again, once an interval.
+  // Returns true when everything has ended, false when the lease has expired. Calls `waiting` once
+  // per interval.
   bool WaitForEnd(std::chrono::milliseconds interval, const std::function<void()>& waiting);
-  base::Deadline expires() const;  // as it is now
+  base::Deadline expires() const;  // the current value
 
  private:
   bool Held() const { return silence_expected_ || suspended_; }
@@ -45,10 +45,10 @@ class Lifetime {
   // Guarded by mutex_.
   std::chrono::milliseconds lease_;
   base::Deadline expires_;
-  bool claimed_ = false;  // a chief has been heard
+  bool claimed_ = false;  // whether a chief has sent a message
   bool silence_expected_ = false;
   bool suspended_ = false;
-  std::optional<base::Deadline> expired_at_;  // whatever the lease says
+  std::optional<base::Deadline> expired_at_;  // overrides the lease
   bool ended_ = false;
 };
 

@@ -33,7 +33,7 @@ Status NotOpened(StatusCode code, const std::string& why) {
       "to run there with the same key; try `munge -n | srun --nodes=1 --nodelist=NODE unmunge`");
 }
 
-// In memory: the program may end before it has read or written all.
+// Uses memory, because the program may end before it has read or written everything.
 Result<base::UniqueFd> MemoryFileWith(std::string_view content) {
   base::UniqueFd fd(memfd_create("autodist", MFD_CLOEXEC));
   if (!fd.valid()) return ErrnoError(errno, "memfd_create");
@@ -49,7 +49,7 @@ std::string Content(const base::UniqueFd& fd) {
   return text;
 }
 
-// Waits for its end, and kills it at the limit.
+// Waits for the program's end, and kills it at the limit.
 Status AwaitEnd(pid_t pid) {
   const auto end = process::EndOf(pid);
   Status ended = end.status();
@@ -65,7 +65,7 @@ Status AwaitEnd(pid_t pid) {
   return ended;
 }
 
-// Of "UID:     ada (1000)", or "UID:     1000"; -1: there is no such line.
+// Parses "UID:     ada (1000)", or "UID:     1000"; -1: no such line.
 int64_t UidIn(std::string_view line) {
   if (!line.starts_with("UID:")) return -1;
   if (line.ends_with(')')) line.remove_suffix(1);
@@ -90,8 +90,8 @@ Result<std::string> OpenSealedKey(const std::string& credential, const std::stri
   if (!pid.ok()) return NotOpened(pid.status().code(), Message(pid.status()));
   const Status ended = AwaitEnd(*pid);
   if (!ended.ok()) return NotOpened(ended.code(), Message(ended));
-  // Its exit status does not matter: it prints what is in a credential only if munged vouches for
-  // it, also if another task on this machine has opened it before, or its time is over.
+  // Ignores its exit status: it prints the content only if munged has verified the credential, even
+  // if another task on this machine has decoded it before, or if it has expired.
   const std::string text = Content(output);
   const size_t end_of_uid = text.find("\n\n");
   if (end_of_uid == std::string::npos) {
@@ -99,7 +99,7 @@ Result<std::string> OpenSealedKey(const std::string& credential, const std::stri
     while (said.ends_with('\n')) said.pop_back();
     return NotOpened(StatusCode::kUnauthenticated, said.empty() ? "printed nothing" : said);
   }
-  // Anyone can make credentials for us.
+  // Any user can create credentials for us.
   const int64_t uid = UidIn(std::string_view(text).substr(0, end_of_uid));
   if (uid != static_cast<int64_t>(geteuid())) {
     return Error(StatusCode::kPermissionDenied, "the job's key is of the user with number " +

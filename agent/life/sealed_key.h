@@ -1,4 +1,4 @@
-// The job's key as it comes to the task of a Slurm step: as a credential of munge.
+// Decrypts the job's key for a task of a Slurm step, which is a munge credential.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace autodist::agent {
 
-// What is in the credential, if it was made by this user. `socket`: munged's, "" the default one.
-// Runs the program `unmunge`; blocks for half a minute at most.
+// Returns the content of the credential if it was created by this user. `socket`: munged's, "" for
+// the default one. Runs `unmunge`; blocks for half a minute at most.
 Result<std::string> OpenSealedKey(const std::string& credential, const std::string& socket);
 
 }  // namespace autodist::agent

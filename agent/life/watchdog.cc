@@ -24,15 +24,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBeatInterval{1'000};            // at which it is looked for
+constexpr milliseconds kBeatInterval{1'000};            // for checking the agent
 constexpr size_t kLargestLog = 1 << 20;                 // bytes
-constexpr size_t kLastOfLog = 3000;                     // likewise
-constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // what was killed takes a moment to end
+constexpr size_t kLastOfLog = 3000;                     // bytes
+constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // killed processes need a moment to end
 
 struct AgentEnd {
   int status;
   bool hung;           // it was killed for that
-  bool out_of_memory;  // the kernel has killed for that at that time
+  bool out_of_memory;  // the kernel killed processes for lack of memory meanwhile
 };
 
 class AgentWatch {
@@ -40,12 +40,12 @@ class AgentWatch {
   AgentWatch(pid_t agent, const sigset_t& signals, milliseconds grace, bool held)
       : agent_(agent), signals_(signals), end_limit_(grace + kHangLimit), held_(held) {}
 
-  // Until it has ended, of itself or because it does not run any more.
+  // Waits until it has ended, or kills it if it does not run any more.
   AgentEnd Await(const Heartbeat& heartbeat, int lock) {
     bool asked_to_end = false;
     bool hung = false;
     MissedBeats missed(kBeatInterval);
-    // At the look before the last one, as who is killed may take its time to end.
+    // At the check before the last one, because a killed process may need time to end.
     uint64_t kills_before = process::OomKills();
     for (uint64_t kills = kills_before;; kills = process::OomKills()) {
       const timespec interval{kBeatInterval.count() / 1000, 0};
@@ -58,7 +58,7 @@ class AgentWatch {
       if (reported && (held_ || !LockHolder(lock, JobLock::kChiefInCharge))) {
         asked_to_end = !held_;
         kill(agent_, SIGTERM);
-        kill(agent_, SIGCONT);  // it may have been stopped
+        kill(agent_, SIGCONT);  // in case it was stopped
       }
       if (signal >= 0) continue;
       missed.Count(heartbeat.beats());
@@ -73,17 +73,17 @@ class AgentWatch {
     for (int status = 0;;) {
       const pid_t pid = waitpid(-1, &status, WNOHANG);
       if (pid <= 0) return std::nullopt;
-      if (pid == agent_) return status;  // others are orphans, of which the agent's end is to tell
+      if (pid == agent_) return status;  // others are orphans, which the agent should have ended
     }
   }
 
   const pid_t agent_;
   const sigset_t& signals_;
   const milliseconds end_limit_;
-  const bool held_;  // SIGTERM may come from the scheduler, whoever is in charge
+  const bool held_;  // SIGTERM may come from the scheduler, even with a connected chief
 };
 
-// The agent's end has given us whatever it had not ended.
+// After the agent's end its remaining processes are our children.
 void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
   if (cgroup) cgroup->Kill();
   while (waitpid(-1, nullptr, WNOHANG) >= 0 || errno == EINTR) {
@@ -99,26 +99,26 @@ std::string LastOf(const std::string& log) {
   return text;
 }
 
-// What a chief that comes later is told; "" if the chief of the job ended it.
+// Returns the reason for later chiefs; "" if the job's chief ended the agent.
 std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string& log) {
   const int status = end.status;
   const std::string when = ", at " + base::LocalTime("%F %T") + " by its clock";
   if (end.hung) {
-    return "its agent was stopped or hung, so that it was killed, and with it its ranks" + when;
+    return "its agent was stopped or hung, so it and its ranks were killed" + when;
   }
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGALRM) {
-      return "its agent hung when it had to end, so that its ranks were killed" + when;
+      return "its agent hung at its end, so its ranks were killed" + when;
     }
     return "its agent was killed by " + base::SignalName(WTERMSIG(status)) +
-           (end.out_of_memory ? ", at a time at which the kernel killed for want of memory" : "") +
+           (end.out_of_memory ? " while the kernel's out-of-memory killer was active" : "") +
            ", and with it its ranks" + when;
   }
   switch (WEXITSTATUS(status)) {
     case kEndedByChief:
       return "";
     case kLeaseExpired:
-      return "its agent heard nothing from here for " + std::to_string(lease.count() / 1000) +
+      return "its agent received nothing from here for " + std::to_string(lease.count() / 1000) +
              " s and ended its ranks" + when;
     case kCleaned:
       return "it was ended by `autodist clean`" + when;
@@ -151,7 +151,7 @@ int Guard(AgentOptions options) {
   Result<base::FdPair> ours = base::Pipe();
   Result<Heartbeat> heartbeat = Heartbeat::Make();
   if (!ours.ok() || !heartbeat.ok()) return kFailed;
-  heartbeat->Beat(lease + kHangLimit);  // until its first own
+  heartbeat->Beat(lease + kHangLimit);  // until the agent's first beat
   const std::optional<Cgroup> cgroup = Cgroup::Make(folder);
   const pid_t agent = fork();
   if (agent == 0) {
@@ -161,7 +161,7 @@ int Guard(AgentOptions options) {
     options.heartbeat = *heartbeat;
     _exit(Agent::Main(std::move(options)));
   }
-  { const AgentOptions not_ours = std::move(options); }  // the agent's alone from here on
+  { const AgentOptions not_ours = std::move(options); }  // used only by the agent from now on
   ours->first.Reset();
   const AgentEnd end = agent < 0
                            ? AgentEnd{W_EXITCODE(kFailed, 0), false, false}

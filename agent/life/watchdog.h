@@ -1,19 +1,19 @@
-// The process that outlives an agent: it starts the agent, and ends what is left if the agent is
-// killed, or cannot do so because it is stopped or hangs.
+// The process that outlives an agent: it starts the agent, and ends the remaining processes if the
+// agent is killed, or cannot do so because it is stopped or hangs.
 #pragma once
 
 #include "agent/life/agent.h"
 
 namespace autodist::agent {
 
-// What the kernel shows as the name of watchdog and agent.
+// The process name of watchdog and agent.
 inline constexpr char kWatchdogName[] = "autodist-guard";
 
-// In a process of its own: becomes the watchdog of an agent that it starts. Returns, once nothing
-// of the job is left on this node and its folder is gone, the process exit status.
+// The main function of a watchdog's process; starts the agent. Returns the process exit status when
+// no process of the job is left on this node and its folder is removed.
 int Guard(AgentOptions options);
 
-// The same away from the terminal, the login and the folder that we were started in.
+// The same, detached from terminal, login and working directory.
 int GuardApart(AgentOptions options);
 
 }  // namespace autodist::agent

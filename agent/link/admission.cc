@@ -17,12 +17,12 @@ namespace {
 using rpc::kGreetingSize;
 using rpc::kKeySize;
 
-constexpr std::chrono::milliseconds kGreetingLimit{60'000};  // over a slow link, after a cut
+constexpr std::chrono::milliseconds kGreetingLimit{60'000};  // for slow links after an outage
 constexpr size_t kMaxPending = 16;
-// How long nobody is accepted when no descriptor is left.
+// The time without accepting if no descriptor is free.
 constexpr std::chrono::milliseconds kNoDescriptorWait{100};
 
-// Takes as long for a wrong key as for the right one.
+// Takes equally long for wrong and right keys.
 bool SameKey(std::string_view a, std::string_view b) {
   if (a.size() != kKeySize || b.size() != kKeySize) return false;
   unsigned differences = 0;
@@ -48,7 +48,7 @@ void Admission::SetKey(std::string key) {
 bool Admission::HasRightKey(const std::string& greeting) const {
   const std::string_view keys = greeting;
   const std::lock_guard lock(mutex_);
-  // The chief brings two: it may not know whether we have heard of the next.
+  // The chief sends two keys: it may not know whether we have received the next one.
   return SameKey(keys.substr(0, kKeySize), key_) || SameKey(keys.substr(kKeySize), key_);
 }
 
@@ -71,7 +71,7 @@ bool Admission::ReadGreeting(PendingConnection& pending) {
   return false;
 }
 
-// Invalid if there is none, or nothing to hold it by.
+// Returns an invalid descriptor if there is no connection, or no free descriptor.
 base::UniqueFd Admission::TakeConnection(int listener) {
   if (!spare_.valid()) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (listener != sockets_.rank_listener.get()) {
@@ -95,7 +95,7 @@ void Admission::Accept(int listener) {
   if (listener == sockets_.rank_listener.get()) {
     grpc::AddInsecureChannelFromFd(&rank_server_, connection.Release());
   } else {
-    // Of many who say nothing the oldest goes, not the newest, who may be the chief.
+    // Closes the oldest unauthenticated connection, because the newest may be the chief's.
     if (pending_.size() >= kMaxPending) pending_.erase(pending_.begin());
     pending_.push_back({std::move(connection), "", false, base::Deadline::After(kGreetingLimit)});
   }

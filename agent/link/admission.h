@@ -1,4 +1,5 @@
-// Who may talk to the agent: the chief, who knows a key, over one socket; the ranks over another.
+// Admits connections to the agent: of the chief, which knows a key, at one socket, and of the ranks
+// at another.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -16,13 +17,13 @@ namespace autodist::agent {
 struct AgentSockets {
   base::UniqueFd chief_listener;
   base::UniqueFd rank_listener;
-  base::UniqueFd first_chief;  // the connection of the chief that started us: it brings the key
-  // The chief's as well, by a name that is in no folder (JobFolder::chief_name). Invalid: none.
+  base::UniqueFd first_chief;  // the connection of the chief that started us, which sends the key
+  // Also for the chief: an abstract socket (JobFolder::chief_name). May be invalid.
   base::UniqueFd named_listener = {};
 };
 
-// Only processes of our own user get as far as being asked for a key. The key is the chief's choice
-// and changes with every session, so one that has been used opens nothing. Thread-safe.
+// Only processes of our user are asked for a key. The chief chooses it and changes it with every
+// session, so a used key is worthless. Thread-safe.
 class Admission {
  public:
   Admission(AgentSockets sockets, grpc::Server& chief_server, grpc::Server& rank_server);
@@ -31,9 +32,9 @@ class Admission {
 
   struct Watched {
     int fd;
-    std::function<bool()> readable;  // whether to go on watching
+    std::function<bool()> readable;  // returns whether to continue
   };
-  // Admits connections until `stop` has something to read; calls the others' functions meanwhile.
+  // Admits connections until `stop` is readable; also calls the functions of `watched`.
   void Run(int stop, std::vector<Watched> watched);
 
  private:
@@ -45,14 +46,14 @@ class Admission {
   };
   void Accept(int listener);
   base::UniqueFd TakeConnection(int listener);
-  bool ReadGreeting(PendingConnection& pending);  // false: it has been admitted or refused
+  bool ReadGreeting(PendingConnection& pending);  // false: admitted or refused
   bool HasRightKey(const std::string& greeting) const;
 
   AgentSockets sockets_;
   grpc::Server& chief_server_;
   grpc::Server& rank_server_;
   std::vector<PendingConnection> pending_;
-  // Ranks may use up all descriptors that we may have; one is kept for the chief.
+  // Reserves a descriptor for the chief, because ranks may use up all others.
   base::UniqueFd spare_;
   base::Deadline accept_again_at_ = base::Deadline::After(std::chrono::milliseconds(0));
 

@@ -1,4 +1,4 @@
-// When an attempt is over on this node: nothing of it runs, and the chief has all that it wrote.
+// Detects the end of an attempt on this node: no process runs, and the chief has all its output.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@ namespace autodist::agent {
 // Thread-safe.
 class AttemptEnd {
  public:
-  // `last_ended` is called when the attempt that has ended is to be the last.
+  // Calls `last_ended` after the end of the last attempt.
   AttemptEnd(EventQueue& events, RankOutput& output, std::function<void()> last_ended)
       : events_(events), output_(output), last_ended_(std::move(last_ended)) {}
 
-  // Before the processes are ended.
+  // Call before ending the processes.
   void Begin(bool last);
-  // From the supervisor: no process is left.
+  // Called by the supervisor: no process is left.
   void ProcessesGone();
   void OutputChanged();
 

@@ -1,4 +1,4 @@
-// Work on a thread of its own, one piece at a time: gRPC's threads must not wait for it.
+// Runs work on a separate thread, one piece at a time, because gRPC's threads must not block.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace autodist::agent {
 
-// Destroying it waits for the work. Start is not thread-safe.
+// The destructor waits for the work. Start is not thread-safe.
 class BackgroundTask {
  public:
   bool busy() const { return busy_; }
-  // Only while it is not busy. `after` comes when it is not busy any more. Where no thread can be
-  // started, neither is called, and the failure is returned.
+  // Call only while it is not busy. `after` is called when it is no longer busy. If no thread can
+  // be started, returns the failure and calls neither.
   Status Start(
       std::function<void()> work, std::function<void()> after = [] {}) {
     busy_ = true;

@@ -57,7 +57,7 @@ void EventQueue::WriteNext() {
   if (!unnumbered_.empty()) {
     event = std::move(unnumbered_.front());
     unnumbered_.pop_front();
-  } else if (sample_) {  // before the end of a rank that it tells of
+  } else if (sample_) {  // before the end of a rank that it contains
     event.Clear();
     *event.mutable_sample() = *std::exchange(sample_, std::nullopt);
   } else if (const v1::AgentEvent* next = events_.Next()) {
@@ -67,7 +67,7 @@ void EventQueue::WriteNext() {
     *event.mutable_output() = *std::move(piece);
   } else {
     if (closed_ && events_.empty()) {
-      writing_ = true;  // nothing may follow
+      writing_ = true;  // prevents further writes
       writer_->End(grpc::Status::OK);
     }
     return;
@@ -142,7 +142,7 @@ void EventQueue::WriteDone(SessionWriter* writer, bool ok) {
   const std::lock_guard lock(mutex_);
   if (writer_ != writer) return;
   writing_ = false;
-  if (ok) WriteNext();  // otherwise the session is over, and will detach
+  if (ok) WriteNext();  // otherwise the session has ended, and will detach
 }
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-// What the agent has to tell the chief, over any number of connections.
+// The agent's messages to the chief, independently of the current connection.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -25,63 +25,61 @@ class SessionWriter : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::Agent
     if (!ended_.exchange(true)) Finish(status);
   }
 
-  v1::AgentEvent event;  // being written
+  v1::AgentEvent event;  // in progress
 
  private:
   std::atomic<bool> ended_ = false;
 };
 
-// Events are kept, in order, until the chief has acknowledged them; the ranks' output follows where
-// there is no event to tell. Thread-safe; but for WaitUntilDelivered no call blocks.
+// Keeps events, in order, until the chief has acknowledged them; sends the ranks' output when there
+// is no event to send. Thread-safe; only WaitUntilDelivered and WaitUntilDetached block.
 class EventQueue {
  public:
   explicit EventQueue(RankOutput& output);
 
-  // Numbered, and kept until the chief has acknowledged it.
+  // Numbers the event, and keeps it until the chief has acknowledged it.
   void SendReliably(v1::AgentEvent event);
-  // Before everything else; dropped where no session is open.
+  // Sends the event before all others; drops it without an open session.
   void SendIfConnected(v1::AgentEvent event);
-  // Likewise, but the next one takes its place where it has not been written by then.
+  // The same, but a newer sample replaces one that has not yet been written.
   void SendSample(v1::NodeSample sample);
-  // From now on samples wait for anything else to be sent, such as the answer to a renewal of the
-  // lease; or do not.
+  // Sets whether samples wait for other messages, such as the answer to a renewal of the lease.
   void LetSamplesWait(bool wait);
-  // Nothing is kept after this one, say what a rank's call that breaks off still has to tell. Once
-  // the chief has acknowledged all events, the session ends with OK.
+  // Drops all later events, for example of a rank's call that is cancelled. When the chief has
+  // acknowledged all events, the session ends with OK.
   void Close(v1::AgentEvent last);
-  // Blocks until a closed queue's events have all been acknowledged; false at the deadline.
+  // Blocks until the chief has acknowledged all events of a closed queue; false at the deadline.
   bool WaitUntilDelivered(base::Deadline deadline);
   // Blocks until no session is open; false at the deadline.
   bool WaitUntilDetached(base::Deadline deadline);
 
-  // Takes the place of the session before, which is ended.
+  // Replaces and ends the previous session.
   void Attach(SessionWriter* writer);
-  // The chief has said what it has; from now on it is told the rest.
+  // The chief has reported what it has received; sends the rest from now on.
   void Resume(SessionWriter* writer, const v1::ChiefMessage& message);
-  bool Detach(SessionWriter* writer);  // whether it was the present one
+  bool Detach(SessionWriter* writer);  // whether it was the current one
 
-  // False where the message comes from an earlier session, or has been taken before. `acknowledged`
-  // of the message is heeded.
+  // Returns false for a message of an earlier session, or a repeated one. Processes `acknowledged`.
   bool Accept(SessionWriter* writer, const v1::ChiefMessage& message);
   void WriteDone(SessionWriter* writer, bool ok);
-  // Of what is kept, in bytes.
+  // The size of kept events, in bytes.
   size_t size() const;
-  // There may be output to send.
+  // Call when there may be output to send.
   void OutputChanged();
 
  private:
-  // mutex_ held, as for the next one.
+  // Call this and the next function with mutex_ held.
   void Acknowledge(uint64_t sequence);
   void WriteNext();
 
   RankOutput& output_;
-  const uint64_t instance_;  // no other agent has it
+  const uint64_t instance_;  // unique to this agent
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   UnacknowledgedEvents events_;
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
-  std::optional<v1::NodeSample> sample_;   // likewise
+  std::optional<v1::NodeSample> sample_;   // not yet written
   bool samples_wait_ = false;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;

@@ -1,4 +1,4 @@
-// Counts the open gRPC calls of a service, so that it is destroyed only when they are over.
+// Counts the open gRPC calls of a service, so that it is destroyed only after they have ended.
 #pragma once
 
 #include <condition_variable>
@@ -6,14 +6,14 @@
 
 namespace autodist::agent {
 
-// The last member of a service whose calls use it: by the end of a server they are over, but
-// nothing that the compiler sees, or ThreadSanitizer, says that what they did came before.
+// The last member of a service whose calls use it. The calls have ended before the server is
+// destroyed, but neither the compiler nor ThreadSanitizer sees that order.
 class OpenCalls {
  public:
   OpenCalls() = default;
   OpenCalls(const OpenCalls&) = delete;
   OpenCalls& operator=(const OpenCalls&) = delete;
-  // Blocks until none is open.
+  // Blocks until no call is open.
   ~OpenCalls() {
     std::unique_lock lock(mutex_);
     closed_.wait(lock, [this] { return open_ == 0; });

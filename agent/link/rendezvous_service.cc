@@ -8,7 +8,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kCostOfCall = 512;  // bytes, besides what it asks
+constexpr size_t kCostOfCall = 512;  // bytes, in addition to the request
 
 size_t SizeOf(const v1::RendezvousRequest& request) { return request.ByteSizeLong() + kCostOfCall; }
 
@@ -93,7 +93,7 @@ std::string RendezvousService::Admit(const v1::RendezvousRequest& request) {
   }
   const size_t size = SizeOf(request);
   const std::lock_guard lock(mutex_);
-  // What has been cancelled is on its way all the same.
+  // Cancelled requests are still queued.
   if (std::max(of_ranks_, events_.size()) + size > kMaxWaiting) {
     return "the calls that the ranks of this node wait for already have " +
            base::Bytes(kMaxWaiting);
@@ -109,7 +109,7 @@ void RendezvousService::LetGo(size_t admitted, size_t replied) {
   while (!put_off_.empty()) {
     const auto [id, size] = put_off_.front();
     const auto waiting = waiting_.find(id);
-    if (waiting != waiting_.end()) {  // else: forgotten meanwhile
+    if (waiting != waiting_.end()) {  // otherwise cancelled meanwhile
       if (!IsRoom(size)) return;
       replies_ += waiting->second.room = size;
       v1::AgentEvent event;
@@ -128,7 +128,7 @@ bool RendezvousService::IsRoom(size_t size) const {
 void RendezvousService::Reply(const v1::RendezvousReply& reply) {
   const std::lock_guard lock(mutex_);
   const auto waiting = waiting_.find(reply.id());
-  if (waiting == waiting_.end()) return;  // forgotten meanwhile
+  if (waiting == waiting_.end()) return;  // cancelled meanwhile
   if (waiting->second.key) {
     const size_t size = reply.value().size();
     replies_ -= std::exchange(waiting->second.room, 0);

@@ -1,4 +1,4 @@
-// What ranks on this node ask of the chief; the service by which they do.
+// The service with which ranks on this node send requests to the chief.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -19,22 +19,22 @@
 
 namespace autodist::agent {
 
-// Passes rendezvous calls on to the chief. Thread-safe; no call blocks.
+// Forwards rendezvous calls to the chief. Thread-safe; no call blocks.
 class RendezvousService final : public v1::RendezvousService::CallbackService {
  public:
   explicit RendezvousService(EventQueue& events) : events_(events) {}
 
   using Answer = std::function<void(const v1::RendezvousReply& reply)>;
 
-  // Asks the chief; `answer` is called at most once, on a thread of gRPC's, and must not block.
-  // Returns the request's id.
+  // Sends a request to the chief; `answer` is called at most once, on a gRPC thread, and must not
+  // block. Returns the request's id.
   uint64_t Ask(v1::RendezvousRequest request, Answer answer);
-  // Nobody waits for the answer any more, and the chief is told so; false if it has been given.
+  // Cancels the request, also at the chief; false if it has been answered.
   bool Forget(uint64_t id);
 
-  // What ranks may wait for at the same time.
+  // The limit for concurrent requests of ranks.
   static constexpr size_t kMaxWaiting = 16 << 20;  // bytes of requests
-  // What they have been answered and have not yet read; the chief is asked for more later.
+  // The limit for replies that ranks have not yet read; further requests are postponed.
   static constexpr size_t kMaxReplies = 8 << 20;  // bytes of values
 
   void Reply(const v1::RendezvousReply& reply);
@@ -52,25 +52,25 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
 
   struct Waiting {
     Answer answer;
-    std::optional<std::string> key;  // of a get
-    size_t room = 0;                 // bytes kept for its reply
+    std::optional<std::string> key;  // of a get request
+    size_t room = 0;                 // bytes reserved for its reply
   };
 
   EventQueue& events_;
-  // A rank's request: why it is refused here, or "". One that is not has to be let go of, with the
-  // bytes of its reply.
+  // Returns "" if a rank's request is admitted, otherwise the reason. After an admitted one call
+  // LetGo with the sizes of request and reply.
   std::string Admit(const v1::RendezvousRequest& request);
   void LetGo(size_t admitted, size_t replied);
-  // For one more reply; with mutex_.
+  // Whether another reply fits; call with mutex_ held.
   bool IsRoom(size_t size) const;
 
   std::atomic<uint64_t> next_id_ = 1;
   std::mutex mutex_;
   // All guarded by mutex_.
   std::map<uint64_t, Waiting> waiting_;
-  std::deque<std::pair<uint64_t, size_t>> put_off_;  // gets that have to be asked again, and bytes
-  size_t of_ranks_ = 0;                              // bytes of their requests
-  size_t replies_ = 0;                               // bytes, not yet read or to come
+  std::deque<std::pair<uint64_t, size_t>> put_off_;  // postponed get requests, with sizes
+  size_t of_ranks_ = 0;                              // bytes of ranks' requests
+  size_t replies_ = 0;                               // bytes, unread or expected
   OpenCalls open_calls_;                             // last
 };
 

@@ -38,19 +38,19 @@ Sampler::Plan SamplePlanOf(const v1::PrepareRequest& request, const PreparedNode
   return plan;
 }
 
-// The chief takes RESOURCE_EXHAUSTED for gRPC's own, of a message that is too large.
+// Replaces RESOURCE_EXHAUSTED, which gRPC uses for oversized messages.
 Status NotStarted(const Status& failure) {
   return Error(StatusCode::kFailedPrecondition, Message(failure));
 }
 
-// What is left of the chief's time, but for our answer.
+// Returns the remaining time of the chief's deadline, minus the time to answer.
 std::chrono::milliseconds TimeFor(const grpc::CallbackServerContext& context) {
   const auto left = context.deadline() - std::chrono::system_clock::now() - kAnswerTime;
   return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(left), kMinPrepareTime,
                     kMaxPrepareTime);
 }
 
-// Deletes itself when the call is over.
+// Deletes itself after the call.
 class CancellableCall final : public grpc::ServerUnaryReactor {
  public:
   explicit CancellableCall(std::function<void()> cancelled) : cancelled_(std::move(cancelled)) {}
@@ -70,7 +70,7 @@ grpc::Status AsGrpc(const Status& failure) {
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
                                                 v1::PrepareResponse* response) {
-  // A chief that has gone is no longer worked for: the lease runs.
+  // After a cancellation the lease runs again.
   auto* const reactor = new CancellableCall([this] { parts_.chief.silence_expected(false); });
   const std::lock_guard lock(mutex_);
   if (preparing_.busy() || !parts_.supervisor.RunningRanks().empty()) {
@@ -113,14 +113,15 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   }
   response.set_data_address(prepared.data_address);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
-  // Ours first: of two that ask at the same moment, at least one sees the other. `doctor` looks.
+  // Writes our entry first: if two agents ask at the same time, at least one sees the other.
+  // `doctor` only reads.
   if (!request.probe().thorough()) claim_.Want(request.node());
   if (request.probe().device_users()) {
     for (v1::OtherJob& job : claim_.OfOthers()) {
       *response.mutable_facts()->add_other_jobs() = std::move(job);
     }
   }
-  // What there is too much of is not worth a look by people, either.
+  // Truncates excessive lists and texts, which users could not read either.
   LimitMessage(response, {.longest_text = rpc::kMaxTextLength,
                           .numbers = false,
                           .whole_lists = {"files", "modules", "seen"}});
@@ -130,7 +131,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   parts_.sampler.Begin(SamplePlanOf(request, prepared));
   parts_.progress.Begin();
   for (const auto& [rank, path] : prepared.progress) {
-    // Best effort: there is the output, too.
+    // Best effort: the output has it too.
     (void)parts_.progress.Add(rank, path).ok();
   }
   const int stop_signal = static_cast<int>(request.stop_signal());
@@ -163,7 +164,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
                                                  const v1::TryPortsRequest* request,
                                                  v1::TryPortsResponse* response) {
   parts_.chief.on_contact();
-  // Ends the tries when the chief or the agent itself gives the call up.
+  // Stops the tests when the chief or the agent cancels the call.
   const auto stop = std::make_shared<std::stop_source>();
   auto* const reactor = new CancellableCall([stop] { stop->request_stop(); });
   const std::lock_guard lock(mutex_);
@@ -179,7 +180,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
         }
       },
       [this, reactor] {
-        parts_.chief.on_contact();  // it had nothing to say meanwhile
+        parts_.chief.on_contact();  // it had nothing to send meanwhile
         reactor->Finish(grpc::Status::OK);
       });
   if (!started.ok()) reactor->Finish(AsGrpc(NotStarted(started)));
@@ -249,7 +250,7 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
   return call;
 }
 
-// One that the chief has given up may be about to end: the next one waits for it.
+// A cancelled fetch may still be ending: the next one waits for it.
 grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
     grpc::CallbackServerContext* context, const v1::FetchFilesRequest* request) {
   auto* call = new FetchCall(*context);
@@ -260,7 +261,7 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   return call;
 }
 
-// All nodes have looked. A file server may keep us waiting.
+// All nodes have checked the marks. Removal may block on a file server.
 void AgentService::RemoveMarks() {
   if (prepared_.marks.empty() || preparing_.busy()) return;
   const auto marks = std::make_shared<std::vector<FolderMark>>(std::move(prepared_.marks));
@@ -269,8 +270,8 @@ void AgentService::RemoveMarks() {
 
 void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   const std::lock_guard lock(mutex_);
-  if (collecting_stacks_.busy()) return;  // what is under way will do
-  const auto tell = [this](std::optional<uint32_t> rank, const RankReport& report) {
+  if (collecting_stacks_.busy()) return;  // the running collection is sufficient
+  const auto send = [this](std::optional<uint32_t> rank, const RankReport& report) {
     v1::AgentEvent event;
     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
     std::string text = report.text;
@@ -285,19 +286,19 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
     parts_.events.SendReliably(std::move(event));
   };
   const auto of_node = std::make_shared<std::string>();
-  // Who has the last word may ask again.
+  // After the last message the chief may send the next request.
   const Status started = collecting_stacks_.Start(
-      [this, tell, of_node, records = wanted.flight_records(),
+      [this, send, of_node, records = wanted.flight_records(),
        environment = prepared_.environment.value_or(process::Environment())] {
-        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, records, tell);
+        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, records, send);
       },
-      [tell, of_node] { tell(std::nullopt, {.text = *of_node, .flight_record = ""}); });
-  if (!started.ok()) tell(std::nullopt, {.text = Message(started), .flight_record = ""});
+      [send, of_node] { send(std::nullopt, {.text = *of_node, .flight_record = ""}); });
+  if (!started.ok()) send(std::nullopt, {.text = Message(started), .flight_record = ""});
 }
 
 void AgentService::Signal(int signal) {
   parts_.supervisor.Signal(signal);
-  // The chief is about to be stopped itself, or goes on.
+  // The chief will be stopped itself, or continues.
   if (signal == SIGTSTP) parts_.chief.suspended(true);
   if (signal == SIGCONT) parts_.chief.suspended(false);
 }
@@ -343,7 +344,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       break;
     case v1::ChiefMessage::kRendezvousReply:
       parts_.rendezvous.Reply(message.rendezvous_reply());
-      // The chief sends no more of large ones before it hears that they are here.
+      // The chief sends further large replies only after an acknowledgement.
       if (message.rendezvous_reply().value().size() >= kLargeReply)
         parts_.events.SendIfConnected({});
       break;

@@ -1,4 +1,4 @@
-// What the chief calls: translates it, calls the parts of the agent, translates back.
+// The gRPC service for the chief: converts messages and calls the parts of the agent.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -28,16 +28,16 @@
 
 namespace autodist::agent {
 
-// What becomes known of the chief. Thread-safe.
+// Events about the chief. Thread-safe.
 struct ChiefEvents {
   std::function<void()> on_contact;                     // for each message
   std::function<void(bool expected)> silence_expected;  // while we work for it
-  std::function<void(bool suspended)> suspended;        // by Ctrl-Z: silent until it goes on
+  std::function<void(bool suspended)> suspended;  // stopped by Ctrl-Z: silent until it continues
   std::function<void(bool open)> session_changed;
   std::function<void(std::string key)> new_key;  // for its next connection
 };
 
-// What the service calls.
+// The parts of the agent that the service calls.
 struct ServiceParts {
   EventQueue& events;
   RankOutput& output;
@@ -72,7 +72,7 @@ class AgentService final : public v1::AgentService::CallbackService {
 
  private:
   class SessionReactor;
-  // Blocks. `limit`: for what the user has a node do first.
+  // Blocks. `limit`: for the user's setup on the node.
   void AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
                      v1::PrepareResponse& response);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
@@ -83,14 +83,14 @@ class AgentService final : public v1::AgentService::CallbackService {
   const ServiceParts parts_;
   const DeviceClaim claim_;
 
-  std::mutex session_mutex_;  // held while sessions come and go, so that they are told in order
+  std::mutex session_mutex_;  // held while sessions change, to keep their order
   std::mutex mutex_;
   // Guarded by mutex_.
   bool sync_called_ = false;
   PreparedNode prepared_;
   int stop_signal_ = SIGTERM;
   std::unique_ptr<PortListener> port_listener_;
-  // Last: they use the rest. Started with mutex_ held.
+  // Last: they use the members above. Started with mutex_ held.
   BackgroundTask preparing_;
   BackgroundTask collecting_stacks_;
   BackgroundTask trying_ports_;

@@ -22,7 +22,7 @@ void UnacknowledgedEvents::Acknowledge(uint64_t sequence) {
 }
 
 void UnacknowledgedEvents::Resume(uint64_t sequence) {
-  written_ = events_.size();  // so that any may be acknowledged
+  written_ = events_.size();  // so that any can be acknowledged
   Acknowledge(sequence);
   written_ = 0;
 }

@@ -9,16 +9,16 @@
 
 namespace autodist::agent {
 
-// Numbers events, and keeps each until the chief has acknowledged it: a session that breaks off
+// Numbers events, and keeps each until the chief has acknowledged it, so that a broken session
 // loses none. Not thread-safe.
 class UnacknowledgedEvents {
  public:
   void Add(v1::AgentEvent event);
-  // The next one to write in this session; null: all have been.
+  // Returns the next event to write in this session; null: all have been written.
   const v1::AgentEvent* Next();
-  // What was written in this session, to this number, has come.
+  // The chief has received all events of this session up to this number.
   void Acknowledge(uint64_t sequence);
-  // A session begins; the chief has those to this number, and is sent the others again.
+  // Begins a session: the chief has the events up to this number; the others are sent again.
   void Resume(uint64_t sequence);
 
   bool empty() const { return events_.empty(); }
@@ -27,7 +27,7 @@ class UnacknowledgedEvents {
  private:
   std::deque<v1::AgentEvent> events_;
   size_t bytes_ = 0;
-  size_t written_ = 0;  // how many of them have been, in this session
+  size_t written_ = 0;  // number of events written in this session
   uint64_t last_sequence_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What is used of the PMIx library, by values that free themselves. The only file that includes it.
+// RAII wrappers for the PMIx library. The only file that includes it.
 #pragma once
 
 #include <pmix.h>
@@ -26,11 +26,11 @@ inline pmix_proc_t PmixProcess(const std::string& name_space, pmix_rank_t rank) 
   return process;
 }
 
-// Of what the library has allocated.
+// A text allocated by the library.
 using PmixText = std::unique_ptr<char, void (*)(void*)>;
 inline PmixText OwnPmixText(char* text) { return {text, std::free}; }
 
-// Attributes, by the library's keys.
+// Attributes by the library's keys.
 class PmixInfos {
  public:
   PmixInfos() = default;
@@ -46,7 +46,7 @@ class PmixInfos {
   void Add(const char* key, uint16_t value) { Load(key, &value, PMIX_UINT16); }
   void Add(const char* key, uint32_t value) { Load(key, &value, PMIX_UINT32); }
   void AddRank(const char* key, pmix_rank_t rank) { Load(key, &rank, PMIX_PROC_RANK); }
-  // All of them as one value.
+  // Adds all of them as one value.
   void Add(const char* key, PmixInfos& array) {
     pmix_data_array_t data{PMIX_INFO, array.infos_.size(), array.infos_.data()};
     Load(key, &data, PMIX_DATA_ARRAY);

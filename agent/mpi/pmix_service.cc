@@ -22,16 +22,16 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kMaxMessageLength = 1000;      // bytes, of an abort
-constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
+constexpr size_t kMaxMessageLength = 1000;      // of an abort
+constexpr std::string_view kNoMessage = "N/A";  // used by Open MPI
 constexpr std::chrono::milliseconds kForgetLimit{1'000};
 
-// The one that PMIx calls. A server that was finalised cannot be started again, so it never is.
+// For PMIx's callbacks. A finalized server cannot be restarted, so it is never finalized.
 PmixService* the_server = nullptr;
 bool started = false;
 
-// While it lives, PMIx sees these variables alone: neither those that an outer launcher left, nor
-// the user's settings, which are for the ranks. What it has seen must stay.
+// Restricts PMIx to these variables while it lives: variables of an outer launcher are wrong, and
+// the user's settings are for ranks. PMIx keeps pointers to the variables, so they must remain.
 class OnlyVariables {
  public:
   explicit OnlyVariables(std::vector<char*>& variables)
@@ -46,13 +46,13 @@ class OnlyVariables {
 
 }  // namespace
 
-// On PMIx's thread.
+// Called on PMIx's thread.
 struct PmixService::Callbacks {
-  // A modex or a gather that the chief is asked for.
+  // A pending modex or gather request to the chief.
   struct Waiting {
     std::string name_space;
     pmix_modex_cbfunc_t done;
-    void* data;  // for it
+    void* data;  // argument of the callback
   };
 
   static void Release(void* text) { delete static_cast<std::string*>(text); }
@@ -61,7 +61,7 @@ struct PmixService::Callbacks {
     PmixService& server = *the_server;
     server.chief_.ask(std::move(request), [&server, waiting = std::move(waiting)](
                                               const v1::RendezvousReply& reply) {
-      // Held, so that PMIx forgets the world either before or after this.
+      // Held, so that PMIx unregisters the world either before or after this.
       const std::lock_guard lock(server.mutex_);
       if (server.name_space_ != waiting.name_space) return;
       if (!reply.error().empty()) {
@@ -139,8 +139,8 @@ struct PmixService::Callbacks {
     return PMIX_SUCCESS;
   }
 
-  // Where there is none, PMIx does not take what it can do itself, either: ranks tell it which
-  // files to remove when they are gone.
+  // Must exist, because without it PMIx also rejects requests that it handles itself: ranks
+  // register the files to remove after their end.
   static pmix_status_t JobControl(const pmix_proc_t*, const pmix_proc_t*, size_t,
                                   const pmix_info_t*, size_t, pmix_info_cbfunc_t, void*) {
     return PMIX_ERR_NOT_SUPPORTED;
@@ -168,9 +168,8 @@ struct PmixService::Callbacks {
   }
 };
 
-// PMIx's thread may hang in this where a rank was killed in the midst of a fence: a lock in memory
-// that it has freed. So it is asked only when nothing else is wanted of it, and not waited for for
-// ever.
+// PMIx's thread may hang in this after a rank was killed during a fence: on a lock in memory that
+// was freed. So this comes after all other requests, and has a time limit.
 PmixService::~PmixService() {
   Leave();
   const auto forgotten = std::make_shared<std::counting_semaphore<>>(0);
@@ -204,8 +203,8 @@ Status PmixService::Start(const std::string& host_name) const {
     callbacks.job_control = Callbacks::JobControl;
     return callbacks;
   }();
-  // In order: settings of nobody's files; no plug-ins; what ranks are told lies in their own memory
-  // and not in files; the kernel says who connects; hwloc asks the kernel alone.
+  // In order: no configuration files of users; no plug-ins; data for ranks are in their own memory,
+  // not in files; the kernel authenticates clients; hwloc only asks the kernel.
   static std::string texts[] = {"PMIX_MCA_mca_base_param_files=none",
                                 "PMIX_MCA_mca_base_component_path=" + folder_,
                                 "PMIX_MCA_gds=hash",
@@ -270,11 +269,11 @@ void PmixService::Answer(const v1::ModexQuestion& question) {
     const std::lock_guard lock(mutex_);
     here = question.name_space() == name_space_ && ranks_.contains(question.rank());
   }
-  // Without mutex_: PMIx may wait for its thread, which may wait for that.
+  // Without mutex_: PMIx may wait for its thread, which may wait for the mutex.
   const pmix_proc_t proc = PmixProcess(question.name_space(), question.rank());
   auto asked = std::make_unique<Callbacks::Question>(Callbacks::Question{*this, question.id()});
   if (here && PMIx_server_dmodex_request(&proc, Callbacks::Found, asked.get()) == PMIX_SUCCESS) {
-    (void)asked.release();  // Found owns it
+    (void)asked.release();  // owned by Found
     return;
   }
   v1::AgentEvent event;

@@ -17,7 +17,7 @@ Status Wrong(const std::string& what) {
   return Error(StatusCode::kInvalidArgument, "PMIx: " + what);
 }
 
-// What PMIx writes for all nodes; "" if it cannot.
+// Returns PMIx's encoding of a list of all nodes; "" on failure.
 std::string Text(pmix_status_t (*generate)(const char*, char**), const std::string& input) {
   char* generated = nullptr;
   if (generate(input.c_str(), &generated) != PMIX_SUCCESS) return "";
@@ -62,7 +62,7 @@ uint32_t PmixWorldSize(const v1::PmixWorld& world) {
 
 Status CheckPmixWorld(const v1::PmixWorld& world, const v1::NodePlan& node) {
   if (world.name_space().empty() || world.name_space().size() >= PMIX_MAX_NSLEN) {
-    return Wrong("the name of its world has " + std::to_string(world.name_space().size()) +
+    return Wrong("the name of the world has " + std::to_string(world.name_space().size()) +
                  " bytes");
   }
   if (node.node_rank() >= static_cast<uint32_t>(world.nodes_size())) {

@@ -1,4 +1,4 @@
-// How a world of MPI ranks is described to the PMIx server of a node.
+// Describes a world of MPI ranks to the PMIx server of a node.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace autodist::agent {
 
-// Whether each rank from 0 on is on one node, and those of `node` are the plan's.
+// Checks that each rank from 0 on is on exactly one node, and that those of `node` match the plan.
 Status CheckPmixWorld(const v1::PmixWorld& world, const v1::NodePlan& node);
 
-uint32_t PmixWorldSize(const v1::PmixWorld& world);  // ranks
+uint32_t PmixWorldSize(const v1::PmixWorld& world);  // number of ranks
 
-// Has the server, which runs, know the world, and adds the variables by which the ranks of `node`
-// find it to each one's environment. Makes each of these ranks a folder of its own in `folder`,
-// which is in the server's.
+// Registers the world with the running server, and adds the necessary variables to the environment
+// of each rank of `node`. Creates a folder for each of these ranks in `folder`, which is inside the
+// server's.
 Status RegisterPmixWorld(const v1::PmixWorld& world, v1::NodePlan& node, const std::string& folder);
 
 }  // namespace autodist::agent

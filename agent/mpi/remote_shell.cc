@@ -27,10 +27,11 @@ using Clock = std::chrono::system_clock;
 
 constexpr int kNotRun = 255;
 constexpr std::chrono::seconds kHandOverLimit{30};
-// Of one call; what waits for a command asks again.
+// The limit of one call; waiting for a command repeats it.
 constexpr std::chrono::hours kWaitLimit{1};
 
-// Of ssh: a colon after those that take a value. The plus sign ends them at the first other word.
+// ssh's options, with a colon after those that take a value. The plus sign stops at the first
+// argument that is no option.
 constexpr char kOptionsOfSsh[] =
     "+1246ab:c:e:fgi:kl:m:no:p:qstvxAB:CD:E:F:GI:J:KL:MNO:P:Q:R:S:TVw:W:XYy";
 
@@ -39,8 +40,8 @@ int NotRun(const std::string& why) {
   return kNotRun;
 }
 
-// In the job's rendezvous, for one node: the number that its server waits for, the commands by
-// their numbers, and which were taken.
+// The keys of one node in the job's rendezvous: the number of the next command, the commands by
+// number, and which ones were taken.
 class NodeKeys {
  public:
   explicit NodeKeys(const std::string& address)
@@ -61,7 +62,7 @@ class NodeKeys {
     return rpc::FromGrpc(rendezvous_->Set(&context, request, &response));
   }
 
-  // Blocks until it is set.
+  // Blocks until the key is set.
   Result<std::string> Get(const std::string& name, Clock::time_point limit) {
     grpc::ClientContext context;
     context.set_deadline(limit);
@@ -74,16 +75,16 @@ class NodeKeys {
 
  private:
   const std::string prefix_;
-  std::unique_ptr<v1::RendezvousService::Stub> rendezvous_;  // null outside a job
+  std::unique_ptr<v1::RendezvousService::Stub> rendezvous_;  // null outside of a job
 };
 
-// The number of the command that the server waits for.
+// The number of the next command.
 constexpr char kNext[] = "next";
 
-// The nonce of the command that was taken as this one.
+// The nonce of the command that was taken with this number.
 std::string Taken(const std::string& number) { return number + "/taken"; }
 
-// Several may hand over a command with the same number: the server takes one, the others try again.
+// Several callers may use the same number: the server takes one command, the others retry.
 Status HandOver(NodeKeys& keys, const std::string& line) {
   const Clock::time_point limit = Clock::now() + kHandOverLimit;
   const std::string nonce = base::RandomHex();
@@ -95,7 +96,7 @@ Status HandOver(NodeKeys& keys, const std::string& line) {
   }
 }
 
-// Waits for the command with this number; gives its line.
+// Waits for the command with this number; returns its line.
 Result<std::string> Take(NodeKeys& keys, uint64_t number) {
   const std::string name = std::to_string(number);
   Result<std::string> command = Error(StatusCode::kDeadlineExceeded, "");
@@ -106,13 +107,13 @@ Result<std::string> Take(NodeKeys& keys, uint64_t number) {
   const size_t end = command->find('\n');
   if (end == std::string::npos) return Error(StatusCode::kInvalidArgument, "not a command");
   const Clock::time_point limit = Clock::now() + kHandOverLimit;
-  // In this order: whoever reads that another's was taken finds a higher number then.
+  // In this order: a caller that finds another command in its place then finds a higher number.
   AD_RETURN_IF_ERROR(keys.Set(kNext, std::to_string(number + 1), limit));
   AD_RETURN_IF_ERROR(keys.Set(Taken(name), command->substr(0, end), limit));
   return command->substr(end + 1);
 }
 
-// Does not wait for its end; if it fails, this process ends with its exit code.
+// Does not wait for the end; if it fails, this process exits with its exit code.
 Status Run(const std::string& line) {
   process::SpawnRequest shell = process::OurProgram({"/bin/sh", "-c", line});
   shell.stdin_fd = STDIN_FILENO;
@@ -136,7 +137,7 @@ Status Serve(NodeKeys& keys) {
   }
 }
 
-// From argv[optind] on.
+// Skips from argv[optind] on.
 void SkipOptionsOfSsh(int argc, char** argv) {
   opterr = 0;
   while (getopt(argc, argv, kOptionsOfSsh) != -1) {
@@ -153,7 +154,7 @@ int RemoteShell(int argc, char** argv) {
   host.erase(0, host.rfind('@') + 1);
   SkipOptionsOfSsh(argc, argv);
   if (optind >= argc) return NotRun("a host and a command are needed");
-  // As ssh has it: the words, with spaces between them, are a line for the node's shell.
+  // Like ssh: joins the arguments with spaces to a line for the node's shell.
   const std::string line = absl::StrJoin(argv + optind, argv + argc, " ");
 
   NodeKeys keys(host);

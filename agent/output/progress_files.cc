@@ -22,8 +22,8 @@ constexpr size_t kFifoSize = 64 << 10;
 
 }  // namespace
 
-Result<std::unique_ptr<ProgressFiles>> ProgressFiles::Create(Tell tell) {
-  std::unique_ptr<ProgressFiles> files(new ProgressFiles(std::move(tell)));
+Result<std::unique_ptr<ProgressFiles>> ProgressFiles::Create(Report report) {
+  std::unique_ptr<ProgressFiles> files(new ProgressFiles(std::move(report)));
   AD_RETURN_IF_ERROR(files->tasks_.Open());
   AD_ASSIGN_OR_RETURN(files->thread_, base::StartThread([&own = *files] { own.Loop(); }));
   return files;
@@ -49,7 +49,7 @@ Status ProgressFiles::Add(uint32_t rank, const std::string& path) {
     const std::lock_guard lock(mutex_);
     files_[rank] = {std::move(fd), {}};
   }
-  tasks_.Post([] {});  // there is one more to read
+  tasks_.Post([] {});  // there is another one to read
   return OkStatus();
 }
 
@@ -57,7 +57,7 @@ void ProgressFiles::Flush() {
   const std::lock_guard lock(mutex_);
   for (auto& [rank, file] : files_) {
     Read(file);
-    TellIfAny(rank, file);
+    ReportIfAny(rank, file);
   }
 }
 
@@ -79,14 +79,14 @@ void ProgressFiles::Loop() {
       const bool rested = std::exchange(rest, false);
       for (auto& [rank, file] : files_) {
         if (!rested || wake.Expired()) rest = Read(file) || rest;
-        if (file.next.Expired()) TellIfAny(rank, file);
+        if (file.next.Expired()) ReportIfAny(rank, file);
       }
     }
     tasks_.RunAll();
   }
 }
 
-// As much as a FIFO has; whether there was anything.
+// Reads at most the size of a FIFO; returns whether there was anything.
 bool ProgressFiles::Read(File& file) {
   std::array<char, kFifoSize> bytes;
   const ssize_t got = read(file.fd.get(), bytes.data(), bytes.size());
@@ -95,7 +95,7 @@ bool ProgressFiles::Read(File& file) {
   return true;
 }
 
-// Of complete lines the last one.
+// Keeps the last complete line.
 void ProgressFiles::Take(std::string_view bytes, File& file) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
@@ -110,13 +110,13 @@ void ProgressFiles::Take(std::string_view bytes, File& file) {
   }
 }
 
-void ProgressFiles::TellIfAny(uint32_t rank, File& file) const {
+void ProgressFiles::ReportIfAny(uint32_t rank, File& file) const {
   if (file.last.empty()) return;
   v1::ProgressLine reported;
   reported.set_rank(rank);
   reported.set_line(base::ToUtf8(std::exchange(file.last, "")));
-  file.next = base::Deadline::After(kTellInterval);
-  tell_(std::move(reported));
+  file.next = base::Deadline::After(kReportInterval);
+  report_(std::move(reported));
 }
 
 }  // namespace autodist::agent

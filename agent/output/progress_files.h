@@ -1,4 +1,4 @@
-// What ranks write to AUTODIST_PROGRESS: a FIFO for each, and what of it the chief is told.
+// The FIFOs of AUTODIST_PROGRESS, one for each rank, and the reports to the chief.
 #pragma once
 
 #include <chrono>
@@ -19,46 +19,46 @@
 
 namespace autodist::agent {
 
-// Thread-safe; no call blocks. One thread reads. FIFOs are held open for reading and writing: who
-// opens or writes one waits for nobody, and gets no SIGPIPE.
+// Thread-safe; no call blocks. One thread reads. FIFOs are held open for reading and writing, so
+// that ranks that open or write one never block and get no SIGPIPE.
 class ProgressFiles {
  public:
-  // Of a rank, one line in that time: the last one.
-  static constexpr std::chrono::milliseconds kTellInterval{250};
-  // Between reads, however much is written: of 64 KiB, which a FIFO has, 1.3 MB/s.
+  // The minimum interval of reports of one rank; the last line counts.
+  static constexpr std::chrono::milliseconds kReportInterval{250};
+  // The minimum interval of reads: with a FIFO of 64 KiB it allows 1.3 MB/s.
   static constexpr std::chrono::milliseconds kReadInterval{50};
 
-  // Called with what is to be sent; must not call back.
-  using Tell = std::function<void(v1::ProgressLine)>;
-  static Result<std::unique_ptr<ProgressFiles>> Create(Tell tell);
+  // Sends a message; must not call back.
+  using Report = std::function<void(v1::ProgressLine)>;
+  static Result<std::unique_ptr<ProgressFiles>> Create(Report report);
   ~ProgressFiles();
 
-  // A new attempt: closes those that there are.
+  // Starts a new attempt: closes all FIFOs.
   void Begin();
-  // Makes the rank's, in place of any that is there.
+  // Creates the rank's FIFO, and replaces an existing one.
   Status Add(uint32_t rank, const std::string& path);
-  // Tells at once what has been written by now.
+  // Reports immediately what has been written so far.
   void Flush();
 
  private:
   struct File {
     base::UniqueFd fd;
-    std::string line;                                 // that has not ended
-    bool skip = false;                                // until the next line: this one is too long
-    std::string last{};                               // to be told; empty: nothing
-    base::Deadline next = base::Deadline::After({});  // before it, nothing is told
+    std::string line;    // incomplete
+    bool skip = false;   // until the next line, because this one is too long
+    std::string last{};  // to be reported; empty: nothing
+    base::Deadline next = base::Deadline::After({});  // the earliest time of the next report
   };
 
-  explicit ProgressFiles(Tell tell) : tell_(std::move(tell)) {}
+  explicit ProgressFiles(Report report) : report_(std::move(report)) {}
   void Loop();
-  // mutex_ held, as for the ones below.
+  // Call these with mutex_ held.
   static bool Read(File& file);
   static void Take(std::string_view bytes, File& file);
-  void TellIfAny(uint32_t rank, File& file) const;
+  void ReportIfAny(uint32_t rank, File& file) const;
 
-  const Tell tell_;
+  const Report report_;
   base::TaskQueue tasks_;
-  bool stopping_ = false;  // the thread's
+  bool stopping_ = false;  // used only by the thread
   std::mutex mutex_;
   std::map<uint32_t, File> files_;  // guarded by mutex_
   std::jthread thread_;             // last

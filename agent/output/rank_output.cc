@@ -15,7 +15,7 @@ namespace autodist::agent {
 namespace {
 
 constexpr uint64_t kReadSize = 64 * 1024;
-// A piece of few bytes takes more of the chief's memory than they do.
+// A limit for small pieces, which use more of the chief's memory than their size.
 constexpr size_t kMaxPiecesOnTheirWay = 512;
 constexpr std::chrono::milliseconds kStalled{1000};
 
@@ -87,7 +87,7 @@ void RankOutput::Loop() {
       for (int i = 0; i < count; ++i) {
         const uint64_t which = events[static_cast<size_t>(i)].data.u64;
         if (which == 0) continue;
-        // One that has been closed since is not found any more.
+        // A stream that has been closed is not found.
         const auto found =
             streams_.find({static_cast<uint32_t>(which >> 8), static_cast<int>(which & 255)});
         if (found == streams_.end() || !found->second.pipe.valid()) continue;
@@ -101,7 +101,7 @@ void RankOutput::Loop() {
   }
 }
 
-// Once.
+// Reads once.
 void RankOutput::Read(Stream& stream, std::string& warning) {
   std::string data(std::min(kReadSize, Room(stream)), '\0');
   const ssize_t got = data.empty() ? -1 : read(stream.pipe.get(), data.data(), data.size());
@@ -114,15 +114,15 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
     if (!kept.ok()) {
       warning = "output of rank " + std::to_string(stream.rank) +
                 " cannot be kept on the disk: " + Message(kept) +
-                "; the rank waits until the chief has taken what it wrote";
+                "; the rank waits until the chief has received its output";
     }
   } else if (got == 0 || (error != EAGAIN && error != EINTR) || (finishing_ && !data.empty())) {
-    Close(stream);  // ended, or empty with nobody left to write
+    Close(stream);  // ended, or empty without a writer
   }
   Watch(stream);
 }
 
-// Watches the pipe while there is room, and only then.
+// Watches the pipe only while there is room.
 void RankOutput::Watch(Stream& stream) {
   const bool wanted = stream.pipe.valid() && Room(stream) > 0;
   if (wanted == stream.watched) return;
@@ -146,7 +146,7 @@ void RankOutput::WatchAll() {
   for (auto& [key, stream] : streams_) Watch(stream);
 }
 
-// The chief has acknowledged something.
+// The chief has acknowledged output.
 void RankOutput::NoteProgress() {
   const bool all = std::ranges::all_of(
       streams_, [](const auto& entry) { return entry.second.backlog.kept() == 0; });
@@ -162,7 +162,8 @@ void RankOutput::SetStalled(base::Deadline at) {
 }
 
 void RankOutput::Close(Stream& stream) {
-  // Who writes to a terminal has another descriptor of it: closing ours is not enough.
+  // Other processes may have the terminal's descriptor, so closing ours does not remove it from
+  // epoll.
   if (std::exchange(stream.watched, false)) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.pipe.get(), nullptr);
   }
@@ -207,7 +208,7 @@ std::optional<v1::Output> RankOutput::Next() {
   return output;
 }
 
-// Null: none has anything to send now.
+// Returns null if no stream has anything to send now.
 RankOutput::Stream* RankOutput::NextInTurn() {
   const base::Deadline wake = turns_.next_batch();
   Stream* next = nullptr;
@@ -223,7 +224,7 @@ RankOutput::Stream* RankOutput::NextInTurn() {
   return next;
 }
 
-// Bytes to send of both its streams; where one has ended with some, as many as make a message.
+// Returns the unsent bytes of both streams; an ended stream counts as a full message.
 uint64_t RankOutput::WorthOf(uint32_t rank) const {
   uint64_t bytes = 0;
   for (const auto& [key, stream] : OfRank(rank)) {

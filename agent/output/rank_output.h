@@ -1,5 +1,5 @@
-// What the ranks write, on its way to the chief: read from their pipes, kept until the chief has
-// acknowledged it, sent no faster than the chief takes it.
+// The output of ranks on its way to the chief: read from their pipes, kept until the chief has
+// acknowledged it, and sent no faster than the chief accepts it.
 #pragma once
 
 #include <chrono>
@@ -24,60 +24,61 @@
 
 namespace autodist::agent {
 
-// Where spools are made that outgrow memory: on a disk, where /tmp may be memory.
+// The folder for spools that exceed memory: on a disk, where /tmp may be in memory.
 inline constexpr char kSpoolFolder[] = "/var/tmp";
 
-// Thread-safe; no call blocks but on the disk. One thread reads the pipes, so that neither a slow
-// disk nor a flood keeps the supervisor from its work.
+// Thread-safe; calls block only on the disk. A thread reads the pipes, so that neither a slow disk
+// nor a flood of output blocks the supervisor.
 class RankOutput {
  public:
   struct Events {
-    std::function<void()> changed;  // Next or Drained may have news
+    std::function<void()> changed;  // Next or Drained may return something new
     std::function<void(std::string)> warning;
   };
   static Result<std::unique_ptr<RankOutput>> Create(Events events,
                                                     std::string spool_folder = kSpoolFolder);
   ~RankOutput();
 
-  // No event comes after it.
+  // Stops all events.
   void StopReading();
 
-  // A new attempt: forgets all streams. `spool_limit`: bytes kept per rank, which waits in write(2)
-  // when there are more.
+  // Starts a new attempt: drops all streams. `spool_limit`: bytes kept per rank; beyond it, the
+  // rank's write(2) blocks.
   void Begin(uint64_t spool_limit);
-  // Without a valid `err`, `out` is a terminal's, at which somebody waits for each key that is
-  // shown.
+  // Without a valid `err`, `out` is that of a terminal, where each typed character must be shown
+  // immediately.
   void Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err);
 
-  // A session begins; what the chief has of each stream, others from their beginning.
+  // Begins a session; has the chief's offset of each stream; other streams start from the
+  // beginning.
   void Resume(const v1::Resume& resume);
-  // The next piece to send, if there is one and no more than kWindow bytes are on their way.
+  // Returns the next piece to send, if any, and if at most kWindow bytes are in transit.
   std::optional<v1::Output> Next();
   void Acknowledge(const v1::OutputAck& ack);
 
-  // When something that the rank has written was read last; nullopt: it has written nothing yet.
+  // Returns when output of the rank was last read; nullopt: it has written nothing yet.
   std::optional<base::Deadline::Clock::time_point> LastOutput(uint32_t rank) const;
 
-  // Nobody writes any more: what is in the pipes now is the end.
+  // All writers have ended: what is in the pipes now is the rest.
   void Finish();
-  // After Finish: everything has been acknowledged.
+  // After Finish: whether everything has been acknowledged.
   bool Drained() const;
 
-  // Bytes on their way to the chief, of all streams together: what a message of another kind
-  // may have to wait for.
+  // The maximum number of bytes in transit to the chief, over all streams: other messages may have
+  // to wait for them.
   static constexpr uint64_t kWindow = 256 * 1024;
-  // While the chief takes output, a rank may be this far ahead of it per stream, so that little is
-  // left to send when the job ends; the rest of the spool is for when the chief takes none.
+  // While the chief accepts output, a rank may be this far ahead per stream, so that little remains
+  // to be sent when the job ends; the rest of the spool is for times when the chief accepts none.
   static constexpr uint64_t kAhead = Spool::kInMemory;
 
  private:
   struct Stream {
     uint32_t rank;
     v1::OutputStream kind;
-    base::UniqueFd pipe;  // invalid: nobody writes any more
+    base::UniqueFd pipe;  // invalid: all writers have closed it
     StreamBacklog backlog;
-    bool at_once;          // also short pieces
-    bool watched = false;  // in the epoll set
+    bool at_once;          // also sends short pieces
+    bool watched = false;  // is in the epoll set
     std::optional<base::Deadline::Clock::time_point> last_read = {};
   };
   using Streams = std::map<std::pair<uint32_t, int>, Stream>;
@@ -92,7 +93,7 @@ class RankOutput {
       : events_(std::move(events)), spool_folder_(std::move(spool_folder)) {}
   void Loop();
   void ReadToTheEnd();
-  // mutex_ held, as for the ones below.
+  // Call these with mutex_ held.
   void Read(Stream& stream, std::string& warning);
   uint64_t Room(const Stream& stream) const;
   void Watch(Stream& stream);
@@ -109,7 +110,7 @@ class RankOutput {
   const std::string spool_folder_;
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
-  bool stopping_ = false;  // the thread's
+  bool stopping_ = false;  // used only by the thread
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
@@ -117,7 +118,7 @@ class RankOutput {
   SendTurns turns_;
   uint64_t spool_limit_ = 0;
   bool finishing_ = false;
-  // The chief is taken to take nothing when nothing is acknowledged until then.
+  // The time at which the chief counts as stalled, unless it acknowledges something before.
   base::Deadline stalled_at_ = base::Deadline::Never();
   bool stall_seen_ = false;  // by the thread, since it was set
 

@@ -12,7 +12,7 @@ bool SendTurns::MayGo(uint32_t rank, uint64_t turn, uint64_t bytes) {
     return false;
   }
   batch.last_turn = last_;
-  // At times that are the same for all ranks.
+  // Batches have the same times for all ranks.
   const auto batches = (base::Deadline::Clock::now() - began_) / kBatchInterval;
   batch.next = base::Deadline::At(began_ + (batches + 1) * kBatchInterval);
   return true;

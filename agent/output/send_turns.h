@@ -1,4 +1,4 @@
-// Whose output is sent next, and when.
+// Schedules the output of ranks.
 #pragma once
 
 #include <chrono>
@@ -9,31 +9,30 @@
 
 namespace autodist::agent {
 
-// A message costs the chief a tenth of a millisecond, however short it is. So what a rank writes,
-// while it is shorter than kWorthAMessage, comes every kBatchInterval at most, that of all ranks
-// together. Not thread-safe.
+// A message costs the chief 0.1 ms, however short it is. So the output of a rank below
+// kWorthAMessage is sent at most once in kBatchInterval, together for all ranks. Not thread-safe.
 class SendTurns {
  public:
   static constexpr uint64_t kWorthAMessage = 8 * 1024;  // bytes
   static constexpr std::chrono::milliseconds kBatchInterval{100};
 
-  // A new attempt.
+  // Starts a new attempt.
   void Begin() { batches_.clear(); }
-  // The turn of a piece that begins to wait now: after all others.
+  // Returns the turn of a new piece: after all others.
   uint64_t New() { return ++last_; }
-  // Whether a piece of that turn may go, of a rank with so many bytes to send; else next_batch()
-  // comes when it may. What a rank has waiting by then goes together.
+  // Whether a piece of that turn may be sent, from a rank with `bytes` to send; otherwise
+  // next_batch() is when it may. All output of a rank that waits then is sent together.
   bool MayGo(uint32_t rank, uint64_t turn, uint64_t bytes);
 
-  // When a piece may go that might not. Never: there is none.
+  // The time at which postponed pieces may be sent. Never: no postponed pieces.
   base::Deadline next_batch() const { return next_batch_; }
-  // Whether that time has come, once.
+  // Whether that time has come; true only once.
   bool TakeNextBatch();
 
  private:
   struct Batch {
-    uint64_t last_turn = 0;                           // that belongs to it
-    base::Deadline next = base::Deadline::After({});  // before it, no short one is sent
+    uint64_t last_turn = 0;                           // the last turn in the batch
+    base::Deadline next = base::Deadline::After({});  // the earliest time of the next short one
   };
 
   const base::Deadline::Clock::time_point began_ = base::Deadline::Clock::now();

@@ -69,7 +69,7 @@ void Spool::Release(uint64_t offset) {
   begin_ = offset;
   if (begin_ < end_) return;
   file_failed_ = false;
-  if (file_.valid()) (void)!ftruncate(file_.get(), 0);  // only gives room back to the disk
+  if (file_.valid()) (void)!ftruncate(file_.get(), 0);  // only returns space to the disk
 }
 
 }  // namespace autodist::agent

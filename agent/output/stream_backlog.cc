@@ -18,7 +18,7 @@ v1::Output StreamBacklog::Next(size_t most, uint64_t turn) {
   if (data.ok()) {
     output.set_data(*std::move(data));
   } else {
-    // Never silently: the bytes are replaced by the reason.
+    // Reports the loss: the reason replaces the bytes.
     output.set_lost(unsent());
     output.set_lost_because(Message(data.status()));
   }

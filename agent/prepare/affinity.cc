@@ -65,7 +65,7 @@ bool Topology::HasSeveralNumaNodes() const {
 std::vector<uint32_t> Topology::CpusNear(const std::string& pci_bus_id) const {
   const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology_.get(), pci_bus_id.c_str());
   if (!device) return {};
-  // A device of which nobody knows where it is is near the whole machine.
+  // A device with an unknown location counts as near the whole machine.
   const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(topology_.get(), device);
   std::vector<uint32_t> near;
   std::ranges::set_intersection(CpusIn(place->cpuset), allowed_cpus_, std::back_inserter(near));

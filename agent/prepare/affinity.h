@@ -1,4 +1,4 @@
-// Which CPUs a rank runs on: those near its GPU.
+// Selects the CPUs of a rank: those near its GPU.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ struct hwloc_topology;
 
 namespace autodist::agent {
 
-// The CPUs, NUMA nodes and PCI devices of a machine. Does not change; thread-safe.
+// The CPUs, NUMA nodes and PCI devices of a machine. Immutable; thread-safe.
 class Topology {
  public:
-  // Of this node, and the CPUs that the calling thread may run on. Reads /sys, some milliseconds.
+  // The topology of this node, and the CPUs of the calling thread. Reads /sys for some
+  // milliseconds.
   static Result<Topology> OfThisNode();
-  // As hwloc writes it.
+  // Parses hwloc's XML.
   static Result<Topology> FromXml(const std::string& xml, std::vector<uint32_t> allowed_cpus);
 
   bool HasSeveralNumaNodes() const;
 
-  // The CPUs of the device's NUMA node that are allowed, in order, numbered as the kernel does.
-  // Empty: there are none, or these are all that are allowed, or nobody knows where the device is.
+  // Returns the allowed CPUs in the device's NUMA node, in order and in the kernel's numbering.
+  // Empty: none are allowed, all allowed ones are in it, or the device's location is unknown.
   std::vector<uint32_t> CpusNear(const std::string& pci_bus_id) const;
 
  private:
@@ -39,12 +40,11 @@ class Topology {
   static Result<Handle> Load(const std::string* xml);
 
   Handle topology_;
-  std::vector<uint32_t> allowed_cpus_;  // in order
+  std::vector<uint32_t> allowed_cpus_;  // ascending
 };
 
-// Gives each of the node's ranks, which `commands` are for, the CPUs near its GPU, if it has one.
-// Where there are several NUMA nodes, runs nvidia-smi in the ranks' `environment`, and blocks as
-// GpuBusIds does.
+// Sets for each rank of the node, in `commands`, the CPUs near its GPU, if it has one. If there are
+// several NUMA nodes, runs nvidia-smi in the ranks' `environment`, and blocks like GpuBusIds.
 Status SetAffinity(const v1::NodePlan& node, const Topology& topology,
                    const process::Environment& environment, Supervisor& supervisor,
                    std::vector<RankCommand>& commands);

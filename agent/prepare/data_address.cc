@@ -22,7 +22,7 @@ bool IsOutward(const IpAddress& address) {
   return !address.IsLoopback() && !address.IsLinkLocal() && !address.IsUnspecified();
 }
 
-// As this node has it; nullopt: it does not, or others do not reach it there.
+// Returns the address if this node has it and others may reach it; otherwise nullopt.
 std::optional<std::string> IfOurs(const std::string& text,
                                   const std::vector<Interface>& interfaces) {
   const auto address = IpAddress::Parse(text);
@@ -81,7 +81,7 @@ std::vector<std::string> OutgoingAddresses() {
   for (const char* elsewhere : kElsewhere) {
     const base::SocketAddress target(*IpAddress::Parse(elsewhere), kDiscardPort);
     const base::UniqueFd fd(socket(target.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    // To connect is to choose a route, no more.
+    // Connecting a UDP socket only selects a route.
     if (!fd.valid() || connect(fd.get(), target.get(), target.length()) != 0) continue;
     sockaddr_storage own{};
     socklen_t length = sizeof own;

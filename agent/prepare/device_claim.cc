@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLargestClaim = 64 << 10;  // bytes
 
-// What the file is called until the job has its devices: renaming it costs nothing.
+// The name of the file until the job has its devices; renaming is cheap.
 std::string Waiting(const std::string& file) { return file + ".waiting"; }
 
 }  // namespace
@@ -24,7 +24,7 @@ void DeviceClaim::Want(const v1::NodePlan& node) const {
   if (file_.empty() || access(file_.c_str(), F_OK) == 0) return;
   v1::OtherJob claim;
   for (const v1::Device& device : node.devices()) {
-    if (!device.uuid().empty()) continue;  // others know it by its number
+    if (!device.uuid().empty()) continue;  // the number is unknown
     const bool gpu = device.kind() == v1::DEVICE_KIND_GPU;
     gpu ? claim.add_gpus(device.index()) : claim.add_cpus(device.index());
   }

@@ -1,4 +1,5 @@
-// Which of the node's devices the user's jobs have: each agent has a file of it beside its sockets.
+// Records which of the node's devices the user's jobs use: each agent has a file beside its
+// sockets.
 #pragma once
 
 #include <functional>
@@ -10,23 +11,23 @@
 
 namespace autodist::agent {
 
-// Another job's agent, and its file.
+// The agent of another job, and its file.
 struct OtherAgent {
   std::string job_id;
   std::string devices;
 };
 
-// Thread-safe: it has no state but the file.
+// Thread-safe: the only state is the file.
 class DeviceClaim {
  public:
-  // `others`: those of this user that are there now. Where `file` is empty, nothing is claimed.
+  // `others`: returns the current ones of this user. With an empty `file`, nothing is recorded.
   DeviceClaim(std::string file, std::function<std::vector<OtherAgent>()> others)
       : file_(std::move(file)), others_(std::move(others)) {}
 
-  // The job is to have the node's devices as soon as it can start; nothing where it has them. Best
-  // effort, as are the others: a job runs without it, too.
+  // The job waits for the node's devices; no effect if it already has them. Best effort, like the
+  // other calls: a job also runs without it.
   void Want(const v1::NodePlan& node) const;
-  // It has them until the file is removed.
+  // The job has the devices until the file is removed.
   void Have() const;
 
   std::vector<v1::OtherJob> OfOthers() const;
@@ -36,7 +37,7 @@ class DeviceClaim {
   const std::function<std::vector<OtherAgent>()> others_;
 };
 
-// Both of the file's names.
+// Returns both names of the file.
 std::vector<std::string> FilesOfClaim(const std::string& file);
 
 }  // namespace autodist::agent

@@ -16,14 +16,14 @@ namespace {
 using process::Environment;
 
 constexpr char kNotInTime[] =
-    "where it is only slow, wait longer with --start-timeout; else see what it waits for: try the "
-    "statements on the node in `bash --noprofile --norc`";
+    "if it is only slow, raise --start-timeout; else run the statements on the node in `bash "
+    "--noprofile --norc`";
 
-// bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
-// end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
-// trap notes it. Statements inside sourced files (BASH_SOURCE is not empty there) and tested ones
-// (`a || b`, `if a`) do not count. Then env writes what they left to descriptor 3; by its full
-// path, as PATH may be anything now.
+// bash runs the user's statements, which are in a variable because argv is visible to all users.
+// The exit status is that of the last statement, so an ERR trap also detects earlier failures. It
+// ignores statements in sourced files (there BASH_SOURCE is not empty) and tested ones (`a || b`,
+// `if a`). Then env writes the resulting environment to descriptor 3; by its full path, because
+// PATH may have changed.
 constexpr char kActivationScript[] =
     "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
     "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
@@ -33,14 +33,14 @@ constexpr char kActivationScript[] =
     "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
     "exec /usr/bin/env -0 >&3";
 
-// What changes how bash runs, start-up files apart. Ranks get it back as it was, where the
-// statements have not set it themselves.
+// Variables that change how bash runs, besides start-up files. Ranks get the original values,
+// unless the statements have set them.
 constexpr const char* kReadByBash[] = {
     "BASH_ENV",    "ENV",        "SHELLOPTS",     "BASHOPTS", "POSIXLY_CORRECT",
     "CDPATH",      "GLOBIGNORE", "BASH_XTRACEFD", "PS4",      "IFS",
     "BASH_COMPAT", "FUNCNEST",   "EXECIGNORE",    "TMOUT",    "BASH_LOADABLES_PATH"};
 
-// Takes these away; returns what they were.
+// Removes these variables; returns their values.
 Environment TakeShellVariables(Environment& environment) {
   Environment taken;
   for (const char* name : kReadByBash) {
@@ -50,7 +50,7 @@ Environment TakeShellVariables(Environment& environment) {
   return taken;
 }
 
-// Runs the statements in a clean bash; `environment` becomes the one they leave behind.
+// Runs the statements in a clean bash; replaces `environment` with the result.
 Status Activate(const std::string& statements, const std::string& directory,
                 std::chrono::milliseconds limit, Environment& environment, Supervisor& supervisor) {
   ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
@@ -74,7 +74,7 @@ Status Activate(const std::string& statements, const std::string& directory,
     return output.timed_out ? WithRemedy(failed, kNotInTime) : failed;
   }
   if (output.result.empty()) {
-    return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
+    return Error(StatusCode::kFailedPrecondition, what + "exited the shell");
   }
   environment = Environment::FromNulSeparated(output.result);
   for (const char* name : kReadByBash) {
@@ -83,8 +83,8 @@ Status Activate(const std::string& statements, const std::string& directory,
   return OkStatus();
 }
 
-// "127.0.0.1:41234", at which nobody listens now, and others that ask the kernel for a port are not
-// given for a while; "": there is none.
+// Returns "127.0.0.1:41234" with a free port, which the kernel does not assign to other programs
+// for a while; "": none is free.
 std::string FreeLoopbackAddress() {
   const base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -99,7 +99,7 @@ std::string FreeLoopbackAddress() {
   return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
 }
 
-// Nothing: the variable is not to be set.
+// nullopt: the variable must not be set.
 std::optional<std::string> ValueOf(const v1::SetVariable& variable, const Environment& environment,
                                    const NodeValues& values) {
   if (variable.has_literal()) return variable.literal();

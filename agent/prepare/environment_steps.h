@@ -1,4 +1,4 @@
-// The environment of a node's processes, made in the steps that the plan has.
+// Applies the steps of the plan to create the environment of a node's processes.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@
 
 namespace autodist::agent {
 
-// What stands for the names in braces of SetVariable.on_node.
+// The values for the placeholders in SetVariable.on_node.
 struct NodeValues {
   std::string agent;
   std::string agent_socket;
   std::string files;
-  std::string interface;  // empty: none
+  std::string interface;  // may be empty
   std::string working_directory;
 };
 
@@ -27,8 +27,8 @@ struct ActivationPlace {
   std::chrono::milliseconds limit;
 };
 
-// What the steps make of `environment`. Fails where an activation does, which runs in that folder;
-// blocks until it has ended, for that limit at most.
+// Returns `environment` after the steps. Fails if an activation fails, which runs in that folder;
+// blocks until it has ended, at most for that limit.
 Result<process::Environment> TakeSteps(const EnvironmentSteps& steps,
                                        process::Environment environment, const NodeValues& values,
                                        const ActivationPlace& activation, Supervisor& supervisor);

@@ -27,7 +27,7 @@ constexpr char kNcclLibrary[] = "libnccl.so.2";
 constexpr const char* kLibraryFolders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                                            "/usr/local/cuda/lib64", "/usr/lib"};
 
-// Refuses what is no file: a FIFO or a device may keep its reader waiting for ever.
+// Refuses anything but a regular file, because a FIFO or a device may block forever.
 Result<base::UniqueFd> OpenFile(const std::string& path) {
   base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) return ErrnoError(errno, path);
@@ -115,8 +115,8 @@ std::string NcclVersion(const std::string& library_path, const std::string& work
     if (error) continue;
     const std::string name = real.filename();
     const std::string_view prefix = std::string_view(kNcclLibrary).substr(0, 11);  // "libnccl.so."
-    const bool tells = name.starts_with(prefix) && name != kNcclLibrary;
-    return tells ? name.substr(prefix.size()) : "";
+    const bool has_version = name.starts_with(prefix) && name != kNcclLibrary;
+    return has_version ? name.substr(prefix.size()) : "";
   }
   return "";
 }

@@ -18,15 +18,15 @@
 namespace autodist::agent {
 namespace {
 
-// For the first node's mark, where this node has none that the first one could see.
+// The time to wait for the first node's mark, if this node could not create one.
 constexpr std::chrono::milliseconds kMarkLimit{3'000};
-constexpr std::chrono::milliseconds kMarkInterval{50};  // nothing tells of what others write
+constexpr std::chrono::milliseconds kMarkInterval{50};  // there is no notification across nodes
 
 std::string NameOfMark(const std::string& word, const std::string& node) {
   return ".autodist-" + word + "-" + node;
 }
 
-// Those of all nodes, as the folder lists them now.
+// Adds all nodes whose marks are in the folder now.
 void AddAllSeen(const std::string& folder, const std::string& word, v1::SharedFolderFact& fact) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
   const std::string beginning = NameOfMark(word, "");

@@ -1,6 +1,6 @@
-// Whether folders are the same on several nodes, where their chief is on none of them: each node
-// marks a folder by a file, and looks for those of others. As all mark before they look, of any two
-// nodes with the same folder at least one sees the other's mark, whichever came first.
+// Detects folders that are the same on several nodes without a chief on any of them: each node
+// creates a mark file in the folder, and checks for those of others. Since all create their marks
+// before they check, at least one of two nodes with the same folder sees the other's mark.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace autodist::agent {
 
-// A file of ours, removed with its object.
+// A mark file, removed by the destructor.
 class FolderMark {
  public:
   explicit FolderMark(std::string path) : path_(std::move(path)) {}
@@ -21,12 +21,12 @@ class FolderMark {
   ~FolderMark();
 
  private:
-  std::string path_;  // empty: nothing to remove
+  std::string path_;  // empty: no file to remove
 };
 
-// Marks the folders and tells which marks are there. The marks have to stay until all nodes have
-// looked. Blocks on the file system, and where nothing can be written, for a while until the first
-// node has made its mark.
+// Creates the marks, and reports which ones exist. Marks must remain until all nodes have checked.
+// Blocks on the file system and, if a folder is not writable, for a while until the first node has
+// created its mark.
 std::vector<FolderMark> MarkFolders(const v1::ProbeRequest& probe, uint32_t node_rank,
                                     v1::NodeInfo& facts);
 

@@ -26,12 +26,13 @@ namespace {
 
 constexpr char kUsualFolder[] = "/usr/bin";
 constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
-// As few fields as do: nvidia-smi refuses the whole query if it does not know one of them.
+// Only necessary fields: nvidia-smi rejects the whole query if one is unknown.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
 constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name";
 
-// `count` fields of a line of CSV; the last one takes the rest, commas too. Empty if it has fewer.
+// Splits a line of CSV into `count` fields; the last one has the rest, including commas. Empty if
+// there are fewer.
 std::vector<std::string_view> Fields(std::string_view line, size_t count) {
   constexpr std::string_view kSeparator = ", ";
   std::vector<std::string_view> fields;
@@ -45,7 +46,7 @@ std::vector<std::string_view> Fields(std::string_view line, size_t count) {
   return fields;
 }
 
-// The digits and dots that `text` begins with.
+// Returns the digits and dots at the start of `text`.
 std::string VersionAt(std::string_view text) {
   const auto end = std::find_if(text.begin(), text.end(), [](char c) {
     return !std::isdigit(static_cast<unsigned char>(c)) && c != '.';
@@ -62,8 +63,8 @@ std::string OneOf(std::string first, std::string second) {
   return first.empty() ? std::move(second) : std::move(first);
 }
 
-// First without the job's libraries, among which may be a stub of the driver's; then with them, as
-// some containers have the driver's there alone.
+// First without the job's libraries, which may include a stub of the driver's; then with them,
+// because some containers only have the driver's there.
 Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
                                    const process::Environment& environment,
                                    Supervisor& supervisor) {
@@ -76,19 +77,19 @@ Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
                     supervisor);
 }
 
-// What it printed, or a failure with its words.
+// Returns the output, or a failure that quotes it.
 Result<std::string> Ask(const std::vector<std::string>& argv,
                         const process::Environment& environment, Supervisor& supervisor) {
   AD_ASSIGN_OR_RETURN(ProgramOutput output, RunNvidiaSmi(argv, environment, supervisor));
   if (output.failure.empty()) return std::move(output.result);
-  // It writes to either what is wrong.
+  // Errors may be on either stream.
   const std::string words = OneOf(output.said, std::move(output.result));
   const auto lines = base::Lines(words);
   return Error(StatusCode::kUnavailable, "nvidia-smi " + output.failure +
                                              (lines.empty() ? "" : ": " + std::string(lines[0])));
 }
 
-using GpusByUuid = std::map<std::string, int, std::less<>>;  // their places in the facts
+using GpusByUuid = std::map<std::string, int, std::less<>>;  // indices in the facts
 
 GpusByUuid AddGpus(std::string_view printed, v1::NodeInfo& facts) {
   GpusByUuid gpus;
@@ -104,13 +105,13 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeInfo& facts) {
     gpu.set_index(*index);
     gpu.set_name(std::string(fields[1]));
     gpu.set_uuid(std::string(fields[2]));
-    gpu.set_memory_used(base::ParseNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
+    gpu.set_memory_used(base::ParseNumber<uint64_t>(fields[3]).value_or(0) << 20);  // in MiB
   }
   return gpus;
 }
 
-// Of what `nvidia-smi -L` prints: "GPU 0: A100 (UUID: GPU-...)", and below it, for each part of
-// it, "  MIG 1g.10gb Device 0: (UUID: MIG-...)".
+// Parses the output of `nvidia-smi -L`: "GPU 0: A100 (UUID: GPU-...)", followed by a line for each
+// MIG device, "  MIG 1g.10gb Device 0: (UUID: MIG-...)".
 void AddMigUuids(std::string_view printed, const GpusByUuid& gpus, v1::NodeInfo& facts) {
   constexpr std::string_view kUuid = "(UUID: ";
   auto gpu = gpus.end();
@@ -141,7 +142,7 @@ void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeInfo
   }
 }
 
-// As its environment has it, which only its user can read; "": of none.
+// Returns the job in the environment of the process, which only its user can read; or "".
 std::string JobOfProcess(const std::string& proc_folder) {
   constexpr size_t kLargestEnvironment = 4 << 20;
   const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
@@ -149,7 +150,7 @@ std::string JobOfProcess(const std::string& proc_folder) {
   return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
 }
 
-// Whether any file below `root` has such a name.
+// Whether any file below `root` matches a pattern.
 bool AnyFile(const std::string& root, const std::vector<std::string>& patterns) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     glob_t found{};
@@ -159,7 +160,7 @@ bool AnyFile(const std::string& root, const std::vector<std::string>& patterns) 
   });
 }
 
-// Asks another program, as only that has what knows the users of this node: the agent is static.
+// Runs getent: only a dynamic program can resolve the node's users, and the agent is static.
 std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
                                        const process::Environment& environment,
                                        Supervisor& supervisor) {
@@ -180,7 +181,7 @@ std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
   return names;
 }
 
-// Where a process cannot be seen from here, in another container say, nothing is known of it.
+// A process that is not visible here, for example in another container, has no owner.
 void AddOwners(const process::Environment& environment, Supervisor& supervisor,
                v1::NodeInfo& facts) {
   std::map<v1::GpuProcess*, uid_t> owners;
@@ -210,8 +211,8 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
 
 bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root) {
-  // NVIDIA's (of WSL dxg), AMD's, Intel's and others' that are drawn by, Ascend's, Habana's,
-  // AWS's and Google's, Cambricon's, and whatever the kernel calls an accelerator.
+  // Device files of NVIDIA (dxg in WSL), AMD, Intel and other GPUs (dri), Ascend, Habana, AWS,
+  // Google, Cambricon, and the kernel's accel class.
   static const std::vector<std::string> files = {"proc/driver/nvidia",
                                                  "dev/nvidia[0-9]*",
                                                  "dev/nvidiactl",
@@ -290,7 +291,7 @@ v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string
   auto overview = base::Async([&] { return Ask({*program}, environment, supervisor); });
   facts = GpuUsers(environment, working_directory, supervisor, names);
   if (const auto printed = overview.get(); printed.ok()) {
-    // The labels of drivers since 610 come second.
+    // The second labels are those of drivers since 610.
     facts.set_cuda_version(OneOf(VersionAfter(*printed, "CUDA Version: "),
                                  VersionAfter(*printed, "CUDA UMD Version: ")));
     facts.set_driver_version(

@@ -1,4 +1,4 @@
-// The NVIDIA GPUs of the node, as its own tools describe them.
+// The NVIDIA GPUs of the node, according to nvidia-smi and the driver.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@ namespace autodist::agent {
 
 inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
 
-// "535.104.05"; "" if there is no driver or it does not tell.
+// Returns "535.104.05", or "" without a driver or version.
 std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
 
-// Where nvidia-smi is: in the PATH of `environment`, or in /usr/bin.
+// Returns the path of nvidia-smi: in the PATH of `environment`, or in /usr/bin.
 Result<std::string> FindNvidiaSmi(const process::Environment& environment,
                                   const std::string& working_directory);
 
-// What a node's GPUs are asked for.
-enum class GpuNames { kNumbers, kWithMig };  // the latter also what their parts are called
+// Selects the names of GPUs to collect.
+enum class GpuNames { kNumbers, kWithMig };  // kWithMig: also the UUIDs of MIG devices
 
 // Whether the node may have a GPU or NPU of any maker: a driver, a device file, or nvidia-smi.
 bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root = "/");
 
-// The facts gpus and gpu_error alone: who uses them. nvidia-smi is run as below.
+// Returns only the facts gpus and gpu_error, for the users of GPUs. Runs nvidia-smi like GpuFacts.
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, GpuNames names = GpuNames::kNumbers);
 
-// The facts gpus, gpu_error, driver_version and cuda_version. nvidia-smi is run, several times at
-// once, where it is found; where it is not, and there is no driver either, the node has no GPUs.
-// Blocks for kProbeLimit at most, and as long as a killed nvidia-smi takes to end.
+// Returns the facts gpus, gpu_error, driver_version and cuda_version. Runs nvidia-smi, several
+// times in parallel, if it exists; without it and without a driver, the node has no GPUs. Blocks
+// for kProbeLimit at most, plus the time that a killed nvidia-smi needs to end.
 v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, const std::string& driver_folder = kDriverFolder,
                       GpuNames names = GpuNames::kNumbers);
 
-// Where each GPU is on the PCI bus, "00000000:3B:00.0", by the number that CUDA knows it by. Empty
-// where that is not known: there is no nvidia-smi, or the GPUs are of several kinds, and CUDA has
-// them in an order of its own unless CUDA_DEVICE_ORDER says PCI_BUS_ID. Blocks as GpuFacts does.
+// Returns the PCI bus ID of each GPU, "00000000:3B:00.0", by CUDA's number. Empty if unknown:
+// without nvidia-smi, or if there are several kinds of GPUs, for which CUDA's order differs unless
+// CUDA_DEVICE_ORDER is PCI_BUS_ID. Blocks like GpuFacts.
 Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& environment,
                                                   const std::string& working_directory,
                                                   Supervisor& supervisor);

@@ -1,4 +1,4 @@
-// What the kernel's answers by netlink(7) consist of.
+// Reads the kernel's answers through netlink(7).
 #pragma once
 
 #include <linux/netlink.h>
@@ -19,7 +19,7 @@ inline size_t NetlinkAligned(size_t size) {
   return (size + NLMSG_ALIGNTO - 1) & ~size_t{NLMSG_ALIGNTO - 1};
 }
 
-// A value at the beginning of the bytes; nullopt: there are too few.
+// Reads a value from the beginning of the bytes; nullopt: too few bytes.
 template <typename Value>
 std::optional<Value> NetlinkValue(std::string_view bytes) {
   Value value;
@@ -28,7 +28,7 @@ std::optional<Value> NetlinkValue(std::string_view bytes) {
   return value;
 }
 
-// The content of the first attribute of this type; empty: there is none.
+// Returns the content of the first attribute of this type; empty: missing.
 inline std::string_view NetlinkAttribute(std::string_view attributes, int type) {
   while (const auto header = NetlinkValue<rtattr>(attributes)) {
     if (header->rta_len < sizeof *header || header->rta_len > attributes.size()) return {};
@@ -40,8 +40,8 @@ inline std::string_view NetlinkAttribute(std::string_view attributes, int type) 
   return {};
 }
 
-// Calls `take` with the type and the content of each message of a part of an answer; true: it is
-// the last part, or cannot be read.
+// Calls `take` with the type and the content of each message in a part of an answer; returns true
+// if it is the last part, or invalid.
 template <typename Take>
 bool ReadNetlinkPart(std::string_view messages, const Take& take) {
   while (const auto header = NetlinkValue<nlmsghdr>(messages)) {
@@ -53,7 +53,7 @@ bool ReadNetlinkPart(std::string_view messages, const Take& take) {
   return false;
 }
 
-// Asks for all that the kernel has of a kind.
+// A request for all objects of a kind.
 template <typename About>
 struct NetlinkDump {
   explicit NetlinkDump(uint16_t type) {
@@ -66,10 +66,10 @@ struct NetlinkDump {
   About about{};
 };
 
-inline constexpr size_t kLargestNetlinkPart = 64 << 10;  // bytes; the kernel's are 32 KiB
+inline constexpr size_t kLargestNetlinkPart = 64 << 10;  // the kernel's are 32 KiB
 
 // Sends the request, and calls `is_last` with each part of the answer until it is the last one. The
-// kernel answers within the calls: there is nothing to wait for.
+// kernel answers within the calls, so they do not wait.
 template <typename Request, typename IsLast>
 void AskNetlink(int socket, const Request& request, std::vector<char>& buffer,
                 const IsLast& is_last) {

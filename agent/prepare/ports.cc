@@ -24,15 +24,15 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// How long a peer may keep a connection to us open; longer than one that tries us takes.
+// How long a peer may keep a connection open; longer than a test takes.
 constexpr milliseconds kPeerLimit{20'000};
-// A payload of which nothing more arrives for so long has stalled: TCP has by then sent it again
-// four times, and where it looks for a smaller MTU it has found one.
+// The time without progress after which a payload has stalled: by then TCP has retransmitted four
+// times, and path MTU discovery has succeeded if it can.
 constexpr milliseconds kStallLimit{3000};
-// What goes on arriving after this is slow, and no more.
+// The limit for payloads that are still arriving, which are merely slow.
 constexpr milliseconds kPayloadLimit{6000};
-constexpr size_t kPiece = 64 << 10;  // bytes, of a payload
-// How long no connection is accepted after the system had no descriptor or memory for one.
+constexpr size_t kPiece = 64 << 10;  // of a payload
+// The time without accepting after the system had no descriptor or memory.
 constexpr milliseconds kAcceptPause{100};
 constexpr uint32_t kHighestPort = std::numeric_limits<uint16_t>::max();
 
@@ -45,13 +45,13 @@ void SetOption(const base::UniqueFd& fd, int level, int name, int value) {
   setsockopt(fd.get(), level, name, &value, sizeof value);
 }
 
-// Whoever closes first would keep the port in TIME_WAIT; a reset leaves nothing behind.
+// The side that closes first would keep the port in TIME_WAIT; a reset avoids that.
 void ResetOnClose(const base::UniqueFd& fd) {
   const linger none{1, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-// Bytes that the other side has not acknowledged.
+// Returns the number of bytes that the other side has not acknowledged.
 size_t Unacknowledged(const base::UniqueFd& fd) {
   int bytes = 0;
   return ioctl(fd.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<size_t>(bytes) : 0;
@@ -70,15 +70,15 @@ Result<uint16_t> PortOf(const base::UniqueFd& fd) {
   return ntohs(storage.ss_family == AF_INET6 ? v6_address->sin6_port : v4_address->sin_port);
 }
 
-// Listens at the port, or one that the system chooses for 0.
+// Listens at the port; 0: one that the system selects.
 Result<base::UniqueFd> ListenAt(uint16_t port) {
   const std::string what = port == 0 ? "opening a port" : "port " + std::to_string(port);
   base::UniqueFd fd = StreamSocket(true);
   base::IpAddress any;
-  any.v6 = fd.valid();  // and IPv4 with it
+  any.v6 = fd.valid();  // also accepts IPv4
   if (!any.v6) fd = StreamSocket(false);
   if (!fd.valid()) return ErrnoError(errno, what);
-  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);  // else earlier connections would keep it busy
+  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);  // otherwise earlier connections would block it
   if (any.v6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   const base::SocketAddress address(any, port);
   if (bind(fd.get(), address.get(), address.length()) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
@@ -87,7 +87,7 @@ Result<base::UniqueFd> ListenAt(uint16_t port) {
   return fd;
 }
 
-// What tells a peer how much has come.
+// The message to a peer about the received bytes.
 std::string CountText(uint64_t bytes) { return "got " + std::to_string(bytes) + "\n"; }
 
 }  // namespace
@@ -97,7 +97,7 @@ std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>
   for (const uint32_t port : ports) {
     if (port > kHighestPort) continue;
     const Status opened = ListenAt(static_cast<uint16_t>(port)).status();
-    // That it may not be opened at all is for the program to say.
+    // If the port may not be opened at all, the program reports that.
     if (opened.code() == StatusCode::kAlreadyExists) taken.push_back(port);
   }
   return taken;
@@ -165,13 +165,13 @@ void PortListener::Serve() {
   }
 }
 
-// False: it is over.
+// Returns false when the connection is done.
 bool PortListener::Read(Connection& connection) {
   const ssize_t got = recv(connection.fd.get(), ignored_.data(), ignored_.size(), 0);
   if (got < 0) return IsTransient(errno);
   connection.received += static_cast<uint64_t>(got);
   if (got > 0) return true;
-  // All of a payload is here. The peer closes when it has the number.
+  // The whole payload is here. The peer closes when it has the number.
   if (connection.counted || connection.received == 0) return false;
   connection.counted = true;
   const std::string count = CountText(connection.received);
@@ -200,7 +200,7 @@ void PortListener::Accept(int listener) {
 
 namespace {
 
-// One connection to a target, from its beginning to its result.
+// The connection to one target, from the start to the result.
 class Try {
  public:
   Try(const v1::PortTarget& target, v1::PortTry& result, Deadline give_up_at)
@@ -236,7 +236,7 @@ class Try {
     if (step_ == Step::kCounting) Read(CountText(target_->payload()), [this] { fd_.Reset(); });
   }
 
-  // Its time is over, unless a payload goes on arriving.
+  // Called after the time limit; a payload that is still arriving continues.
   void GiveUp(const std::string& after) {
     if (step_ == Step::kConnecting) return Fail("timed out after " + after);
     if (step_ == Step::kToken) return Fail("connected, but nothing came within " + after);
@@ -266,8 +266,8 @@ class Try {
     step_ = Step::kToken;
     const auto took =
         std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - began_);
-    // The kernel measures the handshake itself, whatever else we and it were busy with. It does not
-    // count what it had to send again.
+    // The kernel measures the handshake itself, independently of load, and excludes
+    // retransmissions.
     tcp_info info{};
     length = sizeof info;
     const bool measured = getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
@@ -315,16 +315,16 @@ class Try {
   const v1::PortTarget* target_;
   v1::PortTry* result_;
   Deadline give_up_at_;
-  base::UniqueFd fd_;  // invalid when it is over
+  base::UniqueFd fd_;  // invalid after the end
   Deadline::Clock::time_point began_;
   Step step_ = Step::kConnecting;
-  size_t received_ = 0;  // bytes of what is to come in this step
-  size_t sent_ = 0;      // bytes of the payload
-  size_t arrived_ = 0;   // of these, when last looked at
+  size_t received_ = 0;  // in this step
+  size_t sent_ = 0;      // of the payload
+  size_t arrived_ = 0;   // acknowledged ones at the last check
   Deadline slow_at_ = Deadline::Never();
 };
 
-// Waits until one of them can go on or must be given up; false if asked to stop.
+// Waits until one of them can continue or has timed out; false on a stop.
 bool WaitAndContinue(std::vector<Try>& running, int stop, const std::string& limit_of_each) {
   std::vector<pollfd> fds{{stop, POLLIN, 0}};
   Deadline next = Deadline::Never();

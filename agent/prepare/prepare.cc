@@ -37,7 +37,7 @@ std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
                    "link will do)");
 }
 
-// The interface that the ranks are to use; "" with a warning if it is not to be found.
+// Returns the interface for the ranks; "" with a warning if it is not found.
 std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_address,
                         std::vector<std::string>& warnings) {
   if (!node.interface().empty()) return node.interface();
@@ -67,18 +67,20 @@ std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
                      program.ends_with(".py") ? "write python3 before it"
                                               : "make it executable (chmod +x) on this node");
   }
-  // Of many a distribution, but for virtual environments.
+  // Many distributions lack `python` outside of virtual environments.
   if (program == "python" && Remedy(why).empty() &&
       process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
     return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
                      "write python3, which is, or activate an environment by python_venv");
   }
   return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
-                   "install or copy it to this node, or put its folder in PATH with python_venv "
-                   "or shared_envs");
+                   program.find('/') == program.npos
+                       ? "install or copy it to this node, or put its folder in PATH with "
+                         "python_venv or shared_envs"
+                       : "correct the path, or copy the program to this node");
 }
 
-// It may run all the same, so it is no reason to refuse.
+// Only a warning, because it may still run.
 void WarnOfWindowsLines(const std::string& program, const std::string& script,
                         const std::string& directory, PreparedNode& prepared) {
   const std::string name = program.substr(program.rfind('/') + 1);
@@ -86,10 +88,10 @@ void WarnOfWindowsLines(const std::string& program, const std::string& script,
   const std::string file = script.starts_with('/') ? script : directory + "/" + script;
   if (!shell || !process::EndsLinesAsWindows(file)) return;
   prepared.warnings.push_back("the lines of " + script + " end as Windows has it, which " + name +
-                              " takes for a part of its words: sed -i 's/\\r$//' " + script);
+                              " treats as part of the arguments: sed -i 's/\\r$//' " + script);
 }
 
-// Each program once, however many ranks run it.
+// Checks each program once, however many ranks run it.
 void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
                    const Environment& environment, PreparedNode& prepared) {
   std::set<std::string> programs;
@@ -114,7 +116,7 @@ Status WriteFiles(const v1::NodePlan& node, const std::string& folder) {
   return OkStatus();
 }
 
-// Its own, as a rank's environment has what is the rank's alone.
+// Creates the FIFO of one rank and sets its variable.
 void SetProgress(uint32_t rank, const std::string& files, Environment& environment,
                  PreparedNode& prepared) {
   const std::string path = files + "/progress." + std::to_string(rank);
@@ -144,7 +146,7 @@ bool HasGpus(const v1::NodePlan& node) {
   });
 }
 
-// Ranks run without it, too.
+// Ranks also run without it.
 void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environment,
                          Supervisor& supervisor, PreparedNode& prepared) {
   const bool on_gpus = std::ranges::any_of(node.ranks(), [](const v1::RankPlan& rank) {
@@ -206,20 +208,20 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   const bool has_directory = report(CheckWorkingDirectory(directory));
   const NodeValues values{agent.program, agent.rank_socket, agent.files,
                           InterfaceOf(node, data_address, prepared.warnings), directory};
-  // Tried even without the working directory, so that both issues are told at once.
+  // Applied even without the working directory, so that both issues are reported at once.
   const Result<Environment> environment =
       TakeSteps(node.environment(), agent_environment, values,
                 {has_directory ? directory : "/", limit}, supervisor);
   if (!environment.ok()) {
     report(MakeIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION, environment.status(),
-                     "try the statements on the node in `bash --noprofile --norc`; where a "
-                     "failing one is harmless, write `statement || true`"));
+                     "run the statements on the node in `bash --noprofile --norc`; if a failure is "
+                     "harmless, write `statement || true`"));
   } else {
     const Status written = WriteFiles(node, agent.files);
     if (!written.ok()) {
       report(MakeIssue(
           v1::PREPARE_ISSUE_KIND_UNSPECIFIED, written,
-          "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
+          "the job's folder on this node, " + agent.files + ", must be writable and have room"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }
@@ -235,7 +237,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
   }
   if (environment.ok()) prepared.environment = *environment;
-  // Beside the probe, as both may have to ask nvidia-smi, which is slow.
+  // In parallel with the probe, because both may have to run nvidia-smi, which is slow.
   std::future<void> affinity;
   if (prepared.issues.empty()) {
     affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });

@@ -1,4 +1,4 @@
-// Makes a node ready for its ranks: working directory, environment, files, program. Starts no rank.
+// Prepares a node for its ranks: working directory, environment, files, program. Starts no rank.
 #pragma once
 
 #include <chrono>
@@ -19,30 +19,30 @@ namespace autodist::agent {
 struct PreparedNode {
   std::vector<v1::PrepareIssue> issues;  // empty: ready
   std::vector<std::string> warnings;
-  std::vector<RankCommand> ranks;                   // none if there are issues
-  std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
-  std::optional<process::Environment> environment;  // of the ranks, where there is one
-  std::optional<v1::NodeInfo> facts;                // where the request has a probe
-  std::string data_address;                         // where the plan asks for it
-  std::vector<FolderMark> marks;                    // until all nodes have looked for them
+  std::vector<RankCommand> ranks;                   // empty if there are issues
+  std::map<uint32_t, std::string> progress;         // path of AUTODIST_PROGRESS by rank
+  std::optional<process::Environment> environment;  // of the ranks, if available
+  std::optional<v1::NodeInfo> facts;                // if the request has a probe
+  std::string data_address;                         // if the plan asks for it
+  std::vector<FolderMark> marks;                    // until all nodes have checked for them
 };
 
-// What ranks are told about the agent.
+// What ranks need to know about the agent.
 struct AgentPlace {
   std::string rank_socket;
-  std::string files;    // folder for the plan's files, and the ranks'; made, private to the user
-  std::string program;  // the agent's own, absolute
-  // What other jobs' agents are told, and what they tell (device_claim.h).
+  std::string files;    // for files of the plan and of ranks; created, private to the user
+  std::string program;  // of the agent, absolute
+  // The device file, for the agents of other jobs, and its counterparts (device_claim.h).
   std::string devices = {};
   std::function<std::vector<OtherAgent>()> other_agents = {};
 };
 
-// With the remedy of `why`, or `otherwise` where that has none.
+// Uses the hint of `why`, or else `otherwise`.
 v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
                            const std::string& otherwise);
 
-// `agent_environment` is what this agent was started with. Blocks until the activation has ended,
-// for `limit` at most, and until the probe is over.
+// `agent_environment` is that in which the agent was started. Blocks until the activation has
+// ended, at most for `limit`, and until the probe is complete.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
                          Supervisor& supervisor, std::chrono::milliseconds limit);

@@ -36,14 +36,14 @@ uint64_t LimitOf(__rlimit_resource resource) {
   return limit.rlim_cur == RLIM_INFINITY ? std::numeric_limits<uint64_t>::max() : limit.rlim_cur;
 }
 
-// Asks another program, as only that has what resolves names on this node: the agent is static.
+// Runs getent: only a dynamic program can resolve names like other programs of this node.
 v1::NodeInfo HostnameAddresses(const std::string& hostname, const Environment& environment,
                                Supervisor& supervisor) {
   v1::NodeInfo facts;
   const ProgramCommand getent{{"getent", "ahosts", hostname}, environment, "/"};
   const auto output = RunProgram(getent, kProbeLimit, supervisor);
   if (!output.ok() || !output->failure.empty()) return facts;
-  // "10.0.0.1       STREAM node1"; each address comes once per type of socket.
+  // "10.0.0.1       STREAM node1"; each address appears once per socket type.
   for (const std::string_view line : base::Lines(output->result)) {
     const std::string address(line.substr(0, line.find(' ')));
     const auto& known = facts.hostname_addresses();
@@ -54,8 +54,8 @@ v1::NodeInfo HostnameAddresses(const std::string& hostname, const Environment& e
   return facts;
 }
 
-// Of this boot of the kernel, and the network and processes that this agent sees; "": not known.
-// Containers and virtual hosts of one machine differ in one of these.
+// Returns an identity of the kernel's boot and of this agent's network and PID namespaces; "":
+// unknown. Containers and virtual hosts of one machine differ in one of these.
 std::string ThisMachine() {
   constexpr size_t kMaxIdLength = 64;
   const auto boot = base::ReadFile("/proc/sys/kernel/random/boot_id", kMaxIdLength);
@@ -73,7 +73,7 @@ GpuNames NamesFor(const ProbedNode& node) {
   return node.has_mig ? GpuNames::kWithMig : GpuNames::kNumbers;
 }
 
-// What costs next to nothing, and starts nothing.
+// Collects facts that are cheap and need no process.
 void AddCheapFacts(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInfo& facts) {
   facts.set_hostname(base::HostName());
   facts.set_machine(ThisMachine());
@@ -127,14 +127,14 @@ void AddFiles(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInf
   }
 }
 
-// Asks other programs, all of them at the same time. The arguments must outlive the answers.
+// Runs other programs in parallel. The arguments must outlive the answers.
 std::vector<std::future<v1::NodeInfo>> AskPrograms(const v1::ProbeRequest& probe,
                                                    const ProbedNode& node,
                                                    const v1::NodeInfo& known,
                                                    Supervisor& supervisor) {
   const Environment environment =
       node.rank_environment.value_or(Environment::CleanLogin(Environment()));
-  // Programs run without it, too, which shows what else they lack.
+  // Runs the programs without it too, to find other issues.
   const bool has_folder = access(node.working_directory.c_str(), X_OK) == 0;
   const std::string folder = has_folder ? node.working_directory : "/";
   std::vector<std::future<v1::NodeInfo>> answers;
@@ -178,7 +178,7 @@ v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Superv
   }
   AddFiles(probe, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());
-  // Last: its reader compares it with the answer's arrival.
+  // Last: the chief compares it with the arrival time.
   facts.set_time_ns(base::NanosecondsSince1970());
   return facts;
 }

@@ -1,4 +1,4 @@
-// Facts about a node, which the chief compares between nodes or shows to the user.
+// Collects facts about a node, which the chief compares between nodes or shows to the user.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@
 
 namespace autodist::agent {
 
-// How long each program that is asked may take.
+// The limit for each program that is run.
 inline constexpr std::chrono::milliseconds kProbeLimit{3000};
 
 struct ProbedNode {
-  std::string working_directory;     // may be missing
+  std::string working_directory;     // may not exist
   std::vector<std::string> command;  // of a rank; may be empty
-  bool has_gpus = false;             // the plan has some of it
-  bool has_mig = false;              // parts of them, named by UUID
-  // Of the ranks; if there is none, what depends on it stays empty.
+  bool has_gpus = false;             // the plan uses some
+  bool has_mig = false;              // the plan uses MIG devices by UUID
+  // Of the ranks; without it, facts that depend on it stay empty.
   std::optional<process::Environment> rank_environment;
 };
 
-// What cannot be found out stays empty, or its `issue` says why. Starts processes only for a
-// thorough probe, and for the users of GPUs, and then blocks for kProbeLimit and as long as
-// they take to be killed; and while the files are read, for kDigestLimit.
+// Unknown facts stay empty, or an error field has the reason. Starts processes only for a thorough
+// probe, and for the users of GPUs; then blocks for kProbeLimit plus the time to kill them, and for
+// kDigestLimit while it reads files.
 v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -16,13 +16,14 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kMaxFirstLineLength = 256;  // bytes, as Linux reads
+constexpr size_t kMaxFirstLineLength = 256;  // the limit of Linux
 
-// For any Python since 3.7 (which tells no versions but PyTorch's: importlib.metadata came later).
-// Its arguments: the rank's script, or nothing, and the modules. What it writes, after a line of
-// its own, as other code may write, too: fields separated by tabs.
+// For any Python since 3.7 (where it only reports PyTorch's version: importlib.metadata came
+// later). Arguments: the rank's script, or "", and the modules. Output: a marker line, because
+// other code may write too, then fields separated by tabs.
 //
-// The folder that python itself puts first in sys.path holds the user's files; it is taken out
+// The first folder in sys.path contains the user's files; it is removed while modules of the
+// standard library are imported, so that user files cannot shadow them.
 // while modules of the standard library are imported, which must not be mistaken for those.
 constexpr char kScript[] = R"python(
 import sys
@@ -81,10 +82,9 @@ for name, spec in zip(names, specs):
 os.write(1, ('\n'.join(lines) + '\n').encode('utf-8', 'replace'))
 )python";
 
-// Its arguments: the rank's script, or nothing, and modules, which it imports one after the other.
-// What they write goes to stderr. A line says which one is tried, and another one how it failed,
-// and whether it would in a rank, too: an error that a rank's own variables may prevent is not
-// certain.
+// Arguments: the rank's script, or "", and modules, which it imports in order. The modules' output
+// goes to stderr. A line names the current module, another one its error, and whether a rank would
+// certainly get it too: an error that a rank's variables may prevent is not certain.
 constexpr char kImportScript[] = R"python(
 import os, sys
 out = os.dup(1)
@@ -117,7 +117,7 @@ os._exit(0)
 
 constexpr std::string_view kMarker = "\nautodist: python facts\n";
 
-// The script that `python ARGUMENT...` runs; "" if it runs a module or statements.
+// Returns the script that `python ARGUMENT...` runs; "" for a module or statements.
 std::string ScriptOf(const std::vector<std::string>& command) {
   for (size_t i = 1; i < command.size(); ++i) {
     const std::string& argument = command[i];
@@ -151,21 +151,21 @@ bool IsNamed(const std::string& program, std::string_view beginning) {
   return std::string_view(program).substr(program.rfind('/') + 1).starts_with(beginning);
 }
 
-// Those that run the rest of their arguments.
+// Programs that execute their last arguments.
 bool IsPrefix(const std::string& program) {
   constexpr const char* kPrefixes[] = {"env",     "nice",   "nohup", "numactl",
                                        "taskset", "stdbuf", "time",  "ionice"};
   return std::ranges::any_of(kPrefixes, [&](const char* name) { return IsNamed(program, name); });
 }
 
-// Those that run a script with the Python that they have themselves.
+// Programs that run a script with their own Python.
 bool IsLauncher(const std::string& program) {
   constexpr const char* kLaunchers[] = {"torchrun", "accelerate", "deepspeed", "composer"};
   const std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
   return std::ranges::find(kLaunchers, name) != std::end(kLaunchers);
 }
 
-// The Python of a script's first line, "#!/usr/bin/env -S python3 -u" say; "": it has none.
+// Returns the Python in a script's first line, for example "#!/usr/bin/env -S python3 -u"; or "".
 std::string PythonOfFirstLine(const std::string& program, const ProgramCommand& of) {
   const auto path = process::FindProgram(program, of.environment.Get("PATH"), of.working_directory);
   if (!path.ok()) return "";
@@ -201,7 +201,7 @@ std::optional<RankPython> PythonOf(const std::vector<std::string>& command,
   const std::string python = PythonOfFirstLine(command[0], {{}, environment, working_directory});
   if (python.empty()) return std::nullopt;
   if (!IsLauncher(command[0])) {
-    // Others in PATH may start any Python, as `conda run` does.
+    // Other programs in PATH may start any Python, as `conda run` does.
     const bool script = command[0].find('/') != std::string::npos;
     return script ? std::optional(RankPython{python, command[0]}) : std::nullopt;
   }
@@ -243,7 +243,7 @@ std::optional<v1::FailedImport> TryImports(
       {of_rank.program, "-c", kImportScript, of_rank.script}, environment, working_directory};
   for (const v1::PythonImport& import : imports) python.argv.push_back(import.module());
   const auto output = RunProgram(python, kImportLimit, supervisor);
-  if (!output.ok()) return std::nullopt;  // what PythonFacts tells
+  if (!output.ok()) return std::nullopt;  // PythonFacts reports the failure
   return FailedImportIn(output->result, output->failure, static_cast<uint32_t>(imports.size()));
 }
 
@@ -266,7 +266,7 @@ std::optional<v1::FailedImport> FailedImportIn(std::string_view printed, const s
       return failed;
     }
   }
-  // A library may end the process; one that was too slow has not failed.
+  // A library may end the process; a timeout is not a failure.
   if (!trying || ended.starts_with("did not end")) return std::nullopt;
   failed.set_certain(true);
   failed.set_error("its Python " + (ended.empty() ? "ended" : ended));

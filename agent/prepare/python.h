@@ -1,4 +1,4 @@
-// What the Python that ranks run is, and which modules it has.
+// The Python of the ranks, and its modules.
 #pragma once
 
 #include <google/protobuf/repeated_ptr_field.h>
@@ -15,41 +15,42 @@
 
 namespace autodist::agent {
 
-// Whether a program is a Python, by its file's name.
+// Whether a program is a Python, by the name of the file.
 bool IsPython(const std::string& program);
 
-// How long a Python may take to tell about itself, and to import what a script does: on a busy
-// machine, and from a file system on the network.
+// The limit for a Python to report facts, and to import the modules of a script, on a busy machine
+// and from a network file system.
 inline constexpr std::chrono::seconds kPythonLimit{10};
 inline constexpr std::chrono::seconds kImportLimit{20};
 
 // The Python of a rank.
 struct RankPython {
-  std::string program;  // as the command has it, or the first line of its script
-  std::string script;   // empty: none
+  std::string program;  // from the command, or from the first line of a script
+  std::string script;   // may be empty
 };
 
-// Where the command is a Python, also behind `env` and the like, or a script that names one in its
-// first line.
+// Finds it if the command is a Python, also behind `env` and the like, or a script whose first line
+// names one.
 std::optional<RankPython> PythonOf(const std::vector<std::string>& command,
                                    const process::Environment& environment,
                                    const std::string& working_directory);
 
-// Asks a Python, run as the rank would be: what its script could import, without importing it.
-// Blocks for kPythonLimit at most, and as long as a killed Python takes to end.
+// Runs the Python in the rank's environment, and asks which modules its script could import,
+// without importing them. Blocks for kPythonLimit at most, plus the time that a killed Python needs
+// to end.
 v1::PythonFact PythonFacts(const RankPython& of_rank,
                            const google::protobuf::RepeatedPtrField<std::string>& modules,
                            const process::Environment& environment,
                            const std::string& working_directory, Supervisor& supervisor);
 
-// Imports them in their order, as the rank's script would, until one fails; nullopt: none did
-// within kImportLimit. Blocks for as long.
+// Imports modules in order, as the rank's script would, until one fails; nullopt: none failed
+// within kImportLimit. Blocks for up to that time.
 std::optional<v1::FailedImport> TryImports(
     const RankPython& of_rank, const google::protobuf::RepeatedPtrField<v1::PythonImport>& imports,
     const process::Environment& environment, const std::string& working_directory,
     Supervisor& supervisor);
 
-// What it was that failed, of so many imports, by what the Python printed and how it ended.
+// Determines the failed one of `imports` modules from the Python's output and exit status.
 std::optional<v1::FailedImport> FailedImportIn(std::string_view printed, const std::string& ended,
                                                uint32_t imports);
 

@@ -20,7 +20,7 @@ namespace {
 using base::Interface;
 using base::IpAddress;
 
-constexpr size_t kLargestRoute = 8 << 10;  // bytes of the kernel's answer
+constexpr size_t kLargestRoute = 8 << 10;  // of the kernel's answer
 
 bool IsLoopbackInterface(const std::string& name, const std::vector<Interface>& interfaces) {
   return std::ranges::any_of(interfaces, [&](const Interface& interface) {
@@ -44,7 +44,7 @@ struct RouteRequest {
   std::array<unsigned char, 16> address{};
 };
 
-// "eth0:1234" names a port besides.
+// Removes a port, as in "eth0:1234".
 std::string_view NameOf(std::string_view text) { return text.substr(0, text.find(':')); }
 
 using Matches = std::function<bool(const Interface&)>;
@@ -54,7 +54,7 @@ const Interface* FirstOf(const std::vector<Interface>& interfaces, const Matches
   return found == interfaces.end() ? nullptr : &*found;
 }
 
-// The first of the names that there is; each name is a whole one.
+// Returns the first existing one of the names, which must match exactly.
 const Interface* OfGloo(const std::string& value, const std::vector<Interface>& interfaces) {
   for (const std::string_view name : base::Split(value, ',')) {
     const Interface* found =
@@ -64,7 +64,7 @@ const Interface* OfGloo(const std::string& value, const std::vector<Interface>& 
   return nullptr;
 }
 
-// "eth,ib": beginnings of names; "=eth0": whole ones; "^lo,docker": all others.
+// Matches prefixes, "eth,ib"; exact names, "=eth0"; or all except some, "^lo,docker".
 const Interface* OfNccl(const std::string& value, const std::vector<Interface>& interfaces) {
   std::string_view list = value;
   const bool others = list.starts_with('^');
@@ -95,7 +95,7 @@ RankInterface ChooseRankInterface(const v1::NodePlan& node, const std::string& d
                     " that the spec gives it; it has " + (found.empty() ? "none" : found)};
   }
   std::vector<std::string> peers(node.peers().begin(), node.peers().end());
-  // Not known yet: what is anywhere else leaves by the same one, mostly.
+  // The peers are not known yet: most routes to other machines use the same interface.
   if (peers.empty() && node.ask_data_address()) {
     peers.assign(std::begin(kElsewhere), std::end(kElsewhere));
   }

@@ -1,4 +1,4 @@
-// Through which network interfaces ranks reach those of other nodes.
+// Selects the network interfaces for connections between ranks.
 #pragma once
 
 #include <google/protobuf/repeated_ptr_field.h>
@@ -16,16 +16,16 @@
 namespace autodist::agent {
 
 struct RankInterface {
-  std::string name;     // empty: none fits
-  std::string warning;  // then: why
+  std::string name;     // empty: none found
+  std::string warning;  // why none was found
 };
 
-// The name of the interface by which packets to the address leave; empty: not known.
+// Returns the name of the interface for packets to the address; empty: unknown.
 using WayTo = std::function<std::string(const base::IpAddress& target)>;
 
-// The one that the plan names, or else the owner of the data address. A loopback interface reaches
-// the node itself alone: where routes lead to an address on it, the ranks use the interface by
-// which these routes leave, if it has an address of its own.
+// Chooses the interface named in the plan, or else the owner of the data address. A loopback
+// interface only reaches this node: if routes lead to an address on it, the ranks use the interface
+// of these routes, provided that it has an address.
 RankInterface ChooseRankInterface(const v1::NodePlan& node, const std::string& data_address,
                                   const std::vector<base::Interface>& interfaces,
                                   const WayTo& way_to);
@@ -33,10 +33,10 @@ RankInterface ChooseRankInterface(const v1::NodePlan& node, const std::string& d
 // Asks the kernel; sends nothing to the network.
 std::string InterfaceTowards(const base::IpAddress& target);
 
-uint32_t MtuOf(const std::string& interface);  // 0: not known
+uint32_t MtuOf(const std::string& interface);  // 0: unknown
 
-// What Gloo and NCCL make of their variables in an environment of ranks. Sources: gloo's
-// transport/tcp/device.cc, NCCL's misc/socket.cc.
+// Returns the interfaces that Gloo and NCCL select by their variables in an environment of ranks.
+// Sources: gloo's transport/tcp/device.cc, NCCL's misc/socket.cc.
 std::vector<v1::RankNetwork> RankNetworksOf(const process::Environment& environment,
                                             const std::vector<base::Interface>& interfaces);
 

@@ -9,11 +9,11 @@
 namespace autodist::agent {
 namespace {
 
-// Groups and limits seldom change.
+// Groups and limits rarely change.
 constexpr int kSamplesBetweenLooks = 5;
-constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 has a number for it
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 uses a large number for it
 
-// Of a text of lines "name number", the sum of these.
+// Returns the sum of these values in lines "name number".
 uint64_t SumOf(std::string_view text, std::string_view name, std::string_view other = "") {
   uint64_t sum = 0;
   while (!text.empty()) {
@@ -32,7 +32,7 @@ std::optional<uint64_t> CgroupReader::NumberIn(const std::string& path) {
   return ParseNumber<uint64_t>(TakeWord(line));
 }
 
-// Cores; 0: none.
+// Returns cores; 0: no limit.
 double CgroupReader::CpuLimit(const process::CgroupFolder& of) {
   std::optional<uint64_t> quota;
   std::optional<uint64_t> period;
@@ -42,14 +42,14 @@ double CgroupReader::CpuLimit(const process::CgroupFolder& of) {
     quota = ParseNumber<uint64_t>(TakeWord(line));
     period = ParseNumber<uint64_t>(TakeWord(line));
   } else {
-    quota = NumberIn(of.path + "/cpu.cfs_quota_us");  // -1: none
+    quota = NumberIn(of.path + "/cpu.cfs_quota_us");  // -1: no limit
     period = NumberIn(of.path + "/cpu.cfs_period_us");
   }
   if (!quota || !period || *period == 0) return 0;
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// Bytes; 0: none.
+// Returns bytes; 0: no limit.
 uint64_t CgroupReader::MemoryLimit(const process::CgroupFolder& of) {
   uint64_t least = kNoLimit;
   for (const char* file : {"/memory.high", "/memory.max", "/memory.limit_in_bytes"}) {
@@ -71,7 +71,7 @@ void CgroupReader::Update(Rank& rank) {
     const uint64_t bytes = MemoryLimit(of);
     if (bytes > 0 && (!memory || bytes < memory->bytes)) memory = {of, bytes, {}, {}};
   }
-  // Of the same group its counts go on.
+  // The counters of the same group continue.
   if (cpu && rank.cpu && cpu->of == rank.cpu->of) {
     rank.cpu->cores = cpu->cores;
   } else {
@@ -90,7 +90,7 @@ void CgroupReader::TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& reading) {
   const auto periods = cpu.periods.Next(SumOf(text, "nr_periods"), now);
   const auto throttled = cpu.throttled.Next(SumOf(text, "nr_throttled"), now);
   if (!periods || !throttled) return;
-  // Of a group that does nothing no period begins.
+  // In an idle group no period begins.
   reading.set_cpu_throttled(*periods > 0 ? std::min(*throttled / *periods, 1.0) : 0);
 }
 

@@ -1,5 +1,5 @@
-// What the control groups of ranks let them have, and how often that is too little. Files and their
-// meaning: the kernel's cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst.
+// The limits of the ranks' control groups, and how often they are reached. Files: the kernel's
+// cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class CgroupReader {
   CgroupReader(std::string proc_folder, const std::string& sys_folder)
       : proc_folder_(std::move(proc_folder)), mounts_(sys_folder + "/fs/cgroup") {}
 
-  // Adds what is known to those of `ranks`, processes by rank, that the sample has.
+  // Adds the data of `ranks`, processes by rank, to those that are in the sample.
   void Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now, v1::NodeSample& sample);
 
  private:
@@ -40,14 +40,14 @@ class CgroupReader {
   };
   struct Rank {
     pid_t pid = 0;
-    int looks = 0;  // samples until its groups and their limits are looked at again
+    int looks = 0;  // samples until its groups and their limits are read again
     std::optional<Cpu> cpu;
     std::optional<Memory> memory;
   };
   void Update(Rank& rank);
   double CpuLimit(const process::CgroupFolder& of);
   uint64_t MemoryLimit(const process::CgroupFolder& of);
-  // The first number in a file; nullopt: it has none, such as "max".
+  // Returns the first number in a file; nullopt: not a number, such as "max".
   std::optional<uint64_t> NumberIn(const std::string& path);
   void TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& reading);
   void TellMemory(Memory& memory, SampleTime now, v1::RankSample& reading);

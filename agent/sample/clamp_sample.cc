@@ -67,7 +67,7 @@ void LimitMessage(google::protobuf::Message& message, const MessageLimits& limit
 void LimitSample(v1::NodeSample& sample) {
   LimitMessage(sample,
                {.longest_text = rpc::kMaxSampleTextLength, .numbers = true, .whole_lists = {}});
-  // Nobody looks at that many.
+  // Such long lists are not useful.
   if (sample.ByteSizeLong() > rpc::kLargestSample) sample.clear_interfaces();
   if (sample.ByteSizeLong() > rpc::kLargestSample) sample.Clear();
 }

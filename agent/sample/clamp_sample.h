@@ -1,4 +1,4 @@
-// Messages within what the chief takes (rpc/limits.h).
+// Truncates messages to the limits of the chief (rpc/limits.h).
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,13 @@ namespace autodist::agent {
 struct MessageLimits {
   size_t longest_text;                       // bytes
   bool numbers = false;                      // also finite, not negative and not too large
-  std::set<std::string_view> whole_lists{};  // fields that may be longer than others
+  std::set<std::string_view> whole_lists{};  // fields without a limit on the list length
 };
 
-// Whatever programs, drivers and names of devices say: texts are UTF-8 and short, lists not too
-// long.
+// For texts of programs, drivers and device names: makes texts UTF-8 and short, and shortens lists.
 void LimitMessage(google::protobuf::Message& message, const MessageLimits& limits);
 
-// Numbers and the whole, too.
+// Also limits numbers and the total size.
 void LimitSample(v1::NodeSample& sample);
 
 }  // namespace autodist::agent

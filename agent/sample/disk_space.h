@@ -1,4 +1,4 @@
-// How much space there is where a folder is.
+// The free space of the file system with a folder.
 #pragma once
 
 #include <condition_variable>
@@ -10,12 +10,12 @@
 
 namespace autodist::agent {
 
-// A file server that is away lets nobody go who asks it: so a thread of its own asks, for which
-// nobody waits. Thread-safe; no call blocks.
+// Asks on a separate thread, for which no call waits, because an unreachable file server blocks
+// forever. Thread-safe; no call blocks.
 class DiskSpace {
  public:
   struct Space {
-    uint64_t free = 0;  // bytes, for a user
+    uint64_t free = 0;  // bytes available to users
     uint64_t total = 0;
   };
 
@@ -24,13 +24,12 @@ class DiskSpace {
   DiskSpace(const DiskSpace&) = delete;
   DiskSpace& operator=(const DiskSpace&) = delete;
 
-  // As it was found to be last; nullopt: it is not known, still being asked for, or no thread could
-  // be started to ask.
-  // Has it found out for the next call.
+  // Returns the latest result, and starts the next query. nullopt: unknown, still in progress, or
+  // no thread could be started.
   std::optional<Space> Last();
 
  private:
-  // Of both threads, whichever lives longer.
+  // Shared by both threads.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMebi = 1 << 20;
 
-// "[N/A]", "[Not Supported]" and "[Unknown Error]" are none.
+// Rejects "[N/A]", "[Not Supported]" and "[Unknown Error]".
 std::optional<double> Amount(std::string_view value) {
   const auto number = ParseNumber<double>(value);
   return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
@@ -62,7 +62,7 @@ std::optional<PciPlace> ParsePciPlace(std::string_view text) {
   return PciPlace{*domain} << 16 | PciPlace{*bus} << 8 | *device;
 }
 
-// A field by its names, the newest first.
+// A field with its names, the newest first.
 struct GpuFields::Known {
   std::array<const char*, 2> names;
   void (*take)(std::string_view value, GpuRow& row);
@@ -130,7 +130,7 @@ std::vector<std::string> ThrottleReasons(uint64_t mask) {
                                                                 {0x2, "applications clocks"},
                                                                 {0x100, "display clocks"}};
   std::vector<std::string> reasons;
-  // The hardware says that it slows down, and then why.
+  // The generic reason is redundant if the hardware reports a specific one.
   if ((mask & (kHwThermal | kHwPowerBrake)) != 0) mask &= ~kHwSlowdown;
   mask &= ~kIdle;
   for (const auto& [bit, name] : kNames) {

@@ -1,4 +1,4 @@
-// What nvidia-smi says of GPUs, asked with --query-gpu=... --format=csv,noheader,nounits. Pure
+// Parses nvidia-smi's output about GPUs, with --query-gpu=... --format=csv,noheader,nounits. Pure
 // logic.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace autodist::agent {
 
-// Where a GPU is on the PCI bus, as one number.
+// The location of a GPU on the PCI bus, as one number.
 using PciPlace = uint64_t;
-// "00000000:3B:00.0", or "0000:3b:00".
+// Parses "00000000:3B:00.0", or "0000:3b:00".
 std::optional<PciPlace> ParsePciPlace(std::string_view text);
 
 struct GpuRow {
@@ -22,31 +22,31 @@ struct GpuRow {
   std::optional<PciPlace> place;
 };
 
-// The fields that are asked for, which differ between drivers.
+// The queried fields, which differ between drivers.
 class GpuFields {
  public:
-  // Those that are known to the nvidia-smi that prints this with --help-query-gpu: it refuses a
-  // query with one that it does not know.
+  // Selects the fields that are in this output of nvidia-smi --help-query-gpu: it rejects a query
+  // with an unknown field.
   explicit GpuFields(std::string_view help);
 
-  // Whether GPUs can be told apart.
+  // Whether the fields identify GPUs.
   bool usable() const { return usable_; }
   std::string Query() const;  // "--query-gpu=index,..."
-  // nullopt: it is no row, but words.
+  // nullopt: not a row, but a message.
   std::optional<GpuRow> Parse(std::string_view row) const;
 
  private:
   struct Field {
     const char* name;
-    void (*take)(std::string_view value, GpuRow& row);  // where it is a value at all
+    void (*take)(std::string_view value, GpuRow& row);  // called for a valid value
   };
   struct Known;
   std::vector<Field> fields_;
   bool usable_ = false;
 };
 
-// Of a mask as nvml.h has it (nvmlClocksEventReasons): what holds a clock down. That a GPU has
-// nothing to do does not.
+// Returns the reasons for a reduced clock in a mask of nvml.h (nvmlClocksEventReasons), except
+// idleness.
 std::vector<std::string> ThrottleReasons(uint64_t mask);
 
 }  // namespace autodist::agent

@@ -15,11 +15,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFieldsLimit{20'000};  // it may have to wake a GPU
-constexpr milliseconds kFieldsLook{100};      // whether it has answered
+constexpr milliseconds kFieldsLimit{20'000};  // waking a GPU takes time
+constexpr milliseconds kFieldsLook{100};      // the interval of checks for an answer
 constexpr size_t kLargestGpuText = 1 << 20;   // bytes
-// A reading is told for this long, or for three intervals where that is more: nvidia-smi takes its
-// time, and one that hangs says nothing.
+// The age up to which a reading is sent, or three intervals if that is longer: nvidia-smi is slow,
+// and may hang.
 constexpr milliseconds kFresh{5'000};
 
 }  // namespace

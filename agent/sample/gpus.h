@@ -1,4 +1,4 @@
-// How a job's GPUs are, by an nvidia-smi that runs as long as one wants to know it.
+// Samples a job's GPUs with an nvidia-smi that runs as long as samples are needed.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@
 namespace autodist::agent {
 
 struct GpuPlan {
-  std::set<uint32_t> indices;  // as nvidia-smi has them; none: nothing is asked
+  std::set<uint32_t> indices;  // nvidia-smi's; empty: no samples
   process::Environment environment;
   std::string working_directory;
   std::chrono::milliseconds interval{0};
@@ -33,7 +33,7 @@ struct GpuPlan {
 // Not thread-safe; no call blocks. The supervisor must outlive it.
 class GpuReader {
  public:
-  // nvidia-smi that has ended is started again after 0.2 s, then later and later, up to this.
+  // The maximum delay before nvidia-smi is restarted; the first delay is 0.2 s, then it grows.
   static constexpr std::chrono::milliseconds kMaxWait{60'000};
 
   GpuReader(GpuPlan plan, Supervisor& supervisor);
@@ -41,12 +41,12 @@ class GpuReader {
   GpuReader(const GpuReader&) = delete;
   GpuReader& operator=(const GpuReader&) = delete;
 
-  // Does what is due, and takes what nvidia-smi has written.
+  // Performs due actions, and reads nvidia-smi's output.
   void Update();
-  // When to look next, whenever it is read.
+  // Returns when to call Update next.
   base::Deadline next_look() const { return next_look_; }
-  // The readings that are fresh, by index; of a GPU that nvidia-smi does not see any more what the
-  // kernel has told of it. `is_jobs`: whether that is a process of the job.
+  // Returns recent readings by index; for a GPU that nvidia-smi no longer sees, the kernel's
+  // messages. `is_jobs`: whether a process belongs to the job.
   void Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample);
 
  private:
@@ -55,33 +55,33 @@ class GpuReader {
     SampleTime time;
   };
 
-  // One after the other.
+  // The steps, in order.
   enum class Step {
-    kNone,    // nothing to ask, or nobody
-    kFields,  // asked what it can be asked
-    kRows,    // asked how the GPUs are, again and again
-    kWaiting  // to begin anew
+    kNone,    // no GPUs, or no nvidia-smi
+    kFields,  // asking for supported fields
+    kRows,    // reading rows periodically
+    kWaiting  // before a restart
   };
   void Start(Step step, std::vector<std::string> argv);
   void End();
-  // Of what it has written, the lines that are whole. Whether it has ended.
+  // Parses the complete lines of the output. Returns whether the program has ended.
   bool TakeOutput();
   void TakeRow(std::string_view line);
   void Wait();
 
   const GpuPlan plan_;
   Supervisor& supervisor_;
-  std::string program_;  // empty: there is none
+  std::string program_;  // empty: not installed
   Step step_ = Step::kNone;
   base::Deadline next_look_ = base::Deadline::Never();
   base::Deadline limit_ = base::Deadline::Never();  // of kFields
   base::Backoff backoff_;
-  // Whether nvidia-smi is to load the job's libraries, tried where it fails without: some
-  // containers have the driver's there alone.
+  // Whether nvidia-smi loads the job's libraries, which is tried if it fails without them: some
+  // containers only have the driver's there.
   bool jobs_libraries_ = false;
-  uint64_t run_ = 0;  // of the supervisor's; 0: none
+  uint64_t run_ = 0;  // of the supervisor; 0: none
   base::UniqueFd output_;
-  std::string text_;  // not taken yet
+  std::string text_;  // not yet parsed
   std::optional<GpuFields> fields_;
   std::map<uint32_t, Reading> readings_;
   Xids xids_;

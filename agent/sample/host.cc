@@ -10,10 +10,10 @@ namespace autodist::agent {
 namespace {
 
 constexpr uint64_t kKibi = 1024;
-constexpr uint64_t kSector = 512;  // bytes, whatever the disk's own are
+constexpr uint64_t kSector = 512;  // independent of the disk's sectors
 constexpr size_t kMaxNames = 10'000;
 
-// "MemTotal:       16384 kB": what follows the name, in bytes.
+// Parses "MemTotal:       16384 kB"; returns bytes.
 std::optional<uint64_t> MemoryLine(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return std::nullopt;
   line.remove_prefix(name.size());
@@ -23,8 +23,8 @@ std::optional<uint64_t> MemoryLine(std::string_view line, std::string_view name)
 
 }  // namespace
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice", then each CPU's. Guests'
-// time is part of user's; stolen time is nobody's here.
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice", then each CPU's. user
+// includes guest; steal is not counted.
 std::optional<CpuTimes> ParseCpuTimes(std::string_view stat) {
   std::string_view all = TakeLine(stat);
   if (TakeWord(all) != "cpu") return std::nullopt;
@@ -88,8 +88,8 @@ HostReader::HostReader(const std::string& proc_folder, const std::string& sys_fo
       io_pressure_(proc_folder + "/pressure/io"),
       diskstats_(proc_folder + "/diskstats") {}
 
-// A partition has no folder of its own there; a device made of others, whose bytes would be counted
-// twice, and one that is no hardware at all, has nothing that it stands for.
+// Partitions have no folder in /sys/block. Stacked devices would count bytes twice, and they and
+// virtual devices have no `device` link.
 bool HostReader::IsDisk(std::string_view name) {
   const auto known = is_disk_.find(name);
   if (known != is_disk_.end()) return known->second;
@@ -103,7 +103,7 @@ void HostReader::ReadCpu(v1::HostSample& host) {
   const std::optional<CpuTimes> times = ParseCpuTimes(stat_.Read(buffer_));
   if (!times) return;
   host.set_cores(times->cores);
-  // Of single CPUs the kernel may take back what it has told of idle time.
+  // The kernel may decrease the idle time of single CPUs.
   if (cpu_before_ && times->total > cpu_before_->total && times->busy >= cpu_before_->busy) {
     const auto busy = static_cast<double>(times->busy - cpu_before_->busy);
     const auto total = static_cast<double>(times->total - cpu_before_->total);

@@ -1,5 +1,5 @@
-// A node's CPUs, memory, pressure and disks, as Linux tells of them: proc(5), and in the kernel's
-// documentation accounting/psi and admin-guide/iostats.
+// A node's CPUs, memory, pressure and disks, from Linux: proc(5), and in the kernel's documentation
+// accounting/psi and admin-guide/iostats.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace autodist::agent {
 
-// What the files say.
+// The contents of the files.
 
 struct CpuTimes {
   uint64_t busy = 0;   // of all CPUs together, in the kernel's ticks
-  uint64_t total = 0;  // likewise
+  uint64_t total = 0;  // of all CPUs together, in the kernel's ticks
   uint32_t cores = 0;
 };
 std::optional<CpuTimes> ParseCpuTimes(std::string_view stat);
@@ -30,7 +30,7 @@ struct MemoryUse {
 };
 std::optional<MemoryUse> ParseMemory(std::string_view meminfo);
 
-// The share of the last 10 s in which some process waited: 0 to 1.
+// Returns the share of the last 10 s in which some process waited: 0 to 1.
 std::optional<double> ParsePressure(std::string_view pressure);
 
 struct DiskBytes {
@@ -38,7 +38,7 @@ struct DiskBytes {
   uint64_t written = 0;
   int disks = 0;
 };
-// Of the disks that count, by name.
+// Sums the disks that count, selected by name.
 DiskBytes ParseDisks(std::string_view diskstats,
                      const std::function<bool(std::string_view name)>& counts);
 
@@ -47,7 +47,7 @@ class HostReader {
  public:
   HostReader(const std::string& proc_folder, const std::string& sys_folder);
 
-  // All of a HostSample but the space on the disk. The first has no `cpu` and no rates.
+  // Returns a HostSample without disk space. The first has no `cpu` and no rates.
   v1::HostSample Read(SampleTime now);
 
  private:
@@ -66,7 +66,7 @@ class HostReader {
   std::optional<CpuTimes> cpu_before_;
   Rate disk_read_;
   Rate disk_write_;
-  std::map<std::string, bool, std::less<>> is_disk_;  // of the names that have been seen
+  std::map<std::string, bool, std::less<>> is_disk_;  // known names
 };
 
 }  // namespace autodist::agent

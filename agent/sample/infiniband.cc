@@ -11,13 +11,13 @@
 namespace autodist::agent {
 namespace {
 
-// The kernel asks the card's firmware for each count: those that hardly ever change once in so
-// many samples.
+// The number of samples between reads of error counters, which rarely change: the kernel asks the
+// card's firmware for each counter.
 constexpr int kPortLookInterval = 15;
 constexpr size_t kMaxPorts = 64;
 
-// The kernel's Documentation/ABI/stable/sysfs-class-infiniband: bytes are in words of four, as in
-// the counters of the InfiniBand specification; hw_counters are their driver's own.
+// The kernel's Documentation/ABI/stable/sysfs-class-infiniband: traffic is in 4-byte words, as in
+// the InfiniBand specification; hw_counters depend on the driver.
 struct Traffic {
   const char* received;
   const char* sent;

@@ -1,4 +1,4 @@
-// The traffic of a node's InfiniBand ports, and of what calls itself so.
+// The traffic of a node's InfiniBand ports, and of similar devices.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace autodist::agent {
 
-// "4: ACTIVE"
+// Matches "4: ACTIVE".
 bool ParsePortIsActive(std::string_view state);
 
-// Which ports there are is found out once. Not thread-safe.
+// Lists the ports only once. Not thread-safe.
 class InfinibandReader {
  public:
   explicit InfinibandReader(const std::string& sys_folder);
@@ -25,7 +25,7 @@ class InfinibandReader {
  private:
   struct Port {
     std::string name;
-    uint64_t unit;  // bytes that the counts of traffic are in
+    uint64_t unit;  // bytes per count of traffic
     KernelFile received_file;
     KernelFile sent_file;
     std::string state_file;
@@ -39,7 +39,7 @@ class InfinibandReader {
 
   TextBuffer buffer_;
   std::vector<Port> ports_;
-  int looks_ = 0;  // samples until errors are looked at again
+  int looks_ = 0;  // samples until errors are read again
 };
 
 }  // namespace autodist::agent

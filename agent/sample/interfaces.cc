@@ -10,15 +10,15 @@ namespace {
 
 constexpr char kLoopback[] = "lo";
 constexpr uint64_t kMega = 1'000'000;
-// Whether an interface is up and how fast it is may be slow to find out, as some drivers ask their
-// card; once in so many samples will do.
+// The number of samples between reads of state and speed, for which some drivers ask the card,
+// which is slow.
 constexpr int kInterfaceLookInterval = 15;
 constexpr size_t kMaxInterfaces = 1'000;
 
 }  // namespace
 
 // "  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop ...",
-// below two lines of headings.
+// after two header lines.
 std::vector<InterfaceCounts> ParseInterfaces(std::string_view dev) {
   std::vector<InterfaceCounts> all;
   while (!dev.empty() && all.size() < kMaxInterfaces) {
@@ -47,7 +47,7 @@ std::vector<InterfaceCounts> ParseInterfaces(std::string_view dev) {
 InterfaceReader::InterfaceReader(const std::string& proc_folder, const std::string& sys_folder)
     : net_folder_(sys_folder + "/class/net/"), dev_(proc_folder + "/net/dev") {}
 
-// Of some kinds of interfaces nobody knows whether they are up: "unknown".
+// Some kinds of interfaces have no known state: "unknown".
 void InterfaceReader::Update(const std::string& name, Interface& interface) {
   const std::string folder = net_folder_ + name;
   interface.is_card = access((folder + "/device").c_str(), F_OK) == 0;
@@ -56,9 +56,9 @@ void InterfaceReader::Update(const std::string& name, Interface& interface) {
   interface.up = state == "up" || state == "unknown";
   interface.speed.reset();
   std::string_view speed = about_.Read(folder + "/speed");
-  const auto megabits = ParseNumber<int64_t>(TakeLine(speed));  // -1: not known
+  const auto megabits = ParseNumber<int64_t>(TakeLine(speed));  // -1: unknown
   if (megabits && *megabits > 0) interface.speed = static_cast<uint64_t>(*megabits) * kMega;
-  // Not by sysfs, which may be of another network namespace, unlike what else the kernel answers.
+  // sysfs may belong to another network namespace, unlike the kernel's other answers.
   interface.index = if_nametoindex(name.c_str());
 }
 

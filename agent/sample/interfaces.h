@@ -15,7 +15,7 @@
 
 namespace autodist::agent {
 
-// Counts since it is there.
+// Counters since the interface exists.
 struct InterfaceCounts {
   std::string_view name;  // in the text
   uint64_t received = 0;  // bytes
@@ -23,11 +23,11 @@ struct InterfaceCounts {
   uint64_t errors = 0;  // in both directions
   uint64_t dropped = 0;
 };
-// What /proc/net/dev says, without loopback.
+// Parses /proc/net/dev, without loopback.
 std::vector<InterfaceCounts> ParseInterfaces(std::string_view dev);
 
-// Those that are up, without loopback. Where a node has network cards these alone, as what a bridge
-// or a bond passes goes through one of them. Not thread-safe.
+// Reads interfaces that are up, without loopback. If a node has network cards, only these, because
+// the traffic of a bridge or bond also passes one of them. Not thread-safe.
 class InterfaceReader {
  public:
   InterfaceReader(const std::string& proc_folder, const std::string& sys_folder);
@@ -38,12 +38,12 @@ class InterfaceReader {
   struct Interface {
     bool is_card = false;
     bool up = false;
-    unsigned index = 0;             // the kernel's; 0: it has gone
+    unsigned index = 0;             // the kernel's; 0: removed
     std::optional<uint64_t> speed;  // bits per second
     Rate received;
     Rate sent;
-    int looks = 0;      // samples until what is above is looked at again
-    uint64_t seen = 0;  // the last sample that had it
+    int looks = 0;      // samples until the members above are read again
+    uint64_t seen = 0;  // the last sample with it
   };
   void Update(const std::string& name, Interface& interface);
 

@@ -38,7 +38,7 @@ std::string_view KernelFile::Read(TextBuffer& buffer) {
   if (!fd_.valid()) fd_.Reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd_.valid()) return {};
   const std::string_view text = buffer.Read(fd_.get());
-  if (text.empty()) fd_.Reset();  // of a device that has gone, say
+  if (text.empty()) fd_.Reset();  // for example of a removed device
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Files of /proc and /sys, which say something else each time.
+// Files of /proc and /sys, whose content changes at each read.
 #pragma once
 
 #include <string>
@@ -8,13 +8,12 @@
 
 namespace autodist::agent {
 
-// What has been read last. One for many files, so that nothing is allocated for each.
+// The buffer of the last read, shared by many files to avoid allocations.
 class TextBuffer {
  public:
-  // All of the file at once, from its beginning; "" if it cannot be read. Valid until the next
-  // call.
+  // Reads the whole file at once, from the beginning; "" on failure. Valid until the next call.
   std::string_view Read(int fd);
-  // Opens it for that; `path` from the folder `at`, or absolute.
+  // Opens and reads a file; `path` is relative to the folder `at`, or absolute.
   std::string_view ReadAt(int at, const char* path);
   std::string_view Read(const std::string& path);
 
@@ -22,7 +21,7 @@ class TextBuffer {
   std::string text_;
 };
 
-// One that is read in each sample, and so kept open. Opened again where that has failed.
+// A file that is read for each sample, and so kept open. Reopened after a failure.
 class KernelFile {
  public:
   explicit KernelFile(std::string path) : path_(std::move(path)) {}

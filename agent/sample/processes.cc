@@ -11,8 +11,8 @@
 namespace autodist::agent {
 namespace {
 
-// Of what belongs to no rank nothing can belong to one later, unless another process has come by
-// its number; for that, each is looked at again after so many samples.
+// A process of no rank cannot belong to one later, unless its PID is reused. So each is read again
+// only after this number of samples.
 constexpr uint32_t kOthersLookInterval = 32;
 
 struct Units {
@@ -24,7 +24,7 @@ const Units& KernelUnits() {
   return units;
 }
 
-// The path of a process's file within the folder of all.
+// The path of a process's file, relative to /proc.
 struct PathOf {
   PathOf(pid_t pid, const char* file) { std::snprintf(text, sizeof text, "%d/%s", pid, file); }
   char text[32];
@@ -42,7 +42,7 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view stat) {
   process.state = state[0];
   process.parent = TakeNumber<pid_t>(stat);
   SkipWords(stat, 9);
-  // Of itself and of what it has waited for, in user mode and in the kernel.
+  // Fields of the process and of reaped children, each in user mode and in the kernel.
   for (int i = 0; i < 2; ++i) process.own_cpu += TakeNumber<uint64_t>(stat);
   process.cpu = process.own_cpu;
   for (int i = 0; i < 2; ++i) process.cpu += TakeNumber<uint64_t>(stat);
@@ -102,7 +102,7 @@ void ProcessReader::LookAtAll(const std::map<uint32_t, pid_t>& ranks) {
   ++samples_;
   newcomers_.clear();
   others_before_ = std::exchange(others_, {});
-  // A rank may have been there, and have started others, before it was told of.
+  // A rank may have started processes before it was reported.
   const auto is_member = [this](const auto& rank) { return members_.contains(rank.second); };
   if (!std::ranges::all_of(ranks, is_member)) others_before_.clear();
   for (auto& [pid, member] : members_) member.seen = false;
@@ -128,7 +128,7 @@ void ProcessReader::AddRanks(const std::map<uint32_t, pid_t>& ranks) {
   }
 }
 
-// Who descends from a member is one, also when what was between them has ended.
+// Descendants of members are members, even if the processes in between have ended.
 void ProcessReader::Adopt() {
   for (bool more = true; more;) {
     more = false;
@@ -154,14 +154,14 @@ void ProcessReader::ReadIo() {
   }
 }
 
-// Nanoseconds; the kernel may be one that does not count them.
+// Returns nanoseconds; the kernel may not count them.
 std::optional<uint64_t> ProcessReader::AwaitedBy(pid_t pid) {
   std::string_view schedule = buffer_.ReadAt(dirfd(folder_.get()), PathOf(pid, "schedstat").text);
   TakeWord(schedule);
   return ParseNumber<uint64_t>(TakeWord(schedule));
 }
 
-void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading) {
+void ProcessReader::Report(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading) {
   total.cpu = total.read = total.written = 0;
   uint64_t resident = 0;
   for (const auto& [pid, member] : members_) {
@@ -199,7 +199,7 @@ void ProcessReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
   Adopt();
   ReadIo();
   for (auto& [rank, total] : totals_) {
-    if (members_.contains(total.pid)) Tell(rank, total, now, *sample.add_ranks());
+    if (members_.contains(total.pid)) Report(rank, total, now, *sample.add_ranks());
   }
 }
 

@@ -1,4 +1,4 @@
-// The processes of a node's ranks: what each takes, with what it has started.
+// The resource usage of the ranks' processes, including descendants.
 #pragma once
 
 #include <dirent.h>
@@ -19,42 +19,42 @@
 
 namespace autodist::agent {
 
-// What the text of a process's stat file says: "7 (name) S 1 ..."; the name may be anything.
+// The fields of a process's stat file: "7 (name) S 1 ..."; the name may contain anything.
 struct ProcessStat {
   char state = '?';
   pid_t parent = 0;
-  uint64_t cpu = 0;      // the kernel's ticks, of what it has waited for, too
-  uint64_t own_cpu = 0;  // without that
+  uint64_t cpu = 0;      // the kernel's ticks, including reaped children
+  uint64_t own_cpu = 0;  // without reaped children
   uint32_t threads = 0;
   uint64_t started = 0;   // ticks since the machine was started
   uint64_t resident = 0;  // pages
 };
 std::optional<ProcessStat> ParseProcessStat(std::string_view stat);
 
-// Bytes from and to storage, of what it has waited for, too; from its io file.
+// Bytes from and to storage, including reaped children; from the io file.
 struct ProcessIo {
   uint64_t read = 0;
   uint64_t written = 0;
 };
 std::optional<ProcessIo> ParseProcessIo(std::string_view io);
 
-// Looks once through all processes of the machine for each sample, but into those only that belong
-// to ranks or have come since. Not thread-safe.
+// Lists all processes of the machine for each sample, but only reads those that belong to ranks or
+// are new. Not thread-safe.
 class ProcessReader {
  public:
   explicit ProcessReader(const std::string& proc_folder);
 
-  // `ranks`: the processes that run, by rank. In order of the ranks, without `silent_ms`.
+  // `ranks`: the running processes, by rank. Adds ranks in order, without `silent_ms`.
   void Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now, v1::NodeSample& sample);
 
-  // Whether that was a process of a rank when they were read last.
+  // Whether it was a process of a rank at the last read.
   bool IsRanks(pid_t pid) const { return members_.contains(pid); }
 
  private:
-  // Of a rank.
+  // A process of a rank.
   struct Member {
     uint32_t rank = 0;
-    uint64_t started = 0;  // with its number: nobody else has been it
+    uint64_t started = 0;  // with the PID it is unique
     ProcessStat stat;
     std::optional<ProcessIo> io;
     bool seen = false;
@@ -80,14 +80,14 @@ class ProcessReader {
   void AddRanks(const std::map<uint32_t, pid_t>& ranks);
   void Adopt();
   void ReadIo();
-  // How long the main thread was ready to run and had to wait.
+  // Returns how long the main thread was runnable but had to wait.
   std::optional<uint64_t> AwaitedBy(pid_t pid);
-  void Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading);
+  void Report(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading);
 
   TextBuffer buffer_;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder_;  // null: there is none
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder_;  // null: not available
   std::unordered_map<pid_t, Member> members_;
-  std::vector<pid_t> others_;  // ascending: processes that belong to no rank
+  std::vector<pid_t> others_;  // ascending: processes of no rank
   std::vector<pid_t> others_before_;
   std::vector<Newcomer> newcomers_;
   std::map<uint32_t, Total> totals_;

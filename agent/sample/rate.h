@@ -1,4 +1,4 @@
-// How fast a count grows. Pure logic.
+// The rate of a growing counter. Pure logic.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ using SampleTime = std::chrono::steady_clock::time_point;
 
 class Rate {
  public:
-  // Per second, since the count before. nullopt: there was none before, or it was larger, as of
-  // something that has begun anew.
+  // Returns the rate per second since the previous count. nullopt: it is the first count, or
+  // smaller than the previous one, as after a reset.
   std::optional<double> Next(uint64_t count, SampleTime now) {
     const uint64_t count_before = std::exchange(count_, count);
     const std::optional<SampleTime> before = std::exchange(time_, now);

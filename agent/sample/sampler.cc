@@ -17,7 +17,7 @@ namespace autodist::agent {
 
 using base::Deadline;
 
-// All that is looked at, from the start of an attempt's ranks until they have ended.
+// The state of the sampling, from the start of an attempt's ranks to their end.
 class Sampler::Collector {
  public:
   Collector(const Plan& plan, const SampleRoots& roots, const Events& events,
@@ -114,7 +114,7 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
   const Plan plan = plan_;
   const uint64_t attempt = attempt_;
   const auto is_over = [&] { return !IsWanted() || attempt_ != attempt; };
-  // To look at all that runs there may cost more than a program that ends at once.
+  // Otherwise the first sample may cost more than a short program.
   if (changed_.wait_for(lock, kShortest, is_over)) return;
   lock.unlock();
   Collector collector(plan, roots_, events_, supervisor_);
@@ -132,14 +132,14 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
       Forget(sample);
       events_.sample(std::move(sample));
       next += plan.interval;
-      // What has taken too long is not made up for.
+      // Skips missed samples.
       if (next < Deadline::Clock::now()) next = Deadline::Clock::now() + plan.interval;
     }
     changed_.wait_until(lock, std::min(next, collector.gpus().next_look().when()), is_over);
   }
 }
 
-// Ranks that have ended meanwhile.
+// Removes ranks that have ended meanwhile.
 void Sampler::Forget(v1::NodeSample& sample) const {
   auto& reading = *sample.mutable_ranks();
   const auto has_ended = [this](const v1::RankSample& rank) {

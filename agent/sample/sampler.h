@@ -1,4 +1,4 @@
-// Looks every few seconds at how the node, its GPUs and its ranks are, as long as ranks run.
+// Samples the node, its GPUs and its ranks periodically while ranks run.
 #pragma once
 
 #include <sys/types.h>
@@ -21,49 +21,49 @@
 
 namespace autodist::agent {
 
-// Where the kernel tells.
+// The folders of the kernel's files.
 struct SampleRoots {
   std::string proc = "/proc";
   std::string sys = "/sys";
 };
 
-// Thread-safe; no call but Stop blocks. A thread of its own looks, so that neither ranks' output
-// nor what the chief says ever waits for it.
+// Thread-safe; only Stop blocks. Samples on a separate thread, so that neither ranks' output nor
+// messages of the chief ever wait for it.
 class Sampler {
  public:
-  // No interval is shorter.
+  // The minimum interval.
   static constexpr std::chrono::milliseconds kShortest{100};
 
   struct Plan {
-    std::chrono::milliseconds interval{0};  // 0: nothing is looked at
-    std::set<uint32_t> gpus;                // of this job, as nvidia-smi has them
-    process::Environment environment;       // in which nvidia-smi is looked for
+    std::chrono::milliseconds interval{0};  // 0: no samples
+    std::set<uint32_t> gpus;                // of this job, in nvidia-smi's numbering
+    process::Environment environment;       // in which nvidia-smi is searched for
     std::string working_directory;
   };
   // Called on the sampler's thread; must not call back.
   struct Events {
     std::function<void(v1::NodeSample sample)> sample;
-    // When the rank's output was read last.
+    // Returns when the rank's output was last read.
     std::function<std::optional<SampleTime>(uint32_t rank)> last_output;
   };
 
-  // The supervisor is not used after Stop.
+  // Does not use the supervisor after Stop.
   Sampler(Events events, Supervisor& supervisor, SampleRoots roots = {});
   ~Sampler() { Stop(); }
 
-  // For the ranks that are started from now on, while none runs.
+  // Call before ranks are started, while none runs.
   void Begin(Plan plan);
   void RankStarted(uint32_t rank, pid_t pid);
-  // No sample that is told after it has the rank.
+  // Later samples do not contain the rank.
   void RankEnded(uint32_t rank);
-  // No event comes after it. Blocks for as long as one look takes, milliseconds.
+  // Stops all events. Blocks until a sample in progress is done, for milliseconds.
   void Stop();
 
  private:
   class Collector;
 
   void Loop();
-  // With the lock: while ranks of one attempt run.
+  // Samples while ranks of one attempt run. Call with the lock held.
   void Watch(std::unique_lock<std::mutex>& lock);
   void Forget(v1::NodeSample& sample) const;
   bool IsWanted() const { return !stopping_ && plan_.interval.count() > 0 && !ranks_.empty(); }
@@ -76,11 +76,11 @@ class Sampler {
   std::condition_variable changed_;
   // Guarded by mutex_.
   Plan plan_;
-  uint64_t attempt_ = 0;             // by calls of Begin
-  std::map<uint32_t, pid_t> ranks_;  // that run
+  uint64_t attempt_ = 0;             // number of calls of Begin
+  std::map<uint32_t, pid_t> ranks_;  // running ones
   bool stopping_ = false;
 
-  std::thread thread_;  // last: uses the rest
+  std::thread thread_;  // last: uses the members above
 };
 
 }  // namespace autodist::agent

@@ -11,7 +11,7 @@ namespace {
 
 void AddQueue(std::string_view message, SendQueues& queues) {
   const auto about = NetlinkValue<tcmsg>(message);
-  // The root has what those below it have, too.
+  // The root queue includes those below it.
   if (!about || about->tcm_parent != TC_H_ROOT) return;
   const std::string_view stats =
       NetlinkAttribute(message.substr(NetlinkAligned(sizeof *about)), TCA_STATS2);

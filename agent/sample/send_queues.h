@@ -1,5 +1,5 @@
-// What waits to be sent at a node's network interfaces, by rtnetlink(7): a card that is too slow
-// for what it is given, or is held down, has a queue that does not empty.
+// The send queues of a node's network interfaces, by rtnetlink(7): a card that is overloaded or
+// throttled has a queue that does not empty.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace autodist::agent {
 
-// Bytes by the index of the interface.
+// Bytes by interface index.
 using SendQueues = std::map<unsigned, uint64_t>;
 
-// Adds what a part of the kernel's answer tells; true: it is the last.
+// Adds a part of the kernel's answer; returns whether it is the last part.
 bool AddSendQueues(std::string_view messages, SendQueues& queues);
 
 // Not thread-safe.
@@ -22,7 +22,7 @@ class SendQueueReader {
  public:
   SendQueueReader();
 
-  // Interfaces that have no queue, or all where the kernel does not tell, are missing.
+  // Omits interfaces without a queue, and all if the kernel does not support it.
   const SendQueues& Read();
 
  private:

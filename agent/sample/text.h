@@ -1,4 +1,4 @@
-// The text files by which the kernel tells how it is, word by word. Nothing here allocates.
+// Parses text files of the kernel word by word. Never allocates.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace autodist::agent {
 
-// Takes a line from the beginning of `text`, without its end.
+// Removes the first line from `text`; returns it without its end.
 inline std::string_view TakeLine(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(line.size() < text.size() ? line.size() + 1 : line.size());
   return line;
 }
 
-// Likewise a word, and the blanks before it; "" if there is none.
+// Removes the first word, and the blanks before it; returns "" at the end.
 inline std::string_view TakeWord(std::string_view& line) {
   constexpr std::string_view kBlanks = " \t";
   const size_t begin = line.find_first_not_of(kBlanks);
@@ -26,7 +26,7 @@ inline std::string_view TakeWord(std::string_view& line) {
 
 using base::ParseNumber;
 
-// A number that is the next word; 0 where that is none.
+// Removes the next word, and parses it as a number; 0 if it is none.
 template <typename Number>
 Number TakeNumber(std::string_view& line) {
   return ParseNumber<Number>(TakeWord(line)).value_or(0);

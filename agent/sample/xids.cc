@@ -39,7 +39,7 @@ bool Xid::IsOfProgram() const {
 void Xids::Read(const std::function<bool(pid_t pid)>& is_jobs) {
   log_.Read([&](std::string_view line) {
     const auto xid = ParseXid(line);
-    // Others use the GPU, too.
+    // Other jobs may use the GPU too.
     if (xid && xid->IsOfProgram() && xid->pid && !is_jobs(*xid->pid)) return;
     if (xid && (last_.contains(xid->place) || last_.size() < kMaxXids)) {
       last_[xid->place] = xid->number;

@@ -1,4 +1,4 @@
-// What NVIDIA's driver tells of GPUs in the kernel's log.
+// Messages of NVIDIA's driver about GPUs in the kernel's log.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +18,11 @@ namespace autodist::agent {
 struct Xid {
   PciPlace place;
   uint32_t number;
-  // As the machine numbers it, whatever a container does; absent: unknown.
+  // In the machine's PID namespace, even in a container; absent: unknown.
   std::optional<pid_t> pid;
 
-  // By NVIDIA's list of XIDs what a program has done, as by an address that is wrong, and not the
-  // GPU.
+  // Whether NVIDIA's list of XIDs attributes it to a program, for example an invalid address, and
+  // not to the GPU.
   bool IsOfProgram() const;
 };
 std::optional<Xid> ParseXid(std::string_view log_line);
@@ -30,7 +30,7 @@ std::optional<Xid> ParseXid(std::string_view log_line);
 // The last one of each GPU. For one thread; never blocks.
 class Xids {
  public:
-  // Takes what has come since. `is_jobs`: whether that is a process of the job.
+  // Reads new messages. `is_jobs`: whether a process belongs to the job.
   void Read(const std::function<bool(pid_t pid)>& is_jobs);
   std::optional<uint32_t> Last(PciPlace gpu) const;
 

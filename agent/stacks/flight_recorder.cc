@@ -21,10 +21,10 @@ namespace {
 
 constexpr size_t kLargestRecord = 64 << 20;  // bytes
 constexpr std::string_view kPipe = ".pipe";
-// Of each group: ranks may go on for a while once they differ.
+// Per group: ranks may continue for a while after they differ.
 constexpr size_t kLastOperations = 16;
 
-// 3 of "flight-recorder.3" with the end ""; nothing of other names.
+// Parses 3 from "flight-recorder.3" with the end ""; nullopt for other names.
 std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
   const std::string_view begin = kFlightRecord;
   if (!name.starts_with(begin) || !name.ends_with(end)) return std::nullopt;
@@ -46,7 +46,7 @@ std::string RecordPath(const std::string& folder, uint32_t rank) {
   return folder + "/" + kFlightRecord + std::to_string(rank);
 }
 
-// Whether a process reads at the pipe.
+// Returns whether a process reads from the pipe.
 bool AskAt(const std::string& pipe) {
   const base::UniqueFd fd(open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
@@ -54,7 +54,7 @@ bool AskAt(const std::string& pipe) {
          write(fd.get(), "1", 1) == 1;
 }
 
-// Takes those away whose files have been written and closed.
+// Removes ranks whose files have been written and closed.
 void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
   alignas(inotify_event) std::array<char, 16384> buffer;
   const ssize_t got = read(inotify, buffer.data(), buffer.size());
@@ -67,7 +67,7 @@ void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
   }
 }
 
-// "[4, 2] [3]", of lists of numbers.
+// Formats lists of numbers as "[4, 2] [3]".
 std::string SizesText(const PickledValue& sizes) {
   std::string text;
   for (const PickledValue* one : sizes.items) {
@@ -80,7 +80,7 @@ std::string SizesText(const PickledValue& sizes) {
   return text;
 }
 
-// "all_reduce of [4, 2]". The tensors of others may differ from rank to rank.
+// Formats "all_reduce of [4, 2]". The tensors of other operations may differ between ranks.
 std::string OperationText(const PickledValue& entry) {
   std::string name = entry["profiling_name"].text;
   name.erase(0, name.find(':') + 1);  // "nccl:"
@@ -89,7 +89,7 @@ std::string OperationText(const PickledValue& entry) {
   return name + (sizes.empty() ? "" : " of " + sizes);
 }
 
-// How many there are in "[0, 1]".
+// Counts the ranks in "[0, 1]".
 uint64_t RanksOf(const std::string& list) {
   if (list.size() <= 2) return 0;
   return static_cast<uint64_t>(std::ranges::count(list, ',')) + 1;
@@ -102,7 +102,7 @@ std::string GroupName(const PickledValue& group) {
   return group.At(0).text + (is_described ? " (" + description + ")" : "");
 }
 
-// Those that have come to an end, as the entry or the record's summary of the group has it.
+// Returns the number of ended ones, according to the entry or the record's summary of the group.
 uint64_t EndedOf(const PickledValue& entry, const PickledValue& summaries) {
   const PickledValue& ended =
       summaries[std::to_string(entry["pg_id"].integer)]["last_completed_collective"];
@@ -121,7 +121,7 @@ std::string RecordText(std::string_view bytes) {
   return text;
 }
 
-// Of a group's, by number: the last first, without gaps.
+// Returns a group's last operations by number, the last first, without gaps.
 std::vector<std::string> LastOf(const std::map<uint64_t, const PickledValue*>& entries) {
   std::vector<std::string> last;
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
@@ -175,7 +175,7 @@ void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {
   const base::UniqueFd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify.valid() ||
       inotify_add_watch(inotify.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
-    return;  // what was written before is read all the same
+    return;  // earlier records are still read
   }
   std::set<uint32_t> awaited;
   for (const uint32_t rank : pipes) {

@@ -1,5 +1,4 @@
-// PyTorch's record of its collectives, where it keeps one: Flight Recorder, of NCCL's process
-// groups.
+// Reads PyTorch's Flight Recorder, a record of the collectives of NCCL's process groups.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +16,31 @@
 
 namespace autodist::agent {
 
-// What the names of its files in the folder of a job's files begin with (plan/rank_environment.cc);
-// the number of the rank follows, and ".pipe", at which it waits to be asked for one.
+// The prefix of these files in the folder of a job's files (plan/rank_environment.cc). The rank's
+// number follows; ".pipe" is the pipe at which it waits for requests.
 inline constexpr char kFlightRecord[] = "flight-recorder.";
 
 struct FlightRecord {
   std::string bytes;  // of the file
-  std::string text;   // of it, or of why it cannot be read: lines; printable
+  std::string text;   // its printable lines, or why it cannot be read
 };
 
-// That have a record in `folder`, or can be asked for one.
+// Returns the ranks with a record in `folder`, or with a pipe for requests.
 std::set<uint32_t> RecordingRanks(const std::string& folder);
 
-// Asks all that wait at a pipe in `folder` for a record. Blocks until they have written them, at
-// most until the deadline.
+// Requests records through all pipes in `folder`. Blocks until they have been written, at most
+// until the deadline.
 void AskForFlightRecords(const std::string& folder, base::Deadline deadline);
 
-// What the rank has written in `folder`, if only unasked, as PyTorch does at its time limit.
+// Returns the rank's record in `folder`, which PyTorch also writes without a request, at its
+// timeout.
 std::optional<FlightRecord> ReadFlightRecord(const std::string& folder, uint32_t rank);
 
-// That of all ranks that are wanted; it is gone from there, as the next time it would be old.
+// Returns the records of the wanted ranks, and removes the files, which would be outdated later.
 std::map<uint32_t, FlightRecord> TakeFlightRecords(
     const std::string& folder, const std::function<bool(uint32_t rank)>& is_wanted);
 
-// Of the bytes of a record, which may be anybody's: nothing of them is executed. `now_ms`: since
-// 1970.
+// Parses a record, which is untrusted: nothing in it is executed. `now_ms`: since 1970.
 Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t now_ms);
 
 }  // namespace autodist::agent

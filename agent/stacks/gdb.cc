@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kBegin = "autodist: begin ";
 constexpr std::string_view kEnd = "autodist: end ";
 constexpr std::string_view kThread = "Thread ";
-// So far apart that the largest library fits between two.
+// The distance between files, larger than any library.
 constexpr uint64_t kFileDistance = uint64_t{1} << 36;
-constexpr size_t kMaxNameLength = 4096;  // bytes, of one that is taken apart
+constexpr size_t kMaxNameLength = 4096;  // of a name that is demangled
 
 bool IsPlain(std::string_view file) {
   const auto plain = [](unsigned char c) {
@@ -42,7 +42,7 @@ std::optional<pid_t> After(std::string_view label, std::string_view line) {
   return base::ParseNumber<pid_t>(line);
 }
 
-// "1 (LWP 7)" of "2.1 (LWP 7)", which is how threads are numbered with more than one inferior.
+// Returns "1 (LWP 7)" of "2.1 (LWP 7)", gdb's numbering of threads with several inferiors.
 std::string_view WithoutInferior(std::string_view number_and_more) {
   const size_t end = std::min(number_and_more.size(), number_and_more.find(' '));
   const size_t point = number_and_more.substr(0, end).find('.');
@@ -61,7 +61,7 @@ std::string DemangledName(std::string_view name) {
 
 std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
                                     const std::vector<std::string>& files) {
-  // gdb would take apart the name of every function there is, for more than half of its time.
+  // Otherwise gdb spends more than half of the time demangling the names of all functions.
   std::vector<std::string> argv = {"gdb", "-batch", "-nx", "-iex", "set demangle-style none"};
   uint64_t offset = kFileDistance;
   for (const std::string& file : files) {
@@ -70,7 +70,7 @@ std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
     argv.insert(argv.end(), {"-ex", "add-symbol-file " + file + " -o " + address});
     offset += kFileDistance;
   }
-  // Each in an "inferior" of its own, as gdb calls it; the files belong to the first.
+  // Each process gets a separate gdb "inferior"; the files belong to the first.
   size_t inferior = 1;
   for (const pid_t pid : processes) {
     const std::string number = std::to_string(pid);

@@ -1,8 +1,8 @@
-// The command by which one gdb shows the stacks of several processes, and what it writes. Pure
-// logic.
+// The command with which one gdb shows the stacks of several processes, and the parser of the
+// output. Pure logic.
 //
-// gdb reads the symbols of a framework's libraries for seconds. Here it has read them before it
-// stops the first process, which then stands still for less than a second.
+// gdb needs seconds to read the symbols of a framework's libraries. The command makes it read them
+// before it stops the first process, which is then stopped for less than a second.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@
 
 namespace autodist::agent {
 
-// `files`: what the processes have mapped; one whose name gdb might take apart is left out, and
-// then read while a process is stopped.
+// `files`: the mapped files of the processes. A file name with characters that are special to gdb
+// is left out, so its symbols are read while a process is stopped.
 std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
                                     const std::vector<std::string>& files);
 
@@ -26,20 +26,20 @@ struct MappedCode {
   uint64_t size = 0;  // bytes
 };
 
-// Of a line of /proc/PID/maps (proc(5)): "7f0c1000-7f0d2000 r-xp 00000000 fe:01 4711 /lib/libc.so";
-// nullopt: no file's code.
+// Parses a line of /proc/PID/maps (proc(5)): "7f0c1000-7f0d2000 r-xp 00000000 fe:01 4711
+// /lib/libc.so"; nullopt: not the code of a file.
 std::optional<MappedCode> ReadMappedCode(std::string_view line);
 
 struct GdbStacks {
-  std::string text;     // with C++'s names as they are written in programs
-  bool ended = false;   // the process has been let go of
-  bool frames = false;  // there is at least one
+  std::string text;     // with demangled C++ names
+  bool ended = false;   // whether gdb has detached from the process
+  bool frames = false;  // whether there is at least one
 };
 
-// By process, of those that gdb has come to.
+// By process, for those that gdb has reached.
 std::map<pid_t, GdbStacks> ReadGdbStacks(std::string_view output);
 
-// With the names of C++ as they are written in programs, not as compilers write them.
+// Demangles C++ names in the text.
 std::string Demangled(std::string_view text);
 
 }  // namespace autodist::agent

@@ -14,7 +14,7 @@ constexpr size_t kMaxOperationLength = 120;  // bytes
 
 std::string CountLine(const GroupCount& count) {
   std::string group = count.group.substr(0, kMaxGroupLength);
-  std::ranges::replace(group, ':', '.');  // which ends the name
+  std::ranges::replace(group, ':', '.');  // the colon terminates the name
   std::string line = "counted by " + count.source;
   if (count.pid != 0) line += " for process " + std::to_string(count.pid);
   line += ": group " + group;

@@ -1,4 +1,4 @@
-// What NCCL answers in JSON, since 2.28.7.
+// Parses NCCL's answer in JSON, since 2.28.7.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of what is no object, or has no such number or text: 0 and "".
+// Returns 0 and "" for a missing or wrong member.
 const Json& In(const Json& object, const char* key) {
   static const Json none;
   return object.is_object() && object.contains(key) ? object[key] : none;
@@ -29,7 +29,7 @@ std::string TextIn(const Json& object, const char* key) {
 }
 bool IsSo(const Json& object, const char* key) { return In(object, key) == true; }
 
-// "AllReduce 15, Broadcast 2"; their sum is added to `entered`.
+// Formats "AllReduce 15, Broadcast 2", and adds the sum to `entered`.
 std::string CountsText(const Json& counts, uint64_t& entered) {
   std::string text;
   for (const auto& [operation, value] : counts.items()) {
@@ -59,7 +59,7 @@ NcclView::Process ProcessOf(const Json& communicator, const Json& rank) {
   return process;
 }
 
-// What is wrong with a rank, by itself.
+// Formats the issues of one rank.
 std::string IssueText(const Json& rank) {
   const Json& status = In(rank, "status");
   std::string text;
@@ -73,7 +73,7 @@ std::string IssueText(const Json& rank) {
 }
 
 void AddCommunicator(const Json& communicator, NcclView& view) {
-  std::map<uint64_t, std::vector<uint64_t>> ranks;  // by how many collectives they have entered
+  std::map<uint64_t, std::vector<uint64_t>> ranks;  // by number of entered collectives
   std::string issues;
   for (const Json& rank : In(communicator, "ranks")) {
     NcclView::Process process = ProcessOf(communicator, rank);

@@ -18,10 +18,10 @@ namespace {
 using base::Deadline;
 
 constexpr size_t kMaxSummaryLength = 1 << 20;  // bytes
-constexpr size_t kMaxJsonLength = 64 << 20;    // bytes: half a kilobyte for each of its ranks
-constexpr size_t kMaxLineLength = 1 << 10;     // bytes, of what comes before it
+constexpr size_t kMaxJsonLength = 64 << 20;    // half a kilobyte per rank
+constexpr size_t kMaxLineLength = 1 << 10;     // of the lines before the answer
 
-// Of "127.0.0.1:28028", "[::1]:28028", or "localhost:28028", which has two.
+// Parses "127.0.0.1:28028", "[::1]:28028", or "localhost:28028", which has two addresses.
 std::vector<base::SocketAddress> ParseAddress(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos) return {};
@@ -42,7 +42,7 @@ class RasConnection {
  public:
   explicit RasConnection(Deadline deadline) : deadline_(deadline) {}
 
-  // Whether `ask` was sent and a line came that begins with `expected`.
+  // Sends `ask`, and returns whether the response line begins with `expected`.
   bool Ask(std::string_view ask, std::string_view expected) {
     if (!base::WriteAll(fd_.get(), ask, deadline_).ok()) return false;
     size_t end = 0;
@@ -68,7 +68,7 @@ class RasConnection {
   }
 
  private:
-  // False at the end, and when the deadline is over.
+  // Returns false at the end, and at the deadline.
   bool Receive() {
     std::array<char, 65536> buffer;
     const auto got = base::ReadSome(fd_.get(), buffer.data(), buffer.size(), deadline_);
@@ -86,7 +86,7 @@ NcclView AskAt(const base::SocketAddress& to, Deadline deadline) {
   RasConnection connection(deadline);
   if (!connection.Begin(to)) return {};
   if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return {};
-  // How many seconds NCCL itself waits for processes that do not answer it.
+  // Sets how many seconds NCCL waits for unresponsive processes.
   if (!connection.Ask("TIMEOUT 3\n", "OK")) return {};
   if (connection.Ask("SET FORMAT json\n", "OK")) {
     return ReadNcclJson(connection.AskForAll("STATUS\n", kMaxJsonLength)).value_or(NcclView());

@@ -1,5 +1,5 @@
-// NCCL's own view of a job: since 2.24, each process that uses it answers on a socket. The protocol
-// is that of NCCL's src/ras/client_support.cc.
+// Queries NCCL's RAS subsystem: since 2.24, each process that uses NCCL answers on a socket.
+// Protocol: NCCL's src/ras/client_support.cc.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace autodist::agent {
 
-// Where NCCL listens unless NCCL_RAS_ADDR says otherwise.
+// NCCL's default address; NCCL_RAS_ADDR overrides it.
 inline constexpr char kNcclRasAddress[] = "localhost:28028";
 
 struct NcclView {
@@ -21,17 +21,17 @@ struct NcclView {
     GroupCount count;
   };
 
-  std::string summary;  // for people; lines that do nothing to a terminal; "": no NCCL answers
-  std::vector<Process> processes;  // as many as it knows; none before NCCL 2.28
+  std::string summary;             // for users; printable lines; "": no answer
+  std::vector<Process> processes;  // the known ones; empty before NCCL 2.28
 };
 
-// What NCCL reports about all processes of the job that it knows; as much as came until the
-// deadline. `address`: a numeric address and a port, or "localhost", which NCCL takes for 127.0.0.1
-// or ::1, as the node's /etc/hosts has it. Blocks until the deadline at most. SIGPIPE must be
+// Returns NCCL's report about all processes of the job that it knows, as received until the
+// deadline. `address`: a numeric address and a port, or "localhost", for which NCCL uses 127.0.0.1
+// or ::1, according to the node's /etc/hosts. Blocks until the deadline at most. SIGPIPE must be
 // ignored.
 NcclView AskNccl(const std::string& address, base::Deadline deadline);
 
-// Of what NCCL, or another program that listens in its place, answers in JSON.
+// Parses an answer in JSON, which may come from another program at this address.
 Result<NcclView> ReadNcclJson(std::string_view json);
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-// What the operations of a pickle take from its bytes.
+// Reads the operands of a pickle's operations.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace autodist::agent {
 
-// One after the other. Not thread-safe.
+// Reads sequentially. Not thread-safe.
 class PickleBytes {
  public:
   explicit PickleBytes(std::string_view bytes) : left_(bytes) {}
 
-  // Whether more was taken than there is, or a number that is too large.
+  // Whether a read exceeded the input, or a number was too large.
   bool failed() const { return failed_; }
 
   std::string_view Take(size_t size) {
@@ -27,7 +27,7 @@ class PickleBytes {
     return taken;
   }
 
-  // Of little-endian bytes.
+  // Reads little-endian bytes.
   uint64_t TakeNumber(size_t size) {
     uint64_t number = 0;
     const std::string_view bytes = Take(size);
@@ -37,7 +37,7 @@ class PickleBytes {
     return number;
   }
 
-  // Of as many bytes as the first of them says, the last of which has the sign.
+  // Reads a byte with the length, then that many bytes of a two's complement number.
   int64_t TakeLong() {
     const size_t length = TakeNumber(1);
     if (length > 8) failed_ = true;

@@ -32,7 +32,7 @@ Status NoPickle(const std::string& why) {
 
 }  // namespace
 
-// The stack machine that a pickle is a program for.
+// The stack machine that executes a pickle.
 class PickleReader {
  public:
   explicit PickleReader(std::string_view bytes) : bytes_(bytes) {}
@@ -47,7 +47,7 @@ class PickleReader {
         return NoPickle("operation " + std::to_string(static_cast<unsigned char>(code[0])));
       }
       if (failed_ || bytes_.failed()) {
-        return NoPickle("it is cut off, or takes what is not there");
+        return NoPickle("it is cut off, or uses missing values");
       }
     }
     if (stack_.size() != 1) return NoPickle("it leaves more than one value");
@@ -66,7 +66,7 @@ class PickleReader {
 
   void PushText(size_t length_size) { Push(Kind::kText).text = bytes_.TakeText(length_size); }
 
-  // Whether the stack has nothing since the last mark.
+  // Whether the stack has nothing above the last mark.
   bool IsEmpty() const { return stack_.size() <= (marks_.empty() ? 0 : marks_.back()); }
 
   PickledValue* Pop() {
@@ -103,7 +103,7 @@ class PickleReader {
     Push(kind).items = std::move(items);
   }
 
-  // To the list or dict below them.
+  // Appends to the list or dict below them.
   void Append(const std::vector<const PickledValue*>& items, Kind kind) {
     if (IsEmpty() || stack_.back()->kind != kind ||
         (kind == Kind::kDict && items.size() % 2 != 0)) {
@@ -131,7 +131,7 @@ class PickleReader {
     }
   }
 
-  // False: an operation that is none of plain data's.
+  // Returns false for an operation that plain data do not need.
   bool Do(unsigned char code) { return DoScalar(code) || DoContainer(code) || DoMemo(code); }
 
   bool DoScalar(unsigned char code) {
@@ -206,9 +206,9 @@ class PickleReader {
 
   bool DoMemo(unsigned char code) {
     switch (code) {
-      case 0x80:  // the protocol's number
+      case 0x80:  // protocol number
         return bytes_.TakeNumber(1), true;
-      case 0x95:  // how much follows
+      case 0x95:  // length of the frame
         return bytes_.TakeNumber(8), true;
       case '0':
         return Pop(), true;
@@ -228,7 +228,7 @@ class PickleReader {
   }
 
   PickleBytes bytes_;
-  bool failed_ = false;  // it takes what is not on the stack, or in the memo
+  bool failed_ = false;  // uses missing values of the stack or the memo
   PickledValue nothing_;
   Pickled pickled_;
   std::vector<PickledValue*> stack_;

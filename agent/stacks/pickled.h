@@ -1,4 +1,4 @@
-// Python's pickle format, of plain data: https://docs.python.org/3/library/pickletools.html
+// Python's pickle format for plain data: https://docs.python.org/3/library/pickletools.html
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ struct PickledValue {
   enum class Kind { kNone, kBool, kInteger, kFloat, kText, kList, kDict };  // a tuple is a list
 
   Kind kind = Kind::kNone;
-  int64_t integer = 0;  // of kBool, too
+  int64_t integer = 0;  // also for kBool
   double number = 0;
   std::string text;                        // or bytes
   std::vector<const PickledValue*> items;  // of kDict: a key, its value, the next key, ...
 
-  // Of a dict: the value of this key; one of kNone where there is none.
+  // Returns the value of this key in a dict; kNone if it is missing.
   const PickledValue& operator[](std::string_view key) const;
-  // Of a list; one of kNone beyond its end.
+  // Returns an element of a list; kNone beyond its end.
   const PickledValue& At(size_t index) const;
 };
 
-// Owns what a pickle has. Not thread-safe.
+// Owns the values of a pickle. Not thread-safe.
 class Pickled {
  public:
-  // Protocols 2 to 5. Whatever would call or import something of Python's is an error, not done:
-  // the bytes may be of anybody. A value may be in many places, and within itself.
+  // Supports protocols 2 to 5. The bytes are untrusted: operations that call or import Python
+  // objects are errors and are not executed. A value may be in many places, and within itself.
   static Result<Pickled> Read(std::string_view bytes);
 
   const PickledValue& root() const { return *root_; }

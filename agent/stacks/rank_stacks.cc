@@ -20,11 +20,11 @@
 namespace autodist::agent {
 namespace {
 
-// Where a rank has failed the chief waits for ten seconds at most.
+// After a failure of a rank the chief waits ten seconds at most.
 constexpr std::chrono::seconds kNcclLimit{5};
-// PyTorch 2.11 takes four seconds for the first one.
+// PyTorch 2.11 needs four seconds for the first record.
 constexpr std::chrono::seconds kRecordsLimit{10};
-// Ranks: gdb takes a gigabyte or two for each that has all libraries of a framework.
+// Number of ranks: gdb needs 1 to 2 GB for each with all libraries of a framework.
 constexpr size_t kAtTheSameTime = 4;
 
 std::set<std::string> OwnAddresses() {
@@ -37,7 +37,7 @@ std::set<std::string> OwnAddresses() {
   return addresses;
 }
 
-// What NCCL counts for processes of this machine.
+// NCCL's counts for processes of this machine.
 class NcclCounts {
  public:
   explicit NcclCounts(const NcclView& view) {
@@ -48,7 +48,7 @@ class NcclCounts {
     }
   }
 
-  // Of a process and all below it.
+  // Returns the lines of a process and all its descendants.
   std::string LinesOf(pid_t pid) const {
     if (lines_.empty()) return "";
     std::vector<pid_t> processes = process::Descendants(pid);
@@ -80,7 +80,7 @@ Nccl Ask(const std::string& address) {
 
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const std::string& files, bool flight_records,
-                       const std::function<void(uint32_t rank, const RankReport& report)>& tell) {
+                       const std::function<void(uint32_t rank, const RankReport& report)>& send) {
   auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR")] {
                 return Ask(address);
               }).share();
@@ -89,28 +89,28 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
-  const auto tell_of = [&](size_t i, FlightRecord record) {
+  const auto send_rank = [&](size_t i, FlightRecord record) {
     const auto [rank, pid] = ranks[i];
-    tell(rank, {.text = record.text + nccl.get().counts.LinesOf(pid) + stacks[i],
+    send(rank, {.text = record.text + nccl.get().counts.LinesOf(pid) + stacks[i],
                 .flight_record = std::move(record.bytes)});
   };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
     stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
     const uint32_t rank = ranks[i].first;
     if (recording.contains(rank)) return;
-    tell_of(i, ReadFlightRecord(files, rank).value_or(FlightRecord()));
+    send_rank(i, ReadFlightRecord(files, rank).value_or(FlightRecord()));
   });
-  // Not before: ranks work for it.
+  // Not earlier, because ranks work to write them.
   if (!recording.empty()) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));
   std::map<uint32_t, FlightRecord> records = TakeFlightRecords(
       files, [&](uint32_t rank) { return recording.contains(rank) || !running.contains(rank); });
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (!recording.contains(ranks[i].first)) continue;
     auto record = records.extract(ranks[i].first);
-    tell_of(i, record ? std::move(record.mapped()) : FlightRecord());
+    send_rank(i, record ? std::move(record.mapped()) : FlightRecord());
   }
   for (auto& [rank, record] : records) {
-    tell(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
+    send(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
   }
   return nccl.get().summary;
 }

@@ -1,4 +1,4 @@
-// What all ranks of a node are doing, with what the libraries that they use count.
+// Collects the stacks of all ranks of a node, and the counts of the libraries that they use.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace autodist::agent {
 
-// Of a rank.
+// The report about one rank.
 struct RankReport {
-  std::string text;           // what its libraries count, and its ProcessStacks
-  std::string flight_record;  // as PyTorch has written it; "": it has none
+  std::string text;           // counts of the libraries, and the ProcessStacks
+  std::string flight_record;  // as written by PyTorch; "": none
 };
 
-// Tells what each rank is doing, with the flight records that are in `files`, the folder of the
-// job's files, also of ranks that have ended; with `flight_records` those that run are asked for
-// theirs before. Returns NCCL's own view, "" where it gives none. Blocks as ProcessStacks does for
-// each rank, for kNcclLimit, and for the records for kRecordsLimit. `tell` is called on several
-// threads.
+// Reports the state of each rank, with the flight records in `files`, the folder of the job's
+// files, also of ranks that have ended. `flight_records`: requests new records of running ranks
+// first. Returns NCCL's report, or "". Blocks like ProcessStacks for each rank, for kNcclLimit, and
+// for kRecordsLimit for the records. `send` is called on several threads.
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const std::string& files, bool flight_records,
-                       const std::function<void(uint32_t rank, const RankReport& report)>& tell);
+                       const std::function<void(uint32_t rank, const RankReport& report)>& send);
 
 }  // namespace autodist::agent

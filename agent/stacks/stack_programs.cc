@@ -20,18 +20,19 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAllProgramsLimit{60};    // none is begun after it
-constexpr milliseconds kForAnother{1000};   // more time for gdb, for each process but the first
-constexpr uint64_t kLargeCode = 1 << 19;    // bytes; gdb reads the symbols of less at once
+constexpr seconds kAllProgramsLimit{60};    // no program is started later
+constexpr milliseconds kForAnother{1000};   // additional time of gdb for each process but the first
+constexpr uint64_t kLargeCode = 1 << 19;    // gdb reads the symbols of smaller ones quickly
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
     "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
     "installed on this node\n";
 constexpr char kQuicker[] = "; py-spy (pip install py-spy) is quicker, of a Python";
-constexpr std::string_view kNotAttached = "The program is not being run.";  // after the reason
+// The reason precedes it.
+constexpr std::string_view kNotAttached = "The program is not being run.";
 
-// What else the rank has set is for its own program: PYTHONHOME alone breaks gdb.
+// Other variables of the rank are for its program only: PYTHONHOME breaks gdb.
 process::Environment EnvironmentFor(const process::Environment& rank_environment) {
   process::Environment environment = process::Environment::CleanLogin(rank_environment);
   environment.Set("PATH", rank_environment.Get("PATH"));
@@ -42,7 +43,8 @@ bool IsPythons(pid_t pid) {
   return IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
 }
 
-// The files of which much code is mapped. They are not looked at: their server may not answer.
+// Returns the files with large code mappings. Does not access them: their file server may not
+// answer.
 std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
   std::map<std::string, uint64_t> sizes;
   for (const LookedAt& process : processes) {
@@ -63,8 +65,8 @@ std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
   return files;
 }
 
-// One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process has
-// yet to see; SIGCONT takes both away. And a process that was stopped it may leave running.
+// A program that is killed while it attaches may leave a pending SIGSTOP, which SIGCONT removes. It
+// may also resume a process that was stopped before.
 void LeaveAsItWas(const LookedAt& process) {
   kill(process.pid, process.stopped ? SIGSTOP : SIGCONT);
 }

@@ -1,4 +1,4 @@
-// The programs that show the stacks of other processes: py-spy, of a Python, and gdb.
+// Runs programs that show the stacks of other processes: py-spy for Python, and gdb.
 #pragma once
 
 #include <sys/types.h>
@@ -16,21 +16,21 @@ namespace autodist::agent {
 
 struct LookedAt {
   pid_t pid = 0;
-  bool stopped = false;          // by a signal, before the look
-  bool uninterruptible = false;  // in the kernel: gdb may wait for it for ever
+  bool stopped = false;          // by a signal, before the examination
+  bool uninterruptible = false;  // in the kernel: gdb may wait for it forever
 };
 
 class StackPrograms {
  public:
-  // `limit`: for one process. Those that are in the PATH of `rank_environment` are used.
+  // `limit`: for one process. Uses programs in the PATH of `rank_environment`.
   StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
                 std::chrono::milliseconds limit);
 
   bool has_any() const { return has_py_spy_ || has_gdb_; }
 
-  // Lines by process, "  user-space stacks by gdb:" and what it wrote, or why there are none. A
-  // process is stopped for the look, and one that ran before runs on afterwards. Blocks: no program
-  // is begun after a minute.
+  // Returns lines by process: "  user-space stacks by gdb:" with its output, or why there are no
+  // stacks. Processes are stopped meanwhile, and resumed afterwards if they ran before. Blocks:
+  // starts no program after a minute.
   std::map<pid_t, std::string> StacksOf(const std::vector<LookedAt>& processes);
 
  private:

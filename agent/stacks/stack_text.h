@@ -1,4 +1,4 @@
-// How what is shown of a process is laid out.
+// Formats the text about a process.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace autodist::agent {
 
-// The lines of `text`, each printable and after `indent`.
+// Returns the lines of `text`, made printable, each after `indent`.
 inline std::string Indented(std::string_view text, const std::string& indent) {
   std::string lines;
   for (const std::string_view line : base::Lines(text)) {
@@ -19,7 +19,7 @@ inline std::string Indented(std::string_view text, const std::string& indent) {
   return lines;
 }
 
-// Of no more than `limit` bytes, but for the words that say so.
+// Truncates to `limit` bytes, plus a note about it.
 inline std::string Cut(std::string text, size_t limit) {
   if (text.size() <= limit) return text;
   text.resize(limit);

@@ -38,12 +38,12 @@ constexpr size_t kMaxTextLength = 1 << 20;     // bytes
 constexpr char kNoProgram[] =
     "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
 
-// "" if it cannot be read: another's, or its process has ended.
+// Returns "" if it cannot be read: it belongs to another user, or its process has ended.
 std::string ProcFile(const std::string& path) {
   return base::ReadFile(path, kLargestProcFile).value_or("");
 }
 
-// Of the text of a status file: the value of a line "Name:\tvalue".
+// Returns the value of a line "Name:\tvalue" in a status file.
 std::string Field(const std::string& status, const std::string& name) {
   const std::string label = "\n" + name + ":\t";
   const size_t found = ("\n" + status).find(label);
@@ -52,19 +52,20 @@ std::string Field(const std::string& status, const std::string& name) {
   return status.substr(begin, status.find('\n', begin) - begin);
 }
 
-// "sleeping" of "S (sleeping)".
+// Returns "sleeping" of "S (sleeping)".
 std::string StateName(const std::string& status) {
   const std::string state = Field(status, "State");
   return state.size() > 4 ? state.substr(3, state.size() - 4) : state;
 }
 
-// Which a look at its stacks would only wait for.
+// Whether an examination of the stacks would block.
 bool IsFrozen(const std::string& threads) {
   return threads.find("refrigerator") != std::string::npos ||
          threads.find("do_freezer_trap") != std::string::npos;
 }
 
-// "gdb (4711)": the debugger that has it, but for one that this program has started; "": none.
+// Returns "gdb (4711)", the debugger that traces it, unless this program started the debugger; or
+// "".
 std::string TracerOf(const std::string& status) {
   const std::string tracer = Field(status, "TracerPid");
   if (tracer.empty() || tracer == "0") return "";
@@ -73,7 +74,7 @@ std::string TracerOf(const std::string& status) {
   return Field(of_tracer, "Name") + " (" + tracer + ")";
 }
 
-// By a signal or a debugger.
+// Whether it is stopped by a signal or a debugger.
 bool IsStopped(const std::string& status) {
   return StateName(status).find("stop") != std::string::npos;
 }
@@ -90,24 +91,24 @@ std::string CommandLine(pid_t pid, const std::string& status) {
   return line + "...";
 }
 
-// The text at an address of the thread's memory, of one page at most.
+// Returns the text at an address of the thread's memory, up to the end of the page.
 std::string TextAt(const std::string& folder, uint64_t address) {
   const base::UniqueFd memory(open((folder + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text{};
-  const size_t size = text.size() - address % text.size();  // the next page may not be there
+  const size_t size = text.size() - address % text.size();  // the next page may be unmapped
   const ssize_t got =
       memory.valid() ? pread(memory.get(), text.data(), size, static_cast<off_t>(address)) : -1;
   const std::string_view read(text.data(), got > 0 ? static_cast<size_t>(got) : 0);
   return std::string(read.substr(0, read.find('\0')));
 }
 
-// What the thread reads, writes or opens by its system call, as /proc tells of it: "0 0x3 0x7f0c
-// …"; "": it does none of that, or it cannot be told.
+// Returns what the thread reads, writes or opens in its system call, which /proc shows as "0 0x3
+// 0x7f0c …"; "" for other system calls, and if unknown.
 std::string FileOf(const std::string& folder, const std::string& call) {
   constexpr std::array<long, 14> kOfDescriptor = {
       SYS_read,     SYS_write,  SYS_readv,   SYS_writev,  SYS_pread64,   SYS_pwrite64, SYS_fsync,
       SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_fdatasync, SYS_flock,    SYS_fcntl};
-  // Of a path, as the second argument.
+  // System calls with a path as the second argument.
   constexpr std::array<long, 5> kAtFolder = {SYS_openat, SYS_newfstatat, SYS_statx, SYS_faccessat,
                                              SYS_unlinkat};
   const std::vector<std::string_view> words = base::Split(call, ' ');
@@ -121,7 +122,7 @@ std::string FileOf(const std::string& folder, const std::string& call) {
   };
   const auto number = static_cast<long>(word(0));
   if (std::ranges::find(kAtFolder, number) != kAtFolder.end()) return TextAt(folder, word(2));
-#ifdef __x86_64__  // newer machines do without these
+#ifdef __x86_64__  // newer architectures lack these
   constexpr std::array<long, 5> kOfPath = {SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_mkdir};
   if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
 #endif
@@ -133,8 +134,8 @@ std::string FileOf(const std::string& folder, const std::string& call) {
   return SocketText(folder, link);
 }
 
-// Its number, name, state and system call, where it waits, how often it has been switched, and, for
-// root, its stack in the kernel: what the kernel tells of the thread in this folder of /proc.
+// Formats the kernel's data about the thread in this folder of /proc: number, name, state, system
+// call, wait channel, number of context switches and, for root, the kernel stack.
 std::string ThreadText(const std::string& folder, const std::string& thread) {
   const std::string status = ProcFile(folder + "/status");
   if (status.empty()) return "";
@@ -149,7 +150,7 @@ std::string ThreadText(const std::string& folder, const std::string& thread) {
   if (const std::string file = FileOf(folder, call); !file.empty()) {
     text += Indented("file: " + file, "    ");
   }
-  // Twice the same: it has not run in between.
+  // If it is equal twice, the thread has not run in between.
   const std::string switches = Field(status, "voluntary_ctxt_switches");
   if (!switches.empty() && !Field(status, "State").starts_with('Z'))
     text += Indented("switched " + switches + " times", "    ");
@@ -168,8 +169,8 @@ std::string ThreadsText(pid_t pid) {
   return text;
 }
 
-// A process and what the kernel reports of it; stacks by programs follow where nothing prevents
-// them.
+// A process and the kernel's data about it; the stacks from programs follow, unless something
+// prevents them.
 struct Shown {
   LookedAt process;
   bool by_programs = true;
@@ -212,7 +213,7 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   processes.insert(processes.begin(), pid);
   StackPrograms programs(supervisor, rank_environment, program_limit);
   const TcpTraffic traffic = ReadTcpTraffic();
-  // First what the kernel reports of all: a look stops them.
+  // The kernel's data first, because programs stop the processes.
   std::vector<Shown> shown;
   std::vector<LookedAt> looked_at;
   for (const pid_t process : processes) {

@@ -1,4 +1,4 @@
-// What the processes of a rank are doing now.
+// The stacks of a rank's processes.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,15 @@
 
 namespace autodist::agent {
 
-inline constexpr std::chrono::seconds kStackProgramLimit{25};  // for one process
+inline constexpr std::chrono::seconds kStackProgramLimit{25};  // per process
 
-// Text about `pid` and every process below it: what the kernel tells of each thread, and the stacks
-// that py-spy (of a Python) or gdb gives, whichever is in the PATH of the rank. They stop the
-// process while they look; one that ran before runs on afterwards, however they end. UTF-8 that
-// does nothing to a terminal, 1 MiB or so at most.
+// Returns a text about `pid` and every process below it: the kernel's data about each thread, and
+// the stacks from py-spy (for Python) or gdb, whichever is in the rank's PATH. They stop the
+// process meanwhile; one that ran before is resumed, however they end. Printable UTF-8, about 1 MiB
+// at most.
 //
-// Blocks: for no more programs than fit into a minute are begun. Any thread may call it.
+// Blocks: for about a minute at most, after which no more programs are started. Any thread may call
+// it.
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
                           const process::Environment& rank_environment,
                           std::chrono::milliseconds program_limit = kStackProgramLimit);

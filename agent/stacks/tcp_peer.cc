@@ -19,13 +19,13 @@ uint32_t Hexadecimal(std::string_view digits) {
   return base::ParseNumber<uint32_t>(digits, 16).value_or(0);
 }
 
-// "0400A8C0:1388": the words of the address as they are in memory, then the port.
+// Parses "0400A8C0:1388": the 32-bit words of the address in memory order, then the port.
 std::string AddressText(std::string_view hexadecimal) {
   const size_t colon = hexadecimal.find(':');
   if (colon != kWordDigits && colon != 4 * kWordDigits) return "";
   base::ListenAddress address;
   address.port = static_cast<uint16_t>(Hexadecimal(hexadecimal.substr(colon + 1)));
-  if (address.port == 0) return "";  // of one that listens
+  if (address.port == 0) return "";  // a listening socket
   address.ip.v6 = colon != kWordDigits;
   for (size_t i = 0; i < colon / kWordDigits; ++i) {
     const uint32_t word = Hexadecimal(hexadecimal.substr(i * kWordDigits, kWordDigits));
@@ -37,7 +37,7 @@ std::string AddressText(std::string_view hexadecimal) {
 }  // namespace
 
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
-  // Place in line: slot, local, remote, state, queues, timer, sent again, user, probes, inode.
+  // Fields: slot, local, remote, state, queues, timer, retransmits, user, probes, inode.
   constexpr size_t kRemote = 2;
   constexpr size_t kSentAgain = 6;
   constexpr size_t kInode = 9;

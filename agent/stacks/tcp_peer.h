@@ -1,4 +1,4 @@
-// Whom a process talks to by TCP, and whether that peer still answers.
+// The TCP peer of a process, and whether it still answers.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace autodist::agent {
 
 struct TcpPeer {
   std::string address;  // "10.0.0.7:5000", "[fd77::7]:5000"
-  // How often the oldest of what has been sent was sent again, as it was not acknowledged.
+  // How often the oldest unacknowledged data were retransmitted.
   uint32_t sent_again = 0;
 };
 
 // `table`: the text of a /proc/net/tcp or tcp6, see proc_net_tcp.rst of the kernel. nullopt: the
-// socket of this inode is not in it, or has no peer.
+// socket with this inode is not in it, or has no peer.
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode);
 
-// "12345" of "socket:[12345]", to which a descriptor in /proc links; "": it is no socket.
+// Returns "12345" of "socket:[12345]", the target of a descriptor in /proc; "": not a socket.
 std::string_view SocketInode(std::string_view link);
 
-// Of "socket:[12345]", which the thread in this folder of /proc has open: "socket to 10.0.0.7:5000,
-// sent again 4 times". The same as before where it is no TCP socket.
+// Describes "socket:[12345]", an open descriptor of the thread in this folder of /proc: "socket to
+// 10.0.0.7:5000, sent again 4 times". Returns it unchanged if it is no TCP socket.
 std::string SocketText(const std::string& folder, const std::string& socket);
 
 }  // namespace autodist::agent

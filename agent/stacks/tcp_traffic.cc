@@ -15,9 +15,9 @@
 namespace autodist::agent {
 namespace {
 
-// Where the kernel's tcp_info, which only grows, has these; the C library's header ends before, and
-// the kernel's cannot be read beside it.
-constexpr size_t kRetransmits = 2;  // of one byte
+// Offsets in the kernel's tcp_info, which only grows. The C library's header lacks the last one,
+// and conflicts with the kernel's header.
+constexpr size_t kRetransmits = 2;  // one byte
 constexpr size_t kTotalRetransmits = 100;
 constexpr size_t kBytesAcked = 120;
 constexpr size_t kBytesReceived = 128;
@@ -28,12 +28,12 @@ Number NumberAt(std::string_view info, size_t at) {
   return info.size() < at ? Number{0} : NetlinkValue<Number>(info.substr(at)).value_or(Number{0});
 }
 
-// As text; "": of this machine.
+// Formats the peer; "" on this machine.
 std::string PeerOf(const inet_diag_msg& socket) {
   base::IpAddress address;
   address.v6 = socket.idiag_family == AF_INET6;
   std::memcpy(address.bytes.data(), &socket.id.idiag_dst, address.v6 ? 16 : 4);
-  // An IPv4 address in IPv6 clothes becomes one again.
+  // Converts an IPv4-mapped IPv6 address.
   const auto peer = base::IpAddress::Parse(address.ToString());
   return !peer || peer->IsLoopback() || peer->IsUnspecified() ? "" : peer->ToString();
 }
@@ -73,7 +73,7 @@ TcpTraffic ReadTcpTraffic() {
   TcpTraffic traffic;
   std::vector<char> buffer(kLargestNetlinkPart);
   for (const uint8_t family : {uint8_t{AF_INET}, uint8_t{AF_INET6}}) {
-    // One for each: what is left of an answer that was cut off belongs to no other one.
+    // A socket for each request: the rest of a truncated answer must not mix with the next one.
     const base::UniqueFd diag(
         socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
     if (diag.valid()) ReadFamily(diag.get(), family, buffer, traffic);

@@ -1,5 +1,5 @@
-// How much has gone through the TCP sockets of this network, by sock_diag(7). What send(2) and
-// recv(2) carry is in no file of /proc.
+// The traffic of the TCP sockets in this network namespace, from sock_diag(7). No file of /proc has
+// the data of send(2) and recv(2).
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace autodist::agent {
 
 struct SocketTraffic {
-  uint64_t bytes = 0;       // received, and sent and acknowledged
-  std::string peer;         // its address; "": on this machine, or none
+  uint64_t bytes = 0;       // received, plus sent and acknowledged
+  std::string peer;         // address; "": on this machine, or none
   uint32_t sent = 0;        // segments with data
-  uint32_t sent_again = 0;  // of them, as they were not acknowledged in time
-  uint32_t unanswered = 0;  // how often the oldest that is not acknowledged was sent again
+  uint32_t sent_again = 0;  // retransmitted ones
+  uint32_t unanswered = 0;  // how often the oldest unacknowledged one was retransmitted
 
   bool operator==(const SocketTraffic&) const = default;
 };
 
-// By the inode of the socket.
+// By inode of the socket.
 using TcpTraffic = std::unordered_map<uint64_t, SocketTraffic>;
 
-// Adds what a part of the kernel's answer tells; true: it is the last.
+// Adds a part of the kernel's answer; returns whether it is the last part.
 bool AddTcpTraffic(std::string_view messages, TcpTraffic& traffic);
 
-// Of all sockets; empty where the kernel does not tell. Does not block.
+// Reads all sockets; empty if the kernel does not support it. Does not block.
 TcpTraffic ReadTcpTraffic();
 
 }  // namespace autodist::agent

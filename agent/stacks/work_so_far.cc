@@ -24,7 +24,7 @@ namespace {
 using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 constexpr size_t kLargestProcessFile = 64 << 10;    // bytes
-constexpr std::string_view kBusyWaiting = "NCCL ";  // how the names of its threads begin
+constexpr std::string_view kBusyWaiting = "NCCL ";  // prefix of thread names
 
 std::string Read(const std::string& path) {
   return base::ReadFile(path, kLargestProcessFile).value_or("");
@@ -39,7 +39,7 @@ std::optional<ProcessStat> StatOf(const std::string& folder) {
   return ParseProcessStat(Read(folder + "/stat"));
 }
 
-// Ticks of a thread alone.
+// Returns the CPU ticks of one thread.
 uint64_t CpuOfThread(const std::string& folder) {
   const auto stat = StatOf(folder);
   return stat ? stat->own_cpu : 0;
@@ -56,7 +56,7 @@ uint64_t CpuOfBusyWaiting(const std::string& tasks) {
   return ticks;
 }
 
-// Bytes by read(2), write(2) and their kind.
+// Returns the bytes of read(2), write(2) and similar calls.
 uint64_t DataOf(const std::string& folder) {
   const std::string text = Read(folder + "/io");
   uint64_t bytes = 0;
@@ -68,7 +68,7 @@ uint64_t DataOf(const std::string& folder) {
   return bytes;
 }
 
-// By TCP to the addresses of other machines.
+// TCP traffic to the addresses of other machines.
 struct SentTo {
   uint64_t segments = 0;
   uint64_t again = 0;

@@ -17,7 +17,7 @@ Result<base::UniqueFd> Duplicate(const base::UniqueFd& fd) {
   return copy;
 }
 
-// Where Ctrl-C and line editing are the kernel's, as at any terminal.
+// Opens a pseudo-terminal, where the kernel handles Ctrl-C and line editing.
 Result<RankStreams> OpenTerminal() {
   RankStreams streams;
   streams.ours.out.Reset(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -26,12 +26,12 @@ Result<RankStreams> OpenTerminal() {
   if (master < 0 || ioctl(master, TIOCSPTLCK, &unlocked) != 0) {
     return ErrnoError(errno, "a pseudo-terminal");
   }
-  // By the master: a name would be another one where /dev/pts is not ours.
+  // Through the master, because a name in /dev/pts may belong to another instance.
   streams.ranks.in.Reset(ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!streams.ranks.in.valid()) return ErrnoError(errno, "a pseudo-terminal");
   termios mode;
   if (tcgetattr(streams.ranks.in.get(), &mode) == 0) {
-    mode.c_iflag |= IUTF8;  // or Backspace takes a part of a character
+    mode.c_iflag |= IUTF8;  // otherwise Backspace would delete part of a character
     (void)tcsetattr(streams.ranks.in.get(), TCSANOW, &mode);
   }
   AD_RETURN_IF_ERROR(base::SetNonBlocking(master));

@@ -1,4 +1,4 @@
-// What a rank has as stdin, stdout and stderr, and our ends of it.
+// The stdin, stdout and stderr of a rank, and our ends of them.
 #pragma once
 
 #include "autodist/status.h"
@@ -12,12 +12,12 @@ struct RankStreams {
   struct Ends {
     base::UniqueFd in;  // invalid: /dev/null
     base::UniqueFd out;
-    base::UniqueFd err;  // ours is invalid where it is the same as `out`
+    base::UniqueFd err;  // ours is invalid if `out` has both streams
   };
-  Ends ours;  // not blocking
+  Ends ours;  // non-blocking
   Ends ranks;
 
-  // A terminal is one of the kernel's pseudo-terminals, for all three streams.
+  // With a terminal, all three streams are one pseudo-terminal.
   static Result<RankStreams> Open(RankStdin kind);
 };
 

@@ -18,11 +18,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kKillLimit{5000};
-constexpr milliseconds kMeasureInterval{20};  // how often the output is measured
+constexpr milliseconds kMeasureInterval{20};  // of checks of the output size
 constexpr size_t kShownOutput = 2000;         // bytes
 
-// A file in memory: unlike a pipe it takes what is written without anyone reading, also from a
-// process that the program leaves behind.
+// Creates a file in memory: unlike a pipe it accepts data without a reader, even from a process
+// that outlives the program.
 Result<base::UniqueFd> MemoryFile() {
   base::UniqueFd fd(memfd_create("autodist", MFD_CLOEXEC));
   if (!fd.valid()) return ErrnoError(errno, "memfd_create");
@@ -34,7 +34,7 @@ size_t SizeOf(const base::UniqueFd& fd) {
   return fstat(fd.get(), &info) == 0 ? static_cast<size_t>(info.st_size) : 0;
 }
 
-// The last `limit` bytes of it.
+// Returns the last `limit` bytes.
 std::string Contents(const base::UniqueFd& fd, size_t limit) {
   const size_t size = SizeOf(fd);
   std::string text(std::min(size, limit), '\0');
@@ -51,7 +51,7 @@ std::string HowItEnded(int wait_status) {
   return wait_status == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-// Until it has ended by itself: why it must be killed, or "".
+// Waits until it has ended: returns why it must be killed, or "".
 std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
                   const base::UniqueFd& result, const base::UniqueFd& said, bool& timed_out) {
   const base::Deadline deadline = base::Deadline::After(limit);

@@ -1,4 +1,4 @@
-// Runs a program of the node to its end and keeps what it writes.
+// Runs a program of the node to its end and captures its output.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@
 namespace autodist::agent {
 
 struct ProgramCommand {
-  std::vector<std::string> argv;  // argv[0] is searched in the PATH of `environment`
+  std::vector<std::string> argv;  // argv[0] is looked up in the PATH of `environment`
   process::Environment environment;
   std::string working_directory;
-  // Where the program writes its result: standard output is for people then, as standard error.
+  // Whether the result is on descriptor 3; then both stdout and stderr are for users.
   bool result_on_descriptor_3 = false;
 };
 
@@ -23,12 +23,12 @@ struct ProgramOutput {
   std::string failure;  // "ended with status 1"; empty: it ended with status 0
   bool timed_out = false;
   std::string result;
-  std::string said;  // to people: the end of it, without the last line breaks
+  std::string said;  // for users: the last part, without trailing line breaks
 };
 
-// Blocks until the program has ended; it is killed at the limit, or when it writes more than
-// kMaxWritten bytes. Fails if the program cannot be started, or cannot be ended. Any number of
-// threads may run programs at the same time.
+// Blocks until the program has ended; kills it at the limit, or when it writes more than
+// kMaxWritten bytes. Fails if the program cannot be started, or cannot be ended. Several threads
+// may run programs concurrently.
 Result<ProgramOutput> RunProgram(const ProgramCommand& command, std::chrono::milliseconds limit,
                                  Supervisor& supervisor);
 

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Killed processes take a moment to end, and one that was just forked can escape a look at /proc.
+// Killed processes need a moment to end, and a new process may be missing in a listing of /proc.
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kStopInterval{100};
 
@@ -71,7 +71,7 @@ void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
     const bool late = ending_.ends > 0 || closing_ || ending_.stopped;
     for (RankCommand& command : ranks) {
       if (late) {
-        NotStarted(command.rank, Error(StatusCode::kCancelled, "told to end before it started"));
+        NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
       } else {
         StartRank(command);
       }
@@ -108,7 +108,7 @@ Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
   spawn.stdout_fd = streams.ranks.out.get();
   spawn.stderr_fd = streams.ranks.err.get();
   spawn.terminal_of_stdin = command.input == RankStdin::kTerminal;
-  // A terminal has its size from the start.
+  // A terminal must have its size from the start.
   if (streams.ours.in.valid()) events_.input(command.rank, std::move(streams.ours.in));
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(spawn));
   events_.pipes(command.rank, std::move(streams.ours.out), std::move(streams.ours.err));
@@ -134,7 +134,7 @@ bool Supervisor::Reap() {
     } else if (const auto run = runs_.find(pid); run != runs_.end()) {
       run->second.ended.set_value(wait_status);
       runs_.erase(run);
-    }  // else: an orphan that we adopted
+    }  // otherwise an adopted orphan
   }
 }
 
@@ -151,7 +151,7 @@ void Supervisor::Signal(int signal) {
   tasks_.Post([this, signal] { SignalRanks(signal); });
 }
 
-// A stopped process sees the signal only when it goes on.
+// A stopped process receives the signal only after it continues.
 void Supervisor::SignalDescendants() {
   for (const pid_t pid : process::Descendants(getpid())) {
     if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
@@ -197,15 +197,16 @@ void Supervisor::End(milliseconds grace) {
   });
 }
 
-// Until there is no child left, and so, as orphans come to us, nothing below. Once the grace period
-// is over, kills all descendants again and again.
+// Continues until there is no child left, and so, because orphans become our children, no
+// descendant. After the grace period, kills all descendants repeatedly.
 void Supervisor::ContinueEnd() {
   if (Reap()) {
     if (ending_.killing) {
       process::KillDescendants(getpid());
     } else {
       SignalDescendants();
-      // Who is forked from here on may be a part of how its parent ends; without one, it is not.
+      // A process that is forked from now on may be part of the parent's shutdown; an orphan is
+      // not.
       ending_.only_orphans = true;
     }
     ending_.next_look = base::Deadline::After(ending_.killing ? kKillInterval : kStopInterval);

@@ -1,4 +1,4 @@
-// Owns every process of the job on this node: starts the ranks, tells how they end, and ends them.
+// Owns every process of the job on this node: starts the ranks, reports their ends, and ends them.
 #pragma once
 
 #include <atomic>
@@ -32,20 +32,20 @@ struct RankCommand {
 
 struct RankExit {
   uint32_t rank = 0;
-  pid_t pid = 0;         // 0: could not be started
-  int wait_status = 0;   // as waitpid gives it
-  int64_t time_ns = 0;   // when it was noticed, since 1970
-  Status start_failure;  // where pid is 0
+  pid_t pid = 0;         // 0: not started
+  int wait_status = 0;   // from waitpid
+  int64_t time_ns = 0;   // of detection, since 1970
+  Status start_failure;  // if pid is 0
 };
 
-// What happens, told on the supervisor's thread.
+// Events, on the supervisor's thread.
 struct SupervisorEvents {
-  // Of a rank that has been started: the read ends, not blocking; of a terminal there is but `out`.
+  // A rank has been started: the non-blocking read ends; a terminal has only `out`.
   std::function<void(uint32_t rank, base::UniqueFd out, base::UniqueFd err)> pipes;
   std::function<void(uint32_t rank, pid_t pid)> started;
   std::function<void(const RankExit& exit)> exited;
-  std::function<void()> ended;  // after End, once nothing is left
-  // Of a rank that is about to start, where it has an input: where to write it, not blocking.
+  std::function<void()> ended;  // after End, when no process is left
+  // A rank with an input is about to start: the non-blocking write end.
   std::function<void(uint32_t rank, base::UniqueFd in)> input = {};
 };
 
@@ -54,40 +54,40 @@ struct SupervisorEvents {
 class Supervisor {
  public:
   static Result<std::unique_ptr<Supervisor>> Create(SupervisorEvents events);
-  // Kills what is left.
+  // Kills the remaining processes.
   ~Supervisor();
 
-  // Once, or again after `ended`. `stop_signal` is the one that asks these ranks to end.
+  // Call once, or again after `ended`. `stop_signal` asks these ranks to end.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
-  // To the process group of every rank that still runs.
+  // Sends the signal to the process group of every running rank.
   void Signal(int signal);
 
-  // The stop signal once to the process group of every rank that still runs, SIGKILL after `grace`.
-  // Called again, it can only shorten the time until SIGKILL.
+  // Sends the stop signal once to the process group of every running rank, and SIGKILL after
+  // `grace`. Another call can only shorten the time until SIGKILL.
   void Stop(std::chrono::milliseconds grace);
-  // The same where somebody else has sent every rank the signal.
+  // The same if another process has already sent the signal to all ranks.
   void OnSignalled(std::chrono::milliseconds grace);
 
-  // Ends every process that descends from us, of whatever session: the stop signal to those that
-  // have not had it, SIGKILL after `grace` or the end of an earlier Stop's; then `ended`.
+  // Ends all descendants of this process, in any session: sends the stop signal to those that have
+  // not had it, and SIGKILL after `grace` or after that of an earlier Stop; then calls `ended`.
   void End(std::chrono::milliseconds grace);
 
-  // Blocks until the End before it has come to its end.
+  // Blocks until the last End has completed.
   void WaitUntilEnded();
 
-  // The ranks that run, with their processes.
+  // Returns the running ranks with their processes.
   std::map<uint32_t, pid_t> RunningRanks() const;
 
-  // A child that is no rank.
+  // A child that is not a rank.
   struct Running {
     uint64_t id = 0;
     std::future<Result<int>> ended;  // its wait status
   };
-  // Runs one, in a process group of its own. The descriptors of the request must stay open until
-  // it has ended, but for `its`, which is closed here once it has been started.
+  // Runs a child in a separate process group. The descriptors of the request must stay open until
+  // it has ended, except `its`, which is closed here after the start.
   Running Run(process::SpawnRequest request, base::UniqueFd its = {});
-  void KillRun(uint64_t id);  // SIGKILL to its process group, unless it has ended
+  void KillRun(uint64_t id);  // sends SIGKILL to its process group, unless it has ended
 
  private:
   struct OtherChild {
@@ -95,15 +95,15 @@ class Supervisor {
     std::promise<Result<int>> ended;
   };
 
-  // How far the ranks' end is; all processes' from the first End on.
+  // The progress of ending the ranks; after the first End, of ending all processes.
   struct Ending {
     bool stopped = false;  // the stop signal has been sent to the ranks
     bool killing = false;  // the grace period is over
     base::Deadline kill_at = base::Deadline::Never();
-    int ends = 0;                      // calls of End that are being carried out
-    std::set<pid_t> signalled_groups;  // have had the stop signal, by Stop
-    std::set<pid_t> signalled;         // others that have
-    bool only_orphans = false;         // are to get it from now on
+    int ends = 0;                      // calls of End in progress
+    std::set<pid_t> signalled_groups;  // have been sent the stop signal by Stop
+    std::set<pid_t> signalled;         // other processes that have
+    bool only_orphans = false;         // only these are sent it from now on
     base::Deadline next_look = base::Deadline::Never();
   };
 
@@ -113,7 +113,7 @@ class Supervisor {
   void StartRank(RankCommand& command);
   Result<pid_t> SpawnRank(RankCommand& command);
   void NotStarted(uint32_t rank, const Status& why);
-  bool Reap();  // whether there are children that have not ended
+  bool Reap();  // returns whether some children still run
   void SignalRanks(int signal);
   void SignalDescendants();
   void ContinueEnd();
@@ -129,14 +129,14 @@ class Supervisor {
   int ends_under_way_ = 0;             // guarded by mutex_
   std::map<uint32_t, pid_t> running_;  // guarded by mutex_
 
-  // Only touched by the thread.
+  // Used only by the thread:
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
   int stop_signal_;
   Ending ending_;
-  bool closing_ = false;  // the thread is to end
+  bool closing_ = false;  // the thread must end
 
-  std::jthread thread_;  // last: starts when the rest is there
+  std::jthread thread_;  // last: starts when the members above exist
 };
 
 }  // namespace autodist::agent

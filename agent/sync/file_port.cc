@@ -19,11 +19,11 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// Until the other side must have shown that it knows the key.
+// The limit for clients to prove that they know the key.
 constexpr milliseconds kFileHandshakeLimit{5'000};
-// In which nothing moves.
+// The limit without progress.
 constexpr milliseconds kIdleLimit{60'000};
-// How long nobody is accepted when the system had no descriptor or memory.
+// The time without accepting after the system had no descriptor or memory.
 constexpr milliseconds kFilePortPause{100};
 
 }  // namespace
@@ -100,7 +100,7 @@ void FilePort::Accept() {
   if (Strangers() >= kMaxStrangers) {
     connections_.erase(std::ranges::find(connections_, false, &Connection::knows_key));
   }
-  const int on = 1;  // the end of a file would wait for what the other side acknowledges
+  const int on = 1;  // otherwise the end of a file would wait for acknowledgements
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   connections_.push_back(
       {secure::Session::OfServer(std::move(socket), [this](std::string_view) { return key_; }),
@@ -143,7 +143,7 @@ secure::Progress FilePort::Send(Connection& connection) {
     const ssize_t got =
         pread(file.fd.get(), buffer_.data(), size, static_cast<off_t>(connection.sent));
     if (got < 0 && errno == EINTR) return secure::Progress::kDone;
-    if (got <= 0) return secure::Progress::kBroken;  // it has become shorter
+    if (got <= 0) return secure::Progress::kBroken;  // it was truncated
     connection.session->Write({buffer_.data(), static_cast<size_t>(got)});
     connection.sent += static_cast<size_t>(got);
   }

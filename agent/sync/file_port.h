@@ -1,6 +1,6 @@
-// Where other nodes get files of this one, encrypted (secure/session.h) with a key that both
-// received from the chief. A client sends the number of a file, and receives its size and that many
-// bytes; then the next. Numbers have 8 bytes, the highest first.
+// Serves files of this node to other nodes, encrypted (secure/session.h) with a key that both
+// received from the chief. A client sends the number of a file, and receives its size and content;
+// then the next. Numbers have 8 bytes, big-endian.
 #pragma once
 
 #include <chrono>
@@ -21,26 +21,26 @@
 namespace autodist::agent {
 
 inline constexpr size_t kNumberSize = 8;             // bytes
-inline constexpr uint64_t kNoSuchFile = UINT64_MAX;  // in place of a size
-inline constexpr size_t kFilePiece = 256 * 1024;     // that are read or sent at a time
+inline constexpr uint64_t kNoSuchFile = UINT64_MAX;  // instead of a size
+inline constexpr size_t kFilePiece = 256 * 1024;     // bytes read or sent at a time
 std::string NumberAsBytes(uint64_t number);
-uint64_t NumberOf(const std::string& bytes);  // kNumberSize of them
+uint64_t NumberOf(const std::string& bytes);  // from kNumberSize bytes
 
-// Serves on a thread of its own until it is destroyed. Clients that do not know the key, send
-// nothing or read nothing are disconnected.
+// Serves on a separate thread until it is destroyed. Disconnects clients that do not know the key,
+// send nothing or read nothing.
 class FilePort {
  public:
-  static constexpr size_t kMaxConnections = 256;  // at once that know the key; others wait
-  static constexpr size_t kMaxStrangers = 256;    // of more, the first has to go
+  static constexpr size_t kMaxConnections = 256;  // authenticated ones; others wait
+  static constexpr size_t kMaxStrangers = 256;    // above it, the oldest is closed
 
   struct File {
-    base::UniqueFd fd;  // invalid: there is none of this number
+    base::UniqueFd fd;  // invalid: no file with this number
     uint64_t size = 0;
   };
   // Called on the thread.
   using OpenFile = std::function<File(uint64_t number)>;
 
-  // At the address alone, which must be this node's, at a port that the system chooses.
+  // Listens only at the address, which must be this node's, at a port that the system selects.
   static Result<std::unique_ptr<FilePort>> Open(const std::string& address, const secure::Key& key,
                                                 OpenFile open_file);
   ~FilePort();
@@ -56,8 +56,8 @@ class FilePort {
     bool knows_key = false;
     std::string incoming{};  // a part of a number
     File file{};
-    uint64_t sent = 0;      // bytes of it
-    bool has_turn = false;  // can go on at once, after the others
+    uint64_t sent = 0;      // bytes of the current file
+    bool has_turn = false;  // can continue without waiting, after the others
 
     bool Sends() const { return session->has_to_send() || sent < file.size; }
   };
@@ -66,7 +66,7 @@ class FilePort {
   void Serve();
   void Accept();
   size_t Strangers() const;
-  // As far as it can at once, and no more than one piece; false: it has come to its end.
+  // Continues without blocking, for one piece at most; false: done.
   bool Continue(Connection& connection);
   secure::Progress Receive(Connection& connection);
   secure::Progress Send(Connection& connection);
@@ -74,9 +74,9 @@ class FilePort {
   const base::Listening listening_;
   const secure::Key key_;
   const OpenFile open_file_;
-  base::FdPair stop_;  // its second end is closed to stop the thread
+  base::FdPair stop_;  // closing the second end stops the thread
 
-  // Only touched by the thread.
+  // Used only by the thread:
   std::vector<Connection> connections_;
   std::vector<char> buffer_;
   base::Deadline accept_at_ = base::Deadline::After(std::chrono::milliseconds(0));

@@ -21,8 +21,8 @@ namespace {
 using base::Deadline;
 using secure::Progress;
 
-constexpr std::chrono::milliseconds kAskInterval{100};  // whether to go on
-constexpr char kClientName[] = "node";  // says nothing of itself: all have the same key
+constexpr std::chrono::milliseconds kAskInterval{100};  // between calls of `go_on`
+constexpr char kClientName[] = "node";  // not an identity: all nodes have the same key
 
 Status NotKept() {
   return Error(StatusCode::kUnavailable, "something else is there, or it hung up");
@@ -65,7 +65,7 @@ Status FileSource::Get(uint64_t number, uint64_t size,
   for (uint64_t left = size, counted = size; left > 0;) {
     const size_t wanted = std::min<uint64_t>(left, buffer.size());
     AD_ASSIGN_OR_RETURN(const std::string_view piece,
-                        HearSome({buffer.data(), wanted}, deadline, go_on));
+                        ReadSome({buffer.data(), wanted}, deadline, go_on));
     left -= piece.size();
     if (counted - left >= kLeast) {
       counted = left;
@@ -109,7 +109,7 @@ Status FileSource::Say(std::string_view words, const GoOn& go_on) const {
   }
 }
 
-Result<std::string_view> FileSource::HearSome(std::span<char> buffer, Deadline deadline,
+Result<std::string_view> FileSource::ReadSome(std::span<char> buffer, Deadline deadline,
                                               const GoOn& go_on) const {
   for (;;) {
     size_t got = 0;
@@ -125,7 +125,7 @@ Result<uint64_t> FileSource::HearNumber(const GoOn& go_on) const {
   std::string number(kNumberSize, '\0');
   for (size_t size = 0; size < kNumberSize;) {
     AD_ASSIGN_OR_RETURN(const std::string_view piece,
-                        HearSome(std::span(number).subspan(size), deadline, go_on));
+                        ReadSome(std::span(number).subspan(size), deadline, go_on));
     size += piece.size();
   }
   return NumberOf(number);

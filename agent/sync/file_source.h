@@ -1,5 +1,5 @@
-// Another node that has the files: the other side of a FilePort. That it knows the key makes
-// nothing true that it says: its client checks the digest of each file.
+// The client of another node's FilePort. The other node's data are untrusted, even if it knows the
+// key: the caller checks the digest of each file.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,20 @@
 
 namespace autodist::agent {
 
-// Not thread-safe. Both calls block; while they wait, `go_on` is asked again and again whether to.
+// Not thread-safe. Both calls block; meanwhile they call `go_on`, which returns whether to
+// continue.
 class FileSource {
  public:
   using GoOn = std::function<bool()>;
   static constexpr std::chrono::milliseconds kConnectLimit{5'000};
-  // In which the next answer has to come, or of a file this many bytes or the rest.
+  // The limit for the next answer and, within a file, for this many bytes or the rest.
   static constexpr std::chrono::milliseconds kPatience{20'000};
   static constexpr uint64_t kLeast = 64 * 1024;
 
   static Result<FileSource> Connect(const v1::SyncSource& source, const GoOn& go_on);
 
-  // `take` gets the content piece after piece, and says whether to go on. Fails where the file is
-  // not there or not of this size; after any other failure the source must not be used again.
+  // `take` gets the content piece by piece, and returns whether to continue. Fails if the file does
+  // not exist or has another size; after any other failure the source must not be used again.
   Status Get(uint64_t number, uint64_t size, const std::function<bool(std::string_view)>& take,
              const GoOn& go_on);
 
@@ -38,8 +39,8 @@ class FileSource {
   Status Await(short events, base::Deadline deadline, const GoOn& go_on) const;
   Status ShakeHands(const GoOn& go_on) const;
   Status Say(std::string_view words, const GoOn& go_on) const;
-  // At least one byte.
-  Result<std::string_view> HearSome(std::span<char> buffer, base::Deadline deadline,
+  // Reads at least one byte.
+  Result<std::string_view> ReadSome(std::span<char> buffer, base::Deadline deadline,
                                     const GoOn& go_on) const;
   Result<uint64_t> HearNumber(const GoOn& go_on) const;
 

@@ -16,7 +16,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr int kMaxLinks = 40;  // as in the kernel
+constexpr int kMaxLinks = 40;  // the limit of the kernel
 constexpr mode_t kOpenToAll = S_ISVTX | S_IWOTH;
 
 class SafeWalk {
@@ -38,7 +38,7 @@ class SafeWalk {
     bool may_be_made;
   };
 
-  // The parts of a path, before those that are still to be walked.
+  // Puts the parts of a path before the remaining ones.
   void PutFirst(std::string_view path, bool may_be_made) {
     if (path.starts_with('/')) {
       at_.fd.Reset(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -54,7 +54,7 @@ class SafeWalk {
   Status Enter(const Part& part) {
     const std::string shown = shown_ + "/" + part.name;
     at_.made = false;
-    // O_DIRECTORY has file systems mounted that wait for it.
+    // O_DIRECTORY triggers automounts.
     base::UniqueFd found = Open(part.name, O_DIRECTORY);
     if (!found.valid() && errno == ENOENT && part.may_be_made) {
       at_.made = mkdirat(at_.fd.get(), part.name.c_str(), parts_.empty() ? 0700 : 0777) == 0;
@@ -87,10 +87,10 @@ class SafeWalk {
         Error(StatusCode::kPermissionDenied, shown + " belongs to another user, number " +
                                                  std::to_string(info.st_uid) +
                                                  ", in a folder where everyone can write"),
-        "remove it there, or use another working directory");
+        "remove it on the node, or use another working directory");
   }
 
-  // What a link leads to is not made.
+  // Does not create the target of a link.
   Status Follow(const base::UniqueFd& link, const std::string& shown) {
     if (++links_ > kMaxLinks) return ErrnoError(ELOOP, shown);
     std::array<char, PATH_MAX> target;
@@ -101,7 +101,7 @@ class SafeWalk {
   }
 
   ReachedFolder at_;
-  std::string shown_;  // its path, "" for /
+  std::string shown_;  // its path; "" for /
   std::deque<Part> parts_;
   int links_ = 0;
 };

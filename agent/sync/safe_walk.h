@@ -1,4 +1,4 @@
-// The way to a folder, where other users of the machine may have put something into it.
+// Opens a folder safely on a machine where other users may have created parts of the path.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace autodist::agent {
 
 struct ReachedFolder {
   base::UniqueFd fd;  // O_PATH
-  bool made = false;  // the folder itself; it is for the user alone
+  bool made = false;  // whether it was created; then with mode 0700
 };
 
-// Walks the absolute path from / on, and makes what is missing. Symbolic links are followed. As
-// the kernel's protected_symlinks, but for folders, too: in a folder that everyone can write in and
-// that is sticky, such as /tmp, only what belongs to this user, to root or to the owner of that
-// folder is entered or followed; kPermissionDenied otherwise. Blocks on the file system.
+// Walks the absolute path from /, and creates missing folders. Follows symbolic links. Like the
+// kernel's protected_symlinks, but also for folders: in a world-writable sticky folder, such as
+// /tmp, only enters or follows entries that belong to this user, to root or to the owner of that
+// folder; otherwise kPermissionDenied. Blocks on the file system.
 Result<ReachedFolder> ReachFolder(const std::string& path);
 
 }  // namespace autodist::agent

@@ -22,12 +22,12 @@ namespace {
 
 using base::Deadline;
 
-// How often the chief hears from us while we work.
+// The interval of messages to the chief while we work.
 constexpr std::chrono::milliseconds kBusyInterval{200};
 constexpr size_t kMaxShown = 10;
 constexpr int kMaxDifferences = 5'000;  // in one message
 
-// The first few as one, with the code and the remedy of the first.
+// Combines the first few issues, with the code and the hint of the first.
 Status AllInOne(const std::vector<Status>& issues) {
   std::string text;
   for (size_t i = 0; i < std::min(issues.size(), kMaxShown); ++i) {
@@ -41,16 +41,16 @@ Status AllInOne(const std::vector<Status>& issues) {
   return remedy.empty() ? all : WithRemedy(all, remedy);
 }
 
-// One synchronisation, from begin to complete.
+// One synchronization, from begin to complete.
 class Receiver {
  public:
   explicit Receiver(SyncCall& call) : call_(call) {}
 
-  // What went wrong here, with the chief's files or with the call.
+  // Returns the failure of this node, of the chief's files or of the call.
   Status Run();
 
  private:
-  Result<v1::SyncRequest> Next();  // the next message that is not empty
+  Result<v1::SyncRequest> Next();  // the next non-empty message
   Status Begin(const v1::SyncBegin& begin);
   Status TakeList(const v1::SyncList& list);
   Status Settle(uint64_t index);
@@ -64,25 +64,25 @@ class Receiver {
   Result<bool> GetFrom(FileSource& source, const v1::PassedFile& passed);
   Status PassOn(const v1::RelayRequest& order);
   Status TellReceipt();
-  bool GoOn();  // while we wait for others
+  bool GoOn();  // called while we wait for others
   Status CheckIndex(uint64_t index) const;
   std::string Where(uint64_t index) const { return path_ + "/" + entries_[index].path(); }
 
   SyncCall& call_;
   std::string path_;
-  std::optional<TargetFolder> folder_;  // nullopt: the chief's own
+  std::optional<TargetFolder> folder_;  // nullopt: it is the chief's folder
   std::vector<v1::FileEntry> entries_;
-  std::string blocked_;  // a folder that could not be made, with its '/': what is in it neither
+  std::string blocked_;  // a folder that could not be created, with '/': its contents are skipped
   std::vector<Status> issues_;
-  v1::SyncDifferences differences_;  // not yet told
+  v1::SyncDifferences differences_;  // not yet sent
   Deadline tell_at_ = Deadline::After(kBusyInterval);
 
-  std::optional<files::NewFile> file_;  // whose content is coming
+  std::optional<files::NewFile> file_;  // the current file
   uint64_t file_index_ = 0;
   uint64_t received_ = 0;      // bytes of content
-  uint64_t acknowledged_ = 0;  // to the chief, who hears no less later
+  uint64_t acknowledged_ = 0;  // reported to the chief
 
-  // Other nodes'; an error: not to be asked any more.
+  // The source for files of other nodes; after an error it is no longer used.
   std::optional<Result<FileSource>> source_;
 };
 
@@ -162,7 +162,7 @@ Status Receiver::DigestCandidate(uint64_t index) {
     suspect.set_entry(index);
     suspect.set_digest(*digest);
   } else {
-    differences_.add_wanted(index);  // what cannot be read can be replaced
+    differences_.add_wanted(index);  // an unreadable file can be replaced
   }
   return OkStatus();
 }
@@ -200,7 +200,7 @@ Status Receiver::TakeContent(const v1::SyncContent& content) {
   return tell_at_.Expired() ? TellReceipt() : OkStatus();
 }
 
-// What cannot be got there is the chief's to send; what cannot be written here is a failure.
+// The chief must send what is unavailable there; a failure to write here is an error.
 Status Receiver::TakePassed(const v1::SyncPassed& passed) {
   v1::SyncResponse response;
   response.mutable_unavailable();
@@ -241,7 +241,7 @@ Result<bool> Receiver::GetFrom(FileSource& source, const v1::PassedFile& passed)
   return false;
 }
 
-// Until the chief says that all have their files.
+// Serves files until the chief reports that all nodes have theirs.
 Status Receiver::PassOn(const v1::RelayRequest& order) {
   const char* ssh_connection = std::getenv("SSH_CONNECTION");
   const std::string address = DataAddressOf(order.node(), ssh_connection ? ssh_connection : "");
@@ -275,7 +275,7 @@ Status Receiver::TellReceipt() {
 
 Result<v1::SyncRequest> SyncCall::Read() {
   std::unique_lock lock(mutex_);
-  // One message is always being read while another one is dealt with.
+  // Always reads the next message while the current one is processed.
   if (!reading_ && !has_incoming_ && !ended_) {
     reading_ = true;
     StartRead(&incoming_);
@@ -342,10 +342,10 @@ void SyncCall::End(const Status& status) {
 }
 
 Status ReceiveFolder(SyncCall& call) {
-  // Its half-written file is gone before the chief is told.
+  // Removes an incomplete file before the chief is notified.
   Status status = Receiver(call).Run();
   if (Remedy(status).empty()) {
-    status = WithRemedy(status, "can the user who logs in write there, and is there space left?");
+    status = WithRemedy(status, "check permissions and free space on the node");
   }
   v1::SyncResponse response;
   response.mutable_finished()->set_error(

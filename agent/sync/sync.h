@@ -12,21 +12,21 @@
 
 namespace autodist::agent {
 
-// One call of Sync, made blocking: gRPC's threads hand over, a thread of ours reads and writes.
+// One call of Sync with a blocking interface: a thread of ours reads and writes.
 class SyncCall final : public grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse> {
  public:
-  // `silence`: how long the chief may neither send nor take anything.
+  // `silence`: how long the chief may neither send nor accept anything.
   SyncCall(grpc::CallbackServerContext& context, std::chrono::milliseconds silence)
       : context_(context), silence_(silence) {}
 
-  // Blocks until there is a message, which may be an empty one. Fails when there will be none.
+  // Blocks until there is a message, which may be an empty one. Fails at the end.
   Result<v1::SyncRequest> Read();
-  // Blocks until the message is on its way.
+  // Blocks until gRPC has accepted the message.
   Status Write(const v1::SyncResponse& message);
   // Thread-safe.
   bool Cancelled();
 
-  // Once, when all is done; the call may be gone as it returns.
+  // Call once, at the end; the call may be destroyed when it returns.
   void End(const Status& status);
 
  private:
@@ -40,20 +40,20 @@ class SyncCall final : public grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncR
   const std::chrono::milliseconds silence_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  v1::SyncRequest incoming_;  // gRPC's while reading_
+  v1::SyncRequest incoming_;  // used by gRPC while reading_
   v1::SyncResponse outgoing_;
   bool reading_ = false;
   bool has_incoming_ = false;
   bool writing_ = false;
-  bool ended_ = false;  // no message will come any more, or nobody takes ours
+  bool ended_ = false;  // no more messages can be received or sent
 };
 
-// A chief that is silent for longer is gone: it speaks at least as often as kBusyInterval below,
-// and a slow link needs its time for a message.
+// A chief that is silent for longer is lost: it sends a message at least every kBusyInterval (see
+// sync.cc), but slow links need time for a message.
 inline constexpr std::chrono::seconds kChiefSilence{60};
 
-// Takes what the chief sends until the folder is like its own. Blocks; what fails on this node is
-// told to the chief, so the result says only whether that was possible.
+// Receives the chief's files until the folder matches. Blocks; reports local failures to the chief,
+// so the result only says whether that was possible.
 Status ReceiveFolder(SyncCall& call);
 
 }  // namespace autodist::agent

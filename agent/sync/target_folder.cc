@@ -43,7 +43,7 @@ Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
   return ErrnoError(error, "opening the folder");
 }
 
-// Any user who may write in it can have programs run as this user.
+// Any user with write access could make this user run programs.
 Status CheckClosedToOthers(int root, const std::string& path) {
   struct stat info;
   if (fstat(root, &info) != 0) return ErrnoError(errno, path);
@@ -52,8 +52,7 @@ Status CheckClosedToOthers(int root, const std::string& path) {
                     "chmod o-w it there, or use another working directory");
 }
 
-// Set-group-ID and the like stay as they are here. Another user's folder keeps its permissions,
-// too.
+// Keeps set-group-ID and similar bits, and the permissions of another user's folder.
 void GiveMode(int folder, uint32_t mode) {
   struct stat info;
   const mode_t wanted = (mode & files::kPermissions) | kOwnerMayFill;
@@ -119,7 +118,7 @@ Result<TargetFolder::Match> TargetFolder::Settle(const v1::FileEntry& entry) {
   if (files::ModifiedNs(info) != entry.modified_ns()) return Match::kSuspect;
   const uint32_t mode = entry.mode() & files::kPermissions;
   if ((info.st_mode & files::kPermissions) == mode) return Match::kSame;
-  // Not ours to change, or not even to open: replaced.
+  // A file that we cannot change or open is replaced.
   const base::UniqueFd fd = files::OpenFileIn(place.folder, place.name);
   return fd.valid() && fchmod(fd.get(), mode) == 0 ? Match::kSame : Match::kDifferent;
 }

@@ -1,6 +1,6 @@
-// A folder on this node that is made like the chief's. Whatever the paths say, nothing outside of
-// it is touched: no path leads up or through a symbolic link. Nothing is deleted, and a file has
-// its old content or its new one, never a part.
+// A folder on this node that is updated to match the chief's. Never touches anything outside of it:
+// no path leads up or through a symbolic link. Deletes nothing; a file has its old content or its
+// new one, never a part.
 #pragma once
 
 #include <functional>
@@ -17,30 +17,28 @@ namespace autodist::agent {
 // Not thread-safe; all calls block on the file system.
 class TargetFolder {
  public:
-  // `path` is absolute; the way to the folder may lead through symbolic links, but not through
-  // what others have put into folders for all (agent/sync/safe_walk.h). Made with its parents where
-  // it is missing, with these permissions, but for those of others to write. kPermissionDenied: it
-  // is there, and others can write in it.
+  // `path` is absolute; it may contain symbolic links, but not entries of other users in shared
+  // folders (agent/sync/safe_walk.h). Creates it with missing parents and these permissions,
+  // without write permission for others. kPermissionDenied: it exists, and others can write to it.
   static Result<TargetFolder> Open(const std::string& path, uint32_t mode);
 
-  // How a regular file compares with the chief's.
-  enum class Match { kSame, kSuspect, kDifferent };  // kSuspect: by its time alone
+  // The result of comparing a regular file with the chief's.
+  enum class Match { kSame, kSuspect, kDifferent };  // kSuspect: only the time differs
 
-  // Makes folders and symbolic links what they should be at once, and the permissions of files
-  // that are the same.
+  // Creates or updates folders and symbolic links, and the permissions of equal files.
   Result<Match> Settle(const v1::FileEntry& entry);
 
-  // Of a file's content; kCancelled where `go_on` says no.
+  // Returns the digest of a file's content; kCancelled if `go_on` returns false.
   Result<std::string> Digest(const v1::FileEntry& entry, const std::function<bool()>& go_on);
 
-  // Gives a file whose content is right the chief's time and permissions. Where that is not
-  // allowed, it stays as it is.
+  // Sets the chief's time and permissions on a file with the right content; ignores a lack of
+  // permission.
   void TakeOverTime(const v1::FileEntry& entry);
 
-  // A file for reading, if it has the size of the chief's; else invalid.
+  // Opens a file for reading if it has the size of the chief's; otherwise invalid.
   base::UniqueFd OpenSame(const v1::FileEntry& entry);
 
-  // The new content of a file, which takes its place when it is complete.
+  // Creates the new content of a file, which replaces it when it is complete.
   Result<files::NewFile> Create(const v1::FileEntry& entry);
 
  private:
@@ -55,7 +53,7 @@ class TargetFolder {
   Status MakeSymlink(const Place& place, const std::string& target);
 
   base::UniqueFd root_;
-  // The folder found last, as most entries are in the same one as the entry before.
+  // The last folder, because most entries are in the same folder as the previous one.
   std::string found_path_;
   base::UniqueFd found_;
 };

@@ -1,4 +1,4 @@
-// The handwritten digits, split into a part to train on and a part to test with.
+// Reads the handwritten digits, split into training and test samples.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Samples {
 
 struct Digits {
   Samples training;
-  Samples test;  // every fifth
+  Samples test;  // every fifth sample
 };
 
 autodist::Result<Digits> ReadDigits(const std::string& path);

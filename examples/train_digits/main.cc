@@ -27,7 +27,7 @@ using autodist::Status;
 struct Options {
   std::string data = TRAIN_DIGITS_DATA;
   uint32_t epochs = 20;
-  uint32_t batch = 96;  // over all ranks
+  uint32_t batch = 96;  // summed over all ranks
   float learning_rate = 0.1f;
   float momentum = 0.9f;
 };
@@ -72,7 +72,7 @@ std::vector<uint32_t> ShareOf(const Client& client, const std::vector<uint32_t>&
   return {at(client.rank()), at(client.rank() + 1)};
 }
 
-// `steps`: made so far, in all epochs.
+// `steps`: the number of steps so far, over all epochs.
 Result<float> TrainEpoch(const Options& options, const std::vector<uint32_t>& order,
                          const Client& client, Communicator& ring, Network& network,
                          uint64_t& steps) {
@@ -87,7 +87,7 @@ Result<float> TrainEpoch(const Options& options, const std::vector<uint32_t>& or
         network.Step(static_cast<float>(end - begin), options.learning_rate, options.momentum));
     AD_ASSIGN_OR_RETURN(const float batch_loss, network.Loss());
     loss += batch_loss;
-    AD_RETURN_IF_ERROR(autodist::TellProgress(
+    AD_RETURN_IF_ERROR(autodist::ReportProgress(
         ++steps, steps_of_all,
         {{"loss", static_cast<double>(batch_loss) / static_cast<double>(end - begin)}}));
   }

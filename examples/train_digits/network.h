@@ -23,26 +23,26 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  // Where the numbers live: host memory, or that of the GPU. kParameters and kGradients floats.
+  // In host or GPU memory. kParameters and kGradients floats.
   virtual float* parameters() = 0;
   virtual float* gradients() = 0;
 
-  // gradients = the sums over these training samples of gradients and loss.
+  // Sets gradients() to the sums of gradients and loss over these training samples.
   virtual autodist::Status ComputeGradients(const std::vector<uint32_t>& samples) = 0;
 
   // Moves the parameters against gradients / batch_size.
   virtual autodist::Status Step(float batch_size, float learning_rate, float momentum) = 0;
 
   virtual autodist::Status SetParameters(const std::vector<float>& parameters) = 0;
-  // To the host.
+  // Copies to the host.
   virtual autodist::Result<std::vector<float>> Parameters() = 0;
   virtual autodist::Result<float> Loss() = 0;
 };
 
-// Small random numbers, the same each time; rank 0's are broadcast.
+// Small random numbers with a fixed seed; those of rank 0 are broadcast.
 std::vector<float> InitialParameters();
 
-// How many of the samples a network with these parameters recognises.
+// The number of samples that a network with these parameters classifies correctly.
 size_t CountCorrect(const std::vector<float>& parameters, const Samples& samples);
 
 std::unique_ptr<Network> MakeCpuNetwork(const Samples& training);

@@ -29,7 +29,7 @@ Activations Forward(const float* parameters, const float* pixels) {
     for (size_t h = 0; h < kHidden; ++h) sum += output_weights[c * kHidden + h] * result.hidden[h];
     result.probability[c] = sum;
   }
-  // Softmax, shifted so that nothing overflows.
+  // Softmax, shifted to avoid overflow.
   const float largest = *std::max_element(result.probability.begin(), result.probability.end());
   float total = 0;
   for (float& value : result.probability) total += value = std::exp(value - largest);

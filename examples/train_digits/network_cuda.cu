@@ -19,7 +19,7 @@ Status ToStatus(cudaError_t error, const char* what) {
                          std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-// What the backward pass needs of one sample.
+// The values of one sample that the backward pass needs.
 struct SampleState {
   float hidden[kHidden];
   float hidden_error[kHidden];
@@ -70,7 +70,7 @@ __global__ void Forward(const float* parameters, const float* pixels, const int*
   }
 }
 
-// One thread per gradient, adding the samples up in order: the same sum each time.
+// One thread per gradient adds the samples in a fixed order, so that sums are reproducible.
 __global__ void SumGradients(const float* pixels, const uint32_t* samples, unsigned count,
                              const SampleState* states, float* gradients) {
   const size_t g = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// For programs started by `autodist run`: who am I, and how do I find the other ranks.
+// For programs started by `autodist run`: the identity of a rank, and its access to other ranks.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace autodist {
 
-// A rank's connection with the job. Thread-safe. Calls block until their timeout at most; when
-// another rank has failed the launcher ends this process anyway.
+// A rank's connection to the job. Thread-safe. Calls block at most until their timeout; if another
+// rank fails, the launcher ends this process anyway.
 class Client {
  public:
   // Reads the AUTODIST_* variables and connects to the agent on this node. Fails outside a job.
@@ -24,18 +24,18 @@ class Client {
   uint32_t world_size() const { return world_size_; }  // ranks in the job
   uint32_t local_rank() const { return local_rank_; }  // on this node; indexes its GPUs
   bool on_gpu() const { return on_gpu_; }
-  // This node's IP address, as other nodes reach it.
+  // Returns this node's IP address, as other nodes reach it.
   const std::string& node_address() const { return node_address_; }
 
   static constexpr std::chrono::seconds kDefaultTimeout{300};
 
-  // The job's key/value store: small values, 1 MiB at most each, 48 MiB of a node's ranks, and 256
-  // MiB together. Keys, as names of barriers, have 4 KiB at most.
+  // Writes to the job's key/value store: at most 1 MiB per value, 48 MiB for the ranks of a node,
+  // and 256 MiB in total. Keys and names of barriers have at most 4 KiB.
   Status Set(const std::string& key, const std::string& value);
-  // Waits until some rank has set the key.
+  // Waits until a rank has set the key.
   Result<std::string> Get(const std::string& key,
                           std::chrono::milliseconds timeout = kDefaultTimeout);
-  // Waits until all ranks have entered the barrier of this name; a rank may be in it once.
+  // Waits until all ranks have entered the barrier of this name; a rank can enter it only once.
   Status Barrier(const std::string& name, std::chrono::milliseconds timeout = kDefaultTimeout);
 
  private:
@@ -50,12 +50,12 @@ class Client {
   std::unique_ptr<Connection> connection_;
 };
 
-// Tells how far this rank is, for whoever looks at the job: so many steps of so many (0: nobody
-// knows), and numbers of any name, such as the loss. As often as wanted: it never blocks, takes a
-// few microseconds, and where autodist does not keep up, the last one counts. Does nothing outside
-// of a job. Thread-safe. kInvalidArgument: a name has other characters than letters, digits and
-// "_./@%+-()# ", or all is longer than 4 KiB.
-Status TellProgress(uint64_t step, uint64_t total,
-                    const std::vector<std::pair<std::string, double>>& metrics = {});
+// Reports the progress of this rank to viewers of the job: the step, the total number of steps (0:
+// unknown), and named numbers such as the loss. Call it as often as you like: it never blocks,
+// takes a few microseconds, and if autodist cannot keep up, the last call counts. Does nothing
+// outside of a job. Thread-safe. kInvalidArgument: a name has characters other than letters, digits
+// and "_./@%+-()# ", or the total size exceeds 4 KiB.
+Status ReportProgress(uint64_t step, uint64_t total,
+                      const std::vector<std::pair<std::string, double>>& metrics = {});
 
 }  // namespace autodist

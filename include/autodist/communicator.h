@@ -22,13 +22,12 @@ enum class ReduceOp { kSum, kProduct, kMin, kMax };
 size_t SizeOf(DataType type);
 
 // Every rank must make the same calls in the same order, from one thread at a time. Each call
-// blocks until this rank's part is done, except those of an NcclCommunicator, and fails when a peer
-// is gone or does not take part in time. After a failure all calls fail; docs/worker_library.md
-// says what a failure looks like.
-// To be destroyed before the process ends: without that, peers take this rank for lost, and what
-// they have not yet finished fails.
-// Counts are in elements. Pointers are to host memory for Gloo, to device memory for NCCL. `in` and
-// `out` must not overlap, except as a call says.
+// blocks until this rank's part is done, except those of an NcclCommunicator, and fails if a peer
+// is gone or does not participate in time. After a failure all calls fail;
+// docs/reference/worker_library.md describes failures. Destroy it before the process exits:
+// otherwise peers consider this rank lost, and their unfinished operations fail. Counts are in
+// elements. Pointers are to host memory for Gloo, to device memory for NCCL. `in` and `out` must
+// not overlap, except where a call permits it.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -40,7 +39,7 @@ class Communicator {
     return AllReduce(data, data, count, type, op);
   }
 
-  // out = root's in. `out` may be `in`; that of other ranks is not read.
+  // out = root's in. `out` may be `in`; other ranks' `in` is not read.
   virtual Status Broadcast(const void* in, void* out, size_t count, DataType type,
                            uint32_t root) = 0;
   Status Broadcast(void* data, size_t count, DataType type, uint32_t root) {
@@ -59,49 +58,50 @@ class Communicator {
   // Part r of out = this rank's part of the in of rank r; a part has `count` elements.
   virtual Status AllToAll(const void* in, void* out, size_t count, DataType type) = 0;
 
-  // Sends `in` to rank `to` and receives `out` from rank `from`, both at the same time, as those
-  // ranks do in the same call. Both may be this rank itself.
+  // Sends `in` to rank `to` and receives `out` from rank `from` at the same time; those ranks make
+  // the matching call. Both may be this rank itself.
   virtual Status SendReceive(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
                              DataType type) = 0;
 
-  // Returns when all ranks have called it.
+  // Returns after all ranks have called it.
   virtual Status Barrier() = 0;
 
-  // Returns when what the calls before have queued is done, at once where they block. Fails when
-  // that takes longer than `timeout`.
+  // Returns when the work queued by previous calls is done; immediately if calls block. Fails after
+  // `timeout`.
   virtual Status Wait(std::chrono::milliseconds timeout) = 0;
 };
 
-// NCCL's, in the order of a stream, as its own calls: each puts its work behind what the stream has
-// to do, and returns. The result is there for what is put behind it, and for the host after Wait,
-// which also ends when a peer has gone. Whoever waits for the stream by CUDA's own means, by
-// copying a result from it say, may wait for ever then.
+// An NCCL communicator that queues work on a stream, like NCCL itself: each call adds its work to
+// the stream, and returns. The result is valid for later work on the stream, and for the host after
+// Wait, which also ends when a peer is gone. CUDA's functions that wait for the stream, for example
+// by copying a result, may never return then.
 class NcclCommunicator : public Communicator {
  public:
-  // For everything else that NCCL can do; null after a failure. Stays ours. It is a non-blocking
-  // one: where a call of NCCL's gives ncclInProgress, ncclCommGetAsyncError tells when the next may
-  // come; our own calls wait for that themselves.
+  // Returns the underlying communicator, for other functions of NCCL; null after a failure. Stays
+  // ours. It is non-blocking: if a call of NCCL returns ncclInProgress, poll ncclCommGetAsyncError
+  // before the next call; our own calls do so themselves.
   virtual ncclComm* comm() const = 0;
   virtual CUstream_st* stream() const = 0;
 };
 
 struct CommunicatorOptions {
-  // How long a peer may keep us waiting, at the start and in each call.
+  // How long to wait for peers, at the start and in each call.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 };
 
-// Between CPUs, over TCP. float32, float64, int32 and int64. The client must outlive it.
+// Communicates between CPUs, over TCP. float32, float64, int32 and int64. The client must outlive
+// it.
 Result<std::unique_ptr<Communicator>> MakeGlooCommunicator(Client& client,
                                                            CommunicatorOptions options = {});
 
-// Between GPUs, on the device with the number of the local rank. All types. Calls block; work is
-// ordered after what was queued on CUDA's default stream. kUnimplemented where this library was
-// built without NCCL. The client must outlive it.
+// Communicates between GPUs, on the device with the number of the local rank. All types. Calls
+// block; work is ordered after work queued on CUDA's default stream. kUnimplemented if this library
+// was built without NCCL. The client must outlive it.
 Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,
                                                            CommunicatorOptions options = {});
 
-// The same on the current device, in the order of `stream`, one of that device's, which must
-// outlive it; null is CUDA's default stream.
+// The same on the current device, queued on `stream`, which belongs to this device and must outlive
+// it; null is CUDA's default stream.
 Result<std::unique_ptr<NcclCommunicator>> MakeNcclStreamCommunicator(
     Client& client, CUstream_st* stream, CommunicatorOptions options = {});
 

@@ -1,8 +1,8 @@
-// Success, or what failed and what to do about it.
+// Success, or a failure with a hint.
 //
-// Every operation of ours that can fail for reasons outside the program returns a Status, or a
-// Result<T> where it has a value to give. The code tells the kind, the message tells the user:
-// what failed, where, and the cause as the system gave it.
+// Every operation that can fail for reasons outside of the program returns a Status, or a Result<T>
+// if it has a value. The code is the kind of failure; the message is for users: what failed, where,
+// and the system's reason.
 #pragma once
 
 #include <concepts>
@@ -58,25 +58,25 @@ std::ostream& operator<<(std::ostream& stream, const Status& status);
 
 inline Status OkStatus() { return {}; }
 
-// A failure with this message.
+// Creates a failure with this message.
 Status Error(StatusCode code, std::string_view message);
 
-// "what: text of errno_value", with the code that fits the errno value.
+// Creates "what: text of errno_value", with the code that matches the errno value.
 Status ErrnoError(int errno_value, std::string_view what);
 
-// Puts "context: " before the message of a failure; success stays as it is.
+// Prepends "context: " to the message of a failure; success is unchanged.
 Status Annotate(const Status& status, std::string_view context);
 
-// The message alone, without the code.
+// Returns the message without the code.
 std::string Message(const Status& status);
 
-// Attaches what the user can do about the failure; kept by Annotate.
+// Attaches a hint for the user; Annotate preserves it.
 Status WithRemedy(const Status& status, std::string_view remedy);
 
-// The remedy attached before, or "".
+// Returns the attached hint, or "".
 std::string Remedy(const Status& status);
 
-// A T, or why there is none. As with std::optional, who looks at the value has asked ok() before.
+// A T, or the reason why it is missing. Call ok() before accessing the value, as for std::optional.
 template <typename T>
 class [[nodiscard]] Result : private std::optional<T> {
  public:
@@ -103,7 +103,7 @@ class [[nodiscard]] Result : private std::optional<T> {
 #define AD_CONCAT_INNER(a, b) a##b
 #define AD_CONCAT(a, b) AD_CONCAT_INNER(a, b)
 
-// Returns from the enclosing function with the failure that `expression` gives, if it gives one.
+// Returns from the enclosing function if `expression` is a failure.
 #define AD_RETURN_IF_ERROR(expression)                                 \
   do {                                                                 \
     if (auto ad_status = (expression); !ad_status.ok()) [[unlikely]] { \

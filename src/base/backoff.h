@@ -1,5 +1,4 @@
-// Exponential back-off with jitter: how long to wait between tries, to reach a node say. Pure
-// logic.
+// Exponential back-off with jitter, for example between attempts to reach a node. Pure logic.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 
 namespace autodist::base {
 
-// Each is twice as long as the one before, up to a limit, and about half of it more or less, so
-// that many nodes are not tried again at the same moment.
+// Each delay is twice the previous one, up to a limit, with a random factor of about 0.5 to 1.5, so
+// that many nodes are not retried at the same moment.
 class Backoff {
  public:
   static constexpr std::chrono::milliseconds kFirst{200};

@@ -17,7 +17,7 @@ class Deadline {
   bool Expired() const { return Clock::now() >= when_; }
   Clock::time_point when() const { return when_; }
 
-  // What poll(2) and epoll_wait(2) want: milliseconds, rounded up; -1 for never.
+  // A timeout for poll(2) and epoll_wait(2): milliseconds, rounded up; -1 for no deadline.
   int PollTimeout() const {
     if (when_ == Clock::time_point::max()) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(when_ - Clock::now()).count();

@@ -11,31 +11,39 @@ bool SameLetter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
+std::string_view WithoutDashes(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
+// Counts insertions, deletions, substitutions and swaps of neighbors.
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  std::iota(distance[0].begin(), distance[0].end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
+    distance[i][0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (SameLetter(a[i - 1], b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      const size_t substituted = distance[i - 1][j - 1] + (SameLetter(a[i - 1], b[j - 1]) ? 0 : 1);
+      distance[i][j] = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1, substituted});
+      const bool swapped =
+          i > 1 && j > 1 && SameLetter(a[i - 1], b[j - 2]) && SameLetter(a[i - 2], b[j - 1]);
+      if (swapped) distance[i][j] = std::min(distance[i][j], distance[i - 2][j - 2] + 1);
     }
   }
-  return row.back();
+  return distance[a.size()][b.size()];
 }
 
 }  // namespace
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kMaxWordLength = 64;  // beyond it nobody meant a key of ours
+  constexpr size_t kMaxWordLength = 64;  // no valid key is longer
   if (word.size() > kMaxWordLength) return "";
+  const std::string_view name = WithoutDashes(word);
   const std::string* best = nullptr;
-  size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
+  size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(word, candidate);
-    if (distance < best_distance && distance < candidate.size()) {
+    const std::string_view known = WithoutDashes(candidate);
+    const size_t distance = EditDistance(name, known);
+    if (distance < best_distance && distance < known.size()) {
       best = &candidate;
       best_distance = distance;
     }

@@ -7,8 +7,8 @@
 
 namespace autodist::base {
 
-// The candidate with the smallest edit distance to `word`, or "" if none is near enough to be
-// what was meant.
+// Returns the candidate with the smallest edit distance to `word`, or "" if none is close enough.
+// Leading dashes do not count.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // "a", "a or b", "a, b or c".

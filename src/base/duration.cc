@@ -31,7 +31,7 @@ void SkipSpaces(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
-// Takes a number like "90", "1.5" or ".5" from the front; no sign, no exponent.
+// Parses a number like "90", "1.5" or ".5" from the front; no sign, no exponent.
 std::optional<double> TakeNumber(std::string_view& text) {
   size_t length = 0;
   while (length < text.size() && (IsDigit(text[length]) || text[length] == '.')) ++length;
@@ -84,7 +84,7 @@ std::optional<double> ParseDuration(std::string_view text) {
 
 std::string DurationText(double seconds) {
   const double whole = std::floor(seconds);
-  constexpr double kMaxExact = 1e15;  // every whole number up to here is a double
+  constexpr double kMaxExact = 1e15;  // all integers up to here are exact
   if (seconds < 60 || whole != seconds || seconds > kMaxExact) return Digits(seconds) + "s";
   std::string text;
   auto left = static_cast<int64_t>(whole);

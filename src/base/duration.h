@@ -10,12 +10,12 @@ namespace autodist::base {
 
 inline constexpr double kSecondsPerDay = 86'400;
 
-// In seconds. A number alone counts seconds; numbers with units are added up. Units are ms, s, m,
-// h, d and w, and their usual longer names, in any case. nullopt: the text is not a duration.
+// Returns seconds. A number alone is in seconds; several numbers with units are added. Units are
+// ms, s, m, h, d and w, and their usual longer names, in any case. nullopt: not a duration.
 std::optional<double> ParseDuration(std::string_view text);
 
-// The shortest text that ParseDuration takes for this: "10m", "1h30m", "0.5s". `seconds` is finite
-// and not negative.
+// Returns the shortest text that ParseDuration parses to this value: "10m", "1h30m", "0.5s".
+// `seconds` is finite and not negative.
 std::string DurationText(double seconds);
 
 inline std::chrono::milliseconds ToMilliseconds(double seconds) {

@@ -1,4 +1,4 @@
-// Files that travel inside a program (cmake/embed.cmake).
+// Files that are embedded in a program (cmake/embed.cmake).
 #pragma once
 
 #include <span>

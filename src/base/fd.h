@@ -1,4 +1,4 @@
-// File descriptors that close themselves, and the few calls made on them everywhere.
+// Owned file descriptors, and common operations on descriptors.
 #pragma once
 
 #include <cstddef>
@@ -39,11 +39,11 @@ struct FdPair {
   UniqueFd second;  // pipe: write end
 };
 
-// Opens stdin, stdout and stderr on /dev/null where the process was started without them: their
-// numbers would else go to files that have nothing to do with them.
+// Opens stdin, stdout and stderr on /dev/null if the process was started without them. Otherwise
+// unrelated files would get their numbers.
 void OpenStandardStreams();
 
-// All descriptors made here are close-on-exec.
+// All descriptors created here are close-on-exec.
 Result<FdPair> Pipe();
 Result<FdPair> StreamSocketPair();
 Status SetNonBlocking(int fd);
@@ -51,20 +51,20 @@ Status SetNonBlocking(int fd);
 // Writes all of `data`; blocks until the deadline at most. `fd` may be blocking or not.
 Status WriteAll(int fd, std::string_view data, Deadline deadline);
 
-// Blocks until there is something to read, or the end of the stream.
+// Blocks until there is data to read or the stream has ended.
 Status WaitReadable(int fd, Deadline deadline);
 
-// Reads what is there, up to `capacity` bytes, waiting until the deadline for the first of them.
+// Reads up to `capacity` bytes of the available data; blocks until the deadline for the first byte.
 // 0 means end of stream.
 Result<size_t> ReadSome(int fd, char* buffer, size_t capacity, Deadline deadline);
 
-// What is left of a file, called `name` in errors; refused beyond `limit` bytes.
+// Reads the rest of a file, called `name` in errors; fails if it has more than `limit` bytes.
 Result<std::string> ReadWhole(int fd, const std::string& name, size_t limit);
 
-// The whole of a file, refused beyond `limit` bytes.
+// Reads a whole file; fails if it has more than `limit` bytes.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
-// What a symbolic link names, of 4096 bytes at most; "": it cannot be read.
+// Returns the target of a symbolic link, at most 4096 bytes; "" if it cannot be read.
 std::string LinkTarget(const std::string& link);
 
 }  // namespace autodist::base

@@ -5,11 +5,11 @@
 
 namespace autodist::base {
 
-// HOME, or where that is no absolute path the folder that /etc/passwd has for this user; "" if
-// there is none.
+// Returns HOME or, where that is not an absolute path, the user's folder in /etc/passwd; "" if
+// neither is set.
 std::string HomeFolder();
 
-// "~/a" as a path in the home folder; any other path as it is.
+// Replaces a leading "~/" with the home folder; returns any other path unchanged.
 std::string ExpandHome(const std::string& path);
 
 }  // namespace autodist::base

@@ -9,7 +9,7 @@
 
 namespace autodist::base {
 
-// "" where the system does not tell.
+// Returns "" if the system reports no name.
 inline std::string HostName() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";

@@ -16,7 +16,7 @@ namespace autodist::base {
 
 std::optional<IpAddress> IpAddress::Parse(const std::string& text) {
   IpAddress address;
-  if (text.find('\0') != std::string::npos) return std::nullopt;  // inet_pton would stop there
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // inet_pton would ignore the rest
   if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) return address;
   const size_t percent = text.find('%');
   if (percent != std::string::npos) {

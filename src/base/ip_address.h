@@ -1,4 +1,4 @@
-// Numeric IP addresses: parsing, comparing, and which of them this machine has.
+// Numeric IP addresses: parsing, comparing, and the addresses of this machine.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ struct IpAddress {
   std::array<unsigned char, 16> bytes{};  // the first 4 for IPv4
   std::string scope;                      // "eth0" of "fe80::1%eth0"
 
-  // nullopt for anything that is not a numeric address; never asks a name server. An IPv4 address
-  // in IPv6 clothes, "::ffff:10.0.0.1", is the IPv4 address.
+  // Returns nullopt for anything that is not a numeric address; never asks a name server. An
+  // IPv4-mapped IPv6 address, "::ffff:10.0.0.1", becomes the IPv4 address.
   static std::optional<IpAddress> Parse(const std::string& text);
 
   bool IsLoopback() const;
@@ -36,17 +36,17 @@ struct Interface {
   IpAddress address;
 };
 
-// Every address of every interface that is up.
+// Returns every address of every interface that is up.
 Result<std::vector<Interface>> LocalInterfaces();
 
-// Whether Linux takes `name` for a network interface.
+// Whether Linux accepts `name` as the name of a network interface.
 bool IsInterfaceName(std::string_view name);
 
-// The interface that has the address; of several, the one that the address names as its scope.
-// Null if none has it.
+// Returns the interface that has the address, or null. Where several have it, the one that the
+// scope of the address names.
 const Interface* OwnerOf(const IpAddress& address, const std::vector<Interface>& interfaces);
 
-// "10.0.0.1 (eth0), ..." without the loopback addresses.
+// Formats the addresses as "10.0.0.1 (eth0), ..." without loopback addresses.
 std::string Describe(const std::vector<Interface>& interfaces);
 
 }  // namespace autodist::base

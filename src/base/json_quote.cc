@@ -16,7 +16,7 @@ bool IsPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 std::string JsonQuoted(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {
-    // Nearly all of nearly every text.
+    // Most texts have only such characters.
     const auto plain = std::ranges::find_if_not(text, IsPlain);
     quoted.append(text.begin(), plain);
     text.remove_prefix(static_cast<size_t>(plain - text.begin()));

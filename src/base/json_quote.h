@@ -1,4 +1,4 @@
-// Text as JSON has it, and YAML, too.
+// Quotes text for JSON and YAML.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace autodist::base {
 
-// With the quotes, on one line, and without anything that a terminal would obey, or that YAML 1.1
-// (5.1 and 5.4) does not take as it is. Text has to be UTF-8.
+// Returns the text on one line, with quotes, and escapes control characters and what YAML 1.1 (5.1
+// and 5.4) does not accept literally. The text must be UTF-8.
 std::string JsonQuoted(std::string_view text);
 
 }  // namespace autodist::base

@@ -62,19 +62,19 @@ Result<Listening> Listen(const ListenAddress& address) {
   UniqueFd socket(
       ::socket(address.ip.v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return ErrnoError(errno, "socket");
-  // Connections of one that had the port before may still be closing.
+  // Connections of the previous owner of the port may still be closing.
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // All addresses are IPv4's as well, whatever the machine's default is.
+  // Makes an IPv6 socket accept IPv4 connections too, regardless of the machine's default.
   const int off = 0;
   if (address.ip.v6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (bind(socket.get(), name.get(), name.length()) != 0 ||
       listen(socket.get(), kMaxWaiting) != 0) {
     const int error = errno;
     Status failure = ErrnoError(error, address.ToString());
-    if (error == EADDRINUSE) return WithRemedy(failure, "another port, or 0 for one that is free");
+    if (error == EADDRINUSE) return WithRemedy(failure, "use another port, or 0 for a free one");
     if (error == EADDRNOTAVAIL) {
-      return WithRemedy(failure, "an address of this machine, or 0.0.0.0 for all that it has");
+      return WithRemedy(failure, "use an address of this machine, or 0.0.0.0 for all");
     }
     return failure;
   }

@@ -18,12 +18,13 @@ namespace {
 
 std::atomic<bool> raw_terminal = false;
 
-// The prefix of a line is the name of its logger; at a terminal it has the colour of the level.
+// The name of the logger is the prefix of the line; at a terminal it has the colour of the level.
 const std::shared_ptr<spdlog::sinks::stderr_color_sink_mt>& Stderr() {
   static const auto sink = [] {
     auto made = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
     made->set_pattern("%^%n%$%v");
-    made->set_color(spdlog::level::info, made->bold);  // green would say that all is well
+    // Not the default green, which would suggest success.
+    made->set_color(spdlog::level::info, made->bold);
     const char* const no_color = std::getenv("NO_COLOR");
     if (no_color != nullptr && *no_color != '\0') made->set_color_mode(spdlog::color_mode::never);
     return made;
@@ -31,7 +32,7 @@ const std::shared_ptr<spdlog::sinks::stderr_color_sink_mt>& Stderr() {
   return sink;
 }
 
-// Each line of it ends with one, also the last, whose line feed follows.
+// Adds a carriage return to each line, also to the last, whose line feed spdlog writes.
 std::string WithCarriageReturns(std::string_view text) {
   std::string lines;
   for (const char c : text) lines += c == '\n' ? "\r\n" : std::string(1, c);
@@ -39,7 +40,7 @@ std::string WithCarriageReturns(std::string_view text) {
 }
 
 std::mutex writer_mutex;
-LogWriter writer;  // guarded by it
+LogWriter writer;  // guarded by writer_mutex
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // autodist's own messages to the user at the terminal: stderr, each line prefixed "autodist: ".
-// What came from elsewhere cannot make the terminal obey it: see PrintableLines().
-// Thread-safe.
+// Control characters in text from other machines are escaped: see PrintableLines(). Thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,24 +14,24 @@ enum class LogLevel { kInfo, kWarning, kError };
 
 void Log(LogLevel level, std::string_view message);
 
-// Where somebody else speaks to the terminal, Log calls it in place of WriteLog; null: no longer.
-// It must not block, and not call Log.
+// Log calls this instead of WriteLog while another component owns the terminal; null restores
+// WriteLog. It must not block, and must not call Log.
 using LogWriter = std::function<void(LogLevel level, std::string_view message)>;
 void SetLogWriter(LogWriter writer);
-// Writes the message at once.
+// Writes the message immediately.
 void WriteLog(LogLevel level, std::string_view message);
 
-// In colours or without, wherever stderr goes. Without this call: at a terminal that has colours,
-// unless NO_COLOR is set (no-color.org).
+// Turns colours on or off, wherever stderr goes. Default: on at a terminal that has colours, unless
+// NO_COLOR is set (no-color.org).
 void SetLogColour(bool coloured);
 
-// Whether the terminal is in raw mode, where a line feed alone begins no line at the left margin.
+// Sets whether the terminal is in raw mode, where a line feed does not return to the left margin.
 void SetRawTerminal(bool raw);
 
-// The failure with its remedy, if it has one, as LogFailure tells it.
+// Formats the failure with its hint, if it has one, as LogFailure prints it.
 std::string FailureText(const Status& failure);
 
-// The failure as an error.
+// Logs the failure as an error.
 void LogFailure(const Status& failure);
 
 }  // namespace autodist::base

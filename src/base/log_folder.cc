@@ -25,7 +25,7 @@ Status Failure(const std::string& path, int error) {
   return Refuse(ErrnoError(error, "log folder " + path));
 }
 
-// Who owns what we make is not always us: a file server may give all of it to one user.
+// Compares with the owner of a new file: a file server may map all files to one user.
 bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
   const std::string name = ".owner-" + RandomHex();
   const UniqueFd file(
@@ -36,7 +36,7 @@ bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
   return is;
 }
 
-// All that is in it, by way of the open folder, so that nobody can put another in its place.
+// Removes through the open folder, so that it cannot be replaced meanwhile.
 Status RemoveContents(int folder, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -52,7 +52,7 @@ Status RemoveContents(int folder, const std::string& path) {
   return error ? ErrnoError(error.value(), "removing what is in " + path) : OkStatus();
 }
 
-// One that is renamed is not.
+// A renamed folder does not count as removed.
 bool IsRemoved(int folder) {
   struct stat info;
   return fstat(folder, &info) != 0 || info.st_nlink == 0;
@@ -79,11 +79,11 @@ Result<UniqueFd> MakeAndOpen(int above, const std::string& name, const std::stri
 
 struct LogFolder::Shared {
   std::string path;
-  std::shared_ptr<Shared> above;  // null: that of a job
-  std::string name;               // in the one above
+  std::shared_ptr<Shared> above;  // null: the folder of a job
+  std::string name;               // within `above`
   std::mutex mutex;
-  std::vector<std::string> made_above;  // folders, the lowest first; guarded by mutex
-  // Guarded by mutex. The last one; those before have been removed, and stay open for
+  std::vector<std::string> made_above;  // innermost first; guarded by mutex
+  // Guarded by mutex. The last one is current; earlier ones have been removed, and stay open for
   // other threads that use them.
   std::vector<UniqueFd> folders;
 
@@ -141,7 +141,7 @@ Status LogFolder::Remove() const {
   AD_RETURN_IF_ERROR(RemoveContents(folder, path()));
   if (rmdir(path().c_str()) != 0) return ErrnoError(errno, "removing " + path());
   const std::lock_guard lock(here_->mutex);
-  // Where something else is in it, it stays.
+  // Folders that have other contents stay.
   for (const std::string& above : here_->made_above) {
     if (rmdir(above.c_str()) != 0) break;
   }

@@ -1,5 +1,5 @@
-// The log folder of a job, which is kept open: what is written goes into that folder even if
-// another user, where --log-dir is a place for many, puts something else under its name.
+// The log folder of a job. It is kept open, so that files go into this folder even if another user
+// replaces it under a --log-dir that several users share.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,27 @@ namespace autodist::base {
 // Copies share the folder. Thread-safe; all calls but path() and Within() block on the file system.
 class LogFolder {
  public:
-  // Opens nothing yet. Implicit: a path is all that there is to a log folder.
+  // Opens nothing yet. Implicit conversion: a log folder is defined by its path alone.
   LogFolder(std::string path = "");  // NOLINT(google-explicit-constructor)
   LogFolder(const char* path) : LogFolder(std::string(path)) {}  // NOLINT
 
   const std::string& path() const;
-  // A folder in it, which is made for this user alone, too.
+  // Returns a subfolder, which is also created for this user only.
   LogFolder Within(const std::string& name) const;
 
-  // The folder, for as long as there is a copy of this. The first call makes it where it is
-  // missing, for this user alone, and the folders above it as usual. Refuses a link, and a folder
-  // of another user.
+  // Returns a descriptor that stays valid while a copy of this object exists. The first call
+  // creates the folder, if it is missing, with mode 0700, and its parents with the usual mode.
+  // Fails if it is a link or belongs to another user.
   Result<int> Open() const;
 
-  // Opens a file in it, not through a link; one that is made is for this user alone.
+  // Opens a file in the folder without following links; creates it for this user only.
   Result<UniqueFd> OpenFile(const std::string& name, int flags) const;
 
-  // Removes it with all that is in it, and the folders above it that this made and that have
-  // nothing else in them. Follows no link. kNotFound: it is not there.
+  // Removes the folder with its contents, and those parents that this object created and that are
+  // empty. Follows no link. kNotFound: it does not exist.
   Status Remove() const;
 
-  // Replaces a file in it with another, which is there whole or not at all; for this user alone.
+  // Replaces a file in the folder atomically; the new file is readable by this user only.
   Status WriteFile(const std::string& name, std::string_view content) const;
 
  private:

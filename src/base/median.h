@@ -1,4 +1,4 @@
-// The value in the middle.
+// The median of numbers.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace autodist::base {
 
-// Of two in the middle the larger; `values` must not be empty.
+// Returns the larger one of two middle values; `values` must not be empty.
 inline double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);

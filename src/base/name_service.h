@@ -1,4 +1,4 @@
-// The host names that this machine's files and DNS know.
+// Host name lookup in this machine's files and DNS.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace autodist::base {
 
-// For a program's start, before anything is looked up: what getaddrinfo and getpwuid find is that
-// of the machine's files and DNS, whatever /etc/nsswitch.conf says. Its modules for others belong
-// to the machine's C library, and abort a program that has one of its own.
+// Makes getaddrinfo and getpwuid use only the machine's files and DNS, whatever /etc/nsswitch.conf
+// says. Other NSS modules are built for the machine's C library and abort a program with a
+// statically linked one. Call at program start, before any lookup.
 void UseFilesAndDns();
 
-// All addresses of a host name. Blocks for as long as the name service does, which nothing can end.
+// Returns all addresses of a host name. Blocks as long as the name service does; cannot be
+// cancelled.
 Result<std::vector<IpAddress>> AddressesOf(const std::string& host);
 
 }  // namespace autodist::base

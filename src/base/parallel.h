@@ -11,8 +11,8 @@
 
 namespace autodist::base {
 
-// Calls work(0) ... work(count - 1) on up to `most_threads` threads, or fewer where no more can be
-// started; returns when all have returned.
+// Calls work(0) ... work(count - 1) on up to `most_threads` threads, or fewer if no more can be
+// started; returns when all calls have returned.
 template <typename Work>
 void ParallelFor(size_t count, size_t most_threads, const Work& work) {
   std::atomic<size_t> next = 0;

@@ -1,4 +1,4 @@
-// A number that is a whole text.
+// Parses a text that consists of one number.
 #pragma once
 
 #include <charconv>
@@ -7,8 +7,8 @@
 
 namespace autodist::base {
 
-// nullopt: the text is no such number, or not that alone. `base`: as std::from_chars has it, of an
-// integer. Nothing here allocates.
+// Returns nullopt if the text is not a number or has anything after it. `base`: of an integer, as
+// in std::from_chars. Never allocates.
 template <typename Number, typename... Base>
 std::optional<Number> ParseNumber(std::string_view text, Base... base) {
   Number number = 0;

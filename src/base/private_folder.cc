@@ -13,7 +13,7 @@
 namespace autodist::base {
 namespace {
 
-constexpr int kMaxFolderTries = 10;  // to make a folder that others remove
+constexpr int kMaxFolderTries = 10;  // other processes may remove the folder meanwhile
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool IsPrivateFolder(const std::string& path) {
 }
 
 Status MakePrivateFolder(const std::string& path, std::string_view remedy) {
-  // Another process may remove it between the two, as the last one that has used it does.
+  // Another process may remove it between the two calls, since its last user does so.
   for (int tries = 0; tries < kMaxFolderTries; ++tries) {
     if (mkdir(path.c_str(), 0700) == 0) return OkStatus();
     if (errno != EEXIST) return ErrnoError(errno, "making the folder " + path);
@@ -83,7 +83,7 @@ std::vector<std::string> SocketFolders(const std::string& what) {
   const std::string home = HomeFolder();
   const std::string host = HostName();
   if (!home.empty() && !host.empty()) {
-    // Without its domain, as a socket's path has 107 bytes.
+    // Without the domain: the path of a socket has 107 bytes at most.
     folders.push_back(home + "/.cache/autodist/" + what + "on-" + host.substr(0, host.find('.')));
   }
   return folders;

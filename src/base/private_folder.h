@@ -1,4 +1,4 @@
-// Folders that nobody but this user can enter.
+// Folders that only this user can enter.
 #pragma once
 
 #include <string>
@@ -12,34 +12,34 @@ namespace autodist::base {
 
 bool IsPrivateFolder(const std::string& path);
 
-// Makes it where it is missing. /tmp is everybody's: a link, or somebody else's folder, that
-// already has the name is refused, with this remedy.
+// Creates the folder if it is missing. Every user can write to /tmp, so a link or another user's
+// folder of that name is refused, with this hint.
 Status MakePrivateFolder(const std::string& path, std::string_view remedy);
 
-// Where this user's sockets may be on this host, the best place first: a folder in /tmp, and one in
-// the home folder, where nobody else can take its name; hosts that share a home folder have one
-// each. `what` distinguishes uses.
+// Returns folders for this user's sockets on this host, the preferred one first: one in /tmp, and
+// one in the home folder, where no other user can take the name. Hosts that share a home folder
+// have one folder each. `what` distinguishes uses.
 std::vector<std::string> SocketFolders(const std::string& what = "");
 
-// Whether nobody but this user and root can put anything into the folder or into its place: it and
-// all folders above it, links resolved, are theirs, and others can write in none of them, but for
-// folders like /tmp, where what is there can be moved by its owner alone.
+// Checks that only this user and root can change the folder or replace it: it and all folders above
+// it, with links resolved, belong to them, and others can write to none of them except folders with
+// the sticky bit, such as /tmp.
 Status CheckOnlyWeCanChange(const std::string& folder);
 
-// For reading; a file in a folder that is this user's and in which nobody else can write, so that
-// all in it is this user's own doing. Not through a link, and nothing but a file, which one could
-// have to wait for.
+// Opens a file for reading whose folder belongs to this user and is writable by no other user, so
+// that all its content is this user's. Follows no link; refuses anything but a regular file, since
+// opening others may block.
 Result<UniqueFd> OpenOwnFile(const std::string& path);
-Result<std::string> ReadOwnFile(const std::string& path, size_t limit);  // as ReadFile
+Result<std::string> ReadOwnFile(const std::string& path, size_t limit);  // like ReadFile
 
-// Whether it is a private folder, or may well become one: nothing is in its place yet.
+// Whether the path is a private folder, or can become one because nothing exists there.
 bool CanBePrivateFolder(const std::string& path);
 
-// Makes the folders that lead to the path, private to this user, as far as that can be; what uses
-// the path finds out where it cannot.
+// Creates the parent folders of the path, private to this user, where possible; the later use of
+// the path reports any failure.
 void MakeFoldersAbove(const std::string& path);
 
-// Makes one of SocketFolders, and for that in the home folder those above it.
+// Creates one of SocketFolders, and the parents of the one in the home folder.
 Status MakeSocketFolder(const std::string& path);
 
 }  // namespace autodist::base

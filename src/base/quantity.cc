@@ -11,8 +11,8 @@ std::string Thousands(size_t number) {
 }
 
 std::string Bytes(uint64_t number) {
-  constexpr double kNextUnit = 999.5;  // is written as 1000
-  constexpr double kTwoDigits = 9.95;  // is written as 10
+  constexpr double kNextUnit = 999.5;  // would be formatted as 1000
+  constexpr double kTwoDigits = 9.95;  // would be formatted as 10
   if (number < 1000) return Count(number, "byte");
   double value = static_cast<double>(number) / 1000;
   const char* unit = "kMGTPE";
@@ -26,7 +26,7 @@ std::string Bytes(uint64_t number) {
 }
 
 std::string BinaryBytes(uint64_t number) {
-  constexpr double kNextUnit = 1023.95;  // is written as 1024.0
+  constexpr double kNextUnit = 1023.95;  // would be formatted as 1024.0
   constexpr uint64_t kKibi = 1024;
   if (number < kKibi * kKibi) return std::to_string(number / kKibi) + " KiB";
   const uint64_t kibibytes = number / kKibi;

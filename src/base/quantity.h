@@ -1,4 +1,4 @@
-// Numbers of things, of bytes and of time as text: "1 rank", "2 ranks"; "200 MB"; "0.3 s".
+// Formats counts, byte sizes and times: "1 rank", "2 ranks"; "200 MB"; "0.3 s".
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ inline std::string Count(size_t number, const std::string& noun) {
 // "65,280".
 std::string Thousands(size_t number);
 
-// Two or three digits of it, in decimal units.
+// Formats a byte count with two or three digits in decimal units.
 std::string Bytes(uint64_t number);
 
-// "512 KiB", "4.0 GiB": as memory is counted, with a decimal from a MiB on.
+// Formats a memory size in binary units, with a decimal from 1 MiB on: "512 KiB", "4.0 GiB".
 std::string BinaryBytes(uint64_t number);
 
 // "94.1 %"; `share`: 0 to 1.

@@ -1,4 +1,4 @@
-// Random numbers and identifiers that nobody can guess.
+// Unpredictable random numbers and identifiers.
 #pragma once
 
 #include <absl/strings/escaping.h>
@@ -11,8 +11,7 @@
 
 namespace autodist::base {
 
-// By the kernel: std::random_device asks the processor what it can do, each time, which takes a
-// virtual machine long.
+// Uses the kernel: std::random_device executes CPUID each time, which is slow in a virtual machine.
 template <size_t size>
 std::array<char, size> RandomBytes() {
   static_assert(size <= 256, "more may be interrupted");

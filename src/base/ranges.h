@@ -1,4 +1,4 @@
-// Numbers as ranges.
+// Formats numbers as ranges.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace autodist::base {
 
-// "0-3,7" of 0, 1, 2, 3 and 7 with "," between; `numbers` ascend.
+// Formats 0, 1, 2, 3 and 7 as "0-3,7", with "," between; `numbers` ascend.
 template <typename Numbers>
 std::string RangesText(const Numbers& numbers, std::string_view between) {
   std::string text;

@@ -1,4 +1,4 @@
-// Writing an argument so that a POSIX shell reads it back unchanged.
+// Quotes arguments for a POSIX shell.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace autodist::base {
 
-// Plain words stay as they are; everything else is put in single quotes.
+// Leaves plain text unchanged; puts everything else in single quotes.
 std::string ShellQuote(std::string_view argument);
 
-// The arguments, quoted, with a space between each.
+// Joins the quoted arguments with spaces.
 std::string ShellLine(const std::vector<std::string>& argv);
 
 }  // namespace autodist::base

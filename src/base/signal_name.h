@@ -7,7 +7,7 @@
 
 namespace autodist::base {
 
-// "SIGTERM"; "signal 35" where it has no name.
+// Returns "SIGTERM", or "signal 35" for a signal without a name.
 inline std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name ? std::string("SIG") + name : "signal " + std::to_string(signal);

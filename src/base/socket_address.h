@@ -1,4 +1,4 @@
-// A numeric address and a port, as the socket calls want them.
+// Converts a numeric address and a port for the socket calls.
 #pragma once
 
 #include <sys/socket.h>

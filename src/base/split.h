@@ -6,7 +6,7 @@
 
 namespace autodist::base {
 
-// One more than there are separators; parts may be empty. They point into `text`.
+// Returns one part more than there are separators; parts may be empty. They point into `text`.
 inline std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -17,14 +17,14 @@ inline std::vector<std::string_view> Split(std::string_view text, char separator
   }
 }
 
-// The lines that are not empty.
+// Returns the lines that are not empty.
 inline std::vector<std::string_view> Lines(std::string_view text) {
   std::vector<std::string_view> lines = Split(text, '\n');
   std::erase(lines, "");
   return lines;
 }
 
-// Without its end; it points into `text`.
+// Returns the first line without its line feed; it points into `text`.
 inline std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace autodist::base

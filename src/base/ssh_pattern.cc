@@ -3,7 +3,7 @@
 namespace autodist::base {
 
 bool MatchesSshPattern(std::string_view name, std::string_view pattern) {
-  // Where to go on once more is behind the last '*', with one character more of the name for it.
+  // Backtracking point: behind the last '*', which then matches one more character of the name.
   size_t at = 0;
   size_t in_name = 0;
   size_t star = std::string_view::npos;

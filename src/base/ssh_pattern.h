@@ -1,5 +1,5 @@
-// Patterns for names of hosts, as ssh_config(5) and sshd(8) describe them under PATTERNS and for
-// known_hosts: '*' is any run of characters, '?' is one. Pure functions.
+// Host name patterns as in ssh_config(5), PATTERNS, and in the known_hosts format of sshd(8): '*'
+// matches any characters, '?' exactly one. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace autodist::base {
 
 bool MatchesSshPattern(std::string_view name, std::string_view pattern);
 
-// Whether one of the patterns matches, and none that begins with '!'.
+// Whether a pattern matches and no pattern that begins with '!' does.
 bool MatchesSshPatterns(std::string_view name, const std::vector<std::string>& patterns);
 
 }  // namespace autodist::base

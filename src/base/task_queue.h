@@ -20,7 +20,7 @@ class TaskQueue {
   // Thread-safe; does not block.
   void Post(std::function<void()> task);
 
-  // Runs the tasks that are there, in order; for the waiting thread.
+  // Runs the queued tasks in order; called by the waiting thread.
   void RunAll();
 
  private:

@@ -14,7 +14,7 @@
 namespace autodist::base {
 namespace {
 
-// A node that acknowledges nothing for this long is lost.
+// A connection fails when the peer has acknowledged nothing for this long.
 constexpr std::chrono::milliseconds kUnacknowledgedLimit{15'000};
 
 }  // namespace

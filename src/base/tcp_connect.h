@@ -9,15 +9,15 @@
 
 namespace autodist::base {
 
-// Has a TCP connection break whose peer acknowledges nothing for 15 seconds, and sends without
-// waiting for more.
+// Makes the connection fail if the peer acknowledges nothing for 15 seconds, and disables Nagle's
+// algorithm.
 void GiveUpWhenSilent(int fd);
 
-// A non-blocking socket whose connection is under way: writable once it has been made or has
-// failed. GiveUpWhenSilent holds for it. Fails with an errno value.
+// Returns a non-blocking socket with a connection attempt in progress; it becomes writable when the
+// attempt has ended. Applies GiveUpWhenSilent. Fails with an errno value.
 std::variant<UniqueFd, int> StartConnecting(const IpAddress& address, uint16_t port);
 
-// 0, or the errno value if the connection failed; EINPROGRESS if it is still under way.
+// Returns 0, the errno value if the connection failed, or EINPROGRESS.
 int ConnectResult(int fd);
 
 }  // namespace autodist::base

@@ -17,7 +17,7 @@ struct OtherEncoding {
   const char* shown;
 };
 
-// The longer marks first: UTF-32's begins with UTF-16's.
+// Longer marks first, because the one of UTF-32 begins with the one of UTF-16.
 constexpr std::array kOtherEncodings = {
     OtherEncoding{{"\xFF\xFE\0\0", 4}, "UTF-32", "ff fe 00 00"},
     OtherEncoding{{"\0\0\xFE\xFF", 4}, "UTF-32", "00 00 fe ff"},
@@ -25,7 +25,7 @@ constexpr std::array kOtherEncodings = {
     OtherEncoding{{"\xFE\xFF", 2}, "UTF-16", "fe ff"},
 };
 
-// UTF-16 without a mark: of Latin letters every second byte is zero.
+// UTF-16 without a mark: every second byte of Latin text is zero.
 bool LooksLikeUtf16(std::string_view bytes) {
   std::array<size_t, 2> zeros{};
   for (size_t i = 0; i < bytes.size(); ++i) zeros[i % 2] += bytes[i] == '\0' ? 1 : 0;
@@ -63,7 +63,7 @@ Result<std::string> PlainText(std::string_view bytes) {
   text.reserve(bytes.size());
   for (size_t at = 0; at < bytes.size(); ++at) {
     const bool begins_line = text.empty() || text.back() == '\n';
-    // Files that were put together have a mark at the begin of each.
+    // Concatenated files have a mark at the start of each.
     if (begins_line && bytes.substr(at).starts_with(kUtf8Mark)) {
       at += kUtf8Mark.size() - 1;
     } else if (bytes[at] != '\r') {
@@ -71,7 +71,7 @@ Result<std::string> PlainText(std::string_view bytes) {
     } else if (!has_line_feeds) {
       text += '\n';
     } else if (at + 1 == bytes.size() || bytes[at + 1] != '\n') {
-      text += '\r';  // as in the name "Icon\r", which many ignore files have
+      text += '\r';  // as in the name "Icon\r", which is common in ignore files
     }
   }
   return text;

@@ -1,7 +1,7 @@
-// Text files that people wrote, perhaps on other systems: every reader of one takes it from here.
+// Text files that users wrote, perhaps on other systems; all readers of such files use this.
 //
-// A byte order mark is passed over, and all lines end with a line feed. Another encoding than UTF-8
-// is refused by its name. Pure functions, but for ReadTextFile, which blocks on the disk.
+// Skips a byte order mark and ends all lines with a line feed. Rejects encodings other than UTF-8,
+// naming them. Pure functions, except ReadTextFile, which blocks on the disk.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace autodist::base {
 
-// "\r\n" becomes "\n", and so does "\r" in a text without any "\n". kInvalidArgument: UTF-16,
+// Converts "\r\n" to "\n", and also "\r" in a text without any "\n". kInvalidArgument: UTF-16,
 // UTF-32, or a zero byte.
 Result<std::string> PlainText(std::string_view bytes);
 
-// The whole of a file, refused beyond `limit` bytes, as PlainText has it.
+// Reads a whole file and applies PlainText; fails if it has more than `limit` bytes.
 Result<std::string> ReadTextFile(const std::string& path, size_t limit);
 
 }  // namespace autodist::base

@@ -19,7 +19,7 @@ size_t Columns(std::string_view text) {
   return columns;
 }
 
-// No wider than that.
+// Truncates the text to this width.
 std::string CutTo(const std::string& text, size_t columns) {
   if (Columns(text) <= columns) return text;
   std::string_view rest = text;
@@ -29,7 +29,7 @@ std::string CutTo(const std::string& text, size_t columns) {
   return text.substr(0, text.size() - rest.size()) + "…";
 }
 
-// Of all columns but the last, with the blanks behind each.
+// The widths of all columns but the last, with the blanks behind each.
 std::vector<size_t> Widths(const std::vector<TextRow>& rows) {
   std::vector<size_t> widths(rows.front().size() - 1);
   for (const TextRow& row : rows) {

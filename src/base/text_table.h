@@ -1,4 +1,4 @@
-// A table as text, of columns that line up in a terminal.
+// Formats a table with aligned columns for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@ namespace autodist::base {
 
 using TextRow = std::vector<std::string>;
 
-// A line of each row, two blanks between columns, none at the end. All rows have as many cells as
-// the first, of UTF-8, each character of which takes one column. `width`, if not 0: columns that a
-// line has at most, for which the last cell is cut, "./train --lr…".
+// Returns one line for each row, two blanks between columns, no trailing blanks. All rows have as
+// many cells as the first; cells are UTF-8, and each character takes one column. `width`, if not 0:
+// the maximum width of a line, to which the last cell is cut: "./train --lr…".
 std::string TextTable(const std::vector<TextRow>& rows, size_t width = 0);
 
-// The column, from 0, at which the last cells begin.
+// Returns the column, from 0, at which the last cells begin.
 size_t LastColumn(const std::vector<TextRow>& rows);
 
 }  // namespace autodist::base

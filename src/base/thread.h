@@ -1,4 +1,4 @@
-// Threads whose start may fail: where processes and threads have a limit, that is no reason to end.
+// Threads whose start may fail without ending the process, for systems with a limit on threads.
 #pragma once
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 namespace autodist::base {
 
-// What std::thread throws where no more threads can be started, as a status: kResourceExhausted.
+// Converts the exception of std::thread when no thread can be started: kResourceExhausted.
 inline Status NoThread(const std::system_error& error) {
   return WithRemedy(
       Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
@@ -29,7 +29,7 @@ Result<std::jthread> StartThread(Function&& function) {
   }
 }
 
-// The same, of a thread that takes no signals: those of this process are for other threads.
+// Starts a thread that blocks all signals; other threads handle the signals of this process.
 template <typename Function>
 Result<std::jthread> StartThreadWithoutSignals(Function&& function) {
   sigset_t all;
@@ -41,8 +41,8 @@ Result<std::jthread> StartThreadWithoutSignals(Function&& function) {
   return thread;
 }
 
-// As std::async, on a thread of its own. Where none can be started, get() of the result runs the
-// function; without get() it does not run then.
+// Like std::async with a thread for each call. If no thread can be started, get() of the result
+// runs the function; without get() it does not run.
 template <typename Function>
 auto Async(const Function& function) {
   try {

@@ -14,7 +14,7 @@ namespace {
 
 bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
 
-// Whether it fits.
+// Whether the path fits.
 bool IsWhole(const sockaddr_un& address, const std::string& path) {
   return IsAbstract(path) ? FitsUnixAddress(path) : address.sun_path == path;
 }
@@ -32,7 +32,7 @@ sockaddr_un UnixAddress(const std::string& path) {
 }
 
 socklen_t UnixAddressSize(const std::string& path) {
-  // Of an abstract name each byte counts.
+  // All bytes of an abstract name are significant, so the length must be exact.
   const size_t size =
       IsAbstract(path) ? offsetof(sockaddr_un, sun_path) + path.size() : sizeof(sockaddr_un);
   return static_cast<socklen_t>(size);
@@ -46,7 +46,8 @@ Result<UniqueFd> ListenAt(const std::string& path) {
   if (!IsAbstract(path)) unlink(path.c_str());
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = UnixAddress(path);
-  // Not by the umask, which is other threads' too. Nobody can connect before listen.
+  // Sets the mode with fchmod, because the umask applies to other threads too. No process can
+  // connect before listen.
   if (!fd.valid() ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), UnixAddressSize(path)) != 0 ||
       (!IsAbstract(path) && chmod(path.c_str(), 0600) != 0) || listen(fd.get(), kBacklog) != 0) {
@@ -70,7 +71,7 @@ UniqueFd ConnectWithin(const std::string& path, std::chrono::milliseconds limit)
   const sockaddr_un address = UnixAddress(path);
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!IsWhole(address, path) || !fd.valid()) return {};
-  // What connect(2) waits for poll(2) does not tell.
+  // Limits connect(2) by the send timeout: poll(2) does not report when the backlog has room.
   const timeval time{.tv_sec = limit / 1s, .tv_usec = limit % 1s / 1us};
   const timeval none{};
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);

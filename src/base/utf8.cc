@@ -6,7 +6,7 @@
 namespace autodist::base {
 namespace {
 
-// `lines`: what divides a text into lines and columns stays.
+// `lines`: keeps the characters that separate lines and columns.
 std::string WithoutControl(std::string_view text, bool lines) {
   std::string printable;
   while (!text.empty()) {
@@ -82,7 +82,7 @@ std::string ToUtf8(std::string_view text, size_t limit) {
   if (text.size() <= limit) return ToUtf8(text);
   constexpr std::string_view kCut = " (cut here)";
   std::string_view kept = text.substr(0, limit - std::min(limit, kCut.size()));
-  // Not in the midst of a character.
+  // Does not cut within a character.
   while (!kept.empty() && (static_cast<unsigned char>(text[kept.size()]) & 0xC0) == 0x80) {
     kept.remove_suffix(1);
   }

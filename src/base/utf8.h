@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 defines it: checked, repaired, and made safe to print on a terminal.
+// UTF-8 as RFC 3629 defines it: validation, repair, and escaping for terminals.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,27 @@
 
 namespace autodist::base {
 
-// The length in bytes of the well-formed character that starts `text`; 0 if none does.
+// Returns the length in bytes of the well-formed character that starts `text`; 0 if none does.
 size_t Utf8CharacterLength(std::string_view text);
-// Of one such character.
+// Decodes one such character.
 uint32_t CodePoint(std::string_view character);
-// Control characters, and those that change the direction of text or join what stands beside them.
+// Whether it is a control character, or one that changes the text direction or joins its
+// neighbours.
 bool IsInvisible(uint32_t code);
 
 bool IsUtf8(std::string_view text);
 
-// With '?' for every byte that is part of no character.
+// Replaces every byte that is not part of a character with '?'.
 std::string ToUtf8(std::string_view text);
-// The same, of no more than `limit` bytes: it ends by saying so where it had more.
+// The same, truncated to `limit` bytes; a truncated text ends with a note about it.
 std::string ToUtf8(std::string_view text, size_t limit);
 
-// `text` for a message: on one line, and without anything that a terminal would obey. Control
-// characters, those that change the direction of text, and bytes that are not UTF-8 are written
-// as in "\n", "\x1b" and "\u202e".
+// Formats `text` for a message: on one line, without terminal control. Control characters,
+// characters that change the text direction, and bytes that are not UTF-8 are escaped as in "\n",
+// "\x1b" and "\u202e".
 std::string Printable(std::string_view text);
 
-// The same for text of several lines: line feeds and tabs stay as they are, and
-// \r\n ends a line, too.
+// The same for text of several lines: line feeds and tabs are kept, and \r\n becomes a line feed.
 std::string PrintableLines(std::string_view text);
 
 }  // namespace autodist::base

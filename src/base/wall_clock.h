@@ -1,5 +1,5 @@
-// What clocks on the wall show: for people, and to compare between machines. To measure how long
-// something takes, see deadline.h.
+// Wall-clock time, for display and for comparison between machines. To measure durations, see
+// deadline.h.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ inline int64_t NanosecondsSince1970() {
 
 inline int64_t MillisecondsSince1970() { return NanosecondsSince1970() / 1'000'000; }
 
-// As strftime(3) formats it in the local time zone; 63 characters at most.
+// Formats the local time as strftime(3) does; 63 characters at most.
 inline std::string LocalTime(const char* format, std::time_t time = std::time(nullptr)) {
   std::tm local{};
   localtime_r(&time, &local);

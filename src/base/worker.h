@@ -25,7 +25,7 @@ class Worker {
     changed_.notify_one();
   }
 
-  // Blocks until all tasks so far have been done.
+  // Blocks until all tasks posted so far have run.
   void Drain() {
     std::promise<void> done;
     Post([&done] { done.set_value(); });
@@ -49,8 +49,8 @@ class Worker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;  // guarded by mutex_; null: the last
-  std::thread thread_{&Worker::Run, this};   // last: uses the rest
+  std::deque<std::function<void()>> tasks_;  // guarded by mutex_; null: stop
+  std::thread thread_{&Worker::Run, this};   // last: uses the members above
 };
 
 }  // namespace autodist::base

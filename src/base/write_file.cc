@@ -13,7 +13,7 @@
 namespace autodist::base {
 namespace {
 
-constexpr size_t kRandomSize = 8;  // characters, of a name that nobody else has
+constexpr size_t kRandomSize = 8;  // characters of the random part of a temporary name
 
 Status CheckNothingIn(int folder, const std::string& name) {
   struct stat there;
@@ -26,7 +26,7 @@ Status MoveTo(int folder, const std::string& name, const std::string& from, IfEx
     if (renameat2(folder, from.c_str(), folder, name.c_str(), RENAME_NOREPLACE) == 0) {
       return OkStatus();
     }
-    // NFS and some others know no such rename.
+    // NFS and some other file systems do not support renameat2.
     if (errno != EINVAL && errno != ENOSYS) return ErrnoError(errno, name);
     AD_RETURN_IF_ERROR(CheckNothingIn(folder, name));
   }

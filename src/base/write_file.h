@@ -1,4 +1,4 @@
-// Writing a file so that it is there whole or not at all.
+// Writes files atomically.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace autodist::base {
 
 enum class IfExists { kRefuse, kReplace };
 
-// Who may read the file. kUsual is what the shell's '>' would give.
+// The permissions of the file. kUsual is what the shell's '>' gives.
 enum class Readers { kUsual, kOwner };
 
-// kAlreadyExists where there is something.
+// kAlreadyExists: the path exists.
 Status CheckNothingAt(const std::string& path);
 
-// Writes beside `path` and moves that there. kAlreadyExists where there is something and it is not
-// to be replaced. Blocks on the disk.
+// Writes a temporary file beside `path` and renames it. kAlreadyExists if the path exists and must
+// not be replaced. Blocks on the disk.
 Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists,
                  Readers readers = Readers::kUsual);
-// Does the same in the folder behind this descriptor.
+// The same in the folder of this descriptor.
 Status WriteFileIn(int folder, const std::string& name, std::string_view content,
                    IfExists if_exists, Readers readers);
 

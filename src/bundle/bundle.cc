@@ -9,7 +9,7 @@
 namespace autodist::bundle {
 namespace {
 
-constexpr int kQuickly = 3;  // zstd's level
+constexpr int kQuickly = 3;  // compression level of zstd
 
 Status Damaged(const File& file, const std::string& how) {
   return WithRemedy(

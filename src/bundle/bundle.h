@@ -1,4 +1,4 @@
-// The programs that travel inside autodist, so that whoever has this one file has them all.
+// The programs that are embedded in autodist, so that this one file is enough.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace autodist::bundle {
 
-// A file as it was when autodist was built. The views are of bytes of this program itself.
+// A file at the build of autodist. The views point into this program.
 struct File {
   std::string_view name;
   std::string_view sha256;  // lower-case hex
@@ -20,27 +20,27 @@ struct File {
 
 // autodist-agent for one kind of machine.
 struct Agent {
-  std::string_view machine;  // as `uname -m` calls it
+  std::string_view machine;  // as `uname -m` prints it
   File program;
-  // A small static program for the same machine. `UNPACKER N < FILE` writes to its standard output
-  // what is packed in FILE after the first N bytes.
+  // A small static program for the same machine. `UNPACKER N < FILE` decompresses what follows the
+  // first N bytes of FILE to its standard output.
   std::string_view unpacker;
 };
 
-// For each machine that this build is for; this machine's is the first.
+// One for each machine that this build supports; this machine's is the first.
 std::span<const Agent> Agents();
 
-// What `autodist bench` runs on nodes that are machines like this one, by their names in one
-// folder. None in a build with sanitizers.
+// The files that `autodist bench` needs on nodes of this machine's type, by their names in one
+// folder. Empty in a build with sanitizers.
 std::span<const File> BenchFiles();
 
-// What was packed. kDataLoss if it is not what it was when autodist was built.
+// Decompresses the file. kDataLoss if the content differs from the build's.
 Result<std::string> Unpack(const File& file);
 
-// As in File.
+// Returns the hash in the form of File::sha256.
 std::string Sha256(std::string_view content);
 
-// As `packed` is, but quickly.
+// Compresses quickly in the format of File::packed.
 std::string Pack(std::string_view content);
 
 }  // namespace autodist::bundle

@@ -1,6 +1,6 @@
-# Packs the files in FOLDER, or FILES alone, and writes what embeds them: OUTPUT.S, and OUTPUT.row
-# with an element of a table for each. NAME is the beginning of symbols; RAW are files that are
-# embedded as they are, as elements of an agent after its program.
+# Compresses the files in FOLDER, or FILES only, and writes what embeds them: OUTPUT.S, and
+# OUTPUT.row with a table element for each. NAME is the prefix of symbols; RAW are files that are
+# embedded uncompressed, as elements of an agent after its program.
 if(FOLDER)
   file(GLOB_RECURSE FILES ${FOLDER}/*)
 else()

@@ -1,5 +1,5 @@
-// The unpacker of what is sent to a node: `unpack N < FILE` writes to its standard output what the
-// zstd frame that begins after the first N bytes of FILE holds. It needs nothing of the node.
+// The decompressor for uploads to nodes: `unpack N < FILE` writes the content of the zstd frame
+// after the first N bytes of FILE to its standard output. Has no dependencies on the node.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       Write(content, out.pos);
     }
   }
-  // So that the size is right even if the machine loses power after the rename.
+  // Guarantees the size after a power failure that follows the rename.
   if (fsync(STDOUT_FILENO) != 0 && errno != EINVAL) {
     Fail("writing it", strerror(errno));
   }

@@ -20,30 +20,30 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAcceptBackoff{100};  // where there is no descriptor for another connection
-constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
-constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
-constexpr int kMaxAtOnce = 64;          // connections, before those that there are get their turn
+constexpr milliseconds kAcceptBackoff{100};  // without a free descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node that are remembered
+constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be replayed
+constexpr int kMaxAtOnce = 64;          // new connections before the existing ones get their turn
 constexpr int kMaxCallLines = 16;       // of a call, before the others get their turn
-constexpr int kMaxUnknownEnds = 256;    // of a call, of programs whose end nobody awaits any more
-constexpr ptrdiff_t kMaxDismissed = 4;  // connections of a node that are to hang up at the end
+constexpr int kMaxUnknownEnds = 256;    // of a call, for programs without a stream
+constexpr ptrdiff_t kMaxDismissed = 4;  // connections of a node that must disconnect at the end
 
 }  // namespace
 
-// A connection until it is a program's.
+// A connection until it belongs to a program.
 struct CallbackListener::Call {
-  // kUnproven: has named a node and its key, but what it has sent may be a recorded message.
-  // kOrdered: sent what to run; kDismissed: sent that the job is over. Of the last two the thread
-  // lets go.
+  // kUnproven: has named a node and proved its key, but the message may be a replayed one.
+  // kOrdered: has been sent a program to run; kDismissed: has been sent that the job is over. The
+  // thread releases connections in the last two states.
   enum class State { kStranger, kUnproven, kWaiting, kOrdered, kDismissed, kStarted, kBroken };
 
   std::unique_ptr<secure::Session> session;
-  Deadline deadline;  // of a stranger's handshake, or for the client to hang up
+  Deadline deadline;  // for the handshake, or for the client to disconnect
   State state = State::kStranger;
   rpc::CallbackIdentity from = {};
   uint64_t order = 0;
-  std::string line = {};  // the part that has come
-  bool has_more = false;  // lines, of which poll reports nothing
+  std::string line = {};  // the received part
+  bool has_more = false;  // buffered lines, which poll does not report
   int unknown_ends = 0;
 
   bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
@@ -53,13 +53,13 @@ struct CallbackListener::Call {
 
 struct CallbackListener::Node {
   CallPtr waiting = nullptr;
-  bool expected = false;                 // it has taken an order, and so calls again at once
-  bool served = false;                   // it has run a program since it was told to be gone
-  std::optional<Deadline> gone_at = {};  // it has hung up, and has that long to call again
+  bool expected = false;                 // it has accepted an order, and so connects again at once
+  bool served = false;                   // it has run a program since its end was last reported
+  std::optional<Deadline> gone_at = {};  // it has disconnected, and must connect again by then
   uint64_t calls = 0;
-  std::string instance = {};  // the process that calls from there
+  std::string instance = {};  // the process that connects
   std::deque<std::string> superseded = {};
-  // What the programs said on stderr, once they have ended; of those that have a stream.
+  // The stderr of programs after their end, for programs with a stream.
   std::map<uint64_t, std::optional<std::string>> programs = {};
 };
 
@@ -97,7 +97,7 @@ class CallbackListener::CallbackStream final : public transport::Stream {
     return table_->nodes.at(node_).programs.at(id_).value_or("");
   }
 
-  // What it said comes by another connection, and not at all from a node that is no more.
+  // The stderr arrives by another connection, and never if the node is lost.
   bool WaitClosed(Deadline deadline) override {
     pollfd hang_up{line_.get(), POLLRDHUP, 0};
     while (poll(&hang_up, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
@@ -113,10 +113,10 @@ class CallbackListener::CallbackStream final : public transport::Stream {
 
  private:
   const std::shared_ptr<Table> table_;
-  const std::shared_ptr<secure::PumpThread> pumps_;  // which passes the socket's bytes
+  const std::shared_ptr<secure::PumpThread> pumps_;  // passes on the socket's bytes
   const std::string node_;
   const uint64_t id_;
-  const base::UniqueFd line_;  // the same socket: it tells when the program's output has ended
+  const base::UniqueFd line_;  // the same socket, to detect the end of the program's output
   base::UniqueFd socket_;
   const milliseconds report_limit_;
 };
@@ -124,11 +124,11 @@ class CallbackListener::CallbackStream final : public transport::Stream {
 Result<std::shared_ptr<CallbackListener>> CallbackListener::Listen(
     base::PortRange ports, secure::Key job_key, const std::set<std::string>& nodes,
     CallbackLimits limits) {
-  auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // IPv4's as well
+  auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // also IPv4
   if (!listening.ok()) {
     listening = base::ListenWithin(*base::IpAddress::Parse("0.0.0.0"), ports);
   }
-  AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
+  AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that connect back"));
   AD_ASSIGN_OR_RETURN(auto pumps, secure::PumpThread::Start());
   std::shared_ptr<CallbackListener> made(new CallbackListener(
       std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
@@ -193,8 +193,9 @@ CallbackListener::CallPtr CallbackListener::AwaitCall(std::unique_lock<std::mute
 Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
     const std::string& name, const std::vector<std::string>& argv, Deadline deadline,
     const std::stop_token& stop) {
-  const auto found = table_->nodes.find(name);  // no name is added after the start
-  if (found == table_->nodes.end()) return Error(StatusCode::kInternal, name + " is not to call");
+  const auto found = table_->nodes.find(name);  // the names are fixed after the start
+  if (found == table_->nodes.end())
+    return Error(StatusCode::kInternal, name + " may not connect back");
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   Node& node = found->second;
   std::unique_lock lock(table_->mutex);
@@ -217,21 +218,20 @@ Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
     }
     node.programs.erase(call->order);
     node.expected = false;
-    call->state = Call::State::kBroken;  // for the thread to close
+    call->state = Call::State::kBroken;  // the thread closes it
     Wake();
   }
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  // Reported once: from then on another one is awaited.
+  // Reported once: afterwards a new client is expected.
   if (node.gone_at && node.gone_at->Expired()) {
     node.gone_at.reset();
     node.served = false;
-    return Error(StatusCode::kAborted, "the program that called from there has ended");
+    return Error(StatusCode::kAborted, "the program that connected from the node has ended");
   }
   const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
-  return WithRemedy(Error(StatusCode::kDeadlineExceeded,
-                          "it has not called here within " + base::Seconds(waited)),
-                    "it has to reach TCP port " + std::to_string(port_) +
-                        " of this machine: is there a firewall in between?");
+  return WithRemedy(
+      Error(StatusCode::kDeadlineExceeded, "it did not connect within " + base::Seconds(waited)),
+      "allow connections from the node to TCP port " + std::to_string(port_) + " of this machine");
 }
 
 void CallbackListener::Serve() {
@@ -263,7 +263,7 @@ void CallbackListener::Serve() {
   }
 }
 
-// What the time, and the job's end, make of it.
+// Applies timeouts, and the end of the job.
 void CallbackListener::Settle(const CallPtr& call) {
   if (call->state == Call::State::kWaiting && table_->dismissed) SayOver(*call);
   if (call->Limited() && call->deadline.Expired()) Drop(*call);
@@ -273,7 +273,7 @@ void CallbackListener::Settle(const CallPtr& call) {
 
 void CallbackListener::SayOver(Call& call) {
   call.session->Write(rpc::CallbackLine{rpc::kCallbackOver}.ToLine());
-  call.session->WriteEnd();  // to close now could take the line back
+  call.session->WriteEnd();  // closing now could discard the line
   call.state = Call::State::kDismissed;
   call.deadline = Deadline::After(limits_.greeting);
   LimitTo(kMaxDismissed, [&](const CallPtr& other) {
@@ -281,7 +281,7 @@ void CallbackListener::SayOver(Call& call) {
   });
 }
 
-// Of more calls of a kind the first has to go, for the one that has come.
+// Closes the oldest calls of a kind above the limit.
 void CallbackListener::LimitTo(ptrdiff_t max,
                                const std::function<bool(const CallPtr&)>& of_the_kind) {
   if (std::ranges::count_if(table_->calls, of_the_kind) <= max) return;
@@ -302,7 +302,7 @@ void CallbackListener::Accept() {
         std::move(socket),
         [this, of = call.get()](std::string_view identity) { return KeyFor(*of, identity); });
     table_->calls.push_back(call);
-    Read(call);  // a client's first message mostly is there already, and at times its last
+    Read(call);  // a client's first message usually has arrived, and sometimes the last
     Settle(call);
     LimitUnknown(call);
   }
@@ -315,8 +315,8 @@ std::optional<secure::Key> CallbackListener::KeyFor(Call& call, std::string_view
   return job_key_.ForNode(from->node);
 }
 
-// Of those that have not shown who they are: those that have named a node apart from the others, so
-// that strangers hold up no node.
+// Limits unauthenticated connections. Those that have named a node are counted separately, so that
+// strangers do not block nodes.
 void CallbackListener::LimitUnknown(const CallPtr& call) {
   if (!call->Unknown()) return;
   const bool unproven = call->state == Call::State::kUnproven;
@@ -358,7 +358,7 @@ void CallbackListener::Read(const CallPtr& call) {
   }
 }
 
-// A client that is there calls again at once.
+// A client that still runs connects again at once.
 void CallbackListener::HungUp(Call& call) {
   if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
     Node& node = table_->nodes.at(call.from.node);
@@ -368,7 +368,7 @@ void CallbackListener::HungUp(Call& call) {
   Drop(call);
 }
 
-// Nobody may give it an order any more.
+// Makes the connection unavailable for orders.
 void CallbackListener::Drop(Call& call) {
   call.state = Call::State::kBroken;
   const auto node = table_->nodes.find(call.from.node);
@@ -388,7 +388,7 @@ void CallbackListener::Authenticated(const CallPtr& call) {
     if (node.superseded.size() > kMaxSuperseded) node.superseded.pop_front();
     node.instance = call->from.instance;
   }
-  // Of two, the one before has been cut off.
+  // The earlier connection of the two has been cut.
   if (node.waiting) Drop(*node.waiting);
   call->state = Call::State::kWaiting;
   ++node.calls;

@@ -1,19 +1,18 @@
-// Nodes that call in: where a scheduler starts a small program on each (`autodist-agent
-// connect-back`, agent/life/connect_back.h) that connects with the chief, and runs there what the
-// chief wants.
+// Nodes that connect back: a scheduler starts a small program on each of them (`autodist-agent
+// connect-back`, agent/life/connect_back.h), which connects to the chief and runs programs for it.
 //
-// A scheduler makes a CallbackListener, with a key of the job's own, and has
+// A scheduler creates a CallbackListener with a key for the job, and runs
 //
 //   autodist-agent connect-back NODE SECONDS ADDRESS:PORT... < a file of 0400, or a stream, with
 //   secure::NodeKeyLine of the node's key, or JobKeyLine
 //
-// run on each node as what its unit there is for, a step's task or a container's command: it ends,
-// with 0, once the job is over and nothing of it is left there. A CallbackTransport is the way to
-// one of the nodes. Dismiss tells all of them that the job is over.
+// on each node as the task of a step, or as the command of a container. It exits with 0 after the
+// job is over and has left nothing there. A CallbackTransport reaches one of the nodes. Dismiss
+// notifies all of them that the job is over.
 //
-// All that passes is encrypted by the node's key, which both sides have to know (secure/session).
-// A node that calls by a new process has ended the one before: where both go on, one of them cut
-// off for a while say, the earlier one is sent away when it calls again.
+// All data are encrypted with the node's key, which both sides must know (secure/session). A new
+// process of a node that connects replaces the earlier one. If both still run, for example after a
+// network outage, the earlier one is rejected when it connects again.
 #pragma once
 
 #include <chrono>
@@ -45,22 +44,22 @@
 namespace autodist::callback {
 
 struct CallbackLimits {
-  std::chrono::milliseconds greeting{10'000};  // for a stranger to show that it knows a key
-  std::chrono::milliseconds start{10'000};     // for the client's answer to an order
-  std::chrono::milliseconds gone{1'000};       // for one that has hung up to call again
-  std::chrono::milliseconds report{1'000};     // between a program's last output and its stderr
-  size_t strangers = 256;                      // at the same time; of more, the first has to go
+  std::chrono::milliseconds greeting{10'000};  // for a new connection to prove that it knows a key
+  std::chrono::milliseconds start{10'000};     // for the client's response to an order
+  std::chrono::milliseconds gone{1'000};    // for a client that has disconnected to connect again
+  std::chrono::milliseconds report{1'000};  // between a program's last output and its stderr
+  size_t strangers = 256;  // concurrent unauthenticated connections; above it, the oldest is closed
 };
 
 // Listens for the callback clients of a job. Thread-safe.
 class CallbackListener {
  public:
-  // On all addresses of this machine. Clients of other names than `nodes` are turned away.
+  // Listens on all addresses of this machine. Rejects clients whose names are not in `nodes`.
   static Result<std::shared_ptr<CallbackListener>> Listen(base::PortRange ports,
                                                           secure::Key job_key,
                                                           const std::set<std::string>& nodes,
                                                           CallbackLimits limits = {});
-  // Dismisses those that wait, and hangs up.
+  // Dismisses waiting clients, and disconnects.
   ~CallbackListener();
   CallbackListener(const CallbackListener&) = delete;
   CallbackListener& operator=(const CallbackListener&) = delete;
@@ -68,19 +67,19 @@ class CallbackListener {
   uint16_t port() const { return port_; }
   const secure::Key& job_key() const { return job_key_; }
 
-  // Runs argv on the node; blocks until it calls, and has begun. kDeadlineExceeded: it did not;
-  // kAborted: what called from there has ended, which is said once.
+  // Runs argv on the node; blocks until it has connected and started the program.
+  // kDeadlineExceeded: it did not; kAborted: the node's client has ended, which is reported once.
   // The streams may outlive this object.
   Result<std::unique_ptr<transport::Stream>> Run(const std::string& node,
                                                  const std::vector<std::string>& argv,
                                                  base::Deadline deadline,
                                                  const std::stop_token& stop);
 
-  // How many times the node has called.
+  // Returns how often the node has connected.
   uint64_t Calls(const std::string& node) const;
 
-  // Tells all clients that the job is over, also those that are about to call again, for which it
-  // waits. From here on nothing runs any more.
+  // Notifies all clients that the job is over, and waits for those that are about to connect again.
+  // No program can be run afterwards.
   void Dismiss(base::Deadline deadline);
 
  private:
@@ -117,16 +116,16 @@ class CallbackListener {
   const std::shared_ptr<secure::PumpThread> pumps_;
   base::TaskQueue wake_;
   const std::shared_ptr<Table> table_;
-  // Of the thread alone:
+  // Used only by the thread:
   bool ending_ = false;
   base::Deadline accept_again_ = base::Deadline::After(std::chrono::milliseconds(0));
   std::jthread thread_;
 };
 
-// The way to one of them.
+// Connects to one of the nodes.
 class CallbackTransport final : public transport::Transport {
  public:
-  // Run waits no longer than `limit` for the node to call.
+  // Run waits at most `limit` for the node to connect.
   CallbackTransport(std::shared_ptr<CallbackListener> nodes, std::string node,
                     std::chrono::milliseconds limit)
       : nodes_(std::move(nodes)), node_(std::move(node)), limit_(limit) {}

@@ -12,13 +12,13 @@ namespace {
 
 using base::LogLevel;
 
-constexpr uint32_t kMaxWarnings = 20;  // of a node
+constexpr uint32_t kMaxWarnings = 20;  // per node
 
 }  // namespace
 
 void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   JobParts& parts = parts_;
-  parts.hang.Finish();  // of the one before, as below
+  parts.hang.Finish();  // of the previous attempt, as below
   looks_for_missing_ = false;
   parts.output.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
@@ -35,11 +35,11 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   parts.stop.AttemptBegins();
   parts.hang.BeginAttempt();
   parts.input.BeginAttempt(*attempt_);
-  // Said before anything a rank writes can be seen.
+  // Logged before any output of a rank.
   if (attempt_->number() > 0) {
-    parts.console.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number() + 1) + ": " +
-                                            plan::WhatRuns(attempt_->plan()) + "; logs in " +
-                                            attempt_->folder());
+    parts.console.Log(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number() + 1) + ": " +
+                                           plan::WhatRuns(attempt_->plan()) + "; logs in " +
+                                           attempt_->folder());
   }
   parts.nodes.BeginAttempt(attempt_->nodes());
   parts.recorder.EnterPhase(v1::JOB_PHASE_RUNNING, "");
@@ -48,7 +48,7 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
     const uint32_t node = attempt_->nodes()[member];
     if (!parts.nodes.state(node).alive()) {
-      OnLost(node, member, parts.nodes.lost_because(node), false);  // meanwhile
+      OnLost(node, member, parts.nodes.lost_because(node), false);  // lost meanwhile
     }
   }
 }
@@ -91,10 +91,10 @@ void AttemptRun::RankFailed() {
   Stop();
   const Cause& cause = *attempt_->state().cause();
   if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
-  // One that has aborted counts as running, and ends by itself.
+  // A rank that called MPI_Abort counts as running, and ends by itself.
   if (attempt_->state().running() == (cause.abort ? 1u : 0u)) return;
-  parts_.console.Tell(LogLevel::kInfo,
-                      DescribeCause(cause, attempt_->plan()) + "; the other ranks are told to end");
+  parts_.console.Log(LogLevel::kInfo,
+                     DescribeCause(cause, attempt_->plan()) + "; stopping the other ranks");
 }
 
 Loop::Time AttemptRun::Tick() {
@@ -115,7 +115,7 @@ Loop::Time AttemptRun::Tick() {
   if (stop && state.Hung()) Stop();
   const bool running = parts_.recorder.phase() == v1::JOB_PHASE_RUNNING;
   if (running && hang.Hangs(*attempt_)) {
-    parts_.recorder.Record("no rank gave a sign of life for " + base::Seconds(hang.limit()));
+    parts_.recorder.Record("no rank showed activity for " + base::Seconds(hang.limit()));
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
@@ -146,8 +146,9 @@ void AttemptRun::OnWarning(uint32_t node, const std::string& what) {
   const uint32_t warnings = ++warnings_of_[node];
   if (warnings > kMaxWarnings) return;
   const std::string& address = parts_.AddressOf(node);
-  const std::string last = warnings == kMaxWarnings ? "; no more warnings of it are shown" : "";
-  parts_.console.Tell(LogLevel::kWarning, address + ": " + what + last);
+  const std::string last =
+      warnings == kMaxWarnings ? "; further warnings of this node are not shown" : "";
+  parts_.console.Log(LogLevel::kWarning, address + ": " + what + last);
   attempt_->warnings.push_back(address + ": " + what);
   parts_.recorder.Record(what, address);
 }
@@ -155,24 +156,25 @@ void AttemptRun::OnWarning(uint32_t node, const std::string& what) {
 void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why,
                         bool drained) {
   parts_.stacks.NodeIsGone(node);
-  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch reports it
   const std::string& address = parts_.AddressOf(node);
   const size_t number = lost_.Add(0, parts_.loop->Now(), [](int, size_t) {});
-  const std::string last = number == lost_.kMost ? "; further nodes are not listed" : "";
-  if (number <= lost_.kMost) {
-    parts_.console.Tell(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
+  const std::string last = number == lost_.kMax ? "; further nodes are not listed" : "";
+  if (number <= lost_.kMax) {
+    parts_.console.Log(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
   }
   if (!member) return;
-  if (number <= lost_.kMost && !drained && attempt_->state().RunningOn(*member) == 0) {
+  if (number <= lost_.kMax && !drained && attempt_->state().RunningOn(*member) == 0) {
     attempt_->warnings.push_back("the ranks on " + address +
-                                 " had ended, but the last that they wrote may be missing");
+                                 " had ended, but their last output may be missing");
   }
   if (attempt_->NodeLost(*member, why)) Stop();
 }
 
 void AttemptRun::OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) {
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
-  parts_.console.Tell(LogLevel::kWarning, parts_.AddressOf(node) + " is going: " + Message(why));
+  parts_.console.Log(LogLevel::kWarning,
+                     parts_.AddressOf(node) + " is being evicted: " + Message(why));
   if (attempt_->state().NodeEvicted(*member, why)) Stop();
 }
 

@@ -1,5 +1,5 @@
-// The ranks of the present attempt, from their start to their end: what is done about what nodes
-// tell of them, and about what is due.
+// Runs the ranks of the current attempt from start to end: handles the events of their nodes,
+// timeouts and hangs.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,34 @@
 #include "chief/fleet/fleet.h"
 #include "chief/job_parts.h"
 #include "chief/loop/loop.h"
-#include "chief/output/alike.h"
+#include "chief/output/repeat_limit.h"
 #include "chief/suspension.h"
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class AttemptRun final : public FleetListener {
  public:
-  // What is given must outlive it, and may be made later.
+  // The arguments must outlive this object; they may be constructed after it.
   AttemptRun(JobParts& parts, Suspension& suspension) : parts_(parts), suspension_(suspension) {}
 
-  // The first attempt as it is planned; before anything else.
+  // Takes the planned first attempt. Called before anything else.
   void Plan(std::unique_ptr<Attempt> first) { attempt_ = std::move(first); }
   const Attempt& attempt() const { return *attempt_; }
   JobState& state() { return attempt_->state(); }
 
-  // All members are ready: the ranks start.
+  // Starts the ranks; all members are ready.
   void Begin(std::unique_ptr<Attempt> attempt);
-  // There is a cause: the ranks that are left are told to end.
+  // Asks the remaining ranks to end; the attempt has a cause.
   void Stop();
-  // No rank runs any more on any node that answers, or may answer again and is needed.
+  // Returns whether no rank runs on any node that is connected, or that is needed and may
+  // reconnect.
   bool IsOver();
-  // A signal has come: what was looked for counts no more.
+  // Ends the search for missing ranks, because a signal stops the attempt.
   void StopLooking();
-  // Does what is due; returns when to be called again.
+  // Does the work that is due; returns when to call it again.
   Loop::Time Tick();
-  // The job is over: what was found of who is missing is kept.
+  // Keeps the result of the search for missing ranks; the job is over.
   void Finish();
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
@@ -56,11 +57,11 @@ class AttemptRun final : public FleetListener {
   JobParts& parts_;
   Suspension& suspension_;
   std::unique_ptr<Attempt> attempt_;
-  bool looks_for_missing_ = false;  // the attempt is stopped after that
+  bool looks_for_missing_ = false;  // stops the attempt afterwards
   Loop::Time timeout_at_ = Loop::Time::max();
-  AllHold none_runs_;                         // of the attempt's members
-  std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
-  Alike<int> lost_;                           // what is said of nodes that are
+  AllHold none_runs_;                         // no member of the attempt runs a rank
+  std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node
+  RepeatLimit<int> lost_;                     // lost nodes, to limit their messages
 };
 
 }  // namespace autodist::chief

@@ -16,9 +16,9 @@ namespace {
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// For a terminal, when nobody waits any longer.
+// The time for a terminal after the user gave up waiting.
 constexpr milliseconds kTerminalLimit{500};
-// A signal that comes sooner after the end was meant for the job.
+// An earlier signal after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
 
 }  // namespace
@@ -35,7 +35,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
   parts_.loop->AddTimer([this] { return std::min(run_.Tick(), suspension_.due()); });
 }
 
-// Whatever may call the nodes, or be called by them, ends before they do.
+// Ends all callers and callbacks of the nodes before the nodes.
 Job::~Job() {
   parts_.fetch.Finish();
   parts_.input.EndAttempt();
@@ -103,14 +103,14 @@ control::JobRequests Job::Requests(const std::string& by) {
   requests.terminal.leave = [this, &loop](User user) {
     loop.Post([this, user = std::move(user)] { parts_.input.Leave(*user); });
   };
-  requests.look.snapshot = [this, &loop](const v1::GetSnapshotRequest& request,
-                                         control::JobRequests::SnapshotAnswer answer) {
+  requests.snapshots.snapshot = [this, &loop](const v1::GetSnapshotRequest& request,
+                                              control::JobRequests::SnapshotAnswer answer) {
     loop.Post([this, known = request.known(), answer = std::move(answer)] {
       answer(parts_.snapshot.Answer(known, run_.attempt()));
     });
   };
-  requests.look.history = [this, &loop](const v1::GetHistoryRequest& request,
-                                        std::function<void(v1::History)> answer) {
+  requests.snapshots.history = [this, &loop](const v1::GetHistoryRequest& request,
+                                             std::function<void(v1::History)> answer) {
     loop.Post([this, since_ms = request.since_ms(), answer = std::move(answer)] {
       answer(parts_.history.Since(since_ms));
     });
@@ -140,7 +140,7 @@ void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
   parts_.fetch.Start(request, stop, answer);
 }
 
-// Nothing is left but to write what has come; Ctrl-C may end that if nobody reads it.
+// Writes the remaining output; Ctrl-C ends that if nothing reads it.
 int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const Attempt& attempt = run_.attempt();
   finishing_.exit_code = exit_code;
@@ -149,10 +149,10 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   parts_.output.End();
   run_.Finish();
   parts_.loop->DrainBackground();
-  // Who waits no longer, does not wait for a paused terminal either.
+  // A user who gave up does not wait for a paused terminal either.
   finishing_.blocked = parts_.stop.given_up() && !parts_.console.FinishWithin(kTerminalLimit);
   if (!finishing_.blocked) parts_.console.Finish();
-  const std::string report = finishing_.blocked ? "its terminal took nothing"
+  const std::string report = finishing_.blocked ? "its terminal accepted no output"
                              : refusal.empty()  ? EndReport(attempt, parts_.console.warnings())
                                                 : refusal;
   parts_.recorder.Ended(exit_code, report, parts_.output.last_ms());
@@ -160,9 +160,8 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   parts_.history.End(attempt);
   parts_.recorder.Publish(parts_.nodes, attempt);
   if (refusal.empty() && parts_.snapshot.times().missed_checkpoints() && !finishing_.blocked) {
-    base::Log(LogLevel::kWarning,
-              "--checkpoint-dir " + parts_.options.request().checkpoint_dir() +
-                  " cannot be read on this machine: no training could be counted as lost");
+    base::Log(LogLevel::kWarning, "--checkpoint-dir " + parts_.options.request().checkpoint_dir() +
+                                      " cannot be read on this machine; lost steps are unknown");
   }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);

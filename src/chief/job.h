@@ -1,4 +1,4 @@
-// One job, from launch to the end of its last process.
+// One job, from launch to the end of the last process.
 #pragma once
 
 #include <atomic>
@@ -21,40 +21,42 @@
 
 namespace autodist::chief {
 
-// Its thread never waits for a terminal or a disk while there are nodes: they have leases.
+// The job's thread never waits for a terminal or a disk while nodes hold leases.
 class Job {
  public:
-  // Only one Job at a time in a process; no other thread may take its signals, as after
-  // SignalWatcher::Block. `plan` must outlive it. `loop`: one with another clock.
+  // At most one Job exists in a process, and no other thread may take its signals (see
+  // SignalWatcher::Block). `plan` must outlive it. `loop` replaces the loop, for another clock.
   Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop = nullptr);
   ~Job();
 
-  // Runs the plan; returns the exit code of `autodist run`. Blocks until nothing of the job is
-  // left on any node that answers. Messages go to the log, the ranks' output to the terminal.
+  // Runs the plan; returns the exit code of `autodist run`. Blocks until no node that answers runs
+  // anything of the job. Writes messages to the log, output of the ranks to the terminal.
   int Run();
 
-  // As if this process had received it; `by`: what sent it, if it is known. Thread-safe.
+  // Acts as if this process had received the signal; `by`: the sender, if known. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
-  // What others may ask of it as long as it is there; `by`: what sends its signals. Thread-safe.
+  // Returns the handlers of requests from other processes, valid while this object exists; `by`:
+  // the sender of their signals. Thread-safe.
   control::JobRequests Requests(const std::string& by);
 
-  // As it was told last.
+  // Returns the last published status.
   const v1::JobStatus& status() const { return parts_.recorder.published(); }
 
   // After Run: "ended", "failed", "stopped" or "not started".
   const std::string& outcome() const { return outcome_; }
-  // After Run: whether this process can only end by _exit, as its terminal takes nothing.
+  // After Run: whether this process can only end by _exit, because its terminal accepts no output.
   bool blocked() const { return finishing_.blocked; }
 
  private:
   void CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
   void Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
              const FetchAnswer& answer);
-  int Finish(int exit_code, const std::string& refusal, Loop::Time began);  // "": it was started
+  // `refusal`: "" if the job was started.
+  int Finish(int exit_code, const std::string& refusal, Loop::Time began);
 
   struct Finishing {
-    std::atomic<Loop::Time> since = Loop::Time{};  // the beginning of time: not yet
+    std::atomic<Loop::Time> since = Loop::Time{};  // zero: not yet
     std::atomic<int> exit_code = 0;
     bool blocked = false;  // by the terminal
   } finishing_;

@@ -33,7 +33,7 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
       snapshot(options, *loop, nodes, output, recorder),
       history(options, nodes.size(), *loop, snapshot,
               [this](const IssueWarning& warning) {
-                console.Tell(LogLevel::kWarning, warning.what);
+                console.Log(LogLevel::kWarning, warning.what);
                 recorder.Record(warning.what, warning.address);
               }),
       stacks(*loop, nodes, console, output),
@@ -45,7 +45,7 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
       fetch(plan, options.log_folder, *loop, nodes,
             [this](uint32_t node) { return nodes.node(node).link(); }) {}
 
-// Null: nothing of ours is for a rank.
+// Returns null if no rank receives our input.
 std::shared_ptr<OwnTerminal> JobParts::MakeOwnTerminal(const Signal& signal) {
   if (options.own_input == JobOptions::OwnInput::kNone) return nullptr;
   OwnTerminal::Events events;
@@ -53,7 +53,7 @@ std::shared_ptr<OwnTerminal> JobParts::MakeOwnTerminal(const Signal& signal) {
     loop->Post([this, typed = std::move(typed), end] { input.Give(*own_terminal, typed, end); });
   };
   events.leave = [signal] { signal(SIGINT, "Enter ~."); };
-  events.tell = [this](const std::string& text) { console.Tell(LogLevel::kInfo, text); };
+  events.log = [this](const std::string& text) { console.Log(LogLevel::kInfo, text); };
   return std::make_shared<OwnTerminal>(options.request().stdin_rank(),
                                        options.own_input == JobOptions::OwnInput::kTerminal,
                                        options.log_folder.path(), std::move(events));

@@ -1,4 +1,4 @@
-// What a job is made of, but for what runs it (job_runner.h) and takes what nodes tell
+// The parts of a job, except for those that run it (job_runner.h) and handle events of nodes
 // (attempt_run.h).
 #pragma once
 
@@ -24,13 +24,13 @@
 
 namespace autodist::chief {
 
-// In the order in which they are made. For the loop's thread but for what is itself thread-safe.
+// Members in order of construction. Used on the loop's thread, except for thread-safe members.
 struct JobParts {
-  // As it would be if this process had received it; `by`: what sent it. Thread-safe.
+  // Acts as if this process had received the signal; `by`: the sender. Thread-safe.
   using Signal = std::function<void(int signal, const std::string& by)>;
 
-  // `plan` and `listener`, which may be made later, must outlive it. `its_loop`: null: one of its
-  // own.
+  // `plan` and `listener` must outlive it; `listener` may be constructed later. `its_loop`: null:
+  // creates one.
   JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options, std::unique_ptr<Loop> its_loop,
            FleetListener& listener, const Signal& signal);
 
@@ -38,7 +38,7 @@ struct JobParts {
     return plan.nodes(static_cast<int>(node)).address();
   }
 
-  // To the ranks of all nodes.
+  // Sends a signal to the ranks of all nodes.
   void SendSignal(int number) {
     v1::ChiefMessage message;
     message.mutable_signal()->set_signal(number);
@@ -57,7 +57,7 @@ struct JobParts {
   JobHistory history;
   StackCollector stacks;
   HangResponse hang;
-  const std::shared_ptr<OwnTerminal> own_terminal;  // null: there is none
+  const std::shared_ptr<OwnTerminal> own_terminal;  // null: no rank receives our input
   RankInput input;
   JobFetch fetch;
 

@@ -15,9 +15,9 @@ namespace {
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// How long agents may take to go that have ended what ran.
+// The time for agents to exit after everything they ran has ended.
 constexpr milliseconds kGoneLimit{3'000};
-// For nodes that answer to hear that autodist waits no longer.
+// The time for connected nodes to receive that autodist waits no longer.
 constexpr milliseconds kLastWordLimit{500};
 
 }  // namespace
@@ -60,7 +60,7 @@ void JobRunner::Enter(JobStage stage) {
       return run_.Begin(starter_.TakeAttempt());
     case kEnding:
       return parts_.stop.BeginEnd(parts_.loop->Now(), false);
-    case kHearingOut:
+    case kAwaitingLastOutput:
     case kDraining:
     case kDrainingToFetch:
       return End(false);
@@ -73,17 +73,17 @@ void JobRunner::Enter(JobStage stage) {
       return Fetch();
     case kLeaving:
       return End(true);
-    case kLastWord:
+    case kGiveUpNotice:
       until_ = parts_.loop->Now() + kLastWordLimit;
       return;
     case kAwaitingAgents:
       return AwaitAgents();
     case kOver:
-      return TellOfStayingAgents();
+      return WarnOfStayingAgents();
   }
 }
 
-// What has happened to the present stage; nullopt: it goes on.
+// Returns the event that ends the current stage; nullopt: the stage continues.
 std::optional<StageEvent> JobRunner::NextEvent() {
   using enum JobStage;
   const StopPolicy& stop = parts_.stop;
@@ -98,7 +98,7 @@ std::optional<StageEvent> JobRunner::NextEvent() {
     case kEnding:
       if (!HasEnded(run_.IsOver())) return std::nullopt;
       return AfterRanks();
-    case kHearingOut:
+    case kAwaitingLastOutput:
       if (!HasEnded(AllNodes(false))) return std::nullopt;
       return RestartOrEnd();
     case kDraining:
@@ -117,7 +117,7 @@ std::optional<StageEvent> JobRunner::NextEvent() {
     case kLeaving:
       if (!HasEnded(AllNodes(true))) return std::nullopt;
       return stop.given_up() ? StageEvent::kGivenUp : StageEvent::kDone;
-    case kLastWord:
+    case kGiveUpNotice:
       if (in_time && !parts_.nodes.All([this](uint32_t node) {
             return !parts_.nodes.state(node).alive() || !parts_.nodes.Connected(node);
           })) {
@@ -139,27 +139,26 @@ StageEvent JobRunner::Started() {
   if (!refused) return StageEvent::kDone;
   const bool first = next_ == 1;
   if (first || !parts_.stop.requested()) {
-    parts_.console.Tell(LogLevel::kError, refused->report);
+    parts_.console.Log(LogLevel::kError, refused->report);
   }
   if (first) {
     refused_ = *refused;
     return StageEvent::kNotStarted;
   }
   parts_.nodes.StopRejoining();
-  return EndJob();  // the cause stays
+  return EndJob();  // the earlier cause remains
 }
 
-// No rank of the attempt is left, or it is waited for no longer.
+// Called when no rank of the attempt is left, or when autodist waits for them no longer.
 StageEvent JobRunner::AfterRanks() {
   const JobState& state = run_.state();
   const bool over = run_.IsOver();
   if (!over && !parts_.stop.given_up()) {
-    parts_.console.Tell(
-        LogLevel::kWarning,
-        base::Count(state.running(), "rank") +
-            (parts_.nodes.AnyDisconnected() ? " may not have ended, as a node does not answer"
-                                            : " cannot be ended, not by SIGKILL either") +
-            "; waiting no longer");
+    parts_.console.Log(LogLevel::kWarning, base::Count(state.running(), "rank") +
+                                               (parts_.nodes.AnyDisconnected()
+                                                    ? " may still run: a node does not answer"
+                                                    : " cannot be ended, not by SIGKILL either") +
+                                               "; waiting no longer");
     parts_.stop.GraceIsOver();
   }
   parts_.input.EndAttempt();
@@ -189,13 +188,13 @@ StageEvent JobRunner::RestartOrEnd() {
   const std::string cause = DescribeCauseInOneLine(run_.attempt());
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches();
-  parts_.console.Tell(LogLevel::kInfo,
-                      "restarting in " + base::Seconds(pause_) + ", because " + cause);
+  parts_.console.Log(LogLevel::kInfo,
+                     "restarting in " + base::Seconds(pause_) + ", because " + cause);
   return StageEvent::kRestart;
 }
 
-// No attempt follows. What the ranks have left comes here before the agents go; also what somebody
-// is waiting for. That takes its time, which a signal ends.
+// Called when no attempt follows. Files are fetched before the agents leave, for --fetch and for
+// waiting clients; a signal ends that.
 StageEvent JobRunner::EndJob() {
   if (parts_.stop.killing()) parts_.fetch.Cancel();
   const StageEvent next = BeforeLeaving(Wishes());
@@ -209,21 +208,21 @@ FetchWishes JobRunner::Wishes() const {
 
 void JobRunner::Fetch() {
   const v1::JobRequest& request = parts_.options.request();
-  parts_.console.Tell(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C ends that");
+  parts_.console.Log(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C cancels");
   v1::FetchRequest order;
   *order.mutable_patterns() = request.fetch();
   order.set_most_bytes(request.max_size());
   parts_.fetch.Start(order, {}, [this](const Result<v1::JobFiles>& files) {
     if (!files.ok()) {
-      return parts_.console.Tell(LogLevel::kError, base::FailureText(files.status()));
+      return parts_.console.Log(LogLevel::kError, base::FailureText(files.status()));
     }
     for (FetchLine& line : FetchText(*files)) {
-      parts_.console.Tell(line.level, std::move(line.text));
+      parts_.console.Log(line.level, std::move(line.text));
     }
   });
 }
 
-// Whether what is ending has ended, or is waited for no longer.
+// Returns whether the current shutdown is complete, or autodist waits for it no longer.
 bool JobRunner::HasEnded(bool over) {
   return over || parts_.stop.given_up() ||
          parts_.stop.EndIsOverdue(
@@ -231,7 +230,7 @@ bool JobRunner::HasEnded(bool over) {
              {parts_.console.Busy(), parts_.console.written(), parts_.nodes.AnyDisconnected()});
 }
 
-// Whether they have done what End told them.
+// Returns whether the nodes have completed what End requested.
 bool JobRunner::AllNodes(bool leave) {
   return parts_.nodes.All([&](uint32_t node) {
     const NodeMachine& state = parts_.nodes.state(node);
@@ -239,7 +238,7 @@ bool JobRunner::AllNodes(bool leave) {
   });
 }
 
-// What runs on the nodes is to end, and with `leave` the agents, too.
+// Ends all processes on the nodes, and with `leave` the agents, too.
 void JobRunner::End(bool leave) {
   if (leave && parts_.recorder.phase() == v1::JOB_PHASE_RUNNING) {
     parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING, "");
@@ -257,21 +256,21 @@ void JobRunner::AwaitAgents() {
     if (link && parts_.nodes.state(node).state() == NodeState::kGone) links.emplace(node, link);
   }
   const Loop::Time limit = std::min(parts_.loop->Now() + kGoneLimit, parts_.stop.must_end());
-  until_ = limit + kLastWordLimit;  // what waits for them is itself late where a disk is
+  until_ = limit + kLastWordLimit;  // closing a link is itself late if a disk is slow
   departures_.Await(std::move(links), limit, *parts_.loop);
 }
 
-void JobRunner::TellOfStayingAgents() {
+void JobRunner::WarnOfStayingAgents() {
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     if (!parts_.nodes.state(node).alive()) continue;
-    parts_.console.Tell(LogLevel::kWarning,
-                        parts_.AddressOf(node) +
-                            ": the agent does not confirm that the job has ended there; what may "
-                            "be left ends with its lease, or by `autodist clean`");
+    parts_.console.Log(LogLevel::kWarning,
+                       parts_.AddressOf(node) +
+                           ": the agent did not confirm that the job ended there; what may "
+                           "be left ends with its lease, or by `autodist clean`");
   }
   if (!departures_.over()) return;
   for (const uint32_t node : departures_.staying()) {
-    parts_.console.Tell(LogLevel::kWarning, parts_.AddressOf(node) + ": the agent has not gone");
+    parts_.console.Log(LogLevel::kWarning, parts_.AddressOf(node) + ": the agent has not gone");
   }
 }
 

@@ -1,5 +1,5 @@
-// Takes a job from its first attempt until nothing of it is left: does what belongs to each stage,
-// and finds out when it has ended. Where it goes on then is decided in policy/job_policy.h.
+// Takes a job from its first attempt to its end: does the work of each stage and detects when a
+// stage has ended. policy/job_policy.h decides which stage follows.
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,21 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class JobRunner {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive this object.
   JobRunner(JobParts& parts, AttemptRun& run);
 
   void Begin();
-  // Goes on as far as it can now; whether the job is over. To be called after each task of the
-  // loop.
+  // Continues as far as possible now; returns whether the job is over. Called after each task of
+  // the loop.
   bool Advance();
   JobStage stage() const { return stage_; }
 
-  // Why there was no first attempt; nullopt: there was.
+  // Returns why the first attempt was not started; nullopt: it was started.
   const std::optional<NotStarted>& refused() const { return refused_; }
-  // Whether the agents have been told to go.
+  // Returns whether the agents have been asked to leave.
   bool leaving() const { return stage_ >= JobStage::kLeaving; }
   AttemptStarter& starter() { return starter_; }
 
@@ -48,7 +48,7 @@ class JobRunner {
   void End(bool leave);
   void Fetch();
   void AwaitAgents();
-  void TellOfStayingAgents();
+  void WarnOfStayingAgents();
 
   JobParts& parts_;
   AttemptRun& run_;
@@ -56,8 +56,8 @@ class JobRunner {
   RestartPolicy restarts_;
   PortRaces port_races_;
   JobStage stage_ = JobStage::kOver;
-  uint32_t next_ = 0;                     // the number of the attempt that is started next
-  Loop::Time until_ = Loop::Time::max();  // of the stage
+  uint32_t next_ = 0;                     // number of the next attempt
+  Loop::Time until_ = Loop::Time::max();  // end of the stage
   std::chrono::milliseconds pause_{0};
   Departures departures_;
   std::optional<NotStarted> refused_;

@@ -33,12 +33,12 @@ void JobSignals::Interrupt(int signal, const std::string& by, Loop::Time at) {
   suspension_.Cancel();
   const bool first = parts_.stop.signal() == 0;
   const Action action = parts_.stop.Interrupted(signal, at, !by.empty());
-  if (action == Action::kNone && !first) return;  // it came with the one before
-  parts_.recorder.ToldToStop();
+  if (action == Action::kNone && !first) return;  // part of the previous signal
+  parts_.recorder.StopRequested();
   const std::string name = by.empty() ? base::SignalName(signal) : by;
   const JobStage stage = runner_.stage();
   if (stage == JobStage::kAwaitingFetches || stage == JobStage::kFetching) {
-    parts_.console.Tell(LogLevel::kInfo, name + ": no more files are fetched");
+    parts_.console.Log(LogLevel::kInfo, name + ": no more files are fetched");
     return parts_.fetch.Cancel();
   }
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
@@ -46,30 +46,30 @@ void JobSignals::Interrupt(int signal, const std::string& by, Loop::Time at) {
     if (action == Action::kKill) parts_.nodes.End(std::chrono::milliseconds(0), true);
     return;
   }
-  parts_.recorder.Record("told to stop by " + name);
+  parts_.recorder.Record("stop requested by " + name);
   InterruptRanks(signal, by, action);
 }
 
 void JobSignals::InterruptRanks(int signal, const std::string& by, Action action) {
   const std::string name = by.empty() ? base::SignalName(signal) : by;
-  const auto tell = [&](const std::string& what) {
-    parts_.console.Tell(LogLevel::kInfo, name + ": " + what);
+  const auto report = [&](const std::string& what) {
+    parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
   switch (action) {
     case Action::kStop:
-      tell("the ranks have " + base::Seconds(parts_.options.launch.grace()) +
-           " to end; once more kills them");
+      report("the ranks have " + base::Seconds(parts_.options.launch.grace()) +
+             " to exit; repeat to kill them");
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
-      tell("killing what is left");
+      report("killing the remaining processes");
       run_.state().Killed();
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:
-      return tell("waiting no longer");
-    case Action::kNone:                      // the first, while ranks end
-      run_.state().Interrupted(signal, by);  // it may be for this that a node was taken away
-      return tell("the job is not started again; once more kills what is left");
+      return report("waiting no longer");
+    case Action::kNone:                      // the first signal, while ranks end
+      run_.state().Interrupted(signal, by);  // may explain an eviction
+      return report("no further restart; repeat to kill the remaining processes");
   }
 }
 

@@ -1,4 +1,4 @@
-// What a signal does to a job: Ctrl-C, Ctrl-Z, Ctrl-\, those of a scheduler, and those that are for
+// The effect of signals on a job: Ctrl-C, Ctrl-Z, Ctrl-\, signals of a scheduler, and signals for
 // the ranks.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class JobSignals {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive this object.
   JobSignals(JobParts& parts, AttemptRun& run, JobRunner& runner, Suspension& suspension)
       : parts_(parts), run_(run), runner_(runner), suspension_(suspension) {}
 
-  // `by`: what sent it, if it is known.
+  // `by`: the sender, if known.
   void Take(int signal, const std::string& by, Loop::Time at);
 
  private:

@@ -37,13 +37,13 @@ Status RunShell(const std::string& command, const process::Environment& environm
   process::SpawnRequest request = process::OurProgram({"sh", "-c", command}, environment);
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;
-  request.own_process_group = false;  // Ctrl-C is for both of us
+  request.own_process_group = false;  // Ctrl-C ends both
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(request));
   const auto end = process::EndOf(pid);
   const bool overdue =
       end.ok() && !base::WaitReadable(end->get(), base::Deadline::After(limit)).ok();
   if (overdue) {
-    kill(pid, SIGSTOP);  // so that it starts nothing more
+    kill(pid, SIGSTOP);  // so that it starts no more processes
     process::KillDescendants(pid);
     kill(pid, SIGKILL);
   }

@@ -1,4 +1,4 @@
-// The command that a person wants to be run when a job is over (--on-exit).
+// Runs the command of --on-exit when a job is over.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@ namespace autodist::chief {
 
 inline constexpr std::chrono::minutes kOnEndLimit{5};
 
-// Runs `sh -c COMMAND` with the job's end in its environment. `outcome`: "ended", "failed",
-// "stopped" or "not started". Blocks until it has ended, or is killed as it takes longer than
-// kOnEndLimit. A failure of it is a warning.
+// Runs `sh -c COMMAND` with the result of the job in its environment. `outcome`: "ended", "failed",
+// "stopped" or "not started". Blocks until the command has ended, or is killed after kOnEndLimit.
+// Logs a failure as a warning.
 void RunOnExit(const std::string& command, const v1::JobStatus& ended, const std::string& outcome,
                std::chrono::milliseconds limit = kOnEndLimit);
 

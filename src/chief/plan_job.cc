@@ -17,8 +17,8 @@ namespace {
 constexpr unsigned kFirstRankPort = 16384;
 constexpr unsigned kLastRankPort = 28671;
 
-// "20261120-173000-3fa9c1": sorts by time, to a quarter of a millisecond (3fa), and does not repeat
-// (9c1 is random).
+// "20261120-173000-3fa9c1": sorts by time, to a quarter of a millisecond (3fa), and is unique (9c1
+// is random).
 std::string NewJobId() {
   constexpr int64_t kSecond = 1'000'000'000;
   const int64_t now = base::NanosecondsSince1970();
@@ -34,21 +34,21 @@ Status ChoosePorts(plan::Input& input) {
   if (input.master_port == 0) {
     AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
   }
-  // Below the ports that Linux gives to whoever connects; the nodes tell whether they are free.
+  // Below Linux's ephemeral ports; the nodes report whether they are free.
   std::mt19937_64 random(base::RandomNumber());
   input.rank_port = static_cast<uint16_t>(
       std::uniform_int_distribution<unsigned>(kFirstRankPort, kLastRankPort)(random));
-  size_t most = 0;  // devices of a node
+  size_t max_devices = 0;  // devices of a node
   for (const spec::Node& node : input.spec.nodes) {
-    most = std::max(most, node.devices().size());
+    max_devices = std::max(max_devices, node.devices().size());
   }
-  if (input.master_port >= input.rank_port && input.master_port < input.rank_port + most) {
+  if (input.master_port >= input.rank_port && input.master_port < input.rank_port + max_devices) {
     input.rank_port = input.master_port + 1;
   }
   return OkStatus();
 }
 
-// Those of --env and --pass-env.
+// Returns the variables of --env and --pass-env.
 Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
   std::vector<plan::Variable> variables;
   for (const std::string& text : request.env()) {

@@ -1,4 +1,4 @@
-// From a spec and a program to the plans of a job: of its first attempt, and of those after it.
+// Makes the plans of a job from a spec and a program: of the first attempt and of restarts.
 #pragma once
 
 #include "autodist/status.h"
@@ -7,15 +7,15 @@
 
 namespace autodist::chief {
 
-// All that the plan of a job is made of; `spec` has the nodes of the request. Blocks on name
-// services, and on the nodes where they are asked for the addresses of their devices.
-// kInvalidArgument: the working directory, or a variable, is at fault.
+// Returns the input of a job's plan; `spec` has the nodes of the request. Blocks on name services,
+// and on the nodes if the addresses of their devices are needed. kInvalidArgument: the working
+// directory or a variable is invalid.
 Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const v1::JobRequest& request);
 
-// The plan that they make.
+// Makes the plan from that input.
 Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const v1::JobRequest& request);
 
-// With other ports, but for a master port that the user has chosen.
+// Plans an attempt with new ports, except for a master port that the user chose.
 Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const plan::Replan& replan);
 
 }  // namespace autodist::chief

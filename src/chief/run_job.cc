@@ -26,23 +26,23 @@ namespace {
 using base::Log;
 using base::LogLevel;
 
-// The one command that sends signals to the control socket.
+// `autodist stop` is the only command that sends signals to the control socket.
 constexpr char kStopCommand[] = "`autodist stop`";
 
-// How to be at the terminal of the rank that has one.
+// How to attach to the terminal of the rank that has one.
 std::string AttachText(const v1::LaunchPlan& plan) {
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (rank.stdin() != v1::STDIN_KIND_TERMINAL) continue;
       const std::string number = std::to_string(rank.rank());
       return "; `autodist attach " + plan.job_id() + " --rank " + number +
-             " -i` is at the terminal of rank " + number;
+             " -i` attaches to the terminal of rank " + number;
     }
   }
   return "";
 }
 
-// How it ended, also where it ended too early to say much of itself.
+// Returns the final status, also if the job ended before it had published one.
 v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::string& log_folder,
                     int exit_code) {
   v1::JobStatus status = job.status();
@@ -64,18 +64,17 @@ void PrintEnd(const Job& job, int exit_code) {
   std::fflush(stdout);
 }
 
-// How a run has ended.
+// The result of a run.
 struct Outcome {
   int exit_code;
-  bool started = false;  // ranks, in some attempt
+  bool started = false;  // ranks were started, in some attempt
 };
 
 Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   const base::LogFolder log_folder = options.log_folder;
   const v1::JobRequest request = options.request();
   const std::string name = request.name().empty() ? "" : " (" + request.name() + ")";
-  // No thread may take a signal for itself; and what comes when the job is over must not change how
-  // this process ends.
+  // No thread may take a signal; and signals after the job must not change how this process ends.
   SignalWatcher::Block();
   control::AnnouncedJob announced(plan.job_id(), log_folder);
   const auto start_views = std::exchange(options.start_views, {});
@@ -85,7 +84,8 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     if (views) views(status);
   };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  // Other commands can ask for the job until this is left, by a refusal or an exception, too.
+  // Other commands can send requests until this function returns, also by a refusal or an
+  // exception.
   const Status reachable = announced.Start(job.Requests(kStopCommand));
   const std::unique_ptr<control::AnnouncedJob, void (*)(control::AnnouncedJob*)> withdrawn(
       &announced, [](control::AnnouncedJob* of_job) { of_job->Withdraw(); });
@@ -117,15 +117,15 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   return {exit_code, !job.status().attempt_folder().empty()};
 }
 
-// Of a start that was refused nothing is kept: neither an entry in `autodist ps --all` nor logs.
-// The command of --on-exit was given the folder, and may have put something there.
+// Deletes the entry in `autodist ps --all` and the logs if the start was refused, unless the
+// command of --on-exit ran: it received the folder and may have written files there.
 int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options) {
   const base::LogFolder log_folder = options.log_folder;
   const bool may_go = options.request().on_exit().empty();
   const Outcome outcome = Run(plan, std::move(options));
   if (outcome.started || !may_go) return outcome.exit_code;
   control::ForgetJob(plan.job_id());
-  // One that could not be made has been said already.
+  // A folder that could not be created has been reported before.
   if (log_folder.Remove().ok()) {
     Log(LogLevel::kInfo, "no rank was started, so no job and no logs are kept");
   }

@@ -1,4 +1,4 @@
-// A job from its launch to its end, for every command that runs one.
+// Runs a job from launch to end, for every command that runs one.
 #pragma once
 
 #include "autodist/v1/plan.pb.h"
@@ -6,9 +6,9 @@
 
 namespace autodist::chief {
 
-// Lets other commands find the job meanwhile. Returns the exit code; blocks until nothing of the
-// job is left, or where it is to be detached until its ranks run: it then goes on in a process of
-// its own. In a process without other threads, and once.
+// Makes the job visible to other commands meanwhile. Returns the exit code. Blocks until nothing of
+// the job is left; if it is to be detached, until its ranks run: it then continues in a process of
+// its own. Called once, in a process without other threads.
 int RunJob(const v1::LaunchPlan& plan, JobOptions options);
 
 }  // namespace autodist::chief

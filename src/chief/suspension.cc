@@ -9,29 +9,29 @@
 namespace autodist::chief {
 namespace {
 
-constexpr std::chrono::milliseconds kTellingLimit{2'000};  // for the nodes to hear of it
+constexpr std::chrono::milliseconds kDeliveryLimit{2'000};  // for the nodes to receive SIGTSTP
 
 }  // namespace
 
 void Suspension::Begin() {
   if (stage_ != Stage::kNone) return;
-  stage_ = Stage::kTelling;
-  until_ = parts_.loop->Now() + kTellingLimit;
+  stage_ = Stage::kStopping;
+  until_ = parts_.loop->Now() + kDeliveryLimit;
   if (parts_.own_terminal) parts_.own_terminal->Suspend();
   parts_.SendSignal(SIGTSTP);
   parts_.nodes.RenewAll();  // the answer shows that the node has received the message
 }
 
 void Suspension::Cancel() {
-  if (stage_ == Stage::kTelling) stage_ = Stage::kCancelled;
+  if (stage_ == Stage::kStopping) stage_ = Stage::kCancelled;
 }
 
 void Suspension::Advance() {
   if (stage_ == Stage::kNone) return;
   const bool reported = parts_.nodes.AllRenewed() || parts_.loop->Now() >= until_;
-  if (stage_ == Stage::kTelling && !reported) return;
+  if (stage_ == Stage::kStopping && !reported) return;
   until_ = Loop::Time::max();
-  if (std::exchange(stage_, Stage::kNone) == Stage::kTelling) {
+  if (std::exchange(stage_, Stage::kNone) == Stage::kStopping) {
     parts_.console.Clear();
     kill(getpid(), SIGSTOP);
     parts_.nodes.ResetSilenceTimers();

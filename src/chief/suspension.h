@@ -1,4 +1,4 @@
-// Ctrl-Z: all ranks are stopped, then this process, until it is continued; then the ranks go on.
+// Handles Ctrl-Z: stops all ranks, then this process; when it is continued, continues the ranks.
 #pragma once
 
 #include "chief/job_parts.h"
@@ -6,27 +6,27 @@
 
 namespace autodist::chief {
 
-// For the loop's thread.
+// Used on the loop's thread only.
 class Suspension {
  public:
-  // What is given must outlive it.
+  // The argument must outlive this object.
   explicit Suspension(JobParts& parts) : parts_(parts) {}
 
   void Begin();
-  // The attempt is to end, which counts for more: a chief that stands still ends no ranks.
+  // Cancels a pending suspension because the attempt is to end: a stopped chief ends no ranks.
   void Cancel();
-  // Goes on where that is due; to be called after each task of the loop. Blocks as long as this
-  // process is stopped.
+  // Suspends or resumes if due; called after each task of the loop. Blocks while this process is
+  // stopped.
   void Advance();
-  // When to call that again at the latest.
+  // When to call Advance at the latest.
   Loop::Time due() const { return until_; }
 
  private:
-  enum class Stage { kNone, kTelling, kCancelled };
+  enum class Stage { kNone, kStopping, kCancelled };
 
   JobParts& parts_;
   Stage stage_ = Stage::kNone;
-  Loop::Time until_ = Loop::Time::max();  // of kTelling
+  Loop::Time until_ = Loop::Time::max();  // end of kStopping
 };
 
 }  // namespace autodist::chief

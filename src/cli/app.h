@@ -1,4 +1,4 @@
-// CLI11, by which the command line is read: all that includes it.
+// Includes CLI11, the command line parser.
 #pragma once
 
 #include <CLI/CLI.hpp>

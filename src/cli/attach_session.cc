@@ -22,22 +22,22 @@ v1::TerminalInput Sized(const v1::TerminalSize& size) {
 }  // namespace
 
 std::string GoesOnText(const v1::JobStatus& job) {
-  return "job " + job.job_id() + " goes on; `autodist stop " + job.job_id() + "` ends it";
+  return "job " + job.job_id() + " continues; `autodist stop " + job.job_id() + "` ends it";
 }
 
 Result<std::unique_ptr<AttachSession>> AttachSession::Begin(const v1::JobStatus& job,
                                                             uint32_t rank) {
   if (!chief::RawTerminal::IsOurs()) {
     return Error(StatusCode::kInvalidArgument,
-                 "attach -i needs a terminal, in whose foreground it is");
+                 "attach -i must run in the foreground of a terminal");
   }
   v1::TerminalInput first = Sized(chief::RawTerminal::Size());
   first.set_rank(rank);
   first.set_pid(getpid());
   AD_ASSIGN_OR_RETURN(auto session, control::TerminalSession::Open(job.job_id(), first));
   std::unique_ptr<AttachSession> at(new AttachSession(job, rank, std::move(session)));
-  Log(LogLevel::kInfo, "this terminal is that of rank " + std::to_string(rank) +
-                           ", to which Ctrl-C goes, too; Enter ~. leaves it, and the job goes on");
+  Log(LogLevel::kInfo, "attached to the terminal of rank " + std::to_string(rank) +
+                           "; Ctrl-C goes to the rank; Enter ~. detaches, and the job continues");
   AD_ASSIGN_OR_RETURN(at->raw_, chief::RawTerminal::Enter());
   chief::StdinReader::Events events;
   events.bytes = [self = at.get()](const std::string& bytes) { return self->Typed(bytes); };
@@ -55,7 +55,7 @@ AttachSession::~AttachSession() {
   if (end_.joinable()) end_.join();
 }
 
-// Nothing of it is to be taken by anyone else: gRPC holds it back where the rank does not keep up.
+// Returns 0, as no acknowledgement follows: gRPC blocks if the rank does not keep up.
 size_t AttachSession::Typed(const std::string& bytes) {
   chief::EscapeKeys::Typed typed = escapes_.Take(bytes);
   v1::TerminalInput input;
@@ -63,12 +63,12 @@ size_t AttachSession::Typed(const std::string& bytes) {
   if (!input.data().empty()) (void)session_->Type(input);
   for (const chief::EscapeKeys::Key key : typed.keys) {
     if (key == chief::EscapeKeys::Key::kLeave) Leave();
-    Log(LogLevel::kInfo, "at the beginning of a line: ~. leaves, and the job goes on; ~~ is a ~");
+    Log(LogLevel::kInfo, "escape sequences at the start of a line: ~. detaches, ~~ sends a ~");
   }
   return 0;
 }
 
-// At once: other threads may be waiting for a slow terminal.
+// Exits without destructors: other threads may be blocked on a slow terminal.
 void AttachSession::Leave() const {
   chief::RawTerminal::Restore();
   const std::string text = "\nautodist: " + GoesOnText(job_) + "\n";
@@ -79,9 +79,9 @@ void AttachSession::Leave() const {
 void AttachSession::AwaitEnd() {
   const Status ended = session_->AwaitEnd();
   chief::RawTerminal::Restore();
-  if (!ended.ok()) return;  // the job has, or we have left
+  if (!ended.ok()) return;  // the job has ended, or this process has detached
   Log(LogLevel::kInfo, "rank " + std::to_string(rank_) +
-                           " has ended; what it wrote follows, until the job has, or Ctrl-C");
+                           " has exited; showing its output until the job ends; Ctrl-C leaves");
 }
 
 }  // namespace autodist::cli

@@ -1,4 +1,4 @@
-// This terminal as that of a rank of a job that runs elsewhere.
+// Connects this terminal to the terminal of a rank of a job that another process controls.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace autodist::cli {
 
-// "job … goes on; `autodist stop …` ends it".
+// "job … continues; `autodist stop …` ends it".
 std::string GoesOnText(const v1::JobStatus& job);
 
-// From Begin on what is typed goes to the rank, until it has ended; Enter ~. ends this process.
-// What the rank writes is the caller's to show.
+// Sends all input to the rank from Begin until the rank has exited; Enter ~. ends this process.
+// The caller shows the output of the rank.
 class AttachSession {
  public:
-  // SIGWINCH must be blocked in every thread. kInvalidArgument: this is no terminal.
+  // SIGWINCH must be blocked in all threads. kInvalidArgument: not in the foreground of a terminal.
   static Result<std::unique_ptr<AttachSession>> Begin(const v1::JobStatus& job, uint32_t rank);
   ~AttachSession();
 
@@ -39,7 +39,7 @@ class AttachSession {
   chief::EscapeKeys escapes_;
   std::unique_ptr<chief::RawTerminal> raw_;
   std::unique_ptr<chief::StdinReader> reader_;
-  std::thread end_;  // last
+  std::thread end_;  // last member: uses the others
 };
 
 }  // namespace autodist::cli

@@ -15,7 +15,7 @@ constexpr std::array<std::pair<const char*, v1::Collective>, 6> kCollectives = {
      {"all-to-all", v1::COLLECTIVE_ALL_TO_ALL},
      {"send-recv", v1::COLLECTIVE_SEND_RECV}}};
 
-// NCCL is for GPUs alone, and all ranks must use the same.
+// NCCL supports only GPUs, and all ranks must use the same backend.
 Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::ResourceSpec& spec) {
   const auto without = std::ranges::find_if(
       spec.nodes, [](const spec::Node& node) { return node.gpus.empty() && !node.cpus.empty(); });

@@ -1,4 +1,4 @@
-// What `autodist bench` is to measure, from the words of its command line.
+// The options of `autodist bench`, and the measurement plan that they select.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct BenchOptions {
   uint32_t factor = 8;
   uint32_t iterations = 100;
   uint32_t warmup = 5;
-  double budget_s = 1;   // for the iterations of a size
-  std::string csv_file;  // absolute; empty: none
+  double budget_s = 1;   // max time for the iterations of one size
+  std::string csv_file;  // absolute; empty: no file
 };
 
 // "all-reduce", "send-recv" and so on.
 std::vector<std::string> CollectiveNames();
 
-// kInvalidArgument: options that do not go together, or not with the spec.
+// kInvalidArgument: the options contradict each other, or the spec.
 Result<v1::BenchPlan> MakeBenchPlan(const BenchOptions& options, const spec::ResourceSpec& spec);
 
 }  // namespace autodist::cli

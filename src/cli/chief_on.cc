@@ -11,12 +11,12 @@
 namespace autodist::cli {
 namespace {
 
-// How to reach the job from here.
+// Returns the command that attaches to the job from this machine.
 std::string FromHere(const v1::JobRequest& request, const std::string& node) {
   const std::string& file = request.spec();
   const std::string spec = file.empty() ? "" : " --spec " + base::ShellQuote(file);
   return "from here: autodist attach" + spec + " --chief-on " + node +
-         " last; ps, logs, top, web and stop take the same options";
+         " last (same options for ps, logs, top, web and stop)";
 }
 
 }  // namespace
@@ -24,15 +24,15 @@ std::string FromHere(const v1::JobRequest& request, const std::string& node) {
 Status CheckChiefOn(const v1::JobRequest& request, bool dry_run) {
   if (!request.detach() && !dry_run) {
     return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "--chief-on goes with --detach"),
-        "`autodist attach --chief-on " + request.chief_on() + " last` shows what the ranks write");
+        Error(StatusCode::kInvalidArgument, "--chief-on needs --detach"),
+        "`autodist attach --chief-on " + request.chief_on() + " last` shows the output");
   }
   std::vector<const google::protobuf::FieldDescriptor*> given;
   request.GetReflection()->ListFields(request, &given);
   for (const google::protobuf::FieldDescriptor* field : given) {
     if (MayTravel(*field, v1::TRAVELS_WITH_CHIEF)) continue;
     const std::string name = OptionName(*field);
-    return WithRemedy(Error(StatusCode::kInvalidArgument, name + " does not go with --chief-on"),
+    return WithRemedy(Error(StatusCode::kInvalidArgument, name + " cannot be used with --chief-on"),
                       name.starts_with("--web") ? "`autodist web --chief-on " + request.chief_on() +
                                                       "` shows the page here"
                                                 : "leave it out");
@@ -46,9 +46,9 @@ Status LeaveChiefOut(spec::ResourceSpec& spec) {
     if (node.ssh_config.empty()) {
       return WithRemedy(
           Error(StatusCode::kInvalidArgument,
-                "--chief-on: nothing says how to log in to " + node.address + ", the chief"),
-          "where that is this machine, --detach alone keeps the job running; else "
-          "add an 'ssh_config' to it in the spec");
+                "--chief-on: no login is configured for " + node.address + ", the chief"),
+          "if it is this machine, --detach is enough; else add an 'ssh_config' to it in the "
+          "spec");
     }
     node.chief = false;
   }

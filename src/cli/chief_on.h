@@ -1,4 +1,4 @@
-// run --chief-on: what is settled on this machine, and what goes to the node that has the chief.
+// Implements run --chief-on: checks the request here, then starts the chief on a node.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace autodist::cli {
 
-// Whether the rest of the request goes with it.
+// kInvalidArgument: an option of the request cannot be used with --chief-on.
 Status CheckChiefOn(const v1::JobRequest& request, bool dry_run);
 
-// What a run from outside needs, and no chief: where the spec has one, that is where it moves from.
+// Makes the chief a plain node, as for a run from outside. kInvalidArgument: it has no SSH login.
 Status LeaveChiefOut(spec::ResourceSpec& spec);
 
-// Starts the run on this node. Returns the exit code; blocks as chief::StartRemote.
+// Starts the run on the node. Returns the exit code; blocks as chief::StartRemote does.
 int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std::string& node,
                 std::shared_ptr<transfer::FolderSync> sync);
 

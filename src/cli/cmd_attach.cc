@@ -17,7 +17,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kLastLines = 5;  // of what each rank wrote before
+constexpr size_t kLastLines = 5;  // of earlier output, per rank
 
 struct AttachOptions {
   std::string job;
@@ -27,7 +27,7 @@ struct AttachOptions {
   v1::Display display;
 };
 
-// Said by the signal handler itself, as the only thread may be waiting for a slow terminal.
+// Written by the signal handler, because the only thread may be blocked on a slow terminal.
 std::string farewell;
 
 void Leave(int signal) {
@@ -64,8 +64,7 @@ int Attach(const AttachOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (options.interactive && !options.rank) {
-    return Fail(Error(StatusCode::kInvalidArgument, "whose terminal? -i goes with --rank R"),
-                kExitUsage);
+    return Fail(Error(StatusCode::kInvalidArgument, "-i needs --rank R"), kExitUsage);
   }
   if (options.rank) {
     const Status right = CheckRanks({*options.rank}, *job);
@@ -81,7 +80,7 @@ int Attach(const AttachOptions& options) {
   if (!options.interactive) return Follow(*job, options.all, output);
   if (!runs) {
     return Fail(Error(StatusCode::kFailedPrecondition,
-                      "nobody can be at a terminal of job " + job->job_id() + ", which has ended"),
+                      "no terminal to attach to: job " + job->job_id() + " has ended"),
                 kExitCannotLaunch);
   }
   const auto attach_session = AttachSession::Begin(*job, *options.rank);
@@ -95,26 +94,27 @@ Command AddAttach(CLI::App& app) {
   auto options = std::make_shared<AttachOptions>();
   AddJob(app, options->job);
   CLI::Option* const rank =
-      app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
-  app.add_flag("--all", options->all, "Begin with all that was written, not with the last lines");
+      app.add_option("--rank", options->rank, "Show only this rank")->type_name("R");
+  app.add_flag("--all", options->all,
+               "Print all output from the beginning, not only the last lines");
   app.add_flag("-i", options->interactive,
-               "With --rank: be at the terminal that the rank has (run --stdin-rank)");
+               "With --rank: connect to the rank's terminal (run --stdin-rank)");
   AddDisplayOptions(app, options->display, "Options");
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
-Shows the last lines of each rank and then what the ranks write, until the job has ended; the exit
-code is the job's. Ctrl-C leaves, and the job goes on. Any number of terminals can be attached, and
-however slow they are, the job does not wait for them.
+Shows the last lines of each rank, then what the ranks write, until the job
+ends. The exit code is the job's. Ctrl-C leaves; the job continues. Any number
+of terminals can be attached, and a slow one does not slow the job.
 
-With -i, what is typed goes to the rank, Ctrl-C too; Enter ~. leaves. One at a time can be at a
-rank's terminal.
+With -i, your input goes to the rank, Ctrl-C included; Enter ~. leaves. One
+terminal at a time can be attached to a rank.
 
 Examples:
   autodist attach last
   autodist attach 3fa9c1
   autodist attach last --show 0,8-15
   autodist attach last --rank 0 -i
-  autodist attach last --chief-on first --all    a job that was started on from outside)");
+  autodist attach last --chief-on first --all)");
   return [options] { return Attach(*options); };
 }
 

@@ -22,14 +22,14 @@
 namespace autodist::cli {
 namespace {
 
-constexpr double kBenchGrace = 5;  // seconds; the program leaves at once when it is told to
+constexpr double kBenchGrace = 5;  // seconds; the program exits immediately on SIGTERM
 
 struct BenchCommand {
   v1::JobRequest request;
   BenchOptions bench;
 };
 
-// So that nothing is measured for a file that cannot be written.
+// Reports a file that cannot be written before the measurement.
 Status CheckWritable(const std::string& file) {
   if (file.empty()) return OkStatus();
   std::FILE* const opened = std::fopen(file.c_str(), "a");
@@ -38,7 +38,7 @@ Status CheckWritable(const std::string& file) {
   return OkStatus();
 }
 
-// The job that measures: what was asked for, with the program for it.
+// Adds the benchmark program to the request.
 Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPlan& bench,
                                        const transfer::BenchProgram& program) {
   const auto json = json::ToJson(bench, json::Layout::kOneLine);
@@ -55,13 +55,13 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
   request.add_program(*json);
   request.set_workdir(program.on_nodes);
   request.set_grace(kBenchGrace);
-  request.set_sample_interval(0);  // nothing is to run beside what is measured
+  request.set_sample_interval(0);  // sampling would disturb the measurement
   return request;
 }
 
 Result<v1::LaunchPlan> PlanBench(const plan::Input& input, const plan::Replan& replan) {
   AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanAttempt(input, replan));
-  for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them
+  for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // not opened
   return plan;
 }
 
@@ -72,7 +72,7 @@ Result<chief::JobOptions> BenchJobOptions(const plan::Input& input, const v1::La
   job.launch.connector = slurm::ConnectorFor(plan, input.request.agent(), job.launch.lease());
   job.log_folder = input.request.log_dir() + "/" + plan.job_id();
   job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
-  job.view.plain_stdout = true;  // the table alone on stdout
+  job.view.plain_stdout = true;  // only the table goes to stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, transfer::SyncOf(program.folder, plan, ""));
   return job;
 }
@@ -100,33 +100,32 @@ int Bench(const BenchCommand& options) {
 }
 
 void AddMeasurements(CLI::App& app, BenchOptions& options) {
-  app.add_option("--collective", options.collectives, "Only these operations, with commas between")
+  app.add_option("--collective", options.collectives, "Only these operations, separated by commas")
       ->delimiter(',')
       ->check(OneOf(CollectiveNames()));
-  app.add_option("--from", options.from, "The smallest size, in bytes; 4K, 1M")
+  app.add_option("--from", options.from, "Min size in bytes: 8, 4K, 1M")
       ->transform(Size())
       ->default_str("8");
-  app.add_option("--to", options.to, "The largest size")->transform(Size())->default_str("1G");
-  app.add_option("--factor", options.factor, "From one size to the next")
+  app.add_option("--to", options.to, "Max size")->transform(Size())->default_str("1G");
+  app.add_option("--factor", options.factor, "Factor between sizes")
       ->check(WholeNumber(2, 1 << 20))
       ->capture_default_str();
-  app.add_option("--iterations", options.iterations, "Calls that are timed, at most")
+  app.add_option("--iterations", options.iterations, "Max number of timed calls")
       ->check(WholeNumber(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--warmup", options.warmup, "Calls before them, at most")
+  app.add_option("--warmup", options.warmup, "Max number of calls before them")
       ->check(WholeNumber(0, 1'000'000))
       ->capture_default_str();
-  app.add_option(
-         "--budget", options.budget_s,
-         "The time for the timed calls of a size, out of place and in place each; large sizes "
-         "get fewer calls, one at least")
+  app.add_option("--budget", options.budget_s,
+                 "Max time for the timed calls of a size, in place and out of place each; at least "
+                 "one call is made")
       ->transform(Duration(0.001))
       ->default_str(base::DurationText(options.budget_s));
   app.add_option("--backend", options.backend,
-                 "nccl, gloo, or auto: NCCL where every node has GPUs in the spec")
+                 "nccl, gloo, or auto: nccl if each node of the spec has GPUs")
       ->check(OneOf({"auto", "nccl", "gloo"}))
       ->capture_default_str();
-  app.add_option("--csv", options.csv_file, "Write the rows to this file, too")
+  app.add_option("--csv", options.csv_file, "Also write the rows to this file")
       ->check(NotEmpty("FILE"));
 }
 
@@ -137,20 +136,21 @@ Command AddBench(CLI::App& app) {
   AddNodes(app, options->request);
   AddMeasurements(app, options->bench);
   AddField(app, options->request, group::kOptions, "--log-dir",
-           "Where the job's folder with its logs is made")
+           "Folder that receives the job's log folder")
       ->check(NotEmpty("FOLDER"));
   AddFanOut(app, options->request);
   AddAgent(app, options->request);
   app.footer(R"(
-Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter,
-broadcast, all-to-all, and from each rank to the next around a ring; of sizes from 8 bytes to a
-gigabyte, out of place and in place, by NCCL or Gloo. Prints times and bandwidths as nccl-tests
-defines them, and checks the results: exit code 1 if one was wrong. Nothing needs to be installed on
-the nodes but NCCL and the CUDA runtime, for GPUs.
+Measures all-reduce, all-gather, reduce-scatter, broadcast, all-to-all and
+ring send-receive between the devices of the spec, from 8 bytes to 1 GB, in
+place and out of place, with NCCL or Gloo. Prints times and bandwidths as
+nccl-tests defines them and checks the results; exit code 1 if one is wrong.
+The nodes need NCCL and the CUDA runtime for GPUs, and nothing for CPUs.
 
 Examples:
   autodist bench --spec cluster.yaml
-  autodist bench --spec cluster.yaml --collective all-reduce --from 1M --factor 2 --csv ring.csv
+  autodist bench --spec cluster.yaml --collective all-reduce --csv ring.csv
+  autodist bench --spec cluster.yaml --from 1M --to 64M --factor 2
   autodist bench --spec cluster.yaml --backend gloo --to 64M)");
   return [options] { return Bench(*options); };
 }

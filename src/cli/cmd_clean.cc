@@ -21,7 +21,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kMaxShown = 100;  // jobs of a node
+constexpr size_t kMaxShown = 100;  // jobs printed per node
 
 std::string TextOf(const chief::CleanedJob& cleaned) {
   using What = chief::CleanedJob::What;
@@ -33,17 +33,17 @@ std::string TextOf(const chief::CleanedJob& cleaned) {
     case What::kRemoved:
       return "removed the folder of job " + job;
     case What::kInUse:
-      return "left job " + job + " alone: its autodist is still in charge; `autodist stop " + job +
+      return "left job " + job + " alone: its chief is running; `autodist stop " + job +
              "` ends it";
     case What::kLeft:
       break;
   }
-  return "no agent is there that could remove the folder of job " + job;
+  return "cannot remove the folder of job " + job + ": no agent on the node";
 }
 
 using Addresses = std::set<std::string>;
 
-// Returns which nodes are clean.
+// Prints the answers and returns the nodes that are clean.
 Addresses Report(const v1::LaunchPlan& plan,
                  const std::vector<Result<chief::CleanedNode>>& answers) {
   using What = chief::CleanedJob::What;
@@ -70,12 +70,12 @@ Addresses Report(const v1::LaunchPlan& plan,
     if (!left) clean.insert(address);
   }
   if (!clean.empty()) {
-    std::printf("nothing of autodist's is left on %s\n", base::Count(clean.size(), "node").c_str());
+    std::printf("cleaned %s\n", base::Count(clean.size(), "node").c_str());
   }
   return clean;
 }
 
-// Of the jobs whose autodist is gone, those that had no other nodes.
+// Marks crashed jobs as ended if all of their nodes are clean.
 void EndCrashedOn(const Addresses& clean) {
   for (const v1::JobStatus& job : control::ListJobs(true)) {
     const bool all = std::ranges::all_of(
@@ -88,7 +88,7 @@ void EndCrashedOn(const Addresses& clean) {
 
 struct CleanOptions {
   std::string job;
-  v1::JobRequest request;  // of which nodes, and by what
+  v1::JobRequest request;  // selects the nodes and the agent
 };
 
 bool NamesNodes(const v1::JobRequest& request) {
@@ -96,7 +96,7 @@ bool NamesNodes(const v1::JobRequest& request) {
          request.has_nproc_per_node();
 }
 
-// The addresses of a job's nodes, as its record has them.
+// Returns the addresses of the job's nodes from the job record.
 Result<std::vector<std::string>> NodesOfJob(const std::string& word) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(word));
   AD_RETURN_IF_ERROR(CheckIsOver(job));
@@ -104,11 +104,11 @@ Result<std::vector<std::string>> NodesOfJob(const std::string& word) {
   for (const v1::NodeStatus& node : job.nodes()) addresses.push_back(node.address());
   if (!addresses.empty()) return addresses;
   return WithRemedy(
-      Error(StatusCode::kNotFound, "which nodes job " + job.job_id() + " had is not known"),
+      Error(StatusCode::kNotFound, "the nodes of job " + job.job_id() + " are unknown"),
       "name them: autodist clean --spec FILE");
 }
 
-// Says what is wrong, and gives nullopt then.
+// Logs the error and returns nullopt on failure.
 std::optional<spec::ResourceSpec> SpecToClean(const CleanOptions& chosen) {
   if (chosen.job.empty() || NamesNodes(chosen.request)) return SpecOf(chosen.request);
   const auto addresses = NodesOfJob(chosen.job);
@@ -123,7 +123,7 @@ int Clean(const CleanOptions& chosen) {
   if (!spec) return kExitUsage;
   auto plan = chief::PlanJob(*spec, request);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  // A container that was made for a job ends with the job's agent; none is made to look into it.
+  // A container that was created for a job ends with the job's agent: clean outside of it.
   for (v1::NodePlan& node : *plan->mutable_nodes()) {
     if (node.reach().ssh().container().image().empty()) continue;
     node.mutable_reach()->mutable_ssh()->clear_container();
@@ -155,21 +155,19 @@ int Clean(const CleanOptions& chosen) {
 
 Command AddClean(CLI::App& app) {
   auto options = std::make_shared<CleanOptions>();
-  AddJob(
-      app, options->job,
-      "The nodes of this job, which crashed; where a login needs more than `ssh HOST`, also give "
-      "--spec");
+  AddJob(app, options->job,
+         "Clean the nodes of this crashed job; also give --spec if logins need its settings");
   AddNodes(app, options->request);
   AddAgent(app, options->request);
   app.footer(R"(
-Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
-agent, the ranks and all they have started, and their folder. The nodes do so by themselves
-when a job's --lease has run out; this does it now. Jobs whose autodist is in charge are left alone.
-Exit code 0, or 125 if a node could not be cleaned.
+Ends, on all nodes in parallel, what your jobs left running after their chief
+died: agents, ranks and their child processes, and their folders. Nodes do this
+themselves when the job's --lease expires; this command does it now. Jobs with a
+running chief are not touched. Exit code 125 if a node could not be cleaned.
 
 Examples:
   autodist clean --spec cluster.yaml
-  autodist clean 3fa9c1                  the nodes that this job had
+  autodist clean 3fa9c1                  the nodes of this job
   autodist clean                         this machine)");
   return [options] { return Clean(*options); };
 }

@@ -26,10 +26,10 @@ std::vector<Completion::Word> Jobs() {
   return words;
 }
 
-// Of each Completion::Kind.
+// Names of Completion::Kind, as the scripts expect them.
 constexpr const char* kKindNames[] = {"words", "files", "folders", "variables", "program"};
 
-// The first line says what stands here; a word and what it is are a line, with a tab between.
+// Prints the kind in the first line, then one line per word: the word, a tab, its description.
 int Complete(const CLI::App& app, const std::vector<std::string>& words) {
   const Completion completion = CompletionOf(TreeOf(app), words, Jobs);
   const bool program = completion.kind == Completion::Kind::kProgram;
@@ -56,13 +56,14 @@ Command AddCompletion(CLI::App& app) {
       ->check(OneOf({"bash", "zsh", "fish"}))
       ->required();
   app.footer(R"(
-Prints a script by which the shell completes commands, options, their values and the names of jobs.
-Packages install it; by hand it is one line of the shell's start-up file.
+Prints a shell script that completes commands, options, their values and the
+names of jobs. Packages install it. Otherwise add one line to the shell's startup
+file:
 
 Examples:
-  source <(autodist completion bash)             in ~/.bashrc
-  source <(autodist completion zsh)              in ~/.zshrc, after compinit
-  autodist completion fish | source              in ~/.config/fish/config.fish)");
+  source <(autodist completion bash)             ~/.bashrc
+  source <(autodist completion zsh)              ~/.zshrc, after compinit
+  autodist completion fish | source              ~/.config/fish/config.fish)");
   return [shell] { return PrintScript(*shell); };
 }
 

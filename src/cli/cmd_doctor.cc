@@ -67,21 +67,20 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   AddNodes(app, request);
   AddProgramOptions(app, request);
   AddField(app, request, group::kFiles, "--sync",
-           "As with `run --sync`: what it would copy to the nodes need not be there");
-  AddField(app, request, group::kFiles, "--log-dir",
-           "Where `run` would make the job's folder of logs")
+           "Assume `run --sync`: files that it copies may be missing on nodes");
+  AddField(app, request, group::kFiles, "--log-dir", "The --log-dir of the run")
       ->check(NotEmpty("FOLDER"));
   AddField(app, request, group::kOptions, "--json", "Print the issues as JSON");
   app.add_flag("--full-mesh", options->full_mesh,
-               "Every node connects to every other, on more than 64 nodes, too: there each tries "
-               "a dozen others");
+               "Connect each node to all others; default on more than 64 nodes: to a dozen");
   AddPatience(app, request);
   AddFanOut(app, request);
   AddAgent(app, request);
   app.footer(R"(
-Looks at every node at the same time, starts no rank, and tells everything that would keep a run
-from working, with what to do about it. With the program of the run after '--' it also looks whether
-the nodes have the same files, and for Python the same packages. Exit code 1 if a run would fail.
+Checks all nodes in parallel and starts no rank. Reports everything that would
+make a run fail, with hints. With the run's program after '--', also checks that
+all nodes have the same files and, for Python, the same packages. Exit code 1 if
+a run would fail.
 
 Examples:
   autodist doctor --spec cluster.yaml

@@ -21,7 +21,7 @@ struct FetchOptions {
   uint64_t max_size = transfer::kMaxFetchedBytes;
 };
 
-// There is nobody left to ask; what `run --fetch` has brought is still here.
+// The agents have left; files that `run --fetch` copied are still in the log folder.
 Status HasEnded(const v1::JobStatus& job) {
   std::error_code error;
   size_t nodes = 0;
@@ -36,15 +36,15 @@ Status HasEnded(const v1::JobStatus& job) {
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
             "job " + job.job_id() + " has ended, and its agents have left the nodes" + what),
-      "`autodist run --fetch PATTERN` brings files at the end of a job; for this one, copy them "
-      "from the nodes");
+      "copy the files from the nodes; next time, `autodist run --fetch PATTERN` copies files when "
+      "the job ends");
 }
 
 bool MeansAJob(const std::string& word) {
   return control::FindJob(word, control::KnownJobs(), control::NameOfJob).ok();
 }
 
-// The first word is a pattern where no job is named.
+// Treats the first argument as a pattern if it names no job.
 Status SortWords(FetchOptions& options) {
   const bool looks_like_files = options.job.find_first_of("*?[/") != std::string::npos;
   const bool only_one = options.patterns.empty() && !options.job.empty();
@@ -54,8 +54,8 @@ Status SortWords(FetchOptions& options) {
     options.patterns.insert(options.patterns.begin(), std::exchange(options.job, ""));
   }
   if (!options.patterns.empty()) return OkStatus();
-  return WithRemedy(Error(StatusCode::kInvalidArgument, "fetch: which PATTERN?"),
-                    "name files of the working directory, as 'ckpt*'");
+  return WithRemedy(Error(StatusCode::kInvalidArgument, "fetch: PATTERN is missing"),
+                    "give files of the working directory, such as 'ckpt*'");
 }
 
 int Fetch(FetchOptions options) {
@@ -85,20 +85,20 @@ Command AddFetch(CLI::App& app) {
   auto options = std::make_shared<FetchOptions>();
   AddJob(app, options->job);
   app.add_option("PATTERN", options->patterns,
-                 "Files of the working directory: '*', '?' and '[..]' stay within a name, '**' "
-                 "stands for any folders; a folder's name means all that is in it")
+                 "Files of the working directory: '*', '?' and '[..]' match within a name, '**' "
+                 "matches any folders; a folder includes its contents")
       ->check(FilePattern());
   app.add_option("--max-size", options->max_size,
-                 "The files of one node may have so many bytes: 500M, 50G")
+                 "Max total size of the files of one node: 500M, 50G")
       ->transform(Size())
       ->default_str("10G");
   app.footer(R"(
-Brings what matches in a running job's working directory on its nodes into the job's log folder,
-where each node has a folder of its address. Quote the patterns, or the shell here looks for them.
-A node that has the same folder as this machine, by NFS say, is not asked for what is here already.
-Files keep their permissions and times; symbolic links are neither followed nor brought. Ctrl-C ends
-the fetching, and the job goes on. For a job that has ended it is too late: `autodist run --fetch
-PATTERN` brings files when the ranks have ended, also after a failure.
+Copies matching files from the working directory of a running job on its nodes
+to the job's log folder, into one folder per node. Quote the patterns, so that
+your shell does not expand them. Files that this machine shares with a node are
+not copied. Permissions and times are kept; symbolic links are skipped. Ctrl-C
+ends the copy; the job continues. For files at the end of a job use
+`autodist run --fetch PATTERN`.
 
 Examples:
   autodist fetch 'ckpt*'

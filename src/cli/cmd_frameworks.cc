@@ -15,7 +15,7 @@ void PrintNames(const std::vector<plan::ExampleVariable>& variables) {
   std::vector<std::string> names;
   names.reserve(variables.size());
   for (const auto& variable : variables) names.push_back(variable.name);
-  std::printf("%s\n", plan::Wrapped(names, 5).c_str() + 1);  // without its line feed
+  std::printf("%s\n", plan::Wrapped(names, 5).c_str() + 1);  // without the leading line feed
 }
 
 void PrintValues(const std::vector<plan::ExampleVariable>& variables) {
@@ -37,18 +37,18 @@ int Frameworks(const std::string& name) {
   for (const framework::Framework* framework : shown) {
     std::printf("%s: %s\n", framework->name, framework->programs);
     for (const v1::ProgramKind kind : framework->kinds) {
-      const auto reported = plan::WhatIsTold(*framework, kind);
-      if (!reported.ok()) return Fail(reported.status(), kExitUsage);
+      const auto example = plan::ExampleOf(*framework, kind);
+      if (!example.ok()) return Fail(example.status(), kExitUsage);
       std::printf("  %s\n", framework::OptionOf(kind));
-      if (reported->pmix) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
-      if (reported->variables.empty()) {
+      if (example->pmix) std::printf("      PMIx servers: MPI_Init needs no variables\n");
+      if (example->variables.empty()) {
         std::printf("      nothing\n");
       } else if (name.empty()) {
-        PrintNames(reported->variables);
+        PrintNames(example->variables);
       } else {
-        PrintValues(reported->variables);
+        PrintValues(example->variables);
       }
-      for (const auto& [process, address] : reported->auxiliary) {
+      for (const auto& [process, address] : example->auxiliary) {
         std::printf("      and %s, on %s\n", process.c_str(), address.c_str());
       }
     }
@@ -60,10 +60,11 @@ int Frameworks(const std::string& name) {
 
 Command AddFrameworks(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("FRAMEWORK", *name, "Only this one, with example values");
+  app.add_option("FRAMEWORK", *name, "Only this framework, with example values");
   app.footer(R"(
-Every framework reads its own variables to learn a process's rank and the address of the others.
-autodist sets those of the chosen frameworks, and AUTODIST_* for every program.
+Each framework reads its own variables to learn a process's rank and the address
+of the others. autodist sets those of the chosen frameworks, and AUTODIST_* for
+every program.
 
 Examples:
   autodist frameworks

@@ -28,14 +28,14 @@ namespace {
 using base::Log;
 using base::LogLevel;
 
-constexpr size_t kLargestHostfile = 1 << 20;  // bytes
+constexpr size_t kMaxHostfileSize = 1 << 20;  // bytes
 
 struct InitOptions {
   std::string hosts;
   std::string file;     // after --from and --hostfile
-  std::string pattern;  // after --ssh-config; may be left out
+  std::string pattern;  // after --ssh-config; may be empty
   bool slurm = false;
-  // Which of them were given.
+  // Count how often each source was given.
   const CLI::Option* hosts_option = nullptr;
   const CLI::Option* from_option = nullptr;
   const CLI::Option* hostfile_option = nullptr;
@@ -48,7 +48,7 @@ struct InitOptions {
   bool offline = false;
 };
 
-// As a YAML text in quotes would keep it.
+// Whether a quoted YAML scalar preserves the text.
 bool IsOneLine(const std::string& text) {
   return !spec::FindBadByte(text) && text.find_first_of("\t\r\n") == std::string::npos;
 }
@@ -59,8 +59,7 @@ Status CheckOptions(const InitOptions& options) {
                          (options.slurm ? 1 : 0);
   if (sources != 1) {
     return WithRemedy(Error(StatusCode::kInvalidArgument,
-                            sources == 0 ? "init needs to know the hosts"
-                                         : "init takes the hosts from one place only"),
+                            sources == 0 ? "no hosts" : "more than one source of hosts"),
                       "give one of --hosts, --hostfile, --from, --ssh-config and --slurm");
   }
   const std::string& user = options.login.username;
@@ -84,7 +83,7 @@ Result<spec::SharedEnvs> SharedEnvsOf(const std::vector<std::string>& texts) {
     if (equals == std::string::npos) {
       return WithRemedy(
           Error(StatusCode::kInvalidArgument, "--shared-env " + text + " gives no value"),
-          "write --shared-env " + text + "=VALUE; in it '$" + text + "' is what the node has");
+          "write --shared-env " + text + "=VALUE; '$" + text + "' in it is replaced on the node");
     }
     const std::string name = text.substr(0, equals);
     AD_RETURN_IF_ERROR(Annotate(spec::CheckVariableName(name), "--shared-env"));
@@ -102,7 +101,7 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
   if (options.hosts_option->count() > 0) return spec::ParseHosts(options.hosts);
   for (const CLI::Option* option : {options.hostfile_option, options.from_option}) {
     if (option->count() == 0) continue;
-    const auto text = base::ReadTextFile(options.file, kLargestHostfile);
+    const auto text = base::ReadTextFile(options.file, kMaxHostfileSize);
     if (!text.ok()) return {{}, {{option->get_name(), 0, 0, Message(text.status())}}, {}};
     return spec::HostsIn(*text, options.file);
   }
@@ -122,7 +121,7 @@ int Init(const InitOptions& options) {
   auto shared_envs = SharedEnvsOf(options.shared_envs);
   if (!shared_envs.ok()) return Fail(shared_envs.status(), kExitUsage);
   login.shared_envs = *std::move(shared_envs);
-  // Before anyone waits for the hosts.
+  // Checked before the hosts are queried, which takes time.
   if (!options.output.empty() && !options.force) {
     const Status free = base::CheckNothingAt(options.output);
     if (!free.ok()) return Fail(RefuseToOverwrite(free), kExitUsage);
@@ -157,55 +156,55 @@ int Init(const InitOptions& options) {
 Command AddInit(CLI::App& app) {
   auto options = std::make_shared<InitOptions>();
   options->hosts_option =
-      app.add_option("--hosts", options->hosts, "[USER@]HOST[:N],...: N devices of each host");
+      app.add_option("--hosts", options->hosts, "[USER@]HOST[:N],...: N devices of each host")
+          ->type_name("HOSTS");
   options->hostfile_option =
       app.add_option("--hostfile", options->file,
-                     "A list of hosts of DeepSpeed, Open MPI, MPICH, LSF, PBS, Grid Engine or pssh")
+                     "Host list of DeepSpeed, Open MPI, MPICH, LSF, PBS, Grid Engine or pssh")
           ->type_name("FILE");
-  options->from_option =
-      app.add_option("--from", options->file,
-                     "Such a list, or a file of Ansible, accelerate, Ray, SkyPilot or HCCL that "
-                     "names its machines; the format is recognised")
-          ->type_name("FILE");
+  options->from_option = app.add_option("--from", options->file,
+                                        "A host list, or a file of Ansible, accelerate, Ray, "
+                                        "SkyPilot or HCCL; the format is detected")
+                             ->type_name("FILE");
   options->ssh_config_option =
       app.add_option("--ssh-config", options->pattern,
-                     "The hosts in ~/.ssh/config, those whose name matches PATTERN (default: *)")
+                     "Hosts of ~/.ssh/config whose names match PATTERN (default: *)")
           ->expected(0, 1)
           ->type_name("[PATTERN]");
-  app.add_flag("--slurm", options->slurm, "The nodes of the Slurm allocation that this runs in");
-  app.add_option("--key-file", options->login.key_file, "Private key to log in with")
+  app.add_flag("--slurm", options->slurm, "Nodes of the current Slurm allocation");
+  app.add_option("--key-file", options->login.key_file, "Private key for the login")
       ->type_name("FILE");
-  app.add_option("--user", options->login.username, "User to log in as, where a host names none");
+  app.add_option("--user", options->login.username, "Login user, for hosts without USER@")
+      ->type_name("USER");
   app.add_option("--port", options->login.port, "Port of the SSH servers")
       ->check(WholeNumber(1, 65535));
   app.add_option("--python-venv", options->login.python_venv,
-                 "Shell statements that activate the environment on every node, here, too")
+                 "Shell statements that activate the environment on every node")
       ->type_name("STATEMENTS");
   app.add_option("--shared-env", options->shared_envs,
-                 "A variable of every node, in whose value $NAME is what the node has")
+                 "Variable for every node; $NAME in the value is expanded on the node")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   app.add_option("--output", options->output, "Write the spec to this file; default: stdout")
       ->type_name("FILE");
-  app.add_flag("--force", options->force, "Replace the file if it exists");
-  app.add_flag("--offline", options->offline, "Ask no host for its devices");
+  app.add_flag("--force", options->force, "Replace an existing file");
+  app.add_flag("--offline", options->offline, "Do not query the hosts for devices");
   app.footer(R"(
-Each host is asked over SSH for its GPUs, all at the same time; one that does not answer is written
-as it was given, with a warning. The host that is this machine becomes the chief.
+Queries all hosts over SSH for their GPUs, in parallel. A host that does not
+answer is written as given, with a warning. The host that is this machine
+becomes the chief.
 
 Examples:
-  autodist init --hosts gpu1,gpu2                 all GPUs of two machines, to the terminal
-  autodist init --hosts 'gpu1:4,ann@gpu2:2,[fd00::3]:4' --output cluster.yaml
-                                                  so many of each; ann logs in to gpu2
-  autodist init --hosts 'gpu[01-16]'              gpu01, gpu02 and so on
-  autodist init --hostfile hostfile --key-file ~/.ssh/id_ed25519 --user ubuntu
-                                                  lines such as: gpu1 slots=4
-  autodist init --from inventory.ini              the hosts of another program's file
-  autodist init --ssh-config 'gpu*'               the hosts of ~/.ssh/config that are called so
-  autodist init --hosts gpu1,gpu2 --python-venv 'source ~/venv/bin/activate'
+  autodist init --hosts gpu1,gpu2                 print a spec with all GPUs
+  autodist init --hosts 'gpu1:4,ann@gpu2:2' --output cluster.yaml
+  autodist init --hosts 'gpu[01-16]'              gpu01, gpu02, ... gpu16
+  autodist init --hostfile hostfile --user ubuntu --key-file ~/.ssh/id_ed25519
+  autodist init --from inventory.ini              a file of another program
+  autodist init --ssh-config 'gpu*'               hosts of ~/.ssh/config
+  autodist init --hosts gpu1 --python-venv 'source ~/venv/bin/activate'
   salloc -N 2 --gpus-per-node=4 autodist init --slurm --output cluster.yaml
 
-Then: autodist validate cluster.yaml; autodist run --spec cluster.yaml -- ./train)");
+Next: autodist validate cluster.yaml)");
   return [options] { return Init(*options); };
 }
 

@@ -24,17 +24,14 @@ struct LogsOptions {
   v1::Display display;
 };
 
-// What is not to be shown, of what is there now.
+// Skips the part of the existing output that the options exclude.
 control::Skip SkipOf(const LogsOptions& options, logs::LogPrinter& output) {
   const auto since = PastTime(options.since, std::chrono::system_clock::now());
   return [&options, &output, since](logs::LogReader& logs) {
     if (options.last_lines) output.SkipLines(logs.SkipToLastLines(*options.last_lines));
     if (since) logs.SkipBefore(*since);
     if ((!since && !options.time_stamps) || logs.HasTimes()) return;
-    base::Log(
-        base::LogLevel::kWarning,
-        "when the ranks wrote this is not known for all of them, as an older autodist kept no "
-        "times of it");
+    base::Log(base::LogLevel::kWarning, "some output has no times: an older autodist wrote it");
   };
 }
 
@@ -50,7 +47,7 @@ int Logs(const LogsOptions& options) {
   view->time_stamps = options.time_stamps;
   if (options.ranks.size() == 1) {
     view->prefix = display::PrefixStyle::kNone;
-    // Of some of it lines are wanted, of which a bar is one.
+    // A part of the output is shown as lines; a progress bar is one line.
     const bool all = !options.last_lines && options.since.empty();
     if (!options.time_stamps && all) view->raw = options.ranks[0];
   }
@@ -63,11 +60,11 @@ int Logs(const LogsOptions& options) {
   control::ShowLogs(*job, SkipOf(options, output), output);
   if (job->attempt() > 0) {
     base::Log(base::LogLevel::kInfo,
-              "job " + job->job_id() + " was restarted: what ranks wrote before is in " +
+              "job " + job->job_id() + " was restarted; earlier output is in " +
                   control::AttemptFolder(job->log_folder(), job->attempt() - 1));
   }
   if (!output.took_any()) {
-    base::Log(base::LogLevel::kInfo, "job " + job->job_id() + ": nothing of that was written");
+    base::Log(base::LogLevel::kInfo, "job " + job->job_id() + ": no such output");
   }
   return 0;
 }
@@ -77,30 +74,26 @@ int Logs(const LogsOptions& options) {
 Command AddLogs(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
   AddJob(app, options->job);
-  CLI::Option* const rank =
-      app.add_option("--rank", options->ranks, "Only this rank; may be given again")
-          ->allow_extra_args(false);
-  app.add_flag("-f,--follow", options->follow, "Go on as the ranks write, until the job has ended");
-  app.add_flag("--stderr", options->only_stderr,
-               "Only what the ranks wrote to stderr, and that to stdout");
+  CLI::Option* const rank = app.add_option("--rank", options->ranks, "Only this rank; repeatable")
+                                ->allow_extra_args(false)
+                                ->type_name("R");
+  app.add_flag("-f,--follow", options->follow, "Continue until the job ends");
+  app.add_flag("--stderr", options->only_stderr, "Only the ranks' stderr, on stdout");
   app.add_option("--tail", options->last_lines, "Only the last N lines of all these ranks together")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   app.add_option("--since", options->since,
-                 "Only what came since then: 30s, 5m, 2h or 1d ago, or 2026-11-23T14:03, which is "
-                 "local time unless it ends in a zone (Z, +01:00)")
+                 "Only output since then: 30s, 5m, 2h, 1d, or a time such as 2026-11-23T14:03 "
+                 "(local, unless it ends in Z or +01:00)")
       ->check(PastTimeText());
-  app.add_flag("--timestamps", options->time_stamps,
-               "Begin each line with the time at which it came");
+  app.add_flag("--timestamps", options->time_stamps, "Print the time of each line");
   AddDisplayOptions(app, options->display, "Options");
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
-Prints what the ranks have written, in the order of time (to a tenth of a second), each line with
-its "[node:rank] ". Of one --rank alone it prints the very bytes, with --tail, --since or --timestamps
-lines, of which a bar is one: its last state; on a terminal lines without the escape sequences, but for
-colours. What ranks wrote to stderr goes to
-stderr. If the job was restarted it is the last attempt's; that of
-those before is in the job's log folder. What an older autodist has kept without times comes one rank
-after the other.
+Prints the output of all ranks in order of time, each line with its "[node:rank] "
+prefix. With one --rank, prints its bytes unchanged; with --tail, --since or
+--timestamps, or on a terminal, whole lines, with each progress bar in its last
+state and without escape sequences other than colors. The ranks' stderr goes to
+stderr. After a restart, prints the last attempt; the log folder has the others.
 
 Examples:
   autodist logs last

@@ -1,4 +1,4 @@
-// autodist man [COMMAND] [--folder FOLDER]
+// autodist man [COMMAND] [--folder FOLDER] [--markdown FOLDER]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/man_page.h"
+#include "cli/reference_pages.h"
 
 namespace autodist::cli {
 namespace {
@@ -14,9 +15,10 @@ namespace {
 struct ManOptions {
   std::string command;
   std::string folder;
+  std::string markdown;
 };
 
-// The same for all who build the same, if they set that variable.
+// Uses SOURCE_DATE_EPOCH if it is set, for reproducible builds.
 std::string Today() {
   const char* const epoch = std::getenv("SOURCE_DATE_EPOCH");
   const std::time_t now = epoch ? std::atoll(epoch) : std::time(nullptr);
@@ -36,8 +38,21 @@ Status WritePages(const CommandTree& tree, const std::string& folder) {
   return OkStatus();
 }
 
+Status WriteReference(const CommandTree& tree, const std::string& folder) {
+  AD_ASSIGN_OR_RETURN(const std::vector<ReferencePage> pages, ReferencePages(tree));
+  for (const ReferencePage& page : pages) {
+    AD_RETURN_IF_ERROR(
+        base::WriteFile(folder + "/" + page.path, page.text, base::IfExists::kReplace));
+  }
+  return OkStatus();
+}
+
 int Man(const CLI::App& app, const ManOptions& options) {
   const CommandTree tree = TreeOf(app);
+  if (!options.markdown.empty()) {
+    const Status written = WriteReference(tree, options.markdown);
+    return written.ok() ? 0 : Fail(written, kExitUsage);
+  }
   if (!options.folder.empty()) {
     const Status written = WritePages(tree, options.folder);
     return written.ok() ? 0 : Fail(written, kExitUsage);
@@ -58,12 +73,15 @@ int Man(const CLI::App& app, const ManOptions& options) {
 
 Command AddMan(CLI::App& app) {
   auto options = std::make_shared<ManOptions>();
-  app.add_option("COMMAND", options->command, "Of this command; default: of autodist itself");
-  app.add_option("--folder", options->folder, "Write all pages into this folder")
+  app.add_option("COMMAND", options->command, "The command; default: autodist itself");
+  app.add_option("--folder", options->folder, "Write all pages to this folder")
       ->type_name("FOLDER");
-  app.group("");  // for those who make packages
+  app.add_option("--markdown", options->markdown,
+                 "Write the generated pages of docs/reference to this folder")
+      ->type_name("FOLDER");
+  app.group("");  // hidden: for packagers
   app.footer(R"(
-Prints a manual page that says what the help says, for packages and for man.
+Prints a manual page with the contents of the help, for packages and for man.
 
 Examples:
   autodist man run | man -l -

@@ -45,9 +45,8 @@ Result<std::vector<v1::JobStatus>> ChosenJobs(const PruneOptions& options) {
   if (by_rule == !options.jobs.empty()) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument,
-              by_rule ? "--older-than and --keep do not go with a JOB" : "prune: which jobs?"),
-        "`autodist prune --older-than 7d`, `--keep 20`, or the jobs; `autodist ps "
-        "--all` lists them");
+              by_rule ? "--older-than and --keep cannot be used with JOB" : "prune: no jobs given"),
+        "give --older-than 7d, --keep 20, or jobs; `autodist ps --all` lists them");
   }
   if (!by_rule) return NamedJobs(options.jobs);
   control::PruneRule rule{.older_than = {}, .keep = options.keep};
@@ -85,17 +84,19 @@ int Prune(const PruneOptions& options) {
 
 Command AddPrune(CLI::App& app) {
   auto options = std::make_shared<PruneOptions>();
-  app.add_option("JOB", options->jobs, "These jobs, which have ended")->check(NotEmpty());
-  app.add_option("--older-than", options->older_than_s, "All that ended this long ago: 12h, 7d")
+  app.add_option("JOB", options->jobs, "Ended jobs to remove")->check(NotEmpty());
+  app.add_option("--older-than", options->older_than_s,
+                 "Jobs that ended at least this long ago: 12h, 7d")
       ->transform(DurationWithUnit(kMaxTimeout));
-  app.add_option("--keep", options->keep, "All but the N that were started last")
+  app.add_option("--keep", options->keep, "All but the N newest jobs")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
-  app.add_flag("--dry-run", options->dry_run, "List them, remove nothing");
+  app.add_flag("--dry-run", options->dry_run, "List the jobs and remove nothing");
   app.footer(R"(
-Removes jobs that have ended or crashed from the list of `autodist ps --all`, and their log folders
-with all files in them, fetched ones too. With --older-than and --keep together, a job goes if it is
-both older and not among the newest. Jobs that are running stay, and those that crashed within the
-last hour and of which ranks may still run, until `autodist clean JOB` has ended them.
+Removes ended and crashed jobs from the list of `autodist ps --all`, and their
+log folders with all files, fetched ones included. With --older-than and --keep,
+removes jobs that are both older and not among the newest. Keeps running jobs,
+and jobs that crashed in the last hour while ranks may still run; end those with
+`autodist clean JOB`.
 
 Examples:
   autodist prune --older-than 7d --dry-run

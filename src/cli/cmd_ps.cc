@@ -35,8 +35,7 @@ int Ps(const PsOptions& options) {
   }
   if (jobs.empty()) {
     base::Log(base::LogLevel::kInfo,
-              options.all ? "there is no job"
-                          : "no job is running; `autodist ps --all` lists those that have ended");
+              options.all ? "no jobs" : "no running jobs; `autodist ps --all` includes ended jobs");
     return 0;
   }
   std::fputs(
@@ -49,12 +48,12 @@ int Ps(const PsOptions& options) {
 
 Command AddPs(CLI::App& app) {
   auto options = std::make_shared<PsOptions>();
-  app.add_flag("--all,-a", options->all, "Also the jobs that have ended, and those that crashed");
-  app.add_flag("--json", options->json, "One JSON object per job and line");
+  app.add_flag("--all,-a", options->all, "Include ended and crashed jobs");
+  app.add_flag("--json", options->json, "Print one JSON object per line for each job");
   app.footer(R"(
-Lists the jobs that you have running on this machine, oldest first, whether or not they were started
-with --detach. A job 'crashed' if its autodist was killed, or the machine went down, before the job
-had ended; such a job is listed while ranks of it may still run.
+Lists your running jobs on this machine, oldest first, detached or not. A job is
+'crashed' if its chief was killed, or the machine went down, before the job
+ended. Crashed jobs are listed while their ranks may still run.
 
 Examples:
   autodist ps

@@ -22,8 +22,8 @@
 namespace autodist::cli {
 namespace {
 
-constexpr int kMaxFailed = 8;          // ranks of which the last lines are shown
-constexpr off_t kLastBytes = 4 << 10;  // of what each wrote
+constexpr int kMaxFailed = 8;          // failed ranks with excerpts
+constexpr off_t kLastBytes = 4 << 10;  // excerpt of each rank
 
 struct ReportOptions {
   std::string job;
@@ -32,7 +32,7 @@ struct ReportOptions {
   bool force = false;
 };
 
-// Whole lines of its end; empty: there is none, or it cannot be read.
+// Returns the last whole lines of the file; empty if it is missing or unreadable.
 std::string EndOfFile(const std::string& path) {
   const auto file = base::OpenOwnFile(path);
   struct stat is {};
@@ -45,7 +45,7 @@ std::string EndOfFile(const std::string& path) {
   return line == std::string::npos ? text : text.substr(line + 1);
 }
 
-// What ranks that failed have written to stderr, or else to stdout.
+// Returns the last stderr output of failed ranks, or their stdout if stderr is empty.
 std::vector<report::LastLines> LastLinesOf(const v1::JobSnapshot& snapshot) {
   std::vector<report::LastLines> lines;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
@@ -62,7 +62,7 @@ std::vector<report::LastLines> LastLinesOf(const v1::JobSnapshot& snapshot) {
   return lines;
 }
 
-// Of a job that no snapshot tells of, all that its record does.
+// Uses only the job record if the job has no snapshot.
 Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   report::JobFacts facts;
   control::SnapshotClient reader(job.job_id());
@@ -72,7 +72,7 @@ Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   } else if (snapshot.status().code() != StatusCode::kNotFound) {
     return snapshot.status();
   }
-  // What became of it later than the snapshot that was kept.
+  // The end of the job may be newer than the stored snapshot.
   const bool over = job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
   if (!snapshot.ok() || over) snapshot::SetStatus(job, facts.snapshot);
   if (facts.snapshot.time_ms() == 0 || !over)
@@ -85,9 +85,10 @@ Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
 
 int Report(const ReportOptions& options) {
   if (options.output.empty() && !options.markdown && isatty(STDOUT_FILENO) == 1) {
-    return Fail(WithRemedy(Error(StatusCode::kInvalidArgument, "HTML is not for a terminal"),
-                           "write it to a file: --output report.html; or print --markdown"),
-                kExitUsage);
+    return Fail(
+        WithRemedy(Error(StatusCode::kInvalidArgument, "refusing to print HTML to a terminal"),
+                   "give --output report.html, or --markdown"),
+        kExitUsage);
   }
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
@@ -110,23 +111,23 @@ int Report(const ReportOptions& options) {
 Command AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   AddJob(app, options->job);
-  app.add_option("--output", options->output, "Write it to this file; default: stdout")
+  app.add_option("--output", options->output, "Write to this file; default: stdout")
       ->check(NotEmpty("FILE"));
-  app.add_flag("--markdown", options->markdown, "Markdown in place of HTML");
-  app.add_flag("--force", options->force, "Replace a file that is there");
+  app.add_flag("--markdown", options->markdown, "Markdown instead of HTML");
+  app.add_flag("--force", options->force, "Replace an existing file");
   app.footer(R"(
-Tells how a job was, or is: how it ended and why, where its time went, its attempts, curves of its
-loss, rate and GPU use, the ranks that failed and what they wrote last, the slowest ranks, nodes, and
-what happened. One page of HTML that needs nothing else and runs no script, to be sent or kept; or
-Markdown, for an issue or a pull request. It has what ranks wrote and the command line in it: look
-through it before it goes to others.
+Writes a report of a running or ended job: the outcome and its cause, where the
+time went, attempts, and curves of loss, rate and GPU use. It lists failed ranks
+with their last output, the slowest ranks, nodes, and events. HTML is one file without scripts
+and without external resources; Markdown suits issues and pull requests. The
+report contains the command line and output of ranks: read it before you share
+it.
 
-Exit code: 0; 125 if the job's autodist does not answer, or the file cannot be written; 2 for wrong
-usage.
+Exit code: 125 if the job does not answer, or the file cannot be written.
 
 Examples:
   autodist report last --output report.html
-  autodist report 3fa9c1 --markdown | gh issue create --title 'It failed' --body-file -)");
+  autodist report 3fa9c1 --markdown | gh issue create -t 'It failed' -F -)");
   return [options] { return Report(*options); };
 }
 

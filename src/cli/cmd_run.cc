@@ -32,11 +32,10 @@
 namespace autodist::cli {
 namespace {
 
-// Of a pod, for a chief whose image has yet to come; Kubernetes makes the pod anew after it.
+// How long a pod waits for a chief that still pulls its image; then Kubernetes recreates the pod.
 constexpr std::chrono::seconds kCallPatience{3600};
 
-// Nobody is at the terminal of a detached job, or of one that the shell has put into the
-// background.
+// A job that is detached, or in the background of the shell, gets no terminal input.
 chief::JobOptions::OwnInput OwnInputOf(const v1::JobRequest& request) {
   using OwnInput = chief::JobOptions::OwnInput;
   if (!request.has_stdin_rank() || request.detach()) return OwnInput::kNone;
@@ -69,30 +68,29 @@ chief::JobOptions MakeJobOptions(const plan::Input& input) {
   return job;
 }
 
-// When Slurm ends the job itself.
+// Warns of limits that Slurm sets to the end of a job.
 void WarnOfSlurm(const v1::JobRequest& request) {
   if (request.detach()) {
-    base::Log(
-        base::LogLevel::kWarning,
-        "with --detach nothing here waits for the job, and Slurm ends it with the shell or script "
-        "of the allocation; `autodist attach last` waits");
+    base::Log(base::LogLevel::kWarning,
+              "with --detach, Slurm ends the job when the shell or script of the allocation exits; "
+              "`autodist attach last` waits for it");
   }
   const auto kill_wait = slurm::SlurmKillWait();
   if (!kill_wait.ok() || request.grace() <= static_cast<double>(kill_wait->count())) return;
   base::Log(
       base::LogLevel::kWarning,
-      "ranks have no more than " + base::Seconds(*kill_wait) +
-          " to end when Slurm cancels the job (its KillWait), whatever --grace says; for more, "
-          "give sbatch --signal=B:TERM@SECONDS");
+      "ranks have at most " + base::Seconds(*kill_wait) +
+          " to exit when Slurm cancels the job (KillWait), in spite of --grace; for more time: "
+          "sbatch --signal=B:TERM@SECONDS");
 }
 
-// In a pod that is not the chief's.
+// Runs in each pod except the chief's.
 int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
-  base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
+  base::Log(base::LogLevel::kInfo, pod.node + " connects to the chief, " + pod.chief_address);
   return Fail(kubernetes::BecomeCallbackClient(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
-// Null where nothing is to be copied.
+// Null if nothing is copied.
 Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& request,
                                                      const v1::LaunchPlan& plan) {
   if (!request.sync()) return nullptr;
@@ -102,28 +100,27 @@ Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& reque
 void LogSync(const transfer::FolderSync& sync) {
   base::Log(base::LogLevel::kInfo, "to sync: " + sync.WhatThereIs() + ", to " +
                                        base::Count(sync.nodes(), "node") +
-                                       (sync.relays() ? ", by way of the first" : ""));
+                                       (sync.relays() ? ", through the first node" : ""));
 }
 
-// Whether the options go together.
+// Checks for options that need or exclude each other.
 Status CheckTogether(const RunOptions& options) {
   const v1::JobRequest& request = options.request;
   const auto wrong = [](const char* what) { return Error(StatusCode::kInvalidArgument, what); };
   if (request.program().empty()) {
-    return wrong(
-        "no program; it comes after the options: autodist run --spec cluster.yaml -- ./train");
+    return wrong("no program; give it after '--': autodist run --spec cluster.yaml -- ./train");
   }
   const bool prints_json = request.json() && !options.dry_run;
   if (prints_json && (request.detach() || request.has_stdin_rank())) {
-    return wrong("--json goes with neither --detach nor --stdin-rank");
+    return wrong("--json cannot be used with --detach or --stdin-rank");
   }
-  if (options.verbose && !options.dry_run) return wrong("--verbose goes with --dry-run");
+  if (options.verbose && !options.dry_run) return wrong("--verbose needs --dry-run");
   if (options.show_env_values && !options.dry_run)
-    return wrong("--show-env-values goes with --dry-run");
+    return wrong("--show-env-values needs --dry-run");
   if (request.web_allow_actions() && !request.has_web())
-    return wrong("--web-allow-actions goes with --web");
+    return wrong("--web-allow-actions needs --web");
   if (request.no_preflight() && request.has_on_busy()) {
-    return wrong("--on-busy has to look at the nodes first, but there is --no-preflight");
+    return wrong("--on-busy cannot be used with --no-preflight");
   }
   return request.has_chief_on() ? CheckChiefOn(request, options.dry_run) : OkStatus();
 }
@@ -135,7 +132,7 @@ int PrintPlan(const RunOptions& options, const v1::LaunchPlan& plan) {
   const bool summary = !json && !options.verbose && !options.show_env_values;
   const auto as_text = json ? plan::PlanAsJson : plan::PlanAsText;
   const std::string text = summary ? plan::PlanSummary(plan) : as_text(plan, given);
-  // A spec may come from another user, who wants it checked first.
+  // The spec may be another user's: do not let it send control characters to the terminal.
   std::fputs((isatty(STDOUT_FILENO) == 1 ? base::PrintableLines(text) : text).c_str(), stdout);
   return 0;
 }
@@ -203,38 +200,31 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   app.prefix_command();
   AddRunOptions(app, *options);
   app.footer(R"(
-The program and its arguments come after '--' and reach every rank byte for byte, except that
-{rank}, {local_rank}, {node_rank}, {world_size}, {local_world_size}, {node_count}, {master_addr} and
-{master_port} stand for their values; {{rank}} is {rank} itself.
+The program and its arguments follow '--' and reach every rank unchanged, except
+for placeholders: {rank}, {local_rank}, {node_rank}, {world_size},
+{local_world_size}, {node_count}, {master_addr} and {master_port}. Write {{rank}}
+for a literal {rank}.
 
 Examples:
   autodist run -- ./train
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
+  autodist run --hosts gpu1:4,gpu2:4 -- python train.py
   autodist run --spec cluster.yaml --framework paddle -- python train.py
   autodist run --spec cluster.yaml --per node -- torchrun train.py
   autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
-  autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
-  autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
-  autodist run --spec cluster.yaml --fetch 'ckpt*' --fetch 'core.*' -- ./train
+  autodist run --spec cluster.yaml --sync --fetch 'ckpt*' -- ./train
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
-  autodist run --spec cluster.yaml --detach --chief-on first -- ./train   from a laptop that may sleep
-  autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
-  autodist run --spec cluster.yaml --detach --on-exit 'mail -s "$AUTODIST_JOB_ID $AUTODIST_OUTCOME" me' -- ./train
+  autodist run --spec cluster.yaml --detach --chief-on first -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
-  autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
-  autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
-  autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
-  autodist run --spec cluster.yaml --hang-timeout auto -- ./train   by what a step takes
-  autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
+  autodist run --spec cluster.yaml --hang-timeout auto -- ./train
+  autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
-  autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
-  autodist run --spec cluster.yaml --web -- ./train           a page that shows the job, live
-  autodist run --spec cluster.yaml --metrics 127.0.0.1:9464 -- ./train   for Prometheus
-  autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
-  autodist run --spec cluster.yaml --dry-run --json -- ./train
+  autodist run --spec cluster.yaml --web -- ./train
+  autodist run --spec cluster.yaml --pass-env WANDB_API_KEY -- ./train
+  autodist run --spec cluster.yaml --dry-run -- ./train
 
-Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
-Ctrl-\ writes what each of them is doing into the log folder.)");
+Ctrl-C stops all ranks, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z are
+forwarded to all ranks. Ctrl-\ writes the stacks of all ranks to the log folder.)");
   return [options, &program] {
     *options->request.mutable_program() = {program.begin(), program.end()};
     return Run(*options);

@@ -17,12 +17,12 @@ struct StacksOptions {
   std::vector<uint32_t> ranks;
 };
 
-// Of the ranks that were asked for.
+// Prints all stacks of the requested ranks.
 void PrintWhole(const std::vector<uint32_t>& ranks, const v1::JobStacks& stacks) {
   for (const uint32_t rank : ranks) {
     const auto found = std::ranges::find(stacks.stacks(), rank, &v1::WholeStack::rank);
     std::printf("\n==== rank %u\n%s", rank,
-                found == stacks.stacks().end() ? "nothing has come of it\n"
+                found == stacks.stacks().end() ? "no answer from this rank\n"
                                                : base::PrintableLines(found->text()).c_str());
   }
 }
@@ -35,10 +35,9 @@ int Stacks(const StacksOptions& options) {
   if (job->chief_gone()) return FailCrashed(*job);
   if (job->phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
-        WithRemedy(Error(StatusCode::kFailedPrecondition,
-                         "job " + job->job_id() + " has ended: no rank of it runs"),
-                   "`autodist status " + job->job_id() + "` tells why, and `autodist logs " +
-                       job->job_id() + "` what its ranks wrote"),
+        WithRemedy(Error(StatusCode::kFailedPrecondition, "job " + job->job_id() + " has ended"),
+                   "`autodist status " + job->job_id() + "` shows why, `autodist logs " +
+                       job->job_id() + "` the output"),
         kExitCannotLaunch);
   }
   const auto client = control::JobClient::Connect(job->job_id());
@@ -62,14 +61,16 @@ int Stacks(const StacksOptions& options) {
 Command AddStacks(CLI::App& app) {
   auto options = std::make_shared<StacksOptions>();
   AddJob(app, options->job);
-  app.add_option("--rank", options->ranks, "Also print all stacks of this rank; may be given again")
-      ->allow_extra_args(false);
+  app.add_option("--rank", options->ranks, "Also print all stacks of this rank; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("R");
   app.footer(R"(
-Tells what each rank of a running job is doing now, those together that are doing the same; where
-most ranks are in one place, first those that are not. The job goes on: its processes are stopped for
-a moment, while py-spy (of a Python) or gdb looks at them, whichever the node has; without them there
-is only what the kernel tells. The stacks of all threads of all ranks are written into the job's log
-folder. Takes a few seconds, 40 at most; what is not known by then is told with the cause.
+Shows what each rank of a running job is doing, with identical ranks grouped. If
+most ranks are in one place, the others come first. py-spy (Python) or gdb on the
+node stops the processes for a moment; without them, the stacks contain only what
+the kernel reports. The job continues. The log folder receives the stacks of all
+threads. Takes a few seconds, at most 40. Ranks without an answer are listed with
+the cause.
 
 Examples:
   autodist stacks last

@@ -38,10 +38,10 @@ int ShowStatus(const StatusOptions& options) {
 Command AddStatus(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
   AddJob(app, options->job);
-  app.add_flag("--json", options->json, "Print it as a JSON object");
+  app.add_flag("--json", options->json, "Print a JSON object");
   app.footer(R"(
-Shows a job and each of its nodes; of one that has ended, its exit code and why it ended. Exit code 0
-if the job is known, however it is.
+Shows a job and its nodes; for an ended job, also its exit code and cause. Exit
+code 0 if the job is known, whatever its state.
 
 Examples:
   autodist status last

@@ -25,7 +25,7 @@ int ReportEnd(const v1::JobStatus& job) {
   return 0;
 }
 
-// What a user has asked for already is not asked for again: the second time it means more.
+// Does not repeat an earlier request to stop: a second SIGTERM kills the ranks.
 Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now) {
   const bool ending =
       job.stop_requested() || (job.phase() == v1::JOB_PHASE_STOPPING && !job.may_restart());
@@ -41,7 +41,7 @@ int Stop(const StopOptions& options) {
   if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_gone()) return ReportEnd(*job);
   const auto client = control::JobClient::Connect(job->job_id());
   if (!client.ok()) {
-    // It has ended a moment ago, or runs where we cannot reach it.
+    // The job has just ended, or runs on another machine.
     const auto now = control::LookUpJob(job->job_id());
     if (now.ok() && (now->phase() == v1::JOB_PHASE_ENDED || now->chief_gone())) {
       return ReportEnd(*now);
@@ -51,10 +51,10 @@ int Stop(const StopOptions& options) {
                                                         : "run this on " + job->host()),
         kExitCannotLaunch);
   }
-  Log(LogLevel::kInfo, "stopping job " + job->job_id() +
-                           (options.now ? "" : "; --now ends its ranks without any grace"));
+  Log(LogLevel::kInfo,
+      "stopping job " + job->job_id() + (options.now ? "" : "; --now skips the grace period"));
   const Status asked = Ask(*client, *job, options.now);
-  // An end that came first is as good.
+  // These codes mean that the job ended before the signal.
   if (!asked.ok() && asked.code() != StatusCode::kFailedPrecondition &&
       asked.code() != StatusCode::kUnavailable) {
     return Fail(Annotate(asked, "job " + job->job_id()), kExitCannotLaunch);
@@ -70,11 +70,11 @@ int Stop(const StopOptions& options) {
 Command AddStop(CLI::App& app) {
   auto options = std::make_shared<StopOptions>();
   AddJob(app, options->job);
-  app.add_flag("--now", options->now, "Without the grace period: SIGKILL follows SIGTERM at once");
+  app.add_flag("--now", options->now, "Send SIGKILL immediately after SIGTERM");
   app.footer(R"(
-Ends a job as Ctrl-C in its terminal would: the ranks get SIGTERM, and SIGKILL when the --grace that
-the job was started with is over. Returns once nothing of the job is left; exit code 0 if it has
-ended, by this or before.
+Stops a job as Ctrl-C in its terminal would: the ranks receive SIGTERM and, after
+the job's --grace, SIGKILL. Returns when nothing of the job is left. Exit code 0
+if the job has ended, now or before.
 
 Examples:
   autodist stop last

@@ -32,7 +32,8 @@ struct SubmitOptions {
   v1::JobRequest request;
 };
 
-// The scheduler says which nodes there are, and such a job has no terminal.
+// Removes options that a batch job cannot use: the scheduler selects the nodes, and there is no
+// terminal.
 void RemoveOthers(CLI::App& app) {
   const auto& fields = *v1::JobRequest::descriptor();
   for (int i = 0; i < fields.field_count(); ++i) {
@@ -41,7 +42,7 @@ void RemoveOthers(CLI::App& app) {
   }
 }
 
-// Of the pods.
+// Returns the key line of each pod.
 std::map<std::string, std::string> KeysOf(uint32_t nodes) {
   const secure::Key job_key = secure::Key::Random();
   std::map<std::string, std::string> keys = {{"chief", secure::JobKeyLine(job_key)}};
@@ -58,11 +59,10 @@ int Submit(SubmitOptions& options) {
   };
   const v1::JobRequest& job = options.request;
   if (job.slurm() == job.kubernetes()) {
-    return wrong("submit needs to know the scheduler: --slurm or --kubernetes");
+    return wrong("no scheduler: give --slurm or --kubernetes");
   }
   if (job.program().empty()) {
-    return wrong(
-        "no program; it comes after the options: autodist submit --slurm --nodes 4 -- ./train");
+    return wrong("no program; give it after '--': autodist submit --slurm --nodes 4 -- ./train");
   }
   const auto json = json::ToJson(job, json::Layout::kIndented);
   if (!json.ok()) return Fail(json.status(), kExitUsage);
@@ -92,7 +92,7 @@ int Submit(SubmitOptions& options) {
   return SubmitToKubernetes(options.kubernetes, options.print);
 }
 
-// Each scheduler's own options go with it alone.
+// Makes the options of the group require their scheduler.
 void Bind(CLI::App& app, const char* scheduler, const char* group, const char* purpose) {
   CLI::Option* chosen = app.get_option(scheduler);
   chosen->description(purpose)->group(group::kResources);
@@ -102,18 +102,18 @@ void Bind(CLI::App& app, const char* scheduler, const char* group, const char* p
 }
 
 void AddSharedOptions(CLI::App& app, SubmitOptions& options) {
-  app.add_option("--nodes", options.nodes, "How many machines, or pods")
+  app.add_option("--nodes", options.nodes, "Number of machines or pods")
       ->check(WholeNumber(1, kMaxMachines))
       ->capture_default_str()
       ->group(group::kResources);
   app.add_option("--gpus-per-node", options.gpus,
-                 "GPUs of each, a rank for each: 8, or in Slurm a100:8 for a type")
+                 "GPUs of each node, with one rank each: 8, or for Slurm a100:8")
       ->check(NotEmpty("N"))
       ->group(group::kResources);
-  app.add_option("--ntasks-per-node", options.ranks, "Ranks on each where there are no GPUs")
+  app.add_option("--ntasks-per-node", options.ranks, "Ranks on each node without GPUs")
       ->check(WholeNumber(1, spec::kMaxSlots))
       ->group(group::kResources);
-  app.add_flag("--print", options.print, "Only show the batch script, or the manifest")
+  app.add_flag("--print", options.print, "Print the batch script or manifest and submit nothing")
       ->group(group::kResources);
 }
 
@@ -127,26 +127,27 @@ Command AddSubmit(CLI::App& app, const std::vector<std::string>& program) {
   AddKubernetesOptions(app, options->kubernetes);
   AddRequest(app, options->request);
   RemoveOthers(app);
-  Bind(app, "--slurm", group::kSlurm, "To Slurm, by sbatch");
-  Bind(app, "--kubernetes", group::kKubernetes, "To Kubernetes, by kubectl");
+  Bind(app, "--slurm", group::kSlurm, "Submit to Slurm with sbatch");
+  Bind(app, "--kubernetes", group::kKubernetes, "Submit to Kubernetes with kubectl");
   app.footer(R"(
-Hands the job to a scheduler: to Slurm as a batch script, by sbatch; to Kubernetes as a JobSet, by kubectl.
-In it `autodist run` has the scheduler's nodes. All options of `run` that tell how to run go into it, but
-for those that say where.
+Submits the job: to Slurm as a batch script with sbatch, to Kubernetes as a JobSet
+with kubectl. `autodist run` then starts on the allocated nodes. All options of
+`run` apply, except for those that name nodes.
 
-In Kubernetes the image has autodist, by this line of its Dockerfile, or --autodist-image:
+For Kubernetes the image must contain autodist; use --autodist-image, or this line
+in its Dockerfile:
   COPY autodist /usr/local/bin/
 
 Examples:
-  autodist submit --slurm --nodes 4 --gpus-per-node 8 --time 12:00:00 -- python train.py
-  autodist submit --slurm --nodes 4 --gpus-per-node a100:4 --partition long --max-restarts 3 -- ./train
-  autodist submit --slurm --nodes 2 --ntasks-per-node 16 -- ./train           ranks on CPUs
-  autodist submit --slurm --nodes 2 --gpus-per-node 8 --time 60 --signal USR1@120 -- ./train
-  autodist submit --slurm --nodes 2 --sbatch=--exclusive --sbatch=--requeue -- ./train
-  autodist submit --slurm --nodes 2 --print -- ./train                        only show the script
-  autodist submit --kubernetes --image lab/train:1 --nodes 4 --gpus-per-node 8 -- python train.py
-  autodist submit --kubernetes --image lab/train:1 --nodes 2 --volume data:/data:ro -- ./train
-  autodist submit --kubernetes --image lab/train:1 --print -- ./train | kubectl apply -f -)");
+  autodist submit --slurm --nodes 4 --gpus-per-node 8 -- python train.py
+  autodist submit --slurm --nodes 4 --gpus-per-node a100:4 -- ./train
+  autodist submit --slurm --nodes 2 --ntasks-per-node 16 -- ./train
+  autodist submit --slurm --time 60 --signal USR1@120 -- ./train
+  autodist submit --slurm --sbatch=--exclusive --sbatch=--requeue -- ./train
+  autodist submit --slurm --nodes 2 --print -- ./train
+  autodist submit --kubernetes --image lab/train:1 --nodes 4 -- ./train
+  autodist submit --kubernetes --image lab/train:1 --volume d:/data -- ./train
+  autodist submit --kubernetes --image lab/train:1 --print -- ./train)");
   return [options, &program] {
     *options->request.mutable_program() = {program.begin(), program.end()};
     return Submit(*options);

@@ -1,4 +1,4 @@
-// autodist top [JOB] [--once] [--interval SECONDS] [--sort BY] [--cells FACT]
+// autodist top [JOB] [--once] [--interval DURATION] [--sort BY] [--cells FACT]
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr int kPlainColumns = 120;  // where nothing says how many
+constexpr int kPlainColumns = 120;  // if the width is unknown
 
 struct TopCommandOptions {
   std::string job;
@@ -36,24 +36,23 @@ Enum Named(const std::string& name, const Names& names) {
   return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
 }
 
-// Of $COLUMNS, or of the terminal.
+// Returns the width in $COLUMNS, or else of the terminal.
 int PlainColumns() {
-  constexpr int kMost = 1000;
+  constexpr int kMaxColumns = 1000;
   const std::string_view text = std::getenv("COLUMNS") ? std::getenv("COLUMNS") : "";
   int columns = 0;
   std::from_chars(text.data(), text.data() + text.size(), columns);
   winsize size{};
   if (columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   if (columns <= 0) return kPlainColumns;
-  return std::clamp(columns, top::kMinColumns, kMost);
+  return std::clamp(columns, top::kMinColumns, kMaxColumns);
 }
 
 int PrintOnce(top::TopOptions options) {
   options.view.columns = PlainColumns();
   const auto text = top::TopOnce(options);
   if (!text.ok()) {
-    return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id +
-                                              "` tells what is known of the job"),
+    return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id + "` shows the job"),
                 kExitCannotLaunch);
   }
   std::fputs(text->c_str(), stdout);
@@ -77,7 +76,7 @@ int Top(const TopCommandOptions& chosen) {
   if (signal.status().code() != StatusCode::kFailedPrecondition) {
     return Fail(signal.status(), kExitCannotLaunch);
   }
-  base::Log(base::LogLevel::kInfo, Message(signal.status()) + ": this is `autodist top --once`");
+  base::Log(base::LogLevel::kInfo, Message(signal.status()) + ": printing once, as with --once");
   return PrintOnce(std::move(options));
 }
 
@@ -87,25 +86,26 @@ Command AddTop(CLI::App& app) {
   auto options = std::make_shared<TopCommandOptions>();
   AddJob(app, options->job);
   app.add_flag("--once", options->once,
-               "Print it once as plain text, as wide as COLUMNS or the terminal, or 120 columns");
-  app.add_option("--interval", options->interval, "Look that often (0.5)")
-      ->transform(Duration(0.1));
-  app.add_option("--sort", options->sort, "How ranks are sorted at first")
+               "Print once as plain text, as wide as COLUMNS or the terminal, or 120");
+  app.add_option("--interval", options->interval, "Time between updates")
+      ->transform(Duration(0.1))
+      ->default_str(base::DurationText(options->interval));
+  app.add_option("--sort", options->sort, "Initial order of ranks")
       ->check(OneOf({top::kSortNames.begin(), top::kSortNames.end()}));
-  app.add_option("--cells", options->cells, "What the cells of GPUs show at first")
+  app.add_option("--cells", options->cells, "Initial content of GPU cells")
       ->check(OneOf({top::kFactNames.begin(), top::kFactNames.end()}));
   app.footer(R"(
-Shows on the whole window how a job is: how far, what is wrong, who and why; each GPU (or, where no
-GPUs are known, each rank) as a cell, the ranks with what they said last, curves, and what happened.
-Looking on changes nothing of the job, and leaving neither; a job that has ended is shown as it was
-at its end. What is not known is not shown.
+Shows a job on the whole terminal: progress, issues and their causes, ranks with
+their last lines, curves, and events. Each GPU is a cell, or each rank where GPUs
+are unknown. An ended job is shown as it was at its end.
 
-Keys: j k choose a rank, Enter opens its log, s sorts, / filters, m changes what cells show, w shows
-the evidence, x takes stacks, S stops the job (asks first), ? lists all, q leaves.
+Keys: j and k choose a rank, Enter opens its log, s sorts, / filters, m changes
+what cells show. Press w to show the evidence, x to take stacks, S to stop the
+job after a question, ? to list all keys, q to leave. The job continues when you leave.
 
 Examples:
-  autodist top                       the job that is running
-  autodist top 3fa9c1 --sort silent  who has written nothing for longest first
+  autodist top                       the running job
+  autodist top 3fa9c1 --sort silent  the longest silent ranks first
   autodist top --cells power
   autodist top last --once | head -5)");
   return [options] { return Top(*options); };

@@ -18,8 +18,8 @@ int Validate(const ValidateOptions& options) {
   const spec::Node* chief = spec->chief();
   if (options.strict && !chief) {
     return Fail(WithRemedy(Error(StatusCode::kInvalidArgument,
-                                 options.file + ": no node is the chief, as AutoDist has it"),
-                           "add 'chief: true' to the machine that you launch from"),
+                                 options.file + ": no node has chief: true (--strict)"),
+                           "add 'chief: true' to the node on which you run autodist"),
                 kExitUsage);
   }
   std::printf("%s: valid: %s, %s\n", options.file.c_str(), SizeOf(*spec).c_str(),

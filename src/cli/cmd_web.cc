@@ -1,4 +1,4 @@
-// autodist web [JOB] [--listen ADDRESS:PORT | --socket PATH] [--control]
+// autodist web [JOB] [--listen ADDRESS:PORT | --socket PATH] [--allow-actions]
 #include <signal.h>
 
 #include <cstdio>
@@ -21,13 +21,13 @@ struct WebOptions {
   std::string job;
   std::string listen;
   std::string socket;
-  std::vector<std::string> forwarded;  // none, or a socket and the address that leads to it
-  bool control = false;
+  std::vector<std::string> forwarded;  // empty, or a socket and the address that is forwarded to it
+  bool allow_actions = false;
 };
 
 Result<web::Options> Read(const WebOptions& options) {
   web::Options read;
-  read.control = options.control;
+  read.control = options.allow_actions;
   read.address = options.listen;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
@@ -45,7 +45,7 @@ Result<web::Options> Read(const WebOptions& options) {
 int Web(const WebOptions& options) {
   const auto read = Read(options);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
-  // Before there are threads, which would take them.
+  // Blocked before threads start, so that sigwait receives them.
   sigset_t ends;
   sigemptyset(&ends);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
@@ -69,31 +69,30 @@ int Web(const WebOptions& options) {
 
 Command AddWeb(CLI::App& app) {
   auto options = std::make_shared<WebOptions>();
-  AddJob(app, options->job,
-         "The job to begin with: its id, its name or 'last'; the page shows all jobs");
-  auto* listen =
-      app.add_option(
-             "--listen", options->listen,
-             "Where to listen; port 0 is a free one. Not encrypted, so best a loopback address")
-          ->type_name("ADDRESS:PORT")
-          ->default_str("127.0.0.1:0")
-          ->check(ListenAddressText());
-  app.add_option("--socket", options->socket, "Listen at a unix socket instead, for ssh -L")
+  AddJob(app, options->job, "Job to show first: id, name or 'last'; the page lists all jobs");
+  auto* listen = app.add_option("--listen", options->listen,
+                                "Address and port; port 0 selects a free port. Not encrypted: "
+                                "prefer a loopback address")
+                     ->type_name("ADDRESS:PORT")
+                     ->default_str("127.0.0.1:0")
+                     ->check(ListenAddressText());
+  app.add_option("--socket", options->socket, "Listen on a unix socket instead, for ssh -L")
       ->type_name("FILE")
       ->check(NotEmpty())
       ->excludes(listen);
-  // Of an `autodist web` elsewhere, which has made the way to the socket already.
+  // From an `autodist web` on another machine, which forwards the socket.
   app.add_option("--forwarded", options->forwarded)->expected(2)->group("");
-  app.add_flag("--control", options->control, "Allow viewers to stop jobs and to take stacks");
+  app.add_flag("--allow-actions", options->allow_actions,
+               "Allow viewers to stop jobs and collect stacks");
   app.footer(R"(
-Shows your jobs on this machine in a browser, live, and those that have ended: how far, how fast, which
-GPU and rank is not well, curves, logs with search. Prints the address, which has a token: whoever knows
-it may look. Runs until Ctrl-C; the jobs do not notice.
+Shows your running and ended jobs on this machine in a browser, live: progress,
+speed, issues, GPUs, ranks, curves, and logs with search. Prints the address,
+which contains a token: anyone who has it can view the jobs. Runs until Ctrl-C.
 
 Examples:
   autodist web
   autodist web last --listen 127.0.0.1:8080
-  autodist web --socket ~/web.sock        and on your machine: ssh -L 8080:web.sock HOST)");
+  autodist web --socket ~/web.sock   then: ssh -L 8080:web.sock HOST)");
   return [options] { return Web(*options); };
 }
 

@@ -24,16 +24,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Between two looks at what ranks are doing: what is the same then is no moment of a step.
-constexpr milliseconds kBetweenLooks{4'000};
-constexpr milliseconds kSnapshotInterval{250};  // in which it is asked whether the job goes on
+// Time between two samples of stacks: a stack that is in both is not a short phase of a step.
+constexpr milliseconds kStackInterval{4'000};
+constexpr milliseconds kSnapshotInterval{250};  // between checks for progress
 
 struct WhyOptions {
   std::string job;
   bool json = false;
 };
 
-// As it is at this moment, whatever version it has had for how long.
+// Returns the snapshot with the current time, even if its version is old.
 Result<v1::JobSnapshot> SnapshotNow(control::SnapshotClient& reader) {
   AD_ASSIGN_OR_RETURN(const auto kept, reader.Snapshot());
   v1::JobSnapshot snapshot = *kept;
@@ -52,9 +52,9 @@ Result<std::vector<v1::WholeStack>> StacksOf(const v1::JobSnapshot& snapshot, bo
 
 bool Runs(const v1::JobSnapshot& snapshot) { return snapshot.job().phase() != v1::JOB_PHASE_ENDED; }
 
-// Until it is seen to go on by samples that are newer, or for kBetweenLooks.
+// Waits until newer samples show progress, at most kStackInterval.
 Status AwaitProgress(control::SnapshotClient& reader, why::Known& known) {
-  const base::Deadline deadline = base::Deadline::After(kBetweenLooks);
+  const base::Deadline deadline = base::Deadline::After(kStackInterval);
   for (;;) {
     AD_ASSIGN_OR_RETURN(known.now, SnapshotNow(reader));
     const bool goes_on = why::GoesOn(known.now, *known.before) &&
@@ -66,7 +66,7 @@ Status AwaitProgress(control::SnapshotClient& reader, why::Known& known) {
   return OkStatus();
 }
 
-// A look at stacks stops the ranks for moments, in which CPUs, queues and disks are not as before.
+// Keeps the samples from before the stacks: collecting stacks stops the ranks for a moment.
 void KeepSamples(const v1::JobSnapshot& from, v1::JobSnapshot& to) {
   if (from.nodes_size() != to.nodes_size() || from.ranks_size() != to.ranks_size()) return;
   for (int i = 0; i < from.nodes_size(); ++i) {
@@ -77,8 +77,7 @@ void KeepSamples(const v1::JobSnapshot& from, v1::JobSnapshot& to) {
   }
 }
 
-// Everything of a job that runs: two snapshots, and, where it is not seen to go on, two looks at
-// what its ranks are doing.
+// Collects two snapshots of a running job and, if it makes no progress, its stacks twice.
 Result<why::Known> CollectEvidence(control::SnapshotClient& reader) {
   why::Known known;
   AD_ASSIGN_OR_RETURN(known.before, SnapshotNow(reader));
@@ -99,7 +98,7 @@ Result<why::Diagnosis> Diagnose(const v1::JobStatus& job) {
   if (job.phase() != v1::JOB_PHASE_ENDED) {
     const auto known = CollectEvidence(reader);
     if (known.ok() && Runs(known->now)) return why::Judge(*known);
-    // It may have ended meanwhile.
+    // The job may have ended meanwhile.
     AD_ASSIGN_OR_RETURN(const v1::JobStatus now, control::LookUpJob(job.job_id()));
     if (now.phase() == v1::JOB_PHASE_LAUNCHING || now.phase() == v1::JOB_PHASE_RESTARTING) {
       AD_ASSIGN_OR_RETURN(const v1::JobSnapshot snapshot, SnapshotNow(reader));
@@ -110,7 +109,7 @@ Result<why::Diagnosis> Diagnose(const v1::JobStatus& job) {
     }
     return Diagnose(now);
   }
-  const auto last = reader.Snapshot();  // an older autodist's job has none
+  const auto last = reader.Snapshot();  // missing for jobs of an older autodist
   return why::JudgeEnded(job, last.ok() ? **last : v1::JobSnapshot());
 }
 
@@ -132,16 +131,19 @@ int Why(const WhyOptions& options) {
 Command AddWhy(CLI::App& app) {
   auto options = std::make_shared<WhyOptions>();
   AddJob(app, options->job);
-  app.add_flag("--json", options->json, "Print it as a JSON object");
+  app.add_flag("--json", options->json, "Print a JSON object");
   app.footer(R"(
-Looks at everything that is known of a job, and gives one diagnosis: which rank keeps the others waiting
-and what it does instead, which node or GPU is slow and why, that all is well, or that it cannot be
-told; each with its evidence, where that comes from, and what was ruled out. Takes about five seconds,
-on GPUs up to ten more, and with gdb on the nodes, or many ranks on one, up to a minute. Processes are
-stopped for a moment, as by `autodist stacks`; the job goes on.
+Collects everything that is known of a job and prints one diagnosis: which rank
+the others wait for and what it does instead, or which node or GPU is slow and
+why. It can also be that the job is in order, or that the cause is unknown. The
+output includes the evidence, its source, and what was ruled out.
 
-Exit code: 0 if nothing is wrong, 3 if something is, 4 if that cannot be told; 125 if the job's
-autodist does not answer; 2 for wrong usage.
+Takes about 5 seconds; up to 15 on GPUs, and up to a minute with gdb or with many
+ranks on a node. Processes stop for a moment, as with `autodist stacks`; the job
+continues.
+
+Exit code: 0 no issue, 3 an issue, 4 the cause is unknown, 125 the job does not
+answer, 2 wrong usage.
 
 Examples:
   autodist why

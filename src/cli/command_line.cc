@@ -12,6 +12,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/shell_quote.h"
+#include "cli/help_topics.h"
 #include "cli/old_names.h"
 #include "cli/other_launchers.h"
 
@@ -55,7 +56,7 @@ const CLI::Option* Find(const CLI::App& command, const std::string& word) {
   return short_one ? command.get_option_no_throw(word.substr(0, 2)) : nullptr;
 }
 
-// Whether the word after it is its value.
+// Whether `next` is the value of the option.
 bool TakesNext(const CLI::App& command, const CLI::Option& option, const std::string& word,
                const std::string& next) {
   const bool must = option.get_items_expected_min() > 0;
@@ -72,11 +73,11 @@ Status UnknownCommand(const CLI::App& app, const Argv& argv) {
   if (!here.empty()) return Refuse(what, here);
   const std::string nearest = base::Nearest(argv.front(), CommandNames(app));
   if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
-  return Refuse(what, "to start a program: `autodist run -- " + base::ShellLine(argv) +
+  return Refuse(what, "to run a program: `autodist run -- " + base::ShellLine(argv) +
                           "`; `autodist --help` lists the commands");
 }
 
-// The first that has the option, `preferred` before all others.
+// Returns the first command that has the option, `preferred` before all others.
 std::string CommandWith(const CLI::App& app, const CLI::App& preferred, const std::string& option) {
   if (Find(preferred, option)) return preferred.get_name();
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -85,15 +86,15 @@ std::string CommandWith(const CLI::App& app, const CLI::App& preferred, const st
   return preferred.get_name();
 }
 
-// As our options are written: without '_'.
+// Spells an option as autodist does: with '-' for '_'.
 std::string OurSpelling(const std::string& word) {
   std::string spelling = WithoutValue(word);
   std::ranges::replace(spelling, '_', '-');
   return spelling;
 }
 
-// What to write for an option that was written as other launchers have it; "": nothing is known.
-// `before`: options of ours, each behind a space, that a program has to come after.
+// Returns what to write for another launcher's option; "" if the option is unknown. `before`: the
+// autodist options that precede it, each after a space.
 std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const std::string& word,
                            const std::string& next, const std::string& before = "") {
   const std::string spelling = OurSpelling(word);
@@ -104,7 +105,7 @@ std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const s
                                                           : " " + next;
     return "write `autodist " + command.get_name() + " " + spelling + value + "`";
   }
-  if (!Find(command, "--hosts")) return "";  // it starts nothing, and asks no host
+  if (!Find(command, "--hosts")) return "";  // the command uses no nodes
   const auto here = OptionOfAnotherLauncher(word, next);
   if (!here) return "";
   const std::string whose = "it is " + here->launcher + "'s; ";
@@ -114,9 +115,9 @@ std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const s
          (option == "--" ? before : "") + " " + here->option + "`" + here->more;
 }
 
-// An option before the command.
+// Reports an option before the command.
 Status MisplacedOption(const CLI::App& app, const std::string& word, const std::string& next) {
-  const std::string what = "'" + word + "' stands before the command";
+  const std::string what = "'" + word + "' must follow a command";
   Argv having;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (Find(*command, word))
@@ -129,7 +130,7 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   return Refuse(what, "write it after: " + base::Alternatives(having));
 }
 
-// What is called otherwise in other programs; "": nothing of the command's.
+// Returns the command's option for the name that other programs use; "" if it has none.
 std::string MeantOption(const CLI::App& command, const std::string& word) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMeant = {
       {{"--all", "--keep"},
@@ -156,7 +157,7 @@ struct Unknown {
   std::string next;
 };
 
-// All from `word` on, as far as it is clear what is an option and what the program.
+// Returns the unknown options from `word` to the first word that cannot be an option or its value.
 std::vector<Unknown> UnknownOptions(const CLI::App& command, Argv::const_iterator word,
                                     Argv::const_iterator end) {
   std::vector<Unknown> unknown;
@@ -174,27 +175,28 @@ std::vector<Unknown> UnknownOptions(const CLI::App& command, Argv::const_iterato
   return unknown;
 }
 
-// As other launchers say which nodes there are, and how many ranks.
-bool SaysWhichNodes(const Unknown& one) {
+// Options of other launchers that select nodes, or the number of ranks.
+bool SelectsNodes(const Unknown& one) {
   const auto here = OptionOfAnotherLauncher(one.word, one.next);
   return here && here->option.starts_with("--hosts ");
 }
-bool SaysHowManyRanks(const Unknown& one) {
+bool SetsNumberOfRanks(const Unknown& one) {
   if (OurSpelling(one.word) == "--nproc-per-node") return true;
   const auto here = OptionOfAnotherLauncher(one.word, one.next);
   return here && here->option.starts_with("-n ");
 }
 
-// Several of other launchers, each answered in a line; nullopt: it is one, or one is nobody's.
+// Answers several options of other launchers, one per line; nullopt if there is only one, or
+// no launcher has one of them.
 std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& command,
                                       const std::vector<Unknown>& unknown,
                                       const std::string& before) {
   Argv names;
   std::string advice;
-  const bool with_nodes = std::ranges::any_of(unknown, SaysWhichNodes);
+  const bool with_nodes = std::ranges::any_of(unknown, SelectsNodes);
   for (const Unknown& one : unknown) {
-    const std::string here = with_nodes && SaysHowManyRanks(one)
-                                 ? "leave it out: --hosts HOST1:N,HOST2:N says how many on each"
+    const std::string here = with_nodes && SetsNumberOfRanks(one)
+                                 ? "leave it out; --hosts HOST1:N,HOST2:N gives the number per host"
                                  : SameOptionHere(app, command, one.word, one.next, before);
     if (here.empty()) return std::nullopt;
     names.push_back("'" + WithoutValue(one.word) + "'");
@@ -202,7 +204,7 @@ std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& comma
   }
   if (names.size() < 2) return std::nullopt;
   return Refuse(command.get_name() + " has no options " + base::Alternatives(names),
-                "one by one:" + advice);
+                "use instead:" + advice);
 }
 
 Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
@@ -220,26 +222,26 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
     if (of_jobs && Find(*other, word))
       others.push_back("`autodist " + other->get_name() + " " + word + "`");
   }
-  if (!others.empty()) return Refuse(what, "it is an option of " + base::Alternatives(others));
+  if (!others.empty()) return Refuse(what, "use " + base::Alternatives(others));
   for (const CLI::App* other : app.get_subcommands({})) {
     if (Find(*other, word))
-      return Refuse(what, "it is one of `autodist " + other->get_name() + "`");
+      return Refuse(what, "it belongs to `autodist " + other->get_name() + "`");
   }
   const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
   if (Find(command, "--sbatch")) {
     const bool apart = WithoutValue(word) == word && !next.empty() && !IsOption(next);
     const std::string value = apart ? (word.starts_with("--") ? "=" : "") + next : "";
-    return Refuse(what, (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
-                            "What is sbatch's goes by `--sbatch=" + word + value + "`");
+    return Refuse(what, (nearest.empty() ? "" : "did you mean " + nearest + "? or, ") +
+                            "for sbatch: `--sbatch=" + word + value + "`");
   }
   if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   return Refuse(
       what,
-      Help(name) + " lists its options" +
-          (command.get_prefix_command() ? "; options of your program come after the program" : ""));
+      Help(name) + " lists the options" +
+          (command.get_prefix_command() ? "; options of your program follow the program" : ""));
 }
 
-// {"--rank", "0-1"} of "Could not convert: --rank = 0-1".
+// {"--rank", "0-1"} from "Could not convert: --rank = 0-1".
 std::pair<std::string, std::string> NotConverted(const std::string& what) {
   constexpr std::string_view kIs = " = ";
   const size_t is = what.find(kIs);
@@ -248,24 +250,24 @@ std::pair<std::string, std::string> NotConverted(const std::string& what) {
   return {what.substr(begin, is - begin), what.substr(is + kIs.size())};
 }
 
-// Each behind a space.
+// Joins the words, each after a space.
 std::string Joined(Argv::const_iterator begin, Argv::const_iterator end) {
   return begin == end ? "" : " " + base::ShellLine({begin, end});
 }
 
-// `found`: where the program begins, in argv that may have a "--" further on.
+// `found`: the first word that is not an option; `dashes`: "--" follows it, so it is misplaced.
 Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes) {
   if (!dashes) return OkStatus();
   const std::string& word = *found;
-  const std::string what = "'" + word + "' stands before '--'";
+  const std::string what = "'" + word + "' is not an option";
   if (word.ends_with(".yaml") || word.ends_with(".yml")) {
-    return Refuse(what, "a spec comes after --spec: autodist " + argv.front() + " --spec " + word);
+    return Refuse(what, "give a spec with --spec: autodist " + argv.front() + " --spec " + word);
   }
-  const auto before = std::prev(found);  // the command at the least
+  const auto before = std::prev(found);  // at least the command
   if (before->ends_with(',')) {
-    return Refuse(what, "what belongs to one list is one word: " + *before + word);
+    return Refuse(what, "write the list without spaces: " + *before + word);
   }
-  return Refuse(what, "after '--' comes the program, before it only options");
+  return Refuse(what, "only options may precede '--'; the program follows it");
 }
 
 }  // namespace
@@ -276,11 +278,12 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
   if (dashes != argv.end()) line.program.assign(dashes + 1, argv.end());
   Argv& own = line.argv;
   if (own.empty() && !line.program.empty()) {
-    return Refuse("there is no command before '--'", "to start a program: autodist run -- ...");
+    return Refuse("no command before '--'", "to run a program: autodist run -- ...");
   }
   if (own.empty()) own = {"--help"};
   if (own.size() == 1 && own.front() == "version") own = {"--version"};
   if (own.front() == "help") {
+    if (own.size() == 2 && FindHelpTopic(own[1])) return line;
     std::rotate(own.begin(), own.begin() + 1, own.end());
     own.back() = "--help";
   }
@@ -288,6 +291,9 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
     if (Find(app, own.front())) return line;
     return MisplacedOption(app, own.front(), own.size() > 1 ? own[1] : "");
   }
+  const auto help = std::ranges::find(own, "--help");
+  line.help_all = own.end() - help > 1 && help[1] == "all";
+  if (line.help_all) own.erase(help + 1);
   own.front() = CurrentName(own.front());
   const CLI::App* command = CommandOf(app, own.front());
   if (!command) return UnknownCommand(app, own);
@@ -329,20 +335,20 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
     what = what.substr(0, what.find(':')) + (twice ? " is given twice" : " needs a value");
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     const Argv extra = app.remaining(true);
-    what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
-    if (Find(command, "JOB")) what += "; it takes one job at a time";
+    what = "unexpected argument: '" + (extra.empty() ? "" : extra.front()) + "'";
+    if (Find(command, "JOB")) what += "; give one job";
     if (Find(command, "--hosts")) {
-      remedy = "hosts go by `autodist " + command.get_name() + " --hosts " +
+      remedy = "give hosts with `autodist " + command.get_name() + " --hosts " +
                absl::StrJoin(extra, ",") + "`";
     }
   } else if (dynamic_cast<const CLI::ConversionError*>(&error)) {
     const auto [option, value] = NotConverted(what);
     what = option + ": '" + value + "' is not a number";
     if (option == "--rank" && Find(command, "--show")) {
-      remedy = "several ranks go by --show " + value;
+      remedy = "for several ranks: --show " + value;
     }
   } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
-    what = "which " + what.substr(0, what.find(' ')) + "?";
+    what = what.substr(0, what.find(' ')) + " is missing";
   }
   return Refuse(of + what, remedy);
 }

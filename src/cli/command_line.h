@@ -1,4 +1,5 @@
-// What was typed, before options are read: the command, and where the user's program begins.
+// Splits the command line into autodist's arguments and the user's program, before options are
+// parsed.
 #pragma once
 
 #include <string>
@@ -10,17 +11,18 @@
 namespace autodist::cli {
 
 struct CommandLine {
-  std::vector<std::string> argv;     // autodist's own: the command first, if there is one
-  std::vector<std::string> program;  // the user's, untouched
-  bool from_elsewhere = false;       // typed on another machine (--chief-on)
+  std::vector<std::string> argv;     // autodist's arguments: the command first, if given
+  std::vector<std::string> program;  // the user's program and its arguments, unchanged
+  bool from_elsewhere = false;       // sent by another machine (--chief-on)
+  bool help_all = false;             // --help all: with uncommon options
 };
 
-// A command that takes a program (CLI's prefix_command) has it after "--", or from the first word
-// on that is no option. `autodist` and `autodist help COMMAND` ask for help. kInvalidArgument: a
-// command or an option that there is not, with the one that may have been meant.
+// For a command that takes a program (CLI's prefix_command), the program follows "--", or begins at
+// the first argument that is not an option. Reads `autodist` and `autodist help COMMAND` as --help;
+// leaves `autodist help TOPIC` unchanged. kInvalidArgument: unknown command or option.
 Result<CommandLine> ReadCommandLine(const CLI::App& app, const std::vector<std::string>& argv);
 
-// Why argv was refused that ReadCommandLine has let through.
+// Explains why CLI11 rejected arguments that ReadCommandLine accepted.
 Status WhyRefused(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace autodist::cli

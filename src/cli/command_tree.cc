@@ -8,7 +8,7 @@
 namespace autodist::cli {
 namespace {
 
-// What checks a value, or else its option, has said what it is: that is all that is known.
+// Derives the kind of value from the type name, which the validator or the option has set.
 ValueKind ValueOf(const CLI::Option& option) {
   ValueKind value;
   value.name = option.nonpositional() ? ValueName(option) : option.get_name(true);

@@ -1,4 +1,4 @@
-// The commands and options as plain values, for what is made from them: completions and man pages.
+// The commands and options as plain values, for completions, man pages and reference pages.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace autodist::cli {
 
-// What can stand for an option, or as a word of its own.
+// The value of an option, or a positional argument.
 struct ValueKind {
   enum Kind { kNone, kAny, kChoice, kFramework, kFile, kFolder, kJob, kCommand, kVariable };
 
   Kind kind = kNone;  // kNone: a flag
   std::string name;   // as the help shows it
   std::vector<std::string> choices;
-  bool list = false;      // several, with commas between
-  bool optional = false;  // may be left out
+  bool list = false;      // several, separated by commas
+  bool optional = false;  // may be omitted
 };
 
 struct OptionEntry {
@@ -38,7 +38,7 @@ struct CommandEntry {
 
 struct CommandTree {
   CommandEntry program;
-  std::vector<CommandEntry> commands;  // those that the help lists
+  std::vector<CommandEntry> commands;  // the commands that the help lists
 };
 
 CommandTree TreeOf(const CLI::App& app);

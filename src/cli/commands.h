@@ -1,5 +1,5 @@
-// The subcommands. Each adds its options to the command line; the function it returns runs it and
-// gives the process exit code.
+// The subcommands. Each Add function adds the options of a command to the command line and returns
+// a function that runs the command and returns the exit code of the process.
 #pragma once
 
 #include <cerrno>
@@ -17,9 +17,9 @@ namespace autodist::cli {
 
 using Command = std::function<int()>;
 
-// `program` is what stands after "--".
+// `program`: the user's program and its arguments.
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
-// The same of a v1::JobRequest in a file.
+// Runs a v1::JobRequest from a file.
 Command AddRunRequest(CLI::App& app);
 Command AddSubmit(CLI::App& app, const std::vector<std::string>& program);
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
@@ -41,23 +41,25 @@ Command AddClean(CLI::App& app);
 Command AddPrune(CLI::App& app);
 Command AddFrameworks(CLI::App& app);
 Command AddCompletion(CLI::App& app);
-// What the scripts of AddCompletion ask for; `words`: after "--", those of the command line.
+// Serves the scripts of AddCompletion. `words`: the command line to complete, which follows "--".
 Command AddComplete(CLI::App& app, const std::vector<std::string>& words);
+Command AddLicenses(CLI::App& app);
 Command AddMan(CLI::App& app);
+Command AddHelp(CLI::App& app);
 
-// Says what failed and gives the exit code back, to be returned.
+// Logs the failure and returns the exit code.
 inline int Fail(const Status& status, int exit_code) {
   base::LogFailure(status);
   return exit_code;
 }
 
-// For --output and --force: a failure where something is in place of the file.
+// For --output and --force: adds a hint if the file already exists.
 inline Status RefuseToOverwrite(const Status& status) {
   if (status.code() != StatusCode::kAlreadyExists) return status;
   return WithRemedy(status, "give another name, or --force to replace it");
 }
 
-// Writes to that file; to stdout where it has no name.
+// Writes to the file, or to stdout if the name is empty.
 inline Status WriteOutput(const std::string& file, const std::string& text, bool force) {
   if (!file.empty()) {
     return RefuseToOverwrite(

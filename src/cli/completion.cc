@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "cli/help_topics.h"
+
 namespace autodist::cli {
 namespace {
 
 constexpr size_t kMaxBriefLength = 72;
 
-// The help's first clause.
+// Returns the first clause of a help text.
 std::string Brief(const std::string& text) {
   std::string brief = text.substr(0, text.find(';'));
   if (brief.size() <= kMaxBriefLength) return brief;
@@ -89,6 +91,9 @@ class Completer {
       words.push_back({command.name, Brief(command.text)});
     }
     if (help) words.push_back({"help", ""});
+    if (helps_) {
+      for (const HelpTopic& topic : HelpTopics()) words.push_back({topic.name, topic.summary});
+    }
     return Matching(std::move(words), begin, before);
   }
 
@@ -97,11 +102,11 @@ class Completer {
     for (const OptionEntry& option : command.options) {
       for (const std::string& name : option.names) words.push_back({name, Brief(option.text)});
     }
-    if (command.takes_program) words.push_back({"--", "the program comes after it"});
+    if (command.takes_program) words.push_back({"--", "the program follows"});
     return Matching(std::move(words), begin, "");
   }
 
-  // `before`: what stands before the value in its word.
+  // `before`: the part of the word before the value.
   Completion Values(const ValueKind& value, std::string begin, std::string before) const {
     if (value.list) {
       const size_t item = begin.rfind(',') + 1;  // npos + 1 is 0
@@ -121,7 +126,7 @@ class Completer {
         return Commands(begin, before, false);
       case ValueKind::kJob:
         words = jobs_();
-        words.insert(words.begin(), {"last", "the job started last"});
+        words.insert(words.begin(), {"last", "the newest job"});
         break;
       case ValueKind::kNone:
       case ValueKind::kAny:
@@ -135,7 +140,7 @@ class Completer {
   const CommandTree& tree_;
   const std::function<std::vector<Completion::Word>()>& jobs_;
   const CommandEntry* command_ = nullptr;
-  const ValueKind* value_ = nullptr;  // which the next word is
+  const ValueKind* value_ = nullptr;  // the kind of the next word, if it is a value
   bool helps_ = false;
 };
 

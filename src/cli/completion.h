@@ -1,5 +1,5 @@
-// What a command line of autodist may go on with, for the shells' scripts (src/cli/completion),
-// which ask for it by `autodist complete -- WORD...`.
+// Completes a command line of autodist for the shell scripts in src/cli/completion, which run
+// `autodist complete -- WORD...`.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,20 @@
 namespace autodist::cli {
 
 struct Completion {
-  // What the shell knows of itself, and what it does not.
+  // The shell completes all kinds except kWords itself.
   enum class Kind { kWords, kFiles, kFolders, kVariables, kProgram };
   struct Word {
-    std::string text;  // in place of the one under the cursor
+    std::string text;  // replaces the word under the cursor
     std::string about;
   };
 
   Kind kind = Kind::kWords;
-  std::vector<Word> words;  // of kWords
-  size_t program = 0;       // of kProgram: the word that begins it, from 1 on
+  std::vector<Word> words;  // for kWords
+  size_t program = 0;       // for kProgram: where the program begins, from 1
 };
 
-// `words`: those after "autodist", up to the cursor, which is in the last one. They may have been
-// split at '=', as bash does. `jobs`: those that there are, asked for where one may stand. Pure
-// logic.
+// `words`: the words after "autodist" up to the cursor, which is in the last one; bash also splits
+// them at '='. `jobs` is called only where a job can be given. Pure logic.
 Completion CompletionOf(const CommandTree& tree, const std::vector<std::string>& words,
                         const std::function<std::vector<Completion::Word>()>& jobs);
 

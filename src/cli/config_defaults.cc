@@ -8,7 +8,7 @@
 namespace autodist::cli {
 namespace {
 
-// Each says which nodes there are.
+// Options that select the nodes.
 constexpr const char* kNodes[] = {"--spec", "--hosts", "--slurm", "--kubernetes",
                                   "--nproc-per-node"};
 
@@ -26,7 +26,7 @@ std::vector<std::string> LongNames(const CLI::App& command) {
   return names;
 }
 
-// Null: no option that can be set.
+// Null if config.toml cannot set the option.
 const CLI::Option* OptionFor(const CLI::App& command, const std::string& key) {
   if (key == "help" || key == "no-config") return nullptr;
   const CLI::Option* option = command.get_option_no_throw("--" + key);
@@ -43,9 +43,9 @@ bool IsGiven(const CLI::Option& option, const std::vector<std::string>& argv) {
   return std::ranges::any_of(argv.begin() + 1, argv.end(), names);
 }
 
-// Whether an option of the command line takes the place of this one.
-bool GivesWay(const CLI::App& command, const CLI::Option& option,
-              const std::vector<std::string>& argv) {
+// Whether an option on the command line replaces this one.
+bool IsReplaced(const CLI::App& command, const CLI::Option& option,
+                const std::vector<std::string>& argv) {
   if (IsGiven(option, argv)) return true;
   const auto given = [&](const CLI::Option* other) { return other && IsGiven(*other, argv); };
   const auto& excludes = option.get_excludes();
@@ -55,6 +55,19 @@ bool GivesWay(const CLI::App& command, const CLI::Option& option,
   return of_nodes && std::ranges::any_of(kNodes, [&](const char* name) {
            return given(command.get_option_no_throw(name));
          });
+}
+
+// Whether an option that this one needs is missing: `autodist ps` accepts --spec only with
+// --chief-on.
+bool LacksAnother(const CLI::Option& option, const std::vector<std::string>& argv,
+                  const std::vector<ConfigSetting>& settings) {
+  return std::ranges::any_of(option.get_needs(), [&](const CLI::Option* needed) {
+    return !IsGiven(*needed, argv) &&
+           std::ranges::none_of(settings, [&](const ConfigSetting& setting) {
+             return (setting.table.empty() || setting.table == argv.front()) &&
+                    needed->check_lname(setting.key);
+           });
+  });
 }
 
 Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const ConfigSetting& setting) {
@@ -68,8 +81,8 @@ Result<std::vector<std::string>> ArgvFor(const CLI::Option& option, const Config
     return setting.values[0] == "true" ? std::vector<std::string>{name}
                                        : std::vector<std::string>();
   }
-  if (flag) return WrongLine(setting, name + " takes no value", "write true or false");
-  // Lists of one option with commas between are one value.
+  if (flag) return WrongLine(setting, name + " takes no value", "give true or false");
+  // A comma-separated list is one value.
   const bool several = option.get_items_expected_max() > 1;
   if (setting.kind == Kind::kList && !several && setting.values.size() != 1) {
     return WrongLine(setting, name + " takes one value", "");
@@ -120,8 +133,9 @@ Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
     }
     if (!command || (of && of != command)) continue;
     const CLI::Option* const option = OptionFor(*command, setting.key);
-    if (!option || GivesWay(*command, *option, argv)) continue;
-    // The command's own table comes before what is for all.
+    if (!option || IsReplaced(*command, *option, argv)) continue;
+    if (!of && LacksAnother(*option, argv, settings)) continue;
+    // The command's table overrides the settings for all commands.
     const bool in_table = !of && std::ranges::any_of(settings, [&](const ConfigSetting& other) {
       return other.table == command->get_name() && other.key == setting.key;
     });

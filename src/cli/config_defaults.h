@@ -1,4 +1,4 @@
-// Options that a user has set once for all in config.toml.
+// Default options from the user's config.toml.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 
 namespace autodist::cli {
 
-// Options like "--grace=2m" for the command that `argv` begins with: those of its table, and those
-// before any table that the command has. What `argv` has, or an option that excludes it, wins.
-// A failure says in which line there is an option that no such command has, or a wrong value.
+// Returns options such as "--grace=2m" for the command in argv[0]: the settings in the command's
+// table, and settings before any table if the command has the option. An option in `argv` overrides
+// them, and so does one that excludes them. An error names the line of an unknown option or a wrong
+// value.
 Result<std::vector<std::string>> DefaultArgv(const CLI::App& app,
                                              const std::vector<std::string>& argv,
                                              std::vector<ConfigSetting> settings);
 
-// ${XDG_CONFIG_HOME:-~/.config}/autodist/config.toml; "" for a user without a home folder.
+// Returns ${XDG_CONFIG_HOME:-~/.config}/autodist/config.toml; "" for a user without a home folder.
 std::string ConfigPath();
 
-// Of ConfigPath(); nothing where no such file is. Refuses one that others can write.
+// Reads config.toml; no settings if it is missing. Rejects a file that other users can write.
 Result<std::vector<ConfigSetting>> ReadConfig(const std::string& path);
 
 }  // namespace autodist::cli

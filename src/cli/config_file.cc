@@ -1,4 +1,4 @@
-// Where config.toml is, and what is in it.
+// Finds and reads config.toml.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kLargestConfig = 1 << 20;  // bytes
+constexpr size_t kMaxConfigSize = 1 << 20;  // bytes
 
 }  // namespace
 
@@ -26,9 +26,9 @@ Result<std::vector<ConfigSetting>> ReadConfig(const std::string& path) {
   if (path.empty() || access(path.c_str(), F_OK) != 0) return std::vector<ConfigSetting>();
   const Status own = reach::CheckNoOthersWrite(path);
   if (!own.ok()) {
-    return WithRemedy(own, "take the right to write from others (chmod go-w), or give --no-config");
+    return WithRemedy(own, "run chmod go-w on it, or give --no-config");
   }
-  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kLargestConfig));
+  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kMaxConfigSize));
   return ParseConfig(text);
 }
 

@@ -10,7 +10,7 @@ bool IsKeyCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
 
-// Reads from the front of a text, and knows the line.
+// Parses a text from front to back and counts its lines.
 class ConfigReader {
  public:
   explicit ConfigReader(std::string_view text) : rest_(text) {}
@@ -42,7 +42,7 @@ class ConfigReader {
     rest_.remove_prefix(1);
   }
 
-  // Over blank lines and comments; false: nothing follows.
+  // Skips blank lines and comments; returns false at the end of the text.
   bool SkipToText() {
     SkipBlanks();
     while (!rest_.empty() && Front() == '\n') {
@@ -55,7 +55,7 @@ class ConfigReader {
   Status EndLine() {
     SkipBlanks();
     if (Front() == '\n') return OkStatus();
-    return Wrong("'" + RestOfLine() + "' stands behind the value");
+    return Wrong("'" + RestOfLine() + "' follows the value");
   }
 
   std::string TakeKey() {
@@ -72,7 +72,7 @@ class ConfigReader {
     Skip();
     table_ = TakeKey();
     if (table_.empty() || Front() != ']') {
-      return Wrong("'" + line + "' is not a table named like a command: [run]");
+      return Wrong("'" + line + "' is not a table; tables are commands, such as [run]");
     }
     Skip();
     return OkStatus();
@@ -86,7 +86,7 @@ class ConfigReader {
     setting.key = TakeKey();
     SkipBlanks();
     if (setting.key.empty() || Front() != '=') {
-      return Wrong("'" + line + "' is not like: grace = \"2m\"");
+      return Wrong("'" + line + "' is not KEY = VALUE, such as grace = \"2m\"");
     }
     Skip();
     SkipBlanks();
@@ -94,8 +94,8 @@ class ConfigReader {
     for (const ConfigSetting& other : settings_) {
       if (other.table != setting.table || other.key != setting.key) continue;
       return Error(StatusCode::kInvalidArgument, "line " + std::to_string(setting.line) + ": '" +
-                                                     setting.key + "' is set in line " +
-                                                     std::to_string(other.line) + " already");
+                                                     setting.key + "' is already set in line " +
+                                                     std::to_string(other.line));
     }
     settings_.push_back(std::move(setting));
     return OkStatus();
@@ -134,11 +134,10 @@ class ConfigReader {
     const bool number = !value.empty() && value.find_first_of("0123456789") != value.npos &&
                         value.find_first_not_of("0123456789.-+") == value.npos;
     if (number) return OkStatus();
-    return Wrong(value.empty() ? "a value is missing"
-                               : "'" + value +
-                                     "' is neither a number nor true or false; text "
-                                     "stands in quotes: \"" +
-                                     value + "\"");
+    return Wrong(value.empty()
+                     ? "a value is missing"
+                     : "'" + value + "' is not a number, true or false; put text in quotes: \"" +
+                           value + "\"");
   }
 
   Status ReadString(std::string& value) {

@@ -1,4 +1,4 @@
-// The text of config.toml: the part of TOML that defaults of options need.
+// Parses config.toml: the subset of TOML that option defaults need.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace autodist::cli {
 
-// `key = value` in a table, [run] say.
+// One `key = value`, for example in the table [run].
 struct ConfigSetting {
   enum class Kind { kBoolean, kNumber, kText, kList };
 
   std::string table;  // "": before any table
-  std::string key;    // with '-' for '_'
+  std::string key;    // '_' is replaced by '-'
   Kind kind = Kind::kText;
-  std::vector<std::string> values;  // of a list all, else one; "true" or "false" of a boolean
+  std::vector<std::string> values;  // all of a list, else one; a boolean is "true" or "false"
   int line = 0;                     // from 1
 };
 
-// Tables, comments, booleans, numbers, strings in one line, and lists of strings and numbers, in
-// several lines too. A failure says in which line there is anything else.
+// Accepts tables, comments, booleans, numbers, one-line strings, and lists of strings and numbers,
+// also on several lines. An error names the line with anything else.
 Result<std::vector<ConfigSetting>> ParseConfig(std::string_view text);
 
 }  // namespace autodist::cli

@@ -28,14 +28,13 @@ PrefixStyle PrefixOf(v1::Display::Prefix prefix) {
 
 void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group) {
   AddField(app, display, group, "--show",
-           "Ranks whose output is shown: 0,8-15, local0, node:gpu3, none; the files have all. "
-           "Of bars that all ranks show only the first is, unless they are named here")
+           "Ranks whose output to print: 0,8-15, local0, node:gpu3, none; the log folder has all. "
+           "Of equal progress bars, prints only the first unless ranks are named")
       ->check(ParsedBy(display::ShownRanks::Parse, "RANKS"));
   AddField(app, display, group, "--prefix",
-           "What stands before each line: none, rank, node (and rank), time (with both)");
+           "Prefix of each line: none, rank, node (and rank), time (and both)");
   AddField(app, display, group, "--color",
-           "Colors of nodes and messages: auto is where a terminal has them, unless NO_COLOR "
-           "is set");
+           "Colors: auto is on for terminals unless NO_COLOR is set");
 }
 
 Result<display::View> ViewOf(const v1::Display& display,

@@ -1,4 +1,4 @@
-// --show, --prefix and --color: how what the ranks write is shown.
+// --show, --prefix and --color: how the output of ranks is shown.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace autodist::cli {
 
-// `display` has to outlive the parsing. `group`: of the help.
+// `display` must outlive the parsing. `group`: heading in the help.
 void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group);
 
-// Also sets the colours of our own messages. kInvalidArgument: --show names ranks that are not
+// Also sets the colors of autodist's messages. kInvalidArgument: --show names ranks that are not
 // among the processes.
 Result<display::View> ViewOf(const v1::Display& display,
                              const std::vector<display::Process>& processes);

@@ -25,7 +25,7 @@ const FieldDescriptor& FieldOf(const ProtoMessage& message, const std::string& n
   return *message.GetDescriptor()->FindFieldByName(absl::StrReplaceAll(name, {{"-", "_"}}));
 }
 
-// Those that can be given: what is "unspecified" cannot.
+// Returns the values that can be given: all except *_UNSPECIFIED.
 std::vector<const EnumValueDescriptor*> ValuesOf(const EnumDescriptor& kind) {
   std::vector<const EnumValueDescriptor*> values;
   for (int i = 0; i < kind.value_count(); ++i) {
@@ -34,7 +34,7 @@ std::vector<const EnumValueDescriptor*> ValuesOf(const EnumDescriptor& kind) {
   return values;
 }
 
-// Up to the last '_' that all names have in common.
+// Returns the length of the common prefix of all names, up to its last '_'.
 size_t LengthOfPrefix(const EnumDescriptor& kind) {
   const auto values = ValuesOf(kind);
   const std::string& first = values.front()->name();
@@ -69,7 +69,7 @@ Number NumberIn(const std::string& text, const FieldDescriptor& field, Parse par
   return number;
 }
 
-// Of what checks have let through.
+// Expects text that the validators have accepted.
 void Set(ProtoMessage& message, const FieldDescriptor& field, const std::string& text) {
   const google::protobuf::Reflection& fields = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -96,7 +96,7 @@ std::string DurationOf(double seconds) {
                                                 : std::to_string(seconds);
 }
 
-// As an option has it; `index`: of a repeated one.
+// Returns the value as an option's text; `index`: of a repeated field.
 std::string TextOf(const ProtoMessage& message, const FieldDescriptor& field, int index = 0) {
   const google::protobuf::Reflection& fields = *message.GetReflection();
   switch (field.cpp_type()) {
@@ -121,7 +121,7 @@ std::string DefaultText(const ProtoMessage& message, const FieldDescriptor& fiel
   return field.has_default_value() ? TextOf(*fresh, field) : "";
 }
 
-// What the option's checks say of a value; "": nothing.
+// Returns why the option's validators reject the text; "" if they accept it.
 std::string Refusal(CLI::Option& option, std::string text) {
   try {
     for (int i = 0;; ++i) {
@@ -129,7 +129,7 @@ std::string Refusal(CLI::Option& option, std::string text) {
       if (!refusal.empty()) return refusal;
     }
   } catch (const CLI::OptionNotFound&) {
-    return "";  // there are no more
+    return "";  // no more validators
   }
 }
 

@@ -12,11 +12,12 @@ namespace {
 
 constexpr size_t kIndent = 2;
 constexpr size_t kNameColumn = 26;  // for names and the space after them
-constexpr size_t kNarrowest = 60;
-constexpr size_t kWidest = 120;
-constexpr size_t kWithoutTerminal = 100;
+constexpr size_t kCommandColumn = 13;
+constexpr size_t kMinWidth = 60;
+constexpr size_t kMaxWidth = 120;
+constexpr size_t kWithoutTerminal = 80;
 
-// In lines of so many characters, where words allow it.
+// Wraps the text at spaces to lines of `width` characters; longer words get a longer line.
 std::string Wrapped(std::string_view text, size_t width, const std::string& line_break) {
   std::string lines;
   size_t column = 0;
@@ -36,7 +37,7 @@ std::string Wrapped(std::string_view text, size_t width, const std::string& line
 
 }  // namespace
 
-// "NAME", of "TEXT:NAME": what checks a value knows best what it is.
+// Returns "NAME" of "TEXT:NAME": a validator's name is more specific than the type's.
 std::string ValueName(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return "";
   const std::string type = option.get_type_name();
@@ -52,31 +53,32 @@ std::string HelpOf(const CLI::Option& option) {
 size_t TerminalWidth() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kWithoutTerminal;
-  return std::clamp<size_t>(size.ws_col, kNarrowest, kWidest);
+  return std::clamp<size_t>(size.ws_col, kMinWidth, kMaxWidth);
 }
 
-std::string HelpText::Entry(const std::string& name, const std::string& text) const {
+std::string HelpEntry(const std::string& name, const std::string& text, size_t column,
+                      size_t width) {
   std::string lines = std::string(kIndent, ' ') + name;
-  const std::string margin(kIndent + kNameColumn, ' ');
+  const std::string margin(kIndent + column, ' ');
   if (lines.size() < margin.size()) {
     lines.resize(margin.size(), ' ');
   } else {
     lines += "\n" + margin;
   }
-  return lines + Wrapped(text, width_ - margin.size(), "\n" + margin) + "\n";
+  return lines + Wrapped(text, width - margin.size(), "\n" + margin) + "\n";
 }
 
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
   const std::string value = is_positional ? "" : ValueName(*option);
-  return Entry(make_option_name(option, is_positional) + (value.empty() ? "" : " " + value),
-               HelpOf(*option));
+  return HelpEntry(make_option_name(option, is_positional) + (value.empty() ? "" : " " + value),
+                   HelpOf(*option), kNameColumn, width_);
 }
 
 std::string HelpText::make_subcommand(const CLI::App* command) const {
-  return Entry(command->get_name(), command->get_description());
+  return HelpEntry(command->get_name(), command->get_description(), kCommandColumn, width_);
 }
 
-// Its paragraphs are wrapped; lines that are indented stay as they are.
+// Wraps paragraphs; leaves indented lines unchanged.
 std::string HelpText::make_footer(const CLI::App* app) const {
   std::string lines;
   std::string paragraph;

@@ -1,4 +1,4 @@
-// What --help prints, as wide as the terminal is.
+// Formats the output of --help for the width of the terminal.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace autodist::cli {
 
-// Of the options of a command.
+// Headings for the options of a command.
 namespace group {
-inline constexpr char kOptions[] = "Options";  // those without a heading of their own
+inline constexpr char kOptions[] = "Options";  // options without a more specific heading
 inline constexpr char kNodes[] = "Nodes";
 inline constexpr char kResources[] = "Resources";
 inline constexpr char kSlurm[] = "Slurm";
@@ -34,17 +34,19 @@ class HelpText final : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 
  private:
-  std::string Entry(const std::string& name, const std::string& text) const;
-
   const size_t width_;  // characters
 };
 
-// What stands for the value of an option; "" for a flag.
+// Returns the placeholder for an option's value; "" for a flag.
 std::string ValueName(const CLI::Option& option);
-// What the help says of it.
+// Returns the option's description and default.
 std::string HelpOf(const CLI::Option& option);
 
-// Of the terminal at stdout; 100 where there is none.
+// Formats a name in its column and, beside it, a text that is wrapped at `width` characters.
+std::string HelpEntry(const std::string& name, const std::string& text, size_t column,
+                      size_t width);
+
+// Returns the width of the terminal at stdout; 80 if stdout is not a terminal.
 size_t TerminalWidth();
 
 }  // namespace autodist::cli

@@ -33,11 +33,11 @@ std::string StepsText(const v1::Progress& progress) {
   return text;
 }
 
-bool IsOfSteps(const v1::Issue& issue) {
+bool IsStepIssue(const v1::Issue& issue) {
   return issue.kind() == v1::Issue::KIND_STALLED || issue.kind() == v1::Issue::KIND_SLOW;
 }
 
-// nullopt: the job does not run, or nothing is known of its progress.
+// nullopt: the job does not run, or the progress is unknown.
 std::optional<v1::Progress> AskForProgress(const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return std::nullopt;
   const auto client = control::JobClient::Connect(job.job_id());
@@ -77,7 +77,7 @@ JobDetails DetailsOf(const v1::JobSnapshot& snapshot) {
   }
   if (!metrics.empty()) details.rows.emplace_back("metrics", absl::StrJoin(metrics, ", "));
   for (const v1::Issue& issue : snapshot.issues()) {
-    if (IsOfSteps(issue)) details.rows.emplace_back("issue", issue.what());
+    if (IsStepIssue(issue)) details.rows.emplace_back("issue", issue.what());
   }
   std::string restarted;
   for (const v1::JobEvent& event : snapshot.events()) {

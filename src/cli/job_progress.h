@@ -1,4 +1,4 @@
-// How far jobs are, and why they were started again, as their snapshots say.
+// Progress of jobs and the cause of their last restart, from their snapshots.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace autodist::cli {
 
-// What the snapshot of a job says of it; absent where that is over, or nothing is said.
+// Returns the progress in the snapshot; nullopt if the job is over or reports none.
 std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
 
-using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by their ids, where it is known
+using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by job id, if known
 
-// Asks the autodist of each job, many at once. Blocks for a few seconds at most.
+// Queries the chiefs of all jobs in parallel. Blocks for at most a few seconds.
 ProgressOfJobs ProgressOf(const std::vector<v1::JobStatus>& jobs);
 
 struct JobDetails {
@@ -29,7 +29,7 @@ struct JobDetails {
 // restart.
 JobDetails DetailsOf(const v1::JobSnapshot& snapshot);
 
-// {"since_ms":…,"what":"…"}, or null where it makes steps, or none are known.
+// {"since_ms":…,"what":"…"}, or null if the job makes steps, or no steps are known.
 std::string StalledJson(const v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::cli

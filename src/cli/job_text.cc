@@ -35,7 +35,7 @@ std::string TimeText(int64_t ms) {
   return base::LocalTime("%F %T", static_cast<std::time_t>(ms / 1000));
 }
 
-// "12 s", "2 min 31 s", "-": of one that crashed nobody knows when.
+// "12 s", "2 min 31 s"; "-" for a crashed job, as its end is unknown.
 std::string ElapsedText(const v1::JobStatus& job, int64_t now_ms) {
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
   if (job.started_ms() == 0 || (job.chief_gone() && !ended)) return "-";
@@ -57,7 +57,7 @@ std::string AgoText(int64_t ms, int64_t now_ms) {
   return time < Days(1) ? ago(std::chrono::hours(), "h") : ago(Days(), "d");
 }
 
-// "1 of 3"; "-" where there is none, and none may come.
+// "1 of 3"; "-" if the job was not restarted and cannot be.
 std::string RestartsText(const v1::JobStatus& job) {
   if (job.attempt() == 0 && !job.may_restart() && job.max_restarts() == 0) return "-";
   return std::to_string(job.attempt()) +
@@ -89,7 +89,7 @@ std::string ProgressText(const v1::Progress& progress) {
   return std::to_string(std::min(kAll, static_cast<uint64_t>(share * kAll))) + " %";
 }
 
-// "17:30" on the same day, else "Nov 20"; of another year "2025-11-20".
+// "17:30" on the same day, else "Nov 20"; "2025-11-20" in another year.
 std::string StartedText(int64_t ms, int64_t now_ms) {
   if (ms == 0) return "-";
   const auto then = static_cast<std::time_t>(ms / 1000);
@@ -100,7 +100,7 @@ std::string StartedText(int64_t ms, int64_t now_ms) {
   return base::LocalTime(same("%F") ? "%H:%M" : same("%Y") ? "%b %d" : "%F", then);
 }
 
-// What `ps` says of jobs, in fewer columns where the terminal is narrow.
+// The rows of `ps`, with fewer columns on a narrow terminal.
 class JobRows {
  public:
   enum Narrower { kNoRestarts, kNoOutput, kNoNodes, kShortIds, kNoElapsed };
@@ -139,7 +139,7 @@ class JobRows {
   }
 
  private:
-  // All commands take the end of an id that no other job has.
+  // All commands accept a unique suffix of an id.
   std::string IdText(const std::string& id) const {
     const size_t end = id.rfind('-');
     return applied_.contains(kShortIds) && end != id.npos ? id.substr(end + 1) : id;
@@ -165,7 +165,7 @@ std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJob
     return width == 0 || base::LastColumn(rows) + kMinCommand <= width;
   };
   JobRows shown{jobs, progress, now_ms};
-  // The last of these that are not needed to fit stay.
+  // Applies the reductions in order until the rows fit.
   for (const JobRows::Narrower narrower : JobRows::kNarrower) {
     if (fits(shown.Rows())) break;
     shown.Apply(narrower);
@@ -199,7 +199,7 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
   if (job.nodes_size() > 0) {
     std::vector<Row> nodes = {{"NODE", "STATE", "RANKS", "RUNNING", ""}};
     for (const v1::NodeStatus& node : job.nodes()) {
-      // What was recorded of a job that crashed is not how its nodes are now.
+      // The record of a crashed job does not show the current state of the nodes.
       nodes.push_back({base::Printable(node.address()),
                        job.chief_gone() ? "unknown" : PhaseText(node.phase()), RanksText(node),
                        job.chief_gone() ? "-" : std::to_string(node.running_ranks()),
@@ -213,10 +213,10 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
 }
 
 std::string CrashedText(const v1::JobStatus& job) {
-  return "the autodist of job " + job.job_id() +
-         " is gone, and did not end the job; the nodes end its ranks by themselves when its lease "
-         "has run out, and `autodist clean " +
-         job.job_id() + "` or `autodist clean --spec FILE` ends what is left on them now";
+  return "the chief of job " + job.job_id() +
+         " is gone and the job has crashed; the nodes end its ranks when the lease expires; to end "
+         "them now: `autodist clean " +
+         job.job_id() + "` or `autodist clean --spec FILE`";
 }
 
 }  // namespace autodist::cli

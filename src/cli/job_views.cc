@@ -39,7 +39,7 @@ Result<std::unique_ptr<JobViews>> JobViews::Start(const v1::JobRequest& request,
 JobViews::~JobViews() {
   if (!address_kept_in_) return;
   const auto folder = address_kept_in_->Open();
-  if (folder.ok()) unlinkat(*folder, kAddressFile, 0);  // it leads nowhere any more
+  if (folder.ok()) unlinkat(*folder, kAddressFile, 0);  // the address is no longer valid
 }
 
 void JobViews::Announce(const base::LogFolder& log_folder) {
@@ -57,8 +57,7 @@ void JobViews::Announce(const base::LogFolder& log_folder) {
 void JobViews::KeepAddress(const base::LogFolder& folder) {
   const Status kept = folder.WriteFile(kAddressFile, web_->url() + "\n");
   if (!kept.ok()) {
-    return Log(LogLevel::kWarning,
-               "nobody can open the page, as its address cannot be kept: " + Message(kept));
+    return Log(LogLevel::kWarning, "the address of the page cannot be written: " + Message(kept));
   }
   address_kept_in_ = folder;
   Log(LogLevel::kInfo, "page: its address is in " +

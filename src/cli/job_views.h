@@ -14,19 +14,19 @@
 
 namespace autodist::cli {
 
-// For one thread.
+// Not thread-safe.
 class JobViews {
  public:
-  // Those of --metrics, --web and --web-allow-actions. Fails where one of them cannot listen.
+  // Starts the servers of --metrics and --web. Fails if one of them cannot listen.
   static Result<std::unique_ptr<JobViews>> Start(const v1::JobRequest& request,
                                                  const std::string& job_id);
   JobViews(const JobViews&) = delete;
   JobViews& operator=(const JobViews&) = delete;
   ~JobViews();
 
-  // Says where they are, the first time. The address of the page opens it: where stderr is no
-  // terminal, and so may be a file that others can read, it goes into a file of this folder that
-  // only this user can. Blocks on the disk.
+  // Prints the addresses, once. The address of the page grants access: if stderr is not a terminal,
+  // and so may be a file that other users can read, writes it to a file in this folder that only
+  // this user can read. Blocks on the disk.
   void Announce(const base::LogFolder& log_folder);
 
  private:

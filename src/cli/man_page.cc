@@ -11,7 +11,7 @@
 namespace autodist::cli {
 namespace {
 
-// As it stands; at the begin of a line '.' and ''' would be requests.
+// Escapes text for roff; '.' and ''' at the start of a line would be requests.
 std::string Roff(const std::string& text) {
   const std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}});
   return escaped.starts_with('.') || escaped.starts_with('\'') ? "\\&" + escaped : escaped;
@@ -61,10 +61,10 @@ std::string Options(const CommandEntry& command) {
   return text.empty() ? "" : ".SH OPTIONS\n" + text;
 }
 
-// The paragraphs of a help's end; lines that are indented stay as they are.
+// Formats a description and footer: wraps paragraphs, leaves indented lines unchanged.
 std::string Prose(const CommandEntry& command) {
   std::string text = ".SH DESCRIPTION\n" + Roff(command.text) + ".\n";
-  bool paragraph = true;  // one has begun
+  bool paragraph = true;  // a paragraph has begun
   bool verbatim = false;
   for (const std::string_view line : base::Split(command.footer, '\n')) {
     const bool indented = line.starts_with(' ');

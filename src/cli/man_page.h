@@ -1,4 +1,4 @@
-// Manual pages, from what the help says.
+// Manual pages, generated from the help texts.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace autodist::cli {
 
-// autodist(1), where `command` is null, or autodist-COMMAND(1), in the language of man(7). `date`
-// as 2026-11-23.
+// Returns autodist(1) if `command` is null, or else autodist-COMMAND(1), as man(7) source. `date`:
+// "2026-11-23".
 std::string ManPage(const CommandTree& tree, const CommandEntry* command, const std::string& date);
 
 // "autodist-run".

@@ -1,4 +1,4 @@
-// The job that a user names on the command line.
+// Finds the job that a user names on the command line.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@
 namespace autodist::cli {
 
 inline constexpr char kJobHelp[] =
-    "The job: its id, a beginning or an end of it that no other job has, the name that you gave "
-    "it, or 'last'; default: the job that is running, or else the last one";
+    "Job id (a unique prefix or suffix is enough), job name, or 'last'; default: the running job, "
+    "or else the newest";
 
-// The positional JOB. An empty word, which an unset shell variable leaves, means no job.
+// Adds the positional JOB. Rejects an empty word, which an unset shell variable leaves.
 inline void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp) {
   app.add_option("JOB", job, help)->check(NotEmpty());
 }
 
-// The job that the word means; without a word the one that runs, or where none does the last one.
-// An error says what is wrong with the word, or lists the jobs that could be meant.
+// Returns the job that the word names; for an empty word the running job, or else the newest. An
+// error explains what is wrong with the word, or lists the candidates.
 inline Result<v1::JobStatus> NamedJob(const std::string& word) {
   if (word.empty()) {
     const std::vector<v1::JobStatus> running = control::ListJobs(false);
@@ -36,7 +36,7 @@ inline Result<v1::JobStatus> NamedJob(const std::string& word) {
   return control::LookUpJob(id);
 }
 
-// kFailedPrecondition: it still runs.
+// kFailedPrecondition: the job still runs.
 inline Status CheckIsOver(const v1::JobStatus& job) {
   if (control::IsOver(job)) return OkStatus();
   return WithRemedy(
@@ -44,12 +44,12 @@ inline Status CheckIsOver(const v1::JobStatus& job) {
       "`autodist stop " + job.job_id() + "` ends it");
 }
 
-// Says what can be done about a job whose autodist is gone, and returns the exit code.
+// Logs what to do about a crashed job and returns the exit code.
 inline int FailCrashed(const v1::JobStatus& job) {
   return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
 }
 
-// Whether the job has them.
+// kInvalidArgument: the job does not have all of these ranks.
 inline Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job) {
   for (const uint32_t rank : ranks) {
     if (job.processes() == 0 || rank < job.processes()) continue;

@@ -40,18 +40,18 @@ constexpr char kVisibleGpus[] = "CUDA_VISIBLE_DEVICES";
 
 Status CheckOnlyOne(const v1::JobRequest& request) {
   if (request.has_host_key_check() && request.hosts().empty()) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, "--host-key-check goes with --hosts"),
-                      "in a spec it is host_key_check, of a group below ssh");
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--host-key-check needs --hosts"),
+                      "in a spec, set host_key_check in an ssh group");
   }
   const int given = (request.has_spec() ? 1 : 0) + (request.has_hosts() ? 1 : 0) +
                     (request.has_nproc_per_node() ? 1 : 0) + (request.slurm() ? 1 : 0) +
                     (request.kubernetes() ? 1 : 0);
   if (given < 2) return OkStatus();
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "--spec, --hosts, --slurm and -n each say which nodes there are"),
-                    request.hosts().empty() || !request.has_nproc_per_node()
-                        ? "give one of them"
-                        : "give one of them; so many ranks on each host go by --hosts HOST:N");
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "--spec, --hosts, --slurm and -n are mutually exclusive"),
+      request.hosts().empty() || !request.has_nproc_per_node()
+          ? "give one of them"
+          : "give one of them; for N ranks on a host: --hosts HOST:N");
 }
 
 void WarnOfVisible(const reach::VisibleGpus& visible) {
@@ -59,9 +59,8 @@ void WarnOfVisible(const reach::VisibleGpus& visible) {
   const auto is_mig = [](const std::string& uuid) { return uuid.starts_with("MIG-"); };
   if (std::ranges::count_if(visible.uuids, is_mig) < 2) return;
   base::Log(base::LogLevel::kWarning,
-            "CUDA shows a process no more than one MIG device, the first that "
-            "CUDA_VISIBLE_DEVICES names: each rank has to choose its own by LOCAL_RANK before it "
-            "uses CUDA");
+            "CUDA gives a process only the first MIG device of CUDA_VISIBLE_DEVICES: each rank "
+            "must select its device by LOCAL_RANK before it uses CUDA");
 }
 
 Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
@@ -78,7 +77,7 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
         Error(StatusCode::kInvalidArgument, "-n " + std::to_string(*ranks) +
                                                 ", but this machine has " +
                                                 base::Count(gpus.size(), "GPU")),
-        "for ranks on its CPUs: CUDA_VISIBLE_DEVICES= autodist run -n " + std::to_string(*ranks));
+        "to run on CPUs: CUDA_VISIBLE_DEVICES= autodist run -n " + std::to_string(*ranks));
   }
   if (!gpus.empty()) node.gpus.resize(*ranks);
   if (!node.gpu_uuids.empty()) node.gpu_uuids.resize(*ranks);
@@ -91,15 +90,14 @@ void Print(const std::vector<spec::Issue>& issues) {
   for (const spec::Issue& issue : issues) {
     const std::string text = base::PrintableLines(issue.ToString());
     if (issue.line == 0) {
-      base::Log(base::LogLevel::kError, text);  // of no place in the file
+      base::Log(base::LogLevel::kError, text);  // not about a line of the file
     } else {
       std::fprintf(stderr, "%s\n", text.c_str());
     }
   }
 }
 
-// Of this machine, where no number of ranks is given for it, those that the shell lets programs
-// see.
+// Uses only the GPUs of CUDA_VISIBLE_DEVICES on this machine, unless its number of ranks is given.
 Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, spec::ResourceSpec& spec) {
   for (size_t i = 0; i < hosts.size(); ++i) {
     spec::Node& node = spec.nodes[i];
@@ -113,7 +111,7 @@ Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, spec::ResourceS
   return OkStatus();
 }
 
-// "no GPU found on h2, h3", of the hosts that answered; "" where all have some.
+// "no GPU found on h2, h3", of the hosts that answered; "" if all have GPUs.
 std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::HostFacts>& facts) {
   constexpr size_t kMaxNamed = 4;
   std::vector<std::string> without;
@@ -126,7 +124,7 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
                                                           : absl::StrJoin(without, ", "));
 }
 
-// Says why there is none.
+// Logs the error and returns nullopt on failure.
 std::optional<spec::ResourceSpec> Reported(Result<spec::ResourceSpec> spec) {
   if (spec.ok()) return *std::move(spec);
   base::LogFailure(spec.status());
@@ -138,7 +136,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.issues);
   if (!list.issues.empty()) return std::nullopt;
-  spec::SshGroup login;  // as ssh's own configuration has it
+  spec::SshGroup login;  // as ssh is configured
   if (request.has_host_key_check()) login.host_key_check = request.host_key_check();
   const auto user = reach::ThisUser();
   const auto facts =
@@ -155,7 +153,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::Job
   return std::move(draft.spec);
 }
 
-// Said now, as later it is one failed login per node, without the place in the file.
+// Warns before the logins, which fail once per node and without the line in the file.
 void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string& file) {
   for (const spec::KeyFile& key : keys) {
     const bool in_home = key.path == "~" || key.path.starts_with("~/");
@@ -167,7 +165,7 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
   }
 }
 
-// The file whose name is nearest, in the folder of one that is not there; "" where none is.
+// Returns the file with the most similar name in the folder of a missing file, or "".
 std::string NearestFile(const std::string& file) {
   const std::filesystem::path path(file);
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -182,7 +180,7 @@ std::string NearestFile(const std::string& file) {
   return near.empty() ? "" : std::filesystem::path(path).replace_filename(near).string();
 }
 
-// Says what is wrong with the file.
+// Prints the issues of the file and returns the spec if it is valid.
 std::optional<spec::ResourceSpec> Reported(spec::ReadOutcome outcome, const std::string& file) {
   Print(outcome.issues);
   WarnOfMissingKeys(outcome.key_files, file);
@@ -196,117 +194,116 @@ std::optional<spec::ResourceSpec> Reported(spec::ReadOutcome outcome, const std:
   return std::move(outcome.spec);
 }
 
-// The machines of another program's file are asked for their devices, as those of --hosts.
+// Queries the machines in another program's file for their devices, as with --hosts.
 std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
                                               const v1::JobRequest& request) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   if (!outcome.foreign || !outcome.foreign->hosts) return Reported(std::move(outcome), file);
-  base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
-                                       ", whose machines are used as those of --hosts");
+  base::Log(base::LogLevel::kInfo,
+            file + " is " + outcome.foreign->kind + "; using its machines as with --hosts");
   return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kYes);
 }
 
-// A spec runs programs, and this one lies wherever autodist is started. One that is named, by
-// --spec or the variable, is the user's own choice, as a shared one may well be that a group can
-// write.
+// A spec can run programs, and this one is used in any folder in which autodist is started. A spec
+// that --spec or the variable names is the user's choice: a group may share one that it can write.
 Status CheckSpecHere() {
   Status checked = reach::CheckNoOthersWrite(kSpecHere);
   if (checked.ok()) return checked;
   return WithRemedy(
-      Annotate(checked, std::string(kSpecHere) + " of this folder is not used"),
-      std::string(
-          "a spec runs programs as you, so look at it first; if you trust it, give --spec ") +
-          kSpecHere + ", or take the right to write from others (chmod go-w)");
+      Annotate(checked, std::string(kSpecHere) + " in this folder is not used"),
+      std::string("a spec can run programs as your user; check it, then give --spec ") + kSpecHere +
+          ", or run chmod go-w on it");
 }
 
-// "": there is none.
+// Returns "" if no spec exists.
 Result<std::string> FindSpec() {
   const char* named = std::getenv(kSpecVariable);
   if (named && *named) {
     base::Log(base::LogLevel::kInfo,
-              "the spec is " + std::string(named) + ", of $" + kSpecVariable);
+              "using spec " + std::string(named) + " from $" + kSpecVariable);
     return std::string(named);
   }
   if (access(kSpecHere, F_OK) != 0) return std::string();
   AD_RETURN_IF_ERROR(CheckSpecHere());
-  base::Log(base::LogLevel::kInfo, "the spec is " + std::string(kSpecHere) + ", of this folder");
+  base::Log(base::LogLevel::kInfo, "using spec " + std::string(kSpecHere) + " in this folder");
   return std::string(kSpecHere);
 }
 
-// Named as in all examples, but not as what is used without being named.
+// Points out a cluster.yaml, the name in all examples, which is not used by default.
 void NameUnusedSpec() {
   constexpr char kUsual[] = "cluster.yaml";
   if (access(kUsual, R_OK) != 0 || !spec::ReadSpecFile(kUsual).spec) return;
   base::Log(base::LogLevel::kInfo, std::string(kUsual) +
-                                       " of this folder is not used; to run on its nodes: --spec " +
-                                       kUsual + ", or name it " + kSpecHere);
+                                       " in this folder is not used; to use it: --spec " + kUsual +
+                                       ", or rename it to " + kSpecHere);
 }
 
-// torchrun's --nproc-per-node takes these, too.
-CLI::Validator NotATorchrunsWord() {
+// torchrun's --nproc-per-node also accepts these words.
+CLI::Validator NotTorchrunsWord() {
   return {[](const std::string& text) -> std::string {
             if (text != "gpu" && text != "auto") return "";
-            return "leave it out: without it and without a spec, one rank is started per GPU";
+            return "leave it out: without a spec, autodist starts one rank per GPU";
           },
           ""};
 }
 
-// Of Slurm, which is not asked for.
+// Warns of a Slurm allocation that is not used without --slurm.
 void WarnOfAllocation() {
   const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
   if (!nodes || std::string_view(nodes) == "1") return;
-  base::Log(base::LogLevel::kWarning, "this is in a Slurm allocation of " + base::Printable(nodes) +
-                                          " nodes, of which this machine alone is used; --slurm "
-                                          "takes all of them");
+  base::Log(base::LogLevel::kWarning,
+            "this shell is in a Slurm allocation of " + base::Printable(nodes) +
+                " nodes and uses only this machine; --slurm uses all nodes");
 }
 
 }  // namespace
 
 void AddNodes(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kNodes, "--spec",
-           "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
-           "folder, or else this machine alone, one rank per GPU")
+           "Resource spec; default: $AUTODIST_SPEC, autodist.yaml in this folder, or else this "
+           "machine with one rank per GPU")
       ->check(NotEmpty("FILE"));
   AddField(app, request, group::kNodes, "--hosts",
-           "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
+           "Hosts instead of a spec: HOST[:N],... or gpu[01-16], with N ranks each; default: one "
+           "per GPU")
       ->check(NotEmpty("HOSTS"));
   AddField(app, request, group::kNodes, "--host-key-check",
-           "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
-           "(strict), "
-           "trust it from now on (accept-new), or take any key (off)")
+           "With --hosts: for unknown host keys: refuse (strict), record and accept (accept-new), "
+           "or accept all (off)")
       ->default_str("as ssh is configured");
   AddField(app, request, group::kNodes, "--slurm",
-           "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc");
+           "Use the Slurm allocation of this process (sbatch, salloc) instead of a spec");
   AddField(app, request, group::kNodes, "-n,--nproc-per-node",
-           "Start N ranks on this machine; no spec is needed")
-      ->check(NotATorchrunsWord())
+           "Start N ranks on this machine, without a spec")
+      ->check(NotTorchrunsWord())
       ->check(WholeNumber(1, spec::kMaxSlots));
 }
 
 void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kNodes, "--kubernetes",
-           "Run on the pods of the JobSet that this process is in (set by `autodist submit`)");
+           "Use the pods of this process's JobSet (set by `autodist submit`)");
 }
 
 void AddAgent(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kAdvanced, "--agent",
-           "The agent program to use; default: the one inside autodist")
+           "Agent program for the nodes; default: the built-in one")
       ->type_name("FILE");
 }
 
 void AddPatience(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kNodes, "--start-timeout",
-           "How long a node's login shell may take to start the agent, and then the "
-           "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
+           "Max time for a node's login shell to start the agent, and for python_venv to finish: "
+           "90, 20m, 1h; default: 60 s and 10 minutes")
       ->transform(Duration(0));
   AddField(app, request, group::kNodes, "--wait-for-nodes",
-           "How long nodes that do not answer, or refuse connections, are tried again, as "
-           "they may be booting: 90, 10m, 1h; default: not at all")
+           "Retry nodes that do not answer or refuse connections for this time, for example while "
+           "they boot: 90, 10m, 1h; default: 0")
       ->transform(Duration(0));
 }
 
 void AddFanOut(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kAdvanced, "--fan-out", "Nodes reached at the same time")
+  AddField(app, request, group::kAdvanced, "--fan-out",
+           "Max number of nodes to connect to at the same time")
       ->check(WholeNumber(1, 4096));
 }
 

@@ -1,4 +1,4 @@
-// The nodes on the command line, of every command that reaches them.
+// Options that select nodes, for all commands that connect to nodes.
 #pragma once
 
 #include <optional>
@@ -21,19 +21,19 @@ void AddAgent(CLI::App& app, v1::JobRequest& request);
 void AddPatience(CLI::App& app, v1::JobRequest& request);
 void AddFanOut(CLI::App& app, v1::JobRequest& request);
 
-// As the request says; without one of them that of $AUTODIST_SPEC, autodist.yaml in this folder,
-// which it says then, or else this machine alone, one rank per GPU. Says what is wrong, and gives
-// nullopt then. With --hosts and --slurm it asks the nodes for their devices, and blocks on that.
+// Returns the spec that the request selects; default: $AUTODIST_SPEC or autodist.yaml in this
+// folder, which it logs, or else this machine with one rank per GPU. Logs an error and returns
+// nullopt on failure. With --hosts and --slurm, blocks while it queries the nodes for devices.
 std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request);
 
-// The same where no host is to be asked for its devices: of the file, or where that is empty of the
-// one that is found; with no nodes where there is none.
+// Like SpecOf, but queries no host: reads the file or, if `file` is empty, the default spec.
+// Returns a spec without nodes if no default exists.
 std::optional<spec::ResourceSpec> SpecFileOf(const std::string& file);
 
-// Of nodes whose devices do not matter, reached as ssh logs in to them.
+// Returns a spec of nodes without known devices, with logins as ssh is configured.
 std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses);
 
-// Says what is wrong with the file, and gives nullopt then.
+// Prints the issues of the file and returns nullopt if it is invalid.
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);
 
 // "2 nodes, 16 ranks".

@@ -11,7 +11,8 @@ struct Renamed {
   std::string_view now;
 };
 
-constexpr Renamed kNames[] = {{"--dialect", "--framework"},
+constexpr Renamed kNames[] = {{"--control", "--allow-actions"},
+                              {"--dialect", "--framework"},
                               {"--on-end", "--on-exit"},
                               {"--progress", "--progress-regex"},
                               {"--sample", "--sample-interval"},

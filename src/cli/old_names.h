@@ -1,14 +1,15 @@
-// Names of options and commands before version 0.2. They still work, and no help shows them.
+// Names of options and commands before version 0.2. They still work and are not in the help.
 #pragma once
 
 #include <string>
 
 namespace autodist::cli {
 
-// "--framework=torch" of "--dialect=torch", "frameworks" of "dialects"; other words as they are.
+// Returns "--framework=torch" for "--dialect=torch", "frameworks" for "dialects", other words
+// unchanged.
 std::string CurrentName(const std::string& word);
 
-// The value of this option that had another name: "direct" of "here" for --sync-topology.
+// Returns the current name of an option's value: "direct" for "here" of --sync-topology.
 std::string CurrentValue(const std::string& option, const std::string& value);
 
 }  // namespace autodist::cli

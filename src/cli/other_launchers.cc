@@ -11,22 +11,22 @@ namespace {
 
 struct KnownOption {
   const char* launcher;
-  const char* names;   // without the dashes before them, and with '-' for '_'
-  const char* option;  // ours; empty: leave it out
-  const char* value;   // stands for the person's; empty: theirs says nothing here
+  const char* names;   // without leading dashes, with '-' for '_'
+  const char* option;  // autodist's option; empty: leave it out
+  const char* value;   // placeholder for the user's value; empty: the value is not used
   const char* more;
 };
 
 constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on several";
-constexpr char kNamed[] = " with N ranks on each: nodes are named, there or in a spec";
-constexpr char kAllAtOnce[] = "autodist starts all nodes from here, and tells each who it is";
-constexpr char kFolder[] = "; without it, ranks run in the folder that autodist is started in";
+constexpr char kNamed[] = " for N ranks on each host, or use a spec";
+constexpr char kAllAtOnce[] = "autodist starts all nodes and sets their ranks";
+constexpr char kFolder[] = "; default: the folder in which autodist is started";
 constexpr char kMeeting[] = "the ranks meet on the chief; --master-port chooses the port";
 constexpr char kDevices[] =
-    ", where `gpus: [0, 1]` chooses the devices; on this machine CUDA_VISIBLE_DEVICES does, too";
-constexpr char kAllocation[] = " within the allocation: salloc and sbatch take it";
+    " with `gpus: [0, 1]`; on this machine, CUDA_VISIBLE_DEVICES also works";
+constexpr char kAllocation[] = "; give this one to salloc or sbatch";
 
-// Of several with one name the first that fits the value.
+// Of several entries with one name, the first that fits the value is used.
 constexpr KnownOption kKnown[] = {
     {"mpirun", "np", "-n", "N", kOnThisMachine},
     {"mpirun", "npernode ppn", "-n", "N", kOnThisMachine},
@@ -42,15 +42,15 @@ constexpr KnownOption kKnown[] = {
     {"paddle.distributed.launch", "ips", "--hosts", "HOST,...", ""},
     {"mpirun", "H host", "--hosts", "HOST,...", ""},
     {"srun", "w nodelist", "--hosts", "HOST,...", ""},
-    {"mpirun", "hostfile machinefile f", "--spec", "FILE", ", which reads such files, too"},
+    {"mpirun", "hostfile machinefile f", "--spec", "FILE", " (hostfiles are accepted)"},
     {"mpirun", "x", "--env", "NAME=VALUE", ""},
     {"mpirun", "x", "--pass-env", "NAME", ""},
     {"srun", "export", "--env", "NAME=VALUE", ""},
     {"srun", "export", "--pass-env", "NAME", ""},
     {"mpirun", "genv genvlist export-env", "--env", "NAME=VALUE", ""},
     {"torchrun", "master-addr local-addr", "", "",
-     "the chief's address is told to all ranks; `data_address` in the spec is another one"},
-    {"accelerate", "main-process-ip", "", "", "the chief's address is told to all ranks"},
+     "autodist sets MASTER_ADDR; to change it, set `data_address` of the chief in the spec"},
+    {"accelerate", "main-process-ip", "", "", "autodist sets MASTER_ADDR"},
     {"accelerate", "main-process-port", "--master-port", "N", ""},
     {"torchrun", "node-rank", "", "", kAllAtOnce},
     {"accelerate", "machine-rank", "", "", kAllAtOnce},
@@ -58,30 +58,30 @@ constexpr KnownOption kKnown[] = {
     {"msrun", "sched-host sched-port", "", "", kMeeting},
     {"msrun", "worker-num local-worker-num", "-n", "N", kOnThisMachine},
     {"torchrun", "m module", "-- python3 -m", "MODULE", ""},
-    {"torchrun", "no-python", "", "", "the program is started as it is"},
+    {"torchrun", "no-python", "", "", "autodist does not add python"},
     {"torchrun", "redirects r tee t", "--log-dir FOLDER", "",
-     ": the output of every rank is shown, and kept there"},
+     ": autodist prints the output of all ranks and stores it there"},
     {"horovodrun", "min-np max-np", "--min-nodes", "N", ""},
     {"deepspeed", "include i exclude e", "--spec cluster.yaml", "", kDevices},
     {"accelerate", "gpu-ids", "--spec cluster.yaml", "", kDevices},
     {"paddle.distributed.launch", "gpus devices", "--spec cluster.yaml", "", kDevices},
     {"deepspeed", "ssh-port p", "--port", "N", "; in a spec: `port` of the ssh group"},
     {"deepspeed", "no-ssh no-local-rank force-multi", "", "", kAllAtOnce},
-    {"accelerate", "multi-gpu multi-cpu", "", "", "a rank is started for every device"},
+    {"accelerate", "multi-gpu multi-cpu", "", "", "autodist starts one rank per device"},
     {"srun", "partition p gres G mem account A time", "--slurm", "", kAllocation},
     {"mpirun", "bind-to", "--no-affinity", "",
-     ", for ranks on any CPU; else each runs on those near its GPU"},
+     " to run on any CPU; default: the CPUs near the GPU"},
     {"mpirun", "map-by rank-by", "--per job -- mpirun --map-by", "",
-     ", where mpirun itself is meant; else ranks are numbered node by node"},
+     " to use mpirun; autodist numbers ranks node by node"},
     {"srun", "cpu-bind cpus-per-task c", "--no-affinity", "",
-     ", for ranks on any CPU; else each runs on those near its GPU"},
-    {"mpirun", "mca", "--per job -- mpirun --mca", "", ", where mpirun itself is meant"},
-    {"mpirun", "allow-run-as-root oversubscribe tag-output", "", "", "it is always so"},
+     " to run on any CPU; default: the CPUs near the GPU"},
+    {"mpirun", "mca", "--per job -- mpirun --mca", "", " to use mpirun"},
+    {"mpirun", "allow-run-as-root oversubscribe tag-output", "", "", "this is always on"},
     {"srun", "o output e error", "--log-dir FOLDER", "",
-     ": the output of every rank is shown, and kept there"},
+     ": autodist prints the output of all ranks and stores it there"},
     {"srun", "J job-name", "--name", "NAME", ""},
-    {"torchrun", "monitor-interval", "", "", "that a rank has ended is told at once"},
-    {"srun", "l label K kill-on-bad-exit u unbuffered", "", "", "it is always so"},
+    {"torchrun", "monitor-interval", "", "", "autodist reports the end of a rank immediately"},
+    {"srun", "l label K kill-on-bad-exit u unbuffered", "", "", "this is always on"},
     {"mpirun", "wdir wd", "--workdir", "FOLDER", kFolder},
     {"srun", "D chdir", "--workdir", "FOLDER", kFolder},
     {"mpirun", "output-filename", "--log-dir", "FOLDER", ""},
@@ -90,35 +90,35 @@ constexpr KnownOption kKnown[] = {
      ", or give it in the program"},
     {"accelerate", "cpu use-cpu", "--env ACCELERATE_USE_CPU=true", "", ""},
     {"accelerate", "config-file", "--spec FILE", "",
-     " for the machines; the rest goes to the program, or into its environment by --env"},
+     " for the machines; pass the rest to the program, or with --env"},
     {"deepspeed", "launcher", "", "", kAllAtOnce},
     {"srun", "pty", "--stdin-rank 0", "", ""},
 };
 
-// Those without a value there.
+// Options that have no value in the other launcher.
 constexpr char kAlone[] =
     "standalone no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu allow-run-as-root "
     "oversubscribe tag-output l label K kill-on-bad-exit u unbuffered cpu use-cpu pty";
 
 struct KnownCommand {
   const char* names;
-  const char* here;  // what does the same
+  const char* here;  // the equivalent command
 };
 
 constexpr KnownCommand kCommands[] = {
-    {"list ls jobs queue squeue qstat", "`autodist ps` lists jobs; --all also those that ended"},
-    {"kill cancel scancel qdel terminate end delete down", "`autodist stop` ends a job"},
+    {"list ls jobs queue squeue qstat", "`autodist ps` lists jobs; --all includes ended jobs"},
+    {"kill cancel scancel qdel terminate end delete down", "`autodist stop` stops a job"},
     {"rm remove purge", "`autodist prune` removes the logs of old jobs"},
     {"launch start exec srun sbatch mpirun mpiexec torchrun horovodrun deepspeed",
      "`autodist run -- PROGRAM` starts a program"},
-    {"tail output cat", "`autodist logs` prints what the ranks wrote"},
+    {"tail output cat", "`autodist logs` prints the output of ranks"},
     {"show info describe inspect", "`autodist status` shows a job and its nodes"},
     {"check diagnose preflight", "`autodist doctor` checks the nodes before a run"},
     {"htop monitor watch", "`autodist top` watches a job"},
     {"dashboard ui gui", "`autodist web` shows jobs in a browser"},
     {"stack trace dump py-spy", "`autodist stacks` shows what each rank is doing"},
-    {"cp download pull get", "`autodist fetch PATTERN` brings files from the nodes"},
-    {"hosts nodes config", "`autodist init --hosts HOST,...` writes a spec of nodes"},
+    {"cp download pull get", "`autodist fetch PATTERN` copies files from the nodes"},
+    {"hosts nodes config", "`autodist init --hosts HOST,...` writes a spec"},
     {"connect join", "`autodist attach` shows a job's output"},
 };
 
@@ -156,7 +156,7 @@ Named NameAndValue(const std::string& word, const std::string& next) {
   return {name, value};
 }
 
-// Of several the first that fits the value; null: none is known.
+// Returns the first entry that fits the value, else the first with the name; null if unknown.
 const KnownOption* FindKnown(const Named& named) {
   const KnownOption* best = nullptr;
   for (const KnownOption& known : kKnown) {

@@ -1,4 +1,4 @@
-// What the options of other launchers are here, for who types them out of habit.
+// Translates options and commands of other launchers, for users who type them out of habit.
 #pragma once
 
 #include <optional>
@@ -7,21 +7,20 @@
 namespace autodist::cli {
 
 struct OptionHere {
-  std::string launcher;  // whose the option is
-  std::string option;    // ours, with its value; empty: it is not needed
-  std::string more;      // behind that: what else is to be known
+  std::string launcher;  // the launcher that has the option
+  std::string option;    // autodist's option with its value; empty: not needed
+  std::string more;      // advice that follows the option
 };
 
-// `word` as it was typed, "--nproc_per_node=4" or "-np"; `next` is the word after it, or "". What
-// was typed as a value is in the answer where it makes sense. nullopt: no launcher is known to have
-// such an option.
+// `word`: the option as it was typed, "--nproc_per_node=4" or "-np"; `next`: the word after it, or
+// "". The answer contains the typed value if it is valid. nullopt: no known launcher has the
+// option.
 std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word, const std::string& next);
 
-// Whether `next` is the value of an option that `word` is elsewhere, and not the program.
+// Whether `next` is the value of the other launcher's option `word`, and not the program.
 bool TakesValue(const std::string& word, const std::string& next);
 
-// Which of our commands does what another program calls by this name, as a sentence; "" where none
-// is known.
+// Returns a sentence with autodist's equivalent of another program's command; "" if unknown.
 std::string CommandHere(const std::string& word);
 
 }  // namespace autodist::cli

@@ -25,28 +25,28 @@ struct RemoteCommand {
   std::string node;
 };
 
-// The spec alone with the node, as it is given there or by itself.
+// Returns a spec with only the chosen node, from the user's spec or as ssh reaches it.
 Result<spec::ResourceSpec> SpecOfNode(const RemoteCommand& chosen) {
   spec::ResourceSpec of_node;
   of_node.nodes.emplace_back();
   of_node.nodes[0].address = chosen.node;
   of_node.nodes[0].ssh_config = "there";
-  of_node.ssh["there"];  // as ssh logs in
+  of_node.ssh["there"];  // login as ssh is configured
   const auto spec = SpecFileOf(chosen.spec_file);
-  if (!spec) return Error(StatusCode::kAborted, "which has been said");
+  if (!spec) return Error(StatusCode::kAborted, "already reported");
   if (spec->nodes.empty() && chosen.node == "first") {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on first, but of which spec?"),
-                      "give it by --spec, or the node's address");
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on first: no spec"),
+                      "give --spec, or the address of the node");
   }
   const auto node = std::ranges::find_if(spec->nodes, [&](const spec::Node& it) {
     return it.address == chosen.node || (chosen.node == "first" && !it.devices().empty());
   });
   if (node == spec->nodes.end()) {
-    // A host that ssh reaches; a spec that just lies here need not be about it.
+    // A host that ssh reaches; the default spec need not contain it.
     if (chosen.spec_file.empty() && chosen.node != "first") return of_node;
     return WithRemedy(Error(StatusCode::kInvalidArgument,
                             "--chief-on " + chosen.node + ": no node of the spec has that address"),
-                      "give one that has, or first");
+                      "give an address of the spec, or first");
   }
   if (node->ssh_config.empty() || !spec->group_of(*node).via.empty()) {
     return Error(StatusCode::kInvalidArgument,
@@ -66,7 +66,7 @@ Result<v1::SshReach> ReachOf(const RemoteCommand& chosen) {
   return plan::MakeSshReach(node, spec.group_of(node), addresses.at(node.address), user);
 }
 
-// A page that is served there is looked at here.
+// Forwards an address of this machine to the page that the node serves.
 Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>& argv) {
   std::string here = web.get_option(kListen)->as<std::string>();
   if (web.get_option(kListen)->count() == 0 || here.ends_with(":0")) {
@@ -100,11 +100,10 @@ Command OrRemote(CLI::App& app, const CommandLine& line, Command here) {
   auto chosen = std::make_shared<RemoteCommand>();
   CLI::Option* const node =
       app.add_option(kChiefOn, chosen->node,
-                     "Of jobs whose chief was started on this node (run --chief-on): its address, "
-                     "or first, which is that of the spec")
+                     "Jobs whose chief runs on this node (run --chief-on): an address, or first")
           ->check(NotEmpty("ADDRESS"));
   app.add_option(kSpec, chosen->spec_file,
-                 "With --chief-on: the spec that says how to log in there; default as for run")
+                 "With --chief-on: the spec for the login; default as for run")
       ->check(NotEmpty("FILE"))
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {

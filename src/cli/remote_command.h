@@ -1,5 +1,5 @@
-// --chief-on and --spec of the commands for a job whose chief was started on a node (run
-// --chief-on): they are run there.
+// Runs a command on the node that has the chief of the job (run --chief-on), by --chief-on and
+// --spec.
 #pragma once
 
 #include "cli/app.h"
@@ -8,8 +8,8 @@
 
 namespace autodist::cli {
 
-// Adds both options; with --chief-on, what the result does is to run all of this command line on
-// that node, else, and where it has come from elsewhere, what `here` does.
+// Adds both options. The result runs the whole command line on the node of --chief-on; without
+// --chief-on, or if the command line came from another machine, it runs `here`.
 Command OrRemote(CLI::App& app, const CommandLine& line, Command here);
 
 }  // namespace autodist::cli

@@ -16,17 +16,16 @@ struct RunOptions {
   bool show_env_values = false;
 };
 
-// --framework, --per, --master-port, --workdir, --env and --pass-env: the program, and what it
-// receives.
+// Adds --framework, --per, --master-port, --workdir, --env and --pass-env.
 void AddProgramOptions(CLI::App& app, v1::JobRequest& request);
 
-// What the request is filled with. It has to outlive the parsing.
+// Adds all options that fill the request, which must outlive the parsing.
 void AddRequest(CLI::App& app, v1::JobRequest& request);
 
-// Of a file, as JSON. kInvalidArgument: it is none, or has a value that an option refuses.
+// Reads a JSON file. kInvalidArgument: not a request, or with a value that an option rejects.
 Result<v1::JobRequest> ReadRequest(const std::string& file);
 
-// These options, and how a dry run is shown.
+// Adds the options of AddRequest and of a dry run.
 void AddRunOptions(CLI::App& app, RunOptions& options);
 
 }  // namespace autodist::cli

@@ -13,19 +13,19 @@
 namespace autodist::cli {
 namespace {
 
-constexpr std::chrono::seconds kKubectlLimit{60};  // of an API server that is far, or busy
+constexpr std::chrono::seconds kKubectlLimit{60};  // for a distant or busy API server
 
 CLI::Validator Quantity() {
   return {[](const std::string& text) -> std::string {
             const size_t unit = text.find_first_not_of("0123456789.");
             if (unit != 0 && !text.empty() && text.size() - std::min(unit, text.size()) <= 2)
               return "";
-            return "'" + text + "' is no quantity as Kubernetes has them, such as 16, 500m or 64Gi";
+            return "'" + text + "' is not a Kubernetes quantity, such as 16, 500m or 64Gi";
           },
           ""};
 }
 
-// Half of a job would wait for the other for ever.
+// Removes the first part if the second fails: half of a job would wait forever.
 Status CreateBoth(const KubernetesOptions& options) {
   const kubernetes::KubernetesRequest& request = options.request;
   const auto kubectl = [&](std::vector<std::string> more) {
@@ -39,7 +39,7 @@ Status CreateBoth(const KubernetesOptions& options) {
                                  kubernetes::JobSetManifest(request), kKubectlLimit);
   if (!uid.ok()) {
     return WithRemedy(Annotate(uid.status(), "kubectl create"),
-                      "--print shows the manifest; a cluster needs JobSet, "
+                      "--print shows the manifest; the cluster needs JobSet: "
                       "https://jobset.sigs.k8s.io/docs/installation");
   }
   const auto rest = transport::HandOver(
@@ -48,8 +48,8 @@ Status CreateBoth(const KubernetesOptions& options) {
   const auto gone = transport::HandOver(kubectl({"delete", "jobset", request.name, "--wait=false"}),
                                         "", kKubectlLimit);
   return WithRemedy(Annotate(rest.status(), "kubectl create"),
-                    gone.ok() ? "nothing is left of the job; may you create Secrets and "
-                                "NetworkPolicies there?"
+                    gone.ok() ? "the job was removed again; check that you may create Secrets and "
+                                "NetworkPolicies in this namespace"
                               : "kubectl delete jobset " + request.name);
 }
 
@@ -60,13 +60,16 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->check(NotEmpty())->group(group::kKubernetes);
   };
-  add("--image", request.image, "What the pods run; autodist is in its PATH, or see below")
+  add("--image", request.image,
+      "Image of the pods; contains autodist, unless --autodist-image is given")
       ->type_name("IMAGE");
   add("--autodist-image", request.autodist_image,
-      "An image with sh, cp and autodist, which is copied from there into the pods")
+      "Image with sh, cp and autodist; autodist is copied from it into the pods")
       ->type_name("IMAGE");
-  add("--cpus", request.cpus, "Cores of each node: 16, 500m")->check(Quantity())->type_name("N");
-  add("--memory", request.memory, "Of each node: 64Gi")->check(Quantity())->type_name("BYTES");
+  add("--cpus", request.cpus, "CPUs of each node: 16, 500m")->check(Quantity())->type_name("N");
+  add("--memory", request.memory, "Memory of each node: 64Gi")
+      ->check(Quantity())
+      ->type_name("SIZE");
   app.add_option_function<std::vector<std::string>>(
          "--volume",
          [&request](const std::vector<std::string>& texts) {
@@ -75,19 +78,18 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
                request.volumes.push_back(*volume);
            }
          },
-         "A persistent volume claim and where the pods have it, data:/data or data:/data:ro; may "
-         "be given again")
+         "Mount a persistent volume claim: data:/data or data:/data:ro; repeatable")
       ->check(ParsedBy(kubernetes::ParseVolume, "VOLUME"))
       ->allow_extra_args(false)
       ->group(group::kKubernetes);
-  add("--env-from", request.env_from,
-      "A Secret whose entries are variables in the pods; may be given again")
+  add("--env-from", request.env_from, "Set variables from the entries of a Secret; repeatable")
       ->allow_extra_args(false)
       ->type_name("SECRET");
-  add("--pull-secret", request.pull_secret, "The Secret for the registry of the images")
-      ->type_name("SECRET");
-  add("--namespace", options.kube_namespace, "Where the job goes; default: kubectl's");
-  add("--context", options.kube_context, "The cluster, as kubectl calls it; default: kubectl's");
+  add("--pull-secret", request.pull_secret, "Secret for the image registry")->type_name("SECRET");
+  add("--namespace", options.kube_namespace, "Namespace of the job; default: that of kubectl")
+      ->type_name("NAMESPACE");
+  add("--context", options.kube_context, "kubectl context; default: the current one")
+      ->type_name("CONTEXT");
 }
 
 int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
@@ -95,8 +97,8 @@ int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
   if (request.image.empty()) {
     return Fail(
         WithRemedy(Error(StatusCode::kInvalidArgument, "no image for the pods"),
-                   "--image NAME, an image that has your program, and autodist in its PATH; "
-                   "where it has no autodist, --autodist-image names one that does"),
+                   "give --image NAME, an image with your program and autodist; if it has no "
+                   "autodist, add --autodist-image"),
         kExitUsage);
   }
   if (print) {

@@ -14,10 +14,10 @@ struct KubernetesOptions {
   std::string kube_namespace;
 };
 
-// Of group::kKubernetes. Fills them as they are parsed; they have to outlive that.
+// Adds the options of group::kKubernetes. `options` must outlive the parsing.
 void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options);
 
-// Prints the manifest, or has kubectl create what it says; gives the exit code.
+// Prints the manifest, or creates its objects with kubectl. Returns the exit code.
 int SubmitToKubernetes(const KubernetesOptions& options, bool print);
 
 }  // namespace autodist::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kSubmitLimit{60};  // a busy slurmctld makes sbatch wait
 
-// A line of a batch script ends at a line feed, and its words at spaces.
+// Rejects characters that would end or split the option in a line of the batch script.
 CLI::Validator SbatchWord() {
   return {[](const std::string& text) -> std::string {
             const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -23,7 +23,7 @@ CLI::Validator SbatchWord() {
             });
             return plain ? ""
                          : "'" + text +
-                               "' cannot stand in a batch script: no spaces, quotes, # or \\";
+                               "' cannot be used in a batch script: no spaces, quotes, # or \\";
           },
           ""};
 }
@@ -31,7 +31,7 @@ CLI::Validator SbatchWord() {
 CLI::Validator SbatchOption() {
   return {[](const std::string& text) -> std::string {
             if (text.starts_with("--") && text.size() > 2) return "";
-            return "'" + text + "' is no option of sbatch, such as --constraint=a100";
+            return "'" + text + "' is not an sbatch option, such as --constraint=a100";
           },
           ""};
 }
@@ -42,15 +42,15 @@ void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->check(SbatchWord())->group(group::kSlurm);
   };
-  add("--time", request.time, "After which Slurm ends the job: 30 (minutes), 2:00:00, 1-12")
+  add("--time", request.time, "Time limit of the job: 30 (minutes), 2:00:00, 1-12")
       ->type_name("TIME");
   add("--signal", request.signal,
-      "A signal for all ranks before that time, such as USR1@120: 120 seconds before")
+      "Send a signal to all ranks before the time limit: USR1@120 is 120 s before")
       ->type_name("SIGNAL@SECONDS");
-  add("--partition", request.partition, "Where the machines are from");
-  add("--account", request.account, "Who pays");
+  add("--partition", request.partition, "Slurm partition")->type_name("PARTITION");
+  add("--account", request.account, "Slurm account")->type_name("ACCOUNT");
   add("--sbatch", request.others,
-      "A further option of sbatch's, such as --constraint=a100; may be given again")
+      "Another option for sbatch, such as --constraint=a100; repeatable")
       ->check(SbatchOption())
       ->allow_extra_args(false)
       ->type_name("OPTION");
@@ -69,15 +69,14 @@ int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bo
   }
   const auto said = transport::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
   if (!said.ok()) {
-    return Fail(WithRemedy(Annotate(said.status(), "sbatch refuses the script"),
-                           "the same command with --print shows the script"),
+    return Fail(WithRemedy(Annotate(said.status(), "sbatch refused the script"),
+                           "--print shows the script"),
                 1);
   }
   const std::string number = base::Printable(said->substr(0, said->find_first_of(";\n")));
-  base::Log(base::LogLevel::kInfo,
-            "submitted as job " + number + " of Slurm; its output goes to slurm-" + number +
-                ".out here, if no --output is given by --sbatch; squeue --jobs=" + number +
-                " tells how it is, scancel " + number + " ends it");
+  base::Log(base::LogLevel::kInfo, "submitted as Slurm job " + number + "; output in slurm-" +
+                                       number + ".out in this folder; squeue --jobs=" + number +
+                                       " shows its state, scancel " + number + " ends it");
   std::printf("%s\n", number.c_str());
   return 0;
 }

@@ -8,10 +8,11 @@
 
 namespace autodist::cli {
 
-// Of group::kSlurm. Fills `request` as they are parsed; it has to outlive that.
+// Adds the options of group::kSlurm. `request` must outlive the parsing.
 void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request);
 
-// `job`: a v1::JobRequest as JSON. Prints the script or hands it to sbatch; gives the exit code.
+// `job`: a v1::JobRequest as JSON. Prints the script or submits it with sbatch. Returns the
+// exit code.
 int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bool print);
 
 }  // namespace autodist::cli

@@ -20,11 +20,11 @@ namespace {
 constexpr double kMaxAgo = 100 * 365 * base::kSecondsPerDay;
 
 std::string Refusal(const std::string& text, const std::string& wanted) {
-  return text.empty() ? "the value is empty; it has to be " + wanted
+  return text.empty() ? "the value is empty; it must be " + wanted
                       : "'" + text + "' is not " + wanted;
 }
 
-// What the option's value becomes: seconds, as digits.
+// Formats seconds as plain digits, the option's new value.
 std::string InDigits(double number) {
   char digits[32];
   return {digits,
@@ -32,28 +32,28 @@ std::string InDigits(double number) {
 }
 
 struct DurationRange {
-  double least;
-  double most;
+  double min;
+  double max;
 
-  // Whether the text is a duration of the range, which becomes seconds then.
+  // Whether the text is a duration in the range; replaces it by its seconds then.
   bool Take(std::string& text) const {
     const auto duration = base::ParseDuration(text);
-    if (!duration || *duration < least || *duration > most) return false;
+    if (!duration || *duration < min || *duration > max) return false;
     text = InDigits(*duration);
     return true;
   }
 
   std::string Text() const {
-    const std::string limit = base::DurationText(most);
+    const std::string limit = base::DurationText(max);
     return std::string("a duration like 90, 10m, 1h30m or 2d,") +
-           (least > 0 ? " from " + base::DurationText(least) + " to " : " up to ") + limit;
+           (min > 0 ? " from " + base::DurationText(min) + " to " : " up to ") + limit;
   }
 };
 
-// Of a duration: it is no number of seconds alone.
+// Whether a duration has a unit.
 bool HasUnit(const std::string& text) { return text.find_first_not_of("0123456789.") != text.npos; }
 
-// "" (local), "Z", "+01:00" or "+0100": what is to be taken from a time to have it in UTC.
+// Parses "" (local), "Z", "+01:00" or "+0100" into the offset from UTC.
 bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
   if (*text == '\0') return true;
   std::tm zone{};
@@ -62,7 +62,7 @@ bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
   return end != nullptr && *end == '\0';
 }
 
-// The day, and of the time of day as much as is said.
+// Parses a date with an optional time of day.
 std::optional<base::WallTime> Iso8601(const std::string& text) {
   std::tm time{};
   const char* rest = nullptr;
@@ -83,7 +83,7 @@ std::optional<base::WallTime> Iso8601(const std::string& text) {
   if (!ParseZone(rest, east)) return std::nullopt;
   time.tm_isdst = -1;
   const std::time_t second = east ? timegm(&time) - east->count() : mktime(&time);
-  // What the clock does not reach is no time.
+  // Rejects times that the clock cannot represent.
   if (second < 0 || second >= std::chrono::system_clock::to_time_t(base::WallTime::max()))
     return {};
   return std::chrono::system_clock::from_time_t(second) +
@@ -110,26 +110,26 @@ CLI::Validator OneOf(std::vector<std::string> values) {
           kinds};
 }
 
-CLI::Validator WholeNumber(uint64_t least, uint64_t most) {
-  return {[least, most](const std::string& text) -> std::string {
+CLI::Validator WholeNumber(uint64_t min, uint64_t max) {
+  return {[min, max](const std::string& text) -> std::string {
             const auto number = base::ParseNumber<uint64_t>(text);
-            const bool right = number && *number >= least && *number <= most;
+            const bool right = number && *number >= min && *number <= max;
             return right ? ""
-                         : Refusal(text, "a whole number from " + std::to_string(least) + " to " +
-                                             std::to_string(most));
+                         : Refusal(text, "a whole number from " + std::to_string(min) + " to " +
+                                             std::to_string(max));
           },
           "N"};
 }
 
-CLI::Validator Duration(double least, double most) {
-  return {[range = DurationRange{least, most}](std::string& text) -> std::string {
+CLI::Validator Duration(double min, double max) {
+  return {[range = DurationRange{min, max}](std::string& text) -> std::string {
             return range.Take(text) ? "" : Refusal(text, range.Text());
           },
           "DURATION"};
 }
 
-CLI::Validator DurationWithUnit(double most) {
-  return {[range = DurationRange{0, most}](std::string& text) -> std::string {
+CLI::Validator DurationWithUnit(double max) {
+  return {[range = DurationRange{0, max}](std::string& text) -> std::string {
             return HasUnit(text) && range.Take(text)
                        ? ""
                        : Refusal(text, "a duration with its unit, like 12h or 7d");
@@ -137,8 +137,8 @@ CLI::Validator DurationWithUnit(double most) {
           "DURATION"};
 }
 
-CLI::Validator DurationOrNone(double least) {
-  return {[range = DurationRange{least, kMaxInterval}](std::string& text) -> std::string {
+CLI::Validator DurationOrNone(double min) {
+  return {[range = DurationRange{min, kMaxInterval}](std::string& text) -> std::string {
             if (base::ParseDuration(text) == 0) text = "0";
             return text == "0" || range.Take(text) ? "" : Refusal(text, "0, or " + range.Text());
           },
@@ -201,7 +201,7 @@ CLI::Validator ListenAddressText() { return ParsedBy(base::ListenAddress::Parse,
 
 std::optional<base::WallTime> PastTime(const std::string& text, base::WallTime now) {
   if (text.empty()) return std::nullopt;
-  // A number alone could be a second of 1970 as well.
+  // A plain number could also mean seconds since 1970.
   const auto ago = base::ParseDuration(text);
   if (ago && HasUnit(text)) {
     if (*ago > kMaxAgo) return std::nullopt;
@@ -215,9 +215,7 @@ CLI::Validator PastTimeText() {
   return {[](const std::string& text) {
             return PastTime(text, std::chrono::system_clock::now())
                        ? std::string()
-                       : Refusal(text,
-                                 "a time that has passed: 30s, 5m, 2h or 1d ago, or "
-                                 "2026-11-23T14:03");
+                       : Refusal(text, "a time in the past: 30s, 5m, 2h, 1d, or 2026-11-23T14:03");
           },
           "TIME"};
 }

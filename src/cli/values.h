@@ -1,4 +1,4 @@
-// Checks of values on the command line. What they say is in the words of who typed them.
+// Validators for values on the command line. Their errors quote the value as it was typed.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace autodist::cli {
 
-// Refuses the empty text, which an unset shell variable leaves. `kind`: of the value, for the help.
+// Rejects an empty value, which an unset shell variable leaves. `kind`: placeholder in the help.
 CLI::Validator NotEmpty(const std::string& kind = "");
-// Refuses what `parse` refuses, which gives a Status or a Result, with its message.
+// Rejects what `parse` rejects, with its message; `parse` returns a Status or a Result.
 template <typename Parse>
 CLI::Validator ParsedBy(Parse parse, const std::string& kind) {
   return {[parse](const std::string& text) {
@@ -29,30 +29,30 @@ CLI::Validator ParsedBy(Parse parse, const std::string& kind) {
           kind};
 }
 CLI::Validator OneOf(std::vector<std::string> values);
-CLI::Validator WholeNumber(uint64_t least, uint64_t most);
+CLI::Validator WholeNumber(uint64_t min, uint64_t max);
 // Agents receive these as milliseconds in 32 bits: leases, grace periods, intervals.
 inline constexpr double kMaxInterval = 30 * base::kSecondsPerDay;
-inline constexpr double kMaxTimeout = 3650 * base::kSecondsPerDay;  // no job waits longer
-// What base::ParseDuration takes, made a number of seconds: these go with transform().
-CLI::Validator Duration(double least, double most = kMaxInterval);
-CLI::Validator DurationWithUnit(double most);
-CLI::Validator DurationOrNone(double least);  // 0 is none
+inline constexpr double kMaxTimeout = 3650 * base::kSecondsPerDay;  // no job needs more
+// Accept what base::ParseDuration accepts and replace it by seconds: for transform().
+CLI::Validator Duration(double min, double max = kMaxInterval);
+CLI::Validator DurationWithUnit(double max);
+CLI::Validator DurationOrNone(double min);  // 0: none
 CLI::Validator DurationOrAuto();
-// Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
+// Accepts bytes, or 500M, 2G (powers of 1024), and replaces it by bytes.
 CLI::Validator Size();
-CLI::Validator SignalName();  // made its number
-// Of files that stay within the working directory.
+CLI::Validator SignalName();  // replaced by the signal's number
+// Accepts patterns that stay within the working directory.
 CLI::Validator FilePattern();
-// ADDRESS:PORT, as base::ListenAddress takes it.
+// ADDRESS:PORT, as base::ListenAddress accepts it.
 CLI::Validator ListenAddressText();
-// What PastTime takes.
+// Accepts what PastTime accepts.
 CLI::Validator PastTimeText();
 
-// 0: there is no such signal. With or without "SIG", or as a number.
+// Accepts a name with or without "SIG", or a number. Returns 0 if there is no such signal.
 int SignalNumber(std::string name);
 
-// "5m", "1h30m", "2d": so long ago; or a time as ISO 8601 has it, "2026-11-23T14:03" say, local
-// where it names no zone, and not in the future. nullopt: it is neither.
+// Parses "5m", "1h30m", "2d" as that long ago, or an ISO 8601 time such as "2026-11-23T14:03",
+// which is local without a zone and must not be in the future. nullopt: neither.
 std::optional<base::WallTime> PastTime(const std::string& text, base::WallTime now);
 
 }  // namespace autodist::cli

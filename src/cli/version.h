@@ -1,11 +1,11 @@
-// What this autodist is.
+// The version of this autodist.
 #pragma once
 
 #include <string>
 
 namespace autodist::cli {
 
-// "autodist 0.1.0 (commit 3fa9c1d2e4b6)", and the agents inside, a line each.
+// "autodist 0.2.0 (commit 3fa9c1d2e4b6)", and a line per built-in agent.
 std::string VersionText();
 
 }  // namespace autodist::cli

@@ -11,14 +11,14 @@ constexpr int kExitWrong = 3;
 constexpr int kExitCannotTell = 4;
 
 const char* Name(why::Diagnosis::Kind kind) {
-  if (kind == why::Diagnosis::Kind::kCannotTell) return "cannot tell";
-  return kind == why::Diagnosis::Kind::kWell ? "well" : "wrong";
+  if (kind == why::Diagnosis::Kind::kUnclear) return "unknown";
+  return kind == why::Diagnosis::Kind::kWell ? "ok" : "issue";
 }
 
 }  // namespace
 
 int ExitCodeOf(const why::Diagnosis& diagnosis) {
-  if (diagnosis.kind == why::Diagnosis::Kind::kCannotTell) return kExitCannotTell;
+  if (diagnosis.kind == why::Diagnosis::Kind::kUnclear) return kExitCannotTell;
   return diagnosis.kind == why::Diagnosis::Kind::kWell ? 0 : kExitWrong;
 }
 

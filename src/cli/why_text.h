@@ -9,10 +9,10 @@ namespace autodist::cli {
 
 int ExitCodeOf(const why::Diagnosis& diagnosis);
 
-// The sentence, what it costs, the evidence with its sources, and what was ruled out.
+// The diagnosis, its cost, the evidence with sources, and what was ruled out.
 std::string WhyText(const why::Diagnosis& diagnosis);
 
-// {"job_id": …, "diagnosis": "wrong" | "well" | "cannot tell", "issue": {…}}, of one line.
+// {"job_id": …, "diagnosis": "issue" | "ok" | "unknown", "issue": {…}}, on one line.
 std::string WhyJson(const std::string& job_id, const why::Diagnosis& diagnosis);
 
 }  // namespace autodist::cli

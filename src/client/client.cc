@@ -37,7 +37,7 @@ void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout)
   context.set_deadline(std::chrono::system_clock::now() + timeout);
 }
 
-// As JSON, with what Python adds to it.
+// Formats JSON with Python's extensions.
 std::string JsonNumber(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -46,7 +46,7 @@ std::string JsonNumber(double value) {
   return {text, written.ptr};
 }
 
-// For reading, too: so it never waits for a reader, nor ends by SIGPIPE.
+// Also opened for reading: so writes never wait for a reader, nor raise SIGPIPE.
 base::UniqueFd OpenProgress() {
   const char* path = std::getenv("AUTODIST_PROGRESS");
   if (!path || !*path) return {};
@@ -108,8 +108,8 @@ Status Client::Barrier(const std::string& name, std::chrono::milliseconds timeou
                   "rendezvous: barrier '" + name + "'");
 }
 
-Status TellProgress(uint64_t step, uint64_t total,
-                    const std::vector<std::pair<std::string, double>>& metrics) {
+Status ReportProgress(uint64_t step, uint64_t total,
+                      const std::vector<std::pair<std::string, double>>& metrics) {
   static const base::UniqueFd file = OpenProgress();
   if (!file.valid()) return OkStatus();
   std::string line = "{\"step\": " + std::to_string(step);
@@ -123,7 +123,7 @@ Status TellProgress(uint64_t step, uint64_t total,
     line += ", \"" + name + "\": " + JsonNumber(value);
   }
   line += "}\n";
-  // One that is not longer is written as a whole, or not at all.
+  // Writes up to PIPE_BUF bytes are atomic.
   if (line.size() > PIPE_BUF) {
     return Error(StatusCode::kInvalidArgument,
                  "progress of " + std::to_string(line.size()) + " bytes is too long");

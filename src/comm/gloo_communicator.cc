@@ -20,10 +20,10 @@
 namespace autodist {
 namespace {
 
-// Ranks make their communicators in the same order, so the number is the same on all of them.
+// Ranks create their communicators in the same order, so the number is the same on all of them.
 std::atomic<int> gloo_communicators_made = 0;
 
-// Where Gloo's ranks leave their addresses for each other: our rendezvous.
+// The store for the addresses of Gloo's ranks: our rendezvous.
 class RendezvousStore final : public gloo::rendezvous::Store {
  public:
   RendezvousStore(Client& client, std::chrono::milliseconds timeout)
@@ -47,7 +47,7 @@ class RendezvousStore final : public gloo::rendezvous::Store {
 
  private:
   std::string Key(const std::string& key) const { return prefix_ + key; }
-  // Gloo reports errors by exceptions; they end in GlooCommunicator::Guard.
+  // Gloo reports errors by exceptions; GlooCommunicator::Guard catches them.
   static void Check(const Status& status) {
     if (!status.ok()) throw gloo::Exception(Message(status));
   }
@@ -57,8 +57,8 @@ class RendezvousStore final : public gloo::rendezvous::Store {
   const std::string prefix_;
 };
 
-// Gloo begins with its own file and line: "[./gloo/transport/tcp/pair.cc:598] Connection closed by
-// peer [10.0.0.2]:61579".
+// Removes Gloo's source position: "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer
+// [10.0.0.2]:61579".
 std::string WithoutSource(std::string text) {
   const size_t end = text.find("] ");
   if (text.starts_with('[') && end != std::string::npos) text.erase(0, end + 2);
@@ -82,7 +82,7 @@ ReduceFunction ReduceOf(ReduceOp op) {
   return &gloo::max<T>;
 }
 
-// Calls `body` with a value of the C++ type that `type` stands for.
+// Calls `body` with a value of the C++ type of `type`.
 template <typename Body>
 Status WithType(DataType type, Body body) {
   switch (type) {
@@ -101,11 +101,11 @@ Status WithType(DataType type, Body body) {
   return Error(StatusCode::kUnimplemented, "16-bit floating point numbers are for GPUs only");
 }
 
-// An all-reduce in which every rank gets its own part from all others and gives the sum to all: two
-// steps, where a ring takes two for every rank. Peers may begin to send as soon as it exists.
+// An all-reduce in which every rank receives its part from all others and sends the sum to all: two
+// steps, where a ring needs two for every rank. Peers may send as soon as it exists.
 class DirectAllReduce {
  public:
-  // Both data and scratch stay the caller's.
+  // Data and scratch stay the caller's.
   DirectAllReduce(gloo::Context& context, uint32_t tag, char* data, size_t count,
                   size_t element_size, std::vector<char>& scratch)
       : context_(context),
@@ -119,7 +119,7 @@ class DirectAllReduce {
     scratch.resize(mine * static_cast<size_t>(context.size));
     sums_ = context.createUnboundBuffer(data, count * element_size);
     parts_ = context.createUnboundBuffer(scratch.data(), scratch.size());
-    // What a peer sends in the second step replaces what it has had from here in the first.
+    // The second message of a peer replaces what this rank sent to it in the first step.
     ForPeers([&](int peer) {
       if (mine > 0) parts_->recv(peer, scatter, InScratch(peer), mine);
       if (Bytes(peer) > 0) sums_->recv(peer, gather_, Begin(peer), Bytes(peer));
@@ -151,10 +151,10 @@ class DirectAllReduce {
   }
 
  private:
-  static constexpr uint8_t kScatterPrefix = 0x72;  // not Gloo's own
+  static constexpr uint8_t kScatterPrefix = 0x72;  // unused by Gloo
   static constexpr uint8_t kGatherPrefix = 0x73;
 
-  // Of the rank's part in the data.
+  // Returns the begin of the rank's part in the data.
   size_t Begin(int rank) const {
     return count_ * static_cast<size_t>(rank) / static_cast<size_t>(context_.size) * element_size_;
   }
@@ -193,7 +193,7 @@ class GlooCommunicator final : public Communicator {
       communicator->context_->Connect(store, device);
       return OkStatus();
     }));
-    // Nobody leaves before all are there.
+    // No rank leaves before all have arrived.
     AD_RETURN_IF_ERROR(communicator->Barrier());
     return communicator;
   }
@@ -240,7 +240,7 @@ class GlooCommunicator final : public Communicator {
       const size_t bytes = count * SizeOf(type);
       char* const all = static_cast<char*>(out);
       gloo::AllgatherOptions options(context_);
-      // Without an input it is in place.
+      // Without an input it works in place.
       if (in != all + bytes * static_cast<size_t>(context_->rank)) {
         options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
       }
@@ -311,7 +311,7 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
-  static constexpr uint8_t kExchangePrefix = 0x76;  // not Gloo's own, nor WatchedContext's
+  static constexpr uint8_t kExchangePrefix = 0x76;  // unused by Gloo and WatchedContext
 
   Status AfterFailure(const char* what) const {
     return Annotate(failure_, std::string(what) + ", after a failure");
@@ -334,7 +334,7 @@ class GlooCommunicator final : public Communicator {
   // Distinguishes calls that overlap in time on different ranks.
   uint32_t NextTag() { return ++tag_; }
 
-  // Each piece is on its way while the one before is added up.
+  // Each piece is transferred while the previous one is added up.
   void AllReduceDirectly(char* data, size_t count, size_t element_size, ReduceFunction reduce) {
     const size_t most = kDirectPiece / element_size;
     std::unique_ptr<DirectAllReduce> before;
@@ -348,11 +348,11 @@ class GlooCommunicator final : public Communicator {
     before->Finish(reduce);
   }
 
-  // Each rank's part travels once around the ring, every rank adding its own on the way, and
-  // arrives complete at its owner.
+  // Each rank's part travels once around the ring; every rank adds its contribution, and the
+  // complete sum arrives at the owner.
   void ReduceScatterRing(const char* in, char* out, size_t count, size_t element_size,
                          ReduceFunction reduce) {
-    constexpr uint8_t kSlotPrefix = 0x71;  // not one of Gloo's own
+    constexpr uint8_t kSlotPrefix = 0x71;  // unused by Gloo
     const size_t bytes = count * element_size;
     const int size = context_->size;
     const int rank = context_->rank;
@@ -374,13 +374,13 @@ class GlooCommunicator final : public Communicator {
     std::memcpy(out, size == 1 ? in : outgoing.data(), bytes);
   }
 
-  // More data goes in pieces of so many bytes; with more ranks it goes around the ring, where a
-  // switch has one sender to each receiver.
+  // The piece size for larger data; with more ranks a ring is used, where a switch has one sender
+  // for each receiver.
   static constexpr size_t kDirectPiece = 8 << 20;
   static constexpr int kMaxDirectRanks = 8;
 
   std::shared_ptr<WatchedContext> context_;
-  Status failure_;  // what some ranks have seen and others not: nothing works from then on
+  Status failure_;  // after a failure that only some ranks may have seen, all calls fail
   uint32_t tag_ = 0;
   std::array<std::vector<char>, 2> scratch_;
 };

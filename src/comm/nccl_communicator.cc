@@ -13,7 +13,7 @@ namespace {
 
 using base::Deadline;
 
-// Ranks make their communicators in the same order, so the number is the same on all of them.
+// Ranks create their communicators in the same order, so the number is the same on all of them.
 std::atomic<int> nccl_communicators_made = 0;
 
 Status CudaStatus(cudaError_t error, const char* what) {
@@ -53,11 +53,11 @@ ncclRedOp_t NcclOp(ReduceOp op) {
   return ncclMax;
 }
 
-// Non-blocking underneath: every wait is ours, with a deadline, and ends when NCCL reports that a
-// peer has gone.
+// Uses NCCL's non-blocking mode: all waits are our own, have a deadline, and end when NCCL reports
+// the loss of a peer.
 class Nccl final : public NcclCommunicator {
  public:
-  // With `blocks`, each call is done when it returns.
+  // With `blocks`, each call has completed when it returns.
   Nccl(cudaStream_t stream, bool blocks, std::chrono::milliseconds timeout)
       : stream_(stream), blocks_(blocks), timeout_(timeout) {}
 
@@ -141,7 +141,7 @@ class Nccl final : public NcclCommunicator {
   cudaStream_t stream() const override { return stream_; }
 
  private:
-  // Rank 0's.
+  // Returns rank 0's id.
   Result<ncclUniqueId> UniqueId(Client& client) const {
     const std::string key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
     ncclUniqueId id;
@@ -158,7 +158,7 @@ class Nccl final : public NcclCommunicator {
     return id;
   }
 
-  // What `body` calls begins together: none waits for the other's.
+  // Starts the calls in `body` together: none waits for another.
   template <typename Body>
   static ncclResult_t InGroup(Body body) {
     const ncclResult_t started = ncclGroupStart();
@@ -168,7 +168,7 @@ class Nccl final : public NcclCommunicator {
     return called == ncclSuccess ? ended : called;
   }
 
-  // In a group.
+  // Call in a group.
   ncclResult_t Exchange(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
                         DataType type) const {
     const ncclResult_t sent =
@@ -183,7 +183,7 @@ class Nccl final : public NcclCommunicator {
                                                " (" + ncclGetLastError(comm_) + ")");
   }
 
-  // Until NCCL has done, on the host, what a call that gave `result` has begun.
+  // Waits on the host until NCCL has completed the call that returned `result`.
   Status AwaitNccl(ncclResult_t result, const char* what) const {
     const Deadline deadline = Deadline::After(timeout_);
     AD_RETURN_IF_ERROR(NcclStatus(result, what));
@@ -196,8 +196,7 @@ class Nccl final : public NcclCommunicator {
     }
   }
 
-  // Until the device has done what the stream has so far; it has no call that waits with a
-  // deadline.
+  // Waits until the device has completed the stream's work; CUDA has no such call with a deadline.
   Status AwaitDevice(const char* what, std::chrono::milliseconds timeout) {
     return Ended(what, PollDevice(what, Deadline::After(timeout)));
   }
@@ -214,8 +213,7 @@ class Nccl final : public NcclCommunicator {
     }
   }
 
-  // Returns when the work is in the stream. Before, what the program itself has NCCL do, by comm(),
-  // has to be there.
+  // Returns when the work is in the stream. The program's NCCL calls on comm() must come before.
   template <typename Call>
   Status Run(const char* what, Call call) {
     if (!comm_) return AfterFailure(what);
@@ -229,8 +227,8 @@ class Nccl final : public NcclCommunicator {
     return Annotate(failure_, std::string(what) + ", after a failure");
   }
 
-  // A communicator that failed is aborted at once: until then the device waits for the peer, and
-  // whoever waits for the device, to free memory for instance, waits with it.
+  // Aborts a failed communicator at once: until then the device waits for the peer, and so does
+  // every call that waits for the device, for example to free memory.
   Status Ended(const char* what, const Status& status) {
     if (status.ok() || !comm_) return status;
     failure_ = status;
@@ -250,8 +248,8 @@ class Nccl final : public NcclCommunicator {
   const bool blocks_;
   const std::chrono::milliseconds timeout_;
   uint32_t world_size_ = 0;
-  ncclComm_t comm_ = nullptr;  // null once it has failed
-  Status failure_;             // why there is none
+  ncclComm_t comm_ = nullptr;  // null after a failure
+  Status failure_;             // why comm_ is null
   cudaEvent_t queued_ = nullptr;
   void* scratch_ = nullptr;  // on the device, for the barrier
 };

@@ -1,4 +1,4 @@
-// Keeps this thread from being ended by a write to a peer that has gone, which fails instead.
+// Blocks SIGPIPE in this thread, so that a write to a closed connection fails instead.
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 namespace autodist {
 
-// In the calling thread, and for good in those that it starts meanwhile. What the process does
-// about SIGPIPE otherwise stays as it is.
+// Applies to the calling thread and, permanently, to threads that it starts meanwhile. The
+// process's disposition of SIGPIPE is unchanged.
 class SigpipeBlocked {
  public:
   SigpipeBlocked() {

@@ -20,20 +20,20 @@ using gloo::transport::UnboundBuffer;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kForever = std::chrono::hours(24 * 365);
-// To say that this rank leaves: behind what peers have not read yet of the last operation.
+// The time to notify peers of the end, behind unread data of the last operation.
 constexpr milliseconds kLeaveLimit{5'000};
 
-constexpr uint8_t kLeavePrefix = 0x74;    // not Gloo's own
+constexpr uint8_t kLeavePrefix = 0x74;    // unused by Gloo
 constexpr uint8_t kNothingPrefix = 0x75;  // never sent
 
 uint64_t SlotOf(uint8_t prefix) { return gloo::Slot::build(prefix, 0); }
 
-// Of a peer that may have gone.
+// Calls `body` for a peer that may be lost.
 template <typename Body>
 void IfThere(Body body) {
   try {
     body();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): then it need not be told
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): a lost peer is ignored
   }
 }
 
@@ -55,7 +55,7 @@ class WatchedContext::Transport final : public gloo::transport::Context {
     return gloo_->createUnboundBuffer(data, bytes);
   }
 
-  // A peer: ends all waits.
+  // Records the loss of a peer, and ends all waits.
   void Lose(const std::string& why) {
     const std::lock_guard lock(buffers_mutex_);
     lost_ = why;
@@ -107,8 +107,8 @@ class WatchedContext::Transport final : public gloo::transport::Context {
   void ThrowIfLost() const {
     if (!lost_.empty()) throw gloo::IoException(lost_);
   }
-  // What a wait returns that was ended: not at all where a peer is lost, as Gloo's own operations
-  // do not look at it.
+  // Called after an aborted wait. Throws if a peer is lost, because Gloo's operations ignore the
+  // result.
   bool Aborted() {
     const std::lock_guard lock(buffers_mutex_);
     ThrowIfLost();
@@ -117,8 +117,8 @@ class WatchedContext::Transport final : public gloo::transport::Context {
 
   const std::shared_ptr<gloo::transport::Context> gloo_;
   std::mutex buffers_mutex_;
-  std::set<UnboundBuffer*> buffers_;  // Gloo's
-  std::string lost_;                  // the first peer, and how; "": none
+  std::set<UnboundBuffer*> buffers_;  // owned by Gloo's contexts
+  std::string lost_;                  // the first lost peer, with the reason; or ""
 };
 
 void WatchedContext::Connect(gloo::rendezvous::Store& store,
@@ -154,7 +154,7 @@ void WatchedContext::TakeLeave() {
     if (peer == rank) continue;
     IfThere([&] {
       auto leave = transport_->Unwatched(nullptr, 0);
-      leave->recv(peer, SlotOf(kNothingPrefix));  // tells where the peer leaves, too
+      leave->recv(peer, SlotOf(kNothingPrefix));  // fails when the peer leaves, too
       leave->send(peer, SlotOf(kLeavePrefix));
       leaves.push_back(std::move(leave));
     });

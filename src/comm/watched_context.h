@@ -1,9 +1,9 @@
-// Gloo's connections to all peers, where a peer that is lost ends whatever is under way.
+// Gloo connections to all peers; the loss of a peer ends all operations in progress.
 //
-// Gloo tells of a broken connection only who waits for a message of which nothing has been written
-// or read yet (Pair::signalException); who waits for the rest of one would do so until its
-// time-out. A receive of which nothing ever comes is always told, so there is one from each peer,
-// and a thread that waits for them.
+// Gloo reports a broken connection only to waits for messages of which no byte has been written or
+// read (Pair::signalException); other waits would last until their timeout. A receive for which
+// nothing is ever sent always gets the report. So there is one from each peer, and a thread that
+// waits for them.
 #pragma once
 
 #include <gloo/rendezvous/context.h>
@@ -14,19 +14,19 @@
 
 namespace autodist {
 
-// Thread-safe as far as Gloo's is. Buffers are made by createUnboundBuffer, as ever: once a peer is
-// lost, each wait for one throws a gloo::IoException that says which peer, and so does making one.
+// As thread-safe as Gloo's context. Create buffers with createUnboundBuffer, as usual: after the
+// loss of a peer it throws a gloo::IoException that names the peer, and so does every wait.
 class WatchedContext final : public gloo::rendezvous::Context {
  public:
   using gloo::rendezvous::Context::Context;
-  // Takes leave, unless Break was called: peers that still wait for each other go on.
+  // Notifies the peers, unless Break was called, so that they continue among each other.
   ~WatchedContext() override;
 
-  // Blocks until all peers are connected; before anything else.
+  // Blocks until all peers are connected; call it first.
   void Connect(gloo::rendezvous::Store& store, std::shared_ptr<gloo::transport::Device>& device);
 
-  // Ends all connections, and so what peers do. To be called after a failure: nobody reads any more
-  // what is still on its way to or from a buffer that has gone.
+  // Closes all connections, and so ends the operations of the peers. Call it after a failure: then
+  // buffers have been destroyed whose data may still be in transit.
   void Break();
 
  private:
@@ -36,7 +36,7 @@ class WatchedContext final : public gloo::rendezvous::Context {
   void TakeLeave();
 
   std::shared_ptr<Transport> transport_;
-  std::unique_ptr<gloo::transport::UnboundBuffer> leaves_;  // of no bytes; received from each peer
+  std::unique_ptr<gloo::transport::UnboundBuffer> leaves_;  // empty; received from each peer
   bool broken_ = false;
   std::thread watch_;
 };

@@ -26,7 +26,7 @@ void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (!std::exchange(recorded_, true)) {
     records_.Post([this, status] { Warn(RecordJob(status, log_folder_)); });
   } else if (status.attempt_folder() != attempt_folder_) {
-    // So that the output is found if this autodist is killed.
+    // Recorded so that the output is found if this autodist is killed.
     records_.Post([this, status] { Warn(SaveStatus(status, log_folder_)); });
   }
   attempt_folder_ = status.attempt_folder();

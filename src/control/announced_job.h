@@ -1,5 +1,5 @@
-// A job that runs in this process, as other commands find it: by its control socket, and by what is
-// kept of it on the disk.
+// Publishes a job that runs in this process to other commands, through its control socket and its
+// record on disk.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,27 @@
 
 namespace autodist::control {
 
-// For one thread, which only Start and Ended block.
+// Not thread-safe. Only Start, Withdraw and Ended block.
 class AnnouncedJob {
  public:
   AnnouncedJob(std::string job_id, base::LogFolder log_folder)
       : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)) {}
 
-  // `requests` are made on other threads, until Withdraw returns or this is destroyed.
+  // `requests` are made on other threads until Withdraw returns or this object is destroyed.
   Status Start(JobRequests requests);
   // Blocks until no request is being made.
   void Withdraw() { server_.reset(); }
   void Changed(const v1::JobStatus& status);
-  // Blocks until all is recorded. Nothing of it will be written any more.
+  // Blocks until all is recorded. The job must write nothing after this.
   void Ended(const v1::JobStatus& status);
 
  private:
   const std::string job_id_;
   const base::LogFolder log_folder_;
   bool recorded_ = false;
-  std::string attempt_folder_;  // as it was recorded last
+  std::string attempt_folder_;  // the last recorded one
   std::unique_ptr<JobServer> server_;
-  base::Worker records_;  // that may wait for a disk
+  base::Worker records_;  // may block on a disk
 };
 
 }  // namespace autodist::control

@@ -1,4 +1,5 @@
-// A call of gRPC's that is answered later, on any thread, unless its client or the end comes first.
+// A gRPC call that is answered later, on any thread, unless the client cancels it or the job ends
+// first.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -12,18 +13,18 @@
 
 namespace autodist::control {
 
-// What the end of the job does with a call that waits.
+// An unanswered call, which the end of the job refuses.
 class OpenCall {
  public:
   virtual ~OpenCall() = default;
-  // Ends it where it has not been answered.
+  // Finishes the call with this status unless it was answered.
   virtual void Refuse(const grpc::Status& why) = 0;
 };
 
 template <typename Response>
 class AnswerLater final : public grpc::ServerUnaryReactor, public OpenCall {
  public:
-  // `done` is called when gRPC has nothing more to do with it.
+  // `done` is called when gRPC no longer uses the call.
   static std::shared_ptr<AnswerLater> Create(Response* response, std::function<void()> done) {
     std::shared_ptr<AnswerLater> call(new AnswerLater(response, std::move(done)));
     call->self_ = call;
@@ -52,7 +53,7 @@ class AnswerLater final : public grpc::ServerUnaryReactor, public OpenCall {
     const auto self = std::exchange(self_, nullptr);
     done_();
   }
-  // The first one; the response is there until it has finished.
+  // True for the first caller; the response exists until gRPC has finished.
   bool TakeTurn() {
     const std::lock_guard lock(mutex_);
     return !std::exchange(ended_, true);
@@ -60,7 +61,7 @@ class AnswerLater final : public grpc::ServerUnaryReactor, public OpenCall {
 
   Response* const response_;
   const std::function<void()> done_;
-  std::shared_ptr<AnswerLater> self_;  // as long as gRPC has it
+  std::shared_ptr<AnswerLater> self_;  // while gRPC uses it
   std::mutex mutex_;
   bool ended_ = false;  // guarded by mutex_
 };

@@ -17,10 +17,10 @@
 namespace autodist::control {
 namespace {
 
-// How often to ask whether the job has been started again elsewhere.
+// Interval between checks for a restart of the job.
 constexpr std::chrono::milliseconds kAskInterval{1000};
 
-// Waits for the end of a job on a thread of its own.
+// Waits for the end of a job on its own thread.
 class EndWatch {
  public:
   static Result<std::unique_ptr<EndWatch>> Start(const JobClient& client) {
@@ -29,13 +29,13 @@ class EndWatch {
     watch->end_ = std::move(pipe.first);
     watch->thread_ = std::jthread(
         [&client, known = std::move(pipe.second)](const std::stop_token& stop) mutable {
-          // What the end was like, the caller asks once it is known that there is one.
+          // The caller asks for the status later, when it knows that the job has ended.
           (void)client.WaitForEnd(stop).status();
           known.Reset();
         });
     return watch;
   }
-  int fd() const { return end_.get(); }  // readable once the job has ended or its autodist gone
+  int fd() const { return end_.get(); }  // readable once the job has ended or its autodist is gone
 
  private:
   EndWatch() = default;
@@ -47,14 +47,14 @@ logs::LogReader::Wanted ShownBy(logs::LogPrinter& output) {
   return [&output](uint32_t rank, display::Stream stream) { return output.Shows(rank, stream); };
 }
 
-// The log files of the attempt that is under way.
+// The log files of the current attempt.
 class Attempt {
  public:
   explicit Attempt(logs::LogPrinter& output) : output_(output) {}
 
   int fd() const { return watch_ ? watch_->fd() : -1; }
 
-  // Goes to another folder where the job has done so.
+  // Switches to another folder if the job did.
   Status Enter(const v1::JobStatus& job, const Skip& skip) {
     if (job.attempt_folder() != folder_) {
       ReadAll();
@@ -65,7 +65,7 @@ class Attempt {
     }
     if (watch_ || folder_.empty()) return OkStatus();
     auto watch = logs::LogWatch::Open(folder_);
-    if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not made yet
+    if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not created yet
     AD_RETURN_IF_ERROR(watch.status());
     watch_ = std::move(*watch);
     logs_.emplace(folder_, ShownBy(output_));
@@ -93,7 +93,7 @@ class Attempt {
   std::optional<logs::LogReader> logs_;
 };
 
-// For bars that have changed.
+// For progress bars that have changed.
 base::Deadline FlushTime(const logs::LogPrinter& output) {
   const auto due = output.Due();
   return due ? base::Deadline::At(*due) : base::Deadline::Never();
@@ -115,7 +115,7 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPr
   if (client.status().code() == StatusCode::kUnavailable) return client.status();
   if (!client.ok()) {
     AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
-    // Nobody is there who would write more.
+    // Nothing will be written any more.
     ShowLogs(job, skip, output);
     return job;
   }
@@ -133,8 +133,8 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPr
     if (!look.Expired()) continue;
     look = base::Deadline::After(kAskInterval);
     const auto now = client->GetStatus();
-    if (!now.ok()) continue;  // it is busy, or has gone and `end` tells
-    // What follows is shown from its beginning.
+    if (!now.ok()) continue;  // it is busy, or gone, which `end` reports
+    // The output of the next attempt is shown from its beginning.
     AD_RETURN_IF_ERROR(attempt.Enter(*now, {}));
   }
   AD_ASSIGN_OR_RETURN(job, LookUpJob(id));

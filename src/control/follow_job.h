@@ -1,4 +1,4 @@
-// Showing what a job's ranks have written, and what they write until the job has ended.
+// Shows the output of a job's ranks, past and, until the job ends, new.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace autodist::control {
 
-// What is not to be shown of that which was written before, said to the reader.
+// Announces to the reader which earlier output is not shown.
 using Skip = std::function<void(logs::LogReader& logs)>;
 
-// All that there is now, in the order of time, also of lines that have not ended.
+// Shows the output so far in order of time, including incomplete lines.
 void ShowLogs(const v1::JobStatus& job, const Skip& skip, logs::LogPrinter& output);
 
-// `job` as it was a moment ago. Goes on with the next attempt where the job is restarted. Returns
-// the job as it has ended, or as it was when its autodist went. kUnavailable: its autodist is
-// there, and too busy. Blocks until then; never delays the job.
+// `job` is a recent status. Follows restarts to the next attempt. Blocks until the job ends, and
+// returns its last status, or until its autodist goes away. kUnavailable: its autodist is too busy
+// to answer. Never delays the job.
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPrinter& output);
 
 }  // namespace autodist::control

@@ -8,9 +8,9 @@
 namespace autodist::control {
 namespace {
 
-// An autodist that was stopped, by Ctrl-Z say, does not answer.
+// A suspended autodist does not answer.
 constexpr std::chrono::seconds kAnswerLimit{5};
-// More than nodes have to tell, and a slow disk to be written to.
+// Longer than nodes need, and a slow disk for the files.
 constexpr std::chrono::seconds kStacksLimit{60};
 
 using JobStub = v1::JobService::Stub;
@@ -19,7 +19,7 @@ using SnapshotStub = v1::SnapshotService::Stub;
 template <typename Stub, typename Request, typename Response>
 using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
-// `limit`: absent: as long as it takes.
+// `limit`: absent: unlimited.
 template <typename Stub, typename Request, typename Response>
 Result<Response> Ask(Stub& stub, Method<Stub, Request, Response> method, const Request& request,
                      std::optional<std::chrono::seconds> limit, const std::stop_token& stop = {}) {
@@ -30,9 +30,9 @@ Result<Response> Ask(Stub& stub, Method<Stub, Request, Response> method, const R
   const grpc::Status answered = (stub.*method)(&context, request, &response);
   if (answered.ok()) return response;
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "waiting was cancelled");
-  // gRPC's server cancels what it has not answered when it ends; nobody else cancels on that side.
+  // gRPC's server cancels unanswered calls when it ends; nothing else cancels on that side.
   if (answered.error_code() == grpc::StatusCode::CANCELLED) {
-    return Error(StatusCode::kUnavailable, "autodist ends");
+    return Error(StatusCode::kUnavailable, "autodist is exiting");
   }
   return rpc::FromGrpc(answered);
 }

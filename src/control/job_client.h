@@ -1,4 +1,4 @@
-// Asks the autodist that runs a job.
+// Client of the control socket of a running job.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +24,29 @@ class JobClient {
   // Blocks for a few seconds at most.
   Result<v1::JobStatus> GetStatus() const;
 
-  // Blocks until the job has ended. kCancelled: by `stop`. kUnavailable: autodist has gone without
-  // a word.
+  // Blocks until the job has ended. kCancelled: by `stop`. kUnavailable: its autodist went away
+  // without an answer.
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
-  // What every rank is doing now, with the whole stacks of these; with flight records as
-  // CollectStacks has it. Blocks for a minute at most; kDeadlineExceeded: that autodist is
-  // stopped, say; kCancelled: by `stop`.
+  // Returns what every rank is doing, with the whole stacks of the ranks in `whole`; for flight
+  // records see CollectStacks. Blocks for a minute at most; kDeadlineExceeded: that autodist does
+  // not answer, for example because it is suspended; kCancelled: by `stop`.
   Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                   const std::stop_token& stop = {}) const;
 
-  // Blocks until the files have come that the job's nodes have; that autodist stops where this
-  // process ends.
+  // Blocks until the files of the job's nodes have arrived; ends early if this process ends.
   Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
 
-  // How the job is; nothing where that is the version that is known already. Blocks for a few
-  // seconds at most, or until `stop`. kUnimplemented: that autodist is an older one.
+  // Returns the job's snapshot, or nothing if `known` is its current version. Blocks for a few
+  // seconds at most, or until `stop`. kUnimplemented: that autodist is older.
   Result<std::optional<v1::JobSnapshot>> GetSnapshot(uint64_t known,
                                                      const std::stop_token& stop = {}) const;
-  // How it was since then, in milliseconds since 1970; as above.
+  // Returns the history since this time, in milliseconds since 1970; blocks and fails as
+  // GetSnapshot.
   Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
-  // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
-  // SIGUSR2. Blocks for a few seconds at most.
+  // Acts as if that autodist had received the signal: SIGINT, SIGTERM, SIGQUIT, SIGUSR1 or SIGUSR2.
+  // Blocks for a few seconds at most.
   Status Signal(int signal) const;
 
  private:

@@ -25,7 +25,7 @@ constexpr size_t kMaxRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
 constexpr char kStatusName[] = "job.json";
 
-// Whether the folder can be written to, or made.
+// Whether the folder can be written to or created.
 bool CanBeWritten(const fs::path& folder) {
   std::error_code error;
   fs::path there = folder;
@@ -33,11 +33,11 @@ bool CanBeWritten(const fs::path& folder) {
   return fs::is_directory(there, error) && access(there.c_str(), W_OK | X_OK) == 0;
 }
 
-// Where all can write, so it has to be this user's alone.
+// All users can write to /tmp, so the folder must belong to this user alone.
 std::string FolderInTmp() { return "/tmp/autodist-state-" + std::to_string(geteuid()); }
 
-// The first place that can be written, the same one in each command. Not every user has a home
-// folder, or may write in it: one of a container, say. "": there is none.
+// The first folder that can be written to, which is the same in each command. Some users, as in a
+// container, have no home folder or cannot write to it. "": no folder.
 std::string RecordFolder() {
   const char* state = std::getenv("XDG_STATE_HOME");
   std::vector<std::string> places;
@@ -65,7 +65,7 @@ bool LeadsNowhere(const std::string& link) {
   return stat(link.c_str(), &info) != 0 && errno == ENOENT;
 }
 
-// The record's entries, those too whose log folder has been removed.
+// The record's entries, including those whose log folder was removed.
 std::set<std::string> Entries(const std::string& folder) {
   std::set<std::string> jobs;
   std::error_code error;
@@ -76,7 +76,7 @@ std::set<std::string> Entries(const std::string& folder) {
   return jobs;
 }
 
-// Names begin with the time, so that the oldest come first.
+// Names begin with the time, so the oldest come first.
 void Prune(const std::string& folder) {
   const std::set<std::string> listening = JobsWithSocket();
   std::set<std::string> records = Entries(folder);
@@ -131,7 +131,7 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   v1::JobStatus status;
   const Status parsed = json::FromJson(text, status, json::Unknown::kIgnored);
   if (!parsed.ok() || status.job_id() != job_id) {
-    return Error(StatusCode::kDataLoss, path + " does not tell the state of this job");
+    return Error(StatusCode::kDataLoss, path + " is not the record of this job");
   }
   if (!CheckJobName(status.name()).ok()) status.clear_name();
   return status;

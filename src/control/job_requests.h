@@ -1,4 +1,4 @@
-// What others may ask of a job that runs.
+// The requests that clients may make of a running job.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,26 @@
 
 namespace autodist::control {
 
-// Called on threads of the server's; must not block.
+// Called on threads of the server; must not block.
 struct JobRequests {
   std::function<void(int signal)> signal;
 
-  // How it stands now: asked each time that somebody wants to know, as a job of thousands of ranks
-  // changes thousands of times. None: as was published. `answer` as below.
+  // Returns the current status. Called for each request, because a job of thousands of ranks
+  // changes thousands of times. Null: the last published status is used. `answer` as below.
   using StatusAnswer = std::function<void(v1::JobStatus)>;
   std::function<void(StatusAnswer answer)> get_status = {};
 
-  // `answer` may be called on any thread, later, or never where the job ends.
+  // `answer` may be called later on any thread, or never if the job ends.
   using StacksAnswer = std::function<void(Result<v1::JobStacks>)>;
   std::function<void(const v1::GetStacksRequest&, StacksAnswer answer)> get_stacks = {};
 
-  // The same; `stop` is told when nobody waits for the answer any more.
+  // As above; `stop` is requested when the client no longer waits for the answer.
   using FetchAnswer = std::function<void(Result<v1::JobFiles>)>;
   std::function<void(const v1::FetchRequest&, const std::stop_token& stop, FetchAnswer answer)>
       fetch = {};
 
-  // To be at the terminal of a rank; what is typed there; to leave it, where it has not ended.
+  // Attaches a user to a rank's terminal; passes on input; detaches the user if the terminal has
+  // not ended.
   using User = std::shared_ptr<TerminalUser>;
   struct Terminal {
     std::function<void(User user)> use;
@@ -38,13 +39,14 @@ struct JobRequests {
     std::function<void(User user)> leave;
   } terminal = {};
 
-  // To look at it, as often as wanted; `answer` as above. Many are answered with the same snapshot.
+  // Returns the snapshot or history; `answer` as above. Several requests may receive the same
+  // snapshot.
   using SnapshotAnswer = std::function<void(std::shared_ptr<const v1::JobSnapshot>)>;
   struct SnapshotHandlers {
     std::function<void(const v1::GetSnapshotRequest&, SnapshotAnswer answer)> snapshot;
     std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
         history;
-  } look = {};
+  } snapshots = {};
 };
 
 }  // namespace autodist::control

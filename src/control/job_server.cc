@@ -28,14 +28,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long the last answers may take to be sent.
+// Max time for sending the last answers.
 constexpr milliseconds kLastAnswersLimit{1000};
-// For gRPC to end its server. It may never do: see launch/grpc_link.cc.
+// Max time for gRPC to shut its server down. It may hang: see launch/grpc_link.cc.
 constexpr milliseconds kShutDownLimit{5'000};
-// How often to look whether the socket is still there.
+// Interval between checks whether the socket still exists.
 constexpr milliseconds kLookInterval{1000};
 
-// Bytes: most are small, but a shell may have made a thousand names of one pattern.
+// In bytes: most are small, but a shell may have expanded one pattern to a thousand names.
 constexpr size_t kLargestRequest = 1 << 20;
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -61,7 +61,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     AnswerAll();
   }
-  // No call waits any more when this returns, unless its answer cannot be sent.
+  // When this returns, no call waits, unless its answer cannot be sent.
   void Close() {
     {
       const std::lock_guard lock(mutex_);
@@ -140,7 +140,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
  private:
   using WaitingCall = AnswerLater<v1::JobStatus>;  // for the end
 
-  // A call that may be answered later begins; false: the job has ended.
+  // Registers a call that may be answered later; false: the job has ended.
   bool Await(const std::shared_ptr<OpenCall>& call) {
     const std::lock_guard lock(mutex_);
     ++open_;
@@ -149,7 +149,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     unanswered_.push_back(call);
     return true;
   }
-  // The same of one that the end of the job ends.
+  // Registers a call that the end of the job refuses.
   bool Open(const std::shared_ptr<OpenCall>& call) {
     if (Await(call)) return true;
     call->Refuse(has_ended_);
@@ -165,11 +165,11 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     changed_.notify_all();
   }
 
-  // Not with the mutex, which gRPC's answer to the answer wants.
+  // Does not hold the mutex, which gRPC's reaction to the answer needs.
   void AnswerAll() {
     std::vector<std::weak_ptr<WaitingCall>> waiting;
     std::vector<std::weak_ptr<OpenCall>> unanswered;
-    Result<v1::JobStatus> end = Error(StatusCode::kUnavailable, "autodist ends");
+    Result<v1::JobStatus> end = Error(StatusCode::kUnavailable, "autodist is exiting");
     {
       const std::lock_guard lock(mutex_);
       waiting.swap(waiting_);
@@ -205,12 +205,12 @@ class JobServer::Service final : public v1::JobService::CallbackService {
   v1::JobStatus status_;
   bool ended_ = false;
   bool closed_ = false;
-  std::vector<std::weak_ptr<WaitingCall>> waiting_;  // some have been cancelled
-  std::vector<std::weak_ptr<OpenCall>> unanswered_;  // some have been answered, or cancelled
-  size_t open_ = 0;                                  // calls that are not done, of both kinds
+  std::vector<std::weak_ptr<WaitingCall>> waiting_;  // some may have been cancelled
+  std::vector<std::weak_ptr<OpenCall>> unanswered_;  // some may have been answered or cancelled
+  size_t open_ = 0;                                  // unfinished calls of both kinds
 };
 
-// The listening socket, and where it is in the file system.
+// The listening socket and its path.
 class JobServer::Socket {
  public:
   static Result<std::unique_ptr<Socket>> Open(const std::string& job_id) {
@@ -225,7 +225,7 @@ class JobServer::Socket {
 
   int fd() const { return listener_.get(); }
   void ListenAgainIfRemoved() {
-    if (!IsThere()) (void)Listen();  // else later
+    if (!IsThere()) (void)Listen();  // tries again later
   }
 
  private:
@@ -256,7 +256,7 @@ JobServer::JobServer(std::unique_ptr<Service> service,
 Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
                                                     JobRequests requests) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<Socket> socket, Socket::Open(job_id));
-  auto snapshot_calls = std::make_unique<SnapshotCalls>(requests.look);
+  auto snapshot_calls = std::make_unique<SnapshotCalls>(requests.snapshots);
   std::unique_ptr<JobServer> server(new JobServer(
       std::make_unique<Service>(job_id, std::move(requests)), std::move(snapshot_calls)));
   server->socket_ = std::move(socket);
@@ -293,7 +293,7 @@ JobServer::~JobServer() {
     acceptor_.join();
     return;
   }
-  // It is left to gRPC until this process exits.
+  // gRPC keeps them until this process exits.
   acceptor_.detach();
   (void)server_.release();
   (void)service_.release();
@@ -307,7 +307,7 @@ void JobServer::End(const v1::JobStatus& status) {
   service_->End(status);
 }
 
-// Hands each connection of our own user to gRPC, until `stop` has something to read.
+// Passes each connection of the same user to gRPC, until `stop` is readable.
 void JobServer::AcceptLoop(int stop) {
   for (;;) {
     pollfd fds[] = {{stop, POLLIN, 0}, {socket_->fd(), POLLIN, 0}};
@@ -318,7 +318,7 @@ void JobServer::AcceptLoop(int stop) {
     base::UniqueFd connection(
         accept4(socket_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection.valid()) {
-      // Out of descriptors, say: the client waits until there are some again.
+      // For example out of descriptors: the client waits until some are free.
       pollfd entry{stop, POLLIN, 0};
       (void)poll(&entry, 1, static_cast<int>(kLookInterval.count()));
     } else if (base::PeerIsThisUser(connection.get())) {

@@ -1,5 +1,5 @@
-// The control socket of a running autodist: answers who asks about the job, and passes on what it
-// is asked for.
+// The control socket of a running autodist: answers questions about the job, and passes requests on
+// to it.
 #pragma once
 
 #include <future>
@@ -20,21 +20,20 @@ namespace autodist::control {
 
 class SnapshotCalls;
 
-// Thread-safe. A socket that somebody removes, as logging out removes XDG_RUNTIME_DIR, is made
-// anew within seconds.
+// Thread-safe. Recreates the socket within seconds if it is removed, as logging out removes
+// XDG_RUNTIME_DIR.
 class JobServer {
  public:
-  // `requests` are made until it is destroyed, or told of the end. kAlreadyExists where the job has
-  // a server.
+  // `requests` are made until End or the destructor. kAlreadyExists if the job has a server.
   static Result<std::unique_ptr<JobServer>> Start(const std::string& job_id, JobRequests requests);
-  // Removes the socket. Blocks until those who wait for the end have their answer, for a second at
-  // most; where there was no End they learn nothing.
+  // Removes the socket. Blocks until clients that wait for the end have their answer, for a second
+  // at most; without End they get no status.
   ~JobServer();
 
-  // What who asks learns from now on. Does not block.
+  // Sets the status for later requests. Does not block.
   void Publish(const v1::JobStatus& status);
 
-  // The job has ended, and nothing of it will be written any more: its log files are complete.
+  // The job has ended and writes nothing more: its log files are complete.
   void End(const v1::JobStatus& status);
 
  private:
@@ -48,14 +47,15 @@ class JobServer {
   std::unique_ptr<SnapshotCalls> snapshot_calls_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Socket> socket_;
-  // The thread accepts, and shuts gRPC's server down: it may be that no other can be started.
+  // The thread accepts connections and shuts gRPC's server down: at that time, another thread might
+  // fail to start.
   struct Ending {
     std::promise<void> accepts_no_more;
     std::promise<void> may_shut_down;
     std::promise<void> is_shut_down;
   };
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
-  base::UniqueFd stop_;  // closing it ends the accepting
+  base::UniqueFd stop_;  // closing it stops the accepting
   std::thread acceptor_;
 };
 

@@ -25,11 +25,11 @@ namespace {
 
 constexpr size_t kMaxJobIdLength = 64;
 constexpr char kSuffix[] = ".sock";
-// For an autodist that takes no connections for now: it is stopped, or out of descriptors.
+// Max wait for an autodist that accepts no connections: it is suspended or out of descriptors.
 constexpr std::chrono::milliseconds kBusyLimit{2'000};
-constexpr std::chrono::milliseconds kMinWait{1};  // 0 would be without a limit
+constexpr std::chrono::milliseconds kMinWait{1};  // 0 would mean no limit
 
-// What the session has been given by the system, or "".
+// The runtime folder of the login session, or "".
 std::string SessionFolder() {
   const char* folder = std::getenv("XDG_RUNTIME_DIR");
   return folder && folder[0] == '/' && base::IsPrivateFolder(folder) ? folder : "";
@@ -37,9 +37,9 @@ std::string SessionFolder() {
 
 constexpr char kWhat[] = "jobs-";  // of base::SocketFolders
 
-// Every place where a job of this user may have its socket: it may have been started in a session
-// that had XDG_RUNTIME_DIR, and be looked for in one that has not.
-// `root`: as a process there sees them.
+// All folders where a job of this user may have its socket: the job may have been started in a
+// session with XDG_RUNTIME_DIR and be looked up in one without. `root`: the root folder of a
+// process, whose view is used.
 std::set<std::string> PrivateFolders(const std::string& root = "") {
   const std::vector<std::string> usual = base::SocketFolders(kWhat);
   std::set<std::string> folders(usual.begin(), usual.end());
@@ -53,7 +53,7 @@ std::set<std::string> PrivateFolders(const std::string& root = "") {
   return found;
 }
 
-// "/proc/PID/root" of the job's autodist, if it is on this machine; "": it is not known.
+// "/proc/PID/root" of the job's autodist, if it is on this machine; "": unknown.
 std::string RootOfChief(const std::string& job_id) {
   const auto job = ReadRecord(job_id);
   const bool here = job.ok() && (job->host().empty() || job->host() == base::HostName());
@@ -65,14 +65,14 @@ std::string SocketIn(const std::string& folder, const std::string& job_id) {
   return folder + "/" + job_id + kSuffix;
 }
 
-// The sockets in a folder on which nobody listens any more, as their autodist was killed.
+// Removes sockets in the folder on which no process listens, because their autodist was killed.
 void RemoveAbandoned(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string path = entry.path();
     if (!path.ends_with(kSuffix)) continue;
     errno = 0;
-    // Any other failure may pass: whoever listens may be too busy to answer now.
+    // Any other failure may be temporary: the listener may be too busy.
     if (!base::ConnectToThisUser(path, SOCK_NONBLOCK).valid() && errno == ECONNREFUSED) {
       unlink(path.c_str());
     }
@@ -102,7 +102,7 @@ Result<std::string> PlaceForSocket(const std::string& job_id) {
 }
 
 Result<base::UniqueFd> ListenAt(const std::string& path) {
-  // One after the other, so that nobody removes a socket on which somebody is about to listen.
+  // Locked, so that no process removes a socket on which another is about to listen.
   const std::string folder = path.substr(0, path.rfind('/'));
   const base::UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
@@ -121,7 +121,7 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   bool busy = false;
   std::vector<std::string> folders;
   std::ranges::copy(PrivateFolders(), std::back_inserter(folders));
-  // Where each login has a /tmp of its own, we may not see the one of the job's.
+  // If each login has its own /tmp, the job's may not be visible here.
   const std::string root = RootOfChief(job_id);
   if (!root.empty()) std::ranges::copy(PrivateFolders(root), std::back_inserter(folders));
   for (const std::string& folder : folders) {
@@ -134,10 +134,10 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   }
   if (busy) {
     return WithRemedy(Error(StatusCode::kUnavailable,
-                            "the autodist of job " + job_id + " is too busy to take a connection"),
-                      "try again; if it stays so, see whether it is stopped (Ctrl-Z)");
+                            "the chief of job " + job_id + " is too busy to take a connection"),
+                      "try again; check whether its process is stopped (Ctrl-Z)");
   }
-  return Error(StatusCode::kNotFound, "no autodist answers for job " + job_id);
+  return Error(StatusCode::kNotFound, "no chief answers for job " + job_id);
 }
 
 std::set<std::string> JobsWithSocket() {

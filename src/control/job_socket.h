@@ -1,5 +1,5 @@
-// The unix socket on which a running autodist can be asked about its job: where it is, listening
-// on it, and connecting to it. Only the job's user can reach it.
+// The unix socket of a running job: chooses its path, listens on it, and connects to it. Only the
+// job's user can reach it.
 #pragma once
 
 #include <set>
@@ -11,24 +11,23 @@
 
 namespace autodist::control {
 
-// Whether `text` may be the name of a job, and so part of a path: letters, digits and '-'.
+// Whether `text` is a valid job id, which may be part of a path: letters, digits and '-'.
 bool IsJobId(std::string_view text);
 
-// Where a new job's socket belongs: in $XDG_RUNTIME_DIR/autodist where that variable names a
-// private folder of this user, else in /tmp/autodist-jobs-UID, which is made where it is missing;
-// in the home folder where that is a link or somebody else could enter it.
+// Chooses the path of a new job's socket: in $XDG_RUNTIME_DIR/autodist if that is a private folder
+// of this user, else in /tmp/autodist-jobs-UID, which is created if needed, or in the home folder
+// if that one is a link or other users can enter it.
 Result<std::string> PlaceForSocket(const std::string& job_id);
 
-// Listens at `path`, mode 0600. kAlreadyExists where somebody else does; what killed autodists have
-// left in that folder is removed.
+// Listens at `path`, mode 0600. kAlreadyExists if another process does. Removes sockets that killed
+// autodists left in that folder.
 Result<base::UniqueFd> ListenAt(const std::string& path);
 
-// Connects to the job's socket, wherever a session of this user may have put it. kNotFound:
-// nobody listens. kUnavailable: the job's autodist is too busy to take a connection. Blocks for two
-// seconds at most.
+// Connects to the job's socket in any of the possible folders. kNotFound: no process listens.
+// kUnavailable: the job's autodist is too busy to accept. Blocks for two seconds at most.
 Result<base::UniqueFd> ConnectTo(const std::string& job_id);
 
-// The jobs that have a socket, listened to or left behind.
+// The jobs that have a socket, including abandoned ones.
 std::set<std::string> JobsWithSocket();
 
 }  // namespace autodist::control

@@ -29,28 +29,28 @@ struct Found {
   bool listening = false;
 };
 
-// The socket first: a job that ends meanwhile has its end in the record.
+// Asks the socket before reading the record, which has the end of a job that ends meanwhile.
 Result<Found> LookUp(const std::string& job_id) {
   bool connected = false;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const auto client = JobClient::Connect(job_id);
-    // One that is too busy to take a connection is there.
+    // An autodist that is too busy to accept still exists.
     connected = client.ok() || client.status().code() == StatusCode::kUnavailable;
     if (!client.ok()) break;
     auto status = client->GetStatus();
     if (status.ok()) return Found{std::move(*status), true};
-    // An autodist that ends may take a connection and not answer; it is not there the next time.
+    // An exiting autodist may accept and not answer; it is gone at the next attempt.
     if (status.status().code() != StatusCode::kUnavailable) break;
   }
   AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecord(job_id));
-  // A home folder may be several machines', and the job on another of them.
+  // A home folder may be shared by several machines, and the job may run on another one.
   const bool here = status.host().empty() || status.host() == base::HostName();
   const bool listening = connected && status.phase() != v1::JOB_PHASE_ENDED;
   status.set_chief_gone(here && !listening && status.phase() != v1::JOB_PHASE_ENDED);
   return Found{std::move(status), listening};
 }
 
-// Of the jobs of these names, in their order.
+// The statuses of these jobs, in order.
 std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
                                     const std::function<bool(const Found& job)>& are_wanted) {
   std::vector<std::optional<Found>> found(names.size());
@@ -66,7 +66,7 @@ std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
 
 using NameOf = std::function<std::string(const std::string& job)>;
 
-// The newest of them, one below the other.
+// The newest of the jobs, one per line.
 std::string Listed(const std::vector<std::string>& jobs, const NameOf& name_of) {
   std::string text;
   const size_t shown = std::min(jobs.size(), kMaxListed);
@@ -82,7 +82,7 @@ Status NoJob() {
   return WithRemedy(Error(StatusCode::kNotFound, "there is no job"), "`autodist run` starts one");
 }
 
-// "20261120-173000-3fa9c1", or the beginning of one: day and time.
+// "20261120-173000-3fa9c1", or the beginning of an id: day and time.
 bool LooksLikeJobId(std::string_view text) {
   constexpr std::string_view kForm = "00000000-000000";
   if (text.size() < kForm.size()) return false;
@@ -118,11 +118,11 @@ Result<std::string> FindJob(const std::string& word, const std::vector<std::stri
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
     return Error(StatusCode::kNotFound,
-                 "no job is called '" + word + "'; there are:" + Listed(jobs, name_of));
+                 "no job is called '" + word + "'; known jobs:" + Listed(jobs, name_of));
   }
   return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "'" + word + "' may be any of these jobs:" + Listed(fitting, name_of)),
-                    "give more of the id");
+                          "'" + word + "' is ambiguous:" + Listed(fitting, name_of)),
+                    "give a longer part of the id");
 }
 
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
@@ -142,7 +142,7 @@ Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
 }
 
 std::string NameOfJob(const std::string& job_id) {
-  // The record first: that of a job is made at its start, and an autodist that was stopped answers
+  // Reads the record first: it is written at the job's start, and a suspended autodist answers
   // late.
   const auto recorded = ReadRecord(job_id);
   const auto job = recorded.ok() ? recorded : LookUpJob(job_id);

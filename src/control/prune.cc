@@ -15,16 +15,16 @@
 namespace autodist::control {
 namespace {
 
-// A lease is seldom longer, and mostly a fraction of it.
+// Most leases are much shorter.
 constexpr std::chrono::milliseconds kMaxLease = std::chrono::hours(1);
 
-// A job that crashed has no end: the last that is known of it.
+// A crashed job has no end: uses its last known time.
 int64_t EndOf(const v1::JobStatus& job) {
   if (job.ended_ms() != 0) return job.ended_ms();
   return std::max(job.started_ms(), job.last_output_ms());
 }
 
-// When anything was written there last; since 1970, 0: nothing was.
+// When a file in the folder was last written, since 1970; 0: never.
 int64_t LastWrittenMs(const std::string& folder) {
   int64_t last = 0;
   struct stat info;

@@ -1,4 +1,4 @@
-// Removing what is kept of jobs that are over: their log folders, and their entries in the record.
+// Removes the log folders and records of jobs that are over.
 #pragma once
 
 #include <chrono>
@@ -11,31 +11,32 @@
 
 namespace autodist::control {
 
-// Whether nothing runs any more that writes for this job, as far as this machine can know.
+// Whether no process of the job writes any more, as far as this machine can know.
 bool IsOver(const v1::JobStatus& job);
 
-// Whether ranks of a job whose autodist is gone may still run: nobody has cleaned up after it, and
-// its last sign is so young that a lease may not be over. Blocks on the disk.
+// Whether ranks of a job whose autodist is gone may still run: its nodes were not cleaned, and its
+// last activity is so recent that a lease may not have expired. Blocks on the disk.
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms);
 
-// Notes that nothing is left of a job whose autodist is gone: it has ended. Blocks on the disk.
+// Records that a job whose autodist is gone has ended, and that nothing of it is left. Blocks on
+// the disk.
 Status EndCrashed(const v1::JobStatus& job, int exit_code);
 
 struct PruneRule {
   std::optional<std::chrono::milliseconds> older_than;  // since the end
-  std::optional<uint64_t> keep;                         // of those that are over, the newest
+  std::optional<uint64_t> keep;                         // the number of newest ones to keep
 };
 
-// Of `jobs`, oldest first, those that are over, with nothing that may still run, and that the rule
-// does not keep. Where the rule has both parts, a job goes if both let it go.
+// Selects from `jobs`, oldest first, those that are over, that have no process that may still run,
+// and that the rule does not keep. If both parts are set, both must allow the removal.
 std::vector<v1::JobStatus> JobsToPrune(const std::vector<v1::JobStatus>& jobs,
                                        const PruneRule& rule, int64_t now_ms);
 
-// The size of all files in its log folder. Blocks on the disk.
+// The size of all files in the job's log folder. Blocks on the disk.
 uint64_t LogBytes(const v1::JobStatus& job);
 
-// Removes its log folder and its entry. Refuses a folder that is not named like the job, belongs to
-// another user, or has no job.json of this job. Blocks on the disk.
+// Removes the job's log folder and record. Refuses a folder that is not named like the job, belongs
+// to another user, or lacks job.json of this job. Blocks on the disk.
 Status RemoveJob(const v1::JobStatus& job);
 
 }  // namespace autodist::control

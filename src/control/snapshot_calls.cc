@@ -29,7 +29,7 @@ void SnapshotCalls::End() {
   ended_ = true;
 }
 
-// Of a job that ends before it has answered, the end of the server cancels the call.
+// If the job ends before it has answered, the end of the server cancels the call.
 grpc::ServerUnaryReactor* SnapshotCalls::GetSnapshot(grpc::CallbackServerContext*,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
@@ -41,10 +41,10 @@ grpc::ServerUnaryReactor* SnapshotCalls::GetSnapshot(grpc::CallbackServerContext
   const std::lock_guard lock(mutex_);
   if (!parsed.ok()) {
     call->Refuse(parsed);
-  } else if (ended_ || !look_.snapshot) {
+  } else if (ended_ || !handlers_.snapshot) {
     call->Refuse(JobHasEnded());
   } else {
-    look_.snapshot(
+    handlers_.snapshot(
         asked, [writer = writer_, call](std::shared_ptr<const v1::JobSnapshot> snapshot) {
           writer->Write(std::move(snapshot),
                         [call](const grpc::ByteBuffer& written) { call->Answer(written); });
@@ -58,10 +58,10 @@ grpc::ServerUnaryReactor* SnapshotCalls::GetHistory(grpc::CallbackServerContext*
                                                     v1::History* response) {
   const auto call = AnswerLater<v1::History>::Create(response, [] {});
   const std::lock_guard lock(mutex_);
-  if (ended_ || !look_.history) {
+  if (ended_ || !handlers_.history) {
     call->Refuse(JobHasEnded());
   } else {
-    look_.history(*request, [call](v1::History history) { call->Answer(std::move(history)); });
+    handlers_.history(*request, [call](v1::History history) { call->Answer(std::move(history)); });
   }
   return call.get();
 }

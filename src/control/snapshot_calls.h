@@ -1,4 +1,4 @@
-// Answers who looks at a job that runs.
+// Answers clients that view a running job.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace autodist::control {
 
-// Serializes snapshots on a thread of its own, and each of them once. Thread-safe; does not block.
+// Serializes each snapshot once, on its own thread. Thread-safe; does not block.
 class SnapshotWriter {
  public:
   void Write(std::shared_ptr<const v1::JobSnapshot> snapshot,
              std::function<void(const grpc::ByteBuffer& bytes)> written);
 
  private:
-  std::weak_ptr<const v1::JobSnapshot> last_;  // of the thread, as the next
-  grpc::ByteBuffer bytes_;                     // it, serialized
+  std::weak_ptr<const v1::JobSnapshot> last_;  // used by the thread only, as the next
+  grpc::ByteBuffer bytes_;                     // last_, serialized
   base::Worker thread_;                        // last: uses the rest
 };
 
@@ -28,9 +28,9 @@ class SnapshotCalls final
     : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
           v1::SnapshotService::WithCallbackMethod_GetHistory<v1::SnapshotService::Service>> {
  public:
-  explicit SnapshotCalls(JobRequests::SnapshotHandlers look) : look_(std::move(look)) {}
+  explicit SnapshotCalls(JobRequests::SnapshotHandlers handlers) : handlers_(std::move(handlers)) {}
 
-  // No request is made any more.
+  // Makes no requests after this returns.
   void End();
 
   grpc::ServerUnaryReactor* GetSnapshot(grpc::CallbackServerContext*,
@@ -41,7 +41,7 @@ class SnapshotCalls final
                                        v1::History* response) override;
 
  private:
-  const JobRequests::SnapshotHandlers look_;
+  const JobRequests::SnapshotHandlers handlers_;
   const std::shared_ptr<SnapshotWriter> writer_ = std::make_shared<SnapshotWriter>();
   std::mutex mutex_;  // held while a request is made
   bool ended_ = false;

@@ -16,14 +16,13 @@ namespace {
 
 constexpr size_t kLargestFile = 64 << 20;  // bytes
 
-// What an ended job's folder has: this user's own doing, so that it may be believed.
+// Reads a file of an ended job's folder, which is trusted because it belongs to this user.
 template <typename Message>
 Result<Message> ReadKept(const std::string& job_id, const char* name) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, ReadRecord(job_id));
   const std::string file = std::filesystem::path(job.log_folder()) / name;
   const auto text = base::ReadOwnFile(file, kLargestFile);
-  if (!text.ok())
-    return Error(StatusCode::kNotFound, "nothing is kept of how the job was: no " + file);
+  if (!text.ok()) return Error(StatusCode::kNotFound, "the job has no saved state: no " + file);
   Message message;
   const Status parsed = json::FromJson(*text, message, json::Unknown::kIgnored);
   if (!parsed.ok()) {
@@ -56,7 +55,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
     const std::lock_guard lock(mutex_);
     if (answer.ok()) {
       if (*answer) {
-        // Of an autodist of an earlier version.
+        // The autodist is of an earlier version.
         if ((*answer)->state().empty()) snapshot::Derive(**answer);
         snapshot_ = std::make_shared<const v1::JobSnapshot>(**std::move(answer));
       }
@@ -68,7 +67,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
       return answer.status();
     }
   } else if (client.status().code() == StatusCode::kUnavailable) {
-    return client.status();  // what is kept is older
+    return client.status();  // the saved data is older
   }
   AD_ASSIGN_OR_RETURN(v1::JobSnapshot kept, ReadKept<v1::JobSnapshot>(job_id_, kSnapshotFile));
   if (kept.job().phase() != v1::JOB_PHASE_ENDED) {

@@ -1,5 +1,5 @@
-// A job as it is or was, for who looks at it: asked of the autodist that runs it, or, when it has
-// ended, read from its log folder.
+// Reads the snapshot and history of a job for viewers: from its autodist or, after its end, from
+// its log folder.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace autodist::control {
 
-// What is kept in a job's log folder.
+// Files in a job's log folder.
 inline constexpr char kSnapshotFile[] = "snapshot.json";
 inline constexpr char kHistoryFile[] = "history.json";
 
@@ -25,11 +25,11 @@ class SnapshotClient {
 
   const std::string& job_id() const { return job_id_; }
 
-  // As it is now, or was at its end; of a job whose autodist was killed, as it was last, marked so.
-  // Blocks for a few seconds at most, or until `stop`. kNotFound:
-  // there is no such job, or nothing has been kept of it.
+  // Returns the current or last snapshot; if the job's autodist was killed, the last one is marked
+  // so. Blocks for a few seconds at most, or until `stop`. kNotFound: no such job, or no snapshot
+  // was saved.
   Result<std::shared_ptr<const v1::JobSnapshot>> Snapshot(const std::stop_token& stop = {});
-  // The points that end later than `since_ms`, since 1970; likewise.
+  // The points that end later than `since_ms`, since 1970; blocks and fails as Snapshot.
   Result<v1::History> History(int64_t since_ms = 0, const std::stop_token& stop = {});
 
  private:
@@ -37,8 +37,8 @@ class SnapshotClient {
 
   const std::string job_id_;
   std::mutex mutex_;
-  std::shared_ptr<JobClient> client_;  // guarded by mutex_, as the rest; null: none yet, or gone
-  std::shared_ptr<const v1::JobSnapshot> snapshot_;  // the last that was heard
+  std::shared_ptr<JobClient> client_;  // guarded by mutex_, as the rest; null: not connected
+  std::shared_ptr<const v1::JobSnapshot> snapshot_;  // the last received one
 };
 
 }  // namespace autodist::control

@@ -20,7 +20,7 @@ std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progres
   if (crashed) style.instead["phase"] = "\"crashed\"";
   style.more = {{"progress", progress ? json::PlainJson(*progress) : "null"}};
   if (!crashed) return json::PlainJson(job, style);
-  // How its nodes are now is not known.
+  // The current state of the nodes is unknown.
   v1::JobStatus known = job;
   for (v1::NodeStatus& node : *known.mutable_nodes()) {
     node.clear_phase();

@@ -1,4 +1,4 @@
-// What `autodist ps --json` and `status --json` print of a job.
+// The JSON of a job in `autodist ps --json` and `status --json`.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace autodist::control {
 
-// One line. What is not known, or not so far, is null: the exit code of a job that runs, say. The
-// state is "crashed" where no autodist answers for a job that has not ended.
+// One line. Unknown values are null, such as the exit code of a running job. The state is "crashed"
+// if no autodist answers for a job that has not ended.
 std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress = {});
 
 }  // namespace autodist::control

@@ -22,7 +22,7 @@ v1::TerminalInput TerminalCall::first() const {
 }
 
 void TerminalCall::OnReadDone(bool ok) {
-  if (!ok) return OnCancel();  // the client has gone, or says no more
+  if (!ok) return OnCancel();  // the client has left, or closed its side
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
@@ -41,7 +41,7 @@ void TerminalCall::OnReadDone(bool ok) {
   if (goes_on) StartRead(&input_);
 }
 
-void TerminalCall::OnYours() {
+void TerminalCall::OnAttached() {
   const std::lock_guard lock(mutex_);
   if (!ended_ && !std::exchange(reported_, true)) StartWrite(&taken_);
 }

@@ -1,4 +1,4 @@
-// A client of the control socket that is at the terminal of a rank.
+// A client of the control socket that uses the terminal of a rank.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -14,14 +14,14 @@
 
 namespace autodist::control {
 
-// Thread-safe. What is typed is read one message after the other, the next one when the one before
-// has been taken: who types more than that waits.
+// Thread-safe. Reads one message at a time, the next when the previous was taken, so a client that
+// types faster has to wait.
 class TerminalCall final : public grpc::ServerBidiReactor<v1::TerminalInput, v1::TerminalTaken>,
                            public TerminalUser,
                            public OpenCall,
                            public std::enable_shared_from_this<TerminalCall> {
  public:
-  // `done` is called when gRPC has nothing more to do with it.
+  // `done` is called when gRPC no longer uses the call.
   static std::shared_ptr<TerminalCall> Create(const JobRequests::Terminal& requests,
                                               std::function<void()> done);
   void Begin() { StartRead(&input_); }
@@ -30,7 +30,7 @@ class TerminalCall final : public grpc::ServerBidiReactor<v1::TerminalInput, v1:
 
   std::string who() const override;
   v1::TerminalInput first() const override;
-  void OnYours() override;
+  void OnAttached() override;
   void OnTaken(uint64_t bytes) override;
   void OnEnd(const Status& why) override;
 
@@ -44,7 +44,7 @@ class TerminalCall final : public grpc::ServerBidiReactor<v1::TerminalInput, v1:
 
   const JobRequests::Terminal requests_;
   const std::function<void()> done_;
-  std::shared_ptr<TerminalCall> self_;  // as long as gRPC has it
+  std::shared_ptr<TerminalCall> self_;  // while gRPC uses it
   v1::TerminalInput input_;             // being read
   const v1::TerminalTaken taken_;
 
@@ -52,10 +52,10 @@ class TerminalCall final : public grpc::ServerBidiReactor<v1::TerminalInput, v1:
   // Guarded by mutex_.
   v1::TerminalInput first_;
   bool began_ = false;
-  bool reported_ = false;  // that it is the client's
+  bool reported_ = false;  // that the terminal is the client's
   bool ended_ = false;
-  bool waiting_ = false;  // for what was read last to be taken
-  uint64_t ahead_ = 0;    // bytes of it that have not been
+  bool waiting_ = false;  // until the last message is taken
+  uint64_t ahead_ = 0;    // bytes of it that are not taken yet
 };
 
 }  // namespace autodist::control

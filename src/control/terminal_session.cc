@@ -11,7 +11,7 @@
 namespace autodist::control {
 namespace {
 
-// An autodist that was stopped, by Ctrl-Z say, does not answer.
+// A suspended autodist does not answer.
 constexpr std::chrono::seconds kTakenLimit{5};
 
 }  // namespace
@@ -29,7 +29,7 @@ Result<std::unique_ptr<TerminalSession>> TerminalSession::Open(const std::string
   return session;
 }
 
-// Cancelled at the limit, which only the first answer has.
+// Cancels at the limit, which applies only to the first answer.
 bool TerminalSession::ReadWithin(std::chrono::seconds limit) {
   std::mutex mutex;
   std::condition_variable changed;

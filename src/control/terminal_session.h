@@ -1,4 +1,4 @@
-// Being at the terminal of a rank of a job that runs elsewhere.
+// A session at the terminal of a rank of a job that runs elsewhere.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,12 @@
 
 namespace autodist::control {
 
-// Thread-safe, but for one call of Type at a time.
+// Thread-safe, except that only one thread may call Type.
 class TerminalSession {
  public:
   // `first` has the rank, our pid and the size of our terminal. Blocks for a few seconds at most.
-  // kNotFound: no autodist answers for the job; kFailedPrecondition: why we cannot be there.
+  // kNotFound: no autodist answers for the job; kFailedPrecondition: the reason why the terminal is
+  // not available.
   static Result<std::unique_ptr<TerminalSession>> Open(const std::string& job_id,
                                                        const v1::TerminalInput& first);
   ~TerminalSession() { Leave(); }
@@ -24,7 +25,7 @@ class TerminalSession {
   bool Type(const v1::TerminalInput& input) { return stream_->Write(input); }
   // Ends the session.
   void Leave() { context_.TryCancel(); }
-  // Blocks until the session has ended. OK: as the rank has.
+  // Blocks until the session has ended. OK: the rank has ended.
   Status AwaitEnd();
 
  private:

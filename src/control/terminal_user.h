@@ -1,4 +1,4 @@
-// Who is at the terminal of a rank, or what is piped into it.
+// The user of a rank's terminal, or a pipe in its place.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace autodist::control {
 
-// Called on the thread of the job; must not block.
+// Called on the job's thread; must not block.
 class TerminalUser {
  public:
   virtual ~TerminalUser() = default;
 
   virtual std::string who() const = 0;  // "`autodist attach`, process 123"
-  // What it begins with: the rank, and how large its terminal is.
+  // The request: the rank, and the size of the user's terminal.
   virtual v1::TerminalInput first() const = 0;
 
-  // It is at the terminal, and the rank runs.
-  virtual void OnYours() = 0;
-  // So many more bytes of what it gave have been taken.
+  // The user has the terminal, and the rank runs.
+  virtual void OnAttached() = 0;
+  // The rank has taken this many more bytes of the input.
   virtual void OnTaken(uint64_t bytes) = 0;
-  // It is there no more, or does not get there. OK: the rank has ended, or reads no more. Last
-  // call.
+  // The user has lost the terminal, or cannot have it. OK: the rank has ended, or reads no more.
+  // The last call.
   virtual void OnEnd(const Status& why) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which machine a node is, and where its ranks are reached by others.
+// Checks the identity of the nodes' machines, and the addresses of their ranks.
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::string Interfaces(const v1::NodeInfo& facts) {
   return text.empty() ? "none" : text;
 }
 
-// Of those that other nodes may reach; alike on many nodes, as addresses are not.
+// The names of interfaces that other nodes may reach; unlike addresses, they are alike on many
+// nodes.
 std::string InterfaceNames(const v1::NodeInfo& facts) {
   std::set<std::string> names;
   for (const v1::InterfaceFact& interface : facts.interfaces()) {
@@ -42,13 +43,13 @@ std::string Listed(const Evidence& evidence, const std::set<uint32_t>& nodes) {
   return text;
 }
 
-// The address that the node reports as its own between ranks; `owners` has those of others.
+// Checks the address that the node reports for its ranks; `owners` has those of other nodes.
 void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machines, uint32_t node,
                    std::map<std::string, uint32_t>& owners, IssueList& issues) {
   const std::string& reported = evidence.nodes[node].prepared.data_address();
   const auto address = base::IpAddress::Parse(reported);
   if (!address) {
-    issues.Bad(v1::CHECK_ADDRESS, node, "it does not tell its address between ranks",
+    issues.Bad(v1::CHECK_ADDRESS, node, "it does not report its address between ranks",
                "give it as data_address in the spec");
     return;
   }
@@ -56,11 +57,11 @@ void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machin
   if (is_new || machines[owner->second] == machines[node]) return;
   issues.AddForAll(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, {owner->second, node},
                    NameOf(evidence, owner->second) + " and " + NameOf(evidence, node) +
-                       " both tell " + address->ToString() + " as their address between ranks",
+                       " both report " + address->ToString() + " as their address between ranks",
                    "give each node's own as data_address in the spec, or the network as interface");
 }
 
-// Whether the library is one that the node's ranks use between nodes.
+// Whether the node's ranks use the library between nodes.
 bool IsUsed(const v1::RankNetwork& network, const v1::NodePlan& node) {
   return network.library() != "NCCL" || HasGpus(node);
 }
@@ -107,9 +108,8 @@ void CheckAddresses(const Evidence& evidence, IssueList& issues) {
     if (!plan.ask_data_address() && !HasDataAddress(plan, facts)) {
       issues.Bad(v1::CHECK_ADDRESS, node,
                  "no interface of this node has the address " + plan.data_address() +
-                     ", under which the other ranks are to reach it; it has " + Interfaces(facts),
-                 "correct the address in the spec, or name the one that the ranks shall use as "
-                 "data_address");
+                     ", which the other ranks use; it has " + Interfaces(facts),
+                 "correct the address in the spec, or set data_address");
     }
     if (!plan.interface().empty() &&
         std::ranges::none_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
@@ -133,7 +133,7 @@ void CheckRankNetworks(const Evidence& evidence, IssueList& issues) {
       const auto address = base::IpAddress::Parse(network.address());
       if (!IsUsed(network, plan)) continue;
       if (network.interface().empty()) {
-        // That the interface of the spec is not there has been said.
+        // A missing interface of the spec was reported already.
         if (!plan.interface().empty() && network.value().ends_with(plan.interface())) continue;
         issues.Bad(v1::CHECK_ADDRESS, node,
                    given + " names no interface of this node, which has " + InterfaceNames(facts),
@@ -143,11 +143,11 @@ void CheckRankNetworks(const Evidence& evidence, IssueList& issues) {
         issues.Bad(v1::CHECK_ADDRESS, node,
                    "with " + given + " ranks that use " + network.library() + " give " +
                        network.address() + " (" + network.interface() +
-                       ") to those of other nodes, which cannot reach it",
+                       ") to the ranks of other nodes, which cannot reach it",
                    (of_spec ? "set `interface` in the spec to the one that leads to the others"
                             : "correct or remove " + network.variable() + " where it is set") +
                        "; this node has " + InterfaceNames(facts));
-        if (of_spec) break;  // of another library it would be the same
+        if (of_spec) break;  // other libraries have the same issue
       }
     }
   }

@@ -1,4 +1,4 @@
-// What shows only when nodes are compared with each other.
+// Checks that compare nodes with each other.
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool ChiefIsKnown(const Evidence& evidence) {
   return !evidence.nodes.empty() && evidence.nodes[kChief].reached.ok();
 }
 
-// By the numbers of the files that were asked for.
+// The chief's digests, in the order of the requested files.
 std::optional<std::vector<std::string>> DigestsHere(const Evidence& evidence) {
   if (evidence.digests_here || !ChiefIsKnown(evidence)) return evidence.digests_here;
   std::vector<std::string> digests;
@@ -27,7 +27,7 @@ std::optional<std::vector<std::string>> DigestsHere(const Evidence& evidence) {
   return digests;
 }
 
-// It is not here either.
+// This machine lacks the script, too.
 std::string ScriptRemedy(const Evidence& evidence) {
   const std::string where = "programs start in " + evidence.plan->working_directory();
   return evidence.nearest_script.empty()
@@ -36,14 +36,14 @@ std::string ScriptRemedy(const Evidence& evidence) {
 }
 
 constexpr const char* kMountRemedy =
-    "mount the shared file system there, or take the folder out of shared_paths";
+    "mount the shared file system there, or remove the folder from shared_paths";
 
 const v1::SharedFolderFact* SharedFolderOf(const Evidence& evidence, uint32_t node, int index) {
   const auto& folders = FactsOf(evidence, node).shared_folders();
   return index < folders.size() ? &folders[index] : nullptr;
 }
 
-// Of the folder of this number, where the chief is none of them: with that of the first.
+// Compares the shared folder with this index to the first node's, if the chief is not a node.
 void CheckSharedAmongNodes(const Evidence& evidence, IssueList& issues, int index) {
   constexpr uint32_t kFirst = 0;
   const std::string& folder = evidence.probe.shared_folders(index);
@@ -123,19 +123,18 @@ std::string Here(const Evidence& evidence) {
 }
 
 std::string CopyRemedy(const Evidence& evidence, const std::string& what) {
-  return evidence.synced
-             ? "--sync leaves out what .gitignore and .autodistignore name: take it out "
-               "of them, or copy " +
-                   what + " there"
-             : "run with --sync, which copies what " + Here(evidence) + " has, or copy " + what +
-                   " there";
+  return evidence.synced ? "--sync skips files that .gitignore or .autodistignore excludes: remove "
+                           "the entry, or copy " +
+                               what + " there"
+                         : "run with --sync, which copies what " + Here(evidence) +
+                               " has, or copy " + what + " there";
 }
 
 void CheckFiles(const Evidence& evidence, IssueList& issues) {
   const auto here = DigestsHere(evidence);
   if (!here) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    // What the chief itself lacks, --sync will not bring.
+    // --sync cannot copy a file that the chief itself lacks.
     if (LacksFolder(evidence, node) ||
         (WillSync(evidence, node) && evidence.missing_script.empty())) {
       continue;
@@ -145,9 +144,9 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
     for (int i = 0; i < std::min(files.size(), static_cast<int>(here->size())); ++i) {
       const std::string& own = (*here)[static_cast<size_t>(i)];
       const std::string& path = evidence.probe.files(i);
-      if (IsMissingProgramOf(evidence, node, path)) continue;  // which has been said
+      if (IsMissingProgramOf(evidence, node, path)) continue;  // reported already
       const bool script = path == evidence.missing_script;
-      // Any other is told where the program is looked for.
+      // Other missing files are reported by the search for the program.
       if (own.empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
         continue;
       }
@@ -194,7 +193,7 @@ void CheckShared(const Evidence& evidence, IssueList& issues) {
   }
 }
 
-// A virtual environment on every node but here is mostly one that was forgotten here.
+// A virtual environment on every other node was probably forgotten on this machine.
 void CheckActivations(const Evidence& evidence, IssueList& issues) {
   const auto& nodes = evidence.plan->nodes();
   const auto has_none = [](const v1::NodePlan& node) {
@@ -204,8 +203,8 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
   if (evidence.activated_here || std::ranges::count_if(nodes, has_none) != 1) return;
   if (!has_none(nodes[kChief])) return;
   issues.Warn(v1::CHECK_ACTIVATION, kChief,
-              "the chief has no python_venv, and all other nodes have; its ranks run in the "
-              "environment of this shell",
+              "the chief has no python_venv, unlike all other nodes; its ranks use the environment "
+              "of this shell",
               "give its node a python_venv in the spec, or activate the environment here first");
 }
 
@@ -228,7 +227,7 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
   const auto machines = MachinesOf(evidence);
   std::map<std::string, uint32_t> owners;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    if (machines[node] != node) continue;  // which has been said
+    if (machines[node] != node) continue;  // reported already
     const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.hostname().empty()) continue;
     issues.Checked(v1::CHECK_HOST_NAME, node);
@@ -236,8 +235,8 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
     if (!first) {
       issues.Warn(v1::CHECK_HOST_NAME, node,
                   "its host name is " + facts.hostname() + ", like that of " +
-                      NameOf(evidence, owner->second) + "; frameworks take the two for one machine",
-                  "give each machine a name of its own (hostnamectl set-hostname)");
+                      NameOf(evidence, owner->second) + "; frameworks treat the two as one machine",
+                  "give each machine its own name (hostnamectl set-hostname)");
     }
     const auto& addresses = facts.hostname_addresses();
     const bool loopback =
@@ -248,8 +247,8 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
     if (loopback) {
       issues.Warn(v1::CHECK_HOST_NAME, node,
                   "its host name " + facts.hostname() + " resolves to " + addresses[0] +
-                      " there; what announces itself by name cannot be reached",
-                  "take the name out of the line with " + addresses[0] + " in its /etc/hosts");
+                      " there; programs that announce this name cannot be reached",
+                  "remove the name from the line with " + addresses[0] + " in its /etc/hosts");
     }
   }
 }

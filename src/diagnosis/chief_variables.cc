@@ -15,7 +15,7 @@ constexpr size_t kMaxNames = 512;
 constexpr size_t kMaxNameLength = 128;
 constexpr size_t kMaxShown = 4;
 
-// A '*' at the beginning or the end stands for any text.
+// A '*' at the beginning or end matches any text.
 bool Fits(std::string_view name, std::string_view pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   if (pattern.starts_with('*')) return name.ends_with(pattern.substr(1));
@@ -27,7 +27,7 @@ bool FitsAny(std::string_view name, const Patterns& patterns) {
   return std::ranges::any_of(patterns, [&](const char* it) { return Fits(name, it); });
 }
 
-// Of the session, the machine, or an environment that python_venv makes.
+// Variables of the session or the machine, or set by python_venv.
 constexpr const char* kOfSession[] = {"_",
                                       "HOME",
                                       "USER",
@@ -97,7 +97,7 @@ constexpr const char* kOfSession[] = {"_",
                                       "INVOCATION_ID",
                                       "container"};
 
-// Set by autodist, for each rank.
+// Set by autodist for each rank.
 constexpr const char* kOfAutodist[] = {"AUTODIST_*", "CUDA_VISIBLE_DEVICES",
                                        "RANK",       "WORLD_SIZE",
                                        "LOCAL_*",    "NODE_RANK",
@@ -117,17 +117,16 @@ constexpr const char* kOfPython[] = {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE
 constexpr const char* kLibraries[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_HOME", "CUDA_PATH"};
 constexpr const char* kProxies[] = {"*_PROXY", "*_proxy"};
 
-// What a failure that such variables lead to says, in small letters.
-constexpr const char* kSaidWithoutSecret[] = {
+// Lower-case texts of failures that missing variables cause.
+constexpr const char* kCredentialFailures[] = {
     "401",     "403",        "unauthorized", "forbidden",   "token",         "api key",
     "api_key", "credential", "restricted",   "wandb",       "huggingface",   "bucket",
     "gated",   "log in",     "login",        "authenticat", "access denied", "permission"};
-constexpr const char* kSaidWithoutWay[] = {
+constexpr const char* kNetworkFailures[] = {
     "proxy",       "outgoing traffic", "offline",         "max retries", "connection", "timed out",
     "unreachable", "resolve",          "name or service", "certificate", "ssl"};
-constexpr const char* kSaidWithoutModule[] = {"modulenotfounderror", "importerror",
-                                              "no module named"};
-constexpr const char* kSaidWithoutLibrary[] = {"shared object", "cuda_home", "libcu", ".so"};
+constexpr const char* kModuleFailures[] = {"modulenotfounderror", "importerror", "no module named"};
+constexpr const char* kLibraryFailures[] = {"shared object", "cuda_home", "libcu", ".so"};
 
 template <typename Phrases>
 bool SaysAny(const std::string& lower, const Phrases& phrases) {
@@ -172,17 +171,17 @@ std::vector<std::string> LikelyMissed(std::string_view wrote,
   std::vector<std::string> mentioned = NamesIn(wrote, names);
   if (!mentioned.empty()) return mentioned;
   const std::string lower = absl::AsciiStrToLower(std::string(wrote));
-  const bool secret = SaysAny(lower, kSaidWithoutSecret);
-  const bool way = SaysAny(lower, kSaidWithoutWay);
-  const bool module = SaysAny(lower, kSaidWithoutModule);
-  const bool library = SaysAny(lower, kSaidWithoutLibrary);
+  const bool secret = SaysAny(lower, kCredentialFailures);
+  const bool way = SaysAny(lower, kNetworkFailures);
+  const bool module = SaysAny(lower, kModuleFailures);
+  const bool library = SaysAny(lower, kLibraryFailures);
   const auto is_likely = [&](const std::string& name) {
     return (secret && FitsAny(name, kSecrets)) || (way && FitsAny(name, kWays)) ||
            (module && FitsAny(name, kOfPython)) || (library && FitsAny(name, kLibraries));
   };
   std::vector<std::string> likely;
   std::ranges::copy_if(names, std::back_inserter(likely), is_likely);
-  // A proxy decides, too, whether a service is reached.
+  // A proxy also decides whether a service is reachable.
   std::ranges::copy_if(names, std::back_inserter(likely), [&](const std::string& name) {
     return secret && !is_likely(name) && FitsAny(name, kProxies);
   });
@@ -212,7 +211,7 @@ void CheckChiefVariables(const Evidence& evidence, IssueList& issues) {
     issues.Warn(v1::CHECK_VARIABLES, node,
                 "ranks there do not get " + NamesAsText(missing) + ", which the shell of " +
                     Here(evidence) + " has and the program mentions",
-                "where the program needs it on all nodes: --pass-env " + missing.front());
+                "if all nodes need it: --pass-env " + missing.front());
   }
 }
 

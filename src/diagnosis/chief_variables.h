@@ -1,5 +1,5 @@
-// Variables of the shell that autodist was started in, which ranks of other nodes do not get: those
-// start from a clean login. Names alone: no value is looked at, sent or shown. Pure logic.
+// Finds variables of autodist's shell that ranks on other nodes lack, because those start from a
+// clean login. Uses only names: values are never read, sent or shown. Pure logic.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace autodist::diagnosis {
 
-// Of a shell's variables those that a program may need: without what belongs to the session or the
-// machine (TERM, SSH_*, PATH, ...), and what autodist sets itself. Sorted, of bounded number.
+// Selects the variables that a program may need: drops those of the session or the machine (TERM,
+// SSH_*, PATH, ...) and those that autodist sets. Sorted; bounded in number.
 std::vector<std::string> NamesToCompare(const std::vector<std::string>& names);
 
-// Those of the names that a text has as whole words, in the order of the names.
+// The names that occur as whole words in the text, in the order of `names`.
 std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::string>& names);
 
-// Of variables that a failed rank did not get, those that may be why: what it wrote mentions them,
-// or else is of the kind that their absence leads to.
+// Selects the variables whose absence may explain a rank's failure: those that its output mentions,
+// or else those that lead to this kind of failure.
 std::vector<std::string> LikelyMissed(std::string_view wrote,
                                       const std::vector<std::string>& names);
 
-// "HF_TOKEN, HTTPS_PROXY and WANDB_API_KEY"; of very many the first ones.
+// "HF_TOKEN, HTTPS_PROXY and WANDB_API_KEY"; of many names only the first.
 std::string NamesAsText(const std::vector<std::string>& names);
 
 }  // namespace autodist::diagnosis

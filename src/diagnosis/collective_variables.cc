@@ -5,8 +5,7 @@
 namespace autodist::diagnosis {
 namespace {
 
-// As NCCL 2.30 names them, with those of older versions, of PyTorch 1 and of container images;
-// sorted.
+// The names of NCCL 2.30, of older versions, of PyTorch 1 and of container images; sorted.
 constexpr const char* kNames[] = {
     "GLOO_DEVICE_TRANSPORT",
     "GLOO_LOG_LEVEL",
@@ -301,7 +300,7 @@ const std::vector<std::string>& CollectiveVariables() {
 }
 
 bool IsCollectiveVariable(const std::string& name) {
-  // Network plugins have families of their own.
+  // Families of variables of network plugins.
   for (const char* family : {"NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_", "NCCL_IBEXT_", "NCCL_OFI_"}) {
     if (name.starts_with(family)) return true;
   }

@@ -1,4 +1,4 @@
-// The environment variables that NCCL and Gloo read.
+// Environment variables of NCCL and Gloo.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace autodist::diagnosis {
 
-// Of NCCL 2 and those that PyTorch adds under its prefix.
+// Those of NCCL 2, and those that PyTorch adds with the same prefix.
 const std::vector<std::string>& CollectiveVariables();
 
-// Whether something is known to read a variable of this name, which begins with NCCL_ or GLOO_.
+// Whether any known software reads this variable, whose name begins with NCCL_ or GLOO_.
 bool IsCollectiveVariable(const std::string& name);
 
 }  // namespace autodist::diagnosis

@@ -1,4 +1,4 @@
-// Who else has the devices of the plan.
+// Checks whether other jobs or programs use the devices of the plan.
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace autodist::diagnosis {
 namespace {
 
-// Of a GPU that no process uses a driver takes less.
+// On an idle GPU, the driver uses less.
 constexpr uint64_t kTakenMemory = 1024 * kMiB;
 constexpr char kBusyRemedy[] =
-    "end them, leave the device out of the spec, or `autodist run --on-busy wait` until it is free";
+    "stop them, remove the device from the spec, or wait with --on-busy wait";
 
 // "python (pid 7, of ann, job 20261120-173000-3fa9c1, 3000 MiB)"
 std::string ProcessText(const v1::GpuProcess& process) {
@@ -23,7 +23,7 @@ std::string ProcessText(const v1::GpuProcess& process) {
   return text + ")";
 }
 
-// "" where nobody uses it.
+// "": the GPU is not in use.
 std::string GpuUsersText(const v1::GpuFact& gpu) {
   const std::string name = "GPU " + std::to_string(gpu.index());
   if (gpu.processes().empty()) {
@@ -50,12 +50,12 @@ bool HasProcessOn(const v1::NodeInfo& facts, const v1::OtherJob& job, uint32_t g
   });
 }
 
-// "GPUs 0, 1", of the plan's; "" where the job has none of them.
+// "GPUs 0, 1", of the plan; "": the job has none of them.
 std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v1::NodeInfo& facts,
                       bool cpus) {
   std::vector<uint32_t> common;
   for (const uint32_t gpu : job.gpus()) {
-    // Its processes tell more.
+    // Their processes are reported, with more detail.
     if (IsPlanned(node, v1::DEVICE_KIND_GPU, gpu) && !HasProcessOn(facts, job, gpu)) {
       common.push_back(gpu);
     }
@@ -86,7 +86,7 @@ void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
       if (IsPlanned(plan, v1::DEVICE_KIND_GPU, gpu.index()) && !users.empty()) busy(users);
     }
     for (const v1::OtherJob& job : facts.other_jobs()) {
-      // Of jobs that wait for the same devices the oldest has them first; ids begin with the time.
+      // Of jobs that wait for the same devices the oldest is first; ids begin with the time.
       if (job.waiting() && job.job_id() > evidence.plan->job_id()) continue;
       const std::string devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
       if (devices.empty()) continue;

@@ -13,8 +13,7 @@ namespace {
 constexpr size_t kMaxIssueText = 8 << 10;  // bytes
 constexpr std::string_view kAnyNode = "NODE";
 
-// With NODE in the place of a node's name or address, so that what is said of one node can be
-// compared with what is said of another.
+// Replaces the node's name or address by NODE, so that texts about different nodes can be compared.
 std::string WithoutName(const std::string& text, const std::string& name) {
   if (name.empty()) return text;
   const auto in_word = [](char c) {

@@ -49,7 +49,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
   text += "\n";
   for (const v1::NodeChecks& node : diagnosis.nodes()) {
     text += node.address() + std::string(width - node.address().size(), ' ');
-    size_t blanks = 0;  // not yet written, so that no line ends with them
+    size_t blanks = 0;  // pending, so that no line ends with blanks
     for (const v1::CheckOutcome& check : node.checks()) {
       text += std::string(blanks + 2, ' ') + SymbolOf(check.result(), colour);
       blanks = std::string_view(ColumnOf(check.check())).size() - 1;
@@ -101,7 +101,7 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
                   diagnosis.median_latency_us() / 1000.0, diagnosis.largest_latency_us() / 1000.0);
     text += latency;
     if (diagnosis.mesh_sampled()) {
-      text += "each node tried a dozen others; with --full-mesh it tries all\n";
+      text += "each node tried a dozen others; --full-mesh tries all\n";
     }
   }
   for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {

@@ -1,4 +1,4 @@
-// A diagnosis as text for the terminal, and as JSON.
+// Formats a diagnosis for the terminal and as JSON.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace autodist::diagnosis {
 
-// One table, node by check, then each issue with its remedy. `colour`: with the escape sequences
-// of a terminal.
+// A table of nodes and checks, then each issue with its remedy. `colour`: with terminal escape
+// sequences.
 std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour);
 
 // The Diagnosis message in protobuf's JSON mapping.
 std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis);
 
-// The issues of this result alone.
+// Only the issues with this result.
 std::string IssuesAsText(const v1::Diagnosis& diagnosis, v1::CheckResult result);
 
 // The nodes that the issue is about: "10.0.0.1, 10.0.0.2", or

@@ -1,4 +1,4 @@
-// Whether the nodes have the GPUs that the spec gives them.
+// Checks whether the nodes have the GPUs of the spec.
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace autodist::diagnosis {
 namespace {
 
 constexpr char kCorrect[] =
-    "correct `gpus` in the spec, or look why the driver does not show it (nvidia-smi -L, dmesg)";
-// What nvidia-smi says where the driver is there and has nothing to show.
+    "correct `gpus` in the spec, or check the driver (nvidia-smi -L, dmesg)";
+// Printed by nvidia-smi if the driver is installed but sees no GPU.
 constexpr std::string_view kNoDevices = "No devices were found";
 
 std::vector<const v1::Device*> PlannedGpus(const v1::NodePlan& node) {
@@ -30,7 +30,7 @@ std::string Names(const std::vector<const v1::Device*>& gpus) {
   });
 }
 
-// The way to say that ranks are to run on CPUs: "cpus: [0, 1]".
+// The spec's syntax for ranks on CPUs: "cpus: [0, 1]".
 std::string CpusFor(size_t ranks) {
   constexpr size_t kShown = 4;
   std::string text = "cpus: [";
@@ -40,7 +40,7 @@ std::string CpusFor(size_t ranks) {
   return text + (ranks > kShown ? ", ...]" : "]");
 }
 
-// A UUID may be the beginning of the node's.
+// The UUID of the spec may be the beginning of the GPU's UUID.
 bool Has(const v1::NodeInfo& facts, const v1::Device& device) {
   const std::string& uuid = device.uuid();
   return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
@@ -50,8 +50,8 @@ bool Has(const v1::NodeInfo& facts, const v1::Device& device) {
   });
 }
 
-// What a MIG device is called is not known where nvidia-smi did not list any.
-bool CanTell(const v1::NodeInfo& facts, const v1::Device& device) {
+// False for a MIG device if nvidia-smi did not list any: its name is unknown.
+bool IsDecidable(const v1::NodeInfo& facts, const v1::Device& device) {
   if (device.uuid().empty()) return true;
   const bool mig = device.uuid().starts_with("MIG-");
   return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
@@ -97,15 +97,15 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
       if (error.find(kNoDevices) != std::string::npos) {
         ReportMissing(planned, facts, node, issues);
       } else if (!error.empty()) {
-        issues.Warn(v1::CHECK_GPUS, node, "its GPUs cannot be looked at: " + error,
-                    "run nvidia-smi on the node; where it hangs, the driver or a GPU does");
+        issues.Warn(v1::CHECK_GPUS, node, "cannot query the GPUs: " + error,
+                    "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs");
       }
-      continue;  // of another maker's nothing is known
+      continue;  // GPUs of other vendors are unknown
     }
     issues.Checked(v1::CHECK_GPUS, node);
     std::vector<const v1::Device*> missing;
     std::ranges::copy_if(planned, std::back_inserter(missing), [&](const v1::Device* device) {
-      return CanTell(facts, *device) && !Has(facts, *device);
+      return IsDecidable(facts, *device) && !Has(facts, *device);
     });
     if (!missing.empty()) ReportMissing(missing, facts, node, issues);
   }

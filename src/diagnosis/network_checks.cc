@@ -1,4 +1,4 @@
-// Whether the nodes reach each other.
+// Checks whether the nodes reach each other.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,9 +13,9 @@ using Pair = std::pair<uint32_t, uint32_t>;  // from, to
 
 constexpr size_t kMaxPairsNamed = 3;
 constexpr char kRemedy[] =
-    "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
+    "allow TCP between the two in both directions on all ports: ranks choose ports freely";
 constexpr char kRemedyForAll[] =
-    "let TCP pass between all nodes in both directions, on all ports: ranks choose theirs freely";
+    "allow TCP between all nodes in both directions on all ports: ranks choose ports freely";
 
 // "a port chosen at random", "10.0.0.1, which Gloo uses there, ...".
 std::string PortText(const PortTrial& trial) {
@@ -25,10 +25,10 @@ std::string PortText(const PortTrial& trial) {
                                   : "a port chosen at random");
 }
 
-// "rendezvous port 29500: timed out", of each pair that does not reach each other.
+// "rendezvous port 29500: timed out", for each pair that cannot connect.
 std::map<Pair, std::string> FailedPairs(const Evidence& evidence) {
   std::map<Pair, std::string> failed;
-  std::map<Pair, std::string> error_of;  // the first of a pair
+  std::map<Pair, std::string> error_of;  // the first error of a pair
   for (const PortTrial& trial : evidence.trials) {
     const std::string& error = trial.outcome.error();
     if (error.empty() || trial.outcome.stalled()) continue;
@@ -39,7 +39,7 @@ std::map<Pair, std::string> FailedPairs(const Evidence& evidence) {
       failed[pair] = port + ": " + error;
     } else {
       failed[pair] = first->second == error && trial.library.empty()
-                         ? "whatever the port: " + error
+                         ? "on all ports: " + error
                          : failed[pair] + "; " + port + ": " + error;
     }
   }
@@ -52,7 +52,7 @@ std::set<uint32_t> NodesOf(const std::vector<Pair>& pairs) {
   return nodes;
 }
 
-// The node that is in all of them, where there is one.
+// The node that all pairs share, if any.
 std::set<uint32_t> CommonNode(const std::vector<Pair>& pairs) {
   std::set<uint32_t> common = {pairs[0].first, pairs[0].second};
   for (const auto& [from, to] : pairs) {
@@ -62,7 +62,7 @@ std::set<uint32_t> CommonNode(const std::vector<Pair>& pairs) {
   return common;
 }
 
-// The interface of a node that has the address, with its MTU; "" where that is not known.
+// The node's interface with this address, and its MTU; "": unknown.
 std::string MtuText(const Evidence& evidence, uint32_t node, const std::string& address) {
   for (const v1::InterfaceFact& interface : FactsOf(evidence, node).interfaces()) {
     if (interface.address() != address || interface.mtu() == 0) continue;
@@ -80,7 +80,7 @@ std::string MtusOf(const Evidence& evidence, const PortTrial& trial) {
   return "; " + from + ", " + to;
 }
 
-// Small messages pass, and larger ones do not: packets of full size get lost.
+// Small messages pass but larger ones do not: full-size packets are lost.
 void AddStalls(const Evidence& evidence, IssueList& issues) {
   constexpr char kMtuRemedy[] =
       "give the interfaces, and what is between them, the same MTU (ip link set dev INTERFACE mtu "
@@ -99,7 +99,7 @@ void AddStalls(const Evidence& evidence, IssueList& issues) {
   const PortTrial& first = *stalls.front();
   std::string what = NameOf(evidence, first.from) + " and " + NameOf(evidence, first.to);
   if (stalls.size() > 1) what += " and " + base::Count(stalls.size() - 1, "other pair");
-  what += " reach each other with small messages, but " + first.outcome.error() +
+  what += " exchange small messages, but " + first.outcome.error() +
           ": packets of full size get lost" + MtusOf(evidence, first);
   issues.AddForAll(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, nodes, what, kMtuRemedy);
 }
@@ -128,7 +128,7 @@ void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t t
       kRemedyForAll);
 }
 
-// Of the rendezvous, where the user has chosen it.
+// Checks the rendezvous port that the user chose.
 void AddTakenPort(const Evidence& evidence, IssueList& issues) {
   if (evidence.fixed_port == 0) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
@@ -137,7 +137,7 @@ void AddTakenPort(const Evidence& evidence, IssueList& issues) {
     issues.Bad(v1::CHECK_NETWORK, node,
                "the rendezvous port " + std::to_string(evidence.fixed_port) +
                    " is in use there, by another program",
-               "end it (`ss -tlnp` names it), or choose another port with --master-port");
+               "stop it (`ss -tlnp` shows it), or choose another port with --master-port");
   }
 }
 

@@ -1,4 +1,4 @@
-// What can be said of a node by looking at it alone.
+// Checks that need only one node.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr uint64_t kLittleDisk = 1024 * kMiB;
 constexpr uint64_t kNoDisk = 16 * kMiB;
-constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // what containers get by default
+constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // the default in containers
 constexpr int64_t kMaxClockOffset = 1'000'000'000;   // ns
 
-// Whether --sync would bring the program: a path of the working directory, not one that PATH has.
+// Whether --sync would copy the program: it is a path in the working directory, not a name in PATH.
 bool IsSynced(const Evidence& evidence) {
   const auto& ranks = evidence.plan->nodes(0).ranks();
   const std::string program = ranks.empty() || ranks[0].argv().empty() ? "" : ranks[0].argv(0);
@@ -37,7 +37,7 @@ bool IsMissingProgram(const v1::PrepareIssue& issue) {
          issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE;
 }
 
-// Whether an activation reads a file by a relative path, which is in the working directory.
+// Whether an activation reads a file by a relative path, so from the working directory.
 bool ActivatesInFolder(const v1::NodePlan& node) {
   return std::ranges::any_of(node.environment(), [](const v1::EnvironmentStep& step) {
     const auto words = base::Split(step.activate(), ' ');
@@ -48,8 +48,8 @@ bool ActivatesInFolder(const v1::NodePlan& node) {
   });
 }
 
-// Whether it is so because the node lacks the working directory, or will no longer be once --sync
-// has copied that.
+// Whether the issue is caused by the missing working directory, or disappears once --sync has
+// copied it.
 bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::PrepareIssue& issue) {
   const bool missing = LacksFolder(evidence, node);
   if (IsMissingFolder(issue)) return WillSync(evidence, node);
@@ -60,14 +60,20 @@ bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::Prepar
          ActivatesInFolder(PlanOf(evidence, node));
 }
 
-// Whether the working directory and its program are on the machine that autodist runs on; of the
-// program, as far as is known.
-bool IsHere(const Evidence& evidence) {
+// Whether autodist's machine has the working directory.
+bool HasFolderHere(const Evidence& evidence) {
+  return !TakesPart(*evidence.plan) ||
+         (evidence.nodes.front().reached.ok() && !LacksFolder(evidence, 0));
+}
+
+// Whether autodist's machine has the working directory and, as far as known, the program.
+bool HasProgramHere(const Evidence& evidence) {
   const NodeEvidence& chief = evidence.nodes.front();
   return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.issues().empty());
 }
 
-// Without the PATH where several nodes lack the program in different ones: one cause is one line.
+// Drops the PATH if several nodes lack the program in different PATHs, so that one cause is one
+// line.
 std::string CauseOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
   constexpr std::string_view kNotInPath = " is not in PATH";
   const size_t end = issue.cause().find(kNotInPath);
@@ -87,16 +93,16 @@ v1::Check CheckOfWarning(const std::string& warning) {
   return warning.find("GPU") != std::string::npos ? v1::CHECK_GPUS : v1::CHECK_PROGRAM;
 }
 
-// What the agent says, and besides what it cannot know: that the chief has what this node lacks.
+// The agent's remedy, extended by facts that it cannot know: that the chief has what this node
+// lacks.
 std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
-  const bool folder = issue.kind() == v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY;
-  const bool program =
-      issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND && IsSynced(evidence);
-  if (!(folder || program) || !IsHere(evidence)) return issue.remedy();
-  if (program) return CopyRemedy(evidence, "it");
-  return evidence.synced
-             ? issue.remedy()
-             : "run with --sync, which copies " + Here(evidence) + "'s, or " + issue.remedy();
+  if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND && IsSynced(evidence)) {
+    return HasProgramHere(evidence) ? CopyRemedy(evidence, "it") : issue.remedy();
+  }
+  if (!IsMissingFolder(issue) || evidence.synced || !HasFolderHere(evidence)) {
+    return issue.remedy();
+  }
+  return "run with --sync, which copies " + Here(evidence) + "'s, or " + issue.remedy();
 }
 
 }  // namespace
@@ -155,13 +161,14 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
     const v1::NodeInfo& facts = FactsOf(evidence, node);
     const v1::DiskFact& work = facts.working_directory();
     const std::string& folder = evidence.plan->working_directory();
-    // The job's logs are there, too, and say more.
+    // The check of the job's logs covers the same disk, and says more.
     const bool logs = !evidence.logs_here.ok() && PlanOf(evidence, node).reach().has_local();
     if (work.size() > 0 && !logs) {
       issues.Checked(v1::CHECK_DISK, node);
       if (!work.error().empty()) {
-        issues.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
-                    "programs that write there, checkpoints say, will fail");
+        issues.Warn(
+            v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
+            "make it writable: programs that write there, for example checkpoints, will fail");
       } else if (work.free() < kNoDisk) {
         issues.Bad(v1::CHECK_DISK, node,
                    "the disk with " + folder + " is full: " + MiB(work.free()) + " free",
@@ -177,7 +184,7 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
       issues.Warn(
           v1::CHECK_DISK, node,
           "/dev/shm has " + MiB(memory.size()) + "; data loaders with several workers need more",
-          "mount it larger; of a container, start it with --shm-size or --ipc=host");
+          "enlarge it; for a container: --shm-size or --ipc=host");
     }
   }
 }
@@ -189,7 +196,7 @@ void CheckLogs(const Evidence& evidence, IssueList& issues) {
 }
 
 void CheckLimits(const Evidence& evidence, IssueList& issues) {
-  // A socket to each other rank, some more per process, and what the program itself opens.
+  // One socket per other rank, some more per process, and the program's own files.
   const uint64_t files_needed = 4ull * evidence.plan->world_size() + 256;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeInfo& facts = FactsOf(evidence, node);
@@ -224,7 +231,7 @@ void CheckClocks(const Evidence& evidence, IssueList& issues) {
                 "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
                     std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +
                     (offset > 0 ? "ahead of " : "behind ") + Here(evidence) + "'s",
-                "let the machines keep time (chrony, systemd-timesyncd)");
+                "synchronize the clocks (chrony, systemd-timesyncd)");
   }
 }
 

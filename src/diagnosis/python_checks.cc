@@ -1,4 +1,5 @@
-// Whether the ranks' programs are the same, and Pythons have what the script imports.
+// Checks that ranks run the same program, and that Pythons have the modules that the script
+// imports.
 #include <algorithm>
 
 #include "diagnosis/issue_list.h"
@@ -16,7 +17,7 @@ const v1::PythonModule* ModuleOf(const Evidence& evidence, uint32_t node, int in
   return index < modules.size() ? &modules[index] : nullptr;
 }
 
-// The first import in any case of what has this name; null: there is none.
+// The first unconditional import of the name; null: none.
 const v1::PythonImport* CertainImportOf(const Evidence& evidence, const std::string& name) {
   const auto& imports = evidence.probe.imports();
   const auto found = std::ranges::find_if(imports, [&](const v1::PythonImport& import) {
@@ -29,7 +30,7 @@ std::string PythonText(const v1::PythonFact& python) {
   return python.executable().empty() ? "its Python" : "its Python, " + python.executable() + ",";
 }
 
-// Where Pythons have other versions, so have their modules.
+// Other Python versions have other module versions, too.
 bool HasOtherVersion(const Evidence& evidence, uint32_t node) {
   const std::string own = MajorAndMinor(FactsOf(evidence, node).python().version());
   const auto known = [&](uint32_t other) {
@@ -50,7 +51,7 @@ void AddMissing(const Evidence& evidence, const std::string& name,
     std::string what = PythonText(python) + " has no module " + name;
     if (!where.empty()) what += ", which it has on " + where;
     if (where.empty() && certain) what += ", which is imported by " + certain->where();
-    // A program may do without what it tries to import.
+    // A program may work without optional imports.
     const bool bad = certain || !where.empty();
     issues.Add(v1::CHECK_PYTHON, bad ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING, node, what,
                "install it, or activate the environment that has it (python_venv)");
@@ -83,7 +84,7 @@ void CheckModule(const Evidence& evidence, IssueList& issues, int index) {
   compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
 }
 
-// Whether the node's Python lacks the module, or all of the package that it is in.
+// Whether the node's Python lacks the module, or the whole package that contains it.
 bool IsMissing(const v1::PythonFact& python, const std::string& module) {
   return std::ranges::any_of(python.modules(), [&](const v1::PythonModule& known) {
     return !known.found() && (module == known.name() || module.starts_with(known.name() + "."));
@@ -109,7 +110,7 @@ void CheckImports(const Evidence& evidence, IssueList& issues) {
 
 }  // namespace
 
-// That a Python is another one has been said where it lacks something.
+// A different Python was reported already if it lacks modules.
 void CheckPrograms(const Evidence& evidence, IssueList& issues) {
   CompareValues(evidence, issues, v1::CHECK_PROGRAM, v1::CHECK_RESULT_WARNING, "the program's path",
                 "give the nodes the same environment by python_venv and shared_envs, or the "

@@ -1,4 +1,4 @@
-// What ranks write as lines of JSON, for `run --json`.
+// Formats output of ranks as lines of JSON, for `run --json`.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace autodist::display {
 
 // {"type":"output","time_ms":...,"rank":3,"node":"gpu1","stream":"stdout","text":"..."}, without a
-// line feed. Bytes that are not UTF-8 are '?'; an unknown time is null.
+// line feed. Bytes that are not UTF-8 become '?'; an unknown time is null.
 std::string OutputAsJson(const Process& process, Stream stream, std::optional<base::WallTime> time,
                          std::string_view text);
 

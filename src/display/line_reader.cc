@@ -9,15 +9,16 @@ namespace {
 
 constexpr size_t kMaxLineKeptLength = 1 << 20;
 constexpr size_t kMaxBarLength = 64 * 1024;
-constexpr size_t kLongLineBeginning = 400;  // kept of a longer one
+constexpr size_t kLongLineBeginning = 400;  // kept bytes of a longer line
 constexpr size_t kMaxHalfLineLength = 4096;
 constexpr size_t kMaxRows = 50;
 constexpr size_t kMaxEscapeLength = 32;
-// A program that goes on to draw bars does so at once.
+// Programs redraw bars without a pause.
 constexpr std::chrono::milliseconds kSettled{300};
 constexpr char kEscape = '\x1b';
 
-// "\n" apart, what a terminal would not just show. Three calls, as most text has none.
+// Whether the text contains controls other than "
+// ". Three searches, because most text has none.
 bool HasControls(std::string_view text) {
   return text.find('\r') != text.npos || text.find(kEscape) != text.npos ||
          text.find('\b') != text.npos;
@@ -34,7 +35,7 @@ bool IsBlank(std::string_view text) { return text.find_first_not_of(' ') == text
 
 bool IsEscapeEnd(char byte) { return byte >= 0x40 && byte <= 0x7E; }
 
-// Digits at the front.
+// Removes digits from the front, and returns them.
 std::string_view TakeDigits(std::string_view& text) {
   const auto* const end =
       std::ranges::find_if(text, [](char byte) { return byte < '0' || byte > '9'; });
@@ -87,7 +88,7 @@ void LineReader::Take(std::string_view bytes, bool keep_long, Time now, const On
   while (!bytes.empty()) {
     size_t done = 0;
     if (!escape_.empty() && static_cast<unsigned char>(bytes[0]) < ' ') {
-      Add(std::exchange(escape_, ""), keep_long, on_line);  // it was none
+      Add(std::exchange(escape_, ""), keep_long, on_line);  // not an escape sequence
     } else if (!escape_.empty()) {
       done = 1;
       ++taken_;
@@ -101,14 +102,14 @@ void LineReader::Take(std::string_view bytes, bool keep_long, Time now, const On
   }
 }
 
-// What begins with text of this length, and what ends it; how many bytes that is.
+// Takes text of this length and its line end; returns the number of bytes taken.
 size_t LineReader::TakeText(std::string_view bytes, size_t length, bool keep_long,
                             const OnLine& on_line) {
   const std::string_view text = bytes.substr(0, length);
   taken_ += length;
   if (length < bytes.size() && bytes[length] == '\n' && length <= kMaxLineKeptLength &&
       IsAtBegin() && !(folds_ && StepLineOf(text) != StepLine::kNone)) {
-    on_line({text, false, {}});  // most are whole, and need not be kept
+    on_line({text, false, {}});  // most lines are complete, and need no buffer
     ++taken_;
     return length + 1;
   }
@@ -132,7 +133,7 @@ void LineReader::TakeControl(char control, const OnLine& on_line) {
   }
 }
 
-// Byte by byte, as a sequence may come in two pieces. One that is none of ours is text.
+// Takes one byte, because a sequence may be split. An unknown sequence is text.
 void LineReader::TakeEscape(char byte, bool keep_long, const OnLine& on_line) {
   escape_ += byte;
   const bool control_sequence = escape_[1] == '[';
@@ -169,7 +170,7 @@ void LineReader::Obey(char command, uint32_t count) {
     case 'K':
       if (row().over || count > 0) row().text.clear();
       break;
-    default:  // a cursor shown or hidden
+    default:  // shows or hides the cursor
       break;
   }
 }
@@ -197,9 +198,9 @@ void LineReader::Add(std::string_view text, bool keep_long, const OnLine& on_lin
   }
 }
 
-// The row is drawn again.
+// Starts the row again.
 void LineReader::Overwrite(const OnLine& on_line) {
-  // Without a look at what is above: that has ended.
+  // The row is redrawn without moving up, so the rows above have ended.
   if (row().versions == 1 && cursor_ > 0) Commit(cursor_, on_line);
   Row& here = row();
   here.text.clear();
@@ -210,7 +211,7 @@ void LineReader::Overwrite(const OnLine& on_line) {
 
 void LineReader::EndRow(const OnLine& on_line) {
   Row& here = row();
-  here.over = false;  // "\r\n" ends a line, too
+  here.over = false;  // "\r\n" ends a line like "\n"
   if (frame_ > 0) --frame_;
   const bool last = cursor_ + 1 == rows_.size();
   if (folds_ && last && frame_ == 0 && Fold(on_line)) return;
@@ -223,7 +224,7 @@ void LineReader::EndRow(const OnLine& on_line) {
   if (rows_.size() > kMaxRows) Commit(1, on_line);
 }
 
-// Where the row is of a step: it takes the place of the step before.
+// If the row is of a step, it replaces that of the previous step.
 bool LineReader::Fold(const OnLine& on_line) {
   const StepLine line = row().kind == Kind::kPlain ? StepLineOf(row().text) : StepLine::kNone;
   if (line == StepLine::kNone) return false;
@@ -246,7 +247,7 @@ bool LineReader::Fold(const OnLine& on_line) {
 void LineReader::Return() {
   Row& here = row();
   if (!here.text.empty() && IsBlank(here.text)) {
-    // Overwritten with spaces, to write something else there.
+    // The row was overwritten with spaces, to print something else there.
     here.text.clear();
     here.kind = Kind::kErased;
   } else {
@@ -263,7 +264,7 @@ void LineReader::BackSpace() {
 }
 
 void LineReader::GoUp(size_t rows) {
-  // A program that wrote plain lines goes back to draw them again.
+  // The program has printed plain lines, and goes back to redraw them.
   if (rows > cursor_) frame_ = std::min(rows, kMaxRows);
   climbs_ = true;
   cursor_ -= std::min(rows, cursor_);
@@ -272,7 +273,7 @@ void LineReader::GoUp(size_t rows) {
   for (size_t i = cursor_; i < rows_.size(); ++i) rows_[i].versions = 0;
 }
 
-// The first rows are lines now.
+// The first rows become lines.
 void LineReader::Commit(size_t rows, const OnLine& on_line) {
   for (size_t i = 0; i < rows; ++i) {
     const Row& ended = rows_[i];
@@ -286,7 +287,7 @@ void LineReader::Commit(size_t rows, const OnLine& on_line) {
     rows_.erase(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(rows));
     return;
   }
-  std::string room = std::move(rows_[0].text);  // for the next line
+  std::string room = std::move(rows_[0].text);  // buffer for the next line
   room.clear();
   rows_.resize(1);
   rows_[0] = Row{std::move(room)};

@@ -17,7 +17,7 @@ base::UniqueFd OpenToRead(const std::string& path) {
   return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
 }
 
-// As much of it as the text has room for.
+// Reads at most the size of `text`.
 void ReadInto(const base::UniqueFd& file, uint64_t from, std::string& text) {
   const ssize_t got = pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));

@@ -12,10 +12,10 @@
 namespace autodist::display {
 namespace {
 
-// SGR parameters (ECMA-48): those that can be read on black and on white.
+// SGR parameters (ECMA-48) of colors that are readable on black and on white.
 constexpr std::array kColours = {"36", "33", "35", "32", "34", "96", "95", "92"};
 
-// The end that the names of all nodes have in common, from a dot on.
+// The common end of all node names, beginning at a dot.
 std::string_view CommonDomain(const std::vector<Process>& processes) {
   std::string_view domain;
   for (const Process& process : processes) {
@@ -30,7 +30,7 @@ std::string_view CommonDomain(const std::vector<Process>& processes) {
   return domain;
 }
 
-// "2026-11-23T14:03:21.250+01:00", as ISO 8601 has it, in local time.
+// "2026-11-23T14:03:21.250+01:00": ISO 8601 in local time.
 std::string TimeStamp(base::WallTime time) {
   using std::chrono::milliseconds;
   const auto since_1970 = std::chrono::floor<milliseconds>(time.time_since_epoch());

@@ -1,4 +1,4 @@
-// What stands before the lines of ranks: "[node:rank] ", and the time.
+// The prefixes of ranks' lines: "[node:rank] ", and the time.
 #pragma once
 
 #include <array>
@@ -25,13 +25,13 @@ enum class PrefixStyle {
 // Not thread-safe.
 class Prefixes {
  public:
-  // Names of hosts that end alike, "gpu1.example.org" say, are written without that end. On a
-  // terminal all are as long, and with colours each node has its own. With time stamps each begins
-  // with "2026-11-23T14:03:21.250+01:00 ".
+  // Omits a common domain of the host names, such as in "gpu1.example.org". On a terminal, pads all
+  // to the same length and, if colored, gives each node its own color. Time stamps come first:
+  // "2026-11-23T14:03:21.250+01:00 ".
   Prefixes(PrefixStyle style, const std::vector<Process>& processes,
            const std::array<Style, 2>& looks, bool time_stamps);
 
-  // Until the next call. `time`: of the line, if it is known.
+  // Valid until the next call. `time`: of the line, if known.
   std::string_view Of(uint32_t rank, Stream stream, std::optional<base::WallTime> time);
 
  private:
@@ -45,7 +45,7 @@ class Prefixes {
   const bool time_stamps_;
   std::map<uint32_t, std::array<Parts, 2>> parts_;
   std::string of_;
-  std::optional<base::WallTime> time_;  // of many lines the same
+  std::optional<base::WallTime> time_;  // cached: many lines have the same time
   std::string time_text_;
 };
 

@@ -13,14 +13,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kUpdateInterval{100};
-// After its last change a bar may become a line: longer than LineReader waits.
+// Delay until an unchanged bar may become a line: longer than LineReader waits.
 constexpr milliseconds kSettling{500};
-// Without a terminal.
-constexpr std::chrono::seconds kTellInterval{30};
-// A line that has begun and goes no further is shown then: what comes in pieces comes at once.
+// Interval of bars without a terminal.
+constexpr std::chrono::seconds kReportInterval{30};
+// Delay until an incomplete line is shown, because most arrive completely within it.
 constexpr milliseconds kHalfLineAfter{300};
 constexpr std::string_view kLongLine = "(a line of more than 1 MiB, which the log file has)";
-// Bytes shown of what a rank wrote to stderr before it failed.
+// Max bytes of a rank's earlier stderr that are shown when it has failed.
 constexpr size_t kLastErrors = 8 * 1024;
 constexpr size_t kMaxKindsOfBars = 1000;
 
@@ -71,7 +71,7 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   const bool raw = IsRaw(rank, stream);
   if (shown && raw) screen.Append(Target(stream), bytes);
   if (!on_line_ && (raw || !shown)) return;
-  // A bar that it has ended comes before what it writes to the other stream after that.
+  // A bar that was finished comes before later output to the other stream.
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
     rank.readers[other].EndAbove([&](const Line& line) { EndLine(rank, other, line, screen); });
@@ -156,7 +156,7 @@ void RankLines::NoteHalfLine(Source source, Rank& rank) {
   }
 }
 
-// A prompt, or dots: in the place of a bar, so that it is not broken where it goes on.
+// Shows a prompt or dots in place of a bar, so that the line can still grow.
 void RankLines::HoldHalfLines(Time now) {
   for (auto source = half_lines_.begin(); source != half_lines_.end();) {
     const auto [number, stream] = *source;
@@ -184,13 +184,13 @@ void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
   if (!end) return;
   std::string_view lines = end->text;
   if (end->begin > 0) lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
-  // What has not ended comes when it does.
+  // An incomplete line is shown when it is complete.
   lines = lines.substr(0, lines.rfind('\n') + 1);
   LineReader reader;
   reader.Take(lines, true, Time{}, [&](const Line& line) { Show(rank, kStderr, line, screen); });
 }
 
-// All ranks mostly show the same bar: one is enough.
+// Most ranks show the same bar, so one is enough.
 bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
   if (!view_.show.all() || view_.each_bar) return true;
   std::string label = BarLabel(bar);
@@ -212,7 +212,7 @@ void RankLines::Update(Time now, Screen& screen) {
   if (screen.has_terminal()) {
     screen.SetBars(BarRows(screen.Room()));
   } else {
-    TellBars(now, screen);
+    ReportBars(now, screen);
   }
 }
 
@@ -233,7 +233,7 @@ void RankLines::Settle(Time now, Screen& screen) {
   }
 }
 
-// All rows of all bars, or if there is no room, the last one of each.
+// All rows of all bars or, if they do not fit, the last row of each.
 std::vector<std::string> RankLines::BarRows(size_t room) {
   std::vector<std::string> rows;
   std::vector<std::string> last_rows;
@@ -257,10 +257,10 @@ std::vector<std::string> RankLines::BarRows(size_t room) {
   return last_rows;
 }
 
-void RankLines::TellBars(Time now, Screen& screen) {
+void RankLines::ReportBars(Time now, Screen& screen) {
   for (const auto& [number, stream] : with_bars_) {
     Rank& rank = ranks_.at(number);
-    if (!rank.changed[stream] || now < rank.reported[stream] + kTellInterval) continue;
+    if (!rank.changed[stream] || now < rank.reported[stream] + kReportInterval) continue;
     rank.reported[stream] = now;
     rank.changed[stream] = false;
     if (!ShowsLinesOf(rank, stream)) continue;
@@ -268,7 +268,7 @@ void RankLines::TellBars(Time now, Screen& screen) {
       if (!IsFirstOfItsKind(number, bar)) continue;
       const Stream target = Target(stream);
       screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
-      AppendText(target, bar, screen);  // a terminal that cannot draw is one, too
+      AppendText(target, bar, screen);  // it may be a terminal that cannot draw
       screen.Append(target, "\n");
     }
   }
@@ -292,7 +292,7 @@ std::optional<Time> RankLines::BarsDue(const Screen& screen) const {
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);
     if (!rank.changed[stream]) continue;
-    const Time at = rank.reported[stream] + kTellInterval;
+    const Time at = rank.reported[stream] + kReportInterval;
     due = due ? std::min(*due, at) : at;
   }
   return due;

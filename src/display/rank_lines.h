@@ -1,4 +1,4 @@
-// What the ranks of an attempt write, as lines and bars on a screen.
+// Shows the output of an attempt's ranks as lines and bars on a screen.
 #pragma once
 
 #include <array>
@@ -21,64 +21,64 @@
 
 namespace autodist::display {
 
-// What a person has asked for.
+// The user's options.
 struct View {
   ShownRanks show{};
   PrefixStyle prefix = PrefixStyle::kNode;
   Colour colour = Colour::kAuto;
-  bool each_bar = false;      // also those that look alike
-  bool plain_stdout = false;  // what ranks write to stdout has no prefix
-  bool only_stderr = false;   // and that to our stdout
+  bool each_bar = false;      // also bars that look alike
+  bool plain_stdout = false;  // no prefix for stdout of ranks
+  bool only_stderr = false;   // shows only stderr of ranks, on our stdout
   bool time_stamps = false;   // before the prefix
-  bool json = false;          // lines as JSON, all to stdout; bars are shown once they have ended
-  // Of this rank alone: the very bytes, but to a terminal of ours lines as of the others.
+  bool json = false;          // lines as JSON, all on stdout; bars are shown when they end
+  // Shows only this rank: its exact bytes, or lines if our output is a terminal.
   std::optional<uint32_t> raw{};
-  // Our terminal is that of this rank, and obeys all that it writes.
+  // Our terminal is this rank's terminal, and receives its output unchanged.
   std::optional<uint32_t> at_terminal{};
 };
 
-// Some bytes that a rank wrote, whatever they are.
+// Bytes that a rank wrote; need not be whole lines.
 struct Output {
   uint32_t rank;
   Stream stream;
   std::string_view bytes;
-  std::optional<base::WallTime> time{};  // when they came; not always known
-  std::optional<uint64_t> offset{};      // in the log file, where some of it was passed over
+  std::optional<base::WallTime> time{};  // when they arrived, if known
+  std::optional<uint64_t> offset{};      // in the log file, if earlier output was skipped
 };
 
-// For one thread.
+// Not thread-safe.
 class RankLines {
  public:
-  // Every line, shown or not.
+  // Called for every line, shown or not.
   using OnLine = std::function<void(uint32_t rank, Stream stream, std::string_view text)>;
 
-  // A bar that has changed, ten times a second at most; from Update. `half`: a line that has begun
-  // and goes no further.
+  // Called from Update for a bar that has changed, at most ten times a second. `half`: an
+  // incomplete line that has paused.
   using OnBar = std::function<void(uint32_t rank, Stream stream, std::string_view text, bool half)>;
 
-  // `folder`: of the log files, from which lines are shown that are too long to keep.
+  // `folder` has the log files, from which lines are shown that are too long to keep.
   RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {},
             OnBar on_bar = {});
 
-  // `in_file`: the log file has it, too. What is not yet a line or a bar to show is kept.
+  // `in_file`: the log file has it, too. Keeps what is not yet a line or bar.
   void Take(const Output& output, bool in_file, Time now, Screen& screen);
-  // Nothing follows: lines that have not ended end.
+  // The streams have ended: incomplete lines are shown.
   void EndLines(Screen& screen);
-  // The same of one stream.
+  // The same for one stream.
   void EndLinesOf(uint32_t rank, Stream stream, Screen& screen);
   bool IsShown(uint32_t rank, Stream stream) { return IsShown(RankOf(rank), stream); }
 
-  // From now on what the rank writes to stderr is shown, and the last of what it has written, if it
-  // was not: it has failed.
+  // Shows this rank's stderr from now on and, if it was hidden, the end of the earlier output,
+  // because the rank has failed.
   void ShowErrorsOf(uint32_t rank, Screen& screen);
 
-  // Bars that have not changed for a while are lines.
+  // Bars that have not changed for a while become lines.
   void Settle(Time now, Screen& screen);
-  // The same, and shows the others where it is time to.
+  // The same, and shows other bars when they are due.
   void Update(Time now, Screen& screen);
-  // So many lines that would be shown are not.
+  // Does not show the next `lines` lines.
   void SkipLines(size_t lines) { to_skip_ = lines; }
-  // When to call Update at the latest.
+  // The latest time for the next call of Update.
   std::optional<Time> Due(const Screen& screen) const;
 
  private:
@@ -89,10 +89,10 @@ class RankLines {
     bool errors_shown = true;
     std::array<LineReader, 2> readers;
     std::array<Time, 2> reported{};  // when a bar was last shown without a terminal
-    std::array<std::optional<base::WallTime>, 2> written{};  // when something last came
+    std::array<std::optional<base::WallTime>, 2> written{};  // time of the last output
     std::array<bool, 2> changed{};
-    std::array<bool, 2> unread{};  // on_bar has not had what was drawn last
-    std::array<bool, 2> half{};    // it is in half_lines_
+    std::array<bool, 2> unread{};  // on_bar has not received the latest state
+    std::array<bool, 2> half{};    // whether it is in half_lines_
   };
 
   Rank& RankOf(uint32_t number);
@@ -106,7 +106,7 @@ class RankLines {
   void Show(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void AppendText(Stream target, std::string_view text, Screen& screen) const;
   std::vector<std::string> BarRows(size_t room);
-  void TellBars(Time now, Screen& screen);
+  void ReportBars(Time now, Screen& screen);
   void NoteHalfLine(Source source, Rank& rank);
   void HoldHalfLines(Time now);
   std::optional<Time> BarsDue(const Screen& screen) const;
@@ -120,9 +120,9 @@ class RankLines {
   Prefixes prefixes_;
   std::map<uint32_t, Rank> ranks_;
   std::set<Source> with_bars_;
-  std::set<Source> half_lines_;                                 // that may become bars
+  std::set<Source> half_lines_;                                 // those that may become bars
   std::map<std::string, uint32_t, std::less<>> first_of_kind_;  // of bars: the lowest rank
-  Time changed_{};                                              // a bar, last
+  Time changed_{};                                              // the last change of any bar
   Time updated_{};
   size_t to_skip_ = 0;
 };

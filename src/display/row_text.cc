@@ -11,11 +11,11 @@ namespace {
 
 constexpr size_t kTabWidth = 8;
 
-// How long the escape sequence is that `text` begins with; the rest where it does not end.
+// The length of the escape sequence at the beginning of `text`; all of it if incomplete.
 size_t SequenceLength(std::string_view text) {
   if (text.size() < 2) return text.size();
   if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^' || text[1] == 'X') {
-    // A string, up to BEL or ESC '\'.
+    // A string that ends with BEL or ESC '\'.
     const size_t end = text.find_first_of("\x07\x1b", 2);
     if (end == text.npos) return text.size();
     return text[end] == '\x1b' ? std::min(end + 2, text.size()) : end + 1;
@@ -92,7 +92,7 @@ std::string BarLabel(std::string_view bar) {
     while (end > 0 && (is_digit(bar[end - 1]) || bar[end - 1] == '.')) --end;
   }
   std::string_view label = bar.substr(0, end);
-  // Dots that come one by one are no other bar each time.
+  // Dots that are added one by one do not make it a different bar.
   while (label.ends_with(' ') || label.ends_with('.')) label.remove_suffix(1);
   return std::string(label);
 }

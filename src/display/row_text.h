@@ -1,4 +1,4 @@
-// Text of ranks in a row of the terminal.
+// Fits text of ranks into a row of the terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace autodist::display {
 
-// Without anything that a terminal would obey, but for colours (SGR of ECMA-48).
+// Removes all terminal control sequences except colors (SGR of ECMA-48).
 std::string Harmless(std::string_view text);
 
-// The same, as much of it as fits into so many columns.
+// Also cuts the text at `columns` columns.
 std::string Cut(std::string_view text, size_t columns);
 
-// How many columns a character takes, as most terminals have it (Unicode's East Asian Width W and
-// F, and marks): 0, 1 or 2.
+// The number of columns of a character on most terminals (Unicode's East Asian Width W and F, and
+// combining marks): 0, 1 or 2.
 size_t ColumnsOf(uint32_t code);
 
-// What a bar is about, without how far it is: "train:" of "train:  12%|█▏ | 12/100". Two that are
-// about the same are alike.
+// The part of a bar without its progress: "train:" of "train:  12%|█▏ | 12/100". Bars of the same
+// kind have the same label.
 std::string BarLabel(std::string_view bar);
 
 }  // namespace autodist::display

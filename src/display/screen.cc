@@ -17,11 +17,11 @@ namespace autodist::display {
 namespace {
 
 constexpr std::chrono::milliseconds kFrameInterval{100};
-constexpr size_t kMaxPending = 1 << 20;  // bytes, of one stream in a row
+constexpr size_t kMaxPending = 1 << 20;  // bytes of consecutive texts of one stream
 constexpr size_t kMaxTexts = 1000;
-constexpr size_t kMaxWaiting = 64 * 1024;  // bytes, for bars to be drawn
-constexpr size_t kPartForBars = 3;         // of the terminal's rows: a third
-// Where the terminal does not tell.
+constexpr size_t kMaxWaiting = 64 * 1024;  // bytes that wait for the next frame
+constexpr size_t kPartForBars = 3;         // a third of the terminal's rows
+// For a terminal that does not report its size.
 constexpr winsize kUsualSize{24, 80, 0, 0};
 
 int Descriptor(Stream stream) { return stream == kStdout ? STDOUT_FILENO : STDERR_FILENO; }
@@ -33,13 +33,13 @@ bool IsSet(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// Obeys escape sequences.
+// Whether the terminal supports escape sequences.
 bool CanDraw() {
   const char* const kind = std::getenv("TERM");
   return kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
 }
 
-// Of a pipe or a socket.
+// For a pipe or a socket.
 bool ReaderHasGone(int fd) {
   pollfd look{fd, POLLOUT, 0};
   return poll(&look, 1, 0) > 0 && (look.revents & POLLERR) != 0;
@@ -86,7 +86,7 @@ size_t Screen::Room() const { return std::max<size_t>(SizeOf(where_).ws_row / kP
 void Screen::Update(Time now) {
   const bool bars = live_ && (drawn_ > 0 || !bars_.empty());
   Flush({!bars || !terminal_[kStdout], !bars || !terminal_[kStderr]});
-  size_t waiting = 0;  // for a frame
+  size_t waiting = 0;  // for the next frame
   for (const Text& pending : pending_) waiting += pending.text.size();
   if (waiting == 0 && !changed_) return;
   if (now < next_frame_ && waiting < kMaxWaiting) return;
@@ -112,8 +112,8 @@ void Screen::Erase() {
   changed_ = true;
 }
 
-// Over the rows that are there, so that nothing flickers. Lines do not wrap meanwhile: a character
-// that is wider than we think does not make a second row of one.
+// Draws over the existing rows to avoid flicker. Disables line wrap meanwhile, so that a character
+// that is wider than expected does not add a row.
 void Screen::Draw() {
   changed_ = false;
   if (bars_.empty() && drawn_ == 0) return;
@@ -130,7 +130,7 @@ void Screen::Draw() {
 
 void Screen::WriteLive(std::string_view text) {
   if (base::WriteAll(Descriptor(where_), text, base::Deadline::Never()).ok()) return;
-  live_ = false;  // who reads lines is told when there is one
+  live_ = false;  // writing lines will report the error
   bars_.clear();
   drawn_ = 0;
   changed_ = false;
@@ -155,9 +155,9 @@ void Screen::Write(Stream stream, std::string_view text) {
     raise(SIGPIPE);
   }
   closed_[stream] = true;
-  const std::string what = std::string(stream == kStdout ? "stdout" : "stderr") +
-                           " takes no more (" + Message(written) +
-                           "); the job goes on, and its output is in the log files";
+  const std::string what = std::string("cannot write to ") +
+                           (stream == kStdout ? "stdout" : "stderr") + " (" + Message(written) +
+                           "); the job continues, and its output is in the log files";
   base::Log(base::LogLevel::kWarning, what);
   if (!ReaderHasGone(fd)) warnings_.push_back(what);
 }

@@ -1,4 +1,4 @@
-// This process's stdout and stderr: lines, and on a terminal bars below them.
+// This process's stdout and stderr: lines and, on a terminal, bars below them.
 #pragma once
 
 #include <array>
@@ -17,45 +17,44 @@ enum Stream : size_t { kStdout = 0, kStderr = 1 };
 
 enum class Colour { kAuto, kAlways, kNever };
 
-// How lines look on a stream.
+// The capabilities of a stream.
 struct Style {
   bool terminal = false;
   bool coloured = false;
 };
 
-// kAuto: where it is a terminal that can, unless NO_COLOR is set (no-color.org).
+// kAuto: colors if the terminal supports them, unless NO_COLOR is set (no-color.org).
 Style StyleOf(Stream stream, Colour colour);
 
-// For one thread, which it may block for as long as nobody reads.
+// Not thread-safe; blocks while the reader accepts nothing.
 class Screen {
  public:
   Screen();
 
-  // Whole lines; on a terminal with bars they are written together with these. What is appended
-  // first is written first, as both streams may go to one place.
+  // Appends whole lines; on a terminal with bars, they are written in the next frame. Keeps the
+  // order across streams, because both may have the same destination.
   void Append(Stream stream, std::string_view text);
-  // What stands at the bottom from the next frame on, each row cut to the width. Without a
-  // terminal, nothing does.
+  // Sets the bottom rows of the next frame, each cut to the width. Does nothing without a terminal.
   void SetBars(std::vector<std::string> rows);
   bool has_terminal() const { return live_; }
-  // How many rows may be bars, as large as the terminal is now.
+  // The number of rows for bars at the terminal's current size.
   size_t Room() const;
 
-  // Writes what is due: bars, and lines where there are any, ten times a second at most.
+  // Writes what is due: bars, and any lines, at most ten times a second.
   void Update(Time now);
-  // When to call Update at the latest, unless something comes before.
+  // The latest time for the next call of Update, unless there is new output.
   std::optional<Time> Due() const;
 
-  // Writes all lines, and takes the bars away until the next frame: what is written now by others
-  // stands where it should.
+  // Writes all lines, and removes the bars until the next frame, so that other output is placed
+  // correctly.
   void Clear();
 
-  // From now on this process ends as by SIGPIPE once nobody reads what it writes, as in `| head`.
-  // SIGPIPE itself is ignored: what a node closes must not end us.
+  // From now on, ends this process as by SIGPIPE when its reader has closed the stream, as in `|
+  // head`. SIGPIPE itself is ignored, because a node may close a connection at any time.
   void EndWithReader() { ends_with_reader_ = true; }
 
-  // Of what takes nothing any more, so that lines are in the log files only; other than what its
-  // reader has closed, who knows.
+  // Streams that can no longer be written to, so that lines are only in the log files; not those
+  // that the reader closed.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -72,15 +71,15 @@ class Screen {
   void WriteLive(std::string_view text);
 
   std::vector<Text> pending_;
-  std::string room_;  // of what was pending, for what comes next
+  std::string room_;  // buffer for the next pending text
   std::array<bool, 2> closed_{};
   bool ends_with_reader_ = false;
   std::array<bool, 2> terminal_{};
   bool live_ = false;              // bars can be drawn
-  Stream where_ = kStderr;         // they are drawn by it
-  std::vector<std::string> bars_;  // as they should be
-  size_t drawn_ = 0;               // rows on the terminal now
-  bool changed_ = false;           // what is drawn is not what should be
+  Stream where_ = kStderr;         // the stream to which they are drawn
+  std::vector<std::string> bars_;  // of the next frame
+  size_t drawn_ = 0;               // rows on the terminal
+  bool changed_ = false;           // the next frame differs from the terminal
   Time next_frame_{};
   std::vector<std::string> warnings_;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kLocal = "local";
 constexpr std::string_view kNode = "node:";
 
-// "gpu3" of gpu3.cluster.example.
+// "gpu3" for gpu3.cluster.example.
 std::string_view FirstLabel(std::string_view address) {
   return address.substr(0, address.find('.'));
 }

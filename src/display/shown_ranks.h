@@ -1,4 +1,4 @@
-// Which ranks are shown: what a person says with --show.
+// The ranks whose output is shown: the argument of --show.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace autodist::display {
 
-// A process of a job, as far as its output needs.
+// A process of a job, with the values that its output needs.
 struct Process {
-  uint32_t rank = 0;  // its number
+  uint32_t rank = 0;  // of the process
   uint32_t local_rank = 0;
-  std::string node;  // its address, as the spec writes it
+  std::string node;  // address in the spec
   bool auxiliary = false;
 };
 
@@ -22,15 +22,15 @@ class ShownRanks {
  public:
   ShownRanks() = default;  // all
 
-  // "0", "0,8-15", "local0", "node:gpu3", also together, "all" or "none". kInvalidArgument: what is
-  // wrong with it, in the words of who typed it.
+  // "0", "0,8-15", "local0", "node:gpu3", combinations, "all" or "none". kInvalidArgument: quotes
+  // the invalid part.
   static Result<ShownRanks> Parse(std::string_view text);
 
   static ShownRanks Of(const std::vector<uint32_t>& ranks);
 
   bool all() const { return parts_.empty() && !none_; }
   bool Shows(const Process& process) const;
-  // What is named there has to be among the processes.
+  // Fails unless all named ranks and nodes are among the processes.
   Status CheckAgainst(const std::vector<Process>& processes) const;
 
  private:
@@ -39,7 +39,7 @@ class ShownRanks {
     uint32_t first = 0;
     uint32_t last = 0;
     std::string node;
-    std::string text;  // as it was typed
+    std::string text;  // as typed
   };
   static Result<Part> ParsePart(std::string_view text);
   static bool Matches(const Part& part, const Process& process);

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kVersionLimit{10};
 constexpr size_t kMaxVersionLength = 64 * 1024;
 constexpr uint32_t kOldestKubectl = 31;  // 1.31
 
-// With what the messages of their own begin: podman; docker and containerd; kubectl.
+// Prefixes of error messages: podman; docker and containerd; kubectl.
 constexpr const char* kOwn[] = {"Error: ",
                                 "Error response from daemon: ",
                                 "docker: Error",
@@ -72,20 +72,18 @@ Status ExecError(const std::string& said) {
     const std::string what(line.substr(0, line.find('\r')));
     if (Has(what, kContainerGonePatterns)) {
       return WithRemedy(Error(StatusCode::kAborted, "the container does not run: " + what),
-                        "start it first, and give the name that it has");
+                        "start the container, and check its name in the spec");
     }
     if (Has(what, kNoShell)) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition, "the container has no sh: " + what),
-                        "take an image with a shell; busybox's will do");
+                        "use an image with a shell, such as busybox");
     }
     return WithRemedy(
         Error(StatusCode::kUnavailable, what),
-        Has(what, kNoImage)
-            ? "is the image's name right? `podman pull` or `docker pull` there tells more"
-        : Has(what, kNoMount) ? "a folder that run_options mounts has to be there already"
-        : Has(what, kNoDaemon)
-            ? "start docker there, or let your user use it"
-            : "does the container runtime run a program there by hand, true, say?");
+        Has(what, kNoImage) ? "check the image name with `podman pull` or `docker pull` on the node"
+        : Has(what, kNoMount)  ? "create the folders that run_options mounts"
+        : Has(what, kNoDaemon) ? "start docker on the node, or add your user to its group"
+                               : "test the container runtime on the node with `true`");
   }
   return OkStatus();
 }
@@ -94,8 +92,8 @@ Status CheckKubectl() {
   const auto refusal = [](const std::string& what) {
     return WithRemedy(
         Error(StatusCode::kFailedPrecondition, what),
-        "install kubectl 1.31 or newer: older ones do not tell a program in a pod that "
-        "its input has ended");
+        "install kubectl 1.31 or newer: older ones do not close the stdin of a program "
+        "in a pod");
   };
   const auto program = transport::StartOurProgram({"kubectl", "version", "--client"});
   if (!program.ok()) return refusal(Message(program.status()));
@@ -110,7 +108,7 @@ Status CheckKubectl() {
     std::from_chars(output.data() + mark + kMark.size(), output.data() + output.size(), minor);
   }
   if (minor >= kOldestKubectl) return OkStatus();
-  return refusal(minor == 0 ? "`kubectl version --client` does not tell its version"
+  return refusal(minor == 0 ? "`kubectl version --client` reports no version"
                             : "kubectl is 1." + std::to_string(minor));
 }
 

@@ -1,5 +1,5 @@
-// Runs programs on nodes by a program that runs what follows its own arguments: `podman exec`,
-// `docker exec`, `kubectl exec`. On this machine, or on the node that SSH leads to.
+// Runs programs on nodes through a program that executes its last arguments: `podman exec`, `docker
+// exec`, `kubectl exec`. It runs on this machine, or on the node that SSH leads to.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@ namespace autodist::exec {
 
 class ExecTransport final : public transport::Transport {
  public:
-  // `way`: where the program itself is run; `argv`: its words; `where`: for messages.
+  // `way`: runs the program itself; `argv`: its arguments; `where`: for messages.
   ExecTransport(std::unique_ptr<transport::Transport> way, std::vector<std::string> argv,
                 std::string where)
       : way_(std::move(way)), argv_(std::move(argv)), where_(std::move(where)) {}
 
-  // Whether there is such a container shows in the stream.
+  // The stream shows whether the container exists.
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
                                                  const std::stop_token& stop) override;
 
@@ -27,12 +27,12 @@ class ExecTransport final : public transport::Transport {
   const std::string where_;
 };
 
-// What such a program has said of why it runs nothing; kAborted: the container is gone, or does not
-// run. OK where it says nothing of its own.
+// Converts the error output of such a program. kAborted: the container is gone, or does not run. OK
+// if the output has no such message.
 Status ExecError(const std::string& said);
 
-// Fails where the kubectl of this machine is none, or older than 1.31, which do not tell a program
-// that its input has ended. Blocks for seconds at most.
+// Fails if kubectl is missing here, or older than 1.31, which does not close the stdin of a program
+// in a pod. Blocks for seconds at most.
 Status CheckKubectl();
 
 }  // namespace autodist::exec

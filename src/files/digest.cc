@@ -28,7 +28,7 @@ struct Digest::State {
 };
 
 Digest::Digest() : state_(std::make_unique<State>()) {
-  // Chooses what is fastest on this machine; without it there is still a digest, the same.
+  // Selects the fastest implementation for this machine; the digest is the same without it.
   [[maybe_unused]] static const int ready = sodium_init();
   crypto_generichash_blake2b_init(&state_->of, nullptr, 0, kDigestBytes);
 }
@@ -40,7 +40,7 @@ void Digest::Add(std::string_view piece) {
 }
 
 std::string Digest::Hex() const {
-  State end = *state_;  // as more may be added
+  State end = *state_;  // a copy, because more may be added
   std::array<unsigned char, kDigestBytes> digest;
   crypto_generichash_blake2b_final(&end.of, digest.data(), digest.size());
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), digest.size()});

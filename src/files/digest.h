@@ -1,6 +1,6 @@
-// Digests, by which files on two machines are known to have the same content. They are BLAKE2b, of
-// 32 bytes, in hexadecimal: nobody can make a second file of the same digest, not even the author
-// of both. Of libsodium, in whose plain C it is three times as fast as SHA-256.
+// Digests, which show that files on two machines have the same content: BLAKE2b with 32 bytes, in
+// hexadecimal. Collisions are infeasible, even for the author of both files. Implemented by
+// libsodium, whose plain C version is three times as fast as SHA-256.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace autodist::files {
 
-// Of what comes in pieces. Not thread-safe.
+// The digest of content that arrives in pieces. Not thread-safe.
 class Digest {
  public:
   Digest();
   Digest(Digest&&) noexcept;
   ~Digest();
   void Add(std::string_view piece);
-  // As those below, of all that was added.
+  // Returns the digest of everything added so far.
   std::string Hex() const;
 
  private:
@@ -30,8 +30,8 @@ class Digest {
 // Blocks while it reads.
 Result<std::string> DigestOfFile(const std::string& path);
 
-// Of all that can be read from `fd`, of the file `name`. `go_on` is asked between pieces of at most
-// a megabyte; where it says no, the result is kCancelled.
+// Returns the digest of everything that can be read from `fd`, of the file `name`. Calls `go_on`
+// between pieces of at most 1 MB; if that returns false, the result is kCancelled.
 Result<std::string> DigestOfContent(int fd, const std::string& name,
                                     const std::function<bool()>& go_on);
 

@@ -14,7 +14,7 @@ Status Refuse(const std::string& pattern, const std::string& why) {
                     "or 'out/**/*.pt'");
 }
 
-// "./a//b/" is "a/b"; the folder itself, ".", is all that is in it.
+// Converts "./a//b/" to "a/b"; "." stands for all contents of the folder.
 Result<std::string> Normal(const std::string& pattern) {
   if (pattern.empty()) return Refuse(pattern, "is empty");
   if (pattern.front() == '/') return Refuse(pattern, "is an absolute path");

@@ -1,4 +1,4 @@
-// The files of a folder that a person means by patterns: "ckpt*", "out/**/*.pt".
+// Selects files of a folder by patterns of the user: "ckpt*", "out/**/*.pt".
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace autodist::files {
 
-// A pattern is for paths within the folder, "a/b": '*', '?' and '[...]' stay within a name, "**"
-// stands for any folders. One that matches a folder means all that is in it.
+// A pattern applies to paths within the folder, "a/b": '*', '?' and '[...]' do not match '/', "**"
+// matches any folders. A pattern that matches a folder selects all its contents.
 class FilePatterns {
  public:
-  // kInvalidArgument, in the words of who wrote them, where one leads out of the folder.
+  // kInvalidArgument, quoting the pattern, if one leads out of the folder.
   static Result<FilePatterns> Parse(const std::vector<std::string>& patterns);
 
-  // Whether a pattern matches the path itself; what folder it is in has no say.
+  // Whether a pattern matches the path itself, regardless of parent folders.
   bool Match(std::string_view path) const;
-  // Whether any may match what is in the folder.
+  // Whether a pattern may match anything in the folder.
   bool MayMatchIn(std::string_view folder) const;
 
  private:

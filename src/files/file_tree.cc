@@ -39,12 +39,12 @@ class Scan {
   }
 
  private:
-  // What one folder says of what is in it.
+  // The rules of one folder for its contents.
   struct Level {
     size_t prefix;  // length of the folder's path with its '/'
     IgnoreRules git;
-    IgnoreRules own;                      // of .autodistignore, which has the last word
-    std::optional<TrackedFiles> tracked;  // where a repository begins
+    IgnoreRules own;                      // of .autodistignore, which takes precedence
+    std::optional<TrackedFiles> tracked;  // at the top of a repository
   };
 
   enum class Fate { kCopied, kLeftOut, kIgnoredByGit };
@@ -62,7 +62,7 @@ class Scan {
   void VisitFolder(const std::string& path);
   void Visit(const std::string& path, const std::string& name);
   Fate FateOf(const std::string& path, const std::string& name, bool is_folder);
-  // Whether git tracks it, or something below it.
+  // Whether git tracks the path, or something below it.
   bool IsTracked(const std::string& path, bool is_folder) const;
   void CountIgnored(const std::string& path, const std::string& name, const struct stat& info);
   void AddFile(FileEntry entry, const struct stat& info);
@@ -70,8 +70,8 @@ class Scan {
 
   const std::string left_out_;
   FileTree tree_;
-  std::vector<Level> levels_;    // of the folder that is being visited and those above it
-  bool within_ignored_ = false;  // .gitignore names the folder that is being visited
+  std::vector<Level> levels_;    // of the current folder and those above it
+  bool within_ignored_ = false;  // whether .gitignore excludes the current folder
   std::vector<std::string> issues_;
 };
 
@@ -109,7 +109,7 @@ Scan::Level Scan::ReadLevel(const std::string& path) {
   const auto read = [&](const char* name, IgnoreRules& rules) {
     const std::string file = path.empty() ? name : path + "/" + name;
     struct stat info;
-    // Like git, not through symbolic links.
+    // Does not follow symbolic links, like git.
     if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
     const auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
     if (text.ok()) {
@@ -151,7 +151,7 @@ bool Scan::IsTracked(const std::string& path, bool is_folder) const {
   for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
     if (!level->tracked) continue;
     const std::string_view within = std::string_view(path).substr(level->prefix);
-    // A submodule is tracked itself.
+    // Git tracks a submodule as a whole.
     return level->tracked->Has(within) || (is_folder && level->tracked->HasBelow(within));
   }
   return false;
@@ -189,7 +189,7 @@ void Scan::CountIgnored(const std::string& path, const std::string& name, const 
 void Scan::Visit(const std::string& path, const std::string& name) {
   struct stat info;
   if (lstat(Absolute(path).c_str(), &info) != 0) {
-    if (errno != ENOENT) Issue(errno, path);  // gone meanwhile
+    if (errno != ENOENT) Issue(errno, path);  // ENOENT: removed meanwhile
     return;
   }
   const bool is_folder = S_ISDIR(info.st_mode);
@@ -203,7 +203,7 @@ void Scan::Visit(const std::string& path, const std::string& name) {
   entry.mode = info.st_mode & 0777;
   if (S_ISDIR(info.st_mode)) {
     entry.type = FileType::kFolder;
-    entry.mode |= 0700;  // or else its copy could not be filled
+    entry.mode |= 0700;  // otherwise its copy could not be filled
     tree_.entries.push_back(std::move(entry));
     const bool before = std::exchange(within_ignored_, fate == Fate::kIgnoredByGit);
     VisitFolder(path);

@@ -21,7 +21,7 @@ constexpr size_t kStatBytes = 40;  // times, device, inode, mode, owner, size
 constexpr size_t kSha1Bytes = 20;
 constexpr size_t kSha256Bytes = 32;
 
-// Big-endian numbers and texts, one after the other.
+// Reads consecutive big-endian numbers and texts.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
@@ -41,7 +41,7 @@ class ByteReader {
     for (const char c : Take(bytes)) number = number << 8 | static_cast<unsigned char>(c);
     return number;
   }
-  // Up to a NUL byte, which is taken, too.
+  // Reads up to a NUL byte, and consumes it.
   std::string_view Text() {
     const size_t end = bytes_.find('\0', at_);
     if (end == std::string_view::npos) {
@@ -52,7 +52,7 @@ class ByteReader {
     Take(1);
     return text;
   }
-  // How much of the path before version 4 of the index takes away.
+  // The number of bytes that version 4 of the index removes from the end of the previous path.
   size_t Offset() {
     size_t offset = 0;
     for (;;) {
@@ -70,7 +70,7 @@ class ByteReader {
   bool failed_ = false;
 };
 
-// One entry's path; nullopt where the bytes are not an entry.
+// Reads the path of one entry; nullopt if the bytes are not an entry.
 std::optional<std::string> ReadEntry(ByteReader& reader, uint32_t version, size_t hash_bytes,
                                      const std::string& before) {
   constexpr uint32_t kExtended = 0x4000;
@@ -88,7 +88,7 @@ std::optional<std::string> ReadEntry(ByteReader& reader, uint32_t version, size_
     path += reader.Text();
   } else {
     path = reader.Text();
-    // Entries are multiples of 8 bytes, filled with NUL bytes.
+    // Entries are padded with NUL bytes to a multiple of 8.
     reader.Take((8 - (reader.at() - begin) % 8) % 8);
   }
   if (reader.failed() || path.empty() || path.front() == '/') return std::nullopt;
@@ -104,12 +104,12 @@ std::optional<std::vector<std::string>> ReadEntries(std::string_view content, si
   std::string before;
   for (uint32_t i = 0; i < count; ++i) {
     auto path = ReadEntry(reader, version, hash_bytes, before);
-    // In git's order; the same path may be there in several stages of a merge.
+    // Entries are sorted; the same path may occur in several stages of a merge.
     if (!path || *path < before) return std::nullopt;
     before = *path;
     if (paths.empty() || paths.back() != before) paths.push_back(*std::move(path));
   }
-  // Then extensions, each with a name and a size, and a hash of it all.
+  // Extensions follow, each with a name and a size, and a hash of the file.
   while (content.size() - reader.at() > hash_bytes) {
     const std::string_view name = reader.Take(4);
     if (name == "link") return std::nullopt;  // the rest is in another file
@@ -120,13 +120,13 @@ std::optional<std::vector<std::string>> ReadEntries(std::string_view content, si
                                                     : std::nullopt;
 }
 
-// Where the index is, of the repository whose top this folder is; "" of none.
+// Returns the path of the index if this folder is the top of a repository; otherwise "".
 std::string IndexOf(const fs::path& folder) {
   const std::string git = folder / ".git";
   struct stat info;
   if (stat(git.c_str(), &info) != 0) return "";
   if (S_ISDIR(info.st_mode)) return git + "/index";
-  // Of a worktree or a submodule: "gitdir: ../.git/modules/x".
+  // The .git file of a worktree or a submodule: "gitdir: ../.git/modules/x".
   constexpr std::string_view kBegin = "gitdir: ";
   auto text = base::ReadFile(git, kLargestGitFile);
   if (!text.ok() || !text->starts_with(kBegin)) return "";
@@ -158,7 +158,8 @@ Result<std::vector<std::string>> ReadGitIndex(std::string_view content) {
   if (reader.failed() || !is_index || version < 2 || version > 4) {
     return Error(StatusCode::kInvalidArgument, "not an index of git that autodist reads");
   }
-  // The repository's configuration says which hash it uses; its files read with one alone.
+  // The configuration, which is not read, selects the hash; the index is only valid with one of
+  // them.
   for (const size_t hash_bytes : {kSha1Bytes, kSha256Bytes}) {
     if (auto paths = ReadEntries(content, hash_bytes)) return *std::move(paths);
   }

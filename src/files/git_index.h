@@ -1,5 +1,5 @@
-// Which files git tracks, read from the repository's index. No git is run, and nothing of the
-// repository's configuration is used, which may name programs.
+// Lists the files that git tracks, from the index of the repository. Does not run git, and ignores
+// the repository's configuration, which may name programs.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class TrackedFiles {
   explicit TrackedFiles(std::vector<std::string> paths);
 
   bool Has(std::string_view path) const;
-  // Whether a file below the folder is.
+  // Whether a file below the folder is in the index.
   bool HasBelow(std::string_view folder) const;
   bool empty() const { return paths_.empty(); }
 
@@ -25,12 +25,12 @@ class TrackedFiles {
   std::vector<std::string> paths_;  // sorted
 };
 
-// The paths in an index file's content, of version 2, 3 or 4, as gitformat-index(5) has it. Fails
-// where that is not what it is, or part of it is in another file (a split index).
+// Returns the paths in an index file's content, of version 2, 3 or 4, see gitformat-index(5). Fails
+// if the content is invalid, or refers to another file (a split index).
 Result<std::vector<std::string>> ReadGitIndex(std::string_view content);
 
-// What is tracked in `folder`, by the repository that it is in; empty where it is in none. `above`:
-// whether to look for the repository in the folders above, too.
+// Returns the tracked files in `folder`, according to its repository; empty outside of
+// repositories. `above`: whether to search for the repository in parent folders, too.
 Result<TrackedFiles> FilesTrackedIn(const std::string& folder, bool above);
 
 }  // namespace autodist::files

@@ -23,8 +23,8 @@ class Matcher {
 
   const std::string_view pattern_;
   const std::string_view path_;
-  // Of each star and position in the path, whether there is no match from there: so that many stars
-  // do not take exponential time.
+  // Records for each star and position in the path whether there is no match from there, so that
+  // many stars do not take exponential time.
   std::vector<bool> failed_;
 };
 
@@ -49,11 +49,11 @@ bool Matcher::MatchesFrom(size_t p, size_t t) {
 bool Matcher::MatchesStars(size_t p, size_t t) {
   const size_t begin = p;
   while (p < pattern_.size() && pattern_[p] == '*') ++p;
-  // git takes the plain beginning of a pattern off, so that stars after it stand at the beginning.
+  // git splits off the literal beginning of a pattern, so the stars after it count as a beginning.
   const bool after_slash = begin == pattern_.find_first_of("*?[\\") || pattern_[begin - 1] == '/';
   const bool before_slash = p == pattern_.size() || pattern_[p] == '/';
   const bool any_folders = p - begin >= 2 && after_slash && before_slash;
-  // "a/**/b" matches "a/b", too.
+  // "a/**/b" also matches "a/b".
   if (any_folders && p < pattern_.size() && MatchesFrom(p + 1, t)) return true;
   failed_.resize(pattern_.size() * (path_.size() + 1));
   for (size_t key = begin * (path_.size() + 1) + t; !failed_[key]; ++key, ++t) {
@@ -64,7 +64,7 @@ bool Matcher::MatchesStars(size_t p, size_t t) {
   return false;
 }
 
-// p is at '['; moves it to the ']'. A class without end matches nothing.
+// p is at '['; moves it to the ']'. An unterminated class matches nothing.
 bool Matcher::MatchesClass(size_t& p, unsigned char c) const {
   const auto at = [this](size_t i) -> unsigned char {
     if (i >= pattern_.size()) return 0;
@@ -74,7 +74,7 @@ bool Matcher::MatchesClass(size_t& p, unsigned char c) const {
   const bool negated = at(p) == '!' || at(p) == '^';
   if (negated) ++p;
   bool found = false;
-  unsigned char previous = 0;  // the character that may begin a range
+  unsigned char previous = 0;  // which may begin a range
   for (bool first = true; first || at(p) != ']'; first = false, ++p) {
     if (p >= pattern_.size()) return false;
     unsigned char current = at(p);
@@ -101,8 +101,8 @@ bool Matcher::MatchesClass(size_t& p, unsigned char c) const {
   return found != negated && c != '/';
 }
 
-// p is at "[:"; moves it to the ']' of ":]". Where there is none, '[' stands for itself. nullopt
-// for a name that is none.
+// p is at "[:"; moves it to the ']' of ":]". Without ":]" the '[' is literal. nullopt for an
+// unknown name.
 std::optional<bool> Matcher::MatchesNamedClass(size_t& p, unsigned char c) const {
   using Test = int (*)(int);
   static constexpr std::pair<std::string_view, Test> kClasses[] = {

@@ -8,7 +8,7 @@
 namespace autodist::files {
 namespace {
 
-// Spaces at the end count only after a backslash.
+// Trailing spaces count only after a backslash.
 std::string_view WithoutTrailingSpaces(std::string_view line) {
   size_t end = 0;
   for (size_t i = 0; i < line.size(); ++i) {

@@ -26,14 +26,14 @@ Status Write(const std::string& path, std::string_view content) {
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700));
   if (!file.valid()) return ErrnoError(errno, path);
   AD_RETURN_IF_ERROR(Annotate(base::WriteAll(file.get(), content, base::Deadline::Never()), path));
-  // So that its whole size is there even if the machine loses power after the rename.
+  // Guarantees the whole size after a power failure that follows the rename.
   return fsync(file.get()) == 0 ? OkStatus() : ErrnoError(errno, path);
 }
 
-// We have closed it, but a process that another thread has forked has it for as long as it takes to
-// execute something, and until then the kernel lets nobody execute the file. It gives a lease to
-// readers as soon as there is no writer; where it gives none at all, as over NFS, a moment has to
-// do.
+// Waits until no process has the file open for writing, because the kernel does not execute it
+// until then: a process that another thread has just forked inherits our descriptor until it
+// executes its program. The kernel grants a read lease only without writers; where it supports no
+// leases, as over NFS, waits for a short time.
 void AwaitWriters(const std::string& path) {
   const base::UniqueFd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   const base::Deadline limit = base::Deadline::After(kWritersLimit);

@@ -1,4 +1,4 @@
-// Programs that are put into a folder of the user's, to be run from there.
+// Programs that autodist puts into a folder of the user and runs from there.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace autodist::files {
 
-// Whether `path` is a program of that size that can be run, and nobody but this user and root can
-// put another one into its place: all folders that lead there, links resolved, are theirs, and
-// others cannot write in them. One that was cut off, by a machine that lost power, has another
-// size.
+// Whether `path` is an executable program of that size that only this user and root can replace:
+// all folders on its path, with links resolved, belong to them, and others cannot write to them.
+// The size differs if a power failure truncated the file.
 bool HoldsProgram(const std::string& path, uint64_t size);
 
-// Makes `path` a program that the user alone may run, and the folders on its way. Whoever finds it
-// under its name, at whatever time, finds all of it, and can run it: nobody has it open for writing
-// any more. kPermissionDenied where others could replace it. Thread-safe; blocks on the disk.
+// Writes a program that only the user may run, and creates missing folders on its path. The file is
+// always complete and executable under its name: no process has it open for writing any more.
+// kPermissionDenied if others could replace it. Thread-safe; blocks on the disk.
 Status WriteProgram(const std::string& path, std::string_view content);
 
 }  // namespace autodist::files

@@ -36,10 +36,10 @@ Result<TemporaryFile> TemporaryFile::Create(int folder) {
     std::string name = NewTemporaryName();
     base::UniqueFd fd(openat(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd.valid()) return ErrnoError(errno, "making a file");
-    flock(fd.get(), LOCK_EX | LOCK_NB);  // a file system without locks keeps its leftovers
+    flock(fd.get(), LOCK_EX | LOCK_NB);  // without lock support leftovers stay
     struct stat info;
     if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, "making a file");
-    // Somebody who looked for leftovers was quicker than our lock.
+    // Another process removed it as a leftover before we locked it.
     if (info.st_nlink > 0) return TemporaryFile(folder, std::move(fd), std::move(name));
   }
 }
@@ -76,7 +76,7 @@ void RemoveLeftovers(int folder) {
       if (!fd.valid() || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
       unlinkat(folder, entry->d_name, 0);
     } else if (S_ISLNK(info.st_mode)) {
-      unlinkat(folder, entry->d_name, 0);  // there for a moment only, so hardly another's
+      unlinkat(folder, entry->d_name, 0);  // links are renamed at once, so it is a leftover
     }
   }
 }

@@ -9,17 +9,17 @@
 
 namespace autodist::files {
 
-// A name that nobody can guess and no file has: ".autodist-sync-" and 128 random bits.
+// Returns an unpredictable, unused name: ".autodist-sync-" and 128 random bits.
 std::string NewTemporaryName();
 bool IsTemporaryName(std::string_view name);
-// Whether there is one of this name, by which a folder is known to be the same elsewhere.
+// Whether the folder has the file of this name, which shows that it is the same folder elsewhere.
 bool HasTemporary(const std::string& folder, const std::string& name);
 
-// Removed with its object, unless it was given a name to stay. Not thread-safe.
+// Removed by the destructor, unless Keep has renamed it. Not thread-safe.
 class TemporaryFile {
  public:
-  // In `folder`, which must stay open; for us alone, open for writing, and locked, so that
-  // RemoveLeftovers can tell it from one whose process was killed.
+  // Creates a file in `folder`, which must stay open. It has mode 0600, is open for writing, and
+  // locked, which distinguishes it for RemoveLeftovers from a file of a killed process.
   static Result<TemporaryFile> Create(int folder);
 
   TemporaryFile(TemporaryFile&& other) noexcept;
@@ -29,7 +29,7 @@ class TemporaryFile {
   int fd() const { return fd_.get(); }
   const std::string& name() const { return name_; }
 
-  // Takes the place of what has the name in the same folder, at once.
+  // Atomically replaces the file of that name in the same folder.
   Status Keep(const std::string& name);
 
  private:
@@ -38,10 +38,10 @@ class TemporaryFile {
 
   int folder_;
   base::UniqueFd fd_;
-  std::string name_;  // empty: nothing to remove
+  std::string name_;  // empty: no file to remove
 };
 
-// Removes temporary files that no process holds any more from a folder that is open for reading.
+// Removes temporary files that no process has locked from a folder that is open for reading.
 void RemoveLeftovers(int folder);
 
 }  // namespace autodist::files

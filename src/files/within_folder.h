@@ -1,6 +1,6 @@
-// What others call by a path within a folder, opened and written so that nothing outside of it is
-// touched: no path leads up or through a symbolic link, and a file has its old content or its new
-// one, never a part.
+// Opens and writes files by a path that others name, without touching anything outside of a folder:
+// no path leads up or through a symbolic link. A file has its old content or its new one, never a
+// part.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@ namespace autodist::files {
 
 inline constexpr uint32_t kPermissions = 0777;
 
-// Whether it is "a" or "a/b/c", and leads neither up nor to where it stands.
+// Whether it is "a" or "a/b/c", without "." and "..".
 Status CheckPathWithin(const std::string& path);
 
-// What is in the open folder under this name; where it is no folder, or no regular file, it is not
-// valid, and errno tells why.
+// Opens the entry of this name in the open folder. The result is invalid, with errno, if it is not
+// a folder, or not a regular file.
 base::UniqueFd OpenFolderIn(int folder, const std::string& name);
 base::UniqueFd OpenFileIn(int folder, const std::string& name);
 
-// As futimens: -1, and errno.
+// Like futimens: -1, and errno.
 int SetModified(int fd, int64_t modified_ns);
 
 struct FileAttributes {
   uint64_t size = 0;
-  uint32_t mode = 0;  // of which kPermissions count
+  uint32_t mode = 0;  // masked with kPermissions
   int64_t modified_ns = 0;
 };
 
 // The new content of a file, beside it until it is complete. Not thread-safe; blocks.
 class NewFile {
  public:
-  // `name` will be in `folder`, which is open, and need not stay so.
+  // Creates the file for `name` in `folder`, which is open, and need not stay so.
   static Result<NewFile> Create(int folder, const std::string& name,
                                 const FileAttributes& attributes);
 
   Status Write(std::string_view data);
-  // The file has the new content from here on, or still the old one if this fails.
+  // Replaces the old file; if this fails, it still has the old content.
   Status Finish();
 
  private:

@@ -1,5 +1,4 @@
-// How the programs of a framework are told who they are: one framework per framework, one file per
-// framework.
+// A framework's way to describe the job to its processes. Each framework has its own file.
 #pragma once
 
 #include <functional>
@@ -11,7 +10,7 @@
 
 namespace autodist::framework {
 
-// One process of a plan of which all is known but environments.
+// One process of a plan that is complete except for environments.
 struct Process {
   const v1::LaunchPlan& plan;
   const v1::NodePlan& node;
@@ -22,17 +21,18 @@ using SetVariable = std::function<void(const std::string& name, const std::strin
 
 struct Framework {
   const char* name;
-  const char* programs;  // whose language it is
+  const char* programs;  // the programs that it is for
   std::vector<v1::ProgramKind> kinds;
-  // Whether the program opens the job's rendezvous port. Only one framework of a job may.
+  // Whether the program opens the job's rendezvous port, which only one framework of a job may do.
   bool uses_master_port;
-  // Sets what one process finds. Auxiliary processes are passed only to who adds them.
+  // Sets the variables of one process. Auxiliary processes are passed only to the framework that
+  // added them.
   void (*set_variables)(const Process& process, const SetVariable& set);
-  // Refuses a plan that the framework cannot take; says all that is wrong with it.
+  // Rejects plans that the framework does not support, with all reasons.
   Status (*check)(const v1::LaunchPlan& plan) = nullptr;
-  // Adds what is needed besides variables: auxiliary processes, files, ports.
+  // Adds auxiliary processes, files and ports.
   void (*extend)(v1::LaunchPlan& plan) = nullptr;
-  // Whether the ranks listen at the job's rank ports. Only those of one framework may.
+  // Whether the ranks listen at the job's rank ports, which only one framework of a job may use.
   bool uses_rank_ports = false;
 };
 

@@ -84,7 +84,7 @@ const char* OptionOf(v1::ProgramKind kind) {
 }
 
 const std::vector<const Framework*>& All() {
-  // In the order in which they are listed to people.
+  // In the order of listings.
   static const std::vector<const Framework*> all = {&kTorch,      &kDeepspeed, &kPaddle,
                                                     &kMindspore,  &kRanktable, &kJax,
                                                     &kTensorflow, &kHorovod,   &kMpi};

@@ -1,4 +1,4 @@
-// All frameworks, and which of them go together.
+// Lists all frameworks, and checks which can be combined.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace autodist::framework {
 
 const std::vector<const Framework*>& All();
 
-// The frameworks of these names, for a program of this kind. All that is wrong is told at once:
-// unknown names, kinds that a framework does not have, frameworks that contradict each other.
+// Returns the frameworks with these names, for a program of this kind. An error lists everything
+// that is wrong: unknown names, unsupported kinds, and frameworks that exclude each other.
 Result<std::vector<const Framework*>> Choose(const std::vector<std::string>& names,
                                              v1::ProgramKind kind);
 

@@ -1,12 +1,12 @@
 // Horovod over Gloo, without horovodrun. Sources of the names: horovod/common/gloo/gloo_context.cc
-// and horovod/runner/gloo_run.py. Its ranks find each other through a key/value store over HTTP,
-// which the launcher has to serve: one more process on the chief.
+// and horovod/runner/gloo_run.py. The launcher must serve the HTTP key/value store through which
+// ranks find each other: an additional process on the chief.
 #include "framework/world.h"
 
 namespace autodist::framework {
 namespace {
 
-// Nodes that have a rank of this local rank, and how many of them come before `node`.
+// The number of nodes that have this local rank, and how many of them come before `node`.
 struct Cross {
   uint32_t size = 0;
   uint32_t rank = 0;
@@ -40,7 +40,7 @@ void SetHorovodVariables(const Process& process, const SetVariable& set) {
 }
 
 Status CheckHorovod(const v1::LaunchPlan& plan) {
-  // Ranks ask the store at "http://" + address + ":" + port.
+  // Ranks connect to the store at "http://" + address + ":" + port.
   return CheckIpv4(plan, "Horovod");
 }
 

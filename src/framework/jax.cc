@@ -1,6 +1,6 @@
-// Sources of the names: jax/_src/distributed.py, and jax/_src/clusters/slurm_cluster.py: how many
-// processes there are, and which one this is, JAX asks only of launchers that it knows; Slurm's
-// way of telling them is the one that disturbs least.
+// Sources of the names: jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py. JAX gets
+// the number and index of processes only from launchers that it knows; Slurm's variables have the
+// fewest side effects.
 #include "framework/world.h"
 
 namespace autodist::framework {
@@ -17,7 +17,7 @@ void SetJaxVariables(const Process& process, const SetVariable& set) {
   const std::string port = std::to_string(plan.master_port());
   set("JAX_COORDINATOR_ADDRESS", HostAndPort(ChiefAddress(plan), plan.master_port()));
   set("JAX_COORDINATOR_PORT", port);
-  set("JAX_NUM_PROCESSES", count);  // these two are read by scripts only
+  set("JAX_NUM_PROCESSES", count);  // only scripts read these two
   set("JAX_PROCESS_ID", id);
   set("JAX_LOCAL_DEVICE_IDS",
       per_device ? local_id : CountUp(static_cast<uint32_t>(process.node.devices_size())));

@@ -1,5 +1,5 @@
-// MindSpore's dynamic cluster. Sources of the names: cluster_context.cc and constants.h of its
-// distributed runtime. It needs a scheduler: one more process of the same program.
+// MindSpore's dynamic cluster. Sources of the names: cluster_context.cc and constants.h in the
+// distributed runtime. It needs a scheduler, which is another process of the same program.
 #include "framework/world.h"
 
 namespace autodist::framework {
@@ -12,7 +12,7 @@ void SetMindsporeVariables(const Process& process, const SetVariable& set) {
   set("MS_SCHED_PORT", std::to_string(plan.master_port()));
   set("MS_WORKER_NUM", std::to_string(plan.world_size()));
   if (process.rank.auxiliary()) return;
-  set("MS_NODE_ID", std::to_string(process.rank.rank()));  // a number chooses the rank
+  set("MS_NODE_ID", std::to_string(process.rank.rank()));  // a number selects the rank
   set("MS_WORKER_IP", process.node.data_address());
 }
 

@@ -13,10 +13,10 @@
 namespace autodist::framework {
 namespace {
 
-// A network with fewer leading bits in common would have interfaces that were not meant.
+// With fewer common leading bits, the network would contain unrelated interfaces.
 constexpr int kMinCommonBits = 8;
 
-// Without mpirun, Open MPI 4 would take itself for a program without others.
+// Without mpirun, Open MPI 4 would run as a singleton.
 constexpr std::pair<const char*, const char*> kWithoutMpirun[] = {
     {"OMPI_MCA_ess", "pmi"},
     {"OMPI_MCA_schizo", "^orte"},
@@ -24,7 +24,7 @@ constexpr std::pair<const char*, const char*> kWithoutMpirun[] = {
     {"OMPI_MCA_orte_externally_bound", "1"},
 };
 
-// What mpirun would set; many programs read it before MPI_Init.
+// The variables that mpirun would set; many programs read them before MPI_Init.
 void SetMpiVariables(const Process& process, const SetVariable& set) {
   if (!PerDevice(process.plan)) return;
   const std::string world = std::to_string(process.plan.world_size());
@@ -37,8 +37,8 @@ void SetMpiVariables(const Process& process, const SetVariable& set) {
   set("OMPI_UNIVERSE_SIZE", world);
 }
 
-// The smallest IPv4 network that has the addresses of all nodes, as "10.0.0.0/30"; "" if there is
-// none. Open MPI takes it on every node, whatever the interface is called there.
+// The smallest IPv4 network with the addresses of all nodes, as "10.0.0.0/30"; "": none. Open MPI
+// accepts it on every node, whatever the interface is named there.
 std::string CommonNetwork(const v1::LaunchPlan& plan) {
   std::optional<uint32_t> first;
   int common = 32;
@@ -65,7 +65,7 @@ std::string HostFile(const v1::LaunchPlan& plan) {
   return text;
 }
 
-// In one of the program's arguments: also in those of what a shell is to run.
+// Whether an argument contains the word, including arguments of a shell command.
 bool IsMentioned(const std::string& word, const v1::LaunchPlan& plan) {
   const auto& arguments = plan.nodes(0).ranks(0).argv();
   return std::ranges::any_of(arguments, [&](const std::string& argument) {
@@ -73,14 +73,14 @@ bool IsMentioned(const std::string& word, const v1::LaunchPlan& plan) {
   });
 }
 
-// Open MPI takes either interfaces or excluded ones: where the user has said which are not to be
-// used, nothing is said of those that are.
+// Open MPI accepts either included or excluded interfaces: if the user has excluded some, includes
+// none.
 void KeepToNetwork(const std::string& network, v1::LaunchPlan& plan) {
   for (const std::string layer : {"btl", "oob"}) {
     const std::string excluded = layer + "_tcp_if_exclude";
     if (IsMentioned(excluded, plan)) continue;
     for (v1::NodePlan& node : *plan.mutable_nodes()) {
-      // mpirun gives all nodes what it has itself.
+      // mpirun passes its variables to all nodes.
       if (!PerDevice(plan) && node.node_rank() > 0) break;
       v1::SetVariable& variable = AddDefault(node, "OMPI_MCA_" + layer + "_tcp_if_include");
       variable.set_literal(network);
@@ -101,18 +101,18 @@ void ServeMpirun(v1::LaunchPlan& plan) {
   for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
     AddStep(chief, variable).set_on_node("{agent} remote-shell");
   }
-  // Within an allocation mpirun would take its nodes and srun, whatever else it is told.
+  // Within an allocation, mpirun would always use the allocation's nodes and srun.
   for (const char* name : {"SLURM_JOBID", "SLURM_JOB_ID", "SLURM_NODELIST", "SLURM_JOB_NODELIST"}) {
     RemoveInherited(chief, name);
   }
-  // Every daemon is to be started by mpirun itself: other nodes do not have our program there.
+  // mpirun must start each daemon itself, because other nodes lack our program at that path.
   for (const char* variable :
        {"OMPI_MCA_plm_rsh_no_tree_spawn", "PRTE_MCA_plm_ssh_no_tree_spawn"}) {
     AddDefault(chief, variable).set_literal("1");
   }
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     if (node.node_rank() == 0) continue;
-    v1::RankPlan& waiting = AddAuxiliary(plan, node, "what mpirun started");
+    v1::RankPlan& waiting = AddAuxiliary(plan, node, "mpirun's daemon");
     waiting.set_by_agent(true);
     waiting.add_argv("remote-shell-server");
     waiting.add_argv(node.data_address());

@@ -39,7 +39,7 @@ void SetPaddleRank(const Process& process, const SetVariable& set) {
   set("PADDLE_NNODES", std::to_string(plan.nodes_size()));
   set("PADDLE_JOB_ID", plan.job_id());
   if (OnGpus(process.node)) {
-    set("FLAGS_selected_gpus", local_rank);  // counts in CUDA_VISIBLE_DEVICES
+    set("FLAGS_selected_gpus", local_rank);  // an index in CUDA_VISIBLE_DEVICES
   } else {
     set("PADDLE_DISTRI_BACKEND", "gloo");
   }
@@ -51,7 +51,7 @@ bool SameNumberOnAllNodes(const v1::LaunchPlan& plan) {
   });
 }
 
-// dist.spawn takes the cluster from these instead of from its argument `ips`.
+// dist.spawn reads the cluster from these instead of from its argument `ips`.
 void SetForSpawn(const Process& process, const SetVariable& set) {
   const v1::LaunchPlan& plan = process.plan;
   set("PADDLE_TRAINERS", DataAddresses(plan));
@@ -70,10 +70,10 @@ void SetPaddleLauncher(const Process& process, const SetVariable& set) {
   set("PADDLE_RANK", std::to_string(process.node.node_rank()));
   set("PADDLE_JOB_ID", plan.job_id());
   set("POD_IP", process.node.data_address());
-  // To the launcher, an empty list is one GPU without a number; this word has it look for GPUs,
-  // of which CUDA shows none by that name.
+  // The launcher takes an empty list for one GPU without a number. With this value it looks for
+  // GPUs, and CUDA shows none by that name.
   if (!OnGpus(process.node)) set("CUDA_VISIBLE_DEVICES", "all");
-  // On CPUs, spawn refuses to go beyond one node; and it wants as many ranks on each.
+  // On CPUs, spawn supports only one node; and it needs the same number of ranks on each.
   if (OnGpus(process.node) && SameNumberOnAllNodes(plan)) SetForSpawn(process, set);
 }
 
@@ -85,7 +85,7 @@ void SetPaddleVariables(const Process& process, const SetVariable& set) {
   }
 }
 
-// Whether the program may be one that spawns. A shell script may as well start the launcher.
+// Whether the program may call spawn. A shell script may also start the launcher.
 bool MaySpawn(const v1::RankPlan& process) {
   const auto& argv = process.argv();
   if (argv.empty() || !argv[0].substr(argv[0].rfind('/') + 1).starts_with("python")) return false;
@@ -94,7 +94,7 @@ bool MaySpawn(const v1::RankPlan& process) {
   });
 }
 
-// Where it is not told the cluster, spawn says nothing, and trains on its node alone.
+// Without the cluster's variables, spawn silently trains on its own node alone.
 Status CheckSpawn(const v1::LaunchPlan& plan) {
   const bool per_node = plan.program_kind() == v1::PROGRAM_KIND_PER_NODE;
   if (!per_node || plan.nodes_size() == 1 || !MaySpawn(plan.nodes(0).ranks(0))) return OkStatus();

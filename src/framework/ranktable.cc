@@ -1,4 +1,4 @@
-// Ascend's rank table, version 1.0, as MindSpore reads it. Source of the format: hccl_tools.py and
+// Ascend's rank table, version 1.0, as read by MindSpore. Source of the format: hccl_tools.py and
 // merge_hccl.py of MindSpore's models; of the rules for devices: MindOCR's document on distributed
 // training. The devices are the spec's gpus.
 #include <absl/strings/str_join.h>
@@ -11,7 +11,7 @@ namespace autodist::framework {
 namespace {
 
 constexpr int kDevicesOfServer = 8;
-constexpr uint32_t kDevicesOfNetwork = 4;  // 0 to 3 are on one network, 4 to 7 on another
+constexpr uint32_t kDevicesOfNetwork = 4;  // devices 0 to 3 and 4 to 7 are on separate networks
 
 std::string Numbers(const v1::NodePlan& node, const char* between) {
   return absl::StrJoin(node.devices(), between, [](std::string* text, const v1::Device& device) {
@@ -19,9 +19,9 @@ std::string Numbers(const v1::NodePlan& node, const char* between) {
   });
 }
 
-// What is wrong with the devices of one node; "" if nothing is.
+// The error in the node's devices; "": valid.
 std::string WrongWith(const v1::NodePlan& node, bool alone) {
-  if (!OnGpus(node)) return "has no devices; list the numbers of its NPUs under 'gpus'";
+  if (!OnGpus(node)) return "has no devices; list the NPU numbers under 'gpus'";
   for (const v1::Device& device : node.devices()) {
     if (!device.uuid().empty()) return "has the device " + device.uuid() + "; NPUs have numbers";
   }
@@ -41,12 +41,12 @@ std::string WrongWith(const v1::NodePlan& node, bool alone) {
   return "";
 }
 
-// What is not known of devices that are right; "" if all is.
+// The unknown facts about valid devices; "": complete.
 std::string MissingFrom(const v1::NodePlan& node) {
   for (const v1::Device& device : node.devices()) {
     if (!device.ip().empty()) continue;
-    return "does not tell the IP address of device " + std::to_string(device.index()) +
-           ": neither hccn_tool nor /etc/hccn.conf does, nor device_ips in the spec";
+    return "does not report the IP address of device " + std::to_string(device.index()) +
+           ": hccn_tool, /etc/hccn.conf and device_ips in the spec lack it";
   }
   return "";
 }

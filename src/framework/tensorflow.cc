@@ -20,8 +20,8 @@ void SetTensorflowVariables(const Process& process, const SetVariable& set) {
                     {"index", PerDevice(plan) ? process.rank.rank() : process.node.node_rank()}};
   set("TF_CONFIG", config.dump());
   KeepGrpcFromProxies(process, set);
-  // A worker takes all GPUs that it sees. PyTorch beside it wants to see those of its node, though,
-  // of which it chooses by the local rank.
+  // A worker takes all visible GPUs. But PyTorch in the same job needs to see all GPUs of the node,
+  // from which it selects by the local rank.
   const v1::Device& device = process.rank.device();
   if (PerDevice(plan) && device.kind() == v1::DEVICE_KIND_GPU && plan.frameworks_size() == 1) {
     set("CUDA_VISIBLE_DEVICES", DeviceName(device));

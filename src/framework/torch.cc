@@ -40,9 +40,9 @@ void SetTorchrun(const Process& process, const SetVariable& set) {
   set("PET_MASTER_ADDR", ChiefAddress(plan));
   set("PET_MASTER_PORT", port);
   set("PET_RDZV_ID", plan.job_id());
-  // Otherwise a node is known by its host name, which other nodes may not be able to look up.
+  // The default is the host name, which other nodes may be unable to resolve.
   set("PET_LOCAL_ADDR", process.node.data_address());
-  // Nor does the chief know itself by its address alone, where its name is one of 127.0.0.1.
+  // The chief does not recognize itself by this address if its host name resolves to 127.0.0.1.
   if (process.node.node_rank() == 0) set("PET_RDZV_CONF", "is_host=1");
   set("NODE_RANK", node);
   set("MASTER_ADDR", ChiefAddress(plan));

@@ -14,8 +14,7 @@ namespace {
 
 using base::Deadline;
 
-// A client that takes nothing for the first of these is dropped, as is one that has not taken a
-// body, or one piece of it, by the second.
+// Limits for a client that accepts no data, and for accepting a whole body or one piece of it.
 constexpr std::chrono::seconds kWriteLimit{5};
 constexpr std::chrono::seconds kPieceLimit{10};
 
@@ -79,7 +78,8 @@ bool Connection::Gone() const {
 bool Connection::SendAll(std::string_view data) {
   const Deadline end = Deadline::After(kPieceLimit);
   while (!data.empty()) {
-    AwaitsClient();  // before the client can act on it: of two clients' times the order is right
+    // before the client can react, so that times of several clients keep their order
+    AwaitsClient();
     const ssize_t sent = send(socket_.get(), data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
       data.remove_prefix(static_cast<size_t>(sent));
@@ -98,7 +98,7 @@ bool Connection::SendPieces(const std::function<Answer::Piece()>& next, bool chu
     AwaitsHandler();
     const Answer::Piece piece = next();
     if (!piece) break;
-    if (piece->empty()) continue;  // as a chunk it would be the end
+    if (piece->empty()) continue;  // an empty chunk would end the body
     const std::string begin = chunked ? ChunkLine(piece->size()) : "";
     if (!SendAll(begin + *piece + (chunked ? "\r\n" : ""))) return false;
   }
@@ -110,7 +110,7 @@ bool Connection::Send(const Answer& answer, const RequestHead& request) {
   if (!answer.next) {
     const std::string head = HeadOf(answer, Length(answer), request.close);
     if (request.is_head) return SendAll(head);
-    constexpr size_t kTogether = 16 << 10;  // bytes, in one packet or few
+    constexpr size_t kTogether = 16 << 10;  // bytes that are sent in one or few packets
     if (answer.body.size() <= kTogether) return SendAll(head + answer.body);
     return SendAll(head) && SendAll(answer.body);
   }

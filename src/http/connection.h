@@ -1,4 +1,4 @@
-// One connection of a server: its socket, and what is sent there.
+// One connection of a server: its socket, and sending on it.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace autodist::http {
 
-// Belongs to one thread at a time: the server's between requests, that of a handler meanwhile.
-// Abort, Authenticate and the queries are for the server's thread at any time.
+// Used by one thread at a time: by a handler's thread during a request, else by the server's. The
+// server's thread may call Abort, Authenticate and the queries at any time.
 class Connection {
  public:
   using Time = base::Deadline::Clock::time_point;
@@ -23,42 +23,41 @@ class Connection {
 
   int socket() const { return socket_.get(); }
 
-  // From when on this client has done nothing though it is its turn; the end of time: it is not.
+  // Since when the server has been waiting for the client; Time::max(): it is not.
   Time silent_since() const { return silent_since_; }
   void AwaitsClient() { silent_since_ = base::Deadline::Clock::now(); }
   void AwaitsHandler() { silent_since_ = Time::max(); }
 
-  // Whether an answer is being sent of which nobody can say when it is whole.
+  // Whether an answer of unknown length is being sent.
   bool streams() const { return streams_; }
 
   bool authenticated() const { return authenticated_; }
   void Authenticate() { authenticated_ = true; }
 
-  // Ends what any thread does with the socket; it stays open until this is destroyed.
+  // Ends all operations on the socket, on any thread; it stays open until this is destroyed.
   void Abort();
 
-  // Reads what has come, as far as there is room for it, or some of it. False: the client has hung
-  // up.
+  // Reads what has arrived, as far as there is room. False: the client has disconnected.
   bool Receive();
-  // Whether the client has hung up, while its request is handled. Does not block.
+  // Whether the client has disconnected while its request is handled. Does not block.
   bool Gone() const;
 
-  // Sends an answer whole, unless the client does not take it in time; blocks until then. False:
-  // it is not whole, and no other may follow. From its last bytes on the client is awaited.
+  // Sends a whole answer; blocks until then, or until the client is too slow. False: it is
+  // incomplete, and no other may follow. Then the server waits for the client.
   bool Send(const Answer& answer, const RequestHead& request);
-  // Sends a short answer as far as that does not block; the connection is closed next.
+  // Sends as much of a short answer as possible without blocking; the connection is closed next.
   void SendAtOnce(const Answer& answer, bool with_body);
 
-  // Of the server's thread.
+  // Used by the server's thread.
   enum class State {
-    kReading,  // a request
-    kServing,  // a handler has it
-    kClosing,  // what comes is thrown away
-    kDropped   // the server has forgotten it
+    kReading,  // waits for a request
+    kServing,  // a handler has the request
+    kClosing,  // discards input
+    kDropped   // the server has released it
   };
   State state = State::kReading;
-  std::string input;  // what has come of the next requests; up to kMaxHead bytes
-  base::Deadline deadline = base::Deadline::Never();  // until the client does what is awaited
+  std::string input;  // received bytes of the next requests; up to kMaxHead
+  base::Deadline deadline = base::Deadline::Never();  // for the client's next action
 
  private:
   bool SendAll(std::string_view data);

@@ -23,7 +23,7 @@ std::string_view WithoutPort(std::string_view host) {
 bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening) {
   const std::string host = absl::AsciiStrToLower(std::string(WithoutPort(header)));
   const auto address = base::IpAddress::Parse(host);
-  // Of a forwarded port, too.
+  // Also for a forwarded port.
   if (host == "localhost" || (address && address->IsLoopback())) return true;
   if (!listening || listening->IsLoopback()) return false;
   const std::string own = absl::AsciiStrToLower(base::HostName());

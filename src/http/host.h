@@ -1,4 +1,4 @@
-// The Host header of a request: whether the client was sent here, or to a name of somewhere else.
+// Checks the Host header: whether a client connected to this server under a name of ours.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,9 @@
 
 namespace autodist::http {
 
-// Whether a client that sends this Host header means a server that listens at `listening` (nullopt:
-// a unix socket, to which a port is forwarded). A page from elsewhere whose name has been made to
-// mean this machine (DNS rebinding) sends a foreign one. Ours are localhost and, on a network, any
-// address and the name that this machine gives itself, whole or without its domain.
+// Whether a client with this Host header means a server that listens at `listening` (nullopt: a
+// unix socket, to which a port is forwarded). A foreign name is a sign of DNS rebinding. Ours are
+// localhost and, on a network, any address and this machine's own name, with or without its domain.
 bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening);
 
 }  // namespace autodist::http

@@ -1,4 +1,4 @@
-// A request and its answer, as those see them who answer: nothing of the library that speaks HTTP.
+// Requests and answers as handlers use them, independent of the HTTP implementation.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 namespace autodist::http {
 
 struct Request {
-  std::string method;  // "GET", "POST"; HEAD is a GET whose answer's body is not sent
+  std::string method;  // "GET", "POST"; HEAD becomes GET, without a body in the answer
   std::string path;
   std::map<std::string, std::string> parameters = {};
-  std::function<std::string(const char* name)> header;  // empty: there is none
-  std::function<bool()> gone;                           // nobody waits for the answer any more
+  std::function<std::string(const char* name)> header;  // empty: no such header
+  std::function<bool()> gone;                           // the client no longer waits for the answer
 
   std::string Parameter(const std::string& name) const {
     const auto found = parameters.find(name);
@@ -31,12 +31,12 @@ struct Answer {
   std::string type = "text/plain; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};
-  // Where there is one it makes the body, piece by piece: called on the thread of the connection,
-  // blocks until there is something to send. Null: that was all.
+  // If set, produces the body in pieces: called on the connection's thread, blocks until a piece is
+  // ready. Null: the end.
   std::function<Piece()> next = {};
 };
 
-// A refusal, in a sentence.
+// A refusal with one sentence.
 inline Answer Refusal(int status, std::string why) {
   return {.status = status, .body = std::move(why) + "\n"};
 }

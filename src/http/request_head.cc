@@ -19,7 +19,7 @@ constexpr std::string_view kBlanks = " \t";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr size_t kMaxMethod = 16;  // bytes
 
-using Headers = std::map<std::string, std::string, std::less<>>;  // names in small letters
+using Headers = std::map<std::string, std::string, std::less<>>;  // names in lower case
 
 bool IsTokenCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
@@ -36,7 +36,7 @@ std::optional<unsigned char> HexDigit(char c) {
   return std::nullopt;
 }
 
-// Percent signs that begin no byte stay as they are.
+// Percent signs that encode no byte stay unchanged.
 std::string Decoded(std::string_view text, bool plus_is_space) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -71,7 +71,7 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// false: the line is no header, or one that may be there once only.
+// False: the line is not a header, or repeats one that must be unique.
 bool AddHeader(std::string_view line, Headers& headers) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return false;
@@ -98,7 +98,7 @@ bool HasBody(const Headers& headers) {
   return (!length.empty() && length != "0") || headers.contains("transfer-encoding");
 }
 
-Answer NoRequest() { return Refusal(400, "This is no request of HTTP/1.1."); }
+Answer NoRequest() { return Refusal(400, "Not an HTTP/1.1 request."); }
 
 }  // namespace
 
@@ -110,25 +110,25 @@ size_t HeadSize(std::string_view input) {
 std::variant<RequestHead, Answer> ReadHead(std::string_view head) {
   head.remove_suffix(kLineEnd.size());
   std::vector<std::string_view> lines = base::Split(head, '\n');
-  lines.pop_back();  // what follows the last line end
+  lines.pop_back();  // the empty text after the last line end
   for (std::string_view& line : lines) {
     if (!line.ends_with('\r')) return NoRequest();
     line.remove_suffix(1);
   }
-  if (lines.size() - 1 > kMaxHeaders) return Refusal(431, "There are too many headers.");
+  if (lines.size() - 1 > kMaxHeaders) return Refusal(431, "Too many headers.");
   const std::vector<std::string_view> words = base::Split(lines[0], ' ');
   if (words.size() != 3 || !IsToken(words[0]) || words[0].size() > kMaxMethod ||
       !words[1].starts_with('/')) {
     return NoRequest();
   }
   if (words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0") {
-    return Refusal(505, "Only HTTP/1.1 is understood here.");
+    return Refusal(505, "Only HTTP/1.1 is supported.");
   }
   Headers headers;
   for (size_t i = 1; i < lines.size(); ++i) {
     if (!AddHeader(lines[i], headers)) return NoRequest();
   }
-  if (HasBody(headers)) return Refusal(413, "Requests with a body are not taken here.");
+  if (HasBody(headers)) return Refusal(413, "Requests with a body are not supported.");
   RequestHead made;
   made.is_head = words[0] == "HEAD";
   made.may_chunk = words[2] == "HTTP/1.1";

@@ -1,4 +1,4 @@
-// The head of a request as its client sends it: reading it, within limits.
+// Reads the head of a request, within limits.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,25 @@
 
 namespace autodist::http {
 
-// Bytes of a head, with its blank line: a browser sends the cookies of all ports of a machine.
+// Max bytes of a head with its blank line: a browser sends the cookies of all ports of a host.
 inline constexpr size_t kMaxHead = 16 << 10;
 inline constexpr size_t kMaxHeaders = 32;
 
 struct RequestHead {
   Request request;         // without `gone`
-  bool is_head = false;    // the body of the answer is not to be sent
-  bool may_chunk = false;  // the client understands chunks
+  bool is_head = false;    // the answer must have no body
+  bool may_chunk = false;  // the client supports chunked encoding
   bool close = false;      // no request follows
 };
 
-// Bytes of the head that `input` begins with; 0: its end is not there yet.
+// Bytes of the head at the beginning of `input`; 0: it is incomplete.
 size_t HeadSize(std::string_view input);
 
-// `head` as HeadSize delimits it. A refusal for what is no request, for too many headers, and for a
-// request with a body: none is read here.
+// `head` as delimited by HeadSize. Refuses malformed requests, too many headers, and requests with
+// a body, which this server does not read.
 std::variant<RequestHead, Answer> ReadHead(std::string_view head);
 
-// The refusal of `input`, which holds kMaxHead bytes and no whole head.
+// The refusal of `input`, which has kMaxHead bytes without a whole head.
 Answer TooLarge(std::string_view input);
 
 }  // namespace autodist::http

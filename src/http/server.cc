@@ -25,11 +25,11 @@ namespace {
 using base::Deadline;
 
 constexpr std::chrono::seconds kIdleLimit{5};   // until a request begins
-constexpr std::chrono::seconds kHeadLimit{10};  // until it is whole
-// Until a client that has had its last answer hangs up: an answer to bytes that are still on their
-// way could get lost.
+constexpr std::chrono::seconds kHeadLimit{10};  // until a request is complete
+// Time for a client to disconnect after its last answer: closing earlier could discard an answer
+// that is still under way.
 constexpr std::chrono::seconds kHangUpLimit{2};
-constexpr std::chrono::seconds kLastAnswersLimit{1};    // at the server's end
+constexpr std::chrono::seconds kLastAnswersLimit{1};    // when the server ends
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after a failure
 constexpr int kAcceptedAtOnce = 64;
 
@@ -38,7 +38,7 @@ using State = Connection::State;
 
 }  // namespace
 
-// All is for its thread, but for Start and End.
+// Used by the server's thread, except Start and End.
 class Server::Loop {
  public:
   Loop(base::UniqueFd socket, Options options, Handlers handlers)
@@ -80,7 +80,7 @@ class Server::Loop {
   bool ended_ = false;
   Deadline accept_again_ = Deadline::After({});
   std::vector<ConnectionPtr> connections_;
-  Threads threads_;  // ends before what its tasks use
+  Threads threads_;  // destroyed before the members that tasks use
   std::thread thread_;
 };
 
@@ -121,7 +121,7 @@ void Server::Loop::Accept() {
   for (int accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
     base::UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) {
-      // Where there is no descriptor left the client waits in the backlog.
+      // Without free descriptors, clients wait in the backlog.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
         accept_again_ = Deadline::After(kAcceptPause);
       }
@@ -132,11 +132,11 @@ void Server::Loop::Accept() {
     auto connection = std::make_shared<Connection>(std::move(socket));
     connection->deadline = Deadline::After(kIdleLimit);
     connections_.push_back(connection);
-    Handle(connection, true);  // its request mostly is there already
+    Handle(connection, true);  // usually the request has arrived already
   }
 }
 
-// What has come on a connection that waits for its client, and what the time makes of it.
+// Handles input and timeouts of a connection whose turn is the client's.
 void Server::Loop::Handle(const ConnectionPtr& connection, bool readable) {
   if (connection->state == State::kDropped) return;
   const bool began = !connection->input.empty();
@@ -174,8 +174,7 @@ void Server::Loop::ReadRequest(const ConnectionPtr& connection) {
 
 Admission Server::Loop::Admit(const Request& request) const {
   if (!IsOurHost(request.header("Host"), options_.listening)) {
-    return {
-        Refusal(403, "This autodist is not known by that name: take the address that it printed.")};
+    return {Refusal(403, "Unknown host name: open the address that autodist printed.")};
   }
   return handlers_.admit(request);
 }
@@ -203,17 +202,17 @@ void Server::Loop::Serve(const ConnectionPtr& connection, RequestHead head) {
   if (!posted) Drop(connection);
 }
 
-// For the thread of a handler. False: the answer has not been sent whole.
+// Runs on a handler's thread. False: the answer is incomplete.
 bool Server::Loop::Answered(Connection& connection, const RequestHead& head) const {
   Answer answer;
   try {
     answer = handlers_.answer(head.request);
   } catch (const std::exception&) {
-    answer = Refusal(500, "This request could not be answered.");
+    answer = Refusal(500, "Internal error.");
   }
   try {
     return connection.Send(answer, head);
-  } catch (const std::exception&) {  // of `next`
+  } catch (const std::exception&) {  // thrown by `next`
     return false;
   }
 }
@@ -228,8 +227,8 @@ void Server::Loop::Served(const ConnectionPtr& connection, bool again) {
   ReadRequest(connection);
 }
 
-// Where this kind of connections has reached its limit, drops the one whose client has been silent
-// for longest. False: all of them wait for us.
+// If this kind of connection is at its limit, drops the one whose client has been silent longest.
+// False: all of them wait for the server.
 bool Server::Loop::MakeRoom(bool authenticated, size_t limit) {
   std::vector<ConnectionPtr> these;
   for (const ConnectionPtr& connection : connections_) {
@@ -243,7 +242,7 @@ bool Server::Loop::MakeRoom(bool authenticated, size_t limit) {
   return true;
 }
 
-// A handler that still has it cannot send any more.
+// A handler that still holds it can no longer send.
 void Server::Loop::Drop(const ConnectionPtr& connection) {
   connection->Abort();
   connection->state = State::kDropped;

@@ -1,7 +1,7 @@
-// HTTP over one listening socket: the connections, their threads and their limits.
+// An HTTP server at one listening socket: manages connections, threads and limits.
 //
-// One thread has all connections until a request is whole and let in: clients that say nothing, too
-// much or what is refused cost no thread, and no more than kMaxHead bytes each.
+// One thread serves all connections until a request is complete and admitted, so clients that are
+// slow, send too much or are refused cost no thread, and at most kMaxHead bytes each.
 #pragma once
 
 #include <cstddef>
@@ -18,32 +18,32 @@
 namespace autodist::http {
 
 struct Admission {
-  std::optional<Answer> instead = {};  // of what was asked for; the connection is closed
-  bool authenticated = false;          // no stranger displaces this client
+  std::optional<Answer> instead = {};  // the answer to a refused request; closes the connection
+  bool authenticated = false;          // unauthenticated clients cannot displace this client
 };
 
 struct Handlers {
-  // Decides about a request, on the thread of the server: does not block.
+  // Decides about a request, on the server's thread; must not block.
   std::function<Admission(const Request&)> admit;
-  // Answers one that has been let in, on other threads, several at a time.
+  // Answers an admitted request; called on several other threads at a time.
   std::function<Answer(const Request&)> answer;
 };
 
 struct Options {
-  std::optional<base::IpAddress> listening = {};  // nullopt: at a unix socket
-  // Connections. Of strangers beyond that the one whose client has been silent for longest is
-  // dropped, and of authenticated clients in the same way.
+  std::optional<base::IpAddress> listening = {};  // nullopt: a unix socket
+  // Max connections of unauthenticated clients and of authenticated ones. Beyond it, drops the one
+  // that has been silent longest.
   size_t max_strangers = 0;
   size_t max_authenticated = 0;
 };
 
 class Server {
  public:
-  // `socket` listens already, and does not block.
+  // `socket` must be listening and non-blocking.
   static Result<std::unique_ptr<Server>> Start(base::UniqueFd socket, Options options,
                                                Handlers handlers);
-  // Lets answers that are under way be sent for up to a second, but no streams, and breaks all
-  // connections off. Blocks until no handler runs any more.
+  // Allows a second for answers under way, except streams, and closes all connections. Blocks until
+  // all handlers have returned.
   ~Server();
 
  private:

@@ -1,4 +1,4 @@
-// Threads that are made as they are needed, up to a number, and kept.
+// Creates threads on demand up to a limit, and keeps them.
 #pragma once
 
 #include <condition_variable>
@@ -11,14 +11,14 @@
 
 namespace autodist::http {
 
-// For one thread, which only the destructor blocks.
+// Not thread-safe; only the destructor blocks.
 class Threads {
  public:
   explicit Threads(size_t max) : max_(max) {}
-  // Waits for all tasks.
+  // Blocks until all tasks have ended.
   ~Threads();
 
-  // Runs the task, later where all threads are at work. False: the machine has no thread for it.
+  // Runs the task, or queues it if all threads are busy. False: no thread could be created.
   bool Post(std::function<void()> task);
 
  private:

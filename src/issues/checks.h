@@ -1,5 +1,5 @@
-// The checks of a job's state, one function for each kind of issue. Pure functions: each adds what
-// it finds, the worst first. `before` is the same job some seconds earlier, and may be null.
+// Checks of a job's state, one function for each kind of issue. Pure functions: each adds the
+// issues that it finds, worst first. `before` is a snapshot some seconds earlier, and may be null.
 #pragma once
 
 #include "autodist/v1/snapshot.pb.h"
@@ -12,16 +12,16 @@ struct Snapshots {
   const v1::JobSnapshot& now;
   const v1::JobSnapshot* before;
 
-  // Of the node, earlier; null: not known.
+  // The node's earlier sample; null: unknown.
   const v1::NodeSample* SampleBefore(int node) const {
     return before && node < before->nodes_size() ? &before->nodes(node).sample() : nullptr;
   }
 };
 
-// end_checks.cc: what failed or is gone.
+// end_checks.cc: failed and lost ranks, unreachable nodes.
 void FailedRanks(const Snapshots& of, AllFound& found);
-void LostRanks(const Snapshots& of, AllFound& found);  // with their nodes
-void NodesAway(const Snapshots& of, AllFound& found);
+void LostRanks(const Snapshots& of, AllFound& found);  // lost with their nodes
+void DisconnectedNodes(const Snapshots& of, AllFound& found);
 
 // storage_checks.cc: disks and memory.
 void FullDisks(const Snapshots& of, AllFound& found);
@@ -30,39 +30,40 @@ void MemoryWaits(const Snapshots& of, AllFound& found);
 void FullMemory(const Snapshots& of, AllFound& found);
 
 // cpu_checks.cc
-// Whether each that wants a core has one, however busy they are; false, too, where the kernel does
-// not say.
+// Whether every runnable thread has a core, however busy the cores are; false if the kernel does
+// not report it.
 bool CoresSuffice(const v1::HostSample& host);
 void TakenCores(const Snapshots& of, AllFound& found);  // by other programs
 void CpuLimits(const Snapshots& of, AllFound& found);   // of control groups
 void HeldBackRanks(const Snapshots& of, AllFound& found);
 
 // gpu_checks.cc
-void BrokenGpus(const Snapshots& of, AllFound& found);  // of which the driver reports an error
+void BrokenGpus(const Snapshots& of, AllFound& found);  // GPUs with driver errors
 void SlowGpus(const Snapshots& of, AllFound& found);    // throttled, or with a low clock
 
 // network_checks.cc
 void InterfaceErrors(const Snapshots& of, AllFound& found);
-void SendQueues(const Snapshots& of, AllFound& found);      // that are long
-void SlowInterfaces(const Snapshots& of, AllFound& found);  // compared with other nodes'
+void SendQueues(const Snapshots& of, AllFound& found);      // long ones
+void SlowInterfaces(const Snapshots& of, AllFound& found);  // slower than those of other nodes
 
 // step_checks.cc
-void SlowRanks(const Snapshots& of, AllFound& found);  // whose steps take longer than the others'
+// whose steps take longer than those of the others
+void SlowRanks(const Snapshots& of, AllFound& found);
 
-// What there can be too little of.
+// Resources that may be scarce.
 enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu };
 
-// The checks of resources: what decides which of them is done when.
+// A check of a resource, and when it is made.
 struct ResourceCheck {
   void (*find)(const Snapshots& of, AllFound& found);
   Resource resource;
-  // While the job runs, too. The others are done if somebody asks why the job does not get on: they
-  // need an earlier snapshot, or what they find is often harmless.
+  // The check is made while the job runs. The others are only made for `autodist why`: they need an
+  // earlier snapshot, or what they report is often harmless.
   bool always;
   int64_t min_duration_ms = 0;
 };
 inline constexpr ResourceCheck kResourceChecks[] = {
-    // In the order in which they explain a job that does not get on.
+    // In the order in which they explain slow or missing progress.
     {FullDisks, Resource::kDisk, true, 0},
     {MemoryLimits, Resource::kMemory, true, kMinDurationMs},
     {MemoryWaits, Resource::kMemory, true, kMinDurationMs},

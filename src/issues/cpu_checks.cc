@@ -1,4 +1,4 @@
-// CPU time that ranks do not get.
+// Checks for ranks that do not get enough CPU time.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace autodist::issues {
 namespace {
 
-// Of the node's ranks; absent: of none it is known.
+// The sum over the node's ranks; absent: unknown for all.
 std::optional<double> CpuOfRanks(const v1::JobSnapshot& snapshot, int node) {
   std::optional<double> cores;
   for (const uint32_t number : snapshot.nodes(node).ranks()) {
@@ -28,7 +28,8 @@ bool IsReady(const v1::JobSnapshot& snapshot, uint32_t rank) {
   return of && of->sample().state() == "R";
 }
 
-// It could run, and is not let, for whatever reason. `due`: the cores of what is always ready.
+// The rank is runnable but does not run, for any reason. `due`: the cores of a rank that is always
+// runnable.
 bool IsHeldBack(const Snapshots& of, const v1::RankSnapshot& rank, double due) {
   if (!rank.sample().has_cpu() || !IsReady(of.now, rank.rank()) ||
       !IsReady(*of.before, rank.rank()) ||
@@ -37,7 +38,7 @@ bool IsHeldBack(const Snapshots& of, const v1::RankSnapshot& rank, double due) {
     return false;
   }
   const v1::HostSample& host = of.now.nodes(static_cast<int>(rank.node())).sample().host();
-  // Where the whole machine is short of cores, as under a container's view of it, too.
+  // The whole machine is short of cores, even if a container shows only part of it.
   const bool all_wait = host.cpu_pressure() > kCpuPressure;
   return rank.sample().cpu() < kHeldBackCpu * due &&
          !(host.has_cpu() && host.cpu() >= kCoresInUse) && !all_wait;
@@ -49,7 +50,7 @@ bool CoresSuffice(const v1::HostSample& host) {
   return host.has_cpu_pressure() && host.cpu_pressure() < kNoCpuPressure;
 }
 
-// What ranks had earlier counts, too: a debugger may hold them now.
+// Uses the ranks' earlier CPU time, too: a debugger may hold them now.
 void TakenCores(const Snapshots& of, AllFound& found) {
   for (const int node : snapshot::SampledNodes(of.now)) {
     const v1::HostSample& host = of.now.nodes(node).sample().host();
@@ -62,9 +63,8 @@ void TakenCores(const Snapshots& of, AllFound& found) {
         std::max(now.value_or(0), was ? CpuOfRanks(*of.before, node).value_or(0) : 0);
     const bool stand_still = !of.before && own < kRanksIdle;
     if (!now || stand_still || all - own < kCoresTaken * cores) continue;
-    Found& one =
-        AddOfNode(found, "cores", of.now, node, v1::Issue::KIND_SLOW,
-                  ": another program takes " + Cores(all - own) + " of its " + Number(cores));
+    Found& one = AddOfNode(found, "cores", of.now, node, v1::Issue::KIND_SLOW,
+                           ": other programs use " + Cores(all - own) + " of " + Number(cores));
     AddEvidence(one.issue, "CPU",
                 Cores(all) + " in use, " + Cores(own) + " of them by the job's ranks", "agent");
     if (host.has_cpu_pressure()) {
@@ -107,13 +107,13 @@ void HeldBackRanks(const Snapshots& of, AllFound& found) {
     if (rank.sample().has_cpu()) cpus.push_back(rank.sample().cpu());
   }
   if (cpus.empty()) return;
-  // What is always ready to run has a core, if it gets one.
+  // A rank that is always runnable should have a core.
   const double median = base::Median(cpus);
   std::vector<const v1::RankSnapshot*> held;
   for (const v1::RankSnapshot& rank : of.now.ranks()) {
     if (IsHeldBack(of, rank, std::max(1.0, median))) held.push_back(&rank);
   }
-  // Of many that are, none is the one.
+  // If many are held back, none of them is the cause.
   if (held.size() > 1 && 2 * held.size() >= static_cast<size_t>(of.now.ranks_size())) return;
   for (const v1::RankSnapshot* rank : held) {
     const v1::RankSample& sample = rank->sample();

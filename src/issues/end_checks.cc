@@ -1,4 +1,4 @@
-// Ranks that failed, and nodes that are away.
+// Checks for failed ranks and unreachable nodes.
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "issues/checks.h"
@@ -28,25 +28,25 @@ void FailedRanks(const Snapshots& of, AllFound& found) {
 void LostRanks(const Snapshots& of, AllFound& found) {
   for (const v1::RankSnapshot& rank : of.now.ranks()) {
     if (rank.state() != v1::RANK_STATE_LOST) continue;
-    AddEnd(of.now, rank, "is lost with its node", "not told", found);
+    AddEnd(of.now, rank, "is lost with its node", "unknown", found);
   }
 }
 
-void NodesAway(const Snapshots& of, AllFound& found) {
-  for (int node = 0; node < of.now.nodes_size(); ++node) {
-    const v1::NodeSnapshot& away = of.now.nodes(node);
-    const bool lost = away.phase() == v1::NODE_PHASE_LOST;
-    if (!lost && away.phase() != v1::NODE_PHASE_RECONNECTING) continue;
+void DisconnectedNodes(const Snapshots& of, AllFound& found) {
+  for (int i = 0; i < of.now.nodes_size(); ++i) {
+    const v1::NodeSnapshot& node = of.now.nodes(i);
+    const bool lost = node.phase() == v1::NODE_PHASE_LOST;
+    if (!lost && node.phase() != v1::NODE_PHASE_RECONNECTING) continue;
     std::string what = lost ? " is lost" : " does not answer";
-    if (away.ranks_size() > 0) {
-      what += ", with " + snapshot::RanksName({away.ranks().begin(), away.ranks().end()});
+    if (node.ranks_size() > 0) {
+      what += ", with " + snapshot::RanksName({node.ranks().begin(), node.ranks().end()});
     }
-    Found& one = AddOfNode(found, "away", of.now, node, v1::Issue::KIND_AWAY, what);
+    Found& one = AddOfNode(found, "disconnected", of.now, i, v1::Issue::KIND_DISCONNECTED, what);
     AddEvidence(one.issue, "connection",
-                away.detail().empty() ? "broken" : base::Printable(away.detail()), "chief");
-    if (away.last_contact_ms() <= 0 || of.now.time_ms() <= away.last_contact_ms()) continue;
-    const std::chrono::milliseconds silent(of.now.time_ms() - away.last_contact_ms());
-    AddEvidence(one.issue, "last heard", base::Elapsed(silent) + " ago", "chief");
+                node.detail().empty() ? "broken" : base::Printable(node.detail()), "chief");
+    if (node.last_contact_ms() <= 0 || of.now.time_ms() <= node.last_contact_ms()) continue;
+    const std::chrono::milliseconds silent(of.now.time_ms() - node.last_contact_ms());
+    AddEvidence(one.issue, "last contact", base::Elapsed(silent) + " ago", "chief");
   }
 }
 

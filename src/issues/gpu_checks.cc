@@ -1,4 +1,4 @@
-// GPUs that are broken or slow.
+// Checks for broken or slow GPUs.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 namespace autodist::issues {
 namespace {
 
-// A GPU of the job and where it is.
+// A GPU of the job and its location.
 struct Gpu {
   int node = 0;
   const v1::GpuSample* sample = nullptr;
@@ -53,7 +53,7 @@ Found OfGpu(const v1::JobSnapshot& snapshot, const Gpu& gpu, const std::string& 
 // The clocks of all GPUs but one.
 class OtherClocks {
  public:
-  // Of all that are known; sorted.
+  // `sorted` are the known clocks of all GPUs.
   OtherClocks(const std::vector<double>& sorted, double own)
       : sorted_(sorted),
         own_(static_cast<size_t>(std::ranges::lower_bound(sorted, own) - sorted.begin())) {}
@@ -70,7 +70,7 @@ class OtherClocks {
   const size_t own_;
 };
 
-// The hardware protects itself; a power limit is reached by any GPU that is busy.
+// The hardware protects itself; a power limit does not count, because every busy GPU reaches it.
 bool IsByHardware(const v1::GpuSample& gpu) {
   return std::ranges::any_of(gpu.throttled(), [](const std::string& reason) {
     return reason.starts_with("HW ") || reason.find("thermal") != std::string::npos;
@@ -84,7 +84,7 @@ struct LowClock {
 
 std::optional<LowClock> LowClockOf(const v1::GpuSample& gpu, const OtherClocks& others) {
   const bool throttled = !gpu.throttled().empty();
-  // One that has nothing to do needs no clock.
+  // An idle GPU may have a low clock.
   if (!throttled && gpu.use() < kIdleGpu) return std::nullopt;
   const auto low = [&](double reference) {
     return reference > 0 && gpu.clock() < kThrottledClock * reference;
@@ -128,7 +128,7 @@ void BrokenGpus(const Snapshots& of, AllFound& found) {
     if (gpu.sample->xid() == 0) continue;
     const std::string xid = std::to_string(gpu.sample->xid());
     found.push_back(OfGpu(of.now, gpu, "XID", v1::Issue::KIND_WARNING,
-                          ": the driver has told of an error of its GPU, XID " + xid));
+                          ": the driver reported a GPU error, XID " + xid));
     AddEvidence(found.back().issue, "XID", xid, "kernel log");
   }
 }

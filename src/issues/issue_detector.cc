@@ -13,8 +13,7 @@
 namespace autodist::issues {
 namespace {
 
-// Of several ranks that failed, the report knows which is to blame, and that it may be none of
-// them.
+// The job's report knows which of several failed ranks is to blame, or that none of them is.
 void LeadWithReport(const v1::JobSnapshot& snapshot, std::vector<v1::Issue>& issues) {
   const std::string& report = snapshot.job().report();
   if (snapshot.job().exit_code() == 0 || report.empty()) return;
@@ -52,9 +51,9 @@ Found StalledSteps(const v1::JobSnapshot& snapshot, const Standstill& standstill
 Found SilentRanks(const v1::JobSnapshot& snapshot, int64_t since_ms) {
   Found one;
   one.since_ms = since_ms;
-  one.issue.set_what("stalled: no rank has given a sign of life for " +
+  one.issue.set_what("stalled: no rank showed activity for " +
                      SpanText(snapshot.time_ms() - since_ms));
-  AddEvidence(one.issue, "last sign of life", "at " + base::LocalTime("%H:%M:%S", since_ms / 1000),
+  AddEvidence(one.issue, "last activity", "at " + base::LocalTime("%H:%M:%S", since_ms / 1000),
               "--hang-timeout");
   return one;
 }
@@ -91,7 +90,7 @@ std::vector<v1::Issue> IssueDetector::Detect(const v1::JobSnapshot& snapshot, co
     if (const auto slowdown = steps_.slowdown()) found.push_back(SlowSteps(*slowdown));
     SlowRanks(now, found);
   }
-  NodesAway(now, found);
+  DisconnectedNodes(now, found);
   for (const ResourceCheck& check : kResourceChecks) {
     if (!check.always) continue;
     const size_t first = found.size();
@@ -121,7 +120,7 @@ std::vector<v1::Issue> IssueDetector::ThatLast(AllFound found, int64_t now_ms) {
 }
 
 std::optional<v1::Issue> FirstFailure(const v1::JobSnapshot& now) {
-  for (const auto find : {FailedRanks, LostRanks, NodesAway}) {
+  for (const auto find : {FailedRanks, LostRanks, DisconnectedNodes}) {
     AllFound found;
     find({now, nullptr}, found);
     if (!found.empty()) return std::move(found.front().issue);

@@ -1,6 +1,6 @@
-// Finds what is wrong with a job. There is one detector for all: what it finds is in the job's
-// snapshot, which top, web, the metrics and the report show, and of which the terminal is warned;
-// `autodist why` does the same checks on two snapshots and adds what the ranks are doing.
+// Detects the issues of a job. All views use this detector: its issues are in the job's snapshot,
+// which top, web, the metrics and the report show, and the terminal gets warnings of them.
+// `autodist why` makes the same checks on two snapshots and adds what the ranks are doing.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,16 @@
 
 namespace autodist::issues {
 
-// Called each time that the snapshot has changed: remembers since when something is so. For one
-// thread.
+// Called for each new snapshot; remembers since when issues exist. Not thread-safe.
 class IssueDetector {
  public:
-  // What the snapshot does not have. Times are in milliseconds since 1970; 0: none.
+  // Facts that the snapshot lacks. Times are in milliseconds since 1970; 0: none.
   struct Signs {
-    int64_t silent_since_ms = 0;  // the ranks hang since then, as --hang-timeout has it
-    int64_t other_work_ms = 0;    // an evaluation, say, went on last
+    int64_t silent_since_ms = 0;  // the ranks hang since then, by --hang-timeout
+    int64_t other_work_ms = 0;    // the last time of an evaluation or similar
   };
 
-  // Worst first. Finds nothing that there is no evidence of.
+  // Returns the issues that have evidence, worst first.
   std::vector<v1::Issue> Detect(const v1::JobSnapshot& snapshot, const Signs& signs);
   std::vector<v1::Issue> Detect(const v1::JobSnapshot& snapshot) {
     return Detect(snapshot, Signs());
@@ -38,10 +37,10 @@ class IssueDetector {
   std::map<std::string, int64_t> since_;  // by Found::key; since 1970, in milliseconds
 };
 
-// A rank that has failed, else one that is lost, else a node that is away.
+// A failed rank, else a lost rank, else an unreachable node.
 std::optional<v1::Issue> FirstFailure(const v1::JobSnapshot& now);
 
-// Of each resource of which there is too little the worst, by all checks; `before` may be null.
+// For each scarce resource its worst issue, by all checks; `before` may be null.
 struct ResourceIssue {
   Resource resource;
   v1::Issue issue;

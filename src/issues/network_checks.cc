@@ -1,4 +1,4 @@
-// Networks that are slow or broken.
+// Checks for slow or broken networks.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -39,10 +39,10 @@ void AddErrors(const v1::JobSnapshot& now, int node,
     if (!same || !same->has_errors() || sample.errors() < same->errors() + kInterfaceErrors) {
       continue;
     }
-    found.push_back(OfInterface(now, node, sample.name(), "errors of its", " rise"));
+    found.push_back(OfInterface(now, node, sample.name(), "errors of", " rise"));
     const auto errors = static_cast<double>(sample.errors() - same->errors());
     AddEvidence(found.back().issue, base::Printable(sample.name()),
-                "+" + Number(errors) + " errors between two looks", "/sys");
+                "+" + Number(errors) + " errors between two samples", "/sys");
   }
 }
 
@@ -51,7 +51,7 @@ std::string BitsPerSecond(double bytes) {
   return bits < 10e6 ? Number(bits / 1e3) + " kbit/s" : Number(bits / 1e6) + " Mbit/s";
 }
 
-// How long it takes, in seconds, to send what waits.
+// Seconds until the queue is sent.
 double QueueOf(const v1::InterfaceSample& interface) {
   return static_cast<double>(interface.queued()) / std::max(kMinSent, interface.sent());
 }
@@ -68,7 +68,7 @@ void InterfaceErrors(const Snapshots& of, AllFound& found) {
   }
 }
 
-// Those whose queue was long before, too.
+// Reports interfaces whose queue was long in both samples.
 void SendQueues(const Snapshots& of, AllFound& found) {
   std::vector<std::pair<double, Found>> queues;
   for (const int node : snapshot::SampledNodes(of.now)) {

@@ -1,4 +1,4 @@
-// Ranks whose steps take longer than the others'.
+// Checks for ranks whose steps take longer than those of the others.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "issues/checks.h"
 
 namespace autodist::issues {
-// Ranks that each report their steps, and do not wait for each other in each of them.
+// Only for ranks that report their own steps and do not synchronize in each step.
 void SlowRanks(const Snapshots& of, AllFound& found) {
   std::vector<double> rates;
   for (const v1::RankSnapshot& rank : of.now.ranks()) {

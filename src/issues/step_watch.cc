@@ -13,13 +13,13 @@ namespace {
 constexpr size_t kGapsKept = 16;
 constexpr size_t kRecentSpans = 5;
 constexpr size_t kEarlierKept = 256;
-constexpr int64_t kSpanMs = 1'000;  // shorter ones say little, as reports come late
-// Bytes per second of one rank that are more than a log's: it saves a checkpoint, it may be.
+constexpr int64_t kSpanMs = 1'000;  // shorter ones vary, because reports are delayed
+// Bytes per second of one rank that exceed a log's: it may be saving a checkpoint.
 constexpr double kCheckpointSpeed = 4e6;
-// Output that has come and not been read for so long waits for the terminal.
+// Received output that was not read for this long waits for the terminal.
 constexpr int64_t kReadWithinMs = 2'000;
 
-// What may go on though no step comes here: a rank saves, a node is away, or output waits.
+// The job may make progress without reporting steps: a rank saves, a node is away, or output waits.
 bool MayGoOn(const v1::JobSnapshot& snapshot) {
   int64_t read_ms = 0;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
@@ -40,7 +40,7 @@ double MedianStep(const Spans& spans) {
   return base::Median(times);
 }
 
-// All steps have been made; what follows is the program's end.
+// All steps have been made; the program is finishing.
 bool IsThrough(const v1::Progress& progress) {
   return progress.has_total() && progress.total() > 0 && progress.step() >= progress.total();
 }
@@ -93,7 +93,7 @@ void StepWatch::Update(const v1::JobSnapshot& snapshot, int64_t other_work_ms) {
 void StepWatch::TakeStep(const v1::Progress& progress, int64_t reported_ms) {
   if (progress.rate() > 0) rate_ = progress.rate();
   const uint64_t step = progress.step();
-  if (!mark_ || step < *mark_) {  // the program counts from its beginning again
+  if (!mark_ || step < *mark_) {  // the program restarted its count
     mark_ = step;
     mark_ms_ = reported_ms;
     return;
@@ -105,32 +105,33 @@ void StepWatch::TakeStep(const v1::Progress& progress, int64_t reported_ms) {
   mark_ms_ = reported_ms;
 }
 
-// By medians, so that one pause, for an evaluation say, makes nothing slow.
+// Uses medians, so that one pause, such as an evaluation, does not count as slow.
 void StepWatch::TakeSpan(const Span& span) {
   recent_.push_back(span);
   if (recent_.size() > kRecentSpans) recent_.pop_front();
   const bool steady = steady_ms_ >= kSteadyForMs && spans_ >= kSteadySpans;
   const double before = earlier_.empty() ? 0 : base::Median(earlier_);
   const bool unlike = span.step_ms >= kSlowdown * before || span.step_ms * kSlowdown <= before;
-  if (!steady && !earlier_.empty() && unlike) {  // that was only the beginning
+  if (!steady && !earlier_.empty() && unlike) {  // the job was only starting
     earlier_.clear();
     spans_ = 0;
     steady_ms_ = 0;
   }
   if (!steady || span.step_ms < kSlowdown * before) {
     if (slow_.size() >= kSlowdownSpans && steady) {
-      // One quick span between slow ones ends nothing; as many as make a median do.
+      // One fast span between slow ones does not end the slowdown; enough of them change the
+      // median.
       if (MedianStep(recent_) >= kSlowdown * before) return;
     }
     slow_.clear();
     return KeepEarlier(span);
   }
   slow_.push_back(span);
-  // The first one says since when.
+  // Keeps the first, which has the start of the slowdown.
   if (slow_.size() > 2 * kSlowdownSpans) slow_.erase(slow_.begin() + 1);
 }
 
-// Thinned where there are many.
+// Thins the spans if there are many.
 void StepWatch::KeepEarlier(const Span& span) {
   steady_ms_ += span.end_ms - span.begin_ms;
   if (spans_++ % stride_ != 0) return;

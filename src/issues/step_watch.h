@@ -1,4 +1,4 @@
-// Whether a job's steps go on, and as fast as they did.
+// Detects a job whose steps stop or become slower.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace autodist::issues {
 
-// A job that makes no steps. Times are in milliseconds since 1970.
+// A job without steps. Times are in milliseconds since 1970.
 struct Standstill {
-  int64_t since_ms;      // the last sign that it was at work
+  int64_t since_ms;      // last sign that it was at work
   int64_t last_step_ms;  // its last step
-  double usual_ms;       // a step's time until then
+  double usual_ms;       // time of a step until then
 };
 
-// A job whose steps take longer than they did.
+// A job whose steps have become slower.
 struct Slowdown {
   int64_t since_ms;
   double step_ms;    // now
@@ -29,11 +29,11 @@ struct Slowdown {
 // "0.96 s", "12 ms", "41 s", "2 min 20 s".
 std::string StepTimeText(double ms);
 
-// Compares a job with its own past. Pure logic, of bounded size; for one thread.
+// Compares a job with its own past. Pure logic of bounded size; not thread-safe.
 class StepWatch {
  public:
-  // The snapshot as it is now. `other_work_ms`: when an evaluation, or anything else that is no
-  // step, went on last; 0: never.
+  // Takes a new snapshot. `other_work_ms`: the last time of an evaluation or other work that is not
+  // a step; 0: never.
   void Update(const v1::JobSnapshot& snapshot, int64_t other_work_ms);
 
   std::optional<Standstill> standstill() const { return standstill_; }
@@ -53,19 +53,19 @@ class StepWatch {
   void Judge(const v1::JobSnapshot& snapshot);
 
   std::optional<uint32_t> attempt_;
-  std::optional<uint64_t> steps_;  // of all ranks together
+  std::optional<uint64_t> steps_;  // sum over all ranks
   int64_t reported_ms_ = 0;        // when they were last made
   int64_t alive_ms_ = 0;
-  std::optional<double> rate_;  // steps per second, as of then
-  std::deque<int64_t> gaps_;    // between reports, the last ones
+  std::optional<double> rate_;  // steps per second at that time
+  std::deque<int64_t> gaps_;    // the last ones between reports
 
-  std::optional<uint64_t> mark_;  // the job's step where the next span begins
+  std::optional<uint64_t> mark_;  // the job's step at which the next span begins
   int64_t mark_ms_ = 0;
-  std::vector<double> earlier_;  // step times of spans, as long as they are not slow
-  size_t spans_ = 0;             // earlier ones, with those that are not kept
-  size_t stride_ = 1;            // of those that are kept
-  int64_t steady_ms_ = 0;        // how long these took together
-  std::deque<Span> slow_;        // the last spans, all of them slow; else empty
+  std::vector<double> earlier_;  // step times of normal spans
+  size_t spans_ = 0;             // normal spans, including those not kept
+  size_t stride_ = 1;            // distance of the kept ones
+  int64_t steady_ms_ = 0;        // total time of the normal spans
+  std::deque<Span> slow_;        // the latest spans if all of them are slow; else empty
   std::deque<Span> recent_;
   std::optional<Standstill> standstill_;
 };

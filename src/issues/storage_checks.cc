@@ -1,4 +1,4 @@
-// Disks and memory of which there is too little.
+// Checks for full disks and scarce memory.
 #include <algorithm>
 
 #include "base/quantity.h"
@@ -9,16 +9,16 @@
 namespace autodist::issues {
 namespace {
 
-// The share of the time in which something waited for memory: in the rank's control group, or,
-// where that is not known, on its node.
+// The share of time in which a process waited for memory: in the rank's control group or, if that
+// is unknown, on its node.
 double MemoryStall(const v1::JobSnapshot& now, const v1::RankSnapshot& rank) {
   if (rank.sample().has_memory_stalled()) return rank.sample().memory_stalled();
   const v1::NodeSnapshot* node = snapshot::NodeOf(now, rank);
   return node ? node->sample().host().memory_pressure() : 0;
 }
 
-// Many programs are at their limit when all is well, by files that the kernel keeps for them; what
-// makes them slow is waiting for memory, or for pages of their own that had to make room.
+// Many healthy programs reach their limit, because file cache counts. They are slow only if they
+// wait for memory or for their own evicted pages.
 bool AtMemoryLimit(const v1::JobSnapshot& now, const v1::RankSnapshot& rank) {
   const v1::RankSample& sample = rank.sample();
   return sample.memory_limit() > 0 && sample.memory_hits() >= kMemoryLimitHits &&
@@ -66,17 +66,17 @@ void MemoryLimits(const Snapshots& of, AllFound& found) {
     const std::string limit = base::BinaryBytes(sample.memory_limit());
     const double stall = MemoryStall(of.now, rank);
     Found& one = AddOfRank(found, "memory limit", of.now, rank.rank(), v1::Issue::KIND_SLOW,
-                           " is held back at the memory limit of its control group, " + limit);
+                           " is held back at the memory limit of the control group, " + limit);
     one.issue.set_cost(stall > kMemoryPressure
                            ? base::Percent(stall) + " of the time a process waits for memory there"
                            : Number(sample.memory_faults()) +
-                                 " times a second it waits for what had to make room");
+                                 " times a second it waits for evicted pages");
     AddEvidence(one.issue, "memory", base::BinaryBytes(sample.memory_charged()) + " of " + limit,
                 "cgroup");
     AddEvidence(one.issue, "limit reached", Number(sample.memory_hits()) + " times a second",
                 "cgroup");
     if (sample.has_memory_faults()) {
-      AddEvidence(one.issue, "pages read anew", Number(sample.memory_faults()) + " a second",
+      AddEvidence(one.issue, "pages read again", Number(sample.memory_faults()) + " a second",
                   "cgroup");
     }
     AddEvidence(one.issue, "memory pressure", base::Percent(stall) + " of the last 10 s",
@@ -94,7 +94,7 @@ void MemoryWaits(const Snapshots& of, AllFound& found) {
     const std::string share = base::Percent(host.memory_pressure());
     Found& one = AddOfNode(found, "memory", of.now, node, v1::Issue::KIND_SLOW,
                            ": its processes wait for memory");
-    one.issue.set_cost(share + " of the time some process of it waits for memory");
+    one.issue.set_cost(share + " of the time a process there waits for memory");
     AddEvidence(one.issue, "memory pressure", share + " of the last 10 s", "/proc/pressure");
     AddMemoryUsed(host, one.issue);
   }

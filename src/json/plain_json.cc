@@ -32,7 +32,7 @@ std::string PrefixOf(std::string_view enum_name) {
 
 std::string EnumText(const EnumDescriptor& type, int number, Values values) {
   const EnumValueDescriptor* const value = type.FindValueByNumber(number);
-  if (!value) return std::to_string(number);  // of a later version
+  if (!value) return std::to_string(number);  // from a later version
   std::string_view name = value->name();
   if (values == Values::kProtobuf) return '"' + value->name() + '"';
   const std::string prefix = PrefixOf(type.name());
@@ -49,7 +49,7 @@ std::string NumberText(double number, Values values) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
-// Protobuf's are texts, as JavaScript has no numbers of 64 bits.
+// Protobuf writes them as text, because JavaScript has no 64-bit integers.
 std::string LargeNumberText(std::string number, Values values) {
   return values == Values::kProtobuf ? '"' + std::move(number) + '"' : number;
 }
@@ -136,7 +136,7 @@ class Writer {
     text_ += ']';
   }
 
-  // The value at `index` of a list; -1: the field is none.
+  // The value at `index` of a list; -1: the field is not a list.
   void One(const Message& message, const FieldDescriptor& field, int index, Absent absent) {
     const Reflection& reflection = *message.GetReflection();
     const auto get = [&](auto single, auto repeated) {

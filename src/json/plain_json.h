@@ -1,4 +1,4 @@
-// JSON as scripts expect it, of the messages that commands print.
+// Converts messages to JSON for scripts, as commands print it.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -11,31 +11,31 @@
 
 namespace autodist::json {
 
-// What is printed for a field that is not set.
+// Output for unset fields.
 enum class Absent {
-  kNull,     // null; numbers that are zero, texts and lists that are empty are printed as they are
-  kOmitted,  // nothing, nor for zeros and what is empty
+  kNull,     // null; zeros, empty texts and empty lists are printed
+  kOmitted,  // nothing, also for zeros and empty values
 };
 
-// How fields and values are written.
+// Notation of fields and values.
 enum class Values {
-  kPlain,     // as below
-  kProtobuf,  // as protobuf's JSON has them, with the names of the message
+  kPlain,     // as described below
+  kProtobuf,  // as in protobuf's JSON, with the message's field names
 };
 
 struct Style {
   Absent absent = Absent::kNull;
   Values values = Values::kPlain;
-  bool indented = false;  // else on one line
-  // Of the message itself, not of those in it: values in place of those of these fields, and fields
-  // that come last. Both are JSON.
+  bool indented = false;  // on several lines
+  // For the outer message only: replacement values for fields, and additional fields at the end.
+  // Both are JSON.
   std::map<std::string_view, std::string> instead = {};
   std::vector<std::pair<std::string_view, std::string>> more = {};
 };
 
-// Fields have the names of the message, but what is called phase is called state. Numbers of 64
-// bits are numbers; the value JOB_PHASE_RUNNING of an enum is "running", one that is unspecified
-// null; so are numbers that are not finite. Text has to be UTF-8. Maps are not written as such.
+// Fields have the message's names, except that "phase" becomes "state". 64-bit numbers are numbers.
+// The enum value JOB_PHASE_RUNNING becomes "running"; unspecified values and non-finite numbers
+// become null. Text must be UTF-8. Maps are not supported.
 std::string PlainJson(const google::protobuf::Message& message, const Style& style = {});
 
 }  // namespace autodist::json

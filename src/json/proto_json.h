@@ -1,5 +1,4 @@
-// Messages as protobuf's JSON, with the names of the message: for what reads them as messages
-// again.
+// Converts messages to protobuf's JSON and back, with the message's field names.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -11,18 +10,18 @@
 
 namespace autodist::json {
 
-// kAllFields: one line, with the fields that have their default.
+// kAllFields: on one line, including fields with default values.
 enum class Layout { kOneLine, kAllFields, kIndented };
 
-// kInvalidArgument: a text in it is not UTF-8.
+// kInvalidArgument: a text is not UTF-8.
 Result<std::string> ToJson(const google::protobuf::Message& message, Layout layout);
-// The same on one line, several times as fast, of a message without maps all whose texts are UTF-8.
+// The same on one line and several times as fast, for a message without maps whose texts are UTF-8.
 std::string JsonText(const google::protobuf::Message& message);
 
-// What the message does not have is wrong, or of a later version.
+// Unknown fields are errors, or belong to a later version.
 enum class Unknown { kRefused, kIgnored };
 
-// kInvalidArgument: it is not such a message.
+// kInvalidArgument: the JSON is not such a message.
 Status FromJson(std::string_view json, google::protobuf::Message& message,
                 Unknown unknown = Unknown::kRefused);
 

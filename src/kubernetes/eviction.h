@@ -1,15 +1,12 @@
-// What is known where Kubernetes takes a pod away: it ends that pod alone, by SIGTERM, and makes
-// another one in its place, so that the job goes on when that calls.
+// Evictions by Kubernetes: it ends one pod by SIGTERM, and creates another one in its place, so
+// that the job continues when that connects.
 #pragma once
 
 #include "autodist/status.h"
 
 namespace autodist::kubernetes {
 
-// kAborted, as its agent goes.
-inline Status Evicted() {
-  return Error(StatusCode::kAborted,
-               "its scheduler has taken it away, as when a pod is deleted or evicted");
-}
+// kAborted, as when the agent ends.
+inline Status Evicted() { return Error(StatusCode::kAborted, "its pod was deleted or evicted"); }
 
 }  // namespace autodist::kubernetes

@@ -14,24 +14,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What Kubernetes makes of the longest name, a pod's: "NAME-worker-0-99999-abcde". A label has 63
-// characters at most.
+// Kubernetes derives "NAME-worker-0-99999-abcde", the longest name, from it. A label has at most 63
+// characters.
 constexpr size_t kMaxLabelLength = 63;
 constexpr size_t kMadeOfName = sizeof "-worker-0-99999-abcde" - 1;
 constexpr size_t kSuffix = 6;  // "-7f3kq"
 constexpr char kWorker[] = "worker";
 constexpr char kJobSetLabel[] = "jobset.sigs.k8s.io/jobset-name";
 constexpr char kGpus[] = "nvidia.com/gpu";
-// In the chief's pod, whose network is its own; no port that ranks get is as low.
+// In the chief's pod, which has a separate network; below all ports for ranks.
 constexpr unsigned kCallPort = 7420;
 constexpr char kProgram[] = "autodist";
-constexpr char kProgramFolder[] = "/autodist";  // where there is an image for it
-// Kubernetes makes one $ of two. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
+constexpr char kProgramFolder[] = "/autodist";  // if autodist has a separate image
+// Kubernetes replaces $$ with $. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
 constexpr char kCopy[] = "cp \"$$(command -v autodist)\" /autodist/";
 constexpr char kRequestFile[] = "/etc/autodist/request";
 constexpr char kRequest[] = "request";                     // the entry of the Secret
-constexpr char kIndexOfPod[] = "$(JOB_COMPLETION_INDEX)";  // Kubernetes puts it in
-constexpr std::chrono::seconds kToTell{20};  // for autodist to end beyond its ranks' time
+constexpr char kIndexOfPod[] = "$(JOB_COMPLETION_INDEX)";  // expanded by Kubernetes
+constexpr std::chrono::seconds kExitMargin{20};            // for autodist to exit after its ranks
 
 Json Metadata(const KubernetesRequest& request) {
   return {{"name", request.name}, {"labels", {{"app.kubernetes.io/managed-by", "autodist"}}}};
@@ -41,7 +41,7 @@ Json Variable(const std::string& name, const std::string& value) {
   return {{"name", "AUTODIST_KUBERNETES_" + name}, {"value", value}};
 }
 
-// What ThisPod reads.
+// The variables that ThisPod reads.
 Json Variables(const KubernetesRequest& request, const std::string& role) {
   const std::string chief = request.name + "-" + kChief + "-0-0." + request.name;
   const bool on_gpus = request.gpus > 0;
@@ -60,7 +60,7 @@ Json Resources(const KubernetesRequest& request) {
   return limits;
 }
 
-// Both lists: of pods, and of where a container has them.
+// The volumes of a pod, and their mounts in a container.
 struct Volumes {
   Json volumes = Json::array();
   Json mounts = Json::array();
@@ -76,12 +76,12 @@ struct Volumes {
 Volumes VolumesOf(const KubernetesRequest& request, const std::string& role) {
   Volumes all;
   all.Add("shm", "/dev/shm", "emptyDir", {{"medium", "Memory"}}, false);
-  // 0444, as the image's user may be any.
+  // Mode 0444, because the image's user may be any.
   all.Add("secret", kRequestFile, "secret", {{"secretName", request.name}, {"defaultMode", 0444}},
           true);
   all.mounts.back()["subPath"] = kRequest;
   if (request.nodes > 1) {
-    // A pod has its own key alone, the chief's the job's.
+    // Each pod has only its own key, the chief the job's.
     all.mounts.push_back({{"name", "secret"}, {"mountPath", kKeyFile}, {"readOnly", true}});
     const bool chief = role == kChief;
     all.mounts.back()[chief ? "subPath" : "subPathExpr"] = chief ? role : role + "-" + kIndexOfPod;
@@ -112,9 +112,9 @@ Json PodSpec(const KubernetesRequest& request, const char* role) {
     container["resources"] = {{"limits", std::move(limits)}};
   }
   container["volumeMounts"] = volumes.mounts;
-  // A rank is restarted by autodist; it needs nothing of Kubernetes' API, nor its variables.
+  // autodist restarts ranks itself; the pods need neither Kubernetes' API nor its variables.
   Json pod = {{"restartPolicy", "Never"},
-              {"terminationGracePeriodSeconds", (request.grace + kToTell).count()},
+              {"terminationGracePeriodSeconds", (request.grace + kExitMargin).count()},
               {"automountServiceAccountToken", false},
               {"enableServiceLinks", false}};
   if (!request.pull_secret.empty()) {
@@ -153,7 +153,7 @@ Result<ClaimedVolume> ParseVolume(const std::string& text) {
     return ClaimedVolume{std::string(parts[0]), std::string(parts[1]), read_only};
   }
   return Error(StatusCode::kInvalidArgument,
-               "'" + text + "' is no CLAIM:/PATH or CLAIM:/PATH:ro, such as data:/data:ro");
+               "'" + text + "' is not CLAIM:/PATH or CLAIM:/PATH:ro, such as data:/data:ro");
 }
 
 std::string ObjectName(const std::string& job_name) {
@@ -161,7 +161,7 @@ std::string ObjectName(const std::string& job_name) {
   std::string name;
   for (const char c : job_name) {
     const auto letter = static_cast<unsigned char>(c);
-    if (name.empty() && std::isalpha(letter) == 0) continue;  // it has to begin with one
+    if (name.empty() && std::isalpha(letter) == 0) continue;  // it must begin with a letter
     name += std::isalnum(letter) ? static_cast<char>(std::tolower(letter)) : '-';
   }
   name.resize(std::min(name.size(), kMaxLabelLength - kMadeOfName - kSuffix));
@@ -174,7 +174,7 @@ std::string ObjectName(const std::string& job_name) {
 }
 
 std::string JobSetManifest(const KubernetesRequest& request) {
-  // The chief is in charge: its end is that of the JobSet, and no end of another pod is.
+  // The end of the chief is the end of the JobSet; the end of another pod is not.
   Json jobs = Json::array({ReplicatedJob(kChief, 1, 0, PodSpec(request, kChief))});
   if (request.nodes > 1) {
     jobs.push_back(ReplicatedJob(kWorker, request.nodes - 1, std::numeric_limits<int32_t>::max(),

@@ -1,5 +1,5 @@
-// What Kubernetes is asked for: a JobSet of kubernetes-sigs/jobset, in whose pods autodist runs,
-// and what these need beside it.
+// Manifests for Kubernetes: a JobSet of kubernetes-sigs/jobset, in whose pods autodist runs, and
+// its companion objects.
 #pragma once
 
 #include <chrono>
@@ -12,48 +12,48 @@
 
 namespace autodist::kubernetes {
 
-// A claim of a persistent volume, mounted in every pod.
+// A persistent volume claim, mounted in every pod.
 struct ClaimedVolume {
   std::string claim;
   std::string path;
   bool read_only = false;
 };
 
-// Pods of a job: the keys of more do not fit into one Secret (1 MiB).
+// The maximum number of pods of a job, because one Secret (1 MiB) must hold their keys.
 inline constexpr uint32_t kMaxPods = 10'000;
 
-// "CLAIM:/path" or "CLAIM:/path:ro".
+// Parses "CLAIM:/path" or "CLAIM:/path:ro".
 Result<ClaimedVolume> ParseVolume(const std::string& text);
 
-// "" and 0: nothing is said of it. Texts are UTF-8.
+// "" and 0: not specified. Texts are UTF-8.
 struct KubernetesRequest {
-  std::string name;  // of all objects, as ObjectName makes it
-  // With which nodes call in, as secure/key.h writes them: the job's by the name of the chief's
-  // pod, its own by that of each other one.
+  std::string name;  // of all objects; from ObjectName
+  // The keys for connecting back, in the form of secure/key.h: the job's by the name of the chief's
+  // pod, each other pod's by its name.
   std::map<std::string, std::string> keys;
-  std::string job;  // a v1::JobRequest, as JSON
+  std::string job;  // a v1::JobRequest as JSON
   std::string image;
-  std::string autodist_image;  // from which autodist is copied; "": `image` has it in its PATH
+  std::string autodist_image;  // the image to copy autodist from; "": `image` has it in PATH
   uint32_t nodes = 1;
-  uint32_t gpus = 0;   // of each node, with a rank for each
-  uint32_t ranks = 0;  // on each node where there are no GPUs
-  std::string cpus;    // of each node, as Kubernetes counts them: "16", "500m"
+  uint32_t gpus = 0;   // per node, with a rank for each
+  uint32_t ranks = 0;  // per node without GPUs
+  std::string cpus;    // per node, in Kubernetes' units: "16", "500m"
   std::string memory;  // "64Gi"
   std::vector<ClaimedVolume> volumes;
-  std::vector<std::string> env_from;  // Secrets whose entries are variables in every pod
+  std::vector<std::string> env_from;  // Secrets that define variables in every pod
   std::string pull_secret;            // for the images
-  std::chrono::seconds grace{0};      // that ranks have to end
+  std::chrono::seconds grace{0};      // for ranks to end
 };
 
-// A name for the objects of a job that its user calls so, or has given no name: a DNS label with 25
-// random bits at its end, short enough for the names that Kubernetes makes of it.
+// Returns a name for the objects of a job with this name or none: a DNS label that ends with 25
+// random bits, short enough for the names that Kubernetes derives from it.
 std::string ObjectName(const std::string& job_name);
 
-// The JobSet. Its pods wait until the companions are there.
+// Returns the JobSet. Its pods wait until the companions exist.
 std::string JobSetManifest(const KubernetesRequest& request);
 
-// The NetworkPolicy and the Secret of the same name. `jobset_uid`: the JobSet with which they go;
-// "": with none.
+// Returns the NetworkPolicy and the Secret of the same name. `jobset_uid`: the JobSet that owns
+// them; "": none.
 std::string CompanionsManifest(const KubernetesRequest& request, const std::string& jobset_uid);
 
 }  // namespace autodist::kubernetes

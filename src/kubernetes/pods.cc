@@ -17,16 +17,16 @@ namespace autodist::kubernetes {
 namespace {
 
 constexpr char kGroupOfPods[] = "kubernetes";
-constexpr std::chrono::minutes kCallLimit{30};  // for scheduling, and for pulling images
+constexpr std::chrono::minutes kCallLimit{30};  // to schedule pods and pull images
 constexpr char kPrefix[] = "AUTODIST_KUBERNETES_";
-constexpr char kIndex[] = "JOB_COMPLETION_INDEX";  // by the Job that has made the pod
+constexpr char kIndex[] = "JOB_COMPLETION_INDEX";  // set by the pod's Job
 
 std::string PodVariable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value ? value : "";
 }
 
-// At least `least`; where there is no such variable, `otherwise`.
+// At least `least`; `otherwise` if the variable is not set.
 Result<uint32_t> Number(const std::string& name, uint32_t least, uint32_t otherwise) {
   const std::string text = PodVariable(name);
   uint32_t number = otherwise;
@@ -48,8 +48,8 @@ Result<KubernetesPod> ThisPod() {
   if (role.empty() || !has_port) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument,
-              "this is no pod of a job of autodist's: " + std::string(kPrefix) +
-                  (role.empty() ? "ROLE" : "CHIEF") + " does not tell so"),
+              "this is not a pod of an autodist job: " + std::string(kPrefix) +
+                  (role.empty() ? "ROLE" : "CHIEF") + " is not set"),
         "start it by `autodist submit --kubernetes`, which runs autodist in the pods");
   }
   pod.port = static_cast<uint16_t>(port);

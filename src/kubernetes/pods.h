@@ -1,5 +1,5 @@
-// The pods of a JobSet that `autodist submit --kubernetes` has made, as their variables tell of
-// them (manifest).
+// The pods of a JobSet that `autodist submit --kubernetes` has created, as their environment
+// variables describe them (manifest).
 #pragma once
 
 #include <chrono>
@@ -11,33 +11,33 @@
 
 namespace autodist::kubernetes {
 
-// The pod that we are in.
+// The pod in which this process runs.
 struct KubernetesPod {
   bool chief = false;
   std::string node;           // "chief", "worker-2"
   uint32_t nodes = 1;         // of the job
-  uint32_t gpus = 0;          // of each; 0: it has ranks on CPUs
+  uint32_t gpus = 0;          // per pod; 0: ranks run on CPUs
   uint32_t ranks = 1;         // on CPUs
-  std::string chief_address;  // where the others call it: a name and a port
-  uint16_t port = 0;          // of it
+  std::string chief_address;  // to which the others connect: a name and a port
+  uint16_t port = 0;          // of chief_address
 };
 
-// kInvalidArgument: this is no such pod.
+// kInvalidArgument: not in such a pod.
 Result<KubernetesPod> ThisPod();
 
-// What the pod of the chief is called.
+// The node name of the chief's pod.
 inline constexpr char kChief[] = "chief";
 
-// Where a key is mounted (secure/key.h): the job's in the chief's pod, its own in any other.
+// The mounted key (secure/key.h): the job's in the chief's pod, the pod's in others.
 inline constexpr char kKeyFile[] = "/etc/autodist/key";
 
-// This process becomes the agent that calls the chief (agent/life/connect_back) from this pod,
-// which is not the chief's, for as long as `patience` when nobody is there. `agent_path`: as of
-// transfer::NodeProgram. Returns only what has kept it from that.
+// Replaces this process with the agent, which connects to the chief from this pod
+// (agent/life/connect_back), and retries for `patience`. `agent_path`: see transfer::NodeProgram.
+// Returns only on failure.
 Status BecomeCallbackClient(const KubernetesPod& pod, const std::string& agent_path,
                             std::chrono::seconds patience);
 
-// All nodes; the chief is the pod that we are in, with the address under which others reach it.
+// Returns all nodes; the chief is this pod, with the address by which others reach it.
 Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief);
 
 }  // namespace autodist::kubernetes

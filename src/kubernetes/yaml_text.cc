@@ -11,11 +11,11 @@
 namespace autodist::kubernetes {
 namespace {
 
-// What YAML 1.1 takes for something else than a text. Source: yaml.org/type/bool.html, null.html.
+// Plain scalars that YAML 1.1 does not read as a text. Source: yaml.org/type/bool.html, null.html.
 constexpr const char* kNoTexts[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
 
-// Whether the text needs no quotes: begins as a word, a path or a long option does, and has nothing
-// that means something to YAML.
+// Whether the text needs no quotes: it begins like a word, a path or a long option, and has no
+// special characters of YAML.
 bool IsPlain(const std::string& text) {
   const size_t start = text.starts_with("--") ? 2 : 0;
   if (text.size() <= start || text.back() == ':') return false;
@@ -43,7 +43,7 @@ std::string Block(const nlohmann::ordered_json& value, size_t indent) {
   for (const auto& [key, item] : value.items()) {
     const bool nested = item.is_structured() && !item.empty();
     if (value.is_array()) {
-      // The first line of what it holds comes behind the dash.
+      // The first line of the content follows the dash.
       text += margin + "- " +
               (nested ? Block(item, indent + 2).substr(indent + 2) : Scalar(item) + "\n");
     } else {

@@ -1,4 +1,4 @@
-// Values as YAML, in the block style that people write.
+// Formats values as YAML in block style.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,8 +6,8 @@
 
 namespace autodist::kubernetes {
 
-// A mapping or list that is not empty, as a document; its texts are UTF-8. What YAML 1.1 reads of
-// it, as Kubernetes' programs do, are the same values.
+// Formats a non-empty mapping or list as a document; texts are UTF-8. YAML 1.1 parsers, as in
+// Kubernetes' programs, read the same values.
 std::string YamlText(const nlohmann::ordered_json& value);
 
 }  // namespace autodist::kubernetes

@@ -12,12 +12,12 @@
 namespace autodist::launch {
 namespace {
 
-constexpr size_t kCostOfMessage = 512;              // bytes, besides what it carries
+constexpr size_t kCostOfMessage = 512;              // bytes, in addition to the content
 constexpr uint64_t kMaxMemory = uint64_t{1} << 60;  // bytes
-constexpr uint32_t kSlowMachineMs = 60'000;         // what a time limit may be overrun by
+constexpr uint32_t kSlowMachineMs = 60'000;         // a time limit may be exceeded by this
 constexpr int kMaxCodes = 255;
-constexpr int kMaxRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
-constexpr size_t kMaxStreams = 10'000;  // over all attempts
+constexpr int kMaxRefused = 2;  // sessions: data in transit when an attempt ends may not fit
+constexpr size_t kMaxStreams = 10'000;  // in all attempts
 constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
@@ -62,7 +62,7 @@ Status CheckOutput(const v1::Output& output) {
   return OkStatus();
 }
 
-// Whose rank it is, is seen where its output goes.
+// Whether the rank belongs to the node is checked where its output is used.
 Status CheckProgress(const v1::ProgressLine& reported) {
   if (reported.rank() > kLargestRank)
     return rpc::BrokenRule("progress of a rank " + Number(reported.rank()));
@@ -72,7 +72,7 @@ Status CheckProgress(const v1::ProgressLine& reported) {
 }  // namespace
 
 Status CheckEvent(const v1::AgentEvent& event) {
-  if (event.has_rendezvous_request()) return OkStatus();  // who holds the state checks it
+  if (event.has_rendezvous_request()) return OkStatus();  // checked by the owner of the state
   if (event.has_rank_stacks()) {
     const v1::RankStacks& stacks = event.rank_stacks();
     AD_RETURN_IF_ERROR(CheckSize("stacks", stacks.text(), rpc::kLargestStacks));
@@ -108,7 +108,7 @@ Status CheckEvent(const v1::AgentEvent& event) {
 }
 
 Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response) {
-  // A list of answers has the length that is looked at below.
+  // Lists of answers have their lengths checked below.
   const v1::ProbeRequest& asked = request.probe();
   AD_RETURN_IF_ERROR(CheckFields(
       response,
@@ -160,7 +160,7 @@ size_t EventRules::CostOf(const v1::AgentEvent& event) {
   return event.ByteSizeLong() + kCostOfMessage;
 }
 
-// Each session begins with what it has to begin with, once.
+// Checks that each session begins with the required event, once.
 Status EventRules::CheckOrder(const v1::AgentEvent& event) {
   if (event.has_resumed() == resumed_) {
     return rpc::BrokenRule(resumed_ ? "a session that begins twice"
@@ -170,7 +170,7 @@ Status EventRules::CheckOrder(const v1::AgentEvent& event) {
   return OkStatus();
 }
 
-// On average; what a link has held back comes at once.
+// Checks the average rate; the link may have delayed samples, which then arrive together.
 Status EventRules::CheckPace(Clock::time_point now) {
   samples_paid_ = std::max(samples_paid_, now - kSampleCredit) + kSampleInterval;
   return samples_paid_ > now ? rpc::BrokenRule("sample after sample without a pause") : OkStatus();

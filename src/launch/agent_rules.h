@@ -1,6 +1,5 @@
-// What an agent may say. Nothing that comes from a node is believed: each message is looked at
-// here, as it arrives and before anything else sees it. A node whose agent breaks a rule has
-// failed.
+// Validation of messages from agents. All data from nodes is untrusted: each message is checked
+// here on arrival, before any other code uses it. A node whose agent breaks a rule has failed.
 #pragma once
 
 #include <chrono>
@@ -16,23 +15,23 @@
 
 namespace autodist::launch {
 
-// Each returns OK, or a broken rule.
+// Each returns OK, or the broken rule.
 
-// Of one event, whatever came before it.
+// Checks one event, independently of earlier ones.
 Status CheckEvent(const v1::AgentEvent& event);
-// Of an answer to what was asked.
+// Checks a response against the request.
 Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response);
 Status CheckAnswer(const v1::OpenPortsRequest& request, const v1::OpenPortsResponse& response);
 Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsResponse& response);
 
-// Of all events of a node, in their order. Not thread-safe.
+// Checks all events of a node, in order. Not thread-safe.
 class EventRules {
  public:
-  // What a node may have waiting here: an honest agent, which waits for replies, has less.
+  // Limits of a node's queue here; a correct agent, which waits for replies, needs less.
   static constexpr size_t kMaxEvents = 24 << 20;  // bytes, of events
-  static constexpr size_t kMaxOutput = 32 << 20;  // of output that is not written yet
-  // What samples may have between them, half of what they have from an honest agent; and for how
-  // long they may have been on their way.
+  static constexpr size_t kMaxOutput = 32 << 20;  // of output that is not yet written
+  // The minimum average interval of samples, half of that of a correct agent; and the maximum delay
+  // that the link may add.
   static constexpr std::chrono::milliseconds kSampleInterval{50};
   static constexpr std::chrono::milliseconds kSampleCredit{60'000};
 
@@ -42,12 +41,12 @@ class EventRules {
   // `now`: for tests.
   Status Check(const v1::AgentEvent& event, Clock::time_point now = Clock::now());
 
-  // What an event takes in memory while it waits.
+  // The memory that an event needs while it is queued.
   static size_t CostOf(const v1::AgentEvent& event);
-  // An event of this cost has been dealt with.
+  // Call after an event of this cost has been processed.
   void Handled(size_t cost) { events_ -= cost; }
-  // The newest piece of output is not written, as it does not follow what came before; the oldest
-  // one has been.
+  // OutputRefused: the newest piece of output is not written because it does not follow the
+  // previous one. OutputWritten: the oldest piece has been written.
   Status OutputRefused();
   void OutputWritten();
 
@@ -56,13 +55,14 @@ class EventRules {
   Status CheckPace(Clock::time_point now);
 
   bool resumed_ = false;
-  Clock::time_point samples_paid_{};            // until when they have used up the time
-  size_t events_ = 0;                           // bytes that wait
-  size_t output_ = 0;                           // likewise
-  bool refused_ = false;                        // output of this session
-  int sessions_refused_ = 0;                    // one after the other
-  std::deque<size_t> pieces_;                   // of output, by their cost
-  std::set<std::pair<uint32_t, int>> streams_;  // that have written anything
+  // The time up to which the samples so far have used up the rate limit.
+  Clock::time_point samples_paid_{};
+  size_t events_ = 0;                           // queued bytes
+  size_t output_ = 0;                           // queued bytes
+  bool refused_ = false;                        // whether output of this session was refused
+  int sessions_refused_ = 0;                    // consecutive ones
+  std::deque<size_t> pieces_;                   // costs of queued output
+  std::set<std::pair<uint32_t, int>> streams_;  // streams with output
 };
 
 }  // namespace autodist::launch

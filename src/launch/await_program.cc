@@ -19,25 +19,24 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kMaxNoise = 1 << 20;  // bytes that a login shell may print first
-constexpr size_t kMaxShown = 500;      // bytes of it that are shown
-constexpr size_t kMaxScope = 64;       // bytes
-constexpr seconds kStderrLimit{1};     // until stderr is complete
+constexpr size_t kMaxNoise = 1 << 20;   // that a login shell may print first
+constexpr size_t kMaxShownBytes = 500;  // bytes of it in messages
+constexpr size_t kMaxScope = 64;        // bytes
+constexpr seconds kStderrLimit{1};      // until stderr is complete
 
-// The end of what was printed, without trailing line feeds.
+// Returns the last part of the output, without trailing line feeds.
 std::string ShownEnd(std::string text) {
-  if (text.size() > kMaxShown) text.erase(0, text.size() - kMaxShown);
+  if (text.size() > kMaxShownBytes) text.erase(0, text.size() - kMaxShownBytes);
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   return text;
 }
 
-constexpr char kWaitLonger[] = "; where it is only slow, wait longer with --start-timeout";
+constexpr char kWaitLonger[] = "; if it is only slow, raise --start-timeout";
 constexpr char kQuietShell[] =
-    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` has to "
-    "end "
-    "by itself";
+    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` must "
+    "return";
 
-// Nothing has run yet: nothing is known of folders.
+// The script has not run, so nothing is known about folders.
 Status ShellFailed(const FailedStart& failed) {
   const std::string printed = ShownEnd(failed.printed + failed.said);
   const std::string prints = printed.empty() ? ", and prints nothing" : ", and prints:\n" + printed;
@@ -52,32 +51,31 @@ Status ShellFailed(const FailedStart& failed) {
         kQuietShell + std::string(kWaitLonger));
   }
   return WithRemedy(
-      Error(StatusCode::kFailedPrecondition,
-            "login shell broken: the login succeeds, but the user's shell does not run what it is "
-            "given" +
-                prints),
-      std::string(
-          "which shell has the user there (getent passwd USER)? Where its start-up files end "
-          "it, or start another shell, ") +
+      Error(
+          StatusCode::kFailedPrecondition,
+          "login shell broken: the login succeeds, but the user's shell does not run the command" +
+              prints),
+      std::string("check the user's shell (getent passwd USER); if its start-up files exit or "
+                  "start another shell, ") +
           kQuietShell);
 }
 
 std::string HintFor(const FailedStart& failed) {
   switch (failed.step) {
     case StartStep::kFolder:
-      return failed.timed_out ? "is a file system there hung? try `df ~/.cache /tmp` on the node" +
+      return failed.timed_out ? "run `df ~/.cache /tmp` on the node: a file system may hang" +
                                     std::string(kWaitLonger)
                               : "try `ls ~/.cache /tmp` on the node";
     case StartStep::kSending:
-      return "try `df -h ~/.cache /tmp` on the node: is there room?";
+      return "make room on the node: see `df -h ~/.cache /tmp`";
     case StartStep::kProgram:
     case StartStep::kShell:
       break;
   }
   return failed.timed_out
-             ? "is a file system there hung? try `df ~/.cache /tmp` on the node" +
+             ? "run `df ~/.cache /tmp` on the node: a file system may hang" +
                    std::string(kWaitLonger)
-             : "its socket is kept in /tmp of the node: is that writable there (`df -h /tmp`)?";
+             : "check that /tmp of the node, which gets the socket, is writable and has room";
 }
 
 std::string WhatFailed(const FailedStart& failed, const Status& why) {
@@ -94,8 +92,8 @@ std::string WhatFailed(const FailedStart& failed, const Status& why) {
   return failed.program + " did not start: " + Message(why);
 }
 
-// What has come, up to and with the first line feed: what follows that may not be ours to read.
-// "" at the end of the stream.
+// Reads up to and including the first line feed; what follows may be for another reader. "" at the
+// end of the stream.
 Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   std::string text(4096, '\0');
   AD_RETURN_IF_ERROR(base::WaitReadable(socket, deadline));
@@ -107,7 +105,7 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
-// What the far end says after the line that the agent is gone.
+// Reads the reason that follows the line about the agent's end.
 Status AgentIsGone(int socket, base::Deadline deadline) {
   std::string reason;
   while (reason.size() < kMaxNoise) {
@@ -123,7 +121,7 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
   return Error(StatusCode::kAborted, base::ToUtf8(reason, rpc::kMaxTextLength));
 }
 
-// A node may send anything.
+// The text of a node is untrusted.
 std::string ScopeIn(const std::string& seen, const std::string& nonce) {
   const std::string begin = rpc::BeginOfScopeLine(nonce);
   const size_t at = seen.rfind(begin);
@@ -180,7 +178,7 @@ class Awaiting {
   }
 
  private:
-  // The last line of what was seen has its end.
+  // Handles the last line, which is complete.
   Status TakeLine() {
     if (step_ == StartStep::kShell && seen_.ends_with(shell_)) {
       step_ = StartStep::kFolder;
@@ -204,7 +202,7 @@ class Awaiting {
     const Status upload = SendProgram(socket_, variant, sent);
     if (!upload.ok()) return Failed(Annotate(upload, std::string("sending ") + program_.what()));
     step_ = StartStep::kProgram;
-    // The last part is still on its way, and takes less time than what was before it.
+    // The last part is still in transit, and takes less time than the rest.
     const Clock::time_point sent_at = Clock::now();
     deadline_ = base::Deadline::At(sent_at + watch_.limit + (sent_at - began));
     return OkStatus();

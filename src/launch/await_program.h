@@ -1,6 +1,6 @@
-// Waits for the agent, or autodist itself, at the far end of a byte stream to a node: through the
-// login shell's start-up files, the sending of the program and its start. Knows which of these
-// steps was reached, and so what a failure is about.
+// Waits for the agent, or autodist itself, at the far end of a byte stream to a node, through the
+// login shell's start-up files, the upload of the program and its start. Records which of these
+// steps was reached, and derives the cause of a failure from it.
 #pragma once
 
 #include <chrono>
@@ -17,52 +17,51 @@
 
 namespace autodist::launch {
 
-// A login shell's start-up files may take long.
+// Start-up files of a login shell may be slow.
 inline constexpr std::chrono::seconds kDefaultReadyLimit{60};
 
 struct StartWatch {
-  std::chrono::milliseconds limit = kDefaultReadyLimit;  // for each step but the sending
-  // Called when the login shell has run what it was given, and while the program is sent: so many
-  // of so many bytes. May be null.
+  std::chrono::milliseconds limit = kDefaultReadyLimit;  // for each step except the upload
+  // Called when the login shell has executed the command, and during the upload with the bytes sent
+  // and their total. May be null.
   std::function<void()> shell_ran = {};
   std::function<void(uint64_t bytes, uint64_t of)> sent = {};
 };
 
-// Which step of a start was reached. Each but the last may fail for reasons of its own.
+// The last step of a start that was reached. Each one but the last may fail for different reasons.
 enum class StartStep {
-  kShell,    // logged in; the login shell has not run anything
-  kFolder,   // the script looks for the program, or for a place for it
-  kSending,  // the program is sent
-  kProgram,  // it has been sent, or was there
+  kShell,    // logged in; the login shell has not executed anything
+  kFolder,   // the script looks for the program, or for a folder for it
+  kSending,  // the program is being uploaded
+  kProgram,  // it has been uploaded, or existed
 };
 
 struct FailedStart {
   StartStep step;
-  bool timed_out;       // else the far end has ended it, or the connection has
+  bool timed_out;       // false: the far end or the connection has ended
   std::string printed;  // on stdout
   std::string said;     // on stderr
   std::string program;  // "the agent"
   std::chrono::milliseconds limit;
 };
 
-// The headline and the hint for it. Pure logic.
+// Returns the error with its hint. Pure logic.
 Status WhyNotStarted(const FailedStart& failed, const Status& why);
 
-// Reads what a command of launch/install_agent.h prints until the program says that it is there
-// (rpc::ReadyLine), sending it where it is asked for. Returns the stream's socket. Blocks for at
-// most the limit, with five minutes where the program has to be sent. kNotFound: the command ended
-// without starting it. kAborted: the agent to resume with is gone; the message is what became of
-// it.
+// Reads the output of a command of launch/install_agent.h until the program reports that it runs
+// (rpc::ReadyLine), and uploads it on request. Returns the stream's socket. Blocks for the limit at
+// most, and five minutes more for an upload. kNotFound: the command ended without starting it.
+// kAborted: the agent to resume with has ended; the message says why.
 Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop, const StartWatch& watch);
 
 struct ReachedAgent {
-  base::UniqueFd socket;  // gRPC's from here on
-  std::string scope;      // as AgentSession has it
+  base::UniqueFd socket;  // owned by gRPC afterwards
+  std::string scope;      // see AgentSession
 };
 
-// The same of an agent, which is greeted.
+// The same for an agent; also sends the greeting.
 Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const transfer::NodeProgram& program,
                                 const AgentSession& session, const AgentCommand& command,
                                 const std::stop_token& stop, const StartWatch& watch);

@@ -32,7 +32,7 @@ Status CheckField(const google::protobuf::Message& message, const FieldDescripto
   if (limits.numbers && field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
     const double number = repeated ? reflection.GetRepeatedDouble(message, &field, index)
                                    : reflection.GetDouble(message, &field);
-    if (!(number >= 0 && number <= rpc::kLargestAmount)) {  // NaN is none
+    if (!(number >= 0 && number <= rpc::kLargestAmount)) {  // also rejects NaN
       return rpc::BrokenRule(std::to_string(number) + " as " + field.full_name());
     }
   }

@@ -1,4 +1,4 @@
-// What all fields of a message keep to, whatever they are.
+// Validation of all fields of a message, independently of their meaning.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -12,11 +12,11 @@ namespace autodist::launch {
 
 struct FieldLimits {
   int list = rpc::kMaxListLength;     // elements
-  size_t text = rpc::kMaxTextLength;  // bytes; of strings, not of what the field calls bytes
-  bool numbers = false;               // amounts and counts are those that a sample may have
+  size_t text = rpc::kMaxTextLength;  // bytes; of strings, not of `bytes` fields
+  bool numbers = false;               // whether amounts and counts have the limits of a sample
 };
 
-// Of all fields in it, also of the messages that it holds. OK, or a broken rule
+// Checks all fields, including those of nested messages. Returns OK, or a broken rule
 // (launch/agent_rules.h).
 Status CheckFields(const google::protobuf::Message& message, const FieldLimits& limits);
 

@@ -17,18 +17,18 @@
 namespace autodist::launch {
 namespace {
 
-// How long a session may take to end: gRPC first finishes the write that it has begun, which a
-// connection that takes nothing does not let it.
+// The time for a session to end: gRPC first finishes a write in progress, which a stalled
+// connection prevents.
 constexpr std::chrono::milliseconds kEndLimit{100};
-// And after its connection was shut down. gRPC 1.51 loses work for a thread of its own that it
-// could not start, where the user may have no more threads: such a session never ends.
+// The time to end after the connection was shut down. If gRPC 1.51 cannot start a thread because of
+// the user's limit, it loses that thread's work, and the session never ends.
 constexpr std::chrono::milliseconds kShutDownLimit{1'000};
 
-// What an agent may leave unread of what it is sent, before it counts as one that reads nothing.
+// The maximum size of messages that an agent has not read; beyond it the node fails.
 constexpr size_t kMaxUnsent = 64 << 20;  // bytes
-constexpr size_t kCostOfUnsent = 512;    // besides what it has
+constexpr size_t kCostOfUnsent = 512;    // in addition to the content
 
-// gRPC's own words for what an agent sends that is no message, is too large or compressed.
+// Replaces gRPC's messages about invalid, oversized or compressed messages of an agent.
 Status FromAgent(const grpc::Status& status) {
   switch (status.error_code()) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
@@ -46,23 +46,23 @@ std::chrono::system_clock::time_point WallTimeOf(base::Deadline deadline) {
 
 }  // namespace
 
-// Events are parsed here: gRPC would not tell one that cannot be from the end of the stream.
+// Parses events itself, because gRPC would report an invalid one as the end of the stream.
 class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, grpc::ByteBuffer> {
  public:
   Session(GrpcLink& link, SessionListener& listener)
       : stub_(link.channel_), link_(link), listener_(listener) {
     stub_.PrepareBidiStreamingCall(&context_, "/autodist.v1.AgentService/Session", {}, this);
-    AddHold();  // Send writes from outside gRPC's calls to us
+    AddHold();  // Send writes from outside of gRPC's callbacks
   }
 
-  // From here on gRPC's threads call the listener, which may call the link.
+  // Starts the call; from now on gRPC's threads call the listener, which may call the link.
   void Start() {
     StartRead(&bytes_);
     StartCall();
   }
 
-  // Blocks until the listener has been called for the last time. False: gRPC does not end the
-  // session, and may use it, and the channel, for as long as this process runs.
+  // Blocks until the last call of the listener has returned. False: gRPC has not ended the session,
+  // and may use it, and the channel, until this process exits.
   bool End() {
     Break();
     {
@@ -104,7 +104,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     }
     v1::AgentEvent event;
     if (!grpc::SerializationTraits<v1::AgentEvent>::Deserialize(&bytes_, &event).ok()) {
-      Fail("it sends what is no message");
+      Fail("it sends an invalid message");
       RemoveHold();
       return;
     }
@@ -118,7 +118,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   void OnWriteDone(bool ok) override {
     const std::lock_guard lock(mutex_);
     if (!ok) {
-      failed_ = true;  // OnDone tells why
+      failed_ = true;  // OnDone has the reason
       return;
     }
     unsent_ -= outgoing_.front().ByteSizeLong() + kCostOfUnsent;
@@ -129,7 +129,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   void OnDone(const grpc::Status& status) override {
     {
       const std::lock_guard lock(listener_mutex_);
-      if (closed_) return;  // there may be no link any more
+      if (closed_) return;  // the link may no longer exist
       Close(WhyEnded(status));
     }
     const std::lock_guard lock(mutex_);
@@ -141,11 +141,11 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   Status WhyEnded(const grpc::Status& status) {
     const std::string broken_rule = BrokenRuleIfAny();
     if (!broken_rule.empty()) return rpc::BrokenRule(broken_rule);
-    // The stream knows better than gRPC why a connection broke.
+    // The stream has a better reason than gRPC for a broken connection.
     const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
     return broken.ok() ? FromAgent(status) : broken;
   }
-  // listener_mutex_ held.
+  // Call with listener_mutex_ held.
   void Close(const Status& why) {
     closed_ = true;
     listener_.OnClosed(why);
@@ -171,12 +171,12 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   grpc::ClientContext context_;
   grpc::ByteBuffer bytes_;     // of the next event
   std::mutex listener_mutex_;  // held while the listener is called
-  bool closed_ = false;        // guarded by it: the listener is called no more
+  bool closed_ = false;        // guarded by listener_mutex_: no more calls
   std::mutex mutex_;
   std::condition_variable done_changed_;
   std::deque<v1::ChiefMessage> outgoing_;  // the first is being written
-  size_t unsent_ = 0;                      // bytes of these
-  std::string broken_rule_;                // why the agent is not heard any more
+  size_t unsent_ = 0;                      // bytes of outgoing_
+  std::string broken_rule_;                // why the agent's messages are ignored
   bool failed_ = false;
   bool done_ = false;
 };
@@ -225,14 +225,14 @@ Result<v1::PrepareResponse> GrpcLink::Prepare(const v1::PrepareRequest& request,
   return Call(&v1::AgentService::Stub::Prepare, request, deadline, stop);
 }
 
-// Kept by the link, which `done` takes elsewhere: a context may be the last to hold the channel,
-// whose destructor joins gRPC's threads.
+// Owned by the link, because `done` may release it elsewhere: a context may be the last owner of
+// the channel, whose destructor joins gRPC's threads.
 struct GrpcLink::Preparing {
   grpc::ClientContext context;
   v1::PrepareRequest request;
   v1::PrepareResponse response;
   std::mutex mutex;
-  Prepared done;  // guarded by it; empty once it is called
+  Prepared done;  // guarded by mutex; empty after the call
   std::optional<std::stop_callback<std::function<void()>>> cancel;
 
   Prepared TakeDone() {
@@ -252,13 +252,13 @@ void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
   stub_->async()->Prepare(&call.context, &call.request, &call.response,
                           [this, &call](const grpc::Status& status) {
                             const Prepared own = call.TakeDone();
-                            if (!own) return;  // there may be no link any more
+                            if (!own) return;  // the link may no longer exist
                             call.cancel.reset();
                             own(Checked(status, call.request, std::move(call.response)));
                           });
 }
 
-// What gRPC does not end is left to it until this process exits.
+// Leaks what gRPC does not end, until this process exits.
 void GrpcLink::Abandon() {
   rpc::KeepUntilExit(channel_);
   (void)session_.release();

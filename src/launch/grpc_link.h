@@ -1,4 +1,4 @@
-// A connection with an agent by gRPC over a byte stream to its node.
+// A connection with an agent: gRPC over a byte stream to its node.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace autodist::launch {
 
 class GrpcLink final : public NodeLink {
  public:
-  // `line`: the socket that the channel goes over, once more; to hang up.
+  // `line`: a duplicate of the channel's socket, to shut it down.
   GrpcLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel,
            base::UniqueFd line = {});
   ~GrpcLink() override;
@@ -46,7 +46,7 @@ class GrpcLink final : public NodeLink {
   template <typename Request, typename Response>
   Result<Response> Call(Method<Request, Response> method, const Request& request,
                         base::Deadline deadline, const std::stop_token& stop);
-  // The answer, unless the call has failed or the answer breaks a rule.
+  // Returns the response, or an error if the call has failed or the response breaks a rule.
   template <typename Request, typename Response>
   Result<Response> Checked(const grpc::Status& status, const Request& request, Response response);
 

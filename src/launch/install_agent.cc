@@ -12,8 +12,8 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kMinUploadLimit{300};
-constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, too
-constexpr size_t kMaxMachineLength = 64;     // bytes of its name
+constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, also on the node
+constexpr size_t kMaxMachineLength = 64;     // bytes of a machine's name
 
 const char* ModeWord(AgentMode mode) {
   switch (mode) {
@@ -42,7 +42,7 @@ seconds UploadLimit(const bundle::Agent& variant) {
   return std::max(kMinUploadLimit, seconds(BytesSent(variant) / kSlowestUpload));
 }
 
-// Of such a script.
+// Returns the argv for such a script.
 std::vector<std::string> InstallArgv(std::string_view start, const transfer::NodeProgram& program,
                                      const std::string& nonce) {
   seconds limit{};

@@ -1,4 +1,4 @@
-// How nodes are reached and their agents run.
+// Options for connecting to nodes and running their agents.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace autodist::launch {
 
-// How often each node sends a sample (0: never): of more than 250 nodes less often than is wanted,
-// as each sample takes the chief some time.
+// The sampling interval of each node (0: never): longer than requested with more than 250 nodes,
+// because each sample costs the chief time.
 inline std::chrono::milliseconds SampleInterval(const v1::JobRequest& request, int nodes) {
   using std::chrono::milliseconds;
   constexpr milliseconds kOfEachNode{8};  // 125 samples a second
@@ -28,30 +28,30 @@ inline std::chrono::milliseconds SampleInterval(const v1::JobRequest& request, i
   return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
 }
 
-// How often the chief renews the lease of each node: in jobs of more than 1,000 nodes less often.
+// The interval at which the chief renews each node's lease; longer with more than 1,000 nodes.
 inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease, int nodes) {
   using std::chrono::milliseconds;
   constexpr int kRenewalsPerLease = 4;
   constexpr milliseconds kShortest{4'000};
-  constexpr milliseconds kOfEachNode{4};  // 250 a second, as each takes the chief some time
+  constexpr milliseconds kOfEachNode{4};  // 250 a second, because each costs the chief time
   return std::min(lease / kRenewalsPerLease, std::max(kShortest, nodes * kOfEachNode));
 }
 
 struct LaunchOptions {
   v1::JobRequest request;
   std::shared_ptr<reach::Connector> connector;
-  std::optional<v1::ProbeRequest> probe;  // what to look at on every node
+  std::optional<v1::ProbeRequest> probe;  // what to examine on every node
   std::optional<v1::PmixWorld> pmix;      // of the first attempt
-  // Of the working directory to the nodes reached by SSH; null: none.
+  // Copies the working directory to the nodes reached by SSH; null: no copy.
   std::shared_ptr<transfer::FolderSync> sync;
-  // By the node's rank in the plan; null: nobody wants to know.
+  // By the node's rank in the plan; null: progress is not needed.
   std::shared_ptr<LaunchProgress> progress;
-  // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.
+  // Of each node's agent (rpc/bootstrap_lines.h); null: any, because the agent never reconnects.
   std::function<std::string(uint32_t node_rank)> greeting;
 
-  // After which a node that hears nothing from the chief ends its ranks.
+  // The time without messages from the chief after which a node ends its ranks.
   std::chrono::milliseconds lease() const { return base::ToMilliseconds(request.lease()); }
-  // Between the stop signal and SIGKILL.
+  // The time between the stop signal and SIGKILL.
   std::chrono::milliseconds grace() const { return base::ToMilliseconds(request.grace()); }
 };
 

@@ -71,7 +71,7 @@ std::string LaunchProgress::Describe(const Node& node) {
     case Step::kPreparing:
       return node.address + " (preparing the ranks' environment" + For(node.since) + ")";
     case Step::kBooting:
-      return node.address + " (not up yet, tried again" + For(node.since) + ")";
+      return node.address + " (not up yet, retrying" + For(node.since) + ")";
     case Step::kWaiting:
     case Step::kSyncing:
     case Step::kReady:
@@ -81,7 +81,7 @@ std::string LaunchProgress::Describe(const Node& node) {
 }
 
 std::string LaunchProgress::WaitingFor() const {
-  constexpr size_t kMaxShown = 3;
+  constexpr size_t kMaxNodesShown = 3;
   const std::lock_guard lock(mutex_);
   if (syncs_ &&
       std::ranges::any_of(nodes_, [](const Node& node) { return node.step < Step::kPreparing; })) {
@@ -91,10 +91,10 @@ std::string LaunchProgress::WaitingFor() const {
   for (const Node& node : nodes_) {
     if (node.step != Step::kReady) waiting.push_back(&node);
   }
-  // Those whose turn has not come are waited for because of the others.
+  // Lists nodes that wait for their turn last, because they wait for the others.
   std::stable_partition(waiting.begin(), waiting.end(),
                         [](const Node* node) { return node->step != Step::kWaiting; });
-  const size_t shown = waiting.size() > kMaxShown ? kMaxShown - 1 : waiting.size();
+  const size_t shown = waiting.size() > kMaxNodesShown ? kMaxNodesShown - 1 : waiting.size();
   std::string text;
   for (size_t i = 0; i < shown; ++i) {
     const bool last = i + 1 == waiting.size();

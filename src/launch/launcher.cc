@@ -32,13 +32,14 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// Of the ranks' environment: conda on a busy file system takes minutes. The agent gives up on the
-// node's activation sooner.
+// The limit for the ranks' environment: conda on a busy file system takes minutes. The agent's
+// limit for the node's activation is shorter.
 constexpr std::chrono::minutes kPrepareLimit{10};
-// For one attempt to connect again: it may be the first packet after a cut that was lost.
+// The limit for one reconnection attempt: its first packet after a network outage may have been
+// lost.
 constexpr uint32_t kReconnectLimitMs = 3'000;
-// Threads that connect with nodes again, for each that reaches nodes: after a cut many nodes may
-// not answer, and those that do have a lease.
+// Reconnecting threads for each connecting one: after an outage many nodes may not answer, and the
+// leases of those that do are running out.
 constexpr size_t kReconnectingPerFanOut = 8;
 
 class PlanLauncher final : public Launcher {
@@ -69,7 +70,7 @@ class PlanLauncher final : public Launcher {
   void CompleteRequest(v1::PrepareRequest& request) const;
   static void TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched);
   Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node);
-  // Tries for as long as the servers on the way are busy. `was_reached`: a login has succeeded.
+  // Retries while servers on the route are busy. `was_reached`: a login has succeeded.
   Result<std::shared_ptr<NodeLink>> LinkOnce(const v1::NodePlan& node, bool& was_reached);
   void LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wait, Deadline deadline,
                  std::shared_ptr<NodeLink> broken, Done done);
@@ -96,16 +97,16 @@ class PlanLauncher final : public Launcher {
   const LaunchOptions options_;
   const transfer::NodeProgram agent_;
   const std::string agent_here_;
-  const std::unique_ptr<ssh::SshLoop> loop_;  // the connections' thread
+  const std::unique_ptr<ssh::SshLoop> loop_;  // runs the connections
   std::stop_source stop_;
   reach::LoginRetryBudget busy_servers_;
   std::mutex mutex_;
   std::condition_variable prepared_;
   // Guarded by mutex_.
-  std::map<uint32_t, std::stop_source> preparing_;  // the nodes that are, by rank
+  std::map<uint32_t, std::stop_source> preparing_;  // of nodes being prepared, by rank
   size_t prepare_calls_ = 0;                        // that have not returned
   std::map<uint32_t, std::string> scopes_;          // of the nodes' agents (AgentSession::scope)
-  // Last: they use the rest.
+  // Last: they use the members above.
   std::vector<std::jthread> threads_;
   const std::unique_ptr<Reconnector> reconnector_;
 };
@@ -144,7 +145,7 @@ void PlanLauncher::Stop() {
 void PlanLauncher::Start(const Done& done) {
   const auto count = static_cast<uint32_t>(plan_.nodes_size());
   const auto next = std::make_shared<std::atomic<uint32_t>>(0);
-  // The first node's may wait for the others.
+  // The first node's thread may wait for the others.
   const uint32_t waiting = options_.sync && options_.sync->relays() ? 1 : 0;
   const auto launch = [this, next, count, done] {
     for (uint32_t node = (*next)++; node < count; node = (*next)++) {
@@ -156,7 +157,7 @@ void PlanLauncher::Start(const Done& done) {
     if (thread.ok()) {
       threads_.push_back(*std::move(thread));
     } else if (threads_.size() > waiting) {
-      return;  // those that there are reach all
+      return;  // existing threads handle all nodes
     } else {
       stop_.request_stop();
       for (uint32_t node = (*next)++; node < count; node = (*next)++) {
@@ -212,8 +213,8 @@ void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNo
   }
 }
 
-// A node that does not answer, or refuses connections, may be booting; one whose keys are wrong, or
-// whose login shell was reached, is not.
+// A node that does not answer or refuses connections may be booting; one with wrong keys, or whose
+// login shell was reached, is not.
 bool MayBeBooting(const Status& failure, bool was_reached) {
   const StatusCode code = failure.code();
   return !was_reached &&
@@ -221,7 +222,7 @@ bool MayBeBooting(const Status& failure, bool was_reached) {
           code == StatusCode::kDeadlineExceeded || code == StatusCode::kResourceExhausted);
 }
 
-// Once more for as long as a node may be booting.
+// Retries for as long as a node may be booting.
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
   const milliseconds patience = base::ToMilliseconds(options_.request.wait_for_nodes());
   const Deadline up_by = Deadline::After(patience);
@@ -264,7 +265,7 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wa
   } else if (node.reach().has_callback()) {
     v1::CallbackReach& callback = *node.mutable_reach()->mutable_callback();
     callback.set_limit_ms(std::min(callback.limit_ms(), kReconnectLimitMs));
-    if (callback.has_step()) callback.mutable_step()->set_anew(mode != AgentMode::kResume);
+    if (callback.has_step()) callback.mutable_step()->set_restartable(mode != AgentMode::kResume);
   }
   const auto try_once = [this, node = std::move(node),
                          mode](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
@@ -294,7 +295,7 @@ void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
   LinkAgain(node_rank, AgentMode::kRejoin, milliseconds(0), deadline, nullptr, std::move(done));
 }
 
-// Of all nodes at the same time: it takes no thread.
+// For all nodes in parallel, since it needs no thread.
 void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
                            std::shared_ptr<NodeLink> link, Done done) {
   CompleteRequest(request);

@@ -1,4 +1,4 @@
-// Reaches every node of a plan, all at the same time, and makes it ready. Starts no rank.
+// Connects to every node of a plan in parallel, and prepares it. Starts no rank.
 #pragma once
 
 #include <chrono>
@@ -13,46 +13,46 @@
 
 namespace autodist::launch {
 
-// How one node turned out.
+// The result for one node.
 struct LaunchedNode {
   uint32_t node_rank;
   Status status;                   // whether the agent answered
-  std::shared_ptr<NodeLink> link;  // null where it did not
-  v1::PrepareResponse prepared;    // its issues, if any, keep the node from running ranks
-  int64_t clock_offset_ns = 0;     // its clock less ours
+  std::shared_ptr<NodeLink> link;  // null if it did not
+  v1::PrepareResponse prepared;    // if it has issues, the node cannot run ranks
+  int64_t clock_offset_ns = 0;     // its clock minus ours
 };
 
-// Must outlive the links. Not thread-safe but for Cancel; `done` is called on threads of the
-// launcher. A node is worked on by one call at a time.
+// Must outlive the links. Not thread-safe except for Cancel; `done` is called on threads of the
+// launcher. Only one call at a time may be in progress for a node.
 class Launcher {
  public:
   using Done = std::function<void(LaunchedNode node)>;
 
-  // One that reaches the nodes as the plan says. `plan` must outlive it. Fails where the agent's
+  // Creates one that connects as the plan says. `plan` must outlive it. Fails if the agent's
   // program cannot be read.
   static Result<std::unique_ptr<Launcher>> Create(const v1::LaunchPlan& plan,
                                                   LaunchOptions options);
-  // Gives up on nodes that are still being reached.
+  // Cancels connections in progress.
   virtual ~Launcher() = default;
 
   // Returns at once; `done` is called exactly once for each node.
   virtual void Start(const Done& done) = 0;
 
-  // Waits, and connects again with the agent of a node whose connection, `broken`, broke, for as
-  // long as it takes until the deadline. kAborted: that agent is gone.
+  // Waits, and then reconnects to the agent of a node whose connection, `broken`, broke; retries
+  // until the deadline. kAborted: that agent has ended.
   virtual void Resume(uint32_t node_rank, std::chrono::milliseconds wait, base::Deadline deadline,
                       std::shared_ptr<NodeLink> broken, Done done) = 0;
-  // Connects with the agent of a node, starting one where there is none.
+  // Connects to the agent of a node, and starts one if it is missing.
   virtual void Reach(uint32_t node_rank, base::Deadline deadline, Done done) = 0;
-  // Ends the Resume, Reach or Prepare that is under way for the node.
+  // Cancels the Resume, Reach or Prepare that is in progress for the node.
   virtual void GiveUp(uint32_t node_rank) = 0;
-  // Prepares a node for another attempt. What is the same in all attempts need not be in `request`.
+  // Prepares a node for another attempt. `request` may omit what is the same in all attempts.
   virtual void Prepare(uint32_t node_rank, v1::PrepareRequest request,
                        std::shared_ptr<NodeLink> link, Done done) = 0;
 
-  // Nodes not yet reached turn out as cancelled.
+  // Nodes not yet connected fail with kCancelled.
   virtual void Cancel() = 0;
-  // Cancel, and waits until `done` will not be called any more.
+  // Cancels, and waits until `done` can no longer be called.
   virtual void Stop() = 0;
 };
 

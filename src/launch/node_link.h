@@ -1,4 +1,4 @@
-// The chief's connection with the agent on one node.
+// The chief's connection to the agent on one node.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace autodist::launch {
 
-// What a session brings. Called on gRPC's threads, one call at a time; must not block.
+// Receives the messages of a session. Called on gRPC's threads, one call at a time; must not block.
 class SessionListener {
  public:
   virtual void OnEvent(v1::AgentEvent event) = 0;
-  // Last call. OK: the agent says that nothing of the job is left on its node.
+  // Last call. OK: the agent has reported that no process of the job is left on its node.
   virtual void OnClosed(Status status) = 0;
 
  protected:
@@ -26,10 +26,11 @@ class SessionListener {
 // Thread-safe.
 class NodeLink {
  public:
-  // Breaks the session off, if it is still open, and waits for OnClosed to have returned.
+  // Breaks off the session, if it is still open, and waits for OnClosed to return.
   virtual ~NodeLink() = default;
 
-  // Once, before Prepare. Blocks until the node of this rank has the folder; `stop` ends it early.
+  // Call once, before Prepare. Blocks until the node of this rank has the folder; `stop` ends it
+  // early.
   virtual Status Sync(transfer::FolderSync& sync, uint32_t node_rank,
                       const std::stop_token& stop) = 0;
 
@@ -37,8 +38,8 @@ class NodeLink {
   virtual Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
                                               base::Deadline deadline,
                                               const std::stop_token& stop) = 0;
-  // The same without blocking, one at a time: `done` is called once, on a thread of gRPC's, which
-  // it must not block, and on which the link must not be destroyed. The link has to outlive that.
+  // The same without blocking, one at a time: `done` is called once, on a gRPC thread. It must not
+  // block or destroy the link, which must outlive the call.
   using Prepared = std::function<void(Result<v1::PrepareResponse> prepared)>;
   virtual void PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
                             const std::stop_token& stop, Prepared done) = 0;
@@ -49,23 +50,23 @@ class NodeLink {
                                                 base::Deadline deadline,
                                                 const std::stop_token& stop) = 0;
 
-  // Blocks until the files have come, or `stop`; at any time, one call after the other.
+  // Blocks until the files have arrived, or `stop`; call at any time, but not concurrently.
   virtual transfer::FetchedFiles Fetch(const transfer::FetchOrder& order,
                                        transfer::FetchedFolder& folder,
                                        const std::stop_token& stop) = 0;
 
-  // Once. The listener must outlive the session.
+  // Call once. The listener must outlive the session.
   virtual void OpenSession(SessionListener& listener) = 0;
-  // Queues the message; dropped when the session has ended.
+  // Queues the message; drops it if the session has ended.
   virtual void Send(v1::ChiefMessage message) = 0;
-  // Ends the session from here; OnClosed follows.
+  // Ends the session from this side; OnClosed follows.
   virtual void Break() = 0;
-  // The same, and waits for OnClosed to have returned.
+  // The same, and waits for OnClosed to return.
   virtual void EndSession() = 0;
-  // The same at the end of the process, to which it leaves what takes gRPC long to take apart.
+  // The same at process exit; does not destroy gRPC objects, which is slow.
   virtual void EndAtExit() { EndSession(); }
 
-  // Blocks until the connection's far end has closed, that is, the agent has gone.
+  // Blocks until the connection's far end has closed, that is, the agent has exited.
   virtual bool WaitClosed(base::Deadline deadline) = 0;
 };
 

@@ -28,7 +28,7 @@ void Reconnector::Start(Order order) {
     Enqueue(pending, Clock::now());
     needed = std::min(busy_ + queue_.size(), max_threads_);
   }
-  // Without another thread the order waits for those that there are.
+  // Without another thread the order waits for an existing one.
   if (threads_.size() < needed) (void)StartOne();
 }
 
@@ -95,7 +95,7 @@ void Reconnector::Run() {
   }
 }
 
-// Its turn has come.
+// Makes the next attempt.
 void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
   Order& order = pending->order;
   order.broken.reset();
@@ -113,7 +113,7 @@ void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
 
 void Reconnector::Wait(const std::shared_ptr<Pending>& pending, std::chrono::milliseconds time) {
   const std::lock_guard lock(mutex_);
-  // A stop that comes later finds it in the queue.
+  // A later stop finds it in the queue.
   Enqueue(pending, pending->stop.stop_requested()
                        ? Time::min()
                        : std::min(Clock::now() + time, pending->order.deadline.when()));

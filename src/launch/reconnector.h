@@ -1,4 +1,4 @@
-// Connects with nodes again, on a limited number of threads.
+// Reconnects to nodes on a limited number of threads.
 #pragma once
 
 #include <chrono>
@@ -20,18 +20,18 @@
 
 namespace autodist::launch {
 
-// A node that fails goes to the end of the queue, so that nodes that do not answer keep no thread
-// from the others for longer than one try takes. Not thread-safe; does not block but in Stop.
+// A node that fails goes to the end of the queue, so that unresponsive nodes occupy a thread only
+// for one attempt. Not thread-safe; only Stop blocks.
 class Reconnector {
  public:
   using Link = Result<std::shared_ptr<NodeLink>>;
-  // One try, which may block until it has succeeded or failed, or `stop`.
+  // One attempt, which may block until it has succeeded or failed, or `stop`.
   using Try = std::function<Link(const std::stop_token& stop)>;
   // Called once, on one of the threads.
   using Done = std::function<void(Link link)>;
 
-  // Starts the first thread, so that there is one for every order. Where no others can be started
-  // later, the nodes take longer. `max_threads` is 1 at least.
+  // Starts the first thread, so that at least one exists. If others cannot be started later, the
+  // nodes take longer. `max_threads` is at least 1.
   static Result<std::unique_ptr<Reconnector>> Create(size_t max_threads);
   ~Reconnector() { Stop(); }
   Reconnector(const Reconnector&) = delete;
@@ -39,25 +39,25 @@ class Reconnector {
 
   struct Order {
     uint32_t node;                     // one order at a time
-    std::chrono::milliseconds wait;    // before the first try
-    base::Deadline deadline;           // of the last
-    std::shared_ptr<NodeLink> broken;  // let go of first, which may take seconds
+    std::chrono::milliseconds wait;    // before the first attempt
+    base::Deadline deadline;           // of the last attempt
+    std::shared_ptr<NodeLink> broken;  // released first, which may take seconds
     Try try_once;
     Done done;
   };
-  // Tries until a link is there, or the agent has gone (kAborted), or the deadline has come.
+  // Retries until it is connected, the agent has ended (kAborted), or the deadline has passed.
   void Start(Order order);
-  // The node's order ends at once, with the failure of its last try.
+  // Ends the node's order with the failure of the last attempt.
   void GiveUp(uint32_t node);
   void GiveUpAll();
-  // GiveUpAll, and waits until all has ended. Nothing may follow.
+  // Cancels all orders, and waits for their end. No further calls are allowed.
   void Stop();
 
  private:
   using Clock = base::Deadline::Clock;
   using Time = Clock::time_point;
   struct Pending;
-  using Queue = std::multimap<Time, std::shared_ptr<Pending>>;  // by when their turn is
+  using Queue = std::multimap<Time, std::shared_ptr<Pending>>;  // by the time of the next attempt
   struct Pending {
     Order order;
     std::stop_source stop = {};
@@ -83,7 +83,7 @@ class Reconnector {
   Queue queue_;
   size_t busy_ = 0;  // threads
   bool stopping_ = false;
-  std::vector<std::jthread> threads_;  // not more than are needed; for the caller's thread
+  std::vector<std::jthread> threads_;  // only as many as needed; used by the caller's thread
 };
 
 }  // namespace autodist::launch

@@ -12,7 +12,7 @@ namespace autodist::launch {
 namespace {
 
 template <typename... Number>
-bool AreAmounts(Number... numbers) {  // NaN is none
+bool AreAmounts(Number... numbers) {  // false for NaN
   return ((numbers >= 0 && numbers <= rpc::kLargestAmount) && ...);
 }
 
@@ -63,8 +63,8 @@ bool ArePlausible(const List& list) {
          std::ranges::all_of(list, [](const auto& one) { return IsPlausible(one); });
 }
 
-// Samples are most of what comes, and nearly all are right: only of one that is not, CheckFields
-// finds out by reflection what is wrong. A test sees to it that no field is forgotten here.
+// Fast check, because most messages are valid samples. If it fails, CheckFields determines the
+// reason by reflection. A test ensures that no field is missing here.
 bool IsPlausible(const v1::NodeSample& sample) {
   return IsPlausible(sample.host()) && ArePlausible(sample.interfaces()) &&
          ArePlausible(sample.infinibands()) && ArePlausible(sample.gpus()) &&

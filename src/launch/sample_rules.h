@@ -1,4 +1,4 @@
-// What an agent may say in a sample.
+// Validation of an agent's samples.
 #pragma once
 
 #include "autodist/status.h"
@@ -6,7 +6,7 @@
 
 namespace autodist::launch {
 
-// OK, or a broken rule (launch/agent_rules.h); of anything but its time.
+// Returns OK or a broken rule (launch/agent_rules.h); does not check the time.
 Status CheckSample(const v1::NodeSample& sample);
 
 }  // namespace autodist::launch

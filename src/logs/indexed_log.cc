@@ -13,10 +13,10 @@
 namespace autodist::logs {
 namespace {
 
-// Read at once: of thousands of files there are thousands of buffers.
+// The read size; small, because thousands of files have thousands of buffers.
 constexpr uint64_t kPiece = 16 * 1024;
 
-// Up to the length of `into`, which becomes what was read.
+// Reads up to the size of `into`, and shrinks it to what was read.
 void ReadAt(const std::string& path, uint64_t offset, std::string& into) {
   const auto fd = base::OpenOwnFile(path);
   if (!fd.ok()) return into.clear();
@@ -50,7 +50,7 @@ void IndexedLog::SkipBefore(base::WallTime time) {
   } else if (ChangeOf(info) < time) {
     SkipTo(size);
   } else if (number > 0) {
-    // The last moment's, or all that came after a crash had cut the times short.
+    // From the last entry on, or everything after a crash that truncated the times.
     SkipTo(LineBegin(path_, std::min(times_.At(number - 1)->offset, size)));
   }
 }
@@ -64,7 +64,7 @@ void IndexedLog::SetEnd() {
 std::optional<base::WallTime> IndexedLog::Time() {
   if (!next_) {
     next_ = times_.FirstBehind(offset_);
-    if (*next_ > 0) --*next_;  // whose time it is
+    if (*next_ > 0) --*next_;  // the entry with this time
   }
   for (; const auto entry = times_.At(*next_); ++*next_) {
     if (entry->offset > offset_) break;
@@ -74,7 +74,7 @@ std::optional<base::WallTime> IndexedLog::Time() {
 }
 
 std::string_view IndexedLog::Read() {
-  (void)Time();  // finds the entry that is next
+  (void)Time();  // finds the next entry
   if (offset_ < buffer_at_ || offset_ >= buffer_at_ + buffer_.size()) Fill();
   std::string_view piece(buffer_);
   piece.remove_prefix(std::min<uint64_t>(offset_ - buffer_at_, piece.size()));

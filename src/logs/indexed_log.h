@@ -1,4 +1,4 @@
-// A log file of a rank and the times of what is in it, read from some place on.
+// A log file of a rank with the times of the content, read from an offset on.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ class IndexedLog {
  public:
   explicit IndexedLog(std::string path) : path_(std::move(path)), times_(path_) {}
 
-  // Nothing before the offset is read.
+  // Skips everything before the offset.
   void SkipTo(uint64_t offset);
-  // Nothing is read that came before the time, but for the beginning of a line. Without times all
-  // of a file or nothing.
+  // Skips everything before the time, except for the beginning of a line. Without times it skips
+  // nothing or the whole file.
   void SkipBefore(base::WallTime time);
 
-  // What is there now is read, and no more.
+  // Stops reading at the current end of the file.
   void SetEnd();
   bool AtEnd() const { return offset_ >= end_; }
   uint64_t offset() const { return offset_; }  // of the next piece
-  // When the next piece came; nullopt: that is not known.
+  // Returns the time of the next piece; nullopt: unknown.
   std::optional<base::WallTime> Time();
-  // A piece that came at one time, until the next call; empty: it cannot be read.
+  // Returns a piece with one time, valid until the next call; empty: it cannot be read.
   std::string_view Read();
 
-  // There are times, or nothing that could have one.
+  // Whether the times are known, or not needed because the file is empty.
   bool HasTimes() const;
 
  private:
@@ -38,15 +38,15 @@ class IndexedLog {
 
   const std::string path_;
   LogIndexReader times_;
-  uint64_t offset_ = 0;  // read up to here
+  uint64_t offset_ = 0;  // end of the read part
   uint64_t end_ = 0;
-  std::optional<uint64_t> next_;  // number of the first entry behind the offset, once it is known
+  std::optional<uint64_t> next_;  // number of the first entry behind the offset, if known
   std::optional<base::WallTime> time_;
   std::string buffer_;
-  uint64_t buffer_at_ = 0;  // its offset in the file
+  uint64_t buffer_at_ = 0;  // the offset in the file
 };
 
-// Where the line begins that the byte at the offset is part of. Blocks while a long line is read.
+// Returns the offset of the line with the byte at `offset`. Blocks while it reads a long line.
 uint64_t LineBegin(const std::string& path, uint64_t offset);
 
 }  // namespace autodist::logs

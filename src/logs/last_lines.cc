@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kBlock = 64 * 1024;
 
-// One file on the way from its end to its beginning, from entry to entry of its times.
+// Reads one file backward, from entry to entry of the index.
 class Backward {
  public:
   explicit Backward(const std::string& path) : path_(path), times_(path) {
@@ -34,7 +34,7 @@ class Backward {
   bool AtBegin() const { return at_ == 0; }
   const std::optional<base::WallTime>& time() const { return time_; }  // of what is before at_
 
-  // Takes lines off `lines` that end in what came at this time, and goes on to the time before.
+  // Subtracts the lines that ended at this time from `lines`, and moves to the previous time.
   void Count(size_t& lines) {
     const auto fd = base::OpenOwnFile(path_);
     std::array<char, kBlock> bytes;
@@ -47,7 +47,7 @@ class Backward {
     if (lines > 0) EnterChunk();
   }
 
-  // When no line is to be counted any more.
+  // Call when no more lines are counted.
   uint64_t BeginOfLines() const { return has_lines_ ? LineBegin(path_, at_) : size_; }
 
  private:
@@ -58,8 +58,7 @@ class Backward {
     time_ = number_ > 0 && entry ? std::optional(entry->time) : std::nullopt;
   }
 
-  // Goes back to before the end of the last line that is wanted. What follows the last "\n" is a
-  // line, too.
+  // Moves back before the end of the last requested line. Text after the last "\n" is a line, too.
   void CountIn(uint64_t begin, std::string_view bytes, size_t& lines) {
     while (!bytes.empty() && lines > 0) {
       const bool end_of_file = begin + bytes.size() == size_;
@@ -75,11 +74,11 @@ class Backward {
   const std::string path_;
   LogIndexReader times_;
   uint64_t size_ = 0;
-  uint64_t at_ = 0;      // looked at down to here
-  uint64_t number_ = 0;  // of the entry after that of this time
-  uint64_t chunk_ = 0;   // where what came at this time begins
+  uint64_t at_ = 0;      // everything from here on has been examined
+  uint64_t number_ = 0;  // of the entry after the current one
+  uint64_t chunk_ = 0;   // offset of the current entry
   std::optional<base::WallTime> time_;
-  bool has_lines_ = false;  // some of those that are wanted
+  bool has_lines_ = false;  // whether it has requested lines
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kMaxTime{100};  // between entries
 constexpr uint64_t kMaxBytes = 64 * 1024;
 constexpr size_t kNumberSize = 8;
 constexpr size_t kEntrySize = 2 * kNumberSize;
-constexpr uint64_t kEntriesAtOnce = 64;  // entries read together
+constexpr uint64_t kEntriesAtOnce = 64;  // read together
 
 using EntryBytes = std::array<unsigned char, kEntrySize>;
 
@@ -33,14 +33,14 @@ uint64_t Get(const unsigned char* from) {
   return number;
 }
 
-// Of a damaged entry the time may be any number.
+// The time in a damaged entry may be any number.
 base::WallTime TimeOf(uint64_t since_1970) {
   constexpr auto kLast = std::chrono::duration_cast<microseconds>(base::WallTime::duration::max());
   const auto last = static_cast<uint64_t>(kLast.count());
   return base::WallTime(microseconds(static_cast<int64_t>(std::min(since_1970, last))));
 }
 
-constexpr char kTimes[] = ".times";  // behind the name of the log file
+constexpr char kTimes[] = ".times";  // suffix of the log file's name
 
 }  // namespace
 

@@ -1,13 +1,13 @@
-// When what is in a rank's log file came: an index beside the file, as FILE.times.
+// The index of the times in a rank's log file, in FILE.times beside it.
 //
-// It is entries of 16 bytes, two numbers of 64 bits each, the lowest byte first: an offset in the
-// log file, and the time since which the bytes from there on have come, in microseconds since 1970
-// (UTC). An entry is written before the bytes, where the one before it is 100 ms or 64 KiB old: the
-// order of time over all ranks is as exact as that. A file to which nothing was written has none.
+// It consists of entries of 16 bytes with two 64-bit little-endian numbers: an offset in the log
+// file, and the time from which on the bytes after it were written, in microseconds since 1970
+// (UTC). An entry is written before the bytes if the previous one is 100 ms or 64 KiB old; this
+// limits the precision of the order over all ranks. A file without content has no index.
 //
-// Nothing depends on it but the order and the times that are shown. Where it has been cut short, by
-// a crash or a full disk, the bytes after the last whole entry have the time of that. An entry that
-// does not lead forward says nothing; time that goes back, as a clock may, is taken to stand still.
+// It only affects the order and the times that are shown. If it was truncated by a crash or a full
+// disk, the bytes after the last complete entry have the time of that entry. Entries that do not
+// increase the offset are ignored; times that go back, as clocks may, count as equal.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,14 @@
 
 namespace autodist::logs {
 
-// Not thread-safe. What it cannot write is missing, and told by nobody: the log file has the same
-// issue, and that is told.
+// Not thread-safe. Write errors are ignored, because the log file has the same issue, which is
+// reported.
 class LogIndexWriter {
  public:
-  // Of the log file with that name in the folder.
+  // For the log file of that name in the folder.
   LogIndexWriter(base::LogFolder folder, const std::string& log);
 
-  // Bytes that come now are about to be written to the log file at this offset.
+  // Call before bytes are written to the log file at this offset.
   void Note(uint64_t offset, base::WallTime now);
   // Holds no descriptor until the next Note.
   void Close() { fd_.Reset(); }
@@ -55,11 +55,11 @@ class LogIndexReader {
 
   explicit LogIndexReader(const std::string& log_path);
 
-  // Of those that are there now; entries are numbered from 0.
+  // The number of entries at present; they are numbered from 0.
   uint64_t size() const;
-  // nullopt: there are not so many.
+  // nullopt: there is no such entry.
   std::optional<Entry> At(uint64_t number);
-  // The number of the first that is behind the offset, or not before the time; or size().
+  // Returns the number of the first entry behind the offset, or not before the time; or size().
   uint64_t FirstBehind(uint64_t offset);
   uint64_t FirstSince(base::WallTime time);
 
@@ -67,8 +67,8 @@ class LogIndexReader {
   uint64_t First(const std::function<bool(const Entry&)>& is_it);
 
   const std::string path_;
-  std::vector<Entry> block_;  // read last
-  uint64_t first_ = 0;        // number of the block's first
+  std::vector<Entry> block_;  // the block read last
+  uint64_t first_ = 0;        // number of the first entry in the block
 };
 
 }  // namespace autodist::logs

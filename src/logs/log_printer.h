@@ -1,4 +1,4 @@
-// Prints what ranks have written, each line with its node and rank, to our stdout and stderr.
+// Prints the output of ranks to our stdout and stderr, each line with its node and rank.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@
 
 namespace autodist::logs {
 
-// The processes of the job's attempt, as far as their output needs.
+// Returns the processes of the job's current attempt, as needed for their output.
 std::vector<display::Process> ProcessesOf(const v1::JobStatus& job);
 
-// Not thread-safe. Blocks while nobody reads what it writes.
+// Not thread-safe. Blocks while its output is not read.
 class LogPrinter {
  public:
   explicit LogPrinter(display::View view) : view_(std::move(view)) { screen_.EndWithReader(); }
 
-  // Which rank is where, from now on, and where its log files are.
+  // Sets the nodes of the ranks, and the paths of the log files.
   void SetJob(const v1::JobStatus& job);
 
-  // What is being written.
+  // Adds new output.
   void Take(const display::Output& output);
-  // What was written long ago, in the order of time: bars became lines then, not now. `last`: and
+  // Adds old output in the order of time: progress bars become lines at their times. `last`:
   // nothing follows on this stream.
   void Replay(const display::Output& output, bool last);
-  // The next lines are not printed; after SetJob.
+  // Skips the next lines; call after SetJob.
   void SkipLines(size_t lines) { lines_->SkipLines(lines); }
   bool Shows(uint32_t rank, display::Stream stream) { return lines_->IsShown(rank, stream); }
 
-  // Whether anything has been.
+  // Whether there was any output.
   bool took_any() const { return took_any_; }
 
-  // Writes what has been taken, apart from lines that have not ended, and bars where it is time to.
+  // Writes the added output, except for incomplete lines, and progress bars that are due.
   void Flush();
-  // When to call Flush at the latest.
+  // Returns the latest time for the next Flush.
   std::optional<display::Time> Due() const;
-  // Nothing follows: writes everything.
+  // Writes everything; call it last.
   void Finish();
 
  private:

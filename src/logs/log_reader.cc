@@ -18,9 +18,9 @@
 namespace autodist::logs {
 namespace {
 
-constexpr size_t kLookedThrough = 65536;  // bytes, for the last lines of a file
+constexpr size_t kLookedThrough = 65536;  // for the last lines of a file
 
-// "rank-12.err" → 12, kErr.
+// Parses "rank-12.err" to 12, kErr.
 std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view name) {
   constexpr std::string_view kPrefix = "rank-";
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -34,12 +34,12 @@ std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view n
   return std::nullopt;
 }
 
-// Newlines that are looked for in place of one, at most, and how many more at a time: a program
-// that draws several bars writes one below each of them, again and again.
+// The maximum number of newlines for one line, and the size of an increase: a program with several
+// progress bars draws each of them in a separate row, repeatedly.
 constexpr size_t kMaxEndsOfLine = 1024;
 constexpr size_t kMoreEnds = 8;
 
-// As they are shown: what draws a bar again makes no other line.
+// Counts lines as shown: redrawing a bar adds no line.
 size_t LinesFrom(const std::string& path, uint64_t offset) {
   size_t lines = 0;
   const auto count = [&lines](const display::Line&) { ++lines; };
@@ -62,7 +62,7 @@ IndexedLog& LogReader::LogOf(File file) {
   return logs_.try_emplace(file, PathOf(file)).first->second;
 }
 
-// In their order.
+// In the order of ranks and streams.
 std::vector<LogReader::File> LogReader::ExistingFiles() {
   std::set<File> files;
   std::error_code error;
@@ -78,8 +78,8 @@ void LogReader::SkipToLastLinesOfEach(size_t lines) {
     const auto end = display::ReadEnd(PathOf(file), kLookedThrough);
     if (!end) continue;
     const std::string& text = end->text;
-    // The last byte ends the last line or is part of it. Where no line begins in the piece, what
-    // is shown begins in the middle of one.
+    // The last byte ends the last line or is part of it. If no line begins in the piece, the output
+    // starts in the middle of one.
     size_t start = lines == 0 ? text.size() : 0;
     size_t seen = 0;
     for (size_t i = text.size(); lines > 0 && start == 0 && i > 1; --i) {
@@ -127,7 +127,7 @@ void LogReader::ReadFiles(const std::vector<std::string>& names, const ShowOutpu
   Read(files, show);
 }
 
-// Only what is there now: a rank that never stops writing must not keep the others from being read.
+// Reads only what exists now: a rank that never stops writing must not block the others.
 void LogReader::Read(const std::vector<File>& files, const ShowOutput& show) {
   using Next = std::pair<std::optional<base::WallTime>, File>;
   std::priority_queue<Next, std::vector<Next>, std::greater<>> earliest;
@@ -175,7 +175,7 @@ void LogWatch::ReadNew(LogReader& logs, const ShowOutput& show) {
       if (event->len > 0) names.insert(event->name);
       at += static_cast<ssize_t>(sizeof *event + event->len);
     }
-    // A rank that never stops writing makes new events for ever.
+    // A rank that never stops writing would create events forever.
     if (static_cast<size_t>(got) < buffer.size() / 2) break;
   }
   if (all) {

@@ -1,4 +1,4 @@
-// Reading what the ranks of a job have written, and are writing, to their log files.
+// Reads the log files of a job's ranks, also while they are written.
 #pragma once
 
 #include <cstddef>
@@ -17,33 +17,33 @@
 
 namespace autodist::logs {
 
-// `last`: there is no more of this stream now.
+// `last`: the stream has no more output at present.
 using ShowOutput = std::function<void(const display::Output& output, bool last)>;
 
-// The files rank-N.out and rank-N.err of a folder, and how far each has been read. Not thread-safe.
+// The files rank-N.out and rank-N.err of a folder, and the offset of each. Not thread-safe.
 class LogReader {
  public:
-  // Which of them are of interest.
+  // Selects files.
   using Wanted = std::function<bool(uint32_t rank, display::Stream stream)>;
 
   explicit LogReader(std::string folder, Wanted wanted = {})
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 
-  // Each of these is about the files that are there, and may be added to another.
-  // Only the last lines of each will be read, few or short.
+  // Each of these applies to the files that exist now, and can be combined with others. Skips to
+  // the last lines of each file, which may be few or short.
   void SkipToLastLinesOfEach(size_t lines);
-  // Only the last lines of all together, of which a bar is one. Returns how many more will be read
-  // before them: a bar may have been drawn in several rows.
+  // Skips to the last lines of all files together; a progress bar counts as one. Returns the number
+  // of additional lines before them, because a bar may have been drawn in several rows.
   size_t SkipToLastLines(size_t lines);
-  // Only what came since then.
+  // Skips to this time.
   void SkipBefore(base::WallTime time);
-  // Of all that was written to them it is known when.
+  // Whether the times of all output are known.
   bool HasTimes();
 
-  // Passes on all that has not been read yet, in the order of time; what has no time first, rank by
+  // Passes on all unread output in the order of time; output without times comes first, rank by
   // rank.
   void ReadAll(const ShowOutput& show);
-  // The same for some files; other names are passed over.
+  // The same for some files; ignores other names.
   void ReadFiles(const std::vector<std::string>& names, const ShowOutput& show);
 
  private:
@@ -60,16 +60,15 @@ class LogReader {
   std::map<File, IndexedLog> logs_;
 };
 
-// Tells when there is something to read in a folder that is written to on this machine. Not
-// thread-safe.
+// Detects changes in a folder that is written to on this machine. Not thread-safe.
 class LogWatch {
  public:
-  // kNotFound: there is no such folder yet.
+  // kNotFound: the folder does not exist yet.
   static Result<LogWatch> Open(const std::string& folder);
 
   int fd() const { return inotify_.get(); }
 
-  // Passes on what has been written to the files that have changed. Does not wait for more.
+  // Passes on the new output in changed files. Does not wait for more.
   void ReadNew(LogReader& logs, const ShowOutput& show);
 
  private:

@@ -1,4 +1,4 @@
-// Families while samples are added to them.
+// Collects samples into families.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace autodist::metrics {
 
-// For one thread.
+// Not thread-safe.
 class FamilySet {
  public:
-  // Adds nothing where the value is not known, or there is a sample with these labels already: two
-  // of the same name that an agent has told would make a scrape worthless. Empty labels are left
-  // out, long ones cut. `name` and `help` are string literals.
+  // Adds nothing if the value is unknown or a sample with these labels exists: duplicates from an
+  // agent would invalidate the whole scrape. Drops empty labels and cuts long ones. `name` and
+  // `help` are string literals.
   void Gauge(std::string_view name, std::string_view help, const Labels& labels,
              std::optional<double> value) {
     Add(Type::kGauge, name, help, labels, value);
@@ -31,7 +31,7 @@ class FamilySet {
     Add(Type::kUntyped, name, help, labels, value);
   }
 
-  // In the order in which their first samples were added.
+  // In the order of their first samples.
   std::vector<Family> Take() { return std::move(families_); }
 
  private:
@@ -40,19 +40,19 @@ class FamilySet {
 
   std::vector<Family> families_;
   std::map<std::string_view, size_t> index_;  // in families_
-  std::vector<std::set<Labels>> labels_;      // that are there, likewise
+  std::vector<std::set<Labels>> labels_;      // of the samples, in the order of families_
 };
 
-// `labels` and these.
+// Returns `labels` with `more` appended.
 Labels With(Labels labels, std::initializer_list<Label> more);
 
-// A value as it is told where `has` it.
+// Returns the value if `has` says that it is set.
 template <typename Number>
 std::optional<double> Known(bool has, Number value) {
   return has ? std::optional(static_cast<double>(value)) : std::nullopt;
 }
 
-// "running" of NODE_PHASE_RUNNING.
+// "running" for NODE_PHASE_RUNNING.
 std::string Word(std::string_view enumerator, std::string_view prefix);
 
 }  // namespace autodist::metrics

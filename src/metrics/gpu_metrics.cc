@@ -1,5 +1,5 @@
-// Each GPU. What dcgm-exporter tells, too, has its names, labels and units (those that it has up to
-// 4.8), so that dashboards for it show this job; the rest has names like ours.
+// Metrics of each GPU. Those that dcgm-exporter (up to 4.8) has too use its names, labels and
+// units, so that its dashboards show this job; the rest are named like ours.
 #include "metrics/snapshot_parts.h"
 
 namespace autodist::metrics {
@@ -34,17 +34,17 @@ void AddDcgm(const v1::GpuSample& gpu, const Labels& labels, FamilySet& set) {
             Known(gpu.has_clock_limit(), gpu.clock_limit()));
   set.Gauge("DCGM_FI_DEV_XID_ERRORS", "The last XID error since the job began.", labels,
             Known(gpu.has_xid(), gpu.xid()));
-  // A counter, were its name one.
+  // Untyped, because a counter's name would have to end differently.
   set.Untyped("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "Double-bit volatile ECC errors.", labels,
               Known(gpu.has_ecc_errors(), gpu.ecc_errors()));
 }
 
 void AddOwn(const v1::GpuSample& gpu, const Labels& labels, FamilySet& set) {
   for (const std::string& reason : gpu.throttled()) {
-    set.Gauge("autodist_gpu_throttled", "1, with why the GPU's clock is held down.",
+    set.Gauge("autodist_gpu_throttled", "1 for the reason why the GPU's clock is throttled.",
               With(labels, {{"reason", reason}}), 1);
   }
-  set.Counter("autodist_gpu_nvlink_errors_total", "Of all kinds and links.", labels,
+  set.Counter("autodist_gpu_nvlink_errors_total", "NVLink errors of all kinds and links.", labels,
               Known(gpu.has_nvlink_errors(), gpu.nvlink_errors()));
 }
 

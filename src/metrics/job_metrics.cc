@@ -1,4 +1,4 @@
-// The job as a whole, and how far it is.
+// Metrics of the job and its progress.
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace autodist::metrics {
 namespace {
 
-constexpr int kMaxTrainingMetrics = 64;  // that a program tells
+constexpr int kMaxTrainingMetrics = 64;  // of a program
 
 void AddPhase(const SnapshotView& view, FamilySet& set) {
   for (int number = v1::JOB_PHASE_LAUNCHING; number <= v1::JOB_PHASE_ENDED; ++number) {
@@ -40,7 +40,7 @@ void AddCounts(const SnapshotView& view, FamilySet& set) {
   }
   for (int number = v1::Issue::KIND_FAILED; number <= v1::Issue::KIND_WARNING; ++number) {
     const auto kind = static_cast<v1::Issue::Kind>(number);
-    set.Gauge("autodist_job_issues", "What is not well with the job, by kind; 0: nothing known.",
+    set.Gauge("autodist_job_issues", "Issues of the job by kind; 0 if none is known.",
               With(view.Job(), {{"kind", Word(v1::Issue::Kind_Name(kind), "KIND_")}}),
               std::ranges::count_if(view.snapshot.issues(),
                                     [&](const v1::Issue& issue) { return issue.kind() == kind; }));
@@ -57,8 +57,7 @@ void AddTimeParts(const SnapshotView& view, FamilySet& set) {
                                                               {"restarting", spent.restarting()},
                                                               {"lost_steps", spent.lost_steps()}}};
   for (const auto& [part, time] : parts) {
-    set.Gauge("autodist_job_time_seconds",
-              "Where the job's wall time went, over all attempts; together all of it.",
+    set.Gauge("autodist_job_time_seconds", "The job's wall time by use, over all attempts.",
               With(view.Job(), {{"part", part}}), static_cast<double>(time) / 1000);
   }
   set.Gauge("autodist_job_goodput_ratio", "Share of the job's wall time that was training.",
@@ -70,27 +69,27 @@ void AddTimeParts(const SnapshotView& view, FamilySet& set) {
 void AddJob(const SnapshotView& view, FamilySet& set) {
   const v1::JobStatus& job = view.snapshot.job();
   const Labels labels = view.Job();
-  set.Gauge("autodist_job_info", "What the job is; always 1.",
+  set.Gauge("autodist_job_info", "Facts about the job; always 1.",
             With(labels, {{"name", job.name()},
                           {"command", absl::StrJoin(job.command(), " ")},
                           {"host", job.host()},
                           {"log_folder", job.log_folder()}}),
             1);
   AddPhase(view, set);
-  set.Gauge("autodist_job_start_time_seconds", "When the job began, since 1970.", labels,
+  set.Gauge("autodist_job_start_time_seconds", "Start time of the job, since 1970.", labels,
             Known(job.started_ms() != 0, static_cast<double>(job.started_ms()) / 1000));
   const SnapshotView end{view.snapshot, job.ended_ms() != 0 ? job.ended_ms() : view.now_ms};
-  set.Gauge("autodist_job_elapsed_seconds", "Wall time since the job began, until its end.", labels,
+  set.Gauge("autodist_job_elapsed_seconds",
+            "Wall time from the start of the job to now or its end.", labels,
             end.SecondsSince(job.started_ms()));
-  set.Counter("autodist_job_restarts_total", "How often the job was started again.", labels,
-              job.attempt());
-  set.Gauge("autodist_job_restarts_allowed", "How often the job may be started again.", labels,
+  set.Counter("autodist_job_restarts_total", "Restarts of the job.", labels, job.attempt());
+  set.Gauge("autodist_job_restarts_allowed", "Maximum number of restarts of the job.", labels,
             job.max_restarts());
   set.Gauge("autodist_job_world_size", "Ranks of this attempt.", labels,
             Known(job.world_size() != 0, job.world_size()));
-  set.Gauge("autodist_job_silent_seconds", "Time since any rank wrote something.", labels,
+  set.Gauge("autodist_job_silent_seconds", "Time since any rank wrote output.", labels,
             end.SecondsSince(job.last_output_ms()));
-  set.Gauge("autodist_job_exit_code", "How the job ended.", labels,
+  set.Gauge("autodist_job_exit_code", "Exit code of the ended job.", labels,
             Known(job.phase() == v1::JOB_PHASE_ENDED, job.exit_code()));
   AddCounts(view, set);
   AddTimeParts(view, set);
@@ -100,18 +99,19 @@ void AddProgress(const SnapshotView& view, FamilySet& set) {
   if (!view.snapshot.has_progress()) return;
   const v1::Progress& progress = view.snapshot.progress();
   const Labels labels = view.Job();
-  set.Gauge("autodist_training_step", "The last step that the program has told.", labels,
+  set.Gauge("autodist_training_step", "Last step that the program reported.", labels,
             Known(progress.has_step(), progress.step()));
-  set.Gauge("autodist_training_steps_expected", "Steps that there will be.", labels,
+  set.Gauge("autodist_training_steps_expected", "Total number of steps.", labels,
             Known(progress.has_total(), progress.total()));
-  set.Gauge("autodist_training_steps_per_second", "Over the last steps.", labels,
+  set.Gauge("autodist_training_steps_per_second", "Steps per second over the last steps.", labels,
             Known(progress.has_rate(), progress.rate()));
-  set.Gauge("autodist_training_eta_seconds", "Time that the remaining steps will take.", labels,
+  set.Gauge("autodist_training_eta_seconds", "Estimated time for the remaining steps.", labels,
             Known(progress.has_eta(), progress.eta()));
   int metrics = 0;
   for (const v1::Metric& metric : progress.metrics()) {
     if (++metrics > kMaxTrainingMetrics) break;
-    set.Gauge("autodist_training_metric", "What the program tells besides, as its loss.",
+    set.Gauge("autodist_training_metric",
+              "Other values that the program reports, such as the loss.",
               With(labels, {{"name", metric.name()}}), metric.value());
   }
 }

@@ -15,7 +15,7 @@ void Scrapes::Read(Clock::time_point now) {
   if (!snapshot.ok()) {
     families_ = snapshot.status();
   } else if (!*snapshot) {
-    families_ = Error(StatusCode::kUnavailable, "nothing is known of the job yet");
+    families_ = Error(StatusCode::kUnavailable, "no snapshot of the job yet");
   } else {
     families_ = MetricsOf(**snapshot, base::MillisecondsSince1970());
   }

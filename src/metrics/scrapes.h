@@ -1,4 +1,4 @@
-// A job's metrics, however often and by however many they are asked for.
+// Serves a job's metrics to any number of scrapes.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ class Scrapes {
 
   explicit Scrapes(ReadSnapshot read_snapshot) : read_snapshot_(std::move(read_snapshot)) {}
 
-  // The snapshot is read once a second at most, by one thread at a time; the others wait for that.
-  // What keeps it from being read is told all of them for as long.
+  // Reads the snapshot at most once a second, on one thread at a time; other threads wait for it. A
+  // failure is returned to all of them for as long.
   Result<std::string> Scrape(Format format, Clock::time_point now = Clock::now());
 
  private:

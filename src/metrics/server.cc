@@ -14,17 +14,17 @@ Format WantedBy(const std::string& accept) {
                                                                     : Format::kText;
 }
 
-// All but scrapes is answered at once.
+// Answers everything but scrapes at once.
 http::Admission AdmitTo(const http::Request& request) {
   if (request.method != "GET") {
-    http::Answer answer = http::Refusal(kNotAllowed, "metrics can only be read");
+    http::Answer answer = http::Refusal(kNotAllowed, "only GET is allowed");
     answer.headers.emplace_back("Allow", "GET, HEAD");
     return {answer};
   }
   if (request.path == "/-/healthy") {
-    return {http::Answer{.body = "autodist serves the metrics of its job\n"}};
+    return {http::Answer{.body = "autodist serves the metrics of the job\n"}};
   }
-  if (request.path != "/metrics") return {http::Refusal(kNotFound, "only /metrics is here")};
+  if (request.path != "/metrics") return {http::Refusal(kNotFound, "the metrics are at /metrics")};
   return {};
 }
 

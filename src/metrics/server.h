@@ -1,4 +1,4 @@
-// A job's metrics over HTTP, for Prometheus: /metrics, and /-/healthy for who watches over it.
+// Serves a job's metrics over HTTP, for Prometheus: /metrics, and /-/healthy for health checks.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,23 @@
 namespace autodist::metrics {
 
 struct Options {
-  std::string address;  // "127.0.0.1:9464"; port 0: one that is free
+  std::string address;  // "127.0.0.1:9464"; port 0: any free port
   std::string job_id;
 };
 
-// Asks the autodist that runs the job, by its control socket, and not its thread.
+// Reads from the job's control socket, so that scrapes do not use the job's thread.
 class Server {
  public:
-  // Of more connections the one whose client has been silent for longest is dropped.
+  // Beyond this number, drops the connection that has been silent longest.
   static constexpr size_t kMaxConnections = 16;
 
-  // Accepts connections when it returns. Fails where the address is none, or somebody has it.
+  // Accepts connections when it returns. Fails if the address is invalid or in use.
   static Result<std::unique_ptr<Server>> Start(const Options& options);
-  // Breaks connections off. Blocks until what the control socket is asked has been answered: for
-  // less than a second while the job's autodist answers, and where it has ended.
+  // Closes the connections. Blocks until the control socket has answered: for less than a second if
+  // the job's autodist answers, or has ended.
   ~Server() = default;
 
-  // "http://127.0.0.1:9464/metrics", with the port that it has.
+  // "http://127.0.0.1:9464/metrics", with the actual port.
   std::string url() const { return "http://" + address_.ToString() + "/metrics"; }
 
  private:

@@ -1,4 +1,4 @@
-// A job's snapshot as metrics.
+// Converts a job's snapshot to metrics.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace autodist::metrics {
 
-// Pure. `now_ms`: since 1970. What is not known has no sample: of a node that is away, of a rank
-// that has ended.
+// Pure. `now_ms`: since 1970. Unknown values have no sample, such as those of an unreachable node
+// or an ended rank.
 std::vector<Family> MetricsOf(const v1::JobSnapshot& snapshot, int64_t now_ms);
 
 }  // namespace autodist::metrics

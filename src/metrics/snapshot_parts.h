@@ -1,4 +1,4 @@
-// The parts of a snapshot as metrics.
+// Converts the parts of a snapshot to metrics.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace autodist::metrics {
 
-// What all need.
+// Data that all parts need.
 struct SnapshotView {
   const v1::JobSnapshot& snapshot;
   int64_t now_ms;  // since 1970
@@ -24,19 +24,19 @@ struct SnapshotView {
   Labels Rank(const v1::RankSnapshot& rank) const {
     return With(Job(), {{"rank", std::to_string(rank.rank())}, {"node", AddressOf(rank)}});
   }
-  // Empty: it has none.
+  // Empty: unknown.
   std::string AddressOf(const v1::RankSnapshot& rank) const {
     const v1::NodeSnapshot* node = snapshot::NodeOf(snapshot, rank);
     return node ? node->address() : "";
   }
-  // Seconds from then on; nullopt where it is not known, or has not been.
+  // Seconds since then; nullopt: unknown, or never.
   std::optional<double> SecondsSince(int64_t time_ms) const {
     if (time_ms == 0) return std::nullopt;
     return static_cast<double>(std::max<int64_t>(0, now_ms - time_ms)) / 1000;
   }
 };
 
-// Whether what was last heard of the node is how it is now.
+// Whether the node's last state is its current one.
 bool IsReachable(const v1::NodeSnapshot& node);
 
 void AddJob(const SnapshotView& view, FamilySet& set);

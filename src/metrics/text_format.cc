@@ -17,7 +17,7 @@ std::string NumberText(double value) {
   return absl::StrFormat("%.16g", value);
 }
 
-// OpenMetrics calls a counter's family by its name without the suffix, and other types otherwise.
+// OpenMetrics names a counter's family without the suffix, and has other names for types.
 std::string Head(const Family& family, Format format) {
   const bool open = format == Format::kOpenMetrics;
   std::string name = family.name;

@@ -1,4 +1,4 @@
-// Metrics as Prometheus reads them: its text format 0.0.4, and OpenMetrics 1.0.
+// Prometheus' text format 0.0.4, and OpenMetrics 1.0.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace autodist::metrics {
 
 enum class Format { kText, kOpenMetrics };
 
-// What HTTP calls it.
+// The format's media type.
 std::string ContentType(Format format);
 std::string AsText(const std::vector<Family>& families, Format format);
 

@@ -5,15 +5,15 @@
 namespace autodist::plan {
 namespace {
 
-// Programs that run the program that follows.
+// Programs that run the program in their arguments.
 bool IsPrefix(const std::string& name) {
   constexpr const char* kPrefixes[] = {"env",  "nice",   "nohup",  "numactl", "taskset",
                                        "time", "stdbuf", "setsid", "ionice",  "chrt"};
   return std::ranges::count(kPrefixes, name) > 0;
 }
 
-// Where the program stands, past such programs, their options, the values of those, and
-// assignments; the number of words where there is none.
+// Returns the index of the program behind such programs, their options with values, and
+// assignments; the size of the command if it is missing.
 size_t ProgramAt(const std::vector<std::string>& command) {
   size_t at = 0;
   while (at < command.size() && IsPrefix(BaseName(command[at]))) {
@@ -28,13 +28,13 @@ size_t ProgramAt(const std::vector<std::string>& command) {
   return at;
 }
 
-// What a Python is to run.
+// What a Python interpreter runs.
 struct PythonTarget {
-  size_t at = 0;       // of the word with the script, or of the first one after the module
-  std::string module;  // "": a script, or where `at` is beyond the words, nothing of the two
+  size_t at = 0;       // of the script, or of the first argument after the module
+  std::string module;  // "": a script, or neither, if `at` is the size of the command
 };
 
-// `at`: the first word after the Python.
+// `at`: the first argument after the Python.
 PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) {
   PythonTarget none{command.size(), ""};
   for (; at < command.size(); ++at) {
@@ -43,7 +43,7 @@ PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) 
     if (word == "-") return none;
     if (word == "--check-hash-based-pycs") ++at;
     if (word.starts_with("--")) continue;
-    // Short options may stand together; the first of these takes what follows it.
+    // Short options may be combined; the first of these takes the following argument.
     const size_t option = word.find_first_of("cmWX");
     if (option == std::string::npos) continue;
     const bool ends = option + 1 == word.size();
@@ -74,7 +74,7 @@ constexpr KnownLauncher kPrograms[] = {
     {"horovodrun", "torch", "horovod", kPerJob, kByItself},
     {"deepspeed", "torch", "deepspeed", kPerJob, kByItself},
     {"srun", "torch", "torch", kPerJob, kByItself},
-    // The framework mpi is Open MPI's.
+    // Our framework mpi only supports Open MPI.
     {"mpirun.mpich", "torch", nullptr, kPerJob, kByItself},
     {"mpiexec.mpich", "torch", nullptr, kPerJob, kByItself},
     {"mpirun.hydra", "torch", nullptr, kPerJob, kByItself},
@@ -97,7 +97,7 @@ std::optional<KnownLauncher> Find(const KnownLauncher (&known)[size], const std:
   return std::nullopt;
 }
 
-// `accelerate config` and its like start no ranks.
+// Subcommands such as `accelerate config` start no ranks.
 std::optional<KnownLauncher> Program(const std::vector<std::string>& command, size_t at) {
   const auto found = Find(kPrograms, BaseName(command[at]));
   if (found && std::string("accelerate") == found->name &&
@@ -113,7 +113,8 @@ bool IsShell(const std::string& name) {
   return std::ranges::count(kShells, name) > 0;
 }
 
-// A shell looks for a script without a folder in PATH, too, so only what is called like one counts.
+// A shell also looks in PATH for a script without a folder, so only names like those of scripts
+// count.
 std::string ScriptOfShell(const std::vector<std::string>& command, size_t at) {
   for (; at < command.size(); ++at) {
     const std::string& word = command[at];
@@ -129,7 +130,7 @@ std::string ScriptOfShell(const std::vector<std::string>& command, size_t at) {
   return "";
 }
 
-// Their options are many, but no value of one ends like a script.
+// Launchers have many options, but none has a value that ends like a script.
 std::string ScriptOfLauncher(const std::vector<std::string>& command, size_t at) {
   for (; at < command.size(); ++at) {
     const std::string& word = command[at];
@@ -159,7 +160,7 @@ Script ScriptIn(const std::vector<std::string>& command) {
   if (IsShell(program)) return {ScriptOfShell(command, at + 1), ""};
   const auto launcher = LauncherIn(command);
   if (!program.starts_with("python")) {
-    // Those that start a program once per job reach the nodes in ways of their own.
+    // Launchers that start once per job reach the nodes in other ways.
     const bool starts_scripts = launcher && launcher->kind == v1::PROGRAM_KIND_PER_NODE;
     return {starts_scripts ? ScriptOfLauncher(command, at + 1) : "", ""};
   }

@@ -1,4 +1,4 @@
-// What a command line runs, as far as can be told without running it.
+// Analyses what a command line runs, without running it.
 #pragma once
 
 #include <optional>
@@ -12,28 +12,28 @@ namespace autodist::plan {
 // "/usr/bin/python3" → "python3".
 std::string BaseName(const std::string& path);
 
-// A program that starts ranks itself. Started once per device it would start too many.
+// A program that starts ranks itself. Started once for each device it would start too many.
 struct KnownLauncher {
   const char* name;       // of the program, or of the Python module
-  const char* framework;  // in which it is told the cluster
-  const char* without;  // in which its programs are, where it is left out; nullptr: in none of ours
+  const char* framework;  // the framework through which it learns the cluster
+  const char* without;    // the framework of the programs without it; nullptr: none of ours
   v1::ProgramKind kind;
-  // Whether it reaches the nodes by means of its own. Some can be kept from it, and are then
-  // started once per node.
+  // Whether it reaches the nodes itself, for example by SSH. Some can be prevented from that, and
+  // are then started once per node.
   bool by_itself = false;
 };
 
-// The launcher that the command runs, also behind a Python, `env`, `numactl` and the like.
+// Returns the launcher that the command runs, also behind a Python, `env`, `numactl` and the like.
 std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command);
 
-// At most one of the two.
+// At most one of the two is set.
 struct Script {
-  std::string path;    // as the command line writes it, whether or not there is such a file
+  std::string path;    // as the command line writes it; it may not exist
   std::string module;  // of `python -m`
 };
 
-// What a Python, a shell, or one of the launchers that start scripts is told to run, also behind
-// `env`, `numactl` and the like. Empty where that is something else, or cannot be told for sure.
+// Returns the script that a Python, a shell or a launcher of scripts runs, also behind `env`,
+// `numactl` and the like. Empty for other programs and ambiguous command lines.
 Script ScriptIn(const std::vector<std::string>& command);
 
 }  // namespace autodist::plan

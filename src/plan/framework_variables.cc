@@ -22,7 +22,7 @@ ssh:
   lab: {}
 )";
 
-// Two nodes with eight devices each.
+// Plans two nodes with eight devices each.
 Result<v1::LaunchPlan> ExamplePlan(const char* framework, v1::ProgramKind kind) {
   Input input;
   input.spec = *spec::ReadSpec(kSpec, "the example").spec;
@@ -40,7 +40,7 @@ Result<v1::LaunchPlan> ExamplePlan(const char* framework, v1::ProgramKind kind) 
   return MakePlan(input);
 }
 
-// What the framework sets on a node beyond what every program finds.
+// Returns what the framework sets on a node in addition to what every program gets.
 std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPlan& plan) {
   std::vector<ExampleVariable> variables;
   const auto add = [&](const v1::EnvironmentVariable& variable) {
@@ -81,10 +81,10 @@ std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPla
 
 }  // namespace
 
-Result<Example> WhatIsTold(const framework::Framework& framework, v1::ProgramKind kind) {
+Result<Example> ExampleOf(const framework::Framework& framework, v1::ProgramKind kind) {
   AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, ExamplePlan(framework.name, kind));
   Example example;
-  // What it sets on the second node, and then what only the chief has.
+  // The variables of the second node, then those that only the chief has.
   if (kind != v1::PROGRAM_KIND_PER_JOB) example.variables = SetOn(plan.nodes(1), plan);
   const bool others_too = !example.variables.empty();
   for (ExampleVariable& variable : SetOn(plan.nodes(0), plan)) {

@@ -1,4 +1,4 @@
-// What a framework sets for the processes of a job, by an example: for `autodist frameworks`.
+// The variables that a framework sets, by an example, for `autodist frameworks`.
 #pragma once
 
 #include <string>
@@ -14,16 +14,16 @@ namespace autodist::plan {
 struct ExampleVariable {
   std::string name;
   std::string value;
-  bool on_chief = false;  // alone
+  bool on_chief = false;  // only there
 };
 
 struct Example {
-  std::vector<ExampleVariable> variables;                      // beyond what every program finds
-  bool pmix = false;                                           // MPI_Init is served
-  std::vector<std::pair<std::string, std::string>> auxiliary;  // process, address of its node
+  std::vector<ExampleVariable> variables;  // in addition to those of every program
+  bool pmix = false;                       // whether MPI_Init is supported
+  std::vector<std::pair<std::string, std::string>> auxiliary;  // process, address of the node
 };
 
-// On two nodes with eight devices each.
-Result<Example> WhatIsTold(const framework::Framework& framework, v1::ProgramKind kind);
+// Plans two nodes with eight devices each.
+Result<Example> ExampleOf(const framework::Framework& framework, v1::ProgramKind kind);
 
 }  // namespace autodist::plan

@@ -8,7 +8,7 @@ namespace {
 struct Placeholder {
   const char* name;
   std::string (*value)(const v1::LaunchPlan&, const v1::NodePlan&, const v1::RankPlan&);
-  v1::ProgramKind narrowest;  // with kinds that start fewer processes it has no value
+  v1::ProgramKind narrowest;  // it has no value for kinds that start fewer processes
 };
 
 const Placeholder kPlaceholders[] = {
@@ -31,7 +31,7 @@ const Placeholder kPlaceholders[] = {
      v1::PROGRAM_KIND_PER_JOB},
 };
 
-// The placeholder whose name and closing brace `text` begins with.
+// Returns the placeholder whose name and closing brace `text` begins with.
 const Placeholder* NamedAt(std::string_view text) {
   for (const Placeholder& placeholder : kPlaceholders) {
     const std::string_view name = placeholder.name;
@@ -68,7 +68,7 @@ Result<std::string> FillIn(const std::string& argument, const v1::LaunchPlan& pl
                 "argument '" + argument + "': " + name + " has no value for a program that is " +
                     (plan.program_kind() == v1::PROGRAM_KIND_PER_NODE ? "started once per node"
                                                                       : "started once per job")),
-          "write {" + name + "} where the braces are meant as they stand");
+          "write {" + name + "} for literal braces");
     }
     filled += found->value(plan, node, rank);
   }

@@ -1,4 +1,4 @@
-// What stands in braces in the program's arguments: {rank}, {master_addr}, ...
+// Placeholders in the program's arguments: {rank}, {master_addr}, ...
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace autodist::plan {
 
-// `argument` with the values of this process in place of their names. "{{rank}}" is "{rank}", and
-// whatever else stands in braces stays as it is. kInvalidArgument: the name has no value for a
-// program of this kind.
+// Replaces the placeholders in `argument` with the values of this process. "{{rank}}" becomes
+// "{rank}", and other text in braces is unchanged. kInvalidArgument: the placeholder has no value
+// for this kind of program.
 Result<std::string> FillIn(const std::string& argument, const v1::LaunchPlan& plan,
                            const v1::NodePlan& node, const v1::RankPlan& rank);
 

@@ -25,7 +25,7 @@ bool Has(const google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& vari
   return std::ranges::count(variables, name, &v1::EnvironmentVariable::name) > 0;
 }
 
-// Whether the process finds a variable of this name that autodist sets, whoever else does.
+// Whether autodist sets a variable of this name in the process.
 bool IsSetByUs(const std::string& name, const v1::LaunchPlan& plan, const v1::NodePlan& node,
                const v1::RankPlan& process) {
   return Has(plan.environment(), name) || Has(process.environment(), name) ||
@@ -34,7 +34,7 @@ bool IsSetByUs(const std::string& name, const v1::LaunchPlan& plan, const v1::No
          });
 }
 
-// A rank that is told another number than the others expect would make them all wait.
+// A rank with a wrong number would make all others wait.
 Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
   for (const Variable& given : input.variables) {
     AD_RETURN_IF_ERROR(spec::CheckVariableName(given.name));
@@ -47,14 +47,14 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
         if (!IsSetByUs(given.name, plan, node, rank)) continue;
         return WithRemedy(Error(StatusCode::kInvalidArgument,
                                 given.name + " is set by autodist itself, for each process"),
-                          "leave it out; `autodist run --dry-run` shows what is set");
+                          "leave it out; `autodist run --dry-run --verbose` shows the variables");
       }
     }
   }
   return OkStatus();
 }
 
-// With no members: all.
+// Without members: all nodes.
 bool TakesPart(const spec::Node& node, const std::set<std::string>& members) {
   return !node.devices().empty() && (members.empty() || members.contains(node.address));
 }
@@ -80,27 +80,27 @@ Status CheckCommand(const std::vector<std::string>& command, const std::string& 
 std::string RemedyFor(const KnownLauncher& launcher) {
   const std::string kind = framework::OptionOf(launcher.kind);
   if (!launcher.without) {
-    return "add " + kind + ", with which it reaches the nodes by its own means";
+    return "add " + kind + "; it then reaches the nodes itself";
   }
   const std::string framework = launcher.without;
   const std::string leave_out =
       "leave it out" + (framework == kDefaultFramework ? "" : " and add --framework " + framework) +
-      ": autodist starts a rank per device by itself";
+      ": autodist starts one rank per device";
   if (!launcher.by_itself) return "add " + kind + ", or " + leave_out;
-  return leave_out + "; with " + kind + " it would reach the nodes by its own means";
+  return leave_out + "; with " + kind + " it reaches the nodes itself";
 }
 
-// Started once per device, a launcher would start the ranks that many times.
+// A launcher that is started once for each device would start the ranks that many times.
 Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind kind) {
   if (!launcher || launcher->kind == kind) return OkStatus();
   if (launcher->by_itself && kind == v1::PROGRAM_KIND_PER_NODE) return OkStatus();
-  std::string what = std::string(launcher->name) + " starts the ranks of ";
+  std::string what = std::string(launcher->name) + " starts ";
   if (launcher->kind == v1::PROGRAM_KIND_PER_NODE) {
-    what += "its node itself; it has to be started once per node";
+    what += "the ranks of a node itself: start it once per node";
   } else if (launcher->by_itself) {
-    what += "all nodes itself; it must not be started once per device";
+    what += "the ranks of all nodes itself: do not start it once per device";
   } else {
-    what += "all nodes itself; it has to be started once, on the chief";
+    what += "the ranks of all nodes itself: start it once, on the chief";
   }
   return WithRemedy(Error(StatusCode::kInvalidArgument, what), RemedyFor(*launcher));
 }
@@ -117,7 +117,7 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
   }
 }
 
-// By which a node finds its way to the others: the first node and its neighbours in a ring.
+// Sets the nodes to which a node's routes are checked: the first node and its neighbours in a ring.
 void SetPeers(v1::LaunchPlan& plan) {
   const int count = plan.nodes_size();
   for (int node = 0; node < count; ++node) {
@@ -197,8 +197,8 @@ void AddProcesses(v1::LaunchPlan& plan) {
   }
 }
 
-// What runs the program in a container of the rank's own. Source: apptainer-exec(1). The home
-// folder and /tmp are there anyway.
+// The argv before the program that creates the rank's container. Source: apptainer-exec(1), which
+// mounts the home folder and /tmp by default.
 std::vector<std::string> ContainerArgv(const spec::SshGroup& group, const v1::NodePlan& node,
                                        const std::string& working_directory) {
   if (!group.PerRank() || node.reach().has_local()) return {};
@@ -229,7 +229,7 @@ Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
   return OkStatus();
 }
 
-// A later attempt, on fewer nodes, may be without the rank.
+// A later attempt, on fewer nodes, may lack the rank.
 Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
   if (!input.request.has_stdin_rank()) return OkStatus();
   uint32_t count = 0;

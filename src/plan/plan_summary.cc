@@ -12,9 +12,9 @@
 namespace autodist::plan {
 namespace {
 
-constexpr int kMaxNodes = 8;  // that are shown
+constexpr int kMaxNodes = 8;  // in the table
 
-// "0-3,7"; "-" where there are none.
+// Formats "0-3,7"; "-" for no numbers.
 std::string Ranges(std::vector<uint32_t> numbers) {
   std::ranges::sort(numbers);
   return numbers.empty() ? "-" : base::RangesText(numbers, ",");
@@ -31,7 +31,7 @@ base::TextRow RowOf(const v1::NodePlan& node) {
     if (!rank.has_device()) continue;
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
     if (!rank.device().uuid().empty()) {
-      ++by_uuid;  // which have no number
+      ++by_uuid;  // has no number
     } else {
       (gpu ? gpus : cpus).push_back(rank.device().index());
     }
@@ -57,7 +57,7 @@ std::string NodeTable(const v1::LaunchPlan& plan) {
   return base::TextTable(rows);
 }
 
-// What the ranks are started with, where that is the same for all.
+// Formats the command of the ranks, if it is the same for all.
 std::string ProgramText(const v1::LaunchPlan& plan) {
   const v1::RankPlan* first = nullptr;
   for (const v1::NodePlan& node : plan.nodes()) {

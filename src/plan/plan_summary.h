@@ -7,8 +7,8 @@
 
 namespace autodist::plan {
 
-// A table of the nodes, of many only the first ones and the last, and what is started. It has no
-// values that are given for the environment.
+// Formats a table of the nodes, with only the first ones and the last if there are many, and the
+// command. Contains no values that were given for the environment.
 std::string PlanSummary(const v1::LaunchPlan& plan);
 
 }  // namespace autodist::plan

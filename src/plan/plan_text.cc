@@ -32,7 +32,7 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
   }
 }
 
-// The text of a value that is only known on the node.
+// Formats a value that is only known on the node.
 std::string OnNodeText(std::string text) {
   for (const auto& [name, words] : {std::pair{"{interface}", "<interface of the node's address>"},
                                     {"{agent_socket}", "<socket of the node's agent>"},
@@ -82,7 +82,7 @@ std::string ArgvOf(const v1::RankPlan& rank) {
          base::ShellLine({rank.argv().begin(), rank.argv().end()});
 }
 
-// Empty: they are not alike.
+// Returns "" if they differ.
 std::string CommonArgv(const std::vector<const v1::RankPlan*>& ranks) {
   const auto same = [&](const v1::RankPlan* rank) {
     return std::ranges::equal(rank->argv(), ranks[0]->argv());
@@ -90,7 +90,7 @@ std::string CommonArgv(const std::vector<const v1::RankPlan*>& ranks) {
   return !ranks.empty() && std::ranges::all_of(ranks, same) ? ArgvOf(*ranks[0]) : "";
 }
 
-// What some ranks have in common, and so is not to be printed of each.
+// What several ranks have in common, which is printed only once.
 struct Common {
   std::set<std::string> variables;  // "NAME=value"
   std::string argv;
@@ -109,7 +109,7 @@ Common CommonOf(const std::vector<const v1::RankPlan*>& ranks) {
   return common;
 }
 
-// The rank's variables and its argv, in its order: those that are in `of`, and in none of
+// Formats those variables of the rank, in order, and its argv that are in `of` and in none of
 // `reported`.
 std::string LinesOf(const v1::RankPlan& rank, const Common& of,
                     const std::vector<const Common*>& reported, const std::string& indent) {
@@ -152,7 +152,7 @@ bool LeadsToContainer(const v1::Reach& reach) {
   return reach.has_program() || reach.has_callback() || reach.ssh().has_container();
 }
 
-// The processes of the program, or with `auxiliary` those that serve them.
+// Returns the processes of the program, or the auxiliary ones.
 std::vector<const v1::RankPlan*> ProcessesOf(const v1::NodePlan& node, bool auxiliary) {
   std::vector<const v1::RankPlan*> processes;
   for (const v1::RankPlan& rank : node.ranks()) {
@@ -238,7 +238,7 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
     text += ", by one program on " + WhereNode0Is(plan);
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      // What only waits to be used is no news.
+      // An auxiliary process that only waits to be used is not worth mentioning.
       if (rank.auxiliary() && node.node_rank() == 0) text += ", and " + rank.name();
     }
   }
@@ -269,7 +269,7 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
     of_all.argv = CommonArgv(ranks);
     if (!of_all.argv.empty()) text += "      " + of_all.argv + "\n";
   }
-  std::map<std::string, std::string> reported;  // steps: the node that has had them before
+  std::map<std::string, std::string> reported;  // steps: the first node with them
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             DataAddressAsText(node) + (node.reach().has_local() ? ", chief" : "") +

@@ -1,4 +1,4 @@
-// A plan as text for the terminal, and as JSON (`--dry-run`); secrets are left out.
+// Formats a plan as text for the terminal, and as JSON (`--dry-run`), without secrets.
 #pragma once
 
 #include <string>
@@ -8,35 +8,35 @@
 
 namespace autodist::plan {
 
-// "6 ranks on 3 nodes", and how they are started where that is not our doing.
+// Returns "6 ranks on 3 nodes", and who starts them if autodist does not.
 std::string WhatRuns(const v1::LaunchPlan& plan);
-// The same, and why ranks are on CPUs where that was not asked for: ", on CPUs (no GPU found)".
+// The same, with the reason if ranks are on CPUs unintentionally: ", on CPUs (no GPU found)".
 std::string WhatRunsAndWhere(const v1::LaunchPlan& plan);
 
-// "ssh root@gpu1 port 22 through gate".
+// Returns "ssh root@gpu1 port 22 through gate".
 std::string ReachAsText(const v1::Reach& reach);
 
-// " (10.0.0.1)": the address between ranks, where it is another one; else "".
+// Returns " (10.0.0.1)", the address between ranks, if it is a different one; else "".
 std::string DataAddressAsText(const v1::NodePlan& node);
 
-// Of what the person has given for the environment: variables, and the activation.
+// How to format the user's values for the environment: variables, and the activation.
 enum class GivenValues {
   kHidden,
-  kShown,  // other than those of secrets
+  kShown,  // except for secrets
 };
 
-// Per node how it is reached; per rank its device, environment and argv, where they differ: what
-// all ranks have, or all of a node, is told once.
+// Formats how each node is reached, and the device, environment and argv of each rank. Settings
+// that all ranks, or all ranks of a node, have in common appear once.
 std::string PlanAsText(v1::LaunchPlan plan, GivenValues given);
 
-// The LaunchPlan message as json::PlainJson has it.
+// Formats the LaunchPlan message with json::PlainJson.
 std::string PlanAsJson(v1::LaunchPlan plan, GivenValues given);
 
-// The names, each after a space, as many to a line as fit; each line begins with a line feed and so
-// many spaces.
+// Formats the names, each after a space, in lines of limited width; each line begins with a line
+// feed and `indentation` spaces.
 std::string Wrapped(const std::vector<std::string>& names, size_t indentation);
 
-// Whether a variable of this name holds something that must not be shown.
+// Whether a variable of this name probably holds a secret.
 bool IsSecretName(const std::string& name);
 
 }  // namespace autodist::plan

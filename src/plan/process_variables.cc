@@ -15,7 +15,7 @@ auto Find(const std::string& name, auto& variables) {
   return std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
 }
 
-// What a framework says about a variable counts more than what was said before.
+// Frameworks override earlier values.
 void SetVariable(const std::string& name, const std::string& value, Variables& variables) {
   const auto known = Find(name, variables);
   v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
@@ -23,7 +23,7 @@ void SetVariable(const std::string& name, const std::string& value, Variables& v
   variable.set_value(value);
 }
 
-// If it is there.
+// Removes the variable if it exists.
 void Remove(const std::string& name, Variables& variables) {
   const auto known = Find(name, variables);
   if (known != variables.end()) variables.erase(known);
@@ -48,8 +48,8 @@ bool IsAmong(const Variables& variables, const std::string& name, const std::str
   return known != variables.end() && known->value() == value;
 }
 
-// What a process finds besides `shared`, whatever it is written with and by the frameworks: of an
-// auxiliary one, by that which added it.
+// Returns the variables of a process in addition to `shared`: those of autodist, and those of the
+// frameworks or, for an auxiliary process, of the framework that added it.
 Result<Variables> FindVariables(const framework::Process& process, const std::string& addresses,
                                 const Frameworks& frameworks, const Variables& shared) {
   Variables variables;
@@ -76,7 +76,7 @@ void Replace(const std::string& value, const std::string& by, Variables& variabl
   }
 }
 
-// Drops from `shared` what the process does not find, or finds with another value.
+// Removes from `shared` what the process does not have, or has with another value.
 void KeepAlike(const framework::Process& process, const std::string& addresses,
                const Frameworks& frameworks, Variables& shared) {
   std::vector<bool> alike(static_cast<size_t>(shared.size()));
@@ -93,8 +93,8 @@ void KeepAlike(const framework::Process& process, const std::string& addresses,
   }
 }
 
-// What all processes of the program find alike becomes the plan's. It is found before any of them
-// is given its own: all that all processes find would not fit into memory.
+// Moves variables that are equal in all processes of the program to the plan. This comes before
+// processes get their variables, because all variables of all processes would not fit into memory.
 Status ShareVariables(const std::string& addresses, const Frameworks& frameworks,
                       v1::LaunchPlan& plan) {
   Variables shared;
@@ -122,7 +122,7 @@ std::string FrameworkCalled(const framework::Framework& framework) {
 Status SetProcessVariables(const Frameworks& frameworks, const OwnerOf& owner,
                            v1::LaunchPlan& plan) {
   const std::string addresses = framework::DataAddresses(plan);
-  // Of many nodes too long to be copied for each of many processes.
+  // For many nodes they are too long to be copied for each process.
   const std::string stand_in(FitsAddresses(addresses) ? 1 : 0, '\x01');
   AD_RETURN_IF_ERROR(ShareVariables(stand_in, frameworks, plan));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {

@@ -1,5 +1,5 @@
-// What a process finds besides the environment that all processes of its node have: who it is, as
-// autodist tells every program, and as its frameworks do.
+// The variables of a process in addition to the environment of the node: the identity of
+// the process, in autodist's variables and in those of the frameworks.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace autodist::plan {
 
 using Frameworks = std::vector<const framework::Framework*>;
-// Which framework has added which auxiliary process.
+// The framework that added each auxiliary process.
 using OwnerOf = std::map<uint32_t, const framework::Framework*>;
 
-// "framework 'torch'"
+// Returns "framework 'torch'".
 std::string FrameworkCalled(const framework::Framework& framework);
 
-// Of all processes of a plan that is complete but for that. Refuses lists that would be too long to
-// start any program with.
+// Sets them in all processes of an otherwise complete plan. Fails if a list would be too long for
+// any program's environment.
 Status SetProcessVariables(const Frameworks& frameworks, const OwnerOf& owner,
                            v1::LaunchPlan& plan);
 

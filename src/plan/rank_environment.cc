@@ -11,7 +11,7 @@
 namespace autodist::plan {
 namespace {
 
-// Left by an outer launcher, these would make a framework believe that it was started by it.
+// From an outer launcher, these would make a framework believe that it was started by it.
 constexpr const char* kInherited[] = {
     "AUTODIST_*",
     "RANK",
@@ -87,10 +87,10 @@ constexpr const char* kInherited[] = {
     "HOROVOD_HOSTNAME",
 };
 
-// What the bash of an activation leaves of its own.
+// Variables that bash itself sets during an activation.
 constexpr const char* kOfBash[] = {"_", "SHLVL", "OLDPWD"};
 
-// The node's whole list, not one device: programs call set_device(LOCAL_RANK).
+// Returns the whole list of the node, not one device: programs call set_device(LOCAL_RANK).
 std::string VisibleGpus(const v1::NodePlan& node) {
   std::vector<std::string> gpus;
   for (const v1::Device& device : node.devices()) {
@@ -99,7 +99,7 @@ std::string VisibleGpus(const v1::NodePlan& node) {
   return absl::StrJoin(gpus, ",");
 }
 
-// But for those that are in `over`, too.
+// Skips variables that are also in `over`.
 void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v1::NodePlan& node) {
   for (const auto& [name, value] : envs) {
     if (over && std::ranges::count(*over, name, &spec::SharedEnvs::value_type::first) > 0) continue;
@@ -109,10 +109,9 @@ void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v
   }
 }
 
-// The record that PyTorch keeps of NCCL's collectives: on, and among the job's files, with a pipe
-// at which the agent asks for one (agent/stacks/flight_recorder.h). A group of processes that
-// cannot make the pipe fails, as in a container that a script starts: so only what is Python
-// itself.
+// Turns on PyTorch's flight recorder of NCCL's collectives, with files among the job's, and a pipe
+// through which the agent requests a dump (agent/stacks/flight_recorder.h). A process group that
+// cannot create the pipe fails, as in a container that a script starts; so only for Python itself.
 void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& node) {
   constexpr char kRecord[] = "{files}/flight-recorder.";
   v1::SetVariable& size = framework::AddDefault(node, "TORCH_FR_BUFFER_SIZE");
@@ -121,8 +120,7 @@ void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& no
   v1::SetVariable& file = framework::AddDefault(node, "TORCH_FR_DUMP_TEMP_FILE");
   file.add_unless("TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
   file.set_on_node(kRecord);
-  // A thread that holds Python's lock would keep the record from being written: py-spy shows
-  // stacks.
+  // A thread that holds Python's lock would prevent the dump; py-spy shows stacks instead.
   framework::AddDefault(node, "TORCH_INCLUDE_STACK_TRACE").set_literal("0");
   if (command.empty() || !BaseName(command[0]).starts_with("python")) return;
   framework::AddDefault(node, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE").set_on_node(kRecord);
@@ -130,21 +128,21 @@ void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& no
 
 void SetDefaults(const Input& input, v1::NodePlan& node) {
   if (!VisibleGpus(node).empty()) {
-    // Jobs that share a node would share NCCL's own port, and with it the answers.
+    // Jobs that share a node would share NCCL's default port, and so their answers.
     framework::AddDefault(node, "NCCL_RAS_ADDR").set_on_node("{free_address}");
-    // By their names it is known that its threads look for data without a rest, and do not work.
+    // The names identify its threads, which busy-wait for data and do no computation.
     framework::AddDefault(node, "NCCL_SET_THREAD_NAME").set_literal("1");
     SetFlightRecorder(input.command, node);
   }
-  // NCCL: "=" asks for exactly this name.
+  // For NCCL "=" means exactly this name.
   framework::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
   framework::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
   framework::AddDefault(node, "TP_SOCKET_IFNAME").set_on_node("{interface}");
   framework::AddDefault(node, "TORCH_NCCL_ASYNC_ERROR_HANDLING").set_literal("1");
-  // Into a pipe Python would write a page at a time: nothing for minutes, and of a rank that is
-  // killed not its last words.
+  // Python would write a page at a time to a pipe: nothing for minutes, and not the last lines of a
+  // rank that is killed.
   framework::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
-  // Several ranks with a thread per core each would fight for the cores.
+  // Several ranks with a thread per core each would compete for the cores.
   if (input.request.per() == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
     framework::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
   }
@@ -176,14 +174,14 @@ void SetRankEnvironment(const framework::Process& process, const std::string& ad
   set("AUTODIST_CHIEF_ADDRESS", plan.nodes(0).data_address());
   set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");
-  // Schedulers and stores need none; what the agent itself runs here starts ranks.
+  // Schedulers and stores use no GPU; the agent's own programs here start ranks.
   set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
 }
 
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {
   const spec::SshGroup& group = input.spec.group_of(node);
   const std::string& python_venv = node.python_venv.empty() ? group.python_venv : node.python_venv;
-  // A container has the environment of its image.
+  // A container has the environment of the image.
   if (!node.chief && group.via.empty()) planned.add_environment()->mutable_clean_login();
   if (!python_venv.empty()) planned.add_environment()->set_activate(python_venv);
   v1::RemoveVariables& removed = *planned.add_environment()->mutable_remove();
@@ -208,7 +206,7 @@ void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
       framework::AddVariable(rank, "NCCL_DEBUG", level);
-      // The name opens the rank's own pipe once more, so the lines are kept as all that it writes.
+      // The path reopens the rank's pipe, so the lines are kept like all its output.
       if (level == "INFO" || level == "TRACE") {
         framework::AddVariable(rank, "NCCL_DEBUG_FILE", "/dev/stderr");
       }

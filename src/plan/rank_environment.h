@@ -1,5 +1,5 @@
-// The variables that a rank finds whatever it is written with: AUTODIST_*, its node's GPUs, the
-// interface between nodes. What its framework reads besides is the frameworks'.
+// The variables of a rank that do not depend on the framework: AUTODIST_*, the GPUs of the node,
+// and the interface between nodes.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace autodist::plan {
 
-// Whether a variable can have the addresses of all nodes.
+// Whether a variable can hold the addresses of all nodes.
 bool FitsAddresses(const std::string& addresses);
 
-// The nodes of the plan, with their devices, are complete; `addresses` are those of all of them,
-// or what stands for them; empty: no variable has them.
+// The nodes of the plan, with their devices, are complete. `addresses` are those of all nodes, or a
+// placeholder for them; empty: no variable has them.
 void SetRankEnvironment(const framework::Process& process, const std::string& addresses,
                         const framework::SetVariable& set);
 
-// The steps to the environment that all processes of a node have; frameworks add theirs at the end.
+// Adds the steps to a node's environment; frameworks append theirs.
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned);
 
-// Has NCCL log at `level` in all ranks, whatever their nodes' environment says: "INFO" and "TRACE"
-// to stderr, as programs' results are on stdout; "VERSION" and "WARN", a few lines, where NCCL has
-// them.
+// Sets NCCL's log level in all ranks, whatever their nodes' environment says. "INFO" and "TRACE" go
+// to stderr, because stdout has the results of programs; the few lines of "VERSION" and "WARN" go
+// where NCCL writes them.
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan);
 
-// Linux lets no variable be longer: MAX_ARG_STRLEN, of which "=" and a last 0 take two bytes.
+// Linux's limit for a variable: MAX_ARG_STRLEN, without "=" and the final 0.
 inline constexpr size_t kMaxVariableLength = 131'072 - 2;  // name and value, in bytes
 
 }  // namespace autodist::plan

@@ -11,7 +11,7 @@
 namespace autodist::plan {
 namespace {
 
-// The command that runs what follows its words. Sources: podman-exec(1); `docker exec --help`;
+// Returns the argv prefix that runs a program there. Sources: podman-exec(1); `docker exec --help`;
 // `kubectl exec --help`.
 std::vector<std::string> ArgvOf(const spec::SshGroup& group, const std::string& node) {
   const std::string& name = group.container.empty() ? node : group.container;
@@ -22,7 +22,7 @@ std::vector<std::string> ArgvOf(const spec::SshGroup& group, const std::string& 
     }
     return argv;
   }
-  // Else podman would stop at the bytes of Ctrl-P, Ctrl-Q.
+  // Without it podman would detach at the bytes of Ctrl-P, Ctrl-Q.
   if (group.via[0] == "podman") return {"podman", "exec", "-i", "--detach-keys=", name};
   if (group.via[0] == "docker") return {"docker", "exec", "-i", name};
   std::vector<std::string> argv = {"kubectl", "exec", "-i", node};

@@ -1,5 +1,5 @@
-// How a node is reached: without SSH on this machine, by SSH, by another program, or by a
-// call of its own.
+// How a node is reached: directly on this machine, by SSH, by another program, or by connecting
+// back.
 #pragma once
 
 #include "autodist/v1/plan.pb.h"
@@ -8,14 +8,14 @@
 
 namespace autodist::plan {
 
-// What a container is made for.
+// The job that a container is created for.
 struct ContainerUse {
   std::string job_id;
   uint32_t node_rank;
-  std::string working_directory;  // as of the plan
+  std::string working_directory;  // the plan's
 };
 
-// `group` is the one that the node names; that of the chief is not looked at.
+// `group` is the one that the node names; it is ignored for the chief.
 v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
                     const User& user, const ContainerUse& use);
 

@@ -15,10 +15,10 @@ namespace {
 using Values = SshKeyword::Values;
 using enum KeywordUse;
 
-// Host keys that are shorter are left to ssh (transport/ssh_session).
+// RSA host keys with fewer bits are left to ssh (ssh/host_key_check).
 constexpr uint32_t kMinRsaBits = 2048;
 
-// What our own logins may negotiate: transport/libssh2_session.
+// The algorithms of autodist's logins: ssh/libssh2_session.
 constexpr std::array<std::string_view, 5> kOurCiphers = {
     "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com",
     "aes128-ctr", "aes256-ctr"};
@@ -78,21 +78,21 @@ bool IsAtMostOurMinimum(const Values& values) {
   return bits <= kMinRsaBits;
 }
 
-constexpr char kBySshG[] = "applied by `ssh -G`, which autodist asks";
+constexpr char kBySshG[] = "applied by `ssh -G`, which autodist runs";
 constexpr char kBySsh[] = "by the `ssh` program";
-constexpr char kNoForwarding[] = "autodist's logins forward nothing";
+constexpr char kNoForwarding[] = "autodist's logins use no forwarding";
 constexpr char kNoTerminal[] = "logins have no terminal";
-constexpr char kNeverAsks[] = "logins of autodist never ask for anything";
-constexpr char kNoX11[] = "ranks outlive a login, and have no display";
-constexpr char kOwnLimits[] = "autodist has its own limits to detect a lost connection";
-constexpr char kNoMaster[] = "autodist opens no shared connection; it uses one that is open";
+constexpr char kNeverAsks[] = "autodist's logins never ask for anything";
+constexpr char kNoX11[] = "ranks run longer than a login, and have no display";
+constexpr char kOwnLimits[] = "autodist uses its own limits to detect a lost connection";
+constexpr char kNoMaster[] = "autodist opens no shared connection, but uses an open one";
 constexpr char kObsolete[] = "obsolete; ssh itself ignores it";
-constexpr char kOlderName[] = "an older name; `ssh -G` prints the newer one";
+constexpr char kOlderName[] = "an old name; `ssh -G` prints the new one";
 
 constexpr SshKeyword kKeywords[] = {
     {"AddKeysToAgent", kIrrelevant,
-     "a passphrase is asked for once per run; the key is kept in an agent of the run's own"},
-    {"AddressFamily", kHonoured, "which of a name's addresses is used"},
+     "autodist asks for a passphrase once per run, and keeps the key in a private agent"},
+    {"AddressFamily", kHonoured, "selects IPv4 or IPv6 addresses of a name"},
     {"AFSTokenPassing", kIrrelevant, kObsolete},
     {"BatchMode", kIrrelevant, kNeverAsks},
     {"BindAddress", kHandedOver, kBySsh},
@@ -104,12 +104,12 @@ constexpr SshKeyword kKeywords[] = {
     {"CanonicalizePermittedCNAMEs", kHonoured, kBySshG},
     {"CASignatureAlgorithms", kHonoured,
      "hosts with a certificate authority in known_hosts are reached through `ssh`"},
-    {"CertificateFile", kHonoured, "offered before its key"},
+    {"CertificateFile", kHonoured, "offered before the plain key"},
     {"ChallengeResponseAuthentication", kIrrelevant, kOlderName},
     {"ChannelTimeout", kHandedOver, kBySsh},
     {"CheckHostIP", kHandedOver, kBySsh, AreOff},
     {"Cipher", kIrrelevant, kObsolete},
-    {"Ciphers", kHandedOver, "by the `ssh` program, where one is missing that autodist may choose",
+    {"Ciphers", kHandedOver, "by the `ssh` program, if it excludes an algorithm of autodist",
      AllowOurCiphers},
     {"ClearAllForwardings", kIrrelevant, kNoForwarding},
     {"Compression", kHandedOver, kBySsh, AreOff},
@@ -117,43 +117,44 @@ constexpr SshKeyword kKeywords[] = {
     {"ConnectionAttempts", kHandedOver, kBySsh},
     {"ConnectTimeout", kHonoured, "at most 3 s in `doctor`"},
     {"ControlMaster", kIrrelevant, kNoMaster},
-    {"ControlPath", kHonoured, "a connection that is open there is used, through `ssh`"},
+    {"ControlPath", kHonoured, "an open connection is used through `ssh`"},
     {"ControlPersist", kIrrelevant, kNoMaster},
     {"DSAAuthentication", kIrrelevant, kOlderName},
     {"DynamicForward", kIrrelevant, kNoForwarding},
     {"EnableEscapeCommandline", kIrrelevant, kNoTerminal},
-    {"EnableSSHKeysign", kIrrelevant, "read by ssh-keysign alone; see HostbasedAuthentication"},
+    {"EnableSSHKeysign", kIrrelevant, "read only by ssh-keysign; see HostbasedAuthentication"},
     {"EscapeChar", kIrrelevant, kNoTerminal},
     {"ExitOnForwardFailure", kIrrelevant, kNoForwarding},
     {"FallBackToRsh", kIrrelevant, kObsolete},
     {"FingerprintHash", kIrrelevant, "messages show fingerprints as SHA256"},
     {"ForkAfterAuthentication", kIrrelevant, "set to `no`: the login stays with autodist"},
-    {"ForwardAgent", kNamed, "ranks outlive a login, and cannot use your ssh-agent", AreOff},
+    {"ForwardAgent", kNamed, "ranks run longer than a login, and cannot use your ssh-agent",
+     AreOff},
     {"ForwardX11", kIrrelevant, kNoX11},
     {"ForwardX11Timeout", kIrrelevant, kNoX11},
     {"ForwardX11Trusted", kIrrelevant, kNoX11},
     {"GatewayPorts", kIrrelevant, kNoForwarding},
-    {"GlobalKnownHostsFile", kHonoured, "all files in it"},
+    {"GlobalKnownHostsFile", kHonoured, "all files in the list"},
     {"GlobalKnownHostsFile2", kIrrelevant, kObsolete},
-    {"GSSAPIAuthentication", kHonoured, "through `ssh`, where no key is accepted"},
+    {"GSSAPIAuthentication", kHonoured, "through `ssh`, if no key is accepted"},
     {"GSSAPIClientIdentity", kHandedOver, kBySsh},
     {"GSSAPIDelegateCredentials", kHandedOver, kBySsh, AreOff},
-    {"GSSAPIKexAlgorithms", kIrrelevant, "used with GSSAPIKeyExchange only, thus by `ssh`"},
+    {"GSSAPIKexAlgorithms", kIrrelevant, "only used with GSSAPIKeyExchange, and so by `ssh`"},
     {"GSSAPIKeyExchange", kHandedOver, kBySsh, AreOff},
     {"GSSAPIRenewalForcesRekey", kHandedOver, kBySsh, AreOff},
     {"GSSAPIServerIdentity", kHandedOver, kBySsh},
     {"GSSAPITrustDns", kHandedOver, kBySsh, AreOff},
-    {"HashKnownHosts", kHonoured, "where a new key is added to known_hosts"},
+    {"HashKnownHosts", kHonoured, "for new keys in known_hosts"},
     {"Host", kHonoured, kBySshG},
     {"HostbasedAcceptedAlgorithms", kHandedOver, kBySsh},
     {"HostbasedAuthentication", kHandedOver, kBySsh, AreOff},
     {"HostbasedKeyTypes", kIrrelevant, kOlderName},
     {"HostKeyAlgorithms", kHandedOver,
-     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyTypes},
-    {"HostKeyAlias", kHonoured, "what known_hosts is asked for"},
-    {"Hostname", kHonoured, "where the node is"},
+     "by the `ssh` program, if it excludes an algorithm of autodist", AllowOurKeyTypes},
+    {"HostKeyAlias", kHonoured, "the name to look up in known_hosts"},
+    {"Hostname", kHonoured, "the address of the node"},
     {"IdentitiesOnly", kHonoured, "no other keys of the agent are offered"},
-    {"IdentityAgent", kHonoured, "the agent that is asked"},
+    {"IdentityAgent", kHonoured, "the agent that is used"},
     {"IdentityFile", kHonoured, "the keys that are offered"},
     {"IdentityFile2", kIrrelevant, kOlderName},
     {"IgnoreUnknown", kHonoured, kBySshG},
@@ -164,26 +165,26 @@ constexpr SshKeyword kKeywords[] = {
     {"KeepAlive", kIrrelevant, kOlderName},
     {"KerberosAuthentication", kIrrelevant, kObsolete},
     {"KerberosTGTPassing", kIrrelevant, kObsolete},
-    {"KexAlgorithms", kHandedOver,
-     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyExchanges},
+    {"KexAlgorithms", kHandedOver, "by the `ssh` program, if it excludes an algorithm of autodist",
+     AllowOurKeyExchanges},
     {"KnownHostsCommand", kHandedOver, kBySsh},
-    {"LocalCommand", kIrrelevant, "used with PermitLocalCommand only"},
+    {"LocalCommand", kIrrelevant, "only used with PermitLocalCommand"},
     {"LocalForward", kIrrelevant, kNoForwarding},
-    {"LogLevel", kIrrelevant, "set to `INFO`: what ssh says is the cause of a failure"},
+    {"LogLevel", kIrrelevant, "set to `INFO`: errors quote the output of ssh"},
     {"LogVerbose", kIrrelevant, "for debugging ssh itself"},
-    {"MACs", kHandedOver, "by the `ssh` program, where one is missing that autodist may choose",
+    {"MACs", kHandedOver, "by the `ssh` program, if it excludes an algorithm of autodist",
      AllowOurMacs},
     {"Match", kHonoured, kBySshG},
     {"NoHostAuthenticationForLocalhost", kHandedOver, kBySsh, AreOff},
     {"NumberOfPasswordPrompts", kIrrelevant, kNeverAsks},
     {"ObscureKeystrokeTiming", kIrrelevant, kNoTerminal},
     {"PasswordAuthentication", kIrrelevant, kNeverAsks},
-    {"PermitLocalCommand", kNamed, "autodist logs in several times, and runs no LocalCommand",
+    {"PermitLocalCommand", kNamed, "autodist logs in several times, and never runs LocalCommand",
      AreOff},
     {"PermitRemoteOpen", kIrrelevant, kNoForwarding},
     {"PKCS11Provider", kHandedOver, kBySsh, AreOff},
-    {"Port", kHonoured, "where the spec names none"},
-    {"PreferredAuthentications", kHandedOver, "by the `ssh` program, where `publickey` is missing",
+    {"Port", kHonoured, "if the spec has none"},
+    {"PreferredAuthentications", kHandedOver, "by the `ssh` program, if `publickey` is missing",
      AllowPublicKeys},
     {"Protocol", kIrrelevant, kObsolete},
     {"ProtocolKeepAlives", kIrrelevant, kOlderName},
@@ -191,16 +192,16 @@ constexpr SshKeyword kKeywords[] = {
     {"ProxyJump", kHandedOver, kBySsh, AreOff},
     {"ProxyUseFdpass", kHandedOver, kBySsh, AreOff},
     {"PubkeyAcceptedAlgorithms", kHandedOver,
-     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyTypes},
+     "by the `ssh` program, if it excludes an algorithm of autodist", AllowOurKeyTypes},
     {"PubkeyAcceptedKeyTypes", kIrrelevant, kOlderName},
-    {"PubkeyAuthentication", kHandedOver, "by the `ssh` program, where it is not `yes`"},
+    {"PubkeyAuthentication", kHandedOver, "by the `ssh` program, if it is not `yes`"},
     {"RefuseConnection", kHandedOver, kBySsh},
     {"RekeyLimit", kHandedOver, kBySsh},
     {"RemoteCommand", kIrrelevant, "set to `none`: a login runs autodist's agent"},
     {"RemoteForward", kIrrelevant, kNoForwarding},
     {"RequestTTY", kIrrelevant, kNoTerminal},
     {"RequiredRSASize", kHandedOver,
-     "by the `ssh` program, where it is more than 2048; so are RSA host keys of fewer bits",
+     "by the `ssh` program, if it is above 2048; so are RSA host keys with fewer bits",
      IsAtMostOurMinimum},
     {"RevokedHostKeys", kHandedOver, kBySsh, AreOff},
     {"RhostsAuthentication", kIrrelevant, kObsolete},
@@ -208,7 +209,7 @@ constexpr SshKeyword kKeywords[] = {
     {"RSAAuthentication", kIrrelevant, kObsolete},
     {"SecurityKeyProvider", kHandedOver, kBySsh},
     {"SendEnv", kHandedOver,
-     "by the `ssh` program; not for the locale (`LANG`, `LC_*`), which is the node's own",
+     "by the `ssh` program, except for the locale (`LANG`, `LC_*`), which comes from the node",
      AreOfTheLocale},
     {"ServerAliveCountMax", kIrrelevant, kOwnLimits},
     {"ServerAliveInterval", kIrrelevant, kOwnLimits},
@@ -217,28 +218,29 @@ constexpr SshKeyword kKeywords[] = {
     {"SetupTimeOut", kIrrelevant, kOlderName},
     {"SkeyAuthentication", kIrrelevant, kOlderName},
     {"SmartcardDevice", kIrrelevant, kOlderName},
-    {"StdinNull", kIrrelevant, "set to `no`: the agent's input is its connection"},
+    {"StdinNull", kIrrelevant, "set to `no`: the agent reads its connection from stdin"},
     {"StreamLocalBindMask", kIrrelevant, kNoForwarding},
     {"StreamLocalBindUnlink", kIrrelevant, kNoForwarding},
-    {"StrictHostKeyChecking", kHonoured, "`ask` is as `yes`; host_key_check of the spec wins"},
-    {"SyslogFacility", kIrrelevant, "logins write no syslog"},
+    {"StrictHostKeyChecking", kHonoured,
+     "`ask` means `yes`; host_key_check of the spec overrides it"},
+    {"SyslogFacility", kIrrelevant, "logins do not write to syslog"},
     {"Tag", kHonoured, kBySshG},
     {"TCPKeepAlive", kIrrelevant, kOwnLimits},
     {"TISAuthentication", kIrrelevant, kOlderName},
     {"Tunnel", kIrrelevant, kNoForwarding},
     {"TunnelDevice", kIrrelevant, kNoForwarding},
-    {"UpdateHostKeys", kIrrelevant, "autodist adds no further keys of a host to known_hosts"},
+    {"UpdateHostKeys", kIrrelevant, "autodist does not add other keys of a host to known_hosts"},
     {"UseBlacklistedKeys", kIrrelevant, kObsolete},
     {"UsePrivilegedPort", kIrrelevant, kObsolete},
-    {"User", kHonoured, "where the spec names none"},
-    {"UserKnownHostsFile", kHonoured, "all files in it"},
+    {"User", kHonoured, "if the spec has none"},
+    {"UserKnownHostsFile", kHonoured, "all files in the list"},
     {"UserKnownHostsFile2", kIrrelevant, kObsolete},
     {"UseRoaming", kIrrelevant, kObsolete},
     {"UseRsh", kIrrelevant, kObsolete},
     {"VerifyHostKeyDNS", kHandedOver, kBySsh, AreOff},
     {"VersionAddendum", kHandedOver, kBySsh, AreOff},
     {"VisualHostKey", kIrrelevant, kNoTerminal},
-    {"WarnWeakCrypto", kIrrelevant, "about the server, for a person who logs in"},
+    {"WarnWeakCrypto", kIrrelevant, "a message about the server for interactive logins"},
     {"XAuthLocation", kIrrelevant, kNoX11},
 };
 

@@ -1,5 +1,5 @@
-// What becomes of each keyword of ssh_config(5), of OpenSSH 9.2 and those that later releases have
-// added, as docs/ssh_config.md shows it; and what a node's configuration means for its logins.
+// The effect of each keyword of ssh_config(5), of OpenSSH 9.2 and some newer ones, as
+// docs/reference/ssh_config.md shows it; and the effect of a node's configuration on its logins.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@ namespace autodist::plan {
 
 enum class KeywordUse {
   kHonoured,
-  kHandedOver,  // where it is set, the node is reached through the ssh program
-  kNamed,       // where it is set, a warning says that it is not used
-  kIrrelevant,  // without effect on logins that run a command and ask for nothing
+  kHandedOver,  // if it is set, the node is reached through the ssh program
+  kNamed,       // if it is set, a warning says that it has no effect
+  kIrrelevant,  // no effect on logins that run a command without asking for anything
 };
 
 struct SshKeyword {
@@ -22,32 +22,31 @@ struct SshKeyword {
 
   std::string_view name;  // as ssh_config(5) writes it
   KeywordUse use;
-  std::string_view how;  // by what, or why not
-  // Of one that is handed over or named: values for which that is not needed.
+  std::string_view how;  // how it is applied, or why not
+  // For kHandedOver and kNamed: whether the values have no effect.
   bool (*harmless)(const Values& values) = nullptr;
 };
 
-// In the order of their names.
+// Sorted by name.
 std::span<const SshKeyword> SshKeywords();
 
-// The keyword, in upper or lower case; null: OpenSSH has added it since.
+// Finds the keyword, in upper or lower case; null: OpenSSH has added it later.
 const SshKeyword* FindSshKeyword(std::string_view name);
 
-// What `ssh -G` prints of a host: values by keyword in lower case.
+// The output of `ssh -G` for a host: values by keyword in lower case.
 using OpensshValues = std::multimap<std::string, std::string>;
 
 struct SshConfigUse {
-  // Why the node is reached through the ssh program, as configured: "BindAddress 10.0.0.1".
+  // Why the node is reached through the ssh program: "BindAddress 10.0.0.1".
   std::vector<std::string> handed_over;
-  // What is not used, and why: "ForwardAgent yes: ranks outlive ...".
+  // Settings without effect, with the reason: "ForwardAgent yes: ranks outlive ...".
   std::vector<std::string> not_used;
 };
 
-// Of what differs from `defaults`, OpenSSH's own. A keyword that is not known is handed over.
+// Evaluates the differences from `defaults`, OpenSSH's. An unknown keyword is handed over.
 SshConfigUse UseOf(const OpensshValues& configured, const OpensshValues& defaults);
 
-// Whether the keyword, where it stands in a configuration file, can change how autodist logs in, or
-// is to be named.
+// Whether the keyword in a configuration file can change autodist's logins, or cause a warning.
 bool KeywordMatters(const std::string& keyword);
 
 }  // namespace autodist::plan

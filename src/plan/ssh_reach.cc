@@ -18,7 +18,7 @@ std::string First(const Openssh& openssh, const std::string& keyword) {
   return found == openssh.end() || found->second == "none" ? "" : found->second;
 }
 
-// Tokens have been replaced by `ssh -G` (transport/openssh_config).
+// `ssh -G` has replaced the tokens (ssh/openssh_config).
 std::string FullPath(const std::string& path, const User& user) {
   if (path == "~" || path.starts_with("~/")) return user.home + path.substr(1);
   return path.starts_with('/') ? path : user.working_directory + "/" + path;
@@ -68,7 +68,7 @@ void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const User
   for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
     configured_files |= openssh.contains(keyword);
     std::istringstream files(First(openssh, keyword));
-    // A new key goes to the first file: nowhere, where the user has none.
+    // A new key is added to the first file; if the user has none, it is not added.
     const bool none = openssh.contains(keyword) && First(openssh, keyword).empty();
     if (none && ssh.known_hosts_files_size() == 0) ssh.add_known_hosts_files("/dev/null");
     for (std::string file; files >> file;) {

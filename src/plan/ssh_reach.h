@@ -1,5 +1,5 @@
-// How a node is reached over SSH: what the spec says, else what OpenSSH's configuration says, else
-// OpenSSH's defaults.
+// How a node is reached over SSH: by the spec, then OpenSSH's configuration, then OpenSSH's
+// defaults.
 #pragma once
 
 #include <map>
@@ -11,22 +11,22 @@
 
 namespace autodist::plan {
 
-// What is known about a node before the plan is made.
+// The addresses of a node before the plan is made.
 struct NodeAddress {
-  std::string ssh;    // IP address that SSH connects to; empty where only `ssh` finds it
-  std::string data;   // IP address under which the ranks of other nodes reach it
-  std::string error;  // why the node cannot take part
-  // What `ssh -G` says of the node, values by keyword; empty where the configuration is without
+  std::string ssh;    // IP address that SSH connects to; empty if only `ssh` can resolve it
+  std::string data;   // IP address by which the ranks of other nodes reach it
+  std::string error;  // why the node cannot be used
+  // The output of `ssh -G` for the node, values by keyword; empty if the configuration has no
   // effect.
   std::multimap<std::string, std::string> openssh;
-  bool ask = false;         // the node is to say its data address; `data` is what is expected
+  bool ask = false;         // the node reports its data address; `data` is the expected one
   std::string no_ssh = {};  // why `ssh` is empty
-  // Why only the `ssh` program can log in: what is configured that our own logins cannot do, or the
-  // connection that is open already. Jump hosts and ProxyCommand need not be among it.
+  // Why only the `ssh` program can log in: settings that the built-in client does not support, or
+  // an open shared connection. Jump hosts and ProxyCommand may be missing here.
   std::vector<std::string> left_to_ssh = {};
 };
 
-// Of the user who runs autodist.
+// The user who runs autodist.
 struct User {
   std::string username;
   std::string home;

@@ -6,9 +6,9 @@
 
 namespace autodist::process {
 
-// Lines "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2, which does without where the
-// first has the controller. In a container the path may be one of outside, and its end is the
-// mount.
+// Lines are "4:cpu,cpuacct:/a/b" in version 1, "0::/a/b" in version 2, which lacks controllers that
+// version 1 has mounted. In a container the path may be the host's; then the mount point is the
+// outermost visible group.
 std::vector<CgroupFolder> CgroupFoldersOf(std::string_view proc_cgroup, std::string_view controller,
                                           const std::string& mounts) {
   std::string path;
@@ -25,7 +25,7 @@ std::vector<CgroupFolder> CgroupFoldersOf(std::string_view proc_cgroup, std::str
     if (of_version_1) break;
   }
   std::vector<CgroupFolder> folders;
-  // One that is not below what is mounted here cannot be seen.
+  // A group outside of the mounted hierarchy is not visible.
   if (!path.starts_with('/') || path.find("/..") != std::string::npos) return folders;
   const std::string mount = mounts + (version_2 ? "" : "/" + std::string(controller));
   for (;;) {

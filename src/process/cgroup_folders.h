@@ -1,4 +1,4 @@
-// Which control groups a process is in, of either version: cgroups(7).
+// The control groups of a process, of either version: cgroups(7).
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct CgroupFolder {
   bool operator==(const CgroupFolder&) const = default;
 };
 
-// By the text of a /proc/PID/cgroup, and where control groups are mounted: those that limit the
-// process, its own first. `controller`: "cpu", "memory".
+// Returns the control groups that limit a process, its own first, from the text of a
+// /proc/PID/cgroup and the mount point of control groups. `controller`: "cpu", "memory".
 std::vector<CgroupFolder> CgroupFoldersOf(std::string_view proc_cgroup, std::string_view controller,
                                           const std::string& mounts);
 

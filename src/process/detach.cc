@@ -27,7 +27,7 @@ sigset_t PassedOn() {
   return set;
 }
 
-// A thread that has been joined is seen until the kernel has put it away.
+// A joined thread remains visible until the kernel has removed it.
 constexpr std::chrono::milliseconds kPutAwayLimit{1'000};
 
 bool HasOtherThreads() {
@@ -36,7 +36,7 @@ bool HasOtherThreads() {
   return std::distance(begin(threads), end(threads)) > 1;
 }
 
-// Only the calling thread lives on in a forked process, and what others held stays locked.
+// Only the calling thread survives in a forked process, and locks of other threads stay locked.
 Status CheckOneThread() {
   const base::Deadline limit = base::Deadline::After(kPutAwayLimit);
   while (HasOtherThreads()) {
@@ -48,7 +48,7 @@ Status CheckOneThread() {
   return OkStatus();
 }
 
-// In the old process.
+// Runs in the old process.
 DetachOutcome WaitFor(pid_t child, int started, int signals) {
   for (;;) {
     pollfd fds[] = {{started, POLLIN, 0}, {signals, POLLIN, 0}};
@@ -64,7 +64,7 @@ DetachOutcome WaitFor(pid_t child, int started, int signals) {
   }
 }
 
-// In the new process.
+// Runs in the new process.
 void LeaveTerminal() {
   setsid();
   signal(SIGHUP, SIG_IGN);
@@ -80,7 +80,7 @@ Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Detached::Fork() 
   const sigset_t passed_on = PassedOn();
   const base::UniqueFd signals(signalfd(-1, &passed_on, SFD_CLOEXEC));
   if (!signals.valid()) return ErrnoError(errno, "signalfd");
-  std::fflush(nullptr);  // or both would write it
+  std::fflush(nullptr);  // otherwise both processes would write it
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, &passed_on, &before);
   const pid_t child = fork();
@@ -100,14 +100,14 @@ Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Detached::Fork() 
 void Detached::Started(Result<base::UniqueFd> output) {
   if (!output.ok()) {
     base::Log(base::LogLevel::kWarning,
-              "what autodist says from now on is lost: " + Message(output.status()) +
-                  "; what the ranks write is in their own files");
+              "output of autodist is lost from now on: " + Message(output.status()) +
+                  "; the ranks' output is still in their log files");
     output = base::UniqueFd(open("/dev/null", O_WRONLY | O_CLOEXEC));
   }
   std::fflush(nullptr);
   dup2(output->get(), STDOUT_FILENO);
   dup2(output->get(), STDERR_FILENO);
-  // It may have gone with its terminal, which is not ours any more.
+  // The old process may have ended with its terminal.
   (void)base::WriteAll(starter_.get(), "+", base::Deadline::Never());
   starter_.Reset();
 }

@@ -1,4 +1,4 @@
-// Running in the background: forking a process that has no terminal any more.
+// Running in the background: forks a process without a terminal.
 #pragma once
 
 #include <memory>
@@ -10,30 +10,31 @@
 
 namespace autodist::process {
 
-// What the process at the terminal learns of the one that was split off.
+// The outcome of the detached process, for the process at the terminal.
 struct DetachOutcome {
-  bool running = false;  // it has called Started, and goes on
-  int exit_code = 0;     // to end with: 0, or that with which it has ended; 128 + n by signal n
+  bool running = false;  // it has called Started, and continues
+  int exit_code = 0;     // to exit with: 0, or the child's exit code; 128 + n after signal n
 };
 
-// In the process that has been split off. It belongs to no terminal: Ctrl-C and the end of the
-// session do not reach it. Until Started it writes to the same stdout and stderr.
+// The detached process. It belongs to no terminal: Ctrl-C and the end of the session do not reach
+// it. Until Started it writes to the same stdout and stderr.
 class Detached {
  public:
-  // Forks, so call it before any other thread is started. Returns twice: at once in the new
-  // process, and in the old one, for which Detached is not, when the new one has called Started or
-  // has ended. Until then the old one passes on SIGINT, SIGTERM and SIGQUIT; the terminal's end
-  // ends the old one alone.
+  // Forks, so call it before any other thread is started. Returns in the new process at once, with
+  // Detached, and in the old process when the new one has called Started or has ended. Until then
+  // the old process forwards SIGINT, SIGTERM and SIGQUIT; a hang-up of the terminal ends only the
+  // old process.
   static Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Fork();
 
-  // From here on stdout and stderr are `output`, and the process at the terminal ends. Thread-safe
-  // with regard to threads that write; call it once.
+  // Redirects stdout and stderr to `output`, and ends the process at the terminal. Other threads
+  // may write meanwhile; call it once.
   void Started(Result<base::UniqueFd> output);
 
  private:
   explicit Detached(base::UniqueFd starter) : starter_(std::move(starter)) {}
 
-  base::UniqueFd starter_;  // a byte means Started; its end alone, that we have ended
+  // A byte means Started; end of file without it, that this process has ended.
+  base::UniqueFd starter_;
 };
 
 }  // namespace autodist::process

@@ -12,7 +12,7 @@ constexpr char kDefaultPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/b
 bool StartsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool ContinuesName(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// What changes how a shell, the loader or a Python runs, whatever program it is.
+// Variables that change how a shell, the loader or Python runs any program.
 constexpr const char* kOfOtherPrograms[] = {
     "BASH_ENV",   "ENV",      "SHELLOPTS",   "BASHOPTS",      "POSIXLY_CORRECT", "CDPATH",
     "GLOBIGNORE", "IFS",      "PS4",         "BASH_XTRACEFD", "BASH_FUNC_*",     "LD_LIBRARY_PATH",
@@ -21,7 +21,7 @@ constexpr const char* kOfOtherPrograms[] = {
 // A "$NAME" or "${NAME}" at the start of `text`.
 struct Reference {
   std::string name;
-  size_t length = 0;  // 0: there is none
+  size_t length = 0;  // 0: no reference
 };
 
 Reference ParseReference(std::string_view text) {

@@ -1,4 +1,4 @@
-// The environment variables of a process that is about to be started.
+// The environment variables of a process before its start.
 #pragma once
 
 #include <map>
@@ -11,35 +11,34 @@ namespace autodist::process {
 // A value type; not thread-safe.
 class Environment {
  public:
-  // From "NAME=value" strings; what has no '=' is ignored.
+  // From "NAME=value" strings; strings without '=' are ignored.
   static Environment FromStrings(const char* const* strings);
-  // From what `env -0` prints: "NAME=value" entries, each ended by a NUL byte.
+  // From the output of `env -0`: "NAME=value" entries, each followed by a NUL byte.
   static Environment FromNulSeparated(std::string_view text);
-  // What a login without any start-up file would give: HOME, USER, LOGNAME, SHELL, LANG and the
-  // system's default PATH. Taken from `current` where it has them.
+  // The environment of a login without start-up files: HOME, USER, LOGNAME, SHELL, LANG and the
+  // system's default PATH. Values come from `current` where it has them.
   static Environment CleanLogin(const Environment& current);
 
-  // Ours without what the user set for other programs, or for shells: for a program that we start
-  // for ourselves. It does not read BASH_ENV, and loads neither the job's libraries nor its
-  // Python.
+  // Our environment without what the user set for other programs or for shells, for programs that
+  // autodist runs for itself. They neither read BASH_ENV nor load the job's libraries or Python.
   Environment ForOurPrograms() const;
 
   bool Has(const std::string& name) const { return variables_.contains(name); }
   std::string Get(const std::string& name) const;  // "" if unset
   void Set(const std::string& name, const std::string& value) { variables_[name] = value; }
-  // A trailing '*' in `pattern` matches any rest of a name.
+  // A trailing '*' in `pattern` matches the rest of any name.
   void Remove(const std::string& pattern);
 
-  // Replaces $NAME and ${NAME}, and nothing else: there is no command substitution, and a '$' that
-  // does not begin a name stays. An unset or empty variable that is an element of a list
-  // separated by ':' takes its separator with it, so that '$LD_LIBRARY_PATH:/opt/lib' never
-  // becomes ':/opt/lib', which would mean the working directory.
+  // Replaces only $NAME and ${NAME}: no command substitution, and a '$' that does not begin a name
+  // stays. An unset or empty variable that is an element of a list separated by ':' is removed with
+  // its separator, so that '$LD_LIBRARY_PATH:/opt/lib' never becomes ':/opt/lib', where the empty
+  // element means the working directory.
   std::string Expand(std::string_view text) const;
 
   std::vector<std::string> ToStrings() const;
 
  private:
-  void Add(std::string_view entry);  // unless it is there already
+  void Add(std::string_view entry);  // if it is missing
 
   std::map<std::string, std::string> variables_;
 };

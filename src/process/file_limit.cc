@@ -7,7 +7,7 @@
 namespace autodist::process {
 namespace {
 
-constexpr rlim_t kNotRaised = RLIM_INFINITY;  // which cannot be raised
+constexpr rlim_t kNotRaised = RLIM_INFINITY;  // an infinite limit cannot be raised
 
 std::atomic<rlim_t> soft_limit_before = kNotRaised;
 

@@ -1,14 +1,14 @@
-// How many files this process, and what it starts, may have open.
+// The limit of open files for this process and its children.
 #pragma once
 
 namespace autodist::process {
 
-// Allows this process as many open files as it may have: a job needs two log files per rank and a
-// socket or two per node. What it starts by Spawn keeps the limit that we were started with: some
-// programs go through all descriptors that they may have, and select() has a limit of its own.
+// Raises the soft limit of open files to the hard limit: a job needs two log files for each rank,
+// and one or two sockets for each node. Children started with Spawn keep the original limit, since
+// some programs iterate over all possible descriptors and select() is limited to 1024.
 void RaiseFileLimit();
 
-// Sets that limit again, in a child that is about to execute a program. A system call at most.
+// Restores the original limit, in a child before it executes a program. Makes only system calls.
 void RestoreFileLimit();
 
 }  // namespace autodist::process

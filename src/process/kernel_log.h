@@ -1,4 +1,4 @@
-// The kernel's log, /dev/kmsg, where it may be read.
+// Reads the kernel log, /dev/kmsg, if that is permitted.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ namespace autodist::process {
 // For one thread; never blocks.
 class KernelLog {
  public:
-  // What was said before does not count.
+  // Skips earlier records.
   KernelLog();
 
-  // Whether the log is ours to read.
+  // Whether this process may read the log.
   bool readable() const { return log_.valid(); }
-  // The first line of each record that has come since the call before.
+  // Passes on the first line of each record since the previous call.
   void Read(const std::function<void(std::string_view line)>& take);
 
  private:

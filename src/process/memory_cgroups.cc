@@ -11,13 +11,13 @@ namespace autodist::process {
 namespace {
 
 constexpr size_t kLargestCgroupFile = 1 << 16;
-constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 has a number for it
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 uses a large number for it
 
 std::string Text(const std::string& path) {
   return base::ReadFile(path, kLargestCgroupFile).value_or("");
 }
 
-// 0 where the file has none, such as "max".
+// Returns 0 if the file has no number, such as "max".
 uint64_t Number(const std::string& path) {
   const std::string text = Text(path);
   uint64_t number = 0;
@@ -25,7 +25,7 @@ uint64_t Number(const std::string& path) {
   return number;
 }
 
-// Of a file of lines "name number".
+// Reads a file of lines "name number".
 uint64_t NumberOf(const std::string& wanted, const std::string& path) {
   std::istringstream lines(Text(path));
   std::string name;
@@ -54,7 +54,7 @@ uint64_t MemoryCgroup::LimitHits() const {
 }
 
 bool MemoryCgroup::ReachedLimitSince(uint64_t limit_hits) const {
-  constexpr uint64_t kCharge = 1 << 20;  // the kernel takes many pages at a time
+  constexpr uint64_t kCharge = 1 << 20;  // the kernel charges many pages at a time
   const uint64_t limit = Limit();
   if (limit == 0) return false;
   return folder_.version_2 ? LimitHits() > limit_hits : Peak() + kCharge >= limit;

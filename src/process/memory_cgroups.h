@@ -1,5 +1,5 @@
-// The control groups that limit this process's memory, of either version. Files and their meaning:
-// the kernel's cgroup-v2.rst and cgroup-v1/memory.rst.
+// The control groups that limit this process's memory, of either version. Sources: the kernel's
+// cgroup-v2.rst and cgroup-v1/memory.rst.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ class MemoryCgroup {
  public:
   explicit MemoryCgroup(CgroupFolder folder) : folder_(std::move(folder)) {}
 
-  // Each 0 where it is not known.
-  uint64_t OomKills() const;   // so far, of processes in it; of version 2 also in those below it
-  uint64_t LimitHits() const;  // so far: how often it was out of memory for its own limit
-  uint64_t Limit() const;      // bytes; also 0: there is none
-  uint64_t Peak() const;       // bytes: the most that it has used
-  // Whether its limit has been reached since it had so many LimitHits. Version 1, which does not
-  // count them, knows no more than that it ever was.
+  // Each returns 0 if unknown.
+  uint64_t OomKills() const;   // so far, of processes in it; in version 2 also in groups below it
+  uint64_t LimitHits() const;  // so far: how often it reached its own limit
+  uint64_t Limit() const;      // bytes; 0 also without a limit
+  uint64_t Peak() const;       // bytes: maximum usage
+  // Whether the limit has been reached since LimitHits() returned `limit_hits`. Version 1 does not
+  // count hits, so there it means: ever reached.
   bool ReachedLimitSince(uint64_t limit_hits) const;
   bool exists() const;
 
  private:
-  // The file of the group that has this name in version 2, or this one in version 1.
+  // The path of the group's file: the first name in version 2, the second in version 1.
   std::string File(const char* version_2, const char* version_1) const;
 
   CgroupFolder folder_;
 };
 
-// Of this process: its own, and those above it, as far as they can be seen.
+// Returns the groups of this process: its own, and the visible ones above it.
 std::vector<MemoryCgroup> OurMemoryCgroups();
 
-// The same of what a /proc/PID/cgroup says, below this folder.
+// The same for the text of a /proc/PID/cgroup, below this folder.
 std::vector<MemoryCgroup> MemoryCgroupsOf(const std::string& proc_cgroup,
                                           const std::string& mounts = "/sys/fs/cgroup");
 

@@ -13,7 +13,7 @@ constexpr size_t kMaxKills = 1'000;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // the kernel's PROC_PID_INIT_INO
 constexpr uint64_t kKibi = 1024;
 
-// The number after `name` in the line.
+// Returns the number after `name` in the line.
 std::optional<uint64_t> NumberAfter(std::string_view name, std::string_view line) {
   const size_t at = line.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<uint64_t> NumberAfter(std::string_view name, std::string_view line
 
 }  // namespace
 
-// Linux 3.10 to 6.18: mm/oom_kill.c and mm/memcontrol.c.
+// Formats of Linux 3.10 to 6.18: mm/oom_kill.c and mm/memcontrol.c.
 std::optional<OomLogReader::Kill> OomLogReader::Take(std::string_view line) {
   if (line.starts_with("memory: usage ")) {
     used_ = NumberAfter("usage ", line).value_or(0) * kKibi;

@@ -1,4 +1,4 @@
-// What the kernel's log tells of processes that it has killed for want of memory.
+// Reads the kernel log for processes that the out-of-memory killer has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -12,22 +12,22 @@
 
 namespace autodist::process {
 
-// Whose memory was used up.
+// Memory usage at an out-of-memory kill.
 struct OomKill {
-  bool of_cgroup = false;  // else the machine's
-  uint64_t used = 0;       // bytes: by the cgroup, or by the process; 0: not known
-  uint64_t limit = 0;      // bytes that there are; 0: not known
+  bool of_cgroup = false;  // false: the machine's memory was used up
+  uint64_t used = 0;       // bytes: by the cgroup, or by the process; 0: unknown
+  uint64_t limit = 0;      // bytes that are available; 0: unknown
 };
 
-// The kernel's words, a line at a time.
+// Parses the kernel's messages line by line.
 class OomLogReader {
  public:
   struct Kill {
-    pid_t pid;                 // as the machine numbers them
-    std::optional<uid_t> uid;  // older kernels do not tell
+    pid_t pid;                 // in the machine's PID namespace
+    std::optional<uid_t> uid;  // missing in older kernels
     OomKill how;
   };
-  // As log lines come; nullopt for most.
+  // Call with each line of the log; returns nullopt for most.
   std::optional<Kill> Take(std::string_view line);
 
  private:
@@ -39,14 +39,14 @@ class OomLogReader {
 // For one thread; never blocks.
 class OomLog {
  public:
-  // What was said before does not count.
+  // Skips earlier records.
   OomLog();
 
-  // Whether the log is ours to read, and tells of processes by the numbers that they have for us.
+  // Whether the log is readable, and its PIDs are those of our PID namespace.
   bool TellsOurPids() const { return log_.readable() && our_pids_; }
 
-  // Takes the kill of the process from what has been said; where the log has other numbers, or the
-  // process is not known (0), that of any process of ours.
+  // Removes and returns the kill of this process. If the log has other PIDs, or the process is
+  // unknown (0), it takes any kill of a process of this user.
   std::optional<OomKill> Take(pid_t pid);
 
  private:

@@ -36,7 +36,7 @@ void OomWatch::Begin() {
 std::optional<OomKill> OomWatch::KillOf(pid_t pid) {
   const bool counted = !counts_.empty() && counts_[0].cgroup.OomKills() > counts_[0].kills;
   const bool by_pid = pid > 0 && log_.TellsOurPids();
-  // What the log says may be of a neighbour's process, which our cgroup has not counted.
+  // The log may report a process of another container, which our cgroup has not counted.
   if (!by_pid && !counted && !counts_.empty()) return std::nullopt;
   std::optional<OomKill> kill = log_.Take(pid);
   if (!by_pid && !counted && kill && kill->of_cgroup) return std::nullopt;

@@ -1,4 +1,4 @@
-// Whether it was the kernel's out-of-memory killer that ended a process.
+// Detects whether the kernel's out-of-memory killer ended a process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,23 +12,23 @@
 
 namespace autodist::process {
 
-// The number of processes that the kernel has killed for want of memory, of the machine or of a
-// cgroup, since it was started; 0 where it does not tell.
+// Returns the number of out-of-memory kills on the machine or in a cgroup since its start; 0 if the
+// kernel does not report it.
 uint64_t OomKills();
 
-// For one thread; never waits for anything but files of the kernel.
+// For one thread; blocks only on files of the kernel.
 class OomWatch {
  public:
   OomWatch() { Begin(); }
 
-  // What was before does not count.
+  // Starts counting; earlier kills are ignored.
   void Begin();
 
-  // Of a process of ours that SIGKILL has ended, and that nobody here has sent it; each kill is
-  // told once. 0: of one below it. nullopt: it was not so, or nothing tells.
+  // Returns the kill of a child of ours that died of a SIGKILL that autodist did not send; each
+  // kill is returned once. `pid` 0: a descendant of ours. nullopt: no kill, or unknown.
   std::optional<OomKill> KillOf(pid_t pid);
 
-  // Of processes on the machine, whosoever; 0 where the kernel does not tell.
+  // Returns the number of kills of any process on the machine; 0 if the kernel does not report it.
   uint64_t KillsSinceBegin() const;
 
  private:
@@ -39,7 +39,7 @@ class OomWatch {
   };
 
   OomLog log_;
-  std::vector<Counts> counts_;  // the first are those of our own cgroup
+  std::vector<Counts> counts_;  // the first element is our own cgroup
   uint64_t kills_before_ = 0;
 };
 

@@ -18,14 +18,14 @@
 namespace autodist::process {
 namespace {
 
-constexpr size_t kLargestList = 64 << 20;  // bytes; every process of a machine fits
+constexpr size_t kLargestList = 64 << 20;  // bytes; enough for all processes of a machine
 constexpr size_t kLargestStat = 4 << 10;   // bytes
 constexpr int kMaxLooks = 100;
 
 using Visit = std::function<void(pid_t)>;
 
-// The direct children of `pid`, by each of its threads (proc(5), task/[tid]/children). The kernel
-// may leave one out while others come and go, so a caller who needs all must look again.
+// Visits the direct children of `pid`, by its threads (proc(5), task/[tid]/children). The kernel
+// may omit one while others come and go, so a caller who needs all must repeat it.
 void VisitChildren(pid_t pid, const Visit& visit) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks.c_str()), closedir);
@@ -37,8 +37,8 @@ void VisitChildren(pid_t pid, const Visit& visit) {
   }
 }
 
-// The parent in the text of a process's stat file, "7 (name) S 1 ..."; the name may be anything,
-// also ") S 1". 0 if there is none.
+// Returns the parent in the text of a process's stat file, "7 (name) S 1 ..."; the name may contain
+// anything, also ") S 1". 0: no parent in the text.
 pid_t ParentIn(std::string_view stat) {
   constexpr size_t kToParent = 4;  // ") S "
   const size_t name_end = stat.rfind(')');
@@ -57,7 +57,7 @@ void VisitProcesses(const Visit& visit) {
   }
 }
 
-// Each child at once when its parent is known: it may not live for much longer.
+// Visits each child as soon as its parent is known, because it may end soon.
 void VisitByChildLists(pid_t ancestor, const Visit& visit) {
   std::vector<pid_t> found{ancestor};
   for (size_t i = 0; i < found.size(); ++i) {
@@ -68,7 +68,7 @@ void VisitByChildLists(pid_t ancestor, const Visit& visit) {
   }
 }
 
-// Likewise; most parents have smaller numbers than their children, and come before them.
+// The same by parents. Most parents have smaller numbers than their children, and come first.
 void VisitByParents(pid_t ancestor, const Visit& visit) {
   std::set<pid_t> known{ancestor};
   for (bool more = true; more;) {

@@ -1,4 +1,4 @@
-// The processes of this machine, and who descends from whom.
+// The processes of this machine and their parents.
 #pragma once
 
 #include <sys/types.h>
@@ -7,29 +7,30 @@
 
 namespace autodist::process {
 
-// Every process of the machine that we can see.
+// Returns every visible process of the machine.
 std::vector<pid_t> AllProcesses();
 
-// 0: there is no such process.
+// Returns 0 if the process does not exist.
 pid_t ParentOf(pid_t pid);
 
-// From now on orphaned descendants become our children instead of init's.
+// Makes orphaned descendants our children instead of init's.
 void AdoptOrphans();
 
-// Where the kernel tells who descends from whom. Given in tests only, which try both.
+// The source of the parent-child relation. Only tests choose it, to cover both.
 enum class TreeSource {
-  kChildLists,    // each process's list of its children; needs CONFIG_PROC_CHILDREN
+  kChildLists,    // the list of children of each process; needs CONFIG_PROC_CHILDREN
   kAllProcesses,  // the parent of each process of the machine
 };
 TreeSource BestTreeSource();
 
-// The processes below `ancestor`, zombies too. One that starts or loses its parent meanwhile may be
-// missing: a process that has adopted its orphans knows that none is left when it has no child.
+// Returns the processes below `ancestor`, including zombies. A process that starts or loses its
+// parent meanwhile may be missing. If the ancestor has adopted its orphans, it has no descendants
+// when it has no child.
 std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source = BestTreeSource());
 
-// Sends SIGKILL to all of them, looking again until it finds none that has not had one, or 100
-// times. One that forks and ends quickly may still get away: call it again while there is a child,
-// and take the ended ones away in between, for they make looking slow.
+// Sends SIGKILL to all descendants, and repeats until there are no new ones, at most 100 times. A
+// process that forks and ends quickly may still escape: call this again while there is a child, and
+// reap ended children in between, because they slow down the search.
 void KillDescendants(pid_t ancestor, TreeSource source = BestTreeSource());
 
 }  // namespace autodist::process

@@ -23,9 +23,9 @@
 namespace autodist::process {
 namespace {
 
-constexpr size_t kHead = 4096;        // bytes of a file that are looked at
-constexpr int kMaxInterpreters = 4;   // as Linux has it
-constexpr size_t kMaxNames = 10'000;  // of a folder, among which a similar one is looked for
+constexpr size_t kHead = 4096;        // bytes of a file that are examined
+constexpr int kMaxInterpreters = 4;   // the limit of Linux
+constexpr size_t kMaxNames = 10'000;  // of a folder, to search for a similar one
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr char kBinfmt[] = "/proc/sys/fs/binfmt_misc";
 
@@ -39,7 +39,7 @@ Status NotExecutable(const std::string& cause, const std::string& hint) {
 
 std::string Quoted(const std::string& name) { return "'" + base::Printable(name) + "'"; }
 
-// The first bytes of it; "" where it cannot be read, which need not keep it from being executed.
+// Returns the first bytes of the file; "" if it is not readable, which may not prevent execution.
 std::string HeadOf(const std::string& file) {
   const base::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   std::string head(kHead, '\0');
@@ -48,7 +48,7 @@ std::string HeadOf(const std::string& file) {
   return head;
 }
 
-// The kernel may know other formats by it: emulators, Wine, Java. `begin`: of its name there.
+// Whether binfmt_misc has other formats: emulators, Wine, Java. `begin`: prefix of their names.
 bool KnowsOtherFormats(std::string_view begin = "") {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(kBinfmt, error)) {
@@ -59,9 +59,9 @@ bool KnowsOtherFormats(std::string_view begin = "") {
 }
 
 struct Machine {
-  const char* name;  // of uname
+  const char* name;  // as uname prints it
   uint16_t elf;
-  uint16_t also;  // 32 bits of the same
+  uint16_t also;  // its 32-bit variant
 };
 constexpr Machine kMachines[] = {{"x86_64", EM_X86_64, EM_386},
                                  {"aarch64", EM_AARCH64, EM_ARM},
@@ -77,7 +77,7 @@ std::string NameOfMachine(uint16_t elf) {
   return "machine number " + std::to_string(elf) + " of ELF";
 }
 
-// The loader that a binary of 64 bits names.
+// Returns the loader that a 64-bit binary names.
 std::string LoaderOf(const std::string& file, const Elf64_Ehdr& header) {
   const base::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   for (int i = 0; fd.valid() && i < header.e_phnum; ++i) {
@@ -96,7 +96,7 @@ std::string LoaderOf(const std::string& file, const Elf64_Ehdr& header) {
 Status CheckBinary(const std::string& file, const std::string& name, const std::string& head) {
   Elf64_Ehdr header;
   if (head.size() < sizeof header) {
-    return NotExecutable(Quoted(name) + " is cut off: it is only the beginning of a program",
+    return NotExecutable(Quoted(name) + " is incomplete: it is only the beginning of a program",
                          "copy or build it again");
   }
   std::memcpy(&header, head.data(), sizeof header);
@@ -166,14 +166,14 @@ Status CheckFile(const std::string& file, const std::string& name, const Program
                          "write python3 before it, or begin it with `#!/usr/bin/env python3`");
   }
   if (head.find('\0') != std::string::npos && !KnowsOtherFormats()) {
-    return NotExecutable(Quoted(name) + " is no program for Linux" +
+    return NotExecutable(Quoted(name) + " is not a program for Linux" +
                              (head.starts_with("MZ") ? ", but one for Windows" : ""),
                          "build or install it for this system");
   }
   return OkStatus();
 }
 
-// As the kernel finds it: not in PATH.
+// Resolves the path as the kernel does, without PATH.
 std::string FileOf(const std::string& interpreter, const ProgramPlace& place) {
   return interpreter[0] == '/' ? interpreter : place.working_directory + "/" + interpreter;
 }
@@ -183,12 +183,12 @@ Status CheckInterpreter(const std::string& name, const Shebang& line, const Prog
   if (line.carriage_return) {
     const std::string shown = line.interpreter + (line.argument.empty() ? "" : " " + line.argument);
     return Missing(Quoted(name) + " begins with `#!" + base::Printable(shown) +
-                       "\\r`: its lines end as Windows has it",
+                       "\\r`: it has Windows line endings",
                    "sed -i 's/\\r$//' " + base::ShellQuote(name));
   }
   if (line.interpreter.empty()) {
-    return Missing(Quoted(name) + " names no interpreter behind `#!`",
-                   "begin it with `#!/bin/bash`, say");
+    return Missing(Quoted(name) + " names no interpreter after `#!`",
+                   "begin it with, for example, `#!/bin/bash`");
   }
   const std::string of = "the interpreter of " + name + ", " + base::Printable(line.interpreter);
   const std::string hint = "correct the first line of " + name +
@@ -225,14 +225,14 @@ std::string NearestIn(const std::string& folder, const std::string& name) {
   return base::Nearest(name, names);
 }
 
-// How a file is to be named so that it is run.
+// Returns how the user has to name the file to run it.
 std::string HowToRun(const std::string& name) {
   const std::string quoted = base::ShellQuote(name);
   if (name.ends_with(".py")) return "python3 " + quoted;
   return name.find('/') == std::string::npos ? "./" + quoted : quoted;
 }
 
-// A command that a shell has in itself, or a line that only a shell understands.
+// Whether it is a shell builtin, or a line that only a shell can run.
 bool IsOfShell(std::string_view program) {
   constexpr std::array<std::string_view, 10> kCommands = {
       ".", "alias", "cd", "eval", "exec", "export", "set", "source", "ulimit", "umask"};
@@ -292,7 +292,7 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
       program.starts_with("/") ? program : place.working_directory + "/" + program;
   const bool is_there = !program.empty() && access(file.c_str(), F_OK) == 0;
   if (has_slash && is_there) return CheckProgramFile(file, program, place);
-  // Without PATH, which is another on each node: what is wrong on many is one message.
+  // Leaves out PATH, which differs on each node, so that the same issue on many nodes is grouped.
   const std::string cause = Quoted(program) + (has_slash ? " does not exist" : " is not in PATH");
   if (is_there && !std::filesystem::is_directory(file)) {
     return Missing(cause, "it is in the working directory: write " + HowToRun(program));
@@ -304,13 +304,13 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
                                  : base::ShellQuote(base::Printable(program));
     return Missing(Quoted(program) + " is for a shell, and no program has that name",
                    "-- bash -c " + line +
-                       " gives a shell a whole line; the environment of every "
-                       "rank is set with python_venv and shared_envs in the spec");
+                       " runs a shell; to set the environment of all ranks, use python_venv and "
+                       "shared_envs in the spec");
   }
   if (blank != std::string::npos &&
       FindProgram(program.substr(0, blank), place.path, place.working_directory).ok()) {
-    return Missing(Quoted(program) + " is one word, and no program has that name",
-                   "leave out the quotes: -- " + base::Printable(program));
+    return Missing(Quoted(program) + " is quoted as one word, and no program has that name",
+                   "remove the quotes: -- " + base::Printable(program));
   }
   const std::filesystem::path path(file);
   const std::string similar = NearestIn(path.parent_path(), path.filename());

@@ -1,6 +1,6 @@
-// Why the kernel does not execute a file, found by looking at what it looks at: the mode, the file
-// system, the "#!" line and its interpreter, the machine that a binary is for. An errno does not
-// say it: ENOENT of execve is about the interpreter.
+// Finds out why the kernel does not execute a file. Checks what the kernel checks: the mode, the
+// file system, the "#!" line and its interpreter, and the architecture of a binary. An errno is
+// ambiguous: ENOENT of execve may be about the interpreter.
 #pragma once
 
 #include <string>
@@ -10,36 +10,35 @@
 
 namespace autodist::process {
 
-// Where a program would run.
+// The environment in which a program would run.
 struct ProgramPlace {
-  std::string path;               // PATH: `#!/usr/bin/env NAME` looks there
-  std::string working_directory;  // an interpreter may be relative to it
+  std::string path;               // PATH, for `#!/usr/bin/env NAME`
+  std::string working_directory;  // for relative paths of interpreters
 };
 
-// Ok where nothing is wrong with the file, as far as can be seen. kNotFound (a shell would end with
-// 127) or kPermissionDenied (126) otherwise, with a hint. `name`: as the user wrote it. Blocks on
-// the disk.
+// Returns OK if no issue is visible; otherwise kNotFound (a shell would exit with 127) or
+// kPermissionDenied (126), with a hint. `name`: as the user wrote it. Blocks on the disk.
 Status CheckProgramFile(const std::string& file, const std::string& name,
                         const ProgramPlace& place);
 
-// The same of a program that FindProgram (process/spawn.h) has not found: of what the user may
-// mean.
+// The same for a program that FindProgram (process/spawn.h) has not found; suggests what the user
+// may have meant.
 Status WhyNotFound(const std::string& program, const ProgramPlace& place);
 
-// Whether the first line of a text file ends with a carriage return, which a shell takes for a part
-// of its words.
+// Whether the first line of a text file ends with a carriage return, which a shell would treat as
+// part of the last argument.
 bool EndsLinesAsWindows(const std::string& file);
 
-// What the first line of a script asks for. Pure logic.
+// The contents of the first line of a script. Pure logic.
 struct Shebang {
   std::string interpreter;       // "": the text does not begin with "#!"
-  std::string argument;          // all that follows, as the kernel passes it
-  bool carriage_return = false;  // the line ends as Windows has it
+  std::string argument;          // the rest of the line, as the kernel passes it
+  bool carriage_return = false;  // the line ends with "\r\n"
 };
 Shebang ShebangOf(std::string_view text);
 
-// The program that `env` is asked for by such an argument: of "-S FOO=1 python3 -u", python3. "":
-// it is not known.
+// Returns the program in such an argument of `env`: for "-S FOO=1 python3 -u", python3. "":
+// unknown.
 std::string ProgramOfEnv(const std::string& argument);
 
 }  // namespace autodist::process

@@ -37,7 +37,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// As sched_setaffinity wants it, for CPUs of any number; empty for none.
+// Returns a mask for sched_setaffinity, for CPUs of any number; empty for none.
 std::vector<cpu_set_t> Mask(const std::vector<uint32_t>& cpus) {
   if (cpus.empty()) return {};
   std::vector<cpu_set_t> mask(*std::ranges::max_element(cpus) / CPU_SETSIZE + 1);
@@ -52,8 +52,8 @@ std::string PathOf(const std::vector<std::string>& environment) {
   return kUsualPath;
 }
 
-// All that the child needs, made by the parent, whose memory it shares until it executes the
-// program: it may neither allocate nor change anything.
+// Everything that the child needs, prepared by the parent. The child shares the parent's memory
+// until it executes the program, so it may neither allocate nor modify anything.
 struct Prepared {
   const SpawnRequest& request;
   const char* program;
@@ -61,18 +61,18 @@ struct Prepared {
   char* const* shell_argv;  // for a script without "#!"
   char* const* environment;
   const cpu_set_t* cpus;
-  size_t cpus_size;  // bytes; 0: ours
+  size_t cpus_size;  // bytes; 0: keep ours
   int null_fd;
-  int report_fd;  // takes a Failure; closed by a successful execution
+  int report_fd;  // receives a Failure; closed by a successful execution
   pid_t parent;
 };
 
 struct Failure {
-  const char* what = "";  // in the memory of parent and child alike
-  int error = 0;          // errno; 0: none
+  const char* what = "";  // in memory that parent and child share
+  int error = 0;          // errno; 0: success
 };
 
-// dup2 that leaves the descriptor open on exec even when it is the same already.
+// dup2 that clears close-on-exec even if both descriptors are the same.
 bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, as) == as; }
 
 [[noreturn]] void RunChild(const Prepared& child) {
@@ -83,8 +83,8 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     (void)!write(child.report_fd, &failure, sizeof failure);
     _exit(1);
   };
-  // Ignored signals would stay ignored, and handlers of ours must not run here. By the kernel
-  // itself, as glibc leaves alone the two that its posix_spawn has processes ignore.
+  // Ignored signals would stay ignored, and our handlers must not run here. Uses the system call,
+  // because glibc's sigaction rejects its two internal signals, which posix_spawn leaves ignored.
   constexpr std::array<unsigned long, 4> kDefaultAction{};  // the kernel's struct sigaction
   for (int signal = 1; signal < NSIG; ++signal) {
     syscall(SYS_rt_sigaction, signal, kDefaultAction.data(), nullptr, sizeof(uint64_t));
@@ -96,7 +96,8 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
   }
   if (request.dies_with_thread) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != child.parent) _exit(1);  // died before the line above took effect
+    // The parent ended before PR_SET_PDEATHSIG took effect.
+    if (getppid() != child.parent) _exit(1);
   }
   if (!Give(or_null(request.stdin_fd), STDIN_FILENO) ||
       !Give(or_null(request.stdout_fd), STDOUT_FILENO) ||
@@ -105,13 +106,13 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     fail("dup2");
   }
   if (request.terminal_of_stdin && ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) fail("its terminal");
-  // What we ourselves were started with; kernels before 5.11 cannot, and leave it open.
+  // Closes descriptors on exec; kernels before 5.11 lack the flag and leave them open.
   close_range(request.extra_fd >= 0 ? kExtraFd + 1 : kExtraFd, ~0u, CLOSE_RANGE_CLOEXEC);
   const char* folder = request.working_directory.c_str();
   if (chdir(folder) != 0) fail(folder);
-  // A favour: fails where the CPUs have been taken from us since they were chosen.
+  // Best effort: fails if the CPUs have been taken from us since they were chosen.
   if (child.cpus_size > 0) (void)sched_setaffinity(0, child.cpus_size, child.cpus);
-  RestoreFileLimit();  // after close_range and dup2, which go by it
+  RestoreFileLimit();  // after close_range and dup2, which depend on the limit
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -120,8 +121,8 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
   fail(child.program);
 }
 
-// A child that borrows our memory, as vfork's does: copying the page tables of a process with many
-// threads and buffers takes longer than all the rest.
+// Creates a child that shares our memory, as vfork's does: copying the page tables of a process
+// with many threads and buffers takes longer than everything else.
 pid_t BorrowingFork(const Prepared& child) {
   sigset_t all;
   sigset_t before;
@@ -176,7 +177,7 @@ Result<base::UniqueFd> EndOf(pid_t child) {
   base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   if (end.valid()) return end;
   if (errno != ENOSYS) return ErrnoError(errno, "pidfd_open");
-  // Kernels before 5.3: a thread waits, and lets the other end of a pipe go.
+  // Kernels before 5.3 lack pidfds: a thread waits for the child, then closes the pipe.
   AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
   AD_ASSIGN_OR_RETURN(
       std::jthread waiting, base::StartThread([child, other = std::move(pipe.second)] {

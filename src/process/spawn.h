@@ -1,4 +1,4 @@
-// Starting processes, and waiting for their end.
+// Starts processes and waits for their end.
 #pragma once
 
 #include <sys/types.h>
@@ -15,51 +15,52 @@
 namespace autodist::process {
 
 struct SpawnRequest {
-  // argv[0] is searched in the PATH of `environment`, or in /usr/bin and /bin if that has none.
+  // argv[0] is looked up in the PATH of `environment`, or in /usr/bin and /bin without a PATH.
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"
   std::string working_directory;
-  // Descriptors given to the child, still owned by the caller; -1: /dev/null.
+  // Descriptors for the child, still owned by the caller; -1: /dev/null.
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
   int extra_fd = -1;  // becomes descriptor 3; -1: none
-  // It is to run on these CPUs alone, numbered as the kernel does; where the kernel has none of
-  // them for it, or where there are none here, it runs on ours.
+  // The CPUs to run on, in the kernel's numbering. If empty, or if none of them is available, the
+  // child runs on the CPUs of this process.
   std::vector<uint32_t> cpus;
-  // Whether the kernel kills it when the *thread* that calls Spawn ends; so call it on a thread
+  // Whether the kernel kills the child when the *thread* that calls Spawn ends; call it on a thread
   // that lives as long as the program should.
   bool dies_with_thread = true;
-  // Else it is in ours: it may read from our terminal, whose Ctrl-C reaches it.
+  // If false, the child stays in our process group: it may read from our terminal and gets its
+  // Ctrl-C.
   bool own_process_group = true;
-  // In a session of its own, and so without a terminal, whatever it opens.
+  // Starts a new session, so that the child has no terminal, even if it opens one.
   bool own_session = false;
-  // In a session of its own whose terminal is the one that it has as stdin.
+  // Starts a new session whose terminal is the child's stdin.
   bool terminal_of_stdin = false;
 };
 
-// Starts the program with default signal handling and no other descriptor of ours.
+// Starts the program with default signal handling, and closes all other descriptors.
 //
-// Blocks until the program has been executed, a millisecond or so. Fails with kNotFound or
-// kPermissionDenied if it cannot be.
+// Blocks until the program has been executed, about a millisecond. Fails with kNotFound or
+// kPermissionDenied if it cannot be executed.
 Result<pid_t> Spawn(const SpawnRequest& request);
 
-// A request to run argv in our working directory.
+// Returns a request that runs argv in our working directory.
 SpawnRequest OurProgram(std::vector<std::string> argv,
                         const Environment& environment = Environment::FromStrings(environ));
 
-// A descriptor that becomes readable when our child has ended, which is left to Reap.
+// Returns a descriptor that becomes readable when our child has ended; Reap must still be called.
 Result<base::UniqueFd> EndOf(pid_t child);
 
-// Blocks until our child has ended, and takes it away. Its status, as waitpid gives it.
+// Blocks until our child has ended, and reaps it. Returns the status of waitpid.
 int Reap(pid_t child);
 
-// What a shell makes of such a status: the exit code, or 128 + n after signal n.
+// Converts such a status as a shell does: the exit code, or 128 + n after signal n.
 int ExitCode(int wait_status);
 
-// Where execvp would find `program`: the first executable in `path`, or `program` itself if it
-// contains a '/', taken from `working_directory`. Fails with kNotFound, or with
-// kPermissionDenied if a file is there that may not be executed.
+// Returns what execvp would find: the first executable `program` in `path`, or `program` itself,
+// relative to `working_directory`, if it contains a '/'. Fails with kNotFound, or with
+// kPermissionDenied if the file exists but may not be executed.
 Result<std::string> FindProgram(const std::string& program, const std::string& path,
                                 const std::string& working_directory);
 

@@ -28,7 +28,7 @@ std::optional<uint64_t> CountOf(std::string_view text) {
 
 }  // namespace
 
-std::optional<uint64_t> EpochsSaid(const std::vector<std::string>& arguments) {
+std::optional<uint64_t> EpochsIn(const std::vector<std::string>& arguments) {
   std::optional<uint64_t> epochs;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];

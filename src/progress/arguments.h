@@ -1,4 +1,4 @@
-// What a program's arguments say of its training.
+// Reads the number of epochs from a program's arguments.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace autodist::progress {
 
-// How many epochs there will be: "--epochs 3", "--max-epochs=3", "--trainer.max_epochs=3",
-// "trainer.max_epochs=3"; the last one counts, as it does for programs.
-std::optional<uint64_t> EpochsSaid(const std::vector<std::string>& arguments);
+// Recognizes "--epochs 3", "--max-epochs=3", "--trainer.max_epochs=3", "trainer.max_epochs=3"; the
+// last one counts, as in most programs.
+std::optional<uint64_t> EpochsIn(const std::vector<std::string>& arguments);
 
 }  // namespace autodist::progress

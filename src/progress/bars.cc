@@ -19,7 +19,7 @@ bool SkipRemaining(std::string_view& text) {
   return Skip(text, "?") || TakeDuration(text).has_value();
 }
 
-// "19.87it/s", "1.20s/it", "?it/s", "99.1MB/s"; `scaled`: counts have suffixes.
+// "19.87it/s", "1.20s/it", "?it/s", "99.1MB/s"; `scaled`: counts have unit prefixes.
 bool TakeRate(std::string_view& text, bool scaled, ProgressUpdate& update) {
   std::string_view rate = text.substr(0, text.find_first_of(",]"));
   text.remove_prefix(rate.size());
@@ -54,7 +54,7 @@ bool TakeTimes(std::string_view text, bool scaled, ProgressUpdate& update) {
   if (!Skip(text, "[") || !TakeDuration(text)) return false;
   if (update.total && !SkipRemaining(text)) return false;
   if (!Skip(text, ", ")) return false;
-  // NeMo leaves out the rate, and goes on with metrics.
+  // NeMo omits the rate and continues with metrics.
   const std::string_view first = text.substr(0, text.find_first_of(",]"));
   const bool metrics = update.total && first.find('=') != std::string_view::npos;
   if (!metrics && !TakeRate(text, scaled, update)) return false;
@@ -98,7 +98,7 @@ bool ReadWithoutTotal(std::string_view line, size_t bracket, ProgressUpdate& upd
   if (!TakeTimes(line.substr(bracket), true, update) || update.unit.empty()) return false;
   std::string_view before = line.substr(0, bracket - 1);
   if (!before.ends_with(update.unit)) {
-    // "1.2kit/s" of a count that has no suffix.
+    // "1.2kit/s" for a count without a unit prefix.
     if (update.unit.size() < 2 || !before.ends_with(update.unit.substr(1))) return false;
     update.unit.remove_prefix(1);
   }
@@ -153,7 +153,7 @@ bool ReadTqdm(std::string_view line, ProgressUpdate& update) {
 
 namespace {
 
-// What stands behind a bar that rich or ultralytics has drawn; `line` keeps what stands before it.
+// Returns the text after a bar of rich or ultralytics; `line` keeps the text before it.
 std::optional<std::string_view> BehindHeavyBar(std::string_view& line) {
   const size_t begin = std::min(line.find(kHeavyLine), line.find("╺"));
   if (begin == std::string_view::npos) return std::nullopt;
@@ -165,7 +165,7 @@ std::optional<std::string_view> BehindHeavyBar(std::string_view& line) {
   return rest;
 }
 
-// Columns of rich's own: "Training ━━━━╸━━━  40% 0:00:12", "Training ━━╸━━━ 40/100 0:00:12".
+// The default columns of rich: "Training ━━━━╸━━━  40% 0:00:12", "Training ━━╸━━━ 40/100 0:00:12".
 bool ReadPlainRich(std::string_view label, std::string_view rest, ProgressUpdate& update) {
   auto first = TakeNumber(rest);
   if (!first) return false;
@@ -186,7 +186,7 @@ bool ReadPlainRich(std::string_view label, std::string_view rest, ProgressUpdate
   if (!update.total || *first > *update.total) return false;
   update.step = first;
   SkipSpaces(rest);
-  // "10.2/50.3 MB" is none, nor is a bar of text without a time.
+  // "10.2/50.3 MB" is no step count, nor is a bar of text without a time.
   if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
   update.unit = "it";
   update.label = LabelOf(label);
@@ -239,7 +239,7 @@ bool ReadUltralytics(std::string_view line, ProgressUpdate& update) {
 
 namespace {
 
-// "1/100 2.5G 1.234 3.4 16 640", as ultralytics names its bars: the epoch, and the GPU's memory.
+// The label of an ultralytics bar, "1/100 2.5G 1.234 3.4 16 640": the epoch, and the GPU's memory.
 bool ReadUltralyticsEpoch(std::string_view label, ProgressUpdate& update) {
   const auto epoch = TakeNumber(label);
   if (!epoch || !Skip(label, "/")) return false;
@@ -289,7 +289,7 @@ bool NamesOtherWork(std::string_view text) {
     text.remove_prefix(word.size());
     while (!word.empty() && !IsLetter(word.front())) word.remove_prefix(1);
     while (!word.empty() && !IsLetter(word.back())) word.remove_suffix(1);
-    // Names of files, modules and functions say nothing of what is done.
+    // Names of files, modules and functions do not describe the work.
     if (word.size() > kMaxWordLength || !std::ranges::all_of(word, IsLetter)) continue;
     std::string lower(word);
     for (char& c : lower) c = static_cast<char>(c | 0x20);
@@ -301,7 +301,7 @@ bool NamesOtherWork(std::string_view text) {
 
 Subject SubjectOf(const ProgressUpdate& bar) {
   if (IsAmong(bar.unit, kUnitsOfOthers)) return Subject::kOther;
-  if (bar.label.starts_with("Class ")) return Subject::kOther;  // ultralytics evaluates
+  if (bar.label.starts_with("Class ")) return Subject::kOther;  // the evaluation of ultralytics
   bool training = false;
   bool evaluation = false;
   bool epochs = bar.unit.starts_with("epoch");

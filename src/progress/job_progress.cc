@@ -5,13 +5,13 @@
 namespace autodist::progress {
 namespace {
 
-// Steps first, then how many there will be, then anything else.
+// Steps weigh most, then their total, then anything else.
 int Worth(const v1::Progress& progress) {
   return (progress.has_step() ? 4 : 0) + (progress.has_total() ? 2 : 0) +
          (progress.metrics_size() > 0 ? 1 : 0);
 }
 
-bool TellsAlike(const v1::Progress& one, const v1::Progress& other) {
+bool ReportsAlike(const v1::Progress& one, const v1::Progress& other) {
   return one.has_step() && other.has_step() && one.source() == other.source() &&
          one.has_total() == other.has_total() && one.total() == other.total();
 }
@@ -25,7 +25,7 @@ std::optional<v1::Progress> OfJob(const std::map<uint32_t, v1::Progress>& ranks)
   v1::Progress job = lead->second;
   const v1::Progress* last = &lead->second;
   for (const auto& [rank, progress] : ranks) {
-    if (!TellsAlike(progress, lead->second)) continue;
+    if (!ReportsAlike(progress, lead->second)) continue;
     job.set_time_ms(std::max(job.time_ms(), progress.time_ms()));
     if (progress.step() < last->step()) last = &progress;
   }

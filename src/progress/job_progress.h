@@ -1,4 +1,4 @@
-// A job's progress, of what its ranks tell.
+// Combines the progress of the ranks into that of the job.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 
 namespace autodist::progress {
 
-// Of the ranks that tell any. What it is about and its metrics are those of the rank that tells
-// most, the first one of these; steps, rate and time those of the one that is the least far of all
-// that tell in the same way. Absent: none tells anything.
+// Subject and metrics come from the first rank with the most information; steps, rate and time come
+// from the slowest of the ranks with as much. Absent: no rank reports progress.
 std::optional<v1::Progress> OfJob(const std::map<uint32_t, v1::Progress>& ranks);
 
 }  // namespace autodist::progress

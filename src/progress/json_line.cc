@@ -8,7 +8,7 @@
 namespace autodist::progress {
 namespace {
 
-// What Python's json writes for numbers that JSON does not have is null.
+// Replaces NaN and Infinity, which Python's json writes, by null.
 std::string WithoutNan(std::string_view text) {
   constexpr std::string_view kTokens[] = {"NaN", "Infinity", "-Infinity"};
   std::string replaced;
@@ -29,7 +29,7 @@ std::string WithoutNan(std::string_view text) {
   return replaced;
 }
 
-// The numbers of one object; whatever is nested in it tells nothing.
+// Collects the numbers of one object; ignores nested values.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
   Reader(ProgressUpdate& update, std::string& names) : reported_(update), names_(names) {}
@@ -64,7 +64,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     }
     if (reported_.metrics.size() == kMaxMetrics || !IsMetricName(key_)) return true;
     const size_t begin = names_.size();
-    names_ += key_;  // has room: see below
+    names_ += key_;  // reserved below, so names do not move
     reported_.metrics.push_back({std::string_view(names_).substr(begin), value});
     return true;
   }
@@ -80,7 +80,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
 bool ReadJsonLine(std::string_view line, ProgressUpdate& update, std::string& storage) {
   if (!line.starts_with('{')) return false;
   storage.clear();
-  storage.reserve(line.size());  // so that names stay where they are
+  storage.reserve(line.size());  // keeps the views of names valid
   Reader reader(update, storage);
   if (!nlohmann::json::sax_parse(WithoutNan(line), &reader)) return false;
   update.source = Source::kFile;

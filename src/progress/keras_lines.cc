@@ -1,4 +1,4 @@
-// What Keras' fit() writes, and PaddlePaddle's, which has the same form.
+// Parses the output of Keras' fit(), and of PaddlePaddle's, which has the same form.
 #include <algorithm>
 
 #include "progress/log_lines.h"
@@ -13,7 +13,7 @@ bool SkipAny(std::string_view& text, std::string_view characters) {
   return end > 0;
 }
 
-// "━━━━───────", "[=====>......]", or with verbose=2 nothing.
+// "━━━━───────", "[=====>......]"; verbose=2 prints no bar.
 bool SkipKerasBar(std::string_view& text) {
   bool any = false;
   if (text.starts_with('[')) {

@@ -11,11 +11,11 @@ namespace {
 
 constexpr char kEscape = '\x1b';
 
-// How long the escape sequence is that begins there; the rest where it does not end.
+// Length of the escape sequence at the beginning; all of the text if it is incomplete.
 size_t EscapeLength(std::string_view text) {
   if (text.size() < 2) return text.size();
   if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^') {
-    const size_t end = text.find_first_of("\x07\x1b", 2);  // a title, say
+    const size_t end = text.find_first_of("\x07\x1b", 2);  // such as a window title
     if (end == std::string_view::npos) return text.size();
     return text[end] == kEscape ? std::min(end + 2, text.size()) : end + 1;
   }
@@ -27,7 +27,7 @@ size_t EscapeLength(std::string_view text) {
   return text.size();
 }
 
-// Colours and the like.
+// Removes colors and other escape sequences.
 std::string WithoutEscapes(std::string_view line) {
   std::string text;
   while (!line.empty()) {
@@ -39,7 +39,7 @@ std::string WithoutEscapes(std::string_view line) {
   return text;
 }
 
-// From a bar's label; that of ultralytics is made of numbers and has no name.
+// Reads the epoch from a bar's label, and drops an ultralytics label, which is all numbers.
 void NameEpoch(ProgressUpdate& update) {
   ReadEpoch(update.label, update);
   if (update.in_epoch && IsDigit(update.label.front())) update.label = {};
@@ -60,7 +60,7 @@ bool LineRecogniser::Recognise(std::string_view line, ProgressUpdate& update) {
   return ReadLine(line, update) && IsOfTraining(update);
 }
 
-// The first look is cheap, as most lines tell nothing.
+// Most lines report no progress, so the first checks are cheap.
 bool LineRecogniser::ReadLine(std::string_view line, ProgressUpdate& update) {
   if ((line.back() == ']' || line.find('%') != std::string_view::npos) && ReadTqdm(line, update)) {
     NameEpoch(update);
@@ -84,11 +84,11 @@ bool LineRecogniser::ReadLine(std::string_view line, ProgressUpdate& update) {
   return ReadLogLine(line, update);
 }
 
-// Of what has been recognised; adds what other lines have said.
+// Completes the update with values of earlier lines.
 bool LineRecogniser::IsOfTraining(ProgressUpdate& update) {
   if (update.kind != 0) return IsConfirmed(update);
   if (update.unit != "keras" || !keras_) return true;
-  // What follows the last step of an epoch, with other totals, is an evaluation.
+  // Bars with other totals after the last step of an epoch are an evaluation.
   if (keras_->finished && (update.total != keras_->total || update.step != update.total)) {
     update.other_work = true;
     return false;
@@ -101,7 +101,7 @@ bool LineRecogniser::IsOfTraining(ProgressUpdate& update) {
   return true;
 }
 
-// A single line says little: its count has to go up.
+// One line proves little: its count must increase first.
 bool LineRecogniser::IsConfirmed(const ProgressUpdate& update) {
   const auto known = std::ranges::find(candidates_, update.kind, &Candidate::kind);
   if (known == candidates_.end()) {

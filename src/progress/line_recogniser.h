@@ -1,4 +1,4 @@
-// What a program's lines say of its progress, where a line means more by those before it.
+// Recognizes progress in a program's lines; the meaning of a line may depend on earlier lines.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace autodist::progress {
 
-// Of one rank. Not thread-safe.
+// For one rank. Not thread-safe.
 class LineRecogniser {
  public:
-  // Lines are recognised by this pattern alone, where there is one.
+  // If a pattern is given, it replaces all built-in forms.
   explicit LineRecogniser(std::optional<Pattern> pattern = {}) : pattern_(std::move(pattern)) {}
 
-  // Whether the line tells something of a training, which `update`, an empty one, becomes. Views
-  // are into `line`, or valid until the next call.
+  // Returns whether the line reports training progress, and sets `update`, which must be empty.
+  // Views point into `line`, or are valid until the next call.
   bool Recognise(std::string_view line, ProgressUpdate& update);
-  // The same of a line that was written to AUTODIST_PROGRESS.
+  // The same for a line that was written to AUTODIST_PROGRESS.
   bool RecogniseFileLine(std::string_view line, ProgressUpdate& update);
 
  private:
@@ -33,7 +33,7 @@ class LineRecogniser {
 
   const std::optional<Pattern> pattern_;
   std::string buffer_;
-  // What Keras has written of its epoch.
+  // The epoch that Keras has printed.
   struct KerasEpoch {
     uint64_t epoch;
     uint64_t epochs;
@@ -41,7 +41,7 @@ class LineRecogniser {
     bool finished = false;
   };
   std::optional<KerasEpoch> keras_;
-  // Lines that may be of steps: by their kind, with the last count.
+  // Lines that may count steps: by kind, with the last count.
   struct Candidate {
     size_t kind = 0;
     uint64_t step = 0;

@@ -10,9 +10,9 @@ namespace autodist::progress {
 namespace {
 
 struct Form {
-  const char* needle;  // a line without it is not looked at
+  const char* needle;  // lines without it are skipped
   const char* expression;
-  bool in_epoch;  // its steps begin anew in each epoch
+  bool in_epoch;  // steps restart at each epoch
 };
 
 // clang-format off
@@ -34,7 +34,7 @@ constexpr Form kForms[] = {
     {"loss is", R"(^epoch: (?P<epoch>\d+),? step: (?P<step>\d+), loss is (?P<loss>[-+.\deE]+|nan)\b)", true},
     // Megatron's successors: "Training epoch 0, iteration 9/99 | lr: 2.7e-06 | reduced_train_loss: 11.03"
     {"aining epoch", R"(\b[Tt]raining epoch (?P<epoch>\d+), iteration (?P<step>\d+)/(?P<total>\d+) \|)", false},
-    // DeepSpeed, and its pipelines: "step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]"
+    // DeepSpeed and DeepSpeed pipelines: "step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]"
     {"skipped=", R"(\bstep=(?P<step>\d+), skipped=\d+, lr=[\[\d])", false},
     {"iter time (s)", R"(\bsteps: (?P<step>\d+) loss: +(?P<loss>\S+) iter time \(s\):)", false},
     // nanoGPT
@@ -79,7 +79,7 @@ const std::vector<ReadyForm>& Forms() {
   return forms;
 }
 
-// One that is known by name, or else a metric.
+// Sets the count with this name, or else adds a metric.
 void Set(std::string_view name, std::string_view text, ProgressUpdate& update) {
   text = Trimmed(text);
   if (auto* const known = update.CountOf(name)) {
@@ -96,7 +96,7 @@ bool IsOfEvaluation(std::string_view before) {
       kWords, [&](std::string_view word) { return before.find(word) != std::string_view::npos; });
 }
 
-// 'name', without an escape in it.
+// 'name' without escapes.
 std::optional<std::string_view> TakeQuoted(std::string_view& text) {
   std::string_view rest = text;
   if (!Skip(rest, "'")) return std::nullopt;
@@ -136,9 +136,9 @@ bool ReadTrainerDict(std::string_view line, ProgressUpdate& update) {
 
 namespace {
 
-// What there is in a line, in one pass, as most lines tell nothing.
+// The hints that a line contains, found in one pass, because most lines report no progress.
 struct Hints {
-  bool form = false;     // every form of the table has it
+  bool form = false;     // needed by every form of the table
   bool word = false;     // "step", "iter", "itr", "batch"
   bool bracket = false;  // "[…/"
 };

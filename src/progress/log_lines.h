@@ -1,4 +1,4 @@
-// Lines of log that trainers write, each recognised only where its form is unmistakable.
+// Parses log lines of trainers; each form is recognized only if it is unambiguous.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,25 @@
 
 namespace autodist::progress {
 
-// Each returns whether the line is one, and then sets what it says.
+// Each returns whether the line has the form, and then sets its values.
 
-// Of Hugging Face's Trainer: "{'loss': 1.2, 'grad_norm': 3.1, 'learning_rate': 5e-05, 'epoch':
-// 0.12}"
+// Hugging Face's Trainer: "{'loss': 1.2, 'grad_norm': 3.1, 'learning_rate': 5e-05, 'epoch': 0.12}"
 bool ReadTrainerDict(std::string_view line, ProgressUpdate& update);
-// Of Megatron, DeepSpeed, mmengine, MindOCR, Paddle and others: see the table.
+// Megatron, DeepSpeed, mmengine, MindOCR, Paddle and others: see the table in log_lines.cc.
 bool ReadLogLine(std::string_view line, ProgressUpdate& update);
-// "step 59/100000 loss 2.3", "iter 10:", "[10/100]": of any program. What is said of its kind see
-// ProgressUpdate::kind. `words`, `brackets`: what there is to look for.
+// "step 59/100000 loss 2.3", "iter 10:", "[10/100]" of any program; for its kind see
+// ProgressUpdate::kind. `words`, `brackets`: the forms to look for.
 bool ReadWords(std::string_view line, bool words, bool brackets, ProgressUpdate& update);
-// Of Keras: "28/60 ━━━━━━━━━─── 3s 99ms/step - accuracy: 0.51 - loss: 2.3"; which epoch it is
-// stands in a line of its own, "Epoch 3/10", first and last.
+// Keras: "28/60 ━━━━━━━━━─── 3s 99ms/step - accuracy: 0.51 - loss: 2.3". A separate line has the
+// epoch, "Epoch 3/10".
 bool ReadKeras(std::string_view line, ProgressUpdate& update);
 std::optional<std::pair<uint64_t, uint64_t>> ReadKerasEpoch(std::string_view line);
-// As ScanMetrics, of "accuracy: 0.51 - loss: 2.3".
+// As ScanMetrics, for "accuracy: 0.51 - loss: 2.3".
 void ScanDashedMetrics(std::string_view text, ProgressUpdate& update);
-// By the user's own pattern: groups step, total, epoch and epochs; others are metrics.
+// Applies the user's pattern: groups step, total, epoch and epochs; other groups are metrics.
 bool ReadByPattern(std::string_view line, const Pattern& pattern, ProgressUpdate& update);
-// What a program has written to AUTODIST_PROGRESS: a JSON object; likewise. Numbers that JSON does
-// not have, as Python writes them, are no numbers.
+// A JSON object that a program wrote to AUTODIST_PROGRESS, with the same names. Numbers such as
+// NaN, which Python writes although JSON does not have them, are read as null.
 bool ReadJsonLine(std::string_view line, ProgressUpdate& update, std::string& storage);
 
 }  // namespace autodist::progress

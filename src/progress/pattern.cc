@@ -38,7 +38,7 @@ Result<Pattern> Pattern::Parse(const std::string& text) {
   const auto& named = expression->CapturingGroupNames();
   if (named.empty()) {
     return WithRemedy(Refused(text, "names no group"),
-                      "name what is told: 'step (?P<step>\\d+) of (?P<total>\\d+)'");
+                      "name the numbers to read: 'step (?P<step>\\d+) of (?P<total>\\d+)'");
   }
   if (static_cast<size_t>(expression->NumberOfCapturingGroups()) > kMaxGroups) {
     return Refused(text, "has more than " + std::to_string(kMaxGroups) + " groups");

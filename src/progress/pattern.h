@@ -1,4 +1,4 @@
-// Regular expressions with named groups, in RE2's syntax: linear in time, whatever the line is.
+// Regular expressions with named groups, in RE2's syntax; matching takes linear time.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class Pattern {
  public:
   static constexpr size_t kMaxGroups = 16;
 
-  // kInvalidArgument, with the place: it is none, or names no group, or more than can be.
+  // kInvalidArgument, with the position: invalid syntax, no named group, or too many groups.
   static Result<Pattern> Parse(const std::string& text);
 
   struct Match {
@@ -28,14 +28,14 @@ class Pattern {
     std::string_view before;
     std::string_view after;
   };
-  // The first match in `line`; groups that took no part in it are left out. False: there is none.
+  // Finds the first match in `line`; groups that did not match are left out. False: no match.
   bool Find(std::string_view line, Match& match) const;
 
  private:
   Pattern() = default;
 
   std::shared_ptr<const re2::RE2> expression_;
-  std::vector<std::string> names_;  // of the groups; empty: has none
+  std::vector<std::string> names_;  // of the groups; empty: unnamed
 };
 
 }  // namespace autodist::progress

@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t kMaxTracks = 16;
 constexpr size_t kMaxWhatLength = 80;  // bytes
-// A bar that is not drawn any more, though it has not come to its end.
+// After this time, a bar is considered abandoned although it did not finish.
 constexpr std::chrono::seconds kGivenUp{60};
-// Faster and longer than that is no program.
+// Values beyond these are not real.
 constexpr double kSlowest = 1e-9;  // steps per second
 constexpr double kFastest = 1e15;
 constexpr double kMaxTime = 1e10;  // seconds
@@ -45,9 +45,9 @@ std::string WhatOf(const ProgressUpdate& update) {
 std::optional<v1::Progress> ProgressReader::Take(std::string_view line, Time now) {
   ProgressUpdate update;
   line = line.substr(0, kLookedAt);
-  const bool tells = lines_.Recognise(line, update);
+  const bool recognised = lines_.Recognise(line, update);
   other_work_ = update.other_work;
-  if (!tells) return std::nullopt;
+  if (!recognised) return std::nullopt;
   return Note(update, line, now);
 }
 
@@ -60,7 +60,7 @@ std::optional<v1::Progress> ProgressReader::TakeProgressLine(std::string_view li
 std::optional<v1::Progress> ProgressReader::Note(const ProgressUpdate& update,
                                                  std::string_view line, Time now) {
   if (update.source == Source::kWord && surest_ == Source::kBar && !update.metrics.empty()) {
-    KeepMetrics(update);  // the bar says how far it is
+    KeepMetrics(update);  // the bar shows the progress
     return Answer();
   }
   if (update.source < surest_ && (update.step || surest_ > Source::kLogLine)) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<v1::Progress> ProgressReader::Note(const ProgressUpdate& update,
   return Answer();
 }
 
-// Whether they say how far the job is.
+// Returns whether the update changes the progress of the job.
 bool ProgressReader::NoteSteps(const ProgressUpdate& update, std::string_view line, Time now) {
   bool is_new = false;
   const size_t index = TrackOf(update, is_new, now);
@@ -94,7 +94,7 @@ bool ProgressReader::NoteSteps(const ProgressUpdate& update, std::string_view li
   if (index != main_) return false;
   Track& track = tracks_[index];
   track.what = WhatOf(update);
-  if (change == StepCount::Change::kAnew) rate_.Begin();
+  if (change == StepCount::Change::kRestarted) rate_.Begin();
   rate_.Add(track.steps().step(), now);
   const bool plausible = update.rate && *update.rate >= kSlowest && *update.rate <= kFastest;
   reported_rate_ = plausible ? update.rate : std::nullopt;
@@ -102,7 +102,7 @@ bool ProgressReader::NoteSteps(const ProgressUpdate& update, std::string_view li
   return true;
 }
 
-// kNone: its steps are not those of a training.
+// kNone: the steps are not those of a training.
 size_t ProgressReader::TrackOf(const ProgressUpdate& update, bool& is_new, Time now) {
   if (seen_ && seen_->source == update.source && seen_->label == update.label &&
       seen_->unit == update.unit && seen_->total == update.total) {
@@ -126,7 +126,7 @@ size_t ProgressReader::Find(const std::string& key, Subject subject, const Progr
   const auto found = std::ranges::find(tracks_, key, &Track::key);
   if (found != tracks_.end()) return static_cast<size_t>(found - tracks_.begin());
   if (main_ == kNone) return kNone;
-  // A bar that has been given a name only now.
+  // The bar has received a name only now.
   Track& main = tracks_[main_];
   if (main.source() != Source::kBar || update.source != Source::kBar || !main.what.empty() ||
       main.steps().finished() || subject == Subject::kEpochs || update.in_epoch || !update.total ||
@@ -148,7 +148,7 @@ size_t ProgressReader::Add(Track track) {
   return std::exchange(next_, (next_ + 1) % kMaxTracks);
 }
 
-// What a bar that was not there before means for how far the job is.
+// Decides how a new bar affects the progress of the job.
 void ProgressReader::Choose(size_t index, Time now) {
   Track& track = tracks_[index];
   if (main_ == kNone) return Lead(index);
@@ -173,8 +173,8 @@ void ProgressReader::Choose(size_t index, Time now) {
   Lead(index);
 }
 
-// Nested bars: the outer one is drawn first, and waits for the inner one's end. One that has gone
-// on before evaluates something in between, as Hugging Face's Trainer does.
+// With nested bars, the outer one is drawn first and waits until the inner one ends. An outer bar
+// that has advanced before is interrupted by an evaluation, as in Hugging Face's Trainer.
 bool ProgressReader::IsInnerOf(const Track& track, const Track& outer) const {
   if (outer_ != kNone || outer.source() != Source::kBar || !outer.steps().total_in_epoch())
     return false;
@@ -218,7 +218,7 @@ v1::Progress ProgressReader::Answer() const {
   progress.set_what(main.what);
   const auto total = main.steps().TotalOver(epochs, epochs_);
   if (total) progress.set_total(*total);
-  // What the program says itself, until we have seen enough.
+  // Uses the program's own rate until enough was measured.
   const bool seen_enough = rate_.seen() >= StepRate::kWindow;
   auto rate = rate_.now();
   if (reported_rate_ && (!rate || !seen_enough)) rate = reported_rate_;

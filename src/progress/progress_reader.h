@@ -1,4 +1,4 @@
-// How far a program is, by what it writes.
+// Tracks the progress of a program by its output.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,28 @@
 
 namespace autodist::progress {
 
-// Of one rank, from its start. For one thread. Of bounded size, and linear in what it is given,
-// whatever that is.
+// For one rank, from its start. Not thread-safe. Size is bounded and time is linear for any input.
 class ProgressReader {
  public:
   ProgressReader() = default;
-  // Lines are recognised by this pattern alone, where there is one. `epochs`: how many there will
-  // be, as the program's arguments say.
+  // If a pattern is given, it replaces all built-in forms. `epochs`: the number of epochs that the
+  // program's arguments give.
   explicit ProgressReader(std::optional<Pattern> pattern, std::optional<uint64_t> epochs = {})
       : lines_(std::move(pattern)), epochs_(epochs) {}
 
-  // A line of either stream, or a version of a bar that is drawn over and over. What is known of
-  // the progress now where the line tells something new, else nullopt. Its time_ms is the caller's
-  // to set.
+  // Reads a line of either stream, or one version of a redrawn bar. Returns the progress if the
+  // line changed it, else nullopt. The caller sets time_ms.
   //
-  // Steps and total are those of the whole training where that is known: of a bar for each epoch,
-  // the steps of all epochs. They never fall, unless the program begins anew. Metrics are the last
-  // ones, and may be no numbers or infinite, as the program says.
+  // Steps and total are those of the whole training if known: with one bar per epoch, those of all
+  // epochs. They never decrease unless the program starts again. Metrics are the latest values, and
+  // may be NaN or infinite.
   std::optional<v1::Progress> Take(std::string_view line, Time now);
 
-  // Whether the last line that was taken shows that an evaluation goes on, or something else that
-  // is no step.
+  // Whether the last line shows an evaluation or other work that is not a step.
   bool WasOtherWork() const { return other_work_; }
 
-  // A line that it has written to AUTODIST_PROGRESS; with steps in it, it counts more than what is
-  // recognised elsewhere.
+  // Reads a line that was written to AUTODIST_PROGRESS; if it has steps, it takes precedence over
+  // other output.
   std::optional<v1::Progress> TakeProgressLine(std::string_view line, Time now);
 
  private:
@@ -62,23 +59,23 @@ class ProgressReader {
   LineRecogniser lines_;
   const std::optional<uint64_t> epochs_;
   std::vector<Track> tracks_;
-  size_t main_ = kNone;   // in tracks_: says how far the job is
-  size_t outer_ = kNone;  // likewise: counts the epochs of main_
-  size_t next_ = 0;       // in tracks_, to be replaced where there are too many
-  // Whose track was looked for last, as most lines are of the same bar.
+  size_t main_ = kNone;   // in tracks_: shows the progress of the job
+  size_t outer_ = kNone;  // in tracks_: counts the epochs of main_
+  size_t next_ = 0;       // in tracks_: replaced next if there are too many
+  // The last track that was looked up, because most lines belong to the same bar.
   struct Seen {
     Source source;
     std::string label;
     std::string unit;
     std::optional<uint64_t> total;
-    size_t index;  // kNone: it has none
+    size_t index;  // kNone: no track
   };
   std::optional<Seen> seen_;
   StepRate rate_;
   std::optional<double> reported_rate_;
   std::optional<double> reported_eta_;
-  std::optional<Source> source_;   // of what was last told
-  Source surest_ = Source::kWord;  // of what has told steps
+  std::optional<Source> source_;   // of the last update
+  Source surest_ = Source::kWord;  // the best source of steps so far
   std::vector<std::pair<std::string, double>> metrics_;
   bool other_work_ = false;
 };

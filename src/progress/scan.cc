@@ -26,7 +26,7 @@ double Scale(char suffix) {
   return place == std::string_view::npos ? 1 : std::pow(1000.0, static_cast<double>(place + 1));
 }
 
-// Where one pair ends at the latest: "," "|" tab, or two spaces.
+// The latest end of a pair: "," "|" tab, or two spaces.
 size_t SegmentEnd(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == ',' || text[i] == '|' || text[i] == '\t') return i;
@@ -38,7 +38,7 @@ size_t SegmentEnd(std::string_view text) {
   return text.size();
 }
 
-// "loss=1.2 acc: 93.1%": one pair after the other, until there is something else.
+// "loss=1.2 acc: 93.1%": pairs, up to the first text that is not one.
 void ScanSegment(std::string_view segment, std::string_view rest, ProgressUpdate& update) {
   while (update.metrics.size() < kMaxMetrics) {
     SkipSpaces(segment);
@@ -47,7 +47,7 @@ void ScanSegment(std::string_view segment, std::string_view rest, ProgressUpdate
     std::string_view name = Trimmed(segment.substr(0, mark));
     const bool quoted = name.size() > 2 && name.front() == name.back() &&
                         (name.front() == '"' || name.front() == '\'');
-    if (quoted) name = name.substr(1, name.size() - 2);  // of JSON, or of a Python dict
+    if (quoted) name = name.substr(1, name.size() - 2);  // of JSON or a Python dict
     segment.remove_prefix(mark + 1);
     SkipSpaces(segment);
     if (name == "eta" || name == "ETA") {

@@ -7,21 +7,21 @@ namespace {
 
 constexpr uint64_t kMaxSteps = 1'000'000'000'000'000;
 
-// Never more than can be.
+// Saturates at kMaxSteps.
 uint64_t Product(uint64_t a, uint64_t b) { return a != 0 && b > kMaxSteps / a ? kMaxSteps : a * b; }
 
 }  // namespace
 
 StepCount::StepCount(const ProgressUpdate& update) {
-  BeginAnew(update);
-  // It may have been resumed from a checkpoint.
+  Restart(update);
+  // The program may have resumed from a checkpoint.
   if (in_epoch_ && epoch_ && *epoch_ > first_epoch_ && total_) {
     offset_ = Product(*epoch_ - first_epoch_, *total_);
     repeated_ = true;
   }
 }
 
-void StepCount::BeginAnew(const ProgressUpdate& update) {
+void StepCount::Restart(const ProgressUpdate& update) {
   step_ = update.step.value_or(0);
   total_ = update.total;
   offset_ = 0;
@@ -30,14 +30,14 @@ void StepCount::BeginAnew(const ProgressUpdate& update) {
   epochs_ = update.epochs;
   last_epoch_ = update.last_epoch;
   in_epoch_ = update.in_epoch;
-  // The first number that people give an epoch is 0 or 1; Lightning's bars begin with 0.
+  // Programs number the first epoch 0 or 1; Lightning's bars begin with 0.
   const uint64_t first = update.epochs || epoch_ == 1 || update.source != Source::kBar ? 1 : 0;
   first_epoch_ = last_epoch_ ? 0 : std::min(epoch_.value_or(0), first);
 }
 
 StepCount::Change StepCount::Take(const ProgressUpdate& update) {
   if (update.may_go_on && in_epoch_ && epoch_ && update.epoch > epoch_ && update.step > step_) {
-    in_epoch_ = false;  // the count goes on over the epochs
+    in_epoch_ = false;  // the count continues over the epochs
     offset_ = 0;
   }
   const Change change = in_epoch_ && epoch_ && update.epoch && *update.epoch != *epoch_
@@ -49,14 +49,14 @@ StepCount::Change StepCount::Take(const ProgressUpdate& update) {
   return change;
 }
 
-// Another epoch than before.
+// Handles a change of epoch.
 StepCount::Change StepCount::TakeEpoch(const ProgressUpdate& update) {
   if (*update.epoch < *epoch_) {
-    // The last word of an epoch may come after the first one of the next.
+    // The last line of an epoch may follow the first line of the next.
     if (*update.epoch + 1 == *epoch_ && update.step && update.step == update.total)
       return Change::kNone;
-    BeginAnew(update);
-    return Change::kAnew;
+    Restart(update);
+    return Change::kRestarted;
   }
   const uint64_t epochs = *update.epoch - *epoch_;
   offset_ = std::min(kMaxSteps, offset_ + Product(epochs, total_.value_or(step_)));
@@ -78,25 +78,25 @@ StepCount::Change StepCount::TakeStep(const ProgressUpdate& update) {
     in_epoch_ = true;
     return TakeEpoch(update);
   }
-  // Lightning empties its bar before it gives it the next epoch's name.
+  // Lightning resets its bar before it names the next epoch.
   if (update.source == Source::kBar && epoch_ && update.epoch == epoch_ && step == 0 &&
       finished()) {
     return Change::kNone;
   }
   if (update.source == Source::kBar && !finished() && !BeginsAgain(step)) return Change::kNone;
   if (update.source != Source::kBar || epoch_) {
-    BeginAnew(update);
-    return Change::kAnew;
+    Restart(update);
+    return Change::kRestarted;
   }
-  // A bar is drawn from its beginning again, and may not have been seen at its end.
+  // A bar restarts from the beginning, and its end may not have been seen.
   offset_ = std::min(kMaxSteps, offset_ + (total_ && step_ >= *total_ / 2 ? *total_ : step_));
   repeated_ = true;
   step_ = step;
   return Change::kOn;
 }
 
-// An old version of a bar may come late, as the line that it has become: say, because another
-// message stands behind it. Only a bar that goes on from there has begun again.
+// An old version of a bar may arrive late, for example as a completed line that another message
+// follows. Only a bar that advances from there has restarted.
 bool StepCount::BeginsAgain(uint64_t step) {
   const bool goes_on = fallen_ && step > *fallen_;
   fallen_ = goes_on ? std::nullopt : std::optional(step);

@@ -5,7 +5,7 @@
 namespace autodist::progress {
 namespace {
 
-constexpr std::chrono::milliseconds kFinest{100};  // between samples that are kept
+constexpr std::chrono::milliseconds kFinest{100};  // between kept samples
 constexpr size_t kMaxRecent = 64;
 constexpr size_t kMaxOfCourse = 128;
 

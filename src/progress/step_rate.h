@@ -1,4 +1,4 @@
-// How fast steps are made, by one's own clock.
+// Measures the rate of steps by the local clock.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,24 @@ namespace autodist::progress {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// Of bounded size. Not thread-safe.
+// Bounded size. Not thread-safe.
 class StepRate {
  public:
-  // The last window, whichever is longer.
+  // The window of the current rate: the longer of the two.
   static constexpr std::chrono::seconds kWindow{5};
   static constexpr uint64_t kWindowSteps = 20;
 
-  // Steps are counted anew.
+  // Restarts the measurement.
   void Begin();
-  // So many steps have been made by then; neither ever falls.
+  // Adds the number of steps at this time; neither argument may decrease.
   void Add(uint64_t step, Time now);
 
-  // Steps per second over the last window; nullopt: too little is known.
+  // Steps per second over the last window; nullopt: too few samples.
   std::optional<double> now() const;
-  // Over the last half of the time, pauses and all: what is still to come will take as long. A slow
-  // beginning does not count for ever.
+  // Rate over the last half of the run, including pauses, for an estimate of the remaining time.
+  // Ignores a slow start.
   std::optional<double> lasting() const;
-  // How long `now` looks back.
+  // The time that `now` covers.
   Time::duration seen() const {
     return recent_.empty() ? Time::duration{} : last_.time - recent_.front().time;
   }
@@ -43,8 +43,8 @@ class StepRate {
 
   Sample last_{};
   std::deque<Sample> recent_;   // oldest first; the first one begins the window
-  std::vector<Sample> course_;  // all of it, thinned
-  Time::duration spacing_{};    // of these
+  std::vector<Sample> course_;  // the whole run, thinned
+  Time::duration spacing_{};    // between the samples of course_
 };
 
 }  // namespace autodist::progress

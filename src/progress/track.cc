@@ -19,7 +19,7 @@ std::string Track::KeyOf(const ProgressUpdate& update, Subject subject) {
     if (!is_number || !digits) key += is_number ? '#' : c;
     digits = is_number;
   }
-  // Bars without a name are told apart by their length.
+  // Bars without a name are distinguished by their total.
   if (key.empty() && update.source == Source::kBar) key = std::to_string(update.total.value_or(0));
   key += '\n';
   key += update.unit.substr(0, kMaxKeyLength);

@@ -1,4 +1,4 @@
-// One bar, or one kind of line, over the time that it is drawn or written.
+// One bar, or one kind of line, over its lifetime.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace autodist::progress {
 
-// Knows its lines again, of which an old one tells nothing new. Not thread-safe.
+// Recognizes repeated lines, which change nothing. Not thread-safe.
 class Track {
  public:
-  // By whatever of it does not change from one line to the next.
+  // Key of the parts that do not change from one line to the next.
   static std::string KeyOf(const ProgressUpdate& update, Subject subject);
 
   Track(std::string key, Subject subject, const ProgressUpdate& update, Time now)
@@ -27,31 +27,31 @@ class Track {
         steps_(update),
         last_(now) {}
 
-  // `line`: what was told, by its hash.
+  // `line`: the hash of the line.
   StepCount::Change Take(const ProgressUpdate& update, size_t line, Time now);
 
   const std::string& key() const { return key_; }
   Subject subject() const { return subject_; }
   Source source() const { return source_; }
-  // The same bar has another label now.
+  // The same bar has a new label.
   void Rename(std::string key, Subject subject);
 
   const StepCount& steps() const { return steps_; }
   void AddBefore(uint64_t steps) { steps_.AddBefore(steps); }
 
-  bool advanced() const { return line_.has_value(); }  // since it was first seen
-  Time last() const { return last_; }                  // when it was
+  bool advanced() const { return line_.has_value(); }  // since the first line
+  Time last() const { return last_; }                  // time of the last line
 
-  bool side = false;  // it says nothing of how far the job is
-  std::string what;   // as people read it
+  bool side = false;  // says nothing about the progress of the job
+  std::string what;   // the name for users
 
  private:
   std::string key_;
   Subject subject_;
   Source source_;
   StepCount steps_;
-  std::optional<size_t> line_;        // the last one, but for the first
-  std::optional<size_t> ended_line_;  // that of the epoch before
+  std::optional<size_t> line_;        // hash of the last line, except the first
+  std::optional<size_t> ended_line_;  // hash of the last line of the previous epoch
   Time last_;
 };
 

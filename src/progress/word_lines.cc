@@ -1,4 +1,4 @@
-// Lines of programs of one's own: "step 59/100000 loss 2.3", "iter 10:", "[10/100]".
+// Parses lines of unknown programs: "step 59/100000 loss 2.3", "iter 10:", "[10/100]".
 #include <algorithm>
 #include <array>
 
@@ -9,10 +9,10 @@
 namespace autodist::progress {
 namespace {
 
-constexpr size_t kTried = 4;       // matches in one line
-constexpr size_t kLooksBack = 40;  // bytes, for what the count is of
+constexpr size_t kTried = 4;       // max matches per line
+constexpr size_t kLooksBack = 40;  // bytes before the count that name it
 
-constexpr std::string_view kBrackets = "[";  // the unit of what is counted in them
+constexpr std::string_view kBrackets = "[";  // the unit of bracketed counts
 
 // clang-format off
 constexpr char kByWord[] =
@@ -23,7 +23,7 @@ constexpr char kInBrackets[] =
     R"((?:^|[-|:\]>]\s*)\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\s*\])";
 // clang-format on
 
-// Names of what a training measures, wherever they stand in a longer one.
+// Names of measures of a training, which may be parts of longer names.
 constexpr std::array<std::string_view, 12> kMeasured = {"loss",   "acc",  "ppl", "perplexity",
                                                         "reward", "grad", "nll", "elbo",
                                                         "psnr",   "miou", "mfu", "bleu"};
@@ -35,12 +35,12 @@ bool IsLetterOf(char c) { return (Lower(c) >= 'a' && Lower(c) <= 'z') || c == '_
 bool IsMeasured(std::string_view name) {
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), Lower);
-  if (lower.find("scale") != std::string::npos) return false;  // of the loss: a setting
+  if (lower.find("scale") != std::string::npos) return false;  // a setting of the loss
   return std::ranges::any_of(
       kMeasured, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
-// "loss 2.3": without a sign between them.
+// "loss 2.3", without a sign in between.
 void ScanSpacedMetrics(std::string_view text, ProgressUpdate& update) {
   std::string_view name;
   while (!text.empty()) {
@@ -62,7 +62,7 @@ void ScanSpacedMetrics(std::string_view text, ProgressUpdate& update) {
   }
 }
 
-// What stands behind a count that is no count: "10.5", "10ms", "2026-11-25", "10:30".
+// The text after a number shows that it is not a count: "10.5", "10ms", "2026-11-25", "10:30".
 bool IsPartOfMore(std::string_view after) {
   if (after.empty()) return false;
   const char next = after[0];
@@ -72,8 +72,8 @@ bool IsPartOfMore(std::string_view after) {
          static_cast<unsigned char>(next) >= 0x80;
 }
 
-// By it lines of one kind are told from others: what stands before the count, and the first word
-// behind it, without numbers.
+// Distinguishes kinds of lines by the text before the count and the first word after it, without
+// numbers.
 size_t KindOf(std::string_view before, std::string_view word, std::string_view after) {
   std::string kind(word);
   kind += '\n';
@@ -84,7 +84,7 @@ size_t KindOf(std::string_view before, std::string_view word, std::string_view a
   size_t at = 0;
   while (at < after.size() && !IsLetterOf(after[at])) ++at;
   if (word == kBrackets) {
-    // Tools count so what they do with each file: all that follows has to be the same.
+    // Tools count files in this form: require that the rest of the line is the same.
     for (const char c : after.substr(0, kLooksBack)) {
       if (IsLetterOf(c)) kind += c;
     }
@@ -107,7 +107,7 @@ std::string_view EndOf(std::string_view text) {
   return text.substr(text.size() - std::min(text.size(), kLooksBack));
 }
 
-// Fills in what the match says; false: it is no count of steps.
+// Sets the values of the match; false: it is not a step count.
 bool TakeMatch(const Pattern::Match& match, std::string_view before, ProgressUpdate& update) {
   std::string_view word;
   for (auto [name, text] : match.groups) {
@@ -127,15 +127,15 @@ bool TakeMatch(const Pattern::Match& match, std::string_view before, ProgressUpd
   const bool measured = std::ranges::any_of(
       update.metrics, [](const ProgressUpdate::Metric& metric) { return IsMeasured(metric.name); });
   const char initial = word.empty() ? '[' : Lower(word[0]);
-  // A batch without more is rather its size.
+  // A batch without a total or epoch is likely a batch size.
   if (initial == 'b' && !update.total && !update.epoch) return false;
   update.source = Source::kWord;
-  // Whether it is a step or an iteration that is counted: where a program writes both, one counts.
+  // A program may write both steps and iterations; only one of them counts.
   update.unit = initial == 's'   ? "step"
                 : initial == 'i' ? "iter"
                 : initial == 'b' ? "batch"
                                  : kBrackets;
-  // "Training steps: 100" is how many there will be, or one of a log's.
+  // "Training steps: 100" may be the total, or belong to one log line.
   const bool plural = Lower(word.empty() ? ' ' : word.back()) == 's';
   update.kind = measured && !plural ? 0 : KindOf(EndOf(before), update.unit, match.after);
   return true;

@@ -25,7 +25,7 @@ Result<Devices> ReadDevices(std::string_view output) {
   if (line.starts_with("hangs ")) {
     return WithRemedy(
         Error(StatusCode::kUnavailable, "nvidia-smi -L there did not answer within 5 s"),
-        "run it on the node; where it hangs, the driver or a GPU does");
+        "run it on the node; if it hangs, the driver or a GPU hangs");
   }
   Devices devices;
   const char* const stop = line.data() + line.size();
@@ -35,13 +35,13 @@ Result<Devices> ReadDevices(std::string_view output) {
   if (cpus.ec == std::errc() && cpus.ptr == stop) return devices;
   if (cpus.ec == std::errc() && *cpus.ptr == ' ') {
     const std::string_view machine(cpus.ptr + 1, static_cast<size_t>(stop - cpus.ptr - 1));
-    // Without either part it could be any machine's.
+    // With a missing part it would not be unique.
     const size_t slash = machine.find('/');
     const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < machine.size();
     if (whole && machine.size() <= kMaxMachine) devices.machine = machine;
     return devices;
   }
-  return Error(StatusCode::kInternal, "the answer makes no sense");
+  return Error(StatusCode::kInternal, "the answer is invalid");
 }
 
 Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,

@@ -1,4 +1,4 @@
-// Asks a host which devices it has.
+// Asks a host for its devices.
 #pragma once
 
 #include <chrono>
@@ -12,22 +12,21 @@
 
 namespace autodist::reach {
 
-inline constexpr std::chrono::seconds kAskLimit{10};  // login and all
+inline constexpr std::chrono::seconds kAskLimit{10};  // includes the login
 
 struct Devices {
-  uint32_t gpus = 0;  // that the NVIDIA driver lists
+  uint32_t gpus = 0;  // as the NVIDIA driver lists them
   uint32_t cpus = 0;
-  std::string machine = {};  // "HOST-NAME/BOOT-ID", which no two machines have; empty: not known
+  std::string machine = {};  // "HOST-NAME/BOOT-ID", unique to the machine; empty: unknown
 
   bool operator==(const Devices&) const = default;
 };
 
-// By one constant command. Blocks for `limit` at most.
+// Runs one constant command. Blocks for `limit` at most.
 Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit = kAskLimit);
 
-// Finds the command's answer behind whatever a login shell wrote before it; kNotFound while it is
-// not there whole.
+// Finds the command's answer after any output of the login shell; kNotFound while it is incomplete.
 Result<Devices> ReadDevices(std::string_view output);
 
 }  // namespace autodist::reach

@@ -31,7 +31,7 @@ constexpr std::array kCodeHosts = {"github.com",
                                    "gitee.com",
                                    "aur.archlinux.org",
                                    "source.developers.google.com"};
-// The first part of the names of such hosts.
+// The first label of such host names.
 constexpr std::array kCodeHostLabels = {"git",    "github",  "gitlab",   "gitea",
                                         "gerrit", "forgejo", "bitbucket"};
 constexpr std::array kCodeUsers = {"git", "hg", "svn", "gitlab", "gitea", "forgejo", "aur"};
@@ -46,7 +46,7 @@ ConfiguredHost AskOf(const std::string& name, base::Deadline deadline) {
   auto config = ssh::QueryOpensshConfig({.host = name});
   if (config.ok()) host.openssh = std::move(*config);
   host.address = HostNameOf(name, host);
-  // Behind a proxy the name may mean something there alone.
+  // Behind a proxy the name may only be valid there.
   if (!ssh::ValueOf(host.openssh, "proxyjump").empty() ||
       !ssh::ValueOf(host.openssh, "proxycommand").empty())
     return host;
@@ -81,7 +81,7 @@ std::string MachineOf(const std::string& name, const ConfiguredHost& host) {
   const std::string command = ssh::ValueOf(host.openssh, "proxycommand");
   if (jump.empty() && command.empty()) return machine;
   machine += " through " + jump + command + " as " + ssh::ValueOf(host.openssh, "hostkeyalias");
-  // The name itself, which the others do not have.
+  // The name itself, which differs from the others.
   if (command.find("%n") != std::string::npos) machine += " of " + name;
   return machine;
 }
@@ -117,7 +117,7 @@ void SettleConfigHosts(spec::HostList& list) {
 void MergeSameMachines(std::vector<spec::HostEntry>& hosts, std::vector<spec::HostFacts>& facts) {
   std::vector<spec::HostEntry> merged_hosts;
   std::vector<spec::HostFacts> merged_facts;
-  std::map<std::string, size_t> index;  // by what machines say of themselves
+  std::map<std::string, size_t> index;  // by reported machine
   for (size_t i = 0; i < hosts.size(); ++i) {
     const std::string machine = facts[i].here ? "here" : facts[i].machine;
     const auto found = machine.empty() ? index.end() : index.find(machine);

@@ -1,4 +1,4 @@
-// Makes machines of the names in OpenSSH's configuration, for `autodist init --ssh-config`.
+// Converts names in OpenSSH's configuration to machines, for `autodist init --ssh-config`.
 #pragma once
 
 #include <map>
@@ -10,26 +10,26 @@
 
 namespace autodist::reach {
 
-// What is known of one name.
+// The configuration of one name.
 struct ConfiguredHost {
-  std::string address;  // of HostName: IP address, or as it is where that is not known here
-  std::multimap<std::string, std::string> openssh;  // what `ssh -G` prints of it
+  std::string address;  // of HostName: the IP address, or the text if it cannot be resolved here
+  std::multimap<std::string, std::string> openssh;  // the output of `ssh -G`
 };
 
-// Why the name is one of a code host, which runs nobody's ranks: "it has User git"; empty: it is
-// none.
+// Returns the reason if the name is that of a code host, which cannot run ranks: "it has User git";
+// otherwise "".
 std::string WhyCodeHost(const std::string& name, const ConfiguredHost& host);
 
-// What is the same for all names of one machine: where ssh connects to, and by which way.
+// Returns a text that is equal for all names of a machine: the destination and the route of ssh.
 std::string MachineOf(const std::string& name, const ConfiguredHost& host);
 
-// Leaves code hosts out, with a warning, and makes one host of all names of a machine; the first
-// keeps its name and knows the others. Blocks on `ssh -G` and the name service, for half a minute
+// Removes code hosts, with a warning, and merges all names of a machine into one host; the first
+// keeps its name and lists the others. Blocks on `ssh -G` and the name service, for half a minute
 // at most.
 void SettleConfigHosts(spec::HostList& list);
 
-// The same once the hosts have been asked: those that say that they are the same machine. `hosts`
-// and `facts` have one entry for each host, also afterwards.
+// The same with the hosts' answers: merges hosts that report the same machine. `hosts` and `facts`
+// have one entry for each host, before and after.
 void MergeSameMachines(std::vector<spec::HostEntry>& hosts, std::vector<spec::HostFacts>& facts);
 
 }  // namespace autodist::reach

@@ -1,4 +1,4 @@
-// By what a process gets to nodes, whichever way leads to each.
+// Creates the transport to a node, whatever the connection method.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,7 @@ class Connector {
  public:
   virtual ~Connector() = default;
 
-  // `loop` must outlive the transport. Fails where it is known already that the node cannot be
-  // reached.
+  // `loop` must outlive the transport. Fails if the node is known to be unreachable.
   virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
                                                                     ssh::SshLoop& loop) = 0;
 };

@@ -10,7 +10,7 @@
 namespace autodist::reach {
 namespace {
 
-constexpr std::chrono::seconds kOverLimit{2};  // until nodes have called to hear it
+constexpr std::chrono::seconds kOverLimit{2};  // for nodes to connect and receive the notification
 constexpr size_t kLargestKeyFile = 4096;       // bytes
 
 template <typename Repeated>
@@ -79,7 +79,7 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(cons
       if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
       session = {ssh, *address, *std::move(offer), KnownHostsFor(ssh)};
     } else if (offer.status().code() != StatusCode::kUnimplemented) {
-      // Some servers ask for no key, or for another proof than one.
+      // Some servers require no key, or another method.
       if (ssh.key_file_required()) return offer.status();
       no_session = offer.status();
     }

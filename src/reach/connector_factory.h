@@ -1,4 +1,4 @@
-// What it takes to log in to nodes: keys and known hosts, each read once for all nodes.
+// The credentials for logins to nodes: keys and known hosts, each read once for all nodes.
 #pragma once
 
 #include <map>
@@ -20,31 +20,31 @@
 
 namespace autodist::reach {
 
-// Thread-safe. Of a Slurm allocation's nodes see slurm/steps.h.
+// Thread-safe. For the nodes of a Slurm allocation see slurm/steps.h.
 class ConnectorFactory final : public Connector {
  public:
   ConnectorFactory() = default;
-  // Tells nodes that call in that the job is over, for which it waits for two seconds at most.
+  // Notifies nodes that connect back of the job's end; waits two seconds at most.
   ~ConnectorFactory() override;
   ConnectorFactory(const ConnectorFactory&) = delete;
   ConnectorFactory& operator=(const ConnectorFactory&) = delete;
 
-  // All that this process needs to reach the plan's nodes: the keys, see Prepare, and as many open
-  // files as it may have.
+  // Creates everything that this process needs to reach the plan's nodes: the keys, see Prepare,
+  // and the maximum number of open files.
   static std::shared_ptr<ConnectorFactory> For(const v1::LaunchPlan& plan);
 
-  // Reads the keys for this node now, so that the passphrase of an encrypted one is asked for
-  // before anything is started. What is wrong with a key shows when its node is to be reached. A
-  // node that calls may do so once one of them is to be reached.
+  // Reads the keys for this node, so that the passphrase of an encrypted one is asked for before
+  // anything is started. Issues with a key are reported when its node is connected to. Nodes that
+  // connect back may do so once one of them is connected to.
   void Prepare(const v1::Reach& reach);
 
-  // What the node's host key is looked up in.
+  // Returns the known hosts for the node's host key.
   std::shared_ptr<ssh::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
 
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
                                                             ssh::SshLoop& loop) override;
 
-  // Where nodes call, from the first time on that one of them is to be reached.
+  // Returns the listener for nodes that connect back; starts it on first use.
   Result<std::shared_ptr<callback::CallbackListener>> ListenerOf(const v1::CallbackReach& reach);
 
  private:
@@ -56,8 +56,8 @@ class ConnectorFactory final : public Connector {
   std::map<std::vector<std::string>, std::shared_ptr<ssh::KnownHosts>> known_hosts_;
   std::set<std::string> callback_clients_;  // their names
   std::optional<Result<std::shared_ptr<callback::CallbackListener>>>
-      callback_listener_;          // once one is to call
-  std::optional<Status> kubectl_;  // of this machine, once it has been looked at
+      callback_listener_;          // created on first use
+  std::optional<Status> kubectl_;  // of this machine, after its first check
 };
 
 }  // namespace autodist::reach

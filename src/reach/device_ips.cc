@@ -20,8 +20,8 @@ constexpr std::string_view kEnd = "AUTODIST-END\n";
 
 bool IsSilent(const spec::Node& node) { return !node.gpus.empty() && node.device_ips.empty(); }
 
-// How the nodes are reached, by their address as the spec writes it. Fails where the plan is wrong
-// whatever the addresses of the devices are.
+// Returns how the nodes are reached, by their address as the spec writes it. Fails if the plan is
+// invalid independently of the addresses of the devices.
 Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
   plan::Input with_ips = input;
   for (spec::Node& node : with_ips.spec.nodes) {
@@ -46,9 +46,9 @@ Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t d
     const auto ip = base::IpAddress::Parse(std::string(line));
     ips.push_back(ip && !ip->v6 ? ip->ToString() : "");
   }
-  ips.pop_back();  // behind the last line's end
+  ips.pop_back();  // behind the last line feed
   if (ips.size() == devices) return ips;
-  return Error(StatusCode::kInternal, "the answer makes no sense");
+  return Error(StatusCode::kInternal, "the answer is invalid");
 }
 
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
@@ -94,7 +94,7 @@ Status AskForDeviceIps(plan::Input& input) {
   if (issues.empty()) return OkStatus();
   const Status failure =
       Error(StatusCode::kUnavailable, "asking for the addresses of the nodes' devices:\n" + issues);
-  // A login that fails has a remedy of its own, and would fail again when the job is started.
+  // A failed login already has a hint, and would fail again when the job is started.
   return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
 }
 

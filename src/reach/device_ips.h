@@ -1,5 +1,4 @@
-// Asks nodes for the addresses that their NPUs have on their own network, where the spec does not
-// give them.
+// Asks nodes for the addresses of NPUs on the NPUs' network, if the spec does not give them.
 #pragma once
 
 #include <chrono>
@@ -15,21 +14,21 @@
 
 namespace autodist::reach {
 
-// Asks the nodes of `input` whose spec has gpus without device_ips, and adds what they say. Blocks
-// until all have answered, for kAskLimit each at most, many at the same time. Asks nobody
-// where the plan is wrong in anything else, and says what. Says of all that cannot be asked why.
+// Asks the nodes of `input` that have gpus without device_ips in the spec, and adds the answers.
+// Blocks until all have answered, in parallel, for kAskLimit each at most. If the plan has another
+// error, returns it without asking. Reports all nodes that fail, with the reasons.
 Status AskForDeviceIps(plan::Input& input);
 
-// One IPv4 address for each device, in their order; "" for those of which the node tells none. They
-// are what `hccn_tool -i DEVICE -ip -g` says, else address_DEVICE of /etc/hccn.conf. Blocks for
-// `limit` at most.
+// Returns one IPv4 address for each device, in order; "" where the node has none. They come from
+// `hccn_tool -i DEVICE -ip -g`, or else from address_DEVICE in /etc/hccn.conf. Blocks for `limit`
+// at most.
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
                                               LoginRetryBudget& servers,
                                               std::chrono::milliseconds limit);
 
-// Finds the answer for so many devices behind whatever a login shell wrote before it; kNotFound
-// while it is not there whole. What is no address is taken for none.
+// Finds the answer for this number of devices after any output of the login shell; kNotFound while
+// it is incomplete. Invalid addresses count as missing.
 Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t devices);
 
 }  // namespace autodist::reach

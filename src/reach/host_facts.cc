@@ -20,7 +20,7 @@ using base::LogLevel;
 
 constexpr size_t kAskedAtOnce = 64;
 
-// The hosts as a spec would have them.
+// Returns a spec with the hosts as nodes.
 spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec::SshGroup& login) {
   spec::ResourceSpec spec;
   for (const spec::HostEntry& host : hosts) {
@@ -38,7 +38,7 @@ spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec:
   return spec;
 }
 
-// Which of the hosts is this machine, and under which address the others reach it.
+// Finds out which of the hosts is this machine, and by which address the others reach it.
 Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
                        const std::vector<Location>& locations, SameMachines same,
                        std::vector<spec::HostFacts>& facts) {
@@ -84,7 +84,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
       facts[i].not_reached = Message(answers[i].status());
       Log(LogLevel::kWarning,
           base::FailureText(
-              Annotate(answers[i].status(), hosts[i].host + " did not tell its devices")));
+              Annotate(answers[i].status(), hosts[i].host + " did not report the devices")));
     }
   }
   return OkStatus();
@@ -110,7 +110,7 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
                                              AskHosts ask, SameMachines same) {
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
-  std::vector<std::string> names;  // the HostName that is configured, else the host as given
+  std::vector<std::string> names;  // the configured HostName, or the host as given
   for (const spec::HostEntry& host : hosts) {
     const auto& openssh = addresses.at(host.host).openssh;
     const auto hostname = openssh.find("hostname");

@@ -1,4 +1,4 @@
-// Finds out for `autodist init` which of several hosts is this machine, and what devices they have.
+// Collects facts about hosts for `autodist init`: which one is this machine, and their devices.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@
 namespace autodist::reach {
 
 enum class AskHosts { kNo, kYes };
-// What to do with several hosts that are one machine: two that are this one are an error, others
-// are warned of; or they become one host.
+// How to treat several hosts that are one machine. kRefuse: an error if it is this machine, else a
+// warning; kMerge: they become one host.
 enum class SameMachines { kRefuse, kMerge };
 
-// Finds out which of the hosts is this machine and under which address the others reach it, and
-// asks all of them for their devices, by SSH. Blocks on that for kAskLimit, and on name services.
-// What is not found out of a host becomes a warning in the log. There is one answer for each of the
-// hosts, which may be fewer afterwards.
+// Finds out which of the hosts is this machine and by which address the others reach it, and asks
+// all of them for their devices, by SSH. Blocks for kAskLimit, and on name services. Missing facts
+// are logged as warnings. Returns one element for each of the hosts, which merging may have
+// reduced.
 Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts,
                                              const spec::SshGroup& login, const plan::User& user,
                                              AskHosts ask, SameMachines same);

@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kNvidiaSmiLimit{10};
-constexpr size_t kMaxListed = 1 << 20;  // bytes that nvidia-smi may print
+constexpr size_t kMaxListed = 1 << 20;  // of nvidia-smi's output
 constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
-// What other makers' programs, schedulers and container runtimes read or set.
+// Variables of other makers' programs, schedulers and container runtimes.
 constexpr const char* kOtherVariables[] = {
     "NVIDIA_VISIBLE_DEVICES",  "HIP_VISIBLE_DEVICES",    "ROCR_VISIBLE_DEVICES",
     "GPU_DEVICE_ORDINAL",      "ASCEND_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES",
@@ -33,7 +33,7 @@ std::string Is(const std::string& name, const std::string& value) {
   return name + " is '" + base::Printable(value) + "'";
 }
 
-// The first variable that speaks of devices: "HIP_VISIBLE_DEVICES is '0,1'"; "" where none does.
+// Returns the first variable that selects devices: "HIP_VISIBLE_DEVICES is '0,1'"; "" without one.
 std::string OtherThatNamesDevices(const VariableOf& variable) {
   for (const char* name : kOtherVariables) {
     const auto value = variable(name);
@@ -50,7 +50,7 @@ std::string NoneFound(const VariableOf& variable, const GpusPresent& present) {
   return other.empty() ? none : none + ", though " + other;
 }
 
-// "dev/nvidia0"
+// Counts "dev/nvidia0" and the like.
 uint32_t CountDeviceFiles() {
   uint32_t count = 0;
   std::error_code error;
@@ -63,7 +63,7 @@ uint32_t CountDeviceFiles() {
   return count;
 }
 
-// Of another maker: AMD's, Ascend's, Habana's, AWS's.
+// Looks for those of other makers: AMD, Ascend, Habana, AWS.
 bool HasOtherAccelerators() {
   std::error_code error;
   return std::ranges::any_of(std::vector<const char*>{"/dev/kfd", "/dev/davinci_manager",
@@ -71,7 +71,7 @@ bool HasOtherAccelerators() {
                              [&](const char* file) { return fs::exists(file, error); });
 }
 
-// nullopt: it is not there, or does not say.
+// Returns nullopt if it is missing or fails.
 std::optional<uint32_t> AskNvidiaSmi() {
   const char* path = std::getenv("PATH");
   const auto program = process::FindProgram(

@@ -13,28 +13,28 @@ namespace autodist::reach {
 
 struct LocalGpus {
   VisibleGpus visible;
-  // Why there is none to use: "no GPU found". Empty where there are some, and where
-  // CUDA_VISIBLE_DEVICES says that none is wanted on a machine that has none.
+  // Why no GPU is used: "no GPU found". Empty if there are GPUs, and if CUDA_VISIBLE_DEVICES
+  // excludes all of them on a machine without any.
   std::string none;
-  bool asked_for = false;  // CUDA_VISIBLE_DEVICES names some
+  bool asked_for = false;  // whether CUDA_VISIBLE_DEVICES names GPUs
 
   bool operator==(const LocalGpus&) const = default;
 };
 
-// What is known of the machine.
+// The accelerators of the machine.
 struct GpusPresent {
-  uint32_t nvidia = 0;  // of the driver
-  bool others = false;  // accelerators of another maker
+  uint32_t nvidia = 0;  // according to the driver
+  bool others = false;  // whether there are accelerators of another maker
 };
 
-// The value of an environment variable; nullopt if it is not set.
+// Returns the value of an environment variable; nullopt if it is not set.
 using VariableOf = std::function<std::optional<std::string>(const std::string& name)>;
 
-// kInvalidArgument where CUDA_VISIBLE_DEVICES says what CUDA does not understand.
+// kInvalidArgument if CUDA would not understand the value of CUDA_VISIBLE_DEVICES.
 Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present);
 
-// The same for this machine: CUDA_VISIBLE_DEVICES where it is set, else all that the NVIDIA driver
-// has. May run nvidia-smi, and then blocks for kNvidiaSmiLimit at most; one that hangs is logged.
+// The same for this machine: the GPUs of CUDA_VISIBLE_DEVICES, or else all of the NVIDIA driver.
+// May run nvidia-smi, and then blocks for kNvidiaSmiLimit at most; a timeout is logged.
 Result<LocalGpus> FindLocalGpus();
 
 }  // namespace autodist::reach

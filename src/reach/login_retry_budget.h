@@ -1,5 +1,5 @@
-// How long logins are tried again that a server refuses for now, as it is at its limit of logins in
-// progress: one jump host that leads to all nodes lets in one after the other.
+// Limits the retries of logins that a server refuses temporarily, because of a limit on logins in
+// progress. A jump host to all nodes admits one after the other.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace autodist::reach {
 
-// For nodes that are reached at the same time: as long as some of them get in, the others wait for
-// their turn. Thread-safe.
+// Shared by nodes that are connected to at the same time: while some logins succeed, the others
+// continue to retry. Thread-safe.
 class LoginRetryBudget {
  public:
-  static constexpr std::chrono::milliseconds kLimit{6'000};  // after the last who got in
+  static constexpr std::chrono::milliseconds kLimit{6'000};  // after the last success
 
   void GotIn() { last_ = Clock::now(); }
   base::Deadline limit() const { return base::Deadline::At(last_.load() + kLimit); }
@@ -26,16 +26,16 @@ class LoginRetryBudget {
   std::atomic<Clock::time_point> last_ = Clock::now();
 };
 
-// Calls `login` until it succeeds, or fails with what may not pass, or `limit`, which may move, has
-// come. Blocks; a stop ends the waits in between.
+// Calls `login` until it succeeds, fails with a code that `may_pass` rejects, or `limit`, which may
+// move, has passed. Blocks; a stop ends the waits in between.
 Status TryToLogIn(const std::function<Status()>& login, bool (*may_pass)(StatusCode failure),
                   const std::function<base::Deadline()>& limit, const std::stop_token& stop);
 
-// Blocks for the wait; false: cancelled, or the deadline has come.
+// Blocks for the wait; false: cancelled, or the deadline has passed.
 bool WaitBeforeRetry(std::chrono::milliseconds wait, base::Deadline deadline,
                      const std::stop_token& stop);
 
-// The server refuses it for now.
+// Whether the server refuses logins temporarily.
 inline bool IsBusy(StatusCode failure) { return failure == StatusCode::kResourceExhausted; }
 
 }  // namespace autodist::reach

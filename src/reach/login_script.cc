@@ -17,10 +17,10 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr size_t kMaxOutput = 256 << 10;  // bytes, all of which are searched after each read
+constexpr size_t kMaxOutput = 256 << 10;  // all are searched after each read
 constexpr milliseconds kStderrLimit{500};
 
-// Requests a stop when the time is over, unless it ends first.
+// Requests a stop at the deadline, unless the thread is stopped first.
 Result<std::jthread> StartAlarm(Deadline deadline, std::stop_source target) {
   return base::StartThread(
       [deadline, target = std::move(target)](const std::stop_token& ended) mutable {
@@ -35,10 +35,10 @@ Result<std::jthread> StartAlarm(Deadline deadline, std::stop_source target) {
 Status TooSlow(milliseconds limit) {
   return WithRemedy(
       Error(StatusCode::kDeadlineExceeded, "no answer within " + base::Seconds(limit)),
-      "is the machine up, and does 'ssh HOST true' end quickly from here?");
+      "check that the machine is up and that `ssh HOST true` returns quickly");
 }
 
-// The failure with what was written to standard error, or what kept it from being written.
+// Adds the standard error to the failure, or the reason why it is missing.
 Status WithWhatItSaid(const transport::Stream& stream, const Status& failure) {
   if (!stream.Failure().ok()) return stream.Failure();
   std::string said = stream.StderrTail();
@@ -48,8 +48,7 @@ Status WithWhatItSaid(const transport::Stream& stream, const Status& failure) {
 
 Status NoAnswer(const transport::Stream& stream, const Status& why) {
   if (!stream.Failure().ok()) return stream.Failure();
-  return WithRemedy(WithWhatItSaid(stream, why),
-                    "does a login shell (ssh HOST true) end without error there?");
+  return WithRemedy(WithWhatItSaid(stream, why), "check that `ssh HOST true` exits without error");
 }
 
 Status AwaitAnswer(transport::Stream& stream,
@@ -62,7 +61,7 @@ Status AwaitAnswer(transport::Stream& stream,
     const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
     if (!got.ok()) return NoAnswer(stream, got.status());
     if (*got == 0) {
-      stream.WaitClosed(Deadline::After(kStderrLimit));  // so that stderr is complete
+      stream.WaitClosed(Deadline::After(kStderrLimit));  // to complete stderr
       return NoAnswer(stream, Error(StatusCode::kNotFound, "it ended without an answer"));
     }
     output.append(buffer.data(), *got);

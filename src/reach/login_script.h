@@ -1,4 +1,4 @@
-// Runs a shell script of ours on another host, and reads its answer from what it prints.
+// Runs one of autodist's shell scripts on another host, and parses the output.
 #pragma once
 
 #include <chrono>
@@ -13,15 +13,15 @@
 
 namespace autodist::reach {
 
-// Runs it and reads its output, which begins with a newline that is ours, until `is_answered` is
-// not kNotFound any more, and returns that. Blocks until then, for no longer than the limit, and
-// the time for which `servers` may be busy. Errors tell what was written to standard error.
+// Runs argv and reads the output, which begins with a newline of ours, until `is_answered` returns
+// anything but kNotFound, and returns that. Blocks until then, limited by `limit` and the retry
+// budget in `servers`. Errors include the standard error.
 Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
                         const std::function<Status(std::string_view output)>& is_answered,
                         std::chrono::milliseconds limit, LoginRetryBudget& servers);
 
-// The same where `read` makes the answer of all the output so far, of which the first part may be
-// the login shell's; kNotFound: the answer is not complete.
+// The same with `read`, which parses the answer from all output so far. The output may begin with
+// text of the login shell. kNotFound: the answer is incomplete.
 template <typename Answer>
 Result<Answer> RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
                               const std::function<Result<Answer>(std::string_view output)>& read,

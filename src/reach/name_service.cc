@@ -23,7 +23,7 @@ constexpr size_t kLargestAnswer = 1 << 20;  // bytes
 
 using Addresses = std::vector<base::IpAddress>;
 
-// "" if there is no such program, or it finds nothing in time.
+// Returns "" if the program is missing, or finds nothing in time.
 std::string Getent(const std::string& database, const std::string& key, base::Deadline deadline) {
   if (key.starts_with('-')) return "";
   const auto program = transport::StartOurProgram({"getent", database, key});
@@ -41,11 +41,11 @@ SystemUser FindThisUser() {
   return fields.size() > kHome ? SystemUser{fields[0], fields[kHome]} : SystemUser{};
 }
 
-// How long is for the name service to know.
+// Blocks for as long as the name service does.
 Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
   Result<Addresses> addresses = base::AddressesOf(host);
   if (addresses.ok()) return addresses;
-  // RFC 6761: whatever the name service knows.
+  // RFC 6761: resolved independently of the name service.
   if (host == "localhost") return Addresses{*base::IpAddress::Parse("127.0.0.1")};
   Addresses others = AskGetentForHost(host, deadline);
   if (!others.empty()) return others;
@@ -87,10 +87,10 @@ Result<Addresses> LookUp(const std::string& host, base::Deadline deadline) {
   const Status unanswered =
       Error(StatusCode::kDeadlineExceeded,
             "name does not resolve: '" + host + "': the name service does not answer");
-  if (deadline.Expired()) return unanswered;  // it would be another thread that is lost
+  if (deadline.Expired()) return unanswered;  // otherwise another thread would remain
   std::promise<Result<Addresses>> promise;
   auto answer = promise.get_future();
-  // getaddrinfo has no time limit of ours, and nothing ends it.
+  // getaddrinfo has no timeout and cannot be cancelled.
   auto thread = base::StartThread([host, deadline, promise = std::move(promise)]() mutable {
     promise.set_value(Ask(host, deadline));
   });

@@ -1,6 +1,6 @@
-// Users and hosts as this machine knows them, also by more than its own files and DNS: LDAP, SSSD,
-// mDNS. This program may not ask those (base/name_service.h), but `getent`, one of the machine's,
-// may.
+// Lookup of users and hosts in all sources of this machine: files, DNS, and also LDAP, SSSD and
+// mDNS. This program cannot load the modules of the latter (base/name_service.h), so it runs
+// `getent`.
 #pragma once
 
 #include <sys/types.h>
@@ -15,25 +15,25 @@
 namespace autodist::reach {
 
 struct SystemUser {
-  std::string name;  // both "" if nothing knows the user
+  std::string name;  // both "" for an unknown user
   std::string home;
 };
 
-// The user whose process this is. The first call may block for 10 seconds. Thread-safe.
+// The user of this process. The first call may block for 10 seconds. Thread-safe.
 const SystemUser& ThisSystemUser();
 
-// Whether the group is that of this user alone, as distributions make one for each user: it has the
-// user's name and no other member. Blocks as ThisSystemUser does.
+// Whether the group is the private group of this user, as distributions create it: it has the
+// user's name and no other member. Blocks like ThisSystemUser.
 bool IsGroupOfThisUser(gid_t group);
 
-// All addresses of a host name, or the one that `host` is. Blocks until the name service has
-// answered; what it answers after the deadline is lost, and so is a thread until then.
+// Returns all addresses of a host name, or `host` itself if it is an address. Blocks until the name
+// service has answered. After the deadline a thread remains until then, and its answer is dropped.
 Result<std::vector<base::IpAddress>> LookUp(const std::string& host, base::Deadline deadline);
-// What getent says of a host; none if it knows nothing, or not in time.
+// Returns getent's addresses of a host; empty if it is unknown, or at the deadline.
 std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Deadline deadline);
 
-// Where OpenSSH looks for the user's .ssh, whatever HOME is: the folder that the system knows for
-// this user; HOME where it knows none.
+// Returns the folder in which OpenSSH looks for the user's .ssh: the home folder in the user
+// database, whatever HOME is; HOME if the user is not in it.
 std::string SshHomeFolder();
 
 }  // namespace autodist::reach

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 Status OthersWrite(const std::string& what) { return Error(StatusCode::kPermissionDenied, what); }
 
-// Of this very name: a link is not followed.
+// Checks this path itself, without following links.
 Status CheckOne(const fs::path& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, path.string());
@@ -24,7 +24,7 @@ Status CheckOne(const fs::path& path) {
                        std::to_string(info.st_uid));
   }
   const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
-  if (sticky || S_ISLNK(info.st_mode)) return OkStatus();  // a link's mode says nothing
+  if (sticky || S_ISLNK(info.st_mode)) return OkStatus();  // the mode of a link has no meaning
   if ((info.st_mode & S_IWOTH) != 0) {
     return OthersWrite("all users can write to " + path.string());
   }

@@ -1,4 +1,4 @@
-// Whether other users decide what a file says.
+// Checks whether other users can change a file.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace autodist::reach {
 
-// Refuses a file that other users than this one and root own, can write to, or can replace: the
-// file itself, the folder it is in, and where it is a symbolic link, its target and that one's
-// folder. A group that is this user's alone is no other user; in a folder with the sticky bit, as
-// /tmp, others cannot replace what is not theirs. Message without the file's name. May block as
-// ThisSystemUser does.
+// Rejects a file that users other than this one and root own, can write to, or can replace. Checks
+// the file, its folder, and for a symbolic link also the target and the target's folder. This
+// user's private group does not count as another user. In a folder with the sticky bit, such as
+// /tmp, others cannot replace the file. The message does not name the file. May block like
+// ThisSystemUser.
 Status CheckNoOthersWrite(const std::string& file);
 
 }  // namespace autodist::reach

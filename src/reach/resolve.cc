@@ -28,13 +28,12 @@ namespace autodist::reach {
 namespace {
 
 constexpr size_t kThreads = 32;
-// For the name service to tell all names: one that does not answer has them all wait.
+// The time for the name service to resolve all names, which wait for each other if it hangs.
 constexpr std::chrono::seconds kNamesLimit{30};
 constexpr char kCorrectName[] = "correct the name in the spec or --hosts, or give the IP address";
 
-// The address of it to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
-// many a /etc/hosts gives such an address to the machine's own name. `family` is a value of
-// AddressFamily.
+// Returns the preferred address: IPv4 before IPv6, which some frameworks cannot use; loopback last,
+// because many /etc/hosts map the machine's own name to it. `family` is a value of AddressFamily.
 Result<std::string> Resolve(const std::string& host, base::Deadline deadline,
                             const std::string& family = "any") {
   AD_ASSIGN_OR_RETURN(auto addresses, LookUp(host, deadline));
@@ -49,15 +48,15 @@ Result<std::string> Resolve(const std::string& host, base::Deadline deadline,
   return std::ranges::min_element(addresses, {}, rank)->ToString();
 }
 
-// Whether the name of the node need not mean anything here.
+// Whether the node's name may only be valid behind a proxy.
 bool IsBehindProxy(const spec::SshGroup& group, const plan::OpensshValues& config) {
   if (!group.proxy_jump.empty()) return group.proxy_jump != "none";
   return !ssh::ValueOf(config, "proxyjump").empty() ||
          !ssh::ValueOf(config, "proxycommand").empty();
 }
 
-// What of the configuration is not for our own logins: `found` gets why ssh is used; returns what
-// nobody uses.
+// Splits up the settings that autodist's logins do not support: reasons to use ssh go to `found`;
+// returns the unused settings.
 std::vector<std::string> Distribute(const spec::SshGroup& group, plan::NodeAddress& found) {
   plan::OpensshValues config = found.openssh;
   if (group.proxy_jump == "none") {
@@ -74,7 +73,7 @@ std::vector<std::string> Distribute(const spec::SshGroup& group, plan::NodeAddre
   return std::move(use.not_used);
 }
 
-// Names what is not used of the configuration, once in the life of this process.
+// Warns of unused settings, once per process.
 void WarnOfNotUsed(const std::map<std::string, std::vector<std::string>>& nodes_by_text) {
   static std::mutex mutex;
   static std::set<std::string> warned;
@@ -84,15 +83,15 @@ void WarnOfNotUsed(const std::map<std::string, std::vector<std::string>>& nodes_
     base::Log(base::LogLevel::kWarning,
               "OpenSSH's configuration of " + nodes.front() +
                   (nodes.size() == 1 ? "" : " and " + base::Count(nodes.size() - 1, "other node")) +
-                  " has what autodist does not use: " + text);
+                  " has settings that autodist ignores: " + text);
   }
 }
 
-// Asks OpenSSH about the node, and the name service for where it says that the node is.
+// Runs `ssh -G` for the node, and resolves the resulting host name.
 plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured,
                             base::Deadline deadline, std::vector<std::string>& not_used) {
   plan::NodeAddress found;
-  // How a key that is new gets into known_hosts is configured, too.
+  // The configuration also decides how a new key is added to known_hosts.
   if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
     auto config = ssh::QueryOpensshConfig(
         {node.address, group.username, node.port ? node.port : group.port, node.ssh_address});
@@ -103,7 +102,7 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
       found.error = Message(config.status());
       return found;
     } else if (configured) {
-      not_used = {"all of it: the ssh program, which reads it, is not in PATH"};
+      not_used = {"all of them, because the ssh program is not in PATH"};
     }
   }
   const std::string hostname = ssh::ValueOf(found.openssh, "hostname");
@@ -111,7 +110,7 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
                           : hostname.empty()        ? node.address
                                                     : hostname,
                           deadline, ssh::ValueOf(found.openssh, "addressfamily"));
-  // Behind a jump host the name may mean something there alone.
+  // Behind a jump host the name may only be valid there.
   if (ip.ok()) {
     found.ssh = *ip;
   } else {
@@ -120,10 +119,10 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
   return found;
 }
 
-// What ranks elsewhere have in place of an address that nobody knows yet.
+// The placeholder for an address that is not yet known.
 constexpr char kNotKnownYet[] = "0.0.0.0";
 
-// Of a node that is to be asked: an IPv6 address may not be what the ranks are to use.
+// Returns the expected address of a node that must be asked; an IPv6 address may not be for ranks.
 std::string Expected(const std::string& ssh) {
   const auto ip = base::IpAddress::Parse(ssh);
   return ip && !ip->v6 && !ip->IsLoopback() ? ssh : kNotKnownYet;
@@ -144,8 +143,7 @@ void FindData(const spec::Node& node, bool several_nodes, base::Deadline deadlin
   }
   const auto ip = base::IpAddress::Parse(found.data);
   if (several_nodes && ip && ip->IsLoopback()) {
-    found.error = "'" + name + "' resolves to " + found.data +
-                  " here, which means another machine on each node";
+    found.error = "'" + name + "' resolves to " + found.data + " here, which is a loopback address";
   }
 }
 
@@ -179,8 +177,8 @@ Result<std::string> OutwardAddress() {
   }
   if (best) return best->ToString();
   return WithRemedy(
-      Error(StatusCode::kNotFound, "this machine has no address under which others reach it"),
-      "connect it to a network, or list it alone");
+      Error(StatusCode::kNotFound, "this machine has no address that other machines can reach"),
+      "connect it to a network, or use it alone");
 }
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
@@ -196,11 +194,11 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
     const spec::SshGroup& group = spec.group_of(node);
     const bool by_ssh = !node.chief && !group.ByProgram();
     if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline, not_used[i]);
-    // What is behind a proxy may have a name there alone; a container may have its own network.
+    // A host behind a proxy may have a name only there; a container may have a separate network.
     const bool hidden = by_ssh && found[i].ssh.empty() && IsBehindProxy(group, found[i].openssh);
     found[i].ask = (from_outside || !group.via.empty() || hidden) && node.data_address.empty();
     if (found[i].ask) {
-      const bool known = group.BySlurm();  // its nodes know each other by name
+      const bool known = group.BySlurm();  // nodes of an allocation resolve each other's names
       found[i].data = Expected(known ? Resolve(node.address, deadline).value_or("") : found[i].ssh);
     } else {
       FindData(node, several, deadline, found[i]);
@@ -215,7 +213,7 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   for (size_t i = 0; i < found.size(); ++i) {
     if (deadline.Expired() && !found[i].error.empty()) {
       return WithRemedy(Error(StatusCode::kDeadlineExceeded, found[i].error),
-                        "is the name service of /etc/resolv.conf up? or give IP addresses");
+                        "check the name servers of /etc/resolv.conf, or give IP addresses");
     }
     if (spec.nodes[i].chief && !found[i].error.empty()) {
       return WithRemedy(Error(StatusCode::kNotFound, found[i].error), kCorrectName);
@@ -234,7 +232,7 @@ Status SettleChief(plan::Input& input) {
     if (!spec.group_of(node).via.empty()) return false;
     if (strcasecmp(node.address.c_str(), own_name.c_str()) == 0) return true;
     if (spec::IsLoopback(node.address)) return true;
-    // A name that leads to a loopback address is one end of a tunnel.
+    // A name that resolves to a loopback address is the entry of a tunnel.
     const auto ip = base::IpAddress::Parse(input.address_of.at(node.address).ssh);
     return ip && !ip->IsLoopback() && base::OwnerOf(*ip, interfaces);
   };
@@ -256,12 +254,11 @@ Status CheckChiefIsHere(const std::string& chief_address, const std::string& chi
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   if (wanted && (wanted->IsLoopback() || base::OwnerOf(*wanted, interfaces))) return OkStatus();
   const std::string here = base::Describe(interfaces);
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "the chief of the spec is " + chief_address +
-                                                 ", but this machine is " +
-                                                 (here.empty() ? "without a network" : here)),
-      "run autodist on the chief, mark this machine as the chief in the spec, or none "
-      "to launch from outside");
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          "the chief of the spec is " + chief_address + ", but this machine is " +
+                              (here.empty() ? "without a network" : here)),
+                    "run autodist on the chief, move 'chief: true' to this machine, or remove it "
+                    "to launch from outside the nodes");
 }
 
 Result<uint16_t> FreePort() {
@@ -276,7 +273,7 @@ Result<uint16_t> FreePort() {
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
     return ErrnoError(errno, "looking for a free port");
   }
-  return ntohs(bound.sin6_port);  // at the same place for both families
+  return ntohs(bound.sin6_port);  // at the same offset for both families
 }
 
 }  // namespace autodist::reach

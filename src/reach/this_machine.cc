@@ -12,8 +12,8 @@
 namespace autodist::reach {
 namespace {
 
-// As the shell shows it, symbolic links and all, where that is where we are: nodes may have the
-// same link to another place.
+// Returns $PWD, which may contain symbolic links, if it is the current folder: on other nodes the
+// link may have another target.
 Result<std::string> LogicalWorkingDirectory() {
   std::error_code error;
   const std::string physical = std::filesystem::current_path(error);

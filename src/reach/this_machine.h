@@ -1,4 +1,4 @@
-// The user who runs autodist, and the machine they sit at.
+// The user who runs autodist, and their machine.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace autodist::reach {
 
 Result<plan::User> ThisUser();
 
-// What the working directory is called on other machines, where it is the same path below the home
-// folder: "~/train". Absolute where it is not below it.
+// Returns the working directory for other machines: relative to the home folder, "~/train", or
+// absolute outside of it.
 std::string BelowHome(const plan::User& user);
 
 // Whether this machine is one of the nodes.
 bool TakesPart(const v1::LaunchPlan& plan);
 
-// Where the program is on this machine: in the plan's working directory if this machine takes part,
-// else where autodist was started.
+// Returns the program's folder on this machine: the plan's working directory if this machine has
+// ranks, else the folder in which autodist was started.
 std::string FolderHere(const v1::LaunchPlan& plan);
 
 }  // namespace autodist::reach

@@ -24,7 +24,7 @@ std::string_view WithoutBlanks(std::string_view text) {
   return text;
 }
 
-// As people, schedulers and container runtimes say that a process is to have no GPU.
+// Whether the value means no GPU, as users, schedulers and container runtimes write it.
 bool SaysNone(std::string_view value) {
   const std::string lower = absl::AsciiStrToLower({value.data(), value.size()});
   return lower.empty() || lower == "-1" || lower == "none" || lower == "void" ||
@@ -42,11 +42,11 @@ std::string Quote(std::string_view entry) {
   return "'" + base::Printable(std::string(entry)) + "'";
 }
 
-// Of what is neither a number nor a UUID.
+// Returns the error for an entry that is neither a number nor a UUID.
 Status WrongEntry(std::string_view value, std::string_view entry) {
   constexpr char kList[] = "write numbers or UUIDs (nvidia-smi -L) with commas between: 0,1,2";
   if (entry == "all") {
-    return Wrong(value, "CUDA takes it for no GPU at all", "unset it for all GPUs");
+    return Wrong(value, "CUDA reads it as no GPU", "unset it for all GPUs");
   }
   const size_t dash = entry.find('-');
   const auto first = spec::ReadWholeNumber(entry.substr(0, dash), spec::kMaxSlots);
@@ -66,7 +66,7 @@ Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32
   bool any_uuid = false;
   for (const std::string_view part : base::Split(value, ',')) {
     const std::string_view entry = WithoutBlanks(part);
-    if (entry == "-1") {  // CUDA stops there, on purpose
+    if (entry == "-1") {  // CUDA intentionally stops there
       if (part.data() + part.size() != value.data() + value.size()) {
         visible.warning = "CUDA_VISIBLE_DEVICES is '" + base::Printable(std::string(value)) +
                           "': devices after the -1 are not used";
@@ -86,7 +86,7 @@ Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32
                    "correct it, or unset it for all GPUs");
     }
     if (!seen.insert(entry).second) {
-      return Wrong(value, Quote(entry) + " is there twice, and CUDA then shows no GPU at all",
+      return Wrong(value, Quote(entry) + " is listed twice; CUDA then shows no GPU",
                    "name each GPU once");
     }
     any_uuid |= uuid;

@@ -1,4 +1,4 @@
-// What CUDA_VISIBLE_DEVICES says, as CUDA reads it.
+// Parses CUDA_VISIBLE_DEVICES like CUDA.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace autodist::reach {
 
 struct VisibleGpus {
   std::vector<uint32_t> gpus;
-  // One for each, or none at all, as spec::Node has them.
+  // One for each GPU or empty, as in spec::Node.
   std::vector<std::string> uuids = {};
-  std::string warning = {};  // what is probably not as it was meant
+  std::string warning = {};  // about what is probably not intended
 
   bool operator==(const VisibleGpus&) const = default;
 };
 
-// The devices that the value names; none where it says that there are to be none (an empty value,
-// -1, "none", "void", "NoDevFiles"). `present`: how many GPUs the machine has; nullopt: not known.
-// kInvalidArgument, with the value in quotes, where CUDA would see other devices than are meant.
+// Returns the devices that the value names; none if it excludes all (an empty value, -1, "none",
+// "void", "NoDevFiles"). `present`: the number of GPUs of the machine; nullopt: unknown.
+// kInvalidArgument, with the value in quotes, if CUDA would see other devices than intended.
 Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32_t> present);
 
 }  // namespace autodist::reach

@@ -45,7 +45,7 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   return facts;
 }
 
-// One that runs has a glyph, one that ended well has none.
+// A running job has a glyph; one that exited with 0 has none.
 Severity ToneOfJob(v1::Mark mark) {
   const Severity tone = ToneOf(mark);
   const bool runs = tone == Severity::kPlain && mark != v1::MARK_ENDED;
@@ -57,7 +57,7 @@ Severity ToneOfIssue(v1::Issue::Kind kind) {
   return tone == Severity::kPlain ? Severity::kSlow : tone;
 }
 
-// Each with its evidence, and with what was ruled out.
+// Adds the issues with their evidence and what was ruled out.
 void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
   for (const v1::Issue& issue : snapshot.issues()) {
     std::string text = issue.what();
@@ -82,7 +82,7 @@ Severity ToneOf(v1::Mark mark) {
       return Severity::kBad;
     case v1::MARK_SLOW:
       return Severity::kSlow;
-    case v1::MARK_AWAY:
+    case v1::MARK_DISCONNECTED:
       return Severity::kAway;
     default:
       return Severity::kPlain;

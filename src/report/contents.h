@@ -1,4 +1,4 @@
-// What is to be said of a job.
+// Builds the contents of a job's report.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace autodist::report {
 
-// What a rank wrote last.
+// The end of a rank's output.
 struct LastLines {
   uint32_t rank = 0;
-  std::string file;  // where all of it is
+  std::string file;  // the file with the whole output
   std::string text;
 };
 
 struct JobFacts {
   v1::JobSnapshot snapshot;  // at least its job
   v1::History history;
-  std::vector<LastLines> last_lines;  // of ranks that failed
+  std::vector<LastLines> last_lines;  // of failed ranks
 };
 
-// What is not known is left out. Pure, but for the local time zone.
+// Omits what is unknown. Pure, except for the local time zone.
 Document ContentsOf(const JobFacts& facts);
 
 }  // namespace autodist::report

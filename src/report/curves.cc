@@ -1,4 +1,4 @@
-// How values went over the time of a job.
+// Computes curves of values over the job's time.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -16,9 +16,9 @@ namespace {
 using Point = v1::HistoryPoint;
 
 constexpr size_t kMaxMetrics = 4;
-constexpr size_t kPlaces = 240;  // across, of means
+constexpr size_t kPlaces = 240;  // means across the width
 constexpr double kMaxBytes = 1e18;
-// What changes by less than this part of its value is to look as if it hardly did.
+// Smaller relative changes are drawn flat.
 constexpr double kCalm = 0.05;
 
 struct Value {
@@ -79,7 +79,7 @@ struct Span {
   }
 };
 
-// The mean at each place; places that no point covers are not known.
+// The mean at each place; nullopt where no point covers it.
 std::vector<std::optional<double>> Means(const v1::History& history, const Value& value,
                                          const Span& span) {
   std::vector<std::optional<double>> means(kPlaces);
@@ -110,7 +110,7 @@ std::vector<double> BeginsOfAttempts(const v1::History& history, const Span& spa
   return begins;
 }
 
-// Nullopt where nothing is known of it.
+// Nullopt if no value is known.
 std::optional<Curve> CurveOf(const v1::History& history, const Value& value, const Span& span) {
   Curve curve;
   curve.name = value.name;
@@ -130,11 +130,11 @@ std::optional<Curve> CurveOf(const v1::History& history, const Value& value, con
   if (!(least <= most)) return std::nullopt;
   curve.least = value.text(least);
   curve.most = value.text(most);
-  // Half of each, as their difference may be more than a double can be.
+  // Halves each value, because the difference may exceed the range of a double.
   double height = most / 2 - least / 2;
   const double below =
       std::max(kCalm / 2 * std::max(std::abs(least), std::abs(most)) - height, 0.0);
-  height += below;  // of which half is above
+  height += below;  // the other half is above
   for (std::optional<double>& one : curve.heights) {
     if (one) one = height > 0 ? (*one / 2 - least / 2 + below / 2) / height : 0.5;
   }

@@ -1,5 +1,5 @@
-// A report before it is HTML or Markdown: what it says, in its order. All text is as it came, from
-// ranks and nodes, too: whoever writes it down makes it harmless.
+// A report as data: its contents in order, before they become HTML or Markdown. Texts are
+// unmodified, also those of ranks and nodes; the writers of HTML and Markdown must escape them.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace autodist::report {
 
-// How something is to be taken; with a glyph of its own.
+// The severity of a text; each has its own glyph.
 enum class Severity { kPlain, kRunning, kSlow, kBad, kAway };
 
 struct Cell {
@@ -24,12 +24,12 @@ struct Paragraph {
   Severity tone = Severity::kPlain;
 };
 
-// Lines as they were written.
+// Lines shown as they were written.
 struct Lines {
   std::string text;
 };
 
-// What is named and what it is, a short list of them.
+// A short list of names with values.
 struct Facts {
   struct Fact {
     std::string name;
@@ -39,11 +39,11 @@ struct Facts {
 };
 
 struct Table {
-  std::vector<Cell> heading;  // of the kind of its column
+  std::vector<Cell> heading;  // each cell with the kind of the column
   std::vector<std::vector<Cell>> rows;
 };
 
-// Parts of one whole.
+// Shares of a total.
 struct Shares {
   struct Part {
     std::string name;
@@ -54,15 +54,15 @@ struct Shares {
   std::vector<Part> parts;
 };
 
-// A value over the time of the job.
+// A value over the job's time.
 struct Curve {
   std::string name;
-  std::vector<std::optional<double>> heights;  // at even times, 0 to 1; absent: not known
-  std::string least;                           // of all, as the value is read
+  std::vector<std::optional<double>> heights;  // at equal intervals, 0 to 1; absent: unknown
+  std::string least;                           // the minimum, formatted
   std::string most;
   std::string last;
-  std::vector<double> attempts;  // where each began that was not the first, 0 to 1
-  std::string begin;             // times
+  std::vector<double> attempts;  // starts of the attempts after the first, 0 to 1
+  std::string begin;             // times of both ends
   std::string end;
 };
 
@@ -79,7 +79,7 @@ struct Section {
 
 struct Document {
   std::string title;
-  std::string command;  // empty: not known
+  std::string command;  // empty: unknown
   std::string state;
   Severity tone = Severity::kPlain;
   std::vector<Block> summary;  // before the first heading

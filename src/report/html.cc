@@ -14,7 +14,7 @@
 namespace autodist::report {
 namespace {
 
-constexpr int kWide = 1000;  // of the pictures, in their own units
+constexpr int kWide = 1000;  // of the pictures, in their units
 constexpr int kHigh = 100;
 
 std::string Escaped(const std::string& printable) {
@@ -34,7 +34,7 @@ const char* ClassOf(Severity tone) {
     case Severity::kBad:
       return "bad";
     case Severity::kAway:
-      return "away";
+      return "disconnected";
     case Severity::kPlain:
       break;
   }
@@ -66,7 +66,7 @@ std::string RowHtml(const std::vector<Cell>& row, const std::string& tag) {
   return html + "</tr>\n";
 }
 
-// What is known, in lines; a place that stands alone is a dot.
+// Lines through the known values; a single value is a dot.
 std::string PolylinesOf(const Curve& curve) {
   const double step = kWide / static_cast<double>(std::max<size_t>(curve.heights.size(), 2) - 1);
   std::string html;
@@ -117,9 +117,9 @@ std::string CurveHtml(const Curve& curve) {
          "</span><span>" + HtmlText(curve.end) + "</span></small></figure>\n";
 }
 
-// Each kind of block.
+// Formats each kind of block.
 struct BlockHtml {
-  bool summary;  // the numbers that are read first
+  bool summary;  // for the numbers at the top
 
   std::string operator()(const Paragraph& paragraph) const {
     return "<p>" + InTone(paragraph.tone, HtmlText(paragraph.text)) + "</p>\n";

@@ -1,4 +1,4 @@
-// A report as one page that needs nothing else.
+// Formats a report as one self-contained page.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace autodist::report {
 
-// Runs no script and loads nothing, whatever the document's text is; light or dark as the reader
-// has it. Pure.
+// Runs no scripts and loads nothing, whatever the document's text is. Follows the reader's light or
+// dark setting. Pure.
 std::string HtmlOf(const Document& document);
 
 }  // namespace autodist::report

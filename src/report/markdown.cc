@@ -13,7 +13,7 @@
 namespace autodist::report {
 namespace {
 
-// The longest run of backticks, so that a longer one is none of the text.
+// The longest run of backticks; the fence must be longer.
 size_t LongestRun(std::string_view text) {
   size_t longest = 0;
   size_t run = 0;
@@ -24,7 +24,7 @@ size_t LongestRun(std::string_view text) {
   return longest;
 }
 
-// Whether a list, a heading or a rule could begin here.
+// Whether a list, a heading or a rule could begin at this position.
 bool MayBeginBlock(const std::string& text, size_t at) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   if (text[at] == '.' || text[at] == ')') {
@@ -34,7 +34,7 @@ bool MayBeginBlock(const std::string& text, size_t at) {
   return at == 0 && (text[at] == '-' || text[at] == '+' || text[at] == '=');
 }
 
-// Nor is an address in it a link.
+// Escapes the text; addresses in it do not become links.
 std::string MarkdownText(const std::string& raw) {
   constexpr std::string_view kSpecial = "\\`*_[]<>|#~&$!";
   const std::string text = base::Printable(raw);
@@ -72,7 +72,7 @@ std::string MarkdownRow(const std::vector<Cell>& row) {
   return text + "\n";
 }
 
-// As many means of neighbours: "▁▂▄▇".
+// The curve reduced to a few columns: "▁▂▄▇".
 std::string Sparkline(const Curve& curve) {
   constexpr size_t kColumns = 40;
   constexpr const char* kLevels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -95,7 +95,7 @@ std::string Sparkline(const Curve& curve) {
   return line;
 }
 
-// Each kind of block.
+// Formats each kind of block.
 struct BlockMarkdown {
   std::string operator()(const Paragraph& paragraph) const {
     return GlyphOf(paragraph.tone) + MarkdownText(paragraph.text) + "\n\n";

@@ -1,4 +1,4 @@
-// A report as Markdown, as GitHub and others show it.
+// Formats a report as Markdown, for GitHub and others.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace autodist::report {
 
-// What the document's text looks like is never taken for Markdown or HTML. Pure.
+// Escapes the document's text, so that it is never interpreted as Markdown or HTML. Pure.
 std::string MarkdownOf(const Document& document);
 
 }  // namespace autodist::report

@@ -1,4 +1,4 @@
-// Ranks and nodes: who was slow, who failed, and where they were.
+// Sections of ranks and nodes: slow ranks, failed ranks, places.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxSlow = 10;
 constexpr size_t kMaxFailed = 20;
 
-// Those whose steps are compared, the slowest first.
+// Ranks whose steps are compared, slowest first.
 std::vector<const v1::RankSnapshot*> Compared(const v1::JobSnapshot& snapshot) {
   std::vector<const v1::RankSnapshot*> ranks;
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
@@ -28,7 +28,7 @@ std::vector<const v1::RankSnapshot*> Compared(const v1::JobSnapshot& snapshot) {
   return ranks;
 }
 
-// "8 × 80 GB"; of what is known.
+// "8 × 80 GB", as far as known.
 std::string GpusText(const v1::NodeSample& sample) {
   if (sample.gpus().empty()) return "";
   const v1::GpuSample& first = sample.gpus(0);
@@ -53,7 +53,7 @@ std::string NodePhaseText(const v1::NodeSnapshot& node) {
   }
 }
 
-// Columns of which nothing is known.
+// Removes columns without values.
 void DropEmptyColumns(Table& table) {
   for (size_t i = table.heading.size(); i-- > 0;) {
     const auto known = [i](const std::vector<Cell>& row) { return !row[i].text.empty(); };
@@ -79,7 +79,7 @@ std::string Place(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank)
   return text;
 }
 
-// Where two ranks differ at all: what all share makes none of them slow.
+// Empty if all ranks are equally fast.
 Section SlowestSection(const v1::JobSnapshot& snapshot) {
   std::vector<const v1::RankSnapshot*> ranks = Compared(snapshot);
   if (ranks.empty()) return {};

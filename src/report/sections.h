@@ -1,4 +1,4 @@
-// The sections of a report. Each is pure, and without blocks where nothing is known.
+// The sections of a report. All are pure; a section without data has no blocks.
 #pragma once
 
 #include "report/contents.h"
@@ -6,28 +6,28 @@
 
 namespace autodist::report {
 
-Section TimeSection(const v1::JobSnapshot& snapshot);      // where it went
-Section AttemptsSection(const v1::JobSnapshot& snapshot);  // one after the other
+Section TimeSection(const v1::JobSnapshot& snapshot);      // time by use
+Section AttemptsSection(const v1::JobSnapshot& snapshot);  // in order
 Section EventsSection(const v1::JobSnapshot& snapshot);
 Section CurvesSection(const v1::JobSnapshot& snapshot, const v1::History& history);
-Section SlowestSection(const v1::JobSnapshot& snapshot);  // ranks
-Section FailedSection(const JobFacts& facts);             // ranks, and what they wrote last
+Section SlowestSection(const v1::JobSnapshot& snapshot);  // of ranks
+Section FailedSection(const JobFacts& facts);  // failed ranks, and the end of their output
 Section NodesSection(const v1::JobSnapshot& snapshot);
-Section RunSection(const v1::JobStatus& job);  // from where, and what is left of it
+Section RunSection(const v1::JobStatus& job);  // command, folder and machine
 
-// What snapshot and job call a rank: "rank 3"; its node and GPUs: "node4, GPU 5".
+// The name of a rank as in snapshot and job, "rank 3"; its node and GPUs, "node4, GPU 5".
 std::string RankName(const v1::RankSnapshot& rank);
 std::string Place(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank);
 
 Severity ToneOf(v1::Mark mark);
-// Local: "2026-11-23 14:36:22"; empty: not known.
+// Local time: "2026-11-23 14:36:22"; empty: unknown.
 std::string TimeText(int64_t time_ms);
 // "4 h 19 min".
 std::string SpanText(int64_t milliseconds);
-// Four digits of it: "2.054", "3e-05".
+// Four digits: "2.054", "3e-05".
 std::string NumberText(double value);
 
-// When it ended, or as of when the snapshot is.
+// The job's end, or the time of the snapshot.
 int64_t EndOf(const v1::JobSnapshot& snapshot);
 
 inline Cell Number(std::string text) { return {std::move(text), Cell::Kind::kNumber}; }

@@ -1,4 +1,4 @@
-// How tones are shown: never by a colour alone.
+// Glyphs for severities, which are never shown by color alone.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace autodist::report {
 
-// "✕ "; empty: of a plain one.
+// "✕ "; empty for kPlain.
 inline std::string GlyphOf(Severity tone) {
   switch (tone) {
     case Severity::kRunning:

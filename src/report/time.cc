@@ -1,4 +1,4 @@
-// Where the time of a job went, and what happened meanwhile.
+// Sections of the job's time and events.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -19,10 +19,10 @@ struct AttemptTimes {
   uint32_t number;
   int64_t began_ms = 0;
   int64_t ended_ms = 0;
-  std::string cause;  // of its end
+  std::string cause;  // of the attempt's end
 };
 
-// As far as the events tell; what comes later says more about the cause.
+// Derived from the events; later ones describe the cause better.
 std::vector<AttemptTimes> AttemptsOf(const v1::JobSnapshot& snapshot) {
   std::vector<AttemptTimes> attempts;
   for (const v1::JobEvent& event : snapshot.events()) {
@@ -98,7 +98,7 @@ Section EventsSection(const v1::JobSnapshot& snapshot) {
     std::string what = snapshot::PhaseText(event);
     if (!event.what().empty())
       what += (what.empty() ? "" : ": ") + std::string(base::FirstLine(event.what()));
-    // Ranks that have been told to end mean nothing by it.
+    // Ends of ranks that were being stopped are no issue.
     const bool means_nothing = event.has_rank() && stopping;
     const Severity tone = means_nothing ? Severity::kPlain : ToneOf(snapshot::MarkOf(event));
     table.rows.push_back({{TimeText(event.time_ms())},

@@ -1,7 +1,6 @@
-// The protocol by which an agent is started: what the far end of a new byte stream and the chief
-// say to each other before gRPC takes the stream over. The far end prints lines; everything else
-// printed until then, by a login shell say, is to be ignored: the nonce, new for each stream, makes
-// the lines unmistakable.
+// The start-up protocol between an agent and the chief on a new byte stream, before gRPC takes the
+// stream over. The agent's side prints lines. All other output until then, for example of a login
+// shell, is ignored: the nonce, new for each stream, identifies the lines.
 #pragma once
 
 #include <cstddef>
@@ -9,37 +8,37 @@
 
 namespace autodist::rpc {
 
-// The agent is connected. The chief sends its greeting; the bytes after it are gRPC's.
+// Reports that the agent is connected. The chief sends its greeting; the following bytes are
+// gRPC's.
 inline std::string ReadyLine(const std::string& nonce) {
   return "\nAUTODIST-READY " + nonce + "\n";
 }
 
-// Before the ready line: the rest is what a later login needs to tell whether the agent's processes
-// would be seen by it (agent/life/keepers.h, ProcessScope).
+// Precedes the ready line. The rest of the line lets a later login determine whether it would see
+// the agent's processes (agent/life/keepers.h, ProcessScope).
 inline std::string BeginOfScopeLine(const std::string& nonce) {
   return "\nAUTODIST-SCOPE " + nonce + " ";
 }
 
-// There is no such agent any more; what became of it follows, until the end of the stream.
+// Reports that the agent has ended; the reason follows until the end of the stream.
 inline std::string GoneLine(const std::string& nonce) { return "\nAUTODIST-GONE " + nonce + "\n"; }
 
-// A login shell has run what it was given; the agent is about to be put in place.
+// Reports that the login shell has executed its command; the agent is installed next.
 inline std::string ShellLine(const std::string& nonce) {
   return "\nAUTODIST-SHELL " + nonce + "\n";
 }
 
-// The agent is not on the node, which is such a machine as the rest of the line says: send exactly
-// the bytes of the agent for it, as they travel.
+// Reports that the node has no agent; the rest of the line describes the machine. The chief sends
+// exactly the bytes of the compressed agent for it.
 inline std::string BeginOfNeedLine(const std::string& nonce) {
   return "\nAUTODIST-NEED " + nonce + " ";
 }
 
-// Begins the last line that the far end writes to stderr where it could not start the agent: what
-// the person can do about it.
+// Begins the last line on stderr if the agent could not be started: a hint for the user.
 inline constexpr char kRemedyMark[] = "hint: ";
 
-// The greeting: the key that the agent should have, and the one it may have instead. An agent that
-// was just started takes the first for its own.
+// The size of the greeting: the key that the agent should have, and an alternative that it may
+// have. A new agent takes the first one.
 inline constexpr size_t kKeySize = 32;  // bytes
 inline constexpr size_t kGreetingSize = 2 * kKeySize;
 

@@ -11,7 +11,8 @@
 namespace autodist::rpc {
 namespace {
 
-constexpr size_t kMaxNameLength = 200;  // with an instance it fits in what OpenSSL takes, 256 bytes
+// With an instance it fits into OpenSSL's limit of 256 bytes.
+constexpr size_t kMaxNameLength = 200;
 constexpr size_t kInstanceSize = 32;
 
 bool IsHexDigit(unsigned char c) { return std::isxdigit(c) != 0; }

@@ -1,12 +1,12 @@
-// The protocol by which a node calls in: what a callback client (agent/life/connect_back) and the
-// chief (callback/callback_listener) say to each other over an encrypted session (secure/session),
-// in which both have shown that they know the node's key, before it becomes the standard input and
-// output of a program. One line each.
+// The protocol of a node that connects back, between a callback client (agent/life/connect_back)
+// and the chief (callback/callback_listener). It runs over an encrypted session (secure/session) in
+// which both have proved that they know the node's key. Afterwards the session becomes the standard
+// input and output of a program. One line each.
 //
 //   client                              chief
-//   ended <id> <hex of stderr's end>                              of programs before
+//   ended <id> <hex of stderr's end>                              programs that have ended
 //                                       run <id> <hex> <hex> ...  argv; or
-//                                       over                      there is nothing more to run
+//                                       over                      nothing more to run
 //   started <id>
 //   the program's output                the program's input
 #pragma once
@@ -20,14 +20,14 @@
 
 namespace autodist::rpc {
 
-inline constexpr size_t kMaxReportLength = 16 * 1024;  // ended, in bytes, as those below
-inline constexpr size_t kMaxOrderLength = 1 << 20;     // run
-inline constexpr size_t kMaxStderrLength = 4 * 1024;   // of which the end is reported
+inline constexpr size_t kMaxReportLength = 16 * 1024;  // of `ended`, in bytes, like those below
+inline constexpr size_t kMaxOrderLength = 1 << 20;     // of `run`
+inline constexpr size_t kMaxStderrLength = 4 * 1024;   // the last bytes, which are reported
 
-// Letters, digits, '.', '-' and '_': 200 of them at most.
+// Letters, digits, '.', '-' and '_', at most 200.
 bool IsNodeName(std::string_view name);
 
-// What a client says of itself within the handshake, in clear: "NODE/INSTANCE".
+// The identity that a client sends within the handshake, unencrypted: "NODE/INSTANCE".
 struct CallbackIdentity {
   std::string node;
   std::string instance;  // new for each process: base::RandomHex
@@ -36,7 +36,7 @@ struct CallbackIdentity {
   static std::optional<CallbackIdentity> FromText(std::string_view text);
 };
 
-// A line: its first word, its number, and what follows, which came as hex.
+// A line: its keyword, its number, and the decoded hex fields.
 struct CallbackLine {
   std::string kind;
   uint64_t id = 0;
@@ -45,7 +45,7 @@ struct CallbackLine {
   std::string ToLine() const;
   static std::optional<CallbackLine> FromLine(std::string_view line);
 };
-inline constexpr char kOwnProgram[] = "autodist-agent";  // in argv[0]: the client's own
+inline constexpr char kOwnProgram[] = "autodist-agent";  // as argv[0]: the client itself
 inline constexpr char kCallbackRun[] = "run";
 inline constexpr char kCallbackOver[] = "over";
 inline constexpr char kCallbackStarted[] = "started";

@@ -13,7 +13,7 @@
 namespace autodist::rpc {
 namespace {
 
-// As gRPC wants it: what may come of each call.
+// Formats gRPC's service config: the maximum response size of each call.
 std::string AgentLimits() {
   constexpr std::pair<const char*, size_t> kLimits[] = {
       {"Prepare", kLargestPrepared},    {"Session", kLargestEvent},
@@ -67,14 +67,14 @@ void KeepUntilExit(std::shared_ptr<grpc::Channel> channel) {
 }
 
 Status FromGrpc(const grpc::Status& status) {
-  // Of ourselves, each such failure says what it is.
+  // Our own failures of this kind have a message; gRPC's for an unknown method has none.
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
     return WithRemedy(
         Error(StatusCode::kUnimplemented,
-              "it is run by another version of autodist, which does not know how to do that"),
-        "use the autodist that it was started with");
+              "it is run by another version of autodist, which does not support this request"),
+        "use the autodist version that started it");
   }
-  // The codes of both are the same by design.
+  // The codes are equal by design.
   return status.ok() ? OkStatus()
                      : Error(static_cast<StatusCode>(status.error_code()), status.error_message());
 }

@@ -10,9 +10,9 @@ constexpr uint32_t kLargestPort = 65'535;
 
 Status BrokenRule(const std::string& how) {
   return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "its agent does not keep to the protocol (" + how + ")"),
-      "what answers there is not the agent of this autodist, or it is broken: look "
-      "at the node before you trust it again");
+      Error(StatusCode::kInvalidArgument, "its agent violates the protocol (" + how + ")"),
+      "another program answers there, or the agent is damaged: inspect "
+      "the node before you use it again");
 }
 
 bool IsBrokenRule(const Status& status) { return status.code() == StatusCode::kInvalidArgument; }

@@ -1,5 +1,5 @@
-// What any message of an agent must keep to. Nothing that comes from a node is believed: a node
-// whose agent breaks a rule has failed. What holds for each kind of message: launch/agent_rules and
+// Validation rules for all messages of agents. All data from nodes is untrusted: a node whose agent
+// breaks a rule has failed. Rules for each kind of message: launch/agent_rules and
 // transfer/transfer_rules.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace autodist::rpc {
 
 inline constexpr uint64_t kLargestSize = uint64_t{1} << 62;  // bytes, of a file or an offset there
 
-// The failure of a node that breaks a rule.
+// The failure of a node that has broken a rule.
 Status BrokenRule(const std::string& how);
 bool IsBrokenRule(const Status& status);
 

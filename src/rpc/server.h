@@ -1,4 +1,4 @@
-// gRPC servers as all of autodist's are: they have no address, but are handed connections.
+// Settings of autodist's gRPC servers, which have no address but are given connections.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -7,7 +7,7 @@
 
 namespace autodist::rpc {
 
-// For a server that takes messages of this size, and none that is compressed.
+// For a server that accepts messages up to this size, and no compressed ones.
 void ConfigureServer(grpc::ServerBuilder& builder, size_t largest_message);
 
 }  // namespace autodist::rpc

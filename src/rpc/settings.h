@@ -1,4 +1,4 @@
-// What holds for all of gRPC's channels and servers.
+// Settings of all gRPC channels and servers.
 #pragma once
 
 #include <grpc/compression.h>
@@ -8,25 +8,26 @@
 
 namespace autodist::rpc {
 
-// `set` is called with the name of each argument and its value.
+// Calls `set` with the name of each argument and its value.
 template <typename SetArgument>
 void SetArguments(const SetArgument& set) {
-  // No message is ever compressed: the size of one that was would be known only when it is
-  // inflated, and 2 MB may become 2 GB.
+  // Rejects compressed messages: their size is known only after decompression, and 2 MB may become
+  // 2 GB.
   set(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
-  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // before it is known that it is refused
-  // Counters for each message, which nobody reads.
+  // Otherwise decompression precedes the rejection.
+  set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  // Disables counters for each message, which are not used.
   set(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  // gRPC's estimate of the bandwidth takes pings, half of what a node costs that has nothing to
-  // say.
+  // Disables the bandwidth estimate: its pings are half the cost of an idle node.
   set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindow);
 }
 
-// For a program's start. Neither gRPC nor Protocol Buffers writes to stderr what they think of what
-// others send: calls fail for that, with a status. GRPC_VERBOSITY brings gRPC's words back. Nor
-// does gRPC look for deadlocks of its own at each lock, as it is built to in Debian.
+// Call at program start. Stops gRPC and Protocol Buffers from writing to stderr about messages from
+// others; calls fail with a status instead. GRPC_VERBOSITY turns gRPC's messages on again. Also
+// turns off gRPC's deadlock detection, which Debian's build enables and which costs time at each
+// lock.
 void BeginProgram();
 
 }  // namespace autodist::rpc

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Ends with 0 where an agent is there, with 3 where none is: a container runtime has other codes. A
-# zombie is none.
+# Exits with 0 if an agent runs, with 3 if none does: a container runtime uses other codes. A zombie
+# does not count.
 for p in /proc/[0-9]*/stat; do
   if read -r _ n z _ < "$p"; then
     case $n$z in *Z) ;; '(autodist-'*) exit 0 ;; esac;

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# Ends what is left of jobs. Behind own_folder.sh. $1 nonce, $2 the path of the agent's program or
-# nothing, $3... SHA-256 and size of an agent of ours. A job of another version of autodist has an
-# agent of its own, whose `clean` is as good.
+# Ends what is left of jobs. Follows own_folder.sh. $1 nonce, $2 path of the agent's program or
+# empty, $3... SHA-256 and size of this version's agents. An agent of another version, left by a job
+# of that version, can do it too.
 n=$1 a=$2 s=none;
 shift 2;
 printf '\nAUTODIST-CLEAN %s\n' "$n";

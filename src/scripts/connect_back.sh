@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # set by install_program.sh, which comes behind this
-# As a task of a step of Slurm, which says what the node is called and where its srun is, the
-# chief. On stdin the key comes first. All tasks have the same stdin: one that has the program
-# takes what is sent to the others, or none would get any more. $1 seconds, $2 the chief's port,
-# then its addresses.
+# Runs in a task of a Slurm step. Slurm's variables have the name of the node and the address of
+# srun, that is, the chief. stdin begins with the key. All tasks have the same stdin: a task that
+# already has the program must consume it, or the others would not receive it. $1 seconds, $2 the
+# chief's port, then the addresses of the chief.
 l=;
 run() {
   umask "$o";

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# The addresses of NPUs on their own network. $1... their numbers. The tool prints
-# "ipaddr:192.168.100.101" first. Its folder is seldom in a login's PATH.
+# Prints the addresses of NPUs on the NPUs' network. $1... device numbers. The tool prints
+# "ipaddr:192.168.100.101" first. Its folder is rarely in a login's PATH.
 PATH=$PATH:/usr/local/Ascend/driver/tools:/usr/local/bin;
 printf '\nAUTODIST-DEVICE-IPS\n';
 for d in "$@"; do

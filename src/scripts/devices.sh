@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# How many GPUs and CPUs a node has, and which machine it is. The driver's own list is right without
-# any tool; some containers see it through nvidia-smi alone, and some have the device files alone. Of
-# one that hangs the answer is "hangs".
+# Prints the numbers of GPUs and CPUs and the identity of the machine. The driver's list is right
+# without any tool; some containers only have nvidia-smi, others only the device files. "hangs"
+# replaces the answer of a tool that hangs.
 n=0;
 for d in /proc/driver/nvidia/gpus/*/; do
   if [ -d "$d" ]; then n=$((n + 1)); fi;

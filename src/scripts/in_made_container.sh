@@ -1,11 +1,11 @@
 # shellcheck shell=sh
-# Runs what follows in the job's container, which it makes where there is none; not for an agent
-# that is to be met again, which the last word says. Behind the last agent it removes the
-# container. $1 runtime, $2 container, $3 image, $4 working directory, $5 words of `run` (none of
-# them has a space), $6 what the container does, $7 whether an agent is in it.
+# Runs a command in the job's container, and creates the container if it is missing, except for an
+# agent to resume with (last argument). Removes the container after the last agent. $1 runtime, $2
+# container, $3 image, $4 working directory, $5 arguments of `run` (none has a space), $6 the main
+# program of the container, $7 the test for an agent in it, then the command.
 #
-# It has the network, the IPC, the person and the home folder's name of the node. Sources of the
-# words: podman-run(1), `docker run --help`.
+# The container uses the network, the IPC, the user and the home folder's name of the node. Sources
+# of the arguments: podman-run(1), `docker run --help`.
 e=$1 c=$2 i=$3 w=$4 r=$5 k=$6 a=$7;
 shift 7;
 # shellcheck disable=SC2088 # as the plan has it

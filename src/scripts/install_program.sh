@@ -1,14 +1,14 @@
 # shellcheck shell=sh
-# Starts a program of ours, which it is sent where the node has it not. Behind own_folder.sh, and
-# start_agent.sh or call_back.sh.
+# Starts a program, and receives it first if the node lacks it. Follows own_folder.sh, and
+# start_agent.sh or connect_back.sh.
 #
-# $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each
-# variant: its machine, its SHA-256, and in bytes the size of the unpacker, of all that is sent and
-# of the program; then "-", and the arguments of run. What is sent begins with the unpacker, and
-# so can be run as it came. The program is kept in the home folder, or where there is none that can
-# be written and run from, in a folder of /tmp that is the user's own. Only the complete program
-# ever has its final name; before, it has one of the session's and the task's, as many nodes may
-# have one home folder. An sshd does not notice for hours that a link was cut.
+# $1 nonce, $2 seconds for the upload, $3 folder, $4 file name; for each variant five arguments:
+# machine, SHA-256, and in bytes the sizes of the unpacker, of the upload and of the program; then
+# "-", and the arguments of run. The upload begins with the unpacker, and so is executable. The
+# program is stored in the home folder or, if that is not writable or executable, in a folder of
+# /tmp that belongs to the user. Only the complete program gets its final name; until then the name
+# contains the session's nonce and the task, because several nodes may share a home folder. The
+# upload has a time limit, because an sshd may not notice for hours that the network was cut.
 # shellcheck disable=SC2034 # o is for run
 n=$1 w=$2 k=$3 f=$4 m=$(uname -m) o=$(umask);
 printf '\nAUTODIST-SHELL %s\n' "$n";
@@ -27,14 +27,14 @@ p="$t.packed" r='' v=$(printf '\nx');
 y='make one of these folders writable, with room, and not mounted noexec';
 d="/tmp/autodist-agent-$(id -u)";
 
-# no FOLDER WHY: it is not used.
+# no FOLDER WHY: rejects the folder.
 no() {
   rm -f "$t";
   r="$r${r:+${v%x}}$1: $2";
   cd /;
   return 1;
 };
-# can FOLDER: the program can be written to the folder that we are in, and run from it.
+# can FOLDER: whether the program can be written to the current folder, and run from it.
 can() {
   e=$( (true > "$t") 2>&1) || {
     no "$1" "cannot be written to (${e##*: })";

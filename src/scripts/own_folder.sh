@@ -1,47 +1,47 @@
 # shellcheck shell=sh
-# The part of our shell scripts that finds a program of ours on a node. Others can write in /tmp,
-# and perhaps in a folder of the cache, so every script that starts what it finds there begins with
-# this text and with no other way to look for it.
+# Finds an installed program on a node. Others can write to /tmp, and perhaps to a folder of the
+# cache, so every script that starts a program from there begins with this file and uses no other
+# method.
 #
-# A script enters a folder first, then checks it as ".", and from there on uses names in it alone:
-# nobody can put another folder into its place in between. For dash, busybox's ash and bash.
+# A script enters a folder first, then checks it as ".", and afterwards only uses names relative to
+# it: so the folder cannot be replaced in between. For dash, busybox's ash and bash.
 
-# own FOLDER: enters it. True if it is the user's and nobody else can write in it; then all that is
-# in it is the user's own doing, and names in it can be trusted. What `ls` shows behind the mode,
-# such as the "+" of an access control list, does not matter: the list's mask is in the mode.
-# Else the script is in / afterwards, so that no program is taken from the wrong folder.
+# own FOLDER: enters it. True if it belongs to the user and only the user can write to it; then its
+# contents are trusted. What `ls` prints after the mode, such as the "+" of an access control list,
+# does not matter: the mode includes the list's mask. On failure the script changes to /, so that no
+# program is started from the wrong folder.
 # shellcheck disable=SC3067,SC2012 # every such shell has -O, and the name is "."
 own() {
   cd -P "$1" 2> /dev/null && [ -O . ] &&
   case $(ls -ld .) in d???[r-]-[xsS-][r-]-*) ;; *) false ;; esac || { cd /; false; };
 };
 
-# holds FILE [BYTES]: true if it is a program of that size, in the folder that we are in. One that
-# was cut off, by a machine that lost power, has another size.
+# holds FILE [BYTES]: true if it is a program of that size in the current folder. The size differs
+# if a power failure truncated the file.
 holds() {
   [ -f "./$1" ] && [ -x "./$1" ] && size=$(wc -c < "./$1") &&
   [ "$size" -gt 0 ] && [ "$size" -eq "${2:-$size}" ];
 };
 
-# Each folder from .cache on is the user's own.
+# Each folder from .cache on belongs to the user.
 in_home() {
   own "${HOME:-/dev/null}/.cache" && own ./autodist && own "./$1" && own "./$2";
 };
 
-# A file system that is mounted on a folder of /tmp, such as one of FUSE, can claim any owner for its
-# files: both folders must be on the file system of /tmp, by `stat`, without which neither is entered.
+# A file system that is mounted on a folder in /tmp, such as one of FUSE, can report any owner. So
+# both folders must be on the file system of /tmp, by `stat`; without stat neither is entered.
 on_tmp() {
   tmp_device=$(stat -c %d /tmp/. 2> /dev/null) &&
   [ "${tmp_device:-none}" = "$(stat -c %d . 2> /dev/null)" ] || { cd /; false; };
 };
 
-# A link of the name in /tmp is another user's.
+# In /tmp the name may be another user's link.
 in_tmp() {
   own "/tmp/autodist-agent-$(id -u)" && on_tmp &&
   case $PWD in */"autodist-agent-$(id -u)") own "./$1" && on_tmp ;; *) cd /; false ;; esac;
 };
 
-# enter PLACE FILE [VERSION BYTES]...: enters the first folder of a version that holds the program:
+# enter PLACE FILE [VERSION BYTES]...: enters the first folder of a version with the program:
 # ~/.cache/autodist/PLACE/VERSION, else /tmp/autodist-agent-UID/VERSION.
 enter() {
   place=$1 file=$2;
@@ -55,8 +55,8 @@ enter() {
   false;
 };
 
-# enter_other PLACE FILE: the same with any version that is there, the newest first. The names are
-# read only in folders of the user's own.
+# enter_other PLACE FILE: the same with any installed version, the newest first. Lists only folders
+# that belong to the user.
 # shellcheck disable=SC2012,SC2045 # names are ours: hexadecimal
 enter_other() {
   for version in $(in_home "$1" . && ls -t); do

@@ -1,7 +1,6 @@
 # shellcheck shell=sh
-# Runs autodist on a node. Behind own_folder.sh. $1 SHA-256 and $2 size of this autodist, then its
-# arguments. Where it has not been brought there, another one that has, the newest, or else one that
-# is installed is as good as it gets.
+# Runs autodist on a node. Follows own_folder.sh. $1 SHA-256 and $2 size of this autodist, then its
+# arguments. Without this version it uses the newest uploaded one, or an installed one.
 k=$1 b=$2;
 shift 2;
 if enter chief autodist "$k" "$b" || enter_other chief autodist; then exec ./autodist "$@"; fi;

@@ -1,4 +1,4 @@
-// Shell programs that run on nodes: the files of this folder, which are embedded. Pure functions.
+// Shell programs that run on nodes: the embedded files of this folder. Pure functions.
 #pragma once
 
 #include <initializer_list>
@@ -7,12 +7,12 @@
 
 namespace autodist::scripts {
 
-// The file as one word of a command line: without comments, its lines joined by spaces, as some
-// login shells pass on no line feed. So each line of a file ends its command, by ";" say; only a
-// here-document has lines of its own.
+// Converts the file to one command-line argument: removes comments and joins lines with spaces,
+// because some login shells do not pass on line feeds. So each line of a file must end its command,
+// for example by ";"; only a here-document keeps its lines.
 std::string OneLine(std::string_view file);
 
-// The files of these names, without ".sh", one behind the other.
+// Concatenates the files of these names, which lack ".sh".
 std::string Script(std::initializer_list<std::string_view> names);
 
 }  // namespace autodist::scripts

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# What a container does that was made for a job. $1 is agent_is_there.sh. It ends some seconds after
-# the agent in it, or if none has come in six minutes, which is more than sending one may take: so
-# nobody has to remove it, whoever is killed. As process 1 it reaps what others leave.
+# The main program of a container that was created for a job. $1 is agent_is_there.sh. It exits some
+# seconds after the container's agent, or after six minutes without one, which is more than an
+# upload takes. So the container always ends, even after a crash. As process 1 it reaps orphans.
 trap 'exit 0' TERM;
 i=0 s=360;
 while [ $i -lt $s ]; do

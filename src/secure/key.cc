@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kJobKey = "autodist-job-key ";
 constexpr std::string_view kNodeKey = "autodist-node-key ";
-// Keeps keys of other purposes, and of later versions, apart from these.
+// Separates these keys from keys for other purposes and of later versions.
 constexpr std::string_view kPurpose = "autodist node key 1: ";
 
 std::optional<Key> KeyIn(std::string_view text, std::string_view kind) {
@@ -46,7 +46,7 @@ Key Key::ForNode(std::string_view node) const {
   if (!HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()),
             reinterpret_cast<const unsigned char*>(text.data()), text.size(),
             reinterpret_cast<unsigned char*>(key.bytes_.data()), nullptr)) {
-    abort();  // without memory
+    abort();  // out of memory
   }
   return key;
 }

@@ -1,4 +1,4 @@
-// The keys that a node which connects back, and its chief, prove to each other that they know.
+// The keys with which a node that connects back and its chief authenticate each other.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace autodist::secure {
 
-// 256 secret bits. The job's is the chief's; each node's is derived from it, and lets nobody find
-// out the job's or another node's.
+// 256 secret bits. The chief has the job's key; each node's key is derived from it, and does not
+// reveal the job's key or another node's.
 class Key {
  public:
   static Key Random();
   static std::optional<Key> FromHex(std::string_view text);
 
-  // HMAC-SHA256 of the node's name, with this key of the job.
+  // HMAC-SHA256 of the node's name, keyed with this key of the job.
   Key ForNode(std::string_view node) const;
 
   std::string ToHex() const;
@@ -28,13 +28,13 @@ class Key {
   std::array<char, kSize> bytes_{};
 };
 
-// Files and streams have a key as one line, which says whose it is.
+// Files and streams contain a key as one line that names its owner.
 std::string JobKeyLine(const Key& job_key);
 std::string NodeKeyLine(const Key& node_key);
 
-// nullopt: the text does not begin with such a line.
+// Returns nullopt if the text does not begin with such a line.
 std::optional<Key> JobKeyIn(std::string_view text);
-// The node's own key, also from the job's.
+// Returns the node's key, which may be derived from a job's key in the text.
 std::optional<Key> NodeKeyIn(std::string_view text, std::string_view node);
 
 }  // namespace autodist::secure

@@ -19,8 +19,8 @@ using std::chrono::milliseconds;
 
 constexpr size_t kBufferSize = 64 * 1024;
 constexpr int kMaxRounds = 64;  // of one pump, before the others have their turn
-// For what is on its way when the local side has closed its socket; then for the other side to end
-// as well, as to close before that could take back what it has yet to read.
+// The time to send pending data after the local side has closed its socket, and then for the other
+// side to end too: closing earlier could discard data that it has not yet read.
 constexpr milliseconds kGoneLimit{10'000};
 constexpr milliseconds kLingerLimit{1'000};
 
@@ -33,7 +33,7 @@ Pump::State Pump::Advance() {
   for (int round = 0; round < kMaxRounds && moved; ++round) moved = MoveSome();
   if (!broken_ && session_->Flush() == Progress::kBroken) broken_ = true;
   if (broken_) {
-    WriteLocal(to_local_);  // what came before
+    WriteLocal(to_local_);  // received earlier
     shutdown(local_.get(), SHUT_RDWR);
     return State::kOver;
   }
@@ -46,7 +46,7 @@ Pump::State Pump::Advance() {
   return moved ? State::kMore : State::kWaits;
 }
 
-// Whether anything moved.
+// Returns whether any data was moved.
 bool Pump::MoveSome() {
   if (broken_) return false;
   bool moved = ReadNetwork();
@@ -72,7 +72,7 @@ bool Pump::ReadNetwork() {
   return false;
 }
 
-// Keeps what does not fit; where nobody reads any more, what comes is dropped.
+// Keeps what does not fit; drops the bytes if the local side no longer reads.
 bool Pump::WriteLocal(std::string_view bytes) {
   if (bytes.empty()) return false;
   ssize_t put = local_gone_ ? -1 : 0;
@@ -125,7 +125,8 @@ void PumpUntilOver(Pump& pump) {
   for (;;) {
     const Pump::State state = pump.Advance();
     if (state == Pump::State::kOver) return;
-    // Events of epoll are poll's; a descriptor without any would still report a hang-up.
+    // epoll's event bits equal poll's. A descriptor without events would still report a hang-up, so
+    // it is left out.
     const auto polled = [](int fd, uint32_t events) {
       return pollfd{events == 0 ? -1 : fd, static_cast<short>(events), 0};
     };
@@ -178,7 +179,7 @@ void PumpThread::Watch(int fd, uint32_t events, uint32_t& now, uint64_t number) 
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  // With no event epoll would report a hang-up all the same.
+  // With no events epoll would still report a hang-up.
   const int change = events == 0 ? EPOLL_CTL_DEL : now == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   epoll_ctl(epoll_.get(), change, fd, &event);
   now = events;

@@ -1,4 +1,4 @@
-// Passes bytes between encrypted sessions and local sockets, so that programs and gRPC have an
+// Copies bytes between encrypted sessions and local sockets, so that programs and gRPC can use an
 // ordinary socket.
 #pragma once
 
@@ -21,25 +21,25 @@
 
 namespace autodist::secure {
 
-// One session. Never blocks; for one thread.
+// Pumps one session. Never blocks; for one thread.
 class Pump {
  public:
   Pump(std::unique_ptr<Session> session, base::UniqueFd local)
       : session_(std::move(session)), local_(std::move(local)) {}
 
-  // kOver: both directions have ended, or the connection is lost. kMore: others have their turn,
-  // and nothing would tell that it can go on.
+  // kOver: both directions have ended, or the connection is lost. kMore: it can continue, and must
+  // be called again without waiting for an event, after the others.
   enum class State { kWaits, kMore, kOver };
   State Advance();
-  // All that the local side has written, and its end, is on the network.
+  // Whether all data of the local side, and its end, are on the network.
   bool flushed() const { return end_written_ && !session_->has_to_send(); }
 
   int network() const { return session_->socket(); }
   int local() const { return local_.get(); }
-  // Of epoll, until the next Advance; 0: the descriptor is not awaited.
+  // Events for epoll until the next Advance; 0: do not wait for the descriptor.
   uint32_t network_events() const;
   uint32_t local_events() const;
-  // By when it is over, once its local side has closed.
+  // When the session is cut after its local side has closed.
   std::optional<base::Deadline> deadline() const { return deadline_; }
 
  private:
@@ -53,18 +53,18 @@ class Pump {
   const base::UniqueFd local_;
   std::string to_local_;
   bool local_ended_ = false;    // it writes no more
-  bool local_gone_ = false;     // nor does it read
+  bool local_gone_ = false;     // it reads no more either
   bool end_written_ = false;    // to the session
-  bool network_ended_ = false;  // and what came has been passed on, once to_local_ is empty
-  bool lingers_ = false;        // has nothing left to do but to see the end
+  bool network_ended_ = false;  // everything received is passed on once to_local_ is empty
+  bool lingers_ = false;        // only waits for the end
   bool broken_ = false;
   std::optional<base::Deadline> deadline_;
 };
 
-// Blocks until it is over.
+// Blocks until the session is over.
 void PumpUntilOver(Pump& pump);
 
-// A thread that serves any number of them. Thread-safe.
+// A thread that serves any number of sessions. Thread-safe.
 class PumpThread {
  public:
   static Result<std::shared_ptr<PumpThread>> Start();
@@ -73,10 +73,10 @@ class PumpThread {
   PumpThread(const PumpThread&) = delete;
   PumpThread& operator=(const PumpThread&) = delete;
 
-  // The other end of a socket whose bytes go through the session from here on.
+  // Returns the other end of a socket whose bytes go through the session.
   Result<base::UniqueFd> Add(std::unique_ptr<Session> session);
 
-  // Cuts all connections, once what their local sides have written, and the end of it, is on the
+  // Cuts all connections after all data of their local sides, and the end of it, are on the
   // network.
   void Stop(base::Deadline deadline);
 
@@ -84,7 +84,7 @@ class PumpThread {
   static constexpr std::chrono::milliseconds kStopLimit{1'000};
   struct Watched {
     std::shared_ptr<Pump> pump;
-    uint32_t network = 0;  // events that epoll awaits
+    uint32_t network = 0;  // events that epoll waits for
     uint32_t local = 0;
   };
 
@@ -97,14 +97,14 @@ class PumpThread {
 
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
-  // The thread's own:
-  std::map<uint64_t, Watched> pumps_;       // by a number, which epoll has
-  std::set<uint64_t> busy_;                 // may go on at once
-  std::map<uint64_t, base::Deadline> due_;  // of those that have one
+  // Used only by the thread:
+  std::map<uint64_t, Watched> pumps_;       // by number, which is epoll's user data
+  std::set<uint64_t> busy_;                 // can continue without waiting
+  std::map<uint64_t, base::Deadline> due_;  // of pumps that have one
   uint64_t added_ = 0;
   bool stopping_ = false;
   base::Deadline stop_at_ = base::Deadline::Never();
-  std::jthread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: uses the members above
 };
 
 }  // namespace autodist::secure

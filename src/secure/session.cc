@@ -15,11 +15,11 @@ namespace autodist::secure {
 namespace {
 
 constexpr size_t kPiece = 64 * 1024;
-// A change of keys comes far below the limit of AES-GCM (RFC 8446, 5.5: 2^24.5 full records).
+// Keys are updated long before the limit of AES-GCM (RFC 8446, 5.5: 2^24.5 full records).
 constexpr uint64_t kBytesPerKeys = uint64_t{1} << 36;
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 
-// Without memory nothing can go on.
+// Aborts on a null pointer: without memory the session cannot continue.
 template <typename T>
 T* Made(T* object) {
   if (!object) abort();
@@ -32,7 +32,7 @@ void Need(bool done) {
 
 bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 
-// As OpenSSL takes a key that both sides had before.
+// Wraps a pre-shared key in OpenSSL's session type.
 SSL_SESSION* SessionWith(SSL* tls, const Key& key) {
   SSL_SESSION* session = Made(SSL_SESSION_new());
   Need(SSL_SESSION_set1_master_key(session,
@@ -82,7 +82,7 @@ struct Session::Callbacks {
   static SSL_CTX* ClientContext() {
     SSL_CTX* context = Context(TLS_client_method());
     SSL_CTX_set_psk_use_session_callback(context, Use);
-    // No certificate is a right one: the key is the only way in.
+    // Rejects all certificates: only the key authenticates.
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     return context;
   }
@@ -128,9 +128,9 @@ Progress Session::Handshake() {
   for (;;) {
     ERR_clear_error();
     const int done = SSL_do_handshake(tls_);
-    // A certificate in place of the key is refused here once more.
+    // Checks again that the key was used, not a certificate.
     if (done == 1) return SSL_session_reused(tls_) == 1 ? Progress::kDone : Progress::kBroken;
-    // What OpenSSL wants to say of it, an alert, stays here.
+    // Does not send the alert that OpenSSL has prepared.
     if (SSL_get_error(tls_, done) != SSL_ERROR_WANT_READ) return Progress::kBroken;
     if (is_server_ && BIO_pending(to_send_) > 0 && !client_named()) return Progress::kBroken;
     if (Flush() == Progress::kBroken) return Progress::kBroken;
@@ -141,7 +141,7 @@ Progress Session::Handshake() {
 
 bool Session::client_named() const { return SSL_session_reused(tls_) == 1; }
 
-// A stream that ends without saying so was cut.
+// A stream that ends without close_notify was cut.
 Progress Session::Fill() {
   std::array<char, kPiece> bytes;
   const bool handshake = SSL_is_init_finished(tls_) == 0;
@@ -169,7 +169,7 @@ Progress Session::Take(char* buffer, size_t size, bool leave_it, size_t& got) {
   }
 }
 
-// A record has 16 KiB at most, and several may be here.
+// A record has at most 16 KiB, and several may be buffered.
 Progress Session::Read(std::span<char> buffer, size_t& got) {
   got = 0;
   do {
@@ -207,7 +207,7 @@ void Session::Write(std::string_view bytes) {
   }
   ERR_clear_error();
   size_t written = 0;
-  // Into memory: it fails only where the session has failed already, which the next read reports.
+  // Writes to memory: it fails only if the session has already failed, which the next read reports.
   (void)SSL_write_ex(tls_, bytes.data(), bytes.size(), &written);
 }
 

@@ -1,9 +1,8 @@
-// An encrypted byte stream between two sides that share a key: TLS 1.3 by OpenSSL, with that key
-// alone (no certificates) and an ephemeral exchange, so that a key which becomes known later opens
-// nothing that was recorded before.
+// An encrypted byte stream between two sides that share a key: TLS 1.3 by OpenSSL, with a
+// pre-shared key, no certificates, and an ephemeral key exchange (forward secrecy).
 //
-// Neither side sends anything but its handshake before the other has shown that it knows the key.
-// The side that is called answers one that does not know it with nothing at all.
+// Each side sends only its handshake until the other side has proved that it knows the key. The
+// server sends nothing at all to a client that does not know it.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +21,18 @@ struct bio_st;
 
 namespace autodist::secure {
 
-// What can be done at once was done; more has to wait for the socket; the other side has ended its
-// direction; the connection is lost, or was tampered with.
+// kDone: done; kWaits: waits for the socket; kEnded: the other side has ended its direction;
+// kBroken: the connection is lost or was tampered with.
 enum class Progress { kDone, kWaits, kEnded, kBroken };
 
 // Owns the socket. Never blocks. For one thread at a time.
 class Session {
  public:
-  // What the side that calls says of itself, in clear, bound to the handshake; nullopt: it is to be
-  // refused. Called within Handshake, at most twice.
+  // Finds the key by the identity that the client sends unencrypted, bound to the handshake;
+  // nullopt rejects the client. Called within Handshake, at most twice.
   using FindKey = std::function<std::optional<Key>(std::string_view identity)>;
 
-  // Bytes that are taken of a side before it has shown that it knows the key.
+  // The maximum number of bytes accepted from a peer before it has proved that it knows the key.
   static constexpr size_t kMaxHandshake = 2048;
   static constexpr size_t kMaxIdentity = 512;
 
@@ -44,24 +43,24 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // kDone: both sides have shown that they know the key, over nonces of both. Nothing else may be
-  // called before.
+  // kDone: both sides have proved that they know the key, over nonces of both. No other function
+  // may be called before.
   Progress Handshake();
-  // Of a handshake that waits, as the side that was called: the other side's first message was made
-  // with the key. It may be a recorded one, sent again.
+  // For a server whose handshake waits: whether the client's first message was made with the key.
+  // It may be a replayed message.
   bool client_named() const;
 
-  // kDone: `got` bytes have come, at least one.
+  // kDone: `got` bytes were read, at least one.
   Progress Read(std::span<char> buffer, size_t& got);
-  // Appends to `line` what has come of it; kDone: all of it, without its line feed. Takes nothing
-  // of what follows it. kBroken also for one that is longer.
+  // Appends the available part of a line to `line`; kDone: the whole line, without its line feed.
+  // Does not consume what follows it. kBroken also for a line that is too long.
   Progress ReadLine(std::string& line, size_t max_bytes);
 
-  // Encrypts it; Flush sends it. What is given meanwhile is kept here.
+  // Encrypts the bytes and buffers them; Flush sends them.
   void Write(std::string_view bytes);
-  // The end of this direction: the other one goes on.
+  // Ends this direction; the other one continues.
   void WriteEnd();
-  // kDone: all has gone.
+  // kDone: everything has been sent.
   Progress Flush();
   bool has_to_send() const;
 
@@ -70,22 +69,22 @@ class Session {
  private:
   Session(base::UniqueFd socket, ssl_st* tls);
 
-  struct Callbacks;  // what OpenSSL calls
+  struct Callbacks;  // callbacks of OpenSSL
 
   Progress Fill();
   Progress Take(char* buffer, size_t size, bool leave_it, size_t& got);
 
   const base::UniqueFd socket_;
   ssl_st* const tls_;
-  bio_st* const received_;  // of tls_
+  bio_st* const received_;  // owned by tls_
   bio_st* const to_send_;
   std::string identity_;
   std::optional<Key> key_;
   FindKey find_key_;
   bool is_server_ = false;
   size_t handshake_bytes_ = 0;
-  uint64_t written_ = 0;  // since the last change of keys
-  std::string sending_;   // taken from to_send_
+  uint64_t written_ = 0;  // since the last key update
+  std::string sending_;   // moved from to_send_
 };
 
 }  // namespace autodist::secure

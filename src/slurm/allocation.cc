@@ -26,13 +26,13 @@ std::optional<std::string> Variable(const std::string& name) {
   return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
-// Steps run on the nodes of one component.
+// Steps can only use the nodes of one component.
 std::optional<std::string> OfThisComponent(const std::string& name) {
   if (name == "SLURM_HET_SIZE" || name == "SLURM_PACK_SIZE") return std::nullopt;
   return Variable(name);
 }
 
-// What `scontrol show` prints with these words after it.
+// Returns the output of `scontrol show` with these arguments.
 Result<std::string> Scontrol(std::vector<std::string> words) {
   words.insert(words.begin(), {"scontrol", "show"});
   AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
@@ -45,13 +45,13 @@ Result<std::string> Scontrol(std::vector<std::string> words) {
   return Error(StatusCode::kUnavailable, "scontrol show " + words[2] + ": " + said);
 }
 
-// The site's, which is asked for once.
+// The site's configuration, which is read once.
 const Result<std::string>& Config() {
   static const Result<std::string> config = Scontrol({"config"});
   return config;
 }
 
-// Of "Name     = value" in what `scontrol show config` prints; "" if it has none.
+// Returns the value in a line "Name     = value" of `scontrol show config`; or "".
 std::string_view Setting(std::string_view config, std::string_view name) {
   for (const std::string_view line : base::Lines(config)) {
     const size_t equals = line.find("= ");
@@ -62,7 +62,7 @@ std::string_view Setting(std::string_view config, std::string_view name) {
   return "";
 }
 
-// Where this machine may be reached by programs on nodes; Slurm's 0-0 is anywhere.
+// Returns the ports on which nodes may reach this machine; Slurm's 0-0 means any.
 base::PortRange SrunPorts(std::string_view config) {
   const std::string_view text = Setting(config, "SrunPortRange");
   const size_t dash = std::min(text.find('-'), text.size());
@@ -79,7 +79,7 @@ std::vector<uint32_t> UpTo(size_t count) {
   return numbers;
 }
 
-// Where Slurm's variables speak of GPUs, and its controller does not.
+// Returns a warning if Slurm's variables mention GPUs that its controller does not report.
 std::string GpusNotFound(const spec::ResourceSpec& spec) {
   for (const char* name :
        {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
@@ -110,9 +110,9 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   }
   if (const std::string tasks = Variable("SLURM_STEP_NUM_TASKS").value_or("1"); tasks != "1") {
     return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "srun has started autodist " + tasks +
-                                                " times, each of which would start the whole job"),
-        "leave srun out: autodist makes the steps itself");
+        Error(StatusCode::kInvalidArgument,
+              "srun has started autodist " + tasks + " times; each would start the whole job"),
+        "leave srun out: autodist creates the step itself");
   }
   AD_ASSIGN_OR_RETURN(const std::string job,
                       Scontrol({"job", "--details", Variable("SLURM_JOB_ID").value_or("")}));
@@ -127,7 +127,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
     node.address = host.host;
     node.ssh_config = kGroup;
     if (const auto own = gpus.find(host.host); own != gpus.end()) {
-      // Where programs see no others, they are numbered anew.
+      // If programs see only these, they are numbered from 0.
       node.gpus = confined ? UpTo(own->second.size()) : own->second;
     } else {
       node.cpus = UpTo(host.slots.value_or(1));
@@ -144,7 +144,7 @@ Result<std::chrono::seconds> SlurmKillWait() {
   if (std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc()) {
     return std::chrono::seconds(seconds);
   }
-  return Error(StatusCode::kNotFound, "`scontrol show config` tells no KillWait");
+  return Error(StatusCode::kNotFound, "`scontrol show config` has no KillWait");
 }
 
 std::optional<std::string> MungeSocketIn(std::string_view config) {

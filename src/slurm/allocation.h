@@ -1,4 +1,4 @@
-// The Slurm allocation that autodist was started in.
+// The Slurm allocation in which autodist was started.
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,19 @@
 
 namespace autodist::slurm {
 
-// Its nodes, with the GPUs that the allocation has there, as CUDA will number them, or else a CPU
-// rank for each of its tasks; reached by steps of it. Asks Slurm's controller, and blocks on that
-// for a minute at most. kInvalidArgument: this is not in an allocation.
+// Returns the allocation's nodes, which are reached by steps, with the allocated GPUs in CUDA's
+// numbering, or else with one CPU rank per task. Asks Slurm's controller, and blocks for a minute
+// at most. kInvalidArgument: not in an allocation.
 Result<spec::ResourceSpec> SlurmAllocation();
 
-// How long Slurm lets programs run between SIGTERM and SIGKILL when it ends a job (KillWait).
-// Blocks likewise.
+// Returns the time between SIGTERM and SIGKILL when Slurm ends a job (KillWait). Blocks for a
+// minute at most.
 Result<std::chrono::seconds> SlurmKillWait();
 
-// munged's socket, "" the default one, where Slurm's programs know each other by munge; nullopt
-// where they do not. Blocks likewise.
+// Returns munged's socket, "" for the default one, if Slurm authenticates by munge; otherwise
+// nullopt. Blocks for a minute at most.
 Result<std::optional<std::string>> SlurmMunge();
-// The same of what `scontrol show config` prints.
+// The same for the output of `scontrol show config`.
 std::optional<std::string> MungeSocketIn(std::string_view config);
 
 }  // namespace autodist::slurm

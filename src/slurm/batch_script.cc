@@ -21,7 +21,7 @@ std::string SlurmScript(const SlurmRequest& request, const std::string& autodist
   add("account", request.account);
   add("signal", request.signal.empty() ? "" : "B:" + request.signal);
   for (const std::string& word : request.others) script += "#SBATCH " + word + "\n";
-  // exec: Slurm signals the script's own process alone. No line of JSON is the last one of these.
+  // exec: Slurm only signals the script's process. No line of JSON equals the final END.
   return script + "exec " + base::ShellQuote(autodist) + " run-request /dev/stdin <<'END'\n" + job +
          "END\n";
 }

@@ -1,4 +1,4 @@
-// The batch script of a job of Slurm's.
+// The batch script of a Slurm job.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,20 @@
 
 namespace autodist::slurm {
 
-// What Slurm is asked for; "" and 0: nothing is said of it. No text has a line feed.
+// The options for sbatch; "" and 0: not specified. No text has a line feed.
 struct SlurmRequest {
   std::string name;
   uint32_t nodes = 1;
-  std::string gpus;  // of each node: "8", "a100:8"
+  std::string gpus;  // per node: "8", "a100:8"
   uint32_t ranks = 0;
   std::string time;
   std::string partition;
   std::string account;
   std::string signal;               // "USR1@120"
-  std::vector<std::string> others;  // words of sbatch
+  std::vector<std::string> others;  // further options of sbatch
 };
 
-// A script of sh that becomes this autodist, with a v1::JobRequest as JSON.
+// Returns a sh script that executes this autodist with a v1::JobRequest as JSON.
 std::string SlurmScript(const SlurmRequest& request, const std::string& autodist,
                         const std::string& job);
 

@@ -13,7 +13,7 @@
 namespace autodist::slurm {
 namespace {
 
-// "4(x2),2" means 4, 4, 2. Empty after a report of what is wrong.
+// "4(x2),2" means 4, 4, 2. Empty after reporting an issue.
 std::vector<uint32_t> ReadCounts(std::string_view text, spec::HostCollector& collector) {
   std::vector<uint32_t> counts;
   for (std::string_view word : base::Split(text, ',')) {
@@ -39,8 +39,8 @@ std::vector<uint32_t> ReadCounts(std::string_view text, spec::HostCollector& col
   return counts;
 }
 
-// salloc's "3", "a100:3" or "gpu:a100:2,gpu:v100:1": of all types together. 0 after a report of
-// what is wrong.
+// Parses salloc's "3", "a100:3" or "gpu:a100:2,gpu:v100:1", and sums all types. 0 after reporting
+// an issue.
 uint32_t ReadGpuCount(std::string_view text, spec::HostCollector& collector) {
   uint32_t all = 0;
   for (const std::string_view part : base::Split(text, ',')) {
@@ -54,18 +54,17 @@ uint32_t ReadGpuCount(std::string_view text, spec::HostCollector& collector) {
   return all;
 }
 
-// What the variables say, each by itself; what they do not say, or not so that it can be read, is
-// not there.
+// The values of the variables, each by itself; missing if not set or invalid.
 struct Said {
-  std::optional<uint32_t> here;      // GPUs of the node that we are on
-  std::optional<uint32_t> per_node;  // GPUs of each
+  std::optional<uint32_t> here;      // GPUs of the current node
+  std::optional<uint32_t> per_node;  // GPUs of each node
   std::optional<uint32_t> all;       // GPUs of all nodes
-  std::vector<uint32_t> tasks;       // of each node
-  size_t here_at = 0;                // which node we are on
+  std::vector<uint32_t> tasks;       // for each node
+  size_t here_at = 0;                // index of the current node
   std::string here_variable;
 };
 
-// By `read`, with no issue reported.
+// Parses by `read`, without reporting issues.
 template <typename Read>
 auto Quietly(const Variables& variables, const char* name, Read read) {
   spec::HostCollector ignored(name);
@@ -85,7 +84,7 @@ size_t PlaceOfThisNode(const Variables& variables, const std::vector<std::string
   return std::min<size_t>(number.value_or(0), names.empty() ? 0 : names.size() - 1);
 }
 
-// The GPUs that the tasks of each node have, where each task has the same.
+// Returns the GPUs of each node's tasks, if all tasks have the same number.
 std::vector<uint32_t> GpusByTasks(const Variables& variables, std::vector<uint32_t> tasks) {
   const auto times = Quietly(variables, "SLURM_GPUS_PER_TASK", ReadGpuCount);
   const auto shared = Quietly(variables, "SLURM_NTASKS_PER_GPU", ReadGpuCount);
@@ -122,7 +121,7 @@ void SetAll(const std::vector<uint32_t>& counts, SlurmDevices& devices) {
   std::ranges::copy(counts, devices.of.begin());
 }
 
-// The GPUs of this node are known.
+// Uses the known GPUs of this node.
 void FromThisNode(const Said& said, const Variables& variables, SlurmDevices& devices) {
   const auto nodes = static_cast<uint32_t>(devices.of.size());
   const uint32_t here = *said.here;
@@ -162,7 +161,7 @@ void FromThisNode(const Said& said, const Variables& variables, SlurmDevices& de
   }
 }
 
-// Nothing says what this node has.
+// Called if no variable is about this node.
 void FromAll(const Said& said, const Variables& variables, SlurmDevices& devices) {
   const auto nodes = static_cast<uint32_t>(devices.of.size());
   if (!said.tasks.empty() && SumOf(said.tasks) == *said.all) return SetAll(said.tasks, devices);
@@ -192,7 +191,7 @@ void WarnOfNumbers(const Variables& variables, SlurmDevices& devices) {
   }
 }
 
-// A variable that is used, and has to be right.
+// Parses a variable that is used, and reports issues.
 template <typename Read>
 auto Loudly(const Variables& variables, const char* name, Read read, SlurmDevices& devices) {
   spec::HostCollector collector(name);
@@ -214,7 +213,7 @@ void FromTasks(const Variables& variables, SlurmDevices& devices) {
     SetAll(tasks, devices);
   } else if (!devices.of.empty()) {
     devices.issues.push_back({name, 0, 0,
-                              "tells of " + std::to_string(tasks.size()) +
+                              "has values for " + std::to_string(tasks.size()) +
                                   " nodes, but SLURM_JOB_NODELIST names " +
                                   std::to_string(devices.of.size())});
   }
@@ -222,7 +221,7 @@ void FromTasks(const Variables& variables, SlurmDevices& devices) {
 
 }  // namespace
 
-// The devices that "0,1,4-7" names; nullopt if it is nothing of the kind, as "gpu:a100:2" is not.
+// Parses device numbers such as "0,1,4-7"; nullopt for other texts, such as "gpu:a100:2".
 std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text) {
   std::vector<uint32_t> numbers;
   for (const std::string_view part : base::Split(text, ',')) {

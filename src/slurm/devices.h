@@ -1,4 +1,4 @@
-// How many devices each node of a Slurm job has, as Slurm's variables have it.
+// The number of devices of each node in a Slurm job, according to Slurm's variables.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace autodist::slurm {
 
 struct SlurmDevices {
-  std::vector<std::optional<uint32_t>> of;  // by node; nullopt: not known
+  std::vector<std::optional<uint32_t>> of;  // by node; nullopt: unknown
   std::vector<spec::Issue> issues;
-  std::vector<std::string> warnings;  // what is not known, with the variables that do not agree
+  std::vector<std::string> warnings;  // what is unknown, with the contradicting variables
 };
 
-// SLURM_GPUS_ON_NODE is of the node that we are on; the other variables decide whether it can be
-// that of all.
+// SLURM_GPUS_ON_NODE is about the current node; other variables show whether it can apply to all
+// nodes.
 SlurmDevices DevicesOfNodes(const Variables& variables, const std::vector<std::string>& names);
 
-// The devices that "0,1,4-7" names; nullopt if it is nothing of the kind, as "gpu:a100:2" is not.
+// Parses device numbers such as "0,1,4-7"; nullopt for other texts, such as "gpu:a100:2".
 std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text);
 
 }  // namespace autodist::slurm

@@ -1,13 +1,13 @@
-// What is known where Slurm takes nodes away. `scancel`, a requeue, preemption and the time limit
-// end the allocation as a whole: all steps get SIGTERM, and so does this process, which ends the
-// job by that signal as by any other (chief/job_signals). What an agent says of it adds nothing.
+// Evictions by Slurm. `scancel`, a requeue, preemption and the time limit end the whole allocation:
+// all steps get SIGTERM, and so does this process, which ends the job as after any signal
+// (chief/job_signals). Messages of agents about it are not needed.
 #pragma once
 
 #include "autodist/v1/plan.pb.h"
 
 namespace autodist::slurm {
 
-// Whether what ends the agent of a node reached like that ends the whole allocation.
+// Whether the end of this node's agent means that the whole allocation ends.
 inline bool EndsAllocation(const v1::Reach& reach) { return reach.callback().has_step(); }
 
 }  // namespace autodist::slurm

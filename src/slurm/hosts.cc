@@ -15,7 +15,7 @@
 namespace autodist::slurm {
 namespace {
 
-// The names of "gpu[01-03,7],x1"; none after a report of what is wrong.
+// Expands "gpu[01-03,7],x1"; empty after reporting an issue.
 std::vector<std::string> ReadNodeList(std::string_view text, spec::HostCollector& collector) {
   std::vector<std::string> names;
   for (const std::string_view word : spec::SplitHostList(text)) {
@@ -33,7 +33,7 @@ std::vector<std::string> ReadNodeList(std::string_view text, spec::HostCollector
   return names;
 }
 
-// The parts between commas, but for commas in parentheses.
+// Splits at commas outside of parentheses.
 std::vector<std::string_view> GresEntries(std::string_view gres) {
   std::vector<std::string_view> entries;
   size_t begin = 0;
@@ -48,7 +48,7 @@ std::vector<std::string_view> GresEntries(std::string_view gres) {
   return entries;
 }
 
-// Of "gpu:a100:2(IDX:0-1)", "gpu(IDX:0-1)" of Slurm before 19, and "gpu:2" or "gpu:2(CNT:2)" where
+// Parses "gpu:a100:2(IDX:0-1)", "gpu(IDX:0-1)" before Slurm 19, and "gpu:2" or "gpu:2(CNT:2)" where
 // Slurm only counts them.
 std::vector<uint32_t> GpusOfEntry(std::string_view entry) {
   constexpr std::string_view kMark = "(IDX:";
@@ -68,7 +68,7 @@ std::vector<uint32_t> GpusOfEntry(std::string_view entry) {
   return numbers;
 }
 
-// Those of "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:3),other:1(IDX:0)".
+// Parses "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:3),other:1(IDX:0)".
 std::vector<uint32_t> GpusOf(std::string_view gres) {
   std::vector<uint32_t> numbers;
   for (const std::string_view entry : GresEntries(gres)) {
@@ -78,7 +78,7 @@ std::vector<uint32_t> GpusOf(std::string_view gres) {
   return numbers;
 }
 
-// How many components a heterogeneous job has, and how their variables end; 1 of any other job.
+// The number of components of a heterogeneous job, and the suffix of their variables; 1 for others.
 struct Components {
   uint32_t count = 1;
   std::string suffix;  // before the number
@@ -93,8 +93,8 @@ Components ComponentsOf(const Variables& variables) {
   return {};
 }
 
-// The variables as if a component were the whole job. What is not said of each is said of the one
-// that we are in.
+// Returns the variables as if the component were the whole job. Variables without a suffix are
+// about the component in which this process runs.
 Variables OfComponent(const Variables& variables, const std::string& suffix) {
   const auto nodes = variables("SLURM_JOB_NODELIST" + suffix);
   const bool own = nodes && nodes == variables("SLURM_JOB_NODELIST");
@@ -133,9 +133,8 @@ spec::HostList SlurmHosts(const Variables& variables) {
   if (!text || text->empty()) {
     return spec::HostCollector("SLURM_JOB_NODELIST")
         .Take(
-            "not set, so this is not inside a Slurm allocation; get one, as by 'salloc -N 2 "
-            "--gpus-per-node=4', or put this command into the script given to sbatch, as "
-            "'autodist submit --slurm' does for run");
+            "not set: this shell is not inside a Slurm allocation; get one with salloc, or use "
+            "`autodist submit --slurm`");
   }
   spec::HostList list;
   const Components components = ComponentsOf(variables);

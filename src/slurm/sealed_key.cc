@@ -28,14 +28,14 @@ Status NotSealed(StatusCode code, const std::string& why) {
 
 Result<std::string> SealedKeyLine(const std::string& key_line, const std::string& socket) {
   const base::Deadline deadline = base::Deadline::After(kMungeLimit);
-  // The longest time that munged allows, as a step may start late.
+  // Requests munged's maximum lifetime, because a step may start late.
   std::vector<std::string> argv = {"munge", "--restrict-uid=" + std::to_string(geteuid()),
                                    "--ttl=-1"};
   if (!socket.empty()) argv.push_back("--socket=" + socket);
   const auto munge = transport::StartOurProgram(argv);
   if (!munge.ok()) return NotSealed(munge.status().code(), Message(munge.status()));
   base::UniqueFd input = (*munge)->TakeSocket();
-  // One that has ended says why.
+  // If it has ended, its output has the reason.
   const Status written = base::WriteAll(input.get(), key_line, deadline);
   shutdown(input.get(), SHUT_WR);
   std::string line;

@@ -1,4 +1,4 @@
-// The job's key on its way to the tasks of a Slurm step: srun's streams are not encrypted.
+// Encrypts the job's key for the tasks of a Slurm step, because srun's streams are not encrypted.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace autodist::slurm {
 
-// The key line as a credential of munge, on one line, which programs of this user alone can open,
-// on machines that have munged's key. `socket`: munged's, "" the default one. Runs the program
-// `munge`; blocks for 30 seconds at most.
+// Returns the key line as a munge credential on one line, which only programs of this user can
+// decrypt, on machines with munged's key. `socket`: munged's, "" for the default one. Runs `munge`;
+// blocks for 30 seconds at most.
 Result<std::string> SealedKeyLine(const std::string& key_line, const std::string& socket);
 
 }  // namespace autodist::slurm

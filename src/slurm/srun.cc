@@ -8,7 +8,7 @@
 namespace autodist::slurm {
 namespace {
 
-// Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
+// The variables of the allocation that srun would apply to its step. Source: srun(1), "INPUT
 // ENVIRONMENT VARIABLES".
 constexpr const char* kUnsetVariables[] = {
     "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
@@ -20,7 +20,7 @@ constexpr const char* kUnsetVariables[] = {
     "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
     "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
 
-// Of an allocation that ends or has ended.
+// Messages about an allocation that ends or has ended.
 constexpr std::string_view kJobEndedPatterns[] = {"already completing or completed",
                                                   "Invalid job id", "Job credential revoked"};
 
@@ -52,10 +52,9 @@ Status SrunError(const std::string& said) {
     });
     if (over) {
       return WithRemedy(Error(StatusCode::kAborted, "Slurm has ended the job: " + what),
-                        "squeue and sacct tell why");
+                        "squeue and sacct show the reason");
     }
-    return WithRemedy(Error(StatusCode::kUnavailable, what),
-                      "does `srun hostname` run there by hand?");
+    return WithRemedy(Error(StatusCode::kUnavailable, what), "test `srun hostname`");
   }
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// The program srun: how it is started, and what it says of why it starts nothing.
+// The command line of srun, and its error messages.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace autodist::slurm {
 
-// Begins a command line, which the program goes behind: a step with a task on each node, and as
-// many GPUs. It takes nothing away from other steps, goes on without nodes that are lost, and
-// neither cares about the folder that we are in nor binds anything to a core. srun does not get the
+// Returns the beginning of a command line, to which the program is appended: a step with one task
+// on each node, and `gpus` GPUs. The step takes no resources from others, continues after the loss
+// of nodes, ignores the working directory and binds nothing to cores. srun does not get the
 // variables `secret`. Source: srun(1).
 std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
                                   const std::vector<std::string>& secret);
 
-// kAborted: the allocation is over, or ends. OK where srun says nothing of its own.
+// kAborted: the allocation is over, or ends. OK if there is no error message of srun.
 Status SrunError(const std::string& said);
 
 }  // namespace autodist::slurm

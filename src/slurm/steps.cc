@@ -36,14 +36,15 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kBeyondLease{60};  // that nodes call when we are away
-constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to hear the end
-constexpr std::chrono::seconds kStepEndLimit{5};  // of steps whose tasks have ended
-constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
-constexpr size_t kMaxKept = 64 * 1024;            // bytes of what tasks print
+// For nodes to retry if this process is unreachable.
+constexpr std::chrono::seconds kBeyondLease{60};
+constexpr std::chrono::seconds kOverLimit{2};     // for nodes to connect and receive the job's end
+constexpr std::chrono::seconds kStepEndLimit{5};  // for steps whose tasks have ended
+constexpr std::chrono::seconds kCleanLimit{10};   // for what killed steps have left
+constexpr size_t kMaxKept = 64 * 1024;            // bytes of tasks' output
 
-// The variables of --pass-env: srun would send them to the nodes in clear. Nodes are sent them as
-// all that is prepared there is. Those that srun and the agent need stay.
+// Returns the variables of --pass-env, which srun would send to the nodes unencrypted. Nodes get
+// them like the rest of their environment. Variables that srun and the agent need are excluded.
 std::vector<std::string> SecretVariables(const v1::LaunchPlan& plan) {
   std::set<std::string> names;
   for (const v1::NodePlan& node : plan.nodes()) {
@@ -57,7 +58,7 @@ std::vector<std::string> SecretVariables(const v1::LaunchPlan& plan) {
   return {names.begin(), names.end()};
 }
 
-// Under which nodes may reach this machine, where Slurm does not say.
+// Returns the addresses under which nodes may reach this machine, if Slurm does not say.
 std::vector<std::string> OwnHosts() {
   std::vector<std::string> hosts;
   const auto interfaces = base::LocalInterfaces();
@@ -71,7 +72,7 @@ std::vector<std::string> OwnHosts() {
   return hosts;
 }
 
-// An srun of ours, and a task of it on each of its nodes.
+// One srun process, with a task on each node.
 class Step {
  public:
   static Result<std::shared_ptr<Step>> Start(std::unique_ptr<transport::ProgramStream> srun,
@@ -84,24 +85,24 @@ class Step {
   }
   ~Step() {
     Await(Deadline::After(milliseconds(0)));
-    shutdown(socket_.get(), SHUT_RDWR);  // a program that it has started may hold the other end
+    shutdown(socket_.get(), SHUT_RDWR);  // a child of srun may have the other end
     if (thread_.joinable()) thread_.join();
   }
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Nothing more comes on its tasks' stdin, which some wait for.
+  // Closes the tasks' stdin, for which some wait.
   void EndInput() { shutdown(socket_.get(), SHUT_WR); }
 
-  // For its end; kills it then.
+  // Waits for the end; kills it at the deadline.
   void Await(Deadline deadline) {
     if (!srun_->WaitClosed(deadline)) kill(-srun_->pid(), SIGKILL);
   }
 
-  // Requested once it has ended.
+  // Stop is requested when the step has ended.
   std::stop_token over() const { return over_.get_token(); }
 
-  // Why it has ended.
+  // Returns why it has ended.
   Status Failure() const {
     {
       const std::lock_guard lock(mutex_);
@@ -110,10 +111,9 @@ class Step {
     std::string said = srun_->StderrTail();
     while (said.ends_with('\n')) said.pop_back();
     AD_RETURN_IF_ERROR(SrunError(said));
-    return WithRemedy(
-        Error(StatusCode::kAborted, "the step of Slurm that its agent was in has ended" +
-                                        (said.empty() ? "" : ": " + said)),
-        "squeue and sacct tell why");
+    return WithRemedy(Error(StatusCode::kAborted, "the Slurm step of the agent has ended" +
+                                                      (said.empty() ? "" : ": " + said)),
+                      "squeue and sacct show the reason");
   }
 
  private:
@@ -127,9 +127,10 @@ class Step {
 
   void Serve() {
     Status status = base::WriteAll(socket_.get(), key_line_, Deadline::Never());
-    if (status.code() == StatusCode::kUnavailable) status = OkStatus();  // it says why it has ended
+    // The failure is in srun's output.
+    if (status.code() == StatusCode::kUnavailable) status = OkStatus();
     std::string seen;
-    std::string machine;  // that has been sent its agent
+    std::string machine;  // the machine type whose agent was sent
     while (status.ok()) {
       char bytes[4096];
       const auto got = base::ReadSome(socket_.get(), bytes, sizeof bytes, Deadline::Never());
@@ -156,16 +157,16 @@ class Step {
   Status Supply(const std::string& needs, std::string& machine) {
     if (needs == machine) return OkStatus();
     if (!machine.empty()) {
-      return WithRemedy(
-          Error(StatusCode::kFailedPrecondition,
-                "the agent is to be put on machines of two kinds, " + machine + " and " + needs +
-                    ", and a step can take it to one"),
-          "run `autodist doctor --slurm` once on nodes of each kind: it is kept there");
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              "the nodes have two CPU architectures, " + machine + " and " + needs +
+                                  "; a step can install the agent for one"),
+                        "run `autodist doctor --slurm` once on nodes of each architecture: the "
+                        "agent is kept there");
     }
     machine = needs;
     AD_ASSIGN_OR_RETURN(const bundle::Agent variant, agent_.For(needs));
     const Status sent = launch::SendProgram(socket_.get(), variant, [](uint64_t, uint64_t) {});
-    // An srun that has ended says why.
+    // If srun has ended, its output has the reason.
     return sent.code() == StatusCode::kUnavailable ? OkStatus()
                                                    : Annotate(sent, "sending the agent");
   }
@@ -178,7 +179,7 @@ class Step {
   std::stop_source over_;
   mutable std::mutex mutex_;
   Status failure_;       // guarded by mutex_
-  std::jthread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: uses the members above
 };
 
 // The steps of a job. Thread-safe.
@@ -197,7 +198,7 @@ class SlurmSteps {
     CleanUp();
     nodes_->Dismiss(Deadline::After(kOverLimit));
     for (const auto& step : steps_) step->EndInput();
-    const Deadline deadline = Deadline::After(kStepEndLimit);  // of all together
+    const Deadline deadline = Deadline::After(kStepEndLimit);  // for all together
     for (const auto& step : steps_) step->Await(deadline);
   }
 
@@ -212,15 +213,15 @@ class SlurmSteps {
                                                  const std::vector<std::string>& argv,
                                                  const std::stop_token& stop) {
     auto stream = RunInStep(reach, argv, stop);
-    if (stream.ok() || stop.stop_requested() || !reach.step().anew()) return stream;
+    if (stream.ok() || stop.stop_requested() || !reach.step().restartable()) return stream;
     if (!NeedsAnother(reach.name())) return stream;
     AD_RETURN_IF_ERROR(Start({reach.name()}));
     return RunInStep(reach, argv, stop);
   }
 
  private:
-  // Slurm kills all of a step that it ends, and so nobody there has removed what agents keep in
-  // /tmp.
+  // Cleans nodes whose steps have ended: Slurm kills all processes of a step, so the files of
+  // agents in /tmp remain.
   void CleanUp() {
     std::vector<std::string> nodes;
     for (const auto& [node, newest] : newest_) {
@@ -234,8 +235,8 @@ class SlurmSteps {
     if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));
   }
 
-  // Whether a step would bring the node what the one that it has does not: one of its own may just
-  // wait to be started, where Slurm is busy, until the node has called from it.
+  // Whether a new step would help: a step of this node alone may still wait for its start, if Slurm
+  // is busy, until the node has connected from it.
   bool NeedsAnother(const std::string& node) const {
     const std::lock_guard lock(mutex_);
     const Newest& newest = newest_.at(node);
@@ -243,7 +244,7 @@ class SlurmSteps {
            nodes_->Calls(node) > newest.calls_before;
   }
 
-  // On nodes that have as many GPUs.
+  // All nodes must have the same number of GPUs.
   Status Start(const std::vector<std::string>& nodes) {
     const std::string nonce = base::RandomHex();
     std::string key_line = secure::JobKeyLine(nodes_->job_key());
@@ -287,12 +288,12 @@ class SlurmSteps {
   const std::shared_ptr<callback::CallbackListener> nodes_;
   const transfer::NodeProgram agent_;
   const std::chrono::seconds patience_;
-  const std::map<std::string, uint32_t> gpus_;  // of each node
+  const std::map<std::string, uint32_t> gpus_;  // by node
   const std::vector<std::string> secret_;       // variables
   const std::optional<std::string> munge_;      // munged's socket; nullopt: keys are not sealed
   struct Newest {
     std::shared_ptr<Step> step;
-    bool alone = false;         // it has no other node
+    bool alone = false;         // it has only this node
     uint64_t calls_before = 0;  // of the node
   };
   mutable std::mutex mutex_;
@@ -351,7 +352,7 @@ class StepConnector final : public reach::Connector {
   const std::chrono::seconds patience_;
   const std::vector<std::string> secret_;
   std::map<std::string, uint32_t> gpus_;
-  reach::ConnectorFactory others_;  // and what nodes call
+  reach::ConnectorFactory others_;  // and the listener
   std::mutex mutex_;
   std::unique_ptr<SlurmSteps> steps_;  // guarded by mutex_
 };

@@ -1,4 +1,4 @@
-// In a Slurm allocation: what it takes to reach its nodes, each by the call of a task of a step.
+// Connects to the nodes of a Slurm allocation; a task of a step on each of them connects back.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,13 @@
 
 namespace autodist::slurm {
 
-// All that this process needs to reach the plan's nodes, reach::ConnectorFactory::For with the
-// allocation's as well: once the first of them is to be reached, one step is started on all of
-// them, with the agent at `agent_path` (as of NodeProgram), which is sent where it is missing. A
-// node calls again for some time longer than the lease when we are away.
+// Creates everything that this process needs to reach the plan's nodes:
+// reach::ConnectorFactory::For, plus the nodes of the allocation. The first connection to one of
+// them starts one step on all of them, with the agent at `agent_path` (see NodeProgram), which is
+// uploaded if it is missing. If this process is unreachable, a node retries for somewhat longer
+// than the lease.
 //
-// Its destructor ends the steps, which takes some seconds at most.
+// The destructor ends the steps, which takes some seconds at most.
 std::shared_ptr<reach::Connector> ConnectorFor(const v1::LaunchPlan& plan,
                                                const std::string& agent_path,
                                                std::chrono::milliseconds lease);

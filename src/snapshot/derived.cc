@@ -15,7 +15,7 @@ namespace {
 
 bool IsOver(v1::Mark mark) { return mark == v1::MARK_ENDED || mark == v1::MARK_FAILED; }
 
-// Without their domains, unless two are the same then.
+// Drops the domains, unless that makes two names equal.
 void NameNodes(v1::JobSnapshot& snapshot) {
   const auto is_ip = [](const std::string& address) {
     return address.find(':') != std::string::npos ||
@@ -32,7 +32,7 @@ void NameNodes(v1::JobSnapshot& snapshot) {
   }
 }
 
-// What the job's issues say of each rank, by its index: the worst mark, and the first issue.
+// The job's issues by rank index: the worst mark, and the first issue.
 struct OfIssues {
   v1::Mark mark = v1::MARK_NONE;
   const v1::Issue* first = nullptr;
@@ -49,7 +49,7 @@ std::vector<OfIssues> MarkByIssues(v1::JobSnapshot& snapshot) {
       if (!ranks[rank].first) ranks[rank].first = &issue;
     }
     others_wait = others_wait || (mark == v1::MARK_STALLED && !issue.ranks().empty());
-    if (!issue.ranks().empty()) continue;  // its nodes are only where these are
+    if (!issue.ranks().empty()) continue;  // the nodes are only the places of these ranks
     for (const uint32_t node : issue.nodes()) {
       if (node >= static_cast<uint32_t>(snapshot.nodes_size())) continue;
       v1::NodeSnapshot& of = *snapshot.mutable_nodes(static_cast<int>(node));
@@ -68,7 +68,7 @@ const v1::GpuSample* GpuOf(const v1::NodeSnapshot& node, uint32_t index) {
   return found == gpus.end() ? nullptr : &*found;
 }
 
-// Of a rank that is slow.
+// The throttling of a slow rank.
 std::string Throttling(const v1::NodeSnapshot& node, const v1::RankSnapshot& rank) {
   std::string text;
   for (const uint32_t index : rank.gpus()) {
@@ -127,13 +127,13 @@ void CompareSteps(v1::JobSnapshot& snapshot) {
 }
 
 void SortRanks(v1::JobSnapshot& snapshot) {
-  constexpr double kSpread = 20;  // steps of 5 %: what is as usual keeps its place
+  constexpr double kSpread = 20;  // steps of 5 %, so that ranks of normal speed keep their order
   const bool stalled = snapshot.mark() == v1::MARK_STALLED;
   std::vector<std::tuple<double, int64_t, uint32_t>> keyed;
   for (int i = 0; i < snapshot.ranks_size(); ++i) {
     const v1::RankSnapshot& rank = snapshot.ranks(i);
     const double slowness = std::min(std::round(rank.relative() * kSpread) / kSpread, 999.0);
-    // Where nothing goes on, those come first that have been silent for longest.
+    // In a stalled job, the ranks that have been silent longest come first.
     const int64_t silent = stalled ? rank.last_output_ms() : 0;
     keyed.emplace_back(-1000.0 * static_cast<int>(rank.mark()) - slowness, silent,
                        static_cast<uint32_t>(i));

@@ -1,5 +1,5 @@
-// What follows from a snapshot, for all that show it: words for states (state_names.h), marks, step
-// times, and the order of ranks. It is computed once, where a snapshot is made, and is part of it;
+// Computes values that follow from a snapshot: state texts (state_names.h), marks, step times, and
+// the order of ranks. They are computed once, when a snapshot is made, and are part of it, so that
 // views only draw. Pure functions.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace autodist::snapshot {
 
-// Fills in what is derived; what was there is replaced.
+// Sets the derived fields, replacing earlier values.
 void Derive(v1::JobSnapshot& snapshot);
-// Replaces the status of the job by a later one, and derives again.
+// Replaces the job's status by a later one, and derives again.
 void SetStatus(const v1::JobStatus& job, v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::snapshot

@@ -36,7 +36,7 @@ std::string PhaseText(const v1::JobEvent& event) {
 }
 
 v1::Mark MarkOf(const v1::JobEvent& event) {
-  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return v1::MARK_AWAY;
+  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return v1::MARK_DISCONNECTED;
   if (event.node_phase() == v1::NODE_PHASE_LOST) return v1::MARK_FAILED;
   if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return v1::MARK_FAILED;
   if (!event.has_rank()) return v1::MARK_NONE;

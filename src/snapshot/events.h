@@ -1,4 +1,4 @@
-// What an event of a job says.
+// Interprets a job's events.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace autodist::snapshot {
 
-// What the job or a node does from then on, in a few words; "": the event is of neither.
+// The new state of the job or node in a few words; "": the event is of neither.
 std::string PhaseText(const v1::JobEvent& event);
 
-// Whether it is a change for the worse, and which; MARK_ENDED: of a rank that has ended well. What
-// is told of a rank is its end, or what is odd about it.
+// The mark of an event that is an issue; MARK_ENDED: a rank exited with 0. Events of a rank are its
+// end, or an anomaly.
 v1::Mark MarkOf(const v1::JobEvent& event);
 
 }  // namespace autodist::snapshot

@@ -5,13 +5,13 @@
 namespace autodist::snapshot {
 namespace {
 
-// A node that is cut off and comes back for days makes one each time.
+// A node that repeatedly disconnects creates one each time.
 constexpr size_t kMaxSpans = 64;
 
 }  // namespace
 
 void GoodputAccounting::Book(v1::GoodputParts& spent, int64_t now_ms) const {
-  const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // a clock may be set back
+  const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // the clock may have been set back
   switch (phase_) {
     case Phase::kLaunching:
       BookStart(spent, time);
@@ -38,7 +38,7 @@ void GoodputAccounting::BookStart(v1::GoodputParts& spent, int64_t time) const {
   }
 }
 
-// Of an attempt that has failed, as training was.
+// Books lost training of a failed attempt.
 void GoodputAccounting::BookLost(v1::GoodputParts& spent) const {
   if (!looked_ || !failed_) return;
   for (const Span& span : unsaved_) {
@@ -47,7 +47,7 @@ void GoodputAccounting::BookLost(v1::GoodputParts& spent) const {
   }
 }
 
-// The two oldest become one where there are too many: of the same length together.
+// Merges the two oldest spans if there are too many, and keeps their total length.
 void GoodputAccounting::KeepUnsaved(Span span) {
   span.begin = std::max(span.begin, saved_until_);
   if (span.begin >= span.end) return;

@@ -1,4 +1,4 @@
-// Where the wall time of a job goes.
+// Accounts for the wall time of a job by use.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace autodist::snapshot {
 
-// Its parts together are always all the time since the start. Times are in milliseconds.
-// Pure logic; for one thread.
+// The parts always sum up to the time since the start. Times are in milliseconds. Pure logic; not
+// thread-safe.
 class GoodputAccounting {
  public:
   explicit GoodputAccounting(int64_t start_ms) : since_(start_ms) {}
 
-  // An attempt is being started, for the first time or once more.
+  // An attempt starts, the first or a restart.
   void Launches(int64_t now_ms);
-  // All its ranks run. Until they tell their first step, that counts as training.
+  // All ranks run. Until the first step is reported, this counts as training.
   void Runs(int64_t now_ms);
-  // A rank has told the attempt's first step: what was before is start-up.
+  // A rank has reported the attempt's first step: the time before becomes start-up.
   void FirstStep(int64_t now_ms);
-  // The ranks do not get on, or do again: since then, which may be seen later only.
+  // The ranks have stalled, or continue: since `now_ms`, which may be in the past.
   void Stalls(int64_t now_ms, bool stalls);
-  // The ranks are told to end. `failed`: not as they should; what was trained since the last
-  // checkpoint is lost then, as far as checkpoints are looked for.
+  // The ranks are being stopped. `failed`: because of a failure, so training since the last
+  // checkpoint is lost, if checkpoints are monitored.
   void Stops(int64_t now_ms, bool failed = false);
-  // Checkpoints were looked for: when the newest was written; absent: there is none. Who never
-  // calls it knows of none, and nothing counts as lost. May tell of an attempt that has failed
-  // until the ranks of the next one run.
+  // Reports a search for checkpoints: the time of the newest, or none. Without calls, nothing
+  // counts as lost. After a failed attempt, may be called for it until the ranks of the next one
+  // run.
   void Looked(std::optional<int64_t> checkpoint_ms);
-  // Nothing follows.
+  // The last call.
   void Ends(int64_t now_ms);
 
   v1::GoodputParts At(int64_t now_ms) const;
@@ -52,17 +52,17 @@ class GoodputAccounting {
 
   Phase phase_ = Phase::kLaunching;
   bool restarted_ = false;
-  bool stepped_ = false;                                       // in this attempt
-  int64_t since_;                                              // when the phase began
-  int64_t training_before_ = 0;                                // this attempt
-  bool looked_ = false;                                        // for checkpoints
-  bool failed_ = false;                                        // the attempt that ran last
-  int64_t saved_until_ = std::numeric_limits<int64_t>::min();  // the newest checkpoint
-  std::vector<Span> unsaved_;  // when that attempt trained after it; the oldest first
+  bool stepped_ = false;                                       // the attempt has reported a step
+  int64_t since_;                                              // start of the phase
+  int64_t training_before_ = 0;                                // in this attempt
+  bool looked_ = false;                                        // checkpoints are monitored
+  bool failed_ = false;                                        // whether the last attempt failed
+  int64_t saved_until_ = std::numeric_limits<int64_t>::min();  // time of the newest checkpoint
+  std::vector<Span> unsaved_;  // training of that attempt after the checkpoint, oldest first
   v1::GoodputParts booked_;
 };
 
-// The share of the time that was training, 0 to 1; absent before there was any time.
+// The share of the time that was training, 0 to 1; absent if no time has passed.
 std::optional<double> Goodput(const v1::GoodputParts& spent);
 int64_t Total(const v1::GoodputParts& spent);  // milliseconds
 

@@ -24,7 +24,7 @@ void MergeMetrics(const v1::HistoryPoint& earlier, double share_of_later, v1::Hi
   }
 }
 
-// Two by two; of an odd number the last stays.
+// Merges pairs; with an odd number, the last point stays.
 void Halve(std::deque<v1::HistoryPoint>& points) {
   size_t kept = 0;
   for (size_t i = 0; i < points.size(); i += 2) {

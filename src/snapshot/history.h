@@ -1,4 +1,4 @@
-// How a job was, from its start on, in a bounded number of points: the older, the wider.
+// A job's history since its start in a bounded number of points; older points are wider.
 #pragma once
 
 #include <array>
@@ -11,17 +11,17 @@
 
 namespace autodist::snapshot {
 
-// One point for both: means weighted by their widths; of steps, times and attempts the later.
+// Merges two points: means weighted by their widths; step, time and attempt of the later one.
 v1::HistoryPoint Merged(const v1::HistoryPoint& earlier, const v1::HistoryPoint& later);
 
-// Of the metrics that the program reports, `most` at most: the loss first, then as it reports them.
+// The names of at most `most` metrics that the program reports: the loss first, then in its order.
 std::vector<std::string> MetricNames(const v1::History& history, size_t most);
 
-// For one thread.
+// Not thread-safe.
 class History {
  public:
-  static constexpr size_t kPoints = 600;  // of one width
-  static constexpr size_t kWiden = 5;     // points that become one of the next width
+  static constexpr size_t kPoints = 600;  // per width
+  static constexpr size_t kWiden = 5;     // points that are merged into one of the next width
   static constexpr size_t kWidths = 4;    // the last one doubles as often as needed
 
   void Add(v1::HistoryPoint point);
@@ -29,7 +29,7 @@ class History {
   v1::History Since(int64_t since_ms) const;
 
  private:
-  std::array<std::deque<v1::HistoryPoint>, kWidths> points_;  // the newest, narrow ones first
+  std::array<std::deque<v1::HistoryPoint>, kWidths> points_;  // newest and narrowest first
 };
 
 }  // namespace autodist::snapshot

@@ -7,7 +7,7 @@
 namespace autodist::snapshot {
 namespace {
 
-// Of those that are known.
+// The mean of the known values.
 class Mean {
  public:
   void Add(double value) {
@@ -26,7 +26,7 @@ class Mean {
   int count_ = 0;
 };
 
-// In both directions, over interfaces and InfiniBand.
+// In both directions, over interfaces and InfiniBand ports.
 struct Traffic {
   bool known = false;
   double received = 0;
@@ -72,7 +72,7 @@ v1::HistoryPoint PointOf(const v1::JobSnapshot& snapshot, int64_t width_ms) {
   if (snapshot.has_progress()) {
     if (snapshot.progress().has_step()) point.set_step(snapshot.progress().step());
     if (snapshot.progress().has_rate()) point.set_rate(snapshot.progress().rate());
-    // Nothing new has been measured while the job makes no steps.
+    // While the job makes no steps, there are no new measurements.
     if (!StandstillIn(snapshot)) *point.mutable_metrics() = snapshot.progress().metrics();
   }
   Means means;

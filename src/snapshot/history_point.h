@@ -1,4 +1,4 @@
-// What is kept of a job as it is now.
+// Extracts a history point from a snapshot.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace autodist::snapshot {
 
-// Pure. `width_ms`: since the point before.
+// Pure. `width_ms`: time since the previous point.
 v1::HistoryPoint PointOf(const v1::JobSnapshot& snapshot, int64_t width_ms);
 
 }  // namespace autodist::snapshot

@@ -1,5 +1,5 @@
-// Finds ranks and nodes in a snapshot, and names them. Pure functions; what points into a snapshot
-// lives as long as that.
+// Finds and names ranks and nodes of a snapshot. Pure functions; returned pointers are valid as
+// long as the snapshot.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace autodist::snapshot {
 
-// nullptr: the snapshot, whose ranks are sorted, has no such rank, or no such node.
+// nullptr: the snapshot, whose ranks are sorted, has no such rank or node.
 const v1::RankSnapshot* FindRank(const v1::JobSnapshot& snapshot, uint32_t rank);
 const v1::NodeSnapshot* NodeOf(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank);
 
@@ -19,14 +19,14 @@ std::string RankName(const v1::JobSnapshot& snapshot, uint32_t rank);
 // "rank 3", "ranks 0-1, 3".
 std::string RanksName(const std::vector<uint32_t>& ranks);
 
-// The indices of nodes that run, and whose sample is therefore of now.
+// The indices of running nodes, whose samples are therefore current.
 std::vector<int> SampledNodes(const v1::JobSnapshot& snapshot);
-// Whether the node has another sample than in `before`: one sample shows nothing twice.
+// Whether the node's sample differs from that in `before`, so that comparing them is meaningful.
 bool SampledSince(const v1::JobSnapshot& before, const v1::JobSnapshot& now, int node);
-// The same of all nodes that had a sample before.
+// The same for all nodes that had a sample before.
 bool AllSampledSince(const v1::JobSnapshot& before, const v1::JobSnapshot& now);
 
-// The issue that says that the job makes no steps, or gives no sign of life; nullptr: none.
+// The issue of a job that makes no steps or shows no activity; nullptr: none.
 const v1::Issue* StandstillIn(const v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::snapshot

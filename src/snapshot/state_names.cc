@@ -3,7 +3,7 @@
 namespace autodist::snapshot {
 namespace {
 
-// Exit codes of a job that SIGINT or SIGTERM has ended, as shells have it.
+// Exit codes of a job that SIGINT or SIGTERM ended, as in shells.
 constexpr int32_t kInterrupted = 128 + 2;
 constexpr int32_t kTerminated = 128 + 15;
 
@@ -13,8 +13,8 @@ v1::Mark MarkOfState(v1::RankState state) {
   switch (state) {
     case v1::RANK_STATE_STARTING:
       return v1::MARK_STARTING;
-    case v1::RANK_STATE_AWAY:
-      return v1::MARK_AWAY;
+    case v1::RANK_STATE_DISCONNECTED:
+      return v1::MARK_DISCONNECTED;
     case v1::RANK_STATE_ENDED:
       return v1::MARK_ENDED;
     case v1::RANK_STATE_FAILED:
@@ -26,7 +26,7 @@ v1::Mark MarkOfState(v1::RankState state) {
 }
 
 v1::Mark MarkOfPhase(v1::NodePhase phase) {
-  return phase == v1::NODE_PHASE_RECONNECTING ? v1::MARK_AWAY
+  return phase == v1::NODE_PHASE_RECONNECTING ? v1::MARK_DISCONNECTED
          : phase == v1::NODE_PHASE_LOST       ? v1::MARK_FAILED
                                               : v1::MARK_NONE;
 }
@@ -39,8 +39,8 @@ v1::Mark MarkOf(v1::Issue::Kind kind) {
       return v1::MARK_STALLED;
     case v1::Issue::KIND_SLOW:
       return v1::MARK_SLOW;
-    case v1::Issue::KIND_AWAY:
-      return v1::MARK_AWAY;
+    case v1::Issue::KIND_DISCONNECTED:
+      return v1::MARK_DISCONNECTED;
     default:
       return v1::MARK_WARNING;
   }
@@ -54,8 +54,8 @@ std::string StateText(const v1::RankSnapshot& rank) {
       return rank.mark() == v1::MARK_WAITING ? "waits"
              : rank.has_progress()           ? "training"
                                              : "running";
-    case v1::RANK_STATE_AWAY:
-      return "away";
+    case v1::RANK_STATE_DISCONNECTED:
+      return "disconnected";
     case v1::RANK_STATE_ENDED:
       return "ended";
     case v1::RANK_STATE_FAILED:
@@ -83,7 +83,7 @@ JobState StateOf(const v1::JobStatus& job) {
     case v1::JOB_PHASE_STOPPING:
       return {"stopping", v1::MARK_WARNING};
     case v1::JOB_PHASE_RESTARTING:
-      return {"restarting", v1::MARK_AWAY};
+      return {"restarting", v1::MARK_DISCONNECTED};
     default:
       return {"running", v1::MARK_NONE};
   }
@@ -104,8 +104,8 @@ JobState StateOf(const v1::JobSnapshot& snapshot) {
     case v1::MARK_SLOW:
       state.words += ", slow";
       break;
-    case v1::MARK_AWAY:
-      state.words += ", a node is away";
+    case v1::MARK_DISCONNECTED:
+      state.words += ", a node is disconnected";
       break;
     default:
       break;

@@ -1,5 +1,4 @@
-// The words and marks for the states of jobs, nodes and ranks, the same in every view. Pure
-// functions.
+// The texts and marks for states of jobs, nodes and ranks, the same in every view. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,15 +7,15 @@
 
 namespace autodist::snapshot {
 
-// How a job is, in words: "running, slow".
+// The state of a job: "running, slow".
 struct JobState {
   std::string words;
   v1::Mark mark = v1::MARK_NONE;
 };
-JobState StateOf(const v1::JobStatus& job);         // without what its issues say
-JobState StateOf(const v1::JobSnapshot& snapshot);  // with that
+JobState StateOf(const v1::JobStatus& job);         // ignores issues
+JobState StateOf(const v1::JobSnapshot& snapshot);  // includes issues
 
-// How a rank is, in a word, by its state and its mark: "training".
+// The state of a rank in one word, by its state and mark: "training".
 std::string StateText(const v1::RankSnapshot& rank);
 
 v1::Mark MarkOfState(v1::RankState state);

@@ -25,7 +25,7 @@ bool IsHostName(const std::string& text) {
          std::ranges::all_of(text, IsOfHostName);
 }
 
-// Such as "10.0.0.256" or "127.1": the system would read it as some number, not ask for the name.
+// Such as "10.0.0.256" or "127.1": the system would parse it as a number instead of a name.
 bool LooksNumeric(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isdigit(c) || c == '.'; });
@@ -37,7 +37,7 @@ Result<uint16_t> ReadPort(std::string_view text) {
   return Wrong("port " + Quoted(text) + " should be a number from 1 to 65535");
 }
 
-// "[host]:port" and "[host]".
+// Parses "[host]:port" and "[host]".
 Result<HostAndPort> ReadBracketed(const std::string& text) {
   const size_t close = text.find(']');
   if (close == std::string::npos || (close + 1 < text.size() && text[close + 1] != ':')) {
@@ -67,8 +67,8 @@ Status CheckJump(const std::string& text) {
 
 }  // namespace
 
-// The command line of ssh, and a shell that a Match exec or ProxyCommand of the user's runs with it
-// (%r), would take these for more than a name: CVE-2023-51385. A backslash is in DOMAIN\user.
+// Other characters are special to the command line of ssh, or to a shell that runs a Match exec or
+// ProxyCommand of the user with the name as %r: CVE-2023-51385. A backslash is in DOMAIN\user.
 Status CheckUser(const std::string& text) {
   constexpr std::string_view kRefused = "'`\";&<>|(){}[]:";
   const bool right = !text.empty() && text.size() <= kMaxUserLength && text[0] != '-' &&
@@ -88,7 +88,7 @@ Status CheckHost(const std::string& text) {
     return Wrong(Quoted(text) + " is not an IPv4 address; those are four numbers from 0 to 255");
   }
   if (!ip) return OkStatus();
-  // As of a user: it is ssh's %h.
+  // Checked like a user, because it becomes ssh's %h.
   if (!std::ranges::all_of(ip->scope, IsOfHostName)) {
     return Wrong(Quoted(text) +
                  " names a network interface that has more in its name than letters, "

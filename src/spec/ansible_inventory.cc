@@ -18,7 +18,7 @@ using GroupVariables = Inventory::Variables;
 constexpr char kEveryGroup[] = "all";
 constexpr size_t kMaxGroupsShown = 8;
 
-// The value of the first of these names that is there.
+// Returns the value of the first of these names that exists.
 std::string ValueOf(const GroupVariables& variables, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (const auto found = variables.find(name); found != variables.end()) return found->second;
@@ -26,7 +26,7 @@ std::string ValueOf(const GroupVariables& variables, std::initializer_list<const
   return "";
 }
 
-// "gpu[01:16]" as "gpu[01-16]".
+// Converts "gpu[01:16]" to "gpu[01-16]".
 std::string OurRange(std::string_view word) {
   std::string range(word);
   bool inside = false;
@@ -43,7 +43,7 @@ std::string Unquoted(std::string_view value) {
   return std::string(quoted ? value.substr(1, value.size() - 2) : value);
 }
 
-// The variables of "name=value name2='a b'", of `text` from its first blank on.
+// Parses "name=value name2='a b'" from the first blank of `text` on.
 GroupVariables ReadVariables(std::string_view text) {
   GroupVariables variables;
   for (;;) {
@@ -177,7 +177,7 @@ HostList ParseInventory(const std::vector<HostfileLine>& lines, const std::strin
     } else if (kind == "children") {
       inventory.AddChild(group, std::string(line.words[0].text));
     } else if (kind == "vars") {
-      // The rest of the line is the value, whatever blanks it has.
+      // The rest of the line is the value, including blanks.
       const size_t equals = line.text.find('=');
       const std::string_view name = line.text.substr(0, equals);
       if (equals == std::string_view::npos) continue;

@@ -1,4 +1,4 @@
-// The hosts of an inventory of Ansible, with how to log in to them.
+// The hosts of an Ansible inventory, with their login settings.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace autodist::spec {
 
-// Gathers hosts, groups and variables, from whatever form an inventory has. Not thread-safe.
+// Collects hosts, groups and variables from both forms of an inventory. Not thread-safe.
 class Inventory {
  public:
   explicit Inventory(std::string file) : collector_(std::move(file)) {}
@@ -38,20 +38,20 @@ class Inventory {
     HostCollector::Place place;
   };
 
-  // The host's own variables, then those of its groups, the nearest first.
+  // Returns the host's variables, then those of the groups that contain it, the innermost first.
   Variables AllVariables(const Host& host) const;
   void AddEntry(const Host& host);
 
   HostCollector collector_;
   std::vector<Host> hosts_;
   std::map<std::string, size_t> index_;
-  std::map<std::string, Variables> variables_;            // of groups
-  std::map<std::string, std::set<std::string>> parents_;  // of groups
-  std::set<std::string> groups_;                          // that have hosts
+  std::map<std::string, Variables> variables_;            // by group
+  std::map<std::string, std::set<std::string>> parents_;  // by group
+  std::set<std::string> groups_;                          // groups with hosts
   std::set<std::string> unused_;                          // names of variables
 };
 
-// Of lines as in an INI file.
+// Parses the INI form.
 HostList ParseInventory(const std::vector<HostfileLine>& lines, const std::string& file);
 
 }  // namespace autodist::spec

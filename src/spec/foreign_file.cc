@@ -44,7 +44,7 @@ Found Accelerate(YamlView root, const std::string& file) {
   const uint32_t ranks = ReadWholeNumber(root["num_processes"].text(), kMaxSlots).value_or(0);
   const std::string each = ranks < machines ? "" : ":" + std::to_string(ranks / machines);
   const std::string first = root["main_process_ip"].text();
-  return NamesNone(kind, "it names only the first of its " + std::to_string(machines) +
+  return NamesNone(kind, "it names only the first of " + std::to_string(machines) +
                              " machines; 'autodist init --hosts " +
                              (CheckHost(first).ok() ? first : "HOST1") + each + ",HOST2" + each +
                              " --output cluster.yaml' makes a spec of all");
@@ -116,7 +116,7 @@ Found TorchX(YamlView root, const std::string&) {
 Found Kubernetes(YamlView root, const std::string&) {
   if (!root.Has("apiVersion") || !root.Has("kind")) return std::nullopt;
   return NamesNone("a Kubernetes manifest (kind " + Quoted(root["kind"].text()) + ")",
-                   "'autodist submit --kubernetes' makes one for a job of its own; pods that run "
+                   "'autodist submit --kubernetes' makes one for a job; pods that run "
                    "already are nodes of a spec with 'via: kubectl'");
 }
 
@@ -188,7 +188,7 @@ Found ListOfHosts(YamlView root, const std::string& file) {
   return ForeignFile{kKind, std::move(list)};
 }
 
-// "#SBATCH", and what is like it in other schedulers' scripts.
+// Recognizes "#SBATCH", and similar lines of other schedulers.
 Found Script(const std::string& text) {
   if (!text.starts_with("#!")) return std::nullopt;
   struct Scheduler {
@@ -211,7 +211,7 @@ Found Script(const std::string& text) {
   return NamesNone("a script", "to start it: autodist run --spec cluster.yaml -- SCRIPT");
 }
 
-// Of the text of a configuration of OpenSSH.
+// Recognizes an OpenSSH configuration.
 Found SshConfiguration(const std::vector<HostfileLine>& lines) {
   const auto begins_with = [](const HostfileLine& line, std::initializer_list<const char*> words) {
     return std::ranges::any_of(words, [&](const char* word) {
@@ -231,7 +231,7 @@ Found SshConfiguration(const std::vector<HostfileLine>& lines) {
                    "stay there");
 }
 
-// What is a list of hosts beyond doubt: a single word may be anything.
+// Recognizes an unambiguous list of hosts; a single word may be anything.
 Found Hostfile(const std::string& text, const std::string& file) {
   HostList list = ParseHostfile(text, file);
   const bool several = list.hosts.size() > 1;
@@ -242,7 +242,7 @@ Found Hostfile(const std::string& text, const std::string& file) {
   return ForeignFile{"a list of hosts", std::move(list)};
 }
 
-// Whether it has no more values than files have, aliases replaced: they can stand for any number.
+// Whether the number of values is plausible, after expanding aliases, which can multiply them.
 bool IsOfUsualSize(const YamlValue& root) {
   constexpr size_t kMaxOfAFile = 1 << 18;
   size_t count = 1;
@@ -264,12 +264,12 @@ bool IsMappingOrList(YamlView root) { return root.IsMapping() || root.IsList(); 
 std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::string& file) {
   if (FindBadByte(text)) return std::nullopt;
   if (Found script = Script(text)) return script;
-  // To YAML "[workers]" is a list, and what follows it another document.
+  // In YAML "[workers]" is a list, and the next line another document.
   if (FormOf(HostfileLines(text)) == HostfileForm::kInventory) {
     if (Found inventory = Hostfile(text, file)) return inventory;
   }
   std::string yaml = text;
-  // JSON may be indented by tabs.
+  // JSON may be indented with tabs.
   if (const size_t begin = yaml.find_first_not_of(" \t\n");
       begin != std::string::npos && (yaml[begin] == '{' || yaml[begin] == '[')) {
     std::ranges::replace(yaml, '\t', ' ');
@@ -310,12 +310,12 @@ HostList HostsIn(const std::string& text, const std::string& file) {
             {}};
   }
   if (root.IsMapping()) {
-    return {{},
-            {{file, 0, 0,
-              "nothing that is known: neither a list of hosts, nor a file of accelerate, Ray, "
-              "SkyPilot, Ansible, HCCL or TensorFlow that names its machines; a line for each "
-              "host would do, such as 'gpu1 slots=4'"}},
-            {}};
+    return {
+        {},
+        {{file, 0, 0,
+          "unknown format; give a list of hosts (a line each, such as 'gpu1 slots=4'), or a file "
+          "of accelerate, Ray, SkyPilot, Ansible, HCCL or TensorFlow that names its machines"}},
+        {}};
   }
   return ParseHostfile(text, file);
 }

@@ -1,7 +1,6 @@
-// Recognises files that belong to other programs where a resource spec, or a list of hosts, is
-// expected.
+// Recognizes files of other programs in place of a resource spec or a list of hosts.
 //
-// Pure functions, whatever the text is.
+// Pure functions; the text may be anything.
 #pragma once
 
 #include <optional>
@@ -13,17 +12,17 @@ namespace autodist::spec {
 
 struct ForeignFile {
   std::string kind;               // "a Ray cluster configuration"
-  std::optional<HostList> hosts;  // where it names its machines
-  std::string advice = {};        // what to do where it does not
+  std::optional<HostList> hosts;  // if it names the machines
+  std::string advice = {};        // otherwise, what to do instead
 };
 
-// nullopt: it is nothing that is known. `file` only names it.
+// Returns nullopt for an unknown file. `file` is only for messages.
 std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::string& file);
 
-// What is wrong with such a file as a resource spec, and the command that makes one of it.
+// Returns the error for such a file in place of a resource spec, with the command that converts it.
 std::string NoSpec(const ForeignFile& found, const std::string& file);
 
-// The machines of a list of hosts in whatever form, or of another program's file: for `autodist
+// Reads the machines of a list of hosts in any form, or of another program's file, for `autodist
 // init`.
 HostList HostsIn(const std::string& text, const std::string& file);
 

@@ -18,7 +18,7 @@ HostCollector::Place PlaceIn(YamlView view) { return {view.line(), 0}; }
 
 uint32_t NumberOf(YamlView view) { return ReadWholeNumber(view.text(), kMaxSlots).value_or(0); }
 
-// A name or an address as it is, without a number of devices.
+// Adds a name or an address, without a number of devices.
 void AddHost(YamlView view, HostEntry entry, HostCollector& collector) {
   entry.host = view.text();
   if (const Status status = CheckHost(entry.host); !status.ok()) {
@@ -33,7 +33,7 @@ void AddHost(YamlView view, HostEntry entry, HostCollector& collector) {
   collector.Add(std::move(entry), PlaceIn(view));
 }
 
-// The devices of one machine of a rank table.
+// Adds the devices of one machine of a rank table.
 void AddServer(YamlView server, YamlView devices, HostCollector& collector) {
   HostEntry entry;
   devices.ForEach([&](YamlView device) {

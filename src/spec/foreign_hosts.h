@@ -1,6 +1,6 @@
-// The machines that files of other programs name: each reader takes the root of its YAML, or JSON.
+// Reads the machines in files of other programs; each reader gets the root of a YAML or JSON file.
 //
-// Pure functions. Aliases can make a small file stand for a large one; all readers end at
+// Pure functions. Aliases can make a small file expand to a large one; all readers stop at
 // kMaxHosts.
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace autodist::spec {
 
-// "[gpu1, ann@gpu2:4]", and "{gpu1: 4, gpu2: 4}".
+// Reads "[gpu1, ann@gpu2:4]" and "{gpu1: 4, gpu2: 4}".
 HostList HostsOfList(YamlView root, const std::string& file);
 HostList HostsOfNumbers(YamlView root, const std::string& file);
-// An accelerate config of one machine.
+// For an accelerate config of one machine.
 HostList HostsOfAccelerate(YamlView root, const std::string& file);
-// With the addresses of its own machines (provider: type: local).
+// For a Ray config with addresses of existing machines (provider: type: local).
 HostList HostsOfRay(YamlView root, const std::string& file);
 // ~/.sky/ssh_node_pools.yaml.
 HostList HostsOfSkyPools(YamlView root, const std::string& file);
-// Of HCCL, with server_list or group_list.
+// For a rank table of HCCL, with server_list or group_list.
 HostList HostsOfRankTable(YamlView root, const std::string& file);
-// $TF_CONFIG; the ports are not SSH's.
+// For $TF_CONFIG, whose ports are not SSH's.
 HostList HostsOfTfConfig(YamlView root, const std::string& file);
 HostList HostsOfInventory(YamlView root, const std::string& file);
 

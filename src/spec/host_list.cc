@@ -12,17 +12,17 @@
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kMaxIssues = 100;  // of a file that is something else altogether
+constexpr size_t kMaxIssues = 100;  // the file probably is something else
 constexpr char kBlanks[] = " \t";
 
-// Blanks alone become "" at their begin.
+// Blanks alone become "" at their start.
 std::string_view Trimmed(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   return text;
 }
 
-// Of a word with several colons.
+// Returns a hint for text with several colons.
 std::string HintForColons(std::string_view word) {
   if (std::ranges::count(word, ':') < 2) return "";
   constexpr std::string_view kOfAddresses = "0123456789abcdefABCDEF:.[]";
@@ -39,7 +39,7 @@ void HostCollector::Report(Place place, const std::string& what) {
       {source_, static_cast<int>(place.line), static_cast<int>(place.column), what});
   if (list_.issues.size() < kMaxIssues) return;
   full_ = true;
-  list_.issues.push_back({source_, 0, 0, "too much is wrong; is this a list of hosts?"});
+  list_.issues.push_back({source_, 0, 0, "too many errors; this may not be a list of hosts"});
 }
 
 void HostCollector::Add(HostEntry entry, Place place) {
@@ -115,7 +115,7 @@ void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place)
     const auto ip = base::IpAddress::Parse(entry.host);
     if (!ip || !ip->v6 || (!has_number && close + 1 != rest.size())) entry.host = rest;
   } else if (base::IpAddress::Parse(std::string(rest))) {
-    entry.host = rest;  // IPv6 has colons of its own
+    entry.host = rest;  // IPv6 has colons too
   } else {
     const size_t colon = rest.rfind(':');
     has_number = colon != std::string_view::npos;
@@ -175,7 +175,7 @@ HostList ParseHosts(std::string_view text) {
     if (rest.empty()) {
       collector.Report(place(rest), "a host is missing here; hosts are separated by one comma");
     }
-    while (!rest.empty()) {  // by blanks, too
+    while (!rest.empty()) {  // blanks also separate
       const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
       collector.AddWord(word, {}, place(word));
       rest = Trimmed(rest.substr(word.size()));

@@ -1,6 +1,6 @@
-// Lists of machines on a command line, and what gathers those of every other list.
+// Lists of machines on a command line, and the collector for all other kinds of lists.
 //
-// Pure functions; what is wrong is told all at once, as file:line:column.
+// Pure functions; all issues are reported at once, as file:line:column.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ struct HostEntry {
   std::string user;               // empty: none given
   std::string host;               // IPv4, IPv6 (without brackets) or host name
   std::optional<uint32_t> slots;  // devices to use
-  // Whether the slots are those of a scheduler, or of names that appear again, which does not say
-  // that anyone wants devices there.
+  // Whether the slots come from a scheduler or from repeated names; then they may not be meant as a
+  // number of devices.
   bool counted = false;
-  std::optional<uint16_t> port = {};         // of its SSH server
+  std::optional<uint16_t> port = {};         // of the SSH server
   std::string key_file = {};                 // empty: none given
-  std::vector<uint32_t> devices = {};        // by their numbers; empty: the first `slots`
-  std::vector<std::string> device_ips = {};  // of each of them, or none
-  std::string note = {};                     // what a reader should know; one line
+  std::vector<uint32_t> devices = {};        // numbers; empty: the first `slots`
+  std::vector<std::string> device_ips = {};  // one for each device, or empty
+  std::string note = {};                     // for the reader of the spec; one line
   std::vector<std::string> also = {};        // other names of the machine
 
   bool operator==(const HostEntry&) const = default;
 };
 
 struct HostList {
-  std::vector<HostEntry> hosts;       // each once, in the order in which they are first named
-  std::vector<Issue> issues;          // where there are any, the hosts are not to be used
-  std::vector<std::string> warnings;  // what the list leaves open
+  std::vector<HostEntry> hosts;       // without duplicates, in the order of first mention
+  std::vector<Issue> issues;          // if there are any, do not use the hosts
+  std::vector<std::string> warnings;  // open questions about the list
 };
 
-// "user@a:4,b,gpu[01-16]:8,[fd00::1]:2": `:N` is the number of devices.
+// Parses "user@a:4,b,gpu[01-16]:8,[fd00::1]:2"; `:N` is the number of devices.
 HostList ParseHosts(std::string_view text);
 
-// Gathers the hosts of one list, for the parsers. Not thread-safe.
+// Collects the hosts of one list, for the parsers. Not thread-safe.
 class HostCollector {
  public:
   // `source` names the list in issues.
@@ -51,38 +51,38 @@ class HostCollector {
 
   const std::string& source() const { return source_; }
 
-  // Both numbers from 1.
+  // Both count from 1.
   struct Place {
     size_t line;
     size_t column;  // 0: the whole line
   };
 
-  // A host named before gets the slots of both.
+  // Adds a host; a repeated one gets the sum of the slots.
   void Add(HostEntry entry, Place place);
-  // "[user@]host[:N]"; the host may be a range. `entry` has what stands elsewhere on the line.
+  // Parses "[user@]host[:N]"; the host may be a range. `entry` has the other settings of the line.
   void AddWord(std::string_view word, HostEntry entry, Place place);
-  // A number of devices; 0 after a report of what is wrong with it.
+  // Parses a number of devices; 0 after reporting an issue.
   uint32_t ReadSlots(std::string_view text, Place place);
-  // nullopt after such a report.
+  // Returns nullopt after reporting an issue.
   std::optional<uint16_t> ReadPort(std::string_view text, Place place);
   void Report(Place place, const std::string& what);
-  // The line as a whole.
+  // Reports an issue of the whole line.
   void ReportLine(size_t line, const std::string& what) { Report({line, 0}, what); }
   void Warn(const std::string& what) { list_.warnings.push_back(what); }
 
-  // The list; one without any host has the issue `nothing`.
+  // Returns the list; a list without hosts has the issue `nothing`.
   HostList Take(const std::string& nothing);
 
  private:
-  // Adds to the host `first` what another line says of it.
+  // Merges another line for the same host into `first`.
   void Merge(HostEntry& first, const HostEntry& entry, Place place);
-  // Each host of the range that `entry.host` is.
+  // Adds each host of the range in `entry.host`.
   void AddRange(const HostEntry& entry, Place place);
 
   std::string source_;
   HostList list_;
   std::map<std::string, size_t> index_;  // by identity
-  bool full_ = false;  // more than kMaxHosts were added, or too much is wrong: the rest is ignored
+  bool full_ = false;  // more than kMaxHosts hosts or too many issues: the rest is ignored
 };
 
 }  // namespace autodist::spec

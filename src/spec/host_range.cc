@@ -12,9 +12,9 @@ namespace autodist::spec {
 namespace {
 
 constexpr size_t kMaxNameLength = 253;
-constexpr size_t kMaxDigits = 9;  // a number of them fits into 32 bits
+constexpr size_t kMaxDigits = 9;  // such a number fits into 32 bits
 
-// Reads one word from left to right.
+// Parses one range from left to right.
 class RangeReader {
  public:
   explicit RangeReader(std::string_view text) : text_(text) {}
@@ -46,7 +46,7 @@ class RangeReader {
     return right;
   }
 
-  // Puts each of the endings behind each of the names.
+  // Appends each of the endings to each of the names.
   bool Append(const std::vector<std::string>& endings) {
     if (range_.names.size() * endings.size() > kMaxHosts) return TooMany();
     std::vector<std::string> longer;
@@ -79,7 +79,7 @@ class RangeReader {
     }
   }
 
-  // "7" or "01-16".
+  // Parses "7" or "01-16".
   bool ReadNumbers(std::vector<std::string>& endings) {
     const size_t begin = at_;
     const std::string_view first = Digits();

@@ -27,7 +27,7 @@ HostEntry Counted(uint32_t slots) {
   return entry;
 }
 
-// "gpu1 2 gpu2 2"; of Grid Engine the first two words alone.
+// Reads "gpu1 2 gpu2 2"; for Grid Engine only the first two fields.
 void ReadCountedHosts(const HostfileLine& line, size_t words, HostCollector& collector) {
   for (size_t i = 0; i + 1 < words; i += 2) {
     const std::string_view number = line.words[i + 1].text;
@@ -36,7 +36,7 @@ void ReadCountedHosts(const HostfileLine& line, size_t words, HostCollector& col
   }
 }
 
-// "gpu1:22 ann".
+// Reads "gpu1:22 ann".
 void ReadHostAndUser(const HostfileLine& line, HostCollector& collector) {
   HostEntry entry;
   entry.user = line.words[1].text;
@@ -50,7 +50,7 @@ void ReadHostAndUser(const HostfileLine& line, HostCollector& collector) {
   collector.AddWord(host, std::move(entry), PlaceOf(line, 0));
 }
 
-// "rank 0=gpu1 slot=0-3".
+// Reads "rank 0=gpu1 slot=0-3".
 void ReadRank(const HostfileLine& line, HostCollector& collector) {
   const std::string_view word = line.words[1].text;
   const size_t equals = word.find('=');
@@ -62,7 +62,7 @@ void ReadRank(const HostfileLine& line, HostCollector& collector) {
   collector.AddWord(word.substr(equals + 1), Counted(1), place);
 }
 
-// The number of "gpu:a100:4(S:0-1)", of all types together; 0 where there are no GPUs.
+// Returns the number of GPUs in "gpu:a100:4(S:0-1)", the sum of all types; 0 without GPUs.
 uint32_t GpusOfGres(std::string_view gres) {
   uint32_t all = 0;
   for (std::string_view part : base::Split(gres, ',')) {
@@ -73,7 +73,7 @@ uint32_t GpusOfGres(std::string_view gres) {
   return std::min(all, kMaxSlots);
 }
 
-// "NodeName=gpu[1-4] CPUs=64 Gres=gpu:8"; other lines of slurm.conf are not looked at.
+// Reads "NodeName=gpu[1-4] CPUs=64 Gres=gpu:8"; ignores other lines of slurm.conf.
 void ReadNodeNames(const HostfileLine& line, HostCollector& collector) {
   constexpr std::string_view kName = "NodeName=";
   constexpr std::string_view kGres = "Gres=";
@@ -89,7 +89,7 @@ void ReadNodeNames(const HostfileLine& line, HostCollector& collector) {
   }
 }
 
-// A line of a hostfile may be what `env` prints of a variable: "LSB_HOSTS='gpu1 gpu2'".
+// Strips an assignment as `env` prints it: "LSB_HOSTS='gpu1 gpu2'".
 std::string_view WithoutAssignment(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("export ")) rest.remove_prefix(7);
@@ -105,7 +105,7 @@ std::string_view WithoutAssignment(std::string_view text) {
   return text;
 }
 
-// Blanks that look like others, as web pages have them, are blanks.
+// Replaces other kinds of blanks, as web pages contain them.
 std::string PlainBlanks(std::string_view text) {
   std::string plain(text);
   for (const std::string_view blank : {"\u00a0", "\u200b", "\u202f", "\ufeff"}) {

@@ -44,7 +44,7 @@ bool OfInventory(const HostfileLine& line) {
          });
 }
 
-// "rank 0=gpu1 slot=1".
+// Matches "rank 0=gpu1 slot=1".
 bool OfRankfile(const LineWords& words) {
   const size_t equals = words.size() < 2 ? std::string_view::npos : words[1].text.find('=');
   return equals != std::string_view::npos && words[0].text == "rank" &&
@@ -65,7 +65,7 @@ bool OfCounts(const LineWords& words) {
   return true;
 }
 
-// Names that are words of a sentence are none: they appear again, or have a number.
+// Matches names only if they are repeated or have a number, to exclude sentences.
 bool OfNames(const LineWords& words) {
   std::set<std::string_view> different;
   for (const HostfileWord& word : words) different.insert(word.text);
@@ -75,7 +75,7 @@ bool OfNames(const LineWords& words) {
          (different.size() < words.size() || std::ranges::all_of(words, has_digit));
 }
 
-// "gpu1:22 ann"; the host has what a word of a sentence has not.
+// Matches "gpu1:22 ann"; the host must have what a sentence has not.
 bool OfUsers(const LineWords& words) {
   if (words.size() != 2 || IsDigits(words[1].text)) return false;
   const std::string_view user = words[1].text;
@@ -85,7 +85,7 @@ bool OfUsers(const LineWords& words) {
          (HasDigit(words[0].text) || host.find('.') != std::string_view::npos);
 }
 
-// Names after addresses are another on each line, or several.
+// Matches addresses followed by several names, or by different names on each line.
 bool OfHostsTable(const std::vector<HostfileLine>& lines) {
   std::set<std::string_view> names;
   bool several = false;

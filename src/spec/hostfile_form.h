@@ -1,4 +1,4 @@
-// Tells which program's form a list of machines has. Pure functions.
+// Determines which program's form a list of machines has. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct HostfileWord {
   size_t column;  // from 1
 };
 
-// A line without its comment; it has a word at least.
+// A line without its comment; it has at least one field.
 struct HostfileLine {
   size_t number;  // from 1
   std::string_view text;
@@ -22,7 +22,7 @@ struct HostfileLine {
 enum class HostfileForm {
   kHosts,       // a host a line, perhaps with options: "gpu1:2", "gpu1 slots=2 user=ann"
   kGridEngine,  // $PE_HOSTFILE: "gpu1 2 all.q@gpu1 UNDEFINED"
-  kCounts,      // $LSB_MCPU_HOSTS: "gpu1 2 gpu2 2"; also one of them a line
+  kCounts,      // $LSB_MCPU_HOSTS: "gpu1 2 gpu2 2"; also one pair a line
   kNames,       // $LSB_HOSTS: "gpu1 gpu1 gpu2 gpu2"
   kUsers,       // of pssh: "gpu1:22 ann"
   kRanks,       // a rankfile of Open MPI: "rank 0=gpu1 slot=0-3"
@@ -31,12 +31,12 @@ enum class HostfileForm {
   kHostsTable,  // /etc/hosts: "10.0.0.1 gpu1 gpu1.lab"
 };
 
-// Those that have words, of a text whose lines end with a line feed. They point into it.
+// Splits a text with LF line ends; skips empty lines. The fields point into the text.
 std::vector<HostfileLine> HostfileLines(std::string_view text);
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines);
 
-// Whether it is "[GROUP]", "[GROUP:vars]" or "[GROUP:children]", and not an address in brackets.
+// Whether it is "[GROUP]", "[GROUP:vars]" or "[GROUP:children]", not an address in brackets.
 bool IsInventorySection(std::string_view line);
 
 }  // namespace autodist::spec

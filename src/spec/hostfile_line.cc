@@ -20,7 +20,7 @@ namespace {
 
 using OptionNames = std::set<std::string_view>;
 
-// GPUs go before the slots of a line: the nodes file of Torque has both, "np=64 gpus=4".
+// GPUs take precedence over slots: the nodes file of Torque has both, "np=64 gpus=4".
 const OptionNames kGpuNames = {"gpus", "gpu", "ngpus", "num_gpus", "gpus_per_node"};
 const OptionNames kSlotNames = {"slots", "count", "cpu",    "cpus", "np",
                                 "ncpus", "procs", "nprocs", "ppn",  "num_slots"};
@@ -28,11 +28,11 @@ const OptionNames kLimitNames = {"max_slots", "max-slots", "slots_max", "slots-m
                                  "max_cpus",  "max-cpus",  "cpus_max",  "cpus-max",  "maxcpus"};
 const OptionNames kUserNames = {"user", "username", "user_name", "user-name", "login"};
 const OptionNames kPortNames = {"port", "ssh_port"};
-// Of Open MPI and hydra; near other names, and not meant for them.
+// Options of Open MPI and hydra; similar to names above, but not misspelt ones.
 const OptionNames kOtherNames = {"binding", "map",     "ifhn",   "rank",
                                  "boards",  "sockets", "socket", "slot_list"};
 
-// ":mlx5_1" of "gpu3:4:mlx5_1", the network adapter of a host of MVAPICH2.
+// Returns ":mlx5_1" of "gpu3:4:mlx5_1", the network adapter in a hostfile of MVAPICH2.
 std::string_view BehindSecondColon(std::string_view word) {
   if (word.starts_with('[') || base::IpAddress::Parse(std::string(word))) return "";
   const size_t first = word.find(':');
@@ -45,7 +45,7 @@ std::string_view BehindSecondColon(std::string_view word) {
   return word.substr(second);
 }
 
-// "gpu1/0*4+gpu2/0*4", the exec_host of a job of PBS.
+// Matches "gpu1/0*4+gpu2/0*4", the exec_host of a PBS job.
 bool IsExecHosts(std::string_view word) {
   return word.find('/') != std::string_view::npos &&
          std::isalnum(static_cast<unsigned char>(word[0])) &&
@@ -55,9 +55,8 @@ bool IsExecHosts(std::string_view word) {
 }  // namespace
 
 HostfileLineReader::Outcome HostfileLineReader::NoHost(const HostfileLine& line) {
-  collector_.ReportLine(
-      line.number,
-      Quoted(line.text) + " is no host; what is not a list of hosts goes behind a '#'");
+  collector_.ReportLine(line.number,
+                        Quoted(line.text) + " is not a host; put comments behind a '#'");
   return Outcome::kNoHost;
 }
 
@@ -144,7 +143,7 @@ bool HostfileLineReader::Use(const Option& option, HostEntry& entry, bool& has_g
   if (!near.empty()) {
     collector_.Report(
         option.place,
-        Quoted(option.name) + " is no option of a hostfile; did you mean '" + near + "=N'?");
+        Quoted(option.name) + " is not an option of a hostfile; did you mean '" + near + "=N'?");
     return false;
   }
   Unused(option.text, option.place.line);
@@ -159,7 +158,7 @@ void HostfileLineReader::ReadWord(const HostfileLine& line, const HostEntry& ent
     const std::string_view adapter = BehindSecondColon(word);
     if (!adapter.empty()) Unused(adapter, line.number);
     word.remove_suffix(adapter.size());
-    // A comma at the end, as of a line that was copied from a longer list.
+    // A trailing comma, as in a line that was copied from a longer list.
     if (!word.empty()) collector_.AddWord(word, entry, place);
   }
 }

@@ -1,5 +1,4 @@
-// Reads the lines of hostfiles that have a host each: "gpu1", "ann@gpu1:2", "gpu1 slots=2
-// user=ann".
+// Reads hostfile lines with one host each: "gpu1", "ann@gpu1:2", "gpu1 slots=2 user=ann".
 #pragma once
 
 #include <cstddef>
@@ -17,27 +16,27 @@ class HostfileLineReader {
  public:
   explicit HostfileLineReader(HostCollector& collector) : collector_(collector) {}
 
-  // False: the line is no host, which has been reported, and neither are the others, probably.
+  // False: the line has no host, which has been reported; the file probably is not a hostfile.
   bool Read(const HostfileLine& line);
-  // One warning for all that was passed over.
+  // Adds one warning for all skipped settings.
   void WarnOfUnused();
 
  private:
-  // An option of a line: "slots=2", or "slots = 2" as Open MPI has it.
+  // An option of a line: "slots=2", or "slots = 2" for Open MPI.
   struct Option {
     std::string_view name;
     std::string_view value;
     HostCollector::Place place;        // of the name
     HostCollector::Place value_place;  // of the value
-    std::string_view text;             // all of it
+    std::string_view text;             // the whole option
   };
 
-  // What was wrong has been reported.
+  // kWrong: the issue has been reported.
   enum class Outcome { kRead, kWrong, kNoHost };
 
-  // The options behind the host.
+  // Reads the options after the host.
   Outcome ReadOptions(const HostfileLine& line, std::vector<Option>& options);
-  // Puts what the option says into `entry`; false after a report of what is wrong.
+  // Stores the option in `entry`; false after reporting an issue.
   bool Use(const Option& option, HostEntry& entry, bool& has_gpus);
   bool UseDevices(const Option& option, HostEntry& entry, bool& has_gpus);
   bool UsePort(const Option& option, HostEntry& entry);
@@ -49,7 +48,7 @@ class HostfileLineReader {
 
   HostCollector& collector_;
   std::vector<std::string> unused_;
-  std::vector<std::string> ports_;  // which were used
+  std::vector<std::string> ports_;  // options that were used as ports
 };
 
 }  // namespace autodist::spec

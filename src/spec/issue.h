@@ -1,13 +1,13 @@
-// What is wrong in a spec file, and where.
+// An issue in a spec file, with its position.
 #pragma once
 
 #include <string>
 
 namespace autodist::spec {
 
-// A place in the file.
+// A position in the file.
 struct Position {
-  int line = 0;  // both from 1; 0 where the file as a whole is meant
+  int line = 0;  // both from 1; 0: the whole file
   int column = 0;
 
   bool operator==(const Position&) const = default;
@@ -15,11 +15,11 @@ struct Position {
 
 struct Issue {
   std::string file;
-  int line = 0;      // from 1; 0 where the file as a whole is meant
-  int column = 0;    // from 1; 0 where the line as a whole is meant
-  std::string what;  // what is wrong, and what would be right
+  int line = 0;      // from 1; 0: the whole file
+  int column = 0;    // from 1; 0: the whole line
+  std::string what;  // the issue, and what is valid
 
-  // "file:line:column: what"
+  // Formats as "file:line:column: what".
   std::string ToString() const;
 };
 

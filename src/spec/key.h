@@ -1,6 +1,6 @@
-// The keys of a spec. Each mapping has a table of them, from which three things come: the reader,
-// docs/resource_spec.schema.json, and a table in docs/resource_spec.md. The last two are compared
-// with it by tests/unit/spec/spec_docs_test.cc.
+// The keys of a spec. Each mapping has a table of keys, from which the reader,
+// docs/resource_spec.schema.json and a table in docs/reference/spec.md are derived.
+// tests/unit/spec/spec_docs_test.cc compares the last two with it.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace autodist::spec {
 
-// The value of a key, while it is read. Whatever is wrong with it is reported.
+// The value of a key while it is read. All issues are reported.
 struct KeyedValue {
   ValueReader& reader;
   const YamlValue& value;
@@ -22,7 +22,7 @@ struct KeyedValue {
 
   void Report(const std::string& what) const { reader.Report(value, what); }
 
-  // A text in which `check` finds nothing wrong, into `to`.
+  // Reads a text that passes `check` into `to`.
   void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const {
     std::string text = reader.ReadString(value, name);
     const Status status = check && !text.empty() ? check(text) : OkStatus();
@@ -30,13 +30,13 @@ struct KeyedValue {
     to = std::move(text);
   }
 
-  // What `read` makes of a text.
+  // Reads a text and converts it with `read`.
   template <typename Value>
   std::optional<Value> As(Result<Value> (*read)(const std::string& text)) const {
     return reader.ReadAs(value, name, read);
   }
 
-  // What `read` makes of each text of a list; `wanted` is what the list should be.
+  // Reads a list of texts and converts each with `read`; `wanted` describes the list.
   template <typename Value>
   std::vector<Value> List(const char* wanted,
                           Result<Value> (*read)(const std::string& text)) const {
@@ -60,7 +60,7 @@ struct Key {
   void (*read)(const KeyedValue& in, T& to);
 };
 
-// One table of several.
+// Concatenates several tables.
 template <typename T>
 std::vector<Key<T>> Joined(const std::vector<std::vector<Key<T>>>& parts) {
   std::vector<Key<T>> keys;
@@ -76,7 +76,7 @@ std::vector<KeyText> TextsOf(const std::vector<Key<T>>& keys) {
   return texts;
 }
 
-// Reads a mapping, as ValueReader::ReadMapping does.
+// Reads a mapping like ValueReader::ReadMapping.
 template <typename T>
 std::optional<ValueReader::Given> ReadKeys(ValueReader& reader, const YamlValue& yaml,
                                            const std::string& where,

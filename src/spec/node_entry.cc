@@ -13,12 +13,12 @@
 namespace autodist::spec {
 namespace {
 
-// Whether the entry can be that of several nodes.
+// Checks that the entry can stand for several nodes.
 bool CheckSeveral(const NodeEntry& entry, const ReportIssue& report) {
   const std::string machines = base::Count(entry.addresses.size(), "machine");
   if (entry.node.chief) {
     report(entry.at.chief, "'chief' with an address that stands for " + machines +
-                               "; give the one that you launch from an entry of its own");
+                               "; give the one that you launch from a separate entry");
     return false;
   }
   const bool ips = !entry.node.device_ips.empty();
@@ -26,20 +26,20 @@ bool CheckSeveral(const NodeEntry& entry, const ReportIssue& report) {
   report(ips ? entry.at.device_ips : entry.at.host_keys,
          Quoted(ips ? "device_ips" : "host_keys") +
              " are those of one machine, and 'address' stands for " + machines +
-             "; give each an entry of its own");
+             "; give each a separate entry");
   return false;
 }
 
-// Whether there is one for each of `machines`, or none.
+// Checks that there is one address for each of `machines`, or none.
 bool CheckAsMany(const std::vector<std::string>& addresses, size_t machines, const char* key,
                  Position at, const ReportIssue& report) {
   if (addresses.empty() || machines == 0 || addresses.size() == machines) return true;
   report(at, Quoted(key) + " stands for " + base::Count(addresses.size(), "machine") +
-                 ", and 'address' for " + std::to_string(machines) + "; give each one of its own");
+                 ", and 'address' for " + std::to_string(machines) + "; give one for each");
   return false;
 }
 
-// A host, or a range of hosts.
+// Parses a host, or a range of hosts.
 Result<std::vector<std::string>> ReadHosts(const std::string& text) {
   if (!IsHostRange(text)) {
     AD_RETURN_IF_ERROR(CheckHost(text));
@@ -53,9 +53,9 @@ Result<std::vector<std::string>> ReadHosts(const std::string& text) {
   return std::move(range.names);
 }
 
-// "host", "[host]" or "[host]:port"; the host may be a range.
+// Parses "host", "[host]" or "[host]:port"; the host may be a range.
 Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text) {
-  // "[gpu[01-16]]:2222" has brackets around the range.
+  // In "[gpu[01-16]]:2222" the outer brackets enclose the range.
   const size_t close = text.rfind(']');
   const bool around = text.starts_with('[') && close != std::string::npos &&
                       IsHostRange(std::string_view(text).substr(1, close - 1));
@@ -101,8 +101,8 @@ bool IsDeviceList(const KeyedValue& in) {
   return in.IsList("a list of device numbers, such as [0, 1]");
 }
 
-// Calls `add` for each device, none of them twice: with its number, or with its UUID where the
-// list may have some.
+// Calls `add` for each device with its number or, if the list may have UUIDs, with its UUID.
+// Reports repeated devices.
 template <typename Add>
 void ForEachDevice(const KeyedValue& in, bool uuids, const Add& add) {
   if (!IsDeviceList(in)) return;
@@ -159,14 +159,15 @@ std::string GpuSchema() {
          "}]";
 }
 
-// What most specs have.
+// The keys that most specs have.
 std::vector<Key<NodeEntry>> UsualNodeKeys() {
   return {
       {{"address", "required",
-        "How the chief and the other nodes reach it, and its name in all output. A host name is "
-        "resolved once, on the chief. Each address once; no loopback address when there are "
-        "several nodes. `'[address]:2222'`, in quotes, names the port of its SSH server; two "
-        "servers behind one address need two host names. A [range](#a-node) is many nodes.",
+        "The address by which the chief and the other nodes reach it, and its name in all output. "
+        "A host name is resolved once, on the chief's machine. Two nodes cannot have the same "
+        "address; with several nodes a loopback address is an error. `'[address]:2222'`, in "
+        "quotes, sets the port of the SSH server; two servers behind one address need two host "
+        "names. A [range](#a-node) stands for many nodes.",
         PatternSchema(AddressPattern()),
         R"("10.0.0.2", "fd00::2", "node2", "gpu[01-16,20]", "[node2]:2222")",
         "host hostname ip name node addr"},
@@ -180,8 +181,8 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
         R"([0, 1, 2, 3], ["MIG-a2b3c4d5-0000-5555-8888-0123456789ab"])", "devices num_gpus slots"},
        ReadGpus},
       {{"cpus", "list of numbers, default `[0]`",
-        "Without `gpus`: one rank per entry. The entries count ranks; no rank is bound to a CPU. "
-        "With `cpus: []` and `gpus: []` there is none on the node.",
+        "Used without `gpus`: one rank per entry. The entries only count ranks; no rank is bound "
+        "to a CPU. With `cpus: []` and `gpus: []` the node has no ranks.",
         ListSchema(DeviceSchema()) + R"(, "uniqueItems": true)", "[0, 1]", "num_cpus"},
        [](const KeyedValue& in, NodeEntry& entry) {
          ForEachDevice(in, false, [&](uint32_t number, const std::string&) {
@@ -189,13 +190,15 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
          });
        }},
       {{"chief", "`true` or `false`",
-        "The machine on which `autodist run` is typed; one at most. It takes part, without SSH. "
-        "With none, autodist runs [outside](outside.md) and takes no part; a single node without "
-        "`ssh_config` is the chief.",
+        "Marks the chief node, the machine on which you run `autodist run`; one at most. Its ranks "
+        "start without SSH. Without such a node, autodist runs [outside the nodes]"
+        "(../how-to/laptop.md), on a machine without ranks. If the spec has a single node without "
+        "`ssh_config`, it is the chief node.",
         R"("type": "boolean", "default": false)", ""},
        ReadChief},
       {{"ssh_config", "name of an ssh group",
-        "Required on every node but the chief; ignored there.",
+        "The login of this node. Required, except on the chief node, where it is ignored, and "
+        "except if `ssh` has the [settings of one group directly](#an-ssh-group).",
         R"("type": ["string", "integer"], "minLength": 1)", R"("lab")", "ssh group"},
        [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.ssh_config); }}};
 }
@@ -203,8 +206,9 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
 std::vector<Key<NodeEntry>> FurtherNodeKeys() {
   return {
       {{"device_ips", "list of IPv4 addresses, one for each of `gpus`",
-        "Of NPUs, on their own network, for [rank tables](frameworks.md#mindspore). Default: what "
-        "`hccn_tool` or `/etc/hccn.conf` says on the node.",
+        "The addresses of NPUs on the NPUs' network, for "
+        "[rank tables](../how-to/frameworks.md#mindspore). Default: read from `hccn_tool` or "
+        "`/etc/hccn.conf` on the node.",
         ListSchema(PatternSchema(R"((\d{1,3}\.){3}\d{1,3})")),
         R"(["192.168.100.101", "192.168.101.101"])"},
        [](const KeyedValue& in, NodeEntry& entry) {
@@ -212,25 +216,25 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
              in.List("a list of IPv4 addresses, one for each of 'gpus'", ReadIpv4);
        }},
       {{"data_address",
-        "IP address or host name; default: `address`, and [from outside](outside.md) what the "
-        "node says",
-        "Where the ranks of other nodes reach it, when SSH takes another way. Each once. "
-        "Necessary with a link-local address such as `fe80::2%eth0`, which means something on "
-        "the chief alone.",
+        "IP address or host name; default: `address`, or [from outside the nodes]"
+        "(../how-to/laptop.md) the address that the node reports",
+        "The address by which the ranks of other nodes reach it, if it differs from SSH's. Two "
+        "nodes cannot have the same one. Required if `address` is a link-local address such as "
+        "`fe80::2%eth0`, which is only valid on the chief's machine.",
         PatternSchema(HostsPattern()), R"("10.1.0.2", "node2-ib")"},
        [](const KeyedValue& in, NodeEntry& entry) {
          if (auto hosts = in.As(ReadHosts)) entry.data_addresses = *std::move(hosts);
        }},
       {{"ssh_address",
         "IP address or host name; default: `address`, or `HostName` of `~/.ssh/config`",
-        "Where SSH connects to, when `address` is only the node's name here.",
+        "The address that SSH connects to, if `address` is only a name for the node.",
         PatternSchema(HostsPattern()), R"("10.1.0.2")"},
        [](const KeyedValue& in, NodeEntry& entry) {
          if (auto hosts = in.As(ReadHosts)) entry.ssh_addresses = *std::move(hosts);
        }},
       {{"host_keys", "list of public keys, `['ssh-ed25519 AAAA…']`",
-        "Of the node's SSH server, as `/etc/ssh/ssh_host_*_key.pub` there has them: no other is "
-        "taken, whatever known_hosts and `host_key_check` say.",
+        "The public keys of the node's SSH server, as in `/etc/ssh/ssh_host_*_key.pub` there. "
+        "Other keys are rejected, whatever known_hosts and `host_key_check` say.",
         ListSchema(PatternSchema(R"(\S+ [A-Za-z0-9+/=]+( .*)?)")),
         R"(["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8ZQmX5tGV0Ef9tWQkzB0Qm4bTz3y1o5w5mYwS0p9qk"])"},
        [](const KeyedValue& in, NodeEntry& entry) {
@@ -238,19 +242,21 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
              in.List("a list of public keys, such as ['ssh-ed25519 AAAA...']", ReadHostKey);
        }},
       {{"interface", "name such as `eth0`; default: the interface that has the data address",
-        "For traffic between ranks.", PatternSchema(R"((?!\.{1,2}$)[^\s/:%]{1,15})"),
+        "The interface for traffic between ranks.", PatternSchema(R"((?!\.{1,2}$)[^\s/:%]{1,15})"),
         R"("eth0", "ib0")"},
        [](const KeyedValue& in, NodeEntry& entry) {
          in.Text(entry.node.interface, CheckInterface);
        }},
       {{"python_venv", "as in an [ssh group](#an-ssh-group)",
-        "The node's own, in place of its group's. On the chief the only one: a group that it "
-        "names is ignored.",
+        "Statements for this node, which run in place of the group's. The chief node has no "
+        "group, so only this key applies to it.",
         TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
        [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.python_venv); }},
       {{"shared_envs", "as in an [ssh group](#an-ssh-group)",
-        "The node's own: they go before its group's of the same names.", SharedEnvsSchema(),
-        R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})", "env envs environment"},
+        "Variables for this node, in addition to the group's. If both set a variable, the node's "
+        "value wins. The chief node has no group, so only this key applies to it.",
+        SharedEnvsSchema(), R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})",
+        "env envs environment"},
        [](const KeyedValue& in, NodeEntry& entry) { ReadSharedEnvs(in, entry.node.shared_envs); }},
       {{"network_bandwidth", "Gbit/s", "Accepted; not used yet.",
         R"("type": "number", "exclusiveMinimum": 0)", "25"},

@@ -1,4 +1,4 @@
-// Reads an entry of the list 'nodes', which stands for as many nodes as its address is a range of.
+// Reads an entry of the list 'nodes'; an address range makes it stand for several nodes.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,20 @@
 namespace autodist::spec {
 
 struct NodeEntry {
-  Node node;  // but for its addresses
+  Node node;  // without addresses
   NodePositions at;
-  std::vector<HostAndPort> addresses;       // none: the address is missing, or was not understood
-  std::vector<std::string> data_addresses;  // none: not given, or not understood
-  std::vector<std::string> ssh_addresses;   // the same
+  std::vector<HostAndPort> addresses;       // empty: missing or invalid
+  std::vector<std::string> data_addresses;  // empty: missing or invalid
+  std::vector<std::string> ssh_addresses;   // empty: missing or invalid
 };
 
-// Reports what is wrong with it; nullopt if it is no mapping.
+// Reports the issues of the entry; nullopt if it is not a mapping.
 std::optional<NodeEntry> ReadNodeEntry(ValueReader& reader, const YamlValue& yaml);
 
 std::vector<KeyText> NodeKeyTexts();
 
-// Its nodes, one at least; only one where something was wrong, which has been reported.
+// Returns the nodes of the entry, at least one; exactly one after an issue, which has been
+// reported.
 std::vector<Node> NodesOf(const NodeEntry& entry, const ReportIssue& report);
 
 }  // namespace autodist::spec

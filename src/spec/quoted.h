@@ -1,4 +1,4 @@
-// Quotes what a spec's author wrote, for messages.
+// Quotes text of a spec's author for messages.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace autodist::spec {
 
-// `text` in quotes, shortened, and with its control characters made visible.
+// Returns `text` in quotes, shortened, with control characters escaped.
 std::string Quoted(std::string_view text);
 
 }  // namespace autodist::spec

@@ -93,7 +93,7 @@ Result<std::string> ReadIpv4(const std::string& text) {
 Result<std::string> ReadHostKey(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
   std::string key;
-  // On the wire a key begins with its type, and that with its length (RFC 4253, 6.6).
+  // In wire format a key begins with its type, preceded by the length (RFC 4253, 6.6).
   constexpr size_t kLength = 4;
   const bool decoded = words.size() > 1 && absl::Base64Unescape(words[1], &key);
   const bool plain = !words.empty() && std::ranges::all_of(words[0], [](unsigned char c) {
@@ -129,7 +129,8 @@ bool IsGpuUuid(std::string_view text) {
   if (!text.starts_with(kMig)) return false;
   text.remove_prefix(kMig.size());
   if (!text.starts_with(kGpu)) return IsUuidOrItsBeginning(text);
-  const auto parts = base::Split(text.substr(kGpu.size()), '/');  // UUID, GPU instance, its part
+  // UUID, GPU instance, compute instance.
+  const auto parts = base::Split(text.substr(kGpu.size()), '/');
   return parts.size() == 3 && IsUuidOrItsBeginning(parts[0]) && IsDigits(parts[1]) &&
          IsDigits(parts[2]);
 }

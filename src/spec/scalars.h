@@ -11,26 +11,27 @@
 
 namespace autodist::spec {
 
-// As YAML writes them: true, yes, on and their opposites.
+// Parses a YAML boolean: true, yes, on and their opposites.
 std::optional<bool> ReadBool(const std::string& text);
 
-// At least one decimal digit, and nothing else.
+// Whether it consists of decimal digits, at least one.
 bool IsDigits(std::string_view text);
 
-// Decimal digits, up to `largest`.
+// Parses decimal digits, up to `largest`.
 std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest);
 
 std::optional<double> ReadPositiveNumber(const std::string& text);
 
-// "GPU-8932f937-d72c-...", or its beginning, which CUDA completes; "MIG-<uuid>", and of drivers
-// before 470 "MIG-GPU-<uuid>/1/0". Source: CUDA C++ Programming Guide, CUDA_VISIBLE_DEVICES.
+// Whether it is "GPU-8932f937-d72c-...", or a prefix, which CUDA completes; "MIG-<uuid>"; or, for
+// drivers before 470, "MIG-GPU-<uuid>/1/0". Source: CUDA C++ Programming Guide,
+// CUDA_VISIBLE_DEVICES.
 bool IsGpuUuid(std::string_view text);
 
-// The error of these begins with the value, in quotes.
+// Errors of these functions begin with the quoted value.
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text);
-Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'
+Result<std::string> ReadAbsolutePath(const std::string& text);  // without redundant '/' and '.'
 Result<std::string> ReadIpv4(const std::string& text);
-// "ssh-ed25519 AAAA...", as in a .pub file and in known_hosts; a comment behind it is left out.
+// Parses "ssh-ed25519 AAAA...", as in a .pub file and in known_hosts; drops a comment after it.
 Result<std::string> ReadHostKey(const std::string& text);
 Status CheckInterface(const std::string& text);
 Status CheckVariableName(const std::string& text);

@@ -14,9 +14,7 @@ namespace autodist::spec {
 namespace {
 
 std::string LoopbackIssue(const std::string& host) {
-  return Quoted(host) +
-         " means another machine on each node; with several nodes give the address under which the "
-         "others reach this one";
+  return Quoted(host) + " is a loopback address; give the address that the other nodes reach";
 }
 
 class WholeCheck {
@@ -51,7 +49,7 @@ class WholeCheck {
   void CheckChief(const Node& node, const NodePositions& at) {
     if (node.chief && chief_line_ > 0) {
       report_(at.address, "a second chief; the first is on line " + std::to_string(chief_line_) +
-                              ": mark only the machine that you launch from");
+                              ": mark only the node on which you run autodist");
     } else if (node.chief) {
       chief_line_ = at.address.line;
     }
@@ -66,15 +64,13 @@ class WholeCheck {
                   (near.empty() ? "" : "; did you mean " + Quoted(near) + "?"));
     }
     if (several_ && !node.chief && node.ssh_config.empty()) {
-      report_(
-          at.address,
-          (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
-              " has no 'ssh_config', so the chief does not know how to log in; name " +
-              (groups_.empty() ? "a group under 'ssh' (`ssh_config: workers` here, and at the end "
-                                 "`ssh: {workers: {}}`, for what `ssh` itself would do)"
-                               : Groups()) +
-              (from_outside_ ? ", or add 'chief: true' if it is the machine that you launch from"
-                             : ""));
+      report_(at.address,
+              (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
+                  " has no 'ssh_config', which says how to log in; name " +
+                  (groups_.empty() ? "a group under 'ssh' (here `ssh_config: workers`, at the end "
+                                     "`ssh: {workers: {}}` to log in as `ssh` does)"
+                                   : Groups()) +
+                  (from_outside_ ? ", or add 'chief: true' if you run autodist on it" : ""));
     }
   }
 
@@ -100,33 +96,33 @@ class WholeCheck {
                               "by which the chief reaches it, such as " +
                               Quoted(node.address + "%eth0"));
     } else if (ip && !ip->scope.empty() && node.data_address.empty() && !from_outside_) {
-      report_(at.address, Quoted(node.address) +
-                              " means something on the chief alone; add a 'data_address' that "
-                              "every node can reach");
+      report_(at.address,
+              Quoted(node.address) +
+                  " is valid only on the chief; add a 'data_address' that every node can reach");
     }
   }
 
-  // Ranks reach a node by its data address, or else by its address; where autodist runs on none of
-  // the nodes, by what the node says.
+  // Ranks reach a node by its data address, or else by its address; if autodist runs on none of the
+  // nodes, by the address that the node reports.
   void CheckDataAddress(const Node& node, const NodePositions& at) {
     const bool own = !node.data_address.empty();
     const auto ip = base::IpAddress::Parse(node.data_address);
     if (several_ && IsLoopback(node.data_address)) {
       report_(at.data_address, LoopbackIssue(node.data_address));
     } else if (several_ && ip && (ip->IsLinkLocal() || !ip->scope.empty())) {
-      report_(at.data_address, Quoted(node.data_address) +
-                                   " means something on one machine alone; give an address that "
-                                   "every node can reach");
+      report_(at.data_address,
+              Quoted(node.data_address) +
+                  " is valid only on one machine; give an address that every node can reach");
     }
     const std::string& used = own ? node.data_address : node.address;
     if (used.empty() || (!own && from_outside_)) return;
     const auto [entry, is_new] =
         data_addresses_.emplace(Identity(used), First{at.address.line, &node});
-    // Where neither has a data address, the double address has been reported.
+    // If neither has a data address, the repeated address has been reported.
     if (is_new || (!own && entry->second.node->data_address.empty())) return;
     report_(own ? at.data_address : at.address,
             Quoted(used) + " is already where ranks reach the node on line " +
-                std::to_string(entry->second.line) + "; each node needs a data address of its own");
+                std::to_string(entry->second.line) + "; each node needs a different data address");
   }
 
   std::string Groups() const {

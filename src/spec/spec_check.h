@@ -1,5 +1,5 @@
-// Checks of a spec as a whole: that it has one chief at most, that the ssh groups which nodes name
-// exist, that no two nodes have the same address, and that there is a rank.
+// Checks a whole spec: at most one chief, all named ssh groups exist, no two nodes have the same
+// address, and there is at least one rank.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace autodist::spec {
 
-// Where a node's values stand; that of the node itself for what it does not have.
+// The positions of a node's values; for missing ones that of the node itself.
 struct NodePositions {
   Position address;
   Position ssh_config;
@@ -24,9 +24,8 @@ struct NodePositions {
 
 using ReportIssue = std::function<void(Position where, const std::string& what)>;
 
-// Reports everything that is wrong between the parts of a spec, each of which has been read; an
-// address that was not understood is empty. `nodes` is in the order of spec.nodes; those of a range
-// have one place.
+// Reports all issues between the parts of a spec that has been read; an invalid address is empty.
+// `nodes` is in the order of spec.nodes; nodes of a range have the same position.
 void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
                 Position nodes_list, const ReportIssue& report);
 

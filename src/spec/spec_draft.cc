@@ -20,7 +20,7 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
   return devices;
 }
 
-// What others have in "host:N" for the port of SSH, or more than any machine has.
+// Whether the number looks like an SSH port, "host:22", or exceeds the devices of any machine.
 bool IsLikeAPort(uint32_t slots) {
   constexpr uint32_t kMaxOfAMachine = 512;
   return slots == 22 || slots == 222 || slots == 2222 || slots > kMaxOfAMachine;
@@ -35,7 +35,7 @@ std::string PortHint(const HostEntry& host) {
          "' as a spec's address";
 }
 
-// Of a host without a GPU.
+// Drafts a host without a GPU.
 void DraftCpus(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
   uint32_t slots = host.slots.value_or(1);
   const bool too_many = facts.cpus > 0 && slots > facts.cpus;
@@ -63,7 +63,7 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
   } else if (!facts.gpus) {
     node.gpus = FirstDevices(slots);
     note = facts.not_reached.empty()
-               ? "not asked; the numbers of its GPUs belong here"
+               ? "not asked; put the numbers of the GPUs here"
                : "not reached: " + std::string(base::FirstLine(facts.not_reached));
   } else if (*facts.gpus == 0) {
     DraftCpus(host, facts, node, draft);
@@ -92,8 +92,8 @@ bool HasNoGpu(const HostEntry& host, const HostFacts& facts) {
   return host.devices.empty() && facts.gpus == 0u;
 }
 
-// Points out hosts without a GPU among others that have GPUs. A rank on a CPU would hold the others
-// up, so they get none, unless their number was written for them.
+// Warns of hosts without a GPU if others have GPUs. A rank on a CPU would slow down the others, so
+// such hosts get none, unless a number was given for them.
 void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
                               const std::vector<HostFacts>& facts, SpecDraft& draft) {
   constexpr size_t kMaxNamed = 8;
@@ -128,7 +128,7 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
                      : ", as the number behind " + given + " says"));
 }
 
-// "'a:22' means ..." where no host was asked, or none answered.
+// Adds "'a:22' means ..." if no host was asked, or none answered.
 void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                    SpecDraft& draft) {
   const HostEntry* first = nullptr;
@@ -145,7 +145,7 @@ void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFa
       (others > 0 ? " (the same goes for " + base::Count(others, "other host") + ")" : ""));
 }
 
-// How the chief logs in to a host.
+// Returns the login settings for a host.
 SshGroup GroupOf(const HostEntry& host, const SshGroup& login) {
   SshGroup group = login;
   if (!host.user.empty()) group.username = host.user;
@@ -158,7 +158,7 @@ bool SameLogin(const SshGroup& a, const SshGroup& b) {
   return a.username == b.username && a.key_file == b.key_file && a.port == b.port;
 }
 
-// The name of a group of the spec; there may be others already.
+// Returns a unique name for a group.
 std::string NameGroup(const HostEntry& host, const SshGroup& group, const SshGroup& login,
                       bool only, std::map<std::string, SshGroup>& groups) {
   std::string base = only || group.username.empty() ? kOnlyGroup : "as_" + group.username;
@@ -176,10 +176,10 @@ std::string NameGroup(const HostEntry& host, const SshGroup& group, const SshGro
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                     const SshGroup& login) {
   size_t chief = 0;
-  while (chief < hosts.size() && !facts[chief].here) ++chief;  // there may be none
+  while (chief < hosts.size() && !facts[chief].here) ++chief;  // none may be this machine
 
   const auto is_worker = [&](size_t i) { return i != chief; };
-  bool only = true;  // one way to log in
+  bool only = true;  // whether all nodes have the same login settings
   const HostEntry* first = nullptr;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (!is_worker(i)) continue;
@@ -191,7 +191,7 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;
     node.chief = i == chief;
-    if (node.chief) {  // which is in no group
+    if (node.chief) {  // the chief is in no group
       node.python_venv = login.python_venv;
       node.shared_envs = login.shared_envs;
     }

@@ -1,5 +1,4 @@
-// Drafts a resource spec, for `autodist init`, from a list of hosts and what was found out about
-// them.
+// Drafts a resource spec for `autodist init` from a list of hosts and facts about them.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +11,35 @@
 
 namespace autodist::spec {
 
-// What was found out about one host.
+// Facts about one host.
 struct HostFacts {
-  bool here = false;  // it is this machine
-  // Empty: the host as it was given.
+  bool here = false;  // whether it is this machine
+  // Empty: as the host was given.
   std::string address;
   std::string address_note;
-  // What it answered; nullopt: it did not, or was not asked.
+  // The host's answers; nullopt: no answer, or not asked.
   std::optional<uint32_t> gpus;
   uint32_t cpus = 0;
-  // What the machine says of itself, its host name first, the same under all its names; empty: not
-  // known.
+  // An identity that is the same for all names of a machine, beginning with the host name; empty:
+  // unknown.
   std::string machine;
   std::string not_reached;  // why it did not answer; empty: it was not asked
 };
 
-// A spec with what a user should know of its parts.
+// A spec with notes for the user.
 struct SpecDraft {
   struct Note {
-    std::string address;  // one line each; empty: nothing to say
+    std::string address;  // one line each; empty: no note
     std::string devices;
   };
   ResourceSpec spec;
   std::vector<Note> notes;            // one for each node
-  std::vector<std::string> warnings;  // what is probably not as it was meant
+  std::vector<std::string> warnings;  // about what is probably not intended
 };
 
-// `facts` has one for each host, of which there is at least one. The chief is the host that is this
-// machine, or else the first. `login` is how to log in, to hosts with a user of their own as that;
-// its environment is the chief's, too.
+// `facts` has one element for each host; there is at least one. The chief is the host that is this
+// machine, or else the first. `login` has the login settings; hosts with another user get a
+// separate group. Its environment also applies to the chief.
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                     const SshGroup& login);
 

@@ -18,8 +18,8 @@ constexpr char kHeader[] =
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// A YAML scalar that is this text. Single quotes do where plain is not plainly right, but they
-// cannot hold a line feed.
+// Formats the text as a YAML scalar. Uses single quotes where plain style is ambiguous; they cannot
+// contain a line feed.
 std::string Scalar(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
@@ -34,7 +34,7 @@ std::string Scalar(const std::string& text) {
   return quoted + "'";
 }
 
-// Behind a line; what a host said may hold anything.
+// Formats a comment behind a line; the text of a host may contain anything.
 std::string Comment(const std::string& note) {
   if (note.empty()) return "";
   std::string text = "  # ";
@@ -50,7 +50,7 @@ std::string ListOf(const std::vector<std::string>& texts) {
   return "[" + absl::StrJoin(texts, ", ", add) + "]";
 }
 
-// GPUs by their UUIDs, where they are named so.
+// Formats the devices; by UUID if they are named by UUID.
 std::string DeviceList(const Node& node) {
   std::vector<std::string> devices;
   for (const uint32_t device : node.devices()) devices.push_back(std::to_string(device));
@@ -60,7 +60,7 @@ std::string DeviceList(const Node& node) {
   return ListOf(devices);
 }
 
-// A line of a node, or of an ssh group; both are indented alike. "" where there is nothing.
+// Formats a line of a node or of an ssh group, which have the same indentation; "" without a value.
 std::string Line(const char* key, const std::string& value) {
   return value.empty() ? "" : std::string("    ") + key + ": " + Scalar(value) + "\n";
 }
@@ -69,7 +69,7 @@ std::string Line(const char* key, const std::vector<std::string>& values) {
   return values.empty() ? "" : std::string("    ") + key + ": " + ListOf(values) + "\n";
 }
 
-// The names are those that ReadHostKeyCheck reads.
+// Returns the name that ReadHostKeyCheck parses.
 std::string NameOf(v1::HostKeyCheck check) {
   if (check == v1::HOST_KEY_CHECK_OFF) return "off";
   return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "strict";
@@ -79,7 +79,7 @@ std::string AddressText(const Node& node) {
   return node.port ? "[" + node.address + "]:" + std::to_string(*node.port) : node.address;
 }
 
-// Of a node, and of an ssh group.
+// Formats the environment of a node or of an ssh group.
 std::string EnvironmentText(const std::string& python_venv, const SharedEnvs& shared_envs) {
   std::string text = Line("python_venv", python_venv);
   if (!shared_envs.empty()) text += "    shared_envs:\n";

@@ -1,4 +1,4 @@
-// A resource spec as YAML, for people to read and change.
+// Writes a resource spec as YAML for users to read and edit.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace autodist::spec {
 
-// What ReadSpec reads back as the same spec, with the notes as comments.
+// Returns a text that ReadSpec reads as the same spec, with the notes as comments.
 std::string SpecText(const SpecDraft& draft);
 std::string SpecText(const ResourceSpec& spec);
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kLargestConfig = 1 << 20;  // bytes
 constexpr size_t kMaxIncluded = 1000;       // files of one pattern
-constexpr size_t kMaxFiles = 10'000;        // of all
-constexpr size_t kMaxNested = 16;           // as ssh has it
+constexpr size_t kMaxFiles = 10'000;        // of all patterns
+constexpr size_t kMaxNested = 16;           // the limit of ssh
 constexpr size_t kNamesShown = 10;
 
 std::vector<std::string> FilesMatching(const std::string& pattern) {
@@ -44,7 +44,7 @@ std::vector<std::string> ListIn(const std::string& argument) {
   return parts;
 }
 
-// Which names a block of the configuration is for.
+// The names that a block of the configuration applies to.
 class Block {
  public:
   static Block All() { return {}; }
@@ -53,7 +53,7 @@ class Block {
     block.lists_.push_back(patterns);
     return block;
   }
-  // Of the criteria those that are about the name; what others are met by shows when ssh runs.
+  // Uses only the criteria about the name; ssh evaluates the others later.
   static Block OfMatch(const std::vector<std::string>& arguments) {
     Block block;
     for (size_t i = 0; i + 1 < arguments.size(); ++i) {
@@ -75,7 +75,7 @@ class Block {
   }
 
  private:
-  std::vector<std::vector<std::string>> lists_;  // all of which have to match
+  std::vector<std::vector<std::string>> lists_;  // all must match
 };
 
 class Config {
@@ -97,7 +97,7 @@ class Config {
  private:
   void ReadText(std::string_view text, const std::string& file) {
     files_.push_back(file);
-    Block block = Block::All();  // that of the Include goes on behind it
+    Block block = Block::All();  // also after an Include
     size_t number = 0;
     for (const std::string_view line : base::Split(text, '\n')) {
       const std::vector<std::string> words = SshConfigWords(line);
@@ -148,7 +148,7 @@ class Config {
     }
   }
 
-  // `Match originalhost a,b` is as `Host a b`.
+  // `Match originalhost a,b` is like `Host a b`.
   void AddMatched(const std::vector<std::string>& arguments, const Block& block,
                   const std::string& where, size_t line) {
     for (size_t i = 0; i + 1 < arguments.size(); ++i) {
@@ -184,10 +184,10 @@ class Config {
   std::string home_;
   std::string pattern_;
   HostCollector collector_;
-  std::vector<std::string> files_;  // that are being read, from the outermost
-  std::vector<Block> around_;       // those in which their Includes stand
-  size_t read_ = 0;                 // files
-  std::set<std::string> names_;     // all that are no patterns
+  std::vector<std::string> files_;  // being read, the outermost first
+  std::vector<Block> around_;       // the blocks around their Includes
+  size_t read_ = 0;                 // number of files
+  std::set<std::string> names_;     // all that are not patterns
 };
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace autodist::spec {
 
-// The names after `Host` (and `Match originalhost`) in `ssh_folder`/config that are no patterns
-// themselves and match the shell pattern `pattern`, without any settings: those stay OpenSSH's.
-// Include is followed as ssh_config(5) has it; a relative path in it starts in `ssh_folder`, "~/"
-// in `home`. A name counts where the blocks around the Include match it, too. Reads files.
+// Returns the names after `Host` (and `Match originalhost`) in `ssh_folder`/config that are not
+// patterns and match the shell pattern `pattern`, without their settings, which ssh reads itself.
+// Follows Include as ssh_config(5) does; a relative path is relative to `ssh_folder`, "~/" to
+// `home`. A name counts only if the blocks around the Include match it too. Reads files.
 HostList SshConfigHosts(const std::string& ssh_folder, const std::string& home,
                         const std::string& pattern);
 

@@ -9,7 +9,7 @@ constexpr std::string_view kConfigBlanks = " \t\r\f";
 
 bool IsConfigBlank(char c) { return kConfigBlanks.find(c) != std::string_view::npos; }
 
-// Reads the word at `at`, which then is behind it. `ends` end it besides blanks.
+// Reads the field at `at`, and moves `at` behind it. Blanks and `ends` terminate it.
 std::string ReadConfigWord(std::string_view line, size_t& at, std::string_view ends) {
   std::string word;
   char quote = 0;

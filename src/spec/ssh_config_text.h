@@ -1,4 +1,4 @@
-// Lines and patterns of OpenSSH's configuration files, as ssh_config(5) has them. Pure functions.
+// The syntax of lines in OpenSSH's configuration files, as in ssh_config(5). Pure functions.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace autodist::spec {
 
-// The keyword of a line and its arguments: blanks or one '=' come after the keyword; quotes of both
-// kinds keep blanks, a backslash keeps a quote; '#' at the beginning of a word ends the line.
+// Splits a line into keyword and arguments: blanks or one '=' follow the keyword; both kinds of
+// quotes protect blanks, a backslash protects a quote; '#' at the start of a field begins a
+// comment.
 std::vector<std::string> SshConfigWords(std::string_view line);
 
 inline bool IsSshPattern(std::string_view name) {

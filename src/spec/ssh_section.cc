@@ -23,30 +23,30 @@ void ReadPort(const KeyedValue& in, SshGroup& group) {
   }
 }
 
-// How to log in.
+// The login keys.
 std::vector<Key<SshGroup>> LoginKeys() {
   return {
       {{"key_file", "default: the keys of `ssh-agent` and `~/.ssh/config`, then `~/.ssh/id_*`",
-        "Path of a private key on the chief: Ed25519, ECDSA or RSA, in OpenSSH, PEM or PKCS#8 "
-        "format. Nobody else may be able to read it. A relative path starts in the working "
-        "directory. If it is not there, `run` and `validate` report its place in the file.",
+        "Path of a private key on the chief's machine: Ed25519, ECDSA or RSA, in OpenSSH, PEM or "
+        "PKCS#8 format. Only you may have access to it. A relative path is relative to the working "
+        "directory. If it is missing, `run` and `validate` report the line of the spec.",
         TextSchema(), R"("~/.ssh/id_ed25519")", "identity_file ssh_private_key private_key key"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.key_file); }},
-      {{"username", "default: yours",
-        "Without blanks, quotes and other characters that a shell would take for more than a "
-        "name. The same holds for users in `proxy_jump`, `--hosts`, hostfiles and `init --user`.",
+      {{"username", "default: `User` of `~/.ssh/config`, or your user name",
+        "The user that logs in to the node; jump hosts have theirs in `proxy_jump`. The name may "
+        "not contain blanks, quotes or other special characters of a shell.",
         R"("type": ["string", "integer"], "minLength": 1)", R"("ubuntu")", "user ssh_user"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.username, CheckUser); }},
-      {{"port", "default 22", "Of nodes whose `address` names none.",
+      {{"port", "default 22", "The SSH port of nodes without a port in `address`.",
         R"("type": "integer", "minimum": 1, "maximum": 65535)", "2222"},
        ReadPort},
       {{"proxy_jump", "`[user@]host[:port]`, IPv6 in brackets",
-        "The host to log in through; several, from the first, with commas between them. `none`: "
-        "no jump, whatever `~/.ssh/config` says.",
+        "The jump host, or several separated by commas, the first one first. `none`: no jump host, "
+        "whatever `~/.ssh/config` says.",
         PatternSchema(ProxyJumpPattern()), R"("ann@gate", "gate:2222", "none")", "jump"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.proxy_jump, CheckProxyJump); }},
       {{"host_key_check", "`strict` (default), `accept-new` or `off`",
-        "What to do with a host key that is not in known_hosts; see [host keys](#host-keys). With "
+        "How to treat a host key that is not in known_hosts; see [host keys](#host-keys). With "
         "`--hosts`: `--host-key-check`.",
         R"("enum": ["strict", "accept-new", "off"])", ""},
        [](const KeyedValue& in, SshGroup& group) {
@@ -54,29 +54,31 @@ std::vector<Key<SshGroup>> LoginKeys() {
        }}};
 }
 
-// What runs programs there instead, or after that.
+// The keys for other ways to run programs, in place of SSH or after it.
 std::vector<Key<SshGroup>> ContainerKeys() {
   return {
-      {{"via", "`podman`, `docker`, `apptainer`, `kubectl`, `srun`, or a list of words",
-        "What runs programs on the node in place of the SSH login, or with `container` after it; "
-        "see [containers](containers.md) and, for `srun`, [Slurm](slurm.md).",
+      {{"via", "`podman`, `docker`, `apptainer`, `kubectl`, `srun`, or an argv",
+        "The program that runs commands in the node, such as `podman exec`. It runs on the chief's "
+        "machine, in place of an SSH login. With `image`, or with `container` and another program "
+        "than `kubectl`, autodist logs in by SSH and runs it there. See "
+        "[containers](../how-to/containers.md) and, for `srun`, [Slurm](../how-to/slurm.md).",
         R"("anyOf": [{"enum": ["podman", "docker", "apptainer", "kubectl", "srun"]}, {)" +
             ListSchema(TextSchema()) + R"(, "minItems": 2}])",
         R"("podman", ["kubectl", "--context", "lab", "exec", "-i", "{node}", "--"])"},
        [](const KeyedValue& in, SshGroup& group) { group.via = ReadVia(in); }},
       {{"container", "name",
-        "The container on the node that SSH leads to; with `kubectl`, that of the pod.",
+        "The container on the node that SSH leads to; with `kubectl`, the container of the pod.",
         PatternSchema("[A-Za-z0-9][A-Za-z0-9_.-]*"), R"("train")"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.container, CheckContainer); }},
       {{"image", "name",
-        "With `via: podman` or `docker`: ranks run in a container of this image that is made for "
-        "the job on each node; with `via: apptainer`, each rank in one. See "
-        "[containers](containers.md#made-for-the-job).",
+        "With `via: podman` or `docker`, the image of a container that is created for the job on "
+        "each node; with `via: apptainer`, for each rank. See "
+        "[containers](../how-to/containers.md#create-a-container-for-each-job).",
         PatternSchema("[A-Za-z0-9_@%+=:,./{}][A-Za-z0-9_@%+=:,./{}-]*"),
         R"("docker.io/pytorch/pytorch:latest")"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.image, CheckImage); }},
-      {{"run_options", "list of words",
-        "With `image`: further words of `podman run`, `docker run` or `apptainer exec`.",
+      {{"run_options", "list of arguments",
+        "With `image`: further arguments of `podman run`, `docker run` or `apptainer exec`.",
         ListSchema(PatternSchema("[A-Za-z0-9_@%+=:,./{}-]+")), R"(["--volume", "/data:/data:ro"])"},
        [](const KeyedValue& in, SshGroup& group) { group.run_options = ReadWords(in); }}};
 }
@@ -85,16 +87,17 @@ std::vector<Key<SshGroup>> ContainerKeys() {
 std::vector<Key<SshGroup>> EnvironmentKeys() {
   return {
       {{"python_venv", "shell statements",
-        "Run once on the node by a clean bash, without `~/.bashrc` or any other start-up file. "
-        "What they leave in the environment is what the ranks get. A statement that fails, first "
-        "or last, is an error; write `statement \\|\\| true` where it is harmless.",
+        "Statements that a clean bash runs once on the node, without `~/.bashrc` or any other "
+        "start-up file; see [environments](../how-to/environments.md). The ranks get the "
+        "environment that they produce. A failed statement is an error; write "
+        "`statement \\|\\| true` if its failure is harmless.",
         TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.python_venv); }},
       {{"shared_envs", "names and values",
-        "Set on the node after `python_venv`. `$NAME` and `${NAME}` are replaced by what the node "
-        "has; nothing else is interpreted. Where an unset variable is an element of a `:` list, "
-        "its colon goes too: with `LD_LIBRARY_PATH` unset, `$LD_LIBRARY_PATH:/opt/lib` is "
-        "`/opt/lib`.",
+        "Variables that are set on the node after `python_venv`. `$NAME` and `${NAME}` are "
+        "replaced by the node's values; nothing else is interpreted. If an unset variable is an "
+        "element of a `:` list, its colon is removed too: with `LD_LIBRARY_PATH` unset, "
+        "`$LD_LIBRARY_PATH:/opt/lib` becomes `/opt/lib`.",
         SharedEnvsSchema(), R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})",
         "env envs environment"},
        [](const KeyedValue& in, SshGroup& group) { ReadSharedEnvs(in, group.shared_envs); }}};
@@ -108,7 +111,8 @@ const std::vector<Key<SshGroup>>& GroupKeys() {
 SshGroup ReadSshGroup(ValueReader& reader, const YamlValue& yaml, const std::string& where,
                       SshSection& section) {
   SshGroup group;
-  if (yaml.kind == SectionKind::kNull) return group;  // "lab:" leaves all to ssh's configuration
+  // "lab:" leaves everything to ssh's configuration.
+  if (yaml.kind == SectionKind::kNull) return group;
   const auto given = ReadKeys(reader, yaml, where, GroupKeys(), group);
   if (given && given->contains("key_file")) {
     section.key_files.push_back({group.key_file, given->at("key_file")});
@@ -121,13 +125,13 @@ bool IsGroupKey(const std::string& word) {
   return std::ranges::any_of(GroupKeys(), [&](const auto& key) { return word == key.text.name; });
 }
 
-// Whether the entry is a setting, and not a group that has a setting's name.
+// Whether the entry is a setting, not a group with the name of a setting.
 bool IsSetting(const YamlValue& key, const YamlValue& value) {
   const bool single = value.kind == SectionKind::kText || value.kind == SectionKind::kList;
   return single && IsGroupKey(key.text);
 }
 
-// The first setting directly below 'ssh'; null where all are groups.
+// Returns the first setting directly below 'ssh'; null if all entries are groups.
 const YamlValue* FirstSetting(const YamlValue& ssh) {
   for (size_t i = 0; i + 1 < ssh.items.size(); i += 2) {
     if (IsSetting(*ssh.items[i], *ssh.items[i + 1])) return ssh.items[i];
@@ -135,7 +139,7 @@ const YamlValue* FirstSetting(const YamlValue& ssh) {
   return nullptr;
 }
 
-// The first group beside settings.
+// Returns the first group beside settings.
 const YamlValue* FirstGroup(const YamlValue& ssh) {
   for (size_t i = 0; i + 1 < ssh.items.size(); i += 2) {
     const bool known = IsGroupKey(ssh.items[i]->text);

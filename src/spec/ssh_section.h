@@ -1,4 +1,4 @@
-// Reads the section 'ssh' of a spec, and what a node has of the same form.
+// Reads the section 'ssh' of a spec, and those keys that a node shares with it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace autodist::spec {
 
-// A key_file as the spec has it, and where.
+// A key_file of the spec, with its position.
 struct KeyFile {
   std::string path;
   Position where;
@@ -20,17 +20,17 @@ struct KeyFile {
 
 struct SshSection {
   std::map<std::string, SshGroup> groups;
-  // Of a section without groups, as the first specs of AutoDist have it: of all nodes that name no
-  // group.
+  // The settings of a section without groups, as in the first specs of AutoDist, for all nodes that
+  // name no group.
   std::optional<SshGroup> login = {};
   std::vector<KeyFile> key_files = {};  // in file order
   Position where = {};
-  bool unread = false;  // it was not understood, which has been reported
+  bool unread = false;  // invalid, which has been reported
 };
 
 SshSection ReadSsh(ValueReader& reader, const YamlValue& ssh);
 
-// Names of variables, and their values.
+// Reads names and values of variables.
 void ReadSharedEnvs(const KeyedValue& in, SharedEnvs& envs);
 std::string SharedEnvsSchema();
 

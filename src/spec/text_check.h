@@ -1,4 +1,4 @@
-// Finds bytes that no text file has, before a YAML parser sees them.
+// Finds bytes that are invalid in a text file before a YAML parser gets them.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct BadByte {
   std::string what;
 };
 
-// The first byte that no text file has: invalid UTF-8, or a control character other than tab,
-// line feed and carriage return.
+// Returns the first invalid byte: invalid UTF-8, or a control character other than tab, line feed
+// and carriage return.
 std::optional<BadByte> FindBadByte(std::string_view text);
 
 }  // namespace autodist::spec

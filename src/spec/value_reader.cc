@@ -12,7 +12,7 @@
 namespace autodist::spec {
 namespace {
 
-// Aliases can make a small text stand for any number of values.
+// Aliases can expand a small text to any number of values.
 constexpr size_t kMaxValues = 1 << 19;
 constexpr size_t kMaxSpecIssues = 100;
 
@@ -23,7 +23,7 @@ bool Has(const std::string& words, const std::string& word) {
   return std::ranges::find(all, word) != all.end();
 }
 
-// The key that is meant by an unknown one; "" where none is. `present` are those that are there.
+// Returns the known key that an unknown one resembles, or "". `present` are the existing keys.
 std::string Meant(const std::string& word, const std::vector<KeyText>& keys,
                   const std::vector<std::string>& names, const std::set<std::string>& present) {
   for (const KeyText& key : keys) {
@@ -32,7 +32,7 @@ std::string Meant(const std::string& word, const std::vector<KeyText>& keys,
   return base::Nearest(word, names);
 }
 
-// Ends the reading of a spec of which enough has been said.
+// Thrown to stop reading a spec that has too many issues.
 struct EnoughRead {};
 
 }  // namespace
@@ -75,7 +75,7 @@ void ValueReader::Report(Position where, const std::string& what) {
 }
 
 void ValueReader::Count(const YamlValue& yaml) {
-  constexpr size_t kBytesPerValue = 16;  // a long text counts for several values
+  constexpr size_t kBytesPerValue = 16;  // a long text counts as several values
   values_ += 1 + yaml.text.size() / kBytesPerValue;
   CheckCount(yaml);
 }

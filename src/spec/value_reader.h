@@ -1,4 +1,4 @@
-// Reads the values of a YAML document, and collects what is wrong with them.
+// Reads the values of a YAML document, and collects the issues.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,21 @@ namespace autodist::spec {
 // "a list", "a mapping", "a single value" or "empty".
 const char* TypeName(const YamlValue& yaml);
 
-// A value as a message names it: the text in quotes, or its type.
+// Formats a value for a message: the text in quotes, or its type.
 std::string Shown(const YamlValue& yaml);
 
-// What is known of a key besides how it is read.
+// The documentation and schema of a key.
 struct KeyText {
   const char* name;
-  const char* value;        // what it has to be, and the default, in Markdown
+  const char* value;        // valid values and the default, in Markdown
   const char* meaning;      // in Markdown
-  std::string schema;       // of the value, as JSON Schema has it, without braces
-  const char* examples;     // of the value, as JSON, with commas between them; may be empty
-  const char* others = "";  // names that it has in other formats, with blanks between them
+  std::string schema;       // JSON Schema of the value, without braces
+  const char* examples;     // JSON values, with commas between them; may be empty
+  const char* others = "";  // names of the key in other formats, with blanks between them
 };
 
-// The rest is to be called within Collect() alone, which it leaves where there are too many
-// issues or, because of aliases, too many values.
+// Call the other functions only within Collect(), which they leave when there are too many issues
+// or, because of aliases, too many values.
 class ValueReader {
  public:
   using Handler = std::function<void(const YamlValue& value)>;
@@ -38,21 +38,21 @@ class ValueReader {
 
   explicit ValueReader(std::string file) : file_(std::move(file)) {}
 
-  // Runs `read`, and returns what was reported meanwhile, in file order.
+  // Runs `read`, and returns the issues that it reported, in file order.
   std::vector<Issue> Collect(const std::function<void()>& read);
 
   void Report(Position where, const std::string& what);
   void Report(const YamlValue& yaml, const std::string& what) { Report(yaml.position, what); }
 
-  // Whether it is of this kind. Reports it if not; `wanted` is what `what` should be.
+  // Checks the kind and reports an issue if it differs; `wanted` describes a valid `what`.
   bool CheckKind(const YamlValue& yaml, YamlValue::Kind kind, const std::string& what,
                  const std::string& wanted);
   void ForEach(const YamlValue& list, const Handler& handler);
   void ForEachEntry(const YamlValue& mapping, const EntryHandler& handler);
-  // Calls `read` for each of `keys` that is there; reports unknown and repeated keys, but for
-  // unknown ones that are `passed_over`. The value of a misspelt key is read all the same: that it
-  // is missing would be only a consequence. Returns where the values of keys are that were read;
-  // nullopt if not a mapping.
+  // Calls `read` for each of `keys` that exists; reports unknown and repeated keys, except unknown
+  // ones that are `passed_over`. Reads the value of a misspelt key too, because reporting it as
+  // missing would only repeat the issue. Returns the positions of the values that were read;
+  // nullopt if it is not a mapping.
   using KeyHandler = std::function<void(size_t key, const YamlValue& value)>;
   using EntryPredicate = bool (*)(const YamlValue& key, const YamlValue& value);
   using Given = std::map<std::string, Position>;
@@ -62,15 +62,15 @@ class ValueReader {
 
   const std::string& file() const { return file_; }
 
-  // How many were read, a long text counting for several.
+  // The number of values read so far; a long text counts as several.
   size_t values() const { return values_; }
-  // Of `yaml`, which has that many, so many copies are made.
+  // Counts further copies of `yaml`, which has `values` values.
   void CountCopies(const YamlValue& yaml, size_t values, size_t copies);
 
-  // A text; empty if it is none, which has been reported.
+  // Reads a text; "" after reporting an issue.
   std::string ReadString(const YamlValue& yaml, const std::string& key);
 
-  // What `read` makes of a text; nullopt if there is something wrong, which has been reported.
+  // Reads a text and converts it with `read`; nullopt after reporting an issue.
   template <typename T>
   std::optional<T> ReadAs(const YamlValue& yaml, const std::string& key,
                           Result<T> (*read)(const std::string& text)) {

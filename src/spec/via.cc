@@ -15,7 +15,7 @@ constexpr char kWantedVia[] =
     "[my-exec, '{node}', --]";
 constexpr const char* kPrograms[] = {"podman", "docker", "apptainer", "kubectl", "srun"};
 
-// That a login shell leaves as it is.
+// Whether a login shell leaves the argument unchanged.
 bool IsPlain(const std::string& word) {
   return std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) ||
@@ -89,11 +89,11 @@ void CheckVia(const SshGroup& group, const std::function<void(const std::string&
   }
   if (group.PerRank()) {
     if (group.image.empty()) report("'via: apptainer' needs an 'image', a file or folder");
-    if (!group.container.empty()) report("'container' means nothing with 'via: apptainer'");
+    if (!group.container.empty()) report("'container' cannot be used with 'via: apptainer'");
     return;
   }
   if (group.BySlurm() && !group.container.empty()) {
-    report("'container' means nothing with 'via: srun'");
+    report("'container' cannot be used with 'via: srun'");
   }
   if (group.InContainerBehindLogin()) {
     if (listed && !Mentions(group.via, "{container}")) {

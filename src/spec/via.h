@@ -1,6 +1,5 @@
-// How a node's programs are run where they are not run by SSH alone: in a container, by `podman
-// exec`, `docker exec` or `kubectl exec`, or by another program that runs what follows its own
-// arguments.
+// The key `via`: how programs run on a node if not by SSH alone, but in a container by `podman
+// exec`, `docker exec` or `kubectl exec`, or by another program that executes its last arguments.
 #pragma once
 
 #include <functional>
@@ -12,19 +11,17 @@
 
 namespace autodist::spec {
 
-// Reads `via: podman`, `docker`, `kubectl`, `srun` or a list of words; reports what is wrong with
-// it.
+// Reads `via: podman`, `docker`, `kubectl`, `srun` or an argv, and reports issues.
 std::vector<std::string> ReadVia(const KeyedValue& in);
 
-// Reads a list of words.
+// Reads a list of arguments.
 std::vector<std::string> ReadWords(const KeyedValue& in);
 
-// A Status that tells what is wrong with `text` as the name of a container, or of an image, and
-// what would be right.
+// Checks `text` as the name of a container or of an image; the error says what is valid.
 Status CheckContainer(const std::string& text);
 Status CheckImage(const std::string& text);
 
-// What is wrong with the keys of a group together, one after the other.
+// Reports all issues in the combination of a group's keys.
 void CheckVia(const SshGroup& group, const std::function<void(const std::string& what)>& report);
 
 }  // namespace autodist::spec

@@ -23,12 +23,12 @@
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kLargestSpec = 1 << 20;  // bytes; a thousand nodes fit in a tenth of it
+constexpr size_t kLargestSpec = 1 << 20;  // a thousand nodes need a tenth of it
 
 using Kind = YamlValue::Kind;
 
-// Says what to do where a line is indented by a tab, or where YAML took "[host]:22", or within
-// braces "gpu[1-4]", for a list, which is a syntax error a little later.
+// Returns a hint for a line that is indented with a tab, and where YAML parsed "[host]:22", or
+// within braces "gpu[1-4]", as a list, which causes a syntax error a little later.
 std::string SyntaxHint(const std::string& text, int line_of_error) {
   std::istringstream lines(text);
   std::string line;
@@ -50,7 +50,7 @@ std::string SyntaxHint(const std::string& text, int line_of_error) {
   return "";
 }
 
-// Walks the document once, collecting issues instead of stopping at the first.
+// Walks the document once, and collects issues instead of stopping at the first.
 class Reader : private ValueReader {
  public:
   explicit Reader(std::string file) : ValueReader(std::move(file)) {}
@@ -71,7 +71,7 @@ class Reader : private ValueReader {
 
   ResourceSpec spec_;
   std::vector<NodePositions> node_positions_;  // of each node of spec_
-  size_t range_hosts_ = 0;                     // that ranges stand for
+  size_t range_hosts_ = 0;                     // number of hosts in ranges
   SshSection ssh_;
   std::optional<ForeignFile> foreign_;
 };
@@ -79,21 +79,21 @@ class Reader : private ValueReader {
 const std::vector<Key<Reader>>& Reader::Keys() {
   static const std::vector<Key<Reader>> keys = {
       {{"nodes", "required: list of [nodes](#a-node)",
-        "The machines. Ranks are numbered over the chief first, if there is one, then the others "
-        "as listed.",
+        "The machines. Ranks are numbered on the chief node first, if there is one, then on the "
+        "others in this order.",
         R"("type": "array", "minItems": 1, "items": {"$ref": "#/definitions/node"})", "",
         "hosts machines workers"},
        [](const KeyedValue& in, Reader& to) { to.ReadNodes(in.value); }},
-      {{"ssh", "names of your choice, each with an [ssh group](#an-ssh-group)",
-        "How to log in; nodes name a group in `ssh_config`. Or the settings of one group, for all "
-        "nodes that name none.",
+      {{"ssh", "a mapping from names of your choice to [ssh groups](#an-ssh-group)",
+        "The login settings. Each node names its group in `ssh_config`. If all nodes log in the "
+        "same way, `ssh` may have the [settings of one group directly](#an-ssh-group).",
         R"("type": "object", "anyOf": [{"type": "object", "propertyNames": {"minLength": 1}, )"
         R"("additionalProperties": {"$ref": "#/definitions/ssh_group"}}, )"
         R"({"$ref": "#/definitions/ssh_group"}])",
         "", "ssh_configs"},
        [](const KeyedValue& in, Reader& to) { to.ssh_ = ReadSsh(in.reader, in.value); }},
       {{"shared_paths", "list of absolute paths",
-        "[Folders](#shared-folders) that are one file system on all nodes.",
+        "[Folders](#shared-folders) that are the same file system on all nodes.",
         ListSchema(PatternSchema("/.*")) + R"(, "uniqueItems": true)", R"(["/shared"])"},
        ReadSharedPaths}};
   return keys;
@@ -114,13 +114,13 @@ void Reader::ReadText(const std::string& text) {
   if (!YamlView(document.root).Has("nodes")) foreign_ = RecogniseFile(text, file());
   if (foreign_) return Report(Position{}, NoSpec(*foreign_, file()));
   for (const auto& [where, what] : document.mistakes) Report(where, what);
-  if (!document.mistakes.empty() && !document.error) return;  // the rest is their consequence
+  if (!document.mistakes.empty() && !document.error) return;  // further issues follow from these
   if (document.second_document) {
     Report(*document.second_document,
            "a second YAML document begins here; a resource spec is a single one");
   }
   if (document.error) {
-    // It ends the parse, so there is only ever one.
+    // The parser stops here, so there is only one.
     const Position at = document.error->position;
     Report(at, "YAML syntax error: " + document.error->what + SyntaxHint(text, at.line));
   } else if (!document.root || document.root->kind == Kind::kNull) {
@@ -136,14 +136,14 @@ void Reader::ReadDocument(const YamlValue& root) {
   const auto nodes = given->find("nodes");
   if (nodes == given->end()) Report(root, "key 'nodes' is missing: the list of machines");
   UseSshSection();
-  // With a way to log in it may be another machine.
+  // A node with login settings may be another machine.
   if (spec_.nodes.size() == 1 && spec_.nodes[0].ssh_config.empty()) spec_.nodes[0].chief = true;
   CheckWhole(spec_, node_positions_, nodes == given->end() ? root.position : nodes->second,
              [&](Position where, const std::string& what) { Report(where, what); });
 }
 
-// Gives nodes that name no group the login of the whole spec. Where the section was not understood,
-// all groups are taken to be there: what is missing is only a consequence.
+// Gives nodes without a group the login of the whole spec. After an invalid section all groups are
+// assumed to exist, because missing ones follow from that issue.
 void Reader::UseSshSection() {
   SshSection& section = ssh_;
   spec_.ssh = std::move(section.groups);
@@ -166,8 +166,8 @@ void Reader::UseSshSection() {
   }
 }
 
-// Blocks for anchors, which other specs and docker compose have: "x-gpu: &gpu", ".gpu: &gpu", and
-// whatever is only there for its aliases.
+// Accepts blocks for anchors, which other specs and docker compose have: "x-gpu: &gpu", ".gpu:
+// &gpu", and any other block that only aliases use.
 bool Reader::IsOfNoSpec(const YamlValue& key, const YamlValue& value) {
   if (key.text.starts_with("x-") || key.text.starts_with('.') || value.aliased) return true;
   return std::ranges::any_of(value.items, &YamlValue::aliased);
@@ -191,7 +191,7 @@ void Reader::ReadNode(const YamlValue& yaml) {
   }
 }
 
-// The entry has so many values.
+// Adds the nodes of the entry, which has `size` values.
 void Reader::AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size) {
   std::vector<Node> nodes =
       NodesOf(entry, [&](Position where, const std::string& what) { Report(where, what); });
@@ -239,7 +239,7 @@ ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
 ReadOutcome ReadSpecFile(const std::string& path) {
   const auto text = base::ReadTextFile(path, kLargestSpec);
   if (text.ok()) return ReadSpec(*text, path);
-  // Its message has the path.
+  // The message has the path.
   return {std::nullopt, {}, {{"cannot read the spec", 0, 0, Message(text.status())}}, {}};
 }
 

@@ -1,4 +1,4 @@
-// Reads a resource spec from YAML, telling everything that is wrong with it at once.
+// Reads a resource spec from YAML, and reports all its issues at once.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,16 @@ struct ReadOutcome {
   std::optional<ResourceSpec> spec;
   std::vector<KeyFile> key_files;      // of the spec, in file order
   std::vector<Issue> issues;           // in file order
-  std::optional<ForeignFile> foreign;  // which it is instead; the issue says so
+  std::optional<ForeignFile> foreign;  // the other file type, which the issue names
 };
 
-// Reads `text`; `file` only names it in issues. Never throws, whatever the text is.
+// Reads `text`; `file` is only for messages. Never throws.
 ReadOutcome ReadSpec(const std::string& text, const std::string& file);
 
-// Of the spec itself; NodeKeyTexts() and GroupKeyTexts() have those of its nodes and ssh groups.
+// The keys of the spec itself; see NodeKeyTexts() and GroupKeyTexts() for nodes and ssh groups.
 std::vector<KeyText> SpecKeyTexts();
 
-// Reads the file at `path`, of 1 MiB at most.
+// Reads the file at `path`, 1 MiB at most.
 ReadOutcome ReadSpecFile(const std::string& path);
 
 }  // namespace autodist::spec

@@ -20,23 +20,23 @@ using Kind = YamlValue::Kind;
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-constexpr size_t kMaxMistakes = 20;  // that a document is said to have
+constexpr size_t kMaxMistakes = 20;  // reported for a document
 constexpr size_t kMaxMerged = 1 << 18;
 
 bool IsMergeKey(const YamlValue& key) {
   return key.kind == Kind::kText && key.plain && key.text == "<<";
 }
 
-// Merge keys of YAML 1.1: "<<: *a", or "<<: [*a, *b]", gives a mapping the keys of others, its own
-// first, then those of the earlier. However aliases are nested, no more than kMaxMerged entries
-// are looked at.
+// Merge keys of YAML 1.1: "<<: *a", or "<<: [*a, *b]", adds the keys of other mappings to a
+// mapping; its own take precedence, then the earlier ones. With any nesting of aliases, at most
+// kMaxMerged entries are examined.
 class YamlMerger {
  public:
-  // Mistakes go to the document.
+  // Adds mistakes to the document.
   explicit YamlMerger(YamlDocument& document) : document_(document) {}
 
-  // Puts the entries that the merge keys of `mapping` stand for in their place. All that it has is
-  // complete, but for values that are `open`, of which it is the last.
+  // Replaces the merge keys of `mapping` with their entries. The mapping is complete, except for
+  // values that are `open`, of which it is the last.
   void Merge(YamlValue& mapping, const std::vector<YamlValue*>& open);
 
  private:
@@ -100,7 +100,7 @@ void YamlMerger::Merge(YamlValue& mapping, const std::vector<YamlValue*>& open) 
   for (const YamlValue* source : value->items) AddSource(*source, *key, mapping, open);
 }
 
-// Tags that say what a value is anyway. yaml-cpp has "?" for none, and "!" for quotes.
+// Whether the tag adds no information. yaml-cpp uses "?" for no tag, and "!" for quotes.
 bool IsKnownTag(const std::string& tag) {
   constexpr std::string_view kCore = "tag:yaml.org,2002:";
   if (tag.empty() || tag == "?" || tag == "!") return true;
@@ -112,7 +112,7 @@ bool IsKnownTag(const std::string& tag) {
   return false;
 }
 
-// Builds the tree of the first document, and takes note of where a second one starts.
+// Builds the tree of the first document, and records where a second one starts.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}
@@ -153,7 +153,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
  private:
-  // Null for what is not in the first document.
+  // Returns null outside of the first document.
   YamlValue* Add(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (documents_ != 1) return nullptr;
     YamlValue& value = document_.values.emplace_back();
@@ -193,9 +193,9 @@ class TreeBuilder final : public YAML::EventHandler {
 
   YamlDocument& document_;
   int documents_ = 0;
-  std::vector<YamlValue*> open_;  // lists and mappings, from the outermost
+  std::vector<YamlValue*> open_;  // lists and mappings, the outermost first
   std::map<YAML::anchor_t, YamlValue*> anchors_;
-  std::set<std::string> tags_;  // that are not known
+  std::set<std::string> tags_;  // unknown tags
   YamlMerger merger_{document_};
 };
 
@@ -205,7 +205,7 @@ YamlDocument ParseYaml(const std::string& text) {
   YamlDocument document;
   std::istringstream stream(text);
   try {
-    // Two at most: YAML::LoadAll loops for ever on some texts.
+    // Reads two documents at most: YAML::LoadAll never returns for some texts.
     YAML::Parser parser(stream);
     TreeBuilder builder(document);
     if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);

@@ -1,4 +1,4 @@
-// Parses YAML into a tree of values that know their line and column.
+// Parses YAML into a tree of values with line and column.
 #pragma once
 
 #include <deque>
@@ -16,16 +16,16 @@ struct YamlValue {
   Kind kind = Kind::kNull;
   Position position;
   std::string text;  // of kText
-  // The entries of a list; of a mapping key, value, key, value and so on. An alias is the value
-  // that it stands for, so a value may be reached in several ways, even from within itself. A
-  // mapping with merge keys ("<<") has the entries that they stand for, behind its own.
+  // The entries of a list; for a mapping: key, value, key, value and so on. An alias is the value
+  // that it stands for, so a value may be reachable in several ways, even from within itself.
+  // Entries from merge keys ("<<") follow the mapping's own.
   std::vector<const YamlValue*> items;
-  bool plain = false;    // of kText: it is not in quotes
-  bool aliased = false;  // an alias stands for it
+  bool plain = false;    // of kText: not in quotes
+  bool aliased = false;  // whether an alias stands for it
 };
 
 struct YamlDocument {
-  std::deque<YamlValue> values;     // all of them; a deque, so that they stay where they are
+  std::deque<YamlValue> values;     // all values; a deque, because their addresses must not change
   const YamlValue* root = nullptr;  // null for a text without any value
   std::optional<Position> second_document;
 
@@ -33,11 +33,11 @@ struct YamlDocument {
     Position position;
     std::string what;
   };
-  std::optional<Mistake> error;   // of the syntax; the tree is not complete then
+  std::optional<Mistake> error;   // a syntax error; then the tree is incomplete
   std::vector<Mistake> mistakes;  // in merge keys and tags; a few at most
 };
 
-// Never throws, whatever the text is.
+// Never throws.
 YamlDocument ParseYaml(const std::string& text);
 
 }  // namespace autodist::spec

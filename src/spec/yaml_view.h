@@ -1,4 +1,4 @@
-// Looks into YAML whose form is not ours. What is not there, or of another kind, is an empty view.
+// Reads YAML of unknown structure. Missing values and those of another kind are empty views.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ class YamlView {
   size_t line() const { return value_ ? static_cast<size_t>(value_->position.line) : 0; }
   size_t size() const { return IsList() ? value_->items.size() : 0; }
 
-  // Of a mapping.
+  // The value of a key in a mapping.
   YamlView operator[](std::string_view key) const;
   bool Has(std::string_view key) const { return (*this)[key].value_ != nullptr; }
-  // Of a list.
+  // The entry of a list.
   YamlView At(size_t index) const {
     return index < size() ? YamlView(value_->items[index]) : YamlView();
   }

@@ -1,4 +1,4 @@
-// Logging in with public keys: offers one after the other until the server takes one.
+// Public-key login: offers one key after the other until the server accepts one.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace autodist::ssh {
 
-// For one thread. Never blocks: signatures that may take long are made elsewhere.
+// For one thread. Never blocks: slow signatures are made on another thread.
 class Authentication {
  public:
   using Identity = std::shared_ptr<const SshIdentity>;
 
-  // What to call for a signature that may take long; TakeSignature is to be called with it. Called
-  // once for each request, and not again before the signature is there.
+  // Requests a signature that may take long; pass it to TakeSignature. Called once for each
+  // request, and not again before the signature has been passed.
   using AskToSign = std::function<void(const Identity& identity, std::string_view request)>;
 
   // `notes` say why keys are not among the identities; for messages.
@@ -29,8 +29,8 @@ class Authentication {
   Authentication(const Authentication&) = delete;
   Authentication& operator=(const Authentication&) = delete;
 
-  // The outcome, or nullopt where it waits: for the server, or, as the next function tells, for a
-  // signature. kPermissionDenied if no key is accepted.
+  // Returns the outcome, or nullopt while it waits for the server or, see waits_for_signature, for
+  // a signature. kPermissionDenied: no key was accepted.
   std::optional<Status> Advance(Libssh2Session& session);
 
   bool AwaitsSignature() const { return asked_ && !signature_; }
@@ -47,9 +47,9 @@ class Authentication {
   const AskToSign ask_to_sign_;
   const Libssh2Session::Sign sign_;
   size_t next_ = 0;     // the identity that is being offered
-  bool asked_ = false;  // for a signature of it
+  bool asked_ = false;  // whether a signature was requested
   std::optional<Result<std::string>> signature_;
-  Status not_signed_;  // why it could not be
+  Status not_signed_;  // why there is no signature
 };
 
 }  // namespace autodist::ssh

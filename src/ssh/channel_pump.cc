@@ -12,7 +12,7 @@ namespace autodist::ssh {
 namespace {
 
 constexpr size_t kBufferSize = 64 * 1024;
-// Of reading and writing, before the loop's other sessions have their turn.
+// Rounds of reading and writing before the loop's other sessions have their turn.
 constexpr int kMaxRounds = 64;
 
 bool NotNow() { return errno == EAGAIN || errno == EINTR; }
@@ -59,7 +59,7 @@ bool ChannelPump::WriteLocal() {
   const ssize_t put = send(local_.get(), to_local_.data() + to_local_begin_,
                            to_local_.size() - to_local_begin_, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (put < 0 && NotNow()) return false;
-  // Nobody reads any more: what comes is dropped.
+  // The local end is closed: drops the data.
   to_local_begin_ = put < 0 ? to_local_.size() : to_local_begin_ + static_cast<size_t>(put);
   ++moves_;
   if (to_local_begin_ == to_local_.size()) to_local_.clear();
@@ -87,7 +87,7 @@ bool ChannelPump::WriteRemote(Libssh2Session& session) {
   const ssize_t put = session.Write(std::string_view(to_remote_).substr(to_remote_begin_));
   if (put < 0 && session.WouldBlock()) return false;
   if (put < 0) {
-    // The program may have ended without reading all; its output tells.
+    // The program may have ended without reading everything; its output shows that.
     to_remote_.clear();
     if (!session.RemoteEnded()) failure_ = ConnectionLostError(session.LastError());
     return false;

@@ -1,4 +1,4 @@
-// Passes bytes between a channel and a local socket, both ways, without ever blocking.
+// Passes bytes between a channel and a local socket in both directions; never blocks.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class ChannelPump {
  public:
   explicit ChannelPump(base::UniqueFd local) : local_(std::move(local)) {}
 
-  // Until nothing moves any more, as libssh2 may hold decrypted bytes that epoll knows nothing of,
-  // or for as long as is fair to others, which has_more() tells. Gives what the program writes to
-  // its standard error to `on_errors`. OK once the program's output has ended and been passed on; a
-  // failure if the connection is lost; else nothing.
+  // Pumps until no more data moves (libssh2 may hold decrypted bytes that epoll does not know of),
+  // or until it is the turn of others; then has_more() is true. Passes the program's standard error
+  // to `on_errors`. Returns OK after the program's output has ended and been passed on, a failure
+  // if the connection is lost, otherwise nullopt.
   std::optional<Status> Advance(Libssh2Session& session,
                                 const std::function<void(std::string_view)>& on_errors);
 
@@ -31,12 +31,12 @@ class ChannelPump {
   bool has_for_local() const { return !to_local_.empty(); }
   bool has_for_remote() const { return !to_remote_.empty() || (local_ended_ && !eof_sent_); }
   bool wants_local() const { return to_remote_.empty() && !local_ended_; }
-  // Whether the holder of the socket's other end has closed it.
+  // Whether the other end of the local socket has been closed.
   bool local_ended() const { return local_ended_; }
-  // The same, where what the holder has written is still to be read.
+  // The same while data from the other end have not yet been read.
   bool abandoned() const { return abandoned_; }
   bool may_be_abandoned() const { return !to_remote_.empty() && !local_ended_ && !abandoned_; }
-  // Grows with whatever goes through the local socket.
+  // A counter that grows whenever data pass the local socket.
   uint64_t moves() const { return moves_; }
 
  private:

@@ -1,10 +1,10 @@
-// The cryptography of this program.
+// The cryptography settings of this program.
 #pragma once
 
 namespace autodist::ssh {
 
-// For a program's start. OpenSSL does as it was built, whatever the machine's openssl.cnf says: the
-// modules that such a file may name are made for another build of it.
+// Call at program start. Makes OpenSSL ignore the machine's openssl.cnf, which may name modules for
+// another build of OpenSSL.
 void UseBuiltInCrypto();
 
 }  // namespace autodist::ssh

@@ -7,9 +7,9 @@
 namespace autodist::ssh {
 namespace {
 
-constexpr size_t kMinRsaBits = 2048;  // as of src/plan/ssh_keywords.cc
+constexpr size_t kMinRsaBits = 2048;  // see src/plan/ssh_keywords.cc
 
-// OpenSSH may be configured not to accept a short one (RequiredRSASize).
+// OpenSSH may be configured to reject a short key (RequiredRSASize).
 Status CheckRsaSize(std::string_view key) {
   WireReader reader(key);
   if (reader.String() != "ssh-rsa") return OkStatus();
@@ -24,12 +24,12 @@ Status CheckRsaSize(std::string_view key) {
 
 }  // namespace
 
-// The host key types that known_hosts has for the server, each with a comma after it.
+// Returns the host key types in known_hosts for the server, each followed by a comma.
 std::string KnownKeyTypes(const v1::SshReach& reach, const KnownHosts& known_hosts) {
   std::string types;
   for (const std::string& type :
        known_hosts.KeyTypes(reach.host_key_name(), static_cast<uint16_t>(reach.port()))) {
-    // A key of type ssh-rsa signs with SHA-2 these days.
+    // A key of type ssh-rsa signs with SHA-2 today.
     types += (type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : type) + ",";
   }
   return types;
@@ -54,7 +54,7 @@ Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::str
   return HostKeyError(answer, reach.host_key_name(), static_cast<uint16_t>(reach.port()), key);
 }
 
-// Whether known_hosts has no key of the server, by our reading.
+// Whether known_hosts, as autodist reads it, has no key of the server.
 bool IsUnknownKey(const v1::SshReach& reach, const KnownHosts& known_hosts, std::string_view key) {
   return reach.host_keys_size() == 0 &&
          known_hosts.Check(reach.host_key_name(), static_cast<uint16_t>(reach.port()), key).match ==

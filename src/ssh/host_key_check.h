@@ -1,4 +1,4 @@
-// Whether the host key that a server shows is the one that it should have.
+// Verifies the host key of a server.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace autodist::ssh {
 
-// The host key types that are known for the server, each with a comma after it.
+// Returns the known host key types of the server, each followed by a comma.
 std::string KnownKeyTypes(const v1::SshReach& reach, const KnownHosts& known_hosts);
 
-// As the spec and OpenSSH's configuration have it; a new key may be added to `known_hosts`, which
-// writes a file. kUnimplemented: for ssh to decide.
+// Checks as the spec and OpenSSH's configuration say; may add a new key to `known_hosts`, which
+// writes a file. kUnimplemented: ssh must decide.
 Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::string_view key);
 
-// Whether there is no key of the server, by our reading of the files.
+// Whether the files, as autodist reads them, have no key of the server.
 bool IsUnknownKey(const v1::SshReach& reach, const KnownHosts& known_hosts, std::string_view key);
 
 }  // namespace autodist::ssh

@@ -11,7 +11,7 @@
 namespace autodist::ssh {
 namespace {
 
-// sshd's MaxAuthTries is 6, and it counts the asking for methods too.
+// sshd's MaxAuthTries is 6, and includes the request for the authentication methods.
 constexpr size_t kMaxOffered = 5;
 
 struct CertificateFile {
@@ -21,7 +21,7 @@ struct CertificateFile {
   bool has_key = false;
 };
 
-// A certificate, with the key that it certifies to sign.
+// A certificate, with the certified key to sign.
 class CertifiedIdentity final : public SshIdentity {
  public:
   CertifiedIdentity(const CertificateFile& file, bool in_agent,
@@ -44,13 +44,13 @@ class CertifiedIdentity final : public SshIdentity {
   const std::shared_ptr<const SshIdentity> signer_;
 };
 
-// Of a key that no file names. The comment may be anybody's.
+// Describes a key that is in no file. Its comment is untrusted.
 std::string Describe(const AgentKey& key) {
   return std::string(IsCertificate(key.blob) ? "certificate" : "key") +
          (key.comment.empty() ? "" : " '" + base::Printable(key.comment) + "'") + " in ssh-agent";
 }
 
-// Whether ssh looks for the file without being configured to, so that it need not be there.
+// Whether the file is one of ssh's default key files, which may be missing.
 bool IsUsualKeyFile(const std::string& path) {
   constexpr const char* kNames[] = {"id_rsa",     "id_ecdsa",      "id_ecdsa_sk", "id_dsa",
                                     "id_ed25519", "id_ed25519_sk", "id_xmss"};
@@ -63,7 +63,7 @@ uint64_t Now() {
       std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
 }
 
-// `misses_configured`: a key file that OpenSSH's configuration names.
+// `misses_configured`: OpenSSH's configuration names a missing key file.
 Status NothingToOffer(const IdentityOffer& offer, bool has_agent, bool misses_configured) {
   std::string why;
   for (const std::string& note : offer.notes) why += (why.empty() ? ": " : "; ") + note;
@@ -83,7 +83,7 @@ Status NothingToOffer(const IdentityOffer& offer, bool has_agent, bool misses_co
 
 }  // namespace
 
-// What goes into one offer. Used for one call, with the cache locked.
+// Collects the keys for one offer. Used for one call, with the cache locked.
 class IdentityCollector {
  public:
   IdentityCollector(Identities& cache, const IdentityOptions& options)
@@ -127,7 +127,7 @@ class IdentityCollector {
     }
   }
 
-  // What to return for `status`: an issue with a file that is not the user's choice is noted.
+  // Returns `status`, or notes it if the user has not named the file.
   Status Issue(const Status& status) {
     offer_.only_ssh_can_use_more |= status.code() == StatusCode::kUnimplemented;
     if (status.ok() || options_.named_by_user) return status;
@@ -135,7 +135,7 @@ class IdentityCollector {
     return OkStatus();
   }
 
-  // The same of a key file.
+  // The same for a key file.
   Status KeyFileIssue(const Status& status, const std::string& path) {
     const bool is_missing = status.code() == StatusCode::kNotFound;
     if (is_missing && !options_.named_by_user && !IsUsualKeyFile(path)) {
@@ -148,7 +148,7 @@ class IdentityCollector {
   Status AddCertificateFile(const std::string& path) {
     const std::string what = "certificate " + path;
     const auto blob = ReadPublicKeyFile(path);
-    constexpr char kRemedy[] = "check the path of the certificate, or make it anew (ssh-keygen -s)";
+    constexpr char kRemedy[] = "check the path of the certificate, or renew it (ssh-keygen -s)";
     if (!blob.ok()) return WithRemedy(Annotate(blob.status(), "certificate"), kRemedy);
     if (IsSecurityKey(*blob)) {
       return WithRemedy(Error(StatusCode::kUnimplemented,
@@ -158,10 +158,11 @@ class IdentityCollector {
     const auto certificate = ReadCertificate(*blob);
     if (!certificate.ok()) return WithRemedy(Annotate(certificate.status(), what), kRemedy);
     if (!certificate->for_users) {
-      return WithRemedy(
-          Error(StatusCode::kInvalidArgument, what + " is one for hosts, not for users"), kRemedy);
+      return WithRemedy(Error(StatusCode::kInvalidArgument,
+                              what + " is a host certificate, not a user certificate"),
+                        kRemedy);
     }
-    // Offered all the same: the server's clock decides.
+    // Still offered: the server's clock decides.
     if (certificate->valid_before <= Now()) offer_.notes.push_back(what + " has expired");
     if (certificate->valid_after > Now()) offer_.notes.push_back(what + " is not valid yet");
     certificates_.push_back({path, *blob, certificate->plain_blob});
@@ -176,7 +177,7 @@ class IdentityCollector {
       AD_RETURN_IF_ERROR(Issue(status));
     }
     std::string blob = entry.file.ok() ? entry.file->public_blob : "";
-    // The private key may be in the agent alone.
+    // The private key may be only in the agent.
     if (blob.empty()) blob = ReadPublicKeyFile(path + ".pub").value_or("");
     if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
     if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
@@ -196,7 +197,7 @@ class IdentityCollector {
     return std::ranges::find(agent_keys_, blob, &AgentKey::blob) != agent_keys_.end();
   }
 
-  // Whether the agent has the key.
+  // Adds the key if the agent has it; returns whether it does.
   bool AddFromAgent(const std::string& blob, const std::string& path) {
     const auto certified = std::ranges::find_if(agent_keys_, [&](const AgentKey& key) {
       return IsCertificate(key.blob) && PlainKey(key.blob) == blob;
@@ -215,7 +216,7 @@ class IdentityCollector {
     return OkStatus();
   }
 
-  // Certificates in files whose key no file has.
+  // Adds certificates in files whose key is in no file.
   void AddOtherCertificates() {
     for (const CertificateFile& certificate : certificates_) {
       if (certificate.has_key) continue;
@@ -233,7 +234,7 @@ class IdentityCollector {
     for (const AgentKey& key : agent_keys_) Add(others_, InAgent(key.blob, Describe(key)));
   }
 
-  // ssh's usual files that are encrypted: one of them, if there is nothing else.
+  // Unlocks one of ssh's encrypted default files, if there is no other key.
   void UnlockDefaultKeys() {
     const bool needed = from_agent_.empty() && others_.empty() && from_files_.empty();
     for (Identities::Entry* entry : locked_) {
@@ -248,7 +249,7 @@ class IdentityCollector {
   Result<IdentityOffer> Offer() {
     const size_t named = std::min(from_agent_.size() + from_files_.size(), kMaxOffered);
     const size_t all = from_agent_.size() + others_.size() + from_files_.size();
-    // Those that the user did not name make way.
+    // Removes keys that the user did not name until the limit is met.
     others_.resize(std::min(others_.size(), kMaxOffered - named));
     auto& offered = offer_.identities;
     for (const Group* group : {&from_agent_, &others_, &from_files_}) {
@@ -257,7 +258,7 @@ class IdentityCollector {
     offered.resize(std::min(offered.size(), kMaxOffered));
     if (all > kMaxOffered) {
       offer_.notes.push_back(std::to_string(all - kMaxOffered) +
-                             " more not offered: servers hang up after too many");
+                             " more not offered: servers limit the number of tries");
     }
     if (offered.empty()) {
       return NothingToOffer(offer_, !options_.agent_socket.empty(), misses_configured_);
@@ -285,15 +286,15 @@ class IdentityCollector {
 
   Identities& cache_;
   const IdentityOptions& options_;
-  std::vector<AgentKey> agent_keys_;           // those that can be used here
-  std::vector<CertificateFile> certificates_;  // in files
+  std::vector<AgentKey> agent_keys_;           // the ones usable here
+  std::vector<CertificateFile> certificates_;  // from files
   std::vector<Identities::Entry*> locked_;     // encrypted, not in the agent, not named
   Group from_agent_;
-  Group others_;  // in the agent too, but in no file
+  Group others_;  // only in the agent
   Group from_files_;
   std::set<std::string> added_;  // blobs
   IdentityOffer offer_;
-  bool misses_configured_ = false;  // a key file that OpenSSH's configuration names
+  bool misses_configured_ = false;  // OpenSSH's configuration names a missing key file
 };
 
 Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
@@ -318,8 +319,8 @@ Status Identities::Decrypt(Entry& entry) {
     }
     AD_RETURN_IF_ERROR(decrypted_->Add(path));
     AD_ASSIGN_OR_RETURN(const auto keys, SshAgent(decrypted_->socket()).Keys());
-    // A key without a comment is called by its file; so are all of PEM files, for which the blob is
-    // from a .pub file that may be another key's.
+    // ssh-agent names a key without a comment after its file, and also keys of PEM files. The .pub
+    // file of a PEM file may belong to another key, so its blob is no proof.
     auto added = std::ranges::find(keys, path, &AgentKey::comment);
     if (added == keys.end()) {
       added = std::ranges::find(keys, entry.file->public_blob, &AgentKey::blob);

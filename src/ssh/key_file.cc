@@ -24,7 +24,7 @@ bool LooksLikePublicKey(std::string_view text) {
   return ParsePublicKeyLine(text.substr(0, text.find('\n'))).has_value();
 }
 
-// Why the file cannot be used whatever is in it.
+// Checks the file, whatever the contents.
 Status CheckFile(const std::string& path, struct stat& info) {
   constexpr char kRemedy[] =
       "check key_file in the spec; it is a path on this machine, and must be readable by you";
@@ -33,7 +33,8 @@ Status CheckFile(const std::string& path, struct stat& info) {
   return WithRemedy(Error(StatusCode::kInvalidArgument, path + ": not a file"), kRemedy);
 }
 
-// As ssh has it: others may do nothing with a file of ours; those of others are their business.
+// Checks the mode as ssh does: a file of ours must not be accessible to others; files of other
+// users are not checked.
 Status CheckMode(const std::string& path, const struct stat& info) {
   if (info.st_uid != getuid() || (info.st_mode & 077) == 0) return OkStatus();
   char mode[8];
@@ -44,7 +45,7 @@ Status CheckMode(const std::string& path, const struct stat& info) {
       "chmod 600 " + path);
 }
 
-// The format is described by PROTOCOL.key in the OpenSSH source.
+// PROTOCOL.key in the OpenSSH source describes the format.
 Status ReadOpenssh(const std::string& text, KeyFile& file) {
   constexpr std::string_view kMagic("openssh-key-v1\0", 15);
   Status damaged = Error(StatusCode::kInvalidArgument, "the key file is damaged");
@@ -56,8 +57,8 @@ Status ReadOpenssh(const std::string& text, KeyFile& file) {
 
   WireReader reader(std::string_view(*body).substr(kMagic.size()));
   const bool encrypted = reader.String() != "none";
-  reader.String();  // how the cipher's key is made from the passphrase
-  reader.String();  // and its parameters
+  reader.String();  // the key derivation function
+  reader.String();  // its parameters
   const uint32_t keys = reader.Number();
   file.public_blob = reader.String();
   const std::string_view secret = reader.String();
@@ -80,7 +81,7 @@ Status ReadPem(const std::string& text, KeyFile& file) {
             ? "it is a key in PuTTY's format; convert it with puttygen -O private-openssh"
             : "give the private key (not the .pub file)");
   }
-  if (text.find("ENCRYPTED") != std::string::npos) {  // part of no base64 of a key's length
+  if (text.find("ENCRYPTED") != std::string::npos) {  // not part of the base64 of a key
     file.public_blob = ReadPublicKeyFile(file.path + ".pub").value_or("");
     return OkStatus();
   }

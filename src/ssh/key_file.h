@@ -1,4 +1,4 @@
-// A user's private key file, in OpenSSH's own format, PEM or PKCS#8.
+// A user's private key file, in OpenSSH's format, PEM or PKCS#8.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@ namespace autodist::ssh {
 
 struct KeyFile {
   std::string path;
-  // As it travels on the wire. Of an encrypted PEM file: what the .pub file beside it says; "" if
-  // there is none, and only decrypting tells.
+  // In wire format. For an encrypted PEM file it comes from the .pub file beside it; "" without
+  // one, since only decrypting would reveal it.
   std::string public_blob;
   std::shared_ptr<const SshIdentity> key;  // null: the file is encrypted
 };
 
-// Fails if there is no such file (kNotFound), if it cannot be read, or if others can read it too,
-// which ssh does not stand either (kPermissionDenied), if it is not a private key
-// (kInvalidArgument), or is one that only ssh itself can use, a security key (kUnimplemented).
-// All failures name the file, and have a remedy.
+// Fails if the file does not exist (kNotFound), if it cannot be read or others can read it, which
+// ssh does not accept either (kPermissionDenied), if it is not a private key (kInvalidArgument), or
+// if only ssh itself can use it, a security key (kUnimplemented). All failures name the file, and
+// have a hint.
 Result<KeyFile> ReadKeyFile(const std::string& path);
 
 }  // namespace autodist::ssh

@@ -25,14 +25,14 @@ namespace {
 
 constexpr size_t kLargestFile = 64 << 20;
 
-// How known_hosts writes a host: bare on port 22, "[host]:port" elsewhere.
+// Formats a host as in known_hosts: bare on port 22, "[host]:port" elsewhere.
 std::string NameOf(const std::string& host, uint16_t port) {
   return port == 22 ? absl::AsciiStrToLower(host)
                     : "[" + absl::AsciiStrToLower(host) + "]:" + std::to_string(port);
 }
 
-// HMAC-SHA1 of names. Every line has a salt of its own, so that every name is tried with every
-// line: what does not depend on the salt is done once.
+// HMAC-SHA1 of names. Every line has a different salt, so every name is hashed with every salt;
+// work that does not depend on the salt is done once.
 class HostHash {
  public:
   HostHash() {
@@ -154,7 +154,7 @@ const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const 
     const Entry& entry = entries_[index];
     if (entry.hash != hash.Of(name, entry.salt)) return false;
     found.push_back(index);
-    return true;  // it is of no other name
+    return true;  // it has only this name
   });
   std::ranges::sort(found);
   return found;
@@ -180,7 +180,7 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
   const std::lock_guard lock(mutex_);
   Answer answer = CheckName(NameOf(host, port), key);
   if (answer.match == Match::kUnknown && port != 22) {
-    // As ssh does: a key trusted for the host is trusted on its other ports.
+    // As in ssh, a key that is trusted for the host is trusted on its other ports.
     Answer plain = CheckName(NameOf(host, 22), key);
     if (plain.match != Match::kChanged) return plain;
   }
@@ -188,7 +188,7 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
 }
 
 std::vector<std::string> KnownHosts::KeysOf(const std::string& host, uint16_t port) const {
-  std::map<std::string, std::string> keys;  // and what they are as text
+  std::map<std::string, std::string> keys;  // with their text
   {
     const std::lock_guard lock(mutex_);
     for (const std::string& name : {NameOf(host, port), NameOf(host, 22)}) {
@@ -229,7 +229,7 @@ bool KnownHosts::HasAuthority(const std::string& host, uint16_t port) const {
 Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view key, bool hashed) {
   const std::lock_guard lock(mutex_);
   const std::string folder = first_path_.substr(0, first_path_.rfind('/'));
-  mkdir(folder.c_str(), 0700);  // where it exists already, nothing happens
+  mkdir(folder.c_str(), 0700);  // may already exist
   const base::UniqueFd file(
       open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);

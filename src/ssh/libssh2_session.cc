@@ -12,10 +12,9 @@ namespace {
 
 constexpr int kFreeTries = 10;  // three are needed
 
-// src/plan/ssh_keywords.cc has the same names: where OpenSSH is configured not to use one of them,
-// the ssh program is used.
-// nistp256 costs an OpenSSH server a tenth less than curve25519, and half of what the finite
-// field groups cost.
+// src/plan/ssh_keywords.cc has the same names: if OpenSSH is configured not to use one of them, the
+// ssh program is used. nistp256 costs an OpenSSH server 10% less than curve25519, and half of the
+// finite field groups.
 constexpr char kKeyExchanges[] =
     "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp384,"
     "ecdh-sha2-nistp521,diffie-hellman-group14-sha256,diffie-hellman-group16-sha512,"
@@ -23,7 +22,7 @@ constexpr char kKeyExchanges[] =
 constexpr char kPreferredCiphers[] =
     "aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-gcm@openssh.com,aes128-ctr,"
     "aes256-ctr";
-// An older server that has HMAC-SHA1 alone is left to the ssh program.
+// Older servers that support only HMAC-SHA1 are left to the ssh program.
 constexpr char kMacs[] =
     "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 constexpr char kHostKeyTypes[] =
@@ -60,7 +59,7 @@ struct Libssh2Session::Callbacks {
     const auto made =
         (*static_cast<const Sign*>(*sign))({reinterpret_cast<const char*>(data), data_length});
     if (!made) return LIBSSH2_ERROR_EAGAIN;
-    // libssh2 then asks for another algorithm.
+    // Makes libssh2 request another algorithm.
     if (made->status().code() == StatusCode::kUnimplemented) return LIBSSH2_ERROR_ALGO_UNSUPPORTED;
     if (!made->ok()) return LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
     *signature = static_cast<unsigned char*>(std::malloc((*made)->size()));  // libssh2 frees it
@@ -91,8 +90,8 @@ Libssh2Session::Libssh2Session(int socket, std::string received, const std::stri
                               (host_key_types + kHostKeyTypes).c_str());
 }
 
-// libssh2 frees nothing as long as it waits; once it is told that the connection is gone it does
-// not.
+// libssh2_session_free fails with EAGAIN while it waits for the network; after the connection is
+// marked as lost it succeeds.
 Libssh2Session::~Libssh2Session() {
   if (!session_) return;
   libssh2_session_disconnect(session_, "done");
@@ -129,11 +128,11 @@ Libssh2Session::Outcome Libssh2Session::Handshake() {
   }
   if (ConnectionLost()) {
     return WithRemedy(Error(StatusCode::kResourceExhausted,
-                            "the server broke off the SSH handshake: " + LastError()),
-                      "its log (journalctl -u ssh) tells why");
+                            "the server aborted the SSH handshake: " + LastError()),
+                      "see its log (journalctl -u ssh)");
   }
   return WithRemedy(Error(StatusCode::kUnavailable, "SSH handshake: " + LastError()),
-                    "does `ssh` reach the machine? its server's log tells more");
+                    "test with `ssh`; see the server's log (journalctl -u ssh)");
 }
 
 std::string_view Libssh2Session::HostKey() const {
@@ -155,10 +154,10 @@ Libssh2Session::LoginAnswer Libssh2Session::LogIn(const std::string& username,
     case 0:
       return LoginAnswer::kAccepted;
     case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
-    case LIBSSH2_ERROR_METHOD_NONE:  // the server takes no algorithm that the key can sign with
+    case LIBSSH2_ERROR_METHOD_NONE:  // the server accepts no algorithm that the key can sign with
     case LIBSSH2_ERROR_ALGO_UNSUPPORTED:
       return LoginAnswer::kRefused;
-    case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED:  // also of an answer that never came
+    case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED:  // also if no response came
       return ConnectionLost() ? LoginAnswer::kConnectionLost : LoginAnswer::kRefused;
     default:
       return LoginAnswer::kConnectionLost;
@@ -192,7 +191,7 @@ ssize_t Libssh2Session::ReadErrors(char* to) {
   return libssh2_channel_read_stderr(channel_, to, kReadSize);
 }
 
-// Writes one packet only while none waits, so that what waits is no more than that.
+// Writes one packet only if none is buffered, so that at most one packet waits.
 ssize_t Libssh2Session::Write(std::string_view data) {
   socket_.Flush();
   if (socket_.has_unsent()) return Remember(LIBSSH2_ERROR_EAGAIN);

@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds kQueryLimit{10};
 constexpr size_t kMaxConfig = 1 << 20;  // bytes
 
-// What the files of Debian and Red Hat set for every user.
+// Settings for every user in the files of Debian and Red Hat.
 constexpr std::array kUsual = {"sendenv", "hashknownhosts", "gssapiauthentication"};
 
 bool HasKeyword(const std::string& path, bool system_wide,
@@ -37,7 +37,7 @@ bool HasKeyword(const std::string& path, bool system_wide,
     std::istringstream(keyword) >> keyword >> value;
     keyword = absl::AsciiStrToLower(keyword);
     if (keyword.empty() || keyword.starts_with('#')) continue;
-    // The system's file includes its folder, which is looked at anyway.
+    // The system's file includes its folder, which is read anyway.
     if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
     if (system_wide && std::ranges::find(kUsual, keyword) != kUsual.end()) continue;
     if (matters(keyword)) return true;
@@ -45,7 +45,7 @@ bool HasKeyword(const std::string& path, bool system_wide,
   return false;
 }
 
-// As ssh reads a value that may have blanks.
+// Quotes a value with blanks for ssh.
 std::string InQuotes(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -55,8 +55,8 @@ std::string InQuotes(const std::string& text) {
   return quoted + "\"";
 }
 
-// `plainly`: as `ssh HOST` is typed. Else with a command, without which some configurations are an
-// error, for example ForkAfterAuthentication; releases before 7.6 do not know the option for it.
+// `plainly`: as if `ssh HOST` was typed. Otherwise as with a command, without which some settings
+// are an error, for example ForkAfterAuthentication; releases before 7.6 lack the option for it.
 std::vector<std::string> QueryArgv(const OpensshQuery& query,
                                    const std::vector<std::string>& options, bool plainly) {
   std::vector<std::string> argv = {"ssh", "-G"};
@@ -98,7 +98,7 @@ Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::s
                     "correct ~/.ssh/config");
 }
 
-// "$NAME" for an agent is the variable that names its socket.
+// An agent of "$NAME" means the variable with the path of the socket.
 void ReadAgentVariable(OpensshConfig& config) {
   const auto agent = config.find("identityagent");
   if (agent == config.end() || !agent->second.starts_with('$')) return;
@@ -128,7 +128,7 @@ bool OpensshConfigMatters(const std::string& home,
 
 Result<OpensshConfig> QueryOpensshConfig(const OpensshQuery& query) {
   AD_ASSIGN_OR_RETURN(OpensshConfig config, AskSsh(query, {}));
-  // In other file names `ssh -G` has replaced them.
+  // `ssh -G` has already expanded other file names.
   for (const char* keyword : {"identityfile", "certificatefile"}) {
     const auto [first, last] = config.equal_range(keyword);
     for (auto file = first; file != last; ++file) {
@@ -150,8 +150,7 @@ const Result<OpensshConfig>& OpensshDefaults() {
   return defaults;
 }
 
-// `ssh -G` prints names of keys as they are written, but ControlPath as it would be opened, and
-// takes the same tokens in both.
+// `ssh -G` prints the names of keys unexpanded, but expands ControlPath, which has the same tokens.
 Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string& text) {
   AD_ASSIGN_OR_RETURN(const OpensshConfig config,
                       AskSsh(query, {"-o", "ControlPath=" + InQuotes(text)}));

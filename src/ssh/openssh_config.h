@@ -1,5 +1,5 @@
-// What OpenSSH is configured to do, as `ssh -G` prints it. Its files are read by nobody else, so
-// that Host, Match, Include and tokens mean what they mean to ssh.
+// OpenSSH's configuration, as `ssh -G` prints it. Only ssh parses the files, so that Host, Match,
+// Include and tokens mean the same as for ssh.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,34 @@ namespace autodist::ssh {
 // Values by keyword in lower case.
 using OpensshConfig = std::multimap<std::string, std::string>;
 
-// "" for a keyword that is not there, or is "none".
+// Returns "" for a keyword that is missing or "none".
 std::string ValueOf(const OpensshConfig& config, const std::string& keyword);
 
-// The host, and what the command line of `ssh` would say of it.
+// The host, and the options that the command line of `ssh` would have.
 struct OpensshQuery {
   std::string host;
   std::string username = {};          // empty: as configured
-  std::optional<uint16_t> port = {};  // as above
-  std::string hostname = {};          // as above
+  std::optional<uint16_t> port = {};  // empty: as configured
+  std::string hostname = {};          // empty: as configured
 };
 
 // Whether OpenSSH's configuration files, the user's in `home` or the system's, have a keyword for
-// which `matters`. Usually they have none, and asking `ssh -G` costs 5 ms for each host. What every
-// system's file sets does not count there.
+// which `matters` is true. Usually none has, and `ssh -G` costs 5 ms for each host. Keywords that
+// every distribution's file sets are ignored.
 bool OpensshConfigMatters(const std::string& home,
                           const std::function<bool(const std::string& keyword)>& matters);
 
-// Asks `ssh -G`, and has the tokens, variables and "~user" in names of keys and certificates
-// replaced. Blocks for a second at most, unless the files themselves run programs.
+// Runs `ssh -G`, and expands tokens, variables and "~user" in names of keys and certificates.
+// Blocks for a second at most, unless the files themselves run programs.
 Result<OpensshConfig> QueryOpensshConfig(const OpensshQuery& query);
 
-// What `ssh -G` prints where nothing is configured. Asked once.
+// Returns the output of `ssh -G` for an empty configuration. Runs it once.
 const Result<OpensshConfig>& OpensshDefaults();
 
-// `text`, a file name of the configuration, as ssh would open it for the host.
+// Expands `text`, a file name of the configuration, as ssh would for the host.
 Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string& text);
 
-// Whether a connection to the host is open that `ssh` would go through (ControlPath).
+// Whether `ssh` has an open shared connection to the host (ControlPath).
 bool HasControlConnection(const OpensshConfig& config);
 
 }  // namespace autodist::ssh

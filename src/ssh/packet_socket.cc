@@ -10,8 +10,8 @@
 namespace autodist::ssh {
 namespace {
 
-// Packets of data are not written while one waits, so what goes beyond this are answers that a
-// server asks for and does not read.
+// No data packet is written while another is buffered. So anything beyond this limit is responses
+// that a server requests and does not read.
 constexpr size_t kMaxUnsent = 1 << 20;
 
 }  // namespace
@@ -24,7 +24,7 @@ ssize_t PacketSocket::Note(ssize_t moved) {
   return error == EINTR ? -EAGAIN : -error;
 }
 
-// Asks for an acknowledgement at once: sshd's small writes otherwise wait 40 ms for a delayed one.
+// Requests immediate acknowledgements: otherwise small writes of sshd wait 40 ms for a delayed one.
 ssize_t PacketSocket::Receive(void* to, size_t size) {
   if (hung_up_) return -ECONNRESET;
   if (!received_.empty()) {

@@ -1,5 +1,5 @@
-// The socket below an SSH session: takes every packet whole, so that libssh2 never has a part of
-// one left to send, which it could not do in a key exchange that the server begins then.
+// The socket below an SSH session. It accepts every packet as a whole, so that libssh2 never has to
+// resume a partly sent packet, which it cannot do during a key exchange that the server begins.
 #pragma once
 
 #include <sys/types.h>
@@ -14,24 +14,24 @@ namespace autodist::ssh {
 // For one thread; never blocks.
 class PacketSocket {
  public:
-  // `fd` stays the caller's; `received`: what has been read from it already.
+  // `fd` stays the caller's; `received` has already been read from it.
   PacketSocket(int fd, std::string received) : fd_(fd), received_(std::move(received)) {}
 
-  // As recv(2) and send(2), with the negative errno value of a failure. Send takes all there is:
-  // what the socket has no room for waits here.
+  // Like recv(2) and send(2), but return a negative errno value on failure. Send accepts
+  // everything: data that do not fit into the socket are buffered.
   ssize_t Receive(void* to, size_t size);
   ssize_t Send(std::string_view packet);
 
-  // Writes what waits, as far as there is room.
+  // Writes buffered data as far as there is room.
   void Flush();
   bool has_unsent() const { return sent_ < unsent_.size(); }
-  // Bytes that the socket has given and taken.
+  // Returns the number of bytes read and written.
   uint64_t moved() const { return moved_; }
 
-  // The errno value that the connection was lost by; 0: it was not, -1: the other side has ended
-  // it.
+  // Returns the errno value with which the connection was lost; 0: not lost; -1: the other side has
+  // closed it.
   int lost() const { return lost_; }
-  // Tells the other side; nothing goes through any more.
+  // Shuts the connection down; no data pass afterwards.
   void HangUp();
 
  private:
@@ -40,7 +40,7 @@ class PacketSocket {
   const int fd_;
   std::string received_;
   std::string unsent_;
-  size_t sent_ = 0;  // of unsent_
+  size_t sent_ = 0;  // bytes of unsent_
   uint64_t moved_ = 0;
   int lost_ = 0;
   bool hung_up_ = false;

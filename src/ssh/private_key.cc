@@ -50,7 +50,7 @@ struct Algorithm {
   const EVP_MD* (*digest)();
 };
 constexpr Algorithm kAlgorithms[] = {
-    {"ssh-ed25519", EVP_PKEY_ED25519, nullptr},  // has its own digest
+    {"ssh-ed25519", EVP_PKEY_ED25519, nullptr},  // has a built-in digest
     {"ecdsa-sha2-nistp256", EVP_PKEY_EC, EVP_sha256},
     {"ecdsa-sha2-nistp384", EVP_PKEY_EC, EVP_sha384},
     {"ecdsa-sha2-nistp521", EVP_PKEY_EC, EVP_sha512},
@@ -59,7 +59,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"ssh-rsa", EVP_PKEY_RSA, EVP_sha1},
 };
 
-// Null if `parameters`, each a name of OpenSSL's and a number, are not those of a key.
+// Builds a key from OpenSSL parameters, each a name and a number; null if they are invalid.
 using Numbers = std::vector<std::pair<const char*, BigNumber>>;
 Key Build(const char* type, const Numbers& numbers, const char* group = nullptr,
           std::string_view point = {}) {
@@ -86,7 +86,7 @@ Key Build(const char* type, const Numbers& numbers, const char* group = nullptr,
   return Own(key);
 }
 
-// exponent mod (prime - 1); null where that makes no sense.
+// Returns exponent mod (prime - 1), or null for an invalid prime.
 BigNumber ModuloOneLess(const BigNumber& exponent, const BigNumber& prime) {
   const BigNumber modulus(BN_dup(prime.get()), BN_clear_free);
   BigNumber rest(BN_new(), BN_clear_free);
@@ -100,7 +100,7 @@ BigNumber ModuloOneLess(const BigNumber& exponent, const BigNumber& prime) {
 
 Key ReadEd25519(WireReader& reader) {
   constexpr size_t kSeed = 32;
-  reader.String();  // the public key, which follows the seed once more
+  reader.String();  // the public key, which the seed's blob repeats
   const std::string_view both = reader.String();
   if (!reader.ok() || both.size() != 2 * kSeed) return nullptr;
   return Own(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, Data(both), kSeed));
@@ -119,7 +119,7 @@ Key ReadRsa(WireReader& reader) {
   BigNumber n, e, d, inverse, p, q;
   for (BigNumber* number : {&n, &e, &d, &inverse, &p, &q}) *number = ToBigNumber(reader.String());
   if (!reader.ok()) return nullptr;
-  // With the primes signing is four times faster.
+  // The primes make signing four times faster.
   return Build("RSA", {{OSSL_PKEY_PARAM_RSA_N, n},
                        {OSSL_PKEY_PARAM_RSA_E, e},
                        {OSSL_PKEY_PARAM_RSA_D, d},
@@ -130,7 +130,7 @@ Key ReadRsa(WireReader& reader) {
                        {OSSL_PKEY_PARAM_RSA_COEFFICIENT1, inverse}});
 }
 
-// "" if SSH has no keys of this kind.
+// Returns "" if SSH has no keys of this kind.
 std::string PublicBlob(EVP_PKEY* key) {
   std::string blob;
   const int type = EVP_PKEY_get_base_id(key);
@@ -165,7 +165,7 @@ std::string PublicBlob(EVP_PKEY* key) {
   return blob;
 }
 
-// OpenSSL's DER form of an ECDSA signature as the two numbers that SSH wants (RFC 5656, 3.1.2).
+// Converts an ECDSA signature from OpenSSL's DER form to SSH's two numbers (RFC 5656, 3.1.2).
 std::string EcdsaSignature(const std::string& der) {
   const unsigned char* bytes = Data(der);
   const std::unique_ptr<ECDSA_SIG, decltype(&ECDSA_SIG_free)> signature(
@@ -194,7 +194,7 @@ Result<std::shared_ptr<const PrivateKey>> PrivateKey::FromPem(const std::string&
                                                               const std::string& path) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
-  char no_passphrase[] = "";  // else OpenSSL would ask for one
+  char no_passphrase[] = "";  // otherwise OpenSSL would ask for one
   return MakePrivateKey(Own(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, no_passphrase)),
                         path);
 }
@@ -203,7 +203,7 @@ Result<std::shared_ptr<const PrivateKey>> PrivateKey::FromOpenssh(std::string_vi
                                                                   std::string_view public_blob,
                                                                   const std::string& path) {
   WireReader reader(secret);
-  reader.Number();  // twice the same, which would tell a wrong passphrase
+  reader.Number();  // repeated below, to detect a wrong passphrase
   reader.Number();
   const std::string_view type = reader.String();
   Key key;

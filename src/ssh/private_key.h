@@ -1,6 +1,6 @@
 // A user's private key in memory: read once, then used to sign for any number of logins. libssh2
-// could read it, too, but would do so anew for each login, which costs half a millisecond, and ten
-// for an RSA key of 4096 bits, on the thread that all logins share.
+// would read it again for each login on the thread that all logins share, which costs 0.5 ms, and
+// 10 ms for an RSA key of 4096 bits.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ struct evp_pkey_st;  // OpenSSL's EVP_PKEY
 
 namespace autodist::ssh {
 
-// Ed25519, ECDSA (nistp256, 384, 521) or RSA. Immutable; safe to use from several threads.
+// Ed25519, ECDSA (nistp256, 384, 521) or RSA. Immutable and thread-safe.
 class PrivateKey final : public SshIdentity {
  public:
-  // The text of a file in PEM or PKCS#8 that is not encrypted. `path` is for messages.
+  // Parses an unencrypted file in PEM or PKCS#8. `path` is for messages.
   static Result<std::shared_ptr<const PrivateKey>> FromPem(const std::string& text,
                                                            const std::string& path);
-  // What a file in OpenSSH's own format holds for `public_blob` once decrypted.
+  // Parses the decrypted private section of a file in OpenSSH's format.
   static Result<std::shared_ptr<const PrivateKey>> FromOpenssh(std::string_view secret,
                                                                std::string_view public_blob,
                                                                const std::string& path);

@@ -20,11 +20,11 @@ namespace {
 using base::Deadline;
 
 constexpr std::chrono::seconds kStartLimit{10};
-constexpr std::chrono::seconds kAnswerLimit{300};  // the person's
+constexpr std::chrono::seconds kAnswerLimit{300};  // for the user
 constexpr size_t kMaxSaid = 4096;
 
-// ssh-agent runs this and ends after it, in ten seconds at the latest. It tells us the socket, and
-// waits until we are gone.
+// ssh-agent runs this and exits within ten seconds after it. It prints the path of the socket, and
+// waits until this process has ended.
 constexpr char kUntilWeEnd[] = "echo \"$SSH_AUTH_SOCK\"; read -r nothing; kill \"$SSH_AGENT_PID\"";
 
 process::SpawnRequest Command(std::vector<std::string> argv, const std::string& agent = "") {
@@ -36,19 +36,18 @@ process::SpawnRequest Command(std::vector<std::string> argv, const std::string& 
 Status CannotStart(const Status& cause, const std::string& said) {
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition, Message(cause) + (said.empty() ? "" : ": " + said)),
-      "install OpenSSH's client (openssh-client or openssh-clients), which asks for the "
-      "passphrase, and see that `ssh-agent true` succeeds; or use a key without a passphrase");
+      "install OpenSSH's client and check that `ssh-agent true` succeeds, or use a key without a "
+      "passphrase");
 }
 
-// The terminal that ssh-add may ask on; in the background, asking would stop us.
+// Opens the terminal for ssh-add; not in the background, where asking would stop this process.
 base::UniqueFd Terminal() {
   base::UniqueFd terminal(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (terminal.valid() && tcgetpgrp(terminal.get()) != getpgrp()) terminal.Reset();
   return terminal;
 }
 
-// As long as somebody is asked on the terminal, Ctrl-C is for who asks: it has yet to leave the
-// terminal as it was.
+// Ignores Ctrl-C while ssh-add asks at the terminal, so that it can restore the terminal first.
 class InterruptsIgnored {
  public:
   InterruptsIgnored() {
@@ -103,7 +102,7 @@ Result<PrivateSshAgent> PrivateSshAgent::Launch(int stderr_fd) {
     if (*got == 0) return Error(StatusCode::kUnavailable, "ssh-agent does not start");
     if (byte != '\n') socket += byte;
   }
-  // Once it answers it is ready to remove its socket when it is ended.
+  // When it answers, it has set up the removal of the socket on exit.
   AD_RETURN_IF_ERROR(SshAgent(socket).Keys().status());
   return PrivateSshAgent(std::move(life.second), socket);
 }
@@ -114,8 +113,8 @@ Status PrivateSshAgent::Add(const std::string& key_file) const {
   process::SpawnRequest request = Command({"ssh-add", "--", key_file}, socket_);
   request.stdin_fd = terminal.get();
   request.stdout_fd = request.stderr_fd = said.get();
-  request.own_process_group = false;        // so that it may use the terminal
-  request.own_session = !terminal.valid();  // nor open one itself, which would stop us
+  request.own_process_group = false;        // may use the terminal
+  request.own_session = !terminal.valid();  // cannot open a terminal, which would stop us
   int ended = 0;
   {
     std::optional<InterruptsIgnored> ignored;
@@ -124,7 +123,7 @@ Status PrivateSshAgent::Add(const std::string& key_file) const {
     if (!pid.ok()) return CannotStart(pid.status(), "");
     const auto end = process::EndOf(*pid);
     if (!end.ok() || !base::WaitReadable(end->get(), Deadline::After(kAnswerLimit)).ok()) {
-      kill(*pid, SIGTERM);  // on which it leaves the terminal as it was
+      kill(*pid, SIGTERM);  // it restores the terminal
     }
     ended = process::Reap(*pid);
   }
@@ -139,9 +138,8 @@ Status PrivateSshAgent::Add(const std::string& key_file) const {
   }
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
-            "no passphrase was given that fits" + (why.empty() ? "" : ": " + why)),
-      "run ssh-add " + key_file +
-          " first, or start in the foreground of a terminal, where you are asked for it");
+            "no correct passphrase was given" + (why.empty() ? "" : ": " + why)),
+      "run ssh-add " + key_file + " first, or start autodist in the foreground of a terminal");
 }
 
 }  // namespace autodist::ssh

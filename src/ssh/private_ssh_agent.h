@@ -1,5 +1,5 @@
-// An ssh-agent of this run's own, for keys that are encrypted: OpenSSH asks for the passphrase,
-// decrypts the key and keeps it.
+// A private ssh-agent of this run for encrypted keys: OpenSSH asks for the passphrase, decrypts the
+// key and keeps it.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace autodist::ssh {
 
-// Ends with the process that started it and all that it has forked, however they end. For one
-// thread at a time.
+// The agent ends after the process that started it and all its forks have ended, in any way. For
+// one thread at a time.
 class PrivateSshAgent {
  public:
-  // Fails with kFailedPrecondition, and a remedy, as where OpenSSH's client is not installed.
+  // Fails with kFailedPrecondition and a hint, for example if OpenSSH's client is not installed.
   static Result<PrivateSshAgent> Start();
 
   const std::string& socket() const { return socket_; }
 
-  // Runs ssh-add, which asks the person at the terminal for the passphrase until it fits or is
-  // empty, or has the program of SSH_ASKPASS ask, as it does in the background. Blocks for some
-  // minutes at most; Ctrl-C then ends ssh-add, and us after it. Fails with kFailedPrecondition,
-  // and a remedy, if the key cannot be decrypted.
+  // Runs ssh-add, which asks at the terminal for the passphrase until it is right or empty, or,
+  // also in the background, runs the program of SSH_ASKPASS. Blocks for minutes; Ctrl-C then ends
+  // ssh-add, and afterwards this process. Fails with kFailedPrecondition and a hint if the key
+  // cannot be decrypted.
   Status Add(const std::string& key_file) const;
 
  private:
@@ -29,7 +29,7 @@ class PrivateSshAgent {
   PrivateSshAgent(base::UniqueFd life, std::string socket)
       : life_(std::move(life)), socket_(std::move(socket)) {}
 
-  base::UniqueFd life_;  // the agent ends when no process holds it any more
+  base::UniqueFd life_;  // the agent ends when all processes have closed it
   std::string socket_;
 };
 

@@ -1,4 +1,4 @@
-// Whether a connection gets anywhere.
+// Detects connections without progress.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,17 @@ namespace autodist::ssh {
 // For one thread.
 class ProgressWatch {
  public:
-  // How long a server may take nothing of what there is for it.
+  // The maximum time in which a server may accept no data although data wait for it.
   static constexpr std::chrono::milliseconds kSendLimit{20'000};
-  // How often in a row a connection may have its turn for nothing: one that waits in vain for what
-  // has come already does so without end.
+  // The maximum number of consecutive turns of a connection without progress. A connection that
+  // waits for data which have already been received gets such turns without end.
   static constexpr int kMaxIdleTurns = 100'000;
 
   explicit ProgressWatch(std::chrono::milliseconds send_limit = kSendLimit)
       : send_limit_(send_limit) {}
 
-  // After each turn. `moved` differs whenever something has moved; `sending`: the other side has to
-  // take something now.
+  // Call after each turn. `moved` changes whenever data have moved; `sending`: data wait for the
+  // other side to accept them.
   Status Turn(uint64_t moved, bool sending) {
     const bool moves = moved != moved_;
     moved_ = moved;
@@ -40,7 +40,7 @@ class ProgressWatch {
     return OkStatus();
   }
 
-  // When to have a turn at the latest.
+  // Returns the time of the next turn at the latest.
   base::Deadline deadline() const { return deadline_; }
 
  private:

@@ -4,7 +4,7 @@ namespace autodist::ssh {
 namespace {
 
 constexpr std::string_view kBanner = "SSH-";
-// As OpenSSH's client has them.
+// The limits of OpenSSH's client.
 constexpr size_t kMaxLines = 1024;
 constexpr size_t kMaxLineLength = 8192;
 constexpr size_t kMaxKept = 1024;

@@ -1,4 +1,4 @@
-// What a server says before it names its protocol: any lines (RFC 4253, section 4.2).
+// The lines that a server may send before its identification string (RFC 4253, section 4.2).
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@ class ServerBanner {
  public:
   enum class Answer { kMore, kFound, kEndless };
 
-  // Takes what was read next. kEndless: so much that no banner is going to follow.
+  // Adds the text that was read. kEndless: too much text without a banner.
   Answer Take(std::string_view text);
 
-  // Once it is found: the banner, as far as it has come, and what came after it.
+  // Returns, after it was found, the received part of the banner and what follows it.
   std::string TakeBanner() { return std::move(rest_); }
-  // What was said before, or instead; the beginning of it.
+  // Returns the beginning of the text before the banner, or of the text without one.
   std::string Said() const;
 
  private:
-  std::string said_;  // whole lines
-  std::string rest_;  // of the text, after them
+  std::string said_;  // complete lines
+  std::string rest_;  // the text after them
   size_t lines_ = 0;
 };
 

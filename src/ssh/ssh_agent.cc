@@ -34,7 +34,7 @@ Result<base::UniqueFd> Connect(const std::string& path, Deadline deadline) {
   }
   base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoError(errno, "socket");
-  // connect() waits this long for an agent with many others waiting; poll() does not help there.
+  // The send timeout limits connect() to an agent with a full backlog; poll() cannot.
   const int left = deadline.PollTimeout();
   const timeval limit{left / 1000, left % 1000 * 1000};
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -55,7 +55,7 @@ Result<std::string> ReceiveFromAgent(int fd, size_t size, Deadline deadline) {
   return bytes;
 }
 
-// Sends one message and returns the body of the answer, which must be of type `wanted`.
+// Sends one message and returns the body of the response, which must be of type `wanted`.
 Result<std::string> Exchange(const std::string& socket, const std::string& request,
                              MessageType wanted, Deadline deadline, const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Connect(socket, deadline));
@@ -100,7 +100,7 @@ Result<std::vector<AgentKey>> SshAgent::Keys() const {
       Ask(socket_, std::string(1, kRequestIdentities), kIdentitiesAnswer, kListLimit, {});
   if (!answer.ok()) {
     return WithRemedy(Annotate(answer.status(), Where(socket_)),
-                      "does ssh-add -l work? SSH_AUTH_SOCK must name the socket of an agent");
+                      "check `ssh-add -l`; SSH_AUTH_SOCK must name the socket of an agent");
   }
   WireReader reader(*answer);
   const uint32_t count = reader.Number();
@@ -126,7 +126,7 @@ Result<std::string> SshAgent::Sign(std::string_view blob, std::string_view algor
     const bool refused = answer.status().code() == StatusCode::kPermissionDenied;
     return WithRemedy(
         Annotate(answer.status(), Where(socket_) + ", asked to sign"),
-        refused ? "is it locked (ssh-add -X), or was it not confirmed?" : "does ssh-add -l work?");
+        refused ? "unlock it (ssh-add -X), or confirm its question" : "check `ssh-add -l`");
   }
   WireReader outer(*answer);
   WireReader signature(outer.String());

@@ -1,4 +1,4 @@
-// An ssh-agent, the user's or this run's own (protocol: draft-miller-ssh-agent).
+// The client of an ssh-agent, the user's or this run's (protocol: draft-miller-ssh-agent).
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,22 @@ struct AgentKey {
   std::string comment;
 };
 
-// Every request has a connection of its own, so it may be used from several threads. Calls block,
-// within time limits, but long enough for an agent that asks the person before it answers.
+// Thread-safe: every request uses a separate connection. Calls block, within time limits that leave
+// the user time to confirm.
 class SshAgent {
  public:
-  static constexpr std::chrono::milliseconds kSignLimit{60'000};  // it may ask the person first
+  // Includes a confirmation by the user.
+  static constexpr std::chrono::milliseconds kSignLimit{60'000};
 
-  // `socket` is what SSH_AUTH_SOCK names.
+  // `socket` is the value of SSH_AUTH_SOCK.
   explicit SshAgent(std::string socket, std::chrono::milliseconds sign_limit = kSignLimit)
       : socket_(std::move(socket)), sign_limit_(sign_limit) {}
 
-  // In the agent's order. A locked agent claims to have none.
+  // Lists the keys in the agent's order. A locked agent reports none.
   Result<std::vector<AgentKey>> Keys() const;
 
-  // The signature proper by the key with this blob. kUnimplemented if the agent does not sign with
-  // this algorithm, which is one of plain keys. `stop` makes it return early.
+  // Returns the raw signature by the key with this blob. kUnimplemented if the agent does not sign
+  // with this algorithm, which is one of plain keys. `stop` makes it return early.
   Result<std::string> Sign(std::string_view blob, std::string_view algorithm, std::string_view data,
                            const std::stop_token& stop = {}) const;
 
@@ -40,7 +41,7 @@ class SshAgent {
   const std::chrono::milliseconds sign_limit_;
 };
 
-// A key in the agent as a way to log in.
+// A key in the agent as an identity for logins.
 class AgentIdentity final : public SshIdentity {
  public:
   AgentIdentity(std::string socket, std::string blob, std::string description)

@@ -1,4 +1,4 @@
-// Every way in which a login over SSH fails, told apart, with what to do about each.
+// The errors of an SSH login, one for each cause, each with a hint.
 #pragma once
 
 #include <chrono>
@@ -11,35 +11,34 @@
 
 namespace autodist::ssh {
 
-// The codes say what may be tried next: kResourceExhausted, the same again in a moment;
-// kUnimplemented or kPermissionDenied, the `ssh` program, which can more than we.
+// The code says what to try next: kResourceExhausted, the same again later; kUnimplemented or
+// kPermissionDenied, the `ssh` program, which supports more.
 
 Status ConnectError(int errno_value, const std::string& address);
 Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit);
-// The server said `text` and did not name its protocol: "" if it has closed the connection then,
-// else what it did instead.
+// The server sent `text` but no banner. `instead`: what it did next; "": it closed the connection.
 Status NoBannerError(const std::string& text, const std::string& instead);
 Status NoCommonAlgorithmError(const std::string& cause);
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
                     std::string_view key);
-// The same where the spec has the host's keys.
+// The same if the spec has the host's keys.
 Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key);
 // `tried`: the keys that were offered; `notes`: why others were not.
 Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
                        const std::vector<std::string>& notes);
-// The connection of a program that has been started was lost.
+// The connection was lost after the program's start.
 Status ConnectionLostError(const std::string& cause);
-// The connection was lost before the server had answered, for this cause.
+// The connection was lost during the login.
 Status LoginInterruptedError(const std::string& cause);
 Status HungUpWhileSigningError();
 Status ChannelRefusedError(const std::string& cause);
-// The server has taken nothing of what there was for it, for so long.
+// The server has accepted no data for this time.
 Status StalledError(std::chrono::milliseconds limit);
-// The connection is busy, and nothing comes of it.
+// The connection is always ready, but no data pass.
 Status NoProgressError();
 
-// What the `ssh` program wrote before it gave up on `host`, as one of the above where it is one of
-// them.
+// Converts the output of a failed `ssh` program to one of the errors above if the cause is the
+// same.
 Status SshProgramError(const std::string& said, const std::string& host);
 
 }  // namespace autodist::ssh

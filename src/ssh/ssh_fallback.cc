@@ -12,15 +12,15 @@
 namespace autodist::ssh {
 namespace {
 
-// After the connection, for the login and `true`.
+// The limit for the login and `true`, after the connection.
 constexpr std::chrono::seconds kTrialLimit{15};
-constexpr size_t kMaxOutput = 1 << 20;  // of start-up files there
+constexpr size_t kMaxOutput = 1 << 20;  // of the node's start-up files
 
 std::string LoginOf(const v1::SshReach& reach) {
   return reach.username() + "@" + reach.host() + ":" + std::to_string(reach.port());
 }
 
-// It asks for nothing, and accepts no host key that our own login would not.
+// Never asks the user, and accepts no host key that autodist's login would reject.
 bool SshLogsIn(const v1::SshReach& reach, const std::stop_token& stop) {
   const auto program = transport::StartOurProgram(SshProgramArgv(reach, {.command = "true"}));
   if (!program.ok()) return false;
@@ -61,7 +61,7 @@ bool SshFallback::Helps(const v1::SshReach& reach, const Status& failure,
   if (stop.stop_requested()) return false;
   const std::lock_guard lock(mutex_);
   tried_[login] = helps;
-  static std::set<StatusCode> said;  // of this process, guarded by `said_mutex`
+  static std::set<StatusCode> said;  // for the whole process; guarded by `said_mutex`
   static std::mutex said_mutex;
   const std::lock_guard said_lock(said_mutex);
   if (helps && said.insert(failure.code()).second) {

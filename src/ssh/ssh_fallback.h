@@ -1,4 +1,4 @@
-// Which nodes are reached through the `ssh` program because our own logins fail there.
+// The nodes that are reached through the `ssh` program because autodist's login fails there.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@ namespace autodist::ssh {
 // Thread-safe.
 class SshFallback {
  public:
-  // Whether an earlier call has found that the ssh program gets in there.
+  // Whether an earlier call has found that the ssh program succeeds there.
   bool IsChosen(const v1::SshReach& reach) const;
 
-  // Whether it is known already which of both logins works there, or that neither does.
+  // Whether it is known which of the two login methods works there, or that neither does.
   bool IsSettled(const v1::SshReach& reach) const;
 
-  // Our own login has succeeded there: one that fails later has a cause that ssh would meet, too.
+  // Records that autodist's login has succeeded: a later failure has a cause that ssh would share.
   void SettleOnOwn(const v1::SshReach& reach);
 
-  // Whether `ssh NODE true` succeeds where our own login has failed for this reason; tried once for
-  // a node, and said where it is so. Blocks for a login at most, or until it is stopped.
+  // Whether `ssh NODE true` succeeds after autodist's login failed for this reason; tried once for
+  // a node, with a warning if it does. Blocks for a login at most, or until it is stopped.
   bool Helps(const v1::SshReach& reach, const Status& failure, const std::stop_token& stop);
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, bool> tried_;  // guarded by mutex_: by login, whether it helps
+  std::map<std::string, bool> tried_;  // by login; guarded by mutex_; value: whether ssh succeeds
 };
 
 }  // namespace autodist::ssh

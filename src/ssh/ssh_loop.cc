@@ -47,7 +47,7 @@ void SshLoop::Nudge(std::weak_ptr<Pollable> weak) {
 }
 
 void SshLoop::Watch(int fd, uint32_t events, Pollable* pollable) {
-  if (events == 0) {  // epoll would report a hang-up all the same
+  if (events == 0) {  // epoll would still report a hang-up
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     return;
   }
@@ -87,7 +87,7 @@ void SshLoop::Run() {
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  next.PollTimeout());
     for (int i = 0; i < count; ++i) {
-      // One that is gone already is not found any more.
+      // A pollable that has been removed is not found.
       Advance(static_cast<Pollable*>(events[static_cast<size_t>(i)].data.ptr));
     }
     AdvanceLate();

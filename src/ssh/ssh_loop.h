@@ -1,4 +1,4 @@
-// The event loop of SSH: one thread, with epoll, that moves every session forward.
+// The event loop of SSH: one thread, with epoll, that advances all sessions.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace autodist::ssh {
 
-// Something that makes progress without ever blocking. All calls come from the loop's thread.
+// A state machine that never blocks. All calls come from the loop's thread.
 class Pollable {
  public:
   virtual ~Pollable() = default;
-  // Called once after Add, then whenever a watched descriptor is ready, the deadline has passed,
-  // or Nudge was called. False when it is done and has closed its descriptors.
+  // Called once after Add, then whenever a watched descriptor is ready, the deadline has passed, or
+  // Nudge was called. False when it is done and has closed its descriptors.
   virtual bool Advance() = 0;
-  virtual base::Deadline NextDeadline() const = 0;  // changes in Advance alone
+  virtual base::Deadline NextDeadline() const = 0;  // changes only in Advance
   // Called instead of Advance when the loop ends first.
   virtual void Abandon() = 0;
 };
@@ -29,14 +29,14 @@ class Pollable {
 class SshLoop {
  public:
   static Result<std::unique_ptr<SshLoop>> Create();
-  // Abandons what is still there and joins the thread.
+  // Abandons the remaining pollables and joins the thread.
   ~SshLoop();
 
   // Thread-safe; do not block.
   void Add(std::shared_ptr<Pollable> pollable);
   void Nudge(std::weak_ptr<Pollable> pollable);
 
-  // Only from Advance. `events` are those of epoll; 0: none.
+  // Call only from Advance. `events` are epoll's; 0: none.
   void Watch(int fd, uint32_t events, Pollable* pollable);
 
  private:
@@ -53,9 +53,9 @@ class SshLoop {
 
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
-  // The thread's own.
+  // Used only by the thread:
   std::unordered_map<Pollable*, Entry> pollables_;
-  Due due_;  // all of them, the next first
+  Due due_;  // of all pollables, the earliest first
   bool stopping_ = false;
   std::jthread thread_;
 };

@@ -17,14 +17,14 @@ constexpr int kExitOfSshItself = 255;
 constexpr int kExitNotFound = 127;
 constexpr char kEnv[] = "/usr/bin/env";
 
-// As a value of StrictHostKeyChecking.
+// Converts to a value of StrictHostKeyChecking.
 const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
   if (check == v1::HOST_KEY_CHECK_OFF) return "no";
   return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "yes";
 }
 
-// What a configuration may say of `ssh` as the user types it, and not of the one that runs our
-// agent. Releases before 8.7 do not know them, which is an error to these.
+// Settings for interactive use that must not apply to the `ssh` of the agent. Releases before 8.7
+// reject these options.
 constexpr const char* kNewerKeywords[] = {"ForkAfterAuthentication", "SessionType", "StdinNull"};
 constexpr const char* kTheirDefaults[] = {"no", "default", "no"};
 
@@ -41,8 +41,8 @@ constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=
                                           "ServerAliveCountMax=3", "ForwardAgent=no",
                                           "ForwardX11=no"};
 
-// `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
-// comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.
+// `ssh` runs a ProxyCommand through a shell, so it consists of constants; text of the user is
+// passed in variables. Unlike -J it offers the node's key files to the jump host, too.
 std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& variables) {
   std::string command = "ssh -W \"[%h]:%p\"";
   for (const char* option : kCommonOptions) command += std::string(" -o ") + option;
@@ -53,7 +53,7 @@ std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& va
   };
   const std::string& jumps = reach.proxy_jump();
   const size_t comma = jumps.rfind(',');
-  // "user@host:port", with an IPv6 address in brackets; ssh wants the port by itself.
+  // "user@host:port", with an IPv6 address in brackets; ssh needs the port separately.
   std::string jump = jumps.substr(comma + 1);
   const size_t bracket = jump.find(']');
   const size_t colon = jump.find(':', bracket == std::string::npos ? 0 : bracket);
@@ -69,8 +69,8 @@ std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& va
   return command;
 }
 
-// Prints them as known_hosts has them; `ssh` (8.5 or newer) runs it without a shell, with %H for
-// the host. A key has no character that means something to it.
+// Prints the keys in known_hosts format; `ssh` (8.5 or newer) runs it without a shell, with %H for
+// the host. Keys contain no special characters.
 std::string HostKeysCommand(const v1::SshReach& reach) {
   std::string command = "/usr/bin/printf \"%%s %%s %%s\\\\n\"";
   for (const std::string& key : reach.host_keys()) command += " %H " + key;

@@ -1,5 +1,5 @@
-// The `ssh` program, for logins by ways that libssh2 does not know: jump hosts, ProxyCommand,
-// Kerberos, security keys, host certificates, and whatever else OpenSSH is configured to do.
+// The `ssh` program, for logins that libssh2 does not support: jump hosts, ProxyCommand, Kerberos,
+// security keys, host certificates, and other configuration of OpenSSH.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace autodist::ssh {
 
-// What `ssh` is wanted for.
+// The use of an `ssh` process.
 struct SshUse {
-  std::string command = {};  // for the login shell there
-  bool terminal = false;     // the command gets one, which is that of the person here
-  std::string forward = {};  // as of -L; empty: none
+  std::string command = {};  // for the remote login shell
+  bool terminal = false;     // with a remote terminal, connected to the local one
+  std::string forward = {};  // argument of -L; empty: none
 };
 
-// The words of `ssh` that log in as `reach` has it, and `env` before them, with what they need.
+// Returns the argv of an `ssh` that logs in as `reach` says, preceded by `env` with its variables.
 std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse& use);
 
 class SshProgramTransport final : public transport::Transport {
  public:
   explicit SshProgramTransport(v1::SshReach reach) : reach_(std::move(reach)) {}
 
-  // As of SshTransport. Whether the login succeeds shows in the stream.
+  // See SshTransport. The stream shows whether the login succeeds.
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
                                                  const std::stop_token& stop) override;
 

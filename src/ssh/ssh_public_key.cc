@@ -10,10 +10,10 @@ namespace autodist::ssh {
 namespace {
 
 constexpr size_t kLargestPublicKeyFile = 1 << 16;
-// What the algorithms of certificates have after the name of the plain one.
+// The suffix of certificate algorithms after the name of the plain one.
 constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
 
-// How many values a public key of this type has after the name of the type; 0: not one that we use.
+// Returns the number of values of such a public key after the type; 0: unsupported type.
 int CountFields(std::string_view type) {
   if (type == "ssh-ed25519") return 1;
   for (const char* known :

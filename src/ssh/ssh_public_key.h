@@ -1,5 +1,5 @@
-// Public keys and certificates, in files and as they travel on the wire ("blobs"). The format of
-// certificates is described by PROTOCOL.certkeys in the OpenSSH source.
+// Public keys and certificates, in files and in wire format ("blobs"). PROTOCOL.certkeys in the
+// OpenSSH source describes the format of certificates.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 
 namespace autodist::ssh {
 
-// The type that a key or certificate names itself: "ssh-ed25519".
+// Returns the type in a key or certificate: "ssh-ed25519".
 std::string_view KeyType(std::string_view blob);
-// Whether the key lives in a FIDO device, which signs when it is touched.
+// Whether the key is in a FIDO device, which signs when it is touched.
 bool IsSecurityKey(std::string_view blob);
 bool IsCertificate(std::string_view blob);
 
 struct SshCertificate {
-  std::string plain_blob;  // the public key that it certifies
-  bool for_users;          // else for hosts
+  std::string plain_blob;  // the certified public key
+  bool for_users;          // false: for hosts
   uint64_t valid_after;    // in seconds since 1970
   uint64_t valid_before;
 };
-// For certificates of keys that are no security keys.
+// Parses a certificate; security keys are not supported.
 Result<SshCertificate> ReadCertificate(std::string_view blob);
 
-// The public key that `blob` is, or certifies; "" if it is not one of a type that we use.
+// Returns `blob` itself, or the key that it certifies; "" if its type is not supported.
 std::string PlainKey(const std::string& blob);
 
-// The blob in a line such as "ssh-ed25519 AAAA... comment"; nothing if it is no such line.
+// Returns the blob in a line such as "ssh-ed25519 AAAA... comment"; nullopt for other lines.
 std::optional<std::string> ParsePublicKeyLine(std::string_view line);
 
-// The blob in a .pub file.
+// Returns the blob in a .pub file.
 Result<std::string> ReadPublicKeyFile(const std::string& path);
 
-// The algorithm to sign a login request with (see SshIdentity): the one that it names, or where
-// that is one of certificates, the one of the plain key.
+// Returns the algorithm with which to sign a login request (see SshIdentity): the one in the
+// request or, for a certificate algorithm, the plain one.
 Result<std::string> SignatureAlgorithm(std::string_view request);
 
-// The bytes that `text` encodes; white space in it is passed over.
+// Decodes `text`; ignores white space.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace autodist::ssh

@@ -22,16 +22,16 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// Time limits of the phases after the server's first words.
+// Time limits of the phases after the server's first data.
 constexpr milliseconds kHandshakeLimit{20'000};
 constexpr milliseconds kLogInLimit{20'000};
 constexpr milliseconds kExecuteLimit{20'000};
-// How long a program may go on after its input has been closed.
+// The time that a program may run on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
 
 constexpr size_t kStderrTail = 4096;
 
-// Of which ssh tries one after the other.
+// Whether ssh would try several addresses in turn.
 bool HasSeveralAddresses(const v1::SshReach& reach) {
   const std::string& name =
       !reach.ssh_address().empty() ? reach.ssh_address() : reach.host_key_name();
@@ -71,8 +71,8 @@ void SshSession::Enter(Phase phase) {
   switch (phase) {
     case Phase::kConnect:
       return LimitTo("connecting", milliseconds(target_.reach.connect_limit_ms()));
-    case Phase::kBanner:  // within the same limit
-      limit_.first = "waiting for the first words of an SSH server";
+    case Phase::kBanner:  // with the same deadline
+      limit_.first = "waiting for the banner of an SSH server";
       return;
     case Phase::kHandshake:
       return LimitTo("the SSH handshake", kHandshakeLimit);
@@ -80,10 +80,10 @@ void SshSession::Enter(Phase phase) {
       return LimitTo("logging in", kLogInLimit);
     case Phase::kOpen:
       return LimitTo("opening a channel", kExecuteLimit);
-    case Phase::kExecute:  // within the same limit
+    case Phase::kExecute:  // with the same deadline
       limit_.first = "starting the program";
       return;
-    case Phase::kSign:  // the one who signs has a limit
+    case Phase::kSign:  // the signer has a limit
     case Phase::kRun:
     case Phase::kEnded:
       deadline_ = Deadline::Never();
@@ -120,14 +120,14 @@ SshSession::Outcome SshSession::Interruption() const {
   return NoBannerError(said, ", and no more within " + base::Seconds(limit_.second));
 }
 
-// The failure of a session that should get somewhere and does not.
+// Returns the failure of a session without progress.
 SshSession::Outcome SshSession::Standstill() {
   uint64_t moved = static_cast<uint64_t>(phase_) + pump_->moves();
   bool sending = false;
   if (library_) {
     moved += library_->moved();
-    // Where the program takes nothing that is no fault of the connection's, as long as somebody
-    // may still want it to.
+    // A program that does not read its input is not a failure of the connection while the input's
+    // writer is still connected.
     sending = library_->HasUnsent() || (phase_ == Phase::kRun && pump_->has_for_remote() &&
                                         (library_->HasWindow() || pump_->abandoned()));
   }
@@ -135,8 +135,8 @@ SshSession::Outcome SshSession::Standstill() {
   return status.ok() ? std::nullopt : Outcome(std::move(status));
 }
 
-// One step of the phase: its failure, or how the program's output ended; otherwise it waits, or has
-// entered the next phase.
+// Executes one step of the phase. Returns its failure, or the end of the program's output; nullopt
+// if it waits or has entered the next phase.
 SshSession::Outcome SshSession::Next() {
   Outcome done;
   switch (phase_) {
@@ -188,7 +188,7 @@ SshSession::Outcome SshSession::Connect() {
   return ConnectError(error, target_.address.ToString());
 }
 
-// What a server says first tells what it is; libssh2 would only say that it did not like it.
+// Checks the server's first data here, because libssh2 has only a generic error for them.
 SshSession::Outcome SshSession::AwaitBanner() {
   for (;;) {
     std::array<char, 1024> text;
@@ -220,7 +220,7 @@ SshSession::Outcome SshSession::LogIn() {
   return std::nullopt;
 }
 
-// Reads nothing: the server has nothing to say before it has the signature.
+// Reads nothing: the server sends nothing before it has the signature.
 SshSession::Outcome SshSession::AwaitSignature() {
   {
     const std::lock_guard lock(shared_.mutex);
@@ -268,8 +268,8 @@ void SshSession::UpdateInterest() {
     loop_.Watch(tcp_.get(), events, this);
     return;
   }
-  // What cannot be written although there is room waits for something to read: new keys, or that
-  // the program takes more.
+  // Data that cannot be written although the socket has room wait for data to read: a key exchange,
+  // or a window update of the program.
   const bool unsent = library_->HasUnsent();
   const bool reading = !pump_->has_for_local() || (pump_->has_for_remote() && !unsent);
   loop_.Watch(tcp_.get(), (reading ? EPOLLIN : 0u) | (unsent ? EPOLLOUT : 0u), this);
@@ -285,18 +285,18 @@ bool SshSession::CanSshGetFurther(const Status& failure) const {
     case Phase::kHandshake:
     case Phase::kOpen:
     case Phase::kExecute:
-      // One that does not answer has ssh wait, too.
+      // A server that does not answer would make ssh wait too.
       return !refused_host_key_ && failure.code() != StatusCode::kDeadlineExceeded &&
              failure.code() != StatusCode::kCancelled;
     case Phase::kLogIn:
-      // With a key that the spec names ssh has nothing else to offer.
+      // With a key that the spec names, ssh has no other key to offer.
       return failure.code() == StatusCode::kPermissionDenied && !target_.reach.key_file_required();
     default:
       return false;
   }
 }
 
-// Closes everything without waiting for the far end, which learns it from TCP.
+// Closes everything without waiting for the other side, which notices it through TCP.
 void SshSession::End(const Status& outcome) {
   const bool ssh_may_get_further = !outcome.ok() && CanSshGetFurther(outcome);
   const bool not_connected = phase_ == Phase::kConnect;

@@ -1,5 +1,5 @@
-// One login over SSH and the one program run through it: connect, verify the host key, log in,
-// execute, then pass bytes.
+// One login over SSH and the one program run through it: connects, verifies the host key, logs in,
+// executes the program, then passes bytes.
 #pragma once
 
 #include <algorithm>
@@ -28,20 +28,20 @@
 
 namespace autodist::ssh {
 
-// Where to log in, and how.
+// The address and credentials of a login.
 struct SshTarget {
   v1::SshReach reach;
-  base::IpAddress address;  // of `reach`, parsed
+  base::IpAddress address;  // the parsed address of `reach`
   IdentityOffer keys;
   std::shared_ptr<KnownHosts> known_hosts;
 
   uint16_t port() const { return static_cast<uint16_t>(reach.port()); }
 };
 
-// The state is the loop thread's alone; the calls marked so are for other threads.
+// Used by the loop's thread alone, except for calls marked as thread-safe.
 class SshSession final : public Pollable, public std::enable_shared_from_this<SshSession> {
  public:
-  // `local` is our end of the byte stream that the other end's holder reads and writes.
+  // `local` is our end of a socket pair; the stream's owner has the other end.
   SshSession(SshLoop& loop, SshTarget target, std::string command, base::UniqueFd local);
   ~SshSession() override;
 
@@ -49,13 +49,13 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   base::Deadline NextDeadline() const override { return std::min(deadline_, progress_.deadline()); }
   void Abandon() override;
 
-  // Thread-safe: blocks until the program has been started, or could not be. Signs meanwhile
-  // where that may take long, so one thread has to wait.
+  // Thread-safe: blocks until the program has started or has failed to. Makes slow signatures
+  // meanwhile, so one thread must wait.
   Status WaitStarted();
-  // Thread-safe: makes the session give up at its next step.
+  // Thread-safe: makes the session end at its next step.
   void Cancel();
-  // Thread-safe: of one that has failed before the program was started, whether the `ssh` program
-  // may succeed. Not where it would be as unsafe for ssh, as of a host key that has changed.
+  // Thread-safe, after a failure before the program's start: whether the `ssh` program may succeed.
+  // False if that would be as unsafe with ssh, for example after a host key has changed.
   bool SshMayGetFurther() const;
   // Thread-safe.
   bool WaitEnded(base::Deadline deadline);
@@ -87,7 +87,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   const std::string command_;
   Phase phase_ = Phase::kConnect;
   base::Deadline deadline_ = base::Deadline::Never();
-  std::pair<const char*, std::chrono::milliseconds> limit_;  // what the deadline is for
+  std::pair<const char*, std::chrono::milliseconds> limit_;  // the phase that the deadline limits
   base::UniqueFd tcp_;
   ServerBanner banner_;
   Authentication authentication_;
@@ -96,7 +96,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   ProgressWatch progress_;
   bool refused_host_key_ = false;
 
-  // What other threads see.
+  // State shared with other threads.
   struct SignRequest {
     Authentication::Identity identity;
     std::string request;
@@ -104,18 +104,18 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
-    bool started = false;  // guarded by mutex, as are the rest
+    bool started = false;  // guarded by mutex, like the members below
     bool ended = false;
     bool cancelled = false;
     Status failure;
-    bool not_connected = false;  // why it has failed
+    bool not_connected = false;  // the reason of the failure
     bool ssh_may_get_further = false;
     std::string stderr_tail;
-    std::optional<SignRequest> to_sign;            // what WaitStarted shall sign
-    std::optional<Result<std::string>> signature;  // by WaitStarted
+    std::optional<SignRequest> to_sign;            // for WaitStarted to sign
+    std::optional<Result<std::string>> signature;  // from WaitStarted
   };
   mutable Shared shared_;
-  std::stop_source signing_;  // thread-safe; stopped when nobody waits for the signature any more
+  std::stop_source signing_;  // thread-safe; stopped when the signature is no longer needed
 };
 
 }  // namespace autodist::ssh

@@ -20,11 +20,11 @@ class SshStream final : public transport::Stream {
   Status Failure() const override { return session_->Failure(); }
 
  private:
-  const std::shared_ptr<SshSession> session_;  // lives on in its loop until the program has ended
+  const std::shared_ptr<SshSession> session_;  // the loop keeps it until the program has ended
   base::UniqueFd socket_;
 };
 
-// Whether a Kerberos ticket may be at hand, with which `ssh` may log in where no key is accepted.
+// Whether a Kerberos ticket may exist, with which `ssh` may log in if no key is accepted.
 bool HasTicket() {
   return std::getenv("KRB5CCNAME") != nullptr ||
          access(("/tmp/krb5cc_" + std::to_string(geteuid())).c_str(), R_OK) == 0;
@@ -66,7 +66,7 @@ Result<std::unique_ptr<transport::Stream>> SshTransport::RunInSession(
     loop_.Nudge(session);
   });
   if (const Status started = session->WaitStarted(); !started.ok()) {
-    // It may ask the name service, which an outage would have hang.
+    // The check may ask the name service, which hangs during an outage.
     may_fall_back = !fallback_->IsSettled(reach_) && session->SshMayGetFurther();
     return started;
   }

@@ -11,12 +11,12 @@
 
 namespace autodist::ssh {
 
-// By libssh2 wherever it can; otherwise by the `ssh` program: where it is known that libssh2
-// cannot, and where it has failed and `ssh NODE true` succeeds.
+// Uses libssh2 where it can. Uses the `ssh` program where libssh2 is known not to work, and where
+// libssh2 has failed and `ssh NODE true` succeeds.
 class SshTransport final : public transport::Transport {
  public:
-  // Without `session` only the program is used: where that is due to `no_session`, a failure, as a
-  // fallback. `loop` must outlive the transport and its streams.
+  // Without `session` it uses only the program; if `no_session` is a failure, as a fallback. `loop`
+  // must outlive the transport and its streams.
   SshTransport(SshLoop& loop, std::optional<SshTarget> session, Status no_session,
                v1::SshReach reach, std::shared_ptr<SshFallback> fallback)
       : loop_(loop),
@@ -26,13 +26,13 @@ class SshTransport final : public transport::Transport {
         program_(std::move(reach)),
         fallback_(std::move(fallback)) {}
 
-  // The arguments reach the program through the user's login shell, quoted; give it constants
-  // and words of our own only. kResourceExhausted: the server refuses logins for now.
+  // The arguments pass through the user's login shell, quoted; they must be constants or strings of
+  // autodist. kResourceExhausted: the server refuses logins for now.
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
                                                  const std::stop_token& stop) override;
 
  private:
-  // `may_fall_back`: whether ssh may get further than a session that has failed.
+  // `may_fall_back`: whether ssh may succeed after the session has failed.
   Result<std::unique_ptr<transport::Stream>> RunInSession(const std::vector<std::string>& argv,
                                                           const std::stop_token& stop,
                                                           bool& may_fall_back);

@@ -7,8 +7,8 @@
 
 namespace autodist::ssh {
 
-// Reads from a buffer it does not own; after the first malformed value everything reads as empty
-// and ok() is false.
+// Reads from a buffer that it does not own; after the first malformed value all reads return empty
+// values and ok() is false.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -48,7 +48,7 @@ inline void AppendString(std::string& to, std::string_view value) {
   to += value;
 }
 
-// An mpint: a non-negative number, big-endian, without leading zero bytes but with one where the
+// Appends an mpint: a non-negative number, big-endian, without leading zero bytes except one if the
 // first bit would otherwise be set.
 inline void AppendBigNumber(std::string& to, std::string_view value) {
   while (!value.empty() && value[0] == '\0') value.remove_prefix(1);

@@ -1,4 +1,4 @@
-// Curves of how the job was, in dots of braille: two beside and four above each other in a cell.
+// Curves of the job's history in braille dots: a cell has two columns and four rows of dots.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,7 +24,8 @@ struct Curve {
   std::string name;
   std::function<std::optional<double>(const Point&)> value;
   std::function<std::string(double)> text;
-  double least_height = 0;  // what is less looks as small as it is; else a part of the value
+  // a smaller range is not stretched to the full height; 0: relative to the value
+  double least_height = 0;
 };
 
 template <typename Number>
@@ -62,10 +63,10 @@ std::vector<Curve> CurvesOf(const v1::History& history, bool gpus) {
   if (!gpus)
     candidates.push_back({"CPU %", Field(&Point::has_cpu, &Point::cpu), share, kCalmShare});
   candidates.push_back(
-      {"received a node", Field(&Point::has_received, &Point::received), Speed, 0});
+      {"received per node", Field(&Point::has_received, &Point::received), Speed, 0});
   for (size_t i = 1; i < names.size(); ++i) add_metric(names[i]);
   candidates.push_back(
-      {"memory GB a node", Field(&Point::has_memory, &Point::memory), Gigabytes, 0});
+      {"memory GB per node", Field(&Point::has_memory, &Point::memory), Gigabytes, 0});
   if (gpus) candidates.push_back({"CPU %", Field(&Point::has_cpu, &Point::cpu), share, kCalmShare});
   std::vector<Curve> curves;
   for (Curve& curve : candidates) {
@@ -92,7 +93,7 @@ Times TimesShown(const Scene& scene) {
   return span;
 }
 
-// The mean in each column of dots; NaN where nothing is known.
+// The mean in each column of dots; NaN: no data.
 std::vector<double> Sampled(const v1::History& history, const Curve& curve, const Times& span,
                             int dots) {
   const auto size = static_cast<size_t>(dots);
@@ -119,7 +120,7 @@ std::vector<double> Sampled(const v1::History& history, const Curve& curve, cons
   return sums;
 }
 
-// The bit of a dot within its cell, from the top left; as Unicode numbers them.
+// The bit of a dot in its cell, from the top left, in Unicode's order.
 uint32_t Dot(int across, int down) {
   constexpr uint32_t kBits[kDotsUp][kDotsAcross] = {
       {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -147,7 +148,7 @@ void PlotDots(const Area& area, const std::vector<double>& values, const Extent&
       continue;
     }
     const int now = level(values[i]);
-    // A line from the dot before: without its own row, unless both are the same.
+    // Draws a line from the previous dot, without that dot's row unless both rows are the same.
     const int from = before < 0 || before == now ? now : before < now ? before + 1 : before - 1;
     const auto across = static_cast<int>(i);
     for (int down = std::min(from, now); down <= std::max(from, now); ++down) {
@@ -163,7 +164,7 @@ void PlotDots(const Area& area, const std::vector<double>& values, const Extent&
   }
 }
 
-// So that what hardly changes looks so.
+// Makes a curve that hardly changes look flat.
 void Widen(Extent& extent, double least_height) {
   constexpr double kCalm = 0.05;  // of the value
   if (!(least_height > 0))
@@ -174,7 +175,7 @@ void Widen(Extent& extent, double least_height) {
   extent.least -= missing / 2;
 }
 
-// The title, the curve, and from 6 rows on its times.
+// Draws the title, the curve and, from 6 rows on, the times.
 void DrawCurve(const Area& area, const Scene& scene, const Curve& curve) {
   constexpr int kWithTimes = 6;
   const Times span = TimesShown(scene);

@@ -1,4 +1,4 @@
-// What happened.
+// Draws events.
 #include <algorithm>
 #include <string_view>
 
@@ -14,9 +14,9 @@ std::string EventText(const v1::JobEvent& event) {
   std::string text = event.node().empty() ? "" : event.node() + " ";
   text += snapshot::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
-  // A report has more lines.
+  // A report has several lines.
   std::string_view what = base::FirstLine(event.what());
-  // A warning about a node begins with its name, too.
+  // A warning about a node also begins with its name.
   const std::string of_node = event.node() + ": ";
   if (!event.node().empty() && what.starts_with(of_node)) what.remove_prefix(of_node.size());
   while (text.ends_with(' ')) text.pop_back();
@@ -28,7 +28,7 @@ Style EventStyle(v1::Mark mark) { return mark == v1::MARK_NONE ? kAccent : Style
 
 uint32_t EventGlyph(v1::Mark mark) { return mark == v1::MARK_NONE ? U'●' : GlyphOf(mark); }
 
-// As many as fit, the newest to the right.
+// Draws as many as fit, newest at the right.
 void DrawInOneRow(const Area& area, const Scene& scene) {
   const auto& events = scene.snapshot.events();
   std::vector<int> shown;

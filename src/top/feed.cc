@@ -13,7 +13,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kHistoryInterval{2};
 constexpr std::chrono::seconds kGoneInterval{3};
-// What is older is thinned there, and so here.
+// The chief thins old points meanwhile, so the whole history is fetched again.
 constexpr std::chrono::minutes kWholeHistoryInterval{5};
 
 }  // namespace
@@ -33,26 +33,26 @@ Feed::~Feed() {
   thread_.join();
 }
 
-News Feed::Get() const {
+SnapshotUpdate Feed::Get() const {
   const std::lock_guard lock(mutex_);
-  return news_;
+  return update_;
 }
 
 void Feed::Follow(std::optional<uint32_t> rank) {
   const std::lock_guard lock(mutex_);
   followed_ = rank;
-  news_.log = nullptr;
+  update_.log = nullptr;
   asked_ = true;
   woken_.notify_one();
 }
 
-// Nothing changes, unless its autodist is back.
+// The job has ended or its autodist is gone, so nothing changes until that is back.
 bool Feed::IsOver() const {
   const std::lock_guard lock(mutex_);
-  return news_.snapshot && !Runs(news_.snapshot->job());
+  return update_.snapshot && !Runs(update_.snapshot->job());
 }
 
-// Of a job that is over, though nothing was kept of how it was, that as it was seen last.
+// For a job that is over and has no saved snapshot, uses the last one seen.
 Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
   auto snapshot = reader_.Snapshot();
   const auto last = Get().snapshot;
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
   return over;
 }
 
-// An autodist that was stopped, or whose socket was removed, is back later.
+// An autodist that was suspended, or whose socket was removed, may return.
 bool Feed::MayChange() {
   if (!IsOver()) return true;
   const auto now = SteadyClock::now();
@@ -79,14 +79,14 @@ bool Feed::ReadSnapshot() {
   auto snapshot = AskForSnapshot();
   const std::lock_guard lock(mutex_);
   if (!snapshot.ok()) {
-    const bool changed = news_.issue.ok();
-    news_.issue = snapshot.status();
+    const bool changed = update_.issue.ok();
+    update_.issue = snapshot.status();
     return changed;
   }
-  const bool changed = !news_.issue.ok() || news_.snapshot != *snapshot;
-  news_.snapshot = *std::move(snapshot);
-  news_.issue = OkStatus();
-  news_.answered = SteadyClock::now();
+  const bool changed = !update_.issue.ok() || update_.snapshot != *snapshot;
+  update_.snapshot = *std::move(snapshot);
+  update_.issue = OkStatus();
+  update_.answered = SteadyClock::now();
   return changed;
 }
 
@@ -104,7 +104,7 @@ bool Feed::ReadHistory() {
   auto all = std::make_shared<v1::History>(some ? *before : v1::History());
   all->MergeFrom(*history);
   const std::lock_guard lock(mutex_);
-  news_.history = std::move(all);
+  update_.history = std::move(all);
   return true;
 }
 
@@ -121,7 +121,7 @@ bool Feed::ReadLog(std::optional<uint32_t> rank) {
   if (!tail_->ReadNew() && !another && Get().log) return false;
   auto lines = tail_->lines();
   const std::lock_guard lock(mutex_);
-  if (followed_ == rank) news_.log = std::move(lines);
+  if (followed_ == rank) update_.log = std::move(lines);
   return true;
 }
 

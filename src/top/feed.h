@@ -1,4 +1,4 @@
-// What is new of a job, asked for again and again on a thread of its own: who draws never waits.
+// Polls a job on its own thread, so that drawing never waits.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@
 
 namespace autodist::top {
 
-// All of it is shared, and never changes.
-struct News {
+// The pointed-to objects are shared and never change.
+struct SnapshotUpdate {
   std::shared_ptr<const v1::JobSnapshot> snapshot;   // null: none yet
   std::shared_ptr<const v1::History> history;        // never null
-  std::shared_ptr<const TextLines> log;              // of the rank that is followed; null: none yet
-  Status issue;                                      // why there was no answer the last time
-  std::chrono::steady_clock::time_point answered{};  // the last time
+  std::shared_ptr<const TextLines> log;              // of the followed rank; null: none yet
+  Status issue;                                      // why the last request failed
+  std::chrono::steady_clock::time_point answered{};  // time of the last answer
 };
 
 // Thread-safe.
 class Feed {
  public:
-  // `changed` is called on the thread when there are news; must not block.
+  // `changed` is called on the thread for each update; must not block.
   Feed(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed);
-  // Blocks while an answer is waited for: a few seconds at most.
+  // Blocks while a request is under way: a few seconds at most.
   ~Feed();
 
-  News Get() const;
-  // Whose log is wanted besides, in whatever attempt; nullopt: nobody's.
+  SnapshotUpdate Get() const;
+  // Selects the rank whose log of the current attempt is read; nullopt: none.
   void Follow(std::optional<uint32_t> rank);
 
  private:
@@ -50,18 +50,19 @@ class Feed {
   const std::chrono::milliseconds interval_;
   const std::function<void()> changed_;
   control::SnapshotClient reader_;
-  // Of the thread alone.
+  // Used by the thread alone.
   std::unique_ptr<LogTail> tail_;
-  std::chrono::steady_clock::time_point gone_due_{};  // whether its autodist is still gone
+  // the next check whether its autodist is still gone
+  std::chrono::steady_clock::time_point gone_due_{};
   std::chrono::steady_clock::time_point history_due_{};
   std::chrono::steady_clock::time_point whole_history_due_{};
 
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable woken_;
   bool stop_ = false;
-  bool asked_ = false;  // the thread is not to wait
+  bool asked_ = false;  // the thread must not wait
   std::optional<uint32_t> followed_;
-  News news_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
+  SnapshotUpdate update_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
   std::thread thread_{&Feed::Run, this};  // last: uses the rest
 };
 

@@ -1,4 +1,4 @@
-// A picture of the whole window: cells of one character each, in rows. Values without threads.
+// The content of the whole window: rows of cells of one character each. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace autodist::top {
 
-// The 8 colours that every theme has, by their numbers in ECMA-48, and those of a terminal of 256.
-inline constexpr int16_t kPlain = -1;  // as the terminal has it
+// The 8 colors that every theme defines, by their ECMA-48 numbers; other numbers are those of a
+// 256-color terminal.
+inline constexpr int16_t kPlain = -1;  // the terminal's default
 inline constexpr int16_t kBlack = 0;
 inline constexpr int16_t kRed = 1;
 inline constexpr int16_t kYellow = 3;
@@ -33,7 +34,7 @@ inline constexpr Style kLabel{.fore = 245, .faint = true};  // secondary text
 inline constexpr Style kAccent{.fore = kCyan};
 
 struct Cell {
-  uint32_t glyph = U' ';  // a character; 0: the right half of the one before
+  uint32_t glyph = U' ';  // a character; 0: the right half of the previous cell
   Style style{};
 
   bool operator==(const Cell&) const = default;
@@ -51,16 +52,16 @@ class Frame {
   int rows() const { return rows_; }
   const Cell& at(int row, int column) const { return cells_[Index(row, column)]; }
 
-  // Text of anybody: control characters, those that change the direction of text, and bytes that
-  // are not UTF-8 are written as in "\x1b"; marks that combine with others are left out. What does
-  // not fit before `end` is cut. Returns the column behind it.
+  // The text is untrusted: escapes control characters, those that change the direction of text, and
+  // invalid UTF-8, as in "\x1b"; drops combining marks. Cuts the text at `end`. Returns the column
+  // after it.
   int Put(int row, int column, int end, std::string_view text, const Style& style);
-  // One character that takes one column.
+  // A character of one column.
   void Set(int row, int column, uint32_t glyph, const Style& style);
-  // The background of what stands there.
+  // Sets the background of these cells.
   void Paint(int row, int column, int end, const Style& style);
 
-  // The rows as text, without what is blank at their ends, each ended by a line feed.
+  // The rows as text without trailing blanks, each with a line feed.
   std::string Text() const;
 
  private:
@@ -73,8 +74,8 @@ class Frame {
   std::vector<Cell> cells_;
 };
 
-// A rectangle of a frame, which must outlive it; rows and columns count from its corner. Nothing
-// goes beyond its edges.
+// A rectangle of a frame, which must outlive it. Rows and columns count from its corner; drawing is
+// clipped to it.
 class Area {
  public:
   explicit Area(Frame& frame) : Area(frame, 0, 0, frame.columns(), frame.rows()) {}
@@ -90,7 +91,7 @@ class Area {
   }
   int PutWithin(int row, int column, int end, std::string_view text,
                 const Style& style = kInk) const;
-  // So that it ends before `end`.
+  // Aligns the text so that it ends before `end`.
   void PutRight(int row, int end, std::string_view text, const Style& style = kInk) const;
   void Set(int row, int column, uint32_t glyph, const Style& style = kInk) const;
   void Paint(int row, int column, int end, const Style& style) const;
@@ -107,10 +108,10 @@ class Area {
   int rows_;
 };
 
-// In UTF-8.
+// Encodes as UTF-8.
 void AppendCharacter(std::string& text, uint32_t code);
 
-// How many columns it takes as Put writes it.
+// The number of columns that Put fills.
 int WidthOf(std::string_view text);
 
 }  // namespace autodist::top

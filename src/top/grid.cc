@@ -1,4 +1,4 @@
-// Nodes × GPUs, or × ranks where no GPUs are known.
+// Draws the grid of nodes × GPUs, or × ranks if no GPUs are known.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,19 +10,19 @@
 namespace autodist::top {
 namespace {
 
-constexpr int kLargeColumns = 9;  // with the blank one behind it
-constexpr int kLargeRows = 3;     // with the blank one below
+constexpr int kLargeColumns = 9;  // including a blank one after it
+constexpr int kLargeRows = 3;     // including a blank one below
 constexpr int kMaxNameColumns = 16;
-constexpr int kFiguresColumns = 26;  // of a node, right of its cells
+constexpr int kFiguresColumns = 26;  // columns of the values right of a node's cells
 constexpr int kDenseGap = 3;
 
 int NameColumns(const Facts& facts) {
   int widest = 6;
   for (const NodeInfo& node : facts.nodes) widest = std::max(widest, WidthOf(node.node->name()));
-  return std::min(widest + 3, kMaxNameColumns);  // with a mark
+  return std::min(widest + 3, kMaxNameColumns);  // including a mark
 }
 
-// A mark, a value, and how full its memory is; steps and watts have a digit more.
+// A mark, a value, and the level of GPU memory; steps and watts need one more digit.
 int SmallColumns(Fact fact) { return fact == Fact::kStep || fact == Fact::kPower ? 6 : 5; }
 
 int CellsInRow(int columns, int cell, size_t most_slots) {
@@ -40,13 +40,13 @@ int SmallRows(const Facts& facts, int columns, int cell) {
   return rows;
 }
 
-// What all names begin with says nothing where there is no room.
+// In little space, omits the common beginning of all names.
 struct DenseForm {
-  size_t cut = 0;  // of each name
+  size_t cut = 0;  // from each name
   int name = 0;    // columns
-  int block = 0;   // a node, with the gap behind it
+  int block = 0;   // a node, including the gap after it
   int in_row = 1;
-  int slots = 1;  // that a block has room for
+  int slots = 1;  // per block
 };
 
 DenseForm DenseFormFor(const Facts& facts, int columns) {
@@ -62,7 +62,7 @@ DenseForm DenseFormFor(const Facts& facts, int columns) {
       ++same;
     form.cut = std::min(form.cut, same);
   }
-  // Numbers stay whole, and one node has its name.
+  // Numbers are not split, and a single node keeps its name.
   while (form.cut > 0 && first[form.cut - 1] >= '0' && first[form.cut - 1] <= '9') --form.cut;
   if (facts.nodes.size() == 1) form.cut = 0;
   for (const NodeInfo& node : facts.nodes) {
@@ -75,7 +75,7 @@ DenseForm DenseFormFor(const Facts& facts, int columns) {
   return form;
 }
 
-// Seven steps of one hue on a dark ground; set together, so that any theme can be read.
+// Seven shades of one hue with a dark background; setting both keeps any theme readable.
 Style Shade(double share, v1::Mark mark) {
   constexpr std::array<int16_t, 7> kSteps = {235, 236, 237, 23, 23, 24, 24};
   const auto step = static_cast<size_t>(std::clamp(share * 7, 0.0, 6.0));
@@ -93,7 +93,7 @@ bool IsOver(v1::Mark mark, const RankFacts* rank) {
          (rank && rank->rank->state() == v1::RANK_STATE_LOST);
 }
 
-// How full the memory of its GPU is.
+// The level of GPU memory.
 uint32_t MemoryGlyph(const Slot& slot) {
   const auto memory = ValueOf(slot, Fact::kMemory, true);
   return memory ? Level(memory->share) : U' ';
@@ -105,7 +105,7 @@ std::string MarkText(v1::Mark mark) {
   return text;
 }
 
-// "  93▆", " ▲99▆"; of one that has ended, or of which nothing is known, its mark or "·".
+// "  93▆", " ▲99▆"; for a rank that has ended or has no data, its mark or "·".
 void DrawSmallCell(const Area& area, int row, int column, int width, const Slot& slot,
                    const Scene& scene) {
   const int end = column + width;
@@ -118,13 +118,13 @@ void DrawSmallCell(const Area& area, int row, int column, int width, const Slot&
   }
   const Style shade = Shade(value->share, slot.mark);
   const std::string text = MarkText(slot.mark) + value->text;
-  const int start = std::min(column + 1, end - 1 - WidthOf(text));  // else a gap before it
+  const int start = std::min(column + 1, end - 1 - WidthOf(text));  // otherwise after a gap
   for (int i = start; i < end; ++i) area.Set(row, i, U' ', shade);
   area.PutRight(row, end - 1, text, shade);
   area.Set(row, end - 1, MemoryGlyph(slot), shade);
 }
 
-// " 25   99▲" above a bar of the memory.
+// " 25   99▲" above a bar of GPU memory.
 void DrawLargeCell(const Area& area, int row, int column, const Slot& slot, const Scene& scene) {
   const int end = column + kLargeColumns - 1;
   const auto value = ValueOf(slot, scene.view.fact, scene.facts.gpus);
@@ -160,7 +160,7 @@ double Power(const v1::NodeSnapshot& node) {
   return count > 0 ? sum / count : -1;
 }
 
-// Its GPUs' mean power, its CPUs, and what it receives.
+// The mean power of the node's GPUs, its CPU use, and its received data.
 void DrawFigures(const Area& area, int row, int column, const Scene& scene, const NodeInfo& node) {
   const v1::NodeSample& sample = node.node->sample();
   if (const double power = Power(*node.node); power >= 0) {
@@ -172,9 +172,9 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
   if (const Traffic traffic = TrafficOf(sample); traffic.known) {
     area.PutRight(row, column + 24, Speed(traffic.received), kLabel);
   }
-  if (node.node->mark() == v1::MARK_AWAY && node.node->last_contact_ms() > 0) {
-    area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->last_contact_ms()),
-             StyleOf(v1::MARK_AWAY));
+  if (node.node->mark() == v1::MARK_DISCONNECTED && node.node->last_contact_ms() > 0) {
+    area.Put(row, column + 26, "silent for " + Span(scene.now_ms() - node.node->last_contact_ms()),
+             StyleOf(v1::MARK_DISCONNECTED));
   }
 }
 
@@ -223,7 +223,8 @@ void DrawCells(const Area& area, const Scene& scene, GridKind kind) {
     const NodeInfo& node = facts.nodes[order[shown]];
     const int rows = RowsFor(node.slots.size(), in_row) * height;
     const bool last = shown + 1 == order.size();
-    const int needed = rows - (large ? 1 : 0) + (last ? 0 : 1);  // or for what is left out
+    // the last row may show how many are left out
+    const int needed = rows - (large ? 1 : 0) + (last ? 0 : 1);
     if (row + needed > area.rows()) {
       area.Put(area.rows() - 1, 1, "… " + base::Count(order.size() - shown, "more node"), kLabel);
       return;
@@ -271,7 +272,7 @@ void DrawDenseHeading(const Area& area, const Scene& scene) {
   constexpr std::array<Legend, 4> kLegend = {{{v1::MARK_SLOW, "slow"},
                                               {v1::MARK_STALLED, "stuck"},
                                               {v1::MARK_FAILED, "failed"},
-                                              {v1::MARK_AWAY, "away"}}};
+                                              {v1::MARK_DISCONNECTED, "disconnected"}}};
   for (const Legend& legend : kLegend) {
     const bool there = std::ranges::any_of(facts.nodes, [&](const NodeInfo& node) {
       return std::ranges::count(node.slots, legend.mark, &Slot::mark) > 0;

@@ -1,4 +1,4 @@
-// The title, and how far the job is.
+// Draws the title and the progress.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWideTitle = 120;  // columns
 
-// What the user wrote, without the interpreter before it.
+// The command as the user wrote it, without the interpreter.
 std::string CommandText(const v1::JobStatus& job) {
   int first = 0;
   if (job.command_size() > 1) {
@@ -50,7 +50,7 @@ std::string AttemptText(const v1::JobStatus& job) {
   return text;
 }
 
-// The row of facts, label and value by turns; those behind the last that fits are left out.
+// The row of facts, labels and values in turn; drops those that do not fit.
 class FactRow {
  public:
   FactRow(const Area& area, int row, int gap) : area_(area), row_(row), gap_(gap) {}
@@ -76,9 +76,9 @@ class FactRow {
   int column_ = 1;
 };
 
-// How much slower it is than before the issue began by which it is slow.
+// How much slower the job is than before the issue that made it slow.
 std::string Slowdown(const Scene& scene) {
-  constexpr double kToTell = 0.05;
+  constexpr double kNoticeable = 0.05;
   const auto& issues = scene.snapshot.issues();
   const auto slow = std::ranges::find(issues, v1::Issue::KIND_SLOW, &v1::Issue::kind);
   if (slow == issues.end() || slow->since_ms() <= 0) return "";
@@ -91,7 +91,7 @@ std::string Slowdown(const Scene& scene) {
   }
   if (count == 0 || !(sum > 0)) return "";
   const double less = 1 - scene.snapshot.progress().rate() / (sum / count);
-  if (!(less > kToTell)) return "";
+  if (!(less > kNoticeable)) return "";
   return "▼ " + Percent(less) + " % since " + ClockMinute(slow->since_ms());
 }
 
@@ -116,7 +116,7 @@ void DrawBar(const Area& area, const Scene& scene) {
   area.Put(0, end + 2, right, kStrong);
 }
 
-// A step of many that is not known of how many.
+// A step whose total is unknown.
 void AddSteps(FactRow& row, const v1::Progress& progress) {
   if (progress.has_step() && progress.total() == 0) {
     row.Add("step", base::Thousands(progress.step()), "");
@@ -157,7 +157,7 @@ bool HasBar(const Scene& scene) {
 // "2", "0.5": seconds.
 std::string IntervalText(uint32_t milliseconds) { return MetricText(milliseconds / 1000.0); }
 
-// When this is so, or for how long it is not known to be.
+// The time of the snapshot, or for how long the job has not answered.
 std::string AgeText(const Scene& scene) {
   constexpr std::chrono::seconds kLate{3};
   const ViewState& view = scene.view;

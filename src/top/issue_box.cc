@@ -1,4 +1,4 @@
-// What is wrong: the issues, worst first, with what each costs and the evidence for it.
+// Draws the issues, worst first, with their cost and evidence.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxIssues = 3;
 
 struct IssueLine {
-  std::string lead;  // glyph, or the evidence's name
+  std::string lead;  // glyph, or name of the evidence
   std::string text;
   std::string source;
   Style style;
@@ -44,7 +44,7 @@ void AddIssue(std::vector<IssueLine>& lines, const v1::Issue& issue, bool first,
   }
 }
 
-// Why a job has ended, where nothing more is known.
+// Shows the report of a job that ended without a known issue.
 void AddReport(std::vector<IssueLine>& lines, const v1::JobStatus& job, int columns) {
   constexpr size_t kMaxRows = 4;
   std::vector<std::string> rows;

@@ -28,7 +28,7 @@ std::optional<Key::Name> Final(char byte) {
     case 'F':
       return Key::kEnd;
     case 'M':
-      return Key::kEnter;  // of the number pad
+      return Key::kEnter;  // of the numeric keypad
     default:
       return std::nullopt;
   }
@@ -53,11 +53,11 @@ std::optional<Key::Name> Numbered(std::string_view parameters) {
   return std::nullopt;
 }
 
-// How long the sequence is that begins with ESC; 0: it has not ended.
+// The length of the sequence that begins with ESC; 0: incomplete.
 size_t SequenceLengthOf(std::string_view text) {
   if (text.size() < 2) return 0;
   if (text[1] == 'O') return text.size() < 3 ? 0 : 3;
-  if (text[1] != '[') return 1;  // the key itself, before another
+  if (text[1] != '[') return 1;  // the Escape key, followed by another key
   for (size_t i = 2; i < text.size(); ++i) {
     if (text[i] >= 0x40 && text[i] <= 0x7E) return i + 1;
     if (text[i] < 0x20 || i >= kMaxSequenceLength) return i;
@@ -72,7 +72,7 @@ Key ControlKey(char byte) {
   return {Key::kControl, static_cast<uint32_t>(byte) + '@'};
 }
 
-// Selects another rank, as they are shown.
+// Selects another rank in order of display.
 void Choose(const v1::JobSnapshot& snapshot, ViewState& view, int step) {
   const Facts facts = FactsOf(snapshot);
   const std::vector<size_t> order = RankOrder(snapshot, facts, view);
@@ -99,7 +99,7 @@ void Scroll(PanelView& panel, bool up, size_t lines) {
   }
 }
 
-// The next line above that has it; from the end where there is none.
+// Moves to the next match above, and continues at the end.
 void SearchOn(ViewState& view) {
   PanelView& panel = view.panel;
   if (!panel.text || panel.search.empty()) return;
@@ -202,7 +202,7 @@ Command PressCharacter(uint32_t code, const v1::JobSnapshot& snapshot, ViewState
       break;
     case 'x':
       if (Runs(snapshot.job())) return Command::kTakeStacks;
-      view.notice = "the job has ended: no rank of it runs";
+      view.notice = "the job has ended";
       break;
     case 'S':
       if (Runs(snapshot.job())) {

@@ -1,4 +1,4 @@
-// What a key does: a pure function of the key, the job and what is seen.
+// The action of each key: a pure function of the key, the job and the view.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace autodist::top {
 
-// A character, or a key that has none.
+// A character, or a key without one.
 struct Key {
   enum Name {
     kCharacter,
@@ -32,17 +32,17 @@ struct Key {
     kControl
   };
   Name name = kCharacter;
-  uint32_t code = 0;  // of a character; of kControl the letter, 'C' say
+  uint32_t code = 0;  // of a character; for kControl the letter, such as 'C'
 
   bool operator==(const Key&) const = default;
 };
 
-// Makes keys of what a terminal sends: UTF-8, and the sequences of ECMA-48 that all terminals of
-// the last decades send for keys; others are passed over. Not thread-safe.
+// Decodes the input of a terminal: UTF-8, and the ECMA-48 key sequences that common terminals send;
+// ignores others. Not thread-safe.
 class KeyReader {
  public:
   void Take(std::string_view bytes, std::vector<Key>& keys);
-  // A sequence has begun and not ended: if nothing comes for a moment, it was the key Escape.
+  // A sequence is incomplete: if nothing follows within a moment, it was the key Escape.
   bool waits() const { return !pending_.empty(); }
   void EndWait(std::vector<Key>& keys);
 
@@ -52,10 +52,10 @@ class KeyReader {
   std::string pending_;
 };
 
-// What is to be done besides.
+// An action that the caller must perform.
 enum class Command { kNone, kQuit, kSuspend, kRedraw, kOpenLog, kTakeStacks, kStop };
 
-// Changes what is seen.
+// Changes the view.
 Command Press(const Key& key, const v1::JobSnapshot& snapshot, ViewState& view);
 
 }  // namespace autodist::top

@@ -1,5 +1,5 @@
-// What the parts of the window are drawn from, and the parts. Each has rows of its own; how many it
-// would take is told by a function beside it. Pure logic.
+// The parts of the window and their data. Each part is drawn in its own rows, and a function next
+// to it returns how many it wants. Pure logic.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace autodist::top {
 
-// Of one picture; points to what is the caller's.
+// The data of one frame; refers to the caller's objects.
 struct Scene {
   const v1::JobSnapshot& snapshot;
   const v1::History& history;
@@ -20,33 +20,33 @@ struct Scene {
   const Facts& facts;
 
   int64_t now_ms() const { return snapshot.time_ms(); }
-  // When it ended, or now.
+  // The end of the job, or now.
   int64_t end_ms() const {
     return snapshot.job().ended_ms() > 0 ? snapshot.job().ended_ms() : now_ms();
   }
 };
 
-// The row at the top: how the job is, which one it is, and when that was so.
+// The top row: state, job id, and time of the snapshot.
 void DrawTitle(const Area& area, const Scene& scene);
 
-// How far it is, how fast, how long.
+// Steps, rate and elapsed time.
 int ProgressRows(const Scene& scene);
 void DrawProgress(const Area& area, const Scene& scene);
 
-// What is wrong; nothing where nothing is.
+// The issues; no rows without issues.
 int IssueRows(const Scene& scene, int columns);
 void DrawIssues(const Area& area, const Scene& scene);
 
-// The whole job in a line, with what happened.
+// The whole job in one row, with marks for events.
 int TimelineRows(const Scene& scene);
 void DrawTimeline(const Area& area, const Scene& scene);
 
-// Nodes and their GPUs. `most`: rows that there are.
+// Nodes and their GPUs. `most`: the available rows.
 enum class GridKind { kLarge, kSmall, kDense };  // a cell: 9 × 2, 5 × 1, one character
 struct Grid {
   GridKind kind = GridKind::kDense;
-  int rows = 0;     // with the heading
-  int columns = 0;  // of cells and the names before them
+  int rows = 0;     // including the heading
+  int columns = 0;  // of cells, and of the names before them
 };
 Grid GridFor(const Scene& scene, int columns, int most);
 void DrawGrid(const Area& area, const Scene& scene, GridKind kind);
@@ -54,24 +54,24 @@ void DrawGrid(const Area& area, const Scene& scene, GridKind kind);
 int RankRows(const Scene& scene);
 void DrawRanks(const Area& area, const Scene& scene);
 
-// How many curves there are: 0 to 6.
+// The number of curves: 0 to 6.
 size_t CurveCount(const Scene& scene);
 void DrawCurves(const Area& area, const Scene& scene, int beside_each_other);
 
-// One after the other in the only row, or each in a row of its own, newest first.
+// In one row side by side, or one per row, newest first.
 void DrawEvents(const Area& area, const Scene& scene);
 
-// Nodes with what is no GPU's, and where the time went.
+// Host values of the nodes, and how the time was spent.
 int NodeTableRows(const Scene& scene);
 void DrawNodeTable(const Area& area, const Scene& scene);
 
-// A rank's log, stacks, or the keys, in place of all below the diagnosis.
+// A rank's log, stacks, or the keys; replaces everything below the diagnosis.
 void DrawPanel(const Area& area, const Scene& scene);
 
-// The row at the foot: the keys, or what is asked.
+// The bottom row: keys, or a prompt.
 void DrawFoot(const Area& area, const Scene& scene);
 
-// The text in lines of so many columns at most, broken at spaces.
+// Breaks the text at spaces into lines of at most `columns` columns.
 std::vector<std::string> Wrapped(const std::string& text, int columns);
 
 // "3fa9c1" of "20261120-173000-3fa9c1".

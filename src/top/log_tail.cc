@@ -7,7 +7,7 @@
 namespace autodist::top {
 namespace {
 
-constexpr size_t kMaxLineLength = 4096;  // bytes; no window is as wide
+constexpr size_t kMaxLineLength = 4096;  // bytes; wider than any window
 
 TextLine LineOf(std::string_view text, display::Stream stream) {
   return {std::string(text.substr(0, kMaxLineLength)), stream == display::kStderr};
@@ -32,7 +32,7 @@ bool LogTail::ReadNew() {
     stream.Take(output.bytes, false, now, [&](const display::Line& line) {
       lines_.push_back(LineOf(line.text, output.stream));
     });
-    // Not each time one comes.
+    // Trims rarely, not for each new line.
     if (lines_.size() > 2 * kTailLines) {
       lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(kTailLines));
     }

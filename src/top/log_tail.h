@@ -1,4 +1,4 @@
-// The last lines that a rank has written, and what it writes.
+// The last lines of a rank's output, updated as it grows.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace autodist::top {
 
 inline constexpr size_t kTailLines = 5'000;
 
-// Reads its files rank-N.out and rank-N.err. Not thread-safe; blocks on the disk.
+// Reads the rank's files rank-N.out and rank-N.err. Not thread-safe; blocks on the disk.
 class LogTail {
  public:
   LogTail(std::string folder, uint32_t rank);
@@ -22,9 +22,9 @@ class LogTail {
   const std::string& folder() const { return folder_; }
   uint32_t rank() const { return rank_; }
 
-  // Whether anything has come.
+  // Returns whether anything was added.
   bool ReadNew();
-  // In the order of time; bars that are being drawn last.
+  // In order of time; incomplete bars come last.
   std::shared_ptr<const TextLines> lines() const;
 
  private:

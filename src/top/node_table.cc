@@ -1,4 +1,4 @@
-// Nodes as hosts, and where the job's time went.
+// Draws the host values of the nodes, and how the job's time was spent.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFigure = 12;  // columns
 
-// In the order of the headings; empty: not known.
+// In the order of the headings; empty: unknown.
 std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now_ms) {
   const v1::HostSample& host = node.sample().host();
   const Traffic traffic = TrafficOf(node.sample());
@@ -29,7 +29,7 @@ std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now
   return figures;
 }
 
-// "training 5 h 9 min  stalled 1 min 48 s", without what took no time.
+// "training 5 h 9 min  stalled 1 min 48 s", without parts of zero length.
 std::string TimePartsText(const v1::GoodputParts& spent) {
   std::string text;
   const auto add = [&](const char* name, int64_t time_ms) {
@@ -54,7 +54,7 @@ int NodeTableRows(const Scene& scene) {
 
 void DrawNodeTable(const Area& area, const Scene& scene) {
   constexpr std::array<const char*, 8> kHeadings = {
-      "cpu", "memory", "pressure", "disk written", "received", "sent", "errors", "heard"};
+      "cpu", "memory", "pressure", "disk written", "received", "sent", "errors", "silent"};
   if (area.rows() < 2) return;
   const std::string spent = TimePartsText(scene.snapshot.goodput_parts());
   int rows = area.rows();
@@ -78,7 +78,8 @@ void DrawNodeTable(const Area& area, const Scene& scene) {
     DrawMark(area, row, end + 1, node.node->mark());
     const auto figures = NodeFigures(*node.node, scene.now_ms());
     for (size_t i = 0; i < figures.size() && end_of(i) < area.columns(); ++i) {
-      area.PutRight(row, end_of(i), figures[i], node.node->mark() == v1::MARK_AWAY ? kLabel : kInk);
+      area.PutRight(row, end_of(i), figures[i],
+                    node.node->mark() == v1::MARK_DISCONNECTED ? kLabel : kInk);
     }
   }
 }

@@ -11,7 +11,7 @@
 namespace autodist::top {
 namespace {
 
-constexpr double kMaxCounted = 1e15;  // beyond, and NaN: as printf has it
+constexpr double kMaxCounted = 1e15;  // larger values and NaN are printed as by printf
 
 std::string Formatted(const char* format, double value) {
   char text[64];

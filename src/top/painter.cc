@@ -5,12 +5,12 @@
 namespace autodist::top {
 namespace {
 
-// Taken and shown as one where the terminal can (DEC's private mode 2026); others pass it over.
+// Synchronized output (DEC private mode 2026) if the terminal supports it; others ignore it.
 constexpr char kBeginFrame[] = "\x1b[?2026h";
 constexpr char kEndFrame[] = "\x1b[?2026l";
 constexpr char kClear[] = "\x1b[0m\x1b[2J";
 constexpr int kNamed = 8;
-// Cells that have not changed cost less than going past them.
+// Rewriting up to this many unchanged cells costs less than moving the cursor.
 constexpr int kWorthGoing = 8;
 
 void AddColour(std::string& text, int16_t colour, int first, Colours colours) {
@@ -39,7 +39,7 @@ void Painter::SetStyle(const Style& style, std::string& text) {
   text += "\x1b[0";
   if (style.bold) text += ";1";
   if (style.faint && colours_ != Colours::kAll) text += ";2";
-  // An issue stays to be seen without colours.
+  // Issues stay visible without colors.
   const bool marked = style.back != kPlain && style.back < kNamed;
   if (style.reverse || (marked && colours_ == Colours::kNone)) text += ";7";
   AddColour(text, style.fore, 30, colours_);
@@ -48,10 +48,10 @@ void Painter::SetStyle(const Style& style, std::string& text) {
 }
 
 void Painter::DrawRow(const Frame& next, int row, std::string& text) {
-  int cursor = -1;  // the column it stands in; not in this row
+  int cursor = -1;  // the cursor's column; -1: in another row
   for (int column = 0; column < next.columns(); ++column) {
     const Cell& cell = next.at(row, column);
-    if (cell.glyph == 0) continue;  // comes with the one before
+    if (cell.glyph == 0) continue;  // drawn with the previous cell
     const bool second = column + 1 < next.columns() && next.at(row, column + 1).glyph == 0;
     const bool same =
         shown_.at(row, column) == cell && (!second || shown_.at(row, column + 1).glyph == 0);
@@ -78,7 +78,7 @@ std::string Painter::Draw(const Frame& next) {
   if (whole) {
     text = kClear;
     style_ = {};
-    shown_ = Frame(next.columns(), next.rows());  // blank, as the terminal is then
+    shown_ = Frame(next.columns(), next.rows());  // blank, as the terminal is now
   }
   for (int row = 0; row < next.rows(); ++row) DrawRow(next, row, text);
   shown_ = next;

@@ -1,4 +1,4 @@
-// Makes one picture on a terminal of another: what to write for the cells that have changed.
+// Updates a terminal: returns the bytes to write for the cells that changed.
 #pragma once
 
 #include <string>
@@ -9,19 +9,18 @@ namespace autodist::top {
 
 enum class Colours { kNone, kNamed, kAll };  // 0, 8, 256
 
-// What the terminal has, by TERM, COLORTERM and NO_COLOR (no-color.org); each may be null.
+// The terminal's colors by TERM, COLORTERM and NO_COLOR (no-color.org); each may be null.
 Colours ColoursOf(const char* term, const char* colour_term, const char* no_colour);
 
-// Writes only sequences of ECMA-48 that every terminal of the last decades obeys, and whose
-// meaning does not differ between them: no database of terminals is needed, and none has to be on
-// the machine. Not thread-safe.
+// Uses only ECMA-48 sequences that common terminals support with the same meaning, so no terminal
+// database is needed on the machine. Not thread-safe.
 class Painter {
  public:
   explicit Painter(Colours colours) : colours_(colours) {}
 
-  // Empty where nothing has changed.
+  // Empty if nothing has changed.
   std::string Draw(const Frame& next);
-  // What the terminal shows is not known any more: the next picture is drawn whole.
+  // The terminal's content is unknown: the next frame is drawn in full.
   void Forget() { shown_ = {}; }
 
  private:
@@ -30,7 +29,7 @@ class Painter {
 
   const Colours colours_;
   Frame shown_;
-  Style style_{};  // that the terminal has now
+  Style style_{};  // the terminal's current style
 };
 
 }  // namespace autodist::top

@@ -1,4 +1,4 @@
-// What stands in place of grid, ranks and curves: a log, stacks, the keys; and the row at the foot.
+// Draws the panel that replaces grid, ranks and curves (log, stacks or keys), and the bottom row.
 #include <algorithm>
 #include <array>
 
@@ -15,17 +15,17 @@ constexpr std::array<KeyHelp, 18> kKeyHelp = {{
     {"j k  ↓ ↑", "choose a rank"},
     {"Enter", "its log; f follows, / searches, n next, Esc back"},
     {"s", "sort ranks: worst, rank, step, use, memory, power, silent"},
-    {"/", "only ranks with these words in their row; Esc: all again"},
+    {"/", "only ranks with this text in their row; Esc: all"},
     {"m", "what a cell shows: use, memory, power, temp, step"},
     {"o", "nodes with issues first, or by their names"},
     {"1 – 6", "one curve alone; again, or Esc: all"},
     {"t", "the time that curves show"},
-    {"w", "the evidence for what is wrong"},
-    {"x", "what every rank is doing now (stacks)"},
+    {"w", "evidence of the issue (why)"},
+    {"x", "stacks of all ranks"},
     {"S", "stop the job, as Ctrl-C would; asks first"},
     {"? h", "these keys"},
-    {"Ctrl-L", "draw all anew"},
-    {"q", "leave; the job goes on"},
+    {"Ctrl-L", "redraw the window"},
+    {"q", "quit; the job continues"},
     {"", ""},
     {"▲ slow", "■ has not entered or stalls   ‖ waits for others"},
     {"✕ failed", "↻ its node does not answer   ! a warning"},
@@ -40,7 +40,7 @@ void DrawKeyHelp(const Area& area) {
   }
 }
 
-// Where what is looked for stands in the line, as it is shown.
+// Highlights the matches of a search in the line.
 void MarkFound(const Area& area, int row, const std::string& text, const std::string& search) {
   if (search.empty()) return;
   int column = 1;
@@ -74,7 +74,7 @@ void DrawText(const Area& area, const PanelView& panel) {
   area.PutRight(0, area.columns() - 1, where, kLabel);
 }
 
-// Without what a job that has ended cannot do.
+// Omits actions that need a running job.
 std::string KeyHints(const ViewState& view, bool runs) {
   if (view.panel.kind == Panel::kKeys) return "any key: back   q quit";
   if (view.panel.open()) {
@@ -126,7 +126,7 @@ void DrawFoot(const Area& area, const Scene& scene) {
     return;
   }
   if (!view.issue.empty()) {
-    area.Put(0, 1, "↻ " + view.issue, StyleOf(v1::MARK_AWAY));
+    area.Put(0, 1, "↻ " + view.issue, StyleOf(v1::MARK_DISCONNECTED));
     return;
   }
   area.Put(0, 1, KeyHints(view, Runs(scene.snapshot.job())), kLabel);

@@ -1,4 +1,4 @@
-// The ranks: where each is, how fast, and what it said last.
+// Draws the ranks: node, speed, and last line of output.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kFullTable = 150;  // columns
 
-// A column of the table; text is put to the right edge where it is a figure.
+// A column of the table; numbers are right-aligned.
 struct TableColumn {
   const char* heading;
   int width;
@@ -74,7 +74,7 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
       {"where", where, [](const RankFacts& rank) { return rank.rank->where(); }, false});
   if (full || !facts.steps) {
     columns.push_back(
-        {"state", 8, [](const RankFacts& rank) { return rank.rank->state_text(); }, false});
+        {"state", 12, [](const RankFacts& rank) { return rank.rank->state_text(); }, false});
   }
   if (facts.steps) {
     columns.push_back({"step", 5, [](const RankFacts& rank) {
@@ -105,7 +105,7 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
   return columns;
 }
 
-// What is best to know of it in what is left of the row.
+// The most relevant text about the rank, for the rest of the row.
 std::string FailureExcerpt(const v1::RankSnapshot& rank) {
   if (!rank.ended().empty() || !rank.failure().empty()) return rank.cause();
   const bool throttled = rank.cause().starts_with("throttled: ");
@@ -121,7 +121,7 @@ void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
   int column = 8;
   for (const TableColumn& it : columns) {
     const std::string text = it.text(rank);
-    const Style shown = it.figure && rank.rank->mark() == v1::MARK_AWAY ? kLabel : kInk;
+    const Style shown = it.figure && rank.rank->mark() == v1::MARK_DISCONNECTED ? kLabel : kInk;
     if (it.figure) {
       area.PutRight(row, column + it.width, text, shown);
     } else {
@@ -135,7 +135,7 @@ void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
   if (selected) area.Paint(row, 0, area.columns(), {.reverse = true});
 }
 
-// The first that is shown, so that the one that is chosen is among them.
+// The first row that is shown, so that the selected rank is visible.
 size_t FirstShown(const Scene& scene, const std::vector<size_t>& order, size_t room) {
   for (size_t i = 0; scene.view.selected && i < order.size(); ++i) {
     if (scene.facts.ranks[order[i]].rank->rank() != *scene.view.selected) continue;
@@ -180,7 +180,7 @@ void DrawRanks(const Area& area, const Scene& scene) {
   area.Put(0, column + 1, HeadingEnd(scene, order.size()), kLabel);
   auto room = static_cast<size_t>(area.rows() - 1);
   const bool all = order.size() <= room;
-  if (!all && room > 4) --room;  // a row for how many there are more
+  if (!all && room > 4) --room;  // keeps a row for the number of hidden ranks
   const size_t first = FirstShown(scene, order, room);
   for (size_t i = 0; i < room && first + i < order.size(); ++i) {
     const RankFacts& rank = scene.facts.ranks[order[first + i]];

@@ -11,16 +11,16 @@ namespace autodist::top {
 namespace {
 
 constexpr int kWide = 160;    // columns: curves beside the grid, a table of nodes
-constexpr int kMedium = 110;  // three curves beside each other
-constexpr int kTall = 30;     // rows: blank ones between the parts
+constexpr int kMedium = 110;  // three curves side by side
+constexpr int kTall = 30;     // rows: with blank ones between the parts
 constexpr int kAll = 1 << 20;
-constexpr int kLast = 100;  // takes what is left
+constexpr int kLast = 100;  // gets the remaining rows
 
-// A part of the window, from top to bottom. Rows are given by importance: first the least of each
-// part, then what more it wants, as far as they reach.
+// A part of the window, in order from top to bottom. Rows are assigned by importance: first the
+// minimum of each part, then additional rows while they last.
 struct Part {
-  int importance;  // 0: first
-  int growth;      // likewise, when more is given
+  int importance;  // 0: gets its minimum first
+  int growth;      // 0: gets additional rows first
   int least;
   int wanted;
   bool gap;  // a blank row above it
@@ -58,7 +58,7 @@ int EventRows(const Scene& scene, int rows) {
   return rows < kTall ? 1 : 1 + std::min(scene.snapshot.events_size(), kMaxEvents);
 }
 
-// Grid and curves beside each other, where both have room.
+// Draws grid and curves side by side.
 void DrawGridAndCurves(const Area& area, const Scene& scene, const Grid& grid) {
   constexpr int kGap = 4;
   DrawGrid(area.Columns(0, grid.columns), scene, grid.kind);
@@ -179,7 +179,7 @@ Frame TooSmall(const ViewState& view) {
   const Area area(frame);
   area.Put(0, 0, "autodist top: the window is too small:");
   area.Put(1, 0,
-           std::to_string(view.columns) + " × " + std::to_string(view.rows) + ", and not " +
+           std::to_string(view.columns) + " × " + std::to_string(view.rows) + ", minimum " +
                std::to_string(kMinColumns) + " × " + std::to_string(kMinRows));
   return frame;
 }
@@ -218,7 +218,7 @@ Frame RenderWaiting(const std::string& job_id, const ViewState& view) {
   Frame frame(view.columns, std::max(view.rows, 1));
   const Area area(frame);
   area.Put(0, 1, "autodist top  " + job_id, kStrong);
-  area.Put(2, 1, view.issue.empty() ? "asking how the job is …" : view.issue, kLabel);
+  area.Put(2, 1, view.issue.empty() ? "waiting for the job's state …" : view.issue, kLabel);
   area.Put(view.rows - 1, 1, "q quit", kLabel);
   return frame;
 }

@@ -1,4 +1,4 @@
-// What is asked of a job's autodist besides how it is, on a thread of its own.
+// A request to a job's autodist, made on its own thread.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@
 
 namespace autodist::top {
 
-// Of one kind; `Answer` is a Status or a Result. Thread-safe but for the destructor, which blocks
-// until what was asked has returned.
+// One kind of request; `Answer` is a Status or a Result. Thread-safe except the destructor, which
+// blocks until the request has returned.
 template <typename Answer>
 class Request {
  public:
   using Ask = std::function<Answer(const std::stop_token& stop)>;
 
-  // `changed` is called on any thread when there is an answer; must not block.
+  // `changed` is called on any thread when an answer arrives; must not block.
   Request(Ask ask, std::function<void()> changed)
       : ask_(std::move(ask)), changed_(std::move(changed)) {}
 
-  // Nothing is done while the last one is on its way.
+  // Does nothing while a request is under way.
   void Start() {
     {
       const std::lock_guard lock(mutex_);
@@ -34,7 +34,7 @@ class Request {
     thread_ = *std::move(thread);
   }
 
-  // Each once.
+  // Returns each answer once.
   std::optional<Answer> TakeAnswer() {
     const std::lock_guard lock(mutex_);
     return std::exchange(answer_, std::nullopt);

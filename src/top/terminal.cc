@@ -18,23 +18,23 @@
 namespace autodist::top {
 namespace {
 
-constexpr std::chrono::seconds kRestoreLimit{1};  // of a terminal that is paused
+constexpr std::chrono::seconds kRestoreLimit{1};  // for a terminal whose output is paused
 
-// The alternate screen, no line wrap, no cursor; and back, with plain text on a line of its own
-// where there is no alternate screen.
+// Alternate screen, no line wrap, no cursor; and back, where a terminal without alternate screen
+// continues on a new line in plain text.
 constexpr char kEnterScreen[] = "\x1b[?1049h\x1b[?7l\x1b[?25l\x1b[0m\x1b[2J";
 constexpr char kLeaveScreen[] = "\x1b[?2026l\x1b[0m\x1b[2J\x1b[H\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 Status Unable(const std::string& why) { return Error(StatusCode::kFailedPrecondition, why); }
 
-// Also from the background, where the kernel would stop us for it.
+// Also works from the background, where the kernel would stop the process for it.
 void SetTerminalMode(int fd, const termios& mode) {
   sigset_t set;
   sigset_t before;
   sigemptyset(&set);
   sigaddset(&set, SIGTTOU);
   pthread_sigmask(SIG_BLOCK, &set, &before);
-  (void)tcsetattr(fd, TCSANOW, &mode);  // fails where the terminal has gone
+  (void)tcsetattr(fd, TCSANOW, &mode);  // fails if the terminal has gone
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -42,7 +42,7 @@ void SetTerminalMode(int fd, const termios& mode) {
 
 Result<std::unique_ptr<Terminal>> Terminal::Open() {
   if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
-    return Unable("stdin or stdout is no terminal");
+    return Unable("stdin or stdout is not a terminal");
   }
   const char* const name = std::getenv("TERM");
   if (!name || !*name || std::string_view(name) == "dumb") {
@@ -59,7 +59,7 @@ Size Terminal::size() const {
   if (ioctl(tty_.get(), TIOCGWINSZ, &found) != 0 || found.ws_col == 0 || found.ws_row == 0) {
     return {};
   }
-  constexpr int kMost = 2000;  // of a terminal that lies
+  constexpr int kMost = 2000;  // limits what a terminal may claim
   return {std::min<int>(found.ws_col, kMost), std::min<int>(found.ws_row, kMost)};
 }
 

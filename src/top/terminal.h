@@ -1,4 +1,4 @@
-// This process's terminal while a picture is on it: raw mode, the alternate screen, keys, size.
+// The terminal of this process in full-screen mode: raw mode, alternate screen, keys and size.
 #pragma once
 
 #include <termios.h>
@@ -17,35 +17,36 @@ struct Size {
   int rows = 24;
 };
 
-// One at a time in a process; for one thread. What is written is kept until the terminal takes it:
-// nothing here blocks but Leave, for a second at most.
+// One instance per process; not thread-safe. Output is buffered until the terminal accepts it: only
+// Leave blocks, for a second at most.
 class Terminal {
  public:
-  // kFailedPrecondition: there is none, or it cannot show pictures, and why.
+  // kFailedPrecondition: no terminal, or it cannot place a cursor; says why.
   static Result<std::unique_ptr<Terminal>> Open();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   ~Terminal() { Leave(); }
 
-  int fd() const { return tty_.get(); }  // to be polled
+  int fd() const { return tty_.get(); }  // for poll()
   Size size() const;
 
-  // Raw mode and the alternate screen; as it was before. Each may be called at any time.
+  // Enters raw mode and the alternate screen; restores the terminal. Both may be called at any
+  // time.
   void Enter();
   void Leave();
 
-  // What has been typed; false: the terminal has gone.
+  // Reads input; false: the terminal has gone.
   bool Read(std::string& bytes) const;
 
   void Write(std::string_view text);
-  // Writes of it what the terminal takes; false: the terminal has gone.
+  // Writes as much as the terminal accepts; false: the terminal has gone.
   bool Flush();
   bool busy() const { return !pending_.empty(); }
 
  private:
   explicit Terminal(base::UniqueFd tty) : tty_(std::move(tty)) {}
 
-  base::UniqueFd tty_;  // opened anew: only for us it does not block
+  base::UniqueFd tty_;  // opened again, so that only this descriptor is non-blocking
   bool entered_ = false;
   termios before_{};
   std::string pending_;

@@ -1,4 +1,4 @@
-// The whole job in one line, issues and what happened marked on it, and the times below.
+// Draws the whole job in one row, with issues and events marked, and the times below.
 #include <algorithm>
 
 #include "snapshot/events.h"
@@ -21,7 +21,7 @@ struct WholeJob {
   }
 };
 
-// About ten of them, at whole hours or minutes.
+// About ten labels, at whole hours or minutes.
 void DrawTimes(const Area& area, int row, const WholeJob& whole) {
   constexpr int64_t kMinute = 60'000;
   constexpr int kMost = 10;

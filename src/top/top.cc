@@ -31,11 +31,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kEscapeWait{50};     // for the rest of a key's sequence
-constexpr milliseconds kAgeInterval{1000};  // of what is told of how old values are
+constexpr milliseconds kEscapeWait{50};     // for the rest of a key sequence
+constexpr milliseconds kAgeInterval{1000};  // between updates of the displayed age
 constexpr std::array kTaken = {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
 
-// The signals as something to read; in this thread and those it starts.
+// Delivers signals through a descriptor; blocks them in this thread and those that it starts.
 class TakenSignals {
  public:
   TakenSignals() {
@@ -61,7 +61,7 @@ class TakenSignals {
   base::UniqueFd fd_;
 };
 
-// As Ctrl-C in its terminal.
+// Like Ctrl-C in the job's terminal.
 Status AskToStop(const std::string& job_id, const std::stop_token&) {
   AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(job_id));
   return client.Signal(SIGINT);
@@ -86,7 +86,7 @@ std::shared_ptr<const TextLines> StacksAsLines(const Result<v1::JobStacks>& stac
   return std::make_shared<const TextLines>(std::move(lines));
 }
 
-// The one thread that draws. Others wake it.
+// Draws on one thread, which others wake.
 class Window {
  public:
   Window(const TopOptions& options, Terminal& terminal)
@@ -113,12 +113,12 @@ class Window {
     (void)!write(woken_.get(), &one, sizeof one);
   }
 
-  // A terminal that has not yet taken the last picture gets none: what it gets next is the newest.
+  // Skips frames while the terminal is busy; the next one shows the newest state.
   void Draw() {
     if (changed_ && !terminal_.busy()) {
       changed_ = false;
-      const Frame frame = news_.snapshot ? Render(*news_.snapshot, *news_.history, view_)
-                                         : RenderWaiting(options_.job_id, view_);
+      const Frame frame = update_.snapshot ? Render(*update_.snapshot, *update_.history, view_)
+                                           : RenderWaiting(options_.job_id, view_);
       terminal_.Write(painter_.Draw(frame));
     }
     if (!terminal_.Flush()) done_ = true;
@@ -164,14 +164,14 @@ class Window {
     }
   }
 
-  // Until somebody continues it.
+  // Stops this process until it is continued.
   void Suspend() {
     terminal_.Leave();
     (void)raise(SIGSTOP);
     Resume();
   }
   void Resume() {
-    terminal_.Leave();  // its modes may be another's now
+    terminal_.Leave();  // another process may have changed its modes
     terminal_.Enter();
     TakeSize();
   }
@@ -179,10 +179,10 @@ class Window {
   void TakeNews() {
     uint64_t count = 0;
     (void)!read(woken_.get(), &count, sizeof count);
-    news_ = feed_.Get();
-    if (view_.panel.kind == Panel::kLog && news_.log) view_.panel.Grow(news_.log);
+    update_ = feed_.Get();
+    if (view_.panel.kind == Panel::kLog && update_.log) view_.panel.Grow(update_.log);
     if (const auto stopped = stop_.TakeAnswer()) {
-      view_.notice = stopped->ok() ? "the job is told to stop" : Message(*stopped);
+      view_.notice = stopped->ok() ? "asked the job to stop" : Message(*stopped);
     }
     const auto stacks = stacks_.TakeAnswer();
     if (stacks && view_.panel.kind == Panel::kStacks)
@@ -201,7 +201,7 @@ class Window {
     const v1::JobSnapshot unknown;
     for (const Key& key : keys) {
       const bool open = view_.panel.open();
-      Obey(Press(key, news_.snapshot ? *news_.snapshot : unknown, view_));
+      Obey(Press(key, update_.snapshot ? *update_.snapshot : unknown, view_));
       if (open && !view_.panel.open()) feed_.Follow(std::nullopt);
       changed_ = true;
     }
@@ -239,8 +239,8 @@ class Window {
 
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
-    view_.issue = news_.issue.ok() ? "" : Message(news_.issue);
-    if (!news_.snapshot || !Runs(news_.snapshot->job())) {
+    view_.issue = update_.issue.ok() ? "" : Message(update_.issue);
+    if (!update_.snapshot || !Runs(update_.snapshot->job())) {
       view_.chief_silence = milliseconds(0);
       return;
     }
@@ -254,17 +254,18 @@ class Window {
   Terminal& terminal_;
   Painter painter_;
   const base::UniqueFd woken_;
-  const TakenSignals signals_;  // before there are threads
+  const TakenSignals signals_;  // created before any threads
   KeyReader keys_;
   ViewState view_;
-  News news_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
+  SnapshotUpdate update_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
   bool changed_ = true;
   bool done_ = false;
   int signal_ = 0;
   Request<Status> stop_{std::bind_front(AskToStop, options_.job_id), [this] { Wake(); }};
   Request<Result<v1::JobStacks>> stacks_{std::bind_front(AskForStacks, options_.job_id),
                                          [this] { Wake(); }};
-  Feed feed_{options_.job_id, options_.interval, [this] { Wake(); }};  // last: its thread wakes us
+  // last: its thread wakes the window
+  Feed feed_{options_.job_id, options_.interval, [this] { Wake(); }};
 };
 
 }  // namespace

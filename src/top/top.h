@@ -1,4 +1,4 @@
-// A job on the whole window of a terminal, until one leaves.
+// Shows a job in a full-screen terminal until the user leaves.
 #pragma once
 
 #include <chrono>
@@ -15,20 +15,19 @@ inline constexpr std::chrono::milliseconds kDefaultInterval{500};
 
 struct TopOptions {
   std::string job_id;
-  std::chrono::milliseconds interval = kDefaultInterval;  // at which it looks
-  ViewState view{};                                       // at first
-  // What ranks are doing, as text of several lines.
+  std::chrono::milliseconds interval = kDefaultInterval;  // between updates
+  ViewState view{};                                       // the initial view
+  // Formats what ranks are doing as several lines.
   std::function<std::string(const v1::JobStacks&)> stacks_text{};
 };
 
-// Blocks until the user leaves, which the job does not notice; gives the signal that ended it, 0
-// for none. kFailedPrecondition: this terminal cannot show it, and why. To be called before there
-// are other threads, as it takes signals to itself. The terminal is as it was before when it
-// returns.
+// Blocks until the user leaves; does not affect the job. Returns the signal that ended it, or 0.
+// kFailedPrecondition: the terminal is not suitable; says why. Call it before other threads start,
+// because it handles signals. Restores the terminal before it returns.
 Result<int> ShowTop(const TopOptions& options);
 
-// One picture as plain text, of view.columns, and as many rows as needed. Blocks for a few seconds
-// at most.
+// Draws once as plain text of view.columns and as many rows as needed. Blocks for a few seconds at
+// most.
 Result<std::string> TopOnce(const TopOptions& options);
 
 }  // namespace autodist::top

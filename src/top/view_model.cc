@@ -29,7 +29,7 @@ void AddSlots(Facts& facts, const RankFacts& rank, NodeInfo& node) {
   facts.gpus = facts.gpus || !rank.rank->gpus().empty();
 }
 
-// GPUs that are known, and no rank's, where ranks do not say which are theirs.
+// Adds known GPUs without a rank, if ranks do not report their GPUs.
 void AddOtherGpus(Facts& facts, NodeInfo& node) {
   for (const v1::GpuSample& gpu : node.node->sample().gpus()) {
     if (std::ranges::count(node.slots, &gpu, &Slot::gpu) > 0) continue;
@@ -43,7 +43,7 @@ std::optional<Value> OfMost(const std::string& text, double value, double most) 
   return Value{text, share > 0 ? std::min(share, 1.0) : 0};  // NaN: 0
 }
 
-// `share` of what is slow enough to be seen at once.
+// `share` is relative to a clearly slow step.
 std::optional<Value> StepValue(const Slot& slot) {
   constexpr double kSlowest = 2;
   if (!slot.rank || !slot.rank->rank->has_relative()) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<Value> StepValue(const Slot& slot) {
 
 std::optional<Value> GpuValue(const v1::GpuSample& gpu, Fact fact) {
   constexpr double kHottest = 100;  // degrees Celsius
-  constexpr double kPower = 700;    // watts, where the limit is not known
+  constexpr double kPower = 700;    // watts, if the limit is unknown
   switch (fact) {
     case Fact::kUse:
       if (gpu.has_use()) return OfMost(Percent(gpu.use()), gpu.use(), 1);
@@ -82,10 +82,10 @@ std::optional<Value> GpuValue(const v1::GpuSample& gpu, Fact fact) {
   return std::nullopt;
 }
 
-// Where there are no GPUs: cores that the rank uses, and its memory.
+// Without GPUs: the cores and the memory that the rank uses.
 std::optional<Value> RankValue(const v1::RankSnapshot& rank, Fact fact) {
   constexpr double kCores = 1;
-  constexpr double kMemory = 10e9;  // bytes; only how high the bar is
+  constexpr double kMemory = 10e9;  // bytes; scales only the bar
   const v1::RankSample& sample = rank.sample();
   if (fact == Fact::kUse && sample.has_cpu()) {
     return OfMost(Percent(sample.cpu()), sample.cpu(), kCores);
@@ -107,7 +107,7 @@ bool Fits(const RankFacts& rank, const std::string& filter) {
          has(of.last_line()) || has(of.ended()) || has(of.name());
 }
 
-// What is sorted by: the largest first.
+// The sort key; the largest comes first.
 double KeyOf(const RankFacts& rank, Sort sort, int64_t now_ms) {
   switch (sort) {
     case Sort::kStep:
@@ -158,7 +158,7 @@ Style StyleOf(v1::Mark mark) {
     case v1::MARK_SLOW:
     case v1::MARK_WARNING:
       return {.fore = kYellow, .bold = true};
-    case v1::MARK_AWAY:
+    case v1::MARK_DISCONNECTED:
       return {.fore = kMagenta, .bold = true};
     default:
       return kLabel;
@@ -185,7 +185,7 @@ Traffic TrafficOf(const v1::NodeSample& sample) {
 Facts FactsOf(const v1::JobSnapshot& snapshot) {
   Facts facts;
   for (const v1::NodeSnapshot& node : snapshot.nodes()) facts.nodes.push_back({&node, {}});
-  facts.ranks.reserve(static_cast<size_t>(snapshot.ranks_size()));  // cells point to them
+  facts.ranks.reserve(static_cast<size_t>(snapshot.ranks_size()));  // cells point to the elements
   for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     facts.ranks.push_back({&rank, nullptr});
     RankFacts& found = facts.ranks.back();

@@ -1,5 +1,5 @@
-// What a snapshot says of nodes, GPUs and ranks, brought together for drawing. Pure logic; what
-// points into a snapshot lives as long as that.
+// Combines the snapshot's data of nodes, GPUs and ranks for drawing. Pure logic; pointers are valid
+// as long as the snapshot.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace autodist::top {
 
-// Else it has ended, or its autodist is gone.
+// False if the job has ended or its autodist is gone.
 inline bool Runs(const v1::JobStatus& job) {
   return job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
 }
 
 uint32_t GlyphOf(v1::Mark mark);  // ' ' for none
 Style StyleOf(v1::Mark mark);
-void DrawMark(const Area& area, int row, int column, v1::Mark mark);  // none for none
+void DrawMark(const Area& area, int row, int column, v1::Mark mark);  // nothing for MARK_NONE
 
 struct RankFacts {
   const v1::RankSnapshot* rank = nullptr;
-  const v1::GpuSample* gpu = nullptr;  // the first of its own; null: none, or nothing is known
+  const v1::GpuSample* gpu = nullptr;  // the rank's first GPU; null: none or unknown
 };
 
-// A cell: a GPU with the rank it serves, or, where no GPUs are known, a rank.
+// A cell: a GPU with the rank that uses it or, if no GPUs are known, a rank.
 struct Slot {
   const RankFacts* rank = nullptr;     // null: no rank uses this GPU
-  const v1::GpuSample* gpu = nullptr;  // null: nothing is known of it
-  std::string number;                  // of the GPU on its node, or of the rank
+  const v1::GpuSample* gpu = nullptr;  // null: no data
+  std::string number;                  // of the GPU on the node, or of the rank
   v1::Mark mark = v1::MARK_NONE;
 };
 
@@ -41,16 +41,16 @@ struct NodeInfo {
 };
 
 struct Facts {
-  std::vector<RankFacts> ranks;  // as the snapshot's
-  std::vector<NodeInfo> nodes;   // likewise
+  std::vector<RankFacts> ranks;  // in the snapshot's order
+  std::vector<NodeInfo> nodes;   // in the snapshot's order
   bool gpus = false;             // any are known
-  bool steps = false;            // so are step times of ranks
-  size_t most_slots = 0;         // of a node
+  bool steps = false;            // step times of ranks are known
+  size_t most_slots = 0;         // max of a node
 };
 
 Facts FactsOf(const v1::JobSnapshot& snapshot);
 
-// Of all its interfaces and ports together, per second.
+// The sum of all interfaces and ports, per second.
 struct Traffic {
   double received = 0;
   double sent = 0;
@@ -59,14 +59,14 @@ struct Traffic {
 };
 Traffic TrafficOf(const v1::NodeSample& sample);
 
-// What a cell shows, nothing where that is not known; `share` of what is the most, 0 to 1.
+// The value that a cell shows, if known; `share` of the maximum, 0 to 1.
 struct Value {
   std::string text;
   double share = 0;
 };
 std::optional<Value> ValueOf(const Slot& slot, Fact fact, bool gpus);
 
-// The indices of the snapshot's nodes and ranks as they are shown: `view` filters and sorts.
+// The indices of the nodes and ranks in order of display: `view` filters and sorts.
 std::vector<size_t> NodeOrder(const Facts& facts, const ViewState& view);
 std::vector<size_t> RankOrder(const v1::JobSnapshot& snapshot, const Facts& facts,
                               const ViewState& view);

@@ -1,5 +1,5 @@
-// What a person has chosen to see, and what only who draws knows: all that a picture depends on
-// besides the job.
+// The user's view of a job, and other state of the window: everything but the job that a frame
+// depends on.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace autodist::top {
 
-// What a cell of the grid shows.
+// The value that a cell of the grid shows.
 enum class Fact { kUse, kMemory, kPower, kTemperature, kStep };
 inline constexpr std::array<const char*, 5> kFactNames = {"use", "memory", "power", "temp", "step"};
 
@@ -35,22 +35,22 @@ inline constexpr std::array<Range, 5> kRanges = {{{"1 h", std::chrono::minutes(6
 enum class Panel { kNone, kLog, kStacks, kKeys };
 
 struct TextLine {
-  std::string text;  // of a rank: hostile
+  std::string text;  // untrusted, if from a rank
   bool error = false;
 };
 using TextLines = std::vector<TextLine>;
 
-// In place of grid, ranks and curves.
+// Replaces grid, ranks and curves.
 struct PanelView {
   Panel kind = Panel::kNone;
   std::string title = {};
-  std::shared_ptr<const TextLines> text = {};  // in it; null: it is waited for
-  size_t above = 0;  // how far it is scrolled up from its end; 0: it follows
+  std::shared_ptr<const TextLines> text = {};  // null: not received yet
+  size_t above = 0;  // lines that it is scrolled up from its end; 0: follows the end
   std::string search = {};
 
   bool open() const { return kind != Panel::kNone; }
   size_t lines() const { return text ? text->size() : 0; }
-  // Lines that one has scrolled up to stay where they are while others come.
+  // Keeps the visible lines in place while others are added.
   void Grow(std::shared_ptr<const TextLines> longer) {
     const size_t before = lines();
     text = std::move(longer);
@@ -58,26 +58,26 @@ struct PanelView {
   }
 };
 
-// What the row at the foot asks for.
-enum class Prompt { kNone, kText, kStop };  // kText: of the filter, or of a panel's search
+// The prompt in the bottom row.
+enum class Prompt { kNone, kText, kStop };  // kText: for the filter, or for a panel's search
 
 struct ViewState {
   int columns = 80;
-  int rows = 24;         // 0: as many as there is something for; nothing else stands below
-  bool by_name = false;  // nodes; else those in issue first
+  int rows = 24;         // 0: as many as needed, without a bottom row
+  bool by_name = false;  // sorts nodes by name; else those with issues come first
   Fact fact = Fact::kUse;
   Sort sort = Sort::kWorst;
-  std::string filter;  // of ranks, by what stands in their rows
+  std::string filter;  // of ranks, by the text of their rows
   Prompt prompt = Prompt::kNone;
   std::optional<uint32_t> selected;  // rank
-  bool evidence = false;             // of issues is unfolded
-  size_t large = 0;                  // curve alone, counted from 1; 0: all
-  size_t range = 0;                  // of curves, in kRanges
+  bool evidence = false;             // evidence of issues is unfolded
+  size_t large = 0;                  // the only curve that is shown, from 1; 0: all
+  size_t range = 0;                  // index of the curves' range in kRanges
   PanelView panel;
 
-  std::string notice;                         // of what a key has done
-  std::chrono::milliseconds chief_silence{};  // since the chief answered last
-  std::string issue;                          // why it does not; empty: it does
+  std::string notice;                         // the result of a key
+  std::chrono::milliseconds chief_silence{};  // since the chief's last answer
+  std::string issue;                          // why the chief does not answer; empty: it answers
 };
 
 }  // namespace autodist::top

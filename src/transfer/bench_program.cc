@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Other builds have other names.
+// The name depends on the build.
 std::string NameOf(std::span<const bundle::File> files) {
   std::string all;
   for (const bundle::File& file : files) {

@@ -13,9 +13,9 @@ Status CallOutcome::Get(const std::stop_token& stop) const {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
   if (!stalled_.empty()) {
     return WithRemedy(Error(StatusCode::kDeadlineExceeded, stalled_),
-                      "is the link to the node up, and its file system fast enough?");
+                      "check the link to the node and its file system");
   }
-  if (ended_->ok()) return Error(StatusCode::kUnavailable, "the agent left before the end");
+  if (ended_->ok()) return Error(StatusCode::kUnavailable, "the agent exited too early");
   return Annotate(*ended_, "the connection with the agent broke");
 }
 

@@ -1,4 +1,4 @@
-// What a call of AgentService that moves files has come to.
+// The outcome of a call of AgentService that moves files.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@ namespace autodist::transfer {
 // thread-safe.
 class CallOutcome {
  public:
-  // The agent has broken a rule: nothing that it says counts any more.
+  // The agent has broken a rule; its other messages are ignored.
   void BreakRule(const Status& rule) { broken_rule_ = rule; }
-  // What the agent has said at its end; `error` is "" of one that has done all.
+  // The agent's final message; `error` is "" on success.
   void Finish(const std::string& error, const std::string& remedy);
-  // It was given up, as nothing has moved; after a stop that was requested.
+  // The call was cancelled because no data moved, or after a requested stop.
   void Stall(const std::string& what) { stalled_ = what; }
-  // The call has ended, as gRPC has it.
+  // The call has ended with gRPC's status.
   void End(const Status& status) { ended_ = status; }
 
   bool rule_broken() const { return !broken_rule_.ok(); }
   bool ended() const { return ended_.has_value(); }
-  // Of a call that has ended, or of an agent that has broken a rule.
+  // Call after the call has ended, or after the agent has broken a rule.
   Status Get(const std::stop_token& stop) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr mode_t kForUsAlone = 0700;
 constexpr size_t kMaxWarnings = 40;  // of one node
 
-// What comes by one call.
+// The files of one call.
 class Fetch {
  public:
   Fetch(FetchStream& stream, const FetchOrder& order, FetchedFolder& folder, FetchedFiles& fetched)
@@ -41,9 +41,9 @@ class Fetch {
   const FetchOrder& order_;
   FetchedFolder& folder_;
   FetchedFiles& fetched_;
-  v1::FetchedFile file_;  // that is coming
+  v1::FetchedFile file_;  // the current file
   std::optional<files::NewFile> content_;
-  uint64_t received_ = 0;  // of it
+  uint64_t received_ = 0;  // bytes of the current file
 };
 
 Status Fetch::Run() {
@@ -63,11 +63,11 @@ Status Fetch::TakeFound(const v1::FilesFound& found) {
 
 Status Fetch::CheckSize(uint64_t files, uint64_t bytes) const {
   if (bytes <= order_.most_bytes) return OkStatus();
-  return WithRemedy(Error(StatusCode::kOutOfRange,
-                          base::Count(files, "file") + " with " + base::Bytes(bytes) +
-                              " there, and no more than " + base::Bytes(order_.most_bytes) +
-                              " are brought from a node"),
-                    "ask for fewer, or for more with --max-size");
+  return WithRemedy(
+      Error(StatusCode::kOutOfRange, base::Count(files, "file") + " with " + base::Bytes(bytes) +
+                                         " on the node, more than the limit of " +
+                                         base::Bytes(order_.most_bytes)),
+      "select fewer files, or raise --max-size");
 }
 
 Status Fetch::TakeFile(v1::FetchedFile file) {
@@ -85,7 +85,7 @@ Status Fetch::TakeContent(const v1::FetchedContent& content) {
   received_ += content.data().size();
   if (!content.last()) return OkStatus();
   if (received_ < file_.size()) {
-    Warn(name() + ": is not brought, as it became shorter while it was read");
+    Warn(name() + ": not copied: it was truncated while it was read");
     content_.reset();
     return OkStatus();
   }
@@ -93,8 +93,7 @@ Status Fetch::TakeContent(const v1::FetchedContent& content) {
   content_.reset();
   ++fetched_.files;
   fetched_.bytes += received_;
-  if (content.changed())
-    Warn(name() + ": has changed while it was read; what came may be a mixture");
+  if (content.changed()) Warn(name() + ": changed while it was read; the copy may be inconsistent");
   return OkStatus();
 }
 
@@ -104,11 +103,10 @@ void Fetch::TakeFinished(const v1::FetchFinished& finished) {
 
 Status InTheWay(const std::string& what, int error) {
   return WithRemedy(ErrnoError(error, "the folder " + what + " in the log folder"),
-                    "files are brought into real folders only, never through a symbolic link: "
-                    "move away what is there");
+                    "remove the symbolic link: files are not copied through links");
 }
 
-// Makes it where it is missing.
+// Creates the folder if it is missing.
 Result<base::UniqueFd> EnterFolder(int folder, const std::string& name) {
   if (mkdirat(folder, name.c_str(), kForUsAlone) != 0 && errno != EEXIST) {
     return ErrnoError(errno, "making a folder");

@@ -1,5 +1,5 @@
-// Brings files of the working directory from a node. Nothing that the node says is believed: what
-// it sends stays within a folder here, and below a limit.
+// Fetches files of the working directory from a node. All data from the node is untrusted: the
+// files stay within a folder here, and below a size limit.
 #pragma once
 
 #include <chrono>
@@ -16,29 +16,30 @@
 
 namespace autodist::transfer {
 
-// A node of which nothing has come for so long is given up.
+// The fetch fails if a node sends nothing for this long.
 inline constexpr std::chrono::seconds kFetchSilence{60};
-// What a node's files may have in all where nobody says otherwise.
+// The default limit for the total size of a node's files.
 inline constexpr uint64_t kMaxFetchedBytes = uint64_t{10} << 30;
 
 struct FetchOrder {
   std::string folder;  // on the node: absolute, or "~/..."
   std::vector<std::string> patterns;
-  std::string probe;  // a file in the folder here, by which a node is known that has the same
+  // A file in the chief's folder, which shows whether the node has the same folder.
+  std::string probe;
   uint64_t most_bytes = kMaxFetchedBytes;
   std::chrono::milliseconds silence = kFetchSilence;
 };
 
-// What came of one node.
+// The result for one node.
 struct FetchedFiles {
   uint64_t files = 0;
   uint64_t bytes = 0;
-  bool same_folder = false;           // the node has the chief's own; nothing was brought
-  std::vector<std::string> warnings;  // of what was left out, or has changed meanwhile
-  Status status;                      // whether it has all come that the node has
+  bool same_folder = false;           // the node has the chief's folder; nothing was fetched
+  std::vector<std::string> warnings;  // about files that were left out, or changed meanwhile
+  Status status;                      // OK: all files have been fetched
 };
 
-// The folder for what comes from one node; made with the first file. Not thread-safe; blocks.
+// The folder for files of one node; created with the first file. Not thread-safe; blocks.
 class FetchedFolder {
  public:
   // `name` will be in the folder `parent`.

@@ -14,7 +14,7 @@ FetchStream::FetchStream(v1::AgentService::Stub& agent, const v1::FetchFilesRequ
       silence_(silence),
       cancel_(stop, [this] { context_.TryCancel(); }) {
   agent.async()->FetchFiles(&context_, &request_, this);
-  AddHold();  // reads are begun outside gRPC's calls to us
+  AddHold();  // reads are started outside of gRPC's callbacks
   StartCall();
 }
 
@@ -25,14 +25,14 @@ FetchStream::~FetchStream() {
   changed_.wait(lock, [this] { return outcome_.ended(); });
 }
 
-// Whether there is a message.
+// Waits for a message; returns whether there is one.
 bool FetchStream::Next() {
   std::unique_lock lock(mutex_);
   reading_ = true;
   StartRead(&incoming_);
   const auto read = [this] { return !reading_; };
   if (!changed_.wait_for(lock, silence_, read)) {
-    outcome_.Stall("nothing has come for " + base::Seconds(silence_));
+    outcome_.Stall("no data was received for " + base::Seconds(silence_));
     context_.TryCancel();
     changed_.wait(lock, read);
   }

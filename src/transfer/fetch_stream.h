@@ -1,4 +1,4 @@
-// One call of AgentService.FetchFiles: gRPC's asynchronous stream with functions that block.
+// One call of AgentService.FetchFiles: gRPC's asynchronous stream with a blocking interface.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@
 
 namespace autodist::transfer {
 
-// For one thread. No more than one message is here at a time: the node waits until it is taken.
+// For one thread. Holds at most one message: the node waits until it is read.
 class FetchStream final : public grpc::ClientReadReactor<v1::FetchFilesResponse> {
  public:
-  // `stop` breaks the call off, and so does a `silence` of the node.
+  // `stop` cancels the call, and so does a `silence` of the node.
   FetchStream(v1::AgentService::Stub& agent, const v1::FetchFilesRequest& request,
               const std::stop_token& stop, std::chrono::milliseconds silence);
-  // Breaks the call off, if it has not ended.
+  // Cancels the call if it has not ended.
   ~FetchStream() override;
 
-  // Blocks until there is a message. nullopt where none will come; End tells why.
+  // Blocks until there is a message. nullopt at the end; End returns the reason.
   std::optional<v1::FetchFilesResponse> Read();
-  // After that: whether the node could do what it was asked to.
+  // Returns, after the last message, whether the node has succeeded.
   Status End();
 
  private:
@@ -38,16 +38,16 @@ class FetchStream final : public grpc::ClientReadReactor<v1::FetchFilesResponse>
   const std::stop_token stop_;
   const std::chrono::milliseconds silence_;
   FetchRules rules_;
-  bool over_ = false;  // nothing will come any more
+  bool over_ = false;  // no more messages follow
   grpc::ClientContext context_;
-  v1::FetchFilesResponse incoming_;  // gRPC's while reading_
+  v1::FetchFilesResponse incoming_;  // used by gRPC while reading_
 
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   bool reading_ = false;
   bool read_ok_ = false;
-  CallOutcome outcome_;  // of which gRPC says the end, and one thread all else
+  CallOutcome outcome_;  // gRPC sets the end, one thread everything else
 
   const std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
 };

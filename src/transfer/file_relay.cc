@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRelayBusyInterval{2'000};
 
-// Whether it says which node is meant, to those on other nodes.
+// Whether the address identifies the node for other nodes.
 bool LeadsToANode(const std::string& text) {
   const auto address = base::IpAddress::Parse(text);
   return address && !address->IsLoopback() && !address->IsUnspecified() &&

@@ -1,5 +1,4 @@
-// Files that leave this machine once: one node gets them from here, and the others get them from
-// it.
+// Sends files from this machine once: one node gets them from here, and the other nodes from it.
 #pragma once
 
 #include <condition_variable>
@@ -14,28 +13,28 @@
 
 namespace autodist::transfer {
 
-// Who waits for whom. Thread-safe; what blocks calls `busy` every two seconds, and ends where that
-// says no, or with `stop`.
+// Coordinates the relaying node and the others. Thread-safe; blocking calls call `busy` every two
+// seconds, and end if it returns false, or with `stop`.
 class FileRelay {
  public:
   using Busy = std::function<bool()>;
 
-  // By this node to so many others.
+  // `node` relays to `others` other nodes.
   FileRelay(const v1::NodePlan& node, size_t others);
 
   bool Is(uint32_t node_rank) const { return node_rank == node_rank_; }
-  // What the node is to do.
+  // The request for the relaying node.
   const v1::RelayRequest& order() const { return order_; }
 
-  // What the node has answered to it, or that there will be no answer: the first word counts.
+  // Records the node's answer, or that none will follow; only the first call counts.
   void Answered(const v1::SyncPassingOn& answer);
   void WillNotAnswer() { Offer(std::nullopt); }
-  // Blocks until one of them. nullopt: the files are not to be had there.
+  // Blocks until one of the two calls. nullopt: the files are not available there.
   std::optional<v1::SyncSource> AwaitSource(const Busy& busy, const std::stop_token& stop);
 
-  // One of the others has its files, or will not.
+  // Records that another node has the files, or has failed.
   void OtherEnded();
-  // Blocks until all have.
+  // Blocks until all others have ended.
   void AwaitOthers(const Busy& busy, const std::stop_token& stop);
 
  private:
@@ -46,7 +45,7 @@ class FileRelay {
   const uint32_t node_rank_;
   v1::RelayRequest order_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable_any changed_;
   bool settled_ = false;
   std::optional<v1::SyncSource> source_;

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 constexpr size_t kChunk = 256 * 1024;  // bytes of content per message
 constexpr size_t kEntriesPerList = 1000;
-// How often an agent hears from us while we read files for ourselves.
+// The interval of messages to an agent while we read files for ourselves.
 constexpr std::chrono::milliseconds kBusyInterval{2000};
 
 v1::FileEntry ToMessage(const files::FileEntry& entry) {
@@ -41,10 +41,10 @@ Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
 Status HasChanged(const std::string& path) {
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
                           path + " on the chief has changed since autodist was started"),
-                    "start it when nothing writes there, or list the file in .autodistignore");
+                    "list the file in .autodistignore, or stop the program that writes it");
 }
 
-// Whether it is the file that was found first, and nobody has written to it.
+// Whether it is the file that was scanned, and has not been modified since.
 bool IsUnchanged(int fd, const files::FileEntry& entry) {
   struct stat info;
   return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
@@ -52,7 +52,7 @@ bool IsUnchanged(int fd, const files::FileEntry& entry) {
          files::ModifiedNs(info) == entry.modified_ns;
 }
 
-// As many bytes as `buffer` has; false at an earlier end.
+// Fills `buffer`; false at an earlier end.
 bool ReadExactly(int fd, std::string& buffer) {
   for (size_t have = 0; have < buffer.size();) {
     const ssize_t got = read(fd, buffer.data() + have, buffer.size() - have);
@@ -63,18 +63,18 @@ bool ReadExactly(int fd, std::string& buffer) {
   return true;
 }
 
-// For work of ours that takes time: lets the agent hear from us meanwhile.
+// Returns a function for slow local work, which sends messages to the agent meanwhile.
 std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) {
   return [&stream, &stop, answered_at = steady_clock::now()]() mutable {
     if (steady_clock::now() >= answered_at + kBusyInterval) {
       answered_at = steady_clock::now();
-      stream.Write({});  // where nobody hears it, the next message tells
+      stream.Write({});  // a failure is reported by the next message
     }
     return !stop.stop_requested();
   };
 }
 
-// What one node lacks.
+// The entries that one node lacks.
 struct Differences {
   std::vector<uint64_t> wanted;
   std::vector<v1::DigestCandidate> digest_candidates;
@@ -125,7 +125,7 @@ Result<base::UniqueFd> OpenEntry(const files::FileTree& tree, const files::FileE
   return fd;
 }
 
-// `digest` gets the content, too; may be null.
+// `digest` is also updated with the content; may be null.
 Status SendFile(SyncStream& stream, const files::FileTree& tree, uint64_t index,
                 files::Digest* digest, const std::stop_token& stop) {
   const files::FileEntry& entry = tree.entries[index];
@@ -166,8 +166,8 @@ std::string FolderSync::WhatThereIs() const {
 Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
                           const std::function<void()>& hang_up, const std::stop_token& stop) {
   Begin();
-  uint64_t received = 0;            // bytes of content that the agent has told us of
-  uint64_t expected = tree_.bytes;  // of those that it may need
+  uint64_t received = 0;            // bytes of content that the agent has reported
+  uint64_t expected = tree_.bytes;  // bytes that it may still need
   Status status;
   {
     SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop, stall_limit_,
@@ -192,7 +192,7 @@ void FolderSync::Skip(uint32_t node_rank) {
   EndOne(node_rank, false);
 }
 
-// What all nodes share; made for the first of them.
+// Creates the state shared by all nodes, for the first one.
 void FolderSync::Begin() {
   const std::lock_guard lock(mutex_);
   if (progress_) return;
@@ -215,7 +215,7 @@ void FolderSync::EndOne(uint32_t node_rank, bool ok) {
   if (all_well_) LogSummary();
 }
 
-// `expected`: how much of the content the node needs, once that is known.
+// `expected`: the size of the content that the node needs, as soon as it is known.
 Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
                         const std::stop_token& stop) {
   AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on the chief"),
@@ -225,7 +225,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   request.mutable_begin()->set_folder(target_);
   request.mutable_begin()->set_probe((*probe_)->name());
   request.mutable_begin()->set_mode(tree_.mode);
-  stream.Write(request);  // an agent that has this very folder answers, and ends the call at once
+  stream.Write(request);  // an agent with the same folder answers, and ends the call at once
   const auto place = stream.Read();
   if (!place) return stream.End();
   if (place->target_info().same_folder()) {
@@ -233,7 +233,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
     progress_->NotNeeded(std::exchange(expected, 0));
     return stream.End();
   }
-  // A node that shares the folder with the one that relays lacks nothing by then.
+  // A node that shares the folder with the relaying node then lacks nothing.
   std::optional<v1::SyncSource> source;
   if (relay_ && !Relays(node_rank)) {
     source = relay_->AwaitSource([&stream] { return stream.Write({}); }, stop);
@@ -269,7 +269,7 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
   }
   for (const uint64_t index : wanted) {
     files::Digest digest;
-    const bool passes_on = Relays(node_rank);  // others compare with what is read now
+    const bool passes_on = Relays(node_rank);  // other nodes compare with the current content
     AD_RETURN_IF_ERROR(SendFile(stream, tree_, index, passes_on ? &digest : nullptr, stop));
     if (passes_on) Know(index, digest.Hex());
   }
@@ -307,7 +307,7 @@ Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
   return OkStatus();
 }
 
-// The node has all files now, and stays here until the others have.
+// Waits, with a node that has all files, until the others have them.
 Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
   v1::SyncRequest request;
   *request.mutable_relay() = relay_->order();
@@ -320,7 +320,7 @@ Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
   return stop.stop_requested() ? Cancelled() : OkStatus();
 }
 
-// Those that differ are wanted, too; the agent is told of the others.
+// Adds entries that differ to `wanted`; reports the others to the agent.
 Status FolderSync::DecideSuspects(SyncStream& stream,
                                   const std::vector<v1::DigestCandidate>& digest_candidates,
                                   std::vector<uint64_t>& wanted, const std::stop_token& stop) {
@@ -345,7 +345,7 @@ void FolderSync::Know(uint64_t index, const std::string& digest) {
   digests_.emplace(index, known.get_future().share());
 }
 
-// Each file is read once: for the node that passes it on, or else for the first that needs its
+// Reads each file once: for the node that relays it, or else for the first node that needs its
 // digest; the others wait for it.
 Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<bool()>& go_on) {
   std::promise<Result<std::string>> promise;
@@ -387,11 +387,11 @@ void FolderSync::LogSummary() const {
            base::Bytes(sent_.passed_bytes) + " " + passed + time;
   }
   if (sent_.nodes_missed > 0) {
-    text +=
-        "; " + base::Count(sent_.nodes_missed, "node") + " could not get all from the first one";
+    text += "; " + base::Count(sent_.nodes_missed, "node") +
+            " did not get all files from the first node";
   }
   if (sent_.nodes_sharing > 0) {
-    text += "; " + base::Count(sent_.nodes_sharing, "node") + " with this very folder";
+    text += "; " + base::Count(sent_.nodes_sharing, "node") + " with the same folder";
   }
   base::Log(base::LogLevel::kInfo, text);
 }

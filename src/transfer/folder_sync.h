@@ -1,5 +1,5 @@
-// Makes the working directory on other nodes like the one here. Deletes nothing there, changes
-// nothing here, and writes nothing where both are the same folder.
+// Copies the working directory to other nodes. Deletes nothing there, changes nothing here, and
+// writes nothing if both are the same folder.
 #pragma once
 
 #include <atomic>
@@ -26,45 +26,45 @@
 
 namespace autodist::transfer {
 
-// A transfer in which nothing moves for so long has come to its end.
+// A transfer fails if no data moves for this long.
 inline constexpr std::chrono::seconds kStallLimit{60};
 
 // Thread-safe.
 class FolderSync {
  public:
-  // For as many nodes; `tree` is what they shall have, in the folder `target`: absolute, or "~/..."
-  // for one in the user's home folder on the node. `relay`: by whom the content of files is passed
-  // on; null: all of it goes to each node from here.
+  // For this number of nodes; `tree` has the files to copy, `target` is the folder there: absolute,
+  // or "~/..." relative to the user's home folder on the node. `relay`: passes on the content;
+  // null: all nodes get it from here.
   FolderSync(files::FileTree tree, std::string target, size_t nodes,
              std::unique_ptr<FileRelay> relay = nullptr,
              std::chrono::milliseconds stall_limit = kStallLimit);
 
-  // "1000 files, 200 MB".
+  // Returns "1000 files, 200 MB".
   std::string WhatThereIs() const;
   size_t nodes() const { return nodes_; }
   // Whether the call of one node waits for those of the others.
   bool relays() const { return relay_ != nullptr; }
 
-  // For every node one of these two, at any time and from any thread. The person sees the
-  // progress from the first call to the return of the last.
+  // Call one of these two for every node, at any time and on any thread. The progress is shown from
+  // the first call to the end of the last.
   //
-  // Blocks until the node behind `agent` has the folder, and where it relays, until all have;
-  // `stop` ends it early. `hang_up` ends the connection: called where that takes nothing any more.
+  // Blocks until the node behind `agent` has the folder or, if it relays, until all have; `stop`
+  // ends it early. `hang_up` closes the connection: called if it accepts no more data.
   Status CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
                 const std::function<void()>& hang_up, const std::stop_token& stop);
-  // The node could not be reached.
+  // Call if the node could not be connected.
   void Skip(uint32_t node_rank);
 
  private:
   struct Sent {
     std::atomic<uint64_t> files = 0;
     std::atomic<uint64_t> bytes = 0;
-    std::atomic<size_t> nodes = 0;          // to which there was something to send
-    std::atomic<size_t> nodes_sharing = 0;  // that have this very folder
+    std::atomic<size_t> nodes = 0;          // nodes with differences
+    std::atomic<size_t> nodes_sharing = 0;  // nodes with the same folder
     std::atomic<uint64_t> passed_files = 0;
     std::atomic<uint64_t> passed_bytes = 0;
-    std::atomic<size_t> nodes_passed = 0;  // that got files from another one
-    std::atomic<size_t> nodes_missed = 0;  // that could not get all of them there
+    std::atomic<size_t> nodes_passed = 0;  // nodes that got files from the relaying node
+    std::atomic<size_t> nodes_missed = 0;  // nodes that could not get all files there
   };
 
   void Begin();
@@ -72,7 +72,7 @@ class FolderSync {
   bool Relays(uint32_t node_rank) const { return relay_ && relay_->Is(node_rank); }
   Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
               const std::stop_token& stop);
-  // Of what the node wants; from `source` what can be got there.
+  // Sends the wanted entries, except those that the node can get from `source`.
   Status SendContents(SyncStream& stream, uint32_t node_rank, std::vector<uint64_t> wanted,
                       const std::optional<v1::SyncSource>& source, const std::stop_token& stop);
   Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
@@ -91,14 +91,14 @@ class FolderSync {
   const std::unique_ptr<FileRelay> relay_;
   const std::chrono::milliseconds stall_limit_;
 
-  std::mutex mutex_;  // guards what follows
-  size_t left_;       // nodes that have not had their call
+  std::mutex mutex_;  // guards the members below
+  size_t left_;       // nodes whose call has not ended
   bool all_well_ = true;
   base::UniqueFd folder_;
   std::optional<Result<files::TemporaryFile>> probe_;  // in folder_
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
-  std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // of entries
+  std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // by entry
 
   Sent sent_;
 };

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLargestAgent = 128 << 20;  // with sanitizers
 constexpr size_t kLargestAutodist = 512 << 20;
 
-// Of a program: a script may start one.
+// Checks that it is an agent; a script that starts one is accepted.
 Status CheckMessages(const std::string& path, std::string_view content) {
   if (!content.starts_with("\177ELF")) return OkStatus();
   constexpr std::string_view kMark = AUTODIST_MESSAGES_MARK;
@@ -26,10 +26,9 @@ Status CheckMessages(const std::string& path, std::string_view content) {
   const bool other = content.find(kMark) != std::string_view::npos;
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
-            path + (other ? " is the agent of another version of autodist: what the two tell each "
-                            "other differs"
-                          : " is no agent of autodist's, or that of an older version")),
-      "leave --agent out: autodist brings its own");
+            path + (other ? " is the agent of another version of autodist, whose messages differ"
+                          : " is not an agent of autodist, or that of an older version")),
+      "leave --agent out: autodist has an embedded agent");
 }
 
 }  // namespace
@@ -76,15 +75,14 @@ Result<bundle::Agent> NodeProgram::For(std::string_view machine) const {
     if (variant.machine == machine) return variant;
     machines += (machines.empty() ? "" : " and ") + std::string(variant.machine);
   }
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition,
-            "its kind of machine is " + std::string(machine) +
-                (place_ == kAgentPlace ? ", and this autodist has agents for "
-                                       : ", and this autodist is for ") +
-                machines),
-      place_ == kAgentPlace
-          ? "leave it out, or build autodist with an agent for such machines (make release)"
-          : "choose a node of that kind");
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          "its CPU architecture is " + std::string(machine) +
+                              (place_ == kAgentPlace ? ", and this autodist has agents for "
+                                                     : ", and this autodist is for ") +
+                              machines),
+                    place_ == kAgentPlace
+                        ? "remove the node, or build autodist with an agent for it (make release)"
+                        : "choose a node of that architecture");
 }
 
 std::string NodeProgram::PathOnNode() const {
@@ -113,12 +111,12 @@ Result<std::string> NodeProgram::PathHere() {
   return InMemory(content);
 }
 
-// A home folder may be read-only, full, open to others, or not to run programs from.
+// A home folder may be read-only, full, accessible to others, or mounted noexec.
 Result<std::string> NodeProgram::InMemory(std::string_view content) {
   const base::UniqueFd made(memfd_create(file(), MFD_CLOEXEC));
   if (!made.valid()) return ErrnoError(errno, "a file in memory for the agent");
   AD_RETURN_IF_ERROR(base::WriteAll(made.get(), content, base::Deadline::Never()));
-  // What is open for writing cannot be executed.
+  // A file that is open for writing cannot be executed.
   memory_.Reset(
       open(("/proc/self/fd/" + std::to_string(made.get())).c_str(), O_RDONLY | O_CLOEXEC));
   if (!memory_.valid()) return ErrnoError(errno, "a file in memory for the agent");

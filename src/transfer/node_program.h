@@ -1,5 +1,5 @@
-// The programs that nodes are sent: the agent, or autodist itself. Which one a node gets, and where
-// it is on this machine.
+// The programs that are uploaded to nodes: the agent, or autodist itself. Selects the variant for a
+// node, and knows its path on this machine.
 #pragma once
 
 #include <memory>
@@ -15,31 +15,31 @@ namespace autodist::transfer {
 
 class NodeProgram {
  public:
-  // The agent at `path`, for whatever machines the nodes are; "": those that travel inside
-  // autodist.
+  // The agent at `path`, for all machine types; "": the agents embedded in autodist.
   static Result<NodeProgram> OfAgent(const std::string& path);
-  // This very autodist, for nodes that are such machines as this one.
+  // This autodist, for nodes of this machine's type.
   static Result<NodeProgram> OfAutodist();
-  // The SHA-256 of this very autodist and its size, as Versions() has them.
+  // The SHA-256 and size of this autodist, in the form of Versions().
   static Result<std::vector<std::string>> VersionOfAutodist();
 
-  // In messages: "the agent".
+  // For messages: "the agent".
   const char* what() const { return place_ == kAgentPlace ? "the agent" : "autodist"; }
-  // Of its folder, within ~/.cache/autodist/PLACE/SHA256 on nodes, and its name there.
+  // The names of the folder, ~/.cache/autodist/PLACE/SHA256 on nodes, and of the file.
   const char* place() const { return place_; }
   const char* file() const { return place_ == kAgentPlace ? "autodist-agent" : "autodist"; }
 
-  // For each kind of machine that there is an agent for.
+  // One for each supported type of machine.
   const std::vector<bundle::Agent>& variants() const { return variants_; }
-  // That for a node of this machine, as `uname -m` calls it. kFailedPrecondition: there is none.
+  // Returns the variant for a machine, as `uname -m` names it. kFailedPrecondition: not available.
   Result<bundle::Agent> For(std::string_view machine) const;
 
-  // Where it is on this machine, put there where it was missing. Valid for as long as this object.
+  // Returns its path on this machine; installs it if missing. Valid as long as this object.
   Result<std::string> PathHere();
 
-  // Where it is on nodes like this machine, from the home folder.
+  // Returns its path on nodes of this machine's type, relative to the home folder.
   std::string PathOnNode() const;
-  // What a script looks for (scripts/own_folder.sh): SHA-256 and size in bytes of each variant.
+  // Returns what the scripts look for (scripts/own_folder.sh): SHA-256 and size in bytes of each
+  // variant.
   std::vector<std::string> Versions() const;
 
  private:
@@ -52,14 +52,14 @@ class NodeProgram {
   static constexpr char kAgentPlace[] = "agent";
   static constexpr char kChiefPlace[] = "chief";
 
-  // For the machines of all variants.
+  // Uses the program for all types of machines.
   void Give(const std::string& path, std::string_view content);
   Result<std::string> InMemory(std::string_view content);
 
   const char* place_ = kAgentPlace;
-  std::unique_ptr<const Given> given_;   // null: none
+  std::unique_ptr<const Given> given_;   // null: embedded agents
   std::vector<bundle::Agent> variants_;  // this machine's first
-  base::UniqueFd memory_;                // the program, where no folder can have it
+  base::UniqueFd memory_;                // the program, if it cannot be written to a folder
 };
 
 }  // namespace autodist::transfer

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kDrawInterval{100};
 constexpr milliseconds kSpeedWindow{2000};
-constexpr milliseconds kTerminalLimit{1000};  // one that takes nothing for so long is stopped
+constexpr milliseconds kTerminalLimit{1000};  // the limit for a terminal that accepts no data
 constexpr size_t kBarWidth = 20;
 constexpr size_t kUsualWidth = 80;
 constexpr std::string_view kClearLine = "\r\033[K";
@@ -61,7 +61,7 @@ std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t tot
 SyncProgress::SyncProgress(std::string what, uint64_t total)
     : what_(std::move(what)), total_(total), terminal_(IsTerminal()) {
   auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
-  if (thread.ok()) thread_ = *std::move(thread);  // else nothing is shown
+  if (thread.ok()) thread_ = *std::move(thread);  // otherwise no progress is shown
 }
 
 SyncProgress::~SyncProgress() {
@@ -79,13 +79,13 @@ void SyncProgress::Show(const std::stop_token& stop) {
 
 void SyncProgress::Draw() {
   if (terminal_) {
-    // Not into the last column, which would move some terminals to the next line.
+    // Leaves the last column free: otherwise some terminals move to the next line.
     Print(std::string(kClearLine) +
           ProgressLine(what_, settled_, total_, BytesPerSecond(), TerminalWidth() - 1));
     return;
   }
   const uint64_t tenths = total_ == 0 ? 0 : Share(settled_, total_, 10);
-  if (tenths <= tenths_ || tenths == 10) return;  // the end is told by others
+  if (tenths <= tenths_ || tenths == 10) return;  // the summary reports the end
   tenths_ = tenths;
   base::Log(base::LogLevel::kInfo, what_ + ": " + std::to_string(tenths * 10) + " %");
 }

@@ -1,5 +1,5 @@
-// The progress of --sync on stderr: a bar that is drawn again and again where that is a terminal,
-// a line for every tenth elsewhere.
+// The progress of --sync on stderr: a bar that is redrawn at a terminal, otherwise a line for every
+// 10 %.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@
 
 namespace autodist::transfer {
 
-// "WHAT  [###---]  52 %  104 MB/s", at most `width` columns of it.
+// Returns "WHAT  [###---]  52 %  104 MB/s", truncated to `width` columns.
 std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
                          uint64_t bytes_per_second, size_t width);
 
 // Thread-safe.
 class SyncProgress {
  public:
-  // `total`: bytes, of which some will be sent and some turn out to be there.
+  // `total`: bytes, some of which will be sent while others already exist.
   SyncProgress(std::string what, uint64_t total);
-  // Takes the line away.
+  // Erases the line.
   ~SyncProgress();
 
   void Sent(uint64_t bytes) {
@@ -45,12 +45,12 @@ class SyncProgress {
   const bool terminal_;
   std::atomic<uint64_t> sent_ = 0;
   std::atomic<uint64_t> settled_ = 0;
-  // The thread's own.
+  // Used only by the thread:
   std::deque<std::pair<Clock::time_point, uint64_t>> history_;  // of sent_
-  uint64_t tenths_ = 0;                                         // that have been told
+  uint64_t tenths_ = 0;                                         // printed so far
   std::mutex mutex_;
   std::condition_variable_any ending_;
-  std::jthread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: uses the members above
 };
 
 }  // namespace autodist::transfer

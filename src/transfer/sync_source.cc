@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where it is within the folder; "" where it is not.
+// Returns the path relative to the folder; "" if it is outside.
 std::string Within(const fs::path& folder, const fs::path& path) {
   std::string relative = (folder / path).lexically_normal().lexically_relative(folder).string();
   while (relative.ends_with('/')) relative.pop_back();
   return relative == "." || relative.starts_with("..") ? "" : relative;
 }
 
-// These hold much that is not the program's, such as keys.
+// These folders contain much besides the program, such as keys.
 Status IsFolderOfAProgram(const std::string& folder, const std::string& home) {
   std::error_code error;
   if (folder != "/" && !fs::equivalent(folder, home, error)) return OkStatus();

@@ -1,4 +1,4 @@
-// What is copied to the nodes before a job: the folder of the program.
+// Selects the folder to copy to the nodes before a job: the folder of the program.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,17 @@
 
 namespace autodist::transfer {
 
-// The folder of `run --sync`. Looks through the working directory; warnings go to the log. What is
-// in the folder of logs stays here. Null where there is no node to copy to. Refuses `/` and the
-// home folder.
+// Prepares `run --sync`. Scans the working directory; logs warnings. Excludes the folder of logs.
+// Returns null if there is no node to copy to. Refuses `/` and the home folder.
 Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
                                                            const v1::JobRequest& request,
                                                            const std::string& home);
 
-// "left out of --sync by .gitignore: 3 files, 2 MB, and 1 folder, such as models/"; "": nothing is.
+// Returns "left out of --sync by .gitignore: 3 files, 2 MB, and 1 folder, such as models/", or "".
 std::string WhatIsIgnored(const files::Ignored& ignored);
 
-// Copies `folder` to the plan's working directory. `leave_out` is within it; empty: nothing.
-// `from`: where the others get the content where this machine is no node.
+// Prepares copying `folder` to the plan's working directory. `leave_out` is within it; empty:
+// nothing. `from`: the node from which the others get the content if this machine is no node.
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
                                            const std::string& leave_out,
                                            v1::SyncTopology from = v1::SYNC_TOPOLOGY_RELAY);

@@ -6,8 +6,8 @@ namespace autodist::transfer {
 
 namespace {
 
-// How long a call that has been cancelled may take to end: gRPC first finishes the write that it
-// has begun, which a connection that takes nothing does not let it.
+// The time for a cancelled call to end: gRPC first finishes a write in progress, which a stalled
+// connection prevents.
 constexpr std::chrono::milliseconds kCancelLimit{1000};
 
 }  // namespace
@@ -21,7 +21,7 @@ SyncStream::SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules,
       hang_up_(std::move(hang_up)),
       received_(std::move(received)) {
   agent.async()->Sync(&context_, this);
-  AddHold();  // Write is called from outside gRPC's calls to us
+  AddHold();  // Write is called from outside of gRPC's callbacks
   StartRead(&incoming_);
   StartCall();
 }
@@ -37,7 +37,7 @@ void SyncStream::Cancel() {
   cancelled_ = Clock::now();
 }
 
-// Until the condition holds, which it must once nothing is being read or written any more.
+// Waits for the condition, which must hold once no read or write is in progress.
 template <typename Condition>
 void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) {
   while (!condition()) {
@@ -48,7 +48,7 @@ void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) 
     } else if (cancelled_) {
       changed_.wait_until(lock, *cancelled_ + kCancelLimit);
     } else if (stop_.stop_requested() || now >= moved_ + stall_limit_) {
-      outcome_.Stall("nothing moved for " + std::to_string(stall_limit_.count() / 1000) +
+      outcome_.Stall("no data was transferred for " + std::to_string(stall_limit_.count() / 1000) +
                      " seconds");
       Cancel();
     } else {
@@ -97,7 +97,7 @@ void SyncStream::OnReadDone(bool ok) {
     if (!ok) {
       read_all_ = true;
     } else if (outcome_.rule_broken()) {
-      // nothing of it counts
+      // The message is ignored.
     } else if (incoming_.has_finished()) {
       outcome_.Finish(incoming_.finished().error(), incoming_.finished().remedy());
     } else if (!incoming_.has_bytes_written()) {
@@ -114,7 +114,7 @@ void SyncStream::OnReadDone(bool ok) {
 }
 
 void SyncStream::OnWriteDone(bool) {
-  const std::lock_guard lock(mutex_);  // where it was not sent, the end of reading says so
+  const std::lock_guard lock(mutex_);  // a failed write is reported by the end of reading
   moved_ = Clock::now();
   writing_ = false;
   changed_.notify_all();

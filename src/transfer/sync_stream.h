@@ -1,5 +1,5 @@
-// One call of AgentService.Sync, which copies a folder to a node: gRPC's asynchronous stream with
-// functions that block.
+// One call of AgentService.Sync, which copies a folder to a node: gRPC's asynchronous stream with a
+// blocking interface.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,23 @@
 
 namespace autodist::transfer {
 
-// For one thread; gRPC's own come in between.
+// For one thread; gRPC's threads call the callbacks.
 class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::SyncResponse> {
  public:
-  // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
-  // `hang_up` ends the connection, where it does not let the call end. `received`: the bytes of
-  // content that the agent has, in all; called on gRPC's threads.
+  // `stop` cancels the call, and so does a time of `stall_limit` without data. `hang_up` closes the
+  // connection if the call does not end otherwise. `received` gets the total number of content
+  // bytes that the agent has; called on gRPC's threads.
   SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules, const std::stop_token& stop,
              std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
              std::function<void(uint64_t bytes)> received);
-  // Breaks the call off, if it has not ended.
+  // Cancels the call if it has not ended.
   ~SyncStream() override;
 
-  // Blocks until the message is on its way. False where the call has ended; End tells why.
+  // Blocks until the message has been passed on. False: the call has ended; End returns the reason.
   bool Write(const v1::SyncRequest& message);
-  // Blocks until there is a message other than a bytes_written. nullopt where none will come.
+  // Blocks until there is a message other than bytes_written. nullopt at the end.
   std::optional<v1::SyncResponse> Read();
-  // Blocks until the agent has ended the call: whether it could do what it was asked to.
+  // Blocks until the agent has ended the call; returns whether it has succeeded.
   Status End();
 
  private:
@@ -47,7 +47,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
 
   using Clock = std::chrono::steady_clock;
 
-  SyncRules rules_;  // as incoming_
+  SyncRules rules_;  // checks incoming_
   const std::stop_token stop_;
   const std::chrono::milliseconds stall_limit_;
   const std::function<void()> hang_up_;
@@ -55,10 +55,10 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   grpc::ClientContext context_;
   v1::SyncResponse incoming_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable_any changed_;
   Clock::time_point moved_ = Clock::now();
-  std::optional<Clock::time_point> cancelled_;  // since when the call is
+  std::optional<Clock::time_point> cancelled_;  // when the call was cancelled
   std::deque<v1::SyncResponse> responses_;
   bool writing_ = false;
   bool read_all_ = false;

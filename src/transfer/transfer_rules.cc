@@ -17,11 +17,11 @@ using rpc::BrokenRule;
 using rpc::CheckPort;
 using rpc::CheckTime;
 
-constexpr size_t kMaxShownLength = 200;  // bytes of a name that cannot be
+constexpr size_t kMaxShownLength = 200;  // bytes of an invalid name
 
 }  // namespace
 
-// Each message tells something new, or is one of not too many.
+// Each message must report progress, or be one of a limited number.
 Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
   if (response.has_target_info() && begun_) return BrokenRule("a place in the midst of it");
   begun_ = true;
@@ -35,8 +35,8 @@ Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
                     response.differences().digest_candidates_size() > 0 ||
                     response.unavailable().entries_size() > 0;
   received_ = received;
-  return !news && ++idle_words_ > kMaxIdleWords
-             ? BrokenRule("word after word that tells nothing new")
+  return !news && ++idle_words_ > kMaxIdleMessages
+             ? BrokenRule("too many messages without progress")
              : OkStatus();
 }
 
@@ -138,8 +138,8 @@ Status FetchRules::Check(const v1::FetchFilesResponse& response) {
     case v1::FetchFilesResponse::MESSAGE_NOT_SET:
       break;
   }
-  return ++idle_words_ > kMaxIdleWords ? BrokenRule("word after word that tells nothing new")
-                                       : OkStatus();
+  return ++idle_words_ > kMaxIdleMessages ? BrokenRule("too many messages without progress")
+                                          : OkStatus();
 }
 
 }  // namespace autodist::transfer

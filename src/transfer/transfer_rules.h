@@ -1,4 +1,4 @@
-// What an agent may say while files are copied to it, or fetched from it: see rpc/message_rules.
+// Validation of an agent's messages while files are synced or fetched: see rpc/message_rules.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace autodist::transfer {
 
-// Of one synchronisation of so many entries, and bytes of content.
+// Checks one synchronization with these numbers of entries and of content bytes.
 class SyncRules {
  public:
-  // An agent that is busy says so five times a second: enough for five hours without a difference.
-  static constexpr int kMaxIdleWords = 100'000;
+  // A busy agent sends a message five times a second: enough for five hours without a difference.
+  static constexpr int kMaxIdleMessages = 100'000;
 
   SyncRules(size_t entries, uint64_t bytes) : entries_(entries), bytes_(bytes) {}
   Status Check(const v1::SyncResponse& response);
@@ -28,15 +28,15 @@ class SyncRules {
   size_t differences_ = 0;
   size_t unavailable_ = 0;
   bool passing_on_ = false;
-  uint64_t received_ = 0;  // bytes of content, as the agent says
-  int idle_words_ = 0;     // that told nothing new
+  uint64_t received_ = 0;  // bytes of content, as reported by the agent
+  int idle_words_ = 0;     // messages without progress
 };
 
-// Of one call that fetches files, in the order of what comes.
+// Checks one call that fetches files; call with all messages in order.
 class FetchRules {
  public:
-  // An agent that looks for files says so every two seconds: enough for a day.
-  static constexpr int kMaxIdleWords = 50'000;
+  // An agent that searches for files sends a message every two seconds: enough for a day.
+  static constexpr int kMaxIdleMessages = 50'000;
 
   Status Check(const v1::FetchFilesResponse& response);
 
@@ -46,9 +46,9 @@ class FetchRules {
 
   bool found_ = false;
   bool finished_ = false;
-  uint64_t files_ = 0;  // that may still come
+  uint64_t files_ = 0;  // that may still follow
   bool in_file_ = false;
-  uint64_t left_ = 0;  // bytes of that file
+  uint64_t left_ = 0;  // bytes of the current file
   int idle_words_ = 0;
 };
 

@@ -19,7 +19,7 @@ Result<std::string> HandOver(const std::vector<std::string>& argv, const std::st
   AD_ASSIGN_OR_RETURN(const auto program, StartProgram(argv));
   const base::Deadline deadline = base::Deadline::After(limit);
   const base::UniqueFd socket = program->TakeSocket();
-  // One that has ended already says why.
+  // If it has already ended, its output explains the error.
   (void)base::WriteAll(socket.get(), text, deadline).ok();
   shutdown(socket.get(), SHUT_WR);
   std::string said;

@@ -15,14 +15,14 @@
 namespace autodist::transport {
 namespace {
 
-constexpr off_t kTail = 4096;  // bytes of stderr kept for messages
+constexpr off_t kTail = 4096;  // last bytes of stderr that are kept for messages
 constexpr std::chrono::milliseconds kEndLimit{2000};
 
 }  // namespace
 
 ProgramStream::~ProgramStream() {
   socket_.Reset();
-  // The program sees the end of its input; one that does not care is ended.
+  // Closing the input asks the program to end; one that does not is killed.
   if (!WaitClosed(base::Deadline::After(kEndLimit))) kill(pid_, SIGKILL);
   process::Reap(pid_);
 }
@@ -58,7 +58,7 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   process::SpawnRequest request = process::OurProgram(argv, environment);
   request.stdin_fd = request.stdout_fd = sockets.second.get();
   request.stderr_fd = errors.get();
-  request.dies_with_thread = false;  // who starts it may be a thread of a moment
+  request.dies_with_thread = false;  // the starting thread may be short-lived
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(request));
   auto end = process::EndOf(pid);
   if (!end.ok()) {

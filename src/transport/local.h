@@ -13,8 +13,8 @@
 
 namespace autodist::transport {
 
-// Of a program that runs on this machine, out of reach of the terminal's Ctrl-C. Destroying it ends
-// the program within 2 seconds.
+// The stream of a program that runs on this machine and does not receive the terminal's Ctrl-C.
+// Destroying it ends the program within 2 seconds.
 class ProgramStream final : public Stream {
  public:
   ~ProgramStream() override;
@@ -26,7 +26,7 @@ class ProgramStream final : public Stream {
   }
 
   pid_t pid() const { return pid_; }
-  // nullopt as long as it runs, and if a signal ended it.
+  // nullopt while it runs, and if a signal ended it.
   std::optional<int> ExitStatus() const;
 
  private:
@@ -36,7 +36,7 @@ class ProgramStream final : public Stream {
       : pid_(pid), end_(std::move(end)), socket_(std::move(socket)), errors_(std::move(errors)) {}
 
   const pid_t pid_;
-  const base::UniqueFd end_;  // readable when it has ended
+  const base::UniqueFd end_;  // readable after the program's end
   base::UniqueFd socket_;
   const base::UniqueFd errors_;
 };
@@ -45,15 +45,15 @@ class ProgramStream final : public Stream {
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv,
                                                     const process::Environment& environment);
-// The same for a program that nothing of the user's is started by: it has neither the job's
-// libraries nor what shells read (process::Environment::ForOurPrograms).
+// The same for a program that starts no program of the user: it gets neither the job's libraries
+// nor variables that shells read (process::Environment::ForOurPrograms).
 Result<std::unique_ptr<ProgramStream>> StartOurProgram(const std::vector<std::string>& argv);
 
-// Everything that it prints to its standard output until it ends; it has no input. Fails if that is
-// more than `most` bytes, or later than the deadline.
+// Returns the program's standard output until it ends; it has no input. Fails if there are more
+// than `most` bytes, or at the deadline.
 Result<std::string> OutputOf(ProgramStream& program, base::Deadline deadline, size_t most);
 
-// The node is this machine.
+// Runs programs on this machine, as its own node.
 class LocalTransport final : public Transport {
  public:
   Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,

@@ -1,4 +1,4 @@
-// The interface to all ways of running a program on a node, with a byte stream to it.
+// The interface of all ways to run a program on a node, with a byte stream to it.
 #pragma once
 
 #include <memory>
@@ -13,37 +13,37 @@
 namespace autodist::transport {
 
 // The standard input and output of a program that runs on a node. Destroying it closes the
-// program's input; the program goes on or ends as it likes. Thread-safe.
+// program's input, and does not end the program. Thread-safe.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  // The stream socket, once; whoever holds it reads and writes the program's output and input.
+  // Returns the stream socket, once; its owner reads and writes the program's output and input.
   virtual base::UniqueFd TakeSocket() = 0;
 
-  // The end of what the program, or the login shell before it, wrote to its standard error.
+  // Returns the last part of the standard error of the program, or of the login shell before it.
   virtual std::string StderrTail() const = 0;
 
-  // Blocks until the program's output has ended. False if the deadline came first.
+  // Blocks until the program's output has ended. False: the deadline passed first.
   virtual bool WaitClosed(base::Deadline deadline) = 0;
 
-  // Why the stream ended, if it did so for a reason other than the program's end.
+  // Returns why the stream ended if the reason is not the program's end.
   virtual Status Failure() const { return OkStatus(); }
-  // The same of a stream that has printed this until it ended: some programs say there what is
-  // wrong.
+  // The same for a stream that has printed this text until its end: some programs report their
+  // error there.
   virtual Status FailureIn(const std::string& printed) const {
     (void)printed;
     return Failure();
   }
 };
 
-// One way to one node. Thread-safe.
+// A connection method for one node. Thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Runs argv on the node, without a terminal. Blocks until it has been started, for at most the
-  // sum of the phases' time limits; `stop` makes it return kCancelled early.
+  // Runs argv on the node, without a terminal. Blocks until it has started, at most for the sum of
+  // the phases' time limits; `stop` makes it return kCancelled early.
   virtual Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
                                               const std::stop_token& stop) = 0;
 };

@@ -7,7 +7,7 @@
 namespace autodist::web {
 namespace {
 
-// A page of another site or port has sent it, though not to look at it.
+// A page of another site or port sent it, other than by a link.
 bool IsFromElsewhere(const http::Request& request) {
   const std::string site = request.header("Sec-Fetch-Site");
   if (!site.empty() && site != "same-origin" && site != "none") return true;
@@ -45,11 +45,10 @@ Access::Access(bool control)
 
 http::Answer Access::LetIn(const http::Request& request) const {
   if (!IsSecret(request.Parameter("token"), token_)) {
-    return http::Refusal(
-        403, "This token is not that of this autodist: take the address that it printed.");
+    return http::Refusal(403, "Wrong token: open the address that this autodist printed.");
   }
-  http::Answer answer{.status = 303, .body = "Go on at /\n"};
-  // A browser that comes from another site's page would go on without the new cookie.
+  http::Answer answer{.status = 303, .body = "Continue at /\n"};
+  // A browser that follows a redirect from another site's page would not send the new cookie.
   const bool by_link = request.header("Sec-Fetch-Site") == "cross-site";
   if (by_link) answer.status = 200;
   answer.headers = {{"Set-Cookie", cookie_ + "=" + token_ + "; HttpOnly; SameSite=Strict; Path=/"},
@@ -59,23 +58,25 @@ http::Answer Access::LetIn(const http::Request& request) const {
 
 std::optional<http::Answer> Access::Check(const http::Request& request) const {
   if (request.method != "GET" && request.method != "POST") {
-    return http::Refusal(405, "This cannot be done here.");
+    return http::Refusal(405, "Only GET and POST are allowed.");
   }
   if (request.path == "/" && request.parameters.contains("token")) return LetIn(request);
   if (!IsSecret(CookieOf(request.header("Cookie"), cookie_), token_)) {
-    return http::Refusal(403, "Only with the token: take the whole address that autodist printed.");
+    return http::Refusal(403,
+                         "The token is missing. Open the complete address that autodist printed.");
   }
   if (request.path != "/" && IsFromElsewhere(request)) {
-    return http::Refusal(403, "Only for the page of this autodist.");
+    return http::Refusal(403, "Requests from other sites are refused.");
   }
   if (request.method == "GET") return std::nullopt;
-  // A header that no page from elsewhere can send without being allowed to.
+  // A page from elsewhere cannot send this header without CORS permission.
   if (request.header("X-Autodist").empty())
-    return http::Refusal(403, "Only for the page of this autodist.");
+    return http::Refusal(403, "Requests from other sites are refused.");
   if (!control_) {
-    return http::Refusal(403,
-                         "This page is read-only: restart `autodist web` with --control, or `run` "
-                         "with --web-allow-actions.");
+    return http::Refusal(
+        403,
+        "This page is read-only: restart `autodist web` with --allow-actions, or `run` "
+        "with --web-allow-actions.");
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Who may look, and who may do more than that.
+// Access control of the page: checks the token and whether actions are allowed.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,23 @@
 
 namespace autodist::web {
 
-// In a time that tells nothing of where they differ.
+// Takes the same time wherever the two differ.
 bool IsSecret(std::string_view given, std::string_view secret);
 
-// Of the Cookie header; empty: there is none of this name.
+// Returns the value in the Cookie header; empty if it has no cookie of this name.
 std::string CookieOf(std::string_view header, std::string_view name);
 
-// Of requests whose Host header http::Server has checked. Thread-safe; does not block.
+// Expects requests whose Host header http::Server has checked. Thread-safe; does not block.
 class Access {
  public:
-  // `control`: whether anything may be changed.
+  // `control`: whether viewers may stop jobs and collect stacks.
   explicit Access(bool control);
 
   const std::string& token() const { return token_; }
   bool control() const { return control_; }
 
-  // What the request is answered if not by what it asks for: a refusal, or, where it has the token
-  // in its address, a cookie instead, and the way to the page.
+  // Returns an answer if the request must not be handled: a refusal or, for an address with the
+  // token, a redirect to the page that sets a cookie.
   std::optional<http::Answer> Check(const http::Request& request) const;
 
  private:
@@ -33,8 +33,7 @@ class Access {
 
   const bool control_;
   const std::string token_;
-  const std::string
-      cookie_;  // its name: other ports of this machine have cookies in common with us
+  const std::string cookie_;  // The name of the cookie; ports of the same host share cookies.
 };
 
 }  // namespace autodist::web

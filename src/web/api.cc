@@ -22,11 +22,11 @@ namespace autodist::web {
 namespace {
 
 constexpr char kJson[] = "application/json";
-constexpr size_t kMaxBytes = 1 << 20;  // of a log file in one answer
+constexpr size_t kMaxBytes = 1 << 20;  // of a log file, in one answer
 constexpr size_t kMaxHits = 200;
 constexpr size_t kMaxQueryLength = 1 << 10;  // bytes
-constexpr size_t kMaxSearches = 8;           // at a time
-constexpr size_t kMaxSearchers = 256;        // whose last search is remembered
+constexpr size_t kMaxSearches = 8;           // concurrent ones
+constexpr size_t kMaxSearchers = 256;        // viewers whose last search is remembered
 
 http::Answer AsJson(std::string text) { return {.type = kJson, .body = std::move(text)}; }
 
@@ -43,7 +43,7 @@ Number NumberOf(const http::Request& request, const char* name, Number otherwise
   return absl::SimpleAtoi(request.Parameter(name), &number) ? number : otherwise;
 }
 
-// As `autodist stop` does: what has been asked for already is not asked for again.
+// As `autodist stop` does: does not ask twice.
 Status AskToStop(const std::string& id) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, control::LookUpJob(id));
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.stop_requested()) {
@@ -69,19 +69,19 @@ http::Answer Api::Handle(const http::Request& request) {
   if (request.method == "POST") {
     if (request.path == "/api/stop") return Stop(request);
     if (request.path == "/api/stacks") return Stacks(request);
-    return Refuse(404, "There is nothing of this name.");
+    return Refuse(404, "Not found.");
   }
   if (request.path == "/api/jobs") return Jobs();
   const std::vector<std::string> words =
       absl::StrSplit(request.path, absl::MaxSplits('/', 4));  // "", api, jobs, ID, what
   if (words.size() == 5 && words[2] == "jobs") return OfJob(request, words[3], words[4]);
-  return Refuse(404, "There is nothing of this name.");
+  return Refuse(404, "Not found.");
 }
 
 Result<std::string> Api::KnownJob(const std::string& id) const {
   const bool known =
       only_job_ ? id == job_ : control::IsJobId(id) && std::ranges::count(control::KnownJobs(), id);
-  if (!known) return Error(StatusCode::kNotFound, "There is no such job.");
+  if (!known) return Error(StatusCode::kNotFound, "No such job.");
   return id;
 }
 
@@ -98,8 +98,8 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
                         const std::string& what) {
   const auto job = KnownJob(id);
   if (!job.ok()) return Refuse(job.status());
-  const std::shared_ptr<JobSubscription> watch = watches_.Of(*job);
-  if (!watch) return Refuse(503, "Too many other jobs are being looked at.");
+  const std::shared_ptr<JobSubscription> watch = subscriptions_.Of(*job);
+  if (!watch) return Refuse(503, "Too many other jobs have viewers.");
   if (what == "events") return Events(request, watch);
   if (what == "history") return History(request, *watch);
   if (what == "snapshot") {
@@ -115,14 +115,14 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
     }
     if (words[0] == "search" && words.size() == 2) return SearchLog(request, *watch, rank);
   }
-  return Refuse(404, "There is nothing of this name.");
+  return Refuse(404, "Not found.");
 }
 
 http::Answer Api::Events(const http::Request& request,
                          const std::shared_ptr<JobSubscription>& watch) {
-  auto seat = viewers_.Take();
-  if (!seat) return Refuse(503, "64 viewers are looking already; one of them has to leave first.");
-  return SnapshotStream(watch, {stop_, request.gone, std::move(seat)});
+  auto slot = viewers_.Take();
+  if (!slot) return Refuse(503, "64 viewers are connected already; close one of them first.");
+  return SnapshotStream(watch, {stop_, request.gone, std::move(slot)});
 }
 
 http::Answer Api::History(const http::Request& request, JobSubscription& watch) {
@@ -139,7 +139,7 @@ Result<LogFile> Api::FileOf(const http::Request& request, JobSubscription& watch
                                  : job.attempt_folder();
   auto file = LogFile::Open(folder, rank, request.Parameter("stream") == "err");
   if (!file.ok()) {
-    return Error(StatusCode::kNotFound, "There is no such log: " + Message(file.status()));
+    return Error(StatusCode::kNotFound, "No such log: " + Message(file.status()));
   }
   return file;
 }
@@ -150,7 +150,7 @@ http::Answer Api::Log(const http::Request& request, JobSubscription& watch, uint
   const uint64_t size = file->Size();
   const size_t bytes = std::min(NumberOf<size_t>(request, "bytes", kMaxBytes), kMaxBytes);
   const uint64_t from = NumberOf<uint64_t>(request, "from", size > bytes ? size - bytes : 0);
-  // As it is: the page tells lines and characters apart.
+  // Raw bytes: the page splits them into lines and characters.
   return {.type = "application/octet-stream",
           .body = file->Read(from, bytes),
           .headers = {{"X-Log-From", std::to_string(from)}, {"X-Log-Size", std::to_string(size)}}};
@@ -159,11 +159,11 @@ http::Answer Api::Log(const http::Request& request, JobSubscription& watch, uint
 http::Answer Api::FollowLog(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
-  auto seat = followers_.Take();
-  if (!seat) return Refuse(503, "64 logs are being followed already.");
+  auto slot = followers_.Take();
+  if (!slot) return Refuse(503, "64 logs are followed already.");
   const uint64_t from = NumberOf<uint64_t>(request, "from", file->Size());
   return TailStream(std::make_shared<const LogFile>(*std::move(file)), from,
-                    {stop_, request.gone, std::move(seat)});
+                    {stop_, request.gone, std::move(slot)});
 }
 
 std::stop_source Api::BeginSearch(const std::string& viewer) {
@@ -179,12 +179,12 @@ std::stop_source Api::BeginSearch(const std::string& viewer) {
 http::Answer Api::SearchLog(const http::Request& request, JobSubscription& watch, uint32_t rank) {
   const std::string text = request.Parameter("q");
   if (text.empty() || text.size() > kMaxQueryLength) {
-    return Refuse(400, "A search takes a text, of no more than 1024 bytes.");
+    return Refuse(400, "The text to search for must have 1 to 1024 bytes.");
   }
   const auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
-  const auto seat = searchers_.Take();
-  if (!seat) return Refuse(503, "Others are searching; try again.");
+  const auto slot = searchers_.Take();
+  if (!slot) return Refuse(503, "Too many concurrent searches; try again.");
   const std::stop_source mine = BeginSearch(request.Parameter("viewer"));
   Search search{.text = text, .backwards = request.Parameter("backwards") != "0", .most = kMaxHits};
   search.from = NumberOf<uint64_t>(request, "from", search.backwards ? file->Size() : 0);

@@ -1,4 +1,4 @@
-// What the page asks for under /api/.
+// Handles the page's requests below /api/.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,10 @@ inline constexpr size_t kMaxViewers = 64;
 // Thread-safe.
 class Api {
  public:
-  // `job` as JobsPage has it; `only_job`: there are no others. Streams and searches end with
-  // `stop`.
+  // `job` is JobsPage::job; `only_job` hides all other jobs. `stop` ends streams and searches.
   Api(const Access& access, std::string job, bool only_job, std::stop_token stop);
 
-  // Of one that has been let in. Blocks while it is being answered.
+  // Expects a request that Access has accepted. Blocks until the answer is made.
   http::Answer Handle(const http::Request& request);
 
  private:
@@ -41,10 +40,10 @@ class Api {
   http::Answer Stop(const http::Request& request);
   http::Answer Stacks(const http::Request& request);
 
-  // `id`, if it is that of a job that may be shown.
+  // Returns `id` if it is the id of a job that may be shown.
   Result<std::string> KnownJob(const std::string& id) const;
   Result<LogFile> FileOf(const http::Request& request, JobSubscription& watch, uint32_t rank);
-  // A viewer's new search ends its last one.
+  // Cancels the viewer's previous search.
   std::stop_source BeginSearch(const std::string& viewer);
 
   const Access& access_;
@@ -52,7 +51,7 @@ class Api {
   const bool only_job_;
   const std::stop_token stop_;
   JobsList jobs_;
-  Watches watches_;
+  Subscriptions subscriptions_;
   ConnectionLimit viewers_;
   ConnectionLimit followers_;
   ConnectionLimit searchers_;

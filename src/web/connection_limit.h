@@ -1,4 +1,4 @@
-// Places of which there are only so many.
+// Limits the number of concurrent holders.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace autodist::web {
 
-// Thread-safe. May be destroyed before the seats that it has given.
+// Thread-safe. The seats may outlive it.
 class ConnectionLimit {
  public:
   explicit ConnectionLimit(size_t most) : taken_(std::make_shared<Taken>()), most_(most) {}
 
-  // Held as long as anybody has it. Null: none is free.
+  // The slot is taken until the last copy is destroyed. Null: none is free.
   std::shared_ptr<const void> Take() {
     const std::lock_guard lock(taken_->mutex);
     if (taken_->number >= most_) return nullptr;

@@ -17,15 +17,15 @@ using namespace std::chrono_literals;
 using base::Deadline;
 
 constexpr std::chrono::milliseconds kInterval = 500ms;
-// A large job's snapshot takes long to be made JSON: no more than a part in so many of a core.
+// Converting a large job's snapshot to JSON takes long: use at most 1/kShare of a core for it.
 constexpr int kShare = 20;
 constexpr std::chrono::milliseconds kMaxInterval = 3s;
-constexpr std::chrono::seconds kGoneInterval{3};  // whether its autodist is still there
+constexpr std::chrono::seconds kGoneInterval{3};  // between checks whether its autodist is gone
 constexpr std::chrono::seconds kAnswerLimit{6};
 constexpr std::chrono::seconds kKeep{10};
 constexpr size_t kMaxWatches = 64;
 
-// Of a job whose autodist keeps none, what else there is.
+// For a job whose autodist keeps no snapshot: made from its status.
 v1::JobSnapshot SnapshotFrom(const v1::JobStatus& job) {
   v1::JobSnapshot snapshot;
   snapshot.set_time_ms(base::MillisecondsSince1970());
@@ -68,7 +68,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> JobSubscription::Ask() {
     if (!job.ok()) return snapshot.ok() ? snapshot : job.status();
     chief_gone_ = job->chief_gone();
     if (!snapshot.ok() || job->phase() == v1::JOB_PHASE_ENDED) {
-      // Without an answer it is as it was, apart from what the job's record has.
+      // Without an answer, keep the last snapshot and update it from the job's record.
       v1::JobSnapshot made = snapshot.ok()              ? **snapshot
                              : snapshot_.ok() && known_ ? **snapshot_
                                                         : SnapshotFrom(*job);
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> JobSubscription::Ask() {
   return snapshot;
 }
 
-// A chief that was stopped, or whose socket was removed, is back later.
+// A chief that was suspended, or whose socket was removed, may return.
 bool JobSubscription::IsStillGone() {
   const auto job = control::LookUpJob(job_id_);
   chief_gone_ = job.ok() && job->chief_gone();
@@ -97,7 +97,7 @@ bool JobSubscription::Read() {
   auto snapshot = Ask();
   const std::lock_guard lock(mutex_);
   if (!snapshot.ok()) {
-    // A moment without an answer is no news to those who know how it was.
+    // A missing answer does not replace a known snapshot.
     if (!known_ || !snapshot_.ok()) snapshot_ = std::move(snapshot);
     known_ = true;
     changed_.notify_all();
@@ -131,26 +131,26 @@ void JobSubscription::Run() {
   latest_.End();
 }
 
-std::shared_ptr<JobSubscription> Watches::Of(const std::string& job_id) {
-  std::vector<std::shared_ptr<JobSubscription>> left;  // ended behind the lock
+std::shared_ptr<JobSubscription> Subscriptions::Of(const std::string& job_id) {
+  std::vector<std::shared_ptr<JobSubscription>> left;  // ended after the lock is released
   const std::lock_guard lock(mutex_);
-  for (auto entry = watches_.begin(); entry != watches_.end();) {
+  for (auto entry = subscriptions_.begin(); entry != subscriptions_.end();) {
     auto& [watch, keep] = entry->second;
     if (entry->first != job_id && watch.use_count() == 1 && keep.Expired()) {
       left.push_back(std::move(watch));
-      entry = watches_.erase(entry);
+      entry = subscriptions_.erase(entry);
     } else {
       ++entry;
     }
   }
-  const auto found = watches_.find(job_id);
-  if (found != watches_.end()) {
+  const auto found = subscriptions_.find(job_id);
+  if (found != subscriptions_.end()) {
     found->second.keep = Deadline::After(kKeep);
     return found->second.watch;
   }
-  if (watches_.size() >= kMaxWatches) return nullptr;
+  if (subscriptions_.size() >= kMaxWatches) return nullptr;
   auto watch = std::make_shared<JobSubscription>(job_id);
-  watches_.insert_or_assign(job_id, Entry{watch, Deadline::After(kKeep)});
+  subscriptions_.insert_or_assign(job_id, Entry{watch, Deadline::After(kKeep)});
   return watch;
 }
 

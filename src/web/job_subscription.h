@@ -1,4 +1,4 @@
-// A job that is looked at: asked how it is by one thread, whatever the number of those who look.
+// Polls one job on one thread, for any number of viewers.
 #pragma once
 
 #include <chrono>
@@ -21,24 +21,24 @@ namespace autodist::web {
 class JobSubscription {
  public:
   explicit JobSubscription(std::string job_id);
-  // Blocks for as long as the job's autodist takes to hear that it need not answer.
+  // Blocks until the job's autodist has received that its answer is no longer wanted.
   ~JobSubscription();
 
   const std::string& job() const { return job_id_; }
-  // The snapshot as an event of a stream, made once for all viewers. Ends with the job, or with
-  // this; goes on where the job's autodist does not answer, as it may do so again.
+  // The snapshot as an event of a stream, made once for all viewers. Ends with the job or with this
+  // object; continues if the job's autodist does not answer, because it may answer later.
   const LatestValue& latest() const { return latest_; }
 
-  // As it was a moment ago. Blocks until something is known, for a few seconds at most.
+  // Returns a recent snapshot. Blocks until the first one arrives, for a few seconds at most.
   Result<std::shared_ptr<const v1::JobSnapshot>> Snapshot();
   Result<v1::History> History(int64_t since_ms) { return reader_.History(since_ms, Stop()); }
 
-  // Of this watch's end.
+  // Requested when this subscription ends.
   std::stop_token Stop() const { return stop_.get_token(); }
 
  private:
   void Run();
-  // Whether there may be more.
+  // Returns false after the last snapshot.
   bool Read();
   Result<std::shared_ptr<const v1::JobSnapshot>> Ask();
   bool IsStillGone();
@@ -49,27 +49,28 @@ class JobSubscription {
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  // Guarded by mutex_; the thread, which alone changes them, reads them without.
+  // Guarded by mutex_; only the thread writes them, so it reads them without the lock.
   Result<std::shared_ptr<const v1::JobSnapshot>> snapshot_;
-  bool known_ = false;                                     // snapshot_ is
-  base::Deadline gone_check_ = base::Deadline::After({});  // of the thread, as the rest
+  bool known_ = false;  // whether snapshot_ is set
+  // used by the thread alone, like the rest
+  base::Deadline gone_check_ = base::Deadline::After({});
   bool chief_gone_ = false;
   std::thread thread_;
 };
 
-// The watches of all jobs that are looked at. Thread-safe.
-class Watches {
+// The subscriptions of all jobs that have viewers. Thread-safe.
+class Subscriptions {
  public:
-  // Null: too many other jobs are looked at.
+  // Null: too many other jobs have viewers.
   std::shared_ptr<JobSubscription> Of(const std::string& job_id);
 
  private:
   struct Entry {
     std::shared_ptr<JobSubscription> watch;
-    base::Deadline keep;  // though nobody looks
+    base::Deadline keep;  // kept until then without viewers
   };
   std::mutex mutex_;
-  std::map<std::string, Entry> watches_;  // guarded by mutex_
+  std::map<std::string, Entry> subscriptions_;  // guarded by mutex_
 };
 
 }  // namespace autodist::web

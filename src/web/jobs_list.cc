@@ -44,7 +44,7 @@ JobsPage JobsList::Get(const std::stop_token& stop) {
     }
     asked.push_back(reader.get());
   }
-  // One of them may be suspended, and not answer.
+  // A suspended autodist does not answer, so ask them in parallel.
   std::vector<v1::Progress> progress(asked.size());
   base::ParallelFor(asked.size(), kAskedAtOnce, [&](size_t i) {
     const auto snapshot = asked[i]->Snapshot(stop);

@@ -22,9 +22,8 @@ class JobsList {
   // `only`: the one job that is listed; empty: all.
   explicit JobsList(std::string only) : only_(std::move(only)) {}
 
-  // Its jobs and their progress; the rest is the caller's. Made anew no more often than every two
-  // seconds. Blocks for a few seconds at most, where the autodist of a job does not answer, or
-  // until `stop`.
+  // Lists jobs and their progress; the caller fills in the rest. Renewed at most every two seconds.
+  // Blocks until `stop`, or for a few seconds if the autodist of a job does not answer.
   JobsPage Get(const std::stop_token& stop);
 
  private:
@@ -35,7 +34,7 @@ class JobsList {
   // Guarded by mutex_.
   std::optional<base::Deadline> fresh_;
   JobsPage page_;
-  std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers_;  // of those that run
+  std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers_;  // of the running jobs
 };
 
 }  // namespace autodist::web

@@ -1,4 +1,4 @@
-// What the page is answered, as JSON. Thread-safe. What is not UTF-8 is replaced.
+// The answers to the page, as JSON. Thread-safe. Replaces bytes that are not UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace autodist::web {
 
 struct JobsPage {
   std::string host;
-  std::string job;  // that the page begins with; empty: none is meant
+  std::string job;  // the job that the page opens with; empty: none
   bool control = false;
   size_t viewers = 0;
   std::vector<v1::JobStatus> jobs;               // newest first
-  std::map<std::string, v1::Progress> progress;  // of those of which it is known
+  std::map<std::string, v1::Progress> progress;  // of the jobs whose progress is known
 };
-// Of each job its JobStatus, its state in words with its mark, and its `progress`.
+// Contains the JobStatus of each job, its state as text with its mark, and its `progress`.
 std::string Json(const JobsPage& page);
 
 std::string Json(const Hits& hits);
 
-// What has been added to a log file: the bytes from `from` on, `to` those behind them.
+// Text that was added to a log file: `from` is its first byte, `to` the byte after its last.
 std::string TailJson(uint64_t from, uint64_t size, std::string_view text);
 
 std::string ErrorJson(std::string_view what);

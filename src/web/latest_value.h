@@ -1,5 +1,5 @@
-// What is told again and again, for any number who take it as fast as they can: one who is slow
-// gets the newest when it is ready for it, and is never waited for.
+// A value that is published repeatedly to any number of readers. A slow reader skips intermediate
+// values and never delays the publisher.
 #pragma once
 
 #include <condition_variable>
@@ -15,38 +15,38 @@ namespace autodist::web {
 // Thread-safe.
 class LatestValue {
  public:
-  struct News {
-    uint64_t number = 0;  // another one for each text; 0: there is none yet
+  struct Update {
+    uint64_t number = 0;  // differs for each text; 0: no text yet
     std::shared_ptr<const std::string> text;
-    bool ended = false;  // it is the last
+    bool ended = false;  // no other text will follow
   };
 
-  // In place of the text before. Does not block.
+  // Replaces the previous text. Does not block.
   void Publish(std::string text) {
     auto made = std::make_shared<const std::string>(std::move(text));
     const std::lock_guard lock(mutex_);
-    ++news_.number;
-    news_.text.swap(made);
+    ++update_.number;
+    update_.text.swap(made);
     changed_.notify_all();
   }
   void End() {
     const std::lock_guard lock(mutex_);
-    news_.ended = true;
+    update_.ended = true;
     changed_.notify_all();
   }
 
-  // Blocks until there is another text than the one with this number, the end, or the deadline.
-  News Await(uint64_t seen, base::Deadline deadline) const {
+  // Blocks until a text with another number is published, the end, or the deadline.
+  Update Await(uint64_t seen, base::Deadline deadline) const {
     std::unique_lock lock(mutex_);
-    const auto other = [&] { return news_.ended || news_.number != seen; };
+    const auto other = [&] { return update_.ended || update_.number != seen; };
     changed_.wait_until(lock, deadline.when(), other);
-    return news_;
+    return update_;
   }
 
  private:
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  News news_;  // guarded by mutex_
+  Update update_;  // guarded by mutex_
 };
 
 }  // namespace autodist::web

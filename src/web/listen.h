@@ -1,4 +1,4 @@
-// A server at a unix socket.
+// Listens at a unix socket.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace autodist::web {
 
-// At a path that only this user can connect to. What a killed server has left there is removed;
-// kAlreadyExists for anything else.
+// Only this user can connect to the path. Removes the socket of a killed server; kAlreadyExists if
+// anything else is there.
 Result<base::UniqueFd> ListenAtPath(const std::string& path);
 
 }  // namespace autodist::web

@@ -14,13 +14,13 @@
 namespace autodist::web {
 namespace {
 
-constexpr size_t kChunk = 1 << 20;              // bytes looked through at a time
-constexpr size_t kMaxTextLength = 1 << 10;      // bytes of a line that are told
+constexpr size_t kChunk = 1 << 20;              // bytes searched at a time
+constexpr size_t kMaxTextLength = 1 << 10;      // max bytes of a line in an answer
 constexpr size_t kBefore = kMaxTextLength / 4;  // of these before the hit, in a longer line
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
-// Bars, too, of which each state ends with \r.
+// Progress bars end each state with \r.
 bool EndsText(char c) { return c == '\n' || c == '\r'; }
 
 std::string TextAround(std::string_view chunk, size_t hit) {
@@ -47,7 +47,7 @@ class Finder {
       std::string chunk = file_.Read(at, kChunk);
       if (chunk.empty()) break;
       uint64_t next = at + chunk.size();
-      if (next < found_.size) {  // whole lines
+      if (next < found_.size) {  // end at a whole line
         const size_t last = chunk.rfind('\n');
         if (last != std::string::npos) {
           chunk.resize(last + 1);
@@ -77,7 +77,7 @@ class Finder {
       uint64_t begin = end > kChunk ? end - kChunk : 0;
       std::string chunk = file_.Read(begin, end - begin);
       uint64_t next = begin;
-      if (begin > 0) {  // whole lines
+      if (begin > 0) {  // begin at a whole line
         const size_t first = chunk.find('\n');
         if (first != std::string::npos && first + 1 < chunk.size()) {
           chunk.erase(0, first + 1);
@@ -107,7 +107,7 @@ class Finder {
     std::string text;
   };
 
-  // The first ones, and of these the last.
+  // Finds the first `first` lines with a hit and returns the last `last` of them.
   std::deque<InLine> InChunk(const std::string& chunk, size_t first, size_t last = SIZE_MAX) {
     const std::string* text = &chunk;
     if (fold_) {
@@ -115,7 +115,7 @@ class Finder {
       for (size_t i = 0; i < chunk.size(); ++i) folded_[i] = Lower(chunk[i]);
       text = &folded_;
     }
-    std::deque<std::pair<size_t, size_t>> lines;  // where they begin, and their hits
+    std::deque<std::pair<size_t, size_t>> lines;  // offsets of the lines and of their hits
     size_t at = 0;
     for (size_t number = 0; number < first && at < text->size(); ++number) {
       const void* hit =

@@ -1,4 +1,4 @@
-// The files of the page.
+// The files of the page, embedded.
 #pragma once
 
 #include "base/embedded_file.h"

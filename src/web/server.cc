@@ -17,13 +17,13 @@ namespace {
 
 constexpr char kForwarded[] = "localhost:8080";
 
-// Viewers' streams, and the few other requests of each.
+// Enough for the viewers' streams and their few other requests.
 constexpr size_t kMaxConnections = 256;
-// Of clients that have not shown the cookie: all of this machine's who know the port.
+// Of clients without the cookie: any local process that knows the port.
 constexpr size_t kMaxStrangers = 128;
 
-// To all answers. Nothing comes from elsewhere, nothing of ours goes there, and what ranks write is
-// text even where it gets into the page.
+// Sent with all answers. The page loads and sends nothing across origins, and output of ranks stays
+// text even if it gets into the page.
 constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -45,7 +45,7 @@ http::Answer FileOf(const http::Request& request) {
   const auto file =
       std::ranges::find(PageFiles(), std::string_view(name), &base::EmbeddedFile::name);
   if (request.method != "GET" || file == PageFiles().end()) {
-    return http::Refusal(404, "There is nothing of this name.");
+    return http::Refusal(404, "Not found.");
   }
   return {.type = std::string(TypeOf(name)), .body = std::string(file->content)};
 }

@@ -1,4 +1,4 @@
-// A page that shows this user's jobs to a browser, live.
+// Serves a live page that shows this user's jobs in a browser.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,16 @@ class Server;
 namespace autodist::web {
 
 struct Options {
-  std::string job = {};        // an id, which the page begins with; empty: the newest that runs
-  bool only_job = false;       // `job` alone is shown: to the page there are no others
-  std::string address = {};    // where to listen, as base::ListenAddress reads it
-  std::string socket = {};     // the path of a unix socket to listen at instead; empty: none
-  std::string forwarded = {};  // with a socket: HOST:PORT that is forwarded to it; empty: 8080
-  bool control = false;        // jobs may be stopped, and their stacks taken
+  std::string job = {};   // id of the job that the page opens with; empty: the newest running job
+  bool only_job = false;  // shows `job` only
+  std::string address = {};  // where to listen, as base::ListenAddress reads it
+  // the path of a unix socket to listen at instead of `address`; empty: none
+  std::string socket = {};
+  std::string forwarded = {};  // HOST:PORT that is forwarded to `socket`; empty: 8080
+  bool control = false;        // viewers may stop jobs and collect stacks
 };
 
-// A warning where the page is served to a network.
+// The warning if the page is served to a network.
 inline constexpr char kTokenIsRead[] =
     "who can read this network's packets can read the page's token, too; a loopback address or a "
     "unix socket, and ssh -L, are safe";
@@ -30,18 +31,18 @@ inline constexpr char kTokenIsRead[] =
 class Access;
 class Api;
 
-// Needs no thread of the caller's.
+// Starts the threads that it needs.
 class Server {
  public:
   static Result<std::unique_ptr<Server>> Start(Options options);
-  // Ends all; leaves no socket behind. Blocks for a moment, and for a few seconds where the
-  // autodist of some job has just been asked and does not answer.
+  // Ends all requests and removes the socket. Blocks for a moment, or for a few seconds if the
+  // autodist of a job is being asked and does not answer.
   ~Server();
 
-  // Whole, with the token: whoever knows it may look. With a unix socket, as of the port that is
-  // forwarded to it.
+  // The whole address with the token, which is all that a viewer needs. With a unix socket, it
+  // names the port that is forwarded to the socket.
   const std::string& url() const { return url_; }
-  // Only this machine's programs can connect to it.
+  // Only programs of this host can connect.
   bool is_local() const { return is_local_; }
 
  private:

@@ -16,25 +16,25 @@ using namespace std::chrono_literals;
 using base::Deadline;
 
 constexpr char kEvents[] = "text/event-stream";
-// How long one who has left may keep a seat, and we wait for nothing at our end.
+// How long a viewer that left may keep its slot, and the longest wait at shutdown.
 constexpr std::chrono::milliseconds kLook = 250ms;
-// A word now and then, so that what lies between does not take the stream for dead.
+// A comment now and then keeps proxies from closing a quiet stream.
 constexpr std::chrono::seconds kSign{10};
 constexpr std::chrono::milliseconds kTailInterval = 500ms;
-constexpr size_t kTailBytes = 64 << 10;  // of one interval
+constexpr size_t kTailBytes = 64 << 10;  // max per interval
 
 http::Answer::Piece Sign() {
   static const auto text = std::make_shared<const std::string>(": here\n\n");
   return text;
 }
 
-// Without a character of which the rest has not been written yet.
+// Returns the length without an incomplete character at the end.
 size_t WholeCharacters(std::string_view text) {
   constexpr size_t kLongest = 4;
   for (size_t back = 1; back < kLongest && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
     if (byte < 0x80) break;
-    if (byte < 0xc0) continue;  // goes on with one
+    if (byte < 0xc0) continue;  // continuation byte
     const size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
     return length > back ? text.size() - back : text.size();
   }
@@ -54,7 +54,7 @@ class Tail {
       if (!first) Pause();
       if (Over(viewer_)) return nullptr;
       const uint64_t size = file_->Size();
-      if (size < at_) at_ = 0;  // somebody has cut it
+      if (size < at_) at_ = 0;  // the file was truncated
       if (size > at_ || first) {
         const uint64_t from = std::max(at_, size > kTailBytes ? size - kTailBytes : 0);
         std::string text = file_->Read(from, kTailBytes);
@@ -90,14 +90,14 @@ http::Answer SnapshotStream(std::shared_ptr<JobSubscription> watch, Viewer viewe
                  ended = false]() mutable -> http::Answer::Piece {
     const Deadline sign = Deadline::After(kSign);
     while (!ended && !Over(viewer)) {
-      const LatestValue::News news = watch->latest().Await(seen, Deadline::After(kLook));
-      if (std::exchange(seen, news.number) != news.number) return news.text;
-      ended = news.ended;
+      const LatestValue::Update update = watch->latest().Await(seen, Deadline::After(kLook));
+      if (std::exchange(seen, update.number) != update.number) return update.text;
+      ended = update.ended;
       if (!ended && sign.Expired()) return Sign();
     }
     if (!std::exchange(ended, false) || Over(viewer)) return nullptr;
     viewer.stop = {};
-    viewer.gone = [] { return true; };  // that was all
+    viewer.gone = [] { return true; };  // makes the next call end the stream
     return std::make_shared<const std::string>("event: end\ndata: {}\n\n");
   };
   return answer;

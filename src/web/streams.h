@@ -1,4 +1,4 @@
-// Streams of server-sent events, which go on until who reads them leaves.
+// Streams of server-sent events, which continue until the reader disconnects.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace autodist::web {
 
-// Whose a stream is, and when it ends.
+// The reader of a stream.
 struct Viewer {
   std::stop_token stop;
   std::function<bool()> gone;
-  std::shared_ptr<const void> seat;  // given back with the stream
+  std::shared_ptr<const void> slot;  // released when the stream ends
 };
 
-// The snapshots of a job. Ends with an event "end" where the job has.
+// Sends the job's snapshots, and an event "end" when the job has ended.
 http::Answer SnapshotStream(std::shared_ptr<JobSubscription> watch, Viewer viewer);
 
-// What is added to a log file from this byte on; of a flood the last of it.
+// Sends text that is added to a log file from this byte on; of a flood only the last part.
 http::Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer);
 
 }  // namespace autodist::web

@@ -12,8 +12,8 @@
 namespace autodist::why {
 namespace {
 
-// Where one of two looks did not show what the rank was doing, as on a machine that is too busy for
-// py-spy, the other one does, if the rank has not run in between.
+// Takes the activity of the sample that shows it if the rank has not run in between: on a busy
+// machine, py-spy may fail in one of them.
 void MakeUp(RankActivity& rank) {
   if (!HasRested(rank).value_or(false)) return;
   const auto blind = [](const Activity& one) {
@@ -25,17 +25,17 @@ void MakeUp(RankActivity& rank) {
   missed = now ? *rank.earlier : rank.now;
 }
 
-// Python waits at its end for threads, and those of a Gloo whose peers have gone spin for ever.
+// Python joins its threads at exit, and Gloo threads whose peers have gone spin forever.
 Counted CountedOf(const RankActivity& rank, bool most_have_ended) {
   if (rank.now.doing == Doing::kCollective) return Counted::kOthers;
   return most_have_ended && rank.now.is_at_end ? Counted::kNoThreads : Counted::kAll;
 }
 
-// What the main thread does says nothing against it where the rank is at work.
+// If the rank is at work, its main thread may wait for whatever it likes.
 void NoteWork(RankActivity& rank, bool most_have_ended) {
   if (rank.now.doing == Doing::kStopped || !rank.earlier || rank.now.AtWork()) return;
   const bool awaits_others = rank.now.doing == Doing::kCollective;
-  // Of no operation by name: the other threads may well compute what is to be summed up.
+  // No operation has a name: the other threads may compute the values to be reduced.
   if (awaits_others && !(rank.now.collective.empty() && rank.now.source.starts_with("py-spy"))) {
     return;
   }

@@ -1,4 +1,4 @@
-// What ranks were doing in two looks, by the texts of their agents. Pure logic.
+// Reads what ranks were doing from two samples of stacks that their agents sent. Pure logic.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace autodist::why {
 
 using Stacks = std::vector<v1::WholeStack>;
 
-// In order of the ranks; of auxiliary processes nothing. Who is at work, as what it has done
-// between the looks shows, is said to be.
+// Sorted by rank, without auxiliary processes. Marks as at work every rank that made progress
+// between the samples.
 Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now, const Stacks& earlier);
 
 }  // namespace autodist::why

@@ -13,7 +13,7 @@ namespace {
 
 using Language = ThreadStack::Language;
 
-constexpr size_t kMaxPathLength = 200;  // bytes of it that are shown
+constexpr size_t kMaxPathLength = 200;  // bytes that are shown
 
 std::string StoppedText(const RankProcess& process) {
   if (!process.holder.empty()) {
@@ -23,10 +23,10 @@ std::string StoppedText(const RankProcess& process) {
                            : "is stopped by a signal (state T)";
 }
 
-// A process that the loader has started, while it is busy with the data.
+// A process of the data loader that is busy with the data.
 struct LoaderWorker {
-  const RankProcess* process = nullptr;  // there is none
-  size_t caller = 0;                     // its frame in the loader
+  const RankProcess* process = nullptr;  // nullptr: none found
+  size_t caller = 0;                     // index of the frame in the loader
 };
 
 LoaderWorker WorkerOf(const std::vector<const RankProcess*>& processes) {
@@ -41,10 +41,10 @@ LoaderWorker WorkerOf(const std::vector<const RankProcess*>& processes) {
   return {};
 }
 
-// The rank gets on as its worker does.
+// The rank makes progress if its worker does.
 void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& activity) {
   const ThreadStack& stack = worker.process->stack();
-  const size_t own = stack.UsersOwn(0);
+  const size_t own = stack.UserFrame(0);
   const StackFrame& frame = stack.frames[own < worker.caller ? own : worker.caller - 1];
   const bool is_stopped = IsStopped(*worker.process);
   activity.words += ", whose worker " + (is_stopped ? StoppedText(*worker.process) + "," : "is") +
@@ -53,7 +53,7 @@ void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& 
   activity.loads = ByKernel(*worker.process) == Doing::kCompute;
 }
 
-// What waits for another process gets on as that one does.
+// A process that waits for another one makes progress if that one does.
 void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity) {
   if (activity.AtWork() || activity.doing == Doing::kCollective) return;
   const auto stopped =
@@ -64,8 +64,7 @@ void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity)
       ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedText(**stopped);
 }
 
-// ", for 10.0.0.7:5000": who is at the other end of the socket, and whether it answers; "": not
-// known.
+// ", for 10.0.0.7:5000": the other end of the socket, and whether it answers; "": unknown.
 std::string Peer(const RankProcess& process) {
   constexpr std::string_view kTo = "socket to ";
   constexpr std::string_view kSentAgain = ", sent again ";
@@ -77,13 +76,13 @@ std::string Peer(const RankProcess& process) {
          peer.substr(again + 2);
 }
 
-// "in step (train.py:41)"; "": its frames tell nothing.
+// "in step (train.py:41)"; "": no informative frame.
 std::string Where(const StackSummary& summary) {
   if (!summary.missing.empty()) return "";
   return " in " + (summary.called_by.empty() ? summary.doing : summary.called_by);
 }
 
-// Of a network file system, or one that a program serves.
+// The server of a network or FUSE file system.
 bool AwaitsServer(const RankProcess& process) {
   return process.StateHas("request_wait_answer") || process.StateHas(" in fuse_") ||
          process.StateHas(" in rpc_wait") || process.StateHas(" in nfs");
@@ -100,7 +99,7 @@ std::string DescribeActivity(const Activity& activity, const RankProcess& proces
     case Doing::kDataLoader:
       return "is in its data loader" + (summary.doing.empty() ? "" : ": " + summary.doing);
     case Doing::kFile:
-      if (file == "its output") return "writes to its output, of which nothing is taken" + where;
+      if (file == "its output") return "writes to its output, which is not being read" + where;
       return (process.StateHas("wait_for_partner") ? "opens "
               : AwaitsServer(process)              ? "waits for the file system of "
               : process.StateHas("write")          ? "writes to "
@@ -126,7 +125,7 @@ std::string DescribeActivity(const Activity& activity, const RankProcess& proces
     case Doing::kCompute:
       return "computes" + where;
     case Doing::kUnknown:
-      return "does what cannot be told";
+      return "has an unknown activity";
   }
   return "";
 }
@@ -146,7 +145,7 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
   return evidence;
 }
 
-// Of `process` and all that is counted with it.
+// Adds up the work of `process` and of those counted with it.
 std::optional<Work> WorkOf(const RankProcess& process,
                            const std::vector<const RankProcess*>& with) {
   Work work;
@@ -169,11 +168,11 @@ std::optional<Work> WorkOf(const RankProcess& process,
   return work.at_ms == 0 ? std::nullopt : std::optional(work);
 }
 
-// Without the line: in a loop of exchanges ranks wait at different ones.
+// Without the line: ranks in a loop of exchanges wait in different lines.
 std::string PlaceOf(const RankProcess& process, const std::string& folder) {
   const ThreadStack& stack = process.stack();
-  const size_t telling = stack.Telling();
-  const size_t own = stack.UsersOwn(telling);
+  const size_t telling = stack.Informative();
+  const size_t own = stack.UserFrame(telling);
   const size_t at = own < stack.frames.size() ? own : telling;
   if (at >= stack.frames.size()) return "";
   StackFrame frame = stack.frames[at];
@@ -220,7 +219,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   return activity;
 }
 
-// A zombie, or what Python's multiprocessing has started for itself.
+// A zombie, or a helper process of Python's multiprocessing.
 bool TakesNoPart(const RankProcess& process) {
   return process.state.starts_with("zombie") ||
          process.command.find("multiprocessing.resource_tracker") != std::string::npos ||
@@ -241,16 +240,16 @@ std::vector<const RankProcess*> ChildrenOf(const RankProcess& parent,
   return children;
 }
 
-// Without frames of Python's, what it has started shows it.
+// A process without Python frames is a launcher if its children are in a collective.
 bool IsLauncher(const RankProcess& process, const std::vector<const RankProcess*>& children) {
   return process.AwaitsAnother() ||
          (!InCollective(process) &&
           std::ranges::any_of(children, [](const RankProcess* one) { return InCollective(*one); }));
 }
 
-// Those that take part in the job: the rank itself, or what it has started where it is a shell or
-// another launcher, which only waits for that: torch.multiprocessing.spawn, say. Never empty where
-// `processes` is not.
+// Returns the processes that take part in the job: the rank itself, or its children if it is a
+// shell or another launcher that only waits for them, such as torch.multiprocessing.spawn. Not
+// empty unless `processes` is.
 std::vector<const RankProcess*> Participants(const std::vector<RankProcess>& processes) {
   if (processes.empty()) return {};
   std::vector<const RankProcess*> found;
@@ -267,7 +266,7 @@ std::vector<const RankProcess*> Participants(const std::vector<RankProcess>& pro
   return found;
 }
 
-// Or is it.
+// True also for the same process.
 bool DescendsFrom(const RankProcess& process, const RankProcess& ancestor,
                   const std::vector<RankProcess>& processes) {
   const RankProcess* one = &process;
@@ -295,7 +294,7 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
   const std::vector<RankProcess> processes = ReadProcesses(text);
   if (processes.empty()) return {Ending()};
   std::vector<const RankProcess*> participants = Participants(processes);
-  // A rank that is stopped is so as a whole: what it has started may go on.
+  // If the rank itself is stopped, report only that, although its children may run.
   if (IsStopped(processes.front())) participants = {&processes.front()};
   const std::vector<GroupCount> counts = ReadGroupCounts(text);
   std::vector<Activity> activities;

@@ -12,7 +12,7 @@ namespace {
 using Language = ThreadStack::Language;
 using Named = std::pair<std::string_view, std::string_view>;
 
-// Names of functions, in small letters without underscores, that begin so; longer ones first.
+// Beginnings of function names, in lower case without underscores; longer ones first.
 constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"allgather", "all-gather"},
                                                 {"alltoall", "all-to-all"},
@@ -35,7 +35,7 @@ constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"wait", "MPI_Wait"},
                                                 {"initprocessgroup", "init_process_group"}}};
 
-// Where Python's functions of these names are collectives.
+// The files in which Python functions of these names are collectives.
 constexpr std::array<std::string_view, 7> kPythonFiles = {
     "torch/distributed/distributed_c10d.py",
     "torch/distributed/_functional_collectives.py",

@@ -1,4 +1,4 @@
-// The collectives that frames are of. Pure logic.
+// Recognizes collectives by their frames. Pure logic.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace autodist::why {
 
-// "all-reduce", "barrier", or a name that is no operation's, as "init_process_group", which waits
-// for all ranks, too. The outermost one that the thread is in: what a program has called. "": none.
+// Returns the outermost collective of the thread, which is the one that the program called:
+// "all-reduce", "barrier", or a function that waits for all ranks, such as "init_process_group".
+// "": none.
 std::string CollectiveOf(const ThreadStack& thread);
-// The same thread waits for one of which the frames do not say which.
+// The thread waits in a collective that its frames do not name.
 bool AwaitsSomeCollective(const ThreadStack& thread);
 
 // "an all-reduce", "a barrier", "init_process_group".

@@ -25,20 +25,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kReportLines = 5;  // of why a job has ended, as evidence
+constexpr size_t kReportLines = 5;  // of the job's failure, as evidence
 
 std::string Time(int64_t ms) { return base::Elapsed(milliseconds(std::max<int64_t>(0, ms))); }
 
-// When any rank wrote something last, since 1970; 0: that is not known.
+// When any rank last wrote output, since 1970; 0: unknown.
 int64_t LastOutput(const v1::JobSnapshot& snapshot) {
   int64_t last = snapshot.job().last_output_ms();
-  // Not by samples: how long a rank was silent when one was taken says nothing of now.
+  // Samples are not used: a rank may have written since its sample was taken.
   for (const v1::RankSnapshot& rank : snapshot.ranks())
     last = std::max(last, rank.last_output_ms());
   return last;
 }
 
-// The last step that anybody tells of.
+// The last step that any rank has reported.
 std::optional<uint64_t> LastStep(const v1::JobSnapshot& snapshot) {
   std::optional<uint64_t> last;
   const auto count = [&](const v1::Progress& progress) {
@@ -55,7 +55,7 @@ bool StepsRise(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
   return now.job().attempt() == before.job().attempt() && last && earlier && *last > *earlier;
 }
 
-// How the job gets on, or since when it does not.
+// Adds how the job progresses, or since when it does not.
 void AddProgress(const Known& known, v1::Issue& issue) {
   const v1::JobSnapshot& now = known.now;
   if (known.before && StepsRise(now, *known.before)) {
@@ -90,19 +90,19 @@ Diagnosis Well(const std::string& what, v1::Issue issue) {
   return {Diagnosis::Kind::kWell, std::move(issue)};
 }
 
-// Where no rank is in a collective: at a socket, or for another thread or process, which may do the
-// same.
-bool WaitsForSomebody(const RankActivity& rank) {
+// The rank is in no recognized collective, but waits at a socket, or for a thread or process, which
+// may be the same.
+bool WaitsForAnother(const RankActivity& rank) {
   return !rank.now.AtWork() && (rank.now.doing == Doing::kSocket || rank.now.doing == Doing::kWait);
 }
 
-// Nobody has done anything that is wrong, as all or some are at work.
+// All or some ranks are at work, so nothing is wrong.
 std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const RankActivity* worker = nullptr;
   size_t workers = 0;
   for (const RankActivity& rank : ranks) {
     if (!rank.now.AtWork()) continue;
-    // What takes long for a reason tells more.
+    // An activity that is expected to take long is the better explanation.
     const bool plain = worker && worker->now.doing == Doing::kCompute;
     if (!worker || (plain && rank.now.doing != Doing::kCompute)) worker = &rank;
     ++workers;
@@ -110,7 +110,7 @@ std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activit
   const size_t in_collectives = Waiting(ranks);
   const size_t waiting = in_collectives > 0
                              ? in_collectives
-                             : static_cast<size_t>(std::ranges::count_if(ranks, WaitsForSomebody));
+                             : static_cast<size_t>(std::ranges::count_if(ranks, WaitsForAnother));
   if (!worker || workers + waiting < ranks.size()) return std::nullopt;
   std::string what = snapshot::RankName(snapshot, worker->rank) + " " + worker->now.words;
   if (workers > 1 && waiting == 0) {
@@ -124,7 +124,7 @@ std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activit
   return "nothing is wrong as far as can be seen: " + what;
 }
 
-// A processor is of use to who is at work, or may be.
+// More CPU time would help a rank that is, or may be, at work.
 bool HoldsUpWork(const issues::ResourceIssue& cause, const Activities& ranks) {
   return std::ranges::any_of(ranks, [&](const RankActivity& rank) {
     return rank.now.MayBeAtWork() && std::ranges::count(cause.issue.ranks(), rank.rank) > 0;
@@ -141,8 +141,8 @@ bool SharesRank(const v1::Issue& one, const v1::Issue& other) {
       one.ranks(), [&](uint32_t rank) { return std::ranges::count(other.ranks(), rank) > 0; });
 }
 
-// Where ranks stand still, what is slow is said besides. A full disk or want of memory where one of
-// them is may well be what it waits for.
+// If ranks stand still, slow resources are only additional information. But a full disk or a lack
+// of memory on the node of one of them may be what it waits for.
 void AddBesides(const std::vector<issues::ResourceIssue>& causes, v1::Issue& standstill,
                 v1::Issue& evidence) {
   for (const issues::ResourceIssue& cause : causes) {
@@ -158,8 +158,8 @@ void AddBesides(const std::vector<issues::ResourceIssue>& causes, v1::Issue& sta
   }
 }
 
-// Ranks that run and of which no look tells: there are too many, or their node has not answered.
-size_t Untold(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+// Counts running ranks without a sample: there are too many, or their node has not answered.
+size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const auto running =
       static_cast<size_t>(std::ranges::count_if(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
         return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
@@ -171,13 +171,12 @@ size_t Untold(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   return running > reported ? running - reported : 0;
 }
 
-std::string WhatIsKnown(const Activities& ranks, size_t untold) {
+std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
   const size_t waiting = Waiting(ranks);
-  if (ranks.empty()) return "cannot tell: nothing is known of what the ranks are doing";
-  if (untold > 0) {
-    return "cannot tell: what " + base::Count(untold, "rank") + " of " +
-           std::to_string(ranks.size() + untold) + (untold == 1 ? " is" : " are") +
-           " doing is not known" +
+  if (ranks.empty()) return "unclear: no data on what the ranks are doing";
+  if (without_sample > 0) {
+    return "unclear: no data on " + base::Count(without_sample, "rank") + " of " +
+           std::to_string(ranks.size() + without_sample) +
            (waiting == ranks.size() ? "; the others wait in collectives" : "");
   }
   const std::string collective = ranks[0].now.collective;
@@ -185,22 +184,22 @@ std::string WhatIsKnown(const Activities& ranks, size_t untold) {
     return rank.now.doing == Doing::kCollective && rank.now.collective == collective;
   });
   if (same) {
-    return "cannot tell: all " + base::Count(waiting, "rank") + " wait in " +
+    return "unclear: all " + base::Count(waiting, "rank") + " wait in " +
            (collective.empty() ? "a collective"
                                : "the same operation, " + WithArticle(collective)) +
-           ", as they do where the network or a peer does not answer";
+           ", as they do when the network or a peer does not answer";
   }
-  return "cannot tell what is wrong, or whether anything is";
+  return "unclear: found no cause, and the job may be in order";
 }
 
-// Of a job of which nothing goes on, the plainest first.
+// Explains a job that makes no progress; tries the most obvious cause first.
 std::optional<v1::Issue> WhatStands(const Known& known, const Activities& ranks, bool all_stand) {
   if (auto cause = RaisedCause(known.now, ranks)) return cause;
   if (all_stand && MostHaveEnded(known.now)) {
     if (auto cause = EndedWellCause(known.now, ranks)) return cause;
   }
-  if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause;
-  return StandstillCause(known.now, ranks, known.stands_still);
+  if (auto cause = BehindCause(known.now, ranks, known.stalled)) return cause;
+  return StandstillCause(known.now, ranks, known.stalled);
 }
 
 std::vector<issues::ResourceIssue> ResourceCausesOf(const Known& known, const Activities& ranks,
@@ -222,7 +221,7 @@ void LeaveOutIdle(const Activities& ranks, std::vector<issues::ResourceIssue>& c
   });
 }
 
-// What there is too little of, whom the others wait for in each step, and that steps take longer
+// Finds a scarce resource, a rank that the others wait for in each step, or steps that take longer
 // than before.
 std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities& ranks,
                                     const std::vector<issues::ResourceIssue>& causes,
@@ -238,34 +237,34 @@ std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities
   return cause;
 }
 
-// Nothing goes on, as far as is seen, and nothing is known to be wrong.
+// The job seems to make no progress, and no cause is known.
 Diagnosis WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
-  const size_t untold = Untold(known.now, ranks);
-  if (untold == 0 && !known.stands_still && AllRun(ranks) &&
+  const size_t without_sample = WithoutSample(known.now, ranks);
+  if (without_sample == 0 && !known.stalled && AllRun(ranks) &&
       (Waiting(ranks) > 0 || AllMoveData(ranks))) {
     return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
-                    " run on and meet, if silently",
+                    " run and synchronize, without output",
                 std::move(evidence));
   }
-  const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
+  const auto at_work = without_sample == 0 ? AtWork(known.now, ranks) : std::nullopt;
   if (at_work) return Well(*at_work, std::move(evidence));
-  evidence.set_what(WhatIsKnown(ranks, untold));
-  return {Diagnosis::Kind::kCannotTell, std::move(evidence)};
+  evidence.set_what(WhatIsKnown(ranks, without_sample));
+  return {Diagnosis::Kind::kUnclear, std::move(evidence)};
 }
 
-// Whether a rank that runs may wait where it is. What uses a GPU seems to compute where it waits.
+// Whether a running rank may wait where it is: a rank that waits for its GPU seems to compute.
 bool MayWait(const v1::RankSnapshot& of, const RankActivity& rank) {
   const Doing doing = rank.now.doing;
   return doing == Doing::kCollective || doing == Doing::kUnknown ||
          (doing == Doing::kCompute && of.gpus_size() > 0);
 }
 
-// It runs, and has not written of a failure.
+// It runs and has printed no failure.
 bool GoesOn(const v1::RankSnapshot& rank) {
   return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty();
 }
 
-// Of three ranks or more, where all others have given up; "": there are several, or none.
+// For at least three ranks, if all others have given up; "": several are left, or none.
 std::string TheOnlyOneLeft(const v1::JobSnapshot& snapshot) {
   std::vector<uint32_t> left;
   size_t others = 0;
@@ -302,7 +301,7 @@ Diagnosis Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   const bool goes_on = known.before && GoesOn(known.now, *known.before);
-  const bool all_stand = AllRest(ranks) && (known.stands_still || AllStand(ranks));
+  const bool all_stand = AllRest(ranks) && (known.stalled || AllStand(ranks));
   std::vector<issues::ResourceIssue> causes = ResourceCausesOf(known, ranks, evidence);
   if (auto cause = goes_on ? std::nullopt : WhatStands(known, ranks, all_stand)) {
     AddStandstill(known, *cause);
@@ -326,7 +325,7 @@ Diagnosis Judge(const Known& known) {
 
 std::string WhoIsMissing(const Known& known) {
   const Activities ranks = ReadStacks(known.now, known.stacks, known.stacks_earlier);
-  if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause->what();
+  if (auto cause = BehindCause(known.now, ranks, known.stalled)) return cause->what();
   Ranks missing;
   for (const RankActivity& rank : ranks) {
     const v1::RankSnapshot* of = snapshot::FindRank(known.now, rank.rank);
@@ -341,15 +340,14 @@ std::string WhoIsMissing(const Known& known) {
 Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
   v1::Issue issue;
   const bool again = snapshot.job().phase() == v1::JOB_PHASE_RESTARTING;
-  issue.set_what(std::string("cannot tell: the job is being started") +
-                 (again ? " once more" : ""));
+  issue.set_what(std::string("unclear: the job is being started") + (again ? " again" : ""));
   size_t reported = 0;
   for (const v1::NodeSnapshot& node : snapshot.nodes()) {
     if (node.detail().empty() || reported++ >= kReportLines) continue;
     issues::AddEvidence(issue, base::Printable(node.address()), base::Printable(node.detail()),
                         "chief");
   }
-  return {Diagnosis::Kind::kCannotTell, std::move(issue)};
+  return {Diagnosis::Kind::kUnclear, std::move(issue)};
 }
 
 Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {

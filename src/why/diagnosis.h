@@ -1,4 +1,4 @@
-// One diagnosis from everything that is known of a job. Pure logic.
+// Makes one diagnosis from all data of a job. Pure logic.
 #pragma once
 
 #include <optional>
@@ -9,36 +9,36 @@
 
 namespace autodist::why {
 
-// All of it is of untrusted origin; what comes out is short and does nothing to a terminal.
+// All of it is untrusted; the diagnosis is short and contains no terminal control sequences.
 struct Known {
   v1::JobSnapshot now;
-  std::optional<v1::JobSnapshot> before;       // the same job some seconds earlier
-  std::vector<v1::WholeStack> stacks;          // of the ranks that run, between the two
-  std::vector<v1::WholeStack> stacks_earlier;  // the same some seconds earlier; empty: not asked
-  // No rank has given a sign of life for so long that it is known that nothing goes on.
-  bool stands_still = false;
+  std::optional<v1::JobSnapshot> before;  // the same job some seconds earlier
+  std::vector<v1::WholeStack> stacks;     // of the running ranks, between the two
+  // the same some seconds earlier; empty: not requested
+  std::vector<v1::WholeStack> stacks_earlier;
+  // All ranks have been silent for so long that the job is certainly stalled.
+  bool stalled = false;
 };
 
 struct Diagnosis {
-  enum class Kind { kWrong, kWell, kCannotTell };
-  Kind kind = Kind::kCannotTell;
-  v1::Issue issue;  // with its evidence, whatever the kind is; its kind and `since` where wrong
+  enum class Kind { kWrong, kWell, kUnclear };
+  Kind kind = Kind::kUnclear;
+  v1::Issue issue;  // with evidence for each kind; with kind and `since` if kWrong
 };
 
 Diagnosis Judge(const Known& known);
 
-// Whether steps went on, or any rank wrote something, between the two: the job does not stand
-// still.
+// Steps advanced or a rank wrote output between the two snapshots, so the job is not stalled.
 bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before);
 
-// Where a rank has given up its wait for others: which of those that run, and have not given up, is
-// elsewhere, and what it does; "": none, or it is not known.
+// For a rank that stopped waiting for others: names the running ranks that are elsewhere, and what
+// they do; "": none or unknown.
 std::string WhoIsMissing(const Known& known);
 
-// Of a job of which no rank runs yet, or again.
+// For a job none of whose ranks runs yet, or again.
 Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot);
 
-// Of a job that has ended: by how, and by what its last snapshot knows, which may be nothing.
+// For a job that has ended: judges by its end and its last snapshot, which may be empty.
 Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::why

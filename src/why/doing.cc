@@ -14,8 +14,8 @@ namespace {
 using Language = ThreadStack::Language;
 
 struct Place {
-  std::string_view begin;     // of a file as people know it
-  std::string_view function;  // a part of its name; "": any
+  std::string_view begin;     // of a file as ShortFile names it
+  std::string_view function;  // a part of the name; "": any
   Doing doing;
 };
 
@@ -49,7 +49,7 @@ struct Waits {
   std::string_view function;  // as above
 };
 
-// Beginnings of the kernel's words for where a process waits.
+// Beginnings of the kernel functions in which a process waits.
 struct Channel {
   std::string_view begin;
   Doing doing;
@@ -85,12 +85,12 @@ bool HasPart(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What PyTorch writes its files by: without py-spy a checkpoint is seen by it.
+// PyTorch's file writer shows a checkpoint without py-spy.
 bool WritesCheckpoint(const StackFrame& frame) {
   return HasPart(frame.function, "PyTorchStreamWriter") || HasPart(frame.function, "mz_zip_writer");
 }
 
-// By the files that its Python is in, those that were called last first.
+// Classifies by the files of the Python frames, innermost first.
 std::optional<Doing> ByPlace(const ThreadStack& stack) {
   if (stack.language != Language::kPython) {
     if (std::ranges::any_of(stack.frames, WritesCheckpoint)) return Doing::kCheckpoint;
@@ -113,7 +113,7 @@ bool AwaitsLock(const ThreadStack& stack) {
          });
 }
 
-// Of the thread that works for a Gloo of PyTorch's, say, where the main one waits for it.
+// If the main thread waits for another thread, such as one of PyTorch's Gloo, uses that thread.
 std::string CollectiveOf(const RankProcess& process) {
   std::string collective = CollectiveOf(process.stack());
   if (!collective.empty() || !AwaitsSomeCollective(process.stack())) return collective;
@@ -124,8 +124,8 @@ std::string CollectiveOf(const RankProcess& process) {
   return collective;
 }
 
-// Where a thread of Python's that sleeps waits for other ranks, though no frame names an operation:
-// for the sums of gradients at the end of a backward pass, say, which are C++'s.
+// Places where a sleeping Python thread waits for other ranks though no frame names an operation:
+// for example for the gradient reduction at the end of a backward pass, which runs in C++.
 constexpr std::array<Waits, 14> kWaits = {{{"torch/autograd/", ""},
                                            {"torch/distributed/", ""},
                                            {"torch/nn/parallel/", ""},
@@ -146,7 +146,7 @@ bool AwaitsOthers(const RankProcess& process) {
   if (stack.language != Language::kPython || !process.state.starts_with("sleeping in futex")) {
     return false;
   }
-  const size_t telling = stack.Telling();
+  const size_t telling = stack.Informative();
   if (telling == stack.frames.size()) return false;
   const StackFrame& frame = stack.frames[telling];
   const std::string file = ShortFile(frame.file, "");
@@ -168,11 +168,11 @@ Doing ByKernel(const RankProcess& process) {
   for (const Channel& one : kChannels) {
     if (channel.starts_with(one.begin)) return one.doing;
   }
-  // Not every kernel says where.
+  // Not every kernel shows the function.
   const bool sleeps = std::ranges::any_of(process.stack().frames, [](const StackFrame& frame) {
     return HasPart(frame.function, "nanosleep");
   });
-  // Nor once a debugger has interrupted the call, which the kernel then takes up again.
+  // Nor after a debugger interrupted the call, which the kernel then restarts.
   const bool unknown = channel.empty() || channel.starts_with("do_syscall_64");
   if (unknown && sleeps) return Doing::kSleep;
   if (process.file.starts_with("socket")) return Doing::kSocket;

@@ -1,4 +1,4 @@
-// What a process is doing, by its frames, the files that they are of, and the kernel's words. Pure
+// Classifies what a process is doing, by its frames, their files, and the kernel's state. Pure
 // logic.
 #pragma once
 
@@ -12,24 +12,24 @@ enum class Doing {
   kUnknown,
   kCollective,  // waits for other ranks
   kDataLoader,
-  kFile,    // opens, reads or writes one, or a pipe
-  kSocket,  // waits at one, for somebody who is no collective's
+  kFile,    // opens, reads or writes a file or pipe
+  kSocket,  // waits at a socket that belongs to no collective
   kSleep,
-  kLock,     // that another thread has
-  kWait,     // for another thread or process, or a lock: the frames do not say
-  kStopped,  // by a signal, a debugger, or with its control group
-  kDisk,     // cannot be interrupted
+  kLock,     // waits for a lock that another thread holds
+  kWait,     // waits for a thread, a process or a lock; the frames do not say which
+  kStopped,  // by a signal, a debugger, or the freezer of the control group
+  kDisk,     // uninterruptible sleep
   kCompile,
   kCheckpoint,
   kCompute,
 };
 
-// `collective` becomes the one that it waits in; "" where its frames do not say which, or in none.
+// Sets `collective` to the one that it waits in; "": none, or its frames do not say which.
 Doing DoingOf(const RankProcess& process, std::string& collective);
-// By the kernel's words alone.
+// By the kernel's state alone.
 Doing ByKernel(const RankProcess& process);
 
-// By a signal, by a debugger that holds it, or frozen with its control group.
+// Stopped by a signal, held by a debugger, or frozen with its control group.
 bool IsStopped(const RankProcess& process);
 bool IsFrozen(const RankProcess& process);
 

@@ -30,7 +30,7 @@ std::string OthersWait(size_t number) {
   return number == 1 ? "; the other rank waits" : "; the " + base::Count(number, "other") + " wait";
 }
 
-// What those that run are doing: of one, or where all are in the same collective.
+// Describes the running ranks: a single one, or all if they are in the same collective.
 std::string WhatTheRestDo(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const Activity& first = ranks.front().now;
   if (ranks.size() == 1)
@@ -44,7 +44,7 @@ std::string WhatTheRestDo(const v1::JobSnapshot& snapshot, const Activities& ran
          (first.collective.empty() ? "a collective" : WithArticle(first.collective));
 }
 
-// Of a few that have not ended where most have.
+// A few ranks have not ended although most have.
 v1::Issue StillRuns(const v1::JobSnapshot& snapshot, const Activities& ranks, size_t ended,
                     int64_t last_ms) {
   std::vector<uint32_t> numbers;

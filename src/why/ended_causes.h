@@ -1,4 +1,4 @@
-// What ranks that have ended, or are about to, keep the others waiting for. Pure logic.
+// Finds ranks that others wait for because they have ended or are about to. Pure logic.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace autodist::why {
 
-// A rank has written an exception that nobody catches, and has not ended since: it hangs as it
-// cleans up, say. Only of ranks that stand still; one that is at work, or waits for the others, has
-// survived it.
+// A rank printed an uncaught exception but has not ended, for example because it hangs in cleanup.
+// Only for ranks that stand still: one that is at work, or waits for others, survived the
+// exception.
 std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
-// Some have ended well, and the others rest: they may wait for those.
+// Some ranks have exited with 0 and the others rest, so they may wait for them.
 std::optional<v1::Issue> EndedWellCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
-// With 0, half of them or more.
+// At least half of the ranks exited with code 0.
 bool MostHaveEnded(const v1::JobSnapshot& snapshot);
 
 }  // namespace autodist::why

@@ -16,30 +16,31 @@
 namespace autodist::why {
 namespace {
 
-constexpr uint64_t kStoodMs = 3'000;  // without a further collective
+constexpr uint64_t kStoodMs = 3'000;  // without another collective
 
 struct Entered {
   const RankActivity* rank = nullptr;
   const GroupCount* count = nullptr;
 };
 
-// By source and name: PyTorch's flight records first, which name groups and calls as programs do.
+// By source and name. PyTorch's flight records come first: they name groups and calls as programs
+// do.
 using Groups = std::map<std::pair<std::string, std::string>, std::vector<Entered>, std::greater<>>;
 
-bool HasStood(const RankActivity& rank, const GroupCount& count, bool stands_still) {
+bool HasStood(const RankActivity& rank, const GroupCount& count, bool stalled) {
   if (count.last_ago_ms) return *count.last_ago_ms >= kStoodMs;
-  return rank.earlier ? std::ranges::count(rank.earlier->counts, count) > 0 : stands_still;
+  return rank.earlier ? std::ranges::count(rank.earlier->counts, count) > 0 : stalled;
 }
 
-// That have not moved since the earlier look, or for as long.
-Groups StandingGroups(const Activities& ranks, bool stands_still) {
+// Returns the groups whose counts have not changed since the earlier sample, or for as long.
+Groups StandingGroups(const Activities& ranks, bool stalled) {
   Groups groups;
   std::set<std::pair<std::string, std::string>> moving;
   for (const RankActivity& rank : ranks) {
     for (const GroupCount& count : rank.now.counts) {
       const std::pair key(count.source, count.group);
       groups[key].push_back({&rank, &count});
-      if (!HasStood(rank, count, stands_still)) moving.insert(key);
+      if (!HasStood(rank, count, stalled)) moving.insert(key);
     }
   }
   std::erase_if(groups, [&](const auto& group) { return moving.contains(group.first); });
@@ -85,7 +86,7 @@ v1::Issue Behind(const v1::JobSnapshot& snapshot, const Ranks& behind,
 
 using ByOperation = std::map<std::string, Ranks>;
 
-// What each has entered as the nth, which all know.
+// The nth operation of each rank; all ranks must have recorded it.
 ByOperation Nth(const std::vector<Entered>& group, uint64_t n) {
   ByOperation ranks;
   for (const Entered& one : group) {
@@ -98,7 +99,7 @@ ByOperation Nth(const std::vector<Entered>& group, uint64_t n) {
 // all_reduce"
 v1::Issue Differ(const v1::JobSnapshot& snapshot, const GroupCount& count,
                  const ByOperation& operations, uint64_t n) {
-  // NCCL counts each kind of operation, and does not tell the last one.
+  // NCCL counts each kind of operation, and does not record the last one.
   const std::string as = (count.source == "NCCL" ? " among " + base::Thousands(n) + " collectives"
                                                  : " as collective " + base::Thousands(n)) +
                          " of group " + base::Printable(count.group);
@@ -124,7 +125,7 @@ v1::Issue Differ(const v1::JobSnapshot& snapshot, const GroupCount& count,
                           Others(most.size()) + " " + base::Printable(usual));
 }
 
-// The first operation in which ranks differ: they may go on for a while, with wrong numbers.
+// Finds the first operation in which ranks differ; they may continue for a while with wrong values.
 std::optional<v1::Issue> Differing(const v1::JobSnapshot& snapshot,
                                    const std::vector<Entered>& group) {
   uint64_t first = 1;
@@ -151,12 +152,12 @@ std::optional<v1::Issue> Differing(const v1::JobSnapshot& snapshot,
 }  // namespace
 
 std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
-                                     bool stands_still) {
-  const Groups groups = StandingGroups(ranks, stands_still);
+                                     bool stalled) {
+  const Groups groups = StandingGroups(ranks, stalled);
   for (const auto& [name, group] : groups) {
     if (auto cause = Differing(snapshot, group)) return cause;
   }
-  std::set<const RankActivity*> waiting;  // for another rank in any group
+  std::set<const RankActivity*> waiting;  // for another rank, in any group
   for (const auto& [name, group] : groups) {
     const uint64_t most = MostEntered(group);
     const bool one_is_behind = std::ranges::any_of(
@@ -174,7 +175,7 @@ std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Acti
       if (is_behind && !waiting.contains(one.rank)) behind.push_back(one.rank);
     }
     if (behind.empty()) continue;
-    if (stands_still ||
+    if (stalled ||
         std::ranges::none_of(behind, [](const auto* rank) { return rank->now.MayBeAtWork(); })) {
       return Behind(snapshot, behind, group);
     }

@@ -1,5 +1,5 @@
-// Who is behind in a group of ranks, by what NCCL and PyTorch count: the collectives that each has
-// entered. Pure logic.
+// Finds ranks that are behind in a group, by the counts of entered collectives that NCCL and
+// PyTorch keep. Pure logic.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace autodist::why {
 
-// Those that have entered another operation than most, or ranks that others wait for in a group and
-// that wait for nobody themselves. nullopt: the counts do not say so, they have risen since the
-// earlier look, or the latter are at work. `stands_still`: nothing goes on, so one look will do,
-// and at work is too late.
+// Finds ranks that entered another operation than most, or that others wait for in one group while
+// they wait in none. nullopt: the counts do not show this, or they have risen since the earlier
+// sample, or these ranks are at work. `stalled`: the job is known to be stalled, so one sample
+// is enough, and ranks at work count too.
 std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
-                                     bool stands_still);
+                                     bool stalled);
 
 }  // namespace autodist::why

@@ -17,7 +17,7 @@ std::string CommonPlace(const Ranks& ranks) {
   return same && !place.empty() ? " in " + place : "";
 }
 
-// "; the 3 others wait at sockets in exchange (train.py)"
+// "…; the 3 others wait at sockets in exchange (train.py)".
 v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
               const std::string& others_do) {
   return StalledIssue(

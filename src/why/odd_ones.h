@@ -1,4 +1,4 @@
-// Who does something else than most, where no collective is recognised. Pure logic.
+// Finds ranks that differ from most, for when no collective is recognized. Pure logic.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace autodist::why {
 
-// Of ranks that stand still, of which most only wait: by what the others do, or else by where.
+// For ranks that stand still while most only wait: compares what they do, otherwise where they are.
 std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 
-// Ranks with GPUs seem to compute where they wait for these, as in NCCL's collectives: who rests
-// elsewhere meanwhile.
+// Ranks seem to compute while they wait for their GPUs, as in NCCL's collectives. Finds ranks that
+// rest elsewhere meanwhile.
 std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 }  // namespace autodist::why

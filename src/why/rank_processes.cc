@@ -24,7 +24,7 @@ constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kCountedBy = "counted by ";
-constexpr std::string_view kProgramsLines = "    ";  // come before each of them
+constexpr std::string_view kProgramsLines = "    ";  // indentation of each program's lines
 
 void AddFrames(const std::vector<std::string_view>& programs_lines, Language language,
                RankProcess& process) {
@@ -35,12 +35,12 @@ void AddFrames(const std::vector<std::string_view>& programs_lines, Language lan
     return;
   }
   process.threads.clear();
-  if (!process.missing.empty()) return;  // that there is no py-spy says more
+  if (!process.missing.empty()) return;  // a missing py-spy is the better explanation
   process.missing = program + " shows none" +
                     (programs_lines.empty() ? "" : ": " + std::string(programs_lines.back()));
 }
 
-// What is told of the main thread besides, below lines[at].
+// Reads the facts about the main thread, in the lines below lines[at].
 void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankProcess& process) {
   for (++at; at < lines.size() && lines[at].starts_with(kProgramsLines); ++at) {
     const std::string_view line = lines[at].substr(kProgramsLines.size());
@@ -54,7 +54,7 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
   }
 }
 
-// Moves to behind the next number; nullopt: there is none.
+// Moves past the next number; nullopt: no number follows.
 std::optional<uint64_t> NextNumber(std::string_view& line) {
   constexpr std::string_view kDigits = "0123456789";
   line.remove_prefix(std::min(line.size(), line.find_first_of(kDigits)));
@@ -127,7 +127,7 @@ std::optional<GroupCount> ReadGroupCount(std::string_view line) {
   return count;
 }
 
-// What is said of a process besides its threads and stacks.
+// Reads the facts about a process other than its threads and stacks.
 void ReadFacts(std::string_view line, RankProcess& process) {
   if (line.starts_with(kChildOf)) {
     process.parent = NextNumber(line).value_or(0);
@@ -155,7 +155,7 @@ RankProcess ProcessOf(std::string_view line) {
   return process;
 }
 
-// The process that begins at lines[at], which it moves to the next one.
+// Reads the process that begins at lines[at], and moves `at` to the next one.
 RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) {
   RankProcess process = ProcessOf(lines[at]);
   std::optional<Language> language;
@@ -178,7 +178,7 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
   return process;
 }
 
-// What is said of the rank as a whole; of its processes there may be much more.
+// Returns the facts about the rank as a whole; those about its processes may be much longer.
 std::string_view BeforeProcesses(std::string_view text) {
   constexpr std::string_view kProcess = "process ";
   if (text.starts_with(kProcess)) return "";
@@ -198,7 +198,7 @@ bool RankProcess::AwaitsAnother() const {
 
 std::vector<RankProcess> ReadProcesses(std::string_view text) {
   const std::vector<std::string_view> lines = base::Lines(text);
-  std::string missing;  // on the whole node
+  std::string missing;  // for the whole node
   size_t at = 0;
   for (; at < lines.size() && !lines[at].starts_with("process "); ++at) {
     if (lines[at].starts_with(kNone)) missing = lines[at].substr(kNone.size());

@@ -24,7 +24,7 @@ void AddRuledOut(const v1::JobSnapshot& now, v1::Issue& ruled_out) {
     rule_out("a full disk", "agent");
   }
   if (all_have([](const v1::NodeSample& one) { return one.host().has_memory_pressure(); })) {
-    rule_out("want of memory", "/proc/pressure");
+    rule_out("memory pressure", "/proc/pressure");
   }
   if (all_have([](const v1::NodeSample& one) { return one.gpus_size() > 0; })) {
     rule_out("a throttled GPU", "nvidia-smi");

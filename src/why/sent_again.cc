@@ -17,13 +17,13 @@
 namespace autodist::why {
 namespace {
 
-constexpr size_t kShownPairs = 4;  // as evidence
+constexpr size_t kShownPairs = 4;  // shown as evidence
 
 struct Pair {
   uint64_t again = 0;
   uint64_t sent = 0;
   uint64_t unanswered = 0;
-  uint32_t rank = 0;  // of those that send, one
+  uint32_t rank = 0;  // one of the sending ranks
 };
 
 using Pairs = std::map<std::pair<std::string, std::string>, Pair>;  // from, to
@@ -47,8 +47,8 @@ void Add(const v1::JobSnapshot& snapshot, const RankActivity& rank, Pairs& pairs
 }
 
 bool IsMuch(uint64_t again, uint64_t sent) {
-  return again >= issues::kFewSentAgain &&
-         static_cast<double>(again) >= issues::kManySentAgain * static_cast<double>(sent);
+  return again >= issues::kMinRetransmits &&
+         static_cast<double>(again) >= issues::kMinRetransmitShare * static_cast<double>(sent);
 }
 
 bool IsDead(const Pair& pair) { return pair.unanswered >= issues::kUnansweredSegments; }
@@ -59,7 +59,7 @@ std::string Lost(const Pair& pair) {
   if (IsDead(pair))
     return "sent again " + std::to_string(pair.unanswered) + " times without an answer";
   return std::to_string(pair.again) + " of " + std::to_string(std::max(pair.sent, pair.again)) +
-         " segments were sent again between two looks";
+         " segments were sent again between two samples";
 }
 
 }  // namespace

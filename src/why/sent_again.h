@@ -1,4 +1,5 @@
-// Between which machines what is sent gets lost, by what their ranks had to send again. Pure logic.
+// Finds machines that lose packets between them, by the TCP retransmissions of their ranks. Pure
+// logic.
 #pragma once
 
 #include <optional>
@@ -10,10 +11,10 @@
 
 namespace autodist::why {
 
-// By the difference of two looks. Absent: nowhere, or there was one look.
+// Compares two samples. Absent: no loss, or only one sample.
 std::optional<v1::Issue> SentAgainCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
-// So much was sent again so far that another look is worth its while.
+// So much was retransmitted that a second sample is worthwhile.
 bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks);
 
 }  // namespace autodist::why

@@ -19,9 +19,9 @@
 namespace autodist::why {
 namespace {
 
-constexpr size_t kShownGroups = 5;  // of ranks that are doing the same, as evidence
+constexpr size_t kShownGroups = 5;  // groups of ranks shown as evidence
 
-// Operations of two ranks: that others are elsewhere is no mistake.
+// Point-to-point operations: it is no error that others are elsewhere.
 bool IsOfTwo(const std::string& collective) {
   constexpr std::array<std::string_view, 6> kOfTwo = {
       "", "send", "receive", "send and receive", "MPI_Wait", "MPI_Waitall"};
@@ -36,17 +36,17 @@ Ranks Those(const Activities& ranks, bool in_collective) {
   return those;
 }
 
-// What looks again and again for the others, and so runs though nothing goes on.
+// Polls for the others, and so runs although the job is stalled.
 bool Polls(const RankActivity* rank) { return rank->now.collective == "init_process_group"; }
 
-// It does the same as before; what loads data for it has not run.
+// It does the same as before, and no worker of the data loader has run.
 bool Remains(const RankActivity* rank) {
   return SameTwice(rank) &&
          (rank->now.doing != Doing::kDataLoader || HasRested(*rank).value_or(true));
 }
 
-// Where those that wait have not run between the looks, no collective has come to its end, and who
-// is missing in it may well do something, if only look again and again for what does not come.
+// If the waiting ranks have not run between the samples, no collective has completed, and the rank
+// that is missing in it may run: it may only poll for something that never comes.
 bool Missing(const Ranks& waiting, const Ranks& others) {
   const bool rested = std::ranges::any_of(
       waiting, [](const RankActivity* rank) { return HasRested(*rank).has_value(); });
@@ -62,14 +62,14 @@ std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
   return groups;
 }
 
-// That most of the ranks are in.
+// The collective that most of the ranks are in.
 std::string MostIn(const std::map<std::string, Ranks>& groups) {
   const auto most =
       std::ranges::max_element(groups, {}, [](const auto& group) { return group.second.size(); });
   return most == groups.end() ? "" : most->first;
 }
 
-// `unclear`: of some ranks it is not known whether they wait, too.
+// `unclear`: some other ranks may wait as well.
 v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, const Ranks& missing,
                      bool unclear = false) {
   const std::string collective = MostIn(ByCollective(waiting));
@@ -88,7 +88,8 @@ v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, cons
       snapshot::RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(snapshot, missing));
 }
 
-// Most wait in a collective, and the rest in operations of two, for one that waits in it.
+// Most wait in one collective, and the rest in point-to-point operations, for a rank that waits in
+// it.
 std::optional<v1::Issue> AwaitsOneOf(const v1::JobSnapshot& snapshot,
                                      const std::map<std::string, Ranks>& groups) {
   Ranks together;
@@ -128,17 +129,17 @@ std::optional<v1::Issue> Mismatch(const v1::JobSnapshot& snapshot, const Ranks& 
   return StalledIssue(snapshot, Numbers(odd), what);
 }
 
-// All wait for the same, which is none of them.
+// All ranks wait for the same kind of thing, which is not another rank.
 std::optional<v1::Issue> AllWait(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
-  constexpr std::array<Doing, 4> kForWhatNeverComes = {Doing::kLock, Doing::kDataLoader,
-                                                       Doing::kFile, Doing::kDisk};
+  constexpr std::array<Doing, 4> kWaitsForever = {Doing::kLock, Doing::kDataLoader, Doing::kFile,
+                                                  Doing::kDisk};
   const Doing doing = ranks[0]->now.doing;
   const bool same = std::ranges::all_of(
       ranks, [doing](const RankActivity* rank) { return rank->now.doing == doing; });
-  if (!same || std::ranges::find(kForWhatNeverComes, doing) == kForWhatNeverComes.end()) {
+  if (!same || std::ranges::find(kWaitsForever, doing) == kWaitsForever.end()) {
     return std::nullopt;
   }
-  const std::string who = ranks.size() == 1 ? "" : "none of the ranks goes on: ";
+  const std::string who = ranks.size() == 1 ? "" : "no rank makes progress: ";
   return StalledIssue(snapshot, Numbers(ranks), who + WhatTheyDo(snapshot, ranks));
 }
 
@@ -183,14 +184,14 @@ std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Act
 }
 
 std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
-                                         bool stands_still) {
+                                         bool stalled) {
   const Ranks waiting = Those(ranks, true);
   Ranks others = Those(ranks, false);
-  // Where frames of some show it, those without any may be in it, too.
+  // If the frames of some show the collective, ranks without frames may be in it, too.
   bool unclear = false;
   if (std::ranges::any_of(waiting, [](const auto* rank) { return rank->now.has_frames; })) {
     const auto may_be_in_it = [&](const RankActivity* rank) {
-      return rank->now.MayBeInCollective() && (stands_still || HasRested(*rank).value_or(true));
+      return rank->now.MayBeInCollective() && (stalled || HasRested(*rank).value_or(true));
     };
     unclear = std::erase_if(others, may_be_in_it) > 0;
     if (unclear && others.empty()) return std::nullopt;
@@ -200,15 +201,15 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   }
   if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
-    if (!stands_still && !std::ranges::all_of(waiting, Stands)) return std::nullopt;
+    if (!stalled && !std::ranges::all_of(waiting, Stands)) return std::nullopt;
     return Mismatch(snapshot, waiting);
   }
   if (waiting.empty()) {
-    if (!stands_still && !std::ranges::all_of(others, Stands)) return std::nullopt;
+    if (!stalled && !std::ranges::all_of(others, Stands)) return std::nullopt;
     if (auto cause = AllWait(snapshot, others)) return cause;
     return OddOnes(snapshot, others);
   }
-  if (!stands_still && !Missing(waiting, others)) return std::nullopt;
+  if (!stalled && !Missing(waiting, others)) return std::nullopt;
   return NotEntered(snapshot, waiting, others, unclear);
 }
 

@@ -1,4 +1,4 @@
-// What the stacks of all ranks say together: who is not where the others wait. Pure logic.
+// Finds the cause in the stacks of all ranks: ranks that are not where the others wait. Pure logic.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace autodist::why {
 
-// Somebody is stopped by a signal, which is wrong whatever else goes on.
+// A rank is stopped by a signal, which is wrong in any case.
 std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
-// Who keeps the others waiting, or waits for what cannot come. Only of ranks that stand still: by
-// both looks, or because that is known. Absent: nobody, or somebody who is at work.
+// Finds ranks that keep the others waiting, or that wait forever. Only for ranks that stand still,
+// by both samples or because the job is stalled. Absent: none, or one that is at work.
 std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
-                                         bool stands_still);
+                                         bool stalled);
 
-// What all are doing, each of them once, as evidence of whatever it may be.
+// Adds what all ranks are doing, each activity once, as evidence of any issue.
 void AddActivities(const Activities& ranks, v1::Issue& issue);
 
-// All are where they were in the look before, and have not run in between.
+// All are where they were in the earlier sample, and have not run in between.
 bool AllStand(const Activities& ranks);
-// All have run in between: the job goes on, if silently.
+// All have run in between: the job makes progress without output.
 bool AllRun(const Activities& ranks);
-// All have read or written something in between.
+// All have read or written data in between.
 bool AllMoveData(const Activities& ranks);
 
-// Ranks, or processes of them, that wait in a collective for others.
+// Counts the ranks, or processes of ranks, that wait in a collective.
 size_t Waiting(const Activities& ranks);
 
 }  // namespace autodist::why

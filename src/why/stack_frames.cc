@@ -23,32 +23,32 @@ bool BeginsWithOne(const std::array<std::string_view, kCount>& of, std::string_v
   return std::ranges::any_of(of, [text](std::string_view one) { return text.starts_with(one); });
 }
 
-// Where packages are, below which their files have the names that people know them by.
+// Folders of packages; below them, files have their familiar names.
 constexpr std::array<std::string_view, 2> kPackages = {"/site-packages/", "/dist-packages/"};
 
-// Files of the standard library that wait for something on somebody's behalf, or pass calls on.
+// Files of the standard library that wait on behalf of their caller, or pass calls on.
 constexpr std::array<std::string_view, 10> kWaitingFiles = {
     "threading.py", "queue.py",  "selectors.py", "subprocess.py", "socket.py",
     "ssl.py",       "signal.py", "runpy.py",     "contextlib.py", "socketserver.py"};
 constexpr std::array<std::string_view, 3> kWaitingFolders = {"multiprocessing/", "asyncio/",
                                                              "concurrent/futures/"};
-// The same of PyTorch's.
+// Files of PyTorch that do so.
 constexpr std::array<std::string_view, 4> kPassingFiles = {
     "torch/_ops.py", "torch/distributed/c10d_logger.py", "torch/utils/_contextlib.py",
     "torch/_dynamo/eval_frame.py"};
 
-// Who in Python waits for a process.
+// Python files that wait for a process.
 constexpr std::array<std::string_view, 4> kAwaitingFiles = {
     "subprocess.py", "multiprocessing/popen_fork.py", "multiprocessing/process.py",
     "torch/multiprocessing/spawn.py"};
-// By which they do.
+// Files with which they wait.
 constexpr std::array<std::string_view, 2> kPollingFiles = {"selectors.py",
                                                            "multiprocessing/connection.py"};
 constexpr std::array<std::string_view, 4> kLauncherFolders = {
     "torch/distributed/elastic/", "torch/distributed/launcher/", "deepspeed/launcher/",
     "accelerate/commands/"};
 
-// What waits in libc, by name and by the beginning of it; leading underscores are not counted.
+// libc functions that wait, by name or its beginning; leading underscores are ignored.
 constexpr std::array<std::string_view, 34> kWaitingFunctions = {
     "read",         "readv",     "pread64",     "read_nocancel", "write",       "writev",
     "recv",         "recvfrom",  "recvmsg",     "send",          "sendto",      "sendmsg",
@@ -56,7 +56,7 @@ constexpr std::array<std::string_view, 34> kWaitingFunctions = {
     "pselect",      "nanosleep", "sleep",       "usleep",        "pause",       "syscall",
     "wait3",        "wait4",     "waitpid",     "waitid",        "sched_yield", "sigsuspend",
     "sigtimedwait", "sigwait",   "sigwaitinfo", "start"};
-// The same of libstdc++, and what an interpreter of Python is made of.
+// The same of libstdc++ and the Python interpreter.
 constexpr std::array<std::string_view, 30> kWaitingFamilies = {"GI_",
                                                                "IO_",
                                                                "new_do_write",
@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, 30> kWaitingFamilies = {"GI_",
                                                                "run_mod"};
 constexpr std::array<std::string_view, 4> kAwaitingFunctions = {"wait3", "wait4", "waitpid",
                                                                 "waitid"};
-// Files of what a system is made of, as its debug information names them.
+// Source files of system libraries, as their debug information names them.
 constexpr std::array<std::string_view, 14> kSystemFiles = {
     "./nptl/",   "./csu/",      "./io/",   "./misc/",  "./posix/",      "./time/",  "./socket/",
     "./signal/", "../sysdeps/", "../csu/", "../nptl/", "/usr/include/", "/usr/lib", "/usr/src/"};
@@ -99,8 +99,8 @@ std::string_view WithoutUnderscores(std::string_view name) {
   return name;
 }
 
-// The standard library of Python: "…/lib/python3.11/threading.py" has "threading.py" in it.
-// "": it is none of it.
+// The path within Python's standard library: "threading.py" for "…/lib/python3.11/threading.py".
+// "": not part of it.
 std::string InStandardLibrary(const std::string& file) {
   size_t found = file.rfind("/lib/python3");
   if (found == kNowhere) found = file.rfind("/lib64/python3");
@@ -125,9 +125,9 @@ bool IsUsers(const StackFrame& frame, Language language) {
          InStandardLibrary(frame.file).empty();
 }
 
-bool Tells(const StackFrame& frame, Language language) {
+bool IsInformative(const StackFrame& frame, Language language) {
   if (language == Language::kNative) {
-    // Without debug information, main tells no more than the program's name.
+    // Without debug information, main shows only the program's name.
     return frame.function != "??" && (frame.function != "main" || !frame.file.empty()) &&
            !IsOne(kWaitingFunctions, WithoutUnderscores(frame.function)) &&
            !BeginsWithOne(kWaitingFamilies, WithoutUnderscores(frame.function));
@@ -152,7 +152,7 @@ StackFrame PythonFrame(std::string_view line) {
   return frame;
 }
 
-// Where the arguments of a function begin: its name may have "(anonymous namespace)" in it.
+// Where the function's arguments begin: its name may contain "(anonymous namespace)".
 size_t Arguments(std::string_view text) {
   size_t at = text.find(" (");
   while (at != kNowhere && text.substr(at + 1).starts_with("(anonymous"))
@@ -187,8 +187,8 @@ StackFrame NativeFrame(std::string_view line) {
 
 bool BeginsThread(std::string_view line) { return line.starts_with("Thread "); }
 
-// Which line begins the main thread; lines.size(): none does. gdb shows it last: where it is not
-// there, gdb was cut off, and which thread is which is not known.
+// The line that begins the main thread; lines.size(): none does. gdb shows it last: if it is
+// missing, gdb was cut off, and the threads cannot be identified.
 size_t MainThreadAt(const std::vector<std::string_view>& lines, Language language) {
   size_t first = lines.size();
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -215,9 +215,9 @@ ThreadStack ThreadAt(const std::vector<std::string_view>& lines, size_t at, Lang
 
 }  // namespace
 
-size_t ThreadStack::Telling() const {
+size_t ThreadStack::Informative() const {
   for (size_t i = 0; i < frames.size(); ++i) {
-    if (Tells(frames[i], language)) return i;
+    if (IsInformative(frames[i], language)) return i;
   }
   return frames.size();
 }
@@ -227,7 +227,7 @@ size_t ThreadStack::Named() const {
   return static_cast<size_t>(std::ranges::find_if(frames, named) - frames.begin());
 }
 
-size_t ThreadStack::UsersOwn(size_t at) const {
+size_t ThreadStack::UserFrame(size_t at) const {
   while (at < frames.size() && !IsUsers(frames[at], language)) ++at;
   return at;
 }
@@ -235,7 +235,7 @@ size_t ThreadStack::UsersOwn(size_t at) const {
 bool ThreadStack::AwaitsProcess() const {
   if (frames.empty()) return false;
   if (language == Language::kNative) {
-    // What calls it there may have no name.
+    // The caller may have no name.
     const auto awaits = [](const StackFrame& frame) {
       return IsOne(kAwaitingFunctions, WithoutUnderscores(frame.function)) ||
              frame.function.ends_with("wait4");
@@ -243,7 +243,7 @@ bool ThreadStack::AwaitsProcess() const {
     return std::any_of(frames.begin(),
                        frames.begin() + std::min<std::ptrdiff_t>(2, std::ssize(frames)), awaits);
   }
-  // A sleep between two looks is no frame of its own; a wait may be several files deep.
+  // A sleep between two polls is not a frame, but a wait may span several files.
   for (const StackFrame& frame : frames) {
     const std::string package = InPackages(frame.file);
     const std::string file = package.empty() ? InStandardLibrary(frame.file) : package;
@@ -287,7 +287,7 @@ std::string_view PlainName(std::string_view function) {
   }
   function = function.substr(0, end);
   size_t space = function.rfind(' ');
-  // A space of the anonymous namespace's is part of the name.
+  // The space in "(anonymous namespace)" is part of the name.
   while (space != kNowhere && function.substr(space).starts_with(" namespace)")) {
     space = space == 0 ? kNowhere : function.rfind(' ', space - 1);
   }

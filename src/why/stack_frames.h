@@ -1,4 +1,4 @@
-// The frames in what py-spy and gdb write, and which of them tell something. Pure logic.
+// Parses the frames that py-spy and gdb print, and selects the informative ones. Pure logic.
 #pragma once
 
 #include <string>
@@ -9,34 +9,34 @@ namespace autodist::why {
 
 struct StackFrame {
   std::string function;
-  std::string file;  // or library; "": not known
-  std::string line;  // "": not known
+  std::string file;  // or library; "": unknown
+  std::string line;  // "": unknown
 };
 
 struct ThreadStack {
   enum class Language { kPython, kNative };
   Language language = Language::kNative;
-  std::vector<StackFrame> frames;  // the innermost first
+  std::vector<StackFrame> frames;  // innermost first
 
-  // The place in `frames` of the innermost one that is not only about waiting, or calling.
-  // frames.size(): there is none, as below.
-  size_t Telling() const;
-  // That of the innermost one that has a name.
+  // Index of the innermost frame that is not only about waiting or calling; frames.size(): no such
+  // frame, also below.
+  size_t Informative() const;
+  // Index of the innermost frame that has a name.
   size_t Named() const;
-  // That of the innermost one from `at` on which is neither of the system's nor of a package's.
-  size_t UsersOwn(size_t at) const;
-  // It does nothing but wait for another process.
+  // Index of the innermost frame from `at` on that belongs neither to the system nor to a package.
+  size_t UserFrame(size_t at) const;
+  // It only waits for another process.
   bool AwaitsProcess() const;
 };
 
-// Of all threads that have frames that can be read, the main one first, which may have none.
-// `lines` are py-spy's, or gdb's, of one process; none of any thread: empty.
+// Parses all threads with readable frames; the main one is first, and may have no frames. `lines`
+// are py-spy's or gdb's of one process. Empty: no thread has frames.
 std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines,
                                  ThreadStack::Language language);
 
-// As a person knows the file: without where packages or the standard library are, or `folder`.
+// The file as users know it: without the folder of packages or the standard library, or `folder`.
 std::string ShortFile(const std::string& file, const std::string& folder);
-// A name in C++ without arguments, templates' arguments and what it returns: "gloo::allreduce".
+// A C++ name without arguments, template arguments and return type: "gloo::allreduce".
 std::string_view PlainName(std::string_view function);
 
 }  // namespace autodist::why

@@ -45,7 +45,7 @@ std::vector<v1::StackGroup> StackGroups::Groups() const {
   std::ranges::sort(groups, {}, [](const v1::StackGroup& group) {
     return std::tuple(!group.unknown().empty(), group.ranks_size(), group.ranks(0));
   });
-  // Most are one group's if they are more than half of those that are known.
+  // A group is most of the ranks if it has more than half of the known ones.
   int known = 0;
   for (const v1::StackGroup& group : groups)
     known += group.unknown().empty() ? group.ranks_size() : 0;

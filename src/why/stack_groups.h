@@ -1,5 +1,4 @@
-// The ranks that are doing the same, together: the one that is somewhere else is seen at once. Pure
-// logic.
+// Groups ranks that do the same, so that outliers are visible. Pure logic.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +13,20 @@ namespace autodist::why {
 
 class StackGroups {
  public:
-  // Each rank once; what is told of it later counts for nothing.
+  // Only the first summary of a rank counts.
   void Add(uint32_t rank, const StackSummary& summary);
   void AddUnknown(uint32_t rank, const std::string& why);
   bool Has(uint32_t rank) const { return reported_.contains(rank); }
 
-  // Most telling first: where most ranks are doing the same, those that are not, the fewest first;
-  // last those of which nothing is known.
+  // Sorted by information: if most ranks do the same, the others come first, smallest group first;
+  // unknown ones come last.
   std::vector<v1::StackGroup> Groups() const;
 
  private:
-  std::map<uint32_t, v1::StackGroup> reported_;  // without the ranks
+  std::map<uint32_t, v1::StackGroup> reported_;  // with no ranks filled in
 };
 
-// A line for each: "7 ranks in all_reduce (…/distributed_c10d.py:2001), called by step
+// One line per group: "7 ranks in all_reduce (…/distributed_c10d.py:2001), called by step
 // (train.py:41): 0-1, 3-7".
 std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups);
 

@@ -6,9 +6,9 @@
 namespace autodist::why {
 namespace {
 
-constexpr size_t kLongest = 200;  // bytes of what is said of a frame
+constexpr size_t kLongest = 200;  // max bytes of a frame that are shown
 
-// For a line: of untrusted origin, and perhaps of a template's size.
+// Makes untrusted text, which may be the name of a template, fit a line.
 std::string Shown(std::string text) {
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return base::Printable(text);
@@ -27,7 +27,7 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
   StackSummary summary;
   const ThreadStack& stack = process.stack();
   const std::vector<StackFrame>& frames = stack.frames;
-  size_t telling = stack.Telling();
+  size_t telling = stack.Informative();
   if (telling == frames.size() && process.missing.empty()) telling = stack.Named();
   if (telling == frames.size()) {
     summary.doing = process.state.empty() ? "nothing that could be read" : Shown(process.state);
@@ -35,7 +35,7 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
     return summary;
   }
   summary.doing = FrameText(frames[telling], folder);
-  const size_t own = stack.UsersOwn(telling);
+  const size_t own = stack.UserFrame(telling);
   if (own < frames.size() && own != telling) summary.called_by = FrameText(frames[own], folder);
   return summary;
 }

@@ -1,4 +1,5 @@
-// What a rank is doing, in a line, made from all that its agent tells of its processes. Pure logic.
+// Summarizes in one line what a rank does, from the processes that its agent describes. Pure logic.
+// logic.
 #pragma once
 
 #include <string>
@@ -10,23 +11,23 @@
 namespace autodist::why {
 
 struct StackSummary {
-  // The innermost frame that tells something, which is who called what waits:
-  // "all_reduce (torch/distributed/distributed_c10d.py:2001)"; where there are no frames, or of
-  // Python only its interpreter's that wait, what the kernel tells: "sleeping in futex_wait_queue".
+  // The innermost informative frame, which is the caller of the function that waits: "all_reduce
+  // (torch/distributed/distributed_c10d.py:2001)". The kernel's state, "sleeping in
+  // futex_wait_queue", if frames are missing or only the Python interpreter's own frames wait.
   std::string doing;
   std::string
-      called_by;        // the nearest frame of the user's own: "step (train.py:41)"; "": `doing` is
-  std::string missing;  // why it is the kernel that tells, without the node; "": it is not
+      called_by;  // the nearest frame of the user's code: "step (train.py:41)"; "": it is `doing`
+  std::string missing;  // why `doing` is the kernel's state, without the node; "": it is a frame
 
   bool operator==(const StackSummary&) const = default;
 };
 
-// `text` is what RankStacks has of a rank (agent/stacks/stacks.h), from an agent that may lie: what
-// comes out is short, and does nothing to a terminal. Of several processes the first one counts
-// that does not wait for another. Files below `folder`, the job's, are named from there on.
+// `text` is a rank's part of RankStacks (agent/stacks/stacks.h), from an untrusted agent: the
+// result is short and contains no terminal control sequences. Of several processes, uses the first
+// that does not wait for another. Paths below `folder`, the job's, are shown relative to it.
 StackSummary SummaryOf(std::string_view text, const std::string& folder);
 StackSummary SummaryOf(const RankProcess& process, const std::string& folder);
-// "step (lib/steps.py:41)", as short and harmless.
+// "step (lib/steps.py:41)", as short and sanitized.
 std::string FrameText(const StackFrame& frame, const std::string& folder);
 
 }  // namespace autodist::why

@@ -8,7 +8,7 @@
 namespace autodist::why {
 namespace {
 
-// A thread that only waits goes to sleep a few times all the same: when a debugger lets go of it.
+// A thread that only waits still sleeps a few times, when a debugger releases it.
 constexpr uint64_t kFewSwitches = 10;
 
 }  // namespace

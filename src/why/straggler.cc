@@ -13,7 +13,7 @@
 namespace autodist::why {
 namespace {
 
-// Of its main thread, between the looks; nullopt: not known.
+// Of the main thread, between the samples; nullopt: unknown.
 std::optional<double> CoresOf(const RankActivity& rank) {
   if (!rank.earlier || !rank.earlier->work || !rank.now.work) return std::nullopt;
   const Work& from = *rank.earlier->work;

@@ -1,4 +1,4 @@
-// Whom the other ranks wait for in each step of a job that goes on. Pure logic.
+// Finds the rank that the others wait for in each step of a running job. Pure logic.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace autodist::why {
 
-// By what the main threads have computed between two looks. Ranks that take the same steps need the
-// same for it, so one that needs more is waited for, however busy machines are.
-// nullopt: nobody stands out, or it cannot be told, as of ranks with GPUs, which are what computes.
+// Compares what the main threads computed between two samples. Ranks in the same steps need the
+// same CPU time, so the others wait for one that needs more, even on busy machines. nullopt: no
+// outlier, or unknown because GPUs compute, not the main threads.
 std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 }  // namespace autodist::why

@@ -10,8 +10,8 @@ namespace autodist::why {
 namespace {
 
 constexpr double kWorkingCores = 0.1;
-constexpr double kMovingBytes = 16e3;  // per second: more than signs of life of connections
-// A loader that needs seconds for each sample may move no more than a few words in between.
+constexpr double kMovingBytes = 16e3;  // per second: more than keepalives of connections
+// A loader that needs seconds per sample may move only a few bytes between the samples.
 constexpr double kLoadingBytes = 1;
 
 double Rate(uint64_t earlier, uint64_t now, double over) {

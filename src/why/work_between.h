@@ -1,5 +1,5 @@
-// Whether a rank was at work between two looks: by the CPU time and the data of all its threads and
-// processes, wherever its main thread was. Pure logic.
+// Decides whether a rank was at work between two samples, by the CPU time and data of all its
+// threads and processes, wherever its main thread was. Pure logic.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace autodist::why {
 
-// What of a rank's work counts.
+// The parts of a rank's work that count.
 enum class Counted {
   kAll,
-  kNotMainThread,  // which waits busily for a GPU
-  kOthers,         // the other threads and processes alone
-  kNoThreads,      // the other processes and the data alone
+  kNotMainThread,  // the main thread busy-waits for a GPU
+  kOthers,         // only the other threads and processes
+  kNoThreads,      // only the other processes and the data
 };
 
-// "its other processes use 1.9 cores", "410 kB/s of data move"; "": it has done next to nothing.
+// "its other processes use 1.9 cores", "410 kB/s of data move"; "": almost no work.
 std::string WorkBetween(const Activity& earlier, const Activity& now, Counted counted);
 
 }  // namespace autodist::why

@@ -1,4 +1,5 @@
-// Events of an agent, for tests: without a number, and with what a rank's process has.
+// Events of an agent, for tests: without a sequence number, with typical fields of a rank's
+// process.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@ namespace autodist::test {
 
 v1::AgentEvent Resumed(uint64_t instance = 1);
 v1::AgentEvent RankStarted(uint32_t rank);
-// Without a code it is open how it ended.
+// Without a code, the way the rank ended is unknown.
 v1::AgentEvent RankExited(uint32_t rank, std::optional<int> code = std::nullopt);
-// To stdout.
+// Writes to stdout.
 v1::AgentEvent RankWrote(uint32_t rank, uint64_t offset, const std::string& data);
 v1::AgentEvent Warning(const std::string& what);
 

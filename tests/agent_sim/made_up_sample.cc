@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// From 0 to 1, different each time.
+// Returns a varying number from 0 to 1.
 double Share(uint32_t number, uint32_t of) { return ((number * 37 + of * 11) % 100) / 100.0; }
 
 void FillHost(uint32_t number, v1::HostSample& host) {

@@ -1,4 +1,4 @@
-// What a simulated node reports of itself: as much as a node with GPUs.
+// Samples of a simulated node, as detailed as those of a node with GPUs.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace autodist::test {
 
-// Another one for each `number`.
+// Differs for each `number`.
 v1::NodeSample MadeUpSample(const std::set<uint32_t>& ranks, uint32_t number);
 
 }  // namespace autodist::test

@@ -178,7 +178,7 @@ void SimulatedAgent::SendStacks() {
     event.mutable_rank_stacks()->set_text(stacks);
     SendReliably(event);
   }
-  event.mutable_rank_stacks()->Clear();  // of the node, which comes last
+  event.mutable_rank_stacks()->Clear();  // the node's event is last
   SendReliably(std::move(event));
 }
 

@@ -1,6 +1,6 @@
 // The agent's side of the protocol, for tests: a state machine that receives the chief's messages
-// and sends the agent's. It has no processes, sockets, threads or clock: a derived class adds those
-// that a test needs. It keeps to the protocol unless a fault is set or Handle is overridden.
+// and sends the agent's. It has no processes, sockets, threads or clock; a derived class adds what
+// a test needs. It follows the protocol unless a fault is set or Handle is overridden.
 #pragma once
 
 #include <chrono>
@@ -29,12 +29,12 @@ class SimulatedAgent {
   bool ranks_ignore_stop = false;
   bool ranks_cannot_be_killed = false;
 
-  // Answers to CollectStacks (for each rank; empty: it has none) and to each Prepare.
+  // Answers to CollectStacks (for each rank; empty: no stacks) and to each Prepare.
   std::string stacks;
   std::vector<v1::PrepareIssue> issues;
   std::vector<std::string> warnings;
   std::string data_address;
-  // Answers to the first Prepares: ports in use, and one other job.
+  // Answers to the first Prepares: ports in use, and another job.
   std::deque<std::vector<uint32_t>> taken;
   std::deque<v1::OtherJob> other_jobs;
 
@@ -42,41 +42,41 @@ class SimulatedAgent {
   const std::set<uint32_t>& running() const { return running_; }
 
   v1::PrepareResponse Prepare(const v1::PrepareRequest& request);
-  // Takes the next message of a session.
+  // Processes the next message of a session.
   void Receive(const v1::ChiefMessage& message);
   // Whether the session ends with OK: after Shutdown, when everything has been acknowledged.
   bool done() const { return leaving_ && ended_ && events_.empty(); }
 
   // Numbers the event, and sends it in each session until the chief has acknowledged it.
   bool SendReliably(v1::AgentEvent event);
-  // Sends it in this session alone. Both return what Deliver does.
+  // Sends the event only in this session. Both return the result of Deliver.
   bool Send(v1::AgentEvent event);
 
-  // What a rank does: writes to stdout, exits.
+  // Simulates a rank that writes to stdout, or exits.
   void Write(uint32_t rank, const std::string& data);
   void Exit(uint32_t rank, int code);
   void ExitAll(int code);
-  // Sends a made-up sample, if ranks run and Prepare asked for samples: with the next answer to a
-  // renewal where Prepare asked for that.
+  // Sends a made-up sample if ranks run and Prepare asked for samples. It is sent with the next
+  // answer to a renewal if Prepare asked for that.
   void SendSample();
 
  protected:
-  // Brings an event to the chief; false: the connection is broken.
+  // Delivers an event to the chief; false: the connection is broken.
   virtual bool Deliver(v1::AgentEvent event) = 0;
-  // Obeys a message. Called once for each order, whatever connection repeats it.
+  // Executes a message. Called once for each order, even if connections repeat it.
   virtual void Handle(const v1::ChiefMessage& message);
-  // Runs the task when it is time. By default that time never comes.
+  // Runs the task after this time. By default the task never runs.
   virtual void After(milliseconds /*time*/, std::function<void()> /*task*/) {}
   // Nanoseconds since 1970.
   virtual int64_t Now() const;
 
-  // Sends nothing about them if `silently`.
+  // Sends no events about them if `silently`.
   void StartRanks(bool silently = false);
-  // Sends nothing about them.
+  // Removes the ranks without events.
   void LoseRanks() { running_.clear(); }
   // Whether RanksEnded has been sent since the last Prepare.
   bool ended() const { return ended_; }
-  // Becomes another agent, which knows nothing of this one's orders and events.
+  // Becomes a new agent without this one's orders and events.
   void Restart();
 
  private:

@@ -1,10 +1,10 @@
-"""What a benchmark has measured, for tests/bench/all: a line of JSON for each result."""
+"""Records the results of a benchmark for tests/bench/all, as a line of JSON for each."""
 
 import json
 
 
 def add_option(parser):
-    parser.add_argument("--results", metavar="FILE", help="adds what was measured to a file outside /tmp, as lines of JSON")
+    parser.add_argument("--results", metavar="FILE", help="append the results to a file outside /tmp, as lines of JSON")
 
 
 def record(options, **result):

@@ -1,7 +1,7 @@
-"""Troubles that people reported, as scripts on virtual hosts.
+"""Issues that users reported, as scripts on virtual hosts.
 
-Each test gives the script of a case to `case` and looks at what it printed. BUILD: the folder of
-the programs, build/bin.
+Each test gives the script of a case to `case` and checks what it printed. BUILD: the folder of the programs,
+build/bin.
 """
 
 import os
@@ -19,11 +19,10 @@ LIMIT_S = 120
 
 @pytest.fixture
 def case():
-    """Runs a bash script on host 1 of so many new virtual hosts, with autodist in PATH and the
-    cluster's spec as $1; returns what it wrote, stdout and stderr together.
+    """Runs a bash script on host 1 of this number of new virtual hosts, with autodist in PATH and the
+    cluster's spec as $1; returns its stdout and stderr together.
 
-    It runs in an empty folder that all hosts share. Its home has a ~/.ssh of its own, and no
-    other host's.
+    The script runs in an empty folder that all hosts share. Its home has its own ~/.ssh, and no other host's.
     """
     def run(hosts, script, *options):
         with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="autodist-case-") as folder:

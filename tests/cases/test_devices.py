@@ -1,11 +1,11 @@
-"""Which devices a node's ranks get, and how many ranks it has."""
+"""Devices and number of ranks of a node."""
 
 import pytest
 
 FOUR_GPUS = "mount -t tmpfs tmpfs /proc/driver; mkdir -p /proc/driver/nvidia/gpus/0000:0{1,2,3,4}:00.0\n"
 
 
-def test_a_node_without_a_gpu_in_its_list_has_one_rank(case):
+def test_a_node_without_gpus_among_gpu_nodes_has_one_rank(case):
     said = case(2, """
 autodist run --hosts 10.77.0.1,10.77.0.2 -- sh -c 'echo rank $RANK of $WORLD_SIZE'; echo "[$?]"
 """)
@@ -30,25 +30,25 @@ def test_visible_devices(case, visible, ranks):
 
 
 @pytest.mark.parametrize("visible, wrong", [
-    ("all", "CUDA_VISIBLE_DEVICES is 'all': CUDA takes it for no GPU at all"),
+    ("all", "CUDA_VISIBLE_DEVICES is 'all': CUDA reads it as no GPU"),
     ("0-3", "CUDA_VISIBLE_DEVICES is '0-3': CUDA reads no ranges"),
     ("0,7", "CUDA_VISIBLE_DEVICES is '0,7': there is no GPU 7; this machine has 4 GPUs"),
     ("cuda:1", "'cuda:1' is neither the number nor the UUID of a GPU"),
-    ("2,2", "'2' is there twice"),
+    ("2,2", "'2' is listed twice"),
 ])
-def test_visible_devices_that_are_not_understood(case, visible, wrong):
+def test_invalid_visible_devices(case, visible, wrong):
     said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run -- true; echo \"[$?]\"\n")
     assert wrong in said and said.endswith("[2]\n"), said
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "none", "NoDevFiles"])
-def test_gpus_that_are_hidden_on_purpose(case, visible):
+def test_gpus_that_are_hidden_by_the_user(case, visible):
     said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run -- true; echo \"[$?]\"\n")
     assert f"1 rank on 1 node, on CPUs (CUDA_VISIBLE_DEVICES is '{visible}')" in said, said
     assert said.endswith("[0]\n"), said
 
 
-def test_no_gpu_where_one_was_expected(case):
+def test_a_missing_gpu_is_reported(case):
     said = case(1, """
 autodist run -- true; CUDA_VISIBLE_DEVICES=0,1 autodist run -- true
 NVIDIA_VISIBLE_DEVICES=all autodist run -- true; autodist run -n 2 -- true
@@ -70,12 +70,12 @@ autodist run --spec one.yaml -- true; echo "[$?]"
 autodist run --hosts 10.77.0.1 -- true; echo "[$?]"
 """)
     assert "nvidia-smi -L did not answer within 10 s" in said, said
-    assert "its GPUs cannot be looked at: nvidia-smi did not end within 3 s" in said, said
+    assert "cannot query the GPUs: nvidia-smi did not end within 3 s" in said, said
     assert "nvidia-smi -L there did not answer within 5 s" in said, said
     assert said.count("[0]\n") == 3, said
 
 
-def test_gpus_of_the_spec_that_are_not_there(case):
+def test_missing_gpus_of_the_spec(case):
     said = case(2, """
 sed 's/cpus: .*/gpus: [0, 7]/' "$1" > gpus.yaml
 autodist run --spec gpus.yaml -- touch started; echo "[$?]"; ls started
@@ -118,7 +118,7 @@ done
     assert "'0-3' is not a device number" in parts["[0-3]"], said
 
 
-def test_slurm_with_unlike_nodes(case):
+def test_slurm_with_different_nodes(case):
     said = case(1, """
 export SLURM_JOB_ID=1 SLURM_JOB_NODELIST=new1,old1 SLURM_JOB_NUM_NODES=2 SLURM_GPUS_ON_NODE=8
 echo "--- tasks"; SLURM_GPUS=12 SLURM_TASKS_PER_NODE=8,4 SLURM_NTASKS=12 autodist init --slurm --offline

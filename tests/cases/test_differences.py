@@ -1,4 +1,4 @@
-"""What nodes have that others do not: files, variables, a home."""
+"""Differences between nodes: files, variables, home folders."""
 
 
 def test_sync_copies_what_git_tracks(case):
@@ -19,10 +19,10 @@ ls /tmp/ran
     assert "left out of --sync by .gitignore: 3 files, " in said, said
     assert ": conf/local_mine.yaml, data.npy, models/cache\n" in said, said
     assert "[10.77.0.2:1] 0\n" in said, said
-    assert "'/tmp/ran'" in said, said  # nothing of the repository's configuration has run
+    assert "'/tmp/ran'" in said, said  # the repository's configuration was not executed
 
 
-def test_sync_of_a_folder_of_a_worktree(case):
+def test_sync_of_a_subfolder_of_a_worktree(case):
     said = case(2, """
 mkdir /tmp/main; cd /tmp/main; git init -q .; mkdir proj; echo '*.cfg' > proj/.gitignore; echo cfg > proj/a.cfg
 git add -f proj; git -c user.name=a -c user.email=a@b commit -qm x; git worktree add -q /tmp/tree
@@ -43,7 +43,7 @@ P
 """
 
 
-def test_variables_that_the_chief_alone_has(case):
+def test_variables_that_only_the_chief_has(case):
     said = case(2, GATED + """
 unset $(compgen -e | grep -iE 'proxy|_(token|key|secret|credentials)$')
 export HF_TOKEN=hf_0000 WANDB_API_KEY=0000 HTTPS_PROXY=http://proxy.lan:3128
@@ -58,7 +58,7 @@ autodist run --spec "$1" --pass-env HF_TOKEN -- /usr/bin/python3 gated.py
     assert "hf_0000" not in said and "proxy.lan" not in said, said
 
 
-def test_a_variable_that_the_message_names(case):
+def test_the_message_names_the_variable(case):
     said = case(2, """
 export MY_CORPUS=/data EDITOR=vi
 cat > a.py <<P
@@ -77,7 +77,7 @@ autodist run --spec "$1" -- python3 a.py; echo "--"; autodist run --spec "$1" --
     assert "MY_CORPUS" not in unrelated and "EDITOR" not in said, said
 
 
-def test_a_home_that_cannot_be_written(case):
+def test_an_unwritable_home(case):
     said = case(1, """
 chmod 755 .; mkdir w; chmod 777 w; cd w
 U() { setpriv --reuid 1000650000 --regid 0 --clear-groups env -i HOME=/ PATH="$PATH" "$@"; echo "[$?]"; }
@@ -89,7 +89,7 @@ U autodist ps --all
     assert said.count("step 0") == 2 and " t  " in said.split("[0]\n")[2], said
 
 
-def test_no_place_for_the_record_at_all(case):
+def test_no_writable_folder_for_the_record(case):
     said = case(1, """
 chmod 755 .; mkdir w; chmod 777 w; cd w; mkdir -m 0755 /tmp/autodist-state-1000650001
 U() { setpriv --reuid 1000650001 --regid 0 --clear-groups env -i HOME=/ PATH="$PATH" "$@"; echo "[$?]"; }

@@ -1,8 +1,8 @@
-"""What `doctor` says of set-ups that are broken in one way, and whether `run` agrees.
+"""`doctor` on set-ups that are broken in one way, compared with `run`.
 
-All set-ups are made, one after the other, on the same two virtual hosts; what a set-up changes, it
-puts back. `doctor` must find one issue, or none where all is well, and exit with 0 if and only if
-`run` of the same nodes, options and program does.
+All set-ups are made on the same two virtual hosts, one after the other, and each is undone. `doctor` must
+report one issue, or none for a healthy set-up, and exit with 0 if and only if `run` with the same nodes,
+options and program does.
 """
 
 import os
@@ -19,7 +19,7 @@ from conftest import PROGRAMS, VIRTUAL_CLUSTER
 LIMIT_S = 1200
 PYTHON = "/usr/bin/python3"
 
-# What ranks that train do: 1 MB from rank 1 to rank 0, at the address and port that they find.
+# A minimal training: sends 1 MB from rank 1 to rank 0, at the address and port from the environment.
 TALK = """import os, socket
 address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 size = 1 << 20
@@ -50,7 +50,7 @@ spec=$1
 host2=$(pgrep -f 'sshd -D -e -f .*/host2/sshd_config' | head -1)
 on2() { nsenter --target "$host2" --net --uts --mount --root bash -c "$1"; }
 on_both() { bash -c "$1"; on2 "$1"; }
-nodes() {  # a spec: address of host 2, more of its group, more of its node, its key, more of the chief
+nodes() {  # a spec: address of host 2, more of the group, more of the node, the key, more of the chief
     printf 'nodes:\n- {address: 10.77.0.1, chief: true, cpus: [0]%s}\n' "$5"
     printf -- '- {address: %s, cpus: [0], ssh_config: g%s}\n' "$1" "$3"
     printf 'ssh:\n  g: {key_file: %s, username: root%s}\n' "${4:-$(dirname "$spec")/user_ed25519}" "$2"
@@ -62,13 +62,13 @@ cat > talk.py <<'TALK'
 
 @dataclass
 class Setup:
-    """A way in which two hosts are broken."""
+    """One way in which two hosts are broken."""
     name: str
-    says: str = ""  # doctor, of its only issue; empty: it finds none
+    says: str = ""  # text of doctor's only issue; empty: no issue
     starts: bool = False
     command: str = "true"
     options: str = ""
-    before: str = ""  # bash on host 1: on2, on_both and nodes are at hand
+    before: str = ""  # bash on host 1, with the functions on2, on_both and nodes
     after: str = ""
     spec: str = '--spec "$spec"'
 
@@ -202,7 +202,7 @@ printf '127.0.0.1 localhost\\n127.0.1.1 host2\\n' > hosts2; on2 "mount --bind $P
 on2 'nft add table inet t; nft "add chain inet t out { type filter hook output priority 0; }"
 nft "add rule inet t out tcp sport 22 accept"; nft "add rule inet t out tcp dport 22 accept"
 nft add rule inet t out meta l4proto tcp meta length gt 1000 drop'""", after="on2 'nft delete table inet t'"),
-    Setup("a firewall", r"10.77.0.1 and 10.77.0.2 cannot connect to each other, whatever the port: timed out",
+    Setup("a firewall", r"10.77.0.1 and 10.77.0.2 cannot connect to each other, on all ports: timed out",
           command=f"{PYTHON} talk.py", before="""
 on2 'nft add table inet t; nft "add chain inet t in { type filter hook input priority 0; }"
 nft "add rule inet t in tcp sport 22 accept"; nft "add rule inet t in tcp dport 22 accept"
@@ -224,7 +224,7 @@ on2 'for d in /tmp ~/.cache; do mount -o remount,noexec $d; done'""",
           after="on2 'for d in /tmp ~/.cache; do mount -o remount,exec $d; done'"),
 ]
 
-# Refused before anything is looked at, by both in the same words.
+# Refused by both with the same message, before anything is checked.
 REFUSED = [
     Setup("a chief that is elsewhere", spec="--spec elsewhere.yaml", before="""
 sed 's/10.77.0.1, chief/10.77.0.2, chief/; s/10.77.0.2, cpus/10.77.0.1, cpus/' <(nodes 10.77.0.2 '' '') > elsewhere.yaml"""),
@@ -256,7 +256,7 @@ def text_of(path):
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """What doctor and run wrote and ended with, by the set-up's name."""
+    """Output and exit code of doctor and run, by the set-up's name."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="autodist-doctor-") as folder:
         chosen = {i: setup for i, setup in enumerate(ALL) if not CHOSEN or CHOSEN in setup.name}
         (Path(folder) / "all.sh").write_text(
@@ -271,7 +271,7 @@ def outcomes():
 
 
 def issues(doctor):
-    """Of its text, each with what is to be done."""
+    """Issues in the text, each with its hint."""
     return re.findall(r"^[✗!] .*(?:\n    .*)*", doctor, re.MULTILINE)
 
 
@@ -280,14 +280,14 @@ def parameters(setups):
 
 
 @parameters(WELL)
-def test_all_is_well(outcomes, setup):
+def test_healthy_set_ups(outcomes, setup):
     doctor, doctor_code, run, run_code, log = outcomes[setup.name]
     assert issues(doctor) == [] and "a run would start" in doctor, (doctor, run, log)
     assert (doctor_code.strip(), run_code.strip()) == ("0", "0"), (doctor, run, log)
 
 
 @parameters(BROKEN)
-def test_one_issue_and_the_same_verdict(outcomes, setup):
+def test_one_issue_and_the_same_outcome(outcomes, setup):
     doctor, doctor_code, run, run_code, log = outcomes[setup.name]
     found = issues(doctor)
     assert len(found) == 1, (doctor, run, log)
@@ -297,13 +297,13 @@ def test_one_issue_and_the_same_verdict(outcomes, setup):
 
 
 @parameters(REFUSED)
-def test_what_run_refuses_doctor_refuses(outcomes, setup):
+def test_doctor_refuses_what_run_refuses(outcomes, setup):
     doctor, doctor_code, run, run_code, log = outcomes[setup.name]
     assert doctor == run and doctor_code == run_code and doctor_code.strip() == "2", (doctor, run, log)
 
 
-def test_ranks_meet_over_addresses_on_lo(case):
-    """Gloo gets the interface by which packets leave, not that of the address."""
+def test_ranks_connect_over_addresses_on_lo(case):
+    """Gloo gets the interface that packets leave from, not the one of the address."""
     said = case(2, """
 ip addr add 10.99.0.1/32 dev lo;              ip route add 10.99.0.2/32 via 10.77.0.2 src 10.99.0.1
 ssh host2 'ip addr add 10.99.0.2/32 dev lo;   ip route add 10.99.0.1/32 via 10.77.0.1 src 10.99.0.2'
@@ -316,8 +316,8 @@ autodist run --spec lo.yaml -- sh -c 'env | grep SOCKET_IFNAME; exec /usr/bin/py
     assert "GLOO_SOCKET_IFNAME=eth0" in said and "IFNAME=lo" not in said, said
 
 
-def test_a_route_without_an_address_is_said_before(case):
-    """The interface to the other node has no address that Gloo and NCCL could use."""
+def test_a_route_without_an_address_is_reported_before_the_run(case):
+    """The interface to the other node has no address that Gloo and NCCL can use."""
     said = case(2, """
 on2() { nsenter --target "$(pgrep -f 'sshd -D -e -f .*/host2/sshd_config' | head -1)" --net bash -c "$1"; }
 ip addr add 10.99.0.1/32 dev lo; ip route add 10.99.0.2/32 dev eth0 src 10.99.0.1

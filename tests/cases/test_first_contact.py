@@ -1,4 +1,4 @@
-"""First contact says what is wrong: one cause, one headline, one hint for the step that failed."""
+"""Failures at the first contact: one cause, one headline, and one hint for the failed step."""
 
 import re
 
@@ -59,21 +59,21 @@ for s in ./env.py ./split.py ./plain.py ./empty ./arm ./nobit.sh ./bom.sh ./fold
             ("./folder", "is a folder", "name the program in it", 126),
             ("./trian.sh", "does not exist", "do you mean ./train.sh?", 127),
             ("train.sh", "is not in PATH", "write ./train.sh", 127),
-            ("echo hi", "is one word", "-- echo hi", 127)]:
+            ("echo hi", "is quoted as one word", "-- echo hi", 127)]:
         text = of(said, name)
         assert cause in text and hint in text and f"[{code}]" in text, (name, text)
         assert text.count("hint:") == 1, (name, text)  # of both nodes
         assert "install or copy it" not in text, (name, text)
 
 
-def test_a_script_of_windows_that_a_shell_runs(case):
+def test_a_windows_script_that_a_shell_runs(case):
     said = case(2, r"""
 printf 'echo hi\r\n' > case.txt; autodist run --spec "$1" -- bash case.txt; echo "[$?]"
 """)
     assert "end as Windows has it" in said and said.endswith("[0]\n"), said
 
 
-def test_a_program_on_a_file_system_without_programs(case):
+def test_a_program_on_a_noexec_file_system(case):
     said = case(2, r"""
 mkdir /tmp/own; printf '#!/bin/sh\necho hi\n' > /tmp/own/train.sh; chmod +x /tmp/own/train.sh
 ssh host2 'mkdir /tmp/own; mount -t tmpfs -o noexec tmpfs /tmp/own; cp /dev/stdin /tmp/own/train.sh; chmod +x /tmp/own/train.sh' < /tmp/own/train.sh
@@ -85,7 +85,7 @@ autodist run --spec "$1" -- /tmp/own/train.sh; echo "[$?]"
 
 @pytest.mark.parametrize("line", [
     "exec zsh", 'read -p "which environment? " x', "exec cat", "sleep 100"])
-def test_a_login_shell_that_hands_over_or_asks(case, line):
+def test_a_login_shell_that_starts_another_or_prompts(case, line):
     said = case(2, f"""
 rc="$(dirname "$1")/host2/bashrc"
 [ "{line}" != "exec zsh" ] || command -v zsh > /dev/null || exit 0
@@ -101,7 +101,7 @@ echo '{line}' > "$rc"; autodist run --spec "$1" --start-timeout 12 -- hostname; 
 
 
 @pytest.mark.parametrize("line", ["exit 0", "exec true", "echo maintenance; exit 1"])
-def test_a_login_shell_that_ends(case, line):
+def test_a_login_shell_that_exits(case, line):
     said = case(2, f"""
 echo '{line}' > "$(dirname "$1")/host2/bashrc"; autodist run --spec "$1" -- hostname; echo "[$?]"
 """)
@@ -113,7 +113,7 @@ FULL = """ssh host2 'mount -t tmpfs -o size=64k,mode=700 tmpfs ~/.cache; head -c
 """
 
 
-def test_a_home_that_is_full(case):
+def test_a_full_home(case):
     said = case(2, FULL + """
 echo "--- doctor"; autodist doctor --spec "$1"; echo "[$?]"
 echo "--- run";    autodist run --spec "$1" -- hostname; echo "[$?]"
@@ -127,7 +127,7 @@ echo "--- run";    autodist run --spec "$1" -- hostname; echo "[$?]"
     ("ro", "Read-only file system"),
     ("nr_inodes=$(($(df --output=iused $F | tail -1)))", "No space left on device"),
     ("size=1m", r"no room for the \d+ MB of autodist-agent \(No space left on device\)")])
-def test_a_node_without_a_place_for_the_agent(case, options, cause):
+def test_a_node_without_a_folder_for_the_agent(case, options, cause):
     said = case(2, f"""
 ssh host2 'mount -t tmpfs -o mode=700 tmpfs ~/.cache; for F in ~/.cache /tmp; do mount -o remount,{options} $F; done'
 autodist run --spec "$1" -- hostname; echo "[$?]"; autodist doctor --spec "$1"; echo "[$?]"
@@ -137,7 +137,7 @@ autodist run --spec "$1" -- hostname; echo "[$?]"; autodist doctor --spec "$1"; 
     assert "[125]" in said and "[1]" in said, said
 
 
-def test_an_activation_that_takes_long(case):
+def test_a_slow_activation(case):
     said = case(2, """
 sed "s/username: root/&\\n    python_venv: 'sleep 74.5; export V=1'/" "$1" > slow.yaml
 autodist run --spec slow.yaml -- sh -c 'echo V=$V'; echo "[$?]"
@@ -146,7 +146,7 @@ autodist run --spec slow.yaml -- sh -c 'echo V=$V'; echo "[$?]"
     assert "(preparing the ranks' environment" in said and "for 20 s" in said, said
 
 
-def test_an_activation_that_takes_longer_than_the_user_has_patience(case):
+def test_an_activation_that_exceeds_the_timeout(case):
     said = case(2, """
 sed "s/username: root/&\\n    python_venv: 'sleep 73.25; export V=1'/" "$1" > slow.yaml
 autodist run --spec slow.yaml --start-timeout 6s -- sh -c 'echo V=$V'; echo "[$?]"
@@ -166,7 +166,7 @@ sleep 1; pgrep -fx 'sleep 73.75' && echo left
     assert re.search(r"real\s+0m[0-5]\.", said), said
 
 
-def test_a_node_that_still_boots(case):
+def test_a_booting_node(case):
     said = case(2, """
 sshd=$(pgrep -f "$(dirname "$1")/host2/sshd_config"); kill -STOP $sshd; (sleep 8; kill -CONT $sshd) &
 autodist run --spec "$1" --wait-for-nodes 60s -- hostname; echo "[$?]"
@@ -174,7 +174,7 @@ autodist run --spec "$1" --wait-for-nodes 60s -- hostname; echo "[$?]"
     assert "[10.77.0.2:1] host2" in said and said.endswith("[0]\n"), said
 
 
-def test_a_node_that_does_not_come_up(case):
+def test_a_node_that_stays_down(case):
     said = case(2, """
 kill $(pgrep -f "$(dirname "$1")/host2/sshd_config")
 autodist run --spec "$1" --wait-for-nodes 5s -- hostname; echo "[$?]"
@@ -182,7 +182,7 @@ autodist run --spec "$1" --wait-for-nodes 5s -- hostname; echo "[$?]"
     assert "not up within 5 s (--wait-for-nodes)" in said and "[125]" in said, said
 
 
-def test_wrong_keys_are_not_waited_for(case):
+def test_wrong_keys_are_not_retried(case):
     said = case(2, """
 : > "$(dirname "$1")/user_ed25519.pub"   # no key is let in
 SECONDS=0; autodist run --spec "$1" --wait-for-nodes 100s -- hostname; echo "[$?]"; [ $SECONDS -gt 60 ] || echo "at once"

@@ -1,35 +1,35 @@
-"""What people type in their first hour, and what they are answered."""
+"""Commands of a new user, and their output."""
 
 import re
 
 import pytest
 
-# A job that runs until the file `end` is there.
+# A job that runs until the file `end` exists.
 WAITS = "sh -c 'echo up; while [ ! -e end ]; do sleep 0.05; done'"
 
 
 @pytest.mark.parametrize("option, value", [
     ("--timeout", "10m"), ("--timeout", "2d"), ("--timeout", "200000"), ("--grace", "1h30m"), ("--grace", "1.5h"),
     ("--lease", "90"), ("--hang-timeout", "15m"), ("--sample-interval", "500ms"), ("--timeout", "'2 days'")])
-def test_durations_are_taken_as_people_write_them(case, option, value):
+def test_common_duration_formats(case, option, value):
     said = case(1, f"autodist run {option} {value} -- echo done; echo \"[$?]\"")
     assert "done" in said and said.endswith("[0]\n"), said
 
 
 @pytest.mark.parametrize("option, value", [
     ("--timeout", "10x"), ("--grace", "soon"), ("--lease", "1h30"), ("--timeout", "01:30:00"), ("--lease", "0")])
-def test_what_is_no_duration_is_quoted(case, option, value):
+def test_an_invalid_duration_is_quoted(case, option, value):
     said = case(1, f"autodist run {option}={value} -- echo done; echo \"[$?]\"")
     assert f"{option}: '{value}' is not a duration like 90, 10m, 1h30m or 2d" in said, said
     assert said.endswith("[2]\n"), said
 
 
-def test_a_time_that_is_over_stops_the_job(case):
+def test_a_timeout_stops_the_job(case):
     said = case(1, "autodist run --timeout 500ms --grace 1s -- sleep 100; echo \"[$?]\"")
     assert said.endswith("[124]\n"), said
 
 
-def test_the_job_that_runs_is_meant(case):
+def test_the_default_is_the_running_job(case):
     said = case(1, f"""
 autodist run --detach -- {WAITS} 2>/dev/null
 for command in status logs stacks 'report --markdown' 'why' 'top --once'; do
@@ -41,7 +41,7 @@ touch end
     assert said == "[localhost:0] up\n" + 2 * "autodist: job ID has ended with exit code 0\n", said
 
 
-def test_of_several_jobs_one_has_to_be_named(case):
+def test_one_of_several_jobs_has_to_be_named(case):
     said = case(1, f"""
 autodist run --detach --name first -- {WAITS} 2>/dev/null
 autodist run --detach --name second -- {WAITS} 2>/dev/null
@@ -58,7 +58,7 @@ touch end; autodist attach first >/dev/null; autodist attach second >/dev/null
 @pytest.mark.parametrize("word, answer", [
     ("list", "`autodist ps`"), ("kill last", "`autodist stop`"), ("rm last", "`autodist prune`"),
     ("squeue", "`autodist ps`"), ("srun hostname", "`autodist run -- PROGRAM`"), ("monitor", "`autodist top`")])
-def test_words_of_other_programs_are_answered(case, word, answer):
+def test_option_names_of_other_programs_are_answered(case, word, answer):
     said = case(1, f"autodist {word}; echo \"[$?]\"; autodist version")
     assert answer in said and "[2]\n" in said, said
     assert re.search(r"^autodist \S+", said.split("[2]\n")[1]), said
@@ -67,18 +67,18 @@ def test_words_of_other_programs_are_answered(case, word, answer):
 @pytest.mark.parametrize("options, program, code", [
     ("", "./no-such-program", 127), ("--detach", "./no-such-program", 127), ("--no-preflight", "./no-such-program", 127),
     ("--log-dir deep/er", "./no-such-program", 127), ("--hosts no.such.host", "true", 125)])
-def test_a_start_that_is_refused_leaves_nothing(case, options, program, code):
+def test_a_refused_start_leaves_no_files(case, options, program, code):
     said = case(1, f"""
 autodist run {options} -- {program}; echo "[$?]"
 ls -A | grep -v case.sh
 autodist ps --all; echo "[$?]"
 """)
     assert f"[{code}]\n" in said, said
-    assert said.split(f"[{code}]\n")[1] == "autodist: there is no job\n[0]\n", said
+    assert said.split(f"[{code}]\n")[1] == "autodist: no jobs\n[0]\n", said
     assert "no such" in said.lower() or "does not exist" in said or "does not resolve" in said, said
 
 
-def test_the_job_before_a_refused_start_is_still_the_last(case):
+def test_last_is_the_job_before_a_refused_start(case):
     said = case(1, """
 autodist run --name good -- true 2>/dev/null
 autodist run -- ./no-such-program 2>/dev/null
@@ -97,7 +97,7 @@ autodist prune --keep 1 | tail -1 | cut -d, -f1; ls autodist-runs | wc -l
 autodist prune job-3 | tail -1 | cut -d, -f1; ls autodist-runs | wc -l
 autodist ps --all
 """)
-    assert "which jobs?" in said and "[2]\n" in said, said
+    assert "prune: no jobs given" in said and "[2]\n" in said, said
     assert said.split("[2]\n")[1] == """would remove (job-1),
 would remove (job-2),
 would remove jobs,
@@ -107,11 +107,11 @@ removed 2 jobs
 1
 removed 1 job
 0
-autodist: there is no job
+autodist: no jobs
 """, said
 
 
-def test_only_folders_of_jobs_that_are_over_are_removed(case):
+def test_only_folders_of_ended_jobs_are_removed(case):
     said = case(1, f"""
 autodist run --detach --name runs -- {WAITS} 2>/dev/null
 autodist prune runs; echo "[$?]"
@@ -137,7 +137,7 @@ autodist status last | grep ^name; autodist ps --all | tail -1 | cut -c 24-29
     assert said.split() == ["name", "first", "first"], said
 
 
-def test_what_a_crashed_job_left_is_cleaned_by_its_name(case):
+def test_a_crashed_job_is_cleaned_by_name(case):
     said = case(2, f"""
 autodist run --spec "$1" --lease 1h --detach --name crashed -- {WAITS} 2>/dev/null
 kill -9 $(autodist status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["chief_pid"])')
@@ -148,7 +148,7 @@ autodist clean crashed; echo "[$?]"
     assert said.count("ended job") == 2 and said.endswith("[0]\n"), said
 
 
-def test_json_is_plain(case):
+def test_json_has_no_escape_sequences(case):
     said = case(1, f"""
 read_json='import json, sys
 job = json.load(sys.stdin)
@@ -203,10 +203,10 @@ autodist run {typed} -- sh -c 'sleep 2; exit ${{CODE:-0}}'; echo "[$?]"
 
 @pytest.mark.parametrize("config, why", [
     ("[run]\ngrcae = 3", "config.toml: line 2: run has no option 'grcae'"),
-    ("[run]\ngrace = 2m", "config.toml: line 2: '2m' is neither a number"),
+    ("[run]\ngrace = 2m", "config.toml: line 2: '2m' is not a number"),
     ("[run]\ngrace = \"soon\"", "config.toml: run: --grace: 'soon' is not a duration"),
-    ("run.grace = 3", "config.toml: line 1: 'run.grace = 3' is not like")])
-def test_what_is_wrong_in_the_defaults_is_named(case, config, why):
+    ("run.grace = 3", "config.toml: line 1: 'run.grace = 3' is not KEY = VALUE")])
+def test_errors_in_the_defaults_are_named(case, config, why):
     said = case(1, f"""
 export XDG_CONFIG_HOME="$PWD/config"; mkdir -p config/autodist
 printf '%s\\n' '{config}' > config/autodist/config.toml
@@ -224,7 +224,7 @@ autodist run -- echo done; echo "[$?]"; autodist run --no-config -- echo done; e
     assert "all users can write to" in said and "[2]\n" in said and "] done\n" in said and said.endswith("[0]\n"), said
 
 
-def test_the_dry_run_says_what_comes_from_the_defaults(case):
+def test_the_dry_run_marks_values_from_the_defaults(case):
     said = case(1, """
 export XDG_CONFIG_HOME="$PWD/config"; mkdir -p config/autodist
 echo 'grace = "2m"' > config/autodist/config.toml
@@ -251,7 +251,7 @@ for line in sys.stdin:
 '"""
 
 
-def test_a_run_as_lines_of_json(case):
+def test_a_run_as_json_lines(case):
     said = case(1, f"""
 autodist run --json -n 2 -- sh -c 'echo "out \\"$RANK\\""; printf "\\377 \\033[1mbold\\n" >&2' 2>/dev/null | {READ_JSON}
 """)
@@ -263,7 +263,7 @@ autodist run --json -n 2 -- sh -c 'echo "out \\"$RANK\\""; printf "\\377 \\033[1
     assert "event running None None" in lines, said
 
 
-def test_a_failure_and_steps_as_lines_of_json(case):
+def test_a_failure_and_steps_as_json_lines(case):
     said = case(1, f"""
 autodist run --json -- python3 -c '
 import time
@@ -277,6 +277,6 @@ raise ValueError("no such label")' 2>/dev/null | {READ_JSON}
     assert re.search(r"^end 1 failed .*rank 0", said.splitlines()[-1]), said
 
 
-def test_json_of_a_start_that_is_refused(case):
+def test_json_of_a_refused_start(case):
     said = case(1, f"autodist run --json -- ./no-such-program 2>/dev/null | {READ_JSON}; autodist run --json --detach -- true")
-    assert re.search(r"^end 127 .*", said, re.M) and "--json goes with neither" in said, said
+    assert re.search(r"^end 127 .*", said, re.M) and "--json cannot be used with --detach" in said, said

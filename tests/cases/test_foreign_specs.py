@@ -1,4 +1,4 @@
-"""Specs as people bring them: with YAML's own abbreviations, of older versions, of other programs."""
+"""Specs of users: with abbreviations of YAML, of older versions, and of other programs."""
 
 import pytest
 from test_host_lists import nodes
@@ -48,7 +48,7 @@ def test_merge_keys(case, text, ranks):
     ("x-a: &a [1]\nnodes:\n  - {address: a, <<: *a}\n", "f.yaml:3:18: '<<' takes a mapping, or a list of mappings"),
     ("nodes: !include nodes.yaml\n", "f.yaml:1:8: the tag '!include' is not known here"),
 ])
-def test_what_cannot_be_read_is_named_once(case, text, message):
+def test_unreadable_text_is_reported_once(case, text, message):
     said = validate(case, text)
     assert said.startswith(message), said
     assert len(said.splitlines()) == 2 and said.endswith("[2]\n"), said
@@ -76,7 +76,7 @@ def test_one_login_for_all_nodes(case, text):
     assert "old.yaml: valid: 2 nodes, 2 ranks, chief 10.77.0.1\n[0]\n" in said, said
 
 
-def test_a_login_beside_groups(case):
+def test_login_settings_beside_groups(case):
     said = validate(case, OLD + "  lab: {}\n", "old.yaml")
     assert said == "old.yaml:8:3: 'ssh' has 'username' beside the group 'lab'; " \
                    "put it below the name of a group\n[2]\n", said
@@ -90,7 +90,7 @@ def test_a_login_beside_groups(case):
     ("nodes:\n  - {address: a, chief: true}\n  - {address: b, ssh_config: lab}\nssh:\n  lab: {user: ann}\n",
      ["f.yaml:5:9: unknown key 'user' in ssh group 'lab'; did you mean 'username'?"]),
 ])
-def test_a_misspelt_key_is_all_that_is_wrong(case, text, messages):
+def test_only_a_misspelt_key_is_reported(case, text, messages):
     assert validate(case, text).splitlines() == [*messages, "[2]"]
 
 
@@ -105,7 +105,7 @@ FOREIGN = {
     "hosts": ("gpu1 slots=2\ngpu2 slots=2\n", "a list of hosts", {"gpu1": 2, "gpu2": 2}),
     "accelerate.yaml": ("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\ngpu_ids: all\n"
                         "machine_rank: 0\nmain_process_ip: 10.0.0.1\nnum_machines: 2\nnum_processes: 8\n",
-                        "an accelerate config, not a resource spec; it names only the first of its 2 machines; "
+                        "an accelerate config, not a resource spec; it names only the first of 2 machines; "
                         "'autodist init --hosts 10.0.0.1:4,HOST2:4 --output", None),
     "ds.json": ('{"train_batch_size": 8, "zero_optimization": {"stage": 2}}\n', "a DeepSpeed configuration", None),
     "ray.yaml": ("cluster_name: default\nprovider:\n  type: local\n  head_ip: 10.0.0.1\n  worker_ips: [10.0.0.2]\n"
@@ -154,7 +154,7 @@ def test_a_list_of_hosts_as_a_spec_is_used(case):
 printf '10.77.0.1 slots=1\n10.77.0.2 slots=2\n' > hosts
 autodist run --spec hosts -- sh -c 'echo rank $RANK of $WORLD_SIZE'; echo "[$?]"
 """)
-    assert "hosts is a list of hosts, whose machines are used as those of --hosts" in said, said
+    assert "hosts is a list of hosts; using its machines as with --hosts" in said, said
     assert "rank 2 of 3" in said and said.endswith("[0]\n"), said
 
 

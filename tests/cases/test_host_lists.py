@@ -1,4 +1,4 @@
-"""Lists of machines that other programs made, as `init --hostfile` and `run --hosts` take them."""
+"""Host lists of other programs, read by `init --hostfile` and `run --hosts`."""
 
 import os
 import re
@@ -7,12 +7,12 @@ import pytest
 
 
 def spec_lines(said):
-    """The spec's lines without blanks at their ends and comments."""
+    """The spec's lines without trailing blanks and comments."""
     return [re.sub(r"\s+#.*", "", line).rstrip() for line in said.splitlines() if not line.startswith("#")]
 
 
 def nodes(said):
-    """The devices of each node of a spec that was printed, by its address."""
+    """The devices of each node of a printed spec, by address."""
     devices, address = {}, None
     for line in spec_lines(said):
         if line.startswith("  - address: "):
@@ -24,7 +24,7 @@ def nodes(said):
 
 
 def init(case, text, *encoding):
-    """What `init --offline` says to a list of hosts, given as the arguments of printf."""
+    """The output of `init --offline` for a host list, given as arguments of printf."""
     pipe = f"| iconv -t {encoding[0]} " if encoding else ""
     return case(1, f"printf '{text}' {pipe}> hosts; autodist init --offline --hostfile hosts; echo \"[$?]\"")
 
@@ -35,7 +35,7 @@ def init(case, text, *encoding):
     r"\xef\xbb\xbf# made by hand\r\ngpu1:2\r\n\xef\xbb\xbfgpu2:2\r\n\x1a",
     r"gpu1\xc2\xa0slots=2\ngpu2 slots=2\n",
 ])
-def test_marks_and_line_ends_of_other_systems(case, text):
+def test_byte_order_marks_and_foreign_line_ends(case, text):
     said = init(case, text)
     assert nodes(said) == {"gpu1": 2, "gpu2": 2}, said
     assert said.endswith("[0]\n"), said
@@ -44,12 +44,12 @@ def test_marks_and_line_ends_of_other_systems(case, text):
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32"])
 def test_another_encoding_is_named_once(case, encoding):
     said = init(case, r"gpu1 slots=2\r\ngpu2 slots=2\r\n", encoding)
-    # Without a mark UTF-16LE is known by its zero bytes.
+    # Without a mark, UTF-16LE is recognized by its zero bytes.
     assert f"the file is {encoding[:6]} (" in said and "save it as UTF-8" in said, said
     assert len(said.splitlines()) == 2 and said.endswith("[2]\n"), said
 
 
-def test_other_readers_take_the_same_texts(case):
+def test_other_readers_accept_the_same_files(case):
     said = case(1, r"""
 mkdir -p ~/.ssh; printf '\xef\xbb\xbfHost gpu1\r\n  User ann\r\n' > ~/.ssh/config
 autodist init --offline --ssh-config | grep address
@@ -63,7 +63,7 @@ printf '\xef\xbb\xbfnodes:\r\n  - address: localhost\r\n' > s.yaml; autodist val
     assert said.count("[2]\n") == 2, said
 
 
-def test_a_port_behind_a_host(case):
+def test_a_port_after_a_host(case):
     said = case(2, r"""
 printf 'trainer1:22\nann@trainer2:22\n' > pssh-hosts
 autodist init --offline --hostfile pssh-hosts > made; grep warning made
@@ -90,7 +90,7 @@ def test_hosts_of_pssh_with_users(case, text, port, user):
 
 @pytest.mark.parametrize("text", [
     "login9 1 gpu3 2 gpu4 2",                            # $LSB_MCPU_HOSTS
-    'LSB_MCPU_HOSTS="login9 1 gpu3 2 gpu4 2 "',          # as `env` or a script has it
+    'LSB_MCPU_HOSTS="login9 1 gpu3 2 gpu4 2 "',          # as in `env` or a script
     r"login9\ngpu3\ngpu3\ngpu4\ngpu4\n",                 # $LSB_DJOB_HOSTFILE, $PBS_NODEFILE
     "login9 gpu3 gpu3 gpu4 gpu4",                        # $LSB_HOSTS
     r"login9 1\ngpu3 2\ngpu4 2\n",
@@ -144,7 +144,7 @@ def test_a_line_that_is_no_host(case, line):
 printf '%s\\n' 'gpu1 slots=2' 'gpu2 slots=2' '' '{line}' 'mpirun --hostfile notes -np 4 python3 train.py' > notes
 autodist init --offline --hostfile notes; echo "[$?]"
 """)
-    assert said == f"notes:4: '{line}' is no host; what is not a list of hosts goes behind a '#'\n[2]\n", said
+    assert said == f"notes:4: '{line}' is not a host; put comments behind a '#'\n[2]\n", said
 
 
 def test_an_inventory_of_ansible(case):

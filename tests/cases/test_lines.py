@@ -1,8 +1,8 @@
-"""Lines that have begun and go no further, and bars, each of which is one line."""
+"""Incomplete lines, and progress bars, which count as one line each."""
 
 import re
 
-# Prints what comes to a terminal, each time with the seconds since the start.
+# Prints the output to a terminal, each piece with the seconds since the start.
 WATCH = """
 import os, pty, sys, time
 pid, fd = pty.fork(); began = time.time()
@@ -30,7 +30,7 @@ if os.environ["RANK"] == "0":
 else:
     for i in range(4): time.sleep(1); print("line", i, flush=True)
 """
-# Three bars of tqdm's form below each other, one after the other.
+# Prints three bars in tqdm's format, one below the other.
 BARS = r"""
 import sys, time
 for epoch in range(3):
@@ -47,14 +47,14 @@ def script(program, *arguments):
 
 
 def first_second(said, text):
-    """When the terminal showed the text first."""
+    """Seconds until the terminal showed the text."""
     for line in said.splitlines():
         if text in line:
             return float(line.split(" s ")[0])
     raise AssertionError(f"{text!r} is not in\n{said}")
 
 
-def test_dots_are_seen_while_they_come(case):
+def test_dots_are_shown_immediately(case):
     said = case(1, script(DOTS, "-n", "1"))
     began = first_second(said, "Loading checkpoint shards")
     assert began < 3, said
@@ -62,13 +62,13 @@ def test_dots_are_seen_while_they_come(case):
     assert "[localhost:0]" in said and said.count(" shards .......... done") == 1, said
 
 
-def test_a_prompt_is_seen_before_it_is_answered(case):
+def test_a_prompt_is_shown_before_the_answer(case):
     said = case(1, script(PROMPT, "-n", "1"))
     assert first_second(said, "Overwrite? [y/N]") < 3.5, said
     assert said.count("Overwrite? [y/N] no") == 1, said
 
 
-def test_ranks_at_the_same_place_are_one_line_until_it_ends(case):
+def test_equal_incomplete_lines_of_ranks_are_shown_as_one(case):
     said = case(1, script(DOTS, "-n", "3"))
     assert first_second(said, "Loading checkpoint shards") < 3.5
     frames = [line for line in said.split(" done")[0].splitlines() if "shards ." in line]
@@ -77,7 +77,7 @@ def test_ranks_at_the_same_place_are_one_line_until_it_ends(case):
         assert re.search(rf"\[localhost:{rank}\][^\n]*shards \.{{10}} done", said), said
 
 
-def test_lines_of_others_do_not_break_it(case):
+def test_lines_of_other_ranks_do_not_break_an_incomplete_one(case):
     said = case(1, script(OTHERS, "-n", "2"))
     assert first_second(said, "Downloading...") < 3, said
     assert "Downloading... 100 MB" in said
@@ -85,12 +85,12 @@ def test_lines_of_others_do_not_break_it(case):
         assert re.search(rf"line {i}\\r\\n", said), said
 
 
-def test_in_a_pipe_there_are_whole_lines(case):
+def test_a_pipe_gets_complete_lines(case):
     said = case(1, f"cat > it.py <<'P'\n{DOTS}P\nautodist run -n 1 -- /usr/bin/python3 it.py | cat\n")
     assert said.count("Loading") == 1 and "[localhost:0] Loading checkpoint shards .......... done" in said
 
 
-def test_a_bar_is_one_line_of_tail_and_since(case):
+def test_a_bar_counts_as_one_line_for_tail_and_since(case):
     said = case(1, f"cat > it.py <<'P'\n{BARS}P\nautodist run -n 2 --show none -- /usr/bin/python3 it.py\n"
                    "for options in '--rank 0 --tail 1' '--rank 0 --tail 2' '--rank 0 --since 1h' '--tail 3'; do\n"
                    "  echo \"== $options\"; autodist logs last $options 2>&1\ndone\n")

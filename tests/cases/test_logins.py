@@ -1,4 +1,4 @@
-"""Logins as OpenSSH is configured: what `ssh NODE` can do, autodist can."""
+"""Logins with configurations of OpenSSH: autodist can log in wherever `ssh NODE` can."""
 
 import re
 
@@ -9,7 +9,7 @@ def nodes_of(said):
 
 # Names of machines
 
-def test_a_machine_under_several_names_is_one_node(case):
+def test_one_machine_with_several_names_is_one_node(case):
     said = case(2, """
 cat > ~/.ssh/config <<C
 Host a2 a2.lab
@@ -30,7 +30,7 @@ autodist run --spec a2.yaml -- hostname; echo "[$?]"
     assert "valid: 1 node" in second and second.endswith("[0]\n"), said
 
 
-def test_names_that_lead_to_one_machine_by_other_addresses(case):
+def test_names_of_one_machine_with_several_addresses(case):
     said = case(2, """
 ssh host2 ip addr add 10.77.0.102/16 dev eth0
 cat > ~/.ssh/config <<C
@@ -81,7 +81,7 @@ autodist init --offline --ssh-config | grep -v '^#'; echo "[$?]"
     assert "warning" not in said, said
 
 
-def test_include_in_a_match_block_and_in_circles(case):
+def test_include_in_a_match_block_and_include_loops(case):
     said = case(1, """
 cat > ~/.ssh/config <<C
 Match originalhost gpu*
@@ -99,7 +99,7 @@ autodist init --offline --ssh-config; echo "[$?]"
     assert "/.ssh/gpus:4: not included: " in said and "includes itself" in said, said
 
 
-# Files that tokens name
+# Files named with tokens
 
 KEYS = """
 key=$(ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | cut -d' ' -f2-)
@@ -115,7 +115,7 @@ C
 """
 
 
-def test_tokens_in_names_of_keys(case):
+def test_tokens_in_key_file_names(case):
     said = case(2, KEYS + """
 cp ~/.ssh/keys/10.77.0.2 ~/.ssh/keys/$(hostname -s); export KEYS=$HOME/.ssh/keys
 cat >> ~/.ssh/config <<C
@@ -133,7 +133,7 @@ done
     assert said.count("[0]\n") == 3 and said.count("host2") >= 3, said
 
 
-def test_other_tokens_in_names_of_keys(case):
+def test_other_tokens_in_key_file_names(case):
     said = case(2, KEYS + """
 cat >> ~/.ssh/config <<C
 Host by-c
@@ -153,7 +153,7 @@ done
     assert said.count("[0]\n") == 3, said
 
 
-def test_a_key_that_is_not_there_is_named_as_it_was_looked_for(case):
+def test_a_missing_key_is_reported_with_its_expanded_name(case):
     said = case(2, KEYS + """
 printf 'Host by-none\\n  IdentityFile ~/.ssh/keys/%%r@%%h\\n' >> ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,by-none:1 -- hostname; echo "[$?]"
@@ -162,7 +162,7 @@ autodist run --hosts 10.77.0.1:1,by-none:1 -- hostname; echo "[$?]"
     assert "there is no key file" not in said and said.endswith("[125]\n"), said
 
 
-def test_a_token_that_ssh_does_not_know_is_quoted(case):
+def test_an_unknown_token_is_quoted(case):
     said = case(2, KEYS + """
 printf 'Host by-z\\n  IdentityFile ~/.ssh/keys/%%Z\\n' >> ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,by-z:1 -- hostname; echo "[$?]"
@@ -172,7 +172,7 @@ autodist run --hosts 10.77.0.1:1,by-v:1 -- hostname; echo "[$?]"
     assert "%Z" in said and "NO_SUCH_VARIABLE" in said and said.count("[125]\n") == 2, said
 
 
-# Keywords that only ssh can follow
+# Keywords that only ssh supports
 
 def test_bind_address(case):
     said = case(2, """
@@ -213,7 +213,7 @@ autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
     assert "host2" in said and said.endswith("[0]\n"), said
 
 
-def test_what_would_break_a_login_of_ssh_is_overridden(case):
+def test_disruptive_ssh_settings_are_overridden(case):
     said = case(2, """
 cat > ~/.ssh/config <<C
 Host *
@@ -230,12 +230,12 @@ autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
     assert "host2" in said and said.endswith("[0]\n"), said
 
 
-def test_what_is_not_used_is_named_once(case):
+def test_unsupported_keywords_are_reported_once(case):
     said = case(3, """
 printf 'Host *\\n  ForwardAgent yes\\n  LocalForward 8888 localhost:8888\\n' > ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,10.77.0.2:1,10.77.0.3:1 -- hostname; echo "[$?]"
 """)
-    assert said.count("ForwardAgent yes: ranks outlive a login") == 1, said
+    assert said.count("ForwardAgent yes: ranks run longer than a login") == 1, said
     assert "LocalForward" not in said and said.endswith("[0]\n"), said
 
 
@@ -247,7 +247,7 @@ autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
     assert "AddressFamily inet6" in said and said.endswith("[125]\n"), said
 
 
-# A connection that is open
+# Open control connections
 
 CONTROL = """
 cat > ~/.ssh/config <<C
@@ -273,7 +273,7 @@ autodist run --hosts 10.77.0.1:1,gpu2:1 -- hostname; echo "[$?]"
     assert "key refused" in second and second.endswith("[125]\n"), said
 
 
-def test_init_and_doctor_use_it_too(case):
+def test_init_and_doctor_use_a_control_connection_too(case):
     said = case(2, CONTROL.replace("cm-%C", "cm-%r@%h:%p") + """
 ssh gpu2 true
 : > "$(dirname "$1")/user_ed25519.pub"
@@ -284,7 +284,7 @@ ssh -O exit gpu2
     assert re.search(r"gpu2 +✓", said), said
 
 
-def test_a_socket_that_is_left_over_is_none(case):
+def test_a_stale_control_socket_is_ignored(case):
     said = case(2, CONTROL + """
 python3 -c "import socket,sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1])" \\
     $(ssh -T -G gpu2 2> /dev/null | sed -n 's/^controlpath //p')
@@ -337,9 +337,9 @@ autodist run --hosts 10.77.0.1:1,gpu9:1 -- true; echo "[$?]"
     assert "Connection refused" in said and said.endswith("[125]\n"), said
 
 
-# Where autodist's own login fails
+# Fallback to ssh when autodist's own login fails
 
-def test_what_ssh_can_do_is_left_to_ssh(case):
+def test_ssh_is_used_where_only_it_can_log_in(case):
     said = case(2, """
 mv ~/.ssh/id_ed25519 right
 { echo 'Host *'; for i in 1 2 3 4 5; do
@@ -369,7 +369,7 @@ autodist run --spec two.yaml -- hostname; echo "[$?]"
     assert "reached through the ssh program" in said and said.endswith("[0]\n"), said
 
 
-def test_a_host_key_that_has_changed_is_not_tried_by_ssh(case):
+def test_ssh_is_not_tried_after_a_changed_host_key(case):
     said = case(2, """
 ssh-keygen -q -t ed25519 -N '' -f other
 echo "10.77.0.2 $(cut -d' ' -f1,2 other.pub)" > ~/.ssh/known_hosts

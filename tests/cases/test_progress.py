@@ -1,4 +1,4 @@
-"""How far a job is, that it stands still, and that it is slower than it was."""
+"""Progress of jobs: steps, stalls, and slowdowns."""
 
 import json
 import re
@@ -92,18 +92,18 @@ def test_a_job_that_stands_still_is_stalled(case):
     assert goodput < 60, top
 
 
-def test_it_is_stalled_no_more_when_it_goes_on(case):
+def test_a_stalled_job_recovers(case):
     said = case(1, run(GOES_ON, "sleep 21; autodist status k; echo ==; sleep 6; autodist status k"))
     [before, after] = said.split("==\n")
     assert "stalled" in before and "stalled" not in after, said
 
 
-def test_a_job_that_evaluates_is_not_stalled(case):
+def test_an_evaluating_job_is_not_stalled(case):
     said = case(1, run(EVALUATES, "sleep 22; autodist status k; autodist top k --once"))
     assert "stalled" not in said and "step 39 of 100" in said, said
 
 
-def test_a_job_slower_than_it_was(case):
+def test_a_job_that_becomes_slower(case):
     said = case(1, run(SLOWS_DOWN, "sleep 75; autodist top k --once; echo ==; autodist status k; echo ==; autodist why k"))
     pattern = r"steps take 1(?:\.\d)? s, [34]\.\d times as long as before \d\d:\d\d"
     for shown in said.split("==\n"):

@@ -1,10 +1,10 @@
-"""What ranks inherit: nothing that autodist has set for itself, and nothing runs in its helpers."""
+"""State that ranks inherit: none of autodist's own, and autodist's helpers run no user code."""
 
 import json
 
 import pytest
 
-# The state of a process that it inherits, as JSON.
+# Prints the inherited state of a process as JSON.
 PROBE = r"""
 cat > probe.py <<'P'
 import json, os, resource
@@ -27,7 +27,7 @@ P
 
 
 def states(said):
-    """By the words before it."""
+    """Printed states, by the label before each."""
     return {line.split("STATE ")[0].strip(): json.loads(line.split("STATE ")[1])
             for line in said.splitlines() if "STATE " in line}
 
@@ -37,7 +37,7 @@ def states(said):
     "umask 002; ulimit -S -s 4096",
     "trap '' INT QUIT PIPE; umask 022",
 ], ids=["limits", "stack", "ignored-signals"])
-def test_a_rank_on_the_chief_is_as_a_program_of_the_shell(case, shell):
+def test_a_local_rank_inherits_the_state_of_a_shell_program(case, shell):
     said = case(1, PROBE + shell + """
 python3 probe.py | sed 's/^/shell /'
 autodist run -n 1 -- python3 probe.py
@@ -46,14 +46,14 @@ autodist run -n 1 --detach --name d -- python3 probe.py; autodist attach d > /de
     found = states(said)
     assert len(found) == 3, said
     here, *ranks = found.values()
-    if "trap" in shell:  # a shell's background programs ignore them, and ranks are no such
+    if "trap" in shell:  # a shell's background programs ignore these signals; ranks do not
         here["SigIgn"] = "0"
     for rank in ranks:
         assert {key: (here[key], rank[key]) for key in here if here[key] != rank[key]} == {}, said
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first run", "second run"])
-def test_a_rank_elsewhere_is_as_a_login(case, again):
+def test_a_remote_rank_inherits_the_state_of_a_login(case, again):
     said = case(2, PROBE + """
 ulimit -S -n 300; umask 002
 ssh -o BatchMode=yes 10.77.0.2 "cd $PWD && python3 probe.py" | sed 's/^/login /'
@@ -81,7 +81,7 @@ for i in 1 2; do autodist run --spec "$1" -- sh -c 'umask; touch out-$RANK; stat
     ("POSIXLY_CORRECT", "1"),
     ("BASH_XTRACEFD", "3"),
 ])
-def test_python_venv_by_a_clean_bash(case, variable, value):
+def test_python_venv_runs_in_a_clean_bash(case, variable, value):
     said = case(2, f"""
 printf 'echo noise; export PATH=/opt/old/bin:$PATH FROM_INIT=1; exit 3\\n' > init.sh
 sed "s/chief: true/&\\n    python_venv: 'export V=1'/; s/username: root/&\\n    python_venv: 'export V=1'/" "$1" > venv.yaml

@@ -1,8 +1,8 @@
-"""Never two attempts at once: a name that is missing does not prove that a process has ended."""
+"""Two attempts never run at the same time: a missing name does not prove that a process has ended."""
 
 import re
 
-# Of this cluster's host 2 alone: the list of processes is the machine's.
+# Only for host 2 of this cluster, because the process list is that of the machine.
 CUT = """kill $(pgrep -P $(pgrep -f "$(dirname "$1")/host2/sshd_config"))           # the connection breaks, once
 """
 UP = "until [ -s steps ]; do sleep 0.2; done; sleep 2; "
@@ -30,8 +30,8 @@ autodist run --spec "$1" --max-restarts 1 --show none -- {WRITER} & job=$!
     assert steps(said) == ONCE, said
 
 
-def test_a_tmp_that_was_emptied(case):
-    """As a clean-up of /tmp at night does it: the agent's socket has no name any more."""
+def test_an_emptied_tmp(case):
+    """As a nightly clean-up of /tmp does: the agent's socket loses its file."""
     said = case(2, f"""
 autodist run --spec "$1" --max-restarts 1 --show none -- {WRITER} & job=$!
 {UP}ssh host2 'rm -rf /tmp/autodist-*'
@@ -41,8 +41,8 @@ autodist run --spec "$1" --max-restarts 1 --show none -- {WRITER} & job=$!
     assert steps(said) == ONCE, said
 
 
-def test_watchdog_and_agent_killed_with_a_rank_that_goes_on(case):
-    """Nothing of the first attempt may be left when the second one starts."""
+def test_watchdog_and_agent_killed_while_a_rank_survives(case):
+    """No process of the first attempt may run when the second one starts."""
     said = case(2, """
 cat > train.sh <<'S'
 [ $RANK = 1 ] || exec sleep 8
@@ -58,7 +58,7 @@ wait $job; echo "[$?]"; echo "--- steps"; cat steps
     assert written == sorted(written), said  # no line of the first attempt after one of the second
 
 
-def test_clean_does_not_miss_a_job_of_another_login(case):
+def test_clean_finds_a_job_of_another_login(case):
     said = case(2, OWN_TMP + """
 autodist run --spec "$1" --lease 300 --show none -- sh -c 'echo $$ > pid-$RANK; exec sleep 100' & job=$!
 until [ -e pid-0 ] && [ -e pid-1 ]; do sleep 0.2; done

@@ -1,4 +1,4 @@
-"""Several signals within a moment are one request."""
+"""Several signals within a second count as one."""
 
 SAVE = """cat > save.sh <<'S'
 trap 'sleep 3; echo saved > saved-$RANK; exit 0' TERM; echo training; while :; do sleep 0.2; done
@@ -36,11 +36,11 @@ def test_a_closed_window(case):
 
 
 def test_the_end_of_a_login_session(case):
-    """As systemd-logind ends it, with KillUserProcesses: SIGTERM, SIGHUP and SIGCONT to each process."""
+    """As systemd-logind with KillUserProcesses: SIGTERM, SIGHUP and SIGCONT to each process."""
     said = case(2, SAVE + STARTED + """kill -TERM $job; kill -HUP $job; kill -CONT $job; wait $job; echo "[$?]"
 """ + AFTER)
     saved(said)
-    assert "[143]" in said or "[129]" in said, said  # as the kernel hands them over
+    assert "[143]" in said or "[129]" in said, said  # the kernel decides the order
 
 
 def test_a_scheduler_that_signals_the_group_and_then_the_leader(case):
@@ -51,7 +51,7 @@ def test_a_scheduler_that_signals_the_group_and_then_the_leader(case):
     assert "[143]" in said, said
 
 
-def test_ctrl_c_that_a_wrapper_passes_on(case):
+def test_a_wrapper_that_forwards_ctrl_c(case):
     said = case(2, SAVE + """set -m
 """ + STARTED + """kill -INT $job; kill -INT $job; sleep 0.1; kill -INT $job; wait $job; echo "[$?]"
 """ + AFTER)
@@ -59,14 +59,14 @@ def test_ctrl_c_that_a_wrapper_passes_on(case):
     assert "[130]" in said, said
 
 
-def test_a_second_ctrl_c_still_means_now(case):
+def test_a_second_ctrl_c_after_a_second_kills(case):
     said = case(2, SAVE + """set -m
 """ + STARTED + """kill -INT $job; sleep 1.5; kill -INT $job; wait $job; echo "[$?]"; cat out
 """ + AFTER)
-    assert "checkpoints: \n" in said and "killing what is left" in said and "[130]" in said, said
+    assert "checkpoints: \n" in said and "killing the remaining processes" in said and "[130]" in said, said
 
 
-def test_readers_that_go_end_logs_quietly(case):
+def test_a_closed_pipe_ends_logs_silently(case):
     said = case(2, """
 autodist run --spec "$1" --show none -- sh -c 'seq 200000' > /dev/null 2>&1
 autodist logs last 2> err | head -1 > /dev/null; echo "[${PIPESTATUS[0]}]"; cat err

@@ -1,4 +1,4 @@
-"""A training without any framework: ranks add their numbers up at rank 0, by sockets.
+"""A training without a framework: ranks add up their numbers at rank 0 over sockets.
 plain.py CAUSE FOLDER"""
 
 import os
@@ -16,7 +16,7 @@ FOREVER_S = 10**6
 
 
 def connected():
-    """Of rank 0: a socket to each other; of others: one to rank 0."""
+    """Rank 0's sockets to the other ranks, or another rank's socket to rank 0."""
     address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     if RANK == 0:
         listener = socket.create_server(("", address[1]))

@@ -1,4 +1,4 @@
-// Ranks of MPI, one of which does not go on: ranks CAUSE
+// MPI ranks, one of which blocks: ranks CAUSE
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-"""Two ranks of PyTorch on each node, by torch.multiprocessing.spawn, of which one sleeps: the second
-of node 2. spawn.py CAUSE FOLDER"""
+"""Two ranks of PyTorch on each node, started by torch.multiprocessing.spawn; the second one on node 2 sleeps.
+spawn.py CAUSE FOLDER"""
 
 import os
 import sys

@@ -1,8 +1,8 @@
-"""What is made to go wrong, or only looks so, and what has to be said of it.
+"""Faults that are injected, and healthy behaviour that looks like one, with the expected diagnosis.
 
-Of each cause: its command, and what is right. `Wrong`, `Well`: what `why` says after the cause has
-begun; `Fails`: the first lines of a job's end; `Lives`: a job that goes on under a hang time limit.
-A verdict that names another rank than the culprits is BLAMES, whatever else it says.
+Each cause has a command and the right answer. `Wrong`, `Well`: the answer of `why` after the cause has begun;
+`Fails`: the first lines when the job ends; `Lives`: a job that continues under a hang timeout. A diagnosis
+that names a rank other than the culprits is BLAMES.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 TRAIN = ("/usr/bin/python3", "{here}/train.py")
 PLAIN = ("/usr/bin/python3", "{here}/plain.py")
 MISSING = r"rank {n} \(\S+\) has not entered .*; it "
-STEADY_STEPS = 700  # after which it is known how long a step takes
+STEADY_STEPS = 700  # after which the duration of a step is known
 AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
 
 
@@ -18,13 +18,13 @@ AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
 class Cause:
     name: str
     command: tuple
-    right: str                     # what the sentence has; a regular expression
+    right: str                     # a regular expression that the sentence matches
     kind: str = "wrong"            # wrong, well, fails, lives, stops
     culprits: tuple = (2,)
     options: tuple = ()
     inject: str = ""               # what the driver does to hosts or ranks when it begins
-    after: int = 10                # steps; it begins then where something is injected
-    by: tuple = ("py-spy", "gdb", "kernel")  # by which of them it can be told at all
+    after: int = 10                # steps until the injection
+    by: tuple = ("py-spy", "gdb", "kernel")  # tools that can detect it
     ends: str = ""                 # of "wrong": what else it has to name
     env: dict = field(default_factory=dict)
 
@@ -38,9 +38,9 @@ def train(name, right, kind="wrong", culprits=(2,), cause=None, arguments=(), **
 
 
 def stands(cause, does, culprits=(2,), **more):
-    """The same under all_reduce and under DistributedDataParallel."""
+    """The same with all_reduce and with DistributedDataParallel."""
     number = culprits[0]
-    # Without stacks, as where gdb takes too long, by the kernel's words.
+    # Without stacks (gdb may take too long), the data comes from the kernel.
     words = rf"rank {number} \(\S+\) (has not entered .*; it )?({does})"
     return [train(cause, words, culprits=culprits, **more),
             train(f"ddp_{cause}", words, culprits=culprits, cause=cause, arguments=("--ddp",), **more)]

@@ -1,8 +1,8 @@
-"""A small training of PyTorch with Gloo in which something goes wrong on purpose, or only seems to:
+"""A small training of PyTorch with Gloo that has a fault, or only seems to:
 train.py CAUSE FOLDER [--ddp] [--quiet]
 
-Four ranks. Whoever is the culprit is rank 2, if a comment does not say otherwise. It writes
-"begins" when it does what CAUSE says; FOLDER is what the ranks and the driver share.
+Four ranks; the culprit is rank 2 unless a comment says otherwise. It prints "begins" when it does what CAUSE
+says. FOLDER is shared by the ranks and the driver.
 """
 
 import ctypes
@@ -29,11 +29,11 @@ CAUSE, FOLDER = sys.argv[1:3]
 DDP, QUIET = "--ddp" in sys.argv, "--quiet" in sys.argv
 RANK = int(os.environ["RANK"])
 CULPRIT = RANK == 2
-AT = 4  # the step at which it happens
+AT = 4  # the step of the fault
 STEP_S = 0.1
 FOREVER_S = 10**6
-GLOO_LIMIT_S = 10  # of the causes in which it ends the wait
-# As PyTorch 2.7 writes it of an NCCL that waits in vain.
+GLOO_LIMIT_S = 10  # for causes in which a timeout ends the wait
+# Output of PyTorch 2.7 after a timeout of NCCL.
 WATCHDOG = """\
 [rank{rank}]:[E1126 04:12:07.123456789 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: \
 WorkNCCL(SeqNum=17, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600129 milliseconds before timing out.
@@ -55,7 +55,7 @@ def begins():
     say("begins")
 
 
-# What a rank does instead of going on.
+# What a rank does instead of continuing.
 
 def spin():
     x = 0
@@ -82,7 +82,7 @@ def deadlock():
 
 def at_a_lock_file():
     with open(f"{FOLDER}/cache.lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # the driver has it
+        fcntl.flock(file, fcntl.LOCK_EX)  # the driver holds the lock
 
 
 def open_a_fifo():
@@ -91,7 +91,7 @@ def open_a_fifo():
 
 
 def ask():
-    os.dup2(os.pipe()[0], 0)  # at which nobody types
+    os.dup2(os.pipe()[0], 0)  # a pipe without a writer
     input("continue? ")
 
 
@@ -199,7 +199,7 @@ def raised_and_hangs():
     wait_for_a_condition()
 
 
-# Not wrong.
+# Healthy behaviour.
 
 def burn(seconds):
     until = time.monotonic() + seconds
@@ -238,7 +238,7 @@ def compile_something():
 
 
 def move(sender):
-    """400 kB a second, for ever."""
+    """Sends 400 kB a second forever."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve():
@@ -357,7 +357,7 @@ def fail_by_watchdog():
 
 INSTEAD = {name: function for name, function in globals().items()
            if callable(function) and getattr(function, "__module__", "") == __name__}
-AS = {  # causes that are named otherwise than what is done instead
+AS = {  # causes with a name that differs from the function's
     "flock": (at_a_lock_file, (2,)), "two": (None, (1, 2)), "flock3": (None, (0, 1, 2, 3)),
     "download": (lambda: move(True), (2,)), "upload": (lambda: move(False), (2,)),
     "barrier": (in_a_barrier, (1,)), "subgroup": (None, (3,)), "timeout": (asleep, (2,)),
@@ -367,7 +367,7 @@ AS = {  # causes that are named otherwise than what is done instead
 
 
 class Shards(Dataset):
-    """Of which the later ones never come on the culprit, or fail there, or take long on all."""
+    """Later items block or fail on the culprit, or are slow on all ranks."""
 
     def __len__(self):
         return 10**6
@@ -399,7 +399,7 @@ class Shards(Dataset):
 
 
 def instead(step):
-    """What is done in place of the exchange, once."""
+    """Replaces the exchange of one step."""
     if step != AT:
         return
     if CAUSE in AS:
@@ -474,7 +474,7 @@ def pipeline(step):
 
 
 def await_others():
-    """A process group, and what may go wrong before there is one."""
+    """Creates the process group; some causes fail before or during that."""
     if CAUSE in ("store", "wrongport"):
         begins()
     if CAUSE == "store" and CULPRIT:

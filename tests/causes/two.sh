@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Two ranks of PyTorch on each node, by a shell, of which the second of node 2 sleeps: two.sh FOLDER
+# Two ranks of PyTorch on each node, started by a shell; the second one on node 2 sleeps: two.sh FOLDER
 here=$(dirname "$0")
 nodes=$AUTODIST_NODE_COUNT node=$AUTODIST_NODE_RANK
 for local in 0 1; do

@@ -1,4 +1,4 @@
-"""Which tests were skipped, and which may be: the list tests/may_skip."""
+"""Skipped tests, and the list tests/may_skip of tests that may be skipped."""
 
 import fnmatch
 import xml.etree.ElementTree as xml
@@ -10,13 +10,13 @@ LIST = Path(__file__).resolve().parents[1] / "may_skip"
 
 
 def read_list(text):
-    """{pattern of tests' names: why they may be skipped}, of lines `PATTERN | WHY`."""
+    """{pattern of test names: why they may be skipped}, from lines `PATTERN | WHY`."""
     lines = [line.partition(" | ") for line in text.splitlines() if line and not line.startswith("#")]
     return {pattern.strip(): why.strip() for pattern, _, why in lines}
 
 
 def why_skipped(test, listed):
-    """Why the test may be skipped; "" if it may not."""
+    """Why the test may be skipped, or ""."""
     return next((why for pattern, why in listed.items() if fnmatch.fnmatchcase(test, pattern)), "")
 
 
@@ -36,7 +36,7 @@ def _of_googletest(file):
 
 
 def skipped_in(folder):
-    """{test: reason} of all that were skipped in a stage whose results are in the folder."""
+    """{test: reason} of all skipped tests of a stage with results in the folder."""
     found = _of_pytest(folder / "pytest.jsonl")
     for file in sorted(folder.glob("*.xml")):
         found |= _of_googletest(file)

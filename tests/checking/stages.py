@@ -1,4 +1,4 @@
-"""The stages of tests/check: commands that wait for each other, and those of them that are tests."""
+"""Stages of tests/check: commands that depend on each other, some of which are tests."""
 
 import os
 import re
@@ -11,13 +11,13 @@ import time
 from checking.skips import LIST, read_list, skipped_in, why_skipped
 from results import outcomes, read
 
-FAILED = re.compile(r"^\s*\d+ - (\S+) \((.*)\)", re.MULTILINE)  # at the end of what ctest says
+FAILED = re.compile(r"^\s*\d+ - (\S+) \((.*)\)", re.MULTILINE)  # at the end of ctest's output
 LISTED = re.compile(r"^\s*Test +#\d+: (\S+)", re.MULTILINE)
-MAY_RUN_AGAIN = "cluster|integration|smoke"  # labels of tests that depend on what else the machine does
+MAY_RUN_AGAIN = "cluster|integration|smoke"  # labels of tests that depend on the machine's load
 
 
 class Stage:
-    """One line of the table: a command that starts when those that it needs have succeeded."""
+    """One line of the table: a command that starts when the stages it needs have succeeded."""
 
     def __init__(self, name, command, logs, needs=()):
         self.name, self.command, self.logs, self.needs = name, command, logs, needs
@@ -34,7 +34,7 @@ class Stage:
                 self.issue = f"not run, for {', '.join(failed)}"
             else:
                 self._run()
-        except Exception as error:  # such as results that were cut off: nobody knows what failed
+        except Exception as error:  # such as truncated results: the failed tests are unknown
             self.issue = repr(error)
         self.seconds = time.monotonic() - start
         print(f"{self.name}: {self.issue or 'ok'}, {self.seconds:.0f} s", flush=True)
@@ -45,7 +45,7 @@ class Stage:
         self.issue = f"exit code {code}" if code else ""
 
     def _execute(self, command, environment=None):
-        """The exit code and the text of a command, whose text is added to the stage's log."""
+        """Runs a command; returns its exit code and output, which is also added to the stage's log."""
         with open(self.logs / f"{self.name.replace(' ', '_')}.log", "a+b") as log:
             begin = log.tell()
             code = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=log, check=False,
@@ -62,11 +62,11 @@ class Stage:
 
 
 class Tests(Stage):
-    """A call of ctest. What fails and may depend on the machine is run again when nothing else runs."""
+    """A call of ctest. Failed tests that may depend on the load are run again when no other stage runs."""
 
     def __init__(self, name, command, logs, needs=(), again=MAY_RUN_AGAIN):
         super().__init__(name, command, logs, needs)
-        self.again = again  # labels; "": what a sanitizer reports once is a fault
+        self.again = again  # labels; "": with sanitizers, one report is a failure
         self.results = logs / f"{name.replace(' ', '_')}.results"
         self.failed = {}  # {test of ctest: how it failed}
 
@@ -95,7 +95,7 @@ class Tests(Stage):
         self.issue = ", ".join(failed)
 
     def run_again(self):
-        """Runs once more, one at a time, those that failed and may."""
+        """Runs failed tests again, one at a time, if their labels allow that."""
         if not self.failed or not self.again:
             return
         listed = self._execute(f"{self.command} -N -L '{self.again}'")[1]

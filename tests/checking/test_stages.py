@@ -1,4 +1,4 @@
-"""tests/check, with tests of ctest that are made for it."""
+"""tests/check, with tests of ctest made for it."""
 
 import functools
 import sys
@@ -38,7 +38,8 @@ SKIPPED_BY_GOOGLETEST = """
 
 @pytest.fixture
 def stage(tmp_path, monkeypatch):
-    """Makes a stage of ctest's tests: stage(name=(label, shell command), ...); runs it, and what failed again."""
+    """Makes a stage with tests of ctest: stage(name=(label, shell command), ...); runs it, and failed tests
+    again."""
     listed = tmp_path / "may_skip"
     monkeypatch.setattr(stages, "LIST", listed)
     monkeypatch.chdir(tmp_path)
@@ -55,23 +56,23 @@ def stage(tmp_path, monkeypatch):
     return run
 
 
-def test_what_passes_alone_is_flaky_and_no_failure(stage):
+def test_a_test_that_passes_alone_is_flaky_and_no_failure(stage):
     made = stage(shaky=("integration", ONCE % ("x", "x")), steady=("cluster", "true"))
     assert (made.issue, made.flaky, made.outcome()) == ("", ["shaky"], "FLAKY: shaky")
 
 
-def test_what_fails_twice_has_failed(stage):
+def test_a_test_that_fails_twice_has_failed(stage):
     made = stage(broken=("cluster", "false"), shaky=("smoke", ONCE % ("x", "x")))
     assert made.issue == "broken (Failed)" and made.flaky == ["shaky"]
     assert made.outcome() == "broken (Failed); FLAKY: shaky"
 
 
-def test_what_a_sanitizer_has_reported_is_not_run_again(stage, monkeypatch):
+def test_a_test_that_failed_under_a_sanitizer_is_not_run_again(stage, monkeypatch):
     monkeypatch.setattr(stages.Tests, "__init__", functools.partialmethod(stages.Tests.__init__, again=""))
     assert stage(shaky=("cluster", ONCE % ("x", "x"))).issue == "shaky (Failed)"
 
 
-def test_results_that_cannot_be_read_are_a_failure(stage):
+def test_unreadable_results_are_a_failure(stage):
     made = stage(unit_cut_off=("unit", 'printf "<testsuites" > "${GTEST_OUTPUT#xml:}cut_off.xml"'))
     assert "ParseError" in made.issue and made.ended.is_set()
 
@@ -85,7 +86,7 @@ def test_a_unit_test_is_not_run_again(stage):
     assert made.issue == "unit_shaky (Failed)" and not made.flaky
 
 
-def test_only_the_tests_of_a_file_that_failed_are_run_again(stage, tmp_path):
+def test_only_the_failed_tests_of_a_file_are_run_again(stage, tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_three.py").write_text(THREE_TESTS)
     command = f"{sys.executable} -B -m pytest -q -p no:cacheprovider {tmp_path}/test_three.py"
@@ -103,7 +104,7 @@ def test_a_skipped_test_that_is_not_on_the_list_is_a_failure(stage):
     assert made.issue == "" and made.skipped == {"agent_test::Gpus.Two": "no GPU here"}
 
 
-def test_a_stage_without_what_it_needs_is_not_run(tmp_path):
+def test_a_stage_with_a_failed_dependency_is_not_run(tmp_path):
     build = stages.Stage("build", "exit 3", tmp_path)
     tests = stages.Tests("test", "touch ran", tmp_path, [build])
     build.run()

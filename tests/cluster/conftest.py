@@ -1,4 +1,4 @@
-"""The tests here run on host 1 of a virtual cluster, whose spec is named by SPEC."""
+"""Fixtures of the tests on host 1 of a virtual cluster, with the spec that SPEC names."""
 
 import os
 import subprocess
@@ -13,13 +13,13 @@ from jobs import Running, processes
 HOSTS = range(1, SPEC.read_text().count("address:") + 1)
 OTHERS = HOSTS[1:]
 JOB_FOLDERS = "/tmp/autodist-*/*-*-*.[0-9]*"  # of agents: JOB.NODE
-RANKS = 8  # where the hosts are four
-LIMIT_S = 10  # the far end of a launch that was called off takes a moment, longer on a busy machine
+RANKS = 8  # on four hosts
+LIMIT_S = 10  # the remote end of an aborted launch needs a moment, longer on a busy machine
 
 
 @pytest.fixture
 def folder(request):
-    """A folder that all hosts see."""
+    """A folder that is shared by all hosts."""
     path = SHARED / "tests" / request.path.stem / request.node.name.replace("/", "_")
     path.mkdir(parents=True)
     return path
@@ -33,15 +33,15 @@ def start(folder):
         jobs.append(Running(arguments, cwd, env, under))
         return jobs[-1]
     yield run
-    for job in jobs:  # of a test that failed
+    for job in jobs:  # jobs of a test that failed
         job.process.kill()
 
 
 @pytest.fixture
 def end_what_is_left():
-    """So that a test that leaves something fails, and those after it do not."""
+    """Ends leftover processes and fails the test that left them, so that later tests do not fail."""
     def end():
-        kill_all(processes())  # of the virtual hosts alone
+        kill_all(processes())  # only processes on the virtual hosts
         for host in HOSTS:
             hosts.remove_from_tmp(host, "autodist-[0-9]*")
     return end
@@ -75,7 +75,7 @@ def nothing_left_on_any_host():
 
 @pytest.fixture(scope="session", autouse=True)
 def no_report_of_a_sanitizer():
-    """Those of agents, whose stderr goes with them, and of others; where programs are sanitized."""
+    """Fails on sanitizer reports of agents, which go to their stderr, and of other programs."""
     if "SANITIZED" not in os.environ:
         yield
         return
@@ -93,7 +93,7 @@ def no_report_of_a_sanitizer():
 
 @pytest.fixture
 def known_hosts():
-    """~/.ssh/known_hosts, put back after the test."""
+    """~/.ssh/known_hosts, restored after the test."""
     path = Path.home() / ".ssh" / "known_hosts"
     text = path.read_text()
     yield path
@@ -129,7 +129,7 @@ def sshd(folder):
 
 @pytest.fixture
 def ssh_config():
-    """~/.ssh/config, gone after the test."""
+    """~/.ssh/config, removed after the test."""
     path = Path.home() / ".ssh" / "config"
     yield path
     path.unlink(missing_ok=True)
@@ -164,7 +164,7 @@ def firewall():
 
 
 def undone_at_last(do, undo):
-    """The body of a fixture: do(host), and what the test has not undone is undone after it."""
+    """The body of a fixture with do(host); undoes after the test what the test has not undone."""
     done = []
 
     def act(host):
@@ -177,7 +177,7 @@ def undone_at_last(do, undo):
 
 @pytest.fixture
 def cut():
-    """Cuts hosts off: cut(host); heals what the test has not healed."""
+    """Disconnects hosts: cut(host); reconnects those that the test has not."""
     yield from undone_at_last(hosts.cut, hosts.heal)
 
 
@@ -191,7 +191,7 @@ def power_off():
 def users(folder):
     """Makes users on a host: users(host, name=shell, ...)."""
     changed = []
-    SHARED.chmod(0o755)  # so that their sshd, as them, may read the keys
+    SHARED.chmod(0o755)  # their sshd reads the keys as these users
 
     def add(host, **shells):
         passwd, shadow = folder / f"passwd-{host}", folder / f"shadow-{host}"

@@ -1,5 +1,5 @@
-// libFuzzer: whatever a chief's messages are, the agent's service goes on; whoever has no key is
-// not let in. The first byte chooses; then come messages, each after its length, or a greeting.
+// libFuzzer: the agent's service survives all messages of a chief, and admits no one without a key.
+// The first byte chooses; then come messages, each after its length, or a greeting.
 #include <google/protobuf/io/coded_stream.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,7 +26,7 @@ v1::ChiefMessage OurResume() {
   return message;
 }
 
-// Hands them to an agent in one session, and waits until it has taken them all.
+// Sends the messages to an agent in one session, and waits until it has processed all of them.
 void Messages(const uint8_t* data, size_t size) {
   test::SmallAgent agent;
   const auto stub = v1::AgentService::NewStub(agent.server->Channel());
@@ -68,7 +68,7 @@ bool Opens(const std::string& greeting, const std::string& key) {
 
 base::UniqueFd Socket() { return base::UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-// Says it at the chief's door of an agent whose key is all 'k'.
+// Sends a greeting to the chief's socket of an agent with a key of 'k' bytes.
 void Greeting(const std::string& greeting) {
   static v1::AgentService::Service service;
   static test::GrpcServer server{&service};
@@ -87,12 +87,12 @@ void Greeting(const std::string& greeting) {
   std::jthread running([&] { admission.Run(stop->first.get(), {}); });
   const base::UniqueFd visitor = Socket();
   Check(connect(visitor.get(), reinterpret_cast<sockaddr*>(&address), length) == 0, "connect");
-  // May be closed before all has been said.
+  // The connection may be closed before all data is sent.
   (void)base::WriteAll(visitor.get(), greeting, base::Deadline::After(kLimit)).ok();
   shutdown(visitor.get(), SHUT_WR);
   char byte;
-  const auto heard = base::ReadSome(visitor.get(), &byte, 1, base::Deadline::After(kLimit));
-  const bool let_in = heard.ok() && *heard > 0;
+  const auto received = base::ReadSome(visitor.get(), &byte, 1, base::Deadline::After(kLimit));
+  const bool let_in = received.ok() && *received > 0;
   if (!Opens(greeting, key)) Check(!let_in, "let in without a key");
   stop->second.Reset();
 }

@@ -1,5 +1,5 @@
-// libFuzzer: whatever a client of a chief that nodes connect back to sends, it is refused or read
-// as what it would be written as again; and nothing but the key makes a session.
+// libFuzzer: a line from a node that connects back is refused, or is equal to the line written from
+// the parsed one; only the key makes a session.
 #include <sys/socket.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What must hold in a fuzzer.
+// Conditions that must hold in a fuzzer.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace autodist {
 
-// libFuzzer takes it for a crash.
+// Aborts, which libFuzzer records as a crash.
 inline void Check(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "%s\n", what);

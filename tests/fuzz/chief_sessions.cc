@@ -1,6 +1,6 @@
-// libFuzzer: whatever agents tell in whole sessions, the chief goes on, and a node that breaks a
-// rule is not heard again. The input is a sequence of records: a byte that chooses node and action,
-// and for an event its length and its bytes.
+// libFuzzer: the chief survives all events of agents in complete sessions, and handles no event of
+// a node that broke a rule. The input is a sequence of records: a byte that chooses node and
+// action, and for an event its length and its bytes.
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
@@ -25,9 +25,9 @@ namespace {
 constexpr uint32_t kNodes = 3;
 constexpr uint32_t kMaxEventLength = 1 << 20;
 constexpr int64_t kNow = 1'700'000'000'000'000'000;  // nanoseconds since 1970
-constexpr uint64_t kKept = 256 << 20;                // bytes that a session may have been sent
+constexpr uint64_t kKept = 256 << 20;                // max. bytes sent to a session
 
-// The far end of it is the input.
+// The input plays the agent.
 class PlayedLink final : public test::IdleLink {
  public:
   explicit PlayedLink(launch::SessionListener*& session) : session_(session) {}
@@ -63,7 +63,7 @@ const v1::LaunchPlan& Plan() {
   return plan;
 }
 
-// What a job does with what its nodes tell, without terminal, disk and time.
+// Handles events like a job, without terminal, disk and time.
 class Chief final : private NodeListener {
  public:
   Chief() {
@@ -86,12 +86,12 @@ class Chief final : private NodeListener {
     nodes_[node]->Connect(links_[node]);
     v1::AgentEvent resumed;
     resumed.mutable_resumed()->set_instance(1);
-    Tell(node, std::move(resumed));
+    Deliver(node, std::move(resumed));
     clocks_[node].Ask(kNow);
   }
-  void Tell(uint32_t node, v1::AgentEvent event) {
+  void Deliver(uint32_t node, v1::AgentEvent event) {
     if (!sessions_[node]) return;
-    // A world's name is not to be guessed; the input has a short one for it.
+    // The input cannot guess the name of a world, so it has a short one for it.
     v1::RendezvousRequest* request =
         event.has_rendezvous_request() ? event.mutable_rendezvous_request() : nullptr;
     const std::string& world = attempt_->pmix()->name_space();
@@ -114,7 +114,7 @@ class Chief final : private NodeListener {
 
  private:
   void OnEvent(uint32_t node, v1::AgentEvent event) override {
-    Check(nodes_[node]->broken_rule().ok(), "a node that broke a rule is heard");
+    Check(nodes_[node]->broken_rule().ok(), "an event after a broken rule is handled");
     const size_t cost = launch::EventRules::CostOf(event);
     if (event.has_lease_renewed()) {
       clocks_[node].Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(), kNow);
@@ -167,7 +167,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!event.ParseFromString(bytes)) continue;
       for (int i = 0; i < (action == kRepeatedEvent ? 300 : 1); ++i) {
         if (action != kEvent) event.set_sequence(++sequences[node]);
-        chief.Tell(node, event);
+        chief.Deliver(node, event);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Of fuzzers that use gRPC.
+// Initialization of fuzzers that use gRPC.
 #include <signal.h>
 
 #include "rpc/settings.h"

@@ -1,5 +1,5 @@
-// libFuzzer: whatever a known_hosts file contains, asking it ends soon and trusts no key that is
-// not in it.
+// libFuzzer: for all known_hosts files, a query ends soon and trusts no key that is not in the
+// file.
 #include <cstdint>
 #include <string>
 
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const KnownHosts known(text, "file");
   const std::string key = KeyOf("ssh-ed25519", 'k');
-  // Of no known type and with bytes that base64 seldom spells, so that no text contains it.
+  // The type is unknown and the bytes are rare in base64, so no text contains the key.
   const std::string unlisted = KeyOf("autodist-fuzz", '\xFE');
 
   for (const std::string host :
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
               "an answer without a place, or the other way round");
       }
       if (host.empty()) continue;
-      // The line to add comes last, and nothing before it can spoil it but a revocation.
+      // The added line is last; only a revocation before it can invalidate it.
       const auto trusted =
           KnownHosts(text + "\n" + KnownHosts::Line(host, port, key) + "\n", "file")
               .Check(host, port, key);

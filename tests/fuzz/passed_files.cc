@@ -1,6 +1,6 @@
-// libFuzzer: files between nodes. Whatever is said at the port of one, it gives what it was told to
-// give, to those who know the key; whatever a port answers, its client comes to an end. The first
-// byte chooses the side, and whether what is said is encrypted with that key.
+// libFuzzer: files between nodes. A port serves exactly its files, and only to clients that know
+// the key; a client ends whatever the port answers. The first byte chooses the side, and whether
+// the data is encrypted with that key.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -58,7 +58,7 @@ void AtThePort(const std::string& said) {
   Check(test::ShakeHands(*guest), "a client that knows the key is let in");
   guest->Write(said);
   guest->WriteEnd();
-  // A connection that is broken off takes what is on its way with it.
+  // A broken connection may lose data on the way.
   Check(test::SendAll(*guest, "") && Answers(said).starts_with(test::AllOf(*guest)),
         "another answer");
 }

@@ -1,6 +1,6 @@
-// libFuzzer: whatever ranks ask of the PMIx server, and whatever becomes of it, the agent goes on,
-// and PMIx is answered once at most. The input plays PMIx, whose calls are taken from it where it
-// is initialised: a sequence of records, of a byte that chooses what happens and what that takes.
+// libFuzzer: the agent survives all requests of ranks to the PMIx server, and answers PMIx at most
+// once. The input plays PMIx, with the callbacks that were passed to its initialization: a sequence
+// of records of a byte that chooses the action, and its arguments.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <array>
@@ -20,10 +20,10 @@ namespace {
 pmix_server_module_t* calls = nullptr;
 
 struct Found {
-  pmix_dmodex_response_fn_t tell;
+  pmix_dmodex_response_fn_t reply;
   void* for_it;
 };
-std::list<Found> questions;  // of what ranks have published
+std::list<Found> questions;  // about data that ranks have published
 
 }  // namespace
 
@@ -33,7 +33,7 @@ pmix_status_t __real_PMIx_server_init(pmix_server_module_t* module, pmix_info_t*
 pmix_status_t __wrap_PMIx_server_init(pmix_server_module_t* module, pmix_info_t* infos,
                                       size_t count);
 pmix_status_t __wrap_PMIx_server_dmodex_request(const pmix_proc_t* proc,
-                                                pmix_dmodex_response_fn_t tell, void* for_it);
+                                                pmix_dmodex_response_fn_t reply, void* for_it);
 
 pmix_status_t __wrap_PMIx_server_init(pmix_server_module_t* module, pmix_info_t* infos,
                                       size_t count) {
@@ -41,9 +41,9 @@ pmix_status_t __wrap_PMIx_server_init(pmix_server_module_t* module, pmix_info_t*
   return __real_PMIx_server_init(module, infos, count);
 }
 
-pmix_status_t __wrap_PMIx_server_dmodex_request(const pmix_proc_t*, pmix_dmodex_response_fn_t tell,
+pmix_status_t __wrap_PMIx_server_dmodex_request(const pmix_proc_t*, pmix_dmodex_response_fn_t reply,
                                                 void* for_it) {
-  questions.push_back({tell, for_it});
+  questions.push_back({reply, for_it});
   return PMIX_SUCCESS;
 }
 }
@@ -117,7 +117,7 @@ class Played {
     if (questions.empty()) return;
     const Found question = questions.front();
     questions.pop_front();
-    question.tell(status, data.empty() ? nullptr : data.data(), data.size(), question.for_it);
+    question.reply(status, data.empty() ? nullptr : data.data(), data.size(), question.for_it);
   }
 
  private:
@@ -132,7 +132,7 @@ class Played {
     request.refused = ask(request) != PMIX_SUCCESS;
     Check(!request.refused || !request.answered, "what is refused is answered");
     if (requests_.size() < kMaxRequests) return;
-    Leave();  // nobody answers them any more
+    Leave();  // they will not be answered
     requests_.clear();
     Join();
   }

@@ -1,4 +1,4 @@
-// libFuzzer: whatever a program writes, what is made of it is plausible, and of bounded size.
+// libFuzzer: progress read from any output is plausible and of bounded size.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,7 +32,7 @@ void CheckTold(const autodist::v1::Progress& reported) {
 
 }  // namespace
 
-// Lines; of each the first byte says where it is written, and after what time.
+// Lines; the first byte of each says where it is written and how much later.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Pattern kPattern =
       *Pattern::Parse(R"((?P<epoch>\d+)?:(?P<step>\S+)/(?P<total>\S+) (?P<loss>\S+))");

@@ -1,6 +1,6 @@
-// libFuzzer: whatever ranks ask of the agent, and whatever becomes of it, every call ends, and what
-// the agent keeps of them stays within its limit. The input is a sequence of records: a byte that
-// chooses what happens, and for a call its length and its bytes.
+// libFuzzer: every request of ranks to the agent ends, and what the agent keeps of them stays
+// within its limit. The input is a sequence of records: a byte that chooses the action, and for a
+// call its length and its bytes.
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// libFuzzer: whatever a client sends, the head of its request is read or refused, and what has been
-// read stays within its bounds.
+// libFuzzer: the head of any request is read or refused, and the buffered data stays within its
+// limit.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>

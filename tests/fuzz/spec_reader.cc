@@ -1,5 +1,5 @@
-// libFuzzer: whatever the text is, reading it as a resource spec gives a consistent spec, or
-// issues with places within the text.
+// libFuzzer: reading any text as a resource spec gives a consistent spec, or issues with positions
+// within the text.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -26,7 +26,7 @@ void CheckIssue(const Issue& issue, int lines) {
   Check(issue.line >= 0 && issue.line <= lines, "an issue on a line that there is not");
   Check(issue.line == 0 || issue.column >= 1, "an issue without a column");
   Check(!issue.what.empty() && base::IsUtf8(issue.what), "an issue without a text");
-  // The one message of several lines is the reader's own.
+  // Only the reader's own message may have several lines.
   for (const char c : issue.what) {
     Check((static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) || c == '\n', "a control character");
   }
@@ -40,7 +40,7 @@ void CheckGroup(const SshGroup& group) {
   Check(group.container.empty() || CheckContainer(group.container).ok(), "a bad container");
   Check(group.image.empty() || CheckImage(group.image).ok(), "a bad image");
   Check((group.container.empty() && group.image.empty()) || !group.via.empty(),
-        "a container of nobody's");
+        "a container without a runtime");
 }
 
 void CheckSpec(const ResourceSpec& spec) {
@@ -69,7 +69,7 @@ void CheckSpec(const ResourceSpec& spec) {
   for (const std::string& path : paths) Check(path.starts_with('/'), "a relative shared path");
 }
 
-// Ranges make a short text a long one.
+// Ranges can expand a short text into a long one.
 constexpr size_t kLongest = 1 << 19;
 
 void CheckText(const ResourceSpec& spec) {

@@ -1,6 +1,6 @@
-// liar LIE attach JOB NODE NONCE ...   as autodist-agent is started on a node
-// liar LIE clean                       likewise
-// liar --list                          the names of all lies
+// liar LIE attach JOB NODE NONCE ...   behaves as `autodist-agent attach ...`
+// liar LIE clean                       behaves as `autodist-agent clean`
+// liar --list                          prints the names of all lies
 #include <grpcpp/server_posix.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ void Pass(int from, int to) {
     const std::string_view data(buffer, static_cast<size_t>(got));
     if (!base::WriteAll(to, data, base::Deadline::Never()).ok()) break;
   }
-  _exit(0);  // the chief has gone, or broken off
+  _exit(0);  // the chief has exited or disconnected
 }
 
 class LyingAgent final : public v1::AgentService::Service {
@@ -101,7 +101,7 @@ class LyingAgent final : public v1::AgentService::Service {
     return grpc::Status::OK;
   }
 
-  // Each connection of the chief's is to a process of its own.
+  // Each connection of the chief is served by a separate process.
   std::string KeptIn() const { return "/tmp/liar." + job_; }
   void Keep() const {
     std::ofstream kept(KeptIn(), std::ios::binary);
@@ -181,7 +181,7 @@ int Main(const std::vector<std::string>& arguments) {
       Lies(), [&](const Lie& one) { return !arguments.empty() && arguments[0] == one.name; });
   if (lie == Lies().end() || arguments.size() < 2) return 2;
   Behaviour behaviour;
-  lie->tell(behaviour);
+  lie->apply(behaviour);
   signal(SIGPIPE, SIG_IGN);
   if (arguments[1] == "clean") {
     return behaviour.clean ? behaviour.clean() : 0;

@@ -1,5 +1,5 @@
-// An agent of the tests' own that lies to its chief: it keeps to the protocol but for what one lie
-// changes. A lie is a function that sets some of these.
+// An agent for tests that lies to its chief: it follows the protocol except for one lie. A lie is a
+// function that sets some members of Behaviour.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -19,20 +19,20 @@ using Stream = grpc::ServerReaderWriter<v1::AgentEvent, v1::ChiefMessage>;
 
 struct Behaviour;
 
-// One session with the chief. It is all that this process knows, as each connection of the chief's
-// is to a process of its own. Thread-safe but for Take, which is for the thread that reads.
+// One session with the chief. Each connection of the chief is served by a separate process, which
+// has one session. Thread-safe except for Take, which belongs to the reading thread.
 class LyingSession final : private test::SimulatedAgent {
  public:
   LyingSession(const Behaviour& behaviour, const v1::PrepareRequest& prepared, Stream& stream);
 
   void Take(const v1::ChiefMessage& message);
 
-  // Of those that should run here.
+  // The first of the ranks that should run here.
   uint32_t first_rank() const { return *ranks().begin(); }
-  // False: the chief has broken off.
+  // Returns false if the chief has disconnected.
   bool Send(const v1::AgentEvent& event);
   bool SendReliably(const v1::AgentEvent& event);
-  // Until the chief breaks off, or this many times.
+  // Repeats the event until the chief disconnects, or this many times.
   void Flood(const v1::AgentEvent& event, int times = 1 << 30) {
     for (int i = 0; i < times && Send(event); ++i) {
     }
@@ -49,7 +49,7 @@ class LyingSession final : private test::SimulatedAgent {
 
 using WriteSync = std::function<bool(const v1::SyncResponse&)>;
 
-// What the chief wants in the midst of a synchronisation.
+// The chief's request during a synchronisation.
 struct SyncOrder {
   const v1::SyncRequest& request;
   const std::vector<v1::FileEntry>& entries;
@@ -57,27 +57,27 @@ struct SyncOrder {
 };
 
 struct Behaviour {
-  // In place of the line that says that it is ready, or of all that follows the greeting; then the
-  // program ends.
+  // Replaces the ready line, or everything after the greeting; then the program ends.
   std::function<void(const std::string& nonce)> in_place_of_ready;
   std::function<void()> after_greeting;
   std::function<grpc::Status(grpc::ServerContext&, const v1::PrepareRequest&, v1::PrepareResponse&)>
       prepare;
   std::function<void(const v1::OpenPortsRequest&, v1::OpenPortsResponse&)> open_ports;
   std::function<void(const v1::TryPortsRequest&, v1::TryPortsResponse&)> try_ports;
-  // What is written once a list has been read.
+  // Writes the answer after a list has been read.
   std::function<void(uint64_t entries, const WriteSync& write)> sync;
-  // In place of a port at which others get the files; and of those that it could not get.
+  // Replace the port that serves files to others, and the answer about files that could not be
+  // fetched.
   std::function<void(const SyncOrder& order)> relay;
   std::function<void(const SyncOrder& order)> get_passed;
   std::function<void(LyingSession&)> in_place_of_resumed;
-  std::function<void(LyingSession&)> when_started;  // in place of that its ranks have, on a thread
+  std::function<void(LyingSession&)> when_started;  // replaces what its ranks do, on a thread
   bool renews = true;                               // answers the chief's renewals
   bool exits = true;                                // its ranks obey Stop and End
-  std::function<int()> clean;                       // in place of what `clean` does; its exit code
+  std::function<int()> clean;                       // replaces `clean`; returns the exit code
 };
 
-// A lie that is one of them.
+// Sets one part of the behaviour.
 template <auto part, auto lie>
 void Set(Behaviour& behaviour) {
   behaviour.*part = lie;
@@ -85,20 +85,20 @@ void Set(Behaviour& behaviour) {
 
 struct Lie {
   const char* name;
-  void (*tell)(Behaviour& behaviour);
+  void (*apply)(Behaviour& behaviour);
 };
 
 const std::vector<Lie>& Lies();
-// Of these.
+// Subsets of Lies().
 const std::vector<Lie>& SessionLies();
 const std::vector<Lie>& PassingOnLies();
 
 inline constexpr size_t kMiB = 1 << 20;
 
-// Until the chief has hung up, which ends the process.
+// Blocks until the chief disconnects, which ends the process.
 [[noreturn]] void Forever();
 
-// What many end with: a rank that ended, but not how.
+// A common last step: a rank ended without a way it ended.
 void NoWayToEnd(LyingSession& agent);
 
 }  // namespace autodist::hostile

@@ -1,5 +1,5 @@
-// The lies, each by its name; those in Session are in session_lies.cc, those about files
-// that are passed on in passing_on_lies.cc. To add one is to add a line to a list.
+// The lies, each with its name; those in Session are in session_lies.cc, those about files passed
+// on in passing_on_lies.cc. To add a lie, add a line to a list.
 #include <google/protobuf/message.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@ void PrintFor(const std::string& text, int times) {
   }
 }
 
-// The same where nobody else reads what the chief says.
+// Like Forever, if no other thread reads the chief's data.
 void UntilHungUp() {
   char byte;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }
 }
 
-// For a lie in the answer to Prepare.
+// Makes a lie in the answer to Prepare.
 template <void (*lie)(v1::PrepareResponse& response)>
 void InPrepare(Behaviour& behaviour) {
   behaviour.prepare = [](grpc::ServerContext&, const v1::PrepareRequest&,
@@ -102,11 +102,11 @@ void NotUtf8(v1::PrepareResponse& response) { response.add_warnings("\xff\xfe");
 void ManyPorts(v1::PrepareResponse& response) {
   for (uint32_t i = 0; i < 100'000; ++i) response.add_ports_taken(i);
 }
-// Not for an answer to what was asked, of which there may be only so many.
+// Whether the field answers a request, which limits the number of values.
 bool IsAnswer(const google::protobuf::FieldDescriptor& field) {
   return field.name() == "files" || field.name() == "shared_files" || field.name() == "modules";
 }
-// Whatever is no lie as such, as far as it goes.
+// Fills all fields with extreme values that the protocol allows.
 void FillWithExtremes(google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -186,7 +186,7 @@ void HugeReceipt(uint64_t, const WriteSync& write) {
   response.mutable_differences()->set_last(true);
   write(response);
 }
-// Folders and links among them.
+// Includes folders and links.
 void WrongDigests(Behaviour& behaviour) {
   behaviour.sync = [](uint64_t entries, const WriteSync& write) {
     v1::SyncResponse response;

@@ -1,4 +1,4 @@
-// The lies in Sync about files that one node passes on to others: its own, and theirs.
+// The lies in Sync about files that one node passes on to others.
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 namespace autodist::hostile {
 namespace {
 
-// Each once; the first node's ranks are not to keep the job.
+// Answers once; the ranks must not keep the job alive.
 template <void (*answer)(const SyncOrder& order)>
 void InPassingOn(Behaviour& behaviour) {
   behaviour.relay = answer;
@@ -40,7 +40,7 @@ void AtNoAddress(const SyncOrder& order) {
   order.write(response);
 }
 void NeverPassesOn(const SyncOrder&) { Forever(); }
-// Serves what `content_of` makes of the size of a file.
+// Serves the content that `content_of` makes from the size of a file.
 template <std::string (*content_of)(uint64_t size)>
 void Files(const SyncOrder& order) {
   static std::unique_ptr<agent::FilePort> port;
@@ -58,13 +58,13 @@ void Files(const SyncOrder& order) {
   TellPort(order, port->port());
 }
 std::string OfTheRightSize(uint64_t size) { return std::string(size, 'w'); }
-// Of the file that the test has, "contentcontent..." of some size.
+// A file with the same digest as the test's file, "contentcontent..." of some size.
 std::string Twin(uint64_t size) {
   std::string content;
   while (content.size() < size) content += "content";
   return test::TwinOf(content, std::string(896, 'E'));
 }
-// A byte now and then, which is never silence.
+// Sends a byte now and then, so that the connection is never silent.
 void FilesWithoutEnd(const SyncOrder& order) {
   const auto& relay = order.request.relay();
   static base::Listening door =

@@ -1,4 +1,4 @@
-// What may be a lie in Session.
+// The lies in Session.
 #include <unistd.h>
 
 #include <climits>
@@ -139,7 +139,7 @@ void NeverStops(Behaviour& behaviour) {
   };
 }
 void SpeaksForOthers(LyingSession& agent) {
-  // The chief's node has these.
+  // These ranks belong to the chief's node.
   for (uint32_t i = 0; i < 2'000; ++i) agent.SendReliably(test::RankExited(i % 2, 7));
   NoWayToEnd(agent);
 }

@@ -1,4 +1,4 @@
-"""Devices that another job has; against what nvidia-smi prints, as there is no GPU here."""
+"""Devices that another job uses. There is no GPU here, so a fake nvidia-smi prints the processes."""
 
 import os
 import re
@@ -63,6 +63,6 @@ def test_processes_on_a_gpu(begin, tmp_path):
     assert waiting.finish().code == 0
 
 
-def test_looking_is_needed(begin):
+def test_the_device_check_is_required(begin):
     outcome = begin("run", "--no-preflight", "--on-busy", "wait", "--", "true").finish()
     assert outcome.code == 2 and "--no-preflight" in outcome.err

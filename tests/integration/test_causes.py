@@ -30,7 +30,7 @@ step(1)
 
 
 def report_of(outcome):
-    """The lines of the report, which is the last but one message."""
+    """Lines of the report, which is the second-last message."""
     lines = outcome.err.splitlines()
     [begin] = [i for i, line in enumerate(lines) if line.startswith("autodist: error: ")]
     return [lines[begin].removeprefix("autodist: error: ")] + lines[begin + 1:-1]
@@ -58,7 +58,7 @@ def test_a_python_exception_under_noise(autodist, tmp_path):
     assert cause in autodist("status", folder.name).out
 
 
-# Rank 1 raises, and takes its time to end; rank 0 notices that it has gone.
+# Rank 1 raises but exits late; rank 0 loses its connection to it and fails.
 LATE = """
 import atexit, os, time
 print("up", flush=True)
@@ -72,7 +72,7 @@ raise RuntimeError("[pair.cc:598] Connection closed by peer [10.77.0.2]:41187")
 """
 
 
-def test_who_failed_first_and_has_not_ended(start, autodist, tmp_path):
+def test_the_first_failure_is_named_before_its_process_has_ended(start, autodist, tmp_path):
     (tmp_path / "train.py").write_text(LATE)
     job = start("run", "-n", 2, "--grace", 1, "--name", "late", "--", "/usr/bin/python3", "train.py")
     job.await_lines(2)
@@ -88,7 +88,7 @@ def test_who_failed_first_and_has_not_ended(start, autodist, tmp_path):
     assert report[0] in (folder / "events.jsonl").read_text()
 
 
-def test_a_rank_that_had_ended_with_0(start, tmp_path):
+def test_a_rank_that_exited_early_with_0(start, tmp_path):
     (tmp_path / "train.py").write_text("""
 import os, time
 if os.environ["RANK"] == "0":
@@ -131,7 +131,7 @@ def test_a_restart_says_why(autodist, tmp_path):
 
 @pytest.fixture
 def limited():
-    """The file that puts a process into a cgroup with a limit, and all that it starts."""
+    """The file that moves a process, and all that it starts, into a cgroup with a memory limit."""
     for place, limits in ((Path("/sys/fs/cgroup/memory"), ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"]),
                           (Path("/sys/fs/cgroup"), ["memory.max", "memory.swap.max"])):
         cgroup = place / own_name("causes")
@@ -169,4 +169,4 @@ def test_the_kernel_kills_for_want_of_memory(autodist, limited, kernel_log, shel
     assert outcome.code == 137
     report = report_of(outcome)
     assert f"{how}: the kernel's out-of-memory killer, at " in report[0], report
-    assert report[0].endswith(" of 192.0 MiB of its cgroup"), report
+    assert report[0].endswith(" of 192.0 MiB of the cgroup"), report

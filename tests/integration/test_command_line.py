@@ -1,4 +1,4 @@
-"""What is typed in another way than autodist wants it: what is meant is done, or named."""
+"""Unusual and wrong command lines: autodist does what was meant, or names the right spelling."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# What was typed, and what the answer has to name.
+# The command line, and what the message has to name.
 WRONG = [
     ("rnu -- ./train", "`autodist run`"),
     ("./train", "autodist run -- ./train"),
@@ -17,7 +17,7 @@ WRONG = [
     ("start -- ./train", "`autodist "),
     ("run", "autodist run --spec cluster.yaml -- ./train"),
     ("run cluster.yaml -- ./train", "autodist run --spec cluster.yaml"),
-    ("run 4 -- ./train", "after '--' comes the program"),
+    ("run 4 -- ./train", "only options may precede '--'"),
     ("run --spce c.yaml -- ./train", "did you mean --spec?"),
     ("run --lease=0 -- ./train", "--lease: '0' is not a duration like 90, 10m, 1h30m or 2d, from 1s to 30d"),
     ("run --timeout=10x -- ./train", "--timeout: '10x' is not a duration"),
@@ -38,25 +38,25 @@ WRONG = [
     ("submit --slurm --gres gpu:8 -- ./train", "`--sbatch=--gres=gpu:8`"),
     ("run --framework pytorch -- ./train", "torch"),
     ("run --env LR -- ./train", "--env LR=VALUE"),
-    ("run --follow -- ./train", "it is an option of `autodist logs --follow`"),
-    ("fetch", "which PATTERN?"),
+    ("run --follow -- ./train", "use `autodist logs --follow`"),
+    ("fetch", "fetch: PATTERN is missing"),
     ("list", "`autodist ps` lists jobs"),
-    ("kill last", "`autodist stop` ends a job"),
+    ("kill last", "`autodist stop` stops a job"),
     ("stop --grcae 3 last", "stop has no option '--grcae'"),
-    ("validate a.yaml b.yaml", "too many words: 'b.yaml'"),
+    ("validate a.yaml b.yaml", "unexpected argument: 'b.yaml'"),
     ("bench --collective allreduce", "did you mean all-reduce?"),
     ("init", "--hosts"),
     ("init --hosts a --shared-env X", "--shared-env X=VALUE"),
     ("init --hosts a --shared-env 1X=2", "'1X' is not a name"),
     ("help rnu", "`autodist run`"),
     ("run -n 0 true", "a whole number from 1 to 4096"),
-    ("run --nproc-per-node gpu true", "leave it out: without it"),
+    ("run --nproc-per-node gpu true", "leave it out: without a spec"),
     ("run -n 2 --hosts localhost true", "--spec, --hosts, --slurm and -n"),
     ("run --hosts localhost:x true", "is not a number of devices"),
     ("run --spec none.yaml true", "autodist init --hosts gpu1,gpu2 --output none.yaml"),
 ]
 
-# As other launchers have it: whose it is, and what to write.
+# Spellings of other launchers: the launcher, and what to write instead.
 OF_OTHERS = [
     ("run -np 4 python train.py", "mpirun", "autodist run -n 4"),
     ("run --np=4 python train.py", "mpirun", "autodist run -n 4"),
@@ -100,7 +100,7 @@ OF_OTHERS = [
 
 
 @pytest.mark.parametrize("words, named", WRONG, ids=[words for words, _ in WRONG])
-def test_the_right_words_are_named(autodist, words, named):
+def test_a_correction_is_suggested(autodist, words, named):
     outcome = autodist(*words.split())
     assert outcome.code == 2, outcome.err
     assert named in outcome.err
@@ -108,18 +108,20 @@ def test_the_right_words_are_named(autodist, words, named):
 
 
 @pytest.mark.parametrize("words, launcher, named", OF_OTHERS, ids=[words for words, *_ in OF_OTHERS])
-def test_options_of_other_launchers_are_answered_by_ours(autodist, words, launcher, named):
+def test_options_of_other_launchers_are_translated(autodist, words, launcher, named):
     outcome = autodist(*words.split())
     assert outcome.code == 2, outcome.err
     assert named in outcome.err and (f"{launcher}'s; " in outcome.err or not launcher)
     for command, option in re.findall(r"`autodist (\w+) (--?\w[\w-]*)", outcome.err):
-        assert re.search(rf"^ .*{option}\b", autodist(command, "--help").out, re.M)
+        assert re.search(rf"^ .*{option}\b", autodist(command, "--help", "all").out, re.M)
 
 
 @pytest.mark.parametrize("words, named", [
-    ("", "autodist run -- ./train"), ("help", "Subcommands:"), ("help run", "--spec FILE"), ("-V", "autodist "),
-    ("--version", "autodist "), ("version", "autodist "), ("logs --help", "--show RANKS"), ("attach --help", "--show RANKS")])
-def test_help_is_had_in_several_ways(autodist, words, named):
+    ("", "autodist run -- ./train"), ("help", "Watch jobs:"), ("help exit-codes", "128 + n"),
+    ("help spec", "python_venv"), ("help run", "--spec FILE"), ("run --help all", "--fan-out N"),
+    ("-V", "autodist "), ("--version", "autodist "), ("version", "autodist "),
+    ("logs --help", "--show RANKS"), ("attach --help", "--show RANKS")])
+def test_help_has_several_spellings(autodist, words, named):
     outcome = autodist(*words.split())
     assert (outcome.code, outcome.err) == (0, "")
     assert named in outcome.out
@@ -136,7 +138,7 @@ RANKS = ["sh", "-c", "echo $WORLD_SIZE"]
 @pytest.mark.parametrize("options", [["-n", "3"], ["-n3"], ["--nproc-per-node", "3"], ["--hosts", "localhost:3"]])
 def test_nodes_without_a_spec(autodist, monkeypatch, options):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setenv("AUTODIST_SPEC", "none.yaml")  # what is given wins
+    monkeypatch.setenv("AUTODIST_SPEC", "none.yaml")  # an option has priority
     assert autodist("run", *options, "--", *RANKS).lines() == {rank: ["3"] for rank in range(3)}
 
 
@@ -145,31 +147,31 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
     (tmp_path / "other.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0]\n")
     outcome = autodist("run", "--", *RANKS)
     assert outcome.lines() == {0: ["2"], 1: ["2"]}
-    assert outcome.err.startswith("autodist: the spec is autodist.yaml, of this folder\n")
+    assert outcome.err.startswith("autodist: using spec autodist.yaml in this folder\n")
     monkeypatch.setenv("AUTODIST_SPEC", "other.yaml")
     outcome = autodist("run", "--", *RANKS)
     assert outcome.lines() == {0: ["1"]}
-    assert outcome.err.startswith("autodist: the spec is other.yaml, of $AUTODIST_SPEC\n")
-    assert "the spec is" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
+    assert outcome.err.startswith("autodist: using spec other.yaml from $AUTODIST_SPEC\n")
+    assert "using spec" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
 
 
-def test_a_spec_of_the_usual_name_that_is_not_used_is_named(autodist, tmp_path):
+def test_an_unused_spec_with_a_usual_name_is_named(autodist, tmp_path):
     spec = tmp_path / "cluster.yaml"
     spec.write_text("nodes:\n  - address: localhost\n    cpus: [0, 1]\n")
-    hint = ("autodist: cluster.yaml of this folder is not used; to run on its nodes: --spec cluster.yaml, "
-            "or name it autodist.yaml\n")
+    hint = ("autodist: cluster.yaml in this folder is not used; to use it: --spec cluster.yaml, "
+            "or rename it to autodist.yaml\n")
     assert autodist("run", "--", "true").err.startswith(hint)
     assert "is not used" not in autodist("run", "-n", "1", "--", "true").err
     spec.write_text("services: {}\n")  # another program's
     assert "is not used" not in autodist("run", "--", "true").err
 
 
-# It would run a command here.
+# A hook in the spec would run a command here.
 @pytest.mark.parametrize("command", [["run", "--", *RANKS], ["doctor", "--", *RANKS], ["clean"],
                                      ["attach", "last", "--chief-on", "first"]])
 @pytest.mark.parametrize("mode", [{"file": 0o666}, {"folder": 0o777},
                                   *([{"owner": 65534}] if os.geteuid() == 0 else [])])
-def test_a_spec_that_others_can_write_is_not_found(autodist, tmp_path, command, mode):
+def test_a_spec_that_others_can_write_is_ignored(autodist, tmp_path, command, mode):
     spec = tmp_path / "autodist.yaml"
     spec.write_text("nodes:\n  - address: localhost\n    cpus: [0]\n    python_venv: 'touch ran'\n")
     spec.chmod(mode.get("file", 0o644))
@@ -177,9 +179,9 @@ def test_a_spec_that_others_can_write_is_not_found(autodist, tmp_path, command, 
     os.chown(spec, mode.get("owner", -1), -1)
     outcome = autodist(*command)
     assert outcome.code == 2 and not (tmp_path / "ran").exists()
-    assert "autodist: error: autodist.yaml of this folder is not used: " in outcome.err
-    assert "if you trust it, give --spec autodist.yaml" in outcome.err
-    assert autodist("run", "--spec", "autodist.yaml", "--", *RANKS).code == 0  # the user's own word
+    assert "autodist: error: autodist.yaml in this folder is not used: " in outcome.err
+    assert "check it, then give --spec autodist.yaml" in outcome.err
+    assert autodist("run", "--spec", "autodist.yaml", "--", *RANKS).code == 0  # the user named it explicitly
 
 
 def test_init_writes_the_environment(autodist):
@@ -191,7 +193,7 @@ def test_init_writes_the_environment(autodist):
 
 
 @pytest.mark.parametrize("value, seen", [(None, "1"), ("yes", "yes"), ("", None)])
-def test_what_python_prints_is_seen_at_once(autodist, monkeypatch, value, seen):
+def test_python_output_is_shown_at_once(autodist, monkeypatch, value, seen):
     if value is None:
         monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     else:
@@ -203,14 +205,14 @@ def test_what_python_prints_is_seen_at_once(autodist, monkeypatch, value, seen):
 
 
 def options_of_other_launchers():
-    """[["-np", "4"], …], of the tables of docs/moving_over.md."""
-    page = (Path(__file__).parents[2] / "docs/moving_over.md").read_text(encoding="utf-8")
+    """[["-np", "4"], …], from the tables of docs/how-to/migrate.md."""
+    page = (Path(__file__).parents[2] / "docs/how-to/migrate.md").read_text(encoding="utf-8")
     return [option.split() for cell in re.findall(r"^\| (`-[^|]*) \|", page, re.MULTILINE)
             for option in re.findall(r"`(--?\w[^`…]*)`", cell)]
 
 
 @pytest.mark.parametrize("words", options_of_other_launchers(), ids=" ".join)
-def test_an_option_that_moving_over_names_is_answered(autodist, words):
+def test_options_of_the_migration_page_are_recognized(autodist, words):
     values = {"FOLDER": "/tmp", "FILE": "hosts", "N": "2", "S": "60", "NAME": "A", "NAME=VALUE": "A=1", "MIN:MAX": "1:2"}
     said = autodist("run", *[values.get(word, word) for word in words], "--dry-run", "--", "true").err
     assert "run has no option" not in said or re.search("write `autodist |leave it out", said), said
@@ -228,10 +230,10 @@ def test_an_option_that_moving_over_names_is_answered(autodist, words):
     (["--sync-from=first"], ["--sync-topology=relay"]),
     (["--web", "127.0.0.1:0", "--web-control"], ["--web", "127.0.0.1:0", "--web-allow-actions"]),
 ], ids=lambda words: words[-1] if isinstance(words, list) else None)
-def test_old_names_of_options_mean_what_the_new_ones_do(autodist, old, new):
+def test_old_option_names_mean_the_same(autodist, old, new):
     before, now = (autodist("run", *words, "--dry-run", "--", "true") for words in (old, new))
     assert before.code == now.code == 0, (before.err, now.err)
-    # Each has a job's name and free ports of its own.
+    # Each run has its own job name and free ports.
     assert re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", before.out) == re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", now.out)
 
 
@@ -240,5 +242,5 @@ def test_commands_keep_their_old_names(autodist):
 
 
 def test_no_help_shows_old_names(autodist):
-    said = autodist("run", "--help").out + autodist("--help").out
+    said = autodist("run", "--help", "all").out + autodist("--help").out
     assert not re.search(r"--(dialect|on-end|spool|web-control|show-values|sync-from)\b|--(sample|progress)[ ,=]|\bdialects\b", said)

@@ -28,7 +28,7 @@ SETUP = {
 }
 SHELLS = [*SETUP, "fish"]
 
-# What is typed before the tab, what has to be there then, and what must not.
+# The text before the tab, what has to be offered then, and what must not.
 CASES = [
     ("r", ["run"], ["logs"]),
     ("", ["run", "logs", "completion"], ["--spec"]),
@@ -96,7 +96,7 @@ class Terminal:
         return text
 
     def complete(self, line):
-        """All that is on the screen then. Control-U takes the line back."""
+        """The text on the screen after a tab. Control-U erases the line again."""
         self.type(f"autodist {line}\t\x15echo do''ne\n")
         shown = self.until("done\r\n")
         self.until(PROMPT)
@@ -137,8 +137,8 @@ def test_a_shell_completes(complete, autodist, line, there, not_there):
         assert not re.search(rf"(^|\s){word}(\s|$)", shown)
 
 
-# A name in a job's record is whatever stands there.
-def test_bash_runs_nothing_of_what_it_completes(autodist, tmp_path):
+# Names in the records of jobs are untrusted.
+def test_bash_executes_no_candidate(autodist, tmp_path):
     (tmp_path / "script").write_text(autodist("completion", "bash").out)
     (tmp_path / "autodist").write_text("#!/bin/sh\nprintf 'words\\n$(touch ran)\\tfailed\\n`touch ran`\\tfailed\\n*\\tfailed\\n'\n")
     (tmp_path / "autodist").chmod(0o755)
@@ -150,16 +150,15 @@ def test_bash_runs_nothing_of_what_it_completes(autodist, tmp_path):
 
 
 def options_of_help(autodist, command):
-    return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", autodist(command, "--help").out, re.M))
+    return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", autodist(command, "--help", "all").out, re.M))
 
 
 @pytest.fixture
 def commands(autodist):
-    listed = autodist("--help").out.split("Subcommands:\n")[1].split("\n\n")[0]
-    return re.findall(r"^  (\w+) ", listed, re.M)
+    return re.findall(r"^  (\w+)  +[A-Z]", autodist("--help").out.split("Examples:")[0], re.M)
 
 
-def test_shells_are_offered_all_that_the_help_has(autodist, commands):
+def test_shells_offer_every_option_of_the_help(autodist, commands):
     assert len(commands) > 10
     offered = autodist("complete", "--", "").out.splitlines()
     assert offered[0] == "words" and {line.split("\t")[0] for line in offered[1:]} == {*commands, "help"}
@@ -168,7 +167,7 @@ def test_shells_are_offered_all_that_the_help_has(autodist, commands):
         assert options_of_help(autodist, command) <= offered
 
 
-def test_man_pages_have_all_that_the_help_has(autodist, commands, tmp_path):
+def test_man_pages_have_every_option_of_the_help(autodist, commands, tmp_path):
     assert autodist("man", "--folder", tmp_path).code == 0
     pages = sorted(path.name for path in tmp_path.iterdir())
     assert pages == sorted(["autodist.1", *(f"autodist-{command}.1" for command in commands)])
@@ -181,11 +180,11 @@ def test_man_pages_have_all_that_the_help_has(autodist, commands, tmp_path):
         text = re.sub(r".\x08", "", text)
         for option in options_of_help(autodist, command):
             assert option in text
-        for example in re.findall(r"^  (autodist .*)$", autodist(command, "--help").out, re.M):
+        for example in re.findall(r"^  (autodist .*)$", autodist(command, "--help", "all").out, re.M):
             assert example in text
     assert autodist("man", "run").out == (tmp_path / "autodist-run.1").read_text()
 
 
-def test_a_date_can_be_given(autodist, monkeypatch):
+def test_the_date_can_be_set(autodist, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert autodist("man").out.startswith(".TH AUTODIST 1 1970-01-02 ")

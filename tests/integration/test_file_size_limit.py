@@ -1,4 +1,4 @@
-"""A limit on the size of files (ulimit -f) is as a full disk, and the ranks' own affair as ever."""
+"""A file size limit (ulimit -f) acts like a full disk on autodist, and on ranks as without autodist."""
 
 import signal
 
@@ -9,27 +9,27 @@ WRITES = "for i in range(5000): print(i, 'x' * 90)\nprint('end')"
 
 
 def under(blocks):
-    """Of 512 bytes each."""
+    """A command prefix that limits files to this number of 512-byte blocks."""
     return ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh"]
 
 
-def test_logs_are_cut_short_and_told_and_the_terminal_has_all(start):
+def test_cut_logs_are_reported_and_the_terminal_gets_everything(start):
     outcome = start("run", "--", *python(WRITES), under=under(100)).finish()
     assert outcome.code == 0, outcome.err
     assert outcome.lines()[0][-1] == "end" and len(outcome.lines()[0]) == 5001
     said = "log of rank 0 is cut short: write: File too large"
-    assert outcome.err.count(said) == 2, outcome.err  # at once and at the end
+    assert outcome.err.count(said) == 2, outcome.err  # when it happens and at the end
 
 
 @pytest.mark.parametrize("options", [(), ("--max-restarts", "1")])
-def test_no_file_can_have_anything(start, options):
+def test_a_limit_of_zero_bytes(start, options):
     outcome = start("run", *options, "--", "sh", "-c", "echo up; exit 3", under=under(0)).finish()
     assert outcome.code == 3 and "up" in outcome.out, outcome.err
     assert "events.jsonl is cut short: write: File too large" in outcome.err
     assert processes() == {}
 
 
-def test_a_rank_is_ended_by_its_limit_as_without_autodist(start):
+def test_a_rank_is_ended_by_its_own_limit(start):
     outcome = start("run", "--", "sh", "-c", "grep SigIgn: /proc/self/status; exec head -c 100000 /dev/zero > mine",
                     under=under(100)).finish()
     [ignored] = outcome.lines()[0]

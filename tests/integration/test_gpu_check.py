@@ -1,4 +1,4 @@
-"""tests/gpu/check, on CPUs: what it does there works, and it notices what does not."""
+"""tests/gpu/check on CPUs: its steps work here, and it reports failures."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ def check(folder, *options):
     return done.returncode, {name.strip(): (result, figure) for name, result, figure in rows}, done
 
 
-def test_what_needs_no_gpu_is_done_on_cpus(tmp_path):
+def test_steps_without_gpus_run_on_cpus(tmp_path):
     code, rows, done = check(tmp_path, "--programs", BUILD)
     assert code == 0, done.stdout + done.stderr
     results = {name: result for name, (result, _) in rows.items()}
@@ -36,7 +36,7 @@ def test_what_needs_no_gpu_is_done_on_cpus(tmp_path):
     assert list((tmp_path / "logs").glob("bench-one-rank/jobs/*/rank-0.out"))
 
 
-def test_a_row_that_fails_is_told_and_the_others_go_on(tmp_path):
+def test_a_failing_row_is_reported_and_the_others_continue(tmp_path):
     (tmp_path / "autodist").symlink_to(BUILD / "autodist")
     trainer = tmp_path / "train_digits"
     trainer.write_text('#!/bin/sh\necho "loss 0.$AUTODIST_WORLD_SIZE"\n')
@@ -48,6 +48,6 @@ def test_a_row_that_fails_is_told_and_the_others_go_on(tmp_path):
     assert rows["doctor"][0] == rows["bench, one rank"][0] == "ok"
 
 
-def test_programs_that_are_not_there_are_told(tmp_path):
+def test_missing_programs_are_reported(tmp_path):
     code, rows, done = check(tmp_path, "--programs", tmp_path)
     assert code == 1 and not rows and f"no autodist in {tmp_path}" in done.stderr

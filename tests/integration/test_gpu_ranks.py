@@ -1,4 +1,4 @@
-"""What ranks on GPUs get besides, on a machine without GPUs."""
+"""CPU affinity and NCCL settings of ranks on GPUs, on a machine without GPUs."""
 
 import os
 
@@ -7,7 +7,7 @@ from jobs import BUILD, python
 
 CPUS = sorted(os.sched_getaffinity(0))
 
-# What hwloc takes for this machine: two NUMA nodes, each with one of our CPUs and one GPU.
+# The machine that hwloc sees: two NUMA nodes, each with one of our CPUs and one GPU.
 NUMA_NODE = """
     <object type="Package" os_index="{i}" {sets} gp_index="{i}2">
       <object type="NUMANode" os_index="{i}" {sets} gp_index="{i}3"/>
@@ -25,7 +25,7 @@ def sets(cpus, nodes):
 
 @pytest.fixture
 def two_gpus(tmp_path):
-    """The options of a run on them, and the environment that it takes."""
+    """The options of a run on them, and its environment."""
     own = CPUS[:2]
     inner = "".join(NUMA_NODE.format(i=i, cpu=cpu, sets=sets(1 << cpu, 1 << i))
                     for i, cpu in enumerate(own))
@@ -54,14 +54,14 @@ def test_a_rank_runs_on_the_cpus_near_its_gpu(autodist, two_gpus):
     assert outcome.lines() == {0: [f"[{CPUS[0]}]"], 1: [f"[{CPUS[1]}]"]}, outcome.err
     outcome = autodist(*options, "--no-affinity", *program, env=environment)
     assert outcome.lines() == {0: [str(CPUS)], 1: [str(CPUS)]}
-    under = ["taskset", "-c", str(CPUS[1])]  # none near the first, and no other near the second
+    under = ["taskset", "-c", str(CPUS[1])]  # no CPU near the first GPU, and only this one near the second
     outcome = autodist(*options, *program, env=environment, under=under)
     assert outcome.lines() == {0: [f"[{CPUS[1]}]"], 1: [f"[{CPUS[1]}]"]}
 
 
 @pytest.mark.parametrize("level, stream", [("WARN", "out"), ("INFO", "err")])
-def test_what_nccl_logs_is_kept_with_its_rank(autodist, tmp_path, level, stream):
-    # As NCCL opens its log.
+def test_nccl_logs_are_kept_with_their_rank(autodist, tmp_path, level, stream):
+    # Opens its log as NCCL does.
     script = """import os, sys
 name = os.environ.get("NCCL_DEBUG_FILE")
 log = open(name, "w", buffering=1) if name else sys.stdout
@@ -76,12 +76,12 @@ print("NCCL", os.environ["NCCL_DEBUG"], os.environ["RANK"], file=log, flush=True
         assert log.read_text() == ("before\n" if stream == "err" else "") + f"NCCL {level} {rank}\n"
 
 
-def test_nccl_logs_at_levels_that_it_has(autodist):
+def test_nccl_debug_levels(autodist):
     assert autodist("run", "--nccl-debug", "LOUD", "--", "true").code == 2
 
 
 @pytest.mark.skipif(not (BUILD / "nccl_communicators").exists(), reason="built without NCCL")
-def test_nccl_is_used_as_it_wants_to_be(autodist, tmp_path):
+def test_nccl_defaults_are_set(autodist, tmp_path):
     (tmp_path / "spec.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0]\n")
     outcome = autodist("run", "--spec", "spec.yaml", "--", BUILD / "nccl_communicators")
     assert outcome.code == 0, outcome.err

@@ -1,4 +1,4 @@
-"""Looking at jobs and ending them, from another terminal."""
+"""Commands that inspect and end jobs from another terminal."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from jobs import Running, python, seconds_until
 
 RANKS = 3
 LIMIT_S = 20
-# Does what is written into its pipe, line by line.
+# Executes the lines that the test writes into its pipe.
 PUPPET = """
 import os, signal, sys, time
 rank = os.environ['RANK']
@@ -21,7 +21,7 @@ with open(f'{sys.argv[1]}/rank-{rank}') as pipe:
 
 
 class Job:
-    """A detached job on this machine, whose ranks do what the test says."""
+    """A detached job on this machine, with ranks that do what the test says."""
 
     def __init__(self, begin, folder, *options):
         self.pipes = folder / f"pipes-{len(list(folder.glob('pipes-*')))}"
@@ -38,27 +38,27 @@ class Job:
         self.open_pipes()
 
     def open_pipes(self):
-        """For the ranks of another attempt, again."""
+        """Opens them for the ranks of another attempt, too."""
         self.ways = {rank: open(self.pipes / f"rank-{rank}", "w", buffering=1) for rank in range(RANKS)}
 
-    def tell(self, rank, code):
+    def execute(self, rank, code):
         self.ways[rank].write(code + "\n")
 
     def write(self, rank, text, fd=1):
-        self.tell(rank, f"os.write({fd}, {text.encode() if isinstance(text, str) else text!r})")
+        self.execute(rank, f"os.write({fd}, {text.encode() if isinstance(text, str) else text!r})")
 
     def await_log(self, name, text):
         seconds_until(lambda: (self.logs / name).read_bytes().endswith(text.encode()), LIMIT_S)
 
     def end(self, code=0):
-        """Rank 1 with this code, after the others."""
+        """Ends rank 1 with this code, after the others."""
         def ends():
             return (self.logs / "events.jsonl").read_text().count('"rank":')
         before = ends()
         for rank in (0, 2):
-            self.tell(rank, "sys.exit()")
+            self.execute(rank, "sys.exit()")
         seconds_until(lambda: ends() == before + 2, LIMIT_S)
-        self.tell(1, f"sys.exit({code})")
+        self.execute(1, f"sys.exit({code})")
         self.await_end()
 
     def await_end(self):
@@ -102,7 +102,7 @@ def new_job(begin, tmp_path):
             pass
 
 
-def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
+def test_ps_lists_running_jobs_and_with_all_option_the_others(ask, new_job):
     running, ended, crashed = new_job(), new_job(), new_job()
     ended.end(3)
     crashed.crash()
@@ -120,7 +120,7 @@ def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
     assert jobs[crashed.id]["chief_gone"]
 
 
-def test_what_a_crashed_job_left_is_cleaned_before_it_is_pruned(ask, new_job):
+def test_a_crashed_job_is_cleaned_before_it_is_pruned(ask, new_job):
     crashed = new_job()
     crashed.crash()
     refused = ask("prune", crashed.id)
@@ -146,14 +146,14 @@ def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):
     assert "exit code    0\n" in ask("status", "last").out
 
 
-def test_status_knows_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
+def test_status_of_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
     job = new_job()
     outcome = ask("status", job.id)
     assert outcome.code == 0
     assert "running" in outcome.out and str(job.pipes) in outcome.out
     assert ["localhost", "running", "0-2", "3"] in [line.split() for line in outcome.out.splitlines()]
     job.end(9)
-    outcome = ask("status", job.id[-6:])  # an end of its name is enough
+    outcome = ask("status", job.id[-6:])  # a suffix of the id is enough
     assert outcome.code == 0
     assert "exit code    9\n" in outcome.out and "rank 1 on localhost" in outcome.out
     assert "exited with code 9" in outcome.out.split("\n\n")[-1]
@@ -164,7 +164,7 @@ def test_status_knows_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
     assert "autodist clean --spec FILE" in ask("status", crashed.id).out
 
 
-def test_the_newest_job_with_a_name_is_meant(begin, ask, new_job):
+def test_a_name_means_the_newest_job(begin, ask, new_job):
     first, second, other = new_job("--name", "sweep-3"), new_job("--name", "sweep-3"), new_job("--name", "eval")
     assert [line.split()[:2] for line in ask("ps").out.splitlines()[1:]] == [
         [first.id, "sweep-3"], [second.id, "sweep-3"], [other.id, "eval"]]
@@ -173,7 +173,7 @@ def test_the_newest_job_with_a_name_is_meant(begin, ask, new_job):
     second.await_log("rank-0.out", "words\n")
     assert ask("logs", "sweep-3", "--rank", "0").out == "words\n"
     assert begin("stop", "sweep-3").finish().code == 0
-    outcome = ask("status", "sweep-3")  # of one that has ended, too
+    outcome = ask("status", "sweep-3")  # also when it has ended
     assert "exit code    143" in outcome.out and "sweep-3" in outcome.out
     assert "running" in ask("status", first.id).out
     assert f"{other.id} (eval)" in ask("status", "swoop").err
@@ -182,12 +182,12 @@ def test_the_newest_job_with_a_name_is_meant(begin, ask, new_job):
 @pytest.mark.parametrize("name, why", [
     ("last", "already means the newest job"), ("20261120-173000-3fa9c1", "already means a job by its id"),
     ("two words", "is not a name of"), ("x" * 65, "is not a name of")])
-def test_names_that_no_job_can_have(ask, name, why):
+def test_invalid_names_are_refused(ask, name, why):
     outcome = ask("run", "--name", name, "--", "true")
     assert outcome.code == 2 and why in outcome.err
 
 
-def test_when_a_rank_wrote_something_last(ask, new_job):
+def test_status_shows_the_last_output_of_a_rank(ask, new_job):
     job = new_job()
     assert json.loads(ask("status", job.id, "--json").out)["last_output_ms"] is None
     assert re.search(r"last output +-$", ask("status", job.id).out, re.M)
@@ -202,7 +202,7 @@ def test_when_a_rank_wrote_something_last(ask, new_job):
     assert int(json.loads(ask("status", job.id, "--json").out)["last_output_ms"]) == last
 
 
-def test_names_that_mean_no_job(ask, new_job):
+def test_unknown_and_ambiguous_names(ask, new_job):
     job = new_job()
     for command in ("status", "logs", "attach", "stop"):
         outcome = ask(command, "no-such-job")
@@ -246,7 +246,7 @@ def test_logs_follow_until_the_end_and_into_the_next_attempt(begin, new_job):
     assert sorted(following.await_lines(2)) == ["[localhost:0] begun\n", "[localhost:1] first\n"]
     job.write(0, "unfinished")
     job.await_log("rank-0.out", "unfinished")
-    job.tell(0, "sys.exit(7)")
+    job.execute(0, "sys.exit(7)")
     seconds_until(lambda: (job.logs / "restart-1" / "rank-0.out").exists(), LIMIT_S)
     job.open_pipes()
     job.write(0, "again\n")
@@ -258,7 +258,7 @@ def test_logs_follow_until_the_end_and_into_the_next_attempt(begin, new_job):
     assert "restarts" in begin("status", job.id).finish().out
 
 
-def test_attach_shows_the_last_lines_and_ends_as_the_job_does(begin, new_job):
+def test_attach_shows_the_last_lines_and_exits_as_the_job_does(begin, new_job):
     job = new_job()
     job.write(0, "".join(f"{i}\n" for i in range(100)))
     job.await_log("rank-0.out", "99\n")
@@ -268,7 +268,7 @@ def test_attach_shows_the_last_lines_and_ends_as_the_job_does(begin, new_job):
     attached.await_err("bad", LIMIT_S)
     job.write(0, "on\n")
     assert attached.await_lines(1) == ["[localhost:0] on\n"]
-    job.tell(2, "sys.exit(7)")
+    job.execute(2, "sys.exit(7)")
     outcome = attached.finish()
     assert outcome.code == 7
     assert outcome.err.startswith("[localhost:2] bad\nautodist: error: rank 2 on localhost (pid ")
@@ -293,20 +293,20 @@ def test_ctrl_c_leaves_an_attached_job_alone(begin, ask, new_job):
     attached.interrupt()
     outcome = attached.finish()
     assert outcome.code == 130
-    assert f"job {job.id} goes on; `autodist stop {job.id}` ends it" in outcome.err
+    assert f"job {job.id} continues; `autodist stop {job.id}` ends it" in outcome.err
     assert "running" in ask("status", job.id).out
     job.end()
     assert json.loads((job.logs / "job.json").read_text())["exit_code"] == 0
 
 
-def test_ctrl_c_works_while_nobody_reads(begin, new_job):
+def test_ctrl_c_works_while_no_reader_drains_the_output(begin, new_job):
     job = new_job()
     attached = begin("attach", job.id)
     # More than the pipe holds.
-    job.tell(0, "for _ in range(16): sys.stdout.write('x' * (1 << 20) + '\\n'); sys.stdout.flush()")
+    job.execute(0, "for _ in range(16): sys.stdout.write('x' * (1 << 20) + '\\n'); sys.stdout.flush()")
     assert attached.process.stdout.read1(1)
-    job.tell(0, "os.write(2, b'all written')")
-    job.await_log("rank-0.err", "all written")  # nobody who looks on delays it
+    job.execute(0, "os.write(2, b'all written')")
+    job.await_log("rank-0.err", "all written")  # a blocked client does not delay the job
     attached.interrupt()
     assert attached.process.wait(LIMIT_S) == 130
 
@@ -321,27 +321,27 @@ def test_attach_to_a_job_that_was_killed(begin, new_job):
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
 
 
-def deaf_for(job, seconds):
-    """Rank 0 takes so long to end when it is told to."""
-    job.tell(0, "signal.signal(signal.SIGTERM, lambda *_: "
-                f"(os.write(1, b'told\\n'), time.sleep({seconds}), os.write(1, b'saved\\n'), os._exit(0)))")
+def ignore_sigterm(job, seconds):
+    """Rank 0 takes this long to exit after SIGTERM."""
+    job.execute(0, "signal.signal(signal.SIGTERM, lambda *_: "
+                f"(os.write(1, b'term\\n'), time.sleep({seconds}), os.write(1, b'saved\\n'), os._exit(0)))")
     job.write(0, "ready\n")
     job.await_log("rank-0.out", "ready\n")
 
 
-def test_stop_asks_once_and_waits(begin, ask, new_job):
-    job = new_job(lease_s=30)  # the rank is to have its time, however busy the machine
-    deaf_for(job, 2)
+def test_stop_sends_one_signal_and_waits(begin, ask, new_job):
+    job = new_job(lease_s=30)  # the rank gets its time, however busy the machine is
+    ignore_sigterm(job, 2)
     stopping = begin("stop", job.id)
-    job.await_log("rank-0.out", "told\n")
+    job.await_log("rank-0.out", "term\n")
     seconds_until(lambda: "stopping" in ask("status", job.id).out, LIMIT_S)
-    second = begin("stop", job.id)  # a second signal would mean more
+    second = begin("stop", job.id)  # a second signal would shorten the grace period
     second.await_err("stopping job", LIMIT_S)
     for command in (stopping, second):
         outcome = command.finish()
         assert outcome.code == 0
         assert f"job {job.id} has ended with exit code 143" in outcome.err
-    assert (job.logs / "rank-0.out").read_text() == "ready\ntold\nsaved\n"
+    assert (job.logs / "rank-0.out").read_text() == "ready\nterm\nsaved\n"
     outcome = ask("stop", job.id)
     assert outcome.code == 0 and "exit code 143" in outcome.err
 
@@ -349,11 +349,11 @@ def test_stop_asks_once_and_waits(begin, ask, new_job):
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_stop_now_does_not_wait(begin, ask, new_job, asked_before):
     job = new_job("--grace", "60")
-    deaf_for(job, 1000)
+    ignore_sigterm(job, 1000)
     stopping = []
     if asked_before:
         stopping.append(begin("stop", job.id))
-        job.await_log("rank-0.out", "told\n")
+        job.await_log("rank-0.out", "term\n")
     stopping.append(begin("stop", "--now", job.id))
     for command in stopping:
         outcome = command.finish()
@@ -368,7 +368,7 @@ def test_stop_of_a_job_that_was_killed(ask, new_job):
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
 
 
-def test_the_output_of_a_detached_job(new_job):
+def test_output_of_a_detached_job(new_job):
     job = new_job()
     job.write(0, "words\n")
     job.write(1, "bad\n", fd=2)

@@ -1,4 +1,4 @@
-"""What `run --metrics` tells Prometheus: to curl, to promtool, and to a Prometheus of this machine's."""
+"""Metrics of `run --metrics`, read by curl, promtool and a Prometheus on this machine."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_a_job_is_scraped_while_it_runs(start, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--detach"]])
-def test_an_address_in_use_is_said_before_anything_starts(autodist, tmp_path, options):
+def test_an_address_in_use_is_reported_before_anything_starts(autodist, tmp_path, options):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         outcome = autodist("run", *options, "--metrics", address, "--", "touch", tmp_path / "ran")
@@ -77,22 +77,22 @@ def test_an_address_in_use_is_said_before_anything_starts(autodist, tmp_path, op
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_is_no_address_is_wrong_usage(autodist):
+def test_an_invalid_address_is_wrong_usage(autodist):
     outcome = autodist("run", "--metrics", "gpu1:9464", "--", "true")
     assert outcome.code == 2 and "'gpu1:9464' is not ADDRESS:PORT, as in 127.0.0.1:9464" in outcome.err
 
 
 # The examples.
 
-def test_every_metric_of_the_dashboard_and_the_alerts_is_told():
+def test_every_metric_of_the_dashboard_and_the_alerts_is_exported():
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     expressions += [variable["definition"] for variable in dashboard["templating"]["list"] if "definition" in variable]
     rules = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
     expressions += [rule["expr"] for group in rules for rule in group["rules"]]
-    told = names(EXPORTED)
+    exported = names(EXPORTED)
     assert len(expressions) > 40
-    assert {expression: names(expression) - told for expression in expressions if names(expression) - told} == {}
+    assert {expression: names(expression) - exported for expression in expressions if names(expression) - exported} == {}
     for expression in expressions:
         assert names(expression), expression
 
@@ -108,7 +108,7 @@ def test_panels_do_not_overlap():
         taken |= cells
 
 
-def test_every_alert_is_tried(tmp_path):
+def test_every_alert_is_tested(tmp_path):
     shutil.copytree(MONITORING, tmp_path / "monitoring")
     promtool("check", "config", tmp_path / "monitoring" / "prometheus.yml")
     promtool("check", "rules", tmp_path / "monitoring" / "alerts.yml")
@@ -119,23 +119,23 @@ def test_every_alert_is_tried(tmp_path):
     assert fired == {rule["alert"] for group in rules for rule in group["rules"]}
 
 
-def test_all_that_is_told_is_as_promtool_wants_it():
+def test_promtool_accepts_all_metrics():
     promtool("check", "metrics", text=EXPORTED)
 
 
 # A Prometheus.
 
 class MovingJob:
-    """What tests/programs/metrics_server serves: a job that the test moves on."""
+    """A job that tests/programs/metrics_server serves and the test moves on."""
 
     def __init__(self, folder):
         self.file = folder / "snapshot.json"
-        self.tell(step=0)
+        self.update(step=0)
         self.process = subprocess.Popen([BUILD / "metrics_server", self.file], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
 
-    def tell(self, step, state="RANK_STATE_RUNNING"):
+    def update(self, step, state="RANK_STATE_RUNNING"):
         snapshot = {"version": str(step + 1), "job": {"jobId": "job-1", "phase": "JOB_PHASE_RUNNING"},
                  "progress": {"step": str(step), "metrics": [{"name": "loss", "value": 1 / (step + 1)}]},
                  "nodes": [{"address": "10.0.0.1", "phase": "NODE_PHASE_RUNNING", "sample": {
@@ -159,7 +159,7 @@ def moving_job(tmp_path):
 
 @pytest.fixture
 def prometheus(tmp_path, moving_job):
-    """One that asks every second; its answers to queries."""
+    """A Prometheus that scrapes every second; yields a function for queries."""
     target = urllib.parse.urlsplit(moving_job.url).netloc
     folder = tmp_path / "prometheus"
     shutil.copytree(MONITORING, folder)
@@ -167,7 +167,7 @@ def prometheus(tmp_path, moving_job):
     config["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
     config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    # It cannot be given port 0 and asked which it got: a free one, as long as nobody takes it meanwhile.
+    # Prometheus cannot report a port that it chose, so a free one is used; a race is possible.
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     process = subprocess.Popen(
@@ -193,13 +193,13 @@ def prometheus(tmp_path, moving_job):
         process.wait(LIMIT_S)
 
 
-def test_a_prometheus_scrapes_it_and_answers_queries(prometheus, moving_job):
+def test_a_prometheus_scrapes_and_answers_queries(prometheus, moving_job):
     def value(query):
         found = prometheus("query", query=query)["result"]
         return float(found[0]["value"][1]) if found else None
 
     for step in range(1, 6):
-        moving_job.tell(step)
+        moving_job.update(step)
         seconds_until(lambda: value("autodist_training_step") == step, LIMIT_S)
     assert value("min_over_time(up[1m])") == 1
     assert value("changes(autodist_training_step[1m])") >= 4
@@ -207,13 +207,13 @@ def test_a_prometheus_scrapes_it_and_answers_queries(prometheus, moving_job):
     assert value('sum by (Hostname) (DCGM_FI_DEV_GPU_UTIL{gpu="0", device="nvidia0", UUID="GPU-0a"})') == 50
     [target] = prometheus("targets")["activeTargets"]
     assert target["lastError"] == "" and target["health"] == "up"
-    # As OpenMetrics, which it asks for first, a counter's family has its name without the suffix.
+    # Prometheus asks for OpenMetrics first, where a counter's family has its name without the suffix.
     types = prometheus("targets/metadata", match_target='{job="autodist"}')
     assert {(entry["metric"], entry["type"]) for entry in types} >= {
         ("autodist_job_restarts", "counter"), ("DCGM_FI_DEV_POWER_USAGE", "gauge")}
 
-    moving_job.tell(6, "RANK_STATE_FAILED")
+    moving_job.update(6, "RANK_STATE_FAILED")
     seconds_until(lambda: any(alert["labels"]["alertname"] == "AutodistRankFailed"
                               for alert in prometheus("alerts")["alerts"]), LIMIT_S)
-    # The state before is over at once, not after five minutes.
+    # The state before ends at once, not after five minutes.
     assert value('autodist_rank_state{state="running"}') is None

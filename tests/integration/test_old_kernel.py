@@ -1,4 +1,4 @@
-"""On kernels as old as Linux 4.18, which RHEL 8 has."""
+"""Runs without system calls newer than Linux 4.18, the kernel of RHEL 8."""
 
 import re
 import signal
@@ -22,7 +22,7 @@ def test_a_failure_ends_the_others(start):
     assert outcome.code == 3, outcome.err
 
 
-def test_clean_ends_what_a_killed_autodist_has_left(start):
+def test_clean_ends_the_processes_of_a_killed_autodist(start):
     job = start("run", "-n", "2", "--lease", "600", "--", "sh", "-c", "echo up; exec sleep 600", under=OLD_KERNEL)
     job.await_lines(2)
     job.interrupt(signal.SIGKILL)

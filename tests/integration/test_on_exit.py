@@ -1,19 +1,19 @@
-"""What `run --on-exit` does when a job is over."""
+"""The command of `run --on-exit` runs when the job is over."""
 
 import signal
 
 import pytest
 from jobs import LIMIT_S, seconds_until
 
-# Shows that the command is the shell's own, and its environment.
-TELL = ("env | grep ^AUTODIST_ | grep -v AUTODIST_JOB_ID= | sort > told; "
+# Shows that a shell runs the command, and with which environment.
+HOOK = ("env | grep ^AUTODIST_ | grep -v AUTODIST_JOB_ID= | sort > reported; "
         "grep -q '\"job_phase\":\"ended\"' \"$AUTODIST_LOG_FOLDER/events.jsonl\" && echo \"$AUTODIST_JOB_ID\" > \"$AUTODIST_LOG_FOLDER/on-end\"; "
         "echo \"it's over\" >&2")
 
 
-def told(tmp_path):
-    seconds_until(lambda: (tmp_path / "told").exists() and "WORLD_SIZE" in (tmp_path / "told").read_text(), LIMIT_S)
-    values = dict(line.split("=", 1) for line in (tmp_path / "told").read_text().splitlines())
+def hook_values(tmp_path):
+    seconds_until(lambda: (tmp_path / "reported").exists() and "WORLD_SIZE" in (tmp_path / "reported").read_text(), LIMIT_S)
+    values = dict(line.split("=", 1) for line in (tmp_path / "reported").read_text().splitlines())
     return {name.removeprefix("AUTODIST_"): value for name, value in values.items()}
 
 
@@ -25,38 +25,38 @@ def log_folder(tmp_path):
 @pytest.mark.parametrize("script, code, how, cause", [
     ("exit 0", 0, "ended", ""),
     ("echo 'free(): invalid pointer' >&2; exit 3", 3, "failed", "exited with code 3: free(): invalid pointer")])
-def test_it_gets_how_the_job_ended(autodist, tmp_path, script, code, how, cause):
-    outcome = autodist("run", "--on-exit", TELL, "--", "sh", "-c", script)
+def test_the_command_gets_the_outcome_of_the_job(autodist, tmp_path, script, code, how, cause):
+    outcome = autodist("run", "--on-exit", HOOK, "--", "sh", "-c", script)
     assert outcome.code == code
     assert outcome.err.splitlines()[-1] == "it's over"
-    values = told(tmp_path)
+    values = hook_values(tmp_path)
     folder = log_folder(tmp_path)
     assert values["CAUSE"].endswith(cause) and (cause != "" or values["CAUSE"] == "")
     assert values["OUTCOME"] == how and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
     assert values["ELAPSED_S"].isdigit() and values["LOG_FOLDER"] == str(folder)
-    assert (folder / "on-end").read_text() == folder.name + "\n"  # the record had ended
+    assert (folder / "on-end").read_text() == folder.name + "\n"  # the record was complete
 
 
 def test_a_job_that_is_stopped(start, tmp_path):
-    job = start("run", "--on-exit", TELL, "--", "sh", "-c", "echo up; exec sleep 1000")
+    job = start("run", "--on-exit", HOOK, "--", "sh", "-c", "echo up; exec sleep 1000")
     job.await_lines(1)
     job.interrupt()
     assert job.finish().code == 130
-    values = told(tmp_path)
+    values = hook_values(tmp_path)
     assert values["OUTCOME"] == "stopped" and values["EXIT_CODE"] == "130" and values["CAUSE"] == "stopped by SIGINT"
 
 
 def test_a_job_that_is_not_started(autodist, tmp_path):
-    assert autodist("run", "--no-preflight", "--on-exit", TELL, "--", "./train").code == 127
-    values = told(tmp_path)
+    assert autodist("run", "--no-preflight", "--on-exit", HOOK, "--", "./train").code == 127
+    values = hook_values(tmp_path)
     assert values["OUTCOME"] == "not started" and values["EXIT_CODE"] == "127" and values["WORLD_SIZE"] == "1"
     assert values["CAUSE"].startswith("nothing was started")
 
 
 def test_a_detached_job(autodist, tmp_path):
-    outcome = autodist("run", "--detach", "--on-exit", TELL, "--", "sh", "-c", "exit 4")
+    outcome = autodist("run", "--detach", "--on-exit", HOOK, "--", "sh", "-c", "exit 4")
     assert outcome.code == 0
-    values = told(tmp_path)
+    values = hook_values(tmp_path)
     assert values["OUTCOME"] == "failed" and values["EXIT_CODE"] == "4"
     output = log_folder(tmp_path) / "output.log"
     seconds_until(lambda: "it's over" in output.read_text(), LIMIT_S)
@@ -64,13 +64,13 @@ def test_a_detached_job(autodist, tmp_path):
 
 @pytest.mark.parametrize("command, how", [("exit 9", "it exited with code 9"),
                                           ("kill -9 $$", "it was ended by SIGKILL")])
-def test_its_failure_is_a_warning(autodist, command, how):
+def test_a_failing_command_is_a_warning(autodist, command, how):
     outcome = autodist("run", "--on-exit", command, "--", "true")
     assert outcome.code == 0
     assert outcome.err.splitlines()[-1] == f"autodist: warning: the command of --on-exit failed: {how}"
 
 
-def test_a_signal_ends_the_wait_for_it(start):
+def test_a_signal_ends_the_wait_for_the_command(start):
     job = start("run", "--on-exit", "echo begun; exec sleep 1000", "--", "true")
     assert job.await_lines(1) == ["begun\n"]
     seconds_until(lambda: job.process.poll() is not None or job.interrupt(signal.SIGTERM), LIMIT_S)

@@ -1,4 +1,4 @@
-"""Terminals and disks that take nothing for longer than a lease: the job goes on."""
+"""Terminals and disks that block for longer than a lease do not end the job."""
 
 import contextlib
 import fcntl
@@ -13,9 +13,9 @@ import pytest
 from jobs import AUTODIST, LIMIT_S, Running, seconds_until
 
 LEASE_S = 2
-SLOWER = 3  # than what is asked for are machines that run tests
+SLOWER = 3  # machines that run tests exceed time limits by this factor
 PIPE_BYTES = 4096
-# The second attempt ends well.
+# The second attempt succeeds.
 FAIL_ONCE = """
 [ -e "$1" ] && exit 0
 touch "$1"
@@ -25,7 +25,7 @@ exit 3
 
 
 def fill(pipe):
-    """So that whoever writes next has to wait until somebody reads."""
+    """Fills the pipe, so that the next writer blocks until there is a reader."""
     own = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -52,7 +52,7 @@ def test_a_terminal_paused_for_longer_than_the_lease_keeps_a_restarted_job(tmp_p
     assert "restarting" in text and "is lost" not in text
 
 
-def test_who_waits_no_longer_does_not_wait_for_a_paused_terminal(tmp_path):
+def test_a_third_ctrl_c_ends_the_wait_for_a_paused_terminal(tmp_path):
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
@@ -61,7 +61,7 @@ def test_who_waits_no_longer_does_not_wait_for_a_paused_terminal(tmp_path):
     time.sleep(0.5)  # the terminal fills
     for _ in range(2):
         os.kill(pid, signal.SIGINT)
-        time.sleep(2.2)  # later than what means the same as the second
+        time.sleep(2.2)  # signals closer together count as one
     assert os.waitpid(pid, os.WNOHANG) == (0, 0)
     os.kill(pid, signal.SIGINT)
     began, ended = time.monotonic(), (0, 0)
@@ -79,7 +79,7 @@ def test_who_waits_no_longer_does_not_wait_for_a_paused_terminal(tmp_path):
 
 @pytest.fixture
 def frozen_disk(tmp_path):
-    """A folder on a file system of its own, which `fsfreeze` can stop."""
+    """A folder on its own file system, which `fsfreeze` can stop."""
     image, folder = tmp_path / "image", tmp_path / "disk"
     folder.mkdir()
     with open(image, "wb") as file:
@@ -97,7 +97,7 @@ def test_a_log_disk_that_hangs_for_longer_than_the_lease_keeps_the_job(tmp_path,
                    "echo up; sleep 8; echo down"], cwd=tmp_path, env=None)
     job.await_lines(1)
     subprocess.run(["fsfreeze", "-f", frozen_disk], check=True)
-    job.interrupt(3)  # SIGQUIT: a file of stacks, and events, are to be written
+    job.interrupt(3)  # SIGQUIT: writes a file of stacks, and events
     time.sleep(3 * LEASE_S)  # the hang itself
     subprocess.run(["fsfreeze", "-u", frozen_disk], check=True)
     outcome = job.finish()

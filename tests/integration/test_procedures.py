@@ -1,4 +1,4 @@
-"""The pages in docs/procedures: their specs are right, and their commands do what they say."""
+"""The pages in docs/procedures have valid specs, and their commands work."""
 
 import re
 import shlex
@@ -35,20 +35,20 @@ def mentions(page):
 
 
 def options(words):
-    """Those that are autodist's own."""
+    """The words up to the program, which are autodist's."""
     own = words[:words.index("--")] if "--" in words else words
     return [word for word in own if word.startswith("-")]
 
 
 def cases(of_page):
-    """A test per thing on a page, named after both."""
+    """A test for each item on a page, named after both."""
     return [pytest.param(page, thing, id=f"{page.stem}: {thing if isinstance(thing, str) else shlex.join(thing)}")
             for page in PAGES for thing in of_page(page)]
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """With the specs of a page in it."""
+    """A folder with the specs of a page."""
     def fill(page):
         for name, text in specs(page).items():
             (tmp_path / name).write_text(text)
@@ -63,15 +63,15 @@ def test_a_page_has_a_spec_and_a_run(page):
 
 
 @pytest.mark.parametrize("page, name", cases(specs))
-def test_specs_are_right(autodist, folder, page, name):
+def test_specs_are_valid(autodist, folder, page, name):
     outcome = autodist("validate", folder(page) / name)
     assert outcome.code == 0
-    # The reader has the keys.
+    # The reader of the page has the keys; the test has not.
     assert all(": key_file " in line for line in outcome.err.splitlines()), outcome.err
 
 
 @pytest.mark.parametrize("page, words", cases(lambda page: [words for words in commands(page) if words[0] == "run"]))
-def test_runs_can_be_planned(autodist, folder, page, words):
+def test_runs_have_a_plan(autodist, folder, page, words):
     shell = {"WANDB_API_KEY": "from-the-shell"}
     outcome = autodist("run", "--dry-run", *words[1:], cwd=folder(page), env=shell)
     assert outcome.code == 0, outcome.err
@@ -80,7 +80,7 @@ def test_runs_can_be_planned(autodist, folder, page, words):
 
 @pytest.mark.parametrize("page, words", cases(lambda page: commands(page) + mentions(page)))
 def test_commands_and_options_exist(autodist, page, words):
-    outcome = autodist(words[0], "--help")
+    outcome = autodist(words[0], "--help", "all")
     assert f"Usage: autodist {words[0]} " in outcome.out, outcome.err
     for option in options(words):
         assert re.search(rf"^ .*{option}[ ,=\n]", outcome.out, re.MULTILINE), option

@@ -1,11 +1,12 @@
-"""Programs that are started in other ways than once per device, and processes beside the ranks."""
+"""Programs that are started once per node or per job instead of per device, and processes beside the
+ranks."""
 
 import re
 import socket
 
 import pytest
 
-# Two ranks; speaks MindSpore's framework, whose scheduler is a third process of the same program.
+# Two ranks in MindSpore's framework, whose scheduler is a third process of the same program.
 SPEC = "nodes:\n  - address: localhost\n    cpus: [0, 1]\n"
 SCHEDULED = """
 case $MS_ROLE in
@@ -23,21 +24,21 @@ def run_script(autodist, tmp_path):
                                              script)
 
 
-def test_what_serves_the_ranks_ends_with_them(run_script):
+def test_service_processes_end_with_the_ranks(run_script):
     outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--framework", "mindspore")
     assert outcome.code == 0
     assert outcome.lines() == {0: ["working"], 1: ["working"], 2: ["scheduling"]}
     assert "2 ranks on 1 node, and the scheduler" in outcome.err
 
 
-def test_its_failure_is_that_of_the_job(run_script):
+def test_a_failing_service_process_fails_the_job(run_script):
     outcome = run_script(SCHEDULED % ("exit 3", "exec sleep 1000"), "--framework", "mindspore")
     assert outcome.code == 3
     assert re.search(r"the scheduler on localhost \(pid \d+\) exited with code 3", outcome.err)
     assert "rank-2.out and .err" in outcome.err
 
 
-def test_its_output_is_a_log_like_the_others(run_script, autodist, tmp_path):
+def test_the_service_log_is_like_the_others(run_script, autodist, tmp_path):
     outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--framework", "mindspore")
     job = re.search(r"job (\S+):", outcome.err)[1]
     assert autodist("logs", job, "--rank", "2").out == "scheduling\n"
@@ -60,17 +61,17 @@ def test_placeholders_are_filled_in(autodist):
     assert outcome.lines() == {0: ['0/1 {rank} {"lr": 1}']}
 
 
-def test_a_rendezvous_port_that_was_asked_for_but_is_taken(autodist):
+def test_a_taken_master_port_is_reported(autodist):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         outcome = autodist("run", "--no-preflight", "--master-port", str(port), "--", "echo", "ran")
     assert outcome.code == 125
-    assert f"nothing was started: somebody else has port {port} on localhost" in outcome.err
-    assert "choose another one with --master-port" in outcome.err
+    assert f"nothing was started: port {port} on localhost is in use" in outcome.err
+    assert "choose another port with --master-port" in outcome.err
     assert "ran" not in outcome.out
 
 
-# Rank 1 is faster than rank 0 at the first attempt, and takes its port.
+# In the first attempt, rank 1 takes the port before rank 0 can bind it.
 RACE = """
 import os, socket, sys, time
 port = int(os.environ["MASTER_PORT"])
@@ -91,7 +92,7 @@ except OSError as error:
 """
 
 
-def test_a_lost_race_for_a_port_is_run_again(autodist, tmp_path):
+def test_a_lost_race_for_a_port_is_retried(autodist, tmp_path):
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC)
     (tmp_path / "race.py").write_text(RACE)
@@ -100,7 +101,7 @@ def test_a_lost_race_for_a_port_is_run_again(autodist, tmp_path):
     assert outcome.code == 0, outcome.err
     assert "Address already in use" in outcome.err
     assert outcome.lines() == {0: ["listening"]}
-    # Not with a port that the person has chosen.
+    # A port that the user has chosen is not retried.
     (tmp_path / "taken").unlink()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -132,7 +133,7 @@ def test_wrong_variables_are_refused(autodist, given, message):
     assert message in outcome.err
 
 
-def test_frameworks_tell_what_they_set(autodist):
+def test_frameworks_list_what_they_set(autodist):
     names = autodist("frameworks").out
     assert "PET_RDZV_CONF" in names and "  --per job\n      nothing\n" in names
     assert "CUDA_VISIBLE_DEVICES" in autodist("frameworks", "tensorflow").out

@@ -1,4 +1,4 @@
-"""What programs tell of their progress."""
+"""Progress that programs report."""
 
 import re
 
@@ -8,30 +8,30 @@ from jobs import python
 
 @pytest.mark.parametrize("pattern, complaint", [
     (r"step (?P<step>[0-9+)", "is no regular expression at character 15: missing ]: [0-9+)"),
-    (r"step [0-9]+", "names no group; name what is told: 'step (?P<step>\\d+) of (?P<total>\\d+)'"),
+    (r"step [0-9]+", "names no group; name the numbers to read: 'step (?P<step>\\d+) of (?P<total>\\d+)'"),
     (r"(?=x)(?P<step>1)", "is no regular expression at character 1: invalid perl operator: (?=")])
-def test_a_pattern_that_is_none_is_refused(autodist, tmp_path, pattern, complaint):
+def test_an_invalid_pattern_is_refused(autodist, tmp_path, pattern, complaint):
     outcome = autodist("run", "--progress-regex", pattern, "--", "true")
     assert outcome.code == 2
     assert complaint in outcome.err and "--progress-regex" in outcome.err
     assert not (tmp_path / "autodist-runs").exists()
 
 
-def test_each_rank_has_a_file_to_tell_it(autodist):
-    # A shell opens the FIFO for writing: without a reader it would wait for ever.
-    tell = ("test -p \"$AUTODIST_PROGRESS\" || exit 1; "
+def test_each_rank_has_a_fifo_for_its_progress(autodist):
+    # A shell blocks when it opens a FIFO for writing that has no reader.
+    send = ("test -p \"$AUTODIST_PROGRESS\" || exit 1; "
             "for i in 1 2 3; do echo \"{\\\"step\\\": $i}\" > \"$AUTODIST_PROGRESS\" || exit 2; done; "
             "head -c 1000000 /dev/zero > \"$AUTODIST_PROGRESS\" || exit 3; "
             "echo \"${AUTODIST_PROGRESS##*.}\"")
-    outcome = autodist("run", "-n", "2", "--prefix", "none", "--", "sh", "-c", tell)
+    outcome = autodist("run", "-n", "2", "--prefix", "none", "--", "sh", "-c", send)
     assert outcome.code == 0
     assert sorted(outcome.out.split()) == ["0", "1"]
 
 
-def test_what_python_opens_does_not_wait(autodist):
+def test_python_opens_the_fifo_without_blocking(autodist):
     program = "import json, os\nwith open(os.environ['AUTODIST_PROGRESS'], 'a') as file:\n" \
-              "    print(json.dumps({'step': 1, 'loss': float('nan')}), file=file)\nprint('told')"
-    assert autodist("run", "--", "python3", "-c", program).out.endswith("told\n")
+              "    print(json.dumps({'step': 1, 'loss': float('nan')}), file=file)\nprint('reported')"
+    assert autodist("run", "--", "python3", "-c", program).out.endswith("reported\n")
 
 
 SLOW_RANK = """
@@ -47,11 +47,11 @@ with open(os.environ["AUTODIST_PROGRESS"], "w") as file:
 """
 
 
-def test_a_slow_rank_is_warned_of_once(autodist, tmp_path):
+def test_a_slow_rank_causes_one_warning(autodist, tmp_path):
     outcome = autodist("run", "-n", "4", "--", *python(SLOW_RANK))
     assert outcome.code == 0, outcome.err
     [warning] = re.findall(r"autodist: warning: (.* slower .*)", outcome.err)
-    told = re.match(r"rank 2 \(localhost\) is (\d\.\d) x slower than the median since \d\d:\d\d", warning)
-    assert told and 2 < float(told[1]) < 4, warning
+    found = re.match(r"rank 2 \(localhost\) is (\d\.\d) x slower than the median since \d\d:\d\d", warning)
+    assert found and 2 < float(found[1]) < 4, warning
     [folder] = (tmp_path / "autodist-runs").glob("*")
     assert warning in (folder / "events.jsonl").read_text()

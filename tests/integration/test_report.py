@@ -1,4 +1,4 @@
-"""`autodist report` of jobs on this machine: that runs, has failed, or is not there."""
+"""`autodist report` of local jobs that run, have failed, or do not exist."""
 
 import html.parser
 import re
@@ -22,7 +22,7 @@ time.sleep(1000)
 
 @pytest.fixture(autouse=True)
 def own_jobs(tmp_path, monkeypatch):
-    """So that 'last' is a job of the test's own."""
+    """Limits 'last' to jobs of this test."""
     for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         path = tmp_path / name
         path.mkdir(mode=0o700)
@@ -30,7 +30,7 @@ def own_jobs(tmp_path, monkeypatch):
 
 
 class Page(html.parser.HTMLParser):
-    """What a browser would make of it."""
+    """What a browser would parse."""
 
     def __init__(self, text):
         super().__init__()
@@ -76,13 +76,13 @@ def test_a_job_that_runs_and_then_fails(start, autodist, tmp_path):
     assert "\\<script" in text
 
 
-def test_of_a_start_that_was_refused_nothing_is_kept(autodist):
+def test_a_refused_start_leaves_no_record(autodist):
     assert autodist("run", "-n", "2", "--", "/nonexistent/program").code == 127
     outcome = autodist("report", "last", "--markdown")
     assert outcome.code == 2 and "there is no job" in outcome.err
 
 
-def test_a_file_that_is_there_is_not_replaced_unasked(autodist, tmp_path):
+def test_an_existing_file_is_replaced_only_on_request(autodist, tmp_path):
     assert autodist("run", "-n", "1", "--", "true").code == 0
     file = tmp_path / "report.md"
     file.write_text("mine")

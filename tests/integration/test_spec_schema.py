@@ -1,4 +1,4 @@
-"""docs/resource_spec.schema.json, which editors use, against what autodist reads."""
+"""docs/resource_spec.schema.json, which editors use, agrees with the spec reader."""
 
 import json
 import re
@@ -14,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples/resource_specs").glob("*.yaml"))
 
 
 class Yaml12Loader(yaml.SafeLoader):
-    """As editors and autodist read it: `off` is a text, and no text is a date."""
+    """YAML 1.2, as editors and autodist read it: `off` is a string, and so are dates."""
 
 
 Yaml12Loader.yaml_implicit_resolvers = {
@@ -26,19 +26,19 @@ Yaml12Loader.add_implicit_resolver(
 
 
 def faults(text):
-    """What the schema has against a spec."""
+    """Errors that the schema reports for a spec."""
     validator = jsonschema.Draft7Validator(SCHEMA)
-    # Through JSON, so that keys are texts.
+    # Converts keys to strings.
     return [error.message for error in
             validator.iter_errors(json.loads(json.dumps(yaml.load(text, Yaml12Loader))))]
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_valid():
     jsonschema.Draft7Validator.check_schema(SCHEMA)
 
 
 def values(schema):
-    """Every schema within one."""
+    """All schemas nested in a schema, and itself."""
     yield schema
     for name in ("properties", "definitions"):
         for inner in schema.get(name, {}).values():
@@ -48,7 +48,7 @@ def values(schema):
             yield from values(schema[name])
 
 
-def test_every_key_is_described_and_its_examples_are_right():
+def test_every_key_has_a_description_and_valid_examples():
     for schema in values(SCHEMA):
         for key, value in schema.get("properties", {}).items():
             assert value.get("description"), key
@@ -57,11 +57,11 @@ def test_every_key_is_described_and_its_examples_are_right():
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_are_right(autodist, path):
+def test_examples_are_valid(autodist, path):
     assert faults(path.read_text()) == []
     outcome = autodist("validate", path)
     assert outcome.code == 0, outcome.err
-    # Their key files are not on this machine.
+    # The key files that they name are not on this machine.
     assert all(": key_file " in line for line in outcome.err.splitlines()), outcome.err
 
 
@@ -73,7 +73,7 @@ def test_examples_name_the_schema(path):
 
 NODE = "nodes: [{address: localhost}]\n"
 SPECS = [
-    # Right and wrong ones, as the schema and the reader agree.
+    # Valid and invalid specs; schema and reader have to agree on each.
     (True, "nodes: [{address: fd00::2}]"),
     (True, "nodes: [{address: '[fd00::2]:2222'}]"),
     (True, "nodes: [{address: '[host]'}]"),
@@ -186,8 +186,8 @@ def test_schema_and_reader_agree(autodist, tmp_path):
     ("nodes: [{{address: h, {unknown}: 1}}]", SCHEMA["definitions"]["node"]),
     (NODE + "ssh: {{a: {{{unknown}: 1}}}}", SCHEMA["definitions"]["ssh_group"]),
 ], ids=["spec", "node", "ssh group"])
-def test_both_know_the_same_keys(autodist, tmp_path, text, schema):
-    unknown = "x" * 40  # near to no key, so that all of them are named
+def test_schema_and_reader_know_the_same_keys(autodist, tmp_path, text, schema):
+    unknown = "x" * 40  # similar to no key, so that the message lists all keys
     text = text.replace("{{", "{").replace("}}", "}").replace("{unknown}", unknown)
     spec = tmp_path / "spec.yaml"
     spec.write_text(text)

@@ -1,4 +1,4 @@
-"""What `autodist submit --kubernetes` prints, and what it says when it cannot submit."""
+"""Output of `autodist submit --kubernetes`, and its messages when it cannot submit."""
 
 import json
 import os
@@ -24,7 +24,7 @@ WAYS = {
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
 def printed(request, autodist):
-    """Its objects by kind, with some options."""
+    """The printed objects by kind, with some options."""
     outcome = autodist("submit", "--kubernetes", "--image", "i", *request.param, "--print", "--", "./train")
     assert outcome.code == 0, outcome.err
     objects = list(yaml.safe_load_all(outcome.out))
@@ -53,7 +53,7 @@ def test_names_agree(printed):
         assert mounted == {it["name"] for it in pod["volumes"]}
 
 
-def test_the_chief_alone_decides(printed):
+def test_only_the_chief_decides_the_outcome(printed):
     spec = printed["JobSet"]["spec"]
     [chief, *workers] = [job["template"]["spec"] for job in spec["replicatedJobs"]]
     assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["chief"]}
@@ -63,7 +63,7 @@ def test_the_chief_alone_decides(printed):
     assert all(pod["restartPolicy"] == "Never" for pod in pods(printed["JobSet"]))
 
 
-def test_the_keys_are_in_the_secret_alone(printed):
+def test_keys_are_only_in_the_secret(printed):
     keys = {name: line.split() for name, line in printed["Secret"]["stringData"].items() if name != "request"}
     workers = [name for name in keys if name != "chief"]
     count = sum(job["template"]["spec"]["completions"] for job in printed["JobSet"]["spec"]["replicatedJobs"][1:])
@@ -90,8 +90,8 @@ def request_in(manifest):
     return json.loads(next(it for it in yaml.safe_load_all(manifest) if it["kind"] == "Secret")["stringData"]["request"])
 
 
-def test_words_are_texts(autodist):
-    """As the YAML of Kubernetes' programs, 1.1, has them."""
+def test_arguments_stay_strings(autodist):
+    """Under the rules of YAML 1.1, which Kubernetes' programs use."""
     words = ["yes", "No", "null", "~", "1", "1e3", "0x1f", "1:30", "- a", "a: b", "a #b", "*a", "'", '"', "\\", "a\nb\n", "\t",
              "\x7f", "\x85", "\u2028", "ü 字 😀", "$RANK", "=", "<<", ".5", "--no", "{rank}", ""]
     outcome = autodist("submit", "--kubernetes", "--image", "i", "--print", "--", *words)
@@ -105,8 +105,8 @@ BATCH = ("--max-restarts", 3, "--grace", "2m", "--on-busy", "wait", "--per", "no
          "--no-preflight", "--sync-topology", "direct", "--workdir", "/a b")
 
 
-def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
-    """As the same request that Kubernetes gets, in a form that a shell passes on as it is."""
+def test_a_batch_script_has_the_same_request_as_kubernetes(autodist, tmp_path):
+    """The script has the request that Kubernetes gets, quoted for a shell."""
     words = ["echo", "$HOME `id`", "END", "a\nEND\n", "\\", "'", "ü"]
     outcome = autodist("submit", "--slurm", *BATCH, "--print", "--", *words)
     assert outcome.code == 0, outcome.err
@@ -122,15 +122,15 @@ def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
     assert request_in(manifest) == {**request, "kubernetes": True}
 
 
-@pytest.mark.parametrize("change, told", [
+@pytest.mark.parametrize("change, complaint", [
     ({"grace": -5}, "grace"), ({"graze": 5}, "graze"), ({"on_busy": "perhaps"}, "perhaps"), ({"name": "a b"}, "name"),
     ({"metrics": "nowhere"}, "metrics"), ({"program": []}, "no program"), ({"display": {"show": "x-"}}, "show"),
 ])
-def test_a_request_that_was_changed_is_checked(autodist, tmp_path, change, told):
+def test_a_modified_request_is_validated(autodist, tmp_path, change, complaint):
     file = tmp_path / "request"
     file.write_text(json.dumps({"program": ["true"], "nproc_per_node": 1, **change}))
     outcome = autodist("run-request", file)
-    assert outcome.code == 2 and told in outcome.err, outcome.err
+    assert outcome.code == 2 and complaint in outcome.err, outcome.err
 
 
 def test_a_request_is_run(autodist, tmp_path):
@@ -140,18 +140,18 @@ def test_a_request_is_run(autodist, tmp_path):
     assert outcome.code == 0 and all(f"] {rank} of 2 b c" in outcome.out for rank in range(2)), outcome.err
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, complaint", [
     ("--kubernetes", "no image"),
-    ("--slurm --kubernetes", "needs to know the scheduler"),
+    ("--slurm --kubernetes", "no scheduler: give --slurm or --kubernetes"),
     ("--slurm --image i", "--image requires --kubernetes"),
     ("--kubernetes --image i --partition p", "--partition requires --slurm"),
     ("--kubernetes --image i --gpus-per-node a100:8", "'a100:8' is not a whole number"),
-    ("--kubernetes --image i --cpus many", "no quantity"),
-    ("--kubernetes --image i --volume data", "no CLAIM:/PATH"),
+    ("--kubernetes --image i --cpus many", "not a Kubernetes quantity"),
+    ("--kubernetes --image i --volume data", "not CLAIM:/PATH"),
 ])
-def test_wrong_usage(autodist, arguments, told):
+def test_wrong_usage(autodist, arguments, complaint):
     outcome = autodist("submit", *arguments.split(), "--", "true")
-    assert outcome.code == 2 and told in outcome.err and not outcome.out, outcome.err
+    assert outcome.code == 2 and complaint in outcome.err and not outcome.out, outcome.err
 
 
 KUBECTL = """#!/bin/sh
@@ -165,8 +165,8 @@ esac
 
 
 @pytest.mark.parametrize("delete", [0, 1], ids=["deleted", "not deleted"])
-def test_no_half_of_a_job_is_left(autodist, tmp_path, delete):
-    """Where a Secret cannot be made."""
+def test_a_failed_submission_leaves_no_objects(autodist, tmp_path, delete):
+    """When the Secret cannot be created."""
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(KUBECTL.format(delete=delete))
     kubectl.chmod(0o755)
@@ -177,7 +177,7 @@ def test_no_half_of_a_job_is_left(autodist, tmp_path, delete):
     calls = (tmp_path / "log").read_text().splitlines()
     assert all(call.startswith("--context=lab --namespace=ml ") for call in calls)
     assert calls[-1].endswith(f"delete jobset {name} --wait=false")
-    assert ("nothing is left" in outcome.err) == (delete == 0)
+    assert ("the job was removed again" in outcome.err) == (delete == 0)
     assert delete == 0 or f"kubectl delete jobset {name}" in outcome.err
     assert {it["metadata"]["ownerReferences"][0]["uid"] for it in yaml.safe_load_all((tmp_path / "rest").read_text())} == {"1-2-3"}
 
@@ -202,15 +202,15 @@ def test_the_plan_of_the_chiefs_pod(autodist):
         assert part in outcome.out, outcome.out
 
 
-def test_a_pod_that_is_no_chief_calls_it(autodist, tmp_path):
-    """Where there is no key, it says which file."""
+def test_a_worker_pod_connects_to_the_chief(autodist, tmp_path):
+    """When the key is missing, the message names its file."""
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, "AUTODIST_KUBERNETES_ROLE": "worker", "JOB_COMPLETION_INDEX": "1"})
-    assert outcome.code == 125 and "worker-1 calls the chief, s-chief-0-0.s:7420" in outcome.err
+    assert outcome.code == 125 and "worker-1 connects to the chief, s-chief-0-0.s:7420" in outcome.err
     assert "/etc/autodist/key" in outcome.err
 
 
 @pytest.mark.parametrize("name, value", [("AUTODIST_KUBERNETES_ROLE", ""), ("AUTODIST_KUBERNETES_CHIEF", "s:0"), ("AUTODIST_KUBERNETES_NODES", "0"),
                                          ("AUTODIST_KUBERNETES_GPUS", "x")])
-def test_no_pod(autodist, name, value):
+def test_invalid_pod_variables(autodist, name, value):
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, name: value})
     assert outcome.code == 2 and name in outcome.err, outcome.err

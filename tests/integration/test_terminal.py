@@ -1,4 +1,4 @@
-"""What a person sees at a terminal while ranks run: lines above, bars below."""
+"""What a user sees at a terminal while ranks run: lines above, bars below."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def terminal(tmp_path):
 
 
 def without_times(lines):
-    """Bars without how fast they are, messages without the job's id and its times."""
+    """Lines with rates removed from bars, and job ids and times removed from messages."""
     text = "\n".join(lines)
     text = re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "ID", re.sub(r"\[\d\d:\d\d<.*?(\]|$)", "[time]", text, flags=re.M))
     text = re.sub(r"\|[█▏▎▍▌▋▊▉ ]+\|", "|█|", text)
@@ -69,7 +69,7 @@ for epoch in range(3):
 """
 
 
-def test_what_a_rank_prints_after_a_bar_stands_below_it(terminal, tmp_path):
+def test_output_after_a_bar_stands_below_it(terminal, tmp_path):
     (tmp_path / "epochs.py").write_text(EPOCHS)
     seen = terminal("run", "-n", 1, "--", "/usr/bin/python3", "epochs.py")
     seen.finish()
@@ -79,7 +79,7 @@ def test_what_a_rank_prints_after_a_bar_stands_below_it(terminal, tmp_path):
 
 
 @pytest.mark.parametrize("columns, rows", SIZES)
-def test_the_first_rank_s_bar_stands_for_all(terminal, program, tmp_path, columns, rows):
+def test_only_the_first_ranks_bar_is_shown(terminal, program, tmp_path, columns, rows):
     seen = terminal("run", "-n", 4, *program, columns=columns, rows=rows)
     lines = seen.until(lambda lines: "50%" in lines[-1] and sum(line.endswith("half of it") for line in lines) == 8)
     *above, bar = without_times(lines)
@@ -96,7 +96,7 @@ def test_the_first_rank_s_bar_stands_for_all(terminal, program, tmp_path, column
 
 
 @pytest.mark.parametrize("columns, rows", SIZES)
-def test_each_rank_that_is_named_has_its_bar(terminal, program, tmp_path, columns, rows):
+def test_each_selected_rank_has_a_bar(terminal, program, tmp_path, columns, rows):
     seen = terminal("run", "-n", 12, "--show", "8-10", *program, columns=columns, rows=rows)
     lines = seen.until(lambda lines: sum("epoch 1:  50%" in line for line in lines[-3:]) == 3)
     assert without_times(lines)[-3:] == [
@@ -110,7 +110,7 @@ def test_each_rank_that_is_named_has_its_bar(terminal, program, tmp_path, column
     assert b"\r" in (folder / "rank-0.err").read_bytes()
 
 
-def test_more_bars_than_there_is_room_for(terminal, program, tmp_path):
+def test_more_bars_than_fit(terminal, program, tmp_path):
     seen = terminal("run", "-n", 12, "--show", "0-11", *program, rows=12)
     lines = seen.until(lambda lines: lines[-1] == "... and 9 bars more; see --show")
     assert [line[:14] for line in lines[-4:-1]] == ["[localhost:0] ", "[localhost:1] ", "[localhost:2] "]
@@ -120,7 +120,7 @@ def test_more_bars_than_there_is_room_for(terminal, program, tmp_path):
     assert len(bars(seen.all_lines())) == 24
 
 
-def test_a_row_is_cut_at_the_width_and_follows_it(terminal, program, tmp_path):
+def test_a_row_is_cut_at_the_width_of_the_terminal(terminal, program, tmp_path):
     seen = terminal("run", *program, columns=40)
     seen.until(lambda lines: lines[-1].startswith("[localhost:0] epoch 1:  50%|███") and
                lines[-2] == "[localhost:0] half of it")
@@ -131,7 +131,7 @@ def test_a_row_is_cut_at_the_width_and_follows_it(terminal, program, tmp_path):
     assert seen.code == 0
 
 
-def test_bars_within_bars(terminal, tmp_path):
+def test_nested_bars(terminal, tmp_path):
     program = tmp_path / "nested.py"
     program.write_text("""
 import os, sys, time
@@ -150,7 +150,7 @@ for outer in tqdm(range(3), desc="outer", ncols=60):
     assert [line[14:26] for line in bars(seen.all_lines())] == ["outer: 100%|"]
 
 
-def test_a_traceback_is_in_one_piece_though_others_have_bars(terminal, tmp_path):
+def test_a_traceback_stays_in_one_piece_between_bars(terminal, tmp_path):
     program = tmp_path / "fails.py"
     program.write_text("""
 import os, time
@@ -164,7 +164,7 @@ for step in tqdm(range(1000), mininterval=0):
     seen.finish()
     assert seen.code == 1
     text = "\n".join(seen.all_lines())
-    # Of a rank that is not shown, as it has failed.
+    # The rank is not selected, but its output is shown because it failed.
     assert re.search(r'''\[localhost:5\] Traceback \(most recent call last\):
 \[localhost:5\]   File ".*/fails.py", line 7, in <module>
 \[localhost:5\]     {}\["label"\]
@@ -174,7 +174,7 @@ for step in tqdm(range(1000), mininterval=0):
     assert seen.lines()[-1].startswith("autodist: job ")
 
 
-def test_ten_frames_a_second_at_most(terminal, tmp_path):
+def test_at_most_ten_frames_a_second(terminal, tmp_path):
     program = tmp_path / "fast.py"
     program.write_text("""
 import sys, time
@@ -202,7 +202,7 @@ def test_colours(terminal, options, env, coloured):
     assert (b"\x1b[" in seen.written) == coloured
 
 
-def test_what_ranks_write_does_not_command_the_terminal(terminal):
+def test_control_sequences_of_ranks_are_removed(terminal):
     seen = terminal("run", "--", "printf", r"\033[2J\033]0;title\007\033[31mred\033[0m\n")
     seen.finish()
     assert seen.code == 0
@@ -211,10 +211,10 @@ def test_what_ranks_write_does_not_command_the_terminal(terminal):
     assert b"title" not in seen.written
 
 
-# Clipboard, title, DCS, questions that the terminal answers, another screen, C1 in UTF-8 and as it is, a reset.
+# Clipboard, title, DCS, queries that the terminal answers, another screen, C1 in UTF-8 and raw, a reset.
 HOSTILE = (r"\033]52;c;ZXZpbA==\007\033]0;title\007\033P+q544e\033\\\\\033[6n\033[c\033[?1049h"
            r"\302\2336n\302\2350;title\302\234\2336n\033c\033[2J\007\010 seen")
-# What autodist draws with.
+# Sequences that autodist itself prints.
 OURS = re.compile(rb"\x1b\[(?:\?7[lh]|\d+A|[JK]|[\d;]*m)")
 
 
@@ -224,13 +224,13 @@ OURS = re.compile(rb"\x1b\[(?:\?7[lh]|\d+A|[JK]|[\d;]*m)")
     "logs last --rank 0 --timestamps", "logs last --rank 0 --rank 1", "attach last --all", "attach last --rank 0 --all",
     "status last", "report last --markdown", "ps --all", "why last", "top last --once", "status last --json",
     "ps --all --json", "why last --json"])
-def test_no_command_lets_a_rank_command_the_terminal(autodist, terminal, term, command):
+def test_no_command_passes_control_sequences_of_ranks(autodist, terminal, term, command):
     text = subprocess.run(["printf", HOSTILE], stdout=subprocess.PIPE, check=True).stdout
     program = f"printf '{HOSTILE}'; printf '{HOSTILE}\\n' >&2; exit 3"
     assert autodist("run", "-n", 2, "--", "sh", "-c", program, text.decode(errors="ignore")).code == 3
     seen = terminal(*command.split(), emulated=False, env={"TERM": term})
     seen.finish()
-    # They cut long commands, and top shows how a rank ended in place of its last line.
+    # ps cuts long commands, and top shows how a rank ended in place of the last line.
     shown = {"ps --all": b"sh -c", "top last --once": b"exited with code 3"}
     assert shown.get(command, b"seen") in seen.written
     left = re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\x80-\xff])[\x80-\x9f]",
@@ -239,7 +239,7 @@ def test_no_command_lets_a_rank_command_the_terminal(autodist, terminal, term, c
 
 
 @pytest.mark.parametrize("command", ["validate spec.yaml", "run --spec spec.yaml --dry-run --show-env-values -- true"])
-def test_a_spec_of_others_can_be_looked_at(terminal, tmp_path, command):
+def test_a_spec_with_control_sequences_is_safe_to_show(terminal, tmp_path, command):
     (tmp_path / "spec.yaml").write_text(
         'nodes:\n  - {address: localhost, cpus: [0], python_venv: "true \\e]0;title\\a"}\n'
         'ssh: {"\\e]0;title\\a": {username: "\\e]0;title\\a"}}\n' if "validate" in command else
@@ -249,7 +249,7 @@ def test_a_spec_of_others_can_be_looked_at(terminal, tmp_path, command):
     assert b"\\x1b]0;title\\x07" in seen.written and b"\x1b]" not in seen.written and b"\x07" not in seen.written
 
 
-def test_a_pipe_has_the_very_bytes_of_a_rank(autodist, tmp_path):
+def test_a_pipe_gets_the_exact_bytes_of_a_rank(autodist, tmp_path):
     autodist("run", "-n", 1, "--", "sh", "-c", f"printf '{HOSTILE}'; printf '{HOSTILE}' >&2")
     with open(tmp_path / "out", "wb") as out, open(tmp_path / "err", "wb") as err:
         subprocess.run([AUTODIST, "logs", "last", "--rank", "0"], cwd=tmp_path, stdout=out, stderr=err, check=True)
@@ -257,7 +257,7 @@ def test_a_pipe_has_the_very_bytes_of_a_rank(autodist, tmp_path):
     assert (tmp_path / "out").read_bytes() == (tmp_path / "err").read_bytes() == text
 
 
-def test_a_suspended_job_leaves_no_bar_behind(terminal, program, tmp_path):
+def test_a_suspended_job_leaves_no_bar(terminal, program, tmp_path):
     seen = terminal("run", *program)
     seen.until(lambda lines: "50%" in lines[-1] and len(lines) >= 6)
     os.kill(seen.pid, signal.SIGTSTP)
@@ -269,7 +269,7 @@ def test_a_suspended_job_leaves_no_bar_behind(terminal, program, tmp_path):
     assert len(bars(seen.all_lines())) == 2
 
 
-def test_without_a_terminal_a_bar_is_its_end(autodist, program, tmp_path):
+def test_without_a_terminal_only_the_end_of_a_bar_is_printed(autodist, program, tmp_path):
     (tmp_path / "go_on").touch()
     outcome = autodist("run", "-n", 2, *program)
     assert outcome.code == 0
@@ -292,7 +292,7 @@ def test_without_a_terminal_a_bar_is_its_end(autodist, program, tmp_path):
     (["--show", "node:localhost"], ["[localhost:0] hello 0", "[localhost:1] hello 1"]),
     (["--prefix", "none", "--show", "0"], ["hello 0"]),
     (["--prefix", "rank", "--show", "0"], ["[0] hello 0"])])
-def test_what_is_shown(autodist, options, lines):
+def test_show_selects_ranks(autodist, options, lines):
     outcome = autodist("run", "-n", 2, *options, "--", "sh", "-c", "echo hello $RANK")
     assert outcome.code == 0, outcome.err
     assert sorted(outcome.out.splitlines()) == lines
@@ -304,7 +304,7 @@ def test_what_is_shown(autodist, options, lines):
     (["--show", "2"], "--show: '2' names no rank of the 2 ranks on 1 node, which are counted from 0"),
     (["--show", "x"], "--show: 'x' names no ranks; say all, none, or ranks as in 0,8-15, local0 or node:gpu3"),
     (["--prefix", "nod"], "'nod' is not none, rank, node or time; did you mean node?")])
-def test_what_is_not_shown(autodist, options, answer):
+def test_invalid_selections_are_refused(autodist, options, answer):
     outcome = autodist("run", "-n", 2, *options, "--", "true")
     assert outcome.code == 2
     assert answer in outcome.err

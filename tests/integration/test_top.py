@@ -1,4 +1,4 @@
-"""What a person sees of a job with `autodist top`: of simulated nodes, and of a real one's log."""
+"""`autodist top` at a terminal: with simulated nodes, and with the log of a real job."""
 
 import os
 import re
@@ -16,7 +16,7 @@ JOB = "20261123-091422-3fa9c1"
 
 
 class Job:
-    """A chief that answers for simulated nodes."""
+    """A chief with simulated nodes."""
 
     def __init__(self, *arguments, name=JOB):
         self.process = subprocess.Popen([BUILD / "snapshot_server", name, *map(str, arguments)], text=True,
@@ -65,7 +65,7 @@ def shows(*words):
 
 
 def leave(seen):
-    """It leaves nothing behind on the terminal."""
+    """Quits, and checks that the terminal is restored."""
     seen.type("q")
     seen.finish()
     assert seen.code == 0
@@ -102,7 +102,7 @@ def test_the_window_may_be_resized(job, top):
     leave(seen)
 
 
-def test_keys_choose_what_is_seen(job, top):
+def test_keys_select_the_view(job, top):
     job(4, 8, "slow")
     seen = top(JOB, columns=160, rows=50)
     seen.until(shows("sort: worst", "cells: use"))
@@ -126,7 +126,7 @@ def test_keys_choose_what_is_seen(job, top):
     leave(seen)
 
 
-def test_a_log_is_opened_follows_and_is_searched(job, top, tmp_path):
+def test_a_log_is_opened_followed_and_searched(job, top, tmp_path):
     (tmp_path / "rank-25.out").write_text("".join(f"line {i}\n" for i in range(8000)) + "\x1b]0;title\x07bad\n")
     (tmp_path / "rank-25.err").write_text("a warning\n")
     job(4, 8, "slow", tmp_path)
@@ -147,7 +147,7 @@ def test_a_log_is_opened_follows_and_is_searched(job, top, tmp_path):
     leave(seen)
 
 
-def test_stopping_is_asked_for(job, top):
+def test_stopping_needs_a_confirmation(job, top):
     served = job(4, 8)
     seen = top(JOB)
     seen.until(shows("running"))
@@ -156,7 +156,7 @@ def test_stopping_is_asked_for(job, top):
     seen.type("n")
     seen.until(shows("the job is not stopped"))
     seen.type("Sy")
-    seen.until(shows("the job is told to stop"))
+    seen.until(shows("asked the job to stop"))
     assert served.says() == f"signal {int(signal.SIGINT)}"
     leave(seen)
 
@@ -170,7 +170,7 @@ def test_stacks_are_taken(job, top):
     leave(seen)
 
 
-def test_a_job_that_ends_stays_to_be_seen(job, top):
+def test_an_ended_job_stays_visible(job, top):
     served = job(4, 8)
     seen = top(JOB)
     seen.until(shows("● running"))
@@ -182,7 +182,7 @@ def test_a_job_that_ends_stays_to_be_seen(job, top):
     leave(seen)
 
 
-def test_a_chief_that_is_killed_is_told(job, top, tmp_path):
+def test_a_killed_chief_is_reported(job, top, tmp_path):
     served = job(4, 8, "healthy", tmp_path / "logs", name="20261123-091422-dead00")
     seen = top("dead00")
     seen.until(shows("● running"))
@@ -191,7 +191,7 @@ def test_a_chief_that_is_killed_is_told(job, top, tmp_path):
     leave(seen)
 
 
-def test_a_chief_that_does_not_answer_keeps_its_values(job, top):
+def test_values_stay_when_the_chief_does_not_answer(job, top):
     served = job(4, 8)
     seen = top(JOB)
     seen.until(shows("● running", "node4"))
@@ -205,7 +205,7 @@ def test_a_chief_that_does_not_answer_keeps_its_values(job, top):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_the_terminal_is_as_before_after_a_signal(job, top, number):
+def test_the_terminal_is_restored_after_a_signal(job, top, number):
     job(4, 8)
     seen = top(JOB)
     seen.until(shows("running"))
@@ -236,19 +236,20 @@ def test_ctrl_z_and_fg(job, top):
     leave(seen)
 
 
-def test_a_terminal_that_takes_nothing_gets_the_newest_picture_alone(job, top):
+def test_a_blocked_terminal_gets_only_the_newest_frame(job, top):
     job(125, 8, "large")
     seen = top(JOB, "--interval", 0.1, columns=200, rows=60, emulated=False)
     deadline = time.monotonic() + LIMIT_S
     while b"\x1b[?2026l" not in seen.written:
         assert time.monotonic() < deadline and seen.read(1)
-    seen.resize(199, 60)  # a whole picture: more than the terminal keeps
-    time.sleep(6)  # as many new snapshots, while nobody reads
+    seen.resize(199, 60)  # a complete frame is more than the terminal buffers
+    time.sleep(6)  # several snapshots arrive while there is no reader
     before = len(seen.written)
     enough = time.monotonic() + 0.6
     while time.monotonic() < enough:
         seen.read(0.1)
-    assert 0 < seen.written[before:].count(b"\x1b[?2026h") <= 4  # the one under way, the newest, and the next two
+    # the current one, the newest, and the next two
+    assert 0 < seen.written[before:].count(b"\x1b[?2026h") <= 4
     leave(seen)
 
 
@@ -261,7 +262,7 @@ def test_once_is_plain_text(job, tmp_path):
     assert len(re.findall(r"^ +\d+ [ ▲] node\d:\d ", text, re.M)) == 32
 
 
-def test_a_terminal_that_cannot_says_so_and_shows_it_once(job, top):
+def test_a_dumb_terminal_gets_one_plain_view(job, top):
     job(4, 8, "slow")
     seen = top(env={"TERM": "dumb"}, columns=120, rows=100)
     seen.finish()
@@ -270,7 +271,7 @@ def test_a_terminal_that_cannot_says_so_and_shows_it_once(job, top):
     assert "running, slow" in "\n".join(seen.all_lines())
 
 
-def test_without_colours_all_is_to_be_read(job, top):
+def test_everything_is_readable_without_colours(job, top):
     job(4, 8, "slow")
     seen = top(JOB, env={"NO_COLOR": "1"})
     seen.until(shows("▲99"))

@@ -1,4 +1,4 @@
-"""The page of `run --web` and the metrics of `run --metrics`: who may see them, and strangers who try."""
+"""The page of `run --web` and the metrics of `run --metrics`: access by the user and by strangers."""
 
 import http.client
 import os
@@ -43,7 +43,7 @@ def waiting(start, tmp_path):
 
 
 class Page(Web):
-    """That of a `run --web`, opened by the address in the job's log folder."""
+    """The page of a `run --web`, opened with the address in the job's log folder."""
 
     def __init__(self, file):
         self.url = file.read_text().strip()
@@ -84,7 +84,7 @@ def scrape(place, **headers):
 
 # The address of the page.
 
-def test_the_token_is_in_a_file_for_this_user_alone_where_stderr_is_no_terminal(waiting):
+def test_without_a_terminal_the_token_is_in_a_private_file(waiting):
     job = waiting("--web")
     page = page_of(job)
     assert page.token.encode() not in job.err and b"token=" not in job.err
@@ -97,7 +97,7 @@ def test_the_token_is_in_a_file_for_this_user_alone_where_stderr_is_no_terminal(
     assert not file.exists()
 
 
-def test_at_a_terminal_the_address_is_shown_and_kept_nowhere(tmp_path):
+def test_at_a_terminal_the_address_is_shown_and_not_stored(tmp_path):
     terminal = Terminal([AUTODIST, "run", "--web", "--", "sh", "-c", "grep -rl token= autodist-* ; echo searched"],
                         tmp_path, columns=200)
     terminal.finish()
@@ -105,7 +105,7 @@ def test_at_a_terminal_the_address_is_shown_and_kept_nowhere(tmp_path):
     assert not [line for line in terminal.all_lines() if "web-address" in line]
 
 
-def test_what_others_may_read_of_a_detached_job_has_no_token(autodist, tmp_path):
+def test_readable_files_of_a_detached_job_have_no_token(autodist, tmp_path):
     started = autodist("run", "--detach", "--web", "--", "sleep", "1000")
     assert started.code == 0, started.err
     job = id_in(started.err)
@@ -127,7 +127,7 @@ def test_what_others_may_read_of_a_detached_job_has_no_token(autodist, tmp_path)
 
 # What the token opens.
 
-def test_the_token_of_one_job_opens_no_other(waiting):
+def test_a_token_opens_only_its_own_job(waiting):
     other = waiting(text=SECRET)
     other_id = id_of(other)
     other.await_line(SECRET)
@@ -140,7 +140,7 @@ def test_the_token_of_one_job_opens_no_other(waiting):
     for what in ("stop", "stacks"):
         assert page.ask(f"/api/{what}?job={other_id}", "POST", {"X-Autodist": "1"})[0] == 404
     assert other.process.poll() is None
-    # And its own as before.
+    # Its own job stays accessible.
     own = shown["job"]
     assert page.json(f"/api/jobs/{own}/snapshot")["job"]["job_id"] == own
     seconds_until(lambda: page.ask(f"/api/jobs/{own}/log/0")[2] == b"up\n", LIMIT_S)
@@ -158,21 +158,21 @@ def test_autodist_web_shows_all_jobs(waiting, tmp_path):
 
 # Metrics.
 
-def test_metrics_on_a_loopback_address_are_for_its_own_names(waiting):
+def test_metrics_on_a_loopback_address_accept_only_loopback_names(waiting):
     place = metrics_of(waiting("--metrics", "127.0.0.1:0"))
     seconds_until(lambda: scrape(place) == 200, LIMIT_S)
     assert scrape(place, Host="evil.example") == scrape(place, Host="evil.example:9464") == 403
     assert scrape(place, Host="localhost:9464") == 200
 
 
-def test_metrics_on_a_network_are_for_addresses_and_the_name_of_this_machine(waiting):
+def test_metrics_on_a_network_accept_addresses_and_this_machines_name(waiting):
     place = metrics_of(waiting("--metrics", "0.0.0.0:0")).replace("0.0.0.0", "127.0.0.1")
     seconds_until(lambda: scrape(place) == 200, LIMIT_S)
     assert scrape(place, Host="10.0.0.1:9464") == scrape(place, Host=socket.gethostname()) == 200
     assert scrape(place, Host="evil.example:9464") == 403
 
 
-def test_silent_connections_keep_no_prometheus_out(waiting):
+def test_silent_connections_do_not_block_prometheus(waiting):
     place = metrics_of(waiting("--metrics", "127.0.0.1:0"))
     host, port = place.split(":")
     silent = [socket.create_connection((host, int(port))) for _ in range(40)]
@@ -184,7 +184,7 @@ def test_silent_connections_keep_no_prometheus_out(waiting):
 # A start that fails.
 
 @pytest.mark.parametrize("option", ["--metrics", "--web"])
-def test_who_asks_for_a_job_that_cannot_start_breaks_nothing(autodist, tmp_path, option):
+def test_queries_during_a_failing_start_are_safe(autodist, tmp_path, option):
     over = threading.Event()
     failed = []
 

@@ -1,4 +1,4 @@
-"""`autodist web` asked over HTTP: who is let in, what is told, and its limits."""
+"""`autodist web` over HTTP: access, answers, and limits."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from jobs import seconds_until
 from web import JOB, OLD, Snapshot, Web, events, leave_ended, own_session
 
 MOST_VIEWERS = 64
-SOON_S = 4  # a tenth of it where the machine is not busy with other tests; idle ones are given up after 5
+SOON_S = 4  # ten times what an idle machine needs; idle connections are closed after 5 s
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def web(snapshot, serve):
     return serve().enter()
 
 
-def test_only_with_the_token(snapshot, serve):
+def test_a_token_is_required(snapshot, serve):
     web = serve()
     for path in ("/", "/page.js", "/page.css", "/api/jobs", f"/api/jobs/{JOB}/events", "/nothing"):
         status, headers, text = web.ask(path)
@@ -60,13 +60,13 @@ def test_only_with_the_token(snapshot, serve):
     assert status == 200 and b"<title>" in text and web.token.encode() not in text
     assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
     assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
-    # DNS rebinding, and pages of other ports of this machine.
+    # DNS rebinding, and pages on other ports of this machine.
     assert web.ask("/", headers={"Host": "evil.example"})[0] == 403
     assert web.ask("/api/jobs", headers={"Sec-Fetch-Site": "same-site"})[0] == 403
     assert web.ask("/api/jobs", headers={"Origin": "http://127.0.0.1:1"})[0] == 403
 
 
-def test_the_page_takes_nothing_from_elsewhere(web):
+def test_the_page_loads_nothing_from_other_servers(web):
     _, _, page = web.ask("/")
     assert b"http://" not in page.replace(b"http://www.w3.org/", b"")
     for name in ("page.js", "log.js", "page.css"):
@@ -76,13 +76,13 @@ def test_the_page_takes_nothing_from_elsewhere(web):
     assert web.ask("/../server.cc")[0] == 404
 
 
-def test_the_jobs_and_what_is_known_of_them(tmp_path, snapshot, serve):
+def test_the_jobs_and_their_values(tmp_path, snapshot, serve):
     leave_ended(tmp_path / "old")
     web = serve("c02b7e").enter()
-    told = web.json("/api/jobs")
-    assert [job["status"]["job_id"] for job in told["jobs"]] == [JOB, OLD]
-    assert told["job"] == OLD and told["control"] is False and told["viewers"] == 0
-    assert told["jobs"][0]["progress"]["total"] == "20000" and told["jobs"][0]["nodes"] == 4
+    reply = web.json("/api/jobs")
+    assert [job["status"]["job_id"] for job in reply["jobs"]] == [JOB, OLD]
+    assert reply["job"] == OLD and reply["control"] is False and reply["viewers"] == 0
+    assert reply["jobs"][0]["progress"]["total"] == "20000" and reply["jobs"][0]["nodes"] == 4
     for job, phase in ((JOB, "RUNNING"), (OLD, "ENDED")):
         shown = web.json(f"/api/jobs/{job}/snapshot")
         assert shown["job"]["phase"] == "JOB_PHASE_" + phase
@@ -96,7 +96,7 @@ def test_the_jobs_and_what_is_known_of_them(tmp_path, snapshot, serve):
         assert status == 404 and "error" in json.loads(text)
 
 
-def test_a_job_without_a_snapshot_shows_what_else_is_known(tmp_path, serve):
+def test_a_job_without_a_snapshot_shows_its_record(tmp_path, serve):
     leave_ended(tmp_path / "old")
     os.remove(tmp_path / "old" / "snapshot.json")
     web = serve().enter()
@@ -105,7 +105,7 @@ def test_a_job_without_a_snapshot_shows_what_else_is_known(tmp_path, serve):
     assert web.ask(f"/api/jobs/{OLD}/log/3")[0] == 200
 
 
-def test_snapshots_come_as_they_change_until_the_end(snapshot, web):
+def test_snapshots_are_streamed_until_the_end(snapshot, web):
     answer = web.open(f"/api/jobs/{JOB}/events")
     stream = events(answer)
     first = next(stream)[1]
@@ -113,8 +113,8 @@ def test_snapshots_come_as_they_change_until_the_end(snapshot, web):
     assert first["version"] != second["version"]
     snapshot.do("fail 3")
     begin = time.monotonic()
-    for name, told in stream:
-        if told["ranks"][3]["state"] == "RANK_STATE_FAILED":
+    for name, reply in stream:
+        if reply["ranks"][3]["state"] == "RANK_STATE_FAILED":
             break
     assert time.monotonic() - begin < SOON_S
     snapshot.do("end 1")
@@ -122,7 +122,7 @@ def test_snapshots_come_as_they_change_until_the_end(snapshot, web):
     assert names[-1] == "end"
 
 
-def test_pieces_of_logs(snapshot, web):
+def test_ranges_of_logs(snapshot, web):
     snapshot.log(2, "x" * (3 << 20), "err")
     path = f"/api/jobs/{JOB}/log/2?stream=err"
     status, headers, text = web.ask(path)
@@ -143,36 +143,36 @@ def test_a_log_is_followed(snapshot, web):
     size = (snapshot.folder / "rank-1.out").stat().st_size
     assert next(stream)[1] == {"from": size, "to": size, "size": size, "text": ""}
     snapshot.log(1, "good news\n")
-    name, told = next(stream)
-    assert name == "tail" and told["text"] == "good news\n" and told["from"] == size
-    snapshot.log(1, "é".encode()[:1].decode("latin1"))  # a flood: the last of it
+    name, reply = next(stream)
+    assert name == "tail" and reply["text"] == "good news\n" and reply["from"] == size
+    snapshot.log(1, "é".encode()[:1].decode("latin1"))  # a flood is cut to its end
     snapshot.log(1, "flood\n" * 100_000)
-    told = next(stream)[1]
-    assert told["text"].endswith("flood\n") and len(told["text"]) <= 64 << 10
-    assert told["to"] == told["size"]
+    reply = next(stream)[1]
+    assert reply["text"].endswith("flood\n") and len(reply["text"]) <= 64 << 10
+    assert reply["to"] == reply["size"]
 
 
 def test_search_from_the_end_and_its_limits(snapshot, web):
     snapshot.log(4, "".join(f"line {i} Needle\n" for i in range(1000)))
     path = f"/api/jobs/{JOB}/search/4"
-    told = web.json(path + "?q=needle")
-    assert len(told["hits"]) == 200 and told["hits"][0]["text"] == "line 999 Needle"
-    told = web.json(path + f"?q=needle&from={told['next']}")
-    assert told["hits"][0]["text"] == "line 799 Needle"
+    reply = web.json(path + "?q=needle")
+    assert len(reply["hits"]) == 200 and reply["hits"][0]["text"] == "line 999 Needle"
+    reply = web.json(path + f"?q=needle&from={reply['next']}")
+    assert reply["hits"][0]["text"] == "line 799 Needle"
     assert web.json(path + "?q=NEEDLE")["hits"] == []
     assert web.json(path + "?q=needle&backwards=0")["hits"][0]["text"] == "line 0 Needle"
     assert web.ask(path)[0] == 400
     assert web.ask(path + "?q=" + "x" * 2000)[0] == 400
 
 
-def test_the_65th_viewer_is_told_so(snapshot, web):
+def test_the_65th_viewer_is_rejected(snapshot, web):
     streams = [web.open(f"/api/jobs/{JOB}/events") for _ in range(MOST_VIEWERS)]
     assert {answer.status for answer in streams} == {200}
     assert next(events(streams[-1]))[0] == "snapshot"
     assert web.json("/api/jobs")["viewers"] == MOST_VIEWERS
     status, _, text = web.ask(f"/api/jobs/{JOB}/events")
     assert status == 503 and b"64 viewers" in text
-    # All else goes on, and who leaves makes room.
+    # Other requests work, and a viewer that leaves makes room.
     assert web.ask(f"/api/jobs/{JOB}/snapshot")[0] == 200
     streams.pop().connection.close()
     streams[0].connection.sock.close()
@@ -186,7 +186,7 @@ def test_the_65th_viewer_is_told_so(snapshot, web):
         answer.connection.close()
 
 
-def test_a_viewer_that_stops_reading_is_dropped_and_holds_nobody_up(tmp_path, serve):
+def test_a_viewer_that_stops_reading_is_dropped_and_delays_no_others(tmp_path, serve):
     large = Snapshot(tmp_path / "job", "--nodes", "500")
     web = serve().enter()
     stuck = web.raw()
@@ -203,7 +203,7 @@ def test_a_viewer_that_stops_reading_is_dropped_and_holds_nobody_up(tmp_path, se
     large.end()
 
 
-def test_who_says_nothing_is_sent_away(snapshot, web):
+def test_a_silent_connection_is_closed(snapshot, web):
     silent, slow = web.raw(), web.raw()
     slow.sendall(b"GET / HTTP/1.1\r\nHost:")
     for connection in (silent, slow):
@@ -213,7 +213,7 @@ def test_who_says_nothing_is_sent_away(snapshot, web):
         assert time.monotonic() - begin < 20
 
 
-def test_silent_connections_keep_no_viewer_out_and_drop_none(snapshot, web):
+def test_silent_connections_displace_no_viewers(snapshot, web):
     stream = events(web.open(f"/api/jobs/{JOB}/events"))
     assert next(stream)[0] == "snapshot"
     silent = [web.raw() for _ in range(300)]
@@ -231,13 +231,13 @@ def resident_kb(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1])
 
 
-def test_unfinished_headers_take_no_memory(snapshot, web):
+def test_unfinished_headers_use_little_memory(snapshot, web):
     web.json("/api/jobs")
     before = resident_kb(web.process.pid)
     headers = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 8000) for i in range(98))
     connections = [web.raw() for _ in range(100)]
     for connection in connections:
-        with contextlib.suppress(OSError):  # broken off when it has said too much
+        with contextlib.suppress(OSError):  # the server closes when the headers are too long
             connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + headers)
     assert web.json("/api/jobs")["viewers"] == 0
     assert resident_kb(web.process.pid) - before < 8 << 10
@@ -245,7 +245,7 @@ def test_unfinished_headers_take_no_memory(snapshot, web):
         connection.close()
 
 
-def test_what_is_too_large_is_refused(web):
+def test_oversized_requests_are_refused(web):
     assert web.ask("/api/stop", "POST", body=b"x" * 10)[0] == 413
     assert web.ask("/" + "x" * 20000)[0] == 414
     assert web.ask("/", headers={"X": "y" * 20000})[0] == 431
@@ -254,13 +254,13 @@ def test_what_is_too_large_is_refused(web):
     assert web.ask("/api/jobs")[0] == 200
 
 
-def test_looking_changes_nothing_without_control(snapshot, serve):
+def test_actions_have_to_be_allowed(snapshot, serve):
     web = serve().enter()
     page = {"X-Autodist": "1"}
     for path in (f"/api/stop?job={JOB}", f"/api/stacks?job={JOB}"):
         status, _, text = web.ask(path, "POST", page)
-        assert status == 403 and b"--control" in text
-    web = serve("--control").enter()
+        assert status == 403 and b"--allow-actions" in text
+    web = serve("--allow-actions").enter()
     assert web.ask(f"/api/stop?job={JOB}", "POST")[0] == 403
     assert web.ask(f"/api/stop?job={JOB}", "POST", {**page, "Origin": "http://evil.example"})[0] == 403
     assert web.ask(f"/api/stop?job={JOB}")[0] == 404
@@ -284,7 +284,7 @@ def test_a_unix_socket_for_forwarding(tmp_path, snapshot, serve):
     assert not path.exists()
 
 
-def test_it_ends_at_once_with_viewers_there(snapshot, serve):
+def test_it_ends_at_once_despite_viewers(snapshot, serve):
     web = serve().enter()
     streams = [web.open(f"/api/jobs/{JOB}/events") for _ in range(5)]
     streams.append(web.open(f"/api/jobs/{JOB}/log/1/follow"))
@@ -294,14 +294,14 @@ def test_it_ends_at_once_with_viewers_there(snapshot, serve):
     assert time.monotonic() - begin < SOON_S
 
 
-@pytest.mark.parametrize("arguments, told", [
+@pytest.mark.parametrize("arguments, complaint", [
     (["--listen", "host.example:80"], "is not ADDRESS:PORT"), (["nothing"], "there is no job"),
     (["--listen", "127.0.0.1:1", "--socket", "x"], "--socket")])
-def test_wrong_usage(autodist, arguments, told):
+def test_wrong_usage(autodist, arguments, complaint):
     outcome = autodist("web", *arguments)
-    assert outcome.code == 2 and told in outcome.err
+    assert outcome.code == 2 and complaint in outcome.err
 
 
-def test_a_taken_port_is_told(autodist, web):
+def test_a_taken_port_is_reported(autodist, web):
     outcome = autodist("web", "--listen", web.place)
     assert outcome.code == 125 and web.place in outcome.err and "Address already in use" in outcome.err

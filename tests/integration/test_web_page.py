@@ -7,14 +7,15 @@ import pytest
 from browser import NARROW, Keys, Page
 from web import JOB, Snapshot, Web, leave_ended, own_session
 
-NOTHING_FADES = "document.getAnimations().every(a => a.transitionProperty === 'width')"  # colours of cells do; bars grow all the time
+# colours of cells fade; bars grow all the time
+NOTHING_FADES = "document.getAnimations().every(a => a.transitionProperty === 'width')"
 
 
 @pytest.fixture(autouse=True)
 def session(tmp_path, monkeypatch):
     own_session(tmp_path, monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
-    # Of the driver's sockets and profiles.
+    # The driver's sockets and profiles go there.
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
@@ -54,7 +55,7 @@ def test_a_job_from_its_head_to_its_log(snapshot, look):
     assert [e for e in page.all(".why")] == []
     page.until("document.querySelectorAll('#charts figure .ln').length >= 6")
     assert re.fullmatch("5[56] % · train.py · autodist", page.driver.title)
-    # A value moves, and the curves do.
+    # The values and the curves change.
     step, use = page.text("#facts dd"), page.texts(".c b")
     page.until(f"document.querySelector('#facts dd').textContent !== {step!r}", 3)
     page.until(f"JSON.stringify([...document.querySelectorAll('.c b')].map(e => e.textContent)) !== JSON.stringify({use!r})", 5)
@@ -66,7 +67,7 @@ def test_a_job_from_its_head_to_its_log(snapshot, look):
     assert page.text('.c[data-rank="3"] b') == "exit 1" and "KeyError" in page.text(".why.bad strong")
     assert page.driver.title.startswith("✕ ")
     assert page.text("#slow tbody tr td") == "3"
-    # Its log, which is that of its errors, opens and follows.
+    # Opens and follows the log with the rank's errors.
     page.click(".why.bad .link")
     page.until("document.querySelector('#lspace').textContent.includes(\"KeyError: 'label'\")")
     assert page.js("return document.querySelector('#stream [aria-pressed=true]').textContent") == "err"
@@ -100,7 +101,7 @@ def test_search_in_a_hundred_megabytes(snapshot, look):
     page.click(".row.hit")
     page.until("document.querySelector('.row.at mark')?.textContent === 'the needle'")
     assert page.text("#follow") == "↓ Follow" and "byte" in page.text("#lbar .pos")
-    # Reading on from there, and back to the end.
+    # Scrolls on from the hit, and back to the end.
     page.js("document.querySelector('#lines').scrollTop = 1e9")
     page.until("Number(document.querySelector('#lspace').style.height.replace('px', '')) > 60000")
     assert len(page.all("#lspace .row")) < 100
@@ -116,7 +117,7 @@ def test_the_log_of_an_earlier_attempt(snapshot, look):
     attempts = "return [...document.querySelectorAll('#lattempt option')].map(e => e.textContent)"
     assert page.js(attempts) == ["attempt 2", "attempt 1"]
     snapshot.do("restart")
-    # Who follows goes on with the next attempt.
+    # A viewer that follows continues with the next attempt.
     page.until("document.querySelector('#lspace').textContent.includes('started once more')")
     assert page.js(attempts) == ["attempt 3", "attempt 2", "attempt 1"]
     page.click("#lattempt option:last-child")
@@ -132,7 +133,7 @@ def test_the_log_of_an_earlier_attempt(snapshot, look):
     assert page.complaints() == []
 
 
-def test_what_ranks_write_is_text(snapshot, look):
+def test_output_of_ranks_is_shown_as_text(snapshot, look):
     hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\x1b]0;owned\x07 \u202egpj.exe"
     page = look()
     snapshot.do("log 2 " + hostile)
@@ -145,22 +146,22 @@ def test_what_ranks_write_is_text(snapshot, look):
     assert page.complaints() == []
 
 
-def test_without_the_token_there_is_nothing(snapshot, look):
+def test_the_page_is_empty_without_the_token(snapshot, look):
     page = look()
     page.driver.delete_all_cookies()
     page.driver.get(f"http://{page.web.place}/")
-    assert "Only with the token" in page.text("body") and page.all("#jobs") == []
+    assert "The token is missing" in page.text("body") and page.all("#jobs") == []
     page.driver.get(f"http://{page.web.place}/?token=wrong")
-    assert "not that of this autodist" in page.text("body")
+    assert "Wrong token" in page.text("body")
 
 
-def test_stopping_takes_control(snapshot, look):
+def test_stopping_has_to_be_allowed(snapshot, look):
     page = look()
     assert not page.one("#actions").is_displayed() and "read only" in page.text("#who")
     refused = page.driver.execute_async_script(
         f"fetch('/api/stop?job={JOB}', {{method: 'POST', headers: {{'X-Autodist': '1'}}}}).then(a => arguments[0](a.status))")
     assert refused == 403
-    page = look("--control")
+    page = look("--allow-actions")
     page.until("!document.querySelector('#actions').hidden")
     page.click("#dostacks")
     page.until("document.querySelector('#stacks').textContent.includes('cudaStreamSynchronize')")
@@ -197,7 +198,7 @@ def test_other_jobs_and_their_curves(snapshot, look):
     page.until("document.querySelector('#state').textContent === '● running'")
 
 
-def test_without_gpus_there_are_ranks(tmp_path, look):
+def test_a_job_without_gpus_shows_its_ranks(tmp_path, look):
     job = Snapshot(tmp_path / "job", "--no-gpus")
     page = look()
     assert page.text("#gridh") == "Ranks" and len(page.all(".c")) == 8

@@ -1,5 +1,4 @@
-"""What keeps a training from going on, made on purpose, and named by `autodist why`; and trainings
-with which nothing is wrong, of which it says so."""
+"""`autodist why` names the causes of provoked hangs, and reports no issue for healthy trainings."""
 
 import json
 import os
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("py-spy", path=PATH_WITH_PY_SPY
 
 
 class Trainings:
-    """Detached jobs, started together, as each takes its time to import PyTorch."""
+    """Detached jobs, started together because each needs long to import PyTorch."""
 
     def __init__(self, start, folder, causes, *options):
         self.pipe = folder / "pipe"
@@ -46,7 +45,7 @@ class Trainings:
 
 
 def diagnoses(start, tmp_path, causes, *options):
-    """{cause: (outcome of `why`, of `why --json`'s issue)}; then no job is left."""
+    """{cause: (outcome of `why`, issue of `why --json`)}; ends the jobs."""
     jobs = Trainings(start, tmp_path, causes, *options).jobs
     try:
         asked = {cause: start("why", job, "--json") for cause, (job, _) in jobs.items()}
@@ -62,7 +61,7 @@ def test_each_cause_is_named(start, tmp_path):
     for cause, outcome in says.items():
         assert outcome.code == WRONG, (cause, outcome.out, outcome.err)
         diagnosis = json.loads(outcome.out)
-        assert diagnosis["diagnosis"] == "wrong"
+        assert diagnosis["diagnosis"] == "issue"
         issues[cause] = diagnosis["issue"]
         assert diagnosis["issue"]["ranks"] == [2], diagnosis
         assert all(one["source"] and one["value"] for one in diagnosis["issue"]["evidence"])
@@ -85,7 +84,7 @@ def test_each_cause_is_named(start, tmp_path):
 
 
 def test_a_deadlock_in_cpp_under_gloo(start, autodist, tmp_path):
-    """By gdb; with the kernel's words alone it could not be told from other waits."""
+    """Needs gdb; the kernel's data alone does not distinguish it from other waits."""
     err = start("run", "--detach", "-n", RANKS, "--", BUILD / "standstill", "deadlock").finish().err
     job = re.search(r"job (\S+) is running", err)[1]
     logs = tmp_path / "autodist-runs" / job
@@ -113,14 +112,14 @@ def test_a_node_whose_cores_another_program_takes(start, tmp_path):
     issue = json.loads(says.out)["issue"]
     cores = os.cpu_count()
     assert says.code == WRONG and issue["kind"] == "slow", says.out
-    assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", issue["what"]), says.out
+    assert re.fullmatch(rf"localhost: other programs use \d+\.\d cores of {cores}", issue["what"]), says.out
 
 
-def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
-    # Without samples: side by side they take each other's cores, of which a diagnosis would tell.
+def test_no_issue_is_reported_for_healthy_jobs(start, tmp_path):
+    # Without samples: side by side the jobs take each other's cores, which a diagnosis would report.
     says = diagnoses(start, tmp_path, GOES_ON, "--sample-interval", 0)
     for cause, outcome in says.items():
-        # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
+        # A silent job with ranks at another place in each sample has no diagnosis.
         assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)
     what = {cause: json.loads(outcome.out)["issue"]["what"] for cause, outcome in says.items()}
     assert what["output"] == "nothing is wrong: ranks write"
@@ -134,7 +133,7 @@ def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
                             "; 2 ranks wait for that in a collective", what[cause]), what
 
 
-def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):
+def test_why_of_an_ended_job(autodist, tmp_path):
     failed = autodist("run", "--", "sh", "-c", "echo bad data >&2; exit 9")
     assert failed.code == 9
     outcome = autodist("why", "last")
@@ -146,7 +145,7 @@ def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "nothing is wrong: the job has ended well")
 
 
-# Rank 1 raises and does not come to its end, or ends well; the other one waits.
+# Rank 1 raises and hangs while it exits, or exits with 0; the other rank waits.
 ENDS = """
 import atexit, os, sys, threading
 print("up", flush=True)
@@ -163,12 +162,12 @@ threading.Event().wait()
     ("raised", r"rank 1 \(localhost\) wrote an exception [\d.]+ s ago and has not ended: ValueError: NaN in the gradients of "
                r"layer 3, train.py:8; the other rank waits"),
     ("well", r"rank 0 \(localhost\) has not ended: it .*; the other one ended with 0 [\d.]+ s ago")])
-def test_a_rank_that_is_at_its_end(start, autodist, tmp_path, how, says):
+def test_a_rank_that_is_exiting(start, autodist, tmp_path, how, says):
     (tmp_path / "train.py").write_text(ENDS)
     run = start("run", "-n", 2, "--name", how, "--grace", 1, "--hang-timeout", 20, "--", "/usr/bin/python3", "train.py", how)
     run.await_lines(2)
     outcome = autodist("why", how)
-    if outcome.code != WRONG:  # the last of it was written meanwhile
+    if outcome.code != WRONG:  # the record was completed in the meantime
         outcome = autodist("why", how)
     assert outcome.code == WRONG and re.match(says + "\n", outcome.out), outcome.out
     ended = run.finish()
@@ -177,7 +176,7 @@ def test_a_rank_that_is_at_its_end(start, autodist, tmp_path, how, says):
 
 def test_a_hang_is_reported_with_its_cause(start, tmp_path):
     environment = {"PATH": PATH_WITH_PY_SPY, "OMP_NUM_THREADS": "1"}
-    # While PyTorch is imported they are silent, too; of what is right then nothing is said here.
+    # Ranks are also silent while they import PyTorch; issues of that time are ignored here.
     run = start("run", "-n", RANKS, "--hang-timeout", 5, "--on-hang", "warn", "--", "/usr/bin/python3", PROGRAM,
                 "asleep", env=environment)
     diagnosis = (r"^autodist: rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "

@@ -1,5 +1,4 @@
-// Checks every collective operation against what it must give; run by `autodist run` with any
-// number of ranks.
+// Checks the result of every collective operation; run by `autodist run` with any number of ranks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +19,7 @@ Status Expect(bool right, const std::string& what) {
                : autodist::Error(autodist::StatusCode::kInternal, "wrong result of " + what);
 }
 
-// What rank r holds at position i.
+// The value of rank r at position i.
 template <typename T>
 T ValueOf(uint32_t rank, size_t i) {
   return static_cast<T>(rank + i % 10 + 1);
@@ -39,14 +38,14 @@ T Reduced(ReduceOp op, uint32_t size, size_t i) {
   return result;
 }
 
-// `get(i)` is right where it is `expected(i)`, for all i < count.
+// Requires get(i) == expected(i) for all i < count.
 template <typename Get, typename Expected>
 Status ExpectAll(size_t count, Get get, Expected expected, const std::string& what) {
   for (size_t i = 0; i < count; ++i) AD_RETURN_IF_ERROR(Expect(get(i) == expected(i), what));
   return autodist::OkStatus();
 }
 
-// One type and count: each operation out of place and, where it works so, in place.
+// Checks one type and count: each operation out of place and, if supported, in place.
 template <typename T>
 class Checks {
  public:
@@ -125,7 +124,7 @@ class Checks {
   static auto At(const std::vector<T>& numbers) {
     return [&numbers](size_t i) { return numbers[i]; };
   }
-  // This rank's of all ranks' parts.
+  // This rank's part of the parts of all ranks.
   T* Part(std::vector<T>& all) const { return all.data() + rank_ * count_; }
   uint32_t Owner(size_t i) const { return static_cast<uint32_t>(i / count_); }
 
@@ -149,7 +148,7 @@ Status CheckType(const Client& client, Communicator& ring, DataType type, size_t
   AD_RETURN_IF_ERROR(checks.ReduceScatter());
   AD_RETURN_IF_ERROR(checks.AllToAll());
   AD_RETURN_IF_ERROR(checks.SendReceive());
-  AD_RETURN_IF_ERROR(ring.Wait(std::chrono::milliseconds(0)));  // all is done already
+  AD_RETURN_IF_ERROR(ring.Wait(std::chrono::milliseconds(0)));  // everything is complete already
   return ring.Barrier();
 }
 
@@ -162,7 +161,7 @@ Status Check() {
     AD_RETURN_IF_ERROR(CheckType<int32_t>(*client, *ring, DataType::kInt32, count));
     AD_RETURN_IF_ERROR(CheckType<int64_t>(*client, *ring, DataType::kInt64, count));
   }
-  // In several pieces, or around the ring.
+  // Large enough for several pieces, or for the ring algorithm.
   AD_RETURN_IF_ERROR(
       Checks<float>(*client, *ring, DataType::kFloat32, 3'000'001).AllReduce(ReduceOp::kSum));
   AD_RETURN_IF_ERROR(ring->AllReduce(nullptr, 0, DataType::kFloat32, ReduceOp::kSum));

@@ -1,5 +1,5 @@
-// Adds up numbers with all other ranks until that fails, and says why; run by `autodist run`.
-//   endless_ring [stubborn]        stubborn: SIGTERM is ignored, so that the failure is seen
+// Repeats all-reduce until it fails, and prints the error; run by `autodist run`.
+//   endless_ring [stubborn]        stubborn: ignores SIGTERM, so that the failure is printed
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ using autodist::DataType;
 using autodist::ReduceOp;
 using autodist::Status;
 
-constexpr size_t kNumbers = 1 << 20;  // so many that a rank is nearly always in the midst of them
+constexpr size_t kNumbers = 1 << 20;  // large, so that a rank is nearly always in an operation
 
 Status AddForever() {
   AD_ASSIGN_OR_RETURN(const auto client, Client::Connect());

@@ -1,10 +1,10 @@
-// A rank that asks for more than it should, by gRPC as anybody's program may use it, prints what
-// came of it, and ends when there is a file `end`; beside another that does nothing:
+// A rank that sends excessive gRPC requests, as any program may, prints the results, and ends when
+// a file `end` exists; a second rank does nothing:
 //   greedy_rank compressed   300 MB that have become 300 kB
 //   greedy_rank barriers     1,000 barriers with names of 1 MB, and as many of 4 kB, all given up
 //   greedy_rank gets         one value of 1 MiB, 1,500 times at once
 //   greedy_rank stopped      one value of 1 MiB, 300 times at once; the other rank stops it, sets
-//                            the value, and lets it go on at the end
+//                            the value, and continues it at the end
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ void Barriers(Stub& stub) {
       v1::BarrierRequest request;
       request.set_name(std::string(length, 'n') + std::to_string(i));
       grpc::ClientContext context;
-      // The first are refused, and the others waited for until they are given up.
+      // The first are refused; the others time out.
       context.set_deadline(std::chrono::system_clock::now() +
                            std::chrono::milliseconds(length > 4'000 ? 10'000 : 2));
       code = Code(&Stub::Barrier, stub, request, context);
@@ -68,7 +68,7 @@ int Set(Stub& stub, const std::string& key, const std::string& value) {
 
 constexpr size_t kValue = 1 << 20;  // bytes
 
-// All at once; `begun` is called before any is awaited. How many brought the value.
+// Starts all calls at once; calls `begun` before it waits. Returns how many received the value.
 size_t GetOften(Stub& stub, size_t times, const std::function<void()>& begun) {
   struct Call {
     grpc::ClientContext context;
@@ -130,7 +130,7 @@ void StopTheOther(Stub& stub) {
   const pid_t pid = std::stoi(response.value());
   kill(pid, SIGSTOP);
   Set(stub, "k", std::string(kValue, 'v'));
-  Set(stub, "", "");  // whose answer comes behind those of the gets
+  Set(stub, "", "");  // its answer follows those of the gets
   std::puts("measure");
   std::fflush(stdout);
   AwaitEnd();

@@ -1,5 +1,5 @@
-// metrics_server BOARD.json: serves the metrics of a job whose snapshot is what the file says now,
-// until stdin is closed. Prints where.
+// metrics_server SNAPSHOT.json: serves the metrics of a job with the current snapshot in the file,
+// until stdin is closed. Prints the address.
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 #include <memory>
@@ -32,8 +32,9 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::string file = argv[1];
   autodist::control::JobRequests requests;
-  requests.look.snapshot = [&file](const autodist::v1::GetSnapshotRequest&,
-                                   const autodist::control::JobRequests::SnapshotAnswer& answer) {
+  requests.snapshots.snapshot = [&file](
+                                    const autodist::v1::GetSnapshotRequest&,
+                                    const autodist::control::JobRequests::SnapshotAnswer& answer) {
     answer(std::make_shared<const autodist::v1::JobSnapshot>(Read(file)));
   };
   const auto job = autodist::control::JobServer::Start(kJob, std::move(requests));

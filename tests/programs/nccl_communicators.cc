@@ -1,5 +1,5 @@
-// The communicators of NCCL, whose part a stand-in plays: what they queue, wait for and give up;
-// run by `autodist run` with one rank.
+// Tests the NCCL communicators with a stand-in for NCCL: what they queue, wait for and abort; run
+// by `autodist run` with one rank.
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kShort{50};
-constexpr milliseconds kLong{20'000};  // nobody is to wait so long
+constexpr milliseconds kLong{20'000};  // no test may wait this long
 
 float numbers[4];
 
@@ -41,7 +41,7 @@ Status Add(autodist::Communicator& ring) {
   return ring.AllReduce(numbers, 4, DataType::kFloat32, ReduceOp::kSum);
 }
 
-// After any failure: NCCL has let go, and nothing goes any more.
+// After any failure, the communicator is aborted and all calls fail.
 Status ExpectGivenUp(NcclCommunicator& ring, const std::string& why) {
   AD_RETURN_IF_ERROR(Expect(state.aborted == 1, "aborted, once"));
   AD_RETURN_IF_ERROR(Expect(!ring.comm(), "no communicator is handed out"));
@@ -100,7 +100,7 @@ Status GivesUpWhenAPeerHasGone(NcclCommunicator& ring) {
   return ExpectGivenUp(ring, "waiting for what is queued: remote process exited");
 }
 
-Status TheNextCallTellsToo(NcclCommunicator& ring) {
+Status TheNextCallFailsToo(NcclCommunicator& ring) {
   AD_RETURN_IF_ERROR(Add(ring));
   state.peers = ncclRemoteError;
   AD_RETURN_IF_ERROR(ExpectFailure(Add(ring), "all-reduce: remote process exited"));
@@ -116,11 +116,11 @@ Status OnStream(Client& client, const std::function<Status(NcclCommunicator&)>& 
     AD_RETURN_IF_ERROR(check(*ring));
     failed = !ring->comm();
   }
-  const int ended = failed ? 0 : 1;  // what was aborted is not ended again
+  const int ended = failed ? 0 : 1;  // an aborted communicator is not destroyed again
   return Expect(state.finalized == ended && state.destroyed == ended && !state.misused, "the end");
 }
 
-// The one for small programs.
+// The blocking communicator for small programs.
 Status CallsBlock(Client& client) {
   AD_ASSIGN_OR_RETURN(const auto ring, autodist::MakeNcclCommunicator(client, {kShort}));
   AD_RETURN_IF_ERROR(Add(*ring));
@@ -139,7 +139,7 @@ Status Check() {
       {"exchanges in a group", ExchangesInAGroup},
       {"gives up when the time is over", GivesUpWhenTheTimeIsOver},
       {"gives up when a peer has gone", GivesUpWhenAPeerHasGone},
-      {"the next call tells, too", TheNextCallTellsToo}};
+      {"the next call fails, too", TheNextCallFailsToo}};
   for (const auto& [name, check] : checks) {
     AD_RETURN_IF_ERROR(autodist::Annotate(OnStream(*client, check), name));
   }

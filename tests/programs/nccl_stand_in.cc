@@ -16,7 +16,7 @@ ncclComm_t TheCommunicator() { return reinterpret_cast<ncclComm_t>(&communicator
 
 bool Gone() { return state.aborted + state.destroyed > 0; }
 
-// A call that goes on in the background, as those of a non-blocking communicator do.
+// Starts a call that continues in the background, as with a non-blocking communicator.
 ncclResult_t Begin(std::string what) {
   if (state.in_progress > 0 || Gone()) state.misused = true;
   state.queued.push_back(std::move(what));

@@ -1,5 +1,5 @@
-// Plays NCCL and the CUDA runtime for src/comm/nccl_communicator.cc, as far as that calls them: a
-// communicator whose peers do what a test says, on a device that has done nothing, or all.
+// A stand-in for NCCL and the CUDA runtime, with the calls of src/comm/nccl_communicator.cc: a
+// communicator whose peers behave as a test sets them, on a device that has done nothing, or all.
 #pragma once
 
 #include <nccl.h>
@@ -10,26 +10,26 @@
 namespace stand_in {
 
 struct State {
-  // What a test sets.
-  bool device_is_stuck = false;          // nothing in the stream is ever done
-  ncclResult_t peers = ncclSuccess;      // what NCCL has noticed of them
-  ncclResult_t next_send = ncclSuccess;  // what ncclSend gives
+  // Set by tests.
+  bool device_is_stuck = false;          // work in the stream never completes
+  ncclResult_t peers = ncclSuccess;      // the error of the peers that NCCL reports
+  ncclResult_t next_send = ncclSuccess;  // result of ncclSend
 
-  // What a test looks at.
+  // Read by tests.
   std::vector<std::string> queued;  // "all-reduce", "send 1", ...
   int polls = 0;                    // of the device
   int open_groups = 0;
   int aborted = 0;
   int finalized = 0;
   int destroyed = 0;
-  bool misused = false;  // called while a call was in progress, or after its end
+  bool misused = false;  // called during another call, or after its end
 
-  int in_progress = 0;  // how often NCCL says so yet
+  int in_progress = 0;  // remaining "in progress" results
 };
 
 inline State state;
 
-// How often NCCL says "in progress" after each call.
+// How often NCCL returns "in progress" after each call.
 inline constexpr int kInProgress = 3;
 
 }  // namespace stand_in

@@ -1,5 +1,5 @@
-// old_kernel COMMAND...: runs the command on a kernel that does not know the calls that came after
-// Linux 4.18.
+// old_kernel COMMAND...: runs the command on a simulated kernel without the system calls added
+// after Linux 4.18.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  // pidfd_send_signal, of Linux 5.1: since then new calls have the same numbers on all machines.
+  // pidfd_send_signal, of Linux 5.1: newer calls have the same numbers on all architectures.
   constexpr unsigned kFirstNewCall = 424;
   std::vector<sock_filter> filter = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,8 +1,8 @@
-// Answers on a job's control socket as an autodist that runs a job of simulated nodes:
+// Answers on a job's control socket like an autodist with a job of simulated nodes:
 //   snapshot_server JOB NODES RANKS [slow|stalled|large|plain] [FOLDER]
-// Says "ready" when it does, "signal N" when it is told to stop, and ends when its stdin does; at
-// "end" the job has ended. FOLDER, where it is given, has its ranks' log files and
-// its record.
+// Prints "ready" when it listens, and "signal N" when it is asked to stop; ends when stdin is
+// closed. Input "end" ends the job. FOLDER receives the log files of the ranks and the job's
+// record.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -24,7 +24,7 @@ class Simulation {
   Simulation(test::SnapshotShape shape, std::string scene, std::string job, std::string folder)
       : shape_(shape), scene_(std::move(scene)), job_(std::move(job)), folder_(std::move(folder)) {}
 
-  // Anew each second, as samples are.
+  // Changes each second, as samples do.
   v1::JobSnapshot Snapshot(uint64_t known) {
     const int64_t second = base::MillisecondsSince1970() / 1000;
     const std::lock_guard lock(mutex_);
@@ -55,7 +55,7 @@ class Simulation {
   }
 
  private:
-  // The time of the made-up job goes on from `kSnapshotNow`.
+  // The time of the simulated job starts at `kSnapshotNow`.
   void Make(int64_t second) {
     if (first_ == 0) first_ = second;
     made_ = second;
@@ -103,10 +103,10 @@ int Serve(int argc, char** argv) {
     group.set_doing("all_reduce (torch/distributed/distributed_c10d.py:2001)");
     answer(stacks);
   };
-  requests.look.snapshot = [&](const v1::GetSnapshotRequest& request, const auto& answer) {
+  requests.snapshots.snapshot = [&](const v1::GetSnapshotRequest& request, const auto& answer) {
     answer(std::make_shared<const v1::JobSnapshot>(simulation.Snapshot(request.known())));
   };
-  requests.look.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
+  requests.snapshots.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
     answer(simulation.History(request.since_ms()));
   };
   auto server = control::JobServer::Start(argv[1], std::move(requests));

@@ -1,12 +1,12 @@
-// Adds up numbers by Gloo with all other ranks; at the third time rank 2 does what the first
-// argument says. Run by `autodist run`:
-//   deadlock              has two threads that wait for each other's mutex
-//   socket ADDRESS PORT   sends something there and waits for an answer
-//   disk FILE             writes a file, again and again until it is whole
-//   memory PROCS FILE     joins the control group of which PROCS has the processes, and reads FILE
+// Repeats all-reduce with Gloo; in the third step, rank 2 does what the first argument says. Run by
+// `autodist run`:
+//   deadlock              two threads wait for each other's mutex
+//   socket ADDRESS PORT   sends a request and waits for an answer
+//   disk FILE             writes a file, and retries until it is complete
+//   memory PROCS FILE     joins the control group whose processes file is PROCS, and reads FILE
 //   cpu PROCS             joins it, and computes
 //   compute               computes
-//   network               nothing but that; what all add up is large
+//   network               no fault; all ranks reduce large data
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -37,9 +37,9 @@ using autodist::Status;
 
 constexpr int kAt = 2;                                  // the step
 constexpr size_t kFew = 16;                             // numbers
-constexpr size_t kMany = 16 << 20;                      // likewise
+constexpr size_t kMany = 16 << 20;                      // numbers
 constexpr size_t kCheckpoint = 64 << 20;                // bytes
-constexpr std::chrono::milliseconds kBeforeRetry{100};  // what a program would wait
+constexpr std::chrono::milliseconds kBeforeRetry{100};  // delay before a program retries
 
 std::mutex queue_mutex;
 std::mutex cache_mutex;
@@ -61,7 +61,7 @@ void WaitForEachOther() {
   LockBoth(queue_mutex, cache_mutex, both_have_one);
 }
 
-// Of a peer that is there, and is gone before it answers.
+// Asks a peer that is connected, and is disconnected before it answers.
 void AskPeer(const char* address, const char* port) {
   sockaddr_in peer{};
   peer.sin_family = AF_INET;
@@ -72,7 +72,7 @@ void AskPeer(const char* address, const char* port) {
     Fail("connect");
   }
   char answer = 0;
-  // The test lets go of the network when the first answer is here.
+  // The test blocks the network once the first answer has arrived.
   for (;;) {
     if (send(fd, "next", 4, MSG_NOSIGNAL) != 4) Fail("send");
     if (recv(fd, &answer, 1, 0) != 1) Fail("recv");
@@ -98,12 +98,13 @@ void Read(const char* path) {
   const int fd = open(path, O_RDONLY);
   const off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
   if (size <= 0 || fdatasync(fd) != 0) Fail(path);
-  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);  // what others have read does not count for it
+  // drops cached pages, so that reading is charged to this control group
+  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   const auto bytes = static_cast<size_t>(size);
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED || madvise(mapped, bytes, MADV_RANDOM) != 0) Fail("mmap");
   const auto* data = static_cast<const volatile char*>(mapped);
-  std::mt19937 random;  // NOLINT: the same each time
+  std::mt19937 random;  // NOLINT: deterministic
   for (;;) (void)data[static_cast<size_t>(random()) % bytes];
 }
 

@@ -1,5 +1,5 @@
-"""A training of PyTorch with Gloo in which rank 2 does at its third step what the first argument
-says, or in which nothing is wrong: standstill.py CAUSE [FILE]"""
+"""A PyTorch training with Gloo in which rank 2 does what the first argument says in its third step;
+some causes are no fault: standstill.py CAUSE [FILE]"""
 
 import multiprocessing
 import os
@@ -17,11 +17,11 @@ from torch.utils.data import DataLoader, Dataset
 CAUSE, REST, RANK = sys.argv[1], sys.argv[2:], int(os.environ["RANK"])
 ODD = RANK == 2
 AT = 2  # the step
-DECODING_S = 10  # of an example, where its first epoch is slow
+DECODING_S = 10  # of an example, if the first epoch is slow
 
 
 class Examples(Dataset):
-    """Of which the later ones never come on rank 2, or take long on all."""
+    """Examples of which later ones never arrive on rank 2, or take long on all ranks."""
 
     def __len__(self):
         return 64
@@ -56,7 +56,7 @@ def compute(until=float("inf")):
 
 
 def serve(listener):
-    """400 kB a second, for ever."""
+    """Sends 400 kB per second, forever."""
     connection, _ = listener.accept()
     while True:
         connection.sendall(bytes(10_000))
@@ -72,7 +72,7 @@ def download():
 
 
 def work_elsewhere():
-    """What the main thread waits for, as an evaluation or a download."""
+    """Does work that the main thread waits for, such as an evaluation or a download."""
     if CAUSE == "pool":
         with multiprocessing.Pool(1) as pool:
             pool.apply(compute)
@@ -85,7 +85,7 @@ def work_elsewhere():
 
 
 def compile_model():
-    """As PyTorch's compiler, of which not every version has one, waits for what it has started."""
+    """Waits in a function named like that of PyTorch's compiler, which some versions lack."""
     path = os.path.join(os.path.dirname(torch.__file__), "_inductor", "compile_fx.py")
     scope = {}
     exec(compile("def compile_fx(wait):\n    wait()\n", path, "exec"), scope)  # pylint: disable=exec-used
@@ -93,7 +93,7 @@ def compile_model():
 
 
 class Slowly:
-    """What takes for ever to be pickled, as a checkpoint on a slow disk does to be written."""
+    """An object that takes forever to pickle, like writing a checkpoint to a slow disk."""
 
     def __reduce__(self):
         compute()

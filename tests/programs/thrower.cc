@@ -1,4 +1,4 @@
-// Ends as programs do that do not catch what is thrown for an error of CUDA.
+// Throws an uncaught exception with the text of a CUDA error.
 #include <cstdio>
 #include <stdexcept>
 

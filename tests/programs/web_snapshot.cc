@@ -1,12 +1,11 @@
-// A job that is none: what `autodist web` shows of it is made up here, the same each time but for
-// the time of day.
+// Simulates a job for tests of `autodist web`; deterministic, except for the time of day.
 //
 //   web_snapshot JOB FOLDER [--no-gpus] [--nodes N] [--ended]
 //
-// Serves it, with log files in FOLDER, until the end of its input, of which each line is done:
+// Serves the job, with log files in FOLDER, until the end of stdin. Each input line is a command:
 // "fail RANK", "slow RANK", "away NODE", "back NODE", "log RANK TEXT", "restart", "end CODE".
-// Prints "done" after each, and "ready" first. The logs of the first attempts are all those in
-// FOLDER. --ended: leaves the record of one that has ended, and no more.
+// Prints "ready" first, and "done" after each command. All attempts log into FOLDER. --ended: only
+// writes the record of an ended job.
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -34,15 +33,15 @@ namespace {
 constexpr int64_t kMinute = 60'000;
 constexpr int64_t kSecond = 1'000;
 constexpr int64_t kAge = 96 * kMinute;     // of the job
-constexpr int64_t kFailed = 38 * kMinute;  // after its start: the first attempt
+constexpr int64_t kFailed = 38 * kMinute;  // after its start: the first attempt fails
 constexpr int64_t kAgain = kFailed + 40 * kSecond;
 constexpr int64_t kWarm = 35 * kSecond;
 constexpr double kRate = 2.06;
 constexpr uint64_t kTotal = 20000;
-constexpr int kGpus = 2;  // of each node
+constexpr int kGpus = 2;  // per node
 constexpr uint64_t kMemory = 80'000'000'000;
 
-// Between -1 and 1, the same for the same.
+// Pseudo-random value between -1 and 1, deterministic.
 double Noise(double a, double b) {
   const double x = std::sin(a * 127.1 + b * 311.7) * 43758.5453;
   return 2 * (x - std::floor(x)) - 1;
@@ -148,7 +147,7 @@ class FakeJob {
         << line << "\n";
   }
 
-  // Of steps, at a time.
+  // The number of steps at a time.
   double StepAt(int64_t ms) const {
     const int64_t t = ms - started_;
     const auto seconds = [](int64_t from, int64_t to) {
@@ -251,7 +250,7 @@ class FakeJob {
       rank.set_state(v1::RANK_STATE_ENDED);
       rank.set_ended("exited with code 0");
     } else if (away_.contains(number / kGpus)) {
-      rank.set_state(v1::RANK_STATE_AWAY);
+      rank.set_state(v1::RANK_STATE_DISCONNECTED);
     } else {
       rank.set_state(v1::RANK_STATE_RUNNING);
     }
@@ -343,7 +342,7 @@ class FakeJob {
                      std::to_string(rank / kGpus + 1) +
                      " is 1.4 × slower than the median: its GPU is throttled, power brake.");
       issue.set_cost(
-          "The others wait for it 0.20 s in each step. The job runs at 71 % of its rate.");
+          "The others wait for it 0.20 s in each step. The job runs at 71 % of the usual rate.");
       evidence(issue, "throttle reasons", "HW power brake without a break for 4 min", "nvidia-smi");
       evidence(issue, "clock", "1,005 MHz of 1,980; the others: 1,980", "nvidia-smi");
       evidence(issue, "power", "312 W of 700; the others: 648 W", "nvidia-smi");
@@ -351,10 +350,10 @@ class FakeJob {
     }
     for (const int node : away_) {
       v1::Issue& issue = *snapshot.add_issues();
-      issue.set_kind(v1::Issue::KIND_AWAY);
+      issue.set_kind(v1::Issue::KIND_DISCONNECTED);
       issue.add_nodes(static_cast<uint32_t>(node));
       issue.set_what("Node" + std::to_string(node + 1) +
-                     " has not been heard for 9 s; its ranks go on, and autodist connects again.");
+                     " has not answered for 9 s; its ranks continue, and autodist reconnects.");
     }
   }
 
@@ -433,10 +432,10 @@ int Main(const std::vector<std::string>& words) {
     group.set_called_by("step (train.py:88)");
     answer(stacks);
   };
-  requests.look.snapshot = [&](const auto& request, const auto& answer) {
+  requests.snapshots.snapshot = [&](const auto& request, const auto& answer) {
     answer(std::make_shared<const v1::JobSnapshot>(job.Snapshot(request.known())));
   };
-  requests.look.history = [&](const auto& request, const auto& answer) {
+  requests.snapshots.history = [&](const auto& request, const auto& answer) {
     answer(job.History(request.since_ms()));
   };
   auto server = control::JobServer::Start(words[0], requests);

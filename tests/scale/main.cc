@@ -1,8 +1,8 @@
-// scale NODES [RANKS [SECONDS]]   a job of so many simulated nodes with RANKS ranks each (8), of
-// which one fails after SECONDS (32), in which it can be looked at
+// scale NODES [RANKS [SECONDS]]   runs a job of NODES simulated nodes with RANKS ranks each (8);
+// one rank fails after SECONDS (32), during which the job can be viewed
 //
-// Prints what the chief took for it, which is the real one but for SSH. The exit code is 1 where
-// the job did not end as it should.
+// Prints the resource usage of the chief, which is the real one except for SSH. The exit code is 1
+// if the job ended unexpectedly.
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,13 +28,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In which leases are renewed, and nodes tell how they are: twice, however many they are.
+// Long enough for two rounds of leases and samples for any number of nodes.
 constexpr uint32_t kIdleSeconds = 32;
 constexpr int kFailed = 3;  // the exit code of the rank that fails
 
 double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-// Of this process alone.
+// Of this process only.
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -50,7 +50,7 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
-// Each process has its core.
+// Each process has its own core.
 void PinTo(unsigned core) {
   if (std::thread::hardware_concurrency() < 2) return;
   cpu_set_t cores;
@@ -59,7 +59,7 @@ void PinTo(unsigned core) {
   sched_setaffinity(0, sizeof cores, &cores);
 }
 
-// As many as an administrator could allow, where this is one.
+// Raises the limit of open files, if permitted.
 void AllowAllFiles() {
   rlimit files{1 << 20, 1 << 20};
   if (setrlimit(RLIMIT_NOFILE, &files) == 0) return;
@@ -68,7 +68,7 @@ void AllowAllFiles() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// What happens while the job runs.
+// The measurements of the run.
 struct Course {
   double launch_cpu = 0;  // seconds
   double launch_wall = 0;
@@ -115,7 +115,7 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   }
   const double plan_cpu = CpuSeconds() - cpu_began;
   chief::JobOptions options;
-  const std::string agent = std::string(folder) + "/agent";  // which no node asks for
+  const std::string agent = std::string(folder) + "/agent";  // which no node requests
   std::ofstream(agent) << "agent";
   options.launch.request.set_agent(agent);
   options.launch.connector = ConnectorTo(**nodes);

@@ -1,4 +1,4 @@
-// A job on simulated nodes: its plan, and the way to them.
+// A job on simulated nodes: its plan and its connector.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace autodist::scale {
 
-// The chief, without ranks, and the nodes with `ranks` each.
+// A chief without ranks, and nodes with `ranks` each.
 plan::Input JobInput(uint32_t nodes, uint32_t ranks);
 
 // `nodes` must outlive it.

@@ -33,20 +33,20 @@
 namespace autodist::scale {
 namespace {
 
-// What a connection to the agents' process begins with. It is then the agent's, unless that is to
-// fail.
+// The first bytes of a connection to the agents' process. The rest belongs to the agent, unless the
+// order is to fail.
 struct Order {
   uint32_t node;
   bool fails;
-  std::array<char, 64> nonce;  // of the connection; ends with a zero byte
+  std::array<char, 64> nonce;  // of the connection; zero-terminated
 };
 constexpr ssize_t kOrderSize = sizeof(Order);
 
-// All nodes have their turn to tell how they are, one after the other, within this time: a round.
+// Within this interval, a round, each node sends one sample in its turn.
 constexpr std::chrono::milliseconds kSampleInterval{2'000};
 constexpr uint32_t kSampleTurns = 100;
 
-// What a node of a cluster could say of itself.
+// Sets plausible facts of a cluster node.
 void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeInfo& facts) {
   facts.set_hostname("node" + std::to_string(node));
   facts.set_time_ns(base::NanosecondsSince1970());
@@ -67,13 +67,13 @@ void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeInfo& f
 
 class Agent;
 
-// What a chief sends the agent, and is sent, over one connection. Destroys itself at its end.
+// One connection of a chief to the agent. Destroys itself when it ends.
 class Session final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
  public:
   explicit Session(Agent& agent) : agent_(agent) {}
 
   void Begin() { StartRead(&message_); }
-  // For these the agent's mutex is held.
+  // Call these with the agent's mutex locked.
   void Send(v1::AgentEvent event) {
     unwritten_.push_back(std::move(event));
     WriteNext();
@@ -114,7 +114,7 @@ class Agent final : private test::SimulatedAgent {
     FillFacts(node_, request, *response.mutable_facts());
   }
 
-  // Its events go to this session from now on.
+  // Sends events to this session from now on.
   Session* OpenSession() {
     auto* const session = new Session(*this);
     const std::lock_guard lock(mutex_);
@@ -137,7 +137,7 @@ class Agent final : private test::SimulatedAgent {
  private:
   friend class Session;
 
-  // mutex_ held, as for what follows.
+  // mutex_ is locked, also for the functions below.
   bool Deliver(v1::AgentEvent event) override {
     if (session_) session_->Send(std::move(event));
     return session_ != nullptr;
@@ -156,8 +156,8 @@ class Agent final : private test::SimulatedAgent {
   const int news_;
   std::mutex mutex_;
   // Guarded by mutex_, as is the simulated agent.
-  uint32_t sample_rounds_ = 0;  // a sample in each of so many
-  Session* session_ = nullptr;  // the newest, while it lasts
+  uint32_t sample_rounds_ = 0;  // sends a sample in one of this many rounds
+  Session* session_ = nullptr;  // the newest, while it exists
 };
 
 void Session::OnReadDone(bool ok) {
@@ -190,7 +190,7 @@ void Session::OnDone() {
   delete this;
 }
 
-// All agents. Which one is called is told by the connection.
+// All agents. The connection selects the agent that is called.
 class Agents final : public v1::AgentService::CallbackService {
  public:
   explicit Agents(int news) : news_(news) {
@@ -256,7 +256,7 @@ class Agents final : public v1::AgentService::CallbackService {
   std::jthread sampling_;  // last: uses the rest
 };
 
-// Says that it is there, and takes the greeting: any will do. False: the chief has gone.
+// Sends the agent's greeting, and accepts any from the chief. False: the chief has gone.
 bool Greet(int socket, const std::string& nonce) {
   const std::string ready = rpc::ReadyLine(nonce);
   if (send(socket, ready.data(), ready.size(), MSG_NOSIGNAL) < 0) return false;

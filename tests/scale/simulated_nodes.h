@@ -1,5 +1,5 @@
-// Nodes of which there is nothing but the agent's side of the protocol, thousands of them in one
-// process. It is not the chief's, so that what the chief takes can be told.
+// Simulates the agent's side of the protocol for thousands of nodes in another process, so that the
+// chief's resource usage can be measured.
 #pragma once
 
 #include <sys/types.h>
@@ -15,21 +15,21 @@
 
 namespace autodist::scale {
 
-// All calls block for as long as the other process takes. Thread-safe.
+// All calls block until the other process answers. Thread-safe.
 class SimulatedNodes {
  public:
-  // Starts the process, which listens at the path. Call it before there is another thread.
+  // Starts the process, which listens at the path. Call before other threads start.
   static Result<std::unique_ptr<SimulatedNodes>> Start(const std::string& socket);
-  // Ends it.
+  // Ends the process.
   ~SimulatedNodes();
 
-  // As if argv, that starts an agent, was run on a node: the stream to it.
+  // Acts as if argv, which starts an agent, was run on a node: returns the stream to it.
   Result<base::UniqueFd> Run(const std::vector<std::string>& argv);
 
-  // Until the ranks of so many nodes have been started, or Cancel is called.
+  // Blocks until the ranks of this number of nodes have started, or Cancel is called.
   Status AwaitStarted(size_t nodes);
   void Cancel();
-  // Has a rank of the node exit with code 3; when it did.
+  // Makes a rank of the node exit with code 3; returns when it did.
   Result<base::Deadline::Clock::time_point> FailRankOf(uint32_t node);
 
  private:
@@ -37,8 +37,8 @@ class SimulatedNodes {
       : pid_(pid), socket_(std::move(socket)), news_(std::move(news)) {}
 
   const pid_t pid_;
-  const std::string socket_;   // where it listens
-  const base::UniqueFd news_;  // a node rank, of one whose ranks have been started or failed
+  const std::string socket_;   // where the process listens
+  const base::UniqueFd news_;  // receives the rank of each node whose ranks have started or failed
 };
 
 }  // namespace autodist::scale

@@ -1,8 +1,8 @@
-// chief_work NODES   the chief's work for a job of so many nodes with 8 ranks each, of which there
-// is nothing but their side of the protocol, under a clock that is turned: it starts, samples come,
-// two viewers ask for what has changed, a node is cut off for a while, a rank fails
+// chief_work NODES   runs the chief's code for a job of NODES simulated nodes with 8 ranks each,
+// with a simulated clock: the job starts, samples arrive, two viewers request updates, a node is
+// disconnected for a while, a rank fails
 //
-// Waits for nothing, and does the same each time: `growth` counts its instructions.
+// Never waits, and is deterministic: `growth` counts its instructions.
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -25,7 +25,7 @@ constexpr milliseconds kSampleInterval{2'000};
 constexpr milliseconds kViewerInterval{2'500};
 constexpr int kViewers = 2;
 constexpr seconds kRuns{20};
-constexpr int kExitCode = 3;  // of the rank that fails
+constexpr int kExitCode = 3;  // of the failing rank
 
 v1::LaunchPlan PlanOf(uint32_t nodes) {
   plan::Input input;
@@ -82,7 +82,7 @@ class Work {
     loop_.After(after, [this, &job, known] {
       v1::GetSnapshotRequest request;
       request.set_known(known);
-      job.Requests("").look.snapshot(request, [this, &job](const auto& snapshot) {
+      job.Requests("").snapshots.snapshot(request, [this, &job](const auto& snapshot) {
         if (snapshot->job().phase() == v1::JOB_PHASE_RUNNING || snapshot->job().phase() == 0) {
           View(job, kViewerInterval, snapshot->version());
         }

@@ -1,4 +1,4 @@
-"""What is done to a job, or to all that run, and the exit codes that this explains."""
+"""Events that disturb one or all running jobs, and the exit codes that they explain."""
 
 import signal
 import subprocess
@@ -13,19 +13,19 @@ from soak_jobs.programs import CODE, RANKS
 
 CANNOT_LAUNCH = NODE_LOST = 125
 CUT_S = (0.5, 6)
-# A link that was cut for c seconds may need as long again until TCP tries, and the last renewal may
-# be a quarter of a lease old: a node may be lost when the cut took more than this part of the lease.
+# A link that was cut for c seconds may need as long again until TCP retransmits, and the last renewal may be
+# a quarter of a lease old: a node may be lost if the cut took more than this part of the lease.
 LEASE_SHARE = 0.375
 HOSTS = (1, 2, 3, 4)
 TWICE, THRICE = "SIGINT twice", "SIGINT three times"
 GRACE_S = 2
-LOADED_S = 2  # a machine that runs so much at the same time may be late
-STOP_LIMIT_S = GRACE_S + 10 + LOADED_S  # from when it is told to end
+LOADED_S = 2  # delays on a loaded machine
+STOP_LIMIT_S = GRACE_S + 10 + LOADED_S  # after the request to end
 THIRD_LIMIT_S = 2.15 + 1 + LOADED_S  # from the first of three
 
 
 def ranks_of(job, host):
-    """Without their orphans, whose parent is the agent too."""
+    """Without their orphans, which also have the agent as parent."""
     found = []
     for pid in of_job(job.job_id(), ranks_on(host)):
         try:
@@ -48,10 +48,10 @@ def signal_to(job, number):
 
 
 class Event:
-    """Something that is done to a job once, so many seconds after its start."""
+    """Disturbs a job once, this number of seconds after its start."""
 
     def __init__(self, name, after, act, code, limit=None):
-        """`limit`: how many seconds later the job must have ended."""
+        """`limit`: seconds until the job must have ended."""
         self.name, self.after, self.act, self.code, self.limit = name, after, act, code, limit
         self.done = self.met_launch = False
         self.at = None
@@ -62,7 +62,7 @@ class Event:
         self.done = self.act(job)
 
     def codes(self, job):
-        """What the job may end with; it cannot have ended by itself before its ranks have."""
+        """Exit codes that the event explains; the job cannot have ended by itself before its ranks."""
         if not self.done:
             return None
         codes = {self.code, CODE} if job.program.fails else {self.code}
@@ -85,7 +85,7 @@ class Event:
 
 
 class Pause(Event):
-    """The agent on a host is stopped for some seconds: as a cut for this job alone."""
+    """Stops the agent on a host for some seconds: the same as a cut, but for one job."""
 
     def __init__(self, chance, after, host):
         self.seconds = chance.uniform(*CUT_S)
@@ -106,7 +106,7 @@ class Pause(Event):
 
 
 def interrupt(job, *waits):
-    """Ctrl-C after each of the waits."""
+    """Sends SIGINT after each of the waits."""
     sent = False
     for wait in waits:
         time.sleep(wait)
@@ -123,7 +123,7 @@ def stop(job):
 
 
 def any_event(chance):
-    """For one job; None is to leave it alone."""
+    """A random event for one job, or None."""
     after, host = chance.uniform(0.05, 3), chance.choice(HOSTS)
     kind = chance.choice(["none"] * 6 + ["rank"] * 3 + [
         "agent", "agent", "stopped agent", "pause", "pause", "chief", "int", "twice", "thrice", "term", "stop"])
@@ -146,13 +146,13 @@ def any_event(chance):
 
 
 class Cut:
-    """A host's link is cut for some seconds, for all jobs that run then."""
+    """Cuts a host's link for some seconds, for all jobs that run then."""
 
     def __init__(self, chance):
         self.host = chance.choice(HOSTS[1:])
         self.seconds = chance.uniform(*CUT_S)
         self.begun = self.ended = None
-        self.launched = []  # the jobs that all ranks of were up when it began
+        self.launched = []  # jobs with all ranks running when it began
 
     def apply(self, jobs):
         self.launched = [job for job in jobs if is_launched(job)]
@@ -163,7 +163,7 @@ class Cut:
         self.ended = time.monotonic()
 
     def codes(self, job):
-        """That it may lead to in addition."""
+        """Further exit codes that the cut explains."""
         if self.begun is None or job.ended < self.begun:
             return set()
         if self.ended is not None and job.started > self.ended + self.seconds:
@@ -177,7 +177,7 @@ class Cut:
 
 
 class StoppedServer:
-    """A host's SSH server is stopped for some seconds: who logs in waits, and nothing else happens."""
+    """Stops a host's SSH server for some seconds, which only delays logins."""
 
     def __init__(self, chance):
         self.host = chance.choice(HOSTS[1:])

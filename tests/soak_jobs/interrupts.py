@@ -20,19 +20,19 @@ HOSTS = range(1, 9)
 GRACE_S, LEASE_S = 1, 6
 ONCE, THRICE, STOP, KILL = "Ctrl-C", "three times Ctrl-C", "autodist stop", "kill -9"
 LIMITS_S = {ONCE: GRACE_S + 10, THRICE: 1, STOP: GRACE_S + 10, KILL: 1}
-THIRD_AFTER_S = 2.5  # sooner it would belong to the second (2 s), which a busy machine may hand on late
-LOADED_S = 1  # a machine that runs so much at the same time may be late
+THIRD_AFTER_S = 2.5  # more than 2 s after the second one, which a busy machine may deliver late
+LOADED_S = 1  # delays on a loaded machine
 AT_ONCE_S = 3
-SLACK_S = 12  # after the lease: the watchdog's, and a busy machine's
-TCP_S = 60  # until what was closed while a link was cut is heard of at its other end
+SLACK_S = 12  # after the lease: of the watchdog, and of a busy machine
+TCP_S = 60  # until the other end notices a connection that was closed during a cut
 MOMENTS_S = 9
-TOGETHER = SHARED / "interrupts" / "together"  # where all are started that copy no files
+TOGETHER = SHARED / "interrupts" / "together"  # jobs that copy no files start here
 SYNCED_BYTES = 4 << 20
 ABORTED = 1  # by the lie that a rank has called MPI_Abort
 CODES = {130, 143, 125, 7, 0, ABORTED, -signal.SIGINT, -signal.SIGKILL}
 LAST_CHARACTERS = 3000
 
-# Rank 1 fails at the second that is given, if any, each time.
+# Rank 1 fails after this number of seconds in each attempt, if given.
 SCRIPT = """
 import os, sys, time
 seconds, fails = float(sys.argv[1]), float(sys.argv[2])
@@ -50,7 +50,7 @@ esac
 read lie < {SHARED}/lie && exec {BUILD}/liar $lie "$@"
 exec "$0.whole" "$@"
 """}
-# Those by which a job may run for a while.
+# Lies with which a job may run for a while.
 LIES = ["never_renews", "vanishes", "output_with_gaps", "gets_for_ever", "many_barriers", "much_lost", "skips_numbers",
         "no_way_to_end", "unasked_answers", "many_warnings_later", "aborts_for_ever"]
 
@@ -84,7 +84,7 @@ class Job(Running):
         return match[1].decode() if match else None
 
     def make_fault(self):
-        """Stops what of the job is on the one host."""
+        """Stops the job's processes on one host."""
         time.sleep(max(0, self.started + self.fault_after - time.monotonic()))
         ours = of_job(self.job_id(), pids_on(STOPPED))
         sessions = sshd_sessions(STOPPED)
@@ -127,7 +127,7 @@ class Job(Running):
         self.expect_nothing([host for host in HOSTS if host not in (STOPPED, CUT, FAILING, LYING)], at + self.at_once())
 
     def at_once(self):
-        """The third Ctrl-C and SIGKILL wait for nobody: agents go by themselves then."""
+        """The third Ctrl-C and SIGKILL do not wait for nodes, where agents then exit by themselves."""
         return LEASE_S + GRACE_S + SLACK_S if self.how in (THRICE, KILL) else AT_ONCE_S
 
     def expect_nothing(self, hosts, limit):
@@ -159,7 +159,7 @@ class Interrupts:
         self.checks = []
 
     def round(self, numbers, pool, checkers):
-        """Jobs side by side, while links and sessions break for all of them."""
+        """Jobs side by side, while links and sessions of all break."""
         stop_server = self.chance.random() < 0.2
         server = listening_sshd(STOPPED)
         if stop_server:
@@ -211,7 +211,7 @@ class Interrupts:
 
 
 def replace_agents():
-    """By others, in the place of the agent's program that a first job has brought there."""
+    """Replaces the agent's program that a first job has installed."""
     first = Running(["run", "--spec", SPEC, "--", "true"], SHARED, None).finish()
     assert first.code == 0, first.err
     for host, text in AGENTS.items():
@@ -221,8 +221,8 @@ def replace_agents():
 
 
 def deaf_logins():
-    """Logins with nothing under them, which do not hear that nobody is there any more, as the link was cut then:
-    only the server's own keepalive (TCPKeepAlive, after two hours) would tell."""
+    """Logins without children that missed the disconnection because the link was cut; only the server's
+    keepalive (TCPKeepAlive, after two hours) would end them."""
     ours = pids_on(CUT)
     return sshd_sessions(CUT) - {parent(pid) for pid in ours if comm(pid) != "sshd"}
 

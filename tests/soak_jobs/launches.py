@@ -1,4 +1,4 @@
-"""One trivial job after the other on two hosts: nothing that outlives a job may become more."""
+"""Trivial jobs one after the other on two hosts: nothing that outlives a job may accumulate."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from jobs import AUTODIST
 
 HOSTS = (1, 2)
 SAMPLES = 20
-SETTLE_S = 5  # SSH servers close their sessions; what jobs leave goes
+SETTLE_S = 5  # until SSH servers have closed sessions, and leftovers of jobs are gone
 
 
 def entries(*folders):
@@ -18,7 +18,7 @@ def entries(*folders):
 
 
 def things(host):
-    """What may be left on a host, counted."""
+    """Counts of resources on a host."""
     home = Path.home()
     count = "ls -d /tmp/autodist* /tmp/autodist*/* 2>/dev/null | wc -l; ls /var/tmp | wc -l; " \
             f"ls {home}/.cache/autodist/ended {home}/.cache/autodist/agent 2>/dev/null | wc -l; " \
@@ -41,7 +41,7 @@ def sample():
 
 
 def settled(like):
-    """A sample, once it is no more than that one."""
+    """A sample once its counts are at most those of `like`."""
     limit = time.monotonic() + SETTLE_S
     while True:
         now = sample()
@@ -63,7 +63,7 @@ def launch(number):
 
 
 def launches(number):
-    right = launch(0)  # puts the agent where it stays
+    right = launch(0)  # installs the agent
     first = settled(sample())
     print(f"after 1: {first}", flush=True)
     started = time.monotonic()

@@ -8,7 +8,7 @@ from hosts import parent, pids_on
 
 
 def of_job(job_id, pids):
-    """Those of the processes that belong to the job."""
+    """The job's processes among these."""
     if not job_id:
         return []
     wanted, found = f"AUTODIST_JOB_ID={job_id}".encode(), []
@@ -31,15 +31,15 @@ def comm(pid):
 
 
 def agents_of(job_id, host):
-    """The pid of the job's agent on the host, if there is one, also before there are ranks.
+    """The pid of the job's agent on the host, or none; also before ranks run.
 
-    It has its parent's name, the watchdog's; a rank is its child."""
+    Its name is that of the parent, the watchdog; a rank is its child."""
     return [pid for pid in of_job(job_id, pids_on(host))
             if comm(parent(pid)) == "autodist-guard" != comm(parent(parent(pid)))]
 
 
 def send(number, pids):
-    """Whether there was one of them."""
+    """Sends a signal; returns whether a process existed."""
     sent = False
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):

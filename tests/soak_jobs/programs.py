@@ -1,4 +1,4 @@
-"""What the jobs run, and what is to be seen of it."""
+"""The program of the jobs, and its expected output."""
 
 import sys
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ RANKS = 8
 FAILING = 5  # the rank that fails, in a program that fails
 CODE = 7
 
-HUGE = 2  # the rank that writes one line of so many bytes, if any
+HUGE = 2  # the rank that writes one huge line, if any
 
-# rank program LINES SECONDS GRANDCHILDREN FAILS HUGE
+# rank program LINES SECONDS GRANDCHILDREN FAILS HUGE (sizes in bytes, counts, and 0 or 1)
 SCRIPT = f"""
 import os, subprocess, sys, time
 lines, seconds, grandchildren, fails, huge = int(sys.argv[1]), float(sys.argv[2]), *map(int, sys.argv[3:])
@@ -46,7 +46,7 @@ class Program:
             self.lines, self.seconds, self.grandchildren, int(self.fails), self.huge))]
 
     def whole(self):
-        """{rank: lines} if nothing disturbs it."""
+        """{rank: lines} of an undisturbed job."""
         lines = [f"line {number} " + "x" * 80 for number in range(self.lines)]
         whole = dict.fromkeys(range(RANKS), lines)
         if self.huge:

@@ -1,4 +1,4 @@
-"""The soak test itself; runs on host 1."""
+"""The soak test; runs on host 1."""
 
 import hashlib
 import os
@@ -19,11 +19,11 @@ from soak_jobs.programs import Program
 AT_THE_SAME_TIME = 2
 LEASE_S = (3, 8)
 SYNCED_BYTES = 8 << 20
-REKEYING = 2  # the host whose SSH server asks for new keys after each MB
+REKEYING = 2  # the host with an SSH server that asks for new keys after each MB
 BETWEEN_CUTS_S = (8, 20)
-SLACK_S = 5  # after lease and grace, until nothing of a job is left
-LOSS_IS_TOLD = "the last that they wrote may be missing"  # of an agent that was killed once its ranks had ended
-LAST_CHARACTERS = 2000  # of stderr, in what is said about a wrong verdict
+SLACK_S = 5  # after lease and grace, until all of a job is gone
+LOSS_IS_REPORTED = "their last output may be missing"  # an agent was killed after its ranks had ended
+LAST_CHARACTERS = 2000  # of stderr, shown with a wrong outcome
 
 
 class Job(Running):
@@ -35,7 +35,7 @@ class Job(Running):
         self.lease = chance.randint(*LEASE_S)
         self.said_at = self.ended = None
         self.syncs = chance.random() < 0.3
-        # /tmp is each host's own.
+        # Each host has its own /tmp.
         self.folder = (Path("/tmp") if self.syncs else SHARED) / "soak" / str(number)
         self.folder.mkdir(parents=True)
         options = ["--lease", self.lease, "--grace", GRACE_S]
@@ -67,9 +67,9 @@ class Job(Running):
 
 
 def wrong_output(job, outcome):
-    """What is wrong with stdout: lines lost, torn or out of order."""
+    """The error in stdout: lines lost, torn or out of order."""
     whole = job.program.whole()
-    if outcome.code == 0 and LOSS_IS_TOLD not in outcome.err:
+    if outcome.code == 0 and LOSS_IS_REPORTED not in outcome.err:
         return "" if outcome.lines() == whole else "its output is not whole"
     if outcome.code < 0:
         return ""
@@ -81,7 +81,7 @@ def wrong_output(job, outcome):
 
 
 def wrong_copies(job):
-    """The hosts that have not got what a job that went well had to copy."""
+    """The error if hosts lack the files that a successful job copied."""
     if not job.syncs:
         return ""
     sum_of_it = hashlib.md5(job.data).hexdigest()
@@ -107,12 +107,12 @@ class Soak:
     def __init__(self, seed):
         self.seed = seed
         self.lock = threading.Lock()
-        self.begun = 0  # guarded by lock, as is all below
+        self.begun = 0  # guarded by lock, as are all below
         self.running, self.cuts, self.verdicts, self.wrong = [], [], Counter(), 0
         self.over = threading.Event()
 
     def jobs(self, until, most):
-        """One job after the other."""
+        """Runs one job after the other."""
         while time.monotonic() < until:
             with self.lock:
                 if most and self.begun >= most:
@@ -180,7 +180,7 @@ def descriptors(servers):
 
 
 def sockets():
-    """Unix sockets of ours, on any host."""
+    """Unix sockets of autodist on any host."""
     return [line for host in HOSTS for line in in_host(host, "cat", "/proc/net/unix").splitlines()
             if "autodist" in line]
 
@@ -204,10 +204,10 @@ def soak(seed, seconds, most):
         wait(workers)
         test.over.set()
     for thread in [*workers, cutter]:
-        thread.result()  # raises what stopped it
+        thread.result()  # raises its exception
 
     left = pids() - before
-    limit = time.monotonic() + SLACK_S  # sessions of SSH servers close
+    limit = time.monotonic() + SLACK_S  # until SSH servers have closed sessions
     while (left or descriptors(servers) != open_before) and time.monotonic() < limit:
         time.sleep(0.05)
         left = pids() - before

@@ -1,4 +1,4 @@
-// What tests with real agents share: nothing of them may hang, and nothing may be left of them.
+// Fixtures of tests with real agents: no test may hang, and no process or folder may be left.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@
 
 namespace autodist::test {
 
-// Ends the program if it is not destroyed in time.
+// Aborts the program if it is not destroyed in time.
 class Watchdog {
  public:
   explicit Watchdog(std::chrono::milliseconds limit)
@@ -47,7 +47,7 @@ class Watchdog {
   std::jthread thread_;
 };
 
-// Transports of the test's own to all nodes.
+// Connects to all nodes with transports of the test.
 class TestConnector final : public reach::Connector {
  public:
   using Make = std::function<std::unique_ptr<transport::Transport>(const v1::Reach& reach)>;
@@ -63,7 +63,7 @@ class TestConnector final : public reach::Connector {
   const Make make_;
 };
 
-// HOME is a folder of the test's own, and whatever agents leave becomes a child of this process.
+// Sets HOME to a folder of the test; processes that agents leave become children of this process.
 class AgentsTest : public testing::Test {
  protected:
   AgentsTest() {
@@ -78,17 +78,16 @@ class AgentsTest : public testing::Test {
     setenv("HOME", home_before_.c_str(), 1);
   }
 
-  // One that no other test has, at whatever time.
+  // Returns an id that no other test uses at any time.
   std::string NewJobId() {
-    // Agents of tests beside this one, which have process numbers of their own, listen on the same
-    // network.
+    // Agents of concurrent tests with separate pid namespaces listen on the same network.
     struct stat processes {};
     stat("/proc/self/ns/pid", &processes);
     return "faults-" + std::to_string(processes.st_ino) + "-" + std::to_string(getpid()) + "-" +
            std::to_string(++jobs_);
   }
 
-  // Blocks until no process is left. What they used must be gone then, too.
+  // Blocks until no process is left. Their files must be gone then, too.
   static void ExpectNothingLeft(const std::string& job_id) {
     while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
     }

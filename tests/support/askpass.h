@@ -1,4 +1,4 @@
-// Somebody who answers when OpenSSH's programs ask for a passphrase.
+// Answers passphrase prompts of OpenSSH's programs.
 #pragma once
 
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 namespace autodist::test {
 
-// For all processes started during its life.
+// Applies to all processes started during its life.
 class Askpass {
  public:
-  // The answers, in their order; then none any more.
+  // Gives these answers in order; later prompts get none.
   explicit Askpass(const std::vector<std::string>& answers) {
     Answer(answers);
     const std::string script = folder_.Write(
@@ -37,7 +37,7 @@ class Askpass {
     for (const std::string& answer : answers) lines += answer + "\n";
     folder_.Write("answers", lines);
   }
-  // What was asked so far.
+  // Prompts so far.
   std::vector<std::string> Asked() const {
     std::ifstream file(folder_.path() + "/asked");
     std::vector<std::string> asked;

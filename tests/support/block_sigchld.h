@@ -1,5 +1,5 @@
-// The supervisor wants SIGCHLD blocked in every thread; include this in its tests, so that it is
-// before main starts any.
+// The supervisor requires that SIGCHLD is blocked in every thread; its tests include this file,
+// which blocks it before main starts any thread.
 #pragma once
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-"""A real Chromium that looks at the page of a job. Tests that import this are left out where there is none."""
+"""A real Chromium that shows the page of a job. Tests that import this are skipped without Chromium."""
 
 import os
 import shutil
@@ -17,12 +17,12 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
 
 LIMIT_S = 20
 MOST_CLICKS = 5
-SHOTS = os.environ.get("SCREENSHOTS")  # a folder: pictures for the documentation go there
+SHOTS = os.environ.get("SCREENSHOTS")  # folder for screenshots for the documentation
 WIDE, NARROW = (1440, 1000), (390, 1400)
 
 
 class Page:
-    """A browser that looks at a job."""
+    """A browser with the page of a job."""
 
     def __init__(self, url):
         options = webdriver.ChromeOptions()
@@ -41,12 +41,12 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def one(self, selector):
-        """The first that there is, once there is one."""
+        """The first matching element; waits for one."""
         self.until(f"document.querySelector({selector!r}) !== null")
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def click(self, selector):
-        """On the first that there is; the page may put another in its place meanwhile."""
+        """Clicks the first match; retries if the page replaces it in the meantime."""
         for left in reversed(range(MOST_CLICKS)):
             try:
                 return self.one(selector).click()
@@ -74,6 +74,6 @@ class Page:
             self.driver.save_screenshot(str(Path(SHOTS) / name))
 
     def complaints(self):
-        """What the browser logged: errors of the page, and what its policy has refused."""
+        """Messages that the browser logged: errors of the page, and violations of the policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")
                 if entry["level"] == "SEVERE" or "Content Security Policy" in entry["message"]]

@@ -1,4 +1,4 @@
-// A process that listens at a unix socket and takes no connection, with a full backlog.
+// A process that listens at a unix socket with a full backlog and accepts no connection.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class BusyListener {
     } while (waiting_.back().valid());
     EXPECT_EQ(errno, EAGAIN);
   }
-  // Takes one of the connections.
+  // Accepts one of the connections.
   void Accept() const { base::UniqueFd(accept(listener_.get(), nullptr, nullptr)); }
 
  private:

@@ -1,4 +1,4 @@
-// The chief's end of a session with an agent, by hand.
+// A minimal chief for tests of the agent's service.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,21 +52,21 @@ class ChiefEnd {
   void Resume(const std::string& next_key = "") {
     v1::ChiefMessage message;
     message.mutable_resume()->set_next_key(next_key);
-    Tell(message);
+    Send(message);
     resumed_ = Next();
     EXPECT_TRUE(resumed_.has_resumed()) << resumed_.ShortDebugString();
   }
   void Order(v1::ChiefMessage message, uint64_t sequence) {
     message.set_sequence(sequence);
-    Tell(std::move(message));
+    Send(std::move(message));
   }
-  void Tell(v1::ChiefMessage message) {
+  void Send(v1::ChiefMessage message) {
     message.set_acknowledged(taken_);
     stream_->Write(message);
   }
 
   bool Read(v1::AgentEvent& event) { return stream_->Read(&event); }
-  // The next that is no output, which is kept, and acknowledged unless told otherwise.
+  // Returns the next event that is no output. Output is kept, and acknowledged by default.
   v1::AgentEvent Next() {
     v1::AgentEvent event;
     while (stream_->Read(&event)) {
@@ -85,9 +85,9 @@ class ChiefEnd {
     ack.set_rank(7);
     ack.set_stream(v1::OUTPUT_STREAM_STDOUT);
     ack.set_offset(output_.size());
-    Tell(message);
+    Send(message);
   }
-  // Whatever comes, until the agent ends the session.
+  // Reads all events until the agent ends the session.
   grpc::Status Finish() {
     finished_ = true;
     for (v1::AgentEvent event; stream_->Read(&event);) {
@@ -107,7 +107,7 @@ class ChiefEnd {
   uint64_t taken_;
   bool finished_ = false;
   v1::AgentEvent resumed_;
-  std::string output_;  // of rank 7, to stdout
+  std::string output_;  // of rank 7 on stdout
 };
 
 }  // namespace autodist::test

@@ -1,5 +1,5 @@
-"""What autodist run --sync has copied, and who copies it. /tmp is each host's own; SHARED is the
-same on all."""
+"""Copies of autodist run --sync, and the processes that copy. Each host has its own /tmp; SHARED is the same
+on all."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ WORK = Path("/tmp/sync-test")
 LIST = (f"cd {WORK} && find . -name autodist-runs -prune -o -type f -printf '%y %m %s %T@ %p\\n' -o "
         "-type d -printf '%y %m %p\\n' -o -type l -printf '%y %l %p\\n' | LC_ALL=C sort && "
         "find . -name autodist-runs -prune -o -type f -exec md5sum {} + | LC_ALL=C sort")
-# What has not arrived completely.
+# Files that have not arrived completely.
 PARTS = f"[ ! -e {WORK} ] || find {WORK} -name '.autodist-sync-*'"
 
 
@@ -35,7 +35,7 @@ def make_tree(folder, files=1000, size=200_000):
 
 
 def assert_nothing_torn(folder):
-    """Every file that a host has is whole. Returns how many each has."""
+    """Checks that every file on a host is complete. Returns the number of files for each host."""
     sums = SHARED / "md5sums"
     sums.write_text(on_chief(f"cd {folder} && find . -name autodist-runs -prune -o -type f -exec md5sum {{}} +"))
     counts = []
@@ -48,16 +48,16 @@ def assert_nothing_torn(folder):
 
 
 def agent_on(host):
-    """The agent's pid and that of the process which passes its bytes on."""
+    """The pids of the agent and its relay."""
     on_node = [pid for pid, command in processes().items()
                if "autodist-agent attach" in command and command.split()[3] == str(host - 1)]
-    # It passes bytes on, started the watchdog, which started the agent.
+    # The relay started the watchdog, which started the agent.
     [agent] = [pid for pid in on_node if parent(pid) in on_node and parent(parent(pid)) in on_node]
     return agent, parent(parent(agent))
 
 
 def sshd_of_agent_on(host):
-    """The one whose connection leads to the agent."""
+    """The pid of the sshd with the connection to the agent."""
     _, above = agent_on(host)
     while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
         above = parent(above)
@@ -65,7 +65,8 @@ def sshd_of_agent_on(host):
 
 
 def await_part(host):
-    """Until a file is on its way to the host. Looks itself: a login would take longer than the file."""
+    """Waits until a file is being received by the host. Reads /proc: a login would take longer than the
+    file."""
     folder = f"/proc/{listening_sshd(host)}/root{WORK}"
     limit = time.monotonic() + 10
     while not any(name.startswith(".autodist-sync-") for _, _, names in os.walk(folder) for name in names):

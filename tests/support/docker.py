@@ -1,4 +1,4 @@
-"""docker on the virtual hosts: a daemon on each of them."""
+"""docker on the virtual hosts, each of which has its own daemon."""
 
 import subprocess
 import time
@@ -6,12 +6,12 @@ import time
 from hosts import SHARED, in_host, start_in_host
 from podman import IMAGE, make_image
 
-FOLDER = "/tmp/docker"  # which each host has for itself
+FOLDER = "/tmp/docker"  # each host has its own
 START_LIMIT_S = 60
 
 
 class Docker:
-    """Of one host."""
+    """docker on one host."""
 
     name = "docker"
 
@@ -44,12 +44,12 @@ class Docker:
         return in_host(self.host, "docker", "-H", f"unix://{FOLDER}/sock", *arguments)
 
     def run(self, name, *options):
-        """Starts a container that does nothing; what runs in it is in the host's network."""
+        """Starts an idle container in the host's network."""
         self("run", "-d", "--network", "host", "--name", name, *options, IMAGE, "sh", "-c",
              "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
 
     def remove(self):
-        # Of a test that fails it is shown.
+        # pytest shows the log if the test failed.
         print(f"dockerd on host {self.host}:", *self.log.read_text().splitlines()[-30:], sep="\n")
         for container in self("ps", "-aq").split():
             self("rm", "-f", container)

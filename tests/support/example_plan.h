@@ -6,7 +6,7 @@
 
 namespace autodist::test {
 
-// Of a spec whose addresses are numeric.
+// The input for a spec with numeric addresses.
 inline plan::Input InputFor(const std::string& spec, std::vector<std::string> frameworks,
                             v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
   plan::Input input;
@@ -26,7 +26,7 @@ inline plan::Input InputFor(const std::string& spec, std::vector<std::string> fr
   return input;
 }
 
-// The plan with each process of the program having by itself what all of them have.
+// The plan with common variables copied to each process of the program.
 inline v1::LaunchPlan Whole(v1::LaunchPlan plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
@@ -37,7 +37,7 @@ inline v1::LaunchPlan Whole(v1::LaunchPlan plan) {
   return plan;
 }
 
-// "(unset)" where the process does not find it.
+// Returns "(unset)" if the process does not have the variable.
 inline std::string ValueOf(const v1::RankPlan& process, const std::string& name) {
   std::string value = "(unset)";
   for (const auto& variable : process.environment()) {
@@ -46,7 +46,7 @@ inline std::string ValueOf(const v1::RankPlan& process, const std::string& name)
   return value;
 }
 
-// The step that sets the variable for the node; without a name where there is none.
+// The step that sets the variable for the node; without a name if there is no such step.
 inline v1::SetVariable StepOf(const v1::NodePlan& node, const std::string& name) {
   for (const v1::EnvironmentStep& step : node.environment()) {
     if (step.set().name() == name) return step.set();

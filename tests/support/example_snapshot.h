@@ -1,5 +1,5 @@
-// The snapshot of a job of two nodes with two ranks each, of which most facts are known; of the
-// second node nothing has been heard for a while, and what serves the ranks has failed there.
+// The snapshot of a job of two nodes with two ranks each, with most fields set. The second node has
+// not answered for a while, and a service process has failed there.
 #pragma once
 
 #include <google/protobuf/text_format.h>
@@ -133,7 +133,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
           rank: 2
           node: 1
           gpus: 0
-          state: RANK_STATE_AWAY
+          state: RANK_STATE_DISCONNECTED
           sample { rank: 2 cpu: 1 threads: 9 }
           progress { step: 1180 }
           last_output_ms: 1700000069000
@@ -147,7 +147,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
         ranks { rank: 4 node: 1 auxiliary: true name: "the scheduler" state: RANK_STATE_FAILED }
         goodput_parts { start_up: 12000 training: 75000 stalled: 8000 restarting: 5000 }
         issues {
-          kind: KIND_AWAY
+          kind: KIND_DISCONNECTED
           nodes: 1
           ranks: [ 2, 3, 77 ]
           what: "10.0.0.2 does not answer"

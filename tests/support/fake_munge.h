@@ -1,5 +1,5 @@
-// Programs that stand for scontrol, munge and unmunge, in a folder for PATH. Slurm's settings are
-// asked for once in a process, so they are the same in all tests.
+// Fake programs scontrol, munge and unmunge, in a folder for PATH. Slurm's settings are queried
+// once in a process, so they are the same in all tests.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace autodist::test {
 
 // While there is a file "auth_none" in the folder, Slurm does not use munge; while there is
-// "munge_fails", munge does. What munge is given is in "sealed".
+// "munge_fails", munge fails. The input of munge is in "sealed".
 inline void PutFakeMunge(const TempFolder& folder) {
   const auto put = [&folder](const std::string& name, const std::string& script) {
     std::filesystem::permissions(folder.Write(name, "#!/bin/sh\n" + script),
@@ -26,7 +26,7 @@ inline void PutFakeMunge(const TempFolder& folder) {
   put("munge", "[ ! -e " + here + "/munge_fails ] || { echo 'no munged here' >&2; exit 1; }\n" +
                    takes + "tee " + here + "/sealed | base64 -w 0 | sed 's/.*/MUNGE:&:/'; echo\n");
   put("unmunge", takes +
-                     "echo \"UID:      somebody ($(id -u))\"; echo\n"
+                     "echo \"UID:      user ($(id -u))\"; echo\n"
                      "tr -d '\\n' | sed 's/MUNGE:\\(.*\\):/\\1/' | base64 -d\n"
                      "echo 'Replayed credential' >&2; exit 17\n");
 }

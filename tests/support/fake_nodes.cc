@@ -48,9 +48,9 @@ void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
 }
 
 void FakeAgent::Handle(const v1::ChiefMessage& message) {
-  // Nothing keeps it from coming after the next Prepare, and ending that.
+  // A slow End may arrive after the next Prepare, and would end that.
   if (message.has_end()) {
-    const bool asked = std::exchange(asked_to_prepare_, false);  // which may not have arrived
+    const bool asked = std::exchange(asked_to_prepare_, false);  // it may not have arrived
     EXPECT_FALSE(ended() && !asked) << "EndRanks after RanksEnded";
   }
   SimulatedAgent::Handle(message);
@@ -61,7 +61,7 @@ void FakeAgent::Handle(const v1::ChiefMessage& message) {
 bool FakeAgent::Deliver(v1::AgentEvent event) {
   if (!listener_ || silent || unreachable) return false;
   pieces_ += event.has_output() ? 1 : 0;
-  // The chief compares it with its wall clock, which stands still while the loop's is turned.
+  // The chief compares this time with its wall clock, which stands still in simulated time.
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();
   After(kLatency, [this, session = session_, event = std::move(event)] {
     if (session != session_ || !listener_) return;
@@ -71,7 +71,7 @@ bool FakeAgent::Deliver(v1::AgentEvent event) {
   return true;
 }
 
-// By a thread that has the time of this machine, not that of the loop.
+// Runs on a thread that uses real time, not that of the loop.
 void FakeAgent::AwaitAcknowledged() const {
   const auto limit = base::Deadline::After(kConsoleLimit);
   while (acknowledged_ < pieces_ && !limit.Expired()) std::this_thread::yield();
@@ -159,7 +159,7 @@ class FakeLauncher final : public launch::Launcher {
   void Stop() override { Cancel(); }
 
  private:
-  // As with the real one, a call for a node ends the one that is under way.
+  // As with the real one, a new call for a node ends the current one.
   void Begin(uint32_t node, Done done) {
     Finish(node, kCancelled);
     pending_[node] = {++calls_, std::move(done)};

@@ -1,4 +1,4 @@
-// Nodes that are only simulated, for a chief whose clock is turned.
+// Simulated nodes, for a chief with simulated time.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@
 
 namespace autodist::test {
 
-// The agent of one node, its ranks, and the connection to it. For the loop's thread.
+// The agent of one node, its ranks, and the connection to it. Belongs to the loop's thread.
 class FakeAgent final : public SimulatedAgent {
  public:
   explicit FakeAgent(TurnedLoop& loop) : loop_(loop) {}
 
-  // What is wrong with it.
-  bool silent = false;              // it is stopped: the connection stands, and nothing comes of it
+  // Faults.
+  bool silent = false;              // stopped: connected, but sends no messages
   bool unreachable = false;         // the link is cut
-  bool fails_at_once = false;       // each session, before it has answered
-  bool fails_when_resumed = false;  // or after that
+  bool fails_at_once = false;       // each session, before its first answer
+  bool fails_when_resumed = false;  // or after it
   bool launch_hangs = false;
   bool prepare_hangs = false;
   Status launch_fails;
-  bool stays = false;              // its watchdog does, when all has ended
-  std::function<void()> on_start;  // its ranks have started
+  bool stays = false;              // its watchdog does not exit when all has ended
+  std::function<void()> on_start;  // called when its ranks have started
 
   int launches = 0;
   int resumes = 0;
@@ -39,7 +39,7 @@ class FakeAgent final : public SimulatedAgent {
   bool gone() const { return gone_; }
   bool connected() const { return listener_ != nullptr; }
 
-  // Killed with its watchdog: nothing answers any more.
+  // Kills it with its watchdog, so that it answers no more.
   void Die();
   void Break() { Close(Error(StatusCode::kUnavailable, "connection reset by peer")); }
   void CutLink() {
@@ -66,12 +66,12 @@ class FakeAgent final : public SimulatedAgent {
   launch::SessionListener* listener_ = nullptr;
   uint64_t session_ = 0;
   bool gone_ = false;
-  uint64_t pieces_ = 0;            // of output, so far
-  bool asked_to_prepare_ = false;  // since it was told to end
+  uint64_t pieces_ = 0;            // of output so far
+  bool asked_to_prepare_ = false;  // since the last End
   std::atomic<uint64_t> acknowledged_ = 0;
 };
 
-// Must outlive every launcher that it makes, as must the plan.
+// Creates launchers, which it and the plan must outlive.
 class FakeNodes {
  public:
   FakeNodes(TurnedLoop& loop, const v1::LaunchPlan& plan);

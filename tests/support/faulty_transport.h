@@ -1,5 +1,5 @@
-// A transport with faults, for tests: programs of this machine, whose bytes come late, in pieces,
-// or not at all.
+// A transport with faults, for tests: connects to local programs, and delays, splits or loses
+// bytes.
 #pragma once
 
 #include <netinet/in.h>
@@ -24,33 +24,33 @@
 
 namespace autodist::test {
 
-// What is wrong with one stream.
+// The faults of one stream.
 struct Faults {
   enum class Break {
     kNone,
-    kEnd,      // the far end closes
+    kEnd,      // the remote end closes
     kReset,    // "connection reset by peer"
-    kSilence,  // nothing comes any more, in either direction
+    kSilence,  // no more bytes in either direction
   };
   Break how = Break::kNone;
-  bool counts_up = false;  // the bytes that the chief sends are counted, else the program's
-  int64_t at = 0;          // after so many of them it breaks
+  bool counts_up = false;  // counts the bytes that the chief sends, otherwise the program's
+  int64_t at = 0;          // breaks after this number of bytes
   // Bytes count from when this is true. Null: all do. Must outlive the stream.
   const std::atomic<bool>* armed = nullptr;
-  Status failure;  // what the stream then says of itself
+  Status failure;  // the error that the stream then has
 
   size_t piece = 65536;       // bytes that pass at once
-  int64_t in_pieces = 65536;  // bytes of each direction that are treated so; the others pass whole
+  int64_t in_pieces = 65536;  // bytes of each direction that are split; the rest is not
   bool holds_back = false;    // each piece waits for the next one, or for a moment
-  std::string noise;          // comes before everything that the program prints
+  std::string noise;          // comes before the program's output
 
-  Status start;                      // instead of a stream
-  std::vector<std::string> instead;  // of the program
+  Status start;                      // replaces the stream if it is an error
+  std::vector<std::string> instead;  // replaces the program
 
   std::function<void()> broken;  // called once, when it breaks
 };
 
-// Two ends of a connection that can be reset, which a socket pair cannot always.
+// Two ends of a connection that can be reset; a socket pair cannot always.
 inline base::FdPair TcpPair() {
   const base::UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -72,7 +72,7 @@ inline base::FdPair TcpPair() {
   return pair;
 }
 
-// Thread-safe, as any stream.
+// Thread-safe, like all streams.
 class FaultyStream final : public transport::Stream {
  public:
   FaultyStream(std::unique_ptr<transport::Stream> program, Faults faults)
@@ -113,7 +113,7 @@ class FaultyStream final : public transport::Stream {
     int64_t passed = 0;
   };
 
-  // Until the chief has closed, the stream is destroyed or reset.
+  // Runs until the chief has closed, or the stream is destroyed or reset.
   void Pass() {
     while (!BreaksNow()) {
       std::array<pollfd, 3> fds = {{{stop_.get(), POLLIN, 0},
@@ -175,7 +175,7 @@ class FaultyStream final : public transport::Stream {
   void Write(Flow& flow, int to) {
     const ssize_t put =
         send(to, flow.pending.data(), flow.pending.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put < 0) {  // whoever takes no more may still have something to say
+    if (put < 0) {  // a receiver that has closed may still send data
       flow.pending.clear();
       return;
     }
@@ -218,9 +218,9 @@ class FaultyStream final : public transport::Stream {
   const Faults faults_;
   const std::unique_ptr<transport::Stream> program_;
   base::UniqueFd taken_;    // the chief's end
-  base::UniqueFd near_;     // its other side
+  base::UniqueFd near_;     // its other end
   base::UniqueFd far_;      // the program's output and input
-  base::UniqueFd stop_;     // readable: the stream is being destroyed
+  base::UniqueFd stop_;     // readable when the stream is being destroyed
   base::UniqueFd stopper_;  // closed then
   Flow down_;               // from the program to the chief
   Flow up_;
@@ -230,12 +230,12 @@ class FaultyStream final : public transport::Stream {
   std::condition_variable changed_;
   bool closed_ = false;  // guarded by mutex_
   bool broken_ = false;  // guarded by mutex_
-  std::jthread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: uses the others
 };
 
 class FaultyTransport final : public transport::Transport {
  public:
-  // `next` tells for each run what is wrong with it. `prefix` comes before every argv.
+  // `next` returns the faults of each run. `prefix` comes before every argv.
   FaultyTransport(std::function<Faults()> next, std::vector<std::string> prefix)
       : next_(std::move(next)), prefix_(std::move(prefix)) {}
 

@@ -1,4 +1,4 @@
-// For death tests: a process that may start no thread and no process.
+// For death tests: forbids this process to start threads and processes.
 #pragma once
 
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 namespace autodist::test {
 
-// Changes this process for good. Root is not limited, so it becomes another user.
+// Changes this process permanently. Root is not limited, so it becomes another user.
 inline void ForbidThreads() {
   const rlimit none{0, 0};
   if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(2);

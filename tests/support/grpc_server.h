@@ -1,4 +1,4 @@
-// A gRPC server in the test's own process, reached over pairs of sockets as an agent is.
+// A gRPC server in the test's process, which is connected by socket pairs like an agent.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -28,7 +28,7 @@ class GrpcServer {
   GrpcServer& operator=(const GrpcServer&) = delete;
   ~GrpcServer() { Shutdown(); }
 
-  // The far end of a new connection.
+  // The remote end of a new connection.
   base::UniqueFd Connect() {
     auto sockets = base::StreamSocketPair();
     EXPECT_TRUE(base::SetNonBlocking(sockets->first.get()).ok());
@@ -37,7 +37,7 @@ class GrpcServer {
   }
   std::shared_ptr<grpc::Channel> Channel() { return *rpc::ChannelToAgent(Connect()); }
 
-  // Breaks off what is under way.
+  // Cancels current calls.
   void Shutdown() { server_->Shutdown(std::chrono::system_clock::now()); }
   grpc::Server& server() { return *server_; }
 

@@ -1,4 +1,4 @@
-// HOME of its own for one test.
+// A temporary HOME for one test.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""The virtual hosts that the tests run on."""
+"""The virtual hosts of the tests."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ def address(host):
 
 
 def on_host(host, command):
-    """Runs a shell command on another host, by OpenSSH's own client."""
+    """Runs a shell command on another host with OpenSSH's client."""
     config = (SHARED / f"host{host}" / "sshd_config").read_text().split()
     port = config[config.index("Port") + 1]
     key = config[config.index("AuthorizedKeysFile") + 1].removesuffix(".pub")
@@ -32,20 +32,21 @@ def argv_of(pid):
 
 
 def pids():
-    """Of all hosts: they share one process list."""
+    """Pids of all hosts, which share one process list."""
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
 def listening_sshd(host):
-    """The pid of the host's own SSH server."""
+    """The pid of the host's SSH server."""
     config = str(SHARED / f"host{host}" / "sshd_config")
     found = [pid for pid in pids() for argv in [" ".join(argv_of(pid))]
              if argv.startswith("sshd:") and config in argv.split()]
-    [pid] = [pid for pid in found if parent(pid) not in found]  # what it has just forked looks the same
+    # a process that it has just forked looks the same
+    [pid] = [pid for pid in found if parent(pid) not in found]
     return pid
 
 
-_namespaces_opened = {}  # kept open, so that a host outlives the last of its processes
+_namespaces_opened = {}  # kept open, so that the namespaces outlive the host's last process
 
 
 def _namespaces(host):
@@ -64,7 +65,7 @@ def _entering(host, command):
 
 
 def in_host(host, *command):
-    """Runs a command on a host without any network in between."""
+    """Runs a command on a host without using the network."""
     return subprocess.run(_entering(host, command), check=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
@@ -87,7 +88,7 @@ def pids_on(host):
 
 
 def named_on(host, name):
-    """The processes on the host that call themselves so."""
+    """Pids on the host with this process name."""
     found = set()
     for pid in pids_on(host):
         with contextlib.suppress(OSError):
@@ -97,13 +98,13 @@ def named_on(host, name):
 
 
 def _at_the_bridge(*commands):
-    # Process 1 is virtual_cluster, where the hosts' cables end.
+    # Process 1 is virtual_cluster, which has the bridge of the hosts' cables.
     subprocess.run(["nsenter", "--target", "1", "--net", "nft", "; ".join(commands)], check=True,
                    stderr=subprocess.PIPE)
 
 
 def cut(host):
-    """Loses every frame from and to the host, somewhere in between: no end is told."""
+    """Drops every frame from and to the host in the middle: neither end gets an error."""
     _namespaces(host)
     _at_the_bridge(
         f"add table bridge cut{host}",
@@ -113,26 +114,26 @@ def cut(host):
 
 
 def heal(host):
-    """Undoes a cut; does nothing where there is none."""
+    """Undoes a cut, if there is one."""
     _at_the_bridge(f"add table bridge cut{host}", f"delete table bridge cut{host}")
 
 
 def _await_end(pid):
-    """Until the process has let go of its ports."""
+    """Waits until the process has released its ports."""
     with contextlib.suppress(OSError):
         while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
             time.sleep(0.002)
 
 
 def kill_all(found):
-    """Processes of which the end of one may be the end of another."""
+    """Kills processes, some of which may end when others do."""
     for pid in found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def power_off(host):
-    """Ends everything on the host; nobody on the network hears of it."""
+    """Kills all processes on the host; no other host is notified."""
     cut(host)
     found = pids_on(host)
     kill_all(found)
@@ -141,7 +142,7 @@ def power_off(host):
 
 
 def remove_from_tmp(host, pattern):
-    """But for what is mounted there: the clone that is tested may have such a name."""
+    """Spares mounts: the repository under test may have such a name."""
     in_host(host, "sh", "-c", f'for path in /tmp/{pattern}; do mountpoint -q "$path" || rm -rf --one-file-system "$path"; done; true')
 
 
@@ -155,7 +156,7 @@ SSHD_START_LIMIT_S = 10
 
 
 def stop_sshd(host):
-    """Ends the server that listens; its sessions go on."""
+    """Kills the listening server; its sessions continue."""
     _namespaces(host)
     pid = listening_sshd(host)
     os.kill(pid, signal.SIGKILL)
@@ -170,7 +171,7 @@ def start_sshd(host):
 
 
 def _await_listening(host, log):
-    """It goes into the background before it listens."""
+    """sshd goes into the background before it listens."""
     limit = time.monotonic() + SSHD_START_LIMIT_S
     while "Server listening" not in (log.read_text() if log.exists() else ""):
         assert time.monotonic() < limit, f"the sshd of host {host} did not start: {log.read_text()}"
@@ -178,7 +179,7 @@ def _await_listening(host, log):
 
 
 def sshd_sessions(host):
-    """The pids of the SSH server's processes that serve somebody."""
+    """Pids of the SSH server's processes that serve connections."""
     return {pid for pid in pids_on(host) - {listening_sshd(host)} if argv_of(pid)[0].startswith("sshd:")}
 
 
@@ -205,7 +206,7 @@ def agents_on(host):
 
 
 class Sshd:
-    """One more SSH server on a host, configured as a test wants it."""
+    """An additional SSH server on a host, configured by a test."""
 
     def __init__(self, host, folder, **directives):
         self.host, self.address = host, address(host)
@@ -232,8 +233,8 @@ class Sshd:
 
 
 def spec_of(path, *nodes, ssh="  {}"):
-    """Writes a spec of the chief and these nodes, each given as 'address' or as the YAML of a node;
-    all of group g, whose YAML is `ssh`."""
+    """Writes a spec of the chief and these nodes, each given as 'address' or as the YAML of a node. All are
+    in group g, with `ssh` as its YAML."""
     text = f"nodes:\n  - {{address: {address(1)}, chief: true}}\n"
     for node in nodes:
         text += f"  - {{{node if ': ' in node else f'address: {node!r}'}, ssh_config: g}}\n"

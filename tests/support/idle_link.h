@@ -1,5 +1,4 @@
-// A link to a node that has nothing to prepare or to find out: for tests of what is said in
-// sessions.
+// A link to a node without work for Prepare or the doctor: for tests of session messages.
 #pragma once
 
 #include "launch/node_link.h"

@@ -1,5 +1,5 @@
-// Linked into a test of code that relies on it: as all our programs do, a process that a test runs
-// in ignores SIGPIPE. What is written to may have ended.
+// Ignores SIGPIPE in the test's process, as all our programs do: a reader may have exited. Linked
+// into tests of code that relies on it.
 #include <signal.h>
 
 namespace autodist::test {

@@ -1,4 +1,4 @@
-// Durations as a JobRequest has them.
+// Durations as in a JobRequest.
 #pragma once
 
 #include <chrono>

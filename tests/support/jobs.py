@@ -1,4 +1,4 @@
-"""Running autodist in tests, and looking for what it left."""
+"""Runs autodist in tests, and checks what it left."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ os.environ["PATH"] = f"{TOOLS / 'bin'}:{os.environ['PATH']}"
 
 
 def _own_record_of_jobs():
-    """So that no job of a test is found among the tester's own, nor the other way round."""
+    """Separates the records of test jobs from the user's own."""
     folder = tempfile.mkdtemp(prefix="tests-of-autodist-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
@@ -34,11 +34,11 @@ def _own_record_of_jobs():
 _own_record_of_jobs()
 
 
-ONE_REQUEST_S = 1  # signals that come sooner after the first one are the same request
+ONE_REQUEST_S = 1  # signals that come sooner after the first one count as the same request
 
 
 class Outcome:
-    """How an autodist ended, and what it said."""
+    """The exit code and output of an autodist."""
 
     def __init__(self, process, out, err, seconds):
         self.code, self.out, self.err, self.seconds = process.returncode, out, err, seconds
@@ -54,7 +54,7 @@ class Outcome:
 
 
 class Running:
-    """An autodist that has been started."""
+    """A running autodist."""
 
     def __init__(self, arguments, cwd, env, under=()):
         """`under`: a command that runs autodist, such as nohup."""
@@ -79,14 +79,14 @@ class Running:
         return lines
 
     def await_line(self, text):
-        """Reads lines of stdout until one has the text; when that was."""
+        """Reads lines of stdout until one contains the text; returns the time."""
         for line in self.process.stdout:
             if text.encode() in line:
                 return time.monotonic()
         raise AssertionError(f"no {text!r}; {self.err.decode()}")
 
     def await_err(self, text, limit):
-        """Waits until stderr has the text; gives the seconds."""
+        """Waits until stderr contains the text; returns the seconds."""
         start = time.monotonic()
         while text.encode() not in self.err:
             assert time.monotonic() - start < limit, f"no {text!r} within {limit} s in\n{self.err.decode()}"
@@ -109,7 +109,7 @@ class Running:
 
 
 def processes():
-    """{pid: command line} of every process that belongs to some job."""
+    """{pid: command line} of every process of any job."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -131,7 +131,7 @@ def state(pid):
 
 
 def seconds_until(holds, limit, why_not=lambda: ""):
-    """How long it takes until it holds; fails when the limit, in seconds, has passed, and says why not."""
+    """Waits until it holds; returns the seconds. Fails after the limit, with why_not as the reason."""
     start = time.monotonic()
     while not holds():
         assert time.monotonic() - start < limit, f"not within {limit} s: {why_not()}; there are {processes()}"
@@ -140,10 +140,10 @@ def seconds_until(holds, limit, why_not=lambda: ""):
 
 
 def own_name(what):
-    """A name on this machine that no other run of the tests uses, unlike one by a namespace's pids."""
+    """A name that no other test run on this machine uses; pids of a namespace are not unique."""
     return f"autodist-test-{what}-{secrets.token_hex(4)}"
 
 
 def python(script):
-    """argv of a rank that runs a Python script."""
+    """The argv of a rank that runs a Python script."""
     return [sys.executable, "-c", script]

@@ -1,6 +1,6 @@
-"""As much of a Kubernetes cluster as a JobSet of `autodist submit` takes: an API server that the real kubectl talks
-to, what the controllers of JobSets and Jobs do, and kubelets. Pods are containers of podman on the virtual hosts: the
-chief's on host 1, that of worker N on host N + 2, each in its host's network."""
+"""The parts of a Kubernetes cluster that a JobSet of `autodist submit` needs: an API server for the real
+kubectl, the controllers of JobSets and Jobs, and kubelets. Pods are podman containers on the virtual hosts:
+the chief's on host 1, that of worker N on host N + 2, each in its host's network."""
 
 import http
 import json
@@ -32,7 +32,7 @@ def resources(group):
 
 
 def openapi(group):
-    """That the server checks fields itself."""
+    """A schema that lets the server validate fields."""
     name, _, version = group.rpartition("/")
     return {"openapi": "3.0.0", "info": {"title": "", "version": ""}, "paths": {
         f"{path_of(group)}/namespaces/{{namespace}}/{resource}/{{name}}": {"patch": {
@@ -54,12 +54,12 @@ FIXED = {
 
 
 def expanded(word, variables):
-    """As the kubelet does it: what is not known stays."""
+    """Expands variables like the kubelet, which keeps unknown ones."""
     return FIELD.sub(lambda it: "$" if it[0] == "$$" else variables.get(it[1], it[0]), word)
 
 
 class Pod:
-    """A container of the cluster; `name` is that of its Job, with its index."""
+    """A container of the cluster; `name` is the name of the Job, with an index."""
 
     def __init__(self, cluster, name, host, spec, index):
         self.cluster, self.name, self.host, self.index = cluster, name, host, index
@@ -101,20 +101,20 @@ class Pod:
         return self.podman("logs", self.container)
 
     def stop(self):
-        """SIGTERM, and SIGKILL after its grace period."""
+        """Sends SIGTERM, and SIGKILL after the grace period."""
         if self.code is None:
             self.podman("stop", "-t", str(self.grace), self.container)
 
 
 class Cluster:
-    """While it is entered. `pods`: those of now, by the name that their Job gives them."""
+    """A running cluster. `pods`: the current ones, by the name that their Job gives them."""
 
     def __init__(self, folder, hosts):
         self.folder, self.hosts = folder, hosts
         self.objects, self.pods, self.all_pods = {}, {}, []
         self.podmans, self.result, self.chief_name, self.forbidden = {}, None, "", set()
         self.lock = threading.RLock()
-        self.backoff_s = 0  # until a pod is made anew
+        self.backoff_s = 0  # delay before a pod is replaced
 
     def __enter__(self):
         for host in self.hosts:
@@ -192,7 +192,7 @@ class Cluster:
         return folder
 
     def _reconcile(self):
-        """Pods wait for what they mount."""
+        """Creates pods once the objects that they mount exist."""
         with self.lock:
             for (kind, name), jobset in list(self.objects.items()):
                 if kind == "jobsets" and not self.pods and ("secrets", name) in self.objects:
@@ -212,7 +212,7 @@ class Cluster:
         threading.Thread(target=pod.start, daemon=True).start()
 
     def ended(self, pod):
-        """What the Job, and the JobSet, make of it."""
+        """Updates the Job and the JobSet for an ended pod."""
         with self.lock:
             if self.result:
                 return
@@ -238,7 +238,7 @@ class Cluster:
             for it in owned:
                 del self.objects[it]
             pods = list(self.pods.values())
-        for pod in pods:  # at the same time
+        for pod in pods:  # all at the same time
             threading.Thread(target=pod.stop, daemon=True).start()
 
     def pod(self, part):
@@ -261,7 +261,7 @@ class Cluster:
         return "\n".join(texts)
 
     def await_log(self, part, text, count=1, limit=LIMIT_S):
-        """Until the pod has written the text; gives all it has."""
+        """Waits until the pod has written the text; returns its whole log."""
         def holds():
             try:
                 return self.pod(part).log().count(text) >= count

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""As much of a Kubernetes API server as `kubectl exec` of 1.31 and newer talks to:
+"""The parts of a Kubernetes API server that `kubectl exec` of 1.31 and newer needs:
 
   kubernetes_api.py COMMAND...     prints the port that it listens at, on 127.0.0.1
 
-Every pod that COMMAND finds is there; a program in it runs as COMMAND, in which {pod} is its name, then the
-program. As a kubelet's, it outlives its connection; its input ends then. The protocol is that of
-v5.channel.k8s.io: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
+Every pod for which COMMAND succeeds exists. A program in it runs as COMMAND, in which {pod} is its name,
+followed by the program. As with a kubelet, the program outlives its connection, and its input ends then. The
+protocol is v5.channel.k8s.io:
+https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import urllib.parse
 import websockets.legacy.http
 from websockets.legacy.server import serve
 
-websockets.legacy.http.MAX_LINE = 64 << 10  # a request for a program names all its words; Go takes 1 MB of headers
+websockets.legacy.http.MAX_LINE = 64 << 10  # the request line has the whole argv; Go accepts 1 MB of headers
 STDIN, STDOUT, STDERR, ERROR, CLOSE = 0, 1, 2, 3, 255
 COMMAND = sys.argv[1:]
 RESOURCES = {
@@ -36,7 +37,7 @@ def answer(body, status=http.HTTPStatus.OK):
 
 
 async def plain(path, _headers):
-    """Whatever is no exec."""
+    """Answers requests other than exec."""
     path = urllib.parse.urlsplit(path).path
     if path.endswith("/exec"):
         return None

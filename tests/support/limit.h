@@ -1,4 +1,4 @@
-// How long a test waits for what has to come.
+// How long a test waits for something that must happen.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A real sshd for one test, reached by a port of the loopback interface, and the line to it, which
+// A real sshd for one test, at a port of the loopback interface, and the connections to it, which
 // can be cut.
 #pragma once
 
@@ -26,13 +26,13 @@
 
 namespace autodist::test {
 
-// Each connection gets an sshd of its own, as inetd would start it.
+// Each connection has a separate sshd, as started by inetd.
 class LoopbackSshd {
  public:
   // `options` are lines of sshd_config.
   explicit LoopbackSshd(const std::string& options = "") {
-    signal(SIGPIPE, SIG_IGN);  // of the line, when one end has hung up
-    mkdir("/run/sshd", 0755);  // what sshd wants of root
+    signal(SIGPIPE, SIG_IGN);  // of a connection with a closed end
+    mkdir("/run/sshd", 0755);  // sshd requires it as root
     Shell("ssh-keygen -q -t ed25519 -N '' -f " + folder_.path() + "/host_key");
     folder_.Write("authorized_keys", "");
     folder_.Write("sshd_config", options + "\nHostKey " + folder_.path() +
@@ -40,9 +40,9 @@ class LoopbackSshd {
                                      "/authorized_keys\nStrictModes no\nUsePAM no\n"
                                      "PermitRootLogin yes\nPidFile none\nSetEnv HOME=" +
                                      folder_.path() +
-                                     "\n");  // whose shell start-up files are nobody's
+                                     "\n");  // a folder without shell start-up files
     listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    // As on a network: else the kernel takes whatever a client sends, without delay.
+    // As on a network: the loopback interface would accept all data without delay.
     const int segment = 1400;
     const int buffer = 32 * 1024;
     setsockopt(listener_.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
@@ -71,7 +71,7 @@ class LoopbackSshd {
   std::string HostKeyLine() const {
     return "[127.0.0.1]:" + std::to_string(port_) + " " + folder_.Read("host_key.pub");
   }
-  // From now on logins with this key are accepted.
+  // Accepts logins with this key from now on.
   void Accept(const std::string& key_file) const {
     Shell("cat " + key_file + ".pub >> " + folder_.path() + "/authorized_keys");
   }
@@ -81,9 +81,9 @@ class LoopbackSshd {
     const std::lock_guard lock(mutex_);
     for (const int fd : clients_) shutdown(fd, SHUT_RDWR);
   }
-  // What the next clients hear before sshd says anything.
+  // Sends these lines to new clients before sshd's.
   void SayFirst(std::string lines) { first_ = std::move(lines); }
-  // What the client sends next is lost, and the connection with it.
+  // Drops the next data from the client, and breaks the connection.
   void HangUpAtNextRequest() { cut_at_next_request_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// Another user, whom every system has.
+// An unprivileged user that every system has.
 #pragma once
 
 #include <sys/types.h>

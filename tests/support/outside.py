@@ -1,8 +1,8 @@
-"""Nodes that host 1 controls from outside: hosts 2 to 4."""
+"""Hosts 2 to 4 as nodes that host 1 controls from outside."""
 
 NODES = (2, 3, 4)
 
 
 def inner(host):
-    """The host's address on a network of which host 1 knows nothing."""
+    """The host's address on a network that host 1 cannot reach."""
     return f"10.88.0.{host}"

@@ -7,7 +7,7 @@
 
 namespace autodist::test {
 
-// Three nodes: two ranks on GPUs 1 and 3 of the second of the file, which is the chief; two CPU
+// Three nodes: the second one in the file is the chief, with two ranks on GPUs 1 and 3; two CPU
 // ranks on the first; one rank on the third.
 inline plan::Input ThreeNodeInput() {
   plan::Input input;

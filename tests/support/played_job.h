@@ -1,4 +1,4 @@
-// A job on nodes that are played, under a clock that is turned.
+// A job on simulated nodes, with simulated time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ class JobTest : public testing::Test {
   chief::Job* job_ = nullptr;
   std::vector<std::vector<std::string>> planned_;
   milliseconds took_{};
-  v1::JobStatus status_;  // at its end
+  v1::JobStatus status_;  // when it ends
   std::string report_;
   std::string output_;
   std::string messages_;

@@ -1,4 +1,4 @@
-"""podman on the virtual hosts, with an image that is busybox alone."""
+"""podman on the virtual hosts, with an image that has only busybox."""
 
 import subprocess
 import tarfile
@@ -9,7 +9,7 @@ from hosts import in_host
 BUSYBOX = Path("/bin/busybox")  # Debian's busybox-static
 IMAGE = "box"
 
-# Without systemd, and whatever limits this machine has.
+# Without systemd, and independent of this machine's limits.
 STORAGE = """[storage]
 driver = "vfs"
 graphroot = "/tmp/podman/storage"
@@ -41,7 +41,7 @@ def make_image(path):
 
 
 class Podman:
-    """Of one host."""
+    """podman on one host."""
 
     name = "podman"
 
@@ -63,7 +63,7 @@ class Podman:
         return in_host(self.host, "podman", *arguments)
 
     def run(self, name, *options):
-        """Starts a container that does nothing; what runs in it is in the host's network."""
+        """Starts an idle container in the host's network."""
         self("run", "-d", "--init=false", "--network", "host", "--name", name, *options, IMAGE, "sh", "-c",
              "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
 

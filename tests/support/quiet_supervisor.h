@@ -1,4 +1,4 @@
-// A supervisor for tests of what runs programs, not ranks.
+// A supervisor for tests of code that runs programs, not ranks.
 #pragma once
 
 #include <memory>

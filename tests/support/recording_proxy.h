@@ -1,5 +1,5 @@
-// Passes TCP connections on and records them, as a listener on the network would: tests search the
-// record for what it may not have.
+// Forwards TCP connections and records them, like a listener on the network; tests search the
+// records for secrets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class RecordingProxy {
 
   uint16_t port() const { return port_; }
 
-  // What those that connect have sent, and what they were answered, of all connections.
+  // What clients have sent, and the answers, of all connections.
   std::string sent() const { return Copy(sent_); }
   std::string answered() const { return Copy(answered_); }
 
@@ -87,7 +87,7 @@ class RecordingProxy {
     }
   }
 
-  // False at the end of the direction.
+  // Returns false at the end of the direction.
   bool Pass(int from, int to, std::string& record) {
     std::array<char, 65536> bytes;
     const ssize_t got = recv(from, bytes.data(), bytes.size(), 0);

@@ -1,7 +1,7 @@
-"""A plugin of pytest for tests/check: writes down how each test ended, and runs again what failed.
+"""A plugin of pytest for tests/check: records the outcome of each test, and runs failed tests again.
 
-RESULTS names a file, to which each test adds a line of JSON: {"test": …, "outcome": "passed",
-"failed" or "skipped", "reason": …}. With RERUN set, only those tests are run that have not passed.
+RESULTS names a file, to which each test adds a line of JSON: {"test": …, "outcome": "passed", "failed" or
+"skipped", "reason": …}. With RERUN set, only tests that have not passed are run.
 """
 
 import json
@@ -13,7 +13,7 @@ NO_TEST_IS_LEFT = 5  # pytest's exit code
 
 
 def read(file):
-    """Its lines, as a list of dicts."""
+    """The lines of the file, as a list of dicts."""
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
@@ -21,7 +21,7 @@ def _add(test, outcome, reason=""):
     if FILE:
         line = json.dumps({"test": test, "outcome": outcome, "reason": reason}) + "\n"
         descriptor = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.write(descriptor, line.encode())  # whole, as others write at the same time
+        os.write(descriptor, line.encode())  # in one piece, because others write at the same time
         os.close(descriptor)
 
 
@@ -44,7 +44,7 @@ def pytest_collectreport(report):
 
 
 def outcomes(results):
-    """{test: how it ended the last time}; a test that failed in its teardown has failed."""
+    """{test: its last outcome}; a test that failed in its teardown has failed."""
     last = {}
     for result in results:
         last[result["test"]] = result["outcome"]

@@ -1,4 +1,4 @@
-// An end of an encrypted session that blocks, for tests. What lasts for too long has failed.
+// A blocking end of an encrypted session, for tests. A timeout is a failure.
 #pragma once
 
 #include <poll.h>
@@ -20,7 +20,7 @@ inline void AwaitSocket(secure::Session& session, base::Deadline deadline) {
   poll(&polled, 1, deadline.PollTimeout());
 }
 
-// Whether both sides have shown that they know the key.
+// Whether both sides have proved that they know the key.
 inline bool ShakeHands(secure::Session& session) {
   const base::Deadline deadline = base::Deadline::After(kLimit);
   secure::Progress progress = session.Handshake();
@@ -31,7 +31,7 @@ inline bool ShakeHands(secure::Session& session) {
   return progress == secure::Progress::kDone && session.Flush() == secure::Progress::kDone;
 }
 
-// "" where the session ends first.
+// Returns "" if the session ends first.
 inline std::string LineOf(secure::Session& session) {
   const base::Deadline deadline = base::Deadline::After(kLimit);
   std::string line;
@@ -54,7 +54,7 @@ inline bool SendAll(secure::Session& session, const std::string& text) {
   return progress == secure::Progress::kDone;
 }
 
-// What comes until the session ends.
+// Returns all data until the session ends.
 inline std::string AllOf(secure::Session& session) {
   const base::Deadline deadline = base::Deadline::After(kLimit);
   std::string all;

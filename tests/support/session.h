@@ -1,5 +1,4 @@
-// A session of the user's of its own for one test: XDG_RUNTIME_DIR and XDG_STATE_HOME are folders
-// that go with it.
+// A separate user session for one test: XDG_RUNTIME_DIR and XDG_STATE_HOME are temporary folders.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Running a shell command in a test and taking what it prints.
+// Runs a shell command in a test and returns its output.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@ from hosts import SHARED, kill_all, named_on, start_in_host
 
 UP_LIMIT_S = 60
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
-PORTS = (61000, 61999)  # of the hosts' own network, above those that are given without being asked for
+PORTS = (61000, 61999)  # of the hosts' network, above the ephemeral ones
 CONTROLLERS = ("freezer", "memory", "cpuset", "devices", "cpuacct", "cpu")
 
 # sources: slurm.conf(5), cgroup.conf(5), gres.conf(5)
@@ -43,8 +43,8 @@ NodeName=host[1-{hosts}] CPUs=8 RealMemory=4000 State=UNKNOWN Gres=gpu:{gpus}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 """
 
-# slurmd in cgroups (version 1) of its own, as those of all hosts would meet in one tree else: the way to them, then
-# the root of what the host sees.
+# Puts slurmd into separate cgroups (version 1), because those of all hosts would share one tree: first the
+# path to them, then the root that the host sees.
 START = """\
 set -e
 mounts() {{
@@ -67,7 +67,7 @@ exec slurmd -D -N host{host}
 
 
 class Slurm:
-    """While it is entered."""
+    """A running Slurm."""
 
     def __init__(self, hosts, proctrack="linuxproc", gpus=0, kill_wait_s=30):
         self.hosts, self.proctrack, self.gpus, self.kill_wait_s = hosts, proctrack, gpus, kill_wait_s
@@ -94,7 +94,8 @@ class Slurm:
         (self.folder / "cgroup.conf").write_text(
             f"CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainDevices={'yes' if cgroup and self.gpus else 'no'}\n")
         if self.gpus:
-            # Devices without a driver: opening one fails with ENXIO, or EPERM where Slurm does not allow it.
+            # Devices without a driver: opening one fails with ENXIO, or with EPERM if Slurm does not allow
+            # it.
             for gpu in range(self.gpus):
                 os.mknod(self.folder / f"gpu{gpu}", 0o020666, os.makedev(240, gpu))
             (self.folder / "gres.conf").write_text(
@@ -140,7 +141,7 @@ class Slurm:
         return subprocess.run(["squeue", "-h", "-o", "%i %T"], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
 
     def steps(self):
-        """Of all jobs, without those that Slurm makes itself."""
+        """Steps of all jobs, without those that Slurm creates itself."""
         return [line for line in subprocess.run(["squeue", "-h", "-s", "-o", "%i %j"], check=True, text=True,
                                                 stdout=subprocess.PIPE).stdout.splitlines()
                 if ".batch" not in line and ".extern" not in line]

@@ -36,7 +36,7 @@ class SmallAgent {
   SmallAgent(const SmallAgent&) = delete;
   SmallAgent& operator=(const SmallAgent&) = delete;
 
-  std::string key() const {  // that the chief gave last
+  std::string key() const {  // the last one that the chief sent
     const std::lock_guard lock(mutex_);
     return key_;
   }
@@ -58,7 +58,7 @@ class SmallAgent {
   agent::RendezvousService* const rendezvous = &core_->rendezvous();
   agent::PmixService* const pmix = &core_->pmix();
   agent::Supervisor* const supervisor = &core_->supervisor();
-  std::unique_ptr<GrpcServer> server;  // last: it goes before what it calls
+  std::unique_ptr<GrpcServer> server;  // last: destroyed before the objects that it calls
 };
 
 }  // namespace autodist::test

@@ -1,4 +1,4 @@
-// Jobs as one looks at them, made up: the same for the same shape and time.
+// Made-up jobs for views: the same for the same shape and time.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline constexpr int64_t kSnapshotNow = 1795444582000;  // 2026-11-23 14:36:22 U
 inline constexpr int64_t kSnapshotStart = kSnapshotNow - 5 * 3'600'000 - 22 * 60'000;
 inline constexpr int64_t kSlowSince = kSnapshotNow - 34 * 60'000;
 
-// 0 to 1, without any order; of these numbers.
+// Pseudorandom from 0 to 1, determined by these numbers.
 inline double Noise(uint64_t a, uint64_t b, uint64_t c = 0) {
   uint64_t x = a * 0x9E3779B97F4A7C15u ^ b * 0xC2B2AE3D27D4EB4Fu ^ (c + 1) * 0x165667B19E3779F9u;
   x = (x ^ (x >> 31)) * 0xD6E8FEB86659FD93u;
@@ -242,7 +242,7 @@ inline v1::JobSnapshot StalledSnapshot(v1::JobSnapshot snapshot) {
 }
 
 inline v1::JobSnapshot AwaySnapshot(v1::JobSnapshot snapshot) {
-  AddIssue(snapshot, v1::Issue::KIND_AWAY,
+  AddIssue(snapshot, v1::Issue::KIND_DISCONNECTED,
            "node3 does not answer since 14:36:11; its lease ends in 49 s.",
            snapshot.time_ms() - 11'000)
       .add_nodes(2);
@@ -250,7 +250,7 @@ inline v1::JobSnapshot AwaySnapshot(v1::JobSnapshot snapshot) {
   node.set_phase(v1::NODE_PHASE_RECONNECTING);
   node.set_last_contact_ms(snapshot.time_ms() - 11'000);
   for (const uint32_t rank : node.ranks()) {
-    snapshot.mutable_ranks(static_cast<int>(rank))->set_state(v1::RANK_STATE_AWAY);
+    snapshot.mutable_ranks(static_cast<int>(rank))->set_state(v1::RANK_STATE_DISCONNECTED);
   }
   AddEvent(snapshot, snapshot.time_ms() - 11'000, "connection reset by peer", "node3");
   snapshot.mutable_events()->rbegin()->set_node_phase(v1::NODE_PHASE_RECONNECTING);
@@ -289,7 +289,7 @@ inline v1::JobSnapshot FailedSnapshot(v1::JobSnapshot snapshot) {
   return snapshot;
 }
 
-// With one issue of each kind, as a large job has them.
+// Adds one issue of each kind, as in a large job.
 inline v1::JobSnapshot LargeSnapshot(v1::JobSnapshot snapshot) {
   v1::Issue& stuck = AddIssue(
       snapshot, v1::Issue::KIND_STALLED,
@@ -301,7 +301,7 @@ inline v1::JobSnapshot LargeSnapshot(v1::JobSnapshot snapshot) {
                              "6 ranks on node041 and node042: 1.3 × slower since 13:51.",
                              snapshot.time_ms() - 45 * 60'000);
   for (const uint32_t rank : {321u, 323u, 325u, 328u, 331u, 332u}) slow.add_ranks(rank);
-  AddIssue(snapshot, v1::Issue::KIND_AWAY, "node063 does not answer since 14:36:11.",
+  AddIssue(snapshot, v1::Issue::KIND_DISCONNECTED, "node063 does not answer since 14:36:11.",
            snapshot.time_ms() - 11'000)
       .add_nodes(62);
   snapshot.mutable_nodes(62)->set_phase(v1::NODE_PHASE_RECONNECTING);

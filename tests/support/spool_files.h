@@ -1,4 +1,4 @@
-// Files that grow no further, and files without a name.
+// Limited file sizes, and files without a name.
 #pragma once
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 namespace autodist::test {
 
-// The descriptor of the file without a name that we have open there, or -1.
+// The descriptor of our open file without a name in the folder, or -1.
 inline int FileOfOursIn(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
@@ -19,7 +19,7 @@ inline int FileOfOursIn(const std::string& folder) {
   return -1;
 }
 
-// Writes beyond this many bytes of a file fail, for as long as it lives.
+// Makes writes beyond this number of bytes of a file fail during its life.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {

@@ -26,7 +26,7 @@ class RealAgent {
       _exit(127);
     }
     close(fds[1]);
-    // It prints its socket's path once it listens.
+    // ssh-agent prints its socket's path once it listens.
     char byte = 0;
     while (read(fds[0], &byte, 1) == 1 && byte != '\n') {
     }
@@ -42,7 +42,7 @@ class RealAgent {
   }
 
   const std::string& socket() const { return socket_; }
-  // ssh-add with these arguments.
+  // Runs ssh-add with these arguments.
   void Add(const std::string& arguments) const {
     Shell("SSH_AUTH_SOCK=" + socket_ + " ssh-add -q " + arguments + " 2>&1");
   }

@@ -1,4 +1,4 @@
-// Verifying what an identity signs, as a server does.
+// Verifies what an identity signs, like a server.
 #pragma once
 
 #include <openssl/core_names.h>
@@ -14,7 +14,7 @@
 
 namespace autodist::test {
 
-// What is signed to log in, up to the field that names the algorithm.
+// The data that is signed to log in, up to the field that names the algorithm.
 inline std::string LoginRequest(const std::string& algorithm) {
   std::string request;
   ssh::AppendString(request, "session");
@@ -33,7 +33,7 @@ inline std::shared_ptr<BIGNUM> ToBigNumber(std::string_view bytes) {
           BN_free};
 }
 
-// OpenSSL's key of a public key as it travels on the wire.
+// Parses a public key in SSH's wire format to OpenSSL's.
 inline std::shared_ptr<EVP_PKEY> PublicKey(std::string_view blob) {
   ssh::WireReader reader(blob);
   const std::string type(reader.String());
@@ -69,7 +69,7 @@ inline std::shared_ptr<EVP_PKEY> PublicKey(std::string_view blob) {
   return {key, EVP_PKEY_free};
 }
 
-// The two numbers of an ECDSA signature in OpenSSL's form.
+// Converts the two numbers of an ECDSA signature to OpenSSL's format.
 inline std::string EcdsaDer(std::string_view signature) {
   ssh::WireReader reader(signature);
   const std::shared_ptr<ECDSA_SIG> numbers(ECDSA_SIG_new(), ECDSA_SIG_free);

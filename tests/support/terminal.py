@@ -1,4 +1,4 @@
-"""A program in a terminal of its own, as a person sees it: what pyte, a terminal emulator, shows of what it writes."""
+"""A program in a terminal, with its output as pyte, a terminal emulator, displays it."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ import time
 import pyte
 
 LIMIT_S = 60
-# How one frame of bars begins.
+# The start of each frame of bars.
 FRAME = re.compile(rb"\x1b\[\?7l")
 
 
 class Terminal:
     def __init__(self, command, cwd, env=None, columns=80, rows=24, emulated=True):
-        """`emulated`: else nothing is made of what it writes, which takes its time."""
+        """`emulated`: False skips the slow emulation."""
         self.screen = pyte.HistoryScreen(columns, rows, history=100_000, ratio=0.5)
         self.stream = pyte.ByteStream(self.screen)
         self.emulated = emulated
@@ -41,7 +41,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def read(self, seconds):
-        """What comes within this time; False at the end."""
+        """Reads for at most this time; False at the end."""
         if not select.select([self.fd], [], [], max(seconds, 0))[0]:
             return True
         try:
@@ -54,17 +54,17 @@ class Terminal:
         return bool(data)
 
     def lines(self):
-        """What the screen shows, top to bottom, without the empty lines at its end."""
+        """The screen's lines from top to bottom, without empty lines at the end."""
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip("\n").split("\n")
 
     def all_lines(self):
-        """The same, with what has scrolled away."""
+        """The same, including lines that have scrolled away."""
         columns = range(self.screen.columns)
         before = ["".join(row[x].data for x in columns).rstrip() for row in self.screen.history.top]
         return before + self.lines()
 
     def until(self, holds, limit=LIMIT_S):
-        """Goes on until what is shown is as it should be; gives the lines."""
+        """Reads until the screen is as expected; returns the lines."""
         deadline = time.monotonic() + limit
         while not holds(self.lines()):
             assert time.monotonic() < deadline, "\n".join(["not within the time:", *self.all_lines()])
@@ -72,7 +72,8 @@ class Terminal:
         return self.lines()
 
     def finish(self, limit=LIMIT_S):
-        """Its own seconds of a core, without its children's; its exit code is `code`."""
+        """Waits for the end and sets `code`; returns the program's own CPU seconds, without its
+        children's."""
         deadline = time.monotonic() + limit
         while self.read(deadline - time.monotonic()):
             assert time.monotonic() < deadline, "\n".join(["not ended:", *self.all_lines()])
@@ -87,7 +88,7 @@ class Terminal:
         return len(FRAME.findall(self.written))
 
     def kill(self):
-        """If the test has failed before its end."""
+        """Ends the program if the test failed before its end."""
         if self.code is None:
             os.kill(self.pid, signal.SIGTERM)
             self.finish()

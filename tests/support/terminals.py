@@ -14,7 +14,7 @@ WORDS_LIMIT_S = 60
 
 
 class Terminal:
-    """autodist in a session of its own on a terminal."""
+    """autodist in its own session on a terminal."""
 
     def __init__(self, folder, *arguments):
         self.pid, self.fd = pty.fork()
@@ -24,12 +24,12 @@ class Terminal:
         self.said = b""
 
     def read(self):
-        """Until the last process lets the terminal go. Lines end alike: the terminal may be in its own
-        mode again, where it adds a return, before what was meant for the raw one is on it."""
+        """Reads until the last process closes the terminal. Normalizes line ends: the terminal may add a
+        return to output that was written for its raw mode."""
         try:
             while data := os.read(self.fd, 4096):
                 self.said += data
-        except OSError:  # as Linux puts the end of a terminal
+        except OSError:  # Linux reports the end of a terminal like this
             pass
         return self.said.decode().replace("\r\r\n", "\r\n")
 
@@ -44,7 +44,7 @@ class Terminal:
                 raise AssertionError(f"no {words!r} to the end of {self.said!r}") from end
 
     def await_next(self, words):
-        """Those that come after what has been awaited so."""
+        """Waits for the words after those awaited before."""
         self.await_words(words)
         before, self.said = self.said.split(words, 1)
         return before

@@ -1,5 +1,5 @@
-// A loop whose clock stands still until there is nothing to do, and then goes to the next moment at
-// which there is: hours of a job's life in no time, and always the same.
+// A loop with simulated time, which jumps to the next scheduled task when there is no other work:
+// hours of a job's life run instantly and deterministically.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace autodist::test {
 
-// The threads of others may Post, but nothing waits for them: what they do has to be done already.
+// Other threads may Post, but the loop does not wait for them: their tasks must be posted already.
 class TurnedLoop : public chief::Loop {
  public:
   Time Now() const override { return now_; }
@@ -24,19 +24,19 @@ class TurnedLoop : public chief::Loop {
     task();
     return OkStatus();
   }
-  // As a slow disk does; not of many tasks at a time.
+  // Simulates a slow disk; suitable for few tasks at a time.
   void TakesTimeInBackground(std::chrono::milliseconds time) { background_takes_ = time; }
 
-  // Runs the task when it is time; for the loop's thread.
+  // Runs the task after this time; for the loop's thread.
   void After(std::chrono::milliseconds time, Task task) { Schedule(now_ + time, std::move(task)); }
   void Schedule(Time time, Task task) { scheduled_.emplace(time, std::move(task)); }
 
-  // As if this thread had been kept from running.
+  // Simulates that this thread was not scheduled for a while.
   void Sleep(std::chrono::milliseconds time) { now_ += time; }
 
  protected:
   std::optional<Task> Take(Time limit) override {
-    // What has happened while this thread was kept from running.
+    // Runs tasks that became due while this thread was not scheduled.
     if (!scheduled_.empty() && scheduled_.begin()->first < now_) return TakeScheduled();
     if (!Empty()) return Loop::Take(now_);
     const Time next = scheduled_.empty() ? limit : std::min(limit, scheduled_.begin()->first);

@@ -1,4 +1,4 @@
-"""`autodist web` and a made-up job for it to show."""
+"""`autodist web` and a made-up job to show."""
 
 import http.client
 import json
@@ -12,14 +12,14 @@ JOB, OLD = "20261123-171502-3fa9c1", "20261123-081407-c02b7e"
 
 
 def own_session(folder, monkeypatch):
-    """No jobs but those of the test."""
+    """Limits jobs to those of the test."""
     for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         (folder / name).mkdir(mode=0o700)
         monkeypatch.setenv(name, str(folder / name))
 
 
 class Snapshot:
-    """A job that does as the test says: see tests/programs/web_snapshot.cc."""
+    """A job controlled by the test: see tests/programs/web_snapshot.cc."""
 
     def __init__(self, folder, *options, job=JOB):
         self.folder, self.job = folder, job
@@ -43,7 +43,7 @@ class Snapshot:
 
 
 def leave_ended(folder, job=OLD):
-    """The record of a job that has ended."""
+    """Writes the record of an ended job."""
     subprocess.run([BUILD / "web_snapshot", job, folder, "--ended"], check=True)
 
 
@@ -59,7 +59,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Web:
-    """An `autodist web` that runs."""
+    """A running `autodist web`."""
 
     def __init__(self, *arguments, cwd=None):
         self.process = subprocess.Popen([AUTODIST, "web", *map(str, arguments)], text=True, cwd=cwd,
@@ -75,7 +75,7 @@ class Web:
         return UnixConnection(str(self.socket)) if self.socket else http.client.HTTPConnection(self.place, timeout=20)
 
     def open(self, path, method="GET", headers=None, body=None):
-        """The answer, unread."""
+        """The unread answer."""
         connection = self.connect()
         cookie = {"Cookie": self.cookie} if self.cookie else {}
         connection.request(method, path, headers={**cookie, **(headers or {})}, body=body)
@@ -102,7 +102,7 @@ class Web:
         return json.loads(text)
 
     def raw(self):
-        """A socket to it."""
+        """A socket connected to it."""
         host, port = self.place.rsplit(":", 1)
         return socket.create_connection((host, int(port)), timeout=20)
 
@@ -115,7 +115,7 @@ class Web:
 
 
 def events(answer):
-    """The events of a stream: (name, what it says)."""
+    """The events of a stream: (name, data)."""
     name = None
     for line in answer:
         word, _, rest = line.decode().rstrip("\n").partition(": ")

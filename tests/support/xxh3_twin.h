@@ -1,9 +1,9 @@
-// A second file of the same size and the same XXH3 digest (128 bits, no seed), in no time: XXH3
-// finds what differs by chance, and is no proof against a party that means harm.
+// Constructs a second file of the same size and XXH3 digest (128 bits, no seed) instantly: XXH3
+// detects accidental changes, but not malicious ones.
 //
-// XXH3 reads blocks of 16 stripes of 8 numbers. Of two stripes, those numbers can be chosen that
-// their products are 0, and their sums whatever is wanted: so the last two of the first block make
-// up for what was done to the others.
+// XXH3 reads blocks of 16 stripes of 8 numbers. In a pair of stripes, the numbers can be chosen so
+// that their products are 0 and their sums have any value: the last two of the first block
+// compensate for changes of the others.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr size_t kLanes = 8;
 inline constexpr size_t kStripe = 8 * kLanes;  // bytes
 inline constexpr size_t kChosen = 14;          // stripes
 inline constexpr size_t kBlock = 16 * kStripe;
-// XXH3's own.
+// Defined by XXH3.
 inline constexpr unsigned char kSecret[192] = {
     0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c, 0xf7, 0x21, 0xad, 0x1c,
     0xde, 0xd4, 0x6d, 0xe9, 0x83, 0x90, 0x97, 0xdb, 0x72, 0x40, 0xa4, 0xa4, 0xb7, 0xb3, 0x67, 0x1f,
@@ -45,7 +45,7 @@ inline uint64_t Number(const void* from) {
 
 inline uint64_t Key(size_t stripe, size_t lane) { return Number(kSecret + 8 * (stripe + lane)); }
 
-// What the stripes up to `end` add to each of the sums.
+// Contributions of the stripes up to `end` to each of the sums.
 inline std::array<uint64_t, kLanes> Sums(std::string_view text, size_t end) {
   std::array<uint64_t, kLanes> sums{};
   for (size_t stripe = 0; stripe < end; ++stripe) {
@@ -61,7 +61,7 @@ inline std::array<uint64_t, kLanes> Sums(std::string_view text, size_t end) {
 
 }  // namespace xxh3
 
-// `text`, of more than 2 KiB, with `begin`, of 896 bytes at most, at its beginning.
+// `text`, of more than 2 KiB, with `begin`, of at most 896 bytes, at the beginning.
 inline std::string TwinOf(std::string text, std::string_view begin) {
   using namespace xxh3;
   if (text.size() <= 2 * kBlock || begin.size() > kChosen * kStripe) {
@@ -71,11 +71,12 @@ inline std::string TwinOf(std::string text, std::string_view begin) {
   text.replace(0, begin.size(), begin);
   const auto chosen = Sums(text, kChosen);
   for (size_t lane = 0; lane < kLanes; ++lane) {
-    // Of the sum of the other lane of the pair.
+    // For the sum of the other lane of the pair.
     const uint64_t missing = wanted[lane ^ 1] - chosen[lane ^ 1];
     const uint64_t key = Key(kChosen, lane);
     const uint64_t next_key = Key(kChosen + 1, lane);
-    // One number with the low half of its key, one with the high half: their products are 0.
+    // One number with the low half of the key, one with the high half, so that their products are
+    // 0.
     const uint64_t low = (missing - (key & 0xFFFFFFFF)) & 0xFFFFFFFF;
     const uint64_t second = (next_key & 0xFFFFFFFF00000000) | low;
     const uint64_t first = missing - second;

@@ -22,10 +22,10 @@
 
 namespace autodist::chief {
 
-// Of thousands of ranks it is large: nobody copies it.
+// Shared, because it is large with thousands of ranks.
 using SharedPlan = std::shared_ptr<const v1::LaunchPlan>;
 
-// Found by another thread than it is read by.
+// Written by one thread and read by another.
 class HangDiagnosis {
  public:
   void Set(std::string diagnosis) {
@@ -42,24 +42,24 @@ class HangDiagnosis {
   std::string diagnosis_;  // guarded by mutex_
 };
 
-// Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
+// Handles the events of the members, the nodes of the plan. Not thread-safe; never blocks.
 class Attempt {
  public:
-  // Of one event.
+  // The effect of one event.
   struct Outcome {
     bool stop = false;          // it is the first cause: the other ranks have to be stopped
     bool sign_of_life = false;  // of a rank
     std::optional<v1::JobEvent> to_record;  // without the node
   };
 
-  // `nodes` are the nodes of the job by their rank in this plan.
+  // `nodes`: the nodes of the job by their rank in this plan.
   Attempt(uint32_t number, SharedPlan plan, std::vector<uint32_t> nodes,
           const base::LogFolder& job_folder, int stop_signal, std::chrono::milliseconds grace,
           RankCalls::Send send);
 
-  // What an agent tells of its ranks; of those of others, nothing counts.
+  // Handles an event of an agent. Ignores events about ranks of other agents.
   Outcome Take(uint32_t member, const v1::AgentEvent& event);
-  // Whether the other ranks have to be stopped because of it.
+  // Returns whether the other ranks have to be stopped because of it.
   bool NodeLost(uint32_t member, const Status& why) { return state_.NodeLost(member, why); }
   JobState& state() { return state_; }
   const JobState& state() const { return state_; }
@@ -68,32 +68,35 @@ class Attempt {
   const v1::LaunchPlan& plan() const { return *plan_; }
   const SharedPlan& shared_plan() const { return plan_; }
   const std::vector<uint32_t>& nodes() const { return nodes_; }
-  // Of its rank-N.out and rank-N.err.
+  // The folder of rank-N.out and rank-N.err.
   const base::LogFolder& logs_folder() const { return folder_; }
   const std::string& folder() const { return folder_.path(); }
   const std::optional<v1::PmixWorld>& pmix() const { return calls_.pmix(); }
-  // Its number of processes: ranks, and what serves them.
+  // The number of processes: ranks and auxiliary processes.
   uint32_t processes() const { return processes_; }
-  // Whether the rank, or what serves the ranks, runs on the member.
+  // Returns whether the rank, or auxiliary process, runs on the member.
   bool Has(uint32_t member, uint32_t rank) const;
   const v1::NodePlan& member_plan(uint32_t member) const {
     return plan_->nodes(static_cast<int>(member));
   }
 
-  // What the ranks write; null before the attempt is ready.
+  // Output of the ranks; null before the attempt is ready.
   std::shared_ptr<RankLogs> logs;
-  // Who keeps ranks that hang, where that is known: "rank 3 (host2) is in stuck (train.py:36)".
+  // The ranks that block the others in a hang, if known: "rank 3 (host2) is in stuck
+  // (train.py:36)".
   std::shared_ptr<HangDiagnosis> hang_diagnosis = std::make_shared<HangDiagnosis>();
-  // What the shell here has and the ranks of a node, by its rank in the job, do not get.
+  // Variables of the chief's environment that ranks of a node do not receive, by node rank in the
+  // job.
   using MissingVariables = std::map<uint32_t, std::vector<std::string>>;
   std::shared_ptr<const MissingVariables> missing_variables;
-  std::vector<std::string> warnings;  // of which the user is told again at the end
+  std::vector<std::string> warnings;  // repeated in the report at the end
   Loop::Time began{};
-  // "rank 2 (host2) sleeps in load (train.py:7)": whom the rank waited for that waited in vain.
+  // The rank for which the failed rank waited in vain: "rank 2 (host2) sleeps in load
+  // (train.py:7)".
   std::string missing;
 
  private:
-  // Whether it is the first time that this is told of the rank.
+  // Returns whether this is the first such event about the rank.
   bool IsNews(uint32_t rank, v1::AgentEvent::EventCase what) {
     return reported_.emplace(rank, what).second;
   }

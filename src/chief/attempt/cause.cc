@@ -32,7 +32,7 @@ std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t
 
 namespace {
 
-// "3.2 of 4.0 GiB"; without the first where that is not known.
+// "3.2 of 4.0 GiB"; without the first number if it is unknown.
 std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
   const std::string all = base::BinaryBytes(limit);
   if (used == 0) return of + all;
@@ -42,19 +42,17 @@ std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
   return part + " of " + of + all;
 }
 
-// ": the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of its cgroup"; "" if that has not
-// killed.
+// ": the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of the cgroup"; "" if it killed nothing.
 std::string WhoseMemory(const v1::RankExited& exit) {
   if (!exit.has_out_of_memory()) {
-    return exit.oom_kills() > 0
-               ? " (since its start the kernel has killed there for want of memory)"
-               : "";
+    return exit.oom_kills() > 0 ? " (the kernel's out-of-memory killer was active on the node)"
+                                : "";
   }
   const v1::OutOfMemory& memory = exit.out_of_memory();
   std::string killer = ": the kernel's out-of-memory killer";
   if (memory.limit() == 0) return killer;
   if (memory.of_cgroup()) {
-    return killer + ", at " + UsedOf(memory.used(), "", memory.limit()) + " of its cgroup";
+    return killer + ", at " + UsedOf(memory.used(), "", memory.limit()) + " of the cgroup";
   }
   return killer + (memory.used() > 0 ? ", when it had " : ", when there was nothing left of ") +
          UsedOf(memory.used(), "the node's ", memory.limit());
@@ -96,11 +94,11 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
     case Cause::Kind::kInterrupted:
       return "stopped by " + (cause.by.empty() ? base::SignalName(cause.signal) : cause.by);
     case Cause::Kind::kTimedOut:
-      return "stopped, as its time is up (--timeout)";
+      return "stopped: --timeout expired";
     case Cause::Kind::kHung:
       break;
   }
-  return "stopped, as no rank gave a sign of life (--hang-timeout)";
+  return "stopped: no rank showed activity (--hang-timeout)";
 }
 
 }  // namespace autodist::chief

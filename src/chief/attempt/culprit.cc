@@ -9,7 +9,7 @@
 namespace autodist::chief {
 namespace {
 
-// "[10.0.0.3]:7588", "10.0.0.3:7588", "host3": a whole word of it.
+// "[10.0.0.3]:7588", "10.0.0.3:7588", "host3": the address as a whole word.
 bool Names(const std::string& text, const std::string& address) {
   constexpr std::string_view kOfAddress =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-";
@@ -38,8 +38,8 @@ const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
   return first;
 }
 
-const EndedWell* WhoLeft(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
-                         const v1::LaunchPlan& plan) {
+const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
+                              const v1::LaunchPlan& plan) {
   if (!BlamesPeer(complaint.text) || ended.empty()) return nullptr;
   const auto on_named = [&](const EndedWell& one) {
     return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {

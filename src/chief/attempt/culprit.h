@@ -1,4 +1,5 @@
-// Who failed first, where the rank that ended first only complains about a peer. Pure logic.
+// Finds the rank that failed first if the rank that ended first only complains about a peer. Pure
+// logic.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,15 @@
 
 namespace autodist::chief {
 
-// The earliest of the failures that came before the complaint of a rank, and are about no peer;
-// nullptr: there is none, or the message is no complaint.
+// Returns the earliest failure before the complaint of a rank that complains about no peer;
+// nullptr: none, or the message is no complaint.
 const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
                            const std::vector<RankFailure>& failures);
 
-// Who had ended with 0 when another rank complained of a peer: on the node that the complaint
-// names, else who ended first; nullptr: nobody had, or the message is no complaint.
-const EndedWell* WhoLeft(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
-                         const v1::LaunchPlan& plan);
+// Returns the rank that had ended with 0 when another rank complained of a peer: one on the node
+// that the complaint names, else the first that ended. nullptr: none, or the message is no
+// complaint.
+const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
+                              const v1::LaunchPlan& plan);
 
 }  // namespace autodist::chief

@@ -1,4 +1,4 @@
-// How a job is run.
+// Options of how a job is run.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,25 @@ namespace autodist::chief {
 struct JobOptions {
   launch::LaunchOptions launch;
   base::LogFolder log_folder;  // of this job
-  display::View view;          // of what the ranks write
-  // Whose input is what comes from here; the plan says what it is for the rank.
+  display::View view;          // of the ranks' output
+  // What the rank with input receives from this process; the plan says what its stdin is.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;
-  // Without, there is one attempt, by the first plan.
+  // Plans a restart. Empty: there is one attempt, with the first plan.
   std::function<Result<v1::LaunchPlan>(const plan::Replan& replan)> plan_attempt;
-  // Prints a line of JSON to stdout; empty: nobody wants any. What ranks write is the view's.
+  // Prints a line of JSON to stdout; empty: JSON is not requested. The view prints the ranks'
+  // output.
   std::function<void(std::string line)> print_json;
-  // Starts what shows the job to others, once its control socket is there; an error ends the job
-  // before it begins. What it returns is called like on_status, and goes when the job has ended.
-  // Empty: nothing does.
+  // Starts the viewers (web) after the control socket is created; an error ends the job before it
+  // begins. The returned function is called like on_status and destroyed when the job has ended.
+  // Empty: no viewers.
   using StatusListener = std::function<void(const v1::JobStatus& status)>;
   std::function<Result<StatusListener>()> start_views;
   // Called on Run's thread; must not block.
   StatusListener on_status;
-  // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.
+  // Called once, when all is ready, before the ranks start; on a thread that may wait for a disk.
   std::function<void()> on_running;
-  // By what the nodes are reached.
+  // Creates the launcher that connects to the nodes.
   std::function<Result<std::unique_ptr<launch::Launcher>>(const v1::LaunchPlan& plan,
                                                           launch::LaunchOptions options)>
       make_launcher = launch::Launcher::Create;

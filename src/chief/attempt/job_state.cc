@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kNoticedWithin{250};
 
-// A rank that one of them ends did not end because of another, unless it is our SIGKILL.
+// These signals are not caused by another rank, unless it is our SIGKILL.
 bool EndedFromOutside(const v1::RankExited& exit) {
   constexpr int kSignals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   return std::ranges::count(kSignals, exit.signal()) > 0;
@@ -41,14 +41,14 @@ bool JobState::Stop(Cause cause) {
   return !AllEnded();
 }
 
-// The end of a rank is noticed by its agent no sooner than, over the network, by its peers. SIGKILL
-// comes from us only after the grace period.
+// A rank's agent notices its end no sooner than its peers do over the network. The chief sends
+// SIGKILL only after the grace period.
 milliseconds JobState::NoticedWithin(const v1::RankExited& from_outside) const {
   return from_outside.signal() == SIGKILL ? std::max(grace_ - kNoticedWithin, milliseconds(0))
                                           : kNoticedWithin;
 }
 
-// Whether a failure that is told after the cause is what really came first.
+// Returns whether a failure that was reported after the cause happened before it.
 bool JobState::CameFirst(const v1::RankExited& exit) const {
   if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return false;
   if (exit.signal() == stop_signal_ || (killed_ && exit.signal() == SIGKILL)) return false;
@@ -62,7 +62,7 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   auto running = node_of_running_.extract(exit.rank());
   const bool serves = running.empty();
   if (serves) {
-    // One that served the ranks matters as long as there are some.
+    // An auxiliary process matters as long as there are ranks.
     running = node_of_serving_.extract(exit.rank());
     if (running.empty()) return false;
     --serving_on_[running.mapped()];
@@ -81,7 +81,7 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   if (CameFirst(exit)) {
     Replace(exit, running.mapped(), std::nullopt);
   } else if (serves) {
-    // Not one of the ranks, of which the report tells how they ended.
+    // Not a rank; the report counts ranks only.
   } else if (exit.signal() == stop_signal_) {
     ++ended_by_stop_signal_;
   } else if (exit.signal() == SIGKILL) {
@@ -92,7 +92,7 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   return false;
 }
 
-// The one that we took for the first is another that ended, now or, after an abort, soon.
+// The former cause is now a consequence: a rank that ended, or will end soon after an abort.
 void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank,
                        std::optional<v1::RankAborted> abort) {
   if (!cause_->abort) ++ended_themselves_;
@@ -131,13 +131,13 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
 
 bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {
   if (cause_ || RunningOn(node_rank) == 0) return false;
-  taken_away_ = true;
+  evicted_ = true;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
 bool JobState::Interrupted(int signal, const std::string& by) {
   if (AllEnded()) return false;
-  const bool stops_already = std::exchange(taken_away_, false);
+  const bool stops_already = std::exchange(evicted_, false);
   if (stops_already) cause_.reset();
   return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by}) && !stops_already;
 }

@@ -1,5 +1,5 @@
-// How far an attempt at a job is, and what has to happen next. Pure logic: told of every event, it
-// never waits and never talks to anyone.
+// Tracks the state of an attempt, and what has to happen next. Pure logic: it receives every event,
+// never blocks and never communicates.
 #pragma once
 
 #include <signal.h>
@@ -18,11 +18,11 @@
 
 namespace autodist::chief {
 
-// A rank that has ended with 0 before anything went wrong.
+// A rank that ended with 0 before any failure.
 struct EndedWell {
   uint32_t rank = 0;
   uint32_t node_rank = 0;
-  int64_t time_ns = 0;  // since 1970, by our clock
+  int64_t time_ns = 0;  // since 1970, by the chief's clock
 };
 
 class JobState {
@@ -32,29 +32,30 @@ class JobState {
 
   void RankStarted() { ran_ = true; }
 
-  // Each returns whether it is the first cause, because of which the ranks that are left have to be
-  // stopped. The time of an exit is by our clock: where a rank failed because of another, the news
-  // of it may come first.
+  // Each returns whether the event is the first cause, because of which the remaining ranks have to
+  // be stopped. The times of exits are by the chief's clock: if a rank failed because of another,
+  // its event may arrive first.
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
   bool NodeLost(uint32_t node_rank, const Status& status);
-  // It will be lost, and its ranks end.
+  // The node will be lost, and its ranks end.
   bool NodeEvicted(uint32_t node_rank, const Status& status);
-  // Who takes a node away and then has us end, ends the job.
+  // Ends the job. Replaces an eviction as the cause, because a scheduler may evict a node before it
+  // sends the signal.
   bool Interrupted(int signal, const std::string& by = "");
   bool TimedOut();
   bool Hung();
-  // SIGKILL has been sent to all ranks: such ends are consequences.
+  // SIGKILL was sent to all ranks: ends by SIGKILL are consequences.
   void Killed() { killed_ = true; }
 
-  // No rank is left on any node that answers; what only serves them may be.
+  // No rank is left on any node that answers; auxiliary processes may be.
   bool AllEnded() const { return node_of_running_.empty(); }
   bool ran() const { return ran_; }
-  // With what serves the ranks, as long as there are ranks.
+  // Includes auxiliary processes, as long as there are ranks.
   uint32_t RunningOn(uint32_t node_rank) const;
-  // Ranks alone, by node rank.
+  // Ranks only, by node rank.
   const std::vector<uint32_t>& running_by_node() const { return running_on_; }
-  // Whether it has not ended: a rank, or what serves the ranks.
+  // Returns whether the rank or auxiliary process has not ended.
   bool Runs(uint32_t rank) const {
     return node_of_running_.contains(rank) || node_of_serving_.contains(rank);
   }
@@ -65,12 +66,12 @@ class JobState {
 
   int stop_signal() const { return stop_signal_; }
 
-  // Ranks that were stopped because of the cause, by what ended them.
+  // Ranks that were stopped because of the cause, by how they ended.
   int ended_by_stop_signal() const { return ended_by_stop_signal_; }
   int ended_by_kill() const { return ended_by_kill_; }
   int ended_themselves() const { return ended_themselves_; }
 
-  // Of `autodist run`, once the job is over.
+  // Returns the exit code of `autodist run`, once the job is over.
   int ExitCode() const;
 
  private:
@@ -84,8 +85,8 @@ class JobState {
   const int stop_signal_;
   const std::chrono::milliseconds grace_;
   std::map<uint32_t, uint32_t> node_of_running_;  // node rank of each rank that has not ended
-  std::map<uint32_t, uint32_t> node_of_serving_;  // the same of auxiliary processes
-  // By node rank: how many of each there are, and which there were.
+  std::map<uint32_t, uint32_t> node_of_serving_;  // the same for auxiliary processes
+  // By node rank: the numbers of running ranks and auxiliary processes, and all planned ones.
   std::vector<uint32_t> running_on_;
   std::vector<uint32_t> serving_on_;
   std::vector<std::vector<uint32_t>> planned_on_;
@@ -93,7 +94,7 @@ class JobState {
   std::vector<EndedWell> ended_well_;
   bool ran_ = false;
   bool killed_ = false;
-  bool taken_away_ = false;  // a node is, which is the cause
+  bool evicted_ = false;  // the cause is an eviction
   int ended_by_stop_signal_ = 0;
   int ended_by_kill_ = 0;
   int ended_themselves_ = 0;

@@ -8,7 +8,7 @@ namespace autodist::chief {
 
 std::string Modex::Check(const v1::ModexRequest& request) const {
   if (name_space_.empty() || request.name_space() != name_space_) {
-    return "the rank that is asked for is of no attempt that runs";
+    return "the requested rank does not belong to the running attempt";
   }
   if (request.rank() >= node_of_.size()) {
     return "rank " + std::to_string(request.rank()) + " is not in the job";
@@ -42,7 +42,7 @@ void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
             std::to_string(rpc::kLargestModex) + " are allowed";
   } else if (error.empty()) {
     value = values_.Make(node, answer.data());
-    if (!value) error = "too much of what ranks tell each other is on its way to the nodes";
+    if (!value) error = "too much data of ranks is queued for the nodes";
   }
   calls_.Answer(call, value, error);
 }

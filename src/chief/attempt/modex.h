@@ -1,4 +1,4 @@
-// What one rank has published, fetched from the node that it runs on for another that asks.
+// Fetches for a node what a rank of another node has published through PMIx.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace autodist::chief {
 class Modex {
  public:
   using Ask = std::function<void(uint32_t node, const v1::ModexQuestion& question)>;
-  // `node_of` has the node of each rank in the PMIx namespace. Questions are numbered from
-  // `first_id` on: what still comes of an earlier attempt must not be taken for an answer.
+  // `node_of` has the node of each rank in the PMIx namespace. Requests are numbered from
+  // `first_id`, so that an answer of an earlier attempt is not accepted.
   Modex(std::vector<uint32_t> node_of, std::string name_space, Values& values, WaitingCalls& calls,
         uint64_t first_id, Ask ask)
       : node_of_(std::move(node_of)),
@@ -27,9 +27,9 @@ class Modex {
         next_id_(first_id),
         ask_(std::move(ask)) {}
 
-  // Of a request of `node` with a modex. `reply` is called once, when the rank's node has answered.
+  // Handles a modex request of `node`. Calls `reply` once, when the rank's node has answered.
   void Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply);
-  // From a node; ignored where it was not asked.
+  // Handles an answer of a node; ignored if that node was not asked.
   void Answered(uint32_t node, const v1::ModexAnswer& answer);
 
  private:

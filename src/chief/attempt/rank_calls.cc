@@ -8,8 +8,8 @@
 namespace autodist::chief {
 namespace {
 
-// None where the plan asks for none. Its name is a new one each time: PMIx takes whoever knows it
-// for a rank.
+// Returns nullopt if the plan does not use PMIx. The name is new each time: PMIx accepts any
+// process that knows it as a rank.
 std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
   if (!plan.pmix()) return std::nullopt;
   v1::PmixWorld world;
@@ -24,7 +24,7 @@ std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
   return world;
 }
 
-// By rank; what only serves the ranks is not in it.
+// Returns the nodes by rank, without auxiliary processes.
 std::vector<uint32_t> NodesOfRanks(const v1::LaunchPlan& plan) {
   std::vector<uint32_t> nodes(plan.world_size());
   for (const v1::NodePlan& node : plan.nodes()) {

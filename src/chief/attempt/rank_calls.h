@@ -1,5 +1,5 @@
-// The calls by which the ranks of an attempt find each other: who answers them, and the PMIx
-// namespace that they are for.
+// Answers the calls by which the ranks of an attempt find each other, and makes their PMIx
+// namespace.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace autodist::chief {
 
-// For one thread; never blocks.
+// Not thread-safe; never blocks.
 class RankCalls {
  public:
-  // Sends a message to a member, however long it takes to arrive; of a rendezvous' reply the value
-  // may come apart. Must outlive this.
+  // Sends a message to a member, even if it arrives much later; the value of a rendezvous reply may
+  // be sent separately. Must outlive this object.
   using Send = std::function<void(uint32_t member, v1::ChiefMessage message, SharedValue value)>;
 
-  // Of attempt `number` by the plan.
+  // For attempt `number` with this plan.
   RankCalls(const v1::LaunchPlan& plan, uint32_t number, Send send);
 
-  // What PMIx on the nodes has to know; absent: the plan wants none of it.
+  // What PMIx on the nodes needs; absent: the plan does not use PMIx.
   const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
-  // A member's ranks ask; it answers what another one's asked.
+  // Handles a request of a member's ranks, and a member's answer to a request of another member.
   void Take(uint32_t member, const v1::RendezvousRequest& request);
   void Take(uint32_t member, const v1::ModexAnswer& answer) { modex_.Answered(member, answer); }
 

@@ -39,7 +39,7 @@ void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, con
       break;
     case v1::RendezvousRequest::kCancel:
       return Forget(node, request.id());
-    case v1::RendezvousRequest::kModex:  // another's (chief/attempt/modex.h)
+    case v1::RendezvousRequest::kModex:  // handled by chief/attempt/modex.h
     case v1::RendezvousRequest::OPERATION_NOT_SET:
       refusal = "unknown operation";
       break;
@@ -57,7 +57,7 @@ std::string Rendezvous::Set(uint32_t node, const v1::SetRequest& request) {
   const SharedValue value = values_.Make(node, request.value(), request.key().size());
   if (!value) {
     return "the job's key/value store is full: it takes " + base::Bytes(Values::kMaxOfNode) +
-           " of a node's ranks, and " + base::Bytes(Values::kMost) + " of all";
+           " of a node's ranks, and " + base::Bytes(Values::kMaxBytes) + " of all";
   }
   stored_[request.key()] = value;
   if (const auto waiting = gets_.extract(request.key())) {
@@ -77,7 +77,7 @@ std::string Rendezvous::Get(WaitingCall call, const std::string& key) {
   }
   std::string wrong = CheckName(key);
   if (!wrong.empty()) return wrong;
-  if (waiting_.contains({call.node, call.id})) return "the call's number is another's";
+  if (waiting_.contains({call.node, call.id})) return "the call's id is already in use";
   call.cost += key.size();
   wrong = calls_.Enter(call.node, call.cost);
   if (!wrong.empty()) return wrong;
@@ -93,7 +93,7 @@ std::string Rendezvous::EnterBarrier(WaitingCall call, const v1::BarrierRequest&
   if (request.rank() >= node_of_.size()) {
     return "rank " + std::to_string(request.rank()) + " is not in the job";
   }
-  if (waiting_.contains({call.node, call.id})) return "the call's number is another's";
+  if (waiting_.contains({call.node, call.id})) return "the call's id is already in use";
   const auto found = barriers_.find(request.name());
   if (found != barriers_.end() && found->second.entered.contains(request.rank())) {
     return "rank " + std::to_string(request.rank()) + " is in the barrier '" + request.name() +
@@ -114,7 +114,7 @@ std::string Rendezvous::EnterBarrier(WaitingCall call, const v1::BarrierRequest&
   return "";
 }
 
-// As if it had never been asked.
+// Removes a waiting call as if it had never been made.
 void Rendezvous::Forget(uint32_t node, uint64_t id) {
   const auto waiting = waiting_.extract({node, id});
   if (!waiting) return;  // answered meanwhile
@@ -145,9 +145,9 @@ std::set<uint32_t> Rendezvous::NodesOf(const v1::GatherRequest& request) const {
 
 std::string Rendezvous::CheckGather(uint32_t node, const v1::GatherRequest& request) const {
   if (name_space_.empty() || request.name_space() != name_space_) {
-    return "the ranks that gather are of no attempt that runs";
+    return "the gathering ranks do not belong to the running attempt";
   }
-  // Not less than the one before it: twice, or in another order.
+  // Not greater than its predecessor: repeated or out of order.
   const auto wrong = std::ranges::adjacent_find(request.ranks(), std::ranges::greater_equal());
   if (wrong != request.ranks().end()) {
     return "rank " + std::to_string(*wrong) + " is not in its place among the ranks that gather";
@@ -192,7 +192,7 @@ void Rendezvous::Complete(const Gathering& gathering) {
     text.reserve(gathering.size);
     for (const auto& [from, data] : gathering.data) text += data;
     all = values_.Make(gathering.waiting.back().node, std::move(text));
-    if (!all) error = "too much of what ranks tell each other is on its way to the nodes";
+    if (!all) error = "too much data of ranks is queued for the nodes";
   }
   for (const WaitingCall& call : gathering.waiting) calls_.Answer(call, all, error);
 }

@@ -18,7 +18,7 @@ namespace autodist::chief {
 // Not thread-safe; never blocks: a request that has to wait is answered later.
 class Rendezvous {
  public:
-  // `node_of` has the node of each rank. Gathers are those of the PMIx namespace. Both others must
+  // `node_of` has the node of each rank. Gathers use the PMIx namespace. `values` and `calls` must
   // outlive it.
   Rendezvous(std::vector<uint32_t> node_of, std::string name_space, Values& values,
              WaitingCalls& calls)
@@ -27,8 +27,8 @@ class Rendezvous {
         values_(values),
         calls_(calls) {}
 
-  // `node` asks. `reply` is called once, now or as soon as the request can be answered; never for
-  // a get of a key that nobody sets, nor for a call that is cancelled.
+  // Handles a request of `node`. Calls `reply` once, now or as soon as the request can be answered;
+  // never for a get of a key that is not set, nor for a cancelled call.
   void Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply);
 
  private:
@@ -37,7 +37,7 @@ class Rendezvous {
   };
   struct Gathering {
     std::set<uint32_t> nodes;              // that take part
-    std::map<uint32_t, std::string> data;  // of those that have contributed
+    std::map<uint32_t, std::string> data;  // of nodes that have contributed
     size_t size = 0;                       // bytes
     std::vector<WaitingCall> waiting;
   };
@@ -45,7 +45,7 @@ class Rendezvous {
   using Barriers = std::map<std::string, Barrier>;
   using Place = std::variant<Gets::iterator, Barriers::iterator>;
 
-  // Each returns why it is refused, or "".
+  // Each returns the reason of a refusal, or "".
   std::string Set(uint32_t node, const v1::SetRequest& request);
   std::string Get(WaitingCall call, const std::string& key);
   std::string EnterBarrier(WaitingCall call, const v1::BarrierRequest& request);
@@ -63,8 +63,8 @@ class Rendezvous {
   std::map<std::string, SharedValue> stored_;
   Gets gets_;  // by key not yet set
   Barriers barriers_;
-  std::map<std::pair<uint32_t, uint64_t>, Place> waiting_;  // by node and id: what may be cancelled
-  std::map<std::vector<uint32_t>, Gathering> gathers_;      // by their ranks
+  std::map<std::pair<uint32_t, uint64_t>, Place> waiting_;  // calls by node and id, to cancel them
+  std::map<std::vector<uint32_t>, Gathering> gathers_;      // by ranks
 };
 
 }  // namespace autodist::chief

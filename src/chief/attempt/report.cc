@@ -18,25 +18,25 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
-constexpr int kMaxEndedShown = 3;                 // ranks that had ended well
+constexpr std::chrono::minutes kWorthGoodput{1};  // too short a job for a meaningful goodput
+constexpr int kMaxEndedShown = 3;                 // ranks that had ended with 0
 
-// Whether how it ended leaves open why, so that what it wrote may tell.
-bool LeavesOpenWhy(const Cause& cause) {
+// The way it ended does not show the reason, so its output may.
+bool OutputMayExplain(const Cause& cause) {
   if (cause.kind != Cause::Kind::kRankFailed) return false;
   if (cause.abort) return cause.abort->message().empty();
-  constexpr int kItsOwn[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+  constexpr int kOwnSignals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
   const v1::RankExited& exit = cause.exit;
   return !exit.has_out_of_memory() &&
-         (exit.has_exit_code() || std::ranges::count(kItsOwn, exit.signal()) > 0);
+         (exit.has_exit_code() || std::ranges::count(kOwnSignals, exit.signal()) > 0);
 }
 
-// In which it told why it ended; null: it did not.
+// Returns the rank's own reason for its end; null: none.
 const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) {
-  return LeavesOpenWhy(cause) ? excerpt.fatal() : nullptr;
+  return OutputMayExplain(cause) ? excerpt.fatal() : nullptr;
 }
 
-// But for those that have been shown.
+// Omits lines that have been shown.
 std::string LinesReport(const FailureExcerpt& excerpt, display::Stream stream,
                         const std::vector<std::string>& shown) {
   std::vector<std::string> lines = excerpt.Lines(stream);
@@ -61,7 +61,7 @@ std::string HowTheRankEnded(const Attempt& attempt, const Cause& cause,
          HowItEnded(cause) + (reason ? ": " + base::Printable(reason->text) : "") + "\n";
 }
 
-// Of the rank that failed before the one that ended first.
+// Returns the rank that failed before the one that ended first.
 std::optional<RankFailure> CulpritOf(const Attempt& attempt, const Cause& cause,
                                      const FatalMessage* reason) {
   if (!reason) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<RankFailure> CulpritOf(const Attempt& attempt, const Cause& cause,
   return culprit ? std::optional(*culprit) : std::nullopt;
 }
 
-// The node's rank in the attempt's plan; 0 of a rank that is not in it.
+// Returns the node's rank in the attempt's plan; 0 if the rank is not in it.
 uint32_t MemberOf(const v1::LaunchPlan& plan, uint32_t rank) {
   for (const v1::NodePlan& node : plan.nodes()) {
     if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) return node.node_rank();
@@ -92,9 +92,9 @@ std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const Fat
          HowTheRankEnded(attempt, cause, &reason);
 }
 
-// Of the rank that had ended with 0 before the one that failed for want of it; null: nobody had.
-const EndedWell* WhoLeft(const Attempt& attempt, const FatalMessage* reason) {
-  return reason ? WhoLeft(*reason, attempt.state().ended_well(), attempt.plan()) : nullptr;
+// Returns the rank that had ended with 0 before the failed rank missed it; null: none.
+const EndedWell* EndedEarlier(const Attempt& attempt, const FatalMessage* reason) {
+  return reason ? EndedEarlier(*reason, attempt.state().ended_well(), attempt.plan()) : nullptr;
 }
 
 std::string Before(const Cause& cause, const EndedWell& one) {
@@ -102,7 +102,7 @@ std::string Before(const Cause& cause, const EndedWell& one) {
   return base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
 }
 
-// "after step 3 of 10"; "": it has told of none.
+// "after step 3 of 10"; "": it reported no step.
 std::string AfterStep(const RankReport& report) {
   if (!report.progress || !report.progress->has_step()) return "";
   std::string text = ", after step " + base::Thousands(report.progress->step());
@@ -110,13 +110,13 @@ std::string AfterStep(const RankReport& report) {
   return text;
 }
 
-// Others may have failed, or wait, because a rank ended before them, though it ended well.
+// Lists ranks that ended with 0: others may have failed, or hang, because these ended early.
 std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
-                            const EndedWell* but = nullptr) {
+                            const EndedWell* except = nullptr) {
   std::string text;
   int shown = 0;
   std::vector<EndedWell> ended = attempt.state().ended_well();
-  std::erase_if(ended, [&](const EndedWell& one) { return but && one.rank == but->rank; });
+  std::erase_if(ended, [&](const EndedWell& one) { return except && one.rank == except->rank; });
   for (const EndedWell& one : ended) {
     if (shown++ == kMaxEndedShown) {
       const std::string others = base::Count(ended.size() - kMaxEndedShown, "other rank");
@@ -129,7 +129,7 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
   return text;
 }
 
-// What the failure is a consequence of; "": of nothing that is known.
+// Returns what caused the failure; "": unknown.
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
   if (left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
@@ -139,8 +139,8 @@ std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const EndedW
   return attempt.missing.empty() ? "" : attempt.missing + ", while others waited for it";
 }
 
-// Of a rank that failed by itself on a node whose ranks do not get all that the shell here has.
-// `wrote`: what it says of why it failed.
+// For a rank that failed by itself on a node whose ranks do not receive all variables of the chief.
+// `wrote`: its own reason.
 std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
                                    const std::string& wrote) {
   if (!attempt.missing_variables || attempt.member_plan(member).reach().has_local()) return "";
@@ -168,7 +168,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
            MissingVariablesReport(attempt, MemberOf(attempt.plan(), culprit->rank),
                                   AllLines(culprit->message));
   }
-  const EndedWell* left = WhoLeft(attempt, reason);
+  const EndedWell* left = EndedEarlier(attempt, reason);
   std::string text = WhyItFailed(attempt, cause, left);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
@@ -181,7 +181,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
           LinesReport(excerpt, display::kStdout, report);
   if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
-  if (LeavesOpenWhy(cause) && !(reason && BlamesPeer(reason->text))) {
+  if (OutputMayExplain(cause) && !(reason && BlamesPeer(reason->text))) {
     std::string wrote = reason ? AllLines(*reason) : "";
     for (const std::string& line : excerpt.Lines(display::kStderr)) wrote += "\n" + line;
     text += MissingVariablesReport(attempt, cause.node_rank, wrote);
@@ -229,7 +229,7 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
 std::string DescribeCauseInOneLine(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   std::string text = DescribeCause(cause, attempt.plan());
-  if (!LeavesOpenWhy(cause)) return text;
+  if (!OutputMayExplain(cause)) return text;
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (!reason) return text;
@@ -237,7 +237,7 @@ std::string DescribeCauseInOneLine(const Attempt& attempt) {
     return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
   }
   text += ": " + base::Printable(reason->text);
-  const std::string why = WhyItFailed(attempt, cause, WhoLeft(attempt, reason));
+  const std::string why = WhyItFailed(attempt, cause, EndedEarlier(attempt, reason));
   return why.empty() ? text : why + "; because of it, " + text;
 }
 
@@ -247,12 +247,12 @@ bool MayBeMissing(const Attempt& attempt) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause->exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, *cause);
   return reason && AwaitedInVain(reason->text) && !CulpritOf(attempt, *cause, reason) &&
-         !WhoLeft(attempt, reason) && attempt.state().running() > 0;
+         !EndedEarlier(attempt, reason) && attempt.state().running() > 0;
 }
 
 namespace {
 
-// Where the ranks hung, and it is known by whom they were kept: "; rank 3 …"
+// Names the ranks that blocked the others in a hang, if known: "; rank 3 …"
 std::string HangDiagnosisText(const Attempt& attempt) {
   if (attempt.state().cause()->kind != Cause::Kind::kHung) return "";
   const std::string outcome = attempt.hang_diagnosis->Get();

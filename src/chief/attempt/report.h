@@ -1,4 +1,4 @@
-// What the user is told of a job that hangs or has failed.
+// The texts about a job that hangs or has failed.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,21 @@
 
 namespace autodist::chief {
 
-// That no rank has written for `time`, with each one's last line.
+// Says that no rank has written for `time`, with the last line of each.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
-// DescribeCause, with what the rank that failed has said of why, as far as that has come.
+// DescribeCause, with the failed rank's own reason as far as it has arrived.
 std::string DescribeCauseInOneLine(const Attempt& attempt);
 
-// Why the job ended early, what became of the other ranks, and what is to be known of its output;
-// "" if it ended well. When the attempt's logs take nothing any more.
+// Describes why the job ended early, how the other ranks ended, and issues with their output; "" if
+// it ended well. Call it when the attempt's logs are complete.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
-// Whether the rank that failed has waited in vain for others, of which none is known to have failed
-// or ended: what those do that still run tells why.
+// Returns whether the failed rank waited in vain for others, none of which is known to have failed
+// or ended; the stacks of running ranks then show the reason.
 bool MayBeMissing(const Attempt& attempt);
 
-// How a job that ran has ended: "ended" well, "failed" or "stopped".
+// Returns how a job that ran has ended: "ended" well, "failed" or "stopped".
 std::string OutcomeOf(const Attempt& last);
 // The same in a line. `goodput`: the share of the time that was training.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,

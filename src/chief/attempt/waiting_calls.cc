@@ -16,7 +16,7 @@ SharedValue Values::Make(uint32_t node, std::string value, size_t with) {
   {
     const std::lock_guard lock(made_->mutex);
     size_t& of_node = made_->of_node[node];
-    if (made_->bytes + cost > kMost || of_node + cost > kMaxOfNode) return nullptr;
+    if (made_->bytes + cost > kMaxBytes || of_node + cost > kMaxOfNode) return nullptr;
     made_->bytes += cost;
     of_node += cost;
   }

@@ -1,5 +1,5 @@
-// What nodes have asked for and wait for, and what they are answered: how much of either there may
-// be at a time. For the rendezvous and the modex of an attempt.
+// Limits the calls of nodes that wait for an answer, and the answers that are being sent. For the
+// rendezvous and the modex of an attempt.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,19 @@
 
 namespace autodist::chief {
 
-// What several answers share.
+// A value that several answers share.
 using SharedValue = std::shared_ptr<const std::string>;
 
-// Sends a node its answer; the value is null where there is none, the error empty where all is
-// well.
+// Sends a node its answer; the value is null if the answer has none, the error is empty on success.
 using Reply = std::function<void(uint64_t id, SharedValue value, const std::string& error)>;
 
-// Makes values that count until the last who has one lets go of it, whatever thread that is on.
+// Makes values. Each counts towards the limits until its last owner releases it, on any thread.
 class Values {
  public:
-  static constexpr size_t kMost = 256 << 20;  // bytes, of all values and their keys
+  static constexpr size_t kMaxBytes = 256 << 20;  // bytes, of all values and their keys
   static constexpr size_t kMaxOfNode = 48 << 20;
 
-  // What `node` brings about. Null: there would be more than may be. `with` are bytes that come
-  // with it.
+  // Makes a value for `node`. Null: a limit would be exceeded. `with`: additional bytes.
   SharedValue Make(uint32_t node, std::string value, size_t with = 0);
 
  private:
@@ -40,18 +38,19 @@ class Values {
 // A call that is answered later.
 struct WaitingCall {
   uint32_t node;
-  uint64_t id;  // of the node's choice
+  uint64_t id;  // chosen by the node
   size_t cost;  // bytes
   Reply reply;
 };
 
-// For one thread.
+// Not thread-safe.
 class WaitingCalls {
  public:
   static constexpr size_t kMaxOfNode = 16 << 20;  // bytes
   static constexpr size_t kCostOfCall = 256;
 
-  // Empty where a call of this node may wait, which is then counted until it leaves; else why not.
+  // Counts a waiting call of this node until it leaves and returns ""; else returns the reason of a
+  // refusal.
   std::string Enter(uint32_t node, size_t cost);
   void Leave(uint32_t node, size_t cost) { bytes_[node] -= cost; }
   void Answer(const WaitingCall& call, const SharedValue& value, const std::string& error = "") {

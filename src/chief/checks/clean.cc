@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kCleanedAtOnce = 64;
-constexpr size_t kMaxJobLength = 255;  // bytes, of its folder's name
+constexpr size_t kMaxJobLength = 255;  // bytes, of the folder's name
 
 std::optional<CleanedJob> ReadJob(std::string_view line) {
   using What = CleanedJob::What;

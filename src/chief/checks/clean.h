@@ -1,4 +1,4 @@
-// Ends what jobs have left on nodes.
+// Ends and removes what jobs have left on nodes.
 #pragma once
 
 #include <chrono>
@@ -13,43 +13,43 @@
 
 namespace autodist::chief {
 
-// Per node, login and all. An agent that ends a job waits for its ranks.
+// Per node, including the login. An agent that ends a job waits for its ranks.
 inline constexpr std::chrono::seconds kCleanLimit{90};
 
-// What was found of one job on one node.
+// The result for one job on one node.
 struct CleanedJob {
   enum class What {
-    kEnded,    // its agent had no autodist any more; it and its ranks have been ended
-    kInUse,    // its autodist is in charge; nothing was done
-    kRemoved,  // nothing but a folder was left
-    kLeft,     // a folder, and no agent program to look after it
+    kEnded,    // its agent had lost its autodist; it and its ranks were ended
+    kInUse,    // its autodist is running; nothing was done
+    kRemoved,  // only a folder was left
+    kLeft,     // a folder is left, but no agent program that could check it
   };
   What what;
-  std::string job;  // "20261120-173000-3fa9c1.2": the job and the number of its node
+  std::string job;  // "20261120-173000-3fa9c1.2": the job and its node's number
 
   bool operator==(const CleanedJob&) const = default;
 };
 
 struct CleanedNode {
-  bool has_agent = false;  // without the agent's program, no job has ever run there
+  bool has_agent = false;  // without the agent's program, no job has run there
   std::vector<CleanedJob> jobs;
 };
 
-// The way to one of the nodes, by its number. Called from several threads.
+// The connection to one of the nodes, by its number. Called from several threads.
 struct NodeToClean {
   std::unique_ptr<transport::Transport> transport;
-  std::string agent;                  // the path of its program there; "": it is looked for
-  std::vector<std::string> versions;  // then: NodeProgram::Versions()
+  std::string agent;                  // the program's path there; "": to be searched for
+  std::vector<std::string> versions;  // to search for: NodeProgram::Versions()
 };
 using ReachToClean = std::function<Result<NodeToClean>(size_t node)>;
 
-// One answer for each of the numbers below `nodes`, from many of them at the same time. Blocks for
-// up to `limit` for each batch.
+// Returns one answer for each node below `nodes`; asks many nodes at the same time. Blocks for up
+// to `limit` for each batch.
 std::vector<Result<CleanedNode>> CleanNodes(size_t nodes, const ReachToClean& reach,
                                             std::chrono::milliseconds limit = kCleanLimit);
 
-// Finds the answer of the command with this nonce behind whatever a login shell wrote before it;
-// kNotFound while it is not there whole.
+// Reads the answer of the command with this nonce; skips output of the login shell before it.
+// kNotFound while it is incomplete.
 Result<CleanedNode> ReadCleaned(std::string_view output, const std::string& nonce);
 
 }  // namespace autodist::chief

@@ -23,18 +23,18 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// To connect to a port; enough for one lost packet to be sent again.
+// To connect to a port; long enough for one retransmission.
 constexpr milliseconds kPortLimit{1500};
 constexpr milliseconds kAnswerLimit{10'000};
-constexpr milliseconds kMessagesLimit{10'000};  // for what is sent then
-// To the next node in a ring, and to others: what a framework sends in one piece. A packet that is
-// too large for the way shows with either; what fills all buffers, with the first alone.
+constexpr milliseconds kMessagesLimit{10'000};  // for the messages sent then
+// To the next node in a ring, and to others: sent in one piece, as frameworks do. Either size
+// reveals an MTU that is too large for the path; only the first fills all buffers.
 constexpr uint64_t kLargeMessage = 8 << 20;
 constexpr uint64_t kSmallMessage = 64 << 10;
 
 using Nodes = std::vector<launch::LaunchedNode>;
 
-// What is looked at from here on.
+// Replaces the planned data addresses by the reported ones for the following checks.
 void EnterReportedAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
   const DataAddresses reported = ReportedAddresses(plan, nodes);
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
@@ -48,7 +48,7 @@ std::string TokenOf(const v1::LaunchPlan& plan, uint32_t node) {
   return plan.job_id() + "." + std::to_string(node);
 }
 
-// Every reached machine opens ports, then tries those of others.
+// Opens ports on every connected machine, then tries to connect to those of others.
 class Mesh {
  public:
   Mesh(const diagnosis::Evidence& evidence, Nodes& nodes, uint32_t threads, bool full,
@@ -95,8 +95,8 @@ class Mesh {
       issue = Message(response.status());
       return {};
     }
-    // Rank 0 has to listen there, unless it can be another one; on other nodes it does not matter.
-    // That the port is taken has been seen before.
+    // Rank 0 has to listen on the rendezvous port, unless another port can be chosen; other nodes
+    // do not. A port that was already reported as taken is not reported again.
     const auto& taken = nodes_[node].prepared.ports_taken();
     if (node == 0 && rendezvous == fixed_port_ && !response->wanted_error().empty() &&
         std::ranges::count(taken, rendezvous) == 0) {
@@ -117,7 +117,7 @@ class Mesh {
          MeshTargets(static_cast<uint32_t>(place), static_cast<uint32_t>(reached_.size()), full_)) {
       const uint32_t to = reached_[target_place];
       const v1::NodePlan& target_plan = plan_.nodes(static_cast<int>(to));
-      // That an address is not the node's own is told without everybody's try.
+      // An address that is not the node's own is reported without trials.
       if (!diagnosis::HasDataAddress(target_plan, nodes_[to].prepared.facts())) continue;
       const bool next = target_place == (place + 1) % reached_.size();
       const auto add = [&](const std::string& address, uint32_t port) -> v1::PortTarget& {
@@ -144,8 +144,7 @@ class Mesh {
     const auto response = nodes_[from].link->TryPorts(
         request, Deadline::After(kPortLimit + kMessagesLimit + kAnswerLimit), stop_);
     if (!response.ok() || response->tries_size() != static_cast<int>(trials.size())) {
-      issue =
-          response.ok() ? "its agent answers less than it was asked" : Message(response.status());
+      issue = response.ok() ? "its agent did not answer all requests" : Message(response.status());
       return {};
     }
     for (size_t i = 0; i < trials.size(); ++i) {
@@ -154,7 +153,8 @@ class Mesh {
     return trials;
   }
 
-  // Under which ranks of a library are reached, beside the data address; with its name.
+  // Returns the addresses of a library's ranks other than the data address, with the library's
+  // name.
   std::map<std::string, std::string> OtherAddresses(uint32_t node) const {
     const v1::NodePlan& plan = plan_.nodes(static_cast<int>(node));
     std::map<std::string, std::string> others;
@@ -174,7 +174,7 @@ class Mesh {
   const uint32_t fixed_port_;
   const std::stop_token stop_;
   std::vector<uint32_t> reached_;
-  bool full_ = true;  // each tries all
+  bool full_ = true;  // each tries all others
 };
 
 }  // namespace

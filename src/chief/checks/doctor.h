@@ -1,4 +1,4 @@
-// Finds out everything that a run would need, on all nodes at the same time, and starts no rank.
+// Checks everything that a run needs, on all nodes at the same time, without starting ranks.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace autodist::chief {
 
-// Blocks until every node has been examined or given up, and every agent has ended; for seconds.
-// Call it before any other thread is started. `full_mesh`: however many nodes there are, each
-// tries to connect to all others. kCancelled: by Ctrl-C.
+// Blocks for seconds, until every node has been checked or given up and every agent has ended. Call
+// it before any other thread is started. `full_mesh`: each node tries to connect to all others,
+// however many there are. kCancelled: by Ctrl-C.
 Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
                                  bool full_mesh);
 
-// Whether the folder is there and can be written, or could be made.
+// Checks that the folder exists and is writable, or could be created.
 Status CheckFolderForLogs(const std::string& folder);
 
 }  // namespace autodist::chief

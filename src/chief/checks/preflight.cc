@@ -43,7 +43,7 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   if (reach::TakesPart(plan)) {
     MarkSharedFolders();
   } else if (plan.shared_paths_size() > 0) {
-    // They need not be here.
+    // The folders need not exist here.
     *probe_.mutable_shared_folders() = plan.shared_paths();
     probe_.set_mark(base::RandomHex());
     probe_.set_nodes(static_cast<uint32_t>(plan.nodes_size()));
@@ -54,7 +54,7 @@ Preflight::~Preflight() {
   for (const std::string& path : probe_.shared_files()) unlink(path.c_str());
 }
 
-// Of the program's files the script alone is read, but for a thorough look: they may be many.
+// Reads only the script, unless thorough: a program may have many files.
 void Preflight::AddVariables(bool thorough) {
   std::vector<std::string> names;
   for (const char* const* entry = environ; *entry; ++entry) {
@@ -85,7 +85,7 @@ void Preflight::ReadDigests(const std::string& folder) {
   }
 }
 
-// What cannot be written here will not be found by the chief's own agent, which says so.
+// A file that cannot be written here is missed and reported by the chief's own agent.
 void Preflight::MarkSharedFolders() {
   for (const std::string& folder : plan_.shared_paths()) {
     const std::string path = folder + "/.autodist-" + base::RandomHex();

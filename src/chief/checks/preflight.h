@@ -1,4 +1,4 @@
-// What is looked at on every node before ranks are started.
+// The checks that are made on every node before ranks are started.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@
 
 namespace autodist::chief {
 
-// What the nodes answered where nothing was asked besides whether they are ready.
+// Collects the nodes' answers if no probe was sent.
 diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
                                const std::vector<launch::LaunchedNode>& nodes);
 
-// Owns the files by which shared folders are told from equal copies; removes them at its end.
+// Owns the files that distinguish shared folders from equal copies; its destructor removes them.
 class Preflight {
  public:
-  // Reads the program's own files, and where this machine takes no part their digests. `thorough`:
-  // as `autodist doctor` looks, not only what is cheap.
+  // Reads the program's own files, and their digests if this machine is not a node. `thorough`:
+  // makes all checks of `autodist doctor`, not only the cheap ones.
   Preflight(const v1::LaunchPlan& plan, bool thorough);
   ~Preflight();
   Preflight(const Preflight&) = delete;
@@ -29,7 +29,8 @@ class Preflight {
 
   const v1::ProbeRequest& probe() const { return probe_; }
 
-  // What the nodes answered; without trials of the network. `nodes` are all of the plan's, by rank.
+  // Collects the nodes' answers, without network trials. `nodes` are all nodes of the plan, by
+  // rank.
   diagnosis::Evidence EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const;
 
  private:
@@ -40,7 +41,7 @@ class Preflight {
   const v1::LaunchPlan& plan_;
   v1::ProbeRequest probe_;
   ProgramFiles program_;
-  std::vector<std::string> mentioned_variables_;  // by the program, of those asked for
+  std::vector<std::string> mentioned_variables_;  // that the program mentions
   std::optional<std::vector<std::string>> digests_here_;
 };
 

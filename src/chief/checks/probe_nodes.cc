@@ -14,13 +14,13 @@ namespace {
 
 using base::Deadline;
 
-// Agents that have not received it by then stay until their leases end: longer for those of nodes
-// that have answered all along, as the machines may be busy.
+// An agent that has not received the shutdown by then stays until its lease ends. Nodes without a
+// failure get more time, because the machines may be busy.
 constexpr std::chrono::milliseconds kAgentsGoneLimit{10'000};
 constexpr std::chrono::milliseconds kFailedAgentsGoneLimit{3'000};
 
-// Of agents that are only told to go.
-class NobodyListens final : public NodeListener {
+// Ignores the events of agents that are about to leave.
+class NullListener final : public NodeListener {
  public:
   void OnEvent(uint32_t, v1::AgentEvent) override {}
   void OnOutput(uint32_t, v1::Output) override {}
@@ -41,7 +41,7 @@ std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t c
     launching->nodes[number] = std::move(node);
     launching->left.count_down();
   });
-  launching->left.wait();  // each node turns out, in bounded time
+  launching->left.wait();  // each node has a result in bounded time
   return std::move(launching->nodes);
 }
 
@@ -49,11 +49,11 @@ void EndAgents(std::vector<launch::LaunchedNode>& nodes) {
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown()->set_grace_ms(0);
   const Loop clock;
-  NobodyListens nobody;
+  NullListener listener;
   std::vector<std::unique_ptr<Node>> ending;
   for (launch::LaunchedNode& node : nodes) {
     if (!node.link) continue;
-    ending.push_back(std::make_unique<Node>(node.node_rank, nobody, clock));
+    ending.push_back(std::make_unique<Node>(node.node_rank, listener, clock));
     ending.back()->Connect(node.link);
     ending.back()->SendReliably(shutdown);
   }

@@ -1,4 +1,4 @@
-// Agents on all nodes for a look, without ranks.
+// Starts agents on all nodes for checks, without ranks.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace autodist::chief {
 
-// Each node as it turned out, by its rank. Blocks until all have, in bounded time.
+// Returns the result for each node, by rank. Blocks until all have one, in bounded time.
 std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count);
 
-// Tells the agents to go, and waits until they have, for seconds at most.
+// Asks the agents to leave, and waits for that, for seconds at most.
 void EndAgents(std::vector<launch::LaunchedNode>& nodes);
 
 }  // namespace autodist::chief

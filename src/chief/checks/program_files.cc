@@ -23,8 +23,8 @@ constexpr size_t kMaxImports = 64;
 constexpr uintmax_t kLargestFile = 64 << 20;
 constexpr size_t kLargestScript = 1 << 20;
 
-// Of the standard library's modules those that training scripts import; asking a node about one
-// does no harm.
+// Modules of the standard library that training scripts import. The list need not be complete: a
+// query for one does no harm.
 constexpr const char* kStandardModules[] = {
     "__future__", "abc",        "argparse", "array",       "ast",        "asyncio",
     "atexit",     "base64",     "bisect",   "collections", "concurrent", "contextlib",
@@ -43,10 +43,10 @@ bool IsStandard(const std::string& module) {
   return std::ranges::find(kStandardModules, module) != std::end(kStandardModules);
 }
 
-// A Python script without its comments and the contents of its strings; its lines stay.
+// Returns a Python script without comments and contents of strings; keeps its lines.
 std::string WithoutStrings(const std::string& script) {
   std::string text;
-  std::string quote;  // that ends the string; empty: in none
+  std::string quote;  // the end of the current string; empty: outside of strings
   for (size_t i = 0; i < script.size(); ++i) {
     const char c = script[i];
     if (!quote.empty()) {
@@ -72,7 +72,7 @@ std::string WithoutStrings(const std::string& script) {
   return text;
 }
 
-// Whether modules may be found elsewhere after it, or nothing runs any more.
+// Returns whether the line may change the module search path, or ends the script.
 bool ChangesImports(const std::string& line) {
   constexpr const char* kChanging[] = {"sys.path",    "sys.meta_path", "sys.modules", "addsitedir",
                                        "subprocess.", "os.system",     "exec("};
@@ -83,16 +83,16 @@ bool ChangesImports(const std::string& line) {
 }
 
 struct ImportedName {
-  std::string name;  // of a module, or of what may be one; relative ones with their dots
+  std::string name;  // of a module, or of a possible one; relative names with their dots
   size_t line;
-  bool certain;   // a module, which is imported in any case
-  bool optional;  // in a block that does without
+  bool certain;   // a module, imported unconditionally
+  bool optional;  // in a block that handles a failed import
 };
 
-// The blocks that a line of a script is in, of those whose imports may fail.
+// Tracks whether a line of a script is in a block that handles failed imports.
 class Blocks {
  public:
-  // Takes the next line; whether it is in such a block.
+  // Takes the next line; returns whether it is in such a block.
   bool Take(const std::string& line) {
     const size_t indent = line.find_first_not_of(" \t");
     if (indent == std::string::npos) return optional();
@@ -112,10 +112,10 @@ class Blocks {
   bool optional() const { return !blocks_.empty() && blocks_.back().second; }
 
   std::vector<std::pair<size_t, bool>>
-      blocks_;  // indentation of its first line, whether it may fail
+      blocks_;  // indentation of the first line, whether imports may fail
 };
 
-// The modules that a script names in lines that begin with import or from.
+// Returns the modules named in lines that begin with import or from.
 std::vector<ImportedName> ImportsOf(const std::string& script) {
   std::vector<ImportedName> imports;
   std::istringstream lines(WithoutStrings(script));
@@ -125,7 +125,7 @@ std::vector<ImportedName> ImportsOf(const std::string& script) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     certain = certain && !ChangesImports(line);
-    // After that, what is not found here may be found by the script.
+    // From here on, the script may find modules that are not found here.
     const bool optional = blocks.Take(line) || !certain;
     const bool always =
         certain && !line.empty() && !std::isspace(static_cast<unsigned char>(line[0]));
@@ -137,7 +137,7 @@ std::vector<ImportedName> ImportsOf(const std::string& script) {
       imports.push_back({word, number, always, optional});
       std::string name;
       words >> name;  // "import"
-      // What is imported from a package may be a module of it.
+      // A name imported from a package may be a module of the package.
       while (words >> name && name != "as") {
         std::erase_if(name, [](char c) { return c == '(' || c == ')' || c == '\\'; });
         imports.push_back(
@@ -161,8 +161,8 @@ std::vector<ImportedName> ImportsOf(const std::string& script) {
   return imports;
 }
 
-// What is read there differs on every machine.
-bool IsOfTheKernel(const std::string& path) {
+// Files there differ on every machine.
+bool IsKernelFile(const std::string& path) {
   return path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/");
 }
 
@@ -171,22 +171,23 @@ class Collector {
   explicit Collector(const std::string& directory) : directory_(directory) {}
 
   void AddFile(const std::string& path) {
-    if (path.empty() || found_.files.size() >= kMaxFiles || IsOfTheKernel(path)) return;
+    if (path.empty() || found_.files.size() >= kMaxFiles || IsKernelFile(path)) return;
     std::error_code error;
-    const fs::path full = fs::path(directory_) / path;  // an absolute path stays as it is
+    const fs::path full = fs::path(directory_) / path;  // an absolute path is kept
     if (!fs::is_regular_file(full, error) || fs::file_size(full, error) > kLargestFile) return;
     if (seen_.insert(path).second) found_.files.push_back(path);
   }
 
-  // `runs`: it is what the program runs. Who knows which Python another one is for?
+  // `runs`: the program runs it. Another script may be for another Python, so its modules are
+  // omitted.
   void AddScript(const std::string& path, bool runs) {
     const fs::path base = fs::path(path).parent_path();
-    asks_for_modules_ = runs;
+    records_modules_ = runs;
     AddPython(path, base, base, runs);
-    asks_for_modules_ = true;
+    records_modules_ = true;
   }
 
-  // Of `python -m`; that of another package is not looked for.
+  // Adds the module of `python -m`; searches no packages outside of the folder.
   void AddModule(std::string name) {
     std::ranges::replace(name, '.', '/');
     for (const fs::path path : {name + ".py", name + "/__main__.py"}) {
@@ -194,7 +195,7 @@ class Collector {
     }
   }
 
-  // There may be no such file.
+  // Adds the script even if the file does not exist.
   void AddScriptToRun(const std::string& path) {
     std::error_code error;
     const fs::path full = fs::path(directory_) / path;
@@ -214,8 +215,8 @@ class Collector {
   ProgramFiles Take() { return std::move(found_); }
 
  private:
-  // `base`: where absolute imports are looked for; `package`: where relative ones are. `certain`:
-  // it is run in any case.
+  // `base`: where absolute imports are searched; `package`: where relative ones are. `certain`: the
+  // script runs unconditionally.
   void AddPython(const std::string& path, const fs::path& base, const fs::path& package,
                  bool certain, bool optional = false) {
     if (seen_.contains(path)) return;
@@ -250,10 +251,10 @@ class Collector {
         local = true;
         AddPython(folder / "__init__.py", base, folder, import.certain, import.optional);
       } else if (part == top && IsFolder(folder)) {
-        local = true;  // a package without that file
+        local = true;  // a namespace package
       }
     }
-    if (local || top.empty() || IsStandard(top) || !asks_for_modules_) return;
+    if (local || top.empty() || IsStandard(top) || !records_modules_) return;
     if (std::ranges::find(found_.python_modules, top) == found_.python_modules.end()) {
       found_.python_modules.push_back(top);
       if (import.optional) found_.optional_modules.insert(top);
@@ -277,11 +278,11 @@ class Collector {
   const std::string directory_;
   std::set<std::string> seen_;
   std::set<std::string> imported_;
-  bool asks_for_modules_ = true;
+  bool records_modules_ = true;
   ProgramFiles found_;
 };
 
-// By its first line.
+// Decides by the first line.
 bool IsPythonScript(const fs::path& path) {
   constexpr size_t kMaxLineLength = 256;
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -298,7 +299,7 @@ ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::str
   Collector collector(directory);
   if (argv.empty()) return collector.Take();
   const bool python = fs::path(argv[0]).filename().string().starts_with("python");
-  // A name without a slash is looked up in PATH. Which Python it is its version tells.
+  // A name without a slash is searched in PATH. The version shows which Python it is.
   if (argv[0].find('/') != std::string::npos && !python) {
     if (IsPythonScript(fs::path(directory) / argv[0])) {
       collector.AddScript(argv[0], true);

@@ -24,14 +24,14 @@ Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& r
     const auto own = reported.find(node.address());
     if (own == reported.end()) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                              node.address() + " does not tell its address between ranks"),
+                              node.address() + " does not report its address between ranks"),
                         "give it as data_address in the spec");
     }
     const auto [owner, is_new] = owners.emplace(own->second, node.address());
     if (is_new) continue;
     return WithRemedy(
         Error(StatusCode::kFailedPrecondition, owner->second + " and " + node.address() +
-                                                   " both tell " + own->second +
+                                                   " both report " + own->second +
                                                    " as their address between ranks"),
         "give each node's own as data_address in the spec, or the network as interface");
   }

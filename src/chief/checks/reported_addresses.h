@@ -1,5 +1,5 @@
-// Under which addresses the nodes' ranks reach each other, where the nodes are asked because the
-// chief takes no part.
+// The addresses at which ranks reach each other, as reported by the nodes because the chief is not
+// one of them.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace autodist::chief {
 
-using DataAddresses = std::map<std::string, std::string>;  // by the address that the spec gives
+using DataAddresses = std::map<std::string, std::string>;  // by the address in the spec
 
-// Of the nodes that were asked; what a node told that is no address is left out.
+// Returns the reported addresses of the nodes that were asked; omits invalid addresses.
 DataAddresses ReportedAddresses(const v1::LaunchPlan& plan,
                                 const std::vector<launch::LaunchedNode>& nodes);
 
-// That each node that was asked has told one, and no two the same.
+// Checks that each node that was asked reported an address, and that no two are the same.
 Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported);
 
-// Whether these are other addresses than the plan has.
+// Returns whether they differ from the plan's addresses.
 bool Differ(const v1::LaunchPlan& plan, const DataAddresses& reported);
 
 }  // namespace autodist::chief

@@ -47,8 +47,8 @@ std::vector<FetchLine> FetchText(const v1::JobFiles& files) {
     text.push_back({base::LogLevel::kWarning, Names(warning) + ": " + warning.what()});
   }
   for (const v1::NodeIssue& failure : files.failures()) {
-    const Status status = Error(StatusCode::kUnavailable,
-                                Names(failure) + ": not all files have come: " + failure.what());
+    const Status status =
+        Error(StatusCode::kUnavailable, Names(failure) + ": incomplete: " + failure.what());
     text.push_back({base::LogLevel::kError,
                     base::FailureText(
                         failure.remedy().empty() ? status : WithRemedy(status, failure.remedy()))});

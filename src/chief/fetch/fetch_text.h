@@ -1,4 +1,4 @@
-// What came of fetching files, in words.
+// The text of the result of fetching files.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct FetchLine {
   std::string text;
 };
 
-// In the order in which they are told; the one line that sums up comes last.
+// In order of output; the summary is the last line.
 std::vector<FetchLine> FetchText(const v1::JobFiles& files);
 
 }  // namespace autodist::chief

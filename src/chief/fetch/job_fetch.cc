@@ -70,7 +70,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
     source.address = plan.address();
     source.here = plan.reach().has_local();
     if (folders_[node].empty()) {
-      // Nobody else's: neither another node's nor one of the job's own.
+      // Avoids the names of other nodes and the job's own files.
       std::string name = FolderNameOf(plan.address());
       struct stat info;
       while (taken.contains(name) || lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
@@ -97,7 +97,7 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   if (busy_) {
     return answer(WithRemedy(
         Error(StatusCode::kFailedPrecondition, "files of this job are being fetched already"),
-        "wait until they have come"));
+        "wait until that fetch has ended"));
   }
   busy_ = true;
   cancel_ = {};
@@ -109,7 +109,7 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   auto thread = base::StartThread([this, order = std::move(order), sources = Sources(),
                                    answer = answer, stop = cancel_.get_token()]() mutable {
     v1::JobFiles files = Fetch(std::move(order), sources, stop);
-    sources.clear();  // with the links that have gone meanwhile, which may take a moment
+    sources.clear();  // closes links of lost nodes, which may take a moment
     loop_.Post([this, files = std::move(files), answer = std::move(answer)] {
       busy_ = false;
       answer(files);
@@ -127,7 +127,7 @@ v1::JobFiles JobFetch::Fetch(transfer::FetchOrder order, std::vector<Source>& so
                              const std::stop_token& stop) const {
   const std::string here = base::ExpandHome(order.folder);
   const base::UniqueFd folder(open(here.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Where we may not write, other nodes that have the folder send what is here already.
+  // Without write access here, nodes that share the folder send files that exist already.
   std::optional<files::TemporaryFile> probe;
   if (folder.valid()) {
     if (auto made = files::TemporaryFile::Create(folder.get()); made.ok()) {

@@ -1,5 +1,5 @@
-// Brings files of the working directory from the nodes into the job's log folder, in a folder for
-// each node.
+// Fetches files of the working directory from the nodes into the job's log folder, into one folder
+// for each node.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@
 
 namespace autodist::chief {
 
-// Called once, on the loop's thread, unless the job ends before.
+// Called once, on the loop's thread, unless the job ends earlier.
 using FetchAnswer = control::JobRequests::FetchAnswer;
 
-// The name of the folder for a node of this address: one name, whatever it has.
+// Returns a folder name for a node with this address, always a single path component.
 std::string FolderNameOf(const std::string& address);
 
-// For the loop's thread, which it does not block but in the destructor.
+// Used on the loop's thread only. Only the destructor and Finish block.
 class JobFetch {
  public:
-  // What is given must outlive it; `log_folder` need not be there yet.
+  // The arguments must outlive it; `log_folder` need not exist yet.
   JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop, const Fleet& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
-  // Cancels, and waits for that.
+  // Cancels, and waits for the thread.
   ~JobFetch() { Finish(); }
   void Finish();
 
   bool busy() const { return busy_; }
-  // From all nodes that are connected; of the others it says why they are not. `stop` ends it
-  // early, with what has come by then. One at a time: kFailedPrecondition. kResourceExhausted: no
-  // thread can be started.
+  // Fetches from all connected nodes; reports why others are not. `stop` ends it early and keeps
+  // the files that have arrived. One fetch at a time: kFailedPrecondition. kResourceExhausted: no
+  // thread could be started.
   void Start(const v1::FetchRequest& request, const std::stop_token& stop,
              const FetchAnswer& answer);
   void Cancel() { cancel_.request_stop(); }
@@ -48,10 +48,10 @@ class JobFetch {
  private:
   struct Source {
     std::string address;
-    std::string folder;  // its name
-    bool here = false;   // it is this machine
+    std::string folder;  // name of the folder
+    bool here = false;   // the node is this machine
     std::shared_ptr<launch::NodeLink> link;
-    Status why_not;  // it is null
+    Status why_not;  // set if link is null
     transfer::FetchedFiles fetched;
   };
 
@@ -65,7 +65,7 @@ class JobFetch {
   Loop& loop_;
   const Fleet& nodes_;
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
-  std::vector<std::string> folders_;  // their names, by node, from the first fetch on
+  std::vector<std::string> folders_;  // names by node, set by the first fetch
   bool busy_ = false;
   std::stop_source cancel_;
   std::optional<std::stop_callback<std::function<void()>>> stopped_;

@@ -1,14 +1,14 @@
-// Whether something is so of all nodes, asked after each of thousands of events.
+// Checks a condition of all nodes after each of thousands of events.
 #pragma once
 
 #include <cstddef>
 
 namespace autodist::chief {
 
-// Begins with the one of which it was not so the last time, as it is mostly not so yet.
+// Begins with the node that failed the last check, because it usually still fails.
 class AllHold {
  public:
-  // `holds` is asked of 0 to count - 1.
+  // `holds` is called with 0 to count - 1.
   template <typename Holds>
   bool operator()(size_t count, const Holds& holds) {
     for (size_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// When each node has to be looked at next: what is due is found without a look at the others.
+// Knows when each node has to be checked next, and finds due nodes without visiting the others.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace autodist::chief {
 
-// Pure logic; for one thread.
+// Pure logic; not thread-safe.
 class Deadlines {
  public:
   using Time = Loop::Time;
 
   explicit Deadlines(size_t nodes) : of_(nodes, Time::max()) {}
 
-  // Time::max(): not at all.
+  // Time::max(): never.
   void Set(uint32_t node, Time time) {
     queue_.erase({of_[node], node});
     of_[node] = time;
@@ -28,9 +28,9 @@ class Deadlines {
     if (time < of_[node]) Set(node, time);
   }
 
-  // When the first is due; Time::max(): none is.
+  // Returns when the first node is due; Time::max(): never.
   Time next() const { return queue_.empty() ? Time::max() : queue_.begin()->first; }
-  // One that is due, once.
+  // Takes one node that is due.
   std::optional<uint32_t> TakeDue(Time now) {
     if (next() > now) return std::nullopt;
     const uint32_t node = queue_.begin()->second;

@@ -9,7 +9,7 @@ namespace {
 
 using base::Deadline;
 
-// After so long the loop's thread decides whether to go on.
+// The loop's thread decides after each slice whether to continue.
 constexpr std::chrono::milliseconds kSlice{100};
 
 }  // namespace

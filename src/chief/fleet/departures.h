@@ -1,4 +1,4 @@
-// Agents that have said that nothing is left on their nodes: whether they have gone.
+// Waits for agents to exit that have reported that nothing is left on their nodes.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block.
+// Used on the loop's thread, which it does not block.
 class Departures {
  public:
   using Links = std::map<uint32_t, std::shared_ptr<launch::NodeLink>>;  // by node
 
   ~Departures() { GiveUp(); }
 
-  // Waits for all of them until the limit, in the loop's background.
+  // Waits for all of them until the limit, on a background thread of the loop.
   void Await(Links links, Loop::Time limit, Loop& loop) {
     Await(state_, std::move(links), limit, loop);
   }
   // Ends the wait soon.
   void GiveUp() { state_->given_up = true; }
   bool over() const { return state_->over; }
-  // Nodes whose agents had not gone by the limit; once it is over.
+  // Nodes whose agents had not exited by the limit; valid once the wait is over.
   const std::vector<uint32_t>& staying() const { return state_->staying; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// A node has the time of two and a half renewals.
+// Allows two and a half renewal intervals.
 milliseconds SilenceLimit(milliseconds lease, int nodes) {
   return std::max(LeaseTimer::kSilenceLimit, 5 * launch::RenewalInterval(lease, nodes) / 2);
 }
@@ -37,9 +37,9 @@ Fleet::Fleet(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop, OutputR
       leases_(launch::RenewalInterval(lease, plan.nodes_size()),
               static_cast<size_t>(plan.nodes_size()), loop, nodes_,
               {[this](uint32_t node, milliseconds silent) {
-                 TakeClosed(
-                     node, nodes_[node].session->connection(),
-                     Error(StatusCode::kUnavailable, "nothing heard for " + base::Seconds(silent)));
+                 TakeClosed(node, nodes_[node].session->connection(),
+                            Error(StatusCode::kUnavailable,
+                                  "nothing received for " + base::Seconds(silent)));
                },
                [this](uint32_t node) { Expire(node); },
                [this](uint32_t node) { return BeingLinked(node); }}) {
@@ -65,11 +65,11 @@ const std::string& Fleet::AddressOf(uint32_t node) const {
   return plan_.nodes(static_cast<int>(node)).address();
 }
 
-void Fleet::Tell(LogLevel level, uint32_t node, const std::string& what) {
+void Fleet::LogNode(LogLevel level, uint32_t node, const std::string& what) {
   const size_t number = reported_.Add(level, loop_.Now(), [](LogLevel, size_t) {});
-  if (number > reported_.kMost) return;
-  const bool last = number == reported_.kMost;
-  console_.Tell(level, AddressOf(node) + what + (last ? "; further nodes are not listed" : ""));
+  if (number > reported_.kMax) return;
+  const bool last = number == reported_.kMax;
+  console_.Log(level, AddressOf(node) + what + (last ? "; further nodes are not listed" : ""));
 }
 
 bool Fleet::All(const std::function<bool(uint32_t node)>& holds) const {
@@ -112,7 +112,7 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
   FleetNode& node = nodes_[number];
   switch (action) {
     case NodeAction::kNone:
-    case NodeAction::kOpenSession:  // by Add, which has the link
+    case NodeAction::kOpenSession:  // done by Add, which has the link
       break;
     case NodeAction::kRenewLease:
       return leases_.Renew(number);
@@ -125,7 +125,7 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
         Reconnected(number, linked);
       });
     case NodeAction::kReportEviction:
-      // What was told to end there is followed by nothing.
+      // Asks a draining agent to exit, because no attempt follows on its node.
       if (node.machine.draining() && !orders_.leaving) SendEnd(node);
       return listener_.OnEvicted(number, node.member, kubernetes::Evicted());
     case NodeAction::kReportLoss:
@@ -151,7 +151,7 @@ void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) 
 void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
   if (state(number).state() == NodeState::kQuarantined) return;
   reconnection_.Reach(number, limit, [this, number](const launch::LaunchedNode& linked) {
-    // An agent that is left without a session goes by itself.
+    // An agent that receives no session exits by itself.
     if (linked.status.ok() && orders_.rejoin) Add(number, linked.link);
   });
 }
@@ -226,8 +226,8 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
     const std::string& why = event.lease_expired().why();
     MarkLost(number, NodeEvent::kLost,
              Error(StatusCode::kDeadlineExceeded,
-                   why.empty() ? "its agent heard nothing from here for " + base::Seconds(lease_) +
-                                     " and ended its ranks"
+                   why.empty() ? "its agent received nothing from here for " +
+                                     base::Seconds(lease_) + " and ended its ranks"
                                : why));
   } else if (event.has_eviction_notice()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
@@ -241,7 +241,7 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
     event.mutable_sample()->set_time_ns(node.clock.ByOurs(event.sample().time_ns()));
     listener_.OnSample(number, std::move(*event.mutable_sample()));
   } else if (node.member) {
-    // An attempt that went on without this node has nothing to do with its ranks.
+    // Ranks of a node that is not a member do not belong to the current attempt.
     TakeMemberEvent(node, std::move(event));
   }
 }
@@ -258,7 +258,7 @@ void Fleet::TakeMemberEvent(FleetNode& node, v1::AgentEvent event) {
 void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& status) {
   FleetNode& node = nodes_[number];
   if (connection != node.session->connection() || !node.machine.alive()) return;
-  if (BeingLinked(number)) return;  // it is we who have ended it
+  if (BeingLinked(number)) return;  // closed by us
   if (status.ok()) return OnGracefulExit(number);
   if (rpc::IsBrokenRule(status)) return MarkLost(number, NodeEvent::kRefuse, status);
   if (!reconnection_.possible()) return MarkLost(number, NodeEvent::kLost, status);
@@ -266,21 +266,21 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     return MarkLost(
         number, NodeEvent::kLost,
         WithRemedy(Error(StatusCode::kUnavailable,
-                         "each connection to its agent breaks before it has taken what it "
-                         "is told: " +
+                         "connections to its agent keep breaking before it acknowledges any "
+                         "command: " +
                              Message(status)),
-                   "is the network to it sound, and its agent left alone?"));
+                   "check the network to the node, and whether other programs disturb its agent"));
   }
   if (!node.machine.disconnected()) {
     const Loop::Time now = loop_.Now();
     node.lease.Broken(node.session->last_contact(), now);
     leases_.CheckSoon(number);
-    // An agent that has told all that it had to may have gone, and its last word been lost. Who
-    // asks again finds out.
+    // An agent with nothing left to report may have exited, with its last message lost; a
+    // reconnection shows that.
     if (!orders_.leaving || !node.machine.drained()) {
-      Tell(LogLevel::kWarning, number,
-           ": the connection is broken: " + Message(status) + "; trying again for " +
-               base::Seconds(Between(now, node.lease.lost_at())) + ", while the ranks there go on");
+      LogNode(LogLevel::kWarning, number,
+              ": the connection is broken: " + Message(status) + "; trying again for " +
+                  base::Seconds(Between(now, node.lease.lost_at())) + "; its ranks continue");
     }
   }
   Take(number, NodeEvent::kBreak, Message(status));
@@ -297,30 +297,30 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   leases_.CheckSoon(number);
 }
 
-// Only now is it known that there is an agent at the end of the connection.
+// Only an answer shows that an agent is at the other end of the connection.
 void Fleet::TakeAnswer(uint32_t number) {
   FleetNode& node = nodes_[number];
-  if (!node.session->resumed()) return;  // by one that has ended since
+  if (!node.session->resumed()) return;  // answered by an earlier session
   std::string again;
   if (node.machine.disconnected()) {
     again = "connected again after " + base::Seconds(Between(node.lease.broken(), loop_.Now()));
-    if (!orders_.leaving || !node.machine.drained()) Tell(LogLevel::kInfo, number, ": " + again);
+    if (!orders_.leaving || !node.machine.drained()) LogNode(LogLevel::kInfo, number, ": " + again);
   }
   Take(number, NodeEvent::kAnswer, again);
 }
 
-// The agent has ended the session, as it does after Shutdown.
+// Called when the agent has ended the session, as it does after Shutdown.
 void Fleet::OnGracefulExit(uint32_t number) {
   if (orders_.leaving) {
     Take(number, NodeEvent::kLeave);
   } else if (state(number).evicted()) {
     MarkLost(number, NodeEvent::kLost, kubernetes::Evicted());
   } else {
-    MarkLost(number, NodeEvent::kLost, Error(StatusCode::kUnavailable, "its agent left"));
+    MarkLost(number, NodeEvent::kLost, Error(StatusCode::kUnavailable, "its agent exited"));
   }
 }
 
-// Its lease is over.
+// Called when the node's lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
   const std::string time = base::Seconds(Between(node.session->last_contact(), loop_.Now()));
@@ -328,12 +328,11 @@ void Fleet::Expire(uint32_t number) {
   reconnection_.GiveUp(number);
   if (const auto link = node.session->link()) link->Break();
   MarkLost(number, NodeEvent::kLost,
-           linked
-               ? Error(StatusCode::kDeadlineExceeded,
-                       "no answer from its agent for " + time +
-                           ", although the node can be reached: it may have been stopped, or hang")
-               : Error(StatusCode::kDeadlineExceeded,
-                       "no connection for " + time + ": " + node.machine.detail()));
+           linked ? Error(StatusCode::kDeadlineExceeded,
+                          "no answer from its agent for " + time +
+                              ", although the node is reachable; the agent may be stopped or hang")
+                  : Error(StatusCode::kDeadlineExceeded,
+                          "no connection for " + time + ": " + node.machine.detail()));
 }
 
 }  // namespace autodist::chief

@@ -1,4 +1,4 @@
-// One node of the fleet: what it is, and what there is of it.
+// One node of the fleet, with its session, state, lease and clock.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct FleetNode {
   FleetNode(std::unique_ptr<Node> its_session, LeaseTimer its_lease)
       : session(std::move(its_session)), lease(its_lease) {}
 
-  // Whether its agent can be talked to now.
+  // Returns whether messages reach its agent now.
   bool connected() const { return machine.alive() && !machine.disconnected(); }
 
   std::unique_ptr<Node> session;
@@ -29,10 +29,10 @@ struct FleetNode {
   NodeClock clock;
   std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
   Status lost_because;
-  bool cut_off = false;  // lost in this attempt, and what runs there may go on for a lease
-  // Of its reconnection.
-  std::optional<base::Backoff> backoff;  // as long as its connections bring nothing
-  uint64_t unacked = 0;                  // an order that it has not acknowledged
+  bool cut_off = false;  // lost in this attempt; its ranks may run until the lease ends
+  // For its reconnection.
+  std::optional<base::Backoff> backoff;  // while its connections make no progress
+  uint64_t unacked = 0;                  // a message that it has not acknowledged
   Loop::Time unacked_since{};
 };
 

@@ -9,13 +9,13 @@ namespace autodist::chief {
 void Inbox::OnEvent(uint32_t node, v1::AgentEvent event) {
   const size_t cost = launch::EventRules::CostOf(event);
   const int64_t arrived_ns = base::NanosecondsSince1970();
-  if (event.has_progress_line()) output_.Tell(node, event.progress_line());
+  if (event.has_progress_line()) output_.TakeProgressLine(node, event.progress_line());
   if (event.has_sample() || event.has_lease_renewed()) {
     quiet_.Put({node, cost, arrived_ns, std::move(event)});
     return;
   }
   loop_.Post([this, node, cost, arrived_ns, event = std::move(event)]() mutable {
-    TakeQuiet();  // it came before
+    TakeQuiet();  // quiet events arrived before this one
     reader_.TakeEvent(node, std::move(event), arrived_ns);
     reader_.Handled(node, cost);
   });

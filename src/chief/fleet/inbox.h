@@ -1,4 +1,4 @@
-// What comes from all nodes, on gRPC's threads, brought to the loop's thread.
+// Passes everything that arrives from nodes, on gRPC's threads, to the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace autodist::chief {
 
-// Who takes it, on the loop's thread.
+// Receives the events, on the loop's thread.
 class InboxReader {
  public:
-  // `arrived_ns`: when, since 1970.
+  // `arrived_ns`: the time of arrival, since 1970.
   virtual void TakeEvent(uint32_t node, v1::AgentEvent event, int64_t arrived_ns) = 0;
-  // One event of this cost has been dealt with.
+  // One event of this cost has been handled.
   virtual void Handled(uint32_t node, size_t cost) = 0;
   virtual void TakeClosed(uint32_t node, uint64_t connection, const Status& status) = 0;
 
@@ -26,17 +26,17 @@ class InboxReader {
 
 class Inbox final : public NodeListener {
  public:
-  // All must outlive the inbox.
+  // The arguments must outlive the inbox.
   Inbox(Loop& loop, OutputRouter& output, InboxReader& reader)
       : loop_(loop), output_(output), reader_(reader), quiet_(loop) {}
 
-  // Takes what nobody waits for; on the loop's thread.
+  // Handles events that are not urgent; on the loop's thread.
   void TakeQuiet();
-  // When to call that at the latest.
+  // When to call TakeQuiet at the latest.
   Loop::Time due() const { return quiet_.due(); }
 
  private:
-  // On gRPC's threads.
+  // Called on gRPC's threads.
   void OnEvent(uint32_t node, v1::AgentEvent event) override;
   void OnOutput(uint32_t node, v1::Output output) override;
   void OnClosed(uint32_t node, uint64_t connection, Status status) override;
@@ -44,7 +44,7 @@ class Inbox final : public NodeListener {
   Loop& loop_;
   OutputRouter& output_;
   InboxReader& reader_;
-  QuietEvents quiet_;  // most of what comes
+  QuietEvents quiet_;  // the majority of events
 };
 
 }  // namespace autodist::chief

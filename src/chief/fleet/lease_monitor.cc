@@ -47,7 +47,7 @@ Loop::Time LeaseMonitor::Tick() {
   const Loop::Time now = loop_.Now();
   if (now >= renew_at_) {
     if (now - renew_at_ > LeaseTimer::kSilenceLimit / 2)
-      ResetSilenceTimers();  // it is we who did not run
+      ResetSilenceTimers();  // the chief itself did not run
     renew_at_ = now + renewal_;
     RenewAll();
   }
@@ -55,7 +55,7 @@ Loop::Time LeaseMonitor::Tick() {
   return std::min(renew_at_, deadlines_.next());
 }
 
-// Returns when to check again, as long as nothing happens.
+// Returns when to check again if nothing happens.
 Loop::Time LeaseMonitor::Check(uint32_t number) {
   const FleetNode& node = nodes_[number];
   if (!node.machine.alive()) return Loop::Time::max();

@@ -1,4 +1,4 @@
-// Renews the leases of all nodes, and notices which agents are silent, and whose lease is over.
+// Renews the leases of all nodes; detects silent agents and expired leases.
 #pragma once
 
 #include <chrono>
@@ -13,39 +13,39 @@
 
 namespace autodist::chief {
 
-// For the loop's thread.
+// Used on the loop's thread only.
 class LeaseMonitor {
  public:
   struct Events {
-    // Its agent has not answered for so long.
+    // Its agent has not answered for this time.
     std::function<void(uint32_t node, std::chrono::milliseconds silent)> silent;
     // It was disconnected for a whole lease.
     std::function<void(uint32_t node)> expired;
-    // Whether a connection with it is being made.
+    // Returns whether a connection to it is being made.
     std::function<bool(uint32_t node)> being_linked;
   };
 
-  // `loop` and `nodes`, to which nodes may be added until the first call, must outlive it.
+  // `loop` and `nodes` must outlive it; nodes may be added until the first call.
   LeaseMonitor(std::chrono::milliseconds renewal, size_t count, Loop& loop,
                std::vector<FleetNode>& nodes, Events events);
 
   void Renew(uint32_t node);
   void RenewAll();
-  // Whether every node that is connected has answered the last renewal, and so has received what
-  // it was sent before.
+  // Returns whether every connected node has answered the last renewal, and so has received all
+  // earlier messages.
   bool AllRenewed() const;
-  // Whatever changes when a node has to be checked calls it; what only puts that off need not.
+  // Called when a node may have to be checked earlier; a later check needs no call.
   void CheckSoon(uint32_t node) { deadlines_.SetEarlier(node, loop_.Now()); }
-  // The chief itself has been stopped until now.
+  // Called after the chief itself was stopped.
   void ResetSilenceTimers();
 
-  // Does what is due; returns when to be called again.
+  // Does the work that is due; returns when to call it again.
   Loop::Time Tick();
 
  private:
   Loop::Time Check(uint32_t node);
 
-  const std::chrono::milliseconds renewal_;  // the interval
+  const std::chrono::milliseconds renewal_;  // interval
   Loop& loop_;
   std::vector<FleetNode>& nodes_;
   const Events events_;

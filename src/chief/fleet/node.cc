@@ -103,7 +103,7 @@ void Node::SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::str
     const std::lock_guard lock(mutex_);
     if (!broken_rule_.ok()) return;
     if (orders_.Add(std::move(message), std::move(value))) return SendOrders();
-    Refuse(rpc::BrokenRule("it acknowledges nothing of what it is sent"));
+    Refuse(rpc::BrokenRule("it acknowledges no messages"));
   }
   BreakIfRefused();
 }
@@ -116,7 +116,7 @@ void Node::SendOrders() {
   }
 }
 
-// From now on it is not heard.
+// Ignores the node from now on.
 void Node::Refuse(const Status& why) {
   broken_rule_ = why;
   orders_.Drop();
@@ -163,7 +163,7 @@ void Node::TakeAcknowledged(uint64_t sequence) {
 
 void Node::TakeResumed(const v1::AgentEvent& event) {
   const std::lock_guard lock(mutex_);
-  if (!link_) return;  // it is being disconnected
+  if (!link_) return;  // being disconnected
   if (taken_.instance != event.resumed().instance()) taken_ = {event.resumed().instance()};
   keys_.Taken();
   orders_.BeginSession();
@@ -221,7 +221,7 @@ void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
       made_progress_ = true;
       listener_.OnOutput(number_, std::move(*event.mutable_output()));
     } else if (const auto current = link(); current && connection == this->connection()) {
-      current->Break();  // the next session begins where the last one was right
+      current->Break();  // the next session begins after the last valid byte
     }
     return;
   } else {
@@ -237,7 +237,7 @@ void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
       taken_.events = event.sequence();
       made_progress_ = true;
     }
-    // So that an agent that has nothing more to tell may go.
+    // So that an agent with nothing left to report may exit.
     if (event.has_ranks_ended() && resumed_) SendNow({});
   }
   listener_.OnEvent(number_, std::move(event));

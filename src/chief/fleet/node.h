@@ -1,5 +1,5 @@
-// One node over all its connections: orders outlive a broken one, and what the agent tells arrives
-// once and in order.
+// One node across its connections: messages to the agent survive a broken connection, and events of
+// the agent arrive once and in order.
 #pragma once
 
 #include <atomic>
@@ -19,81 +19,81 @@
 
 namespace autodist::chief {
 
-// What comes from a node. Called on gRPC's threads, one call at a time for each node; must not
+// Receives events of a node. Called on gRPC's threads, one call at a time for each node; must not
 // block.
 class NodeListener {
  public:
-  // Once and in order, whatever connection it came by; what a session alone needs, on any.
+  // Called once per event and in order across connections, except for events about a session
+  // itself.
   virtual void OnEvent(uint32_t node, v1::AgentEvent event) = 0;
   virtual void OnOutput(uint32_t node, v1::Output output) = 0;
-  // The connection of this number has ended. OK: the agent has ended it, after Shutdown.
+  // The connection with this number has ended. OK: the agent ended it, after Shutdown.
   virtual void OnClosed(uint32_t node, uint64_t connection, Status status) = 0;
 
  protected:
   ~NodeListener() = default;
 };
 
-// Thread-safe; no call blocks but for the destructor, Connect and Disconnect, which wait for the
-// listener to return.
+// Thread-safe. Only the destructor, Connect and Disconnect block: they wait for the listener to
+// return.
 class Node {
  public:
-  // `number` is what the listener is told. Both others must outlive the node; `loop` gives the
-  // time.
+  // `number` is passed to the listener. `listener` and `loop` must outlive the node; `loop` is the
+  // clock.
   Node(uint32_t number, NodeListener& listener, const Loop& loop);
   ~Node();
 
-  // What an agent is greeted with (rpc/bootstrap_lines.h).
+  // Returns the greeting for the agent (rpc/bootstrap_lines.h).
   std::string Greeting() const;
 
-  // Opens a session over the link, in place of an earlier one. Returns the connection's number.
+  // Opens a session over the link and closes the previous one. Returns the connection's number.
   uint64_t Connect(const std::shared_ptr<launch::NodeLink>& link);
-  // Returns what was the link, whose own end may take seconds.
+  // Returns the previous link, whose destruction may take seconds.
   std::shared_ptr<launch::NodeLink> Disconnect();
   // The same at the end of the process.
   void DisconnectAtExit();
-  // As the last Connect or Disconnect left it; null: none.
+  // The current link; null: disconnected.
   std::shared_ptr<launch::NodeLink> link() const;
   uint64_t connection() const;
-  // Whether the agent has answered on it.
+  // Returns whether the agent has answered on this connection.
   bool resumed() const;
-  // Whether anything new has come by it.
+  // Returns whether anything new has arrived on this connection.
   bool made_progress() const { return made_progress_; }
 
-  // As one of its orders (chief/fleet/reliable_outbox.h).
+  // Sends a message that is delivered across connections (chief/fleet/reliable_outbox.h).
   void SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value = nullptr);
-  // Dropped where there is no connection.
+  // Drops the message if there is no connection.
   void SendIfConnected(v1::ChiefMessage message);
 
-  // That a rank's output has been dealt with.
+  // Acknowledges output of a rank that has been handled.
   void Acknowledge(const v1::OutputAck& ack);
 
-  // Its agent is gone: nobody is left to receive what was not acknowledged.
+  // Drops unacknowledged messages, because the agent has exited.
   void DropUnacknowledged();
 
-  // From now on rank streams begin at offset 0 again.
+  // Rank streams begin at offset 0 again.
   void BeginAttempt();
 
-  // An event of this cost (launch/agent_rules.h) has been dealt with.
+  // An event of this cost (launch/agent_rules.h) has been handled.
   void Handled(size_t cost);
 
-  // The number of the oldest order that its agent has not acknowledged; 0: none.
+  // The number of the oldest unacknowledged message; 0: none.
   uint64_t oldest_order() const;
 
-  // Why the node is not believed any more; OK: it is.
+  // The rule that the node broke, so that its data is ignored; OK: none.
   Status broken_rule() const;
 
-  // When the agent itself was heard last: that its node takes a connection is no word of the
-  // agent's.
+  // When the agent itself last sent something. A connection that its node accepts does not count.
   Loop::Time last_contact() const { return last_contact_; }
 
  private:
-  // What has come from the agent that runs there now.
+  // What has arrived from the agent that runs there now.
   struct Taken {
-    uint64_t instance = 0;  // of agents
+    uint64_t instance = 0;  // of the agent
     uint64_t events = 0;
     std::map<std::pair<uint32_t, int>, uint64_t> bytes = {};  // by rank and stream
   };
-  // Of one connection: its number, and what comes by it.
+  // The listener of one connection, with its number.
   class Connection;
 
   std::shared_ptr<launch::NodeLink> TakeLink();
@@ -101,9 +101,9 @@ class Node {
   void TakeIfAllowed(uint64_t connection, v1::AgentEvent event);
   void BreakIfRefused();
   bool IsAllowed(const v1::AgentEvent& event);
-  bool TakeOutput(const v1::Output& output);  // false: it does not follow what came before
+  bool TakeOutput(const v1::Output& output);  // false: a gap in the stream
   void TakeResumed(const v1::AgentEvent& event);
-  void TakeAcknowledged(uint64_t sequence);  // mutex_ held, as for those below
+  void TakeAcknowledged(uint64_t sequence);  // mutex_ held, also below
   void SendResume();
   void SendNow(v1::ChiefMessage message);
   void SendOrders();

@@ -1,5 +1,5 @@
-// By how much a node's clock differs from ours, from the answers to renewals; either may be set
-// meanwhile. Pure logic.
+// Estimates the offset of a node's clock from the chief's by the answers to renewals; either clock
+// may be set meanwhile. Pure logic.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@ namespace autodist::chief {
 
 class NodeClock {
  public:
-  // The number of the renewal that is sent at `now_ns`, by our clock.
+  // Returns the number of the renewal that is sent at `now_ns`, by the chief's clock.
   uint64_t Ask(int64_t now_ns);
-  // The answer to the renewal of this number has come at `now_ns`, with the time there.
+  // The answer to that renewal arrived at `now_ns`, with the node's time.
   void Answered(uint64_t number, int64_t there_ns, int64_t now_ns);
-  // Whether the last renewal has been answered.
+  // Returns whether the last renewal has been answered.
   bool answered() const { return answered_ >= asked_; }
 
-  // What a time of the node's is by our clock.
+  // Converts a time of the node to the chief's clock.
   int64_t ByOurs(int64_t time_ns) const;
 
  private:
   int64_t ahead_ns_ = 0;
-  int64_t best_round_trip_ns_ = INT64_MAX;  // the offset is known to half of it
-  uint64_t asked_ = 0;                      // the number of the last renewal
-  uint64_t answered_ = 0;                   // and of the last that was answered
+  int64_t best_round_trip_ns_ = INT64_MAX;  // the error of the offset is at most half of it
+  uint64_t asked_ = 0;                      // number of the last renewal
+  uint64_t answered_ = 0;                   // number of the last answered one
   int64_t asked_at_ns_ = 0;
 };
 

@@ -38,8 +38,9 @@ constexpr NodeRule Ignore(Event event, uint32_t from, const char* why) {
 }
 
 constexpr std::array kRules = {
-    To(Event::kConnect, kReaching, kConnecting, Do::kNone, "again where it may be booting"),
-    Ignore(Event::kConnect, kAlive | kOver, "a connection is made again by its reconnection"),
+    To(Event::kConnect, kReaching, kConnecting, Do::kNone,
+       "repeated while the node may be booting"),
+    Ignore(Event::kConnect, kAlive | kOver, "Reconnection makes the connection"),
 
     To(Event::kBootstrap, kReaching, kBootstrapping, Do::kNone, ""),
     Ignore(Event::kBootstrap, kAlive | kOver, "as above"),
@@ -48,43 +49,43 @@ constexpr std::array kRules = {
     Ignore(Event::kProbe, kAlive | kOver, "it is prepared for another attempt"),
 
     To(Event::kLink, kReaching | In(kGone, kLost), kLinked, Do::kOpenSession,
-       "one that was lost may come back"),
+       "a lost node may rejoin"),
     Ignore(Event::kLink, kAlive, "it has a session"),
-    Ignore(Event::kLink, In(kQuarantined), "it is not trusted any more"),
+    Ignore(Event::kLink, In(kQuarantined), "it is not trusted"),
 
     To(Event::kAnswer, In(kLinked), kReady, Do::kRenewLease, ""),
     Stay(Event::kAnswer, (kConnected & ~In(kLinked)) | In(kDisconnected), Do::kRenewLease,
-         "one that was disconnected is what it was before"),
+         "a disconnected node is in its previous state again"),
     Ignore(Event::kAnswer, kReaching | kOver, "of a session that has ended"),
 
     To(Event::kPrepare, kConnected, kReady, Do::kBeginStreams, ""),
-    Ignore(Event::kPrepare, kReaching | In(kDisconnected) | kOver, "it takes no part"),
+    Ignore(Event::kPrepare, kReaching | In(kDisconnected) | kOver, "it is not connected"),
 
     To(Event::kChoose, kIdle, kMember, Do::kNone, ""),
-    Ignore(Event::kChoose, In(kMember), "it is one"),
-    Ignore(Event::kChoose, kEnding, "it has been told to end meanwhile"),
+    Ignore(Event::kChoose, In(kMember), "it is a member already"),
+    Ignore(Event::kChoose, kEnding, "it was ordered to end meanwhile"),
     Ignore(Event::kChoose, kReaching | kOver, "it was lost meanwhile"),
 
     To(Event::kPassOver, kIdle, kSpare, Do::kNone, ""),
-    Ignore(Event::kPassOver, In(kMember) | kEnding, "what it runs is still to end"),
-    Ignore(Event::kPassOver, kReaching | kOver, "it takes no part"),
+    Ignore(Event::kPassOver, In(kMember) | kEnding, "its ranks have yet to end"),
+    Ignore(Event::kPassOver, kReaching | kOver, "it is not alive"),
 
     To(Event::kStop, kIdle | In(kMember), kStopping, Do::kNone, ""),
-    Ignore(Event::kStop, kEnding, "it ends"),
+    Ignore(Event::kStop, kEnding, "it is ending already"),
     Ignore(Event::kStop, kReaching | kOver, "nothing runs there"),
 
     To(Event::kDrain, kIdle | In(kMember, kStopping), kDraining, Do::kSendEnd, ""),
     Ignore(Event::kDrain, In(kDraining, kDrained),
-           "not told twice: that, or its answer, may come after the next kPrepare"),
+           "sent once: a second order, or its answer, may arrive after the next kPrepare"),
     Ignore(Event::kDrain, kReaching | kOver, "nothing runs there"),
 
     To(Event::kDismiss, kIdle | In(kMember, kStopping, kDraining), kDraining, Do::kSendEnd, ""),
-    Stay(Event::kDismiss, In(kDrained), Do::kSendEnd, "its agent goes"),
-    Ignore(Event::kDismiss, kReaching | kOver, "no agent is there, or it is not heard"),
+    Stay(Event::kDismiss, In(kDrained), Do::kSendEnd, "its agent exits"),
+    Ignore(Event::kDismiss, kReaching | kOver, "no agent is there, or it is ignored"),
 
     To(Event::kRanksEnded, In(kDraining), kDrained, Do::kNone, ""),
     Ignore(Event::kRanksEnded, kIdle | In(kMember, kStopping, kDrained),
-           "an answer to what was told before"),
+           "an answer to an earlier order"),
     Ignore(Event::kRanksEnded, kReaching | kOver, "as above"),
 
     To(Event::kBreak, kAlive, kDisconnected, Do::kReconnect, ""),
@@ -93,7 +94,7 @@ constexpr std::array kRules = {
     To(Event::kLeave, kAlive, kGone, Do::kNone, ""),
     Ignore(Event::kLeave, kReaching | kOver, "it has no session"),
 
-    Stay(Event::kEvict, kAlive, Do::kReportEviction, "its ranks have been told to end there"),
+    Stay(Event::kEvict, kAlive, Do::kReportEviction, "its agent is stopping its ranks"),
     Ignore(Event::kEvict, kReaching | kOver, "it has no session"),
 
     To(Event::kLost, kAlive, kLost, Do::kReportLoss, ""),
@@ -104,7 +105,7 @@ constexpr std::array kRules = {
     Ignore(Event::kRefuse, kReaching | kOver, "it has no session"),
 };
 
-// What events that concern what a node does find in a node that is disconnected: what it was.
+// These events concern the role of a node; on a disconnected node they apply to the kept state.
 constexpr bool IsOfRole(Event event) {
   return event == Event::kChoose || event == Event::kPassOver || event == Event::kStop ||
          event == Event::kDrain || event == Event::kDismiss || event == Event::kRanksEnded;
@@ -140,7 +141,7 @@ constexpr std::array<const char*, 8> kActionNames = {
     "",         "open session", "renew lease",     "begin streams",
     "send end", "reconnect",    "report eviction", "report loss"};
 
-// Of a node that is being reached: shown beside the phase.
+// Returns the detail of a node that is being reached, shown beside the phase.
 std::string DetailOf(NodeState state) {
   switch (state) {
     case kConnecting:

@@ -1,5 +1,4 @@
-// What nodes say often, and nobody waits for: taken together, so that the loop is not woken for
-// each.
+// Collects frequent events that are not urgent, so that the loop is not woken for each.
 #pragma once
 
 #include <chrono>
@@ -13,10 +12,10 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, but for Put, which is thread-safe. Neither call blocks.
+// Used on the loop's thread, except for Put, which is thread-safe. No call blocks.
 class QuietEvents {
  public:
-  // How long one may wait.
+  // The maximum delay of an event.
   static constexpr std::chrono::milliseconds kWait{100};
 
   struct Event {
@@ -26,7 +25,7 @@ class QuietEvents {
     v1::AgentEvent event;
   };
 
-  // The loop must outlive this, and run no task of it afterwards.
+  // The loop must outlive this object, and not run this object's tasks after it is destroyed.
   explicit QuietEvents(Loop& loop) : loop_(loop) {}
 
   void Put(Event event) {
@@ -41,7 +40,7 @@ class QuietEvents {
     return std::exchange(waiting_, {});
   }
 
-  // When to take them at the latest.
+  // When to call Take at the latest.
   Loop::Time due() const { return due_; }
 
  private:

@@ -34,8 +34,8 @@ void Reconnection::Reach(uint32_t number, Loop::Time limit, Linked linked) {
   launcher_->Reach(number, Deadline::At(limit), OnLoop(number, std::move(linked)));
 }
 
-// What was sent shortly before may not have arrived, nor shortly before the next break: hence two
-// leases.
+// Two leases, because an order sent shortly before a break may not have arrived, neither in the
+// first session nor in the next.
 bool Reconnection::IsNotAcking(FleetNode& node) const {
   const uint64_t order = node.session->oldest_order();
   if (order == 0 || order != node.unacked || MadeProgress(node)) {

@@ -1,4 +1,4 @@
-// Connects with nodes again: those whose connection broke, and those that were lost.
+// Reconnects nodes whose connection broke, and lost nodes.
 #pragma once
 
 #include <cstdint>
@@ -11,40 +11,41 @@
 
 namespace autodist::chief {
 
-// For the loop's thread.
+// Used on the loop's thread only.
 class Reconnection {
  public:
   using Linked = std::function<void(const launch::LaunchedNode& linked)>;
 
   Reconnection(std::chrono::milliseconds lease, Loop& loop) : lease_(lease), loop_(loop) {}
 
-  // By which to connect; without, a connection that breaks is not made again.
+  // Sets the launcher that connects; without one, broken connections are not made again.
   void UseLauncher(launch::Launcher& launcher) { launcher_ = &launcher; }
   bool possible() const { return launcher_ != nullptr; }
 
-  // Makes the connection again until the lease is over: at once where the one that broke was of any
-  // use, else later each time. `linked` is called on the loop's thread, unless one is being made.
+  // Reconnects until the lease is over: at once if the broken connection made progress, else with
+  // an increasing delay. Does nothing if a connection is being made; else calls `linked` on the
+  // loop's thread.
   void Resume(uint32_t number, FleetNode& node, Linked linked);
-  // Tries to reach a lost node until the limit; likewise.
+  // Tries to reach a lost node until the limit; calls `linked` as Resume does.
   void Reach(uint32_t number, Loop::Time limit, Linked linked);
   void GiveUp(uint32_t number) { launcher_->GiveUp(number); }
-  // Whether a connection with it is being made.
+  // Returns whether a connection to it is being made.
   bool BeingLinked(uint32_t number) const { return linking_.contains(number); }
   const std::set<uint32_t>& linking() const { return linking_; }
 
-  // Of a node whose connection has broken: by none of its connections has it acknowledged an order,
-  // for two leases.
+  // For a node whose connection broke: returns whether it has acknowledged no order for two leases,
+  // on any connection.
   bool IsNotAcking(FleetNode& node) const;
 
  private:
-  // Whether the connection that has broken now was of any use.
+  // Returns whether the connection that just broke was useful.
   bool MadeProgress(const FleetNode& node) const;
   launch::Launcher::Done OnLoop(uint32_t number, Linked linked);
 
   const std::chrono::milliseconds lease_;
   Loop& loop_;
   launch::Launcher* launcher_ = nullptr;
-  std::set<uint32_t> linking_;  // nodes that the launcher is busy with
+  std::set<uint32_t> linking_;  // nodes that the launcher is connecting
 };
 
 }  // namespace autodist::chief

@@ -5,7 +5,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kCostOfMessage = 256;  // bytes, besides what it has
+constexpr size_t kCostOfMessage = 256;  // bytes, in addition to its content
 
 }  // namespace
 
@@ -14,7 +14,7 @@ bool ReliableOutbox::Add(v1::ChiefMessage message, std::shared_ptr<const std::st
   const size_t size = message.ByteSizeLong() + kCostOfMessage;
   orders_.push_back({std::move(message), std::move(value), size});
   size_ += size;
-  return size_ <= kMost;
+  return size_ <= kMaxBytes;
 }
 
 void ReliableOutbox::Acknowledged(uint64_t sequence) {

@@ -1,4 +1,4 @@
-// The keys by which an agent knows its chief, a new one for each session.
+// The keys by which an agent recognizes its chief, a new one for each session.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace autodist::chief {
 
-// Of one node. Not thread-safe.
+// For one node. Not thread-safe.
 class SessionKeys {
  public:
-  // What an agent is greeted with (rpc/bootstrap_lines.h).
+  // Returns the greeting for the agent (rpc/bootstrap_lines.h).
   std::string Greeting() const { return known_ + next_; }
-  // A session begins. One that the agent may have taken already stays the next until that is known.
+  // Begins a session. A next key that the agent may already have stays until it is confirmed.
   void BeginSession() {
     if (next_ == known_) next_ = New();
   }
-  // What the agent is sent in the session.
+  // The key that the agent receives in the session.
   const std::string& next() const { return next_; }
-  // The agent has taken it.
+  // The agent has the next key.
   void Taken() { known_ = next_; }
 
  private:
@@ -29,8 +29,8 @@ class SessionKeys {
     return key;
   }
 
-  std::string known_ = New();  // that the agent is known to have
-  std::string next_ = known_;  // that it may have instead
+  std::string known_ = New();  // the agent is known to have it
+  std::string next_ = known_;  // the agent may have it instead
 };
 
 }  // namespace autodist::chief

@@ -10,7 +10,7 @@ namespace {
 
 using base::LogLevel;
 
-// Bytes per second of one rank that are more than a log's: a checkpoint, it may be.
+// Bytes per second of one rank that exceed logging, so probably a checkpoint.
 constexpr double kCheckpointSpeed = 4e6;
 
 }  // namespace
@@ -19,7 +19,7 @@ void HangResponse::BeginAttempt() {
   Finish();
   stop_after_ = false;
   watch_.Begin(loop_.Now());
-  if (watch_.by_steps() && !no_step_told_) step_expected_ = loop_.Now() + kStepExpected;
+  if (watch_.by_steps() && !no_step_warned_) step_expected_ = loop_.Now() + kStepExpected;
 }
 
 void HangResponse::TakeSample(const v1::NodeSample& sample) {
@@ -31,10 +31,9 @@ void HangResponse::TakeSample(const v1::NodeSample& sample) {
 }
 
 bool HangResponse::Hangs(const Attempt& attempt) {
-  // Where the terminal takes nothing, the ranks may wait for that; and what those of a node that is
-  // away write does not come here.
+  // Ranks may wait for a blocked terminal, and output of disconnected nodes does not arrive here.
   if (console_.Busy() || nodes_.AnyDisconnected()) watch_.Alive(loop_.Now());
-  if (loop_.Now() >= step_expected_) TellOfNoStep();
+  if (loop_.Now() >= step_expected_) WarnOfNoStep();
   if (guess_ == Guess::kPause && loop_.Now() >= look_again_ && !stacks_.collection()) {
     LookAgain(attempt);
   }
@@ -45,7 +44,7 @@ bool HangResponse::Hangs(const Attempt& attempt) {
   if (is_guess) {
     guess_ = Guess::kFirstLook;
   } else {
-    TellHang();
+    ShowHang();
   }
   return true;
 }
@@ -68,7 +67,7 @@ void HangResponse::Decide(StackCollection& stacks) {
     guess_ = Guess::kPause;
     look_again_ = loop_.Now() + kBetweenLooks;
   } else {
-    TellHang();
+    ShowHang();
     Forget();
   }
 }
@@ -80,19 +79,19 @@ void HangResponse::Forget() {
   look_again_ = Loop::Time::max();
 }
 
-void HangResponse::TellOfNoStep() {
+void HangResponse::WarnOfNoStep() {
   step_expected_ = Loop::Time::max();
   if (watch_.limit().count() > 0) return;
-  no_step_told_ = true;
-  console_.Tell(
+  no_step_warned_ = true;
+  console_.Log(
       LogLevel::kWarning,
-      "no step has been recognised so far in what the ranks write, so --hang-timeout auto "
-      "does not count\n    hint: give a pattern of their steps (--progress-regex), or a time "
+      "no step has been recognised so far in the output of the ranks, so --hang-timeout auto "
+      "has no effect\n    hint: give a pattern of the steps with --progress-regex, or a time "
       "instead of auto");
 }
 
-void HangResponse::TellHang() {
-  console_.Tell(LogLevel::kWarning, std::exchange(report_, {}));
+void HangResponse::ShowHang() {
+  console_.Log(LogLevel::kWarning, std::exchange(report_, {}));
   stacks_.ShowHere();
   stop_after_ = on_hang_ == v1::ON_HANG_STOP;
 }

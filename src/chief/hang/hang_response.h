@@ -1,4 +1,4 @@
-// What is done where ranks seem to hang: their stacks are collected, and tell whether they do.
+// Responds to a suspected hang: collects the ranks' stacks, which confirm or refute it.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,16 @@
 
 namespace autodist::chief {
 
-// Between the two looks at what ranks are doing that only seem to hang.
+// Between the two stack collections of a guessed hang.
 inline constexpr std::chrono::seconds kBetweenLooks{4};
-// Where hangs are found by the time of a step: when none has been recognised by then, the user is
-// informed of it.
+// Where the limit follows the time of a step: if no step has been recognised by then, the user is
+// warned.
 inline constexpr std::chrono::seconds kStepExpected{300};
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class HangResponse {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive this object.
   HangResponse(const JobOptions& options, Loop& loop, const Fleet& nodes, Console& console,
                StackCollector& stacks)
       : on_hang_(options.request().on_hang()),
@@ -35,46 +35,47 @@ class HangResponse {
         console_(console),
         stacks_(stacks) {}
 
-  // Ranks start: what was asked of others does not count any more.
+  // Resets the watch and drops pending collections, because ranks start.
   void BeginAttempt();
-  // A rank, or what it may be waiting for, gave a sign of life.
+  // A rank, or something it may be waiting for, gave a sign of life.
   void Alive(Loop::Time when) { watch_.Alive(when); }
-  // So long does a step take now; how a node is.
+  // The current time of a step, and a sample of a node.
   void StepTakes(std::chrono::milliseconds time) { watch_.StepTakes(time); }
   void TakeSample(const v1::NodeSample& sample);
   std::chrono::milliseconds limit() const { return watch_.limit(); }
-  // Whether the ranks of a running attempt hang since just now; their stacks are asked for.
+  // Returns whether the ranks of a running attempt hang since this call; then requests their
+  // stacks.
   bool Hangs(const Attempt& attempt);
 
-  // The last sign of life of ranks that hang, which nothing speaks against.
+  // The last sign of life of ranks that hang, unless the hang is only a guess.
   std::optional<Loop::Time> hung_since() const {
     return guess_ == Guess::kNone ? watch_.hung_since() : std::nullopt;
   }
 
-  // A rank has waited in vain: who is missing is to be known before all are stopped. StopIsDue is
-  // true within kMissingLimit.
+  // Requests stacks because a rank waited in vain, to find the missing ranks before all are
+  // stopped. StopIsDue is true within kMissingLimit.
   void LookForMissing(const Attempt& attempt);
-  // Whether the ranks have to be stopped now: they hang, and their stacks are as complete as they
-  // will be.
+  // Returns whether the ranks have to be stopped now: they hang, and their stacks are as complete
+  // as they will be.
   bool StopIsDue();
-  // When to ask again for either, and for Hangs only while the ranks are running.
+  // When to call StopIsDue again, and with `running` also Hangs.
   Loop::Time next(bool running) const {
     return running ? std::min({stacks_.due(), watch_.next(), look_again_, step_expected_})
                    : stacks_.due();
   }
-  // Waits for no more stacks. Not after the attempt has gone.
+  // Ends pending collections. Called while the attempt exists.
   void Finish();
 
  private:
-  // What is only guessed, by the time of a step or as no rank has written anything yet, is a hang
-  // if two looks show no rank at work: programs may be loaded for long.
+  // A hang is a guess if it is detected by the time of a step, or before any output. It is
+  // confirmed if no rank is at work in two stack collections, because programs may load for long.
   enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
 
   void LookAgain(const Attempt& attempt);
   void Decide(StackCollection& stacks);
   void Forget();
-  void TellOfNoStep();
-  void TellHang();
+  void WarnOfNoStep();
+  void ShowHang();
 
   const v1::OnHang on_hang_;
   HangWatch watch_;
@@ -84,11 +85,11 @@ class HangResponse {
   StackCollector& stacks_;
   bool stop_after_ = false;
   Guess guess_ = Guess::kNone;
-  std::string report_;  // of the hang that is guessed
-  Doings earlier_;      // of the first look
+  std::string report_;  // of the guessed hang
+  Activities earlier_;  // of the first collection
   Loop::Time look_again_ = Loop::Time::max();
   Loop::Time step_expected_ = Loop::Time::max();
-  bool no_step_told_ = false;
+  bool no_step_warned_ = false;
 };
 
 }  // namespace autodist::chief

@@ -19,7 +19,7 @@ void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
   rank.set_failure_ms(report.failure_ms);
 }
 
-// As much of it as a diagnosis on stacks alone takes.
+// Makes a snapshot with the parts that a diagnosis from stacks needs.
 v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
   v1::JobSnapshot snapshot;
   snapshot.mutable_job()->set_working_directory(attempt.plan().working_directory());
@@ -50,7 +50,7 @@ v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
 why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks) {
   why::Known known;
   known.now = std::move(snapshot);
-  known.stands_still = true;
+  known.stalled = true;
   for (const auto& [rank, text] : stacks) {
     v1::WholeStack& stack = known.stacks.emplace_back();
     stack.set_rank(rank);
@@ -59,7 +59,7 @@ why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::strin
   return known;
 }
 
-// "rank 2 (host2) has not entered …"; "": it cannot be told.
+// "rank 2 (host2) has not entered …"; "": unknown.
 std::string DiagnosisOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
                         std::chrono::milliseconds silent) {
   why::Known known = KnownOf(std::move(snapshot), stacks);
@@ -75,7 +75,7 @@ bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
   });
 }
 
-// What uses a GPU seems to compute where it waits for it.
+// A process that waits for its GPU seems to compute.
 bool IsAtWork(const why::Activity& activity, bool has_gpu) {
   return activity.AtWork() && !(has_gpu && activity.doing == why::Doing::kCompute);
 }
@@ -87,7 +87,7 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   const std::string whose = stacks.has_rank() ? NameAndNode(attempt_.plan(), member, stacks.rank())
                                               : "NCCL on " + attempt_.member_plan(member).address();
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
-  if (!attempt_.state().Runs(stacks.rank())) return;  // only what it has left
+  if (!attempt_.state().Runs(stacks.rank())) return;  // only its remaining processes
   const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
   groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
   const bool has_gpu = HasGpu(attempt_.member_plan(member), stacks.rank());
@@ -127,7 +127,7 @@ void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks
   }
 }
 
-void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
+void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
   for (const v1::NodePlan& node : attempt_.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (groups_.Has(rank.rank())) continue;
@@ -147,14 +147,14 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
   const std::string what = std::string("what ") + (complete() ? "all" : "some of the") +
                            " ranks are doing is in " + file_.path() + "; in short:\n" +
                            why::GroupsText(stacks.groups());
-  // In the background, as there may be much to read.
+  // In the background, because large stacks take time to parse.
   std::function<std::string()> diagnosis = [] { return std::string(); };
   if (silent_) {
     diagnosis = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
       return DiagnosisOf(snapshot, stacks, silent);
     };
   }
-  file_.Finish([what, tell = std::move(tell), diagnosis = std::move(diagnosis), path = file_.path(),
+  file_.Finish([what, show = std::move(show), diagnosis = std::move(diagnosis), path = file_.path(),
                 kept = attempt_.hang_diagnosis,
                 answers = std::move(answers)](const Status& written) mutable {
     std::string text = written.ok() ? what
@@ -164,7 +164,7 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
       if (written.ok()) kept->Set(found);
       text = found + "\n" + text;
     }
-    tell(written.ok(), std::move(text));
+    show(written.ok(), std::move(text));
     for (auto& [answer_stacks, answer] : answers) {
       if (written.ok()) {
         answer_stacks.set_file(path);

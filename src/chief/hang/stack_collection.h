@@ -1,5 +1,5 @@
-// What all ranks of an attempt are doing, asked for once: in a file, in short, and for those who
-// want to know.
+// One collection of stacks of all ranks of an attempt: writes the file, the summary and the answers
+// to clients.
 #pragma once
 
 #include <chrono>
@@ -26,50 +26,49 @@ namespace autodist::chief {
 // Called once, on any thread.
 using StacksAnswer = control::JobRequests::StacksAnswer;
 
-// What processes of ranks are doing, by rank and pid.
-using Doings = std::map<std::pair<uint32_t, uint64_t>, why::Activity>;
+// Activities of the ranks' processes, by rank and pid.
+using Activities = std::map<std::pair<uint32_t, uint64_t>, why::Activity>;
 
-// For the loop's thread, which it does not block.
+// Used on the loop's thread, which it does not block.
 class StackCollection {
  public:
-  // Whole stacks are kept for those who want them as long as they are no more than that; the file
-  // has all of them.
+  // Whole stacks are kept for clients up to these limits; the file has all of them.
   static constexpr size_t kMaxKept = 64 << 20;     // bytes
   static constexpr size_t kMaxAnswered = 8 << 20;  // bytes
 
-  // `nodes` have been asked. The attempt must outlive this.
+  // `nodes` have been asked. The attempt must outlive this object.
   StackCollection(const Attempt& attempt, std::set<uint32_t> nodes, Loop& loop)
       : attempt_(attempt), file_(attempt.logs_folder(), std::move(nodes), loop) {}
 
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }
-  // What ranks did some seconds before, to be compared with.
-  void SetEarlier(Doings earlier) { earlier_ = std::move(earlier); }
-  Doings TakeActivities() { return std::move(activities_); }
-  // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
+  // Sets the ranks' activities of some seconds before, for comparison.
+  void SetEarlier(Activities earlier) { earlier_ = std::move(earlier); }
+  Activities TakeActivities() { return std::move(activities_); }
+  // The ranks have been silent for this time; the diagnosis is shown first.
   void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
-  // No rank has written anything yet: one that computes may load its program, even where it has a
+  // No rank has written anything yet: a rank that computes may be loading its program, even with a
   // GPU, unless it is known to have entered collectives.
   void SetMayLoad() { may_load_ = true; }
   bool complete() const { return file_.complete(); }
-  // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves, or
-  // any of its threads and processes has done something since the earlier look.
+  // Returns whether a rank makes progress by itself as far as known: computes, compiles or saves,
+  // or a thread or process of it has worked since the earlier collection.
   bool AnyAtWork() const { return any_at_work_; }
-  // Of ranks for which another has waited in vain, who is elsewhere: "rank 2 (host2) sleeps in …";
-  // "": nobody.
+  // Returns the ranks that another has waited for in vain: "rank 2 (host2) sleeps in …"; "": none.
   std::string Missing() const;
 
-  // Wants to know, and to have the whole stacks of these ranks.
+  // Adds a client that receives the groups, and the whole stacks of these ranks.
   void AddReader(std::vector<uint32_t> whole, StacksAnswer answer) {
     readers_.push_back({std::move(whole), std::move(answer)});
   }
 
-  // Why a node of this address has not told of a rank that runs.
+  // Returns why a node did not report a running rank.
   using WhyUnknown = std::function<std::string(const std::string& address, uint32_t node)>;
-  // For a person: what is wrong, where ranks hang and that can be told; and what all do.
-  using Tell = std::function<void(bool written, std::string text)>;
-  // Nothing more comes. `tell` and the readers are called when the file is written.
-  void Finish(const WhyUnknown& why_unknown, Tell tell);
+  // Shows a person the diagnosis of a hang, if there is one, and the groups of ranks.
+  using Show = std::function<void(bool written, std::string text)>;
+  // Called when no more stacks are expected. Calls `show` and the clients' answers when the file is
+  // written.
+  void Finish(const WhyUnknown& why_unknown, Show show);
 
  private:
   struct Reader {
@@ -84,8 +83,8 @@ class StackCollection {
   why::StackGroups groups_;
   std::map<uint32_t, std::string> kept_;  // by rank
   size_t kept_bytes_ = 0;
-  Doings earlier_;  // empty: it is the first look
-  Doings activities_;
+  Activities earlier_;  // empty: this is the first collection
+  Activities activities_;
   bool may_load_ = false;
   bool any_at_work_ = false;
   std::optional<std::chrono::milliseconds> silent_;

@@ -47,7 +47,7 @@ void StackCollector::NodeIsGone(uint32_t node) {
 std::string StackCollector::WhyUnknown(const std::string& address, uint32_t node) const {
   const NodeMachine& state = nodes_.state(node);
   if (nodes_.Connected(node)) {
-    return address + " has not told within " + base::Seconds(kStacksLimit);
+    return address + " did not report within " + base::Seconds(kStacksLimit);
   }
   return state.disconnected() ? "the connection with " + address + " is broken: " + state.detail()
                               : address + " is lost: " + state.detail();
@@ -60,7 +60,7 @@ void StackCollector::Finish() {
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
       [this, here = shows_here_](bool written, std::string text) {
         if (!here) return;
-        console_.Tell(written ? base::LogLevel::kInfo : base::LogLevel::kError, std::move(text));
+        console_.Log(written ? base::LogLevel::kInfo : base::LogLevel::kError, std::move(text));
       });
   collection_.reset();
   due_ = Loop::Time::max();

@@ -1,5 +1,4 @@
-// Asks nodes what their ranks are doing, for all who want to know it: one collection of stacks at a
-// time.
+// Collects stacks from the nodes for all clients, one collection at a time.
 #pragma once
 
 #include <chrono>
@@ -18,44 +17,43 @@
 
 namespace autodist::chief {
 
-// How long all nodes have to tell what their ranks are doing.
+// The time for all nodes to report their ranks' stacks.
 inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
-// How long nodes have to tell what those are doing for which a rank has waited in vain.
+// The same for the search for missing ranks.
 inline constexpr std::chrono::seconds kMissingLimit{10};
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class StackCollector {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive this object.
   StackCollector(Loop& loop, Fleet& nodes, Console& console, const OutputRouter& output)
       : loop_(loop), nodes_(nodes), console_(console), output_(output) {}
 
-  // Asks every member for the stacks of its ranks, unless they are being asked. Returns the
-  // collection, which is there until Finish.
+  // Asks every member for its ranks' stacks, unless a collection is running. Returns the
+  // collection, which exists until Finish.
   StackCollection& Ask(const Attempt& attempt, bool flight_records = true);
-  // Who is at our terminal is told of the collection that is under way.
+  // Shows the running collection at the chief's terminal, too.
   void ShowHere() { shows_here_ = true; }
-  // Asks for who wants to know, and to have the whole stacks of these ranks; the answer comes
-  // within kStacksLimit.
+  // Collects for a client, with the whole stacks of these ranks; answers within kStacksLimit.
   void AskFor(const Attempt& attempt, std::vector<uint32_t> whole, bool flight_records,
               StacksAnswer answer);
-  // Asks because a rank has waited in vain: for no longer than kMissingLimit.
+  // Collects because a rank has waited in vain, for at most kMissingLimit.
   void LookForMissing(const Attempt& attempt);
-  // Who is missing, of the last such look; "": it shows nobody.
+  // The missing ranks, by the last such collection; "": none.
   const std::string& missing() const { return missing_; }
 
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node);
 
-  // What is under way; null: nothing is.
+  // The running collection; null: none.
   StackCollection* collection() { return collection_ ? &*collection_ : nullptr; }
-  // Whether that is as complete as it will be.
+  // Returns whether it is as complete as it will be.
   bool IsDue() const { return collection_ && (collection_->complete() || loop_.Now() >= due_); }
   Loop::Time due() const { return due_; }
-  // Waits for no more stacks. Not after the attempt has gone.
+  // Ends the running collection. Called while the attempt exists.
   void Finish();
 
-  // Whether no rank of the attempt has written anything yet: programs may be loaded for long.
+  // Returns whether no rank of the attempt has written anything yet: programs may load for long.
   bool MayLoad(const Attempt& attempt) const { return output_.last() <= attempt.began; }
 
  private:

@@ -46,10 +46,10 @@ void StackFile::WriteRecord(const v1::RankStacks& stacks) {
 
 bool StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return false;
-  const bool last_word = !stacks.has_rank();
-  if (!last_word && !reported_.emplace(node, stacks.rank()).second) return false;
-  if (last_word) missing_.erase(node);
-  if (!last_word && !stacks.flight_record().empty()) WriteRecord(stacks);
+  const bool is_last = !stacks.has_rank();
+  if (!is_last && !reported_.emplace(node, stacks.rank()).second) return false;
+  if (is_last) missing_.erase(node);
+  if (!is_last && !stacks.flight_record().empty()) WriteRecord(stacks);
   if (stacks.text().empty()) return true;
   std::string text = "==== " + whose + "\n" + stacks.text();
   if (!text.ends_with('\n')) text += '\n';

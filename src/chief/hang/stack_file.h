@@ -1,4 +1,4 @@
-// What all ranks are doing, in a file of the log folder, and what PyTorch has recorded of it.
+// Writes stacks of all ranks, and PyTorch's flight records, to files of the log folder.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,24 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block.
+// Used on the loop's thread, which it does not block.
 class StackFile {
  public:
-  // Records of a collection beyond that are left out.
+  // Limits the flight records of a collection; further ones are omitted.
   static constexpr size_t kMaxRecords = 1 << 30;  // bytes
 
-  // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
+  // Creates FOLDER/stacks-TIME.txt. `nodes` are the nodes that were asked.
   StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop);
 
-  // Adds what a node tells, of `whose`: "rank 3 on node2", and puts its flight record into
-  // FOLDER/flight-recorder/rank-3; of nodes that were not asked, or more than once, nothing: false.
+  // Adds the stacks of `whose`, such as "rank 3 on node2", and writes the flight record to
+  // FOLDER/flight-recorder/rank-3. Returns false and ignores them if the node was not asked, or has
+  // sent them before.
   bool Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
   const std::string& path() const { return path_; }  // absolute
 
-  // Calls `finished` when all is written, or with why it is not; in the background.
+  // Calls `finished` when all is written, or with the error; in the background.
   void Finish(std::function<void(const Status& written)> finished);
 
  private:
@@ -43,7 +44,7 @@ class StackFile {
   std::set<std::pair<uint32_t, uint32_t>> reported_;  // nodes and ranks
   size_t records_ = 0;                                // bytes
   Loop& loop_;
-  const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // the background's
+  const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // used in the background
 };
 
 }  // namespace autodist::chief

@@ -22,7 +22,7 @@ EscapeKeys::Typed EscapeKeys::Take(std::string_view typed) {
       if (c != '~') taken.bytes += '~';
     }
     taken.bytes += c;
-    // Enter, in whatever mode the terminal is; Ctrl-C and Ctrl-D begin a line, too.
+    // Enter, in any terminal mode; Ctrl-C and Ctrl-D also begin a line.
     const bool ends_line = c == '\r' || c == '\n' || c == '\x03' || c == '\x04';
     state_ = ends_line ? State::kBegin : State::kLine;
   }

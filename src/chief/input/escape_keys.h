@@ -1,5 +1,5 @@
-// Escapes in what is typed at a terminal that is a rank's: as in ssh, `~` at the beginning of a
-// line, and a character. Pure logic.
+// Recognizes escapes in input typed at the terminal of a rank: as in ssh, `~` at the beginning of a
+// line and a character. Pure logic.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace autodist::chief {
 namespace {
 
 constexpr char kHelp[] =
-    "at the beginning of a line: ~. asks all ranks to end, and once more kills them; ~~ is a ~; "
+    "at the beginning of a line: ~. asks all ranks to end, and kills them if repeated; ~~ is a ~; "
     "`autodist stacks`, logs and stop work from another terminal";
 
 }  // namespace
@@ -28,13 +28,14 @@ v1::TerminalInput OwnTerminal::first() const {
   return input;
 }
 
-void OwnTerminal::OnYours() {
+void OwnTerminal::OnAttached() {
   if (reader_ || (terminal_ && !RawTerminal::IsOurs())) return;
   if (terminal_ && !std::exchange(reported_, true)) {
-    events_.tell("this terminal is that of rank " + std::to_string(rank_) +
-                 ", to which Ctrl-C goes, too; Enter ~. ends the job, Enter ~? tells more; what "
-                 "other ranks write is in " +
-                 others_ + " alone");
+    events_.log(
+        "this terminal belongs to rank " + std::to_string(rank_) +
+        ", which also receives Ctrl-C; Enter ~. ends the job, Enter ~? shows help; output of "
+        "other ranks is only in " +
+        others_);
   }
   StdinReader::Events events;
   events.bytes = [this](const std::string& bytes) { return Typed(bytes); };
@@ -47,12 +48,13 @@ void OwnTerminal::OnYours() {
   };
   auto reader = StdinReader::Start(std::move(events));
   if (!reader.ok()) {
-    events_.tell("nothing reaches rank " + std::to_string(rank_) + ": " + Message(reader.status()));
+    events_.log("rank " + std::to_string(rank_) +
+                " receives no input: " + Message(reader.status()));
     return;
   }
   reader_ = *std::move(reader);
   auto raw = terminal_ ? RawTerminal::Enter() : Result<std::unique_ptr<RawTerminal>>(nullptr);
-  if (raw.ok()) raw_ = *std::move(raw);  // else it is typed as lines
+  if (raw.ok()) raw_ = *std::move(raw);  // else the terminal stays in line mode
 }
 
 size_t OwnTerminal::Typed(const std::string& bytes) {
@@ -68,7 +70,7 @@ size_t OwnTerminal::Typed(const std::string& bytes) {
   if (for_rank > 0) events_.give(std::move(input), false);
   for (const EscapeKeys::Key key : typed.keys) {
     if (key == EscapeKeys::Key::kLeave) events_.leave();
-    if (key == EscapeKeys::Key::kHelp) events_.tell(kHelp);
+    if (key == EscapeKeys::Key::kHelp) events_.log(kHelp);
   }
   return for_rank;
 }

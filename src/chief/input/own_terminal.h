@@ -1,4 +1,4 @@
-// Who sits at the terminal of `autodist run --stdin-rank`, or what is piped into it.
+// The user of `autodist run --stdin-rank`: its terminal or piped stdin.
 #pragma once
 
 #include <functional>
@@ -12,33 +12,34 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks for long. The terminal is in raw mode only while the rank
-// runs: before and after, Ctrl-C is what it ever was.
+// Used on the loop's thread; blocks only briefly. The terminal is in raw mode only while the rank
+// runs; at other times Ctrl-C has its usual meaning.
 class OwnTerminal final : public control::TerminalUser {
  public:
   struct Events {
-    // On the reader's thread.
+    // Called on the reader's thread.
     std::function<void(v1::TerminalInput input, bool end)> give;
     std::function<void()> leave;  // ~. was typed
-    // On any.
-    std::function<void(const std::string& text)> tell;
+    // Called on any thread.
+    std::function<void(const std::string& text)> log;
   };
 
-  // `terminal`: stdin is one; else something is piped into it. `others`: where those ranks' output
-  // is to be found that is not shown meanwhile.
+  // `terminal`: stdin is a terminal; else data is piped into it. `others`: the folder with output
+  // of other ranks, which is not shown meanwhile.
   OwnTerminal(uint32_t rank, bool terminal, std::string others, Events events)
       : rank_(rank), terminal_(terminal), others_(std::move(others)), events_(std::move(events)) {}
   ~OwnTerminal() override { Close(); }
 
   std::string who() const override;
   v1::TerminalInput first() const override;
-  void OnYours() override;
+  void OnAttached() override;
   void OnTaken(uint64_t bytes) override {
     if (reader_) reader_->Taken(bytes);
   }
   void OnEnd(const Status&) override { Close(); }
 
-  // This process is about to be stopped: the terminal is the shell's until OnYours.
+  // Returns the terminal to the shell until OnAttached, because this process is about to be
+  // stopped.
   void Suspend();
 
  private:
@@ -50,7 +51,7 @@ class OwnTerminal final : public control::TerminalUser {
   const std::string others_;
   const Events events_;
   bool reported_ = false;
-  EscapeKeys escapes_;  // the reader's thread's
+  EscapeKeys escapes_;  // used by the reader's thread
   std::unique_ptr<RawTerminal> raw_;
   std::unique_ptr<StdinReader> reader_;
 };

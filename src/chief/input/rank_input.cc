@@ -26,12 +26,12 @@ void RankInput::Take(uint32_t member, const v1::AgentEvent& event) {
   if (event.has_rank_started() && event.rank_started().rank() == rank_.rank() &&
       run_ == Run::kNotYet) {
     run_ = Run::kNow;
-    if (user_) user_->OnYours();
+    if (user_) user_->OnAttached();
   } else if (event.has_rank_exited() && event.rank_exited().rank() == rank_.rank()) {
     End(OkStatus());
   } else if (event.has_input_taken() && event.input_taken().rank() == rank_.rank()) {
     const uint64_t taken = event.input_taken().bytes();
-    if (taken < taken_ || taken > given_) return;  // that is not so
+    if (taken < taken_ || taken > given_) return;  // invalid
     const uint64_t more = taken - std::exchange(taken_, taken);
     if (user_ && more > 0) user_->OnTaken(more);
     if (event.input_taken().closed() && user_) std::exchange(user_, nullptr)->OnEnd(OkStatus());
@@ -44,7 +44,7 @@ Status RankInput::WhyNot(uint32_t rank) const {
     const bool piped = rank_.stdin() == v1::STDIN_KIND_PIPE && rank == rank_.rank();
     return WithRemedy(
         Error(StatusCode::kFailedPrecondition,
-              piped ? name + " has no terminal, but what is piped into its `autodist run`"
+              piped ? name + " has no terminal; its input is piped into `autodist run`"
                     : name + " was started without a terminal"),
         piped ? "start `autodist run --stdin-rank` at a terminal, or with --detach"
               : "`autodist run --stdin-rank " + std::to_string(rank) + "` gives it one");
@@ -62,7 +62,7 @@ void RankInput::Use(std::shared_ptr<User> user) {
   const Status why_not = WhyNot(first.rank());
   if (!why_not.ok()) return user->OnEnd(why_not);
   user_ = std::move(user);
-  if (run_ == Run::kNow) user_->OnYours();
+  if (run_ == Run::kNow) user_->OnAttached();
   Give(*user_, first);
 }
 

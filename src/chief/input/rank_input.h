@@ -1,5 +1,4 @@
-// The input of the one rank that has one (--stdin-rank): who gives it, and how much of it is on its
-// way.
+// The input of the rank that has one (--stdin-rank): who sends it, and how much is unacknowledged.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +11,35 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class RankInput {
  public:
   using User = control::TerminalUser;
 
-  // Sends a message to a node of the job, however long it takes to arrive.
+  // Sends a message to a node of the job, even if it arrives much later.
   using Send = std::function<void(uint32_t node, v1::ChiefMessage message)>;
-  // `first` has the input from the start of each attempt on; null: nobody.
+  // `first` is the user from the start of each attempt; null: none.
   RankInput(Send send, std::shared_ptr<User> first)
       : send_(std::move(send)), first_(std::move(first)) {}
 
-  // Before the ranks start, so that a terminal has its size then.
+  // Called before the ranks start, so that a terminal has its size then.
   void BeginAttempt(const Attempt& attempt);
   // No rank runs any more.
   void EndAttempt() { End(OkStatus()); }
-  // What a member tells of its ranks.
+  // Handles an event of a member.
   void Take(uint32_t member, const v1::AgentEvent& event);
 
-  // From now on, or from the rank's start on, `user` is at its terminal; else it is told why not.
+  // Connects `user` to its terminal, now or when the rank starts; calls OnEnd with the reason if
+  // refused.
   void Use(std::shared_ptr<User> user);
-  // From who is there; others give nothing. With pieces of input no more than agents keep
-  // (StdinReader::kAhead) may be given before they are taken.
+  // Passes on input of the current user; ignores that of others. The caller keeps at most
+  // StdinReader::kAhead bytes unacknowledged, the limit of the agents.
   void Give(const User& user, const v1::TerminalInput& input, bool end = false);
   void Leave(const User& user);
 
-  // Who is there has been away, with this process.
+  // Resumes the current user after this process was stopped.
   void Resume() {
-    if (user_ && run_ == Run::kNow) user_->OnYours();
+    if (user_ && run_ == Run::kNow) user_->OnAttached();
   }
 
  private:
@@ -48,10 +48,10 @@ class RankInput {
 
   const Send send_;
   const std::shared_ptr<User> first_;
-  std::shared_ptr<User> user_;  // null: nobody
-  v1::RankPlan rank_;           // without an input: no rank has any
-  uint32_t member_ = 0;         // on which it runs
-  uint32_t node_ = 0;           // likewise
+  std::shared_ptr<User> user_;  // null: none
+  v1::RankPlan rank_;           // without stdin: no rank has input
+  uint32_t member_ = 0;         // the rank's member
+  uint32_t node_ = 0;           // the rank's node
   enum class Run { kNotYet, kNow, kOver };
   Run run_ = Run::kOver;
   uint64_t given_ = 0;  // bytes, in this attempt

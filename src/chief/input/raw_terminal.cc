@@ -18,7 +18,7 @@ termios mode_before;
 std::atomic<bool> is_raw = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// Also from the background, where the kernel would stop us for it.
+// Works from the background, too, where SIGTTOU would stop the process.
 bool SetMode(const termios& mode) {
   sigset_t set;
   sigset_t before;
@@ -65,7 +65,7 @@ Result<std::unique_ptr<RawTerminal>> RawTerminal::Enter() {
 void RawTerminal::Restore() {
   if (!is_raw.exchange(false)) return;
   const int error = errno;
-  (void)SetMode(mode_before);  // fails where the terminal has gone
+  (void)SetMode(mode_before);  // fails if the terminal has closed
   errno = error;
 }
 

@@ -1,4 +1,4 @@
-// This process's terminal in raw mode: each key is a byte that is read, and nothing else happens.
+// Puts this process's terminal into raw mode: each key is read as a byte, and has no other effect.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,21 @@
 
 namespace autodist::chief {
 
-// One at a time in a process.
+// At most one exists in a process.
 class RawTerminal {
  public:
-  // Whether stdin is a terminal, and we are in its foreground: what is typed there is for us.
+  // Returns whether stdin is a terminal and this process is in its foreground, so receives its
+  // input.
   static bool IsOurs();
-  static v1::TerminalSize Size();  // 0 × 0: not known
+  static v1::TerminalSize Size();  // 0 × 0: unknown
 
-  // What this process says itself from now on begins at the left margin all the same.
+  // Enters raw mode. This process's own messages still begin at the left margin.
   static Result<std::unique_ptr<RawTerminal>> Enter();
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
   ~RawTerminal() { Restore(); }
 
-  // The mode as it was before Enter; nothing where that is the one. For signal handlers, too.
+  // Restores the mode from before Enter; does nothing if it is active. Async-signal-safe.
   static void Restore();
 
  private:

@@ -76,7 +76,7 @@ void StdinReader::Loop() {
     if (fds[2].revents == 0) continue;
     const ssize_t got = read(STDIN_FILENO, piece.data(), room);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) {  // or the terminal has gone
+    if (got <= 0) {  // end of input, or the terminal has closed
       ended = true;
       events_.end();
       continue;

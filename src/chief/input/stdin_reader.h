@@ -1,5 +1,5 @@
-// Reads this process's stdin, as fast as what is read is taken, and notices when the terminal there
-// has another size.
+// Reads this process's stdin no faster than the input is acknowledged, and detects changes of the
+// terminal's size.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace autodist::chief {
 // Thread-safe. SIGWINCH must be blocked in every thread of the process.
 class StdinReader {
  public:
-  static constexpr size_t kPiece = 2 << 10;   // bytes, at most of one call of `bytes`
-  static constexpr size_t kAhead = 64 << 10;  // bytes that have not been taken
-  // Each is a message, however few bytes it has.
+  static constexpr size_t kPiece = 2 << 10;   // max bytes of one call of `bytes`
+  static constexpr size_t kAhead = 64 << 10;  // max unacknowledged bytes
+  // Max unacknowledged pieces: each is a message, even with few bytes.
   static constexpr size_t kMaxPieces = 256;
 
-  // Called on a thread of its own.
+  // Called on the reader's thread.
   struct Events {
-    // Returns how many of them are to be taken; the others are none of the rank's.
+    // Returns how many bytes will be acknowledged; the others were not for the rank.
     std::function<size_t(const std::string& bytes)> bytes;
-    std::function<void()> end;  // nothing follows
+    std::function<void()> end;  // end of input
     std::function<void(const v1::TerminalSize& size)> resized;
   };
 
   static Result<std::unique_ptr<StdinReader>> Start(Events events);
-  // No event comes after it. Blocks until one that is under way has returned.
+  // Blocks until a running event call has returned; no event follows.
   ~StdinReader();
 
-  // So many more bytes have been taken.
+  // Acknowledges this number of bytes.
   void Taken(uint64_t bytes);
 
  private:
@@ -46,12 +46,12 @@ class StdinReader {
 
   const Events events_;
   base::UniqueFd resized_;  // signalfd: SIGWINCH
-  base::FdPair wake_;       // something to look at; closed: the end
+  base::FdPair wake_;       // wakes the thread; closed: ends it
   std::mutex mutex_;
   // Guarded by mutex_.
-  std::deque<size_t> pieces_;  // that have not been taken, by what is left of them
-  size_t ahead_ = 0;           // bytes of these
-  std::jthread thread_;        // last
+  std::deque<size_t> pieces_;  // sizes of unacknowledged pieces, less acknowledged bytes
+  size_t ahead_ = 0;           // their sum, in bytes
+  std::jthread thread_;        // last: joined first
 };
 
 }  // namespace autodist::chief

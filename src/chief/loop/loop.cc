@@ -41,7 +41,7 @@ std::optional<Loop::Task> Loop::Take(Time limit) {
 }
 
 bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
-  std::optional<Time> looked;  // what is due
+  std::optional<Time> looked;  // the last check of the timers
   while (!done()) {
     const Time now = Now();
     if (now >= limit) return false;

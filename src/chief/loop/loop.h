@@ -1,4 +1,4 @@
-// What the job's thread waits for: tasks that other threads post, and the time.
+// The event loop of the job's thread: tasks that other threads post, and timers.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace autodist::chief {
 
-// The clock of everything in the chief: a test's loop has a clock that the test turns.
+// The clock of everything in the chief; tests use a loop with a clock of their own.
 class Loop {
  public:
   using Time = base::Deadline::Clock::time_point;
@@ -28,26 +28,26 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   virtual ~Loop() = default;
 
-  // Thread-safe, as the four below; none blocks.
+  // Thread-safe, as are the four methods below; none blocks.
   virtual Time Now() const { return base::Deadline::Clock::now(); }
   // Runs the task on the loop's thread.
   void Post(Task task);
-  // The same, before all that was posted otherwise: what a person says waits for no node's words.
+  // Runs the task before all other posted tasks: a user's action does not wait for events of nodes.
   void PostUrgent(Task task);
-  // Runs the task on a thread that may wait for a disk, after those that were given to it before.
+  // Runs the task on a background thread that may wait for a disk, in order of the calls.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
-  // Runs the task on a thread of its own, for which nobody waits: it may hang, and outlive us.
-  // Fails where no thread can be started.
+  // Runs the task on a detached thread: it may hang, and outlive this object. Fails if no thread
+  // can be started.
   virtual Status RunDetached(Task task);
-  // Blocks until the background tasks that have been given are done.
+  // Blocks until all background tasks given so far are done.
   void DrainBackground() { background_.Drain(); }
 
-  // `due` is called before each wait, and between tasks every kMaxDelay: it does what is due, and
-  // returns when to be called again at the latest.
+  // Adds a timer. `due` is called before each wait, and at least every kMaxDelay between tasks: it
+  // does the work that is due, and returns when to call it again at the latest.
   void AddTimer(std::function<Time()> due) { due_.push_back(std::move(due)); }
 
-  // What is due may come late by so much where there is no end of tasks: to look what is due takes
-  // as long as many of them, where there are many nodes.
+  // The maximum delay of timers while there are always tasks: with many nodes, one check of the
+  // timers costs as much as many tasks.
   static constexpr std::chrono::milliseconds kMaxDelay{10};
 
   // Runs tasks until `done`, or until the limit. Returns whether it is done.

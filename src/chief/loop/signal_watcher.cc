@@ -15,14 +15,14 @@ sigset_t WatchedSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
     sigaddset(&set, signal);
   }
-  // Under nohup it is ignored, and is to stay so.
+  // nohup ignores it; it must stay ignored.
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
-// With the one that who reads from the terminal looks for (chief/input/stdin_reader.h).
+// Includes SIGWINCH, for which readers of the terminal wait (chief/input/stdin_reader.h).
 sigset_t BlockedSignals() {
   sigset_t set = WatchedSignals();
   sigaddset(&set, SIGWINCH);

@@ -1,5 +1,5 @@
-// Turns the signals to this process that a job heeds into calls: SIGINT, SIGTERM, SIGQUIT, SIGUSR1,
-// SIGUSR2, SIGTSTP and SIGHUP.
+// Calls a handler for the signals of this process that a job handles: SIGINT, SIGTERM, SIGQUIT,
+// SIGUSR1, SIGUSR2, SIGTSTP and SIGHUP.
 #pragma once
 
 #include <signal.h>
@@ -11,21 +11,21 @@
 
 namespace autodist::chief {
 
-// Blocks the signals in the calling thread and in every thread started by it afterwards, so make
-// it before any other thread. `handler` is called on a thread of its own.
+// Blocks the signals in the calling thread and in every thread that it starts later, so create it
+// before other threads. Calls `handler` on its own thread.
 class SignalWatcher {
  public:
   explicit SignalWatcher(std::function<void(int signal)> handler);
-  // The signals have their normal effect again, unless they were blocked before.
+  // Gives the signals their normal effect again, unless they were blocked before.
   ~SignalWatcher();
 
-  // SIGWINCH alone, in the calling thread, for good: who reads from the terminal looks for it.
+  // Blocks only SIGWINCH, in the calling thread, for good: readers of the terminal wait for it.
   static void BlockResize();
-  // In the calling thread, for good; SIGWINCH, too.
+  // Blocks all of them and SIGWINCH in the calling thread, for good.
   static void Block();
 
  private:
-  sigset_t before_;  // what was blocked
+  sigset_t before_;  // the mask before
   base::UniqueFd signals_;
   base::UniqueFd stop_;
   std::thread thread_;

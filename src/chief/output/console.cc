@@ -5,7 +5,7 @@
 namespace autodist::chief {
 namespace {
 
-// That all bytes up to the end of this piece have been dealt with.
+// Acknowledges all bytes up to the end of this piece.
 v1::OutputAck AckOf(const v1::Output& output) {
   v1::OutputAck ack;
   ack.set_rank(output.rank());
@@ -14,7 +14,7 @@ v1::OutputAck AckOf(const v1::Output& output) {
   return ack;
 }
 
-// A terminal that takes nothing is not waited for.
+// Limits the wait for a terminal that accepts no output.
 constexpr std::chrono::milliseconds kClearLimit{200};
 
 using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 Console::Console(Written written) : written_(std::move(written)) {
   base::SetLogWriter(
-      [this](base::LogLevel level, std::string_view text) { Tell(level, std::string(text)); });
+      [this](base::LogLevel level, std::string_view text) { Log(level, std::string(text)); });
 }
 
 void Console::Add(Piece piece) {
@@ -51,7 +51,7 @@ void Console::Print(std::string line) {
   Add({Piece::kLine, nullptr, 0, std::move(output)});
 }
 
-void Console::Tell(base::LogLevel level, std::string text) {
+void Console::Log(base::LogLevel level, std::string text) {
   const std::lock_guard lock(mutex_);
   queue_.messages.emplace_back(level, std::move(text));
   changed_.notify_all();
@@ -88,7 +88,7 @@ bool Console::FinishWithin(std::chrono::milliseconds limit) {
   return changed_.wait_for(lock, limit, [this] { return finished_; });
 }
 
-// Until there is something to show, or something shown has to be drawn again.
+// Waits until there is something to show, or to draw again.
 Console::Queue Console::Await() {
   const auto lines_due = shown_ ? shown_->Due(screen_) : std::nullopt;
   const auto screen_due = screen_.Due();

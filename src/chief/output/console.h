@@ -1,5 +1,5 @@
-// The one thread that speaks: the ranks' lines and autodist's own messages, in their order, so that
-// a slow or paused terminal delays nothing but the ranks that write.
+// The thread that writes to the terminal: the ranks' lines and autodist's own messages, in order. A
+// slow or paused terminal delays only the ranks that write.
 #pragma once
 
 #include <atomic>
@@ -21,54 +21,54 @@
 
 namespace autodist::chief {
 
-// Thread-safe; no call blocks but Finish and the destructor.
+// Thread-safe; only Clear, Finish, FinishWithin and the destructor block.
 class Console {
  public:
   // Called on the console's thread when all bytes before the ack's offset have been written.
   using Written = std::function<void(uint32_t node, const v1::OutputAck& ack)>;
 
-  // Until Finish, what base::Log is told by others is told by the console, too.
+  // Until Finish, also writes the messages of base::Log.
   explicit Console(Written written);
   ~Console() { Finish(); }
 
-  // Queues what the node's rank wrote; the agents' flow control bounds the queue. Without logs it
-  // is only acknowledged.
+  // Queues output of a node's rank; the agents' flow control bounds the queue. Without logs, only
+  // acknowledges it.
   void Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output);
-  // Ends the lines that the ranks have not ended, in its turn.
+  // Ends the ranks' incomplete lines, in order.
   void EndLines(std::shared_ptr<RankLogs> logs);
-  // The rank has failed: what it wrote to stderr is shown from now on, whatever --show says.
+  // Shows the stderr of a failed rank from now on, regardless of --show.
   void ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank);
-  // A line of its own on stdout, in its turn.
+  // Writes a line to stdout, in order.
   void Print(std::string line);
-  // A message of autodist's own.
-  void Tell(base::LogLevel level, std::string text);
-  // Takes the bars off the terminal, as somebody else will write to it; they come back when there
-  // is more to show. Blocks, but not longer than a moment: see kClearLimit.
+  // Writes a message of autodist.
+  void Log(base::LogLevel level, std::string text);
+  // Removes the progress bars from the terminal before another program writes to it; they return
+  // with the next output. Blocks for at most kClearLimit.
   void Clear();
 
-  // Whether output is queued or being written.
+  // Returns whether output is queued or being written.
   bool Busy() const;
-  uint64_t written() const { return written_bytes_; }  // of output, so far
+  uint64_t written() const { return written_bytes_; }  // output, in bytes
 
-  // Blocks until everything is written; nothing may follow.
+  // Blocks until everything is written; no call may follow.
   void Finish();
-  // The same, but for no longer than that: false where the terminal takes nothing. The console's
-  // thread is left there then, so that this process can only end by _exit.
+  // The same with a limit. Returns false if the terminal accepts no output; the console's thread is
+  // then still blocked, so that this process can only end by _exit.
   bool FinishWithin(std::chrono::milliseconds limit);
 
-  // Of a terminal that takes no more; after Finish.
+  // Warnings about a terminal that accepts no more output; after Finish.
   const std::vector<std::string>& warnings() const { return screen_.warnings(); }
 
  private:
   struct Piece {
     enum Kind { kOutput, kEnd, kErrors, kLine } kind;
     std::shared_ptr<RankLogs> logs;
-    uint32_t number;    // of the node; of the rank whose errors are shown
-    v1::Output output;  // of kOutput; of kLine its data is the line
+    uint32_t number;    // of the node; for kErrors, of the rank
+    v1::Output output;  // kOutput: the output; kLine: its data is the line
   };
   struct Queue {
     std::vector<Piece> pieces;
-    size_t outputs = 0;  // of the pieces
+    size_t outputs = 0;  // number of kOutput pieces
     std::vector<std::pair<base::LogLevel, std::string>> messages;
     bool clear = false;
     bool finish = false;
@@ -81,9 +81,9 @@ class Console {
   void Run();
 
   const Written written_;
-  // The console's thread's.
+  // Used by the console's thread.
   display::Screen screen_;
-  std::shared_ptr<RankLogs> shown_;  // of which there may be bars
+  std::shared_ptr<RankLogs> shown_;  // may have progress bars
   std::atomic<uint64_t> written_bytes_ = 0;
 
   mutable std::mutex mutex_;
@@ -91,7 +91,7 @@ class Console {
   Queue queue_;                              // guarded by mutex_
   bool writing_ = false;                     // guarded by mutex_
   bool finished_ = false;                    // guarded by mutex_
-  uint64_t cleared_ = 0;                     // how often; guarded by mutex_
+  uint64_t cleared_ = 0;                     // number of Clear calls done; guarded by mutex_
   std::thread thread_{&Console::Run, this};  // last: uses the rest
 };
 

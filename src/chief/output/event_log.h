@@ -1,4 +1,4 @@
-// What happens to a job, with time and cause, in its log folder.
+// Writes the events of a job to its log folder.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block but in Create. The loop's background must be
-// drained before it goes.
+// Used on the loop's thread; only Create blocks. The loop's background must be drained before it is
+// destroyed.
 class EventLog {
  public:
-  // Makes the folder where it is missing, and events.jsonl in it.
+  // Creates the folder if missing, and events.jsonl in it.
   static Result<std::unique_ptr<EventLog>> Create(const base::LogFolder& folder, Loop& loop);
 
-  // Adds the present time. A full disk is told once, in the log.
+  // Adds the current time. Logs a write error once.
   void Record(v1::JobEvent event);
-  // The last kLast that were recorded, oldest first.
+  // The last kLast events, oldest first.
   const std::deque<v1::JobEvent>& last() const { return last_; }
   static constexpr size_t kLast = 200;
-  uint64_t recorded() const { return recorded_; }  // how many
+  uint64_t recorded() const { return recorded_; }  // number of events
 
  private:
   EventLog(Loop& loop, base::UniqueFd file) : loop_(loop), file_(std::move(file)) {}
@@ -37,7 +37,7 @@ class EventLog {
   std::deque<v1::JobEvent> last_;
   uint64_t recorded_ = 0;
   const base::UniqueFd file_;
-  bool cut_short_ = false;  // the background's
+  bool cut_short_ = false;  // used in the background
 };
 
 }  // namespace autodist::chief

@@ -9,7 +9,7 @@
 namespace autodist::chief {
 namespace {
 
-// As a terminal shows it in the end.
+// Returns the line as a terminal finally shows it.
 std::string_view AsShown(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   const void* replaced = memrchr(line.data(), '\r', line.size());

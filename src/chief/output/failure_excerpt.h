@@ -1,4 +1,4 @@
-// What a rank has written last, and what of all that it wrote says why it ended.
+// Keeps a rank's last output, and the message that says why it ended.
 #pragma once
 
 #include <array>
@@ -13,30 +13,30 @@
 
 namespace autodist::chief {
 
-// Of bounded size, whatever is written.
+// Its size is bounded, whatever is written.
 class FailureExcerpt {
  public:
-  static constexpr size_t kMaxLines = 10;        // of a stream
-  static constexpr size_t kMaxLineLength = 400;  // bytes that are kept of one
+  static constexpr size_t kMaxLines = 10;        // per stream
+  static constexpr size_t kMaxLineLength = 400;  // bytes kept of a line
 
   explicit FailureExcerpt(const std::string& working_directory)
       : fatal_{FatalMessages(working_directory), FatalMessages(working_directory)} {}
 
-  // A line that has ended; of a very long one its beginning. What a progress bar has replaced by
-  // '\r' does not count, nor does a line without anything in it.
+  // Takes a complete line; of a very long one, the beginning. Ignores empty lines, and text that a
+  // progress bar replaced with '\r'.
   void Take(display::Stream stream, std::string_view line, display::Time now = {});
 
-  // The last lines, the oldest first; each cut to kMaxLineLength.
+  // Returns the last lines, the oldest first, each cut to kMaxLineLength.
   std::vector<std::string> Lines(display::Stream stream) const;
-  // Of either stream; "" if there is none.
+  // Returns the last line of either stream; "" if none.
   std::string LastLine() const;
-  // What tells most of why it ended; null: nothing does.
+  // Returns the message that best explains the end; null: none.
   const FatalMessage* fatal() const;
-  // Lines of its stream that have come after it.
+  // Returns the number of later lines in the same stream.
   uint32_t lines_since_fatal() const;
 
  private:
-  // Of the stream that has it; null as above.
+  // The messages of the stream that has it; null: none.
   const FatalMessages* Fatal() const;
 
   struct Ring {

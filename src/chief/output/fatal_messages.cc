@@ -13,16 +13,16 @@ namespace {
 
 constexpr size_t kMaxFatalTextLength = 240;
 constexpr size_t kMaxFatalLineLength = PythonTraceback::kMaxLineLength;
-constexpr size_t kSearched = 256;             // bytes of a line, for what may stand anywhere
+constexpr size_t kSearched = 256;             // bytes of a line that are searched
 constexpr uint32_t kMaxNoise = 1'000;         // lines
 constexpr uint32_t kForgottenAfter = 5'000;   // lines: it was survived
-constexpr uint32_t kConsequenceWithin = 300;  // lines: what follows an exception as it ends
+constexpr uint32_t kConsequenceWithin = 300;  // lines that may follow an exception until the end
 constexpr uint32_t kMaxUsageLength = 200;     // lines
 
 constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
 constexpr std::string_view kWhat = "  what():  ";
 
-// Beginnings of lines that are the cause as they stand.
+// Beginnings of lines that are a message by themselves.
 struct Beginning {
   std::string_view text;
   FatalMessage::Weight weight;
@@ -44,25 +44,25 @@ constexpr Beginning kBeginnings[] = {
     {"*** stack smashing detected ***", kFatal},
     {"*** buffer overflow detected ***", kFatal},
     {"Fatal error in ", kFatal},  // MPICH
-    {"Abort(", kFatal},           // likewise
+    {"Abort(", kFatal},           // MPICH
     {"Fortran runtime error: ", kFatal},
     {"panic: ", kFatal},        // Go
-    {"fatal error: ", kFatal},  // likewise
+    {"fatal error: ", kFatal},  // Go
     {"Segmentation fault", kHint},
     {"Bus error", kHint},
     {"Illegal instruction", kHint},
     {"Floating point exception", kHint},
 };
 
-// By what PyTorch's DataLoader says that a worker has ended. The rank then fails as well: at the
-// connection with it, say.
+// Messages of PyTorch's DataLoader about a worker that ended. The rank then fails as well, for
+// example at its connection to the worker.
 constexpr std::string_view kOfChild[] = {
     "ERROR: Unexpected segmentation fault encountered in worker",
     "ERROR: Unexpected bus error encountered in worker",
     "ERROR: Unexpected floating-point exception encountered in worker",
 };
 
-// Of whatever may begin one of them, or a line that begins something else.
+// First letters of all of these, and of lines that begin another message.
 constexpr auto kFirstLetters = [] {
   std::array<bool, 256> first{};
   for (const Beginning& beginning : kBeginnings) {
@@ -78,13 +78,13 @@ bool IsConnection(std::string_view line) {
          line.starts_with("The above exception was the direct cause");
 }
 
-// What was thrown because something else had failed, of which others tell.
+// An exception because of another failure, which has its own messages.
 bool IsConsequence(std::string_view exception) {
   return exception.ends_with("ChildFailedError") || exception.ends_with("CalledProcessError");
 }
 
-// Of two exceptions in a chain the earlier tells more where it knows what ended a process.
-bool TellsMore(std::string_view earlier, std::string_view later) {
+// Of two exceptions in a chain, the earlier is more specific if it knows what ended a process.
+bool IsMoreSpecific(std::string_view earlier, std::string_view later) {
   return earlier.find("killed by signal") != std::string_view::npos &&
          later.find("exited unexpectedly") != std::string_view::npos;
 }
@@ -124,14 +124,14 @@ void FatalMessages::Take(std::string_view line, std::chrono::steady_clock::time_
   if (line.size() > 3) Recognise(line);
 }
 
-// Whether the line belongs to what is being written, and to nothing else.
+// Returns whether the line belongs only to the current message.
 bool FatalMessages::Continue(std::string_view line) {
   const bool another = traceback_ && PythonTraceback::IsHeader(line) && !traceback_->Contains(line);
   if (traceback_ && !another) {
     const bool was_complete = traceback_->complete();
     const bool taken = traceback_->Take(line);
-    if (taken && traceback_->complete()) TellTraceback();
-    // What follows an exception may just as well be another message.
+    if (taken && traceback_->complete()) RecordTraceback();
+    // The line after an exception may be another message.
     if (taken) return !was_complete || traceback_->Contains(line);
     if (traceback_->over() || ++noise_ > kMaxNoise) traceback_.reset();
   }
@@ -162,7 +162,7 @@ void FatalMessages::BeginTraceback(std::string_view line) {
     cause.insert(cause.end(), {"", before_, ""});
     cause_ = last_->text;
   }
-  // A thread's exception ends the thread alone; one that Python ignores nothing.
+  // A thread's exception ends only the thread; an ignored exception ends nothing.
   traceback_weight_ = before_.starts_with("Exception in ")       ? kLikely
                       : before_.empty() || IsConnection(before_) ? kFatal
                                                                  : kHint;
@@ -170,20 +170,20 @@ void FatalMessages::BeginTraceback(std::string_view line) {
   noise_ = 0;
   traceback_.emplace(line, working_directory_);
   if (!cause.empty()) traceback_->GoesAfter(std::move(cause));
-  if (traceback_->complete()) TellTraceback();
+  if (traceback_->complete()) RecordTraceback();
 }
 
-void FatalMessages::TellTraceback() {
+void FatalMessages::RecordTraceback() {
   Weight weight = traceback_weight_;
   if (IsConsequence(traceback_->ExceptionName())) weight = std::min(weight, kLikely);
-  // An abort is the consequence of what was told before it.
+  // An abort is the consequence of an earlier message.
   std::string text = traceback_->Text();
   if (text.starts_with("Fatal Python error: Aborted")) weight = std::min(weight, kLikely);
-  // Of several processes that write here, the first that failed.
+  // Of several processes that write here, the first failure counts.
   const std::string& prefix = traceback_->prefix();
   const bool other = last_ && last_->weight == weight && last_prefix_.starts_with('[') &&
                      prefix.starts_with('[') && prefix != last_prefix_;
-  if (TellsMore(cause_, text)) text = cause_;
+  if (IsMoreSpecific(cause_, text)) text = cause_;
   const bool of_child = last_is_of_child_ && since_ < kConsequenceWithin && BlamesPeer(text);
   if (other || of_child || !Replaces(weight, true)) {
     traceback_.reset();
@@ -201,11 +201,11 @@ void FatalMessages::TellTraceback() {
 bool FatalMessages::Replaces(Weight weight, bool traceback) const {
   if (!last_ || weight > last_->weight) return true;
   if (weight < last_->weight) return false;
-  // A program that ends because of an exception may well abort while it does.
+  // A program that ends because of an exception may also abort.
   return traceback || !last_is_traceback_ || since_ > kConsequenceWithin;
 }
 
-bool FatalMessages::Tell(Weight weight, std::string_view text, std::string_view line) {
+bool FatalMessages::Record(Weight weight, std::string_view text, std::string_view line) {
   if (!Replaces(weight, false)) return false;
   last_ = FatalMessage{weight,
                        std::string(Trimmed(text).substr(0, kMaxFatalTextLength)),
@@ -225,12 +225,12 @@ void FatalMessages::Recognise(std::string_view line) {
   }
   if (last == '.' && (line.ends_with("' failed.") || line.ends_with("` failed.")) &&
       line.find("Assertion `") != std::string_view::npos) {
-    // That of CUDA's is not yet the end.
-    Tell(line.ends_with("' failed.") ? kFatal : kLikely, line, line);
+    // A failed assertion in CUDA is not yet the end.
+    Record(line.ends_with("' failed.") ? kFatal : kLikely, line, line);
     return;
   }
   if (usage_ > 0 && usage_-- && line.substr(0, kSearched).find(": error: ") != line.npos) {
-    Tell(kLikely, line, line);
+    Record(kLikely, line, line);
   }
   if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
   RecogniseLibraries(line.substr(0, kSearched));
@@ -247,27 +247,27 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
   if (line.starts_with("usage: ")) usage_ = kMaxUsageLength;
   if (line.starts_with(kTerminate)) {
     const std::string_view type = line.substr(kTerminate.size());
-    text_follows_ = Tell(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;
+    text_follows_ = Record(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;
     return;
   }
   if (line.starts_with("thread '") && line.find("' panicked at ") != std::string_view::npos) {
-    text_follows_ = Tell(kFatal, line, line) || text_follows_;
+    text_follows_ = Record(kFatal, line, line) || text_follows_;
     return;
   }
   for (const std::string_view text : {TextOfLogFatal(line), TextOfSanitizer(line)}) {
-    if (!text.empty()) Tell(kFatal, text, line);
+    if (!text.empty()) Record(kFatal, text, line);
   }
   for (const std::string_view begin : kOfChild) {
-    if (line.starts_with(begin)) last_is_of_child_ = Tell(kFatal, line, line);
+    if (line.starts_with(begin)) last_is_of_child_ = Record(kFatal, line, line);
   }
   for (const Beginning& beginning : kBeginnings) {
     if (beginning.text[0] == line[0] && line.starts_with(beginning.text)) {
-      Tell(beginning.weight, line, line);
+      Record(beginning.weight, line, line);
     }
   }
 }
 
-// Of CUDA, NCCL and XLA, wherever in the line: all have a C.
+// Recognizes errors of CUDA, NCCL and XLA anywhere in the line: all contain a C.
 void FatalMessages::RecogniseLibraries(std::string_view line) {
   constexpr std::string_view kErrors[] = {"CUDA error",   "CUDA Error",   "Cuda error",
                                           "CUDA failure", "Cuda failure", "CUDA out of memory",
@@ -281,15 +281,15 @@ void FatalMessages::RecogniseLibraries(std::string_view line) {
     }
     if (rest.starts_with("CCL INFO")) return;
     if (rest.starts_with("CCL WARN ")) {
-      Tell(kHint, line.substr(at - std::min<size_t>(at, 1)), line);
+      Record(kHint, line.substr(at - std::min<size_t>(at, 1)), line);
       return;
     }
     if (std::ranges::any_of(kErrors, [&](auto error) { return rest.starts_with(error); })) {
-      Tell(kLikely, line, line);
+      Record(kLikely, line, line);
       return;
     }
     if (rest.starts_with("CE_EXHAUSTED: ") && line.substr(0, at).ends_with("RESOUR")) {
-      Tell(kLikely, line.substr(at - kExhausted.find('C')), line);
+      Record(kLikely, line.substr(at - kExhausted.find('C')), line);
       return;
     }
   }

@@ -1,5 +1,5 @@
-// Recognises, among all that a program writes to one stream, what says why it ends: a Python
-// exception, a C++ terminate, an abort of the C library, errors of CUDA, NCCL, MPI and XLA.
+// Recognizes in one stream of a program the message that says why it ends: a Python exception, a
+// C++ terminate, an abort of the C library, errors of CUDA, NCCL, MPI and XLA.
 #pragma once
 
 #include <chrono>
@@ -14,39 +14,39 @@
 namespace autodist::chief {
 
 struct FatalMessage {
-  // Of two, that which says more counts, and of such as say the same, the later.
+  // The heavier of two messages counts; of equal ones, the later.
   enum class Weight : uint8_t {
-    kHint,    // it may have been survived
-    kLikely,  // it is fatal to a part of the program, or the consequence of what is
-    kFatal,   // the last that such a program says
+    kHint,    // the program may have survived it
+    kLikely,  // fatal to a part of the program, or a consequence of a fatal message
+    kFatal,   // the last message of such a program
   };
   Weight weight;
   std::string text;                                 // in one line
-  std::vector<std::string> lines;                   // as they were written
-  std::chrono::steady_clock::time_point time = {};  // when it came
+  std::vector<std::string> lines;                   // as written
+  std::chrono::steady_clock::time_point time = {};  // time of arrival
 };
 
-// More lines than a program writes as it ends: what was told before them was caught.
+// More lines than a program writes while it ends: an earlier message was caught.
 inline constexpr uint32_t kMaxLinesAtTheEnd = 100;
 
-// What a rank has written that such a program says last.
+// A rank's fatal message.
 struct RankFailure {
   uint32_t rank = 0;
   FatalMessage message;
 };
 
-// Lines are taken as they come, whatever they hold; what is kept is bounded. One that tells nothing
-// costs a look at its ends and a search for one letter.
+// Accepts any lines; keeps a bounded amount. For a line without a message, checks only its ends and
+// searches for one letter.
 class FatalMessages {
  public:
   explicit FatalMessages(std::string working_directory)
       : working_directory_(std::move(working_directory)) {}
 
-  // Without its line break; taken now.
+  // Takes a line without its line break, at `now`.
   void Take(std::string_view line, std::chrono::steady_clock::time_point now = {});
 
   const std::optional<FatalMessage>& last() const { return last_; }
-  // That have come after it.
+  // Number of lines after it.
   uint32_t lines_since() const { return since_; }
 
  private:
@@ -55,28 +55,28 @@ class FatalMessages {
   bool Continue(std::string_view line);
   bool ContinueText(std::string_view line);
   void BeginTraceback(std::string_view line);
-  void TellTraceback();
+  void RecordTraceback();
   void Recognise(std::string_view line);
   void RecogniseBeginning(std::string_view line);
   void RecogniseLibraries(std::string_view line);
-  // Whether it counts.
-  bool Tell(Weight weight, std::string_view text, std::string_view line);
+  // Returns whether it counts.
+  bool Record(Weight weight, std::string_view text, std::string_view line);
   bool Replaces(Weight weight, bool traceback) const;
 
   std::string working_directory_;
   std::chrono::steady_clock::time_point now_{};
   std::optional<FatalMessage> last_;
-  uint32_t since_ = 0;  // lines, since the last was told
+  uint32_t since_ = 0;  // lines since the last message
   bool last_is_traceback_ = false;
-  bool last_is_of_child_ = false;             // the end of a process that it had started
+  bool last_is_of_child_ = false;             // the end of a child process
   std::string last_prefix_;                   // of a traceback
-  std::optional<PythonTraceback> traceback_;  // that is being written
+  std::optional<PythonTraceback> traceback_;  // incomplete
   Weight traceback_weight_ = Weight::kFatal;
-  std::string cause_;          // the exception of which the one being written is a consequence
-  uint32_t noise_ = 0;         // lines of others within what is being written
-  bool text_follows_ = false;  // of the last: what() of a C++ exception, or Rust's message
-  std::string before_;         // a line that tells what the next traceback is
-  uint32_t usage_ = 0;         // lines of a usage that may come; argparse ends one with an error
+  std::string cause_;          // the exception that caused the current one
+  uint32_t noise_ = 0;         // unrelated lines within the current message
+  bool text_follows_ = false;  // of the last message: what() of a C++ exception, or Rust's message
+  std::string before_;         // announces the kind of the next traceback
+  uint32_t usage_ = 0;         // lines of argparse's usage that may follow; an error ends it
 };
 
 }  // namespace autodist::chief

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/wall_clock.h"
-#include "chief/output/asked_for.h"
+#include "chief/output/requested_output.h"
 
 namespace autodist::chief {
 
@@ -35,13 +35,13 @@ std::shared_ptr<RankLogs> OutputRouter::LogsOf(uint32_t node, uint32_t rank) {
 }
 
 void OutputRouter::Write(uint32_t node, v1::Output output) {
-  if (!IsAskedFor(output.data())) last_ = loop_.Now();
+  if (!IsRequestedOutput(output.data())) last_ = loop_.Now();
   const std::lock_guard lock(mutex_);
   std::shared_ptr<RankLogs> logs = LogsOf(node, output.rank());
   console_.Write(std::move(logs), node, std::move(output));
 }
 
-void OutputRouter::Tell(uint32_t node, const v1::ProgressLine& reported) {
+void OutputRouter::TakeProgressLine(uint32_t node, const v1::ProgressLine& reported) {
   std::shared_ptr<RankLogs> logs;
   {
     const std::lock_guard lock(mutex_);

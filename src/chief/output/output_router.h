@@ -1,4 +1,4 @@
-// What nodes send of their ranks' output, on its way to the attempt that it belongs to.
+// Routes output of ranks from the nodes to the attempt that it belongs to.
 #pragma once
 
 #include <atomic>
@@ -15,33 +15,33 @@
 
 namespace autodist::chief {
 
-// Thread-safe; never blocks. What gRPC's threads call of a job.
+// Thread-safe; never blocks. Called on gRPC's threads.
 class OutputRouter {
  public:
-  // The loop gives the time.
+  // `loop` is the clock.
   OutputRouter(const Loop& loop, Console& console) : loop_(loop), console_(console) {}
 
-  // From now on the output of the plan's ranks goes to `logs`. `members` are the nodes of the job
-  // that are the plan's nodes, in its order.
+  // Routes output of the plan's ranks to `logs`. `members`: the nodes of the job that are the
+  // plan's nodes, in its order.
   void Begin(std::shared_ptr<RankLogs> logs, const v1::LaunchPlan& plan,
              const std::vector<uint32_t>& members);
-  // From now on nobody wants any; the lines that have not ended end.
+  // Ends incomplete lines; later output is dropped.
   void End();
 
-  // Of a rank that is not the node's, or of an attempt that went on without the node, nothing is
-  // kept, and all acknowledged.
+  // Drops and acknowledges output of a rank that does not belong to the node, or of an attempt that
+  // the node is not in.
   void Write(uint32_t node, v1::Output output);
 
-  // What a rank has written to AUTODIST_PROGRESS; likewise.
-  void Tell(uint32_t node, const v1::ProgressLine& reported);
+  // Takes a line that a rank wrote to AUTODIST_PROGRESS, with the same exceptions.
+  void TakeProgressLine(uint32_t node, const v1::ProgressLine& reported);
 
-  // When output came last that nobody had asked for (IsAskedFor).
+  // When the last output arrived that was not requested (IsRequestedOutput).
   Loop::Time last() const { return last_; }
-  // The same, since 1970; 0: none has come.
+  // The same, since 1970; 0: none.
   int64_t last_ms() const;
 
  private:
-  // Where that goes; null: nowhere. mutex_ held.
+  // Returns the destination; null: none. mutex_ held.
   std::shared_ptr<RankLogs> LogsOf(uint32_t node, uint32_t rank);
 
   const Loop& loop_;
@@ -49,7 +49,7 @@ class OutputRouter {
   std::atomic<Loop::Time> last_ = Loop::Time{};
 
   std::mutex mutex_;
-  std::shared_ptr<RankLogs> logs_;             // guarded by mutex_; null: nobody wants any
+  std::shared_ptr<RankLogs> logs_;             // guarded by mutex_; null: dropped
   std::map<uint32_t, uint32_t> node_of_rank_;  // guarded by mutex_
 };
 

@@ -6,7 +6,7 @@
 namespace autodist::chief {
 namespace {
 
-// Of Gloo, NCCL, PyTorch's c10d, JAX, MPI, and of sockets in general.
+// Messages of Gloo, NCCL, PyTorch's c10d, JAX, MPI, and of sockets in general.
 constexpr std::array<std::string_view, 24> kComplaints = {
     "Connection closed by peer",
     "Connection reset by peer",
@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 24> kComplaints = {
     "MPI_ERR_PROC_FAILED",
 };
 
-// The same of a wait.
+// The same for timeouts.
 constexpr std::array<std::string_view, 10> kTimeouts = {
     "Timed out waiting",
     "Socket Timeout",
@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 10> kTimeouts = {
     "Connection timed out",
     "Application timeout caused pair closure",
     "collective operation timeout",
-    "NCCL communicator was aborted",  // which PyTorch does at its time limit
+    "NCCL communicator was aborted",  // by PyTorch at its time limit
     "wait timeout after",
     "DEADLINE_EXCEEDED",
     "Timeout waiting for",

@@ -1,15 +1,15 @@
-// What programs say when another rank has gone, or does not answer: they fail because of it.
+// Recognizes messages of programs that fail because another rank has ended or does not answer.
 #pragma once
 
 #include <string_view>
 
 namespace autodist::chief {
 
-// Whether the text of an exception, or of another fatal message, is about a peer or the connection
-// with one.
+// Returns whether the text of an exception or another fatal message is about a peer, or the
+// connection to one.
 bool BlamesPeer(std::string_view text);
 
-// Whether it is about a wait that took too long: who was waited for may well run.
+// Returns whether it is about a wait that timed out: the awaited rank may still run.
 bool AwaitedInVain(std::string_view text);
 
 }  // namespace autodist::chief

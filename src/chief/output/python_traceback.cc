@@ -23,7 +23,7 @@ std::string_view WithoutSpaces(std::string_view text) {
   return text;
 }
 
-// Every line of an exception group has a frame before it, but for the first.
+// All lines of an exception group except the first have a frame.
 bool IsOfGroup(std::string_view line) {
   line = WithoutSpaces(line);
   return line.starts_with('|') || line.starts_with('+');
@@ -33,8 +33,8 @@ bool HasLetters(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-// "name.Of.It" at the beginning of a line that could be an exception's: followed by ": ", ":" at
-// the end or nothing; "" for any other line.
+// Returns "name.Of.It" at the beginning of a line that may be an exception's: followed by ": ", ":"
+// at the end, or nothing. Returns "" for any other line.
 std::string_view ExceptionNameIn(std::string_view line) {
   const auto of_name = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '<' || c == '>';
@@ -45,7 +45,7 @@ std::string_view ExceptionNameIn(std::string_view line) {
   if (name.empty() || name.back() == '.' || std::isdigit(static_cast<unsigned char>(name[0])) != 0)
     return "";
   if (!rest.empty() && rest != ":" && !rest.starts_with(": ")) return "";
-  // Not "INFO: ..." nor "loss: ...": most are CamelCase, and others belong to a module.
+  // Not "INFO: ..." nor "loss: ...": exceptions are in CamelCase, or have a module.
   const bool dotted = name.find('.') != std::string_view::npos;
   const bool lower =
       std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; });
@@ -65,7 +65,7 @@ bool IsOfPackage(std::string_view path) {
   return false;
 }
 
-// The part of the path below the folder; "" where it lies elsewhere.
+// Returns the part of the path below the folder; "" if it is elsewhere.
 std::string_view Below(std::string_view path, std::string_view folder) {
   if (!path.starts_with('/')) return path.starts_with('<') ? "" : path;
   if (folder.starts_with('~')) {
@@ -80,7 +80,7 @@ std::string_view Below(std::string_view path, std::string_view folder) {
   return path.substr(folder.size() + 1);
 }
 
-// As rich draws it: the title of a box.
+// Recognizes rich's header, the title of a box.
 bool IsRichHeader(std::string_view line) {
   return line.starts_with("╭") && WithoutBox(line) == kBareHeader;
 }
@@ -94,7 +94,7 @@ bool IsIPythonHeader(std::string_view line) {
          !ExceptionNameIn(name).empty();
 }
 
-// "PATH:N in NAME" of rich, "File PATH:N, in NAME" of IPython.
+// Parses rich's "PATH:N in NAME" and IPython's "File PATH:N, in NAME".
 bool ParseShortFrame(std::string_view line, std::string_view& path, std::string_view& number) {
   constexpr std::string_view kWord = "File ";
   if (line.starts_with(kWord)) line.remove_prefix(kWord.size());
@@ -108,7 +108,7 @@ bool ParseShortFrame(std::string_view line, std::string_view& path, std::string_
   return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Of `File "PATH", line N` and what may follow.
+// Parses `File "PATH", line N` and anything that follows.
 bool ParseFrame(std::string_view line, std::string_view& path, std::string_view& number) {
   if (!line.starts_with(kFile)) return false;
   line.remove_prefix(kFile.size());
@@ -160,7 +160,7 @@ PythonTraceback::PythonTraceback(std::string_view first_line, std::string_view w
 }
 
 void PythonTraceback::Keep(std::string_view line) {
-  // Of a long one the end counts; of a group, what comes first.
+  // Keeps the end of a long traceback, but the beginning of a group or fatal error.
   if (lines_.size() == kMaxTracebackLines) {
     if (kind_ == Kind::kGroup || kind_ == Kind::kFatalError) return;
     lines_.pop_front();
@@ -226,18 +226,18 @@ bool PythonTraceback::TakeException(std::string_view line) {
   return true;
 }
 
-// An exception's text may have several lines. NCCL's last error is what it says of the reason.
+// An exception's text may have several lines. NCCL's last error has the reason.
 bool PythonTraceback::TakeMore(std::string_view line, std::string_view text) {
   if (kind_ == Kind::kGroup && IsOfGroup(WithoutPrefix(line))) {
     Keep(line);
     return true;
   }
   if (text.find("NCCL INFO") != std::string_view::npos) return false;
-  const bool untold = exception_.ends_with(':') || exception_.ends_with(": ");
-  over_ = kind_ == Kind::kGroup || lines_after_ == kMaxLinesAfter || (text.empty() && !untold);
+  const bool no_text = exception_.ends_with(':') || exception_.ends_with(": ");
+  over_ = kind_ == Kind::kGroup || lines_after_ == kMaxLinesAfter || (text.empty() && !no_text);
   if (over_ || text.empty()) return false;
   ++lines_after_;
-  if (untold && HasLetters(text)) {
+  if (no_text && HasLetters(text)) {
     exception_ +=
         (exception_.ends_with(' ') ? "" : " ") + std::string(text.substr(0, kMaxLineLength));
   } else if (std::exchange(last_error_follows_, false)) {
@@ -260,14 +260,15 @@ void PythonTraceback::TakePlace(std::string_view path, std::string_view number) 
   std::string_view below = Below(path, working_directory_);
   const Owner owner = IsOfPackage(path) ? Owner::kPackage
                       : !below.empty()  ? Owner::kJob
-                                        : Owner::kSomebody;
-  // The innermost of the person's own: the last one, but in the stack of a fatal error.
+                                        : Owner::kOther;
+  // Keeps the innermost frame of the user's own: the last one, except in the stack of a fatal
+  // error.
   if (owner < owner_ || (kind_ == Kind::kFatalError && owner == owner_)) return;
   owner_ = owner;
   place_ = std::string(owner == Owner::kJob ? below : path) + ":" + std::string(number);
 }
 
-// Python tells what all threads were doing; of the one that failed, the innermost call comes first.
+// Python prints the stacks of all threads; the failed thread's innermost call comes first.
 bool PythonTraceback::TakeFatalErrorLine(std::string_view line) {
   if (line.starts_with("Current thread ")) {
     in_current_thread_ = true;

@@ -1,4 +1,4 @@
-// What Python prints of an exception that nobody caught, read line by line.
+// Reads Python's report of an uncaught exception, line by line.
 #pragma once
 
 #include <cstddef>
@@ -9,31 +9,31 @@
 
 namespace autodist::chief {
 
-// Or what rich and IPython print in its place. Its lines may come with a prefix, as PyTorch's
-// "[rank0]: ", and with others' between them. Of several tracebacks in one, as of an exception
-// group, the first that is no group counts.
+// Also reads the reports of rich and IPython. Lines may have a prefix, such as PyTorch's "[rank0]:
+// ", and other lines between them. In a report with several tracebacks, such as an exception group,
+// the first that is no group counts.
 class PythonTraceback {
  public:
-  static constexpr size_t kMaxLineLength = 400;  // of what is kept
+  static constexpr size_t kMaxLineLength = 400;  // of kept text
 
-  // Whether a traceback begins with it: its header, or that of a fatal error, such as a
-  // segmentation fault; or the place of a syntax error, which has none.
+  // Returns whether a traceback begins with the line: its header, or the header of a fatal error
+  // such as a segmentation fault, or the location of a syntax error, which has no header.
   static bool BeginsWith(std::string_view line);
   static bool IsHeader(std::string_view line);
 
   // `working_directory`: of the program; "~/..." for one in any home folder.
   PythonTraceback(std::string_view first_line, std::string_view working_directory);
 
-  // Whether the line can be nothing but a part of it.
+  // Returns whether the line can only be a part of it.
   bool Contains(std::string_view line) const;
-  // The next line that its program writes; false where it is no part of it.
+  // Takes the program's next line; false if it is no part of it.
   bool Take(std::string_view line);
-  // What comes before it in the report: the traceback of which this one is the consequence.
+  // Prepends the traceback that caused this one.
   void GoesAfter(std::deque<std::string> lines);
 
-  // Whether the exception is told; lines may follow that say more.
+  // Returns whether the exception is known; more lines may follow.
   bool complete() const { return !exception_.empty(); }
-  // Nothing more is to come.
+  // No more lines follow.
   bool over() const { return over_; }
 
   // "TypeError: unsupported operand, train.py:41"; once it is complete.
@@ -45,8 +45,8 @@ class PythonTraceback {
  private:
   enum class Kind { kTraceback, kGroup, kSyntaxError, kFatalError, kRich, kIPython };
 
-  // How likely the person wrote the file: more is more.
-  enum class Owner : uint8_t { kNone, kPackage, kSomebody, kJob };
+  // How likely the user wrote the file; higher is likelier.
+  enum class Owner : uint8_t { kNone, kPackage, kOther, kJob };
 
   static Kind KindOf(std::string_view first_line);
   std::string_view WithoutPrefix(std::string_view line) const;
@@ -65,8 +65,8 @@ class PythonTraceback {
   std::string place_;  // "train.py:41"
   Owner owner_ = Owner::kNone;
   std::string exception_;  // its last line
-  std::string group_;      // that of the group it is in
-  std::string more_;       // what NCCL adds to it
+  std::string group_;      // the enclosing group's exception
+  std::string more_;       // NCCL's additional text
   int lines_after_ = 0;
   bool last_error_follows_ = false;
   bool in_current_thread_ = false;

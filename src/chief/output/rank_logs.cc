@@ -4,14 +4,14 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
-#include "chief/output/asked_for.h"
+#include "chief/output/requested_output.h"
 #include "chief/output/undecorated.h"
 #include "progress/arguments.h"
 
 namespace autodist::chief {
 namespace {
 
-// A large job has more files than a process may have open.
+// Limits open files: a large job has more files than a process may open.
 constexpr size_t kMaxOpen = 500;
 
 display::Stream StreamOf(const v1::Output& output) {
@@ -22,7 +22,7 @@ int64_t MillisecondsOf(base::WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// One without anything in it does not count. Colours are no text.
+// Ignores blank lines and colours.
 void KeepLine(std::string_view line, std::string& last) {
   std::string buffer;
   line = WithoutColours(line.substr(0, 2 * FailureExcerpt::kMaxLineLength), buffer);
@@ -37,7 +37,7 @@ void KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
   report.progress->set_time_ms(base::MillisecondsSince1970());
 }
 
-// As long as little has followed it.
+// Keeps the failure while few lines follow it.
 void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
   const FatalMessage* fatal = excerpt.fatal();
   if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
@@ -79,7 +79,7 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(
     for (const v1::RankPlan& rank : node.ranks()) {
       AD_ASSIGN_OR_RETURN(File out, logs->Create(rank.rank(), display::kStdout));
       AD_ASSIGN_OR_RETURN(File err, logs->Create(rank.rank(), display::kStderr));
-      const auto epochs = progress::EpochsSaid({rank.argv().begin(), rank.argv().end()});
+      const auto epochs = progress::EpochsIn({rank.argv().begin(), rank.argv().end()});
       logs->ranks_.try_emplace(rank.rank(), Rank{{std::move(out), std::move(err)},
                                                  FailureExcerpt(plan.working_directory()),
                                                  progress::ProgressReader(pattern, epochs)});
@@ -119,7 +119,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   now_ = now;
   File& file = found->second.files[taken.stream];
   WriteFile(taken, file);
-  if (!IsAskedFor(taken.bytes)) {
+  if (!IsRequestedOutput(taken.bytes)) {
     {
       const std::lock_guard lock(reports_mutex_);
       found->second.report.last_output_ms = MillisecondsOf(*taken.time);
@@ -160,7 +160,7 @@ void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
   const std::lock_guard lock(reports_mutex_);
   Rank& rank = ranks_.at(number);
   KeepLine(bar, rank.report.last_line);
-  // A number at the end of half a line may go on.
+  // A number at the end of an incomplete line may go on.
   if (!half) ReadProgress(rank, bar);
   ++report_version_;
 }

@@ -1,5 +1,5 @@
-// What the ranks of one attempt write: a log file for each of their streams, and their lines on the
-// way to the terminal.
+// Output of the ranks of one attempt: writes a log file for each stream, and passes lines to the
+// terminal.
 #pragma once
 
 #include <array>
@@ -27,34 +27,34 @@
 
 namespace autodist::chief {
 
-// The plan's processes, as far as their output needs.
+// Returns the plan's processes, for their output.
 std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan);
 
-// What a rank has told so far.
+// A rank's latest progress and output.
 struct RankReport {
-  std::optional<v1::Progress> progress;  // absent: of its progress it has told nothing
-  std::string last_line;                 // of either stream, or the bar that it draws
+  std::optional<v1::Progress> progress;  // absent: none reported yet
+  std::string last_line;                 // of either stream, or its progress bar
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
-  std::string failure;                   // as SnapshotRank has it
+  std::string failure;                   // as in SnapshotRank
   int64_t failure_ms = 0;
 };
 
-// For one thread, which it may block, but for ExcerptOf, LastReport, TakeProgressLine and
-// report_version, which are thread-safe and do not.
+// Used by one thread, which it may block. ExcerptOf, LastReport, TakeProgressLine and
+// report_version are thread-safe and do not block.
 class RankLogs {
  public:
   using Time = display::Time;
 
-  // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan; beside
-  // them comes when that was written (logs::LogIndexWriter). Progress is recognised by the
-  // pattern alone, where there is one.
+  // Creates the folder, and in it the files rank-N.out and rank-N.err for every rank of the plan;
+  // index files record when they were written (logs::LogIndexWriter). With a pattern, progress is
+  // recognized only by it.
   static Result<std::shared_ptr<RankLogs>> Create(
       const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view,
       const std::optional<progress::Pattern>& pattern = {});
 
-  // Of ranks that are not the plan's, nothing.
+  // Ignores output of ranks that are not in the plan.
   void Take(const v1::Output& output, Time now, display::Screen& screen);
-  // Ends the lines that have not ended: nothing follows.
+  // Ends incomplete lines: no more output follows.
   void EndLines(display::Screen& screen) { lines_.EndLines(screen); }
   // See display::RankLines.
   void ShowErrorsOf(uint32_t rank, display::Screen& screen) { lines_.ShowErrorsOf(rank, screen); }
@@ -64,27 +64,27 @@ class RankLogs {
   }
   std::optional<Time> Due(const display::Screen& screen) const { return lines_.Due(screen); }
 
-  // Of one of the plan's.
+  // For a rank of the plan.
   FailureExcerpt ExcerptOf(uint32_t rank) const;
-  // Of all that have written what such programs say last, and next to nothing since.
+  // Failures of all ranks that wrote a fatal message, and few lines since.
   std::vector<RankFailure> Failures() const;
-  // Likewise; of any other, nothing.
+  // The latest report of a rank; empty for a rank that is not in the plan.
   RankReport LastReport(uint32_t rank) const;
-  // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.
+  // Takes a line that a rank wrote to AUTODIST_PROGRESS; ignores ranks that are not in the plan.
   void TakeProgressLine(uint32_t rank, std::string_view line, Time now);
-  // Another number whenever LastReport has anything new.
+  // Changes whenever LastReport does.
   uint64_t report_version() const { return report_version_; }
-  // When a bar of something else than training went on last, of an evaluation say, in milliseconds
-  // since 1970; 0: none has. Thread-safe.
+  // When a progress bar of other work than training last moved, such as an evaluation, in
+  // milliseconds since 1970; 0: never. Thread-safe.
   int64_t other_work_ms() const { return other_work_ms_; }
-  // Of output that is not where it should be; when nothing is taken any more.
+  // Warnings about lost output; valid after the last output.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   struct File {  // of one stream of one rank
     logs::LogIndexWriter times;
     base::UniqueFd fd = {};
-    std::list<File*>::iterator place = {};  // in open_, where there is a descriptor
+    std::list<File*>::iterator place = {};  // in open_, if fd is valid
     uint64_t size = 0;
     bool cut_short = false;
   };
@@ -109,8 +109,8 @@ class RankLogs {
   std::map<uint32_t, Rank> ranks_;
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
-  Time now_{};                        // of what is being taken
-  mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and told of all ranks
+  Time now_{};                        // of the current output
+  mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and report of all ranks
   std::atomic<uint64_t> report_version_ = 0;
   std::atomic<int64_t> other_work_ms_ = 0;
 };

@@ -20,16 +20,16 @@ constexpr auto kTable = std::to_array<StageRule<JobStage, StageEvent>>({
 
     {kRunning, Event::kDone, kEnding},
 
-    {kEnding, Event::kHearOut, kHearingOut},
+    {kEnding, Event::kAwaitLastOutput, kAwaitingLastOutput},
     {kEnding, Event::kRestart, kDraining},
     {kEnding, Event::kFetch, kDrainingToFetch},
     {kEnding, Event::kAwaitFetch, kAwaitingFetches},
     {kEnding, Event::kEnd, kLeaving},
 
-    {kHearingOut, Event::kRestart, kDraining},
-    {kHearingOut, Event::kFetch, kDrainingToFetch},
-    {kHearingOut, Event::kAwaitFetch, kAwaitingFetches},
-    {kHearingOut, Event::kEnd, kLeaving},
+    {kAwaitingLastOutput, Event::kRestart, kDraining},
+    {kAwaitingLastOutput, Event::kFetch, kDrainingToFetch},
+    {kAwaitingLastOutput, Event::kAwaitFetch, kAwaitingFetches},
+    {kAwaitingLastOutput, Event::kEnd, kLeaving},
 
     {kDraining, Event::kDone, kPausing},
     {kPausing, Event::kDone, kStarting},
@@ -40,8 +40,8 @@ constexpr auto kTable = std::to_array<StageRule<JobStage, StageEvent>>({
     {kFetching, Event::kDone, kLeaving},
 
     {kLeaving, Event::kDone, kAwaitingAgents},
-    {kLeaving, Event::kGivenUp, kLastWord},
-    {kLastWord, Event::kDone, kOver},
+    {kLeaving, Event::kGivenUp, kGiveUpNotice},
+    {kGiveUpNotice, Event::kDone, kOver},
     {kAwaitingAgents, Event::kDone, kOver},
 });
 static_assert(HasEachPairOnce(kTable));
@@ -49,19 +49,20 @@ static_assert(HasEachPairOnce(kTable));
 constexpr std::array<const char*, kJobStages> kStageNames = {"starting",
                                                              "running",
                                                              "ending",
-                                                             "hearing out",
+                                                             "awaiting last output",
                                                              "draining",
                                                              "pausing",
                                                              "draining to fetch",
                                                              "awaiting fetches",
                                                              "fetching",
                                                              "leaving",
-                                                             "last word",
+                                                             "give-up notice",
                                                              "awaiting agents",
                                                              "over"};
 
 constexpr std::array<const char*, kStageEvents> kEventNames = {
-    "done", "not started", "hear out", "restart", "fetch", "await fetch", "end", "given up"};
+    "done",        "not started", "await last output", "restart", "fetch",
+    "await fetch", "end",         "given up"};
 
 }  // namespace
 }  // namespace job_table
@@ -74,10 +75,10 @@ const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast
 
 StageEvent AfterAttempt(const EndedAttempt& ended) {
   if (!ended.failed || !ended.over || ended.stop_requested) return StageEvent::kEnd;
-  return ended.port_may_be_taken ? StageEvent::kHearOut : StageEvent::kRestart;
+  return ended.port_may_be_taken ? StageEvent::kAwaitLastOutput : StageEvent::kRestart;
 }
 
-// Who kills waits for no rank, but for files that were under way and are cancelled.
+// After a request to kill, only waits for running fetches, which are cancelled.
 StageEvent BeforeLeaving(const FetchWishes& wishes) {
   if (!wishes.wanted && !wishes.busy) return StageEvent::kEnd;
   return wishes.killing ? StageEvent::kAwaitFetch : StageEvent::kFetch;

@@ -1,4 +1,4 @@
-// Whether a job that failed is tried again. Pure logic.
+// Decides whether a failed job is restarted. Pure logic.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace autodist::chief {
 
 struct RestartLimits {
   uint32_t max_restarts = 0;
-  // Nodes with which the job goes on when others are lost; 0: all are needed.
+  // Min number of nodes with which the job continues when others are lost; 0: all are needed.
   uint32_t min_nodes = 0;
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
@@ -26,7 +26,7 @@ inline RestartLimits RestartLimitsOf(const v1::JobRequest& request) {
 struct AttemptOutcome {
   Cause cause;
   bool ran = false;            // a rank had run
-  bool nodes_missing = false;  // some node is lost, or cut off
+  bool nodes_missing = false;  // a node is lost or disconnected
   uint32_t nodes_present = 0;  // without those
   std::chrono::milliseconds lasted{0};
 };
@@ -35,15 +35,15 @@ class RestartPolicy {
  public:
   explicit RestartPolicy(RestartLimits limits) : limits_(limits) {}
 
-  // How long to wait before the next attempt; nullopt: there is none. An attempt that ends because
-  // nodes went missing does not count where the job may go on without them.
+  // Returns the wait before the next attempt; nullopt: no further attempt. An attempt that ended
+  // because of missing nodes does not count if the job may continue without them.
   std::optional<std::chrono::milliseconds> Next(const AttemptOutcome& outcome);
 
   uint32_t restarts_counted() const { return counted_; }
 
   static constexpr std::chrono::milliseconds kFirstWait{500};
   static constexpr std::chrono::milliseconds kMaxWait{60'000};
-  // An attempt that lasts longer was no crash at the start.
+  // A longer attempt was no crash at the start.
   static constexpr std::chrono::milliseconds kCrashLoop{60'000};
 
  private:

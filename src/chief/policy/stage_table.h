@@ -1,5 +1,5 @@
-// A machine as a table: for each stage and event where it goes on. What the table does not have
-// cannot happen there, and changes nothing.
+// A state machine as a table: the next stage for each stage and event. Pairs that are not in the
+// table cannot happen, and change nothing.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ constexpr Stage FollowIn(const std::array<StageRule<Stage, Event>, kRules>& tabl
   return from;
 }
 
-// To be checked where the table is compiled.
+// Checked at compile time.
 template <typename Stage, typename Event, size_t kRules>
 constexpr bool HasEachPairOnce(const std::array<StageRule<Stage, Event>, kRules>& table) {
   for (size_t i = 0; i < kRules; ++i) {

@@ -22,17 +22,17 @@ constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
     {kGathering, Event::kStopRequested, kRefused},
 
     {kPreparing, Event::kDone, kOpeningLogs},
-    {kPreparing, Event::kUnsure, kHearing},
+    {kPreparing, Event::kUnsure, kAwaitingBreakReport},
     {kPreparing, Event::kPlan, kGathering},
     {kPreparing, Event::kBusy, kAwaitingDevices},
     {kPreparing, Event::kFailed, kRefused},
     {kPreparing, Event::kStopRequested, kCancelling},
 
-    {kHearing, Event::kDone, kOpeningLogs},
-    {kHearing, Event::kPlan, kGathering},
-    {kHearing, Event::kBusy, kAwaitingDevices},
-    {kHearing, Event::kFailed, kRefused},
-    {kHearing, Event::kStopRequested, kRefused},
+    {kAwaitingBreakReport, Event::kDone, kOpeningLogs},
+    {kAwaitingBreakReport, Event::kPlan, kGathering},
+    {kAwaitingBreakReport, Event::kBusy, kAwaitingDevices},
+    {kAwaitingBreakReport, Event::kFailed, kRefused},
+    {kAwaitingBreakReport, Event::kStopRequested, kRefused},
 
     {kCancelling, Event::kDone, kRefused},
 
@@ -52,7 +52,7 @@ static_assert(HasEachPairOnce(kTable));
 constexpr std::array<const char*, kStartStages> kStageNames = {"launching",
                                                                "gathering",
                                                                "preparing",
-                                                               "hearing",
+                                                               "awaiting break report",
                                                                "cancelling",
                                                                "awaiting devices",
                                                                "awaiting connections",
@@ -62,7 +62,7 @@ constexpr std::array<const char*, kStartStages> kStageNames = {"launching",
                                                                "refused"};
 
 constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "unsure", "plan",
-                                                               "busy", "failed", "told to stop"};
+                                                               "busy", "failed", "stop requested"};
 
 }  // namespace
 }  // namespace start_table

@@ -1,5 +1,5 @@
-// How an attempt is made ready: its stages, where each goes on, and what follows from how the nodes
-// turned out. The same for the first launch, a plan with other ports, and a restart. Pure logic.
+// The stages of the start of an attempt, their transitions, and the decision after the nodes were
+// prepared. The same for the first launch, a plan with other ports, and a restart. Pure logic.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,27 @@
 namespace autodist::chief {
 
 enum class StartStage : uint8_t {
-  kLaunching,            // agents are started, and prepare their nodes: the first time
-  kGathering,            // which nodes there are for another plan is found out
-  kPreparing,            // they are prepared for it
-  kHearing,              // a call failed: which connection has broken?
-  kCancelling,           // the calls that are under way end
-  kAwaitingDevices,      // others have them; it is asked again later
-  kAwaitingConnections,  // that are being made again, so that all can be asked
+  kLaunching,            // first attempt only: agents are started and prepare their nodes
+  kGathering,            // finds out which nodes are available for another plan
+  kPreparing,            // the nodes are prepared for that plan
+  kAwaitingBreakReport,  // a call failed; waits until it is known which connection is broken
+  kCancelling,           // running calls are cancelled
+  kAwaitingDevices,      // others use the devices; the chief asks again later
+  kAwaitingConnections,  // connections are made again, so that all nodes can be asked
   kOpeningLogs,
-  kAnnouncing,  // that all is ready
+  kAnnouncing,  // announces that all is ready
   kReady,
   kRefused,  // there will be no attempt
 };
 inline constexpr size_t kStartStages = 11;
 
 enum class StartEvent : uint8_t {
-  kDone,           // what the stage is for
+  kDone,           // the stage has done its work
   kUnsure,         // a node could not be reached
   kPlan,           // another plan is needed
-  kBusy,           // others have the devices, for which the user wants to wait
+  kBusy,           // others use the devices, and the user wants to wait
   kFailed,         // for good
-  kStopRequested,  // to stop
+  kStopRequested,  // the job was asked to stop
 };
 inline constexpr size_t kStartEvents = 6;
 
@@ -36,15 +36,15 @@ StartStage Follow(StartStage from, StartEvent event);
 const char* NameOf(StartStage stage);
 const char* NameOf(StartEvent event);
 
-// What there is to be known when the nodes of a plan have been prepared for it.
+// What is known after the nodes of a plan have been prepared.
 struct PreparedNodes {
   bool refused = false;           // a node cannot run it, or the first launch failed as a whole
-  bool cut_off = false;           // the connection with one broke
-  bool lost = false;              // one is lost for good
-  bool awaits_devices = false;    // nodes are asked again and again
-  bool may_do_without = false;    // it is a restart, and has tries left
+  bool cut_off = false;           // the connection to a node broke
+  bool lost = false;              // a node is lost for good
+  bool awaits_devices = false;    // nodes are asked repeatedly
+  bool may_do_without = false;    // it is a restart with tries left
   bool addresses_differ = false;  // from those in the plan
-  bool busy = false;              // devices that the user wants to wait for
+  bool busy = false;              // devices are in use, and the user wants to wait
   bool ports_taken = false;
   bool ports_may_move = false;
 };

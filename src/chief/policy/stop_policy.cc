@@ -55,7 +55,7 @@ bool StopPolicy::EndIsOverdue(Time now, const Progress& progress) {
   if (writing || !std::exchange(output_.waits, progress.output_waits)) output_.since = now;
   if (writing || output_.waits) end_limit_ = std::max(end_limit_, now + kEndLimit);
   if (output_.waits && now - output_.since >= kBlocked) PutOff(now);
-  if (progress.reconnecting) {  // it has not been told yet
+  if (progress.reconnecting) {  // it has not received the order yet
     end_limit_ = std::max(end_limit_, std::min(now + grace_ + kEndLimit, lost_by_));
   }
   return now >= end_limit();

@@ -28,9 +28,9 @@ namespace {
 
 using base::Deadline;
 
-constexpr std::chrono::seconds kReadLimit{300};  // a slow line
+constexpr std::chrono::seconds kReadLimit{300};  // for a slow connection
 
-// Of a login, what programs there find; not what is its session's alone.
+// The login's variables that programs need; variables of the session are omitted.
 constexpr const char* kKept[] = {"SSH_AUTH_SOCK", "TMPDIR", "XDG_STATE_HOME"};
 
 Status Say(const std::string& text) {
@@ -43,7 +43,7 @@ Result<std::string> ReadExactly(size_t count, Deadline deadline) {
     AD_ASSIGN_OR_RETURN(const size_t got,
                         base::ReadSome(STDIN_FILENO, text.data() + have, count - have, deadline));
     if (got == 0)
-      return Error(StatusCode::kUnavailable, "the machine that starts the job has gone");
+      return Error(StatusCode::kUnavailable, "the machine that started the job disconnected");
     have += got;
   }
   return text;
@@ -55,13 +55,14 @@ Result<v1::JobRequest> ReadRequest() {
   size_t size = 0;
   for (const char byte : length) size = size << 8 | static_cast<unsigned char>(byte);
   v1::JobRequest request;
-  if (size > kLargestRequest) return Error(StatusCode::kInvalidArgument, "a request without end");
+  if (size > kLargestRequest)
+    return Error(StatusCode::kInvalidArgument, "the request is too large");
   AD_ASSIGN_OR_RETURN(const std::string body, ReadExactly(size, deadline));
   AD_RETURN_IF_ERROR(json::FromJson(body, request));
   return request;
 }
 
-// In memory: it may hold secrets.
+// In memory, because it may contain secrets.
 Result<base::UniqueFd> FileOf(const v1::JobRequest& request) {
   AD_ASSIGN_OR_RETURN(const std::string json, json::ToJson(request, json::Layout::kIndented));
   base::UniqueFd file(memfd_create("request", MFD_CLOEXEC));
@@ -106,7 +107,7 @@ Result<pid_t> Start(v1::JobRequest request) {
   return process::Spawn(run);
 }
 
-// Passes signals on until it has ended.
+// Passes signals on until the run has ended; returns its exit code.
 int Await(pid_t run) {
   const auto end = process::EndOf(run);
   bool listening = true;

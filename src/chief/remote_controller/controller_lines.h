@@ -1,7 +1,7 @@
-// What the node to which the chief moves, and the machine that it comes from, say to each other
-// behind rpc::ReadyLine: from here the length of a v1::JobRequest as JSON, as four bytes, the
-// highest first, and it; then a byte for each signal. From there the words of `autodist run`, and
-// then that it has ended.
+// The protocol between the starting machine and the node to which the chief moves, after
+// rpc::ReadyLine. The starting machine sends the length of a v1::JobRequest in JSON (four bytes,
+// big-endian), the request, and then a byte for each signal. The node sends the output of `autodist
+// run`, and then the end line.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace autodist::chief {
 inline constexpr size_t kLengthBytes = 4;
 inline constexpr size_t kLargestRequest = 8 << 20;  // bytes
 
-// The exit code follows, and a line feed.
+// The exit code and a line feed follow.
 inline std::string BeginOfEndedLine(const std::string& nonce) {
   return "\nAUTODIST-ENDED " + nonce + " ";
 }

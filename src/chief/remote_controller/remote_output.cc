@@ -8,9 +8,9 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kMaxShownLineLength = 64 << 10;  // bytes; a longer one is shown in pieces
+constexpr size_t kMaxShownLineLength = 64 << 10;  // bytes; a longer line is passed on in pieces
 
-// The length of the longest end of `text` that the mark begins with.
+// Returns the length of the longest suffix of `text` that is a prefix of the mark.
 size_t BegunMark(std::string_view text, std::string_view mark) {
   size_t length = std::min(text.size(), mark.size() - 1);
   while (length > 0 && !text.ends_with(mark.substr(0, length))) --length;

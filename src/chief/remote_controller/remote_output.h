@@ -1,5 +1,5 @@
-// What a command that runs on another node (chief/remote_controller/run_remote) writes, on its way
-// to this process's stdout or stderr.
+// Passes on the output of a command on another node (chief/remote_controller/run_remote) to this
+// process's stdout or stderr.
 #pragma once
 
 #include <string>
@@ -7,24 +7,24 @@
 
 namespace autodist::chief {
 
-// What follows the output of a command that has ended with 255: the ssh program ends with that code
-// where it could not log in, too. The nonce is new for each command. It begins with a byte that is
-// at the end of hardly any output, as one there is kept back until the next bytes.
+// The mark after the output of a command that ended with 255: the ssh program also exits with 255
+// if it could not log in. The nonce is new for each command. The mark begins with a byte that
+// rarely ends output, because such a byte is held back until the next bytes.
 std::string MarkOf255(const std::string& nonce);
 
 // Pure logic; not thread-safe.
 class RemoteOutput {
  public:
-  // `to_terminal`: the text goes to a terminal here, for which the command did not make it: it is
-  // passed on by lines, without what the terminal would obey but colours.
+  // `to_terminal`: the text goes to a terminal here, although the command did not write for one: it
+  // is passed on by lines, without terminal control sequences other than colours.
   RemoteOutput(const std::string& nonce, bool to_terminal)
       : mark_(MarkOf255(nonce)), to_terminal_(to_terminal) {}
 
-  // What is to be written of it now.
+  // Returns the text to write now.
   std::string Take(std::string_view bytes);
-  // The rest: nothing follows.
+  // Returns the rest: no more bytes follow.
   std::string End();
-  // Whether the mark has come, which is not passed on.
+  // Returns whether the mark has arrived; it is not passed on.
   bool ended_with_255() const { return marked_; }
 
  private:
@@ -32,8 +32,8 @@ class RemoteOutput {
 
   const std::string mark_;
   const bool to_terminal_;
-  std::string held_;  // it may begin the mark
-  std::string text_;  // not shown yet
+  std::string held_;  // may be the beginning of the mark
+  std::string text_;  // not returned yet
   bool marked_ = false;
 };
 

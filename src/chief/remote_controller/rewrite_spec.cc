@@ -9,7 +9,7 @@
 namespace autodist::chief {
 namespace {
 
-// What a group does for its nodes, a chief has of its own.
+// Copies settings of the ssh group into the node, because a chief has none.
 void MakeChief(const spec::SshGroup& group, spec::Node& node) {
   if (node.python_venv.empty()) node.python_venv = group.python_venv;
   spec::SharedEnvs envs;
@@ -24,7 +24,7 @@ void MakeChief(const spec::SshGroup& group, spec::Node& node) {
   node.chief = true;
 }
 
-// Who logs in may be as OpenSSH is configured here.
+// Keeps the login name if it comes from the OpenSSH configuration here.
 void SetLogin(const v1::SshReach& ssh, const spec::ResourceSpec& spec, spec::ResourceSpec& there,
               spec::Node& node) {
   node.port = static_cast<uint16_t>(ssh.port());
@@ -54,13 +54,13 @@ spec::ResourceSpec RewriteSpec(const spec::ResourceSpec& spec, const v1::LaunchP
       node.port.reset();
     } else if (planned.reach().has_ssh()) {
       SetLogin(planned.reach().ssh(), spec, there, node);
-      const bool there_too = !planned.reach().ssh().has_container();  // it is that of the container
+      const bool there_too = !planned.reach().ssh().has_container();  // else it is the container's
       if (node.ssh_address.empty() && there_too) node.ssh_address = node.data_address;
       const auto keys = host_keys.find(node.address);
       if (node.host_keys.empty() && keys != host_keys.end()) node.host_keys = keys->second;
     }
   }
-  // Those without ranks are not asked, and take no part.
+  // Nodes without ranks were not asked, and do not take part.
   std::erase_if(there.nodes, [&](const spec::Node& node) {
     return std::ranges::none_of(plan.nodes(), [&](const v1::NodePlan& planned) {
       return planned.address() == node.address;

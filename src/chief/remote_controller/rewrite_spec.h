@@ -1,4 +1,4 @@
-// A spec as it is on the node to which the chief moves.
+// Rewrites a spec for the node to which the chief moves.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@
 
 namespace autodist::chief {
 
-using HostKeys = std::map<std::string, std::vector<std::string>>;  // by the address of the spec
+using HostKeys = std::map<std::string, std::vector<std::string>>;  // by the address in the spec
 
-// There `chief` is the chief, and all else is as the plan, made from outside, has it: who logs in,
-// what ranks find. The others are reached by their addresses between ranks, without jump hosts, and
-// show the host keys that are known here, if any are.
+// Makes node `chief` the chief; users and variables of ranks stay as in the plan, which was made
+// outside. Other nodes are reached by their addresses between ranks, without jump hosts, and must
+// show the host keys that are known here, if any.
 spec::ResourceSpec RewriteSpec(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
                                const std::string& chief, const DataAddresses& reported,
                                const HostKeys& host_keys);
 
-// Leaves out key files that are not there or not readable, of the home folder's, say: the node's
-// own keys are tried then.
+// Removes key files that do not exist or are not readable here, for example in the home folder: the
+// node's own keys are tried instead.
 void UseKeysOfThisMachine(spec::ResourceSpec& spec);
 
 }  // namespace autodist::chief

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kExitOfSshItself = 255;
 
-// The nonce of MarkOf255, for the command there.
+// The nonce of MarkOf255, for the command on the node.
 constexpr char kNonceVariable[] = "AUTODIST_END_NONCE";
 
 std::string Encode(const std::vector<std::string>& argv) {
@@ -36,7 +36,7 @@ std::string Encode(const std::vector<std::string>& argv) {
   return absl::BytesToHexString(text);
 }
 
-// One stream of the ssh program's, by a pipe to ours.
+// One output stream of the ssh program, through a pipe to ours.
 class PassedStream {
  public:
   PassedStream(base::FdPair pipe, int to, RemoteOutput output)
@@ -44,10 +44,10 @@ class PassedStream {
 
   int theirs() const { return pipe_.second.get(); }
   void CloseTheirs() { pipe_.second.Reset(); }
-  int ours() const { return pipe_.first.get(); }  // -1: nothing more comes
+  int ours() const { return pipe_.first.get(); }  // -1: ended
   bool ended_with_255() const { return output_.ended_with_255(); }
 
-  // Once there is something to read, or the end. A stream of ours that takes nothing more ends it.
+  // Reads what is available, or the end. If our stream accepts no more, ends it.
   void Continue() {
     char buffer[16 << 10];
     const auto got = base::ReadSome(ours(), buffer, sizeof buffer, base::Deadline::Never());
@@ -68,9 +68,9 @@ class PassedStream {
   RemoteOutput output_;
 };
 
-// Until the program has ended, and what it wrote has been passed on. What it has started, a
-// ProxyCommand say, may keep its streams for longer. Where the program's end cannot be awaited
-// (-1), until its streams have ended.
+// Passes on the streams until the program has ended and its output was passed on. Its children,
+// such as a ProxyCommand, may keep the streams open longer. If its end cannot be awaited (-1),
+// waits for the end of the streams.
 void PassOnUntilEnd(int program_end, std::vector<PassedStream>& streams) {
   const auto open = [](const PassedStream& stream) { return stream.ours() >= 0; };
   for (bool ended = false; program_end >= 0 || std::ranges::any_of(streams, open);) {
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> DecodeArgv(const std::string& encoded) {
   const bool hex = std::ranges::all_of(encoded, [](unsigned char c) { return std::isxdigit(c); });
   std::string text = hex && encoded.size() % 2 == 0 ? absl::HexStringToBytes(encoded) : "";
   if (!text.ends_with('\0'))
-    return Error(StatusCode::kInvalidArgument, "not the words of a command");
+    return Error(StatusCode::kInvalidArgument, "not an encoded command line");
   text.pop_back();
   return std::vector<std::string>(absl::StrSplit(text, '\0'));
 }
@@ -117,7 +117,7 @@ void MarkEnd(int code) {
 Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
                       const std::optional<Forward>& forward) {
   AD_ASSIGN_OR_RETURN(const auto version, transfer::NodeProgram::VersionOfAutodist());
-  // Its end tells the command, where that has no terminal, that this one has gone.
+  // Its end shows a command without a terminal that this process has ended.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();
   ssh::SshUse use;
@@ -125,27 +125,27 @@ Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& 
       "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh", "-c",
                                  scripts::Script({"own_folder", "run_on_node"}), "sh", version[0],
                                  version[1], "exec-remote", Encode(argv)});
-  use.terminal = OnTerminal() || forward;  // whose end ends a page, too
+  use.terminal = OnTerminal() || forward;  // closing it ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->remote_socket;
   process::SpawnRequest request = process::OurProgram(ssh::SshProgramArgv(node, use));
   request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;
-  std::vector<PassedStream> streams;  // the first is that of the mark
+  std::vector<PassedStream> streams;  // the first one has the mark
   const auto pass = [&](int& fd, bool to_terminal) -> Status {
     AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
     streams.emplace_back(std::move(pipe), fd, RemoteOutput(nonce, to_terminal));
     fd = streams.back().theirs();
     return OkStatus();
   };
-  // On a terminal of its own the command writes what is for this one. Else it writes for a pipe.
+  // With its own terminal, the command writes for this terminal. Else it writes for a pipe.
   AD_RETURN_IF_ERROR(pass(use.terminal ? request.stdout_fd : request.stderr_fd,
                           !use.terminal && isatty(STDERR_FILENO) != 0));
   if (!use.terminal && isatty(STDOUT_FILENO) != 0) {
     AD_RETURN_IF_ERROR(pass(request.stdout_fd, true));
   }
   request.own_process_group = false;          // it reads from our terminal
-  if (use.terminal) signal(SIGINT, SIG_IGN);  // it is the command's business
+  if (use.terminal) signal(SIGINT, SIG_IGN);  // the command handles it
   AD_ASSIGN_OR_RETURN(const pid_t ssh, process::Spawn(request));
   for (PassedStream& stream : streams) stream.CloseTheirs();
   const auto end = process::EndOf(ssh);
@@ -154,8 +154,8 @@ Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& 
   if (code != kExitOfSshItself || streams[0].ended_with_255()) return code;
   return WithRemedy(
       Error(StatusCode::kUnavailable, node.host() + ": ssh cannot log in, or the connection broke"),
-      "what ssh says is above; the job does not need the connection: once it is back, type the "
-      "same again");
+      "see the messages of ssh above; the job continues without the connection: run the command "
+      "again when it is back");
 }
 
 }  // namespace autodist::chief

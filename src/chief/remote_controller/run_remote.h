@@ -1,4 +1,4 @@
-// Runs commands of `autodist` on the node on which the chief of a job is, with this terminal.
+// Runs `autodist` commands on the node of a job's chief, with this terminal.
 #pragma once
 
 #include <optional>
@@ -10,27 +10,26 @@
 
 namespace autodist::chief {
 
-// A port of this machine that leads to a unix socket there, as long as the command runs.
+// A port of this machine that leads to a unix socket there while the command runs.
 struct Forward {
   std::string here;           // ADDRESS:PORT
   std::string remote_socket;  // absolute
 };
 
-// Logs in by the `ssh` program. Returns the command's exit code; blocks until it has ended, or the
+// Logs in with the `ssh` program. Returns the command's exit code. Blocks until it has ended or the
 // connection broke: kUnavailable.
 Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
                       const std::optional<Forward>& forward);
 
-// In such a command, at its end: lets RunRemote know that this is its exit code, where the ssh
-// program has that code of its own, too.
+// Called by such a command at its end: marks exit code 255 as the command's own, because the ssh
+// program uses it, too.
 void MarkEnd(int code);
 
-// In such a command, where it has no terminal: SIGHUP once nobody listens at the other end any
-// more.
+// Called by such a command without a terminal: raises SIGHUP when the other end closes.
 void EndWithInput();
 
-// The words of a command that came from RunRemote, which pass a login shell as nothing but letters
-// and digits.
+// Decodes the argv of a command from RunRemote. It is encoded in letters and digits, so that login
+// shells do not change it.
 Result<std::vector<std::string>> DecodeArgv(const std::string& encoded);
 
 }  // namespace autodist::chief

@@ -39,7 +39,7 @@ using base::Deadline;
 using base::Log;
 using base::LogLevel;
 
-constexpr std::chrono::seconds kTellLimit{60};
+constexpr std::chrono::seconds kRequestLimit{60};
 constexpr std::chrono::seconds kSignalLimit{1};
 constexpr int kSignalled = 128;
 
@@ -48,7 +48,7 @@ const v1::NodePlan& NodeOf(const v1::LaunchPlan& plan, const std::string& addres
                             [](const v1::NodePlan& node) { return node.address(); });
 }
 
-// As they have been verified: a login that accepted a new one has written it down.
+// Returns verified host keys only: a login that accepted a new key has stored it.
 HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
   reach::ConnectorFactory logins;
   HostKeys keys;
@@ -62,7 +62,8 @@ HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
   return keys;
 }
 
-// What the chief there is to run: the same, of which this machine has done its part.
+// Returns the request for the chief on the node: the same run, without the parts that this machine
+// has done.
 Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec& there) {
   v1::JobRequest request = input.request;
   request.set_spec_text(spec::SpecText(there));
@@ -83,12 +84,13 @@ Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec
   return message + body;
 }
 
-// What is said there, until it has ended. The node is not trusted to say only what can be shown.
+// Shows the output of the chief on the node until it has ended. The output is untrusted, so only
+// printable text is shown.
 class RemoteLines {
  public:
   explicit RemoteLines(const std::string& nonce) : end_(BeginOfEndedLine(nonce).substr(1)) {}
 
-  // Shows whole lines. The exit code once the last one has come.
+  // Shows complete lines. Returns the exit code once the end line has arrived.
   std::optional<int> Take(std::string_view text) {
     line_ += text;
     for (size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n')) {
@@ -124,14 +126,14 @@ int PassOn(int socket, const std::string& nonce, const std::string& chief) {
   }
   base::LogFailure(WithRemedy(
       Error(StatusCode::kUnavailable, "the connection with " + chief +
-                                          " broke before the chief there had told that the ranks "
-                                          "run; if they do not yet, it ends them"),
-      "`autodist ps --chief-on " + chief + "` tells whether the job runs"));
+                                          " broke before the chief there reported that the ranks "
+                                          "run; if they do not run yet, it ends them"),
+      "check with `autodist ps --chief-on " + chief + "` whether the job runs"));
   return kExitCannotLaunch;
 }
 
-// The first signal ends what is under way here; once the chief has been started it goes to that,
-// and the next one, or the end of the terminal, leaves it.
+// Handles signals: the first one ends the start here, or is sent to the chief once that was
+// started; the next one, or the end of the terminal, disconnects from the chief.
 class SignalTaker {
  public:
   void Take(int signal) {
@@ -143,23 +145,23 @@ class SignalTaker {
     if (there_ < 0) {
       stop_.request_stop();
     } else if (first && !leaves) {
-      Tell();
+      Send();
     } else {
       shutdown(there_, SHUT_RDWR);
     }
   }
-  // The socket to the chief; -1: none any more.
+  // The socket to the chief; -1: no longer connected.
   void SendTo(int socket) {
     const std::lock_guard lock(mutex_);
     there_ = socket;
-    if (socket >= 0 && signal_ != 0) Tell();
+    if (socket >= 0 && signal_ != 0) Send();
   }
   std::stop_token stop_token() const { return stop_.get_token(); }
-  // The last one; 0: none.
+  // The last signal; 0: none.
   int signal() const { return signal_; }
 
  private:
-  void Tell() const {
+  void Send() const {
     const std::string byte(1, static_cast<char>(signal_.load()));
     (void)base::WriteAll(there_, byte, Deadline::After(kSignalLimit)).ok();
   }
@@ -170,7 +172,7 @@ class SignalTaker {
   std::atomic<int> signal_ = 0;
 };
 
-// Where autodist is there and waits for what it is to run.
+// Starts autodist on the node; returns the socket on which it waits for the request.
 Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector& connector,
                                      ssh::SshLoop& loop, const std::string& nonce,
                                      std::unique_ptr<transport::Stream>& stream,
@@ -204,7 +206,7 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
   {
     const std::stop_callback cancel(signals.stop_token(),
                                     [fd = socket->get()] { shutdown(fd, SHUT_RDWR); });
-    const Status said = base::WriteAll(socket->get(), message, Deadline::After(kTellLimit));
+    const Status said = base::WriteAll(socket->get(), message, Deadline::After(kRequestLimit));
     if (!said.ok()) return failed(said);
   }
   signals.SendTo(socket->get());
@@ -213,14 +215,14 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
   if (code == kExitCannotLaunch) {
     Log(LogLevel::kInfo,
         "the chief on " + node.address() +
-            " logs in with keys of that machine (~/.ssh/id_* or its ssh-agent), as "
-            "none of this one's goes there");
+            " logs in with keys of that machine (~/.ssh/id_* or its ssh-agent); keys of this "
+            "machine are not sent there");
   }
   return code;
 }
 
-// All nodes ready for the run, and where they are among themselves. kAborted: what is wrong has
-// been said; `code` is what to end with.
+// Prepares all nodes for the run and asks them for their addresses between ranks. kAborted: the
+// status has the report, and `code` the exit code.
 Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::LaunchOptions& options,
                                  const std::stop_token& stop, int& code) {
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, options));
@@ -246,8 +248,8 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
     return WithRemedy(Error(StatusCode::kInvalidArgument, what), remedy);
   };
   if (plan.nodes(0).reach().has_local()) {
-    return refuse("--chief-on is for a run from outside, but this machine is one of its nodes",
-                  "--detach is all that a job needs which is to go on without this terminal");
+    return refuse("--chief-on is for a run from outside, but this machine is one of the nodes",
+                  "use --detach for a job that continues without this terminal");
   }
   const auto node = std::ranges::find_if(plan.nodes(), [&](const v1::NodePlan& it) {
     return it.address() == wanted || (wanted == "first" && it.node_rank() == 0);
@@ -258,11 +260,10 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
   }
   const auto given = std::ranges::find(spec.nodes, node->address(), &spec::Node::address);
   if (!node->reach().has_ssh() || !spec.group_of(*given).via.empty()) {
-    return refuse(
-        "--chief-on " + wanted +
-            ": the chief can only be on a machine that SSH reaches, whose ranks are in no "
-            "container",
-        "give another node");
+    return refuse("--chief-on " + wanted +
+                      ": the chief must be on a machine that SSH reaches and whose ranks do not "
+                      "run in a container",
+                  "give another node");
   }
   return node->address();
 }

@@ -21,11 +21,11 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 8;
 constexpr int kMaxEntries = 100'000;
-// The clock of a file server may be ahead of ours; a file's time may also have been made up, and
-// would hide all that are written until then.
+// A file server's clock may be ahead of ours; a file with an invented time would hide all files
+// that are written until then.
 constexpr std::chrono::seconds kMaxAhead{3600};
 
-// What trainers write all the time beside their checkpoints.
+// Files that trainers write all the time beside their checkpoints.
 bool IsLog(std::string_view name) {
   return name.ends_with(".log") || name.starts_with("events.out.tfevents");
 }
@@ -42,7 +42,7 @@ std::optional<int64_t> NewestFile(const std::string& folder) {
   if (error) return std::nullopt;
   const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
   int64_t newest = 0;
-  // What is removed meanwhile ends the walk: the next one sees the rest.
+  // A file that is removed meanwhile ends the scan; the next scan sees the rest.
   for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
     if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
     struct stat is {};
@@ -55,12 +55,12 @@ std::optional<int64_t> NewestFile(const std::string& folder) {
   return newest;
 }
 
-// Outlives us where a look does.
+// Outlives the watch if a scan does.
 struct CheckpointWatch::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;              // guarded by mutex, as the next
-  std::optional<int64_t> newest;  // as NewestFile
+  bool done = false;              // guarded by mutex, as is the next
+  std::optional<int64_t> newest;  // the result of NewestFile
   base::Deadline::Clock::duration took{};
 };
 
@@ -107,7 +107,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
     const std::chrono::nanoseconds ago(base::NanosecondsSince1970() - newest_ns_);
     const Loop::Time now = loop_.Now();
     written_ = std::min(now - std::chrono::duration_cast<Loop::Time::duration>(ago), now);
-    // The clock of a file server may be another one: it was not there when we looked before.
+    // A file server's clock may differ: the file did not exist during the previous scan.
     if (seen_) written_ = std::max(written_, looked_);
   }
   seen_ = true;

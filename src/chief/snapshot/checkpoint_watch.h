@@ -1,4 +1,4 @@
-// When the newest checkpoint was written.
+// Finds the time of the newest checkpoint.
 #pragma once
 
 #include <chrono>
@@ -11,37 +11,37 @@
 
 namespace autodist::chief {
 
-// The newest time of a file in the folder, since 1970, in nanoseconds; 0: there is none. Absent:
-// the folder cannot be read. Logs do not count, and links are not followed. Of a folder with more
-// than there should be not all is looked at. Blocks on the disk or its server.
+// Returns the modification time of the newest file in the folder, in nanoseconds since 1970; 0: no
+// files. Absent: the folder cannot be read. Ignores logs and does not follow links. Scans only part
+// of a folder with too many files. Blocks on the disk or file server.
 std::optional<int64_t> NewestFile(const std::string& folder);
 
-// Looks through the folder on threads for which nobody waits, as its server may be gone. For the
-// loop's thread.
+// Scans the folder on detached threads, because its server may not answer. Used on the loop's
+// thread.
 class CheckpointWatch {
  public:
-  // Between two looks; but no more than a part in kShare of the time is spent on them: each asks
-  // the folder's server about every file.
+  // The interval of scans; at most one part in kShare of the time is spent on scans, because each
+  // asks the file server about every file.
   static constexpr std::chrono::milliseconds kInterval{5'000};
   static constexpr int kShare = 20;
 
   struct Seen {
-    std::optional<Loop::Time> written;  // the newest; absent: there is none
+    std::optional<Loop::Time> written;  // the newest; absent: none
   };
 
   CheckpointWatch(std::string folder, Loop& loop);
 
-  // Begins to look: now, or when the look that is under way has been taken. Does not block.
+  // Starts a scan now, or after the running one. Does not block.
   void Update();
-  // What the look has found that has ended last, once; absent: nothing new. Does not block.
+  // Returns the result of the last finished scan, once; absent: nothing new. Does not block.
   std::optional<Seen> Take();
-  // The same of the look that is under way, for which it waits that long at most.
+  // The same for the running scan, for which it waits up to the limit.
   std::optional<Seen> Await(std::chrono::milliseconds limit);
 
-  // When to look again; Time::max() as long as a look is under way.
+  // When to scan again; Time::max() during a scan.
   Loop::Time due() const { return looking_ ? Loop::Time::max() : due_; }
 
-  // Whether the folder could ever be read.
+  // Returns whether the folder could ever be read.
   bool seen() const { return seen_; }
 
  private:
@@ -51,13 +51,13 @@ class CheckpointWatch {
   Loop& loop_;
   const std::shared_ptr<Shared> shared_;
   bool looking_ = false;
-  bool again_ = false;  // once that is over
+  bool again_ = false;  // after the running scan
   bool seen_ = false;
   Loop::Time due_{};
-  Loop::Time began_{};     // the look under way
-  Loop::Time looked_{};    // when the last one began that could read the folder
-  int64_t newest_ns_ = 0;  // of all looks
-  Loop::Time written_{};   // when that was, by our clock
+  Loop::Time began_{};     // start of the running scan
+  Loop::Time looked_{};    // start of the last scan that could read the folder
+  int64_t newest_ns_ = 0;  // of all scans
+  Loop::Time written_{};   // that time by the chief's clock
 };
 
 }  // namespace autodist::chief

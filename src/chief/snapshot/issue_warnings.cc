@@ -22,7 +22,7 @@ const std::string& CauseOf(const v1::Issue& issue) {
 
 bool IsOfSteps(const v1::Issue& issue) { return CauseOf(issue) == issues::kStepsPerSecond; }
 
-// Whom it is about, and why; its numbers may change.
+// The subject and the cause; the numbers in the text may change.
 std::string KeyOf(const v1::Issue& issue) {
   std::string key = CauseOf(issue);
   for (const uint32_t node : issue.nodes()) key += " node " + std::to_string(node);
@@ -40,11 +40,11 @@ bool HasLasted(const v1::JobSnapshot& snapshot, const v1::Issue& issue,
 }
 
 std::string WithTime(const v1::Issue& issue) {
-  if (CauseOf(issue) == issues::kStepTime) return issue.what();  // has it
+  if (CauseOf(issue) == issues::kStepTime) return issue.what();  // includes the time
   return issue.what() + " since " + base::LocalTime("%H:%M", issue.since_ms() / 1000);
 }
 
-// Of a rank that has just been named: "its GPU is throttled".
+// For a rank that was just named: "its GPU is throttled".
 std::string WithoutName(const v1::JobSnapshot& snapshot, const v1::Issue& issue) {
   const std::string& what = issue.what();
   for (const uint32_t rank : issue.ranks()) {
@@ -60,7 +60,8 @@ std::vector<IssueWarning> IssueWarnings::Take(const v1::JobSnapshot& snapshot) {
   std::vector<IssueWarning> warnings;
   if (snapshot.job().phase() != v1::JOB_PHASE_RUNNING) return warnings;
   for (const v1::Issue& slow : snapshot.issues()) {
-    if (lines_ == kMost) return warnings;  // of thousands of ranks no causes are looked for
+    if (lines_ == kMaxLines)
+      return warnings;  // skips the search for causes with thousands of ranks
     if (!IsReported(slow) || !IsOfSteps(slow) || slow.ranks_size() == 0) continue;
     if (!HasLasted(snapshot, slow, issues::kWarnOfSlowStepsAfter) ||
         !reported_.insert(KeyOf(slow)).second)
@@ -71,20 +72,20 @@ std::vector<IssueWarning> IssueWarnings::Take(const v1::JobSnapshot& snapshot) {
       what += "; " + WithoutName(snapshot, cause);
       reported_.insert(KeyOf(cause));
     }
-    Tell(snapshot, slow, std::move(what), warnings);
+    Add(snapshot, slow, std::move(what), warnings);
   }
   for (const v1::Issue& issue : snapshot.issues()) {
     if (!IsReported(issue) || IsOfSteps(issue) || !HasLasted(snapshot, issue, issues::kWarnAfter))
       continue;
-    if (reported_.insert(KeyOf(issue)).second) Tell(snapshot, issue, WithTime(issue), warnings);
+    if (reported_.insert(KeyOf(issue)).second) Add(snapshot, issue, WithTime(issue), warnings);
   }
   return warnings;
 }
 
-void IssueWarnings::Tell(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
-                         std::vector<IssueWarning>& warnings) {
-  if (lines_ == kMost) return;
-  if (++lines_ == kMost) what += "; no more such warnings are shown, see `autodist top`";
+void IssueWarnings::Add(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
+                        std::vector<IssueWarning>& warnings) {
+  if (lines_ == kMaxLines) return;
+  if (++lines_ == kMaxLines) what += "; no more such warnings are shown, see `autodist top`";
   const bool has_node =
       issue.nodes_size() > 0 && issue.nodes(0) < static_cast<uint32_t>(snapshot.nodes_size());
   warnings.push_back(

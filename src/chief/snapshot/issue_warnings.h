@@ -1,4 +1,4 @@
-// What is slow while the job runs, for its terminal.
+// Warnings about slow parts of a running job, for its terminal.
 #pragma once
 
 #include <set>
@@ -14,23 +14,23 @@ struct IssueWarning {
   std::string what;     // one line
 };
 
-// Looks at the snapshot's issues again and again, and tells of each once. For one thread.
+// Reports each issue of a sequence of snapshots once. Not thread-safe.
 class IssueWarnings {
  public:
-  static constexpr size_t kMost = 20;  // lines, in an attempt
+  static constexpr size_t kMaxLines = 20;  // lines per attempt
 
-  // Another attempt: all is new.
+  // A new attempt begins: all issues are new.
   void Begin() {
     reported_.clear();
     lines_ = 0;
   }
-  // What is to be told now: not again of the same rank, or node, and cause, and not what the chief
-  // tells by itself, that a rank has failed or a node does not answer.
+  // Returns new warnings: none that was returned for the same rank or node and cause, and none that
+  // the chief reports by itself, such as a failed rank or a disconnected node.
   std::vector<IssueWarning> Take(const v1::JobSnapshot& snapshot);
 
  private:
-  void Tell(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
-            std::vector<IssueWarning>& warnings);
+  void Add(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
+           std::vector<IssueWarning>& warnings);
 
   std::set<std::string> reported_;  // see KeyOf
   size_t lines_ = 0;

@@ -16,10 +16,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPointInterval{2'000};
-constexpr milliseconds kPointOfEachNode{4};    // at least, in a job of many
+constexpr milliseconds kPointOfEachNode{4};    // min, for a job with many nodes
 constexpr milliseconds kPrintInterval{1'000};  // of progress as JSON
 constexpr double kMaxStepMs = 86'400'000;
-constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
+constexpr milliseconds kWriteInterval{60'000};  // so that files exist if the chief is killed
 
 void WriteJson(const google::protobuf::Message& message, const base::LogFolder& folder,
                const std::string& name) {

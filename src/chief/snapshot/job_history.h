@@ -1,5 +1,5 @@
-// What is kept and said of a job while time passes: how it was, in points and in files of the log
-// folder; its progress as JSON; and a warning of each issue that lasts.
+// Records a job over time: points in memory and in files of the log folder, progress as JSON, and a
+// warning for each lasting issue.
 #pragma once
 
 #include <chrono>
@@ -17,23 +17,23 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block.
+// Used on the loop's thread, which it does not block.
 class JobHistory {
  public:
   using Warn = std::function<void(const IssueWarning& warning)>;
 
-  // What is given must outlive it; `nodes` is how many there are. `warn` is called by Tick.
+  // The arguments must outlive it; `nodes` is the number of nodes. `warn` is called by Tick.
   JobHistory(const JobOptions& options, uint32_t nodes, Loop& loop, SnapshotBuilder& snapshot,
              Warn warn);
 
   void BeginAttempt();
-  // Does what is due; returns when to be called again.
+  // Does the work that is due; returns when to call it again.
   Loop::Time Tick(const Attempt& attempt);
-  // The job is over. What is kept of it is written, in the background.
+  // Writes the files in the background; the job is over.
   void End(const Attempt& attempt);
 
   v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
-  // Of this attempt, in the median over ranks, as Tick saw it last; absent: not known yet.
+  // Of this attempt, in the median over ranks, at the last Tick; absent: unknown.
   std::optional<std::chrono::milliseconds> step_time() const { return step_time_; }
 
  private:

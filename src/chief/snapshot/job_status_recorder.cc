@@ -80,7 +80,7 @@ void JobStatusRecorder::Print(std::string_view type,
 
 void JobStatusRecorder::EnterPhase(v1::JobPhase phase, const std::string& why) {
   if (status_.phase() == phase) return;
-  alike_.End([this](const Kind& kind, size_t count) { RecordMore(kind, count); });
+  repeats_.End([this](const Kind& kind, size_t count) { RecordMore(kind, count); });
   status_.set_phase(phase);
   v1::JobEvent event;
   event.set_job_phase(phase);
@@ -106,8 +106,8 @@ void JobStatusRecorder::Ended(int exit_code, const std::string& report, int64_t 
 void JobStatusRecorder::Record(v1::JobEvent event) {
   const auto more = [this](const Kind& kind, size_t count) { RecordMore(kind, count); };
   const bool of_one = event.has_rank() || !event.node().empty();
-  if (of_one && alike_.Add({event.has_rank(), event.node_phase(), event.what()}, loop_.Now(),
-                           more) > alike_.kMost) {
+  if (of_one && repeats_.Add({event.has_rank(), event.node_phase(), event.what()}, loop_.Now(),
+                             more) > repeats_.kMax) {
     return;
   }
   Keep(std::move(event));

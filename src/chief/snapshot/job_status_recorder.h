@@ -1,4 +1,4 @@
-// What is written down of a job for others: its events in the log folder, and how it stands.
+// Records a job for other programs: its events in the log folder, and its status.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 #include "chief/attempt/job_options.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
-#include "chief/output/alike.h"
 #include "chief/output/event_log.h"
+#include "chief/output/repeat_limit.h"
 #include "control/job_requests.h"
 
 namespace autodist::chief {
@@ -23,32 +23,33 @@ using StatusAnswer = control::JobRequests::StatusAnswer;
 // {"type":"event",...}: a line of `run --json`.
 std::string TypedJson(std::string_view type, const google::protobuf::Message& message);
 
-// For the loop's thread, which it does not block but in Open.
+// Used on the loop's thread; only Open blocks.
 class JobStatusRecorder {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive it.
   JobStatusRecorder(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop);
 
-  // Makes the log folder; before anything else.
+  // Creates the log folder; called first.
   Status Open();
 
   v1::JobPhase phase() const { return status_.phase(); }
   void EnterPhase(v1::JobPhase phase, const std::string& why);
   void BeginAttempt(const Attempt& attempt);
-  void ToldToStop() { status_.set_stop_requested(true); }
+  void StopRequested() { status_.set_stop_requested(true); }
   void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
 
-  // Of the same of many nodes or ranks at the same time only the first are recorded, and how many
-  // there were.
+  // Records an event. Of equal events of many nodes or ranks at the same time, only the first are
+  // recorded, and then the number of the others.
   void Record(v1::JobEvent event);
   void Record(const std::string& what, const std::string& node = "");
 
-  // Once it is open.
+  // Valid after Open.
   const EventLog& events() const { return *log_; }
 
-  // How the job stands; `last_output_ms`: when a rank wrote something last, since 1970.
+  // Returns the current status; `last_output_ms`: when a rank last wrote something, since 1970.
   v1::JobStatus StatusNow(const Fleet& nodes, const Attempt& attempt, int64_t last_output_ms) const;
-  // Tells that, for the record of jobs: at the beginning, for each attempt, and at the end.
+  // Publishes the status, for the record of jobs: at the beginning, for each attempt, and at the
+  // end.
   void Publish(const Fleet& nodes, const Attempt& attempt);
   const v1::JobStatus& published() const { return published_; }
 
@@ -69,9 +70,9 @@ class JobStatusRecorder {
   void Print(std::string_view type, const google::protobuf::Message& message) const;
   void Keep(v1::JobEvent event);
   void RecordMore(const Kind& kind, size_t count);
-  Alike<Kind> alike_;
+  RepeatLimit<Kind> repeats_;
   v1::JobStatus status_;     // without the nodes
-  v1::JobStatus published_;  // as it was told last
+  v1::JobStatus published_;  // as last published
 };
 
 }  // namespace autodist::chief

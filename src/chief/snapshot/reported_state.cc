@@ -11,12 +11,12 @@
 namespace autodist::chief {
 namespace {
 
-// Whether it is a GPU whose number is known, as samples have it.
+// Returns whether it is a GPU with an index, as samples have it.
 bool IsGpu(const v1::Device& device) {
   return device.kind() == v1::DEVICE_KIND_GPU && device.uuid().empty();
 }
 
-// The one whose failure ended the attempt.
+// Returns whether the rank's failure ended the attempt.
 bool IsCause(const Attempt& attempt, uint32_t rank) {
   const auto& cause = attempt.state().cause();
   return cause && cause->kind == Cause::Kind::kRankFailed && cause->exit.rank() == rank;
@@ -65,7 +65,7 @@ void ReportedState::AddRank(const Attempt& attempt, uint32_t node, const v1::Ran
   } else if (!attempt.state().Runs(planned.rank())) {
     rank.set_state(v1::RANK_STATE_LOST);
   } else if (nodes_.state(node).disconnected()) {
-    rank.set_state(v1::RANK_STATE_AWAY);
+    rank.set_state(v1::RANK_STATE_DISCONNECTED);
   } else {
     rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);
   }
@@ -104,10 +104,10 @@ void ReportedState::AddTo(v1::JobSnapshot& snapshot, const Attempt& attempt) con
       const auto sample = samples.find(process.rank());
       if (sample != samples.end()) *rank.mutable_sample() = std::move(*sample->second);
     }
-    // Told there, by rank.
+    // Moved to the ranks above.
     if (of.has_sample()) of.mutable_sample()->clear_ranks();
   }
-  // By pointers, as the messages are large.
+  // Sorts pointers, because the messages are large.
   std::sort(
       snapshot.mutable_ranks()->pointer_begin(), snapshot.mutable_ranks()->pointer_end(),
       [](const v1::RankSnapshot* a, const v1::RankSnapshot* b) { return a->rank() < b->rank(); });

@@ -1,4 +1,4 @@
-// How nodes and ranks are, by what agents report: the largest part of a snapshot.
+// The state of nodes and ranks as reported by agents: the largest part of a snapshot.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace autodist::chief {
 
-// For the loop's thread. A sample only replaces the one before.
+// Used on the loop's thread only. A sample only replaces the previous one.
 class ReportedState {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive it.
   ReportedState(const Loop& loop, const Fleet& nodes)
       : loop_(loop), nodes_(nodes), samples_(nodes.size()) {}
 
@@ -26,10 +26,10 @@ class ReportedState {
     pids_.clear();
     ends_.clear();
   }
-  // What a member of the attempt reports, once it is believed. Whether it is of any use here.
+  // Takes a validated event of a member. Returns whether it changes this state.
   bool Take(const v1::AgentEvent& event);
   void TakeSample(uint32_t node, v1::NodeSample sample) { samples_[node] = std::move(sample); }
-  // The processes of the attempt that have started.
+  // The number of started processes of the attempt.
   size_t started() const { return pids_.size(); }
 
   // Adds nodes and ranks to a snapshot that has the job's status and the time.
@@ -48,7 +48,7 @@ class ReportedState {
   const Loop& loop_;
   const Fleet& nodes_;
   std::vector<std::optional<v1::NodeSample>> samples_;  // the last, by node
-  std::unordered_map<uint32_t, int32_t> pids_;          // of this attempt, as the next
+  std::unordered_map<uint32_t, int32_t> pids_;          // of this attempt, as are ends_
   std::unordered_map<uint32_t, RankEnd> ends_;
 };
 

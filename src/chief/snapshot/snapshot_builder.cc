@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSameFor{1'000};  // what nothing has changed in but the time
+constexpr milliseconds kSameFor{1'000};  // max age if only the time has changed
 
-// Of itself: who stops a job knows what it has saved.
+// Not if a user stops the job, who knows what it has saved.
 bool Failed(const Attempt& attempt) {
   const auto& cause = attempt.state().cause();
   return cause && cause->kind != Cause::Kind::kInterrupted && cause->kind != Cause::Kind::kTimedOut;
@@ -65,7 +65,7 @@ void SnapshotBuilder::TakeSample(uint32_t node, v1::NodeSample sample) {
 SnapshotBuilder::Snapshot SnapshotBuilder::Now(const Attempt& attempt) {
   const Loop::Time began = loop_.Now();
   if (!snapshot_ || snapshot_->version() != Version(attempt) || began - made_ > kSameFor) {
-    snapshot_.reset();  // of thousands of ranks, two take much memory
+    snapshot_.reset();  // two of thousands of ranks take much memory
     const auto arena = std::make_shared<google::protobuf::Arena>();
     auto* const snapshot = google::protobuf::Arena::CreateMessage<v1::JobSnapshot>(arena.get());
     Fill(attempt, *snapshot);
@@ -99,7 +99,7 @@ void SnapshotBuilder::Fill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
   snapshot::Derive(snapshot);
 }
 
-// What is not well, and that a job which makes no steps has no rate.
+// Adds the issues, and clears the rates if the job makes no steps.
 void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
   issues::IssueDetector::Signs signs;
   const auto hung_for = times_.hung_for();
@@ -119,11 +119,11 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
       if (rank.has_progress()) stop(*rank.mutable_progress());
     }
   }
-  if (times_.MakesNoStep(no_step_for)) ++changes_;  // those who look are shown it
+  if (times_.MakesNoStep(no_step_for)) ++changes_;  // so that clients receive it
 }
 
-// Another one where anything has changed, also by what ranks write; whatever becomes of nodes and
-// job is recorded.
+// Changes whenever anything changes, also output of ranks; changes of nodes and the job are
+// recorded events.
 uint64_t SnapshotBuilder::Version(const Attempt& attempt) {
   const uint64_t reported = attempt.logs ? attempt.logs->report_version() : 0;
   if (std::exchange(reports_, reported) != reported) ++changes_;

@@ -1,4 +1,4 @@
-// A job as one looks at it.
+// Builds the snapshots of a job that clients see.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,13 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block but in End. A snapshot is made where a client asks
-// for one, or the history is due, once for each version and for all that ask: in a job of thousands
-// of ranks that takes long.
+// Used on the loop's thread; only End blocks. A snapshot is made when a client asks for one or the
+// history is due, once per version and for all clients: that takes long with thousands of ranks.
 class SnapshotBuilder {
  public:
   using Snapshot = std::shared_ptr<const v1::JobSnapshot>;
 
-  // What is given must outlive it.
+  // The arguments must outlive it.
   SnapshotBuilder(const JobOptions& options, Loop& loop, const Fleet& nodes,
                   const OutputRouter& output, const JobStatusRecorder& recorder)
       : options_(options),
@@ -37,33 +36,32 @@ class SnapshotBuilder {
         reported_(loop, nodes),
         times_(options.request().checkpoint_dir(), loop, nodes) {}
 
-  // An attempt is being started; its ranks start; they are told to end.
+  // An attempt is being started; its ranks start; they are asked to end.
   void Launches();
   void BeginAttempt();
   void Stops(const Attempt& attempt);
-  // A node is away, or is no longer; the ranks have hung since then, or do not.
+  // A node was disconnected or reconnected; the ranks hang since `since`, or do not.
   void NodesChanged();
   void RanksHang(std::optional<Loop::Time> since);
 
-  // What a member of the attempt tells, once it is believed; how a node is.
+  // Takes a validated event of a member of the attempt, and a sample of a node.
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
   void TakeSample(uint32_t node, v1::NodeSample sample);
 
   Snapshot Now(const Attempt& attempt);
-  // The same, or where that is not much older than it took to make, the one before; with nothing
-  // but its version where that is `known`.
+  // The same, or the previous snapshot if that is not much older than the time to make one. Returns
+  // only the version if that is `known`.
   Snapshot Answer(uint64_t known, const Attempt& attempt);
-  // What nothing but the time asks for is done so often, and takes no more than a part in kShare of
-  // a core.
+  // Returns an interval for periodic snapshots that take at most one part in kShare of a core.
   Loop::Time::duration Affordable(Loop::Time::duration interval) const {
     return std::max(interval, kShare * making_);
   }
-  // The job is over. Blocks for a moment where the checkpoints' folder is slow.
+  // The job is over. Blocks briefly if the checkpoint folder is slow.
   void End();
   const TimeAccounting& times() const { return times_; }
 
  private:
-  // A viewer is shown a snapshot that is no older than this times what it took to make.
+  // Clients may receive a snapshot whose age is at most this times the time it took to make.
   static constexpr int kShare = 20;
 
   void NoteStandstill(const Attempt& attempt, v1::JobSnapshot& snapshot);
@@ -79,10 +77,10 @@ class SnapshotBuilder {
   TimeAccounting times_;
   issues::IssueDetector detector_;
   uint64_t changes_ = 1;
-  uint64_t reports_ = 0;           // by ranks, that the version takes into account
-  Snapshot snapshot_;              // that was made last; null: none
-  Loop::Time made_{};              // when
-  Loop::Time::duration making_{};  // took so long
+  uint64_t reports_ = 0;           // version of the ranks' reports in changes_
+  Snapshot snapshot_;              // the last one; null: none
+  Loop::Time made_{};              // when it was made
+  Loop::Time::duration making_{};  // how long that took
 };
 
 }  // namespace autodist::chief

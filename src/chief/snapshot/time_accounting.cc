@@ -23,8 +23,7 @@ int64_t TimeAccounting::Elapsed(Loop::Time at) const {
 
 void TimeAccounting::Launches() {
   accounting_.Launches(Elapsed(loop_.Now()));
-  if (checkpoints_)
-    checkpoints_->Update();  // also those that ranks wrote when they were told to end
+  if (checkpoints_) checkpoints_->Update();  // including those written when ranks were asked to end
 }
 
 bool TimeAccounting::RanksHang(std::optional<Loop::Time> since) {
@@ -52,7 +51,7 @@ void TimeAccounting::BookStalls() {
   accounting_.Stalls(Elapsed(loop_.Now()), nodes_.AnyDisconnected());
 }
 
-// Returns when to be called again.
+// Returns when to call it again.
 Loop::Time TimeAccounting::Update() {
   if (!looks_) return Loop::Time::max();
   if (loop_.Now() >= checkpoints_->due()) checkpoints_->Update();
@@ -69,7 +68,7 @@ void TimeAccounting::End() {
   accounting_.Ends(Elapsed(loop_.Now()));
   looks_ = false;
   if (!checkpoints_) return;
-  BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
+  BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // the running scan
   checkpoints_->Update();
   BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
 }

@@ -1,4 +1,5 @@
-// Where the time of a job goes: tells snapshot::GoodputAccounting what happens, and when.
+// Accounts for the time of a job: reports what happens to snapshot::GoodputAccounting, with the
+// time.
 #pragma once
 
 #include <chrono>
@@ -14,11 +15,11 @@
 
 namespace autodist::chief {
 
-// By a clock that nobody sets. Looks for checkpoints, too: what was trained since the last one is
-// lost where an attempt fails. For the loop's thread.
+// Uses a monotonic clock. Also watches for checkpoints: the training since the last one is lost if
+// an attempt fails. Used on the loop's thread.
 class TimeAccounting {
  public:
-  // What is given must outlive it. `checkpoints`: their folder; "": nobody knows where they are.
+  // The arguments must outlive it. `checkpoints`: their folder; "": unknown.
   TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes);
 
   // An attempt is being started; its ranks start; all run; one has made a step; they are to end.
@@ -28,23 +29,23 @@ class TimeAccounting {
   void FirstStep() { accounting_.FirstStep(Elapsed(loop_.Now())); }
   void Stops(bool failed) { accounting_.Stops(Elapsed(loop_.Now()), failed); }
 
-  // The ranks have hung since then, or do not. Whether that is new.
+  // The ranks hang since `since`, or do not. Returns whether that is new.
   bool RanksHang(std::optional<Loop::Time> since);
   std::optional<std::chrono::milliseconds> hung_for() const;
-  // The job has made no step for so long, or makes steps. Whether that has changed.
+  // The job has made no step for `time`, or makes steps. Returns whether that has changed.
   bool MakesNoStep(std::optional<std::chrono::milliseconds> time);
-  // A node is away, or is no longer.
+  // A node was disconnected or reconnected.
   void BookStalls();
 
-  // The job is over. Blocks for a moment where the checkpoints' folder is slow.
+  // The job is over. Blocks briefly if the checkpoint folder is slow.
   void End();
 
   v1::GoodputParts Now() const { return accounting_.At(Elapsed(loop_.Now())); }
-  // Whether checkpoints are to be looked for in a folder that could never be read.
+  // Returns whether the checkpoint folder was given but could never be read.
   bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
  private:
-  int64_t Elapsed(Loop::Time at) const;  // milliseconds, since it was made
+  int64_t Elapsed(Loop::Time at) const;  // milliseconds since construction
   Loop::Time Update();
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
 
@@ -52,8 +53,8 @@ class TimeAccounting {
   const Fleet& nodes_;
   const Loop::Time began_;
   snapshot::GoodputAccounting accounting_;
-  std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are
-  bool looks_ = false;                          // at them, from the first attempt on
+  std::optional<CheckpointWatch> checkpoints_;  // absent: their folder is unknown
+  bool looks_ = false;                          // watches them, from the first attempt on
   std::optional<Loop::Time> hung_since_;
   std::optional<int64_t> no_step_since_;  // as Elapsed; absent: the job makes steps
 };

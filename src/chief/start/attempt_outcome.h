@@ -1,4 +1,4 @@
-// What the restart policy is told of an attempt that has ended.
+// The input of the restart policy from an attempt that has ended.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace autodist::chief {
 
-// The attempt must have a cause. For the loop's thread.
+// The attempt must have a cause. Used on the loop's thread.
 inline AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now) {
   AttemptOutcome outcome{*attempt.state().cause()};
   outcome.ran = attempt.state().ran();

@@ -17,16 +17,16 @@ namespace {
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// Plans that are made because of ports that somebody else has.
+// Limits plans that are made because of ports in use.
 constexpr uint32_t kMaxMoves = 5;
-// That a connection is broken may be heard a little later than that a call failed with it.
+// A failed call may be reported shortly before the broken connection that caused it.
 constexpr milliseconds kBreakReportLimit{1'000};
-// Between two looks at devices that others have.
+// Max interval of checks for devices that others use.
 constexpr milliseconds kMaxDeviceWait{10'000};
 
-void TellWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
+void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
   for (const std::string& warning : WarningsOf(attempt, nodes)) {
-    console.Tell(LogLevel::kWarning, warning);
+    console.Log(LogLevel::kWarning, warning);
   }
 }
 
@@ -69,7 +69,7 @@ void AttemptStarter::Enter(StartStage stage) {
     case kPreparing:
       making_.at_once = Prepare();
       break;
-    case kHearing:
+    case kAwaitingBreakReport:
       making_.until = job_.loop.Now() + kBreakReportLimit;
       break;
     case kCancelling:
@@ -107,7 +107,7 @@ void AttemptStarter::Enter(StartStage stage) {
   }
 }
 
-// What has happened to the present stage; nullopt: it goes on.
+// Returns the event that ends the current stage; nullopt: the stage continues.
 std::optional<StartEvent> AttemptStarter::NextEvent() {
   using enum StartStage;
   const bool stop_requested = job_.stop.requested();
@@ -124,7 +124,7 @@ std::optional<StartEvent> AttemptStarter::NextEvent() {
       if (stop_requested) return StartEvent::kStopRequested;
       if (!making_.results.complete()) return std::nullopt;
       return making_.results.AllReached() ? JudgePrepared() : StartEvent::kUnsure;
-    case kHearing:
+    case kAwaitingBreakReport:
       if (stop_requested) return StartEvent::kStopRequested;
       if (in_time && MembersAreConnected()) return std::nullopt;
       return JudgePrepared();
@@ -158,7 +158,7 @@ StartEvent AttemptStarter::Refuse(const Status& why) {
   return StartEvent::kFailed;
 }
 
-// Of an attempt that `why` keeps from starting, which does not say so itself.
+// For an attempt that cannot start because of `why`, whose text does not say so.
 StartEvent AttemptStarter::RefuseStart(const Status& why) {
   return Refuse(Annotate(why, making_.number == 0 ? "nothing was started" : "restart"));
 }
@@ -178,7 +178,7 @@ std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan
                                    job_.options.launch.grace(), send);
 }
 
-// For the nodes that there are now.
+// Plans for the nodes that are available now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
   const std::vector<uint32_t> members = number == 0 ? job_.nodes.members() : gathering_.found();
@@ -207,7 +207,7 @@ std::optional<StartEvent> AttemptStarter::Launch() {
   return std::nullopt;
 }
 
-// The environment of the ranks is made anew on every node: much of it has changed.
+// The ranks' environment is made again on every node, because much of it has changed.
 std::optional<StartEvent> AttemptStarter::Prepare() {
   making_.results = NodeResults(0);
   if (const Status planned = Plan(); !planned.ok()) return RefuseStart(planned);
@@ -223,7 +223,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     *request.mutable_node() = attempt.member_plan(i);
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
-    // The rest has been looked at.
+    // Everything else was checked before.
     if (devices_.backoff) request.mutable_probe()->set_device_users(true);
     launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),
                        making_.results.Taker(
@@ -242,15 +242,15 @@ bool AttemptStarter::MembersAreConnected() const {
 
 StartEvent AttemptStarter::JudgeLaunched() {
   const NodeResults::Nodes& nodes = first_launch_.Results();
-  TellWarnings(*making_.attempt, nodes, job_.console);
+  LogNodeWarnings(*making_.attempt, nodes, job_.console);
   PreparedNodes facts;
   if (LaunchExitCode(nodes) == 0) {
     job_.nodes.ConnectAgainBy(*launcher_);
     const Status found = first_launch_.Check();
     if (!found.ok()) return Refuse(found);
     reported_addresses_ = ReportedAddresses(job_.plan, nodes);
-    const Status stop_requested = CheckReportedAddresses(job_.plan, reported_addresses_);
-    if (!stop_requested.ok()) return RefuseStart(stop_requested);
+    const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_);
+    if (!checked.ok()) return RefuseStart(checked);
     facts.addresses_differ = Differ(job_.plan, reported_addresses_);
   }
   return JudgeNodes(nodes, facts);
@@ -260,7 +260,9 @@ StartEvent AttemptStarter::JudgePrepared() {
   PreparedNodes facts;
   facts.cut_off = !MembersAreConnected();
   if (!facts.cut_off) {
-    if (!devices_.backoff) TellWarnings(*making_.attempt, making_.results.nodes(), job_.console);
+    if (!devices_.backoff) {
+      LogNodeWarnings(*making_.attempt, making_.results.nodes(), job_.console);
+    }
     return JudgeNodes(making_.results.nodes(), facts);
   }
   const Attempt& attempt = *making_.attempt;
@@ -281,7 +283,7 @@ StartEvent AttemptStarter::JudgePrepared() {
   return event == StartEvent::kFailed ? RefuseStart(why) : event;
 }
 
-// Of nodes that are all connected.
+// Judges nodes that are all connected.
 StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts) {
   const Attempt& attempt = *making_.attempt;
   const int exit_code = LaunchExitCode(nodes);
@@ -297,7 +299,7 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   }
   const std::vector<TakenPort> taken = PortsTaken(attempt.plan(), nodes);
   facts.ports_taken = !taken.empty();
-  // Whether another plan would have other ports in their place.
+  // Whether another plan would replace these ports.
   const bool movable =
       job_.options.plan_attempt &&
       std::ranges::count(taken, job_.options.request().master_port(), &TakenPort::port) == 0;
@@ -308,13 +310,13 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   return event;
 }
 
-// Until it is time to ask again.
+// Waits until the next check.
 void AttemptStarter::AwaitDevices() {
   waits_.End();
   if (!devices_.backoff) {
     devices_.backoff.emplace(base::RandomNumber(), kMaxDeviceWait);
-    job_.console.Tell(LogLevel::kInfo,
-                      "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
+    job_.console.Log(LogLevel::kInfo,
+                     "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
   }
   making_.until = job_.loop.Now() + devices_.backoff->Next();
 }

@@ -1,5 +1,5 @@
-// From a plan to ranks that may start: the one way for the first launch, for a plan with other
-// ports, and for a restart. What follows from what is in policy/start_policy.h.
+// Takes an attempt from a plan to ranks that may start: for the first launch, a plan with other
+// ports, and a restart. policy/start_policy.h decides which stage follows.
 #pragma once
 
 #include <cstdint>
@@ -27,48 +27,49 @@ namespace autodist::chief {
 // Why no attempt could be made.
 inline constexpr char kInterrupted[] = "interrupted before anything was started";
 struct NotStarted {
-  int exit_code;       // of `autodist run`, were it the first
+  int exit_code;       // of `autodist run`, for the first attempt
   std::string report;  // cause and remedy
 };
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class AttemptStarter {
  public:
   explicit AttemptStarter(const StartingJob& job);
 
-  // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
-  // are free and its log files are open.
+  // Makes an attempt ready: its members are prepared and connected, its ports are free and its log
+  // files are open.
   void Begin(uint32_t number);
-  // Goes on as far as it can now; whether it has ended. To be called after each task of the loop.
+  // Continues as far as possible now; returns whether the start has ended. Called after each task
+  // of the loop.
   bool Advance();
-  // Once it has: null, and there is an attempt, which can be taken once; else why there is none.
+  // After the end: null if there is an attempt, which can be taken once; else the reason.
   const NotStarted* refused() const {
     return making_.stage == StartStage::kRefused ? &making_.refused : nullptr;
   }
   std::unique_ptr<Attempt> TakeAttempt() { return std::move(making_.attempt); }
 
-  // The first attempt as it is planned; nothing is done for it.
+  // Returns the planned first attempt, without any preparation.
   std::unique_ptr<Attempt> FirstAttempt();
 
-  // Ends whatever is being launched.
+  // Cancels the launch.
   void Cancel();
   // Cancels, and waits until the launcher has ended.
   void Stop();
 
  private:
-  // The one that is being made.
+  // The attempt that is being made.
   struct Making {
     StartStage stage = StartStage::kRefused;
     uint32_t number = 0;
-    uint32_t plans = 0;  // that were made for it
-    uint32_t moves = 0;  // because of ports that somebody else has
+    uint32_t plans = 0;  // number of plans for it
+    uint32_t moves = 0;  // number of plans because of ports in use
     std::unique_ptr<Attempt> attempt;
     NodeResults results{0};
     Loop::Time until = Loop::Time::max();  // of the stage
-    std::optional<StartEvent> at_once;     // the stage has ended as it began
+    std::optional<StartEvent> at_once;     // set if the stage ended immediately
     NotStarted refused{};
   };
-  // What may have to wait for a disk.
+  // A task that may wait for a disk.
   struct DiskTask {
     bool done = false;
     Result<std::shared_ptr<RankLogs>> logs = nullptr;
@@ -95,13 +96,13 @@ class AttemptStarter {
   WaitingMessage waits_;
   NodeGathering gathering_;
   FirstLaunch first_launch_;
-  std::unique_ptr<launch::Launcher> launcher_;  // null: nothing has been launched
+  std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {
-    std::string who;                       // has them
-    std::optional<base::Backoff> backoff;  // while they are awaited
+    std::string who;                       // the users of the devices
+    std::optional<base::Backoff> backoff;  // while waiting for the devices
   } devices_;
 };
 

@@ -13,7 +13,7 @@ namespace autodist::chief {
 Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& attempt) {
   launch::LaunchOptions options = job_.options.launch;
   if (!job_.options.request().no_preflight()) {
-    // It removes its files when it goes.
+    // Its destructor deletes files.
     preflight_.reset(new Preflight(job_.plan, false), [&loop = job_.loop](Preflight* ended) {
       loop.InBackground([ended] { delete ended; });
     });
@@ -45,13 +45,13 @@ Status FirstLaunch::Check() const {
   const v1::Diagnosis diagnosis = Diagnose();
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                            "nothing was started, because of what was found on the nodes:\n" +
+                            "nothing was started, because preflight checks failed:\n" +
                                 diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_BAD)),
-                      "`autodist doctor` looks closer; --no-preflight starts all the same");
+                      "run `autodist doctor` for more checks, or start anyway with --no-preflight");
   }
   const std::string warnings = diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_WARNING);
   if (!warnings.empty()) {
-    job_.console.Tell(base::LogLevel::kWarning, "found on the nodes:\n" + warnings);
+    job_.console.Log(base::LogLevel::kWarning, "preflight checks:\n" + warnings);
   }
   return OkStatus();
 }
@@ -59,7 +59,7 @@ Status FirstLaunch::Check() const {
 v1::Diagnosis FirstLaunch::Diagnose() const {
   diagnosis::Evidence evidence = preflight_->EvidenceFrom(results_.nodes());
   evidence.synced = job_.options.launch.sync != nullptr;
-  // Without a word of the user's there is a warning of GPUs alone: jobs may well share CPUs.
+  // Without --on-busy, only busy GPUs cause a warning: jobs may share CPUs.
   const v1::JobRequest& request = job_.options.request();
   evidence.cpus_can_be_busy = request.has_on_busy();
   if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::CHECK_RESULT_BAD;

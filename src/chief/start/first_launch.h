@@ -1,5 +1,5 @@
-// The first launch of a job's nodes: they are reached, looked at if that is wanted, and prepared
-// for the first plan.
+// The first launch of a job's nodes: connects to them, checks them unless --no-preflight, and
+// prepares them for the first plan.
 #pragma once
 
 #include <memory>
@@ -14,23 +14,23 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class FirstLaunch {
  public:
   // `waits` must outlive it.
   FirstLaunch(const StartingJob& job, WaitingMessage& waits)
       : job_(job), waits_(waits), results_(job.nodes.size()) {}
 
-  // Once. What launches must go before what was given.
+  // Called once. The returned launcher must be destroyed before the arguments.
   Result<std::unique_ptr<launch::Launcher>> Begin(const Attempt& attempt);
-  // Whether every node has turned out.
+  // Returns whether every node has a result.
   bool over() const { return results_.complete() && job_.nodes.AllResumed(); }
 
-  // Then: how they did.
+  // Valid once it is over: the results.
   const NodeResults::Nodes& Results();
-  // What was found on them: an error where that keeps ranks from running; a warning is told.
+  // Returns an error if issues on the nodes keep ranks from running; logs warnings.
   Status Check() const;
-  // Of the variables that were asked for; null: none were.
+  // Variables of the chief that are missing on nodes; null: there was no check.
   std::shared_ptr<const Attempt::MissingVariables> missing_variables() const;
 
  private:
@@ -38,7 +38,7 @@ class FirstLaunch {
 
   const StartingJob job_;
   WaitingMessage& waits_;
-  std::shared_ptr<Preflight> preflight_;  // null: nothing is looked at
+  std::shared_ptr<Preflight> preflight_;  // null: no checks
   NodeResults results_;
 };
 

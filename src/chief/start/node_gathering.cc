@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a restart waits for nodes that it can do without.
+// The time for a restart to wait for nodes that it can do without.
 constexpr milliseconds kSpareNodeLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
 
@@ -75,14 +75,14 @@ NodeGathering::Stage NodeGathering::Next() {
 void NodeGathering::Reach() {
   awaited_ = Missing(enough_);
   for (const uint32_t node : awaited_) {
-    // Else it is being connected with again.
+    // A live node is being reconnected already.
     if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit_);
   }
   all_ = {};
   until_ = limit_;
 }
 
-// A node that comes back may have ranks of before.
+// A node that rejoins may have ranks of an earlier attempt.
 void NodeGathering::Drain() {
   job_.nodes.End(job_.options.launch.grace(), false);
   awaited_.clear();
@@ -101,7 +101,7 @@ std::vector<uint32_t> NodeGathering::found() const {
   return found;
 }
 
-// As long as a lease; but a scheduler may have to make a node that calls in anew.
+// A lease, or longer if a scheduler may have to create a node that connects back.
 milliseconds NodeGathering::ReturnLimit() {
   milliseconds limit = job_.options.launch.lease();
   std::string called;
@@ -112,13 +112,13 @@ milliseconds NodeGathering::ReturnLimit() {
     called += (called.empty() ? "" : ", ") + node.address();
   }
   if (limit > job_.options.launch.lease()) {
-    job_.console.Tell(base::LogLevel::kInfo, "waiting for " + called + " to call again, for " +
-                                                 base::Elapsed(limit) + " at most");
+    job_.console.Log(base::LogLevel::kInfo, "waiting for " + called + " to connect again, for " +
+                                                base::Elapsed(limit) + " at most");
   }
   return limit;
 }
 
-// `enough`: without those that have just been tried in vain.
+// `enough`: omits nodes that were just tried in vain.
 std::vector<uint32_t> NodeGathering::Missing(bool enough) const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < job_.nodes.size(); ++i) {

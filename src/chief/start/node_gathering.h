@@ -1,5 +1,4 @@
-// Which nodes there are for another attempt: those that are there, and those that can be brought
-// back in time.
+// Finds the nodes for another attempt: connected nodes, and nodes that rejoin in time.
 #pragma once
 
 #include <chrono>
@@ -12,27 +11,27 @@
 
 namespace autodist::chief {
 
-// For the loop's thread; never blocks.
+// Used on the loop's thread only; never blocks.
 class NodeGathering {
  public:
   explicit NodeGathering(const StartingJob& job) : job_(job) {}
 
   void Begin();
-  // Goes on as far as it can now; whether it has ended: all nodes are there, there is no more time,
-  // or the job is told to stop.
+  // Continues as far as possible now; returns whether it has ended: all nodes are available, the
+  // time is over, or the job was asked to stop.
   bool Advance();
-  // When to call that again at the latest.
+  // When to call Advance at the latest.
   Loop::Time due() const { return until_; }
 
-  // Nodes that stay, and on which nothing is left of attempts before.
+  // Returns the nodes that stay and run nothing of earlier attempts.
   std::vector<uint32_t> found() const;
 
  private:
   enum class Stage {
-    kEvictions,  // nodes that are about to go do so
-    kReaching,   // those that are missing are reached again
-    kDraining,   // what those that came back may run ends
-    kPause,      // an agent of before may have to end first
+    kEvictions,  // waits until evicted nodes are gone
+    kReaching,   // reconnects missing nodes
+    kDraining,   // ends what rejoined nodes may still run
+    kPause,      // an earlier agent may have to end first
     kEnded,
   };
 
@@ -46,9 +45,9 @@ class NodeGathering {
   const StartingJob job_;
   Stage stage_ = Stage::kEnded;
   Loop::Time until_ = Loop::Time::max();  // of the stage
-  Loop::Time limit_{};                    // of the whole, from kReaching on
-  bool enough_ = false;                   // the job can do without those that are missing
-  std::vector<uint32_t> awaited_;         // of the stage
+  Loop::Time limit_{};                    // of all stages from kReaching on
+  bool enough_ = false;                   // the job can start without the missing nodes
+  std::vector<uint32_t> awaited_;         // nodes of the stage
   AllHold all_;
 };
 

@@ -1,4 +1,4 @@
-// How nodes turn out that are launched or prepared at the same time.
+// Collects the results of nodes that are launched or prepared at the same time.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace autodist::chief {
 
-// For the loop's thread. What comes later than it is needed is dropped.
+// Used on the loop's thread. Results that arrive after its destruction are dropped.
 class NodeResults {
  public:
   using Nodes = std::vector<launch::LaunchedNode>;
@@ -20,8 +20,8 @@ class NodeResults {
     state_->nodes.resize(count);
   }
 
-  // Takes what the launcher tells on its own threads. `came` is called on the loop's thread, and
-  // may change by which rank the node is known here.
+  // Returns a callback for the launcher's threads. `came` is called on the loop's thread, and may
+  // change the node's rank.
   template <typename Came>
   launch::Launcher::Done Taker(Loop& loop, Came came) const {
     return [state = state_, &loop, came](launch::LaunchedNode node) {

@@ -52,7 +52,7 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
   std::set<uint32_t> failed;
   std::string text;
   std::string heading;
-  int below = 0;  // the heading
+  int below = 0;  // issues below the heading
   for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
     failed.insert(issue.nodes().begin(), issue.nodes().end());
     const std::string of = "  " + diagnosis::NodesOf(diagnosis, issue) + ":\n";
@@ -65,8 +65,10 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
   }
   if (failed.empty()) return "";
   text.pop_back();  // the last line feed
-  return "nothing was started, because " + std::to_string(failed.size()) + " of " +
-         std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
+  const std::string which = nodes.size() == 1 ? "the node"
+                                              : std::to_string(failed.size()) + " of " +
+                                                    std::to_string(nodes.size()) + " nodes";
+  return "nothing was started, because " + which + " cannot run the job:\n" + text;
 }
 
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {

@@ -1,4 +1,4 @@
-// What is said of nodes that have been prepared, or could not be.
+// Texts about nodes that have been prepared, or could not be.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace autodist::chief {
 
-// All nodes on which the launch failed, with cause and remedy, of equal ones once; "" if there is
-// none. `synced`: the working directory had been copied to them.
+// Lists all nodes on which the launch failed, with cause and remedy, equal ones grouped; "" if
+// none. `synced`: the working directory was copied to them.
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
                          bool synced);
 
-// 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
+// Returns 126 or 127 if the command is the only issue, else 125; 0 if there are no issues.
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 
 // "node1, node2 and 7 others: the disk is nearly full": each warning once.
 std::vector<std::string> WarningsOf(const Attempt& attempt,
                                     const std::vector<launch::LaunchedNode>& nodes);
 
-// Devices of the attempt that others have; "": they are free.
+// Names devices of the attempt that others use; "": they are free.
 std::string BusyDevices(const Attempt& attempt, const std::vector<launch::LaunchedNode>& nodes);
 
 }  // namespace autodist::chief

@@ -1,4 +1,4 @@
-// The job whose attempts are made ready, as all that takes part in that sees it.
+// The job whose attempt is being started, as its parts see it.
 #pragma once
 
 #include "autodist/v1/plan.pb.h"
@@ -10,7 +10,7 @@
 
 namespace autodist::chief {
 
-// All of it must outlive who has this.
+// All members must outlive the object.
 struct StartingJob {
   const v1::LaunchPlan& plan;  // of the first attempt
   const JobOptions& options;

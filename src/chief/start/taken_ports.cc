@@ -8,11 +8,11 @@
 namespace autodist::chief {
 namespace {
 
-constexpr uint32_t kMaxLost = 5;  // in a job
+constexpr uint32_t kMaxLost = 5;  // per job
 
-// Whether a rank says at its end that it could not open one of the node's ports, other than
-// `fixed`. Programs print the text of EADDRINUSE, whose case differs, or its name; and most the
-// port.
+// Returns whether a rank's last output says that it could not open one of the node's ports, other
+// than `fixed`. Programs print the text of EADDRINUSE, in different case, or its name; most print
+// the port.
 bool SaysPortIsTaken(const FailureExcerpt& excerpt, const v1::NodePlan& node, uint32_t fixed) {
   std::vector<std::string> lines = excerpt.Lines(display::kStderr);
   std::ranges::move(excerpt.Lines(display::kStdout), std::back_inserter(lines));
@@ -46,9 +46,10 @@ Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable) {
     text += (text.empty() ? "" : ", ") + std::to_string(port.port) + " on " + port.address;
   }
   return WithRemedy(
-      Error(StatusCode::kUnavailable, "somebody else has port " + text),
-      movable ? "others had been tried before; look at what takes so many, with `ss -tlnp`"
-              : "choose another one with --master-port, or leave the choice to autodist");
+      Error(StatusCode::kUnavailable, (taken.size() == 1 ? "port " : "ports ") + text +
+                                          (taken.size() == 1 ? " is in use" : " are in use")),
+      movable ? "find the programs that use them with `ss -tlnp`; other ports were tried before"
+              : "choose another port with --master-port, or leave the option out");
 }
 
 bool PortRaces::MayHaveLost(const Attempt& attempt) const {

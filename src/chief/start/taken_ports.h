@@ -1,5 +1,5 @@
-// Ports of a plan that somebody else has: when it is prepared, or took between the choice of a port
-// and its opening.
+// Handles ports of a plan that another program uses when the plan is prepared, or takes between the
+// choice of a port and its opening.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ namespace autodist::chief {
 
 struct TakenPort {
   uint32_t port;
-  std::string address;  // of the node, as the spec writes it
+  std::string address;  // of the node, as in the spec
 };
 
-// As the nodes found when they were prepared for the plan.
+// Returns the ports that were in use when the nodes were prepared for the plan.
 std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
                                   const std::vector<launch::LaunchedNode>& nodes);
 
-// `movable`: another plan would have other ports in their place.
+// `movable`: another plan would use other ports.
 Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable);
 
-// Attempts that failed as somebody else took a port just before: they are made again with other
-// ports, and count as no failure of the job. For the loop's thread; never blocks.
+// Recognizes attempts that failed because another program took a port just before: they are
+// repeated with other ports, and do not count as restarts. Used on the loop's thread; never blocks.
 class PortRaces {
  public:
-  // What is given must outlive it.
+  // The arguments must outlive it.
   PortRaces(const JobOptions& options, const Loop& loop) : options_(options), loop_(loop) {}
 
-  // Whether an attempt that has ended with a cause may have failed by that. Its output tells.
+  // Returns whether an attempt with a cause may have failed because of a port; its output decides.
   bool MayHaveLost(const Attempt& attempt) const;
-  // Whether it did, and is to be made again; counts it. Its output must have arrived.
+  // Returns whether it did and is to be repeated; counts it. Its output must have arrived.
   bool Lost(const Attempt& attempt);
 
  private:

@@ -8,9 +8,9 @@ namespace {
 using launch::LaunchProgress;
 using std::chrono::milliseconds;
 
-// What takes longer says what it waits for; again where that has changed.
+// The time until the first message; later messages only if the text has changed.
 constexpr milliseconds kSilence{1'000};
-constexpr milliseconds kTellInterval{10'000};
+constexpr milliseconds kMessageInterval{10'000};
 
 std::vector<std::string> AddressesOf(const v1::LaunchPlan& plan) {
   std::vector<std::string> addresses;
@@ -18,7 +18,7 @@ std::vector<std::string> AddressesOf(const v1::LaunchPlan& plan) {
   return addresses;
 }
 
-// What a step of a launch is to the node's state; nullopt: nothing new.
+// Translates a step of the launch into an event of the node; nullopt: none.
 std::optional<NodeEvent> EventOf(LaunchProgress::Step step) {
   using Step = LaunchProgress::Step;
   switch (step) {
@@ -50,24 +50,24 @@ WaitingMessage::WaitingMessage(const StartingJob& job)
         const auto event = EventOf(step);
         if (event) loop.Post([&nodes, node, event] { nodes.Launches(node, *event); });
       });
-  loop_.AddTimer([this] { return Tell(); });
+  loop_.AddTimer([this] { return Show(); });
 }
 
 void WaitingMessage::Begin(const std::vector<uint32_t>& nodes) {
   progress_->Begin(nodes);
   reported_.clear();
-  tell_at_ = loop_.Now() + kSilence;
+  show_at_ = loop_.Now() + kSilence;
 }
 
-// Returns when to be called again.
-Loop::Time WaitingMessage::Tell() {
-  if (loop_.Now() < tell_at_) return tell_at_;
+// Returns when to call it again.
+Loop::Time WaitingMessage::Show() {
+  if (loop_.Now() < show_at_) return show_at_;
   const std::string what = progress_->WaitingFor();
-  tell_at_ = loop_.Now() + (what.empty() ? kSilence : kTellInterval);
-  if (what.empty() || what == reported_) return tell_at_;
+  show_at_ = loop_.Now() + (what.empty() ? kSilence : kMessageInterval);
+  if (what.empty() || what == reported_) return show_at_;
   reported_ = what;
-  console_.Tell(base::LogLevel::kInfo, "waiting for " + what);
-  return tell_at_;
+  console_.Log(base::LogLevel::kInfo, "waiting for " + what);
+  return show_at_;
 }
 
 }  // namespace autodist::chief

@@ -1,4 +1,4 @@
-// What the user is told of nodes that take their time: "waiting for node4: connecting".
+// Shows which nodes the start waits for: "waiting for node4: connecting".
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace autodist::chief {
 
-// For the loop's thread.
+// Used on the loop's thread only.
 class WaitingMessage {
  public:
-  // The nodes' states follow the steps of their launch.
+  // Passes the steps of the launch to the nodes' state machines.
   explicit WaitingMessage(const StartingJob& job);
 
-  // From now on these are waited for; nothing is.
+  // Waits for these nodes; ends the wait.
   void Begin(const std::vector<uint32_t>& nodes);
-  void End() { tell_at_ = Loop::Time::max(); }
-  // Not for the node any more.
+  void End() { show_at_ = Loop::Time::max(); }
+  // The node is no longer waited for.
   void Turned(uint32_t node) { progress_->Enter(node, launch::LaunchProgress::Step::kReady); }
 
-  // What tells how far each is.
+  // The launcher reports each node's step to it.
   const std::shared_ptr<launch::LaunchProgress>& progress() const { return progress_; }
 
  private:
-  Loop::Time Tell();
+  Loop::Time Show();
 
   Loop& loop_;
   Console& console_;
   const std::shared_ptr<launch::LaunchProgress> progress_;
   std::string reported_;
-  Loop::Time tell_at_ = Loop::Time::max();
+  Loop::Time show_at_ = Loop::Time::max();
 };
 
 }  // namespace autodist::chief

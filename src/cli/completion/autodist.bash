@@ -1,7 +1,7 @@
-# bash completion of autodist, by `autodist completion bash`. bash 4 has all that it needs; where
-# bash-completion is there, it completes the program's own words.
+# bash completion of autodist, printed by `autodist completion bash`. Needs bash 4; completes the
+# arguments of the user's program with bash-completion, if installed.
 
-# The user's program begins at word $1.
+# Completes the user's program, which begins at word $1.
 _autodist_program() {
   if declare -F _command_offset >/dev/null; then
     _command_offset "$1"

@@ -1,4 +1,4 @@
-# fish completion of autodist, by `autodist completion fish`
+# fish completion of autodist, printed by `autodist completion fish`
 function __autodist_complete
     set -l token (commandline -ct)
     set -l words (commandline -opc) $token
@@ -21,7 +21,7 @@ function __autodist_complete
                 echo "$option"$name
             end
         case 'program *'
-            # As if it stood alone.
+            # Completes the program's command line as if it were typed alone.
             set -l begin (math (string replace 'program ' '' $lines[1]) + 1)
             complete -C (string join ' ' -- (string escape -- $words[$begin..-2]) $token)
     end

@@ -1,5 +1,5 @@
 #compdef autodist
-# zsh completion of autodist, by `autodist completion zsh`
+# zsh completion of autodist, printed by `autodist completion zsh`
 _autodist() {
   local -a lines names shown
   local line

@@ -1,4 +1,4 @@
-"""autodist with nodes in containers, made for the job or there before: which rows apply, and what is left."""
+"""Rows for autodist with nodes in containers, created for the job or before it, and their final checks."""
 
 import contextlib
 import re
@@ -18,15 +18,15 @@ from hosts import SHARED, SPEC, address, cut, heal, kill_all, pids_on
 from podman import IMAGE, Podman
 
 RUNTIMES = {"podman": Podman, "docker": Docker}
-HOSTS = (2, 3, 4)  # whose nodes are containers; host 1 is the chief's
+HOSTS = (2, 3, 4)  # nodes in containers; host 1 is the chief
 HARMED = losses.CUT_OFF
-PLAYED_OUT_S = 30  # in which containers that nobody removes end by themselves
-# What a rank needs of its host, as the image is busybox alone.
+PLAYED_OUT_S = 30  # within which containers end by themselves if the chief does not remove them
+# Folders of the host that a rank needs, because the image has only busybox.
 FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{Path(RANK_PROGRAM).parent}:{Path(RANK_PROGRAM).parent}:ro"]
 
 
 class InContainers(Autodist):
-    """`kind`: made by autodist ("image"), or there before ("container")."""
+    """`kind`: created by autodist ("image") or before it ("container")."""
 
     def __init__(self, program, runtime, kind):
         super().__init__(program)
@@ -38,7 +38,7 @@ class InContainers(Autodist):
 
     @contextlib.contextmanager
     def there(self):
-        """The runtimes, for all rows."""
+        """Starts the runtimes for all rows."""
         folder = SHARED / f"{self.runtime}-{self.kind}"
         folder.mkdir()
         try:
@@ -61,7 +61,7 @@ class InContainers(Autodist):
         finally:
             for runtime in self.runtimes.values():
                 for container in runtime("ps", "-aq").split():
-                    with contextlib.suppress(subprocess.CalledProcessError):  # it goes by itself
+                    with contextlib.suppress(subprocess.CalledProcessError):  # it ends by itself
                         runtime("rm", "-f", container)
 
     def argv(self, program, folder, **options):
@@ -78,13 +78,13 @@ class InContainers(Autodist):
         return words
 
     def containers(self):
-        """All that there are, running or not, but for the one that was there."""
+        """Returns all containers, running or not, except the one created before the job."""
         lists = [(host, runtime("ps", "-a", "--format", "{{.Names}} {{.Status}}").splitlines())
                  for host, runtime in self.runtimes.items()]
         return [f"{host}: {line}" for host, lines in lists for line in lines if not line.startswith("train ")]
 
     def check(self, result):
-        """What a row ends with: no container of autodist's is left."""
+        """Checks that no container of autodist is left."""
         limit = time.monotonic() + PLAYED_OUT_S
         while (left := self.containers()) and time.monotonic() < limit:
             time.sleep(0.1)
@@ -93,17 +93,17 @@ class InContainers(Autodist):
 
 
 class RunInContainers(Run):
-    """Whose ranks tell their numbers in containers' own lists of processes."""
+    """A run whose ranks report pids of their containers' pid namespaces."""
 
     def announced(self):
-        told = dict(re.findall(rb"ready (\d+) (\d+)\r?\n", self.out))
+        reported = dict(re.findall(rb"ready (\d+) (\d+)\r?\n", self.out))
         found = set()
         for pid in self.ranks():
             with contextlib.suppress(OSError):
                 environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                 own = re.search(r"NSpid:.*\t(\d+)\n", Path(f"/proc/{pid}/status").read_text())[1]
                 rank = next((word[14:] for word in environment if word.startswith(b"AUTODIST_RANK=")), b"")
-                if told.get(rank) == own.encode():
+                if reported.get(rank) == own.encode():
                     found.add(pid)
         return found
 
@@ -131,20 +131,20 @@ def container_killed(run):
 
 
 def client_killed(run):
-    """The runtime's client through which the chief and the agent speak."""
+    """Kills the runtime's client that connects the chief and the agent."""
     clients = [pid for pid in pids_on(HARMED)
                if argv_of(pid)[:2] in ([run.contestant.runtime.encode(), verb] for verb in (b"exec", b"run"))]
     run.fault()
     kill_all(clients)
     if not clients:
-        raise RuntimeError("there is no client")
+        raise RuntimeError("no client found")
 
 
 def row(name, measure, target, note=""):
     return Row(name, with_check(measure), target, note=note)
 
 
-REMOVED_S = 3  # for the runtime to remove a container, on a busy machine
+REMOVED_S = 3  # max time in which a runtime removes a container on a busy machine
 ROWS = [
     row("rank killed -9", ended_by("wait", rank_gets(signal.SIGKILL), run=RunInContainers),
         Target(gone=1, returned=REMOVED_S, code=137)),

@@ -1,4 +1,4 @@
-"""The launchers that are compared: how each of them starts a program on all hosts."""
+"""The compared launchers: how each starts a program on all hosts."""
 
 import contextlib
 import importlib.util
@@ -21,19 +21,19 @@ class Contestant:
     name = ""
 
     def missing(self):
-        """Why it cannot take part, or None."""
+        """Returns why it cannot take part, or None."""
         return None
 
     def ready(self, folder):
-        """Within this context it can be started."""
+        """Returns a context in which it can be started."""
         return contextlib.nullcontext()
 
     def argv(self, program, folder, **options):
-        """Of the command that runs the program; the folder is seen by all hosts."""
+        """Returns the command that runs the program; all hosts share the folder."""
         raise NotImplementedError
 
     def rank_line(self, line):
-        """What the rank wrote, of a line of the launcher's stdout."""
+        """Returns the rank's part of a line of the launcher's stdout."""
         return line
 
 
@@ -73,7 +73,7 @@ class Mpirun(Contestant):
 
 class Torchrun(Contestant):
     name = "torchrun"
-    port = 29500  # the hosts' network is ours alone
+    port = 29500  # no other program uses the hosts' network
 
     def missing(self):
         if not shutil.which("pdsh"):
@@ -81,8 +81,8 @@ class Torchrun(Contestant):
         return None if importlib.util.find_spec("torch") else f"{sys.executable} has no torch"
 
     def argv(self, program, folder, **options):
-        launcher = folder / "torchrun"  # keeps the words apart on their way through pdsh and ssh
-        # --redirects and --tee of a rank that is not there: the default fails with Python 3.11.
+        launcher = folder / "torchrun"  # keeps the arguments separate through pdsh and ssh
+        # --redirects and --tee for a rank that does not exist: the default fails with Python 3.11.
         words = [sys.executable, "-m", "torch.distributed.run", "--no_python", f"--nnodes={len(HOSTS)}",
                  f"--redirects={RANKS}:1", f"--tee={RANKS}:1",
                  f"--nproc_per_node={RANKS_PER_HOST}", "--rdzv_backend=c10d", "--rdzv_id=faults",

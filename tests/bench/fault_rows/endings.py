@@ -1,4 +1,4 @@
-"""Rows about ranks and launchers that end."""
+"""Rows in which ranks or launchers end."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ BETWEEN_SIGNALS_S = 1.5  # two within a second are one request
 
 
 def ended_by(mode, fault, run=Run, **options):
-    """Measures from a fault to the end; fault(started) does it to a run whose ranks are up."""
+    """Measures from a fault to the end; fault(started) causes it once the ranks are up."""
     def measure(contestant, folder, limit):
         with run(contestant, mode, folder=folder, **options) as started:
             started.await_ready()
@@ -49,7 +49,7 @@ def parent_of(pid):
 
 
 def measure_node_daemon_killed(contestant, folder, limit):
-    """The daemon is the process that started the ranks of a host that is not the launcher's."""
+    """Kills the process that started the ranks on a host other than the launcher's."""
     with Run(contestant, "wait", folder=folder) as run:
         run.await_ready()
         ranks = set(run.ranks_of(3))
@@ -68,7 +68,7 @@ def interrupted(run):
 
 
 def interrupted_twice(run):
-    """The clock starts with the second one."""
+    """Measures from the second signal."""
     run.signal(signal.SIGINT)
     time.sleep(BETWEEN_SIGNALS_S)
     interrupted(run)

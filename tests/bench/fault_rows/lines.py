@@ -1,12 +1,12 @@
-"""Whether the numbered lines of all ranks have arrived, each once, whole and in order."""
+"""Checks that the numbered lines of all ranks arrived once, whole and in order."""
 
 from fault_rows.contestants import RANKS
 from fault_rows.rank_lines import HEAD, LINE
 
 
 def check_lines(result, contestant, lines, count):
-    """Adds to the result what is wrong with the lines of stdout."""
-    following = [0] * RANKS  # the number that comes next
+    """Adds errors in the lines of stdout to the result."""
+    following = [0] * RANKS  # the next number of each rank
     torn = doubled = lost = 0
     for line in lines:
         text = contestant.rank_line(line)

@@ -1,4 +1,4 @@
-"""Rows about links, hosts and SSH servers that go away."""
+"""Rows in which links, hosts or SSH servers are lost."""
 
 import contextlib
 import time
@@ -22,7 +22,7 @@ def at_last(undo):
 
 
 def lost_by(fault, undo, run=Run):
-    """Measures from a host's loss to the end, and when its name is first told."""
+    """Measures from a host's loss to the end, and when the output first names the host."""
     def measure(contestant, folder, limit):
         with run(contestant, "wait", folder=folder, lease=LEASE_S) as running:
             running.await_ready()
@@ -38,7 +38,7 @@ def lost_by(fault, undo, run=Run):
 
 
 def going_on(seconds, fault, run=Run):
-    """A run of numbered lines with a fault in the middle, after which no line may be missing."""
+    """Runs numbered lines with a fault in the middle; no line may be missing."""
     def measure(contestant, folder, limit):
         with at_last(heal), run(contestant, "tick", seconds, folder=folder, lease=60) as running:
             running.await_ready()

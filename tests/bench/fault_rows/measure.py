@@ -1,4 +1,4 @@
-"""One run of a contestant: its start, a fault, and how long everything takes to be gone."""
+"""One run of a contestant: its start, a fault, and the time until everything has ended."""
 
 import contextlib
 import io
@@ -17,11 +17,11 @@ from fault_rows.contestants import RANKS
 RANK_PROGRAM = str(Path(__file__).with_name("rank.py"))
 POLL_S = 0.005
 READY_LIMIT_S = 30
-KEPT = 64 << 20  # bytes of stdout that are kept to be looked at
+KEPT = 64 << 20  # bytes of stdout that are kept
 
 
 def argv_of(pid):
-    """Empty for a process that has ended and is only waited for."""
+    """Empty for a zombie."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
     except OSError:
@@ -30,10 +30,10 @@ def argv_of(pid):
 
 @dataclass
 class Result:
-    """Of one round. Times count from the fault; None is "not within the limit"."""
+    """The result of one round. Times count from the fault; None: not within the limit."""
     gone: float | None = None  # no rank is left on any host
     returned: float | None = None  # the command has ended
-    empty: float | None = None  # nothing at all is left on any host
+    empty: float | None = None  # no process is left on any host
     code: int | None = None
     left: int = 0
     limit: float = 0
@@ -46,14 +46,14 @@ class Result:
 
 
 class Slow:
-    """A reader of stdout that starts late, and pauses once it has read so many bytes."""
+    """A reader of stdout that starts late, and pauses after some bytes."""
 
     def __init__(self, late=0, pause=0, pause_at=0):
         self.late, self.pause, self.pause_at = late, pause, pause_at
 
 
 class Run:
-    """A started contestant. `stdout` is a file, or else what is written is read and kept."""
+    """A started contestant. `stdout` is a file; without it, the output is read and kept."""
 
     _count = 0
 
@@ -81,7 +81,7 @@ class Run:
         return self
 
     def __exit__(self, *_):
-        """Ends whatever is left of it on any host; this process list is the virtual hosts' alone."""
+        """Kills its remaining processes on all hosts; the process list has only the virtual hosts'."""
         own = {os.getpid(), os.getppid()}
         while left := self.left() - own:
             kill_all(left)
@@ -115,17 +115,17 @@ class Run:
             time.sleep(POLL_S)
 
     def ranks(self):
-        """The pids of all ranks, and of what they forked."""
+        """Returns the pids of all ranks and their children."""
         marker = self.marker.encode()
         return {pid for pid in pids() - self.before
                 for argv in [argv_of(pid)] if argv[1:2] == [RANK_PROGRAM.encode()] and marker in argv}
 
     def announced(self):
-        """The pids of the ranks that have said that they are up."""
+        """Returns the pids of the ranks that have reported that they are up."""
         return {int(pid) for pid in re.findall(rb"ready \d+ (\d+)\r?\n", self.out)}
 
     def lines(self):
-        """Of stdout."""
+        """Returns the lines of stdout."""
         return io.BytesIO(self.out)
 
     def number_of(self, pid):
@@ -135,21 +135,21 @@ class Run:
         return sorted(self.announced() & pids_on(host))
 
     def left(self):
-        """All that there was not before, but for what is the SSH servers' own: on a host that is cut
-        off, a server keeps its end of a session for as long as TCP does."""
+        """Returns all new processes except those of SSH servers: on a disconnected host, a server
+        keeps its end of a session until TCP gives up."""
         return {pid for pid in pids() - self.before
                 if (argv := argv_of(pid)) and not argv[0].startswith(b"sshd:")}
 
     def fault(self):
-        """Now the clock starts."""
+        """Starts the clock."""
         self.fault_at = time.monotonic()
 
     def signal(self, number):
-        """What a terminal does with Ctrl-C: to every process of the command's group."""
+        """Signals every process of the command's group, as a terminal does."""
         os.killpg(self.process.pid, number)
 
     def said_after_fault(self, text):
-        """When stderr first had the text, in seconds after the fault."""
+        """Returns when stderr first had the text, in seconds after the fault."""
         return next((at - self.fault_at for at, line in self.said
                      if at >= self.fault_at and text.encode() in line), None)
 
@@ -160,8 +160,8 @@ class Run:
                     self.peak_kb = int(line.split()[1])
 
     def watch(self, limit, **conditions):
-        """Until nothing is left, or the limit in seconds after the fault. When a condition first
-        holds is in the result's `seen`."""
+        """Waits until nothing is left, or for the limit in seconds after the fault. Adds to the
+        result's `seen` when each condition first holds."""
         result = Result(limit=limit)
         if self.fault_at is None:
             self.fault()
@@ -170,7 +170,7 @@ class Run:
             self.read_peak()
             if result.returned is None and self.process.poll() is not None:
                 result.returned, result.code = now, self.process.returncode
-            # Ranks may still come, at the start and after a restart.
+            # Ranks may still start, at the beginning and after a restart.
             result.gone = (result.gone or now) if not self.ranks() else None
             result.empty = (result.empty or now) if not self.left() - {self.process.pid} else None
             for name, holds in conditions.items():

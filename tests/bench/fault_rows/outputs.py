@@ -1,4 +1,4 @@
-"""Rows about what the ranks write, and about who reads it."""
+"""Rows about the ranks' output and its readers."""
 
 import io
 import os
@@ -16,14 +16,14 @@ from hosts import in_host
 PEAK_MB = 64
 MANY_LINES = 200_000
 SOME_LINES = 20_000
-AGAINST_MPIRUN = 0.8  # of its time
+AGAINST_MPIRUN = 0.8  # max share of the time of mpirun
 LINE_MB = 64
 VICTIM = 5  # as in rank.py
 NOT_THROUGH_PDSH = ("autodist", "mpirun", "srun")
 
 
 def ended(run, limit):
-    """The result of a run that ends by itself; its times count from the start."""
+    """Returns the result of a run that ends by itself; times count from the start."""
     run.fault_at = run.started
     result = run.watch(limit)
     result.seen["peak_mb"] = run.peak_kb / 1024
@@ -63,13 +63,13 @@ def through_gzip(contestant, folder, limit):
 
 
 def log_of(folder, rank, stream="out"):
-    """What autodist kept of a rank, in the only job of the folder."""
+    """Returns autodist's log of a rank, in the only job of the folder."""
     paths = list((folder / "logs").glob(f"*/rank-{rank}.{stream}"))
     return paths[0].read_bytes() if paths else b""
 
 
 def check_bytes(result, contestant, run, data, wrapped):
-    """Of the one rank that wrote. `wrapped`: a long line may be shown in several."""
+    """Checks the output of the only rank that wrote. `wrapped`: a long line may be split."""
     lines = [contestant.rank_line(line) for line in run.lines()] if not wrapped else \
         [contestant.rank_line(line) for line in bytes(run.out).split(b"\n") if line]
     shown = b"".join(lines)
@@ -128,17 +128,17 @@ def failure_under_a_flood(contestant, folder, limit):
 
 
 def not_silent(result, contestant, run, lines):
-    """Either everything has arrived, or the end says that the disk is full."""
-    told = b"No space left on device" in run.err
+    """Checks that all output arrived, or that the run reports the full disk."""
+    reported = b"No space left on device" in run.err
     if result.code == 0:
         check_lines(result, contestant, run.lines(), lines)
     else:
-        result.expect(told, "it failed without a word about the disk")
-    result.seen["told"] = int(told)
+        result.expect(reported, "it failed without naming the disk")
+    result.seen["reported"] = int(reported)
 
 
 def disk_full_on_a_node(contestant, folder, limit):
-    """Host 3 has 256 KiB of /tmp and /var/tmp; nobody reads for three seconds."""
+    """Host 3 has 256 KiB of /tmp and /var/tmp; stdout is not read for three seconds."""
     in_host(3, "mount", "-o", "remount,size=256k", "/tmp")
     in_host(3, "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", "/var/tmp")
     try:
@@ -159,7 +159,7 @@ def disk_full_for_the_logs(contestant, folder, limit):
         with Run(contestant, "lines", SOME_LINES, folder=folder) as run:
             result = ended(run, limit)
             not_silent(result, contestant, run, SOME_LINES)
-            result.expect(result.seen["told"], "nothing says that the logs are incomplete")
+            result.expect(result.seen["reported"], "nothing says that the logs are incomplete")
             return result
     finally:
         subprocess.run(["umount", logs], check=True)

@@ -1,6 +1,6 @@
-"""The program that is run as the ranks: rank.py MARKER MODE [ARGUMENTS...]
+"""The program of the ranks: rank.py MARKER MODE [ARGUMENTS...]
 
-MODE is the name of a function. It imports little, as eight of it start on a few cores.
+MODE is the name of a function. Imports little, because eight ranks start on a few cores.
 """
 
 import os
@@ -17,7 +17,7 @@ def variable(*names):
 
 RANK = variable("AUTODIST_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK")
 WORLD_SIZE = variable("AUTODIST_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
-VICTIM = 5  # the rank that does what the others do not
+VICTIM = 5  # the rank that has the fault
 
 
 def write(fd, data):
@@ -30,7 +30,7 @@ def ready():
 
 
 def wait():
-    """Until a signal: SIGUSR1 fails, SIGUSR2 succeeds."""
+    """Waits for a signal: SIGUSR1 fails, SIGUSR2 succeeds."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
     ready()
     os._exit(3 if signal.sigwait({signal.SIGUSR1, signal.SIGUSR2}) == signal.SIGUSR1 else 0)
@@ -55,7 +55,7 @@ def grandchildren():
 
 
 def tick(seconds):
-    """Numbered lines at a steady pace: 400 per second."""
+    """Writes numbered lines at a steady rate: 400 per second."""
     ready()
     for number in range(int(float(seconds) * 20)):
         write(1, numbered(RANK, number * 20, 20))
@@ -77,7 +77,7 @@ def flood():
 
 
 def victim_writes(path):
-    """One rank writes what is in a file."""
+    """One rank writes the content of a file."""
     if RANK == VICTIM:
         with open(path, "rb") as file:
             write(1, file.read())
@@ -103,7 +103,7 @@ def flaky(folder):
 
 
 def elastic(full):
-    """Waits for ever in a world of the full size, and is content in a smaller one."""
+    """Waits forever in a world of the full size, and succeeds in a smaller one."""
     if WORLD_SIZE == int(full):
         wait()
     write(1, b"rank %d of %d\n" % (RANK, WORLD_SIZE))

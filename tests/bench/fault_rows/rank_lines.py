@@ -1,6 +1,6 @@
-"""The lines that the ranks number, so that a missing one shows."""
+"""The ranks' numbered lines, so that a missing one is detected."""
 
-LINE = 100  # bytes of each, the line feed included
+LINE = 100  # bytes of each, including the line feed
 HEAD = b"r%02d %08d "
 
 

@@ -1,4 +1,4 @@
-"""Rows about jobs that are started again; what peers do is not comparable."""
+"""Rows about restarted jobs; peers have nothing comparable."""
 
 from fault_rows.contestants import RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
@@ -9,7 +9,7 @@ from hosts import cut, heal
 
 LEASE_S = 5
 MIN_NODES = 3
-START_S = 2  # from the decision to a new attempt to its end
+START_S = 2  # from the decision to restart to the end of the attempt
 
 
 def fails_twice(contestant, folder, limit):

@@ -1,4 +1,4 @@
-"""What a row of the table is."""
+"""A row of the table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ ALL = ("autodist", "mpirun", "torchrun", "srun")
 
 @dataclass
 class Target:
-    """What autodist must reach: no more than these seconds, this exit code, nothing left."""
+    """The target for autodist: at most these seconds, this exit code, nothing left."""
     gone: float | None = None
     returned: float | None = None
     empty: float | None = None
     code: int | None = None
-    seen: dict = field(default_factory=dict)  # the most that other numbers may be
+    seen: dict = field(default_factory=dict)  # limits of other numbers
 
     def text(self):
         parts = [f"{name} ≤ {limit:g} s" for name, limit in
@@ -25,7 +25,7 @@ class Target:
         return ", ".join(parts + ([f"code {self.code}"] if self.code is not None else []))
 
     def missed(self, result):
-        """Which parts of the target this result does not reach."""
+        """Returns the parts of the target that this result misses."""
         parts = [name for name in ("gone", "returned", "empty")
                  if getattr(self, name) is not None
                  and (getattr(result, name) is None or getattr(result, name) > getattr(self, name))]
@@ -42,7 +42,7 @@ class Row:
     target: Target
     tools: tuple = ALL
     peer_limit: float = PEER_LIMIT_S
-    note: str = ""  # which options autodist was given
+    note: str = ""  # the options of autodist
 
     def limit(self, contestant):
         return AUTODIST_LIMIT_S if contestant.name == "autodist" else self.peer_limit

@@ -1,4 +1,4 @@
-"""Slurm's daemons on the virtual hosts, for srun."""
+"""Runs Slurm's daemons on the virtual hosts, for srun."""
 
 import contextlib
 import subprocess
@@ -11,8 +11,8 @@ POLL_S = 0.1
 
 
 def _config(hosts, folder):
-    # proctrack/linuxproc, as the hosts share this machine's cgroups; auth/none, as their network is
-    # ours alone.
+    # proctrack/linuxproc, because the hosts share this machine's cgroups; auth/none, because their
+    # network is isolated.
     nodes = "".join(f"NodeName=host{host} NodeAddr={address(host)} CPUs=2\n" for host in hosts)
     return f"""\
 ClusterName=virtual
@@ -49,7 +49,7 @@ def _await_idle(hosts, config):
 
 @contextlib.contextmanager
 def slurm(hosts, folder):
-    """A fresh cluster, as the one before may have lost a host; its slurm.conf is in the folder."""
+    """Starts a new cluster, because the last one may have lost a host; slurm.conf is in the folder."""
     config = folder / "slurm.conf"
     config.write_text(_config(hosts, folder))
     (folder / "state").mkdir()

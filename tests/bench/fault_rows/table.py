@@ -1,4 +1,4 @@
-"""Rounds of one row and one contestant, put together and printed."""
+"""Combines and prints the rounds of one row and contestant."""
 
 import statistics
 
@@ -6,7 +6,7 @@ from fault_rows.measure import Result
 
 
 def together(rounds):
-    """Medians of the times, the worst of everything else."""
+    """Returns medians of the times, and the worst of everything else."""
     def median(name):
         values = [getattr(result, name) for result in rounds]
         return None if None in values else statistics.median(values)

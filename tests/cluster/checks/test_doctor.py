@@ -1,4 +1,4 @@
-"""What only several hosts show: networks, shared folders, names, and the checks before a run."""
+"""Checks that need several hosts: networks, shared folders, names, and the checks before a run."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ def doctor(autodist):
 
 
 def of_check(issues, check):
-    return [finding for finding in issues if finding["check"] == check]
+    return [issue for issue in issues if issue["check"] == check]
 
 
 @pytest.mark.smoke
@@ -36,9 +36,9 @@ def test_a_blocked_pair_is_named(doctor, firewall):
     outcome, issues = doctor()
     assert outcome.code == 1
     network = of_check(issues, "network")
-    assert network and all(finding["nodes"] == [1, 2] for finding in network)
-    assert all(f"{address(2)} cannot connect to {address(3)}" in finding["what"] for finding in network)
-    assert any("whatever the port" in finding["what"] for finding in network)
+    assert network and all(issue["nodes"] == [1, 2] for issue in network)
+    assert all(f"{address(2)} cannot connect to {address(3)}" in issue["what"] for issue in network)
+    assert any("on all ports" in issue["what"] for issue in network)
     assert len(issues) == len(network)
 
 
@@ -47,10 +47,10 @@ def test_a_taken_rendezvous_port(doctor):
         port = taken.getsockname()[1]
         outcome, issues = doctor("--master-port", str(port))
     assert outcome.code == 1
-    assert any(f"the rendezvous port {port} is in use there" in finding["what"] for finding in issues)
+    assert any(f"the rendezvous port {port} is in use there" in issue["what"] for issue in issues)
 
 
-def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
+def test_a_shared_folder_is_distinguished_from_an_equal_copy(doctor, spec, folder):
     shared = folder / "shared"
     shared.mkdir()
     copied = Path("/tmp/copied")
@@ -62,8 +62,8 @@ def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
     assert outcome.code == 0, issues
     outcome, issues = doctor(spec=spec(append=f"shared_paths: [{shared}, {copied}]\n"))
     assert outcome.code == 1
-    [finding] = of_check(issues, "shared")
-    assert finding["nodes"] == [1, 2, 3] and f"{copied} is not the chief's folder" in finding["what"]
+    [issue] = of_check(issues, "shared")
+    assert issue["nodes"] == [1, 2, 3] and f"{copied} is not the chief's folder" in issue["what"]
     assert sorted(path.name for path in copied.iterdir()) == ["data"] and not list(shared.iterdir())
 
 
@@ -86,8 +86,8 @@ def test_host_names(doctor, folder):
 def test_a_misspelt_variable(doctor, spec):
     _, issues = doctor(spec=spec(("    port: 2222\n", "    port: 2222\n    shared_envs: "
                                     "{NCCL_SOCKET_IFRAME: eth0, NCCL_DEBUG: INFO}\n")))
-    [finding] = of_check(issues, "variables")
-    assert finding["nodes"] == [3] and "did you mean NCCL_SOCKET_IFNAME?" in finding["what"]
+    [issue] = of_check(issues, "variables")
+    assert issue["nodes"] == [3] and "did you mean NCCL_SOCKET_IFNAME?" in issue["what"]
 
 
 def test_pythons_that_differ(doctor, spec, folder):
@@ -100,11 +100,11 @@ def test_pythons_that_differ(doctor, spec, folder):
     _, issues = doctor("--", "/usr/bin/python3", "train.py", cwd=folder, spec=spec(
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PYTHONPATH: {site}}}\n")))
     python = of_check(issues, "python")
-    assert any("torch" in finding["what"] for finding in python), issues
+    assert any("torch" in issue["what"] for issue in python), issues
 
 
 def test_gpus_of_a_node(doctor, spec, folder):
-    """Against what nvidia-smi prints: there is no GPU here."""
+    """Uses a fake nvidia-smi, as there is no GPU here."""
     tools = folder / "tools"
     tools.mkdir()
     (tools / "nvidia-smi").write_text("""#!/bin/sh
@@ -123,9 +123,9 @@ esac
     assert any("GPU 0 is in use: python (pid 4711, " in f["what"] for f in gpus)
 
 
-# What `run` looks at by itself
+# Checks that `run` makes by default
 
-def test_a_run_does_not_start_with_unlike_files(autodist, folder):
+def test_a_run_does_not_start_with_different_files(autodist, folder):
     work = Path("/tmp/unlike")
     for host in (2, 3, 4):
         on_host(host, f"mkdir -p {work}; echo 'print(1)' > {work}/train.py")
@@ -142,7 +142,7 @@ def test_a_run_does_not_start_with_unlike_files(autodist, folder):
     assert autodist(*arguments, "--sync", "--", "/usr/bin/python3", "train.py", cwd=work).code == 0
 
 
-def test_ctrl_c_leaves_nothing(start, spec):
+def test_ctrl_c_leaves_no_processes(start, spec):
     job = start("doctor", "--spec", spec((f"address: {address(3)}\n", "address: 10.77.0.99\n"),
                                          append=f"shared_paths: [{SHARED}]\n"))
     while not list(SHARED.glob(".autodist-*")):
@@ -150,5 +150,5 @@ def test_ctrl_c_leaves_nothing(start, spec):
     job.interrupt()
     assert job.finish().code == 130
     assert not list(SHARED.glob(".autodist-*"))
-    seconds_until(lambda: not processes(), 3)  # the far end of a login that was called off takes a moment
+    seconds_until(lambda: not processes(), 3)  # the remote end of an aborted login needs a moment
 

@@ -1,4 +1,4 @@
-"""`autodist doctor` on sixteen hosts, nine of which are broken, each in its own way."""
+"""`autodist doctor` on sixteen hosts, nine of which are broken in different ways."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from jobs import processes
 
 pytestmark = pytest.mark.hosts(16)
 
-FOLDER = "/tmp/project"  # every host has its own
+FOLDER = "/tmp/project"  # each host has its own
 BROKEN = {
     2: ("login", "Connection refused"),
     3: ("login", "host key changed"),
@@ -69,7 +69,7 @@ def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, k
     spec = write_spec(folder / "spec.yaml", broken=True)
     new_key("stranger")
     assert autodist("doctor", "--spec", write_spec(folder / "healthy.yaml", broken=False),
-                    cwd=project).code == 0  # also brings the agent to all hosts
+                    cwd=project).code == 0  # also installs the agent on all hosts
     other = known_hosts.read_text().splitlines()[3].split()[1:]
     known_hosts.write_text("".join(
         f"{address(3)} {' '.join(other)}\n" if line.startswith(f"{address(3)},") else line + "\n"
@@ -79,16 +79,16 @@ def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, k
 
     started = time.monotonic()
     outcome = autodist("doctor", "--spec", spec, "--json", "--", "python3", "train.py", cwd=project,
-                       env={"PATH": "/usr/bin:/bin:/usr/sbin"})  # as the nodes have it
+                       env={"PATH": "/usr/bin:/bin:/usr/sbin"})  # the nodes have the same
     seconds = time.monotonic() - started
     assert outcome.code == 1, outcome.err
     diagnosis = json.loads(outcome.out)
     of_node = results(diagnosis)
     for host, (check, cause) in BROKEN.items():
         assert of_node[address(host)][check] == "bad", (host, check)
-        told = [finding for finding in diagnosis["issues"]
-                if finding["check"] == check and host - 1 in finding["nodes"]]
-        assert any(cause in finding["what"] and finding["remedy"] for finding in told), (host, told)
+        reported = [issue for issue in diagnosis["issues"]
+                    if issue["check"] == check and host - 1 in issue["nodes"]]
+        assert any(cause in issue["what"] and issue["remedy"] for issue in reported), (host, reported)
     for host in (1, *range(11, 17)):
         bad = [check for check, result in of_node[address(host)].items() if result == "bad"]
         assert bad == [], (host, bad, diagnosis["issues"])

@@ -1,4 +1,4 @@
-"""autodist init, then a run by the spec that it wrote. Hosts 1 and 3 take the Ed25519 key."""
+"""autodist init, then a run with the spec that it wrote. Hosts 1 and 3 accept the Ed25519 key."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def init(autodist, folder):
 
 @pytest.fixture
 def ranks_by(autodist):
-    """Validates the spec and runs by it: the host of each rank."""
+    """Validates the spec and runs with it: the host of each rank."""
     def run(path):
         valid = autodist("validate", path)
         assert valid.code == 0, valid.err + path.read_text()
@@ -80,14 +80,14 @@ def test_a_slurm_allocation(init, ranks_by):
     assert ranks_by(path) == ["host1"] + ["host3"] * 2
 
 
-def test_localhost_gets_the_address_that_others_reach(init, ranks_by):
+def test_localhost_gets_an_address_that_other_nodes_reach(init, ranks_by):
     outcome, path = init("--hosts", "host3,localhost")
     assert outcome.code == 0, outcome.err
     assert f"address: {address(1)}  # given as localhost" in path.read_text()
     assert ranks_by(path) == ["host1", "host3"]
 
 
-def test_gpus_are_asked_for_past_a_noisy_login(init, bashrc_of_host_3, folder):
+def test_gpus_are_queried_despite_a_noisy_login(init, bashrc_of_host_3, folder):
     tool = folder / "nvidia-smi"
     tool.write_text("#!/bin/sh\nfor i in 0 1 2; do echo \"GPU $i: A100\"; done\n")
     tool.chmod(0o755)
@@ -104,27 +104,27 @@ def test_gpus_are_asked_for_past_a_noisy_login(init, bashrc_of_host_3, folder):
         assert ("host3 has 3 GPUs, fewer than the 4 given" in outcome.err) == (":4" in hosts)
 
 
-def test_a_host_that_cannot_be_asked_is_written_as_given(init, autodist):
+def test_an_unreachable_host_is_written_as_given(init, autodist):
     outcome, path = init("--hosts", f"host1,{address(2)}:2,10.77.0.99:1,no-such-host:1")
     assert outcome.code == 0, outcome.err
     text = path.read_text()
     assert text.count("# not reached: ") == 3
     assert f"address: {address(2)}\n    gpus: [0, 1]  # not reached: " in text
     for host in (address(2), "10.77.0.99", "no-such-host"):
-        assert f"warning: {host} did not tell its devices: " in outcome.err
+        assert f"warning: {host} did not report the devices: " in outcome.err
     assert outcome.seconds < 15
     assert autodist("validate", path).code == 0
 
 
-def test_hosts_that_are_all_elsewhere_have_no_chief(init):
+def test_only_remote_hosts_have_no_chief(init):
     outcome, path = init("--hosts", "host3,host2", "--offline")
     assert outcome.code == 0
-    assert "- address: host3\n    gpus: [0]  # not asked; the numbers of its GPUs belong here\n" \
+    assert "- address: host3\n    gpus: [0]  # not asked; put the numbers of the GPUs here\n" \
            "    ssh_config: workers" in path.read_text()
     assert "chief" not in path.read_text()
 
 
-def test_a_file_is_replaced_only_by_force(init, folder):
+def test_a_file_is_replaced_only_with_force(init, folder):
     (folder / "made.yaml").write_text("mine")
     outcome, path = init("--hosts", "host1")
     assert outcome.code == 2 and "made.yaml: File exists" in outcome.err and "--force" in outcome.err
@@ -135,8 +135,8 @@ def test_a_file_is_replaced_only_by_force(init, folder):
 
 @pytest.mark.parametrize("arguments, what", [
     ([], "give one of --hosts, --hostfile, --from, --ssh-config and --slurm"),
-    (["--hosts", "a", "--slurm"], "from one place only"),
-    (["--slurm"], "not inside a Slurm allocation"),
+    (["--hosts", "a", "--slurm"], "more than one source of hosts"),
+    (["--slurm"], "this shell is not inside a Slurm allocation"),
     (["--hosts", "a:x,b c"], "--hosts:1:3: 'x' is not a number"),
     (["--hosts", "a:x,b&c"], "--hosts:1:5: 'b&c' is neither"),
     (["--hosts", "localhost,host1"], "'localhost' and 'host1' are both this machine"),

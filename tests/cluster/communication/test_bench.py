@@ -1,4 +1,4 @@
-"""autodist bench: four hosts, two ranks each, none of which has its program before."""
+"""autodist bench on four hosts with two ranks each; none has the program before."""
 
 import csv
 import os
@@ -19,7 +19,7 @@ def folders_on(host):
     return in_host(host, "sh", "-c", "ls ~/.cache/autodist/bench 2>/dev/null; true").split()
 
 
-def test_all_operations_on_hosts_that_have_nothing(start, folder):
+def test_all_operations_on_hosts_without_the_program(start, folder):
     for host in (1, 2, 3, 4):
         in_host(host, "sh", "-c", "rm -rf ~/.cache/autodist/bench")
     outcome = start("bench", "--spec", SPEC, *SMALL, "--csv", "table.csv").finish()
@@ -27,7 +27,7 @@ def test_all_operations_on_hosts_that_have_nothing(start, folder):
     assert len({tuple(folders_on(host)) for host in (1, 2, 3, 4)}) == 1
     with open(folder / "table.csv", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    # The parts of eight ranks have a float each at least.
+    # Each of eight ranks has at least one float of the parts.
     whole, parts = ["8", "512", "32768"], ["32", "512", "32768"]
     assert [row["bytes"] for row in rows] == whole + parts + parts + whole + parts + whole
     assert list(dict.fromkeys(row["collective"] for row in rows)) == COLLECTIVES
@@ -40,7 +40,7 @@ def test_all_operations_on_hosts_that_have_nothing(start, folder):
     first = rows[2]
     assert float(first["algbw_GBps"]) == pytest.approx(32768 / float(first["time_us"]) / 1e3, rel=0.01)
     assert float(first["busbw_GBps"]) == pytest.approx(float(first["algbw_GBps"]) * 14 / 8, rel=0.01)
-    # The table, and nothing else, is on stdout.
+    # Only the table is on stdout.
     assert "[" not in outcome.out and len(outcome.out.split("\n\n")) == len(COLLECTIVES)
     assert len(re.findall(r"^ +\d+ .*\n", outcome.out, re.MULTILINE)) == len(rows)
 
@@ -53,7 +53,7 @@ def test_a_second_run_sends_nothing(start):
     assert outcome.out.split()[0] == "broadcast"
 
 
-def test_a_rank_that_dies_ends_it(start):
+def test_a_rank_that_dies_ends_the_bench(start):
     job = start("bench", "--spec", SPEC, "--collective", "all-reduce", "--to", "1M", "--factor", "2",
                 "--iterations", "100000", "--budget", "60")
     seconds_until(lambda: len(ranks_on(3)) == 2 and b"all-reduce" in job.process.stdout.peek(), START_LIMIT_S)
@@ -63,7 +63,7 @@ def test_a_rank_that_dies_ends_it(start):
     assert "SIGKILL" in outcome.err
 
 
-def test_what_cannot_be_measured_is_told_before_anything_starts(start, folder):
+def test_invalid_measurements_are_refused_before_anything_starts(start, folder):
     for options, words in ((["--from", "1M", "--to", "1K"], "no size to measure"),
                            (["--backend", "nccl"], "no GPU on node"),
                            (["--csv", folder / "no" / "table.csv"], "No such file or directory"),
@@ -75,7 +75,7 @@ def test_what_cannot_be_measured_is_told_before_anything_starts(start, folder):
     assert not (folder / "autodist-runs").exists()
 
 
-def test_results_that_cannot_be_written_are_told(start):
+def test_an_unwritable_result_file_is_reported(start):
     outcome = start("bench", "--to", "8", "--collective", "broadcast", "--csv", "/dev/full").finish()
     assert outcome.code == 1
     assert "writing the results: No space left on device" in outcome.err

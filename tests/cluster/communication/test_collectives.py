@@ -1,6 +1,6 @@
-"""The worker library's collective operations, where peers die or vanish in the midst of them.
+"""Collective operations of the worker library when peers die or vanish during them.
 
-The times allowed are three times those that are asked for: machines that run tests are slow.
+Time limits are three times the specified ones, because machines that run tests are slow.
 """
 
 import os
@@ -12,13 +12,13 @@ from hosts import address
 from jobs import BUILD, seconds_until
 
 SLOWER = 3
-ERROR_LIMIT_S = 5 * SLOWER  # until a rank whose peer has died has its error
+ERROR_LIMIT_S = 5 * SLOWER  # until a rank with a dead peer has its error
 LEASE_S = 5
 VICTIM = 5
 
 
 @pytest.mark.smoke
-def test_every_rank_learns_that_a_peer_was_killed(up):
+def test_every_rank_gets_an_error_when_a_peer_is_killed(up):
     job, ranks = up("--grace", 20, program=[BUILD / "endless_ring", "stubborn"])
     os.kill(ranks[VICTIM], signal.SIGKILL)
     seconds_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks.values()), ERROR_LIMIT_S)
@@ -35,7 +35,7 @@ def test_every_rank_learns_that_a_peer_was_killed(up):
     assert "SIGKILL" in report and "all others ended by themselves" in report
 
 
-def test_no_rank_waits_longer_for_a_host_that_is_gone_than_the_lease(up, cut):
+def test_ranks_wait_at_most_a_lease_for_a_lost_host(up, cut):
     job, ranks = up("--lease", LEASE_S, program=[BUILD / "endless_ring"])
     cut(3)
     seconds_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks.values()),

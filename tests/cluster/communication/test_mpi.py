@@ -1,4 +1,4 @@
-"""MPI programs, unmodified: without mpirun, where MPI_Init finds the ranks of all hosts, and with it."""
+"""Unmodified MPI programs: without mpirun, where MPI_Init finds the ranks of all hosts, and with it."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from hosts import SPEC, address
 
 RANKS = 8
 ALL = range(RANKS)
-# Starts, or tells each other's addresses, only when one asks for another.
+# Exchanges addresses at the start, or only on demand.
 LAZILY = {"OMPI_MCA_pmix_base_async_modex": "1", "OMPI_MCA_pmix_base_collect_data": "0"}
 
 WORLD = r"""
@@ -101,9 +101,9 @@ int main(void) {
 
 @pytest.fixture(autouse=True)
 def nothing_in_shared_memory():
-    """It is common to all virtual hosts."""
+    """Shared memory is common to all virtual hosts."""
     def segments():
-        # Open MPI tries with "open_mpi.N" whether there is shared memory; nobody else knows of it.
+        # Open MPI uses "open_mpi.N" only to test whether shared memory works; it may exist for a moment.
         return {name for name in os.listdir("/dev/shm") if not name.startswith("open_mpi.")}
     before = segments()
     yield
@@ -112,7 +112,7 @@ def nothing_in_shared_memory():
 
 @pytest.fixture
 def program(folder):
-    """Compiles one in C; gives its path."""
+    """Compiles a program in C; gives its path."""
     def compiled(source, *options):
         path = folder / "program"
         path.with_suffix(".c").write_text(source)
@@ -157,12 +157,12 @@ def test_two_jobs_at_once(start, program):
 
 
 def with_files(folder, *command):
-    """Keeps each rank's lines in a file, too: on a busy machine mpirun may tear those that it passes on."""
+    """Also writes each rank's lines to a file: on a busy machine mpirun may tear the lines it forwards."""
     return ["sh", "-c", f'"$0" "$@" | tee {folder}/lines.$OMPI_COMM_WORLD_RANK.$$', *map(str, command)]
 
 
 def check_lines(folder, outcome, expected):
-    """They are right in the files, and all of them came through mpirun."""
+    """The lines are right in the files, and all of their bytes came through mpirun."""
     assert sorted(line for file in folder.glob("lines.*") for line in file.read_text().splitlines()) == sorted(expected)
     assert set(outcome.lines()) == {0}
     assert sorted("".join(outcome.lines()[0])) == sorted("".join(expected))
@@ -194,13 +194,13 @@ def test_ranks_that_never_call_mpi(autodist):
     assert outcome.lines() == {rank: [str(rank)] for rank in ALL}
 
 
-def test_what_serves_the_ranks_of_another_framework_is_none_of_the_world(autodist, program):
+def test_service_processes_of_another_framework_are_not_in_the_world(autodist, program):
     outcome = autodist("run", "--spec", SPEC, "--framework", "horovod,mpi", "--", program(WORLD))
     assert outcome.code == 0, outcome.err
     assert {rank: lines for rank, lines in outcome.lines().items() if rank in ALL} == world_of(RANKS, 2)
 
 
-def test_ranks_that_are_not_in_the_world_are_not_waited_for(autodist, program):
+def test_ranks_outside_the_world_are_not_awaited(autodist, program):
     pmix = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, stdout=subprocess.PIPE, text=True)
     outcome = autodist(*mpi(), program(STRANGERS, *pmix.stdout.split()))
     assert outcome.code == 0, outcome.err
@@ -239,13 +239,13 @@ def test_a_restart_finds_another_world(autodist, program, folder):
     assert [len(world) for world in worlds] == [1, 1] and worlds[0] != worlds[1]
 
 
-def test_a_connection_that_breaks_in_the_midst_of_mpi_init_loses_nothing(start, program, folder, cut):
+def test_a_broken_connection_during_mpi_init_loses_nothing(start, program, folder, cut):
     go = folder / "go"
     job = start(*mpi("--lease", 60), "sh", "-c", f"echo up; case $AUTODIST_RANK in [45]) while ! [ -e {go} ]; "
                 'do sleep 0.05; done;; esac; exec "$0"', program(WORLD))
     job.await_lines(RANKS)
     cut(3)
-    go.touch()  # what host 3 contributes to the fence waits until it is connected again
+    go.touch()  # host 3's contribution to the fence waits for the new connection
     job.await_err(f"{address(3)}: the connection is broken", 30)
     hosts.heal(3)
     outcome = job.finish()
@@ -258,11 +258,11 @@ def mpirun(*options, spec=SPEC):
 
 
 def shell(script):
-    """A job of this script alone, on the chief."""
+    """A job that runs only this script, on the chief."""
     return ["run", "--spec", SPEC, "--per", "job", "--framework", "mpi", "--", "sh", "-c", script]
 
 
-# Of an allocation that has nothing to do with the spec.
+# An allocation that is unrelated to the spec.
 SLURM = {"SLURM_JOBID": "1", "SLURM_JOB_ID": "1", "SLURM_NODELIST": "elsewhere[1-2]",
          "SLURM_JOB_NODELIST": "elsewhere[1-2]"}
 
@@ -272,7 +272,7 @@ def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program, folder, 
     outcome = autodist(*mpirun(*with_files(folder, program(WORLD))), env=env)
     assert outcome.code == 0, outcome.err
     check_lines(folder, outcome, [line for lines in world_of(RANKS, 2).values() for line in lines])
-    # On a busy machine mpirun tells of its setpgid for a shell that has done the same and runs already.
+    # On a busy machine mpirun warns that setpgid failed for a shell that has already done it itself.
     assert not [line for line in outcome.err.splitlines() if "warning" in line.lower() and "setpgid" not in line]
 
 
@@ -284,7 +284,7 @@ def test_a_job_may_run_mpirun_twice(autodist, program, folder, two):
     check_lines(folder, outcome, 2 * [line for lines in world_of(RANKS, 2).values() for line in lines])
 
 
-def test_mpirun_with_hosts_of_its_own_is_refused(autodist):
+def test_mpirun_with_a_host_list_is_refused(autodist):
     outcome = autodist(*mpirun("--host", "elsewhere:8", "hostname"))
     assert outcome.code != 0
     addresses = ",".join(address(host) for host in range(1, 5))
@@ -305,7 +305,7 @@ def test_a_command_that_fails_on_a_node_ends_the_job(autodist):
     on_node = f"$OMPI_MCA_plm_rsh_agent {address(2)}"
     outcome = autodist(*shell(f"{on_node} true && {on_node} exit 9 && sleep 100"))
     assert outcome.code == 9
-    assert f"what mpirun started on {address(2)}" in outcome.err
+    assert f"mpirun's daemon on {address(2)}" in outcome.err
 
 
 EXCLUDE = {f"OMPI_MCA_{layer}_tcp_if_exclude": "lo" for layer in ("btl", "oob")}
@@ -326,7 +326,7 @@ def test_excluded_interfaces_replace_the_network_of_the_nodes(autodist, program,
     assert "exclude" not in outcome.err.lower(), outcome.err
 
 
-def test_what_mpirun_starts_has_the_environment_of_the_spec(autodist, folder):
+def test_processes_of_mpirun_have_the_environment_of_the_spec(autodist, folder):
     spec = yaml.safe_load(SPEC.read_text())
     for number, name in enumerate(sorted(spec["ssh"])):
         spec["ssh"][name]["shared_envs"] = {"GREETING": f"hello {number}"}

@@ -1,4 +1,4 @@
-"""Ranks in containers of apptainer, where that is installed: `via: apptainer` in an ssh group."""
+"""Ranks in containers of apptainer, if that is installed: `via: apptainer` in an ssh group."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("apptainer"), reason="no apptai
 
 @pytest.fixture
 def job(start, folder):
-    """Starts a job whose ranks, but for those of the chief, are in an image of busybox."""
+    """Starts a job with ranks in an image of busybox, except those of the chief."""
     image = SHARED / "image-of-apptainer"
     shutil.rmtree(image, ignore_errors=True)
     for name in ("bin", "dev", "etc", "proc", "root", "sys", "tmp", "var/tmp"):
@@ -50,7 +50,7 @@ def test_ranks_run_in_the_image(job, folder):
     assert (folder / "made").exists()
 
 
-def test_ranks_are_asked_to_end(job):
+def test_ranks_receive_sigterm(job):
     running = job("--", "sh", "-c", "trap 'echo asked; exit 7' TERM; echo up; while :; do sleep 0.1; done")
     running.await_lines(RANKS)
     running.interrupt()
@@ -59,7 +59,7 @@ def test_ranks_are_asked_to_end(job):
 
 
 @pytest.mark.parametrize("killed", ["rank", "chief"])
-def test_nothing_is_left(job, killed):
+def test_no_processes_are_left(job, killed):
     running = job("--lease", "2", "--grace", "1", "--", "sh", "-c", "echo up; sleep 1000 & exec sleep 1000")
     assert all("up" in line for line in running.await_lines(RANKS)), running.err
     if killed == "chief":
@@ -73,7 +73,7 @@ def test_nothing_is_left(job, killed):
     assert not sleeping
 
 
-def test_an_image_that_is_not_there(job):
+def test_a_missing_image(job):
     outcome = job("--", "true")
     assert outcome.finish().code == 0
     spec = outcome.process.args[outcome.process.args.index("--spec") + 1]

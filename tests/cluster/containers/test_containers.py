@@ -58,11 +58,11 @@ def test_ranks_run_in_containers(start, spec):
     outcome = start("doctor", "--spec", spec).finish()
     assert outcome.code == 0, outcome.out + outcome.err
     outcome = start("clean", "--spec", spec).finish()
-    assert outcome.out == "nothing of autodist's is left on 3 nodes\n"
+    assert outcome.out == "cleaned 3 nodes\n"
 
 
-def test_every_byte_passes(start, spec, folder):
-    """Those with which podman would leave a terminal, too."""
+def test_every_byte_is_passed_on(start, spec, folder):
+    """Including the bytes that detach from a terminal in podman."""
     data = bytes(range(256)) * 4000
     (folder / "data").write_bytes(data)
     outcome = start("run", "--spec", spec, "--sync", "--", "sh", "-c", "cat data").finish()
@@ -83,7 +83,7 @@ def test_signals_and_exit_codes(start, spec):
     assert not processes()
 
 
-def test_a_container_is_killed(start, spec, runtimes):
+def test_a_killed_container(start, spec, runtimes):
     job = start("run", "--spec", spec, "--", "sh", "-c", UP)
     job.await_lines(6)
     runtimes[3]("kill", "train")
@@ -93,7 +93,7 @@ def test_a_container_is_killed(start, spec, runtimes):
     seconds_until(lambda: not processes(), 10)
 
 
-def test_the_client_is_killed(start, spec, folder, runtimes):
+def test_a_killed_client(start, spec, folder, runtimes):
     job = start("run", "--spec", spec, "--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(6)
     clients = [pid for pid in pids_on(2) if argv_of(pid)[:2] == [runtimes[2].name, "exec"]]
@@ -105,14 +105,14 @@ def test_the_client_is_killed(start, spec, folder, runtimes):
     assert outcome.code == 0 and outcome.out.count("end") == 6, outcome.err
 
 
-def test_there_is_no_such_container(start, spec, runtimes):
+def test_a_missing_container(start, spec, runtimes):
     runtimes[2]("rename", "train", "other")
     runtimes[3]("kill", "train")
     outcome = start("run", "--spec", spec, "--", "true").finish()
     assert outcome.code == 125
     assert "o such container" in outcome.err
     assert re.search("container state improper|is not running", outcome.err)
-    assert "start it first" in outcome.err
+    assert "start the container" in outcome.err
     assert not processes()
 
 

@@ -1,4 +1,4 @@
-"""Ranks in containers that are made for the job: `image` in an ssh group."""
+"""Ranks in containers that are created for the job: `image` in an ssh group."""
 
 import os
 import signal
@@ -60,7 +60,7 @@ def test_ranks_run_in_the_image(job, folder, runtimes):
     place = [str(folder)]
     assert outcome.lines() == {0: ["0", *place], 1: ["1 busybox 1", *place], 2: ["2 busybox 1", *place],
                                3: ["3 busybox", *place]}
-    assert (folder / "made").exists()  # the folder is the node's
+    assert (folder / "made").exists()  # the folder is mounted from the node
 
 
 def test_exit_codes_and_signals(job):
@@ -73,7 +73,7 @@ def test_exit_codes_and_signals(job):
     assert outcome.code == 130 and outcome.out.count("asked") == 4
 
 
-def test_the_chief_is_killed(job, runtimes):
+def test_a_killed_chief(job, runtimes):
     running = job("--lease", "4", "--grace", "1", "--", *UP)
     running.await_lines(4)
     assert len(containers(runtimes)) == 2
@@ -82,7 +82,7 @@ def test_the_chief_is_killed(job, runtimes):
     seconds_until(lambda: not processes(), GONE_LIMIT_S)
 
 
-def test_the_agent_is_killed(job):
+def test_a_killed_agent(job):
     running = job("--", *UP)
     running.await_lines(4)
     kill_all(named_on(3, "autodist-guard"))  # watchdog and agent
@@ -90,7 +90,7 @@ def test_the_agent_is_killed(job):
     assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
 
 
-def test_the_client_is_killed(job, folder, runtimes):
+def test_a_killed_client(job, folder, runtimes):
     running = job("--", *UNTIL_END)
     running.await_lines(4)
     for pid in pids_on(2):
@@ -102,7 +102,7 @@ def test_the_client_is_killed(job, folder, runtimes):
     assert outcome.code == 0 and outcome.out.count("end") == 4, outcome.err
 
 
-def test_the_container_is_killed(job, runtimes):
+def test_a_killed_container(job, runtimes):
     running = job("--", *UP)
     running.await_lines(4)
     [name] = [name for host, name in containers(runtimes) if host == 3]
@@ -111,7 +111,7 @@ def test_the_container_is_killed(job, runtimes):
     assert running.finish().code == 125
 
 
-def test_a_restart_makes_containers_anew(job, runtimes):
+def test_a_restart_creates_new_containers(job, runtimes):
     running = job("--max-restarts", "1", "--", "sh", "-c",
                   "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     running.await_lines(4)

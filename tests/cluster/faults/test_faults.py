@@ -1,7 +1,7 @@
-"""What happens to a job when ranks, agents, hosts and links go away.
+"""Jobs when ranks, agents, hosts and links fail.
 
-The times allowed are three times those that tests/bench/faults asks for, as machines that run tests
-are slow; and ten times where programs run under a sanitizer.
+Time limits are three times those of tests/bench/faults, because machines that run tests are slow, and ten
+times under a sanitizer.
 """
 
 import os
@@ -16,11 +16,11 @@ from jobs import processes, python, seconds_until
 
 SLOWER = 10 if "SANITIZED" in os.environ else 3
 AT_ONCE_S = 0.25 * SLOWER
-ANOTHER_REQUEST_S = 1.1  # signals within a second are one
+ANOTHER_REQUEST_S = 1.1  # signals within a second count as one
 RANKS = 8
 WAIT = ["sh", "-c", "echo up $$; exec sleep 1000"]
 STUBBORN = ["sh", "-c", "trap '' TERM INT; echo up $$; while :; do sleep 1000; done"]
-# 200 lines a second, for so many seconds; WHOLE is what a rank has written in the end.
+# 200 lines a second for the given number of seconds.
 TICK = """
 import sys, time
 for number in range(int(float(sys.argv[1]) * 20)):
@@ -34,7 +34,7 @@ def whole(seconds):
 
 
 def report(outcome):
-    """The last error of stderr, after which there is only the last line of all."""
+    """The last error on stderr, which only the final line follows."""
     *lines, last = outcome.err.rstrip("\n").split("\n")
     assert last.startswith("autodist: job "), outcome.err
     first = max(i for i, line in enumerate(lines) if not line.startswith(" "))
@@ -54,13 +54,13 @@ def test_a_rank_that_is_killed_ends_the_job_at_once(up, number, code):
         f"autodist: error: rank 5 on {address(3)} (pid {ranks[5]}) was ended by {number.name}")
 
 
-def test_a_rank_that_fails_is_reported_last_with_its_last_words(start):
+def test_a_failed_rank_is_reported_with_its_last_lines(start):
     script = "[ $RANK = 5 ] && { echo some; echo words >&2; sleep 0.1; exit 3; }; exec sleep 1000"
     outcome = start("run", "--spec", SPEC, "--", "sh", "-c", script).finish()
     assert outcome.code == 3
-    told = report(outcome)
-    assert f"rank 5 on {address(3)} (pid " in told and "exited with code 3" in told
-    assert "    | some\n" in told and "    | words\n" in told
+    error = report(outcome)
+    assert f"rank 5 on {address(3)} (pid " in error and "exited with code 3" in error
+    assert "    | some\n" in error and "    | words\n" in error
 
 
 def test_ranks_that_ignore_sigterm_end_after_the_grace_period(up):
@@ -72,7 +72,7 @@ def test_ranks_that_ignore_sigterm_end_after_the_grace_period(up):
     assert "all others needed SIGKILL" in outcome.err
 
 
-def test_a_killed_chief_leaves_nothing_after_the_lease(up):
+def test_a_killed_chief_leaves_no_processes_after_the_lease(up):
     job, _ = up("--lease", "3", "--grace", "1", program=WAIT)
     job.interrupt(signal.SIGKILL)
     seconds_until(lambda: not processes(), 3 + 1 * SLOWER)
@@ -80,7 +80,7 @@ def test_a_killed_chief_leaves_nothing_after_the_lease(up):
 
 
 @pytest.mark.smoke
-def test_a_killed_agent_takes_its_ranks_along_and_its_node_is_named(up):
+def test_a_killed_agent_ends_its_ranks_and_its_node_is_named(up):
     job, ranks = up(program=WAIT)
     [agent] = agents_on(3)
     os.kill(agent, signal.SIGKILL)
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_everything_at_once(up):
     assert job.finish().code == 130
 
 
-def test_ctrl_c_twice_waits_for_no_rank(up):
+def test_a_second_ctrl_c_does_not_wait_for_ranks(up):
     job, _ = up(program=["sh", "-c", "trap 'echo asked' TERM; echo up $$; while :; do sleep 0.05; done"])
     job.interrupt()
     assert all("] asked" in line for line in job.await_lines(RANKS))
@@ -108,7 +108,7 @@ def test_ctrl_c_twice_waits_for_no_rank(up):
     assert job.finish().code == 130
 
 
-def test_a_node_that_is_cut_off_is_lost_when_its_lease_is_over(up, cut):
+def test_a_disconnected_node_is_lost_when_its_lease_expires(up, cut):
     lease = 5
     job, _ = up("--lease", lease, program=WAIT)
     cut(3)
@@ -119,17 +119,17 @@ def test_a_node_that_is_cut_off_is_lost_when_its_lease_is_over(up, cut):
     assert f"node {address(3)} was lost" in report(outcome)
 
 
-def test_a_node_that_is_cut_off_is_told_of_long_before_its_lease_is_over(up, cut):
+def test_a_disconnected_node_is_reported_long_before_its_lease_expires(up, cut):
     job, _ = up("--lease", "60", program=WAIT)
     cut(3)
     job.await_err(address(3), 15 + SLOWER)
     heal(3)
     job.interrupt()
-    seconds_until(lambda: not processes(), 10)  # TCP tries again when it likes to
+    seconds_until(lambda: not processes(), 10)  # until TCP retransmits
     assert job.finish().code == 130
 
 
-def test_a_host_that_is_switched_off_is_lost(up, power_off):
+def test_a_host_without_power_is_lost(up, power_off):
     lease = 4
     job, _ = up("--lease", lease, program=WAIT)
     power_off(3)
@@ -140,7 +140,7 @@ def test_a_host_that_is_switched_off_is_lost(up, power_off):
 
 
 @pytest.mark.parametrize("seconds, lease", [(2, 8), (20, 60)])
-def test_a_job_goes_on_after_a_cut_that_heals(start, cut, seconds, lease):
+def test_a_job_survives_a_temporary_disconnection(start, cut, seconds, lease):
     job = start("run", "--spec", SPEC, "--lease", lease, "--", *python(TICK), seconds + 3)
     job.await_lines(1)
     cut(3)
@@ -152,12 +152,12 @@ def test_a_job_goes_on_after_a_cut_that_heals(start, cut, seconds, lease):
 
 
 def missing_first(outcome, seconds):
-    """await_lines has taken one line, the first of some rank."""
+    """await_lines has consumed one line, the first of some rank."""
     return {rank: lines[1:] for rank, lines in whole(seconds).items()
             if outcome.lines()[rank][0] == lines[1]}
 
 
-def test_daemons_of_a_rank_that_fails_are_ended(up):
+def test_daemons_of_a_failed_rank_are_ended(up):
     script = "setsid sleep 1000 & setsid setsid sh -c 'sleep 1000 & sleep 1000' & echo up $$; wait"
     job, ranks = up(program=["sh", "-c", script])
     os.kill(ranks[5], signal.SIGKILL)
@@ -166,7 +166,7 @@ def test_daemons_of_a_rank_that_fails_are_ended(up):
 
 
 @pytest.mark.parametrize("sessions_too", [False, True])
-def test_a_job_goes_on_when_the_ssh_server_is_restarted(start, sessions_too):
+def test_a_job_survives_a_restart_of_the_ssh_server(start, sessions_too):
     job = start("run", "--spec", SPEC, "--", *python(TICK), "2")
     job.await_lines(1)
     sessions = sshd_sessions(3) if sessions_too else set()
@@ -178,7 +178,7 @@ def test_a_job_goes_on_when_the_ssh_server_is_restarted(start, sessions_too):
     assert outcome.lines() == {**whole(2), **missing_first(outcome, 2)}
 
 
-def test_a_rank_that_fails_is_seen_while_others_write_all_they_can(start):
+def test_a_failed_rank_is_noticed_while_others_flood_the_output(start):
     def ranks(name):
         return [pid for pid, command in processes().items() if command.startswith(name)]
     job = start("run", "--spec", SPEC, "--", "sh", "-c", "[ $RANK = 5 ] && exec sleep 1000; exec yes " + "x" * 1000)
@@ -195,7 +195,7 @@ def test_a_rank_that_fails_is_seen_while_others_write_all_they_can(start):
     assert f"rank 5 on {address(3)}" in report(outcome)
 
 
-# Rank 0 collects a byte of everyone and answers; whoever meets a closed connection fails.
+# Rank 0 receives a byte from each rank and answers; a rank that finds a closed connection fails.
 STAR = """
 import os, socket, time
 rank, size = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
@@ -224,7 +224,7 @@ while True:
 
 
 @pytest.mark.parametrize("culprit", [2, 5, 7])
-def test_the_rank_that_died_is_named_and_not_those_that_missed_it(up, culprit):
+def test_the_rank_that_died_is_named_instead_of_its_peers(up, culprit):
     job, ranks = up(program=python(STAR))
     os.kill(ranks[culprit], signal.SIGKILL)
     outcome = job.finish()

@@ -1,4 +1,4 @@
-"""Where the wall time of a job went, and the report that tells of it."""
+"""The parts of a job's wall time, and the report that shows them."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from jobs import python, seconds_until
 RESTARTS = 2
 STEP_S = 0.1
 CUT_S = 18  # a node is away when it has not answered for ten seconds
-# How late the chief may hear of a first step in each attempt.
+# Max. delay until the chief knows of a first step in each attempt.
 FIRST_STEP_S = 2.5
-# Rank 0 tells its steps and saves all thirty; rank 5 fails in the first attempt and rank 2 in the second.
+# Rank 0 prints steps and saves every thirtieth; rank 5 fails in the first attempt and rank 2 in the second.
 PROGRAM = """
 import os, pathlib, sys, time
 folder = pathlib.Path(sys.argv[1])
@@ -39,7 +39,7 @@ def written(path):
 
 
 def stalled(events):
-    """How long any node was away, by the events."""
+    """How long a node was away, computed from the events."""
     away = None
     seconds = 0
     for event in events:
@@ -50,7 +50,7 @@ def stalled(events):
     return seconds
 
 
-def test_the_parts_are_all_of_the_time_of_a_job_with_two_failures_and_a_cut(start, autodist, folder, cut):
+def test_the_parts_add_up_for_a_job_with_two_failures_and_a_disconnection(start, autodist, folder, cut):
     (folder / "ckpt").mkdir()
     job = start("run", "--spec", SPEC, "--max-restarts", RESTARTS, "--checkpoint-dir", "ckpt",
                 "--progress-regex", r"step (?P<step>\d+)", "--lease", "60", "--", *python(PROGRAM), folder, STEP_S)
@@ -88,7 +88,7 @@ def test_the_parts_are_all_of_the_time_of_a_job_with_two_failures_and_a_cut(star
     goodput = float(re.search(r"goodput ([\d.]+) %", outcome.err)[1]) if "goodput" in outcome.err else None
     assert goodput is None or abs(goodput - 100 * spent["training"] / sum(spent.values())) < 0.1
 
-    tells_of_it(autodist, folder)
+    check_report(autodist, folder)
 
 
 def states(autodist):
@@ -96,7 +96,7 @@ def states(autodist):
     return "away" if "reconnecting" in outcome.out else outcome.out
 
 
-def tells_of_it(autodist, folder):
+def check_report(autodist, folder):
     outcome = autodist("report", "last", "--markdown")
     assert outcome.code == 0, outcome.err
     assert re.search(r"\| lost steps \| \d+(\.\d)? s \|", outcome.out), outcome.out
@@ -106,6 +106,6 @@ def tells_of_it(autodist, folder):
     assert autodist("report", "last", "--output", page).code == 0
     html = page.read_text()
     assert "<script" not in html and "<b>'label'" not in html and "lost steps" in html
-    assert autodist("report", "last", "--output", page).code == 2  # it is there
+    assert autodist("report", "last", "--output", page).code == 2  # it exists
     assert page.read_text() == html
     assert autodist("report", "last", "--output", page, "--force").code == 0

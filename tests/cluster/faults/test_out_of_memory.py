@@ -1,4 +1,4 @@
-"""Processes that the kernel kills for want of memory."""
+"""Processes that the kernel kills because memory runs out."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from hosts import address, agents_on
 from jobs import own_name, python, seconds_until
 
 SLOWER = 3
-LITTLE = 256 << 10  # bytes: too little for anything
-# Rank 5 goes into the cgroup once it is told to, and takes more than it may.
+LITTLE = 256 << 10  # bytes: too little for any process
+# Rank 5 enters the cgroup when the file exists, and exceeds the limit.
 GREEDY = """
 import os, sys, time
 os.write(1, f'up {os.getpid()}\\n'.encode())
@@ -19,13 +19,13 @@ if os.environ['RANK'] == '5':
     taken = bytearray(100_000_000)
 time.sleep(1000)
 """
-# Writes more than its agent can keep without taking memory.
+# Writes more than its agent can keep without allocating memory.
 FLOOD = ["sh", "-c", "echo up $$; while [ ! -e \"$0\" ]; do sleep 0.1; done; exec cat /dev/zero"]
 
 
 @pytest.fixture
 def little_memory():
-    """The file that puts a process into a cgroup that has little."""
+    """The file that puts a process into a cgroup with little memory."""
     for place, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
         cgroup = place / own_name("memory")
         try:
@@ -47,22 +47,23 @@ def little_memory():
     cgroup.rmdir()
 
 
-def test_a_rank_is_told_from_one_that_somebody_killed(up, little_memory, folder):
+def test_an_oom_kill_of_a_rank_is_distinguished_from_other_kills(up, little_memory, folder):
     job, _ = up("--grace", "1", program=[*python(GREEDY), little_memory, folder / "greed"])
     (folder / "greed").touch()
     outcome = job.finish(limit=30)
     assert outcome.code == 137
     assert f"rank 5 on {address(3)}" in outcome.err
-    # It has gone to a cgroup of which its agent knows nothing; the kernel's log has other pids than its host.
-    assert "was ended by SIGKILL (since its start the kernel has killed there for want of memory)" in outcome.err, outcome.err
+    # The agent does not know the cgroup that the rank entered, and the kernel's log has pids of another
+    # namespace.
+    assert "was ended by SIGKILL (the kernel's out-of-memory killer was active on the node)" in outcome.err, outcome.err
 
 
-def test_an_agent_is_told_from_one_that_somebody_killed(up, little_memory, folder):
+def test_an_oom_kill_of_an_agent_is_distinguished_from_other_kills(up, little_memory, folder):
     job, _ = up("--grace", "1", program=[*FLOOD, folder / "flood"])
     [agent] = agents_on(3)
     little_memory.write_text(str(agent))
     (folder / "flood").touch()
     outcome = job.finish(limit=30)
     assert outcome.code == 125
-    assert (f"node {address(3)} was lost: its agent was killed by SIGKILL, at a time at which the kernel killed for "
-            "want of memory, and with it its ranks") in outcome.err, outcome.err[-2000:]
+    assert (f"node {address(3)} was lost: its agent was killed by SIGKILL while the kernel's out-of-memory killer "
+            "was active, and with it its ranks") in outcome.err, outcome.err[-2000:]

@@ -1,4 +1,4 @@
-"""Jobs that are started again after a failure."""
+"""Jobs that are restarted after a failure."""
 
 import contextlib
 import os
@@ -10,8 +10,8 @@ from jobs import processes, seconds_until
 
 RANKS = 8
 HOSTS = (1, 2, 3, 4)
-CLOSED_LIMIT_S = 60  # threads that gRPC has added under load end after many seconds of idleness
-# Rank 5 fails in the first attempts, until there are so many; the others wait for the last one.
+CLOSED_LIMIT_S = 60  # gRPC ends threads that it added under load only after many idle seconds
+# Rank 5 fails in the attempts before the given one, for which the others wait.
 FLAKY = """
 [ $RANK = 5 ] && mktemp -p "$1" attempt.XXXXXX >/dev/null
 echo attempt of $RANK
@@ -40,7 +40,7 @@ def test_a_rank_that_fails_twice_and_then_succeeds(start, folder):
             text = (attempt / f"rank-{rank}.out").read_text()
             assert text == f"attempt of {rank}\n" or (rank == 0 and text == "" and attempt.name != "restart-2")
     assert not (job / "restart-3").exists()
-    assert f"rank 5 on {address(3)}" in outcome.err  # why it was started again
+    assert f"rank 5 on {address(3)}" in outcome.err  # the reason for the restart
 
 
 def test_no_more_restarts_than_allowed(start, folder):
@@ -65,7 +65,7 @@ def test_ctrl_c_is_not_followed_by_a_restart(start):
     assert outcome.code == 130 and outcome.out == ""
 
 
-def test_a_killed_agent_is_followed_by_a_restart_on_all_nodes(start, folder):
+def test_a_killed_agent_causes_a_restart_on_all_nodes(start, folder):
     script = 'if mkdir "$1" 2>/dev/null || [ ! -e "$1/again" ]; then echo up; exec sleep 1000; fi; echo done'
     job = start("run", "--spec", SPEC, "--max-restarts", "1", "--", "sh", "-c", script, "sh", folder / "first")
     job.await_lines(RANKS)
@@ -92,7 +92,7 @@ def test_a_job_goes_on_with_fewer_nodes(start, cut):
     assert f"[{address(4)}:4]" in outcome.out and f"[{address(3)}:" not in outcome.out
 
 
-def test_fewer_nodes_than_allowed_end_the_job(start, cut):
+def test_too_few_nodes_end_the_job(start, cut):
     job = start("run", "--spec", SPEC, "--lease", "4", "--min-nodes", "4", "--max-restarts", "2", "--",
                 "sh", "-c", "echo up; exec sleep 1000")
     job.await_lines(RANKS)
@@ -103,21 +103,21 @@ def test_fewer_nodes_than_allowed_end_the_job(start, cut):
     assert address(3) in outcome.err
 
 
-def held(pid):
-    """What a process holds: the number of its descriptors, and of its threads."""
+def resources(pid):
+    """Numbers of a process's descriptors and threads."""
     return len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
 
 
 def samples(agent):
-    """Whether it has begun to: what it reads of the node stays open from then on."""
+    """Whether the agent has begun sampling: it keeps the files open from then on."""
     for fd in os.listdir(f"/proc/{agent}/fd"):
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+        with contextlib.suppress(FileNotFoundError):  # closed in the meantime
             if os.readlink(f"/proc/{agent}/fd/{fd}") == "/proc/diskstats":
                 return True
     return False
 
 
-def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
+def test_restarts_leak_no_descriptors_or_threads(start, folder):
     restarts = 4
     script = ('echo up; while [ ! -e "$0/go-$AUTODIST_RESTART_COUNT" ]; do sleep 0.05; done; '
               '[ $RANK = 5 ] && exit 9; exec sleep 1000')
@@ -128,19 +128,19 @@ def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
         pids = [job.process.pid, *agents]
         if attempt in (1, restarts):
             seconds_until(lambda: all(map(samples, agents)), CLOSED_LIMIT_S)
-        # The first restart may bring what stays; one more of something per restart would be three more.
+        # The first restart may add permanent ones; a leak of one per restart would add three.
         if attempt == 1:
-            before = [held(pid) for pid in pids]
-        if attempt == restarts:  # the logs of the attempt before are closed in the background
+            before = [resources(pid) for pid in pids]
+        if attempt == restarts:  # the previous attempt's logs are closed in the background
             seconds_until(lambda: all(now[i] < then[i] + 3 for i in (0, 1) for then, now
-                                      in zip(before, map(held, pids), strict=True)), CLOSED_LIMIT_S,
-                          lambda: f"held then {before}, now {list(map(held, pids))}")
+                                      in zip(before, map(resources, pids), strict=True)), CLOSED_LIMIT_S,
+                          lambda: f"held then {before}, now {list(map(resources, pids))}")
         (folder / f"go-{attempt}").touch()
     assert job.finish().code == 9
 
 
-def test_a_killed_agent_whose_peers_fail_at_once(start, folder):
-    """What the dead agent was ordered must not be for the one that follows."""
+def test_a_killed_agent_with_peers_that_fail_at_once(start, folder):
+    """The new agent must not get orders that were meant for the dead one."""
     script = ('[ -e "$0/again" ] && { echo done; exit; }; echo up; while [ ! -e "$0/again" ]; do sleep 0.01; done; '
               'exit 7')
     job = start("run", "--spec", SPEC, "--max-restarts", "1", "--", "sh", "-c", script, folder)
@@ -153,7 +153,7 @@ def test_a_killed_agent_whose_peers_fail_at_once(start, folder):
     assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
 
 
-def test_a_crash_is_not_repeated_for_ever_once_a_node_is_gone(start, cut, folder):
+def test_a_crash_is_not_retried_forever_after_a_node_was_lost(start, cut, folder):
     script = '[ $WORLD_SIZE = 8 ] || exit 6; echo up; exec sleep 1000'
     job = start("run", "--spec", SPEC, "--lease", "4", "--min-nodes", "3", "--max-restarts", "1", "--",
                 "sh", "-c", script)
@@ -162,12 +162,12 @@ def test_a_crash_is_not_repeated_for_ever_once_a_node_is_gone(start, cut, folder
     outcome = job.finish()
     seconds_until(lambda: not processes(), 5)
     assert outcome.code == 6, outcome.err
-    # After the lost node, and once after the crash.
+    # Once after the lost node, and once after the crash.
     assert sorted(path.name for path in job_folder(folder).glob("restart-*")) == ["restart-1", "restart-2"]
 
 
 def slow_restart(start, folder, *options):
-    """A job whose rank fails, and whose nodes are then not prepared again before the file 'go' is there."""
+    """A job with a failing rank, and nodes that are not prepared again before the file 'go' exists."""
     spec = folder / "slow.yaml"
     wait = f"touch {folder}/preparing-$HOSTNAME; while [ ! -e {folder}/go ]; do sleep 0.05; done"
     spec.write_text(SPEC.read_text().replace(
@@ -191,13 +191,13 @@ def test_ctrl_c_while_nodes_are_prepared_again(start, folder, signals):
     seconds_until(lambda: not processes(), 10)
 
 
-def test_time_is_up_while_nodes_are_prepared_again(start, folder):
+def test_timeout_while_nodes_are_prepared_again(start, folder):
     outcome = slow_restart(start, folder, "--timeout", "4").finish()
     assert outcome.code == 5, outcome.err
     assert outcome.seconds < 20
 
 
-def test_an_agent_that_is_killed_while_nodes_are_prepared_again(start, folder):
+def test_an_agent_killed_while_nodes_are_prepared_again(start, folder):
     job = slow_restart(start, folder)
     on_3 = pids_on(3)
     [agent] = [pid for pid in on_3 & set(processes()) if "autodist-agent" in processes()[pid]
@@ -210,7 +210,7 @@ def test_an_agent_that_is_killed_while_nodes_are_prepared_again(start, folder):
     assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
 
 
-def test_a_restart_without_a_place_for_its_logs(start, folder):
+def test_a_restart_without_a_folder_for_its_logs(start, folder):
     script = 'touch "$1"/autodist-runs/*/restart-1; exit 9'
     outcome = start("run", "--spec", SPEC, "--max-restarts", "3", "--", "sh", "-c", script, "sh", folder).finish()
     assert outcome.code == 9

@@ -1,6 +1,6 @@
-"""Nodes that can be reached and do not answer: agents that are stopped, sessions that fail at once.
+"""Reachable nodes that do not answer: stopped agents, and sessions that fail at once.
 
-The times allowed are three times those that are asked for: machines that run tests are slow.
+Time limits are three times the specified ones, because machines that run tests are slow.
 """
 
 import contextlib
@@ -13,11 +13,11 @@ from hosts import SPEC, address, agents_on, in_host, kill_all, parent, sshd_sess
 from jobs import processes, seconds_until, state
 
 SLOWER = 3
-ANOTHER_REQUEST_S = 1.1  # signals within a second are one
-SLACK_S = 3  # of the watchdog's
+ANOTHER_REQUEST_S = 1.1  # signals within a second count as one
+SLACK_S = 3  # of the watchdog
 WAIT = ["sh", "-c", "echo up $$; exec sleep 1000"]
 STOPS_ITS_AGENT = ["sh", "-c", "echo up $$; [ $RANK != 5 ] || { sleep 0.5; kill -STOP $PPID; }; exec sleep 1000"]
-# Rank 0 fails, and the others do not heed that they are to end.
+# Rank 0 fails; the others ignore SIGTERM.
 FAILS_WITH_A_STOPPED_AGENT = ["sh", "-c", "trap '' TERM; echo up $$; [ $RANK != 5 ] || { sleep 0.5; kill -STOP $PPID; }; "
                               "[ $RANK != 0 ] || { sleep 1; exit 3; }; while :; do sleep 1; done"]
 
@@ -32,7 +32,8 @@ def end_sessions(host):
 
 @pytest.fixture
 def failing_agent(folder):
-    """The agent's program on a host greets, and ends; gives what counts how often."""
+    """Replaces the agent on a host with one that greets and exits; gives a function that counts its
+    starts."""
     count = folder / "sessions"
     count.touch()
     script = f"""#!/bin/sh
@@ -58,7 +59,7 @@ exit
     mend()
 
 
-def test_an_agent_that_is_stopped_is_lost_with_its_lease_and_ended_by_its_watchdog(up):
+def test_a_stopped_agent_is_lost_with_its_lease_and_ended_by_its_watchdog(up):
     lease = 4
     job, _ = up("--lease", lease, "--grace", "1", program=STOPS_ITS_AGENT)
     outcome = job.finish()
@@ -69,7 +70,7 @@ def test_an_agent_that_is_stopped_is_lost_with_its_lease_and_ended_by_its_watchd
     seconds_until(lambda: not processes(), SLACK_S + 1 * SLOWER)
 
 
-def test_ctrl_c_once_ends_a_job_whatever_nodes_do_and_clean_ends_the_rest(up, autodist, failing_agent):
+def test_one_ctrl_c_ends_a_job_with_broken_nodes_and_clean_ends_the_rest(up, autodist, failing_agent):
     job, _ = up("--lease", "60", "--grace", "1", program=STOPS_ITS_AGENT)
     await_stopped_agent()
     failing_agent(2)
@@ -85,7 +86,7 @@ def test_ctrl_c_once_ends_a_job_whatever_nodes_do_and_clean_ends_the_rest(up, au
     seconds_until(lambda: not processes(), 1 * SLOWER)  # a relay ends after its agent
 
 
-def test_clean_ends_a_job_whose_watchdog_is_stopped_too(up, autodist):
+def test_clean_ends_a_job_with_a_stopped_watchdog(up, autodist):
     job, _ = up("--lease", "60", "--grace", "1", program=WAIT)
     [agent] = agents_on(3)
     for pid in (agent, parent(agent)):
@@ -98,7 +99,7 @@ def test_clean_ends_a_job_whose_watchdog_is_stopped_too(up, autodist):
 
 
 @pytest.mark.parametrize("phase", ["launch", "run", "end"])
-def test_ctrl_c_thrice_waits_for_no_node(up, start, autodist, spec, folder, phase):
+def test_a_third_ctrl_c_does_not_wait_for_nodes(up, start, autodist, spec, folder, phase):
     stopped = set()
     if phase == "launch":
         slow = spec(("    username: root\n", f"    username: root\n    python_venv: 'touch {folder}/$HOSTNAME; sleep 20'\n"))
@@ -111,7 +112,7 @@ def test_ctrl_c_thrice_waits_for_no_node(up, start, autodist, spec, folder, phas
         job, _ = up("--lease", "10", "--grace", "2", program=STOPS_ITS_AGENT if phase == "run" else FAILS_WITH_A_STOPPED_AGENT)
         await_stopped_agent()
         if phase == "end":
-            job.await_err("are told to end", 5 * SLOWER)
+            job.await_err("stopping the other ranks", 5 * SLOWER)
     for wait in (0, ANOTHER_REQUEST_S, 2.1):
         time.sleep(wait)
         with contextlib.suppress(ProcessLookupError):
@@ -127,7 +128,7 @@ def test_ctrl_c_thrice_waits_for_no_node(up, start, autodist, spec, folder, phas
     seconds_until(lambda: not processes(), 5 * SLOWER)
 
 
-def test_a_node_whose_sessions_fail_at_once_is_asked_less_and_less_often(up, failing_agent):
+def test_a_node_whose_sessions_fail_at_once_is_retried_less_and_less_often(up, failing_agent):
     lease = 6
     job, _ = up("--lease", lease, "--grace", "1", program=WAIT)
     sessions = failing_agent(3)

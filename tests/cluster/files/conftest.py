@@ -1,4 +1,4 @@
-"""What the tests of copying share."""
+"""Fixtures for the tests of copying."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from hosts import SPEC, on_host
 
 @pytest.fixture
 def work():
-    """The folder that is copied: on host 1, and nowhere else."""
+    """The folder to copy, which exists only on host 1."""
     WORK.mkdir()
     yield WORK
     shutil.rmtree(WORK)
@@ -27,7 +27,7 @@ def sync(autodist, work):
 
 @pytest.fixture
 def start_sync(start, work):
-    """Starts a run and waits for a part of the copying."""
+    """Starts a run, and waits until the copying has begun."""
     def run(*options):
         job = start("run", "--sync", "--spec", SPEC, *options, "--", "sh", "-c", "echo ran", cwd=work)
         while b" %" not in job.err:

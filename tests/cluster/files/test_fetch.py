@@ -13,7 +13,7 @@ from jobs import AUTODIST, ONE_REQUEST_S, seconds_until
 
 pytestmark = pytest.mark.hosts(8)
 
-# Each rank writes its own checkpoints, and says so.
+# Each rank writes its own checkpoints, and prints a line.
 WRITE = ("mkdir -p ckpt-2/deep && head -c 300000 /dev/urandom > ckpt-1.pt && chmod 640 ckpt-1.pt && "
          "echo $RANK > ckpt-2/deep/rank && echo no > other && ln -s /etc/passwd ckpt-link && ")
 
@@ -30,7 +30,7 @@ def log_folder(err):
 
 
 def size(path):
-    """In bytes; a file that is gone meanwhile has none."""
+    """The size of a file in bytes, or 0 if it was removed."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -38,7 +38,7 @@ def size(path):
 
 
 def assert_fetched(folder, hosts):
-    """Just what the hosts have."""
+    """Checks that the folder has exactly the files of the hosts."""
     for host in hosts:
         came = folder / address(host)
         theirs = on_host(host, f"cd {WORK} && sha256sum ckpt-1.pt ckpt-2/deep/rank && stat -c '%a %Y' ckpt-1.pt")
@@ -48,7 +48,7 @@ def assert_fetched(folder, hosts):
     assert not [path for path in folder.rglob(".autodist-sync-*")]
 
 
-def test_of_a_running_job(start, autodist, unshared):
+def test_fetch_from_a_running_job(start, autodist, unshared):
     job = start("run", "--spec", SPEC, "--", "sh", "-c", WRITE + "echo written; exec sleep 600", cwd=unshared)
     job.await_lines(8)
     fetched = autodist("fetch", "last", "ckpt*", cwd=unshared)
@@ -60,7 +60,7 @@ def test_of_a_running_job(start, autodist, unshared):
     assert_fetched(folder, OTHERS)
     assert not (folder / address(1)).exists()
 
-    # A second time replaces what has come; and nothing is found of what is not there.
+    # A second fetch replaces files; a pattern without matches is reported.
     on_host(2, f"echo new > {WORK}/ckpt-1.pt")
     assert autodist("fetch", "last", "ckpt-1.pt").code == 0
     assert (folder / address(2) / "ckpt-1.pt").read_text() == "new\n"
@@ -69,7 +69,7 @@ def test_of_a_running_job(start, autodist, unshared):
 
     large = autodist("fetch", "last", "ckpt*", "--max-size", "100K")
     assert large.code == 125
-    assert "2 files with 300 kB there, and no more than 102 kB are brought from a node" in large.err
+    assert "2 files with 300 kB on the node, more than the limit of 102 kB" in large.err
     wrong = autodist("fetch", "last", "../x")
     assert wrong.code == 2 and "leads out of the folder with '..'" in wrong.err
 
@@ -81,7 +81,7 @@ def test_of_a_running_job(start, autodist, unshared):
     assert "run --fetch PATTERN" in late.err
 
 
-def test_of_a_job_that_fails(autodist, unshared):
+def test_fetch_from_a_failed_job(autodist, unshared):
     outcome = autodist("run", "--spec", SPEC, "--fetch", "ckpt*", "--", "sh", "-c",
                        WRITE + "[ $RANK != 3 ] || exit 7; exec sleep 600", cwd=unshared)
     assert outcome.code == 7, outcome.err
@@ -90,7 +90,7 @@ def test_of_a_job_that_fails(autodist, unshared):
     assert_fetched(folder, [4])
 
 
-def test_ctrl_c_once_brings_files_and_twice_does_not(start, unshared):
+def test_fetch_after_one_ctrl_c_but_not_after_two(start, unshared):
     for signals, fetched in ((1, True), (2, False)):
         job = start("run", "--spec", SPEC, "--grace", "600", "--fetch", "ckpt*", "--", "sh", "-c",
                     ("trap '' TERM; " if signals == 2 else "") + "rm -rf ckpt*;" + WRITE + "echo written; "
@@ -98,7 +98,7 @@ def test_ctrl_c_once_brings_files_and_twice_does_not(start, unshared):
         job.await_lines(8)
         job.interrupt()
         if signals == 2:
-            job.await_err("once more kills them", 10)
+            job.await_err("repeat to kill them", 10)
             time.sleep(ONE_REQUEST_S)
             job.interrupt()
         outcome = job.finish()
@@ -107,7 +107,7 @@ def test_ctrl_c_once_brings_files_and_twice_does_not(start, unshared):
         assert (log_folder(outcome.err) / address(2)).exists() == fetched
 
 
-def test_a_node_that_dies_meanwhile(start, unshared, power_off):
+def test_a_node_that_dies_during_the_fetch(start, unshared, power_off):
     on_host(2, f"truncate -s 3G {WORK}/ckpt-large")
     job = start("run", "--spec", SPEC, "--lease", "5", "--fetch", "ckpt*", "--", "sh", "-c",
                 WRITE + "echo written", cwd=unshared)
@@ -117,14 +117,14 @@ def test_a_node_that_dies_meanwhile(start, unshared, power_off):
     power_off(2)
     outcome = job.finish()
     assert outcome.code == 0, outcome.err
-    assert f"{address(2)}: not all files have come: " in outcome.err
-    assert "fetched 14 files, 2.1 MB, from 7 nodes" in outcome.err  # two had come of it
+    assert f"{address(2)}: incomplete: " in outcome.err
+    assert "fetched 14 files, 2.1 MB, from 7 nodes" in outcome.err  # two were fetched before
     assert_fetched(folder.parent, range(3, 9))
     assert not list(folder.glob(".autodist-sync-*")) and not (folder / "ckpt-large").exists()
 
 
-def test_ctrl_c_ends_it(start, autodist, unshared):
-    """In `autodist fetch` it leaves the job alone; at the end of a job it ends the fetching."""
+def test_ctrl_c_ends_the_fetch(start, autodist, unshared):
+    """During `autodist fetch` the job continues; at the end of a job only the fetch ends."""
     on_host(2, f"truncate -s 5G {WORK}/large")
     os.mkfifo(unshared / "go")
     for host in OTHERS:
@@ -148,11 +148,11 @@ def test_ctrl_c_ends_it(start, autodist, unshared):
     outcome = job.finish(30)
     assert outcome.code == 0, outcome.err
     assert "SIGINT: no more files are fetched" in outcome.err
-    assert re.search(rf"error: {address(2)}.*: not all files have come: cancelled\n", outcome.err), outcome.err
+    assert re.search(rf"error: {address(2)}.*: incomplete: cancelled\n", outcome.err), outcome.err
     assert not list(folder.iterdir())
 
 
-def test_a_full_disk_here_is_told_by_node(autodist, unshared):
+def test_a_full_local_disk_is_reported_per_node(autodist, unshared):
     on_host(2, f"head -c 3000000 /dev/zero > {WORK}/ckpt-3.pt")
     logs = Path("/tmp/fetch-test-logs")
     logs.mkdir()
@@ -164,4 +164,4 @@ def test_a_full_disk_here_is_told_by_node(autodist, unshared):
         os.system(f"umount {logs}")
         logs.rmdir()
     assert outcome.code == 0, outcome.err
-    assert f"{address(2)}: not all files have come: ckpt-3.pt: write: No space left on device" in outcome.err
+    assert f"{address(2)}: incomplete: ckpt-3.pt: write: No space left on device" in outcome.err

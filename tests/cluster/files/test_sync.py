@@ -1,4 +1,4 @@
-"""autodist run --sync on eight hosts: what is copied, and what is told."""
+"""autodist run --sync on eight hosts: copied files, and messages."""
 
 import os
 import pty
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.hosts(8)
 
 def test_a_thousand_files_to_seven_hosts(sync, work):
     make_tree(work)
-    work.chmod(0o710)  # as no umask would make it
+    work.chmod(0o710)  # a mode that no umask creates
     before = listing(1)
     first = sync(program=("sh", "-c", "ls part7/7.bin"))
     assert first.code == 0, first.err
@@ -32,7 +32,7 @@ def test_a_thousand_files_to_seven_hosts(sync, work):
     assert "synced: nothing to send\n" in second.err
     assert second.seconds < first.seconds
 
-    # One that changes travels alone; one that is only touched does not.
+    # A changed file is sent again; a file with only a new time is not.
     (work / "part3" / "3.bin").write_bytes(b"new")
     os.utime(work / "part4" / "4.bin")
     third = sync()
@@ -52,18 +52,18 @@ def test_progress_on_a_terminal(work):
             while chunk := os.read(ours, 65536):
                 shown += chunk
         except OSError:
-            pass  # the terminal's other end is closed
+            pass  # the other end of the terminal is closed
         assert process.wait() == 0
     os.close(ours)
     drawn = re.findall(rb"\r\x1b\[Ksyncing 100 files, 20 MB to 7 nodes  \[[#-]{20}\]  (\d+) %", shown)
     assert drawn and sorted(drawn, key=int) == drawn, shown
-    # The line is taken away, then comes what stays.
+    # The progress line is erased before the final one.
     assert re.search(rb"\r\x1b\[K\x1b\[1mautodist: \x1b\[msynced: 700 files, 140 MB sent to 7 nodes", shown), shown
     assert b"\n" not in shown[shown.index(b"syncing"):shown.rindex(b"\r\x1b[K")]
 
 
 @pytest.mark.smoke
-def test_what_is_copied_and_what_is_not(sync, work):
+def test_copied_and_excluded_files(sync, work):
     (work / "src" / "out").mkdir(parents=True)
     (work / "empty").mkdir()
     (work / ".git").mkdir()
@@ -105,12 +105,12 @@ def test_a_shared_folder_is_not_written(sync, folder):
     before = on_chief(f"find {folder} -printf '%p %i %C@\\n' | grep -v ' {folder.stat().st_ino} '")
     outcome = sync("--log-dir", "/tmp/sync-test-logs", cwd=folder)
     assert outcome.code == 0, outcome.err
-    assert "synced: nothing to send; 7 nodes with this very folder\n" in outcome.err
+    assert "synced: nothing to send; 7 nodes with the same folder\n" in outcome.err
     assert before == on_chief(f"find {folder} -printf '%p %i %C@\\n' | grep -v ' {folder.stat().st_ino} '")
 
 
 def test_a_folder_that_some_hosts_share(sync, work, folder):
-    """Hosts 2 and 3 have the chief's folder, by a symbolic link; the others have none."""
+    """Hosts 2 and 3 have the chief's folder through a symbolic link; the others do not have it."""
     (folder / "file").write_text("x")
     work.rmdir()
     work.symlink_to(folder)
@@ -119,14 +119,14 @@ def test_a_folder_that_some_hosts_share(sync, work, folder):
     try:
         outcome = sync("--log-dir", "/tmp/sync-test-logs")
         assert "synced: 5 files, 5 bytes sent to 5 nodes" in outcome.err
-        assert "2 nodes with this very folder" in outcome.err
+        assert "2 nodes with the same folder" in outcome.err
         assert on_host(4, f"cat {WORK}/file") == "x"
     finally:
         work.unlink()
         work.mkdir()
 
 
-def test_what_is_wrong_on_any_node_is_told_at_once(sync, work):
+def test_errors_of_all_nodes_are_reported_at_once(sync, work):
     (work / "a").write_text("x" * 100_000)
     (work / "b").write_text("x")
     on_host(2, f"mkdir -p {WORK}/a")
@@ -147,7 +147,7 @@ def test_what_is_wrong_on_any_node_is_told_at_once(sync, work):
         assert cause in block and "hint: " in block, (host, block)
 
 
-def test_dry_run_says_what_there_is_and_reaches_nobody(sync, work):
+def test_dry_run_lists_the_files_and_connects_to_no_node(sync, work):
     (work / "file").write_text("x" * 2000)
     outcome = sync("--dry-run")
     assert outcome.code == 0
@@ -162,8 +162,8 @@ def test_the_home_folder_is_not_copied(sync):
     assert "--sync would copy all of" in outcome.err
 
 
-def test_what_cannot_be_read_is_told_before_anything_is_reached(autodist, work):
-    # Root reads everything but what is no file any more.
+def test_unreadable_files_are_reported_before_any_connection(autodist, work):
+    # Root can read everything except non-files.
     (work / "loop").mkdir()
     (work / ".gitignore").write_bytes(b"x\n" * (9 << 20))
     outcome = autodist("run", "--sync", "--spec", SPEC, "--", "true", cwd=work)

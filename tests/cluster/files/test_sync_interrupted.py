@@ -1,4 +1,4 @@
-"""autodist run --sync on eight hosts, and something happens half way."""
+"""autodist run --sync on eight hosts, interrupted half way."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ def test_a_killed_agent_half_way(start_sync, sync, work):
 
 @pytest.fixture
 def small_buffers():
-    """From this host to host 5, so that packets are sent in parts."""
+    """Small buffers from this host to host 5, so that packets are sent in parts."""
     sizes = {1: "tcp_wmem", 5: "tcp_rmem"}
     before = {host: in_host(host, "cat", f"/proc/sys/net/ipv4/{name}") for host, name in sizes.items()}
 
@@ -61,26 +61,26 @@ def small_buffers():
 
 
 def unsent(host):
-    """Bytes that connections from here hold back for a host."""
+    """Bytes for a host that connections on this host hold back."""
     peer = "".join(f"{int(part):02X}" for part in reversed(address(host).split(".")))
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(int(line[4].split(":")[0], 16) for line in lines if line[2].startswith(f"{peer}:"))
 
 
 def stop_while_something_is_on_its_way(sshd, host):
-    """Stops an sshd that reads from here, at a moment at which bytes are then held back."""
+    """Stops an sshd that reads from here at a moment when bytes are held back."""
     for _ in range(50):
         os.kill(sshd, signal.SIGSTOP)
         time.sleep(0.3)
         if unsent(host):
             return
-        # All that its window allows had arrived.
+        # All bytes that the window allowed had arrived.
         os.kill(sshd, signal.SIGCONT)
         time.sleep(0.01)
     raise AssertionError("nothing is ever held back")
 
 
-def test_a_packet_that_is_sent_in_part_holds_nobody(start_sync, work, small_buffers):
+def test_a_partly_sent_packet_delays_no_other_node(start_sync, work, small_buffers):
     make_tree(work, files=1, size=80_000_000)
     job = start_sync("--lease", "5", "--grace", "1")
     await_part(5)
@@ -121,7 +121,7 @@ def test_a_killed_chief_half_way(start_sync, sync, work):
     job.finish()
     await_no_process()
     assert "".join(on_host(host, PARTS) for host in OTHERS) == ""
-    assert on_chief(PARTS) != ""  # by which nodes would have known the folder
+    assert on_chief(PARTS) != ""  # the nodes have partial files of the folder
     assert sync().code == 0
     assert on_chief(PARTS) == ""
     for host in OTHERS:

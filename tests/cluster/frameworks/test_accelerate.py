@@ -1,4 +1,4 @@
-"""Accelerate's programs, by themselves and by its launcher, and the tests that come with it."""
+"""Accelerate's programs, started directly and by its launcher, and its own test scripts."""
 
 import re
 
@@ -7,7 +7,7 @@ from test_torch import whole_world
 
 pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
-# On nodes without GPUs, Accelerate's ranks know nothing of each other unless they are told to use CPUs.
+# On nodes without GPUs, Accelerate's ranks do not form a group unless CPUs are selected.
 ON_CPUS = ["--env", "ACCELERATE_USE_CPU=true"]
 TRAINED = r"rank (\d) of (\d), local rank (\d): 2880 examples, 1 models, the loss fell"
 LAUNCH = ["accelerate", "launch", "--multi_gpu", "--num_machines={node_count}", "--machine_rank={node_rank}",
@@ -27,14 +27,14 @@ def test_launch(run_program):
     check_training(run_program("accelerate_train.py", [*LAUNCH, "train.py", "--cpu"], "--per", "node"))
 
 
-# Of the scripts that come with it those that need no GPUs.
+# Its own scripts that need no GPUs.
 
 
 @pytest.mark.parametrize("script", ["test_ops", "test_sync"])
-def test_a_script_of_its_own(run_program, script):
+def test_a_bundled_script(run_program, script):
     run_program("accelerate_train.py", ["python", "-m", f"accelerate.test_utils.scripts.{script}"], *ON_CPUS)
 
 
-def test_a_script_of_its_own_for_two_ranks(run_program, one_and_one):
+def test_a_bundled_script_for_two_ranks(run_program, one_and_one):
     run_program("accelerate_train.py", ["python", "-m", "accelerate.test_utils.scripts.test_script"], *ON_CPUS,
                 changes=one_and_one)

@@ -17,7 +17,7 @@ def test_a_program(run_program):
     check_sum(run_program("deepspeed_allreduce.py", ["python", "train.py"], "--framework", "deepspeed"))
 
 
-def test_its_launcher_on_each_node(run_program, folder):
+def test_the_launcher_on_each_node(run_program, folder):
     (folder / "hosts").write_text("".join(f"{address(host)} slots=2\n" for host in (1, 2, 3)))
     check_sum(run_program("deepspeed_allreduce.py", [
         "deepspeed", "--hostfile=hosts", "--no_ssh", "--node_rank={node_rank}", "--master_addr={master_addr}",

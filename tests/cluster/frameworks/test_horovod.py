@@ -1,4 +1,5 @@
-"""Horovod's programs; and a contract: what its gloo_context.cc reads is there and fits together."""
+"""Horovod's programs; and a contract: the variables that its gloo_context.cc reads exist and are
+consistent."""
 
 import re
 from collections import defaultdict
@@ -40,7 +41,7 @@ def test_a_rank_that_dies_ends_the_job(start_program):
 
 
 def check_groups(ranks, key, number, size):
-    """Of those with the same `key`, `number` counts up to `size`."""
+    """Checks that among ranks with the same `key`, `number` counts up to `size`."""
     groups = defaultdict(list)
     for rank in ranks:
         groups[rank[key]].append(rank)

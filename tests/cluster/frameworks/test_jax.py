@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-# gRPC would look for the other processes there.
+# gRPC would use the proxy to reach the other processes.
 pytestmark = [pytest.mark.hosts(3, "--ranks 2"), pytest.mark.usefixtures("dead_proxy")]
 
 PROGRAM = r"process (\d) of (\d): (\d) devices, the sum is (\d+)\n"

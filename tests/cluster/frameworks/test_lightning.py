@@ -1,4 +1,4 @@
-"""Lightning: its Trainer finds the ranks that autodist starts, or starts those of its machine itself."""
+"""Lightning: its Trainer uses the ranks that autodist starts, or starts its machine's ranks itself."""
 
 import re
 

@@ -22,7 +22,7 @@ def check_sums(text, world_size):
 
 
 def pid_with(variable):
-    """The one process of the job that has this in its environment."""
+    """The job's only process with this environment variable."""
     [pid] = [pid for pid in processes()
              if variable.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
     return pid
@@ -43,10 +43,10 @@ def test_msrun(run_program, folder):
 
 @pytest.mark.parametrize("variable, name", [
     ("MS_ROLE=MS_SCHED", f"the scheduler on {address(1)}"), ("MS_NODE_ID=1", f"rank 1 on {address(2)}")])
-def test_a_process_that_is_killed(start_program, variable, name):
+def test_a_killed_process(start_program, variable, name):
     job = start_program("mindspore_allreduce.py", ["python", "train.py", FOREVER], "--framework", "mindspore",
                         "--grace", 5, changes=[("cpus: [0, 1]", "cpus: [0]")])
-    job.await_lines(1)  # of the first sum
+    job.await_lines(1)  # after the first sum
     os.kill(pid_with(variable), signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 128 + signal.SIGKILL

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 PROGRAM = r"rank (\d) of 6: the ranks' sum is 15, the loss fell, the model is (\w{64})\n"
-# What a program does that calls paddle.distributed.spawn(..., nprocs=2), as far as there is no GPU.
+# Does what paddle.distributed.spawn(..., nprocs=2) does, as far as possible without GPUs.
 SPAWN = """
 import importlib, json
 spawn = importlib.import_module("paddle.distributed.spawn")
@@ -36,7 +36,7 @@ def test_the_launcher(run_program, folder):
 
 
 def test_contract_of_spawn(environments):
-    """Not a run, as spawn goes beyond one node on GPUs alone: what spawn makes of what it finds."""
+    """Not a run, because spawn works across nodes only with GPUs: checks what spawn reads."""
     ranks = []
     for found in environments("--framework", "paddle", "--per", "node", changes=[("cpus: [0, 1]", "gpus: [2, 3]")]):
         answer = subprocess.run([f"{os.environ['ENVIRONMENT']}/bin/python", "-c", SPAWN], check=True,

@@ -1,4 +1,4 @@
-"""How far unchanged programs are, as the snapshot tells it at half of their steps."""
+"""Progress of unmodified programs in the snapshot, at half of their steps."""
 
 import re
 import time
@@ -11,14 +11,14 @@ from web import Web
 pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 LOOK_S = 0.1
-START_LIMIT_S = 180  # frameworks are loaded from disks that others read, too
+START_LIMIT_S = 180  # other processes use the same disk
 TRAIN_LIMIT_S = 120
 ETA_TOLERANCE = 0.2
-MOST_TRIES = 3  # who else computes on this machine may begin or end in the middle of one
+MOST_TRIES = 3  # load from other processes may change during one
 
 
 class Snapshot:
-    """What is known of a job that runs, and when that was."""
+    """Reads the progress of a running job."""
 
     def __init__(self, job):
         self.job = job
@@ -30,21 +30,21 @@ class Snapshot:
         return self.web.json(f"/api/jobs/{self.id}/snapshot").get("progress", {})
 
     def await_step(self, step, limit):
-        """The progress when so many steps have been made, and the time then."""
+        """The progress once this many steps are done, and the time then."""
         begin = time.monotonic()
         while True:
-            told = self.progress()
-            if int(told.get("step", 0)) >= step:
-                return told, time.monotonic()
-            assert self.job.process.poll() is None, f"it ended at {told}: {self.job.err.decode()}"
-            assert time.monotonic() - begin < limit, f"no step {step} within {limit} s: {told}"
+            shown = self.progress()
+            if int(shown.get("step", 0)) >= step:
+                return shown, time.monotonic()
+            assert self.job.process.poll() is None, f"it ended at {shown}: {self.job.err.decode()}"
+            assert time.monotonic() - begin < limit, f"no step {step} within {limit} s: {shown}"
             time.sleep(LOOK_S)
 
 
 @pytest.fixture
 def watch(start_program, one_and_one):
-    """Runs a program on two hosts with a rank each; the metrics at half of its steps, once what else
-    is told then is found to be true."""
+    """Runs a program on two hosts with a rank each, and checks the progress at half of the steps; returns the
+    metrics at that time."""
     snapshots = []
 
     def half_time(program, command, *options, steps, source, last_word):
@@ -86,7 +86,7 @@ def test_lines_by_a_pattern(watch, python):
 
 @pytest.fixture
 def slow_network():
-    """So that it is the network that decides how long an all-reduce of 10 KB takes, and not who else computes."""
+    """Makes the network, and not other load, decide how long an all-reduce of 10 KB takes."""
     for host in (1, 2):
         in_host(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "8mbit", "burst", "4kb",
                 "latency", "1s")
@@ -107,13 +107,13 @@ def test_the_trainer_of_hugging_face(watch, python):
 
 
 def test_lightnings_bar_of_rich(watch, python):
-    # Into a pipe, rich draws nothing until the end if it is not told to.
+    # To a pipe, rich prints only at the end by default.
     metrics = watch("progress_lightning.py", [python, "train.py", "--max_epochs", "3", "--rich"],
                     "--env", "TTY_COMPATIBLE=1", steps=120)
     assert metrics["train_loss"] >= 0
 
 
 def test_lightnings_bar_of_tqdm(watch, python):
-    # How many epochs there are is not in the bar.
+    # The bar does not show the number of epochs.
     metrics = watch("progress_lightning.py", [python, "train.py", "--max_epochs", "3"], steps=120)
     assert metrics["train_loss"] >= 0 and metrics["val_loss"] >= 0

@@ -1,4 +1,4 @@
-"""Contract of Ascend's rank table, not a run, as that needs the hardware: the file and its variables."""
+"""A contract of Ascend's rank table: the file and its variables. A run would need the hardware."""
 
 import json
 
@@ -22,7 +22,7 @@ def eight_devices():
 def test_contract(plan, environments, eight_devices):
     nodes = plan("--framework", "ranktable", changes=eight_devices)["nodes"]
     [(name, content)] = {(file["name"], file["content"]) for node in nodes for file in node["files"]}
-    assert name == "hccl_3s_24p.json"  # on every node, and the same
+    assert name == "hccl_3s_24p.json"  # the same on every node
     table = json.loads(content)
     assert {key: table[key] for key in ("version", "server_count", "status")} == {
         "version": "1.0", "server_count": "3", "status": "completed"}
@@ -34,4 +34,4 @@ def test_contract(plan, environments, eight_devices):
     ranks = environments("--framework", "ranktable", changes=eight_devices)
     for rank, found in enumerate(ranks):
         assert {"RANK_ID": str(rank), "RANK_SIZE": "24", "DEVICE_ID": devices[rank]["device_id"]}.items() <= found.items()
-        assert "MS_ROLE" not in found  # MindSpore takes either
+        assert "MS_ROLE" not in found  # MindSpore accepts either

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-# gRPC would look for the other workers there.
+# gRPC would use the proxy to reach the other workers.
 pytestmark = [pytest.mark.hosts(3, "--ranks 2"), pytest.mark.usefixtures("dead_proxy")]
 
 PROGRAM = r"worker (\d) of 3: the loss fell, the weights are (\w{64})\n"

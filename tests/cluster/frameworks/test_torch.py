@@ -23,10 +23,10 @@ def check_training(outcome, folder, ranks_of_hosts=(2, 2, 2)):
 
 @pytest.fixture
 def torchrun(python):
-    """Starts the ranks of a node."""
+    """The command that starts the ranks of a node."""
     if python == "python":
         return ["torchrun"]
-    # The default for --redirects of Debian's fails with Python 3.11; a rank that is not there does not.
+    # Debian's default of --redirects fails with Python 3.11; naming a rank that does not exist avoids it.
     return [python, "-m", "torch.distributed.run", "--redirects=9:1", "--tee=9:1"]
 
 

@@ -1,4 +1,4 @@
-"""A PyTorch program that reads the ranks by hand."""
+"""A PyTorch program that reads its rank from the environment itself."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What people who use torchrun by hand type on every node, typed once."""
+"""The torchrun command that users type on every node, started once by autodist."""
 
 import pytest
 from test_torch import check_training

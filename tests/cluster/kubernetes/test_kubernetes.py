@@ -1,4 +1,4 @@
-"""Jobs submitted to a stand-in for Kubernetes, by the real kubectl; their pods are containers on these hosts."""
+"""Jobs submitted by the real kubectl to a simulated Kubernetes, with containers on these hosts as pods."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ def cluster(folder, monkeypatch):
 
 @pytest.fixture
 def submit(autodist, cluster):
-    """Gives the JobSet's name."""
+    """Submits a job; gives the JobSet's name."""
     def run(*arguments):
         outcome = autodist("submit", "--kubernetes", "--image", IMAGE, "--nodes", len(HOSTS), "--ntasks-per-node", 2, "--volume", "claim:/data",
                            *arguments, cwd=cluster.folder)
@@ -56,8 +56,8 @@ def test_the_exit_code_is_the_chiefs(submit, cluster):
     assert "rank 4 on worker-1" in cluster.pod("chief").log()
 
 
-def test_a_pod_is_killed(submit, cluster):
-    """And nothing comes in its place."""
+def test_a_killed_pod_fails_the_job(submit, cluster):
+    """The pod is not replaced."""
     cluster.backoff_s = 1000
     submit("--", "sh", "-c", "echo up; exec sleep 1000")
     cluster.await_log("chief", "] up", 6)
@@ -67,8 +67,8 @@ def test_a_pod_is_killed(submit, cluster):
     assert cluster.pod("chief").code == 125, cluster.logs()
 
 
-def test_a_job_goes_on_with_the_pod_that_replaces_one(submit, cluster):
-    """Later than a lease."""
+def test_a_job_continues_with_a_replacement_pod(submit, cluster):
+    """The replacement comes after more than a lease."""
     cluster.backoff_s = 4
     submit("--max-restarts", 1, "--lease", 2, "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     cluster.await_log("chief", "] up", 6)
@@ -92,15 +92,15 @@ def test_ranks_save_when_the_job_is_deleted(submit, cluster):
     assert cluster.pod("chief").code == 143
 
 
-def test_nothing_is_left_where_a_secret_is_forbidden(autodist, cluster):
+def test_a_forbidden_secret_leaves_no_objects(autodist, cluster):
     cluster.forbidden.add("Secret")
     outcome = autodist("submit", "--kubernetes", "--image", IMAGE, "--nodes", 2, "--", "true", cwd=cluster.folder)
     assert outcome.code == 1 and "secrets is forbidden" in outcome.err and "nothing is left" in outcome.err
     assert not cluster.objects and not cluster.pods
 
 
-def test_a_pod_is_evicted(submit, cluster):
-    """As for a node that is drained: all ranks save, and the job goes on with the pod made in its place."""
+def test_an_evicted_pod(submit, cluster):
+    """As when a node is drained: all ranks save, and the job continues with the replacement pod."""
     submit("--max-restarts", 1, "--", "sh", "-c",
            "[ $AUTODIST_RESTART_COUNT = 0 ] || { echo again; sleep 3; exit 0; }; trap 'touch /data/saved.$RANK; exit 0' TERM; echo up; "
            "while :; do sleep 0.05; done")
@@ -111,11 +111,11 @@ def test_a_pod_is_evicted(submit, cluster):
     assert len(cluster.all_pods) == 4 and len(list(cluster.folder.glob("saved.*"))) == 6, cluster.logs()
 
 
-# Until there is a file that tells them to end.
+# Exits once the file exists.
 ENDS_WHEN_TOLD = ["sh", "-c", "trap 'exit 0' TERM; echo up $AUTODIST_RESTART_COUNT; until [ -e /data/end ]; do sleep 0.05; done"]
 
 
-def test_two_pods_are_evicted(submit, cluster):
+def test_two_evicted_pods(submit, cluster):
     submit("--max-restarts", 1, "--", *ENDS_WHEN_TOLD)
     cluster.await_log("chief", "] up 0", 6)
     with ThreadPoolExecutor() as both:
@@ -126,7 +126,7 @@ def test_two_pods_are_evicted(submit, cluster):
     assert cluster.result == "Completed", cluster.logs()
 
 
-def test_a_job_goes_on_without_an_evicted_pod(submit, cluster):
+def test_a_job_continues_without_an_evicted_pod(submit, cluster):
     cluster.backoff_s = 1000
     submit("--min-nodes", 2, "--", *ENDS_WHEN_TOLD)
     cluster.await_log("chief", "] up 0", 6)

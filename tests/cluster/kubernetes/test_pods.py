@@ -1,5 +1,5 @@
-"""Pods, reached by the real kubectl through a stand-in for the API server; they are containers on host 1,
-each with a network of its own, of which only loopback is there: so each is a job by itself."""
+"""Pods, reached by the real kubectl through a simulated API server. They are containers on host 1 with only a
+loopback network each, so each pod is a job of one node."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def runtime(folder):
 
 @pytest.fixture
 def api(folder, runtime, monkeypatch):
-    """Where kubectl finds the server."""
+    """The address of the API server, set for kubectl."""
     server = subprocess.Popen([sys.executable, API, "podman", "exec", "-i", "--detach-keys=", "{pod}"],
                               stdout=subprocess.PIPE, text=True)
     config = folder / "kubeconfig"
@@ -68,7 +68,7 @@ def test_ranks_run_in_a_pod(pod, folder):
     assert not processes() and not clients()
 
 
-def test_every_byte_passes(pod, folder):
+def test_every_byte_is_passed_on(pod, folder):
     data = bytes(range(256)) * 4000
     (folder / "data").write_bytes(data)
     outcome = pod("--", "cat", "data").finish()
@@ -77,7 +77,7 @@ def test_every_byte_passes(pod, folder):
     assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(2))
 
 
-def test_the_container_is_killed(pod, runtime):
+def test_a_killed_container(pod, runtime):
     job = pod("--", "sh", "-c", "echo up; exec sleep 1000")
     job.await_lines(2)
     runtime("kill", "pod-0")
@@ -87,7 +87,7 @@ def test_the_container_is_killed(pod, runtime):
     seconds_until(lambda: not processes(), 10)
 
 
-def test_kubectl_is_killed(pod, folder):
+def test_a_killed_kubectl(pod, folder):
     job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(2)
     assert clients()
@@ -98,7 +98,7 @@ def test_kubectl_is_killed(pod, folder):
     assert outcome.code == 0 and outcome.out.count("end") == 2, outcome.err
 
 
-def test_the_api_server_is_away_for_a_while(pod, api, folder):
+def test_the_api_server_is_temporarily_unavailable(pod, api, folder):
     job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(2)
     api.send_signal(signal.SIGSTOP)
@@ -110,25 +110,25 @@ def test_the_api_server_is_away_for_a_while(pod, api, folder):
     assert outcome.code == 0 and outcome.out.count("end") == 2, outcome.err
 
 
-def test_there_is_no_such_pod(pod):
+def test_a_missing_pod(pod):
     outcome = pod("--", "true", node="pod-9").finish()
     assert outcome.code == 125
-    assert 'pods "pod-9" not found' in outcome.err and "start it first" in outcome.err
+    assert 'pods "pod-9" not found' in outcome.err and "start the container" in outcome.err
 
 
-@pytest.mark.parametrize("said, told", [("Client Version: v1.28.1", "kubectl is 1.28"),
-                                        ("nothing", "does not tell its version")], ids=["old", "unknown"])
-def test_an_old_kubectl(pod, folder, monkeypatch, said, told):
+@pytest.mark.parametrize("said, complaint", [("Client Version: v1.28.1", "kubectl is 1.28"),
+                                             ("nothing", "reports no version")], ids=["old", "unknown"])
+def test_an_old_kubectl(pod, folder, monkeypatch, said, complaint):
     programs = folder / "bin"
     programs.mkdir()
     (programs / "kubectl").write_text(f"#!/bin/sh\necho '{said}'\n")
     (programs / "kubectl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     outcome = pod("--", "true").finish()
-    assert outcome.code == 125 and told in outcome.err and "1.31 or newer" in outcome.err
+    assert outcome.code == 125 and complaint in outcome.err and "1.31 or newer" in outcome.err
 
 
-def test_nothing_is_left_in_the_pod(pod, runtime):
+def test_no_files_are_left_in_the_pod(pod, runtime):
     assert pod("--", "true").finish().code == 0
     assert not processes()
     assert "autodist" not in runtime("exec", "pod-0", "find", "/tmp", "-maxdepth", "1")

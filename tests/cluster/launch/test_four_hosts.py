@@ -1,4 +1,4 @@
-"""Four hosts, two ranks each. Host 2 takes an RSA key, host 3 Ed25519, host 4 ECDSA on port 2222."""
+"""Four hosts, two ranks each. Host 2 accepts an RSA key, host 3 Ed25519, host 4 ECDSA on port 2222."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def test_arguments_arrive_byte_for_byte(autodist):
     assert outcome.lines() == {rank: [ascii(arguments)] for rank in range(8)}
 
 
-def test_interface_variables_name_the_owner_of_the_address(autodist):
+def test_interface_variables_name_the_interface_of_the_address(autodist):
     outcome = autodist("run", "--spec", SPEC, "--", "sh", "-c",
                        "echo $NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $MASTER_ADDR")
     assert outcome.lines() == {rank: ["=eth0 eth0 10.77.0.1"] for rank in range(8)}
@@ -64,7 +64,7 @@ def test_activation_and_shared_envs(autodist, spec, folder):
     assert not (folder / "pwned").exists()
 
 
-def test_the_chief_has_an_environment_of_its_own(autodist, spec, folder):
+def test_the_chief_has_a_separate_environment(autodist, spec, folder):
     (folder / "activate").write_text("export VENV=$HERE/on\n")
     changed = spec(("    chief: true\n", f"""    chief: true
     python_venv: 'HERE=of-the-chief; source {folder}/activate'
@@ -76,14 +76,14 @@ def test_the_chief_has_an_environment_of_its_own(autodist, spec, folder):
     lines = outcome.lines()
     assert lines[0] == lines[1] == ["of-the-chief/on,of-the-chief/on of-the-shell,of-the-shell,"]
     assert lines[2] == [",,,"]
-    assert "python_venv" not in outcome.err  # a warning
+    assert "python_venv" not in outcome.err  # it would be a warning
 
 
-def test_the_chief_without_the_environment_of_all_others_is_warned_of(autodist, spec, monkeypatch):
+def test_a_chief_without_the_shared_environment_causes_a_warning(autodist, spec, monkeypatch):
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     changed = spec(("    username: root\n", "    username: root\n    python_venv: export A=1\n"))
-    warning = "the chief has no python_venv, and all other nodes have"
+    warning = "the chief has no python_venv, unlike all other nodes"
     assert warning in autodist("run", "--spec", changed, "--", "true").err
     assert warning in autodist("doctor", "--spec", changed).out
     monkeypatch.setenv("VIRTUAL_ENV", "/venv")
@@ -96,7 +96,7 @@ def test_nodes_without_devices_have_no_rank(autodist, spec):
     assert len(parts) == 5
     path.write_text(parts[0] + "cpus: []\n    gpus: []" + parts[1] + "cpus: [0, 1]" + parts[2] +
                     "cpus: []\n    gpus: []" + parts[3] + "cpus: [0, 1]" + parts[4])
-    # Rank 0 is where all look for it.
+    # Rank 0 is where the other ranks expect it.
     program = """
 import os, socket
 rank, node, address = (os.environ[name] for name in ("RANK", "NODE_RANK", "MASTER_ADDR"))
@@ -118,7 +118,7 @@ def test_a_failing_activation_names_the_node_and_shows_its_stderr(autodist, spec
     assert "/none: No such file or directory" in outcome.err
 
 
-def test_a_launch_that_takes_long_says_what_it_waits_for(autodist, spec):
+def test_a_slow_launch_reports_what_it_waits_for(autodist, spec):
     bashrc = SHARED / "host3" / "bashrc"
     bashrc.write_text("sleep 1.5\n")
     try:
@@ -135,8 +135,8 @@ def test_a_launch_that_takes_long_says_what_it_waits_for(autodist, spec):
     assert "(preparing the ranks' environment)" in outcome.err
 
 
-def test_a_bashrc_changes_nothing(autodist):
-    bashrc = SHARED / "host3" / "bashrc"  # what host 3 has as ~/.bashrc
+def test_a_bashrc_has_no_effect(autodist):
+    bashrc = SHARED / "host3" / "bashrc"  # host 3's ~/.bashrc
     bashrc.write_text("echo noise; echo noise >&2; export FROM_RC=1 PATH=/rc:$PATH; cd /; sleep 0.5\n")
     try:
         assert "noise" in on_host(3, "true")  # sshd's bash does read it
@@ -149,7 +149,7 @@ def test_a_bashrc_changes_nothing(autodist):
     assert "noise" not in outcome.out + outcome.err
 
 
-def test_the_agent_is_installed_once_and_whole(autodist):
+def test_the_agent_is_installed_once_and_completely(autodist):
     on_host(3, "rm -rf ~/.cache/autodist")
     assert autodist("run", "--spec", SPEC, "--", "true").code == 0
     listing = on_host(3, "cd ~/.cache/autodist/agent && ls -l */*").split("\n")
@@ -202,8 +202,8 @@ def test_a_command_missing_on_one_node_is_127(autodist, folder):
     assert autodist("run", "--spec", SPEC, "--", "/tmp/the-tool").code == 0
 
 
-def test_all_bad_nodes_are_told_together(autodist, spec, folder, known_hosts):
-    """Every way in which a node can be bad, at once; the good ones are left as they were."""
+def test_all_bad_nodes_are_reported_together(autodist, spec, folder, known_hosts):
+    """Every kind of bad node in one run; the good nodes are left unchanged."""
     lines = known_hosts.read_text().splitlines()
     other_key = lines[0].split()[1:]
     lines = [f"{address(3)} {' '.join(other_key)}" if line.startswith(address(3)) else line
@@ -236,19 +236,19 @@ ssh:
             ("host3", "Connection refused")]:
         block = err.split(f"  {node}:\n")[1].split("\n  1")[0].split("\n  h")[0]
         assert cause in block and "hint: " in block, (node, block)
-    # The line to add is the right one.
+    # The suggested line is correct.
     assert f"{address(2)} ssh-ed25519 AAAA" in err
     assert not (folder / "ran").exists()
 
 
 def test_a_missing_working_directory(autodist, tmp_path):
-    outcome = autodist("run", "--spec", SPEC, "--", "true", cwd=tmp_path)  # on host 1 only
+    outcome = autodist("run", "--spec", SPEC, "--", "true", cwd=tmp_path)  # only on host 1
     assert outcome.code == 125
     assert "3 of 4 nodes" in outcome.err
     assert f"working directory {tmp_path}: No such file or directory" in outcome.err
 
 
-def test_no_folder_for_the_agent_that_can_be_written(autodist):
+def test_no_writable_folder_for_the_agent(autodist):
     on_host(3, "mount -t tmpfs -o ro tmpfs ~/.cache && ln -s /root /tmp/autodist-agent-0")
     try:
         outcome = autodist("run", "--spec", SPEC, "--", "true")
@@ -292,7 +292,7 @@ def test_ctrl_c_reaches_every_host(start):
 
 
 def test_ctrl_c_while_nodes_are_being_reached(start, spec):
-    # Nobody has the address: the launch waits for it.
+    # No host has the address, so the launch waits.
     job = start("run", "--spec", spec((f"address: {address(3)}\n", "address: 10.77.0.99\n")), "--",
                 "true")
     while b"job " not in job.err:

@@ -1,4 +1,4 @@
-"""Three hosts that have IPv6 addresses only."""
+"""Three hosts that have only IPv6 addresses."""
 
 import pytest
 from hosts import SHARED, SPEC, address, on_host
@@ -55,7 +55,7 @@ ssh:
     assert "host2" in outcome.out
 
 
-def test_an_interface_that_is_not_there(autodist, folder):
+def test_a_missing_interface(autodist, folder):
     (folder / "spec.yaml").write_text(f"""
 nodes:
   - {{address: {address(1)}, chief: true}}
@@ -67,7 +67,7 @@ ssh:
     assert outcome.code == 125 and "one of this machine's interfaces (`ip link`)" in outcome.err, outcome.err
 
 
-def test_a_host_key_that_is_unknown(autodist, known_hosts):
+def test_an_unknown_host_key(autodist, known_hosts):
     known_hosts.write_text("")
     outcome = autodist("run", "--spec", SPEC, "--", "true")
     assert outcome.code == 125 and f"{address(2)} ssh-ed25519 AAAA" in outcome.err

@@ -1,4 +1,4 @@
-"""One home folder on all hosts, as over NFS."""
+"""One home folder on all hosts, as with NFS."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def shared_home(folder):
 
 
 def test_first_contact(start, shared_home):
-    """All of them find no agent there, and send one at the same time."""
+    """No host has an agent, and all install one at the same time."""
     outcome = start("run", "--spec", SPEC, "--", "sh", "-c", "echo rank $RANK").finish()
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {rank: [f"rank {rank}"] for rank in range(8)}
@@ -31,4 +31,4 @@ def test_first_contact(start, shared_home):
     assert [file.name for file in place.iterdir()] == ["autodist-agent"]
     assert not processes()
     assert start("run", "--spec", SPEC, "--", "true").finish().code == 0
-    assert start("clean", "--spec", SPEC).finish().out == "nothing of autodist's is left on 8 nodes\n"
+    assert start("clean", "--spec", SPEC).finish().out == "cleaned 8 nodes\n"

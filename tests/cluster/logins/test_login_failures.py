@@ -1,4 +1,4 @@
-"""Each kind of failure has a message that tells it from the others, with what to do."""
+"""Each kind of failure has its own message, with a hint."""
 
 import subprocess
 import sys
@@ -11,20 +11,21 @@ ED25519 = f"key_file: {SHARED}/user_ed25519"
 
 @pytest.fixture
 def failure(autodist, folder):
-    """What autodist says of a node that cannot be reached."""
+    """The message about a node that cannot be reached."""
     def run(node, ssh=ED25519, **kwargs):
         outcome = autodist("run", "--spec", spec_of(folder / "spec.yaml", node, ssh=ssh), "--", "true",
                            **kwargs)
         assert outcome.code == 125, outcome.err
         assert "1 of 2 nodes cannot run the job" in outcome.err and "hint: " in outcome.err
-        assert not outcome.err.split("\n    hint: ")[0].endswith("failed"), outcome.err  # why, too
+        # it also has the reason
+        assert not outcome.err.split("\n    hint: ")[0].endswith("failed"), outcome.err
         return outcome.err
     return run
 
 
 @pytest.fixture
 def listener():
-    """A server on host 1 that says something and closes: listener(b'what')."""
+    """A server on host 1 that sends data and closes: listener(b'data')."""
     running = []
 
     def start(says):
@@ -48,13 +49,13 @@ def test_no_route(failure):
     assert "no route: connecting to 10.99.0.1: Network is unreachable" in failure("10.99.0.1")
 
 
-def test_nobody_has_the_address(failure):
+def test_an_address_without_a_host(failure):
     assert "no route: connecting to 10.77.0.99: No route to host" in failure("10.77.0.99")
 
 
 def test_refused(failure):
     said = failure(f"[{address(3)}]:1")
-    assert "connecting to 10.77.0.3: Connection refused" in said and "is sshd running there" in said
+    assert "connecting to 10.77.0.3: Connection refused" in said and "start sshd on the node" in said
 
 
 def test_timed_out(failure, sshd, firewall, ssh_config):
@@ -71,19 +72,19 @@ def test_not_an_ssh_server(failure, listener):
     assert "not an SSH server: it says 'HTTP/1.1 400 Bad?[31m Request'" in said
 
 
-def test_a_server_that_hangs_up(failure, listener):
+def test_a_server_that_closes_the_connection(failure, listener):
     said = failure(f"[host1]:{listener(b'')}")
     assert "the server closed the connection before it said anything" in said and "MaxStartups" in said
 
 
-def test_a_server_that_is_silent(failure, ssh_config, listener):
+def test_a_silent_server(failure, ssh_config, listener):
     ssh_config.write_text("ConnectTimeout 1\n")
     silent = subprocess.Popen([sys.executable, "-c", "import socket\n"
                                "s = socket.create_server(('10.77.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
                                "c = s.accept()[0]; c.recv(1)"], stdout=subprocess.PIPE)
     said = failure(f"[host1]:{int(silent.stdout.readline())}")
     silent.wait()
-    assert "waiting for the first words of an SSH server timed out" in said
+    assert "waiting for the banner of an SSH server timed out" in said
 
 
 def test_no_common_algorithm(failure, sshd):
@@ -107,7 +108,7 @@ def test_host_key_changed(failure, known_hosts):
     assert f"which is not the key on {known_hosts}:2" in failure(address(3))
 
 
-def test_key_refused_tells_which_were_tried(failure, new_key):
+def test_a_refused_key_names_the_keys_tried(failure, new_key):
     key = new_key("stranger")
     said = failure(address(3), ssh=f"key_file: {key}")
     assert f"key refused: the server does not accept for user root:\n      {key}\n" in said
@@ -119,7 +120,7 @@ def test_no_key_at_all(failure):
     assert "no key to log in with: there is no key file, and no ssh-agent" in said
 
 
-def test_a_key_file_that_is_not_there(failure, folder):
+def test_a_missing_key_file(failure, folder):
     assert f"{folder}/none: No such file or directory" in failure(address(3), ssh=f"key_file: {folder}/none")
 
 
@@ -130,7 +131,7 @@ def test_a_key_file_that_others_may_read(failure, new_key):
     assert f"{key}" in said and "too open" in said and "0644" in said and "chmod 600" in said
 
 
-def test_a_key_file_that_is_none(failure, new_key):
+def test_an_invalid_key_file(failure, new_key):
     public = f"{new_key('pair')}.pub"
     said = failure(address(3), ssh=f"key_file: {public}")
     assert f"key file {public} is a public key, not a private key" in said
@@ -163,25 +164,25 @@ def test_a_forced_command(failure, sshd):
 
 @pytest.fixture
 def with_npus(autodist, spec):
-    """Plans a job on NPUs whose addresses the nodes have to be asked for, of which one cannot be."""
+    """Plans a job on NPUs whose addresses have to be queried from the nodes, one of which is unreachable."""
     def run(npus, *options):
         changed = spec(("cpus: [0, 1]", f"gpus: {npus}"), (f"address: {address(3)}", f"address: '[{address(3)}]:1'"))
         return autodist("run", "--dry-run", "--spec", changed, "--framework", "ranktable", *options, "--", "true")
     return run
 
 
-def test_asking_for_addresses_of_devices(with_npus):
+def test_querying_device_addresses(with_npus):
     said = with_npus([0, 1, 2, 3, 4, 5, 6, 7]).err
     assert "asking for the addresses of the nodes' devices:\n" in said
-    assert "Connection refused" in said and "hint: is sshd running there" in said
-    assert "device_ips" not in said  # the job would log in there, too
+    assert "Connection refused" in said and "hint: start sshd on the node" in said
+    assert "device_ips" not in said  # the job would query them, too
 
 
 @pytest.mark.parametrize("options, wrong", [
     ([], "of several nodes, all 8 are needed"),
     (["--per", "node"], "framework 'ranktable' is for --per device, not for --per node"),
 ], ids=["devices", "kind"])
-def test_nobody_is_asked_for_what_is_refused_anyhow(with_npus, options, wrong):
+def test_nodes_are_not_queried_for_an_invalid_request(with_npus, options, wrong):
     outcome = with_npus([0, 1], *options)
     assert outcome.code == 2
     assert wrong in outcome.err and "asking" not in outcome.err

@@ -1,4 +1,4 @@
-"""Every way to log in that `ssh` has, and that each of them can fail."""
+"""Every way to log in that `ssh` has, and the failures of each."""
 
 import os
 import pty
@@ -23,7 +23,7 @@ def run(autodist, folder):
 
 
 def on_terminal(arguments, cwd, *answers):
-    """Runs autodist on a terminal of its own, and answers each prompt."""
+    """Runs autodist on its own terminal, and answers each prompt."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(cwd)
@@ -32,7 +32,7 @@ def on_terminal(arguments, cwd, *answers):
     while True:
         try:
             chunk = os.read(terminal, 4096)
-        except OSError:  # the terminal's other end has closed
+        except OSError:  # the other end of the terminal is closed
             break
         said += chunk
         if answers and said.count(b"assphrase for") + said.count(b"try again for") > len(on_terminal.asked):
@@ -60,7 +60,7 @@ def test_a_key_in_the_agent(run, sshd, new_key, agent):
     assert_ran(run(f"[{server.address}]:{server.port}", ssh="{}", env={"SSH_AUTH_SOCK": agent(key)}))
 
 
-def test_no_agent_that_has_the_key(run, sshd, new_key, agent):
+def test_an_agent_without_the_key(run, sshd, new_key, agent):
     server = sshd(3, AuthorizedKeysFile=f"{new_key('mine')}.pub")
     outcome = run(f"[{server.address}]:{server.port}", ssh="{}",
                   env={"SSH_AUTH_SOCK": agent(new_key("other"))})
@@ -87,13 +87,13 @@ def test_a_wrong_passphrase(run, sshd, new_key, folder):
     code, said = on_terminal(["run", "--spec", spec, "--", *WHO], folder, "a", "b", "")
     assert code == 125
     assert said.count("Bad passphrase, try again") == 2
-    assert f"key file {key} is encrypted: no passphrase was given that fits" in said and "ssh-add" in said
+    assert f"key file {key} is encrypted: no correct passphrase was given" in said and "ssh-add" in said
 
 
 def test_an_encrypted_key_without_a_terminal(run, new_key):
     outcome = run(address(3), ssh=f"key_file: {new_key('locked', '-N', 'open sesame')}")
     assert outcome.code == 125
-    assert "locked is encrypted: no passphrase was given" in outcome.err and "hint: run ssh-add" in outcome.err
+    assert "locked is encrypted: no correct passphrase was given" in outcome.err and "hint: run ssh-add" in outcome.err
 
 
 def test_an_encrypted_key_without_openssh(autodist, folder, new_key):
@@ -126,7 +126,7 @@ def test_a_certificate(run, sshd, new_key, kind):
     assert_ran(run(node, ssh=f"key_file: {key}"))
 
 
-def test_two_unlike_users(autodist, users, sshd, folder):
+def test_two_different_users(autodist, users, sshd, folder):
     users(2, ann="/bin/bash")
     users(3, bob="/bin/sh")
     folder.chmod(0o755)
@@ -203,7 +203,7 @@ def test_a_new_host_key_is_accepted_and_written(run, sshd, known_hosts, new_key)
     assert_ran(run(node, ssh=f"{ED25519}\nhost_key_check: off"))
 
 
-def test_known_hosts_has_another_type_of_key_than_the_server_prefers(run, sshd, known_hosts, new_key):
+def test_known_hosts_has_another_key_type_than_the_server_prefers(run, sshd, known_hosts, new_key):
     keys = [new_key(kind, "-t", kind) for kind in ("ecdsa", "rsa", "ed25519")]
     server = sshd(3, HostKey="\nHostKey ".join(map(str, keys)))
     known = " ".join(Path(f"{keys[1]}.pub").read_text().split()[:2])
@@ -211,7 +211,7 @@ def test_known_hosts_has_another_type_of_key_than_the_server_prefers(run, sshd, 
     assert_ran(run(f"[{server.address}]:{server.port}"))
 
 
-# Ways
+# Routes
 
 @pytest.mark.smoke
 def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
@@ -222,10 +222,10 @@ def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
     outcome = run("gpu3", ssh="username: root")
     assert_ran(outcome)
     assert "[gpu3:1]" in outcome.out
-    assert "for user ann" in run("gpu3", ssh="{}").err  # without the spec's word on it
+    assert "for user ann" in run("gpu3", ssh="{}").err  # the spec does not name the user
 
 
-def test_another_home_is_none_of_sshs(run, ssh_config, folder):
+def test_home_does_not_change_the_folder_of_ssh(run, ssh_config, folder):
     ssh_config.write_text(f"Host another\n  HostName {address(3)}\n  HostKeyAlias {address(3)}\n"
                           f"  IdentityFile {SHARED}/user_ed25519\n")
     assert_ran(run("address: another", ssh="{}", env={"HOME": str(folder)}))
@@ -235,7 +235,7 @@ def test_a_jump_host(run, sshd, firewall, ssh_config):
     far, jump, before = sshd(3), sshd(2), sshd(2)
     firewall(3, f"ip saddr {address(1)} tcp dport {far.port}")
     node = f"[{far.address}]:{far.port}"
-    ssh_config.write_text("ConnectTimeout 5\n")  # of each login on the way, too
+    ssh_config.write_text("ConnectTimeout 5\n")  # also for each login on the way
     outcome = run(node)
     assert outcome.code == 125 and "connecting timed out after 5 s" in outcome.err
     assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: root@{jump.address}:{jump.port}"))
@@ -248,7 +248,7 @@ def test_a_jump_host(run, sshd, firewall, ssh_config):
 
 @pytest.mark.parametrize("way", ["direct", "jump"])
 def test_host_keys_in_the_spec(run, sshd, known_hosts, way):
-    """They stand for known_hosts, and for another address by which SSH is to connect."""
+    """Keys in the spec replace known_hosts, also when SSH connects to another address."""
     far, jump = sshd(3), sshd(2)
     keys = {host: " ".join((SHARED / f"host{host}" / "host_key.pub").read_text().split()[:2]) for host in (2, 3)}
     known_hosts.write_text(f"[{jump.address}]:{jump.port} {keys[2]}\n" if way == "jump" else "")
@@ -261,18 +261,18 @@ def test_host_keys_in_the_spec(run, sshd, known_hosts, way):
     assert_ran(run(node(keys[2], keys[3]), ssh=ssh))
     outcome = run(node(keys[2]), ssh=ssh + "\nhost_key_check: 'off'")
     assert outcome.code == 125, outcome.err
-    assert ("none of its 'host_keys' in the spec" if way == "direct" else "host key") in outcome.err
+    assert ("does not match 'host_keys' in the spec" if way == "direct" else "host key") in outcome.err
 
 
-def test_a_jump_host_that_refuses(run):
+def test_a_failing_jump_host(run):
     outcome = run(address(3), ssh=f"{ED25519}\nproxy_jump: root@{address(2)}:1")
     assert outcome.code == 125
     assert "through root@10.77.0.2:1" in outcome.err and "Connection refused" in outcome.err
-    outcome = run(address(3), ssh=f"{ED25519}\nproxy_jump: root@{address(2)}")  # takes RSA keys only
+    outcome = run(address(3), ssh=f"{ED25519}\nproxy_jump: root@{address(2)}")  # accepts only RSA keys
     assert "key refused" in outcome.err and "jump hosts" in outcome.err
 
 
-def test_what_stands_in_a_jump_is_no_shell_line(run, folder):
+def test_a_jump_host_is_not_interpreted_by_a_shell(run, folder):
     outcome = run(address(3), ssh=f"{ED25519}\nproxy_jump: 'x;touch${{IFS}}{folder}/pwned;@{address(2)}'")
     assert outcome.code != 0 and not (folder / "pwned").exists()
 
@@ -283,14 +283,14 @@ def test_a_proxy_command(run, ssh_config, sshd):
     assert_ran(run(f"address: gpu3, data_address: {address(3)}"))
 
 
-def test_a_key_exchange_that_only_ssh_knows(run, sshd):
+def test_a_key_exchange_that_only_openssh_supports(run, sshd):
     server = sshd(3, KexAlgorithms="sntrup761x25519-sha512@openssh.com")
     assert_ran(run(f"[{server.address}]:{server.port}"))
 
 
-def test_a_busy_server_is_asked_again(run, sshd):
+def test_a_busy_server_is_retried(run, sshd):
     server = sshd(3, MaxStartups="1:100:1")
-    holder = subprocess.Popen(  # takes the only place, for a second
+    holder = subprocess.Popen(  # occupies the only slot for a second
         ["python3", "-c", "import socket, sys, time\n"
          f"s = socket.create_connection(('{server.address}', {server.port}))\n"
          "s.recv(1); print(); sys.stdout.flush(); time.sleep(1)"], stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Jobs on four hosts that go on without a terminal."""
+"""Jobs on four hosts that continue without a terminal."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def ask(autodist):
 
 @pytest.fixture
 def detached(autodist, folder):
-    """Starts a job that goes on until the file 'end' is there, and has an exit code; gives its name."""
+    """Starts a job that runs until the file 'end' exists, and has an exit code; gives its name."""
     def run(code=0, *options):
         outcome = autodist("run", "--detach", "--spec", SPEC, *options, "--", *UNTIL, folder / "end", code)
         assert outcome.code == 0, outcome.err
@@ -43,13 +43,13 @@ def gone(pid):
 
 
 def ended(folder, job):
-    """Waits until the job's autodist has gone; gives its record."""
+    """Waits until the job's autodist has exited; gives its record."""
     seconds_until(gone(record(folder, job)["chief_pid"]), 20)
     return record(folder, job)
 
 
 def await_output(folder, job, text):
-    """Waits until every rank has written it."""
+    """Waits until every rank has written the text."""
     logs = folder / "autodist-runs" / job
     seconds_until(lambda: all(text in path.read_text() for path in logs.glob("rank-?.out"))
                   and len(list(logs.glob("rank-?.out"))) == RANKS, 20)
@@ -76,11 +76,11 @@ def test_every_command_reaches_a_detached_job(detached, start, ask, folder):
     outcome = attached.finish()
     assert outcome.code == 7, outcome.err
     assert f"autodist: error: rank 5 on {address(3)} (pid " in outcome.err
-    told = ended(folder, job)
-    assert told["phase"] == "JOB_PHASE_ENDED" and told["exit_code"] == 7
-    assert f"rank 5 on {address(3)}" in told["report"] and told["ended_ms"] >= told["started_ms"]
+    final = ended(folder, job)
+    assert final["phase"] == "JOB_PHASE_ENDED" and final["exit_code"] == 7
+    assert f"rank 5 on {address(3)}" in final["report"] and final["ended_ms"] >= final["started_ms"]
     text = ask("status", job).out
-    assert "exit code    7" in text and told["report"] in text
+    assert "exit code    7" in text and final["report"] in text
     assert job not in ask("ps").out and f"{job}  -     exit 7" in ask("ps", "--all").out
 
 
@@ -92,7 +92,7 @@ def test_stop_ends_a_detached_job_everywhere(detached, ask, folder):
     assert ended(folder, job)["exit_code"] == 143
 
 
-def test_a_job_in_the_foreground_is_listed_and_stopped(up, ask, folder):
+def test_a_foreground_job_is_listed_and_stopped(up, ask, folder):
     job, _ = up(program=["sh", "-c", "echo up $$; exec sleep 1000"])
     [line] = [line for line in ask("ps").out.splitlines() if "sleep 1000" in line]
     assert line.split()[1:5] == ["-", "running", "4", "8"]
@@ -116,7 +116,7 @@ def test_a_closed_terminal_does_not_end_a_detached_job(folder, ask):
     assert ended(folder, job)["exit_code"] == 0
 
 
-def test_a_closed_terminal_ends_a_job_in_the_foreground(folder):
+def test_a_closed_terminal_ends_a_foreground_job(folder):
     terminal = Terminal(folder, "run", "--spec", SPEC, "--", *UNTIL, folder / "end", "0")
     terminal.await_words(b"up of")
     terminal.close()
@@ -126,7 +126,7 @@ def test_a_closed_terminal_ends_a_job_in_the_foreground(folder):
 
 
 def test_ctrl_c_at_the_terminal_before_the_ranks_run(folder, spec):
-    # Nobody has the address: the launch waits for it.
+    # No host has the address, so the launch waits.
     nowhere = spec((f"address: {address(3)}\n", "address: 10.77.0.99\n"))
     terminal = Terminal(folder, "run", "--detach", "--spec", nowhere, "--", *UNTIL, folder / "end", "0")
     terminal.await_words(b"logs in ")
@@ -137,8 +137,8 @@ def test_ctrl_c_at_the_terminal_before_the_ranks_run(folder, spec):
     terminal.close()
 
 
-def test_ctrl_c_at_the_terminal_after_the_ranks_run_is_not_the_jobs(folder, ask):
-    # That it goes on is told, as a shell that is just starting a program may miss a Ctrl-C.
+def test_ctrl_c_at_the_terminal_does_not_stop_running_ranks(folder, ask):
+    # The shell prints when it continues, as it may miss a Ctrl-C while it is starting a program.
     shell = ["sh", "-c", '"$@"; echo went on; exec sleep 1000', "sh", AUTODIST]
     pid, fd = pty.fork()
     if pid == 0:
@@ -158,7 +158,7 @@ def test_ctrl_c_at_the_terminal_after_the_ranks_run_is_not_the_jobs(folder, ask)
 
 @pytest.mark.parametrize("program, code, what", [
     (["./no-such-program"], 127, "'./no-such-program' does not exist"), (["true"], 125, "name does not resolve")])
-def test_a_launch_that_fails_is_told_at_the_terminal(autodist, ask, spec, folder, program, code, what):
+def test_a_failing_launch_is_reported_at_the_terminal(autodist, ask, spec, folder, program, code, what):
     path = SPEC if code == 127 else spec((f"address: {address(3)}\n", "address: no.such.host\n"))
     outcome = autodist("run", "--detach", "--spec", path, "--", *program)
     assert outcome.code == code
@@ -168,13 +168,13 @@ def test_a_launch_that_fails_is_told_at_the_terminal(autodist, ask, spec, folder
     assert job[-6:] not in ask("ps", "--all").out
 
 
-def test_a_program_whose_ranks_end_at_once(autodist, folder):
+def test_a_program_with_ranks_that_end_at_once(autodist, folder):
     outcome = autodist("run", "--detach", "--spec", SPEC, "--", "true")
     assert outcome.code == 0
     assert ended(folder, re.search(SAYS, outcome.err)[1])["exit_code"] == 0
 
 
-def test_a_pipe_that_has_what_detach_says_is_closed(folder, detached):
+def test_the_output_pipe_of_detach_is_closed(folder, detached):
     # $(autodist run --detach ...) must not wait for the job.
     done = subprocess.run([AUTODIST, "run", "--detach", "--spec", SPEC, "--", *UNTIL, folder / "end", "0"],
                           cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -185,7 +185,7 @@ def test_a_pipe_that_has_what_detach_says_is_closed(folder, detached):
     assert ended(folder, job)["exit_code"] == 0
 
 
-def test_a_detached_job_that_is_killed_has_crashed(detached, start, ask, folder):
+def test_a_killed_detached_job_has_crashed(detached, start, ask, folder):
     job = detached(0, "--lease", "60", "--grace", "1")
     await_output(folder, job, "up")
     attached = start("attach", job)
@@ -202,7 +202,7 @@ def test_a_detached_job_that_is_killed_has_crashed(detached, start, ask, folder)
     assert f"{address(3)}: ended job {job}\n" in outcome.out
 
 
-def test_restarts_of_a_detached_job_are_seen(autodist, start, ask, folder):
+def test_restarts_of_a_detached_job_are_visible(autodist, start, ask, folder):
     script = ('if [ $AUTODIST_RESTART_COUNT = 0 ]; then echo first; [ $RANK = 5 ] || exec sleep 1000; '
               'while [ ! -e "$0" ]; do sleep 0.1; done; exit 3; fi; echo second')
     outcome = autodist("run", "--detach", "--max-restarts", "1", "--spec", SPEC, "--",
@@ -212,13 +212,13 @@ def test_restarts_of_a_detached_job_are_seen(autodist, start, ask, folder):
     assert following.await_lines(1) == ["first\n"]
     (folder / "go").touch()
     assert following.finish().out == "second\n"
-    told = ended(folder, job)
-    assert (told["exit_code"], told["attempt"]) == (0, 1)
+    final = ended(folder, job)
+    assert (final["exit_code"], final["attempt"]) == (0, 1)
     assert ask("logs", job, "--rank", "5").out == "second\n"
 
 
-def test_stop_while_a_failed_attempt_ends_is_not_followed_by_a_restart(autodist, ask, folder):
-    """And does not take the grace period from the ranks."""
+def test_stop_during_a_failed_attempt_prevents_a_restart(autodist, ask, folder):
+    """The ranks keep their grace period."""
     script = ('trap \'touch "$0/told-$RANK"; while [ ! -e "$0/go" ]; do sleep 0.1; done; echo saved; exit\' TERM; '
               'echo up; touch "$0/up-$RANK"; '
               'while :; do sleep 0.1; [ $RANK = 5 ] && [ $(ls "$0" | grep -c ^up-) = 8 ] && exit 3; done')

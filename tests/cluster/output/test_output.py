@@ -1,4 +1,4 @@
-"""What the ranks write arrives, whatever they write and whoever reads it."""
+"""Output of ranks arrives complete, whatever it contains and however it is read."""
 
 import random
 import subprocess
@@ -34,7 +34,7 @@ def peak_mb(job):
 
 
 def shown(outcome, rank):
-    """The bytes of stdout that are a rank's."""
+    """The bytes of a rank on stdout."""
     marker = f":{rank}] ".encode()
     lines = outcome.out.encode(errors="surrogateescape").split(b"\n")
     assert lines.pop() == b""
@@ -51,7 +51,7 @@ def test_many_lines_of_all_ranks(autodist, folder, count):
 
 
 @pytest.mark.parametrize("late, pause", [(2, 0), (0, 2)])
-def test_a_slow_reader_gets_everything_and_costs_no_memory(start, late, pause):
+def test_a_slow_reader_gets_everything_and_memory_stays_small(start, late, pause):
     job = start("run", "--spec", SPEC, "--", *python(LINES), 60_000)
     time.sleep(late)  # the slowness itself
     begun = job.await_lines(1000)
@@ -121,12 +121,12 @@ def test_a_closed_stdin(folder):
     assert len(done.stdout.splitlines()) == RANKS
 
 
-def test_a_full_disk_on_a_node_loses_nothing_in_silence(start):
+def test_a_full_disk_on_a_node_is_reported(start):
     in_host(3, "mount", "-o", "remount,size=256k", "/tmp")
     in_host(3, "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", "/var/tmp")
     try:
         job = start("run", "--spec", SPEC, "--", *python(LINES), 60_000)
-        time.sleep(2)  # nobody reads
+        time.sleep(2)  # the output is not read
         outcome = job.finish()
     finally:
         in_host(3, "umount", "/var/tmp")
@@ -137,7 +137,7 @@ def test_a_full_disk_on_a_node_loses_nothing_in_silence(start):
         assert "No space left on device" in outcome.err
 
 
-def test_a_full_disk_for_the_logs_is_told_and_stdout_is_whole(start, folder):
+def test_a_full_log_disk_is_reported_and_stdout_is_complete(start, folder):
     logs = folder / "logs"
     logs.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", logs], check=True)

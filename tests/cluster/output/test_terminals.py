@@ -1,4 +1,4 @@
-"""The terminal of a rank: what is typed at autodist's goes there, and what the rank writes comes back."""
+"""The terminal of a rank: input at autodist's terminal goes to it, and the rank's output comes back."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from terminals import Terminal
 
 CTRL_C = b"\x03"
 LEAVE = b"\r~."
-# Sums in steps, of which one waits for a file; all ranks but one go through alone.
+# Sums in steps, one of which waits for a file; all ranks but one pass alone.
 STEPS = """
 import os, sys, time
 rank = int(os.environ["RANK"])
@@ -35,15 +35,15 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 print("done", total, flush=True)
 """
-# Repeats lines, and what size its terminal has whenever that changes.
+# Repeats lines, and prints the size of the terminal whenever it changes.
 ECHO = """
 import os, signal, sys
-def tell(*_):
+def show(*_):
     size = os.get_terminal_size()
     print(f"size {size.columns} x {size.lines}", flush=True)
-signal.signal(signal.SIGWINCH, tell)
+signal.signal(signal.SIGWINCH, show)
 if os.environ["RANK"] == sys.argv[1]:
-    tell()
+    show()
     for line in sys.stdin:
         print(f"got <{line.strip()}>", flush=True)
         if line.strip() == "end":
@@ -83,9 +83,9 @@ def test_pdb(terminals, folder, rank):
     assert f"('of', {rank}, 1, 0)\r\n".encode() in terminal.await_next(b"(Pdb) ")
     terminal.type(b"cl 1\rc\r")
     terminal.await_next(b"Deleted breakpoint 1")
-    terminal.await_next(b"waits\r\n")  # only when it runs: what is typed ahead is dropped at a Ctrl-C
+    terminal.await_next(b"waits\r\n")  # only then: a Ctrl-C discards typed input
     terminal.type(CTRL_C)
-    terminal.await_next(b"(Pdb) ")  # interrupted, by pdb's own handler, and nothing else is
+    terminal.await_next(b"(Pdb) ")  # only pdb's handler was interrupted
     terminal.type(b"p 'at', i\r")
     assert b"('at', 3)" in terminal.await_next(b"(Pdb) ")
     (folder / "end").touch()
@@ -109,21 +109,21 @@ def test_the_size_of_the_terminal_is_passed_on(terminals):
     terminal.type(LEAVE)
     said = terminal.read()
     assert terminal.wait() == 130
-    assert "Enter ~.: the ranks have 30 s to end; once more kills them\r\n" in said
+    assert "Enter ~.: the ranks have 30 s to exit; repeat to kill them\r\n" in said
     assert "nothing to read" not in said  # of the other ranks, which have /dev/null
 
 
 @pytest.mark.parametrize("end, code", [
     (lambda terminal: terminal.type(LEAVE), 130), (lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143),
     (lambda terminal: terminal.type(b"end\r"), 130)])
-def test_the_terminal_is_as_it_was(terminals, end, code):
+def test_the_terminal_mode_is_restored(terminals, end, code):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 0, "--", *python(ECHO), 0)
     mode = terminal.mode()
     terminal.await_next(b"size ")
     assert terminal.mode() != mode
     end(terminal)
     if code == 130:
-        # The rank has ended, so that Ctrl-C is the job's again.
+        # The rank has ended, so Ctrl-C applies to the job again.
         seconds_until(lambda: terminal.mode() == mode, 20)
         terminal.type(CTRL_C)
     terminal.read()
@@ -131,7 +131,7 @@ def test_the_terminal_is_as_it_was(terminals, end, code):
     assert terminal.mode() == mode
 
 
-def test_the_terminal_is_the_shells_while_autodist_is_stopped(terminals):
+def test_the_shell_has_the_terminal_while_autodist_is_stopped(terminals):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 5, "--", *python(ECHO), 5)
     mode = terminal.mode()
     terminal.await_next(b"size ")
@@ -147,8 +147,8 @@ def test_the_terminal_is_the_shells_while_autodist_is_stopped(terminals):
     assert terminal.wait() == 130
 
 
-def test_what_is_piped_into_autodist(folder):
-    # More than all there is on the way has room for; and its end.
+def test_stdin_is_passed_to_the_rank(folder):
+    # More than the buffers on the way hold, and then EOF.
     data = b"".join(b"line %d\n" % i for i in range(200_000))
     script = 'if [ $RANK = 5 ]; then sha256sum; else cat; echo nothing; fi'
     done = subprocess.run([AUTODIST, "run", "--spec", SPEC, "--stdin-rank", "5", "--", "sh", "-c", script], cwd=folder,
@@ -159,14 +159,14 @@ def test_what_is_piped_into_autodist(folder):
     assert sum(line.endswith("] nothing") for line in lines) == 7
 
 
-def test_a_rank_that_does_not_read_what_is_piped_into_autodist(folder):
+def test_a_rank_that_does_not_read_stdin(folder):
     with open("/dev/zero", "rb") as zeros:
         done = subprocess.run([AUTODIST, "run", "--spec", SPEC, "--stdin-rank", "2", "--", "true"], cwd=folder,
                               stdin=zeros, capture_output=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_typed_while_the_node_is_cut_off_arrives_once_and_in_order(terminals, cut):
+def test_input_during_a_disconnection_arrives_once_and_in_order(terminals, cut):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 2, "--", *python(ECHO), 2)
     terminal.await_next(b"size ")
     terminal.type(b"before\r")
@@ -184,12 +184,12 @@ def test_what_is_typed_while_the_node_is_cut_off_arrives_once_and_in_order(termi
     assert terminal.wait() == 130
 
 
-def test_a_terminal_of_a_rank_that_there_is_not(autodist):
+def test_a_terminal_of_a_missing_rank(autodist):
     outcome = autodist("run", "--spec", SPEC, "--stdin-rank", "8", "--", "true")
     assert outcome.code == 2 and "--stdin-rank 8, but there are ranks 0 to 7" in outcome.err
 
 
-def test_attach_is_at_the_terminal_of_a_detached_job(terminals, autodist):
+def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     outcome = autodist("run", "--detach", "--spec", SPEC, "--stdin-rank", "3", "--", *python(ECHO), "3")
     assert outcome.code == 0, outcome.err
     job = re.search(DETACHED, outcome.err)[1]
@@ -244,7 +244,7 @@ def test_attach_shows_one_rank(autodist, start, folder):
     assert outcome.code == 0 and outcome.lines() == {6: ["end of 6"]}
 
 
-def test_autodist_run_is_at_the_terminal(terminals, autodist):
+def test_autodist_run_uses_the_terminal(terminals, autodist):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 0, "--", *python(ECHO), 0)
     terminal.await_next(b"size ")
     other = terminals("attach", "last", "--rank", "0", "-i")

@@ -1,4 +1,4 @@
-"""Nodes that are elsewhere: behind a jump host, with addresses of their own."""
+"""Nodes on another network, behind a jump host."""
 
 import pytest
 from hosts import SHARED, address, in_host
@@ -12,7 +12,7 @@ def outside(behind_a_jump_host):
 
 @pytest.fixture
 def behind_a_jump_host(folder, sshd, known_hosts):
-    """The spec, of nodes on a network of their own behind a jump host, and the first one's SSH server."""
+    """The spec of nodes on their own network behind a jump host, and the first node's SSH server."""
     jump, servers = sshd(2), {host: sshd(host) for host in NODES}
     for host in NODES:
         in_host(host, "ip", "address", "add", f"{inner(host)}/24", "dev", "eth0")

@@ -1,7 +1,7 @@
-"""run --chief-on: host 1, a laptop say, starts the chief on host 2, and may go.
+"""run --chief-on: host 1, for example a laptop, starts the chief on host 2, and may disconnect.
 
-Host 1 reaches hosts 2 to 4 through a jump host alone, at addresses of another network and by names that its
-~/.ssh/config alone has, with a key of its own; host 2 has another one, which the others accept."""
+Host 1 reaches hosts 2 to 4 only through a jump host, at addresses of another network, and by names that are
+only in its ~/.ssh/config, with its own key. Host 2 has another key, which the others accept."""
 
 import contextlib
 import os
@@ -43,19 +43,19 @@ def nothing_left_of_chiefs(nothing_left_on_any_host):  # pylint: disable=unused-
 
 @pytest.fixture
 def laptop(folder, sshd, known_hosts, ssh_config, new_key):
-    """The spec, for host 1."""
+    """The spec for host 1."""
     keys = {name: new_key(name, "-t", "ed25519") for name in ("laptop", "node")}
     accepted = folder / "accepted"
     accepted.write_text("".join(Path(f"{key}.pub").read_text() for key in keys.values()))
-    # As if nothing of another login were there.
+    # Hides files of other logins.
     for host in NODES:
         in_host(host, "sh", "-c", "cd ~/.ssh && mkdir kept && mv id_ed25519 known_hosts kept")
     in_host(1, "sh", "-c", f"cp {keys['laptop']} ~/.ssh/laptop && chmod 600 ~/.ssh/laptop")
     in_host(2, "sh", "-c", f"cp {keys['node']} ~/.ssh/id_ed25519 && chmod 600 ~/.ssh/id_ed25519")
     for key in keys.values():
-        key.unlink()  # all hosts could read it there
+        key.unlink()  # otherwise all hosts could read it there
     settings = {"AuthorizedKeysFile": accepted,
-                "SetEnv": f"XDG_STATE_HOME={folder}/state"}  # not the tester's
+                "SetEnv": f"XDG_STATE_HOME={folder}/state"}  # not that of the user who runs the tests
     jump = sshd(2, **settings)
     servers = {host: sshd(host, **settings) for host in NODES}
     for host in NODES:
@@ -81,7 +81,7 @@ def laptop(folder, sshd, known_hosts, ssh_config, new_key):
 
 @pytest.fixture
 def launch(start, laptop, folder):
-    """Starts a job whose chief is on host 2; gives its outcome."""
+    """Starts a job with its chief on host 2; gives its outcome."""
     def run(*options, program, cwd=folder, env=None):
         return start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder,
                      *options, "--", *program, cwd=cwd, env=env).finish()
@@ -100,7 +100,7 @@ def chiefs():
     return {pid for pid in pids_on(2) if "run-request" in hosts.argv_of(pid)[1:2]}
 
 
-def test_without_a_spec_it_is_a_host_that_ssh_reaches(launch, start, laptop, ssh_config, folder):
+def test_without_a_spec_the_target_is_an_ssh_host(launch, start, laptop, ssh_config, folder):
     assert launch(program=["true"]).code == 0
     jump = re.search(r"proxy_jump: (\S+)", laptop.read_text())[1]
     ssh_config.write_text(ssh_config.read_text() + f"Host lab*\n  ProxyJump root@{jump}\nHost *\n  IdentityFile ~/.ssh/laptop\n")
@@ -108,7 +108,7 @@ def test_without_a_spec_it_is_a_host_that_ssh_reaches(launch, start, laptop, ssh
     assert outcome.code == 0 and "exit code    0" in outcome.out, outcome.err
 
 
-def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, folder):
+def test_the_laptop_is_disconnected_for_longer_than_the_lease(launch, there, cut, folder):
     count = 150
     program = folder / "train.sh"
     program.write_text(f'i=0; while [ $i -lt {count} ]; do echo "$RANK $i"; i=$((i + 1)); sleep 0.1; done\n'
@@ -132,7 +132,7 @@ def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, fol
     seconds_until(lambda: not processes() and not chiefs(), 30)
 
 
-def test_commands_reach_it(launch, there, laptop, folder):
+def test_commands_reach_the_remote_chief(launch, there, laptop, folder):
     outcome = launch("--name", "far", program=["sh", "-c", "echo up; exec sleep 1000"])
     assert outcome.code == 0, outcome.err
     listed = there("ps")
@@ -157,7 +157,7 @@ def test_commands_reach_it(launch, there, laptop, folder):
     assert in_host(2, "sh", "-c", "ls /tmp/autodist-web-* 2> /dev/null || true") == ""
 
 
-def test_top_in_a_terminal_of_its_own(launch, there, laptop, folder):
+def test_top_in_its_own_terminal(launch, there, laptop, folder):
     assert launch(program=["sh", "-c", "echo up; exec sleep 1000"]).code == 0
     terminal = Terminal([AUTODIST, "top", "--spec", laptop, "--chief-on", "first"], folder)
     terminal.until(lambda lines: "running" in "".join(lines))
@@ -167,7 +167,7 @@ def test_top_in_a_terminal_of_its_own(launch, there, laptop, folder):
     assert there("stop", "last").code == 0
 
 
-def test_a_job_that_ends_as_ssh_does_when_it_cannot_log_in(launch, there, laptop, folder):
+def test_exit_code_255_of_a_job_is_not_a_login_failure(launch, there, laptop, folder):
     assert launch(program=["sh", "-c", "sleep 1; exit 255"]).code == 0
     outcome = there("attach", "last")
     assert outcome.code == 255 and "exited with code 255" in outcome.err and "ssh" not in outcome.err, outcome.err
@@ -179,8 +179,8 @@ def test_a_job_that_ends_as_ssh_does_when_it_cannot_log_in(launch, there, laptop
 @pytest.mark.parametrize("here", ["", "< /dev/null", "> /dev/null"], ids=["both", "no_stdin", "no_stdout"])
 @pytest.mark.parametrize("command", ["logs last", "logs last --rank 0", "attach last --all"],
                          ids=["logs", "logs_of_one", "attach"])
-def test_a_rank_does_not_command_the_terminal_here(launch, laptop, folder, here, command):
-    """Where the command there has no terminal, it writes for a pipe, of which one end is the terminal here."""
+def test_control_sequences_of_ranks_do_not_reach_the_local_terminal(launch, laptop, folder, here, command):
+    """The remote command writes to a pipe that ends at the local terminal."""
     program = r"printf '\033]0;title\007out\n'; printf '\033]0;title\007err\n' >&2"
     assert launch("--show", "none", program=["sh", "-c", program]).code == 0
     terminal = Terminal(["sh", "-c", f"{AUTODIST} {command} --spec {laptop} --chief-on first {here}"], folder, emulated=False)
@@ -189,15 +189,15 @@ def test_a_rank_does_not_command_the_terminal_here(launch, laptop, folder, here,
 
 
 @pytest.mark.smoke
-def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
-    """In no process's words, and in no file; the folder is copied."""
+def test_secrets_and_files_are_sent_along(launch, there, laptop, start, folder):
+    """Secrets are in no argv and in no file; the folder is copied."""
     program = Path.home() / ".cache" / "program"
     in_host(1, "mkdir", "-p", program)
     (program / "train.py").write_text(
         "import os, time\nprint(os.environ['SECRET'], os.environ['TMPDIR'], os.environ['WHERE'], open('data').read(), flush=True)\n"
         "while not os.path.exists(os.path.expanduser('~/.cache/program/go')): time.sleep(0.05)\n")
     (program / "data").write_text("the data")
-    secret = secrets.token_hex(16)  # which stands in no file, such as this one
+    secret = secrets.token_hex(16)  # random, so that it is in no file such as this one
     outcome = start("run", "--spec", laptop, "--detach", "--chief-on", name(3), "--sync", "--pass-env", "SECRET",
                     "--", sys.executable, "train.py", cwd=program, env={"SECRET": secret}).finish()
     # Host 3 has no key that the others accept.
@@ -205,7 +205,7 @@ def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
     assert f"the chief on {name(3)} logs in with keys of that machine" in outcome.err
     assert not processes()
     outcome = start("run", "--spec", laptop, "--detach", "--chief-on", name(2), "--sync", "--pass-env", "SECRET",
-                    # Of which the chief has one of its own.
+                    # The chief has its own TMPDIR.
                     "--pass-env", "TMPDIR", "--", sys.executable, "train.py", cwd=program,
                     env={"SECRET": secret, "TMPDIR": "/nowhere"}).finish()
     assert outcome.code == 0, outcome.err
@@ -218,7 +218,7 @@ def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
     assert attached.lines() == {rank: [f"{secret} /nowhere on {Path.home()} the data"] for rank in range(RANKS)}
     stays = in_host(2, "sh", "-c", f"grep -rl {secret} ~/.cache/autodist ~/.ssh /tmp 2> /dev/null | grep -v {SHARED} || true")
     assert stays == ""
-    # No private key went there.
+    # No private key was sent.
     assert in_host(2, "sh", "-c", "ls ~/.ssh") .split().count("laptop") == 0
     in_host(1, "rm", "-rf", program)
 
@@ -229,8 +229,8 @@ def test_a_chief_that_fails_to_start_the_job(launch):
     assert not processes() and not chiefs()
 
 
-def test_host_keys_are_those_that_the_laptop_knows(launch, known_hosts, laptop):
-    """Nodes whose known_hosts are empty; one key is another than that of the laptop's known_hosts."""
+def test_host_keys_of_the_laptop_are_used(launch, known_hosts, laptop):
+    """The nodes have no known_hosts; one key differs from the laptop's known_hosts."""
     text = laptop.read_text()
     keys = re.findall(r"ssh-\S+ \S+", known_hosts.read_text())
     laptop.write_text(text.replace("cpus: [0, 1]", f"cpus: [0, 1], host_keys: ['{keys[1]}']"))
@@ -243,8 +243,8 @@ def starters():
     return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["remote-controller"]]
 
 
-def test_a_node_that_says_nothing_more_can_be_left(start, laptop, folder):
-    """Its process there is stopped: the first Ctrl-C waits for it, the second one leaves."""
+def test_an_unresponsive_node_can_be_left(start, laptop, folder):
+    """Its remote process is stopped: the first Ctrl-C waits for it, the second one leaves."""
     job = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder, "--on-busy", "wait",
                 "--", "sh", "-c", "echo up; exec sleep 1000")
     seconds_until(starters, 60)
@@ -259,7 +259,7 @@ def test_a_node_that_says_nothing_more_can_be_left(start, laptop, folder):
     seconds_until(lambda: not processes() and not chiefs() and not starters(), 40)
 
 
-def test_a_command_without_a_terminal_ends_there_too(launch, there, laptop, folder):
+def test_a_command_without_a_terminal_ends_remotely_too(launch, there, laptop, folder):
     assert launch(program=["sh", "-c", "echo up; exec sleep 1000"]).code == 0
     attached = subprocess.Popen([AUTODIST, "attach", "last", "--all", "--spec", laptop, "--chief-on", "first"],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=folder)
@@ -273,8 +273,8 @@ def test_a_command_without_a_terminal_ends_there_too(launch, there, laptop, fold
     assert there("stop", "last").code == 0
 
 
-def test_nobody_elses_program_runs(there):
-    """A folder of /tmp that has the name of ours, and belongs to another user."""
+def test_programs_of_other_users_are_not_run(there):
+    """A folder in /tmp with our name belongs to another user."""
     in_host(2, "sh", "-c", "rm -rf ~/.cache/autodist/chief; mkdir -p /tmp/autodist-agent-0; "
             "chown 65534 /tmp/autodist-agent-0; d=/tmp/autodist-agent-0/$(sha256sum < " + AUTODIST + " | cut -d ' ' -f 1); "
             "mkdir $d; ln -s /bin/echo $d/autodist")
@@ -283,16 +283,16 @@ def test_nobody_elses_program_runs(there):
     assert outcome.code == 125 and "there is no autodist on this node" in outcome.err, outcome.out
 
 
-def test_ctrl_c_while_it_starts(start, laptop, folder):
+def test_ctrl_c_during_the_start(start, laptop, folder):
     job = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder, "--on-busy", "wait",
                 "--", "sh", "-c", "echo up; exec sleep 1000")
-    job.await_err("job ", 60)  # the chief there speaks
+    job.await_err("job ", 60)  # the remote chief runs
     job.interrupt(signal.SIGINT)
     outcome = job.finish()
     assert outcome.code in (0, 130), outcome.err
     if outcome.code == 130:
         seconds_until(lambda: not processes() and not chiefs(), 20)
-    else:  # it ran before
+    else:  # it was already running
         with contextlib.suppress(ProcessLookupError):
             for pid in chiefs():
                 os.kill(pid, signal.SIGTERM)
@@ -300,10 +300,10 @@ def test_ctrl_c_while_it_starts(start, laptop, folder):
 
 
 @pytest.mark.parametrize("words, what", [
-    (("--chief-on", "first"), "goes with --detach"),
+    (("--chief-on", "first"), "--chief-on needs --detach"),
     (("--chief-on", "10.1.1.1", "--detach"), "no node of the spec has that address"),
     (("--chief-on", "10.1.1.1", "--dry-run"), "no node of the spec has that address"),
-    (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "does not go with"),
+    (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "cannot be used with --chief-on"),
     (("--chief-on", "first", "--detach", "--web"), "autodist web --chief-on first"),
 ], ids=("attached", "elsewhere", "dry", "stdin", "web"))
 def test_wrong_words(start, laptop, words, what):

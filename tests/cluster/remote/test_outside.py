@@ -1,6 +1,6 @@
-"""A chief that is no node: host 1 controls hosts 2 to 4, which it reaches through host 2 alone.
+"""A chief that is no node: host 1 controls hosts 2 to 4, which it reaches only through host 2.
 
-Among themselves they have addresses of another network, of which host 1 knows nothing."""
+The nodes use addresses of another network among themselves, which host 1 cannot reach."""
 
 import json
 import re
@@ -18,27 +18,27 @@ PROGRAMS = Path(__file__).parents[1] / "frameworks" / "programs"
 
 
 @pytest.mark.smoke
-def test_ranks_run_on_the_nodes_alone_and_meet_by_their_own_addresses(start, outside, folder):
+def test_ranks_run_only_on_the_nodes_and_use_their_inner_addresses(start, outside, folder):
     outcome = start("run", "--spec", outside, "--workdir", folder, "--", "sh", "-c",
                     'echo $RANK of $WORLD_SIZE on $(uname -n): $AUTODIST_NODE_ADDRESS, $MASTER_ADDR, '
                     '$NCCL_SOCKET_IFNAME, $AUTODIST_NODE_ADDRESSES, $(pwd)').finish()
     assert outcome.code == 0, outcome.err
-    told = {line for lines in outcome.lines().values() for line in lines}
+    reported = {line for lines in outcome.lines().values() for line in lines}
     addresses = ",".join(map(inner, NODES))
-    assert told == {f"{rank} of {RANKS} on host{host}: {inner(host)}, {inner(2)}, =eth0, {addresses}, {folder}"
+    assert reported == {f"{rank} of {RANKS} on host{host}: {inner(host)}, {inner(2)}, =eth0, {addresses}, {folder}"
                     for rank, host in zip(range(RANKS), (2, 2, 3, 3, 4, 4))}
     assert not processes()
 
 
-def test_the_dry_run_says_what_will_be_asked(start, outside):
+def test_the_dry_run_lists_its_queries(start, outside):
     outcome = start("run", "--spec", outside, "--dry-run", "--", "./train").finish()
     assert outcome.code == 0 and outcome.out.count("its address between ranks is asked on the node") == 3
     plan = start("run", "--spec", outside, "--dry-run", "--json", "--", "./train").finish()
     assert all(node["ask_data_address"] for node in json.loads(plan.out)["nodes"])
 
 
-def test_the_folder_is_the_same_below_the_home_folder(start, outside, folder):
-    """Which every host has for itself here, as machines have."""
+def test_the_folder_is_relative_to_the_home_folder(start, outside, folder):
+    """Every host has its own home folder here."""
     program = Path.home() / ".cache" / "outside" / "program"
     program.mkdir(parents=True)
     (program / "train.sh").write_text("echo $RANK in $PWD with $(cat data)\n")
@@ -66,8 +66,8 @@ def test_doctor_and_bench(start, outside, folder):
     assert re.search(r"^ *8192 ", outcome.out, re.MULTILINE), outcome.out
 
 
-def test_shared_folders_are_the_same_on_all_nodes_and_need_not_be_here(start, outside, folder):
-    """The folder that all hosts see is, below another name, on the nodes alone."""
+def test_shared_folders_are_compared_among_nodes_only(start, outside, folder):
+    """The shared folder has another name on the nodes, and does not exist on the chief."""
     shared, own = Path("/tmp/shared-by-nodes"), Path("/tmp/own-of-nodes")
     (folder / "data").mkdir()
     for host in NODES:
@@ -93,7 +93,7 @@ def test_shared_folders_are_the_same_on_all_nodes_and_need_not_be_here(start, ou
         outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "true").finish()
         assert outcome.code == 125 and f"{shared} {whose}" in outcome.err
         on_host(4, f"mount --bind {folder}/data {shared} && mount -o remount,ro,bind {shared}")
-        assert not doctor(shared)  # what can only be read there is the same folder, too
+        assert not doctor(shared)  # a read-only mount is the same folder, too
         on_host(2, f"umount {shared}; rmdir {shared}")
         [issue] = doctor(shared)
         assert issue[:3] == ("shared", [0], "bad") and "No such file or directory" in issue[3]
@@ -111,13 +111,13 @@ def test_a_program_of_pytorch(start, outside, folder):
     assert [path.name for path in folder.glob("*.pt")] == ["checkpoint.pt"]
 
 
-def test_the_first_node_is_lost(start, behind_a_jump_host, folder):
+def test_losing_the_first_node(start, behind_a_jump_host, folder):
     outside, server = behind_a_jump_host
     job = start("run", "--spec", outside, "--workdir", folder, "--min-nodes", "2", "--max-restarts", "1",
                 "--lease", "5", "--", "sh", "-c",
                 'echo $RANK of $WORLD_SIZE at $MASTER_ADDR; [ $WORLD_SIZE = 4 ] || exec sleep 1000')
     job.await_lines(RANKS)
-    # Nobody can log in there any more; it is still the way to the others.
+    # Logins to the first node fail; it is still the jump host of the others.
     server.stop()
     kill_all(hosts.agents_on(2))
     outcome = job.finish()
@@ -149,4 +149,4 @@ def test_validate(start, outside):
     outcome = start("validate", outside).finish()
     assert outcome.code == 0 and "3 nodes, 6 ranks, launched from outside" in outcome.out
     outcome = start("validate", "--strict", outside).finish()
-    assert outcome.code == 2 and "no node is the chief" in outcome.err
+    assert outcome.code == 2 and "no node has chief: true (--strict)" in outcome.err

@@ -1,4 +1,4 @@
-"""autodist run --sync from host 1, which is no node: the files leave it once, and host 2 passes them on."""
+"""autodist run --sync from host 1, which is no node: it sends the files once, and host 2 passes them on."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from outside import NODES, inner
 
 OTHERS = (3, 4)
 SIZE = 30_000_000
-AGENT_S = 90  # agent/sync/sync.h: for how long a silent chief may still be there, and then some
+AGENT_S = 90  # more than agent/sync/sync.h waits for a silent chief
 WORK = Path("/tmp/outside-sync")  # each host has its own
 LIST = (f"cd {WORK} && find . -mindepth 1 -type f -printf '%y %m %s %T@ %p\\n' -o -type d -printf '%y %m %p\\n' -o "
         "-type l -printf '%y %l %p\\n' | LC_ALL=C sort && find . -type f -exec md5sum {} + | LC_ALL=C sort")
@@ -40,7 +40,7 @@ def work():
 
 @pytest.fixture
 def nearby(folder):
-    """A spec of the nodes, each of which is reached by itself."""
+    """A spec of the nodes without a jump host."""
     first, chief, *nodes = SPEC.read_text().partition("ssh:\n")[0].split("  - ")
     assert "chief: true" in chief
     path = folder / "nearby.yaml"
@@ -58,7 +58,7 @@ def sync(start, folder, work):
 
 
 def sent():
-    """Bytes that have left this host."""
+    """Bytes that this host has sent."""
     [line] = [line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("eth0:")]
     return int(line.split(":")[1].split()[8])
 
@@ -73,12 +73,12 @@ def assert_the_same_everywhere():
 
 
 def ports(host):
-    """The agents with an open port."""
+    """Agents with an open port."""
     return [int(pid) for pid in re.findall(r'"autodist-\w+",pid=(\d+)', in_host(host, "ss", "-Hltnp"))]
 
 
-def test_the_files_leave_this_machine_once(start, sync, outside):
-    # Agents are sent to each.
+def test_the_files_are_sent_once(start, sync, outside):
+    # Installs the agent on each node.
     assert start("run", "--spec", outside, "--workdir", "/", "--", "true").finish().code == 0
     before = sent()
     outcome = sync(outside, program=("sh", "run.sh")).finish()
@@ -93,7 +93,7 @@ def test_the_files_leave_this_machine_once(start, sync, outside):
     assert outcome.code == 0 and SUMMARY.search(outcome.err)[1] == "synced: nothing to send"
     assert sent() - before < SIZE / 10
 
-    # What only others lack does not leave it at all; what is only touched goes nowhere.
+    # A file missing on one node only is not sent from here; a file with only a new time is not sent at all.
     on_host(3, f"rm {WORK}/part1/1.bin")
     os.utime(WORK / "part2" / "2.bin")
     before = sent()
@@ -104,7 +104,7 @@ def test_the_files_leave_this_machine_once(start, sync, outside):
     assert not ports(2)
 
 
-def test_from_here_where_that_is_wanted(sync, outside):
+def test_direct_topology(sync, outside):
     before = sent()
     outcome = sync(outside, "--sync-topology", "direct").finish()
     assert outcome.code == 0, outcome.err
@@ -114,7 +114,7 @@ def test_from_here_where_that_is_wanted(sync, outside):
 
 
 @pytest.mark.parametrize("verdict", ["drop", "reject with tcp reset"], ids=["drop", "reject"])
-def test_a_node_that_does_not_reach_the_first_gets_them_from_here(sync, outside, verdict):
+def test_a_node_that_cannot_reach_the_first_gets_files_from_the_chief(sync, outside, verdict):
     on_host(2, "nft add table inet test && nft 'add chain inet test in { type filter hook input priority 0; }' && "
                f"nft 'add rule inet test in ip saddr {inner(4)} tcp flags & (syn | ack) == syn {verdict}'")
     try:
@@ -125,13 +125,13 @@ def test_a_node_that_does_not_reach_the_first_gets_them_from_here(sync, outside,
     finally:
         on_host(2, "nft delete table inet test")
     assert re.fullmatch(r"synced: 64 files, 60 MB sent to 2 nodes, passed on to 1 node in [\d.]+ s; "
-                        "1 node could not get all from the first one", SUMMARY.search(outcome.err)[1])
-    assert outcome.err.count("could not get") == 1 and "WARN" not in outcome.err
+                        "1 node did not get all files from the first node", SUMMARY.search(outcome.err)[1])
+    assert outcome.err.count("did not get") == 1 and "WARN" not in outcome.err
     assert_the_same_everywhere()
 
 
 def slow(host, rate="20mbit"):
-    """All that leaves the host is slow."""
+    """Limits the bandwidth of the host's outgoing traffic."""
     in_host(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "400ms")
 
 
@@ -140,15 +140,15 @@ def fast(host):
 
 
 def await_parts(job, host):
-    """Until a file is on its way to the host."""
+    """Waits until a file is being received by the host."""
     limit = time.monotonic() + 20
     while not in_host(host, "sh", "-c", f"find {WORK} -name '.autodist-sync-*' 2>/dev/null || true"):
         assert time.monotonic() < limit and job.process.poll() is None, job.err
         time.sleep(0.01)
 
 
-def test_the_first_node_is_cut_off_while_it_passes_on(sync, nearby, cut):
-    """The others then have theirs from here; without the first node there is no job."""
+def test_the_first_node_is_disconnected_while_it_passes_files_on(sync, nearby, cut):
+    """The others get the files from the chief; without the first node the job fails."""
     slow(2)
     try:
         job = sync(nearby, "--lease", "2")
@@ -166,7 +166,7 @@ def test_the_first_node_is_cut_off_while_it_passes_on(sync, nearby, cut):
     seconds_until(lambda: not processes(), AGENT_S)
 
 
-def test_the_first_agent_is_killed_while_it_passes_on(sync, nearby):
+def test_the_first_agent_is_killed_while_it_passes_files_on(sync, nearby):
     slow(2)
     try:
         job = sync(nearby)

@@ -1,6 +1,6 @@
-"""The one file on systems of all kinds: a root with busybox alone, and those that tests/roots has made
-by debootstrap. In each it is the chief of jobs, and another host's sshd lets people into it. A root for
-another kind of machine, whose programs qemu runs, is a node alone."""
+"""The single file on various systems: a root with only busybox, and the roots that tests/roots makes with
+debootstrap. In each it is the chief of jobs, and the sshd of another host uses it as root. A root for another
+CPU architecture, which qemu emulates, is only a node."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ ROOTS = Path(os.environ["ROOTS"]) if os.environ.get("ROOTS") else None
 BUSYBOX = "busybox"
 OTHER_MACHINES = {"aarch64"}
 MUSL = Path("/usr/lib/x86_64-linux-musl/libc.so")
-# As Ubuntu's desktops have it, and sites with SSSD: modules for another C library, which abort a
-# static program that loads them.
+# As on Ubuntu desktops, and with SSSD: modules for another C library, which abort a static program that loads
+# them.
 NAME_SERVICES = {
     "desktop": "passwd: files systemd\ngroup: files systemd\n"
                "hosts: files mdns4_minimal [NOTFOUND=return] dns mymachines\n",
@@ -26,12 +26,12 @@ NAME_SERVICES = {
             "hosts: files dns myhostname\n",
 }
 HOST = 2
-ROOT = Path("/mnt")  # sshd wants it where nobody else may write
+ROOT = Path("/mnt")  # sshd requires a path that only root may write
 SAY = "echo $RANK of $WORLD_SIZE on $(. /etc/os-release && echo $ID)"
 
 
 def make_busybox_root(root):
-    """What Alpine has, and no more: musl, busybox, no bash, no getent."""
+    """The same as Alpine: musl, busybox, no bash, no getent."""
     for name in ("bin", "etc", "lib"):
         (root / name).mkdir(parents=True)
     shutil.copy("/bin/busybox", root / "bin" / "busybox")
@@ -50,7 +50,7 @@ def system(request):
 
 @pytest.fixture
 def root(system, folder):
-    """Where both hosts have the system's root; home and /tmp of it are each host's own."""
+    """The system's root, mounted on both hosts; each host has its own home and /tmp in it."""
     source = ROOTS / system if system != BUSYBOX else SHARED / f"root-{folder.name}"
     if system == BUSYBOX:
         make_busybox_root(source)
@@ -87,7 +87,7 @@ def says(system):
 
 @pytest.fixture
 def autodist_in(root, folder):
-    """Runs `autodist ARGUMENTS...` within the root."""
+    """Runs `autodist ARGUMENTS...` in the root."""
     def run(*arguments):
         return subprocess.run(
             ["/usr/sbin/chroot", root, "/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", folder, "/root/autodist",
@@ -99,7 +99,7 @@ def autodist_in(root, folder):
 
 @pytest.fixture
 def spec(root, folder, sshd, known_hosts):
-    """Of the chief and the host whose sshd lets into the root."""
+    """A spec of the chief and of the host whose sshd uses the root."""
     server = sshd(HOST, ChrootDirectory=root)
     entry = f"[{address(HOST)}]:{server.port} " + (SHARED / f"host{HOST}" / "host_key.pub").read_text()
     for path in (known_hosts, root / "root" / ".ssh" / "known_hosts"):
@@ -108,19 +108,19 @@ def spec(root, folder, sshd, known_hosts):
                    ssh=f"username: root\nport: {server.port}\nkey_file: ~/.ssh/user_ed25519")
 
 
-def test_as_the_chief_of_itself(name_services, autodist_in, says):
+def test_as_a_chief_without_nodes(name_services, autodist_in, says):
     version = autodist_in("--version")
     assert version.returncode == 0 and version.stdout.startswith("autodist "), version
     job = autodist_in("run", "-n", "2", "--", "sh", "-c", SAY)
     assert job.returncode == 0, job.stderr
     assert sorted(job.stdout.splitlines()) == [f"[localhost:{rank}] {rank} of 2 on {says}" for rank in range(2)]
-    nobody = autodist_in("run", "--hosts", "no-such-host.local", "--", "true")
-    assert nobody.returncode == 125
-    assert "name does not resolve: 'no-such-host.local'" in nobody.stderr
+    failed = autodist_in("run", "--hosts", "no-such-host.local", "--", "true")
+    assert failed.returncode == 125
+    assert "name does not resolve: 'no-such-host.local'" in failed.stderr
 
 
 def test_as_chief_and_node_over_ssh(name_services, autodist_in, spec, says):
-    for _ in range(2):  # the second time the agent is there
+    for _ in range(2):  # the second time, the agent is installed
         job = autodist_in("run", "--spec", spec, "--", "sh", "-c", SAY)
         assert job.returncode == 0, job.stderr
         assert sorted(job.stdout.splitlines()) == [f"[{address(rank + 1)}:{rank}] {rank} of 2 on {says}"

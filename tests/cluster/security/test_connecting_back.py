@@ -1,5 +1,5 @@
-"""Nodes that connect back to the chief, as in the pods of Kubernetes: what can be read on the network, and names that
-are looked up."""
+"""Nodes that connect back to the chief, as in the pods of Kubernetes: what is visible on the network, and
+name resolution."""
 
 import secrets
 import signal
@@ -17,14 +17,14 @@ PORT = 7420
 SECRET = "the-marker-" + secrets.token_hex(8)
 ALL_PROTOCOLS = 3
 LIMIT_S = 20
-# In a copy of /etc that has the folder's files over it.
+# Runs a command with a copy of /etc that the folder's files are copied over.
 IN_ETC = """
 cp -r /etc "$1/etc.$$"; cp -r "$1/over/." "$1/etc.$$/"; mount --bind "$1/etc.$$" /etc; shift; exec "$@"
 """
 
 
 class Sniffer:
-    """All bytes that pass this host's interfaces, while it is entered."""
+    """Captures all bytes on this host's interfaces while it is entered."""
 
     def __enter__(self):
         self.seen, self.ending = bytearray(), False
@@ -49,7 +49,7 @@ class Sniffer:
 
 
 def with_files(folder, **files):
-    """The words of a command that has these files in /etc."""
+    """The argv prefix of a command that has these files in /etc."""
     over = folder / "over"
     for name, text in files.items():
         path = over / name
@@ -65,7 +65,8 @@ def derived(job_key, node):
 
 @pytest.fixture
 def pods(folder):
-    """Starts `autodist run --kubernetes ARGUMENTS` on the chief, host 1, and on host 2, its worker. Gives the chief's."""
+    """Starts `autodist run --kubernetes ARGUMENTS` on host 1 as the chief and on host 2 as its worker; gives
+    the chief."""
     job_key = secrets.token_hex(32)
     workers = []
 
@@ -100,7 +101,8 @@ def test_no_secret_can_be_read_on_the_network(pods):
     assert [what for what, text in hidden.items() if text in sniffer.seen] == []
 
 
-# In a network of its own: gets what the agent asks DNS, and never answers. Prints whether it did, and how the agent ended.
+# In a separate network: receives the agent's DNS query without answering. Prints whether it came, the exit
+# code and the time.
 ASKED = """
 import os, signal, socket, subprocess, sys, time
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -137,13 +139,13 @@ def asked(folder, how, seconds, chief, **files):
     return was == "True", int(code), float(took)
 
 
-def test_a_signal_is_handled_while_a_name_is_looked_up(folder):
+def test_a_signal_is_handled_during_name_resolution(folder):
     was, code, took = asked(folder, "signal", "60", f"chief.example:{PORT}", **{
         "resolv.conf": "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"})
     assert was and code == 128 + signal.SIGTERM and took < 5, (was, code, took)
 
 
-def test_names_are_looked_up_in_files_and_dns_whatever_the_image_says(folder):
+def test_names_are_resolved_by_files_and_dns_despite_nsswitch(folder):
     was, code, _ = asked(folder, "end", "1", f"chief.example:{PORT}", **{
         "resolv.conf": "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n", "nsswitch.conf": "hosts: mymachines dns\n",
         "hosts": "127.0.0.1 localhost chief.example\n"})

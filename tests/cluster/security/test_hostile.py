@@ -1,7 +1,7 @@
-"""A node whose agent lies (tests/hostile): whatever it says, the command ends in time and names the
-node, takes little memory, writes little and where it should, and leaves nothing on other nodes.
+"""A node whose agent lies (tests/hostile): the command ends in time and names the node, uses little memory,
+writes little and only where it should, and leaves no processes on other nodes.
 
-A part of the lies by default; all of them, and with every command, by HOSTILE=all.
+HOSTILE=all runs all lies with every command; the default is a selection.
 """
 
 import hashlib
@@ -27,25 +27,25 @@ MOST_WRITTEN = 4 << 20
 
 LEASE_S = 4
 GRACE_S = 2
-# All is done that can be done on a machine that is busy with other tests.
+# Enough for all work on a machine that is busy with other tests.
 WORK_S = 10
-# Whatever nodes do, once a job is to end (docs/faults.md).
+# Max. time until a job has ended (docs/explanation/faults.md).
 END_S = GRACE_S + 10
-# What is waited for besides, by the code's own limits: of launch/bootstrap, launch/launcher,
-# launch/folder_sync, chief/checks/doctor, chief/checks/clean, and chief/job: an agent that does not go.
+# Other time limits in the code: launch/bootstrap, launch/launcher, launch/folder_sync, chief/checks/doctor,
+# chief/checks/clean, and chief/job for an agent that does not exit.
 READY_S, PREPARE_S, STALL_S, PORTS_S, CLEAN_S, GONE_S = 60, 90, 60, 12, 90, 13
 PATIENCE_S = 20  # agent/sync/file_source
 WAITS_S = {"says_nothing": READY_S, "never_prepares": PREPARE_S, "never_finishes": STALL_S,
            "passes_on_never": STALL_S, "passes_on_without_end": PATIENCE_S,
            "never_opens_ports": PORTS_S, "never_tries_ports": PORTS_S, "cleans_without_end": CLEAN_S,
            "never_renews": LEASE_S, "never_stops": GONE_S, "vanishes": 2 * LEASE_S}
-# chief/checks/probe_nodes: a doctor waits for agents that had answered, and do not go.
+# chief/checks/probe_nodes: a doctor waits for agents that answered and do not exit.
 COMMAND_WAITS_S = {"doctor": 10}
 LIES = subprocess.run([BUILD / "liar", "--list"], check=True, capture_output=True, text=True).stdout.split()
 
-# What is told, but taken for no lie: the command may end well.
+# Harmless lies, with which the command may succeed.
 MAY_END_WELL = {"many_warnings_later", "cleans_many_jobs", "cleans_long_names"}
-# Of each kind one.
+# One of each kind.
 CHOSEN = {"noise_without_end", "gone_at_length", "no_http", "compressed", "extreme_facts", "not_utf8", "exit_code",
           "resumed_twice", "output_of_many_ranks", "output_with_gaps", "gets_for_ever", "skips_numbers"}
 CHOSEN_FOR_DOCTOR = {"compressed", "extreme_facts", "impossible_port"}
@@ -56,7 +56,7 @@ CHOSEN_FOR_CLEAN = {"cleans_noisily", "cleans_many_jobs", "cleans_nothing"}
 CHOSEN_FOR_BENCH = {"exit_code"}
 FOR_BENCH = {"failure", "exit_code", "gets_for_ever", "wants_all_again_and_again"}
 
-# Runs a command, and prints how it ended and the peak of its memory.
+# Runs a command, and prints its exit code and peak memory.
 MEASURE = """
 import json, os, resource, sys
 pid = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
@@ -75,7 +75,7 @@ def hostile(folder):
         agent.write_text(f"#!/bin/sh\nif [ \"$(hostname)\" = {host} ]; then exec {BUILD}/liar {lie} \"$@\"; fi\n"
                          f"exec {real} \"$@\"\n")
         agent.chmod(0o755)
-        if command[0] == "clean":  # which sends no agent
+        if command[0] == "clean":  # it sends no agent
             place = "~/.cache/autodist/agent/" + hashlib.sha256(agent.read_bytes()).hexdigest()
             on_host(LIAR, f"mkdir -p {place} && cp {agent} {place}/autodist-agent")
         work = folder / "work"
@@ -127,7 +127,7 @@ ABOUT_CLEAN = {lie for lie in LIES if lie.startswith("cleans_")}
 ABOUT_SYNC = set(LIES[LIES.index("places_without_end"):LIES.index("passes_on_at_an_impossible_port")])
 ABOUT_PASSING_ON = set(LIES[LIES.index("passes_on_at_an_impossible_port"):LIES.index("never_opens_ports")])
 ABOUT_PORTS = set(LIES[LIES.index("never_opens_ports"):]) - ABOUT_CLEAN
-# The doctor asks for no job, so it hears no more than these.
+# The doctor starts no job, so it receives only these.
 ABOUT_JOBS = set(LIES[LIES.index("exit_code"):]) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PASSING_ON - ABOUT_PORTS
 JOB = ("--lease", str(LEASE_S), "--grace", str(GRACE_S), "--", "sh", "-c", "exec sleep 1001")
 
@@ -151,7 +151,7 @@ def test_sync(hostile, lie, folder):
 
 @lies(ABOUT_PASSING_ON, CHOSEN_FOR_PASSING_ON)
 def test_files_that_are_passed_on(hostile, lie, folder):
-    """From outside; whoever is lied to has its files from here."""
+    """From outside; a node that depends on the lying one gets its files from the chief."""
     place = Path("/tmp/hostile-work")
     (folder / "work").mkdir()
     (folder / "work" / "file").write_text("content" * 10_000)

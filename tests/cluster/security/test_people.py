@@ -1,4 +1,4 @@
-"""Ordinary people, and what they do to their own jobs."""
+"""Unprivileged users, and what they may do to their own jobs."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ SLOWER = 3
 
 @pytest.fixture
 def ann(users):
-    """A user of hosts 1 and 3, who is nobody special: ann(*arguments) runs autodist as her on host 1."""
+    """An unprivileged user of hosts 1 and 3: ann(*arguments) runs autodist as her on host 1."""
     for host in (1, 3):
         users(host, ann="/bin/bash")
     (HOME / ".ssh").mkdir(mode=0o700)
@@ -53,7 +53,7 @@ def test_an_ordinary_user(ann):
     outcome = ann("stop", "last")
     assert outcome.code == 0, outcome.err
     outcome = ann("clean", *spec)
-    assert outcome.out == "nothing of autodist's is left on 2 nodes\n", outcome.err
+    assert outcome.out == "cleaned 2 nodes\n", outcome.err
     assert processes() == {}
 
 
@@ -62,7 +62,7 @@ def test_an_ordinary_user(ann):
     ("install -d -o ann -m 777 /tmp/home-ann/.cache; ln -s /etc /tmp/autodist-agent-$(id -u ann)",
      ": not used: another user owns or can write to it or a folder above it\n"),
 ], ids=["missing", "open"])
-def test_a_home_that_will_not_do(ann, what, said):
+def test_an_unsuitable_home(ann, what, said):
     in_host(3, "sh", "-c", what)
     try:
         outcome = ann("run", "--spec", "spec.yaml", "--", "true")
@@ -80,8 +80,8 @@ def test_a_home_that_will_not_do(ann, what, said):
     ("mount -t tmpfs -o noexec none /tmp/home-ann", "umount --lazy /tmp/home-ann"),
     ("install -d -o ann -m 775 /tmp/home-ann/.cache", "chmod 755 /tmp/home-ann/.cache"),
 ], ids=["unset", "read-only", "noexec", "open"])
-def test_a_home_that_is_none(ann, what, undone):
-    """The agent is kept in /tmp then, and found there again."""
+def test_an_invalid_home(ann, what, undone):
+    """The agent is stored in /tmp then, and found there again."""
     in_host(3, "sh", "-c", f"{what}; chown ann /tmp/home-ann || true")
     try:
         for _ in range(2):
@@ -90,7 +90,7 @@ def test_a_home_that_is_none(ann, what, undone):
             assert outcome.code == 0, outcome.err
         [agent] = in_host(3, "sh", "-c", "ls -d /tmp/autodist-agent-*/*").split()
         assert in_host(3, "stat", "-c", "%U %a", agent).split() == ["ann", "700"]
-        assert ann("clean", "--spec", "spec.yaml").out == "nothing of autodist's is left on 2 nodes\n"
+        assert ann("clean", "--spec", "spec.yaml").out == "cleaned 2 nodes\n"
     finally:
         in_host(3, "sh", "-c", f"{undone}; rm -rf /tmp/autodist-agent-*")
 
@@ -105,18 +105,18 @@ def test_logs_follow_restarts(start):
     assert followed.lines() == outcome.lines() == {rank: [f"attempt {i}" for i in range(3)] for rank in range(8)}
 
 
-def test_a_node_that_is_started_anew_under_a_detached_job(start):
+def test_a_detached_job_when_a_node_is_restarted(start):
     assert start("run", "--spec", SPEC, "--detach", "--grace", "1", "--", *UP).finish().code == 0
     power_off(3)
     power_on(3)
     outcome = start("attach", "last").finish()
     assert outcome.code == 125 and outcome.seconds < 10 * SLOWER
-    # Its agent may have noticed in its last moment that its watchdog had been killed.
+    # The agent may have noticed that its watchdog had been killed.
     assert re.search(f"node {re.escape(address(3))} was lost: its agent('s watchdog was killed| and the agent's watchdog "
-                     "have ended, and nothing says why)", outcome.err), outcome.err
+                     "have ended for an unknown reason)", outcome.err), outcome.err
 
 
-def test_a_rank_removes_the_folder_on_its_node(start, folder):
+def test_a_rank_removes_the_agents_folder_on_its_node(start, folder):
     job = start("run", "--spec", SPEC, "--grace", "1", "--lease", "4", "--", "sh", "-c",
                 '[ $RANK != 5 ] || rm -rf /tmp/autodist-0; echo up; while [ ! -e end ]; do sleep 0.1; done; echo end')
     job.await_lines(8)
@@ -125,22 +125,22 @@ def test_a_rank_removes_the_folder_on_its_node(start, folder):
     assert outcome.code == 0 and outcome.lines() == {rank: ["end"] for rank in range(8)}, outcome.err
 
 
-def test_a_rank_removes_the_folder_on_its_node_and_the_connection_breaks(start, folder):
+def test_a_rank_removes_the_agents_folder_and_the_connection_breaks(start, folder):
     job = start("run", "--spec", SPEC, "--grace", "1", "--lease", "4", "--", "sh", "-c",
                 '[ $RANK != 5 ] || rm -rf /tmp/autodist-0; echo up; while [ ! -e end ]; do sleep 0.1; done; echo end')
     job.await_lines(8)
     kill_all(sshd_sessions(3))
-    job.await_err("connected again", 4 * SLOWER)  # by a name that is no file's
+    job.await_err("connected again", 4 * SLOWER)  # through a socket without a file
     (folder / "end").touch()
     outcome = job.finish()
     assert outcome.code == 0 and outcome.lines() == {rank: ["end"] for rank in range(8)}, outcome.err
 
 
-def test_a_rank_removes_the_folder_of_the_logs(start):
+def test_a_rank_removes_the_log_folder(start):
     outcome = start("run", "--spec", SPEC, "--grace", "1", "--max-restarts", "1", "--", "sh", "-c",
                     "[ $RANK != 0 ] || rm -rf autodist-runs; sleep 0.5; echo done; sleep 0.5; exit 4").finish()
     assert outcome.code == 4 and outcome.lines()[0] == ["done"] * 2, outcome.err
-    # Of the state or of the logs, whichever is written while there is none.
+    # Of the record or of the logs, depending on which is written in the meantime.
     assert "rank-0.out: No such file or directory" in outcome.err or "job.json: No such file" in outcome.err, outcome.err
 
 

@@ -1,6 +1,6 @@
-"""What others, and programs of the same user, can do to a job: nothing.
+"""Other users, and programs of the same user, cannot interfere with a job.
 
-The times allowed are three times those that are asked for: machines that run tests are slow.
+Time limits are three times the specified ones, because machines that run tests are slow.
 """
 
 import json
@@ -19,11 +19,11 @@ from jobs import BUILD, processes, python, seconds_until
 SLOWER = 3
 RANKS = 8
 GREETING = 64  # bytes
-MOST_VISITORS = 16  # that an agent waits for at the same time
-MALLORY = 30000  # the first that the fixture `users` makes
+MOST_VISITORS = 16  # max. concurrent unauthenticated connections to an agent
+MALLORY = 30000  # the first id that the fixture `users` assigns
 UNTIL = ["sh", "-c", 'echo up $$; while [ ! -e "$0" ]; do sleep 0.1; done']
 
-# Tries what it is given, a list of [way, path], and prints {"way path": what came of it}.
+# Tries each [way, path] of a list, and prints {"way path": result}.
 TRY = """
 import json, os, socket, sys
 def connect(path):
@@ -37,25 +37,25 @@ def write(path):
     os.close(os.open(path, os.O_WRONLY))
 def kill(path):
     os.kill(int(path), 0)
-told = {}
+done = {}
 for way, path in json.loads(sys.argv[1]):
     try:
         globals()[way](path)
-        told[way + ' ' + path] = 'done'
+        done[way + ' ' + path] = 'done'
     except OSError as error:
-        told[way + ' ' + path] = type(error).__name__
-print(json.dumps(told))
+        done[way + ' ' + path] = type(error).__name__
+print(json.dumps(done))
 """
 
 
 def attempts(host, ways, user=0):
-    """What comes of the ways for this user on the host."""
+    """Results of the ways for this user on the host."""
     as_user = ["setpriv", f"--reuid={user}", "--regid=100", "--clear-groups"] if user else []
     return json.loads(in_host(host, *as_user, sys.executable, "-c", TRY, json.dumps(ways)))
 
 
 def refused(host, ways):
-    """That all the ways are open to the job's own user, and closed to another."""
+    """Checks that all ways succeed for the job's user, and are refused for another."""
     ways = [[way, str(path)] for way, path in ways]
     ours = attempts(host, ways)
     assert set(ours.values()) == {"done"}, ours
@@ -77,7 +77,7 @@ def parent(pid):
 
 
 def send(host, path, data):
-    """Connects, sends, and tells what comes back: 'closed' or bytes in hexadecimal."""
+    """Connects and sends; returns 'closed', or the received bytes in hexadecimal."""
     return in_host(host, sys.executable, "-c", f"""
 import socket
 connection = socket.socket(socket.AF_UNIX)
@@ -129,7 +129,7 @@ def test_another_user_reaches_neither_sockets_nor_descriptors_of_the_agent(up, u
 @pytest.mark.parametrize("place", ["session", "tmp"])
 def test_another_user_reaches_neither_control_socket_nor_logs(up, users, folder, place):
     users(1, mallory="/bin/sh")
-    # A folder that everybody may enter is not taken for the session's.
+    # autodist does not use a session folder that all users may enter.
     session = Path("/tmp/session-of-0")
     session.mkdir(mode=0o700 if place == "session" else 0o755, exist_ok=True)
     try:
@@ -138,7 +138,7 @@ def test_another_user_reaches_neither_control_socket_nor_logs(up, users, folder,
         inside = session / "autodist" if place == "session" else Path("/tmp/autodist-jobs-0")
         socket, logs = inside / f"{name}.sock", folder / "autodist-runs" / name
         assert stat.S_IMODE(inside.stat().st_mode) == 0o700 and stat.S_IMODE(logs.stat().st_mode) == 0o700
-        # The record is written anew beside itself, and that is there for a moment only.
+        # The record is replaced by a temporary file, which exists only for a moment.
         files = [socket, *(file for file in logs.iterdir() if not file.name.startswith("job.json."))]
         assert {"job.json", "rank-0.out", "rank-7.err"} <= {file.name for file in files}
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}, files
@@ -148,7 +148,7 @@ def test_another_user_reaches_neither_control_socket_nor_logs(up, users, folder,
                 [("read", file) for file in files[1:]] +
                 [("connect", f"/proc/{job.process.pid}/root{socket}")])
         session.chmod(0o755)
-        inside.chmod(0o755)  # the socket's own mode holds by itself
+        inside.chmod(0o755)  # the socket's own mode is sufficient
         refused(1, [("connect", socket)])
         (folder / "end").touch()
         assert job.finish().code == 0
@@ -157,7 +157,7 @@ def test_another_user_reaches_neither_control_socket_nor_logs(up, users, folder,
         subprocess.run(["rm", "-rf", session], check=True)
 
 
-# An agent that writes down what the chief sends: the greeting, then HTTP/2.
+# An agent that records what the chief sends: the greeting, then HTTP/2.
 EAVESDROP = """#!/usr/bin/python3
 import os, subprocess, sys, threading
 agent = subprocess.Popen(['{agent}', *sys.argv[1:]], stdin=subprocess.PIPE)
@@ -174,7 +174,7 @@ os._exit(agent.wait())
 
 @pytest.fixture
 def overheard(up, folder):
-    """A job whose streams are overheard; gives it and the first greeting of a host's node."""
+    """A job with recorded streams; gives it and a function for the first greeting of a host's node."""
     def run(*options, program):
         seen = folder / "seen"
         seen.mkdir()
@@ -192,7 +192,7 @@ def overheard(up, folder):
     return run
 
 
-def test_a_wrong_key_and_one_that_has_been_used_open_nothing(overheard, folder):
+def test_wrong_and_used_keys_are_refused(overheard, folder):
     job, greeting = overheard("--lease", "4", program=[*UNTIL, folder / "end"])
     path = f"{agent_folder(job, 3)}/agent.sock"
     http = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9)
@@ -225,18 +225,18 @@ while True:
             pass
     time.sleep(0.02)
 """
-    told = []
-    knocking = threading.Thread(target=lambda: told.append(in_host(3, sys.executable, "-c", knock)))
+    printed = []
+    knocking = threading.Thread(target=lambda: printed.append(in_host(3, sys.executable, "-c", knock)))
     knocking.start()
     job.interrupt(signal.SIGKILL)
     seconds_until(lambda: not processes(), lease + 1 * SLOWER)
     knocking.join()
-    assert len(told[0]) > 20
+    assert len(printed[0]) > 20
     assert job.finish().code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [1, MOST_VISITORS - 1])
-def test_greetings_that_never_end_do_not_keep_the_chief_away(up, folder, number):
+def test_unfinished_greetings_do_not_block_the_chief(up, folder, number):
     job, _ = up("--lease", "20", program=[*UNTIL, folder / "end"])
     path = f"{agent_folder(job, 3)}/agent.sock"
     loiterer = subprocess.Popen(
@@ -266,7 +266,7 @@ connections[0].recv(1)
     assert outcome.err.count("the connection is broken") == 1
 
 
-# A rank that calls the agent as the chief does: over the chief's socket, and over its own.
+# A rank that calls the agent's methods over the chief's socket, and over its own.
 CALL = """
 import os, socket, struct, sys
 def frame(kind, flags, stream, payload):
@@ -302,7 +302,7 @@ OK, UNIMPLEMENTED = 0, 12
 @pytest.mark.parametrize("method, answer", [
     ("AgentService/Session", UNIMPLEMENTED), ("AgentService/Prepare", UNIMPLEMENTED),
     ("RendezvousService/Set", OK)])
-def test_a_rank_is_let_in_by_its_own_door_only(start, method, answer):
+def test_a_rank_may_use_only_its_own_socket(start, method, answer):
     outcome = start("run", "--spec", SPEC, "--", *python(CALL), f"/autodist.v1.{method}").finish()
     assert outcome.code == 0, outcome.err
     for rank in range(RANKS):

@@ -1,4 +1,4 @@
-"""Somebody else has made the folder in /tmp in which a person's agents have their sockets."""
+"""Another user has created the folder in /tmp in which a user's agents have their sockets."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def folders(host):
     return in_host(host, "sh", "-c", IN_HOME).split()
 
 
-def test_a_job_runs_from_the_home_folders(taken, up, autodist):
+def test_a_job_uses_the_home_folders(taken, up, autodist):
     job, _ = up("--grace", "1", program=["sh", "-c", "echo up $$; exec sleep 1000"])
     for host in HOSTS:
         assert len(folders(host)) >= 1
@@ -42,7 +42,7 @@ def test_a_job_runs_from_the_home_folders(taken, up, autodist):
     seconds_until(lambda: not processes(), 5)  # a relay ends after its agent
 
 
-def test_a_job_is_found_again_after_a_cut(taken, up, cut):
+def test_a_job_reconnects_after_a_disconnection(taken, up, cut):
     job, _ = up("--grace", "1", "--lease", "30", program=["sh", "-c", "echo up $$; exec sleep 1000"])
     kill_all(sshd_sessions(3))
     job.await_err(f"{address(3)}: connected again", 20)
@@ -51,7 +51,7 @@ def test_a_job_is_found_again_after_a_cut(taken, up, cut):
     seconds_until(lambda: not folders(3), 5)
 
 
-def test_neither_place_is_ours(autodist):
+def test_both_folders_are_taken(autodist):
     in_host(3, "sh", "-c", OTHERS["folder"])
     in_host(3, "sh", "-c", "mv ~/.cache/autodist ~/.cache/put-aside; mkdir -p ~/.cache/autodist; "
                            "touch ~/.cache/autodist/on-$(uname -n | cut -d. -f1)")

@@ -1,5 +1,4 @@
-"""What other users of a node have put there is not run, and what is made there has the modes that the
-user expects."""
+"""Programs of other users on a node are not run, and created files have the expected modes."""
 
 import hashlib
 
@@ -7,7 +6,7 @@ import pytest
 from hosts import SHARED, SPEC, address, in_host, on_host
 from jobs import AUTODIST, BUILD
 
-NOBODY = 65534
+UNPRIVILEGED_ID = 65534
 IN_TMP = "/tmp/autodist-agent-0"
 
 
@@ -17,15 +16,15 @@ def sha256(path):
 
 @pytest.fixture
 def trap(folder):
-    """A folder of another user on host 3, with the name of ours; all that is asked of the agent's path
-    holds for what is in it. Returns the file that shows that it was run."""
+    """A folder of another user on host 3 with the agent's name and a program in it. Returns the file that
+    exists if the program was run."""
     ran = folder / "ran"
     agent = folder / "agent"
     agent.write_text(f"#!/bin/sh\nid -u > {ran}\n")
     agent.chmod(0o755)
 
     def lay(*versions):
-        on_host(3, f"mkdir -p {IN_TMP}; chown {NOBODY} {IN_TMP}")
+        on_host(3, f"mkdir -p {IN_TMP}; chown {UNPRIVILEGED_ID} {IN_TMP}")
         for version in versions:
             on_host(3, f"mkdir {IN_TMP}/{version}; ln -s {agent} {IN_TMP}/{version}/autodist-agent")
         return ran
@@ -41,7 +40,7 @@ def test_clean_runs_nothing_of_another_user(autodist, trap):
     assert not ran.exists()
 
 
-def test_run_brings_an_agent_rather_than_run_that_of_another_user(autodist, trap):
+def test_run_installs_an_agent_and_does_not_run_that_of_another_user(autodist, trap):
     ran = trap(sha256(BUILD / "autodist-agent"))
     outcome = autodist("run", "--spec", SPEC, "--", "true")
     assert outcome.code == 0, outcome.err

@@ -1,5 +1,4 @@
-"""In allocations of a real Slurm, of these hosts: what it does to a job's processes by cgroup, and by
-looking for them in /proc."""
+"""Allocations of a real Slurm on these hosts, which finds a job's processes by cgroup or by /proc."""
 
 import os
 import shlex
@@ -32,7 +31,7 @@ def slurm(request):
 
 @pytest.fixture
 def folder(request):
-    """Shared by all hosts."""
+    """A folder shared by all hosts."""
     path = SHARED / request.node.name.replace("[", "-").rstrip("]")
     path.mkdir()
     return path
@@ -49,7 +48,7 @@ def nothing_left_of_slurm(slurm):
 
 @pytest.fixture
 def alloc(start, folder):
-    """Starts an autodist in an allocation."""
+    """Starts autodist in an allocation."""
     def run(*arguments, options=("-N4", "--ntasks-per-node=2"), command="run", env=None):
         return start(command, "--slurm", *arguments, cwd=folder, env=env, under=("salloc", "-Q", *options))
     return run
@@ -57,7 +56,7 @@ def alloc(start, folder):
 
 @pytest.fixture
 def batch(slurm, folder):
-    """Submits a batch script whose program is autodist; gives the job's number."""
+    """Submits a batch script that runs autodist; gives the job's number."""
     def run(*arguments, options=("-N4", "--ntasks-per-node=2"), first="exec"):
         script = f"#!/bin/sh\n{first} {shlex.join([AUTODIST, 'run', '--slurm', *arguments])}\n"
         return subprocess.run(["sbatch", "--parsable", "-o", "out", "--open-mode=append", *options], cwd=folder, check=True,
@@ -70,7 +69,7 @@ def has(path, text):
 
 
 def callback_clients_on(host):
-    """Without the processes that they have forked, one for each connection."""
+    """Without its forked processes, one for each connection."""
     found = [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["connect-back"]]
     return [pid for pid in found if parent(pid) not in found]
 
@@ -84,7 +83,7 @@ def test_ranks_of_an_allocation(alloc, slurm, folder):
     slurm.await_true("no step", lambda: not slurm.steps())
 
 
-# Keeps what it is given on its stdin.
+# Records its stdin.
 RECORDS = """\
 #!/bin/sh
 exec 3<&0
@@ -98,7 +97,7 @@ exit $code
 
 
 def test_no_key_is_readable_on_srun_s_stdin(alloc, folder):
-    """Which goes to the nodes in clear: neither where the agent is sent, nor where it is there."""
+    """srun's stdin is sent unencrypted; neither sending the agent nor starting it puts a key there."""
     srun = folder / "bin" / "srun"
     srun.parent.mkdir()
     srun.write_text(RECORDS.format(srun=shutil.which("srun")))
@@ -114,7 +113,7 @@ def test_no_key_is_readable_on_srun_s_stdin(alloc, folder):
         assert any(len(data) > 100000 for data in inputs) == (recorded.name == "sends")
 
 
-def test_every_byte_passes(alloc, folder):
+def test_every_byte_is_passed_on(alloc, folder):
     data = bytes(range(256)) * 4000
     (folder / "data").write_bytes(data)
     outcome = alloc("--", "cat", "data").finish()
@@ -124,7 +123,7 @@ def test_every_byte_passes(alloc, folder):
 
 
 def test_devices_are_those_of_the_job(alloc, slurm):
-    # Without drivers of NVIDIA nobody sees that there are GPUs.
+    # Without NVIDIA drivers, autodist does not detect GPUs.
     look = python("import os\nfor n in range(%d):\n try: os.open(f'%s/gpu{n}', os.O_RDONLY)\n"
                   " except OSError as e: print(n, e.errno, os.environ['CUDA_VISIBLE_DEVICES'])" % (GPUS, slurm.folder))
     outcome = alloc("--no-preflight", "--", *look, options=("-N4", "--gpus-per-node=1")).finish()
@@ -147,10 +146,10 @@ def test_submit(autodist, slurm, folder):
     text = (folder / "out").read_text()
     assert all(f"] on $RANK {rank} 1" in text for rank in range(6)) and "(ours)" in text, text
     refused = autodist("submit", "--slurm", "--partition", "none", "--", "true", cwd=folder)
-    assert refused.code == 1 and "sbatch refuses the script" in refused.err, refused.err
+    assert refused.code == 1 and "sbatch refused the script" in refused.err, refused.err
 
 
-def test_an_agent_is_sent_to_one_node_of_several(alloc):
+def test_an_agent_is_sent_to_one_of_several_nodes(alloc):
     assert alloc("--", "true").finish().code == 0
     in_host(4, "rm", "-rf", Path.home() / ".cache/autodist/agent")
     outcome = alloc("--", "sh", "-c", "echo up").finish()
@@ -161,7 +160,7 @@ def test_doctor_and_sync(alloc, folder):
     outcome = alloc(options=("-N4",), command="doctor").finish()
     assert outcome.code == 0, outcome.out + outcome.err
     (folder / "data").touch()
-    elsewhere = f"/tmp/{folder.name}"  # of each host
+    elsewhere = f"/tmp/{folder.name}"  # on each host
     outcome = alloc("--sync", "--workdir", elsewhere, "--", "ls", "data", options=("-N4",)).finish()
     assert outcome.code == 0 and outcome.lines() == {rank: ["data"] for rank in range(4)}, outcome.err
 
@@ -174,7 +173,7 @@ def test_a_program_of_pytorch(batch, slurm, folder):
     assert text.count("8 models became 1, the loss fell") == 8, text
 
 
-def test_a_batch_job_tells_how_it_ended(batch, slurm, folder):
+def test_a_batch_job_reports_how_it_ended(batch, slurm, folder):
     job = batch("--", "sh", "-c", "echo rank $RANK; exit $((RANK == 5 ? 7 : 0))")
     slurm.await_true("the end", lambda: not slurm.jobs())
     text = (folder / "out").read_text()
@@ -182,16 +181,17 @@ def test_a_batch_job_tells_how_it_ended(batch, slurm, folder):
     assert "ExitCode=7:0" in subprocess.run(["scontrol", "show", "job", job], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def test_what_a_site_exports_does_not_matter(batch, slurm, folder):
-    """Nor what it says of srun's own steps."""
+def test_exported_site_settings_do_not_matter(batch, slurm, folder):
+    """Including settings for srun's own steps."""
     batch("--env", "PATH=/usr/bin:/bin", "--", "sh", "-c", "[ $RANK != 0 ] || scontrol show step $SLURM_JOB_ID",
           options=("-N4", "--ntasks-per-node=2", "--cpus-per-task=3", "--export=NONE"), first="SRUN_CPUS_PER_TASK=3 exec")
     slurm.await_true("the end", lambda: not slurm.jobs())
     text = (folder / "out").read_text()
-    assert "finished" in text and "CPUs=24 Tasks=4 Name=autodist-agent" in text, text  # all of 4 nodes, 2 tasks, 3 CPUs
+    # all of 4 nodes, 2 tasks, 3 CPUs
+    assert "finished" in text and "CPUs=24 Tasks=4 Name=autodist-agent" in text, text
 
 
-def test_a_rank_is_killed(alloc):
+def test_a_killed_rank(alloc):
     job = alloc("--", *UP)
     pids_of = {int(line.split(":")[1].split("]")[0]): int(line.split()[-1]) for line in job.await_lines(8)}
     os.kill(pids_of[5], signal.SIGKILL)
@@ -199,7 +199,7 @@ def test_a_rank_is_killed(alloc):
     assert outcome.code == 137 and "rank 5 " in outcome.err, outcome.err
 
 
-def test_nodes_call_where_slurm_says_that_ports_are_open(alloc, folder):
+def test_nodes_connect_back_to_slurms_open_ports(alloc, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done")
     job.await_lines(8)
     [client] = callback_clients_on(3)
@@ -209,7 +209,7 @@ def test_nodes_call_where_slurm_says_that_ports_are_open(alloc, folder):
     assert called and all(PORTS[0] <= port <= PORTS[1] for port in called), called
 
 
-def test_a_link_is_killed(alloc, slurm, folder):
+def test_a_killed_link(alloc, slurm, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
     [client] = callback_clients_on(3)
@@ -221,7 +221,7 @@ def test_a_link_is_killed(alloc, slurm, folder):
     assert outcome.code == 0 and outcome.out.count("end") == 8, outcome.err
 
 
-def test_a_holder_is_killed(alloc):
+def test_a_killed_holder(alloc):
     job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     job.await_lines(8)
     kill_all(named_on(3, "autodist-guard"))
@@ -230,12 +230,12 @@ def test_a_holder_is_killed(alloc):
     assert "host3" in outcome.err
 
 
-def test_a_callback_client_is_killed(alloc, slurm, folder):
+def test_a_killed_callback_client(alloc, slurm, folder):
     job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
     [client] = callback_clients_on(3)
     os.kill(client, signal.SIGKILL)
-    if slurm.proctrack == "cgroup":  # ends with it what it has started
+    if slurm.proctrack == "cgroup":  # ends its children, too
         job.await_err("host3", GONE_LIMIT_S)
         job.await_lines(8)
     (folder / "end").touch()
@@ -243,19 +243,19 @@ def test_a_callback_client_is_killed(alloc, slurm, folder):
     assert outcome.code == 0 and outcome.out.count("end") == 8, outcome.err
 
 
-def test_srun_is_killed(alloc):
-    """Slurm kills its step, and all in it."""
+def test_a_killed_srun(alloc):
+    """Slurm kills its step with all processes."""
     job = alloc("--", *SAVES)
     job.await_lines(8)
     sruns = [pid for pid in pids() if argv_of(pid)[0] == "srun"]
-    [srun] = [pid for pid in sruns if parent(pid) not in sruns]  # which has forked one that ends the step then
+    [srun] = [pid for pid in sruns if parent(pid) not in sruns]  # the parent; its child would end the step
     os.kill(srun, signal.SIGKILL)
     outcome = job.finish()
-    assert outcome.code in (125, 128 + signal.SIGKILL), outcome.err  # which of its ends is heard of first
+    assert outcome.code in (125, 128 + signal.SIGKILL), outcome.err  # depends on which exit is noticed first
     assert not processes()
 
 
-def test_a_restart_after_srun_was_killed(alloc):
+def test_a_restart_after_a_killed_srun(alloc):
     job = alloc("--max-restarts", "1", "--", "sh", "-c",
                 "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     job.await_lines(8)
@@ -265,7 +265,7 @@ def test_a_restart_after_srun_was_killed(alloc):
     assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
 
 
-def test_slurmd_is_killed(alloc, slurm, folder):
+def test_a_killed_slurmd(alloc, slurm, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
     kill_all(named_on(3, "slurmd"))
@@ -293,7 +293,7 @@ def saves(batch, folder, *arguments, **how):
 
 
 @pytest.mark.parametrize("first", ["exec", ""], ids=["exec", "shell"])
-def test_scancel_gives_ranks_their_time(batch, slurm, folder, first):
+def test_scancel_leaves_ranks_time_to_save(batch, slurm, folder, first):
     job = saves(batch, folder, first=first)
     subprocess.run(["scancel", job], check=True)
     seconds_until(lambda: not processes(), KILL_WAIT_S + GONE_LIMIT_S)
@@ -301,14 +301,14 @@ def test_scancel_gives_ranks_their_time(batch, slurm, folder, first):
 
 
 def test_usr1_reaches_all_ranks(batch, slurm, folder):
-    job = batch("--", "sh", "-c", "trap 'echo told; exit 0' USR1; echo up; while :; do sleep 0.05; done")
+    job = batch("--", "sh", "-c", "trap 'echo received; exit 0' USR1; echo up; while :; do sleep 0.05; done")
     seconds_until(lambda: has(folder / "out", "7] up") and (folder / "out").read_text().count("] up") == 8, GONE_LIMIT_S)
     subprocess.run(["scancel", "--batch", "--signal=USR1", job], check=True)
     slurm.await_true("the end", lambda: not slurm.jobs())
-    assert (folder / "out").read_text().count("] told") == 8
+    assert (folder / "out").read_text().count("] received") == 8
 
 
-def test_a_requeue_starts_it_again(batch, slurm, folder):
+def test_a_requeue_restarts_the_job(batch, slurm, folder):
     job = batch("--", "sh", "-c", "n=${SLURM_RESTART_COUNT:-0}; echo up $n; [ $n = 1 ] || exec sleep 1000",
                 options=("-N4", "--ntasks-per-node=2", "--requeue"))
     seconds_until(lambda: has(folder / "out", "] up 0"), GONE_LIMIT_S)
@@ -316,7 +316,7 @@ def test_a_requeue_starts_it_again(batch, slurm, folder):
     took = seconds_until(lambda: any("PENDING" in line for line in slurm.jobs()), KILL_WAIT_S + GONE_LIMIT_S)
     assert took < KILL_WAIT_S / 2, (folder / "out").read_text()
     slurm.await_true("the nodes free", lambda: slurm.idle() == HOSTS)
-    # In two minutes else, and never in the second in which it was ended: its credential is revoked then.
+    # The default delay is two minutes. The credential is revoked in the second in which the job ended.
     subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now+2"], check=True)
     slurm.await_true("the second end", lambda: not slurm.jobs())
     text = (folder / "out").read_text()
@@ -329,11 +329,11 @@ def test_outside_an_allocation(start):
     assert outcome.code == 2 and "not inside a Slurm allocation" in outcome.err
 
 
-def test_srun_does_not_start_it_once_for_each_task(start, slurm):
+def test_a_start_once_per_task_is_refused(start, slurm):
     outcome = start("run", "--slurm", "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
     assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err
 
 
-def test_an_allocation_that_is_not_used_is_told_of(start, slurm):
+def test_an_unused_allocation_is_reported(start, slurm):
     outcome = start("run", "--", "true", under=("salloc", "-Q", "-N2")).finish()
-    assert outcome.code == 0 and "a Slurm allocation of 2 nodes, of which this machine alone" in outcome.err, outcome.err
+    assert outcome.code == 0 and "a Slurm allocation of 2 nodes and uses only this machine" in outcome.err, outcome.err

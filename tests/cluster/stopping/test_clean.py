@@ -1,6 +1,6 @@
-"""`autodist clean`, and what nodes do by themselves when the one who was in charge has gone.
+"""`autodist clean`, and the nodes' own cleanup when the chief is gone.
 
-The times allowed are three times those that are asked for: machines that run tests are slow.
+Time limits are three times the specified ones, because machines that run tests are slow.
 """
 
 import os
@@ -41,13 +41,13 @@ def environment(pid):
 
 
 def of_job(job):
-    """The pids of what belongs to the job on any host."""
+    """Pids of the job's processes on any host."""
     return {pid for pid, command in processes().items()
             if job in command or f"AUTODIST_JOB_ID={job}\0".encode() in environment(pid)}
 
 
 def await_none(found):
-    """What passes the bytes of a killed autodist ends by itself, a moment after the job."""
+    """Waits for the relays of a killed autodist, which end a moment after the job."""
     seconds_until(lambda: not found(), CLEAN_S)
 
 
@@ -61,7 +61,7 @@ def kill_chief(job):
 
 
 def kill_watchdog_and_agent(host):
-    """So that neither can do anything about the other's end."""
+    """Stops the agent first, so that neither reacts to the other's end."""
     [agent] = agents_on(host)
     watchdog = parent(agent)
     os.kill(agent, signal.SIGSTOP)
@@ -70,7 +70,7 @@ def kill_watchdog_and_agent(host):
 
 
 @pytest.mark.smoke
-def test_what_a_killed_autodist_left_is_ended_at_once(up, clean):
+def test_clean_ends_the_processes_of_a_killed_autodist_at_once(up, clean):
     job, _ = up("--lease", "60", "--grace", "1", program=DAEMONS)
     kill_chief(job)
     assert processes()
@@ -80,7 +80,7 @@ def test_what_a_killed_autodist_left_is_ended_at_once(up, clean):
     assert outcome.code == 0, outcome.err
     assert sorted(outcome.out.splitlines()) == sorted(
         [f"{address(host)}: ended job {job_id(job)}" for host in HOSTS] +
-        ["nothing of autodist's is left on 4 nodes"])
+        ["cleaned 4 nodes"])
     assert outcome.seconds < 1 + CLEAN_S
 
 
@@ -94,7 +94,7 @@ def test_ranks_have_the_grace_period_when_they_are_cleaned_up(up, clean, folder)
     await_none(processes)
 
 
-def test_a_job_whose_autodist_is_in_charge_is_left_alone(up, clean, folder):
+def test_a_job_with_a_running_chief_is_left_alone(up, clean, folder):
     crashed, _ = up("--lease", "60", "--grace", "1", program=WAIT)
     (folder / "other").mkdir()
     running, ranks = up(program=[*UNTIL, folder / "end"], cwd=folder / "other")
@@ -106,14 +106,14 @@ def test_a_job_whose_autodist_is_in_charge_is_left_alone(up, clean, folder):
     assert of_job(name) >= set(ranks.values())
     for host in HOSTS:
         assert f"{address(host)}: ended job {job_id(crashed)}\n" in outcome.out
-        assert (f"{address(host)}: left job {name} alone: its autodist is still in charge; "
+        assert (f"{address(host)}: left job {name} alone: its chief is running; "
                 f"`autodist stop {name}` ends it\n") in outcome.out
-    assert "nothing of autodist's is left" not in outcome.out
+    assert "cleaned" not in outcome.out
     (folder / "end").touch()
     assert running.finish().code == 0
 
 
-def test_a_job_that_is_being_launched_is_left_alone(start, clean, spec, folder):
+def test_a_job_during_its_launch_is_left_alone(start, clean, spec, folder):
     slow = spec(("    username: root\n", "    username: root\n    python_venv: "
                  f"'touch {folder}/preparing-$HOSTNAME; while [ ! -e {folder}/go ]; do sleep 0.05; done'\n"))
     job = start("run", "--spec", slow, "--", "true")
@@ -125,7 +125,7 @@ def test_a_job_that_is_being_launched_is_left_alone(start, clean, spec, folder):
     assert job.finish().code == 0, job.err
 
 
-def test_daemons_that_nobody_knows_any_more_are_found(up, clean):
+def test_orphaned_daemons_are_found(up, clean):
     job, _ = up("--lease", "60", "--grace", "1", program=DAEMONS)
     name = job_id(job)
     kill_chief(job)
@@ -140,12 +140,12 @@ def test_daemons_that_nobody_knows_any_more_are_found(up, clean):
     assert outcome.code == 0, outcome.err
     assert f"{address(3)}: removed the folder of job {name}\n" in outcome.out
     assert f"{address(2)}: ended job {name}\n" in outcome.out
-    assert "nothing of autodist's is left on 4 nodes\n" in outcome.out
+    assert "cleaned 4 nodes\n" in outcome.out
 
 
 @pytest.fixture
 def given_cgroup():
-    """A cgroup given to the user of host 3, in which its SSH server and so all its sessions are."""
+    """A delegated cgroup of host 3's user, which contains its SSH server and so all sessions."""
     mounts = [path for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
               if (path / "cgroup.procs").exists()]
     try:
@@ -197,12 +197,12 @@ def test_the_cgroup_goes_with_the_job(up, given_cgroup, killed):
     seconds_until(lambda: not [path for path in given_cgroup.iterdir() if path.is_dir()], 2 * SLOWER)
 
 
-def test_there_is_nothing_to_clean(clean):
+def test_nothing_to_clean(clean):
     outcome = clean()
-    assert (outcome.code, outcome.out) == (0, "nothing of autodist's is left on 4 nodes\n")
+    assert (outcome.code, outcome.out) == (0, "cleaned 4 nodes\n")
 
 
-def test_a_node_that_never_had_an_agent(clean):
+def test_clean_of_a_node_without_an_agent(clean):
     in_host(3, "sh", "-c", "mv ~/.cache/autodist ~/.cache/put-aside 2>/dev/null || true")
     try:
         outcome = clean()
@@ -210,20 +210,20 @@ def test_a_node_that_never_had_an_agent(clean):
         in_host(3, "sh", "-c", "mv ~/.cache/put-aside ~/.cache/autodist 2>/dev/null || true")
     assert outcome.code == 0
     assert outcome.out == (f"{address(3)}: no agent there: nothing to clean\n"
-                           "nothing of autodist's is left on 4 nodes\n")
+                           "cleaned 4 nodes\n")
 
 
-def test_a_node_that_is_not_reached_is_told_and_the_others_are_clean(up, autodist, spec):
+def test_an_unreachable_node_is_reported_and_the_others_are_cleaned(up, autodist, spec):
     job, _ = up("--lease", "60", "--grace", "1", program=WAIT)
     kill_chief(job)
     changed = spec((f"address: {address(3)}\n", "address: no.such.host\n"))
     outcome = autodist("clean", "--spec", changed)
     assert outcome.code == 125
     assert "no.such.host: name does not resolve" in outcome.err
-    assert "nothing of autodist's is left on 3 nodes\n" in outcome.out
+    assert "cleaned 3 nodes\n" in outcome.out
     assert folders(3) and not folders(2) and not folders(4)
     assert autodist("clean", "--spec", SPEC).out == (
-        f"{address(3)}: ended job {job_id(job)}\nnothing of autodist's is left on 4 nodes\n")
+        f"{address(3)}: ended job {job_id(job)}\ncleaned 4 nodes\n")
 
 
 def test_an_agent_whose_watchdog_is_killed_ends_the_job(up, clean):
@@ -237,10 +237,10 @@ def test_an_agent_whose_watchdog_is_killed_ends_the_job(up, clean):
     seconds_until(lambda: not processes(), 2 * SLOWER)
     left = folders(3)
     clean()
-    assert left == [] and "heard nothing from here for 60 s" not in outcome.err
+    assert left == [] and "received nothing from here for 60 s" not in outcome.err
 
 
-def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_tells_why(up):
+def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_reports_why(up):
     job, ranks = up("--grace", "1", program=DAEMONS)
     [agent] = agents_on(3)
     os.kill(agent, signal.SIGKILL)
@@ -251,9 +251,9 @@ def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_tells_why(up):
     assert processes() == {}
 
 
-def test_a_node_that_has_been_cleaned_up_meanwhile_says_so(up, clean):
+def test_a_node_that_was_cleaned_reports_it(up, clean):
     job, _ = up("--lease", "30", "--grace", "1", program=WAIT)
-    # Its autodist stands still, and so cannot renew the connection that breaks.
+    # Stopped, its autodist cannot replace the broken connection.
     job.interrupt(signal.SIGSTOP)
     kill_all(sshd_sessions(3))
     outcome = clean()

@@ -1,6 +1,6 @@
-"""What signals to autodist, and its clocks, do to the ranks.
+"""Effects of signals to autodist, and of time limits, on the ranks.
 
-The times allowed are three times those that are asked for: machines that run tests are slow.
+Time limits are three times the specified ones, because machines that run tests are slow.
 """
 
 import re
@@ -16,9 +16,9 @@ AT_ONCE_S = 0.25 * SLOWER
 RANKS = 8
 WAIT = ["sh", "-c", "echo up $$; exec sleep 1000"]
 STUBBORN = ["sh", "-c", "trap '' TERM; echo up $$; while :; do sleep 1000; done"]
-# Ends by itself, well, when the file is there.
+# Succeeds once the file exists.
 UNTIL = ["sh", "-c", 'echo up $$; while [ ! -e "$0" ]; do sleep 0.1; done']
-# Tells of each signal.
+# Prints each signal.
 LISTEN = """
 import os, signal, sys, time
 for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):
@@ -27,7 +27,7 @@ os.write(1, f'up {os.getpid()}\\n'.encode())
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 """
-# Ends on SIGTERM, well; signal.pause() misses one that comes just as the process has gone on.
+# Succeeds on SIGTERM; signal.pause() misses a signal that arrives just after a resume.
 UNTIL_TERM = """
 import os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -43,7 +43,7 @@ def stacks(folder):
 
 
 def text_of(texts, rank):
-    """What a stacks file says of a rank."""
+    """The section of a rank in a stacks file."""
     [text] = texts
     [part] = [part for part in text.split("==== ") if part.startswith(f"rank {rank} on ")]
     return part
@@ -62,9 +62,9 @@ def test_user_signals_reach_every_rank_once(up, folder):
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
 
 
-# Ranks that start no process: one whose child is stopped within vfork is not stopped, but in
-# "disk sleep".
-def test_a_suspended_job_outlives_its_lease_and_goes_on(up, folder):
+# The ranks start no processes, because a process whose child is stopped within vfork is in "disk sleep"
+# instead of stopped.
+def test_a_suspended_job_outlives_its_lease_and_continues(up, folder):
     lease_s = 2
     job, ranks = up("--lease", lease_s, program=[*python(LISTEN), folder / "end"])
     job.interrupt(signal.SIGTSTP)
@@ -89,14 +89,14 @@ def test_a_suspended_job_is_suspended_again_and_stopped(up):
         seconds_until(lambda: "T" not in map(state, ranks.values()), AT_ONCE_S)
     job.interrupt(signal.SIGTSTP)
     seconds_until(lambda: state(job.process.pid) == "T", 3)
-    job.interrupt(signal.SIGTERM)  # for when it goes on
+    job.interrupt(signal.SIGTERM)  # takes effect when it is resumed
     job.interrupt(signal.SIGCONT)
     outcome = job.finish()
     assert outcome.code == 143
     assert outcome.lines() == {rank: ["term"] for rank in range(RANKS)}
 
 
-def test_a_suspended_job_whose_autodist_is_killed_ends_with_its_lease(up):
+def test_a_suspended_job_with_a_killed_autodist_ends_with_its_lease(up):
     job, ranks = up("--lease", "2", "--grace", "1", program=WAIT)
     job.interrupt(signal.SIGTSTP)
     seconds_until(lambda: {state(pid) for pid in (job.process.pid, *ranks.values())} == {"T"}, 3)
@@ -114,14 +114,14 @@ def test_sighup_ends_the_job_as_sigterm_does(up):
     assert "stopped by SIGHUP" in outcome.err
 
 
-def test_under_nohup_sighup_does_nothing_and_ranks_start_with_default_signals(up, folder):
+def test_nohup_ignores_sighup_and_ranks_start_with_default_signals(up, folder):
     masks = "grep -E 'SigIgn|SigBlk' /proc/self/status >\"$(dirname \"$0\")/masks-$RANK\"; "
     job, ranks = up(program=["sh", "-c", masks + UNTIL[2], folder / "end"], under=["nohup"])
     for rank in ranks:
         for line in (folder / f"masks-{rank}").read_text().splitlines():
-            assert int(line.split()[1], 16) & 0x7fffffff == 0, line  # what follows is libc's own
+            assert int(line.split()[1], 16) & 0x7fffffff == 0, line  # higher signals belong to libc
     job.interrupt(signal.SIGHUP)
-    job.interrupt(signal.SIGUSR1)  # behind it; ends the ranks, unless they have gone by then
+    job.interrupt(signal.SIGUSR1)  # arrives after SIGHUP; ends any remaining ranks
     outcome = job.finish()
     assert outcome.code == 128 + signal.SIGUSR1
     assert "SIGHUP" not in outcome.err and "was ended by SIGUSR1" in outcome.err
@@ -137,23 +137,23 @@ def test_another_stop_signal(up):
     assert "needed SIGKILL" not in outcome.err
 
 
-def test_a_job_is_stopped_when_its_time_is_up_and_killed_after_the_grace_period(start):
+def test_a_job_is_stopped_on_timeout_and_killed_after_the_grace_period(start):
     outcome = start("run", "--spec", SPEC, "--timeout", "1", "--grace", "1", "--", *STUBBORN).finish()
     assert outcome.code == 124
     assert 2 <= outcome.seconds < 2 + 1 * SLOWER
-    assert "its time is up (--timeout)" in outcome.err and "all ranks needed SIGKILL" in outcome.err
+    assert "stopped: --timeout expired" in outcome.err and "all ranks needed SIGKILL" in outcome.err
 
 
-def test_a_job_that_is_over_in_time(start):
+def test_a_job_that_ends_before_its_timeout(start):
     outcome = start("run", "--spec", SPEC, "--timeout", "60", "--", "sleep", "0.1").finish()
     assert outcome.code == 0 and "--timeout" not in outcome.err and outcome.seconds < 30
 
 
-def test_ctrl_c_is_answered_at_once_and_waits_for_slow_ranks(up):
+def test_ctrl_c_is_confirmed_at_once_and_waits_for_slow_ranks(up):
     job, _ = up("--grace", "40", program=[
         "sh", "-c", "trap 'sleep 1; echo saved; exit' TERM; echo up $$; while :; do sleep 0.1; done"])
     job.interrupt()
-    job.await_err("SIGINT: the ranks have 40 s to end; once more kills them", AT_ONCE_S)
+    job.await_err("SIGINT: the ranks have 40 s to exit; repeat to kill them", AT_ONCE_S)
     assert job.process.poll() is None
     outcome = job.finish()
     assert outcome.code == 130
@@ -161,7 +161,7 @@ def test_ctrl_c_is_answered_at_once_and_waits_for_slow_ranks(up):
     assert "all ranks ended on SIGTERM" in outcome.err or "all ranks ended by themselves" in outcome.err
 
 
-def test_sigquit_writes_what_each_rank_is_doing_and_the_job_goes_on(up, folder):
+def test_sigquit_writes_stacks_and_the_job_continues(up, folder):
     job, ranks = up(program=[*UNTIL, folder / "end"])
     job.interrupt(signal.SIGQUIT)
     job.await_err("what all ranks are doing is in ", 40)
@@ -178,19 +178,19 @@ def test_sigquit_writes_what_each_rank_is_doing_and_the_job_goes_on(up, folder):
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
 
 
-def test_a_job_that_hangs_is_looked_at_and_stopped(start, folder):
+def test_a_hanging_job_is_examined_and_stopped(start, folder):
     outcome = start("run", "--spec", SPEC, "--hang-timeout", "2", "--",
                     "sh", "-c", "echo first; echo last of $RANK; exec sleep 1000").finish()
     assert outcome.code == 124
-    told = outcome.err[outcome.err.index("no rank has written anything for 2 s; last lines:\n"):]
+    report = outcome.err[outcome.err.index("no rank has written anything for 2 s; last lines:\n"):]
     for rank in range(RANKS):
-        assert f"\n  rank {rank} on {address(rank // 2 + 1)}: last of {rank}\n" in told
+        assert f"\n  rank {rank} on {address(rank // 2 + 1)}: last of {rank}\n" in report
         assert "sleep 1000" in text_of(stacks(folder), rank)
-    assert "stopped, as no rank gave a sign of life (--hang-timeout)" in told
-    assert "all ranks ended on SIGTERM" in told
+    assert "stopped: no rank showed activity (--hang-timeout)" in report
+    assert "all ranks ended on SIGTERM" in report
 
 
-def test_a_job_that_hangs_is_warned_of_and_goes_on(up, folder):
+def test_a_hanging_job_causes_a_warning_and_continues(up, folder):
     job, _ = up("--hang-timeout", "2", "--on-hang", "warn", program=[*UNTIL, folder / "end"])
     job.await_err("what all ranks are doing is in ", 60)
     assert job.process.poll() is None and len(stacks(folder)) == 1
@@ -201,7 +201,7 @@ def test_a_job_that_hangs_is_warned_of_and_goes_on(up, folder):
 
 
 @pytest.mark.parametrize("writer", [0, 5])
-def test_a_job_of_which_one_rank_writes_does_not_hang(start, writer):
+def test_a_job_with_output_from_one_rank_does_not_hang(start, writer):
     script = (f"[ $RANK = {writer} ] && for i in 1 2 3 4 5 6 7; do echo $i; sleep 0.5; done; "
               f"[ $RANK = {writer} ] || sleep 3.5")
     outcome = start("run", "--spec", SPEC, "--hang-timeout", "2", "--", "sh", "-c", script).finish()

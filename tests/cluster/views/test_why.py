@@ -1,4 +1,4 @@
-"""What is wrong with a job on several nodes, as `autodist why` tells it."""
+"""Diagnoses of `autodist why` for jobs on several nodes."""
 
 import contextlib
 import json
@@ -14,14 +14,14 @@ from jobs import BUILD, own_name, seconds_until
 RANKS = 8
 WRONG = 3
 START_LIMIT_S = 60
-SHOWS_LIMIT_S = 60  # until what is slow shows in the samples
+SHOWS_LIMIT_S = 60  # until slowness shows in the samples
 SMALL_DISK = 16 << 20   # bytes; the checkpoint is larger
 SMALL_MEMORY = 16 << 20
-READ = 24 << 20  # bytes of a file, more than there is memory for
+READ = 24 << 20  # bytes of a file that is larger than the memory limit
 SMALL_QUOTA = 0.2  # of a core
 SLOW_CARD = "8mbit"
-SHOWN = 50  # looks in a row
-# Answers once, and then, as its host is cut off, never.
+SHOWN = 50  # samples in a row
+# Answers once; its host is disconnected before the next answer.
 PEER = """
 import socket, sys
 server = socket.create_server(("", 0))
@@ -34,7 +34,7 @@ while peer.recv(4):
 
 
 def begin(start, folder, *command):
-    """Starts a job that goes on without us: its name, once all of its ranks have written something."""
+    """Starts a detached job; returns its name once all ranks have written output."""
     err = start("run", "--detach", "--spec", SPEC, "--sample-interval", 0.5, "--", *command, cwd=folder).finish().err
     job = re.search(r"job (\S+) is running", err)[1]
     logs = folder / "autodist-runs" / job
@@ -43,7 +43,7 @@ def begin(start, folder, *command):
 
 
 def why(autodist, job):
-    """(What is wrong, all of it)."""
+    """(what is wrong, the whole issue)."""
     outcome = autodist("why", job, "--json")
     assert outcome.code == WRONG, outcome.out + outcome.err
     issue = json.loads(outcome.out)["issue"]
@@ -52,7 +52,7 @@ def why(autodist, job):
 
 
 def until_named(autodist, job, words):
-    """The same of the first diagnosis that has these words: samples take their time to show what is slow."""
+    """The first diagnosis with these words: slowness takes a while to show in the samples."""
     says = []
 
     def named():
@@ -66,7 +66,7 @@ def until_named(autodist, job, words):
 
 @pytest.fixture
 def job(start, autodist, folder):
-    """Starts a job by its command; it is stopped after the test."""
+    """Starts a job with a command, and stops it after the test."""
     jobs = []
 
     def run(*command, cwd=folder):
@@ -78,7 +78,8 @@ def job(start, autodist, folder):
 
 
 def limits(controller, *settings):
-    """Makes a control group with one of these settings, {file: value} of version 1 or 2: its folder."""
+    """Creates a control group with one of these settings, {file: value} of version 1 or 2; returns its
+    folder."""
     places = (Path("/sys/fs/cgroup") / controller, Path("/sys/fs/cgroup"))
     for place, values in zip(places, settings):
         group = place / own_name("why")
@@ -97,7 +98,7 @@ def limits(controller, *settings):
 
 @pytest.fixture
 def group():
-    """Makes a control group that goes when the job has: group(controller, settings...)."""
+    """Creates a control group that is removed after the job: group(controller, settings...)."""
     groups = []
 
     def make(*arguments):
@@ -117,7 +118,7 @@ def test_a_deadlock_in_cpp_under_gloo(autodist, job):
     assert re.match(MISSING + "waits for a lock in .*LockBoth", what), what
 
 
-def test_a_node_that_does_not_answer(autodist, job, cut):
+def test_an_unresponsive_node(autodist, job, cut):
     running = job("deadlock")
     cut(3)
     seconds_until(lambda: "reconnecting" in autodist("status", running).out, 30)
@@ -129,7 +130,7 @@ def test_a_node_that_does_not_answer(autodist, job, cut):
 
 @pytest.fixture
 def lose_port():
-    """Loses what comes from a TCP port of any host, and nothing else."""
+    """Drops only packets from one TCP port of any host."""
     ports = []
 
     def lose(port):
@@ -170,7 +171,7 @@ def test_a_full_disk(autodist, job, folder):
     finally:
         with contextlib.suppress(subprocess.CalledProcessError):
             in_host(2, "umount", "-l", folder)
-    # At the moment of the look it may have been at work, if in vain.
+    # It may have been writing at that moment.
     assert re.search(rf"(^|; ){re.escape(address(2))}: the disk of the working directory is full but for \d", what), what
 
 
@@ -180,7 +181,7 @@ def test_a_rank_at_its_memory_limit(autodist, folder, group, job):
     data.write_bytes(os.urandom(READ))
     running = job("memory", limited / "cgroup.procs", data)
     what, issue = until_named(autodist, running, "memory limit")
-    assert re.search(rf"rank 2 \({re.escape(address(2))}\) is held back at the memory limit of its control group, "
+    assert re.search(rf"rank 2 \({re.escape(address(2))}\) is held back at the memory limit of the control group, "
                      "16.0 MiB$", what), what
     assert issue["ranks"] == [2]
 
@@ -195,15 +196,15 @@ def test_a_cpu_that_is_slowed(autodist, group, job):
 
 
 def has_queue(host):
-    """Whether anything waits to be sent."""
+    """Whether data waits to be sent."""
     return re.search(r"backlog (\w+)b", in_host(host, "tc", "-s", "qdisc", "show", "dev", "eth0"))[1] != "0"
 
 
-def test_a_network_card_that_is_slowed(autodist, job):
+def test_a_throttled_network_card(autodist, job):
     running = job("network")
     in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "1mb")
     try:
-        # A look at stacks stops the ranks, and so empties the queue, for a moment.
+        # Collecting stacks stops the ranks for a moment, which empties the queue.
         seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
         what, issue = until_named(autodist, running, "more waits to be sent")
     finally:

@@ -1,4 +1,4 @@
-"""Commands with a time limit each, whose output is kept in a folder of their row."""
+"""Runs commands with time limits, and keeps their output in a folder per row."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-END_LIMIT_S = 30  # for what was told to end
+END_LIMIT_S = 30  # after a signal to end
 
 
 class Failed(Exception):
@@ -18,12 +18,12 @@ class NotRun(Exception):
 
 
 class Running:
-    """A command that has been started; to be left by `with`, which ends it."""
+    """A started command, which `with` ends."""
 
     def __init__(self, argv, out, err, cwd, env):
         self.argv, self.out_file, self.err_file = argv, out, err
         with open(out, "wb") as to, open(err, "wb") as err_to:
-            # A session of its own: Ctrl-C here is not its Ctrl-C, and all of it can be ended.
+            # In its own session: Ctrl-C does not reach it, and its whole group can be killed.
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=to, stderr=err_to,
                                             cwd=cwd, env=env, start_new_session=True)
 
@@ -32,7 +32,7 @@ class Running:
 
     def __exit__(self, *_):
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)  # an autodist ends its ranks then
+            self.process.send_signal(signal.SIGINT)  # makes autodist end its ranks
             try:
                 self.process.wait(END_LIMIT_S)
             except subprocess.TimeoutExpired:
@@ -48,22 +48,22 @@ class Running:
         return self.err_file.read_text(errors="replace")
 
     def finish(self, limit_s):
-        """The exit code."""
+        """Returns the exit code."""
         try:
             return self.process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            raise Failed(f"not over after {limit_s} s: {self.failure_excerpt()}") from None
+            raise Failed(f"still running after {limit_s} s: {self.failure_excerpt()}") from None
 
     def failure_excerpt(self):
-        """What tells most of why a command failed."""
+        """Returns the most informative line about a failed command."""
         lines = (self.err or self.out).strip().splitlines()
         of_rank = [line.strip(" |") for line in lines if line.startswith("    | ")]  # in autodist's report
         errors = [line for line in lines if re.search(r"error|fail|cannot|not found", line, re.IGNORECASE)]
-        return " ".join((of_rank[-1:] or errors or lines or ["it said nothing"])[0].split())[:300]
+        return " ".join((of_rank[-1:] or errors or lines or ["no output"])[0].split())[:300]
 
 
 class Commands:
-    """Runs commands; their output is in a folder for the present row."""
+    """Runs commands; their output is in a folder for the current row."""
 
     def __init__(self, logs):
         self.logs, self.folder, self.count = logs, logs, 0
@@ -82,7 +82,7 @@ class Commands:
                        {**os.environ, **(env or {}), "PWD": str(cwd or self.folder)})
 
     def run(self, argv, limit_s, env=None, cwd=None):
-        """What it writes to stdout. A command that fails, or takes longer, is a failure."""
+        """Returns stdout. Raises Failed if the command fails or exceeds the limit."""
         with self.start(argv, env, cwd) as running:
             code = running.finish(limit_s)
         if code != 0:
@@ -91,7 +91,7 @@ class Commands:
 
 
 def wait_for(what, limit_s, name):
-    """What `what` gives once that is something; a failure after the limit."""
+    """Returns the first true value of `what`; raises Failed after the limit."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         found = what()

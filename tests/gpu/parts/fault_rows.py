@@ -1,4 +1,4 @@
-"""The rows of the table in which something is wrong with a job, and autodist is asked what."""
+"""Rows in which a job has a fault that autodist must diagnose."""
 
 import json
 import os
@@ -18,7 +18,7 @@ LEAST_USE = 30  # % of the time
 
 
 class FaultyJob:
-    """A job of torch_faults.py, to be left by `with`."""
+    """A job of torch_faults.py, which `with` ends."""
 
     def __init__(self, setting, fault, options=(), env=None):
         self._setting = setting
@@ -38,14 +38,14 @@ class FaultyJob:
         wait_for(lambda: self._running.out.count("begins") == RANKS or self._running.process.poll() is not None,
                  TORCH_LIMIT_S, "beginning in all ranks")
         if self._running.process.poll() is not None:
-            raise Failed(f"it ended before: {self._running.failure_excerpt()}")
+            raise Failed(f"it ended too early: {self._running.failure_excerpt()}")
 
     def ask(self, *words):
         with self._setting.commands.start([self._setting.autodist, *words, self.name]) as asked:
             return asked.finish(SHORT_LIMIT_S), asked.out
 
     def report(self):
-        """The first line of what is said at the job's end."""
+        """Returns the first line of the job's report."""
         self._running.finish(TORCH_LIMIT_S)
         lines = self._running.err[self._running.err.find("autodist: error:"):].splitlines()
         return lines[1].strip() if len(lines) > 1 and lines[0].endswith(":") else lines[0]
@@ -60,7 +60,7 @@ def log_folder(setting):
 
 
 def diagnosis(setting, fault, env=None):
-    """The sentence of `why`, which has to name the rank."""
+    """Returns the sentence of `why`, which must name the rank."""
     with FaultyJob(setting, fault, env=env) as job:
         job.wait_until_it_begins()
         code, said = job.ask("why")
@@ -77,7 +77,7 @@ def late(setting):
 
 @row("why: the same without stacks", gpu=True)
 def late_without_stacks(setting):
-    """What NCCL and PyTorch count is enough."""
+    """The counts of NCCL and PyTorch are enough."""
     folders = [folder for folder in os.environ["PATH"].split(":")
                if not any((Path(folder) / tool).exists() for tool in ("py-spy", "gdb"))]
     return diagnosis(setting, "late", {"PATH": ":".join(folders)})
@@ -117,7 +117,7 @@ def bad_index(setting):
 
 
 def named(report, words=""):
-    if not re.match(rf"autodist: error: (stopped, as .*; )?rank {WHO}\b", report) or words not in report:
+    if not re.match(rf"autodist: error: (stopped: .*; )?rank {WHO}\b", report) or words not in report:
         raise Failed(f"the report begins with: {report}")
     return report
 
@@ -128,20 +128,20 @@ def figures(setting):
         job.wait_until_it_begins()
         address = re.search(r"http://127\.0\.0\.1:\d+/metrics", job.err)
         if not address:
-            raise Failed("no address of metrics was told")
+            raise Failed("autodist printed no address of metrics")
         text = wait_for(lambda: busy_metrics(address[0]), UP_LIMIT_S, f"use of {LEAST_USE} %")
         job.ask("top", "--once")
-        told = check_of_gpus(setting)
+        gpu_issue = check_of_gpus(setting)
     missing = [figure for figure in FIGURES if f"\n{figure}{{" not in text]
     if missing:
-        raise Failed("not told: " + ", ".join(missing))
-    if "is in use" not in told:
-        raise Failed(f"doctor says of a GPU that is in use: {told}")
-    return ", ".join(f"{figure} {value(text, figure):g}" for figure in FIGURES) + f"; doctor: {told[:60]}"
+        raise Failed("missing metrics: " + ", ".join(missing))
+    if "is in use" not in gpu_issue:
+        raise Failed(f"doctor reports for a GPU that is in use: {gpu_issue}")
+    return ", ".join(f"{figure} {value(text, figure):g}" for figure in FIGURES) + f"; doctor: {gpu_issue[:60]}"
 
 
 def busy_metrics(address):
-    """What is told there, once the GPU is seen at work; before, nothing."""
+    """Returns the metrics once the GPU is busy; before, None."""
     with urllib.request.urlopen(address, timeout=SHORT_LIMIT_S) as answer:
         text = answer.read().decode()
     return text if (value(text, FIGURES[0]) or 0) > LEAST_USE else None

@@ -1,4 +1,4 @@
-"""The rows of the table: what is done for each, and what makes it fail."""
+"""The rows of the table: their actions, and when they fail."""
 
 import csv
 import json
@@ -14,20 +14,20 @@ from commands import Failed, NotRun, wait_for
 
 BENCH_LIMIT_S = 240
 TRAIN_LIMIT_S = 240
-TORCH_LIMIT_S = 300  # two or more Pythons import torch from a cold disk
+TORCH_LIMIT_S = 300  # several Pythons import torch with a cold disk cache
 SHORT_LIMIT_S = 90
-UP_LIMIT_S = 120    # until ranks that are to be harmed are at work
+UP_LIMIT_S = 120    # until the ranks of a job with a fault are at work
 DEATH_LIMIT_S = 60  # from a rank's death until all others have failed and the job is over
 SHARED_RANKS = (2, 4)
 VICTIM = 2  # of four
 EPOCHS = 5
-CLOSE = 1e-3  # losses, relative: ranks add up in another order
+CLOSE = 1e-3  # relative difference of losses: ranks sum in another order
 
-# A rank by itself on the first GPU, though others are there, too: its local rank counts in
-# CUDA_VISIBLE_DEVICES, and NCCL takes each for one of another host.
+# Lets several ranks share the first GPU: the local rank is an index in CUDA_VISIBLE_DEVICES, and NCCL
+# assumes that each is on another host.
 SHARE = ('export CUDA_VISIBLE_DEVICES="$CHECK_GPU" AUTODIST_LOCAL_RANK=0 LOCAL_RANK=0 '
          'NCCL_HOSTID="host-of-rank-$AUTODIST_RANK"; exec "$@"')
-# A rank that says who it is, and that SIGTERM does not keep from telling what became of its call.
+# A rank that prints its pid, and that survives SIGTERM so that it prints the error of the call.
 STUBBORN = 'trap "" TERM; echo "pid $$" >&2; ' + SHARE
 
 Row = namedtuple("Row", "name gpu body")
@@ -35,7 +35,7 @@ ROWS = []
 
 
 def row(name, gpu=False):
-    """The function is what a row does: gives its figure, or raises. `gpu`: not without one."""
+    """Registers a row. Its function returns the figure, or raises. `gpu`: the row needs a GPU."""
     def add(body):
         ROWS.append(Row(name, gpu, body))
         return body
@@ -43,7 +43,7 @@ def row(name, gpu=False):
 
 
 class Setting:
-    """The programs under test, and how ranks are started with them."""
+    """The programs under test, with helpers that start ranks."""
 
     def __init__(self, commands, machine, autodist, train_digits, repository):
         self.commands, self.machine, self.autodist = commands, machine, autodist
@@ -59,14 +59,14 @@ class Setting:
         return "nccl" if self.gpu else "gloo"
 
     def spec(self, ranks, gpu):
-        """Of this machine with so many ranks, which on GPUs may be more than there are."""
+        """Writes a spec of this machine; `ranks` may exceed the number of GPUs."""
         file = self.commands.folder / f"{'gpu' if gpu else 'cpu'}-{ranks}.yaml"
         devices = ", ".join(str(device) for device in range(ranks))
         file.write_text(f"nodes:\n  - address: localhost\n    {'gpus' if gpu else 'cpus'}: [{devices}]\n")
         return file
 
     def bench_folder(self):
-        """Where the ranks' program of `autodist bench` is, with its libraries."""
+        """Returns the folder of the ranks' program of `autodist bench` and its libraries."""
         if not self._bench_folder:
             logs = self.commands.folder / "unpack"
             self.commands.run([self.autodist, "bench", "--spec", self.spec(1, gpu=False), "--log-dir", logs,
@@ -75,7 +75,7 @@ class Setting:
         return self._bench_folder
 
     def libraries(self, *programs):
-        """The environment in which the programs find NCCL and CUDA."""
+        """Returns the environment in which the programs find NCCL and CUDA."""
         if not self.gpu:
             return {}
         bench = self.bench_folder() / "autodist-bench-nccl"
@@ -85,13 +85,13 @@ class Setting:
 
     def train_digits(self):
         if not self._train_digits:
-            raise NotRun("there is no train_digits beside autodist")
+            raise NotRun("no train_digits next to autodist")
         return self._train_digits
 
     def run(self, ranks, program, limit_s, options=(), env=None, cwd=None, script=SHARE):
-        """stdout of ranks of `autodist run`, which share the first GPU where there is one.
+        """Returns stdout of ranks of `autodist run` that share the first GPU, if any.
 
-        By the script; with none the program has to see to that itself.
+        The script makes them share it; without one the program must do so.
         """
         with self.start(ranks, program, options, env, cwd, script) as running:
             code = running.finish(limit_s)
@@ -108,7 +108,7 @@ class Setting:
             {"CHECK_GPU": "0" if gpu else "", **(env or {})}, cwd)
 
     def bench_program(self, **changes):
-        """(command, folder) of a rank of `autodist bench`, with these changes of its BenchPlan."""
+        """Returns (command, folder) of a rank of `autodist bench`, with these changes of the BenchPlan."""
         folder = self.bench_folder()
         plan = {"backend": f"BACKEND_{self.backend.upper()}", "collectives": ["COLLECTIVE_ALL_REDUCE"],
                 "from": "8", "to": "8", "factor": 2, "iterations": 20, "warmup": 2, "budgetMs": 300, **changes}
@@ -119,7 +119,7 @@ class Setting:
 
 
 def job_of(logs):
-    """The record of the only job there."""
+    """Returns the record of the only job in the folder."""
     found = list(Path(logs).glob("*/job.json"))
     if len(found) != 1:
         raise Failed(f"{len(found)} jobs in {logs}")
@@ -132,7 +132,7 @@ def rows_of(table):
 
 
 def check_right(measured):
-    """All numbers of a bench were right; gives its all-reduce of the largest size."""
+    """Raises if a bench had wrong results; returns its all-reduce of the largest size."""
     wrong = sum(int(line["wrong"]) + int(line["in_place_wrong"] or 0) for line in measured)
     if wrong:
         raise Failed(f"{wrong} wrong numbers")
@@ -157,11 +157,11 @@ def doctor(setting):
     except (ValueError, LookupError):
         raise Failed(f"exit code {code}: {running.failure_excerpt()}") from None
     results = {one["check"]: one["result"] for one in checks}
-    told = ", ".join(f"{name} {result}" for name, result in results.items()
-                     if result != "not_checked" and (result != "good" or name == "gpus"))
+    issues = ", ".join(f"{name} {result}" for name, result in results.items()
+                       if result != "not_checked" and (result != "good" or name == "gpus"))
     if code != 0 or (setting.gpu and results.get("gpus") not in ("good", "warning")):
-        raise Failed(f"exit code {code}: {told}")
-    return told or "all good"
+        raise Failed(f"exit code {code}: {issues}")
+    return issues or "all good"
 
 
 @row("bench, one rank")
@@ -178,7 +178,7 @@ def bench_all(setting):
 
 
 def bench_by_itself(setting, ranks):
-    """As users run it."""
+    """Runs it as users do."""
     table = setting.commands.folder / "table.csv"
     largest = "16M" if setting.gpu else "128K"
     setting.commands.run([setting.autodist, "bench", "--spec", setting.spec(ranks, setting.gpu), "--to", largest,
@@ -203,7 +203,7 @@ def bench_shared(setting):
 
 @row("bench on two virtual hosts", gpu=True)
 def bench_virtual(setting):
-    """Over SSH, as in a cluster; NCCL sees two host names."""
+    """Uses SSH, as in a cluster; NCCL sees two host names."""
     cluster = setting.repository / "examples/virtual_cluster/virtual_cluster"
     if os.geteuid() != 0 or not shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin"):
         raise NotRun("needs root and sshd")
@@ -238,7 +238,7 @@ def beside_torch(setting):
                                   *sizes], TORCH_LIMIT_S)
         theirs = re.search(rf"^{sizes[-1]} bytes: ([\d.]+) us", out, re.MULTILINE)
         if not theirs:
-            raise Failed("torch has not told its times")
+            raise Failed("torch printed no times")
         figures.append(f"{ranks}: {ours:.0f} us, torch {float(theirs[1]):.0f} us")
     return f"all-reduce in place of {sizes[-1] >> 10} KiB, ranks: " + "; ".join(figures)
 
@@ -251,7 +251,7 @@ def torch_of(setting):
 
 @row("train_digits: the same loss")
 def train(setting):
-    """On 1, 2 and 4 ranks as on one CPU."""
+    """1, 2 and 4 ranks reach the loss of one CPU."""
     libraries = {"LD_LIBRARY_PATH": ":".join(filter(None, [
         str(setting.bench_folder()), setting.machine.library_path(setting.train_digits())]))}
     command = [setting.train_digits(), "--epochs", EPOCHS, "--data",
@@ -270,10 +270,10 @@ def train(setting):
 
 
 def loss_of(out):
-    """The last that is told."""
+    """Returns the last printed loss."""
     found = re.findall(r"loss ([\d.]+)", out)
     if not found:
-        raise Failed("no loss was told")
+        raise Failed("no loss was printed")
     return float(found[-1])
 
 
@@ -295,7 +295,7 @@ def ddp(setting):
 
 @row("a rank killed in an all-reduce")
 def killed(setting):
-    """Every other rank's call fails, and autodist names the one that was killed."""
+    """The call of every other rank fails, and autodist names the killed rank."""
     program, folder = setting.bench_program(**{"from": str(1 << 20)}, to=str(64 << 20), factor=2,
                                             iterations=1_000_000, budgetMs=2000)
     jobs = setting.commands.folder / "jobs"
@@ -317,16 +317,16 @@ def killed(setting):
 
 
 def wait_for_row(running, size):
-    """Until a bench has measured this size, and is in the midst of the next."""
-    told = re.compile(rf"^ +{size} ", re.MULTILINE)
-    wait_for(lambda: told.search(running.out) or running.process.poll() is not None, UP_LIMIT_S,
+    """Waits until a bench has measured this size, and is measuring the next."""
+    measured = re.compile(rf"^ +{size} ", re.MULTILINE)
+    wait_for(lambda: measured.search(running.out) or running.process.poll() is not None, UP_LIMIT_S,
              "row of the table")
     if running.process.poll() is not None:
-        raise Failed(f"it ended before: {running.failure_excerpt()}")
+        raise Failed(f"it ended too early: {running.failure_excerpt()}")
 
 
 def said_by(jobs, rank):
-    """The error that a rank of bench ended with."""
+    """Returns the error that ended a rank of bench."""
     text = next(jobs.glob(f"*/rank-{rank}.err")).read_text(errors="replace")
     found = re.search(r"^autodist-bench: (.*)", text, re.MULTILINE)
     return found[1] if found else ""
@@ -338,7 +338,7 @@ def affinity(setting):
     near = Path(f"/sys/bus/pci/devices/{address}/local_cpulist")
     nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     if len(nodes) < 2 or not near.is_file():
-        raise NotRun("there is one NUMA node" if len(nodes) < 2 else f"no {near}")
+        raise NotRun("only one NUMA node" if len(nodes) < 2 else f"no {near}")
     wanted = cpus_of(near.read_text()) & os.sched_getaffinity(0)
     out = setting.commands.run(
         [setting.autodist, "run", "--spec", setting.spec(1, gpu=True), "--prefix", "none", "--log-dir",
@@ -351,7 +351,7 @@ def affinity(setting):
 
 
 def cpus_of(text):
-    """Of "0-3,8"."""
+    """Returns the CPUs of "0-3,8"."""
     ranges = [part.split("-") for part in text.strip().split(",") if part]
     return {cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)}
 
@@ -368,7 +368,7 @@ def ras(setting):
     text = Path(where[1]).read_text(errors="replace") if where else ""
     view = re.search(r"^.*NCCL on .*\n((?:.*\n){1,40})", text, re.MULTILINE)
     if not view:
-        raise Failed("the stacks have no view of NCCL's")
+        raise Failed("the stacks lack NCCL's view")
     version = re.search(r"NCCL version \S+", view[1])
     return version[0] if version else view[1].strip().splitlines()[0]
 
@@ -380,5 +380,5 @@ def nccl_debug(setting):
     log = next((setting.commands.folder / "jobs").glob("*/rank-0.err")).read_text(errors="replace")
     version = re.search(r"NCCL version \S+", log)
     if "NCCL INFO" not in log:
-        raise Failed("rank-0.err has nothing of NCCL's")
+        raise Failed("rank-0.err has no output of NCCL")
     return f"{version[0] if version else ''}, {log.count('NCCL INFO')} lines in rank-0.err"

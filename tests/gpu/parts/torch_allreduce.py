@@ -1,4 +1,4 @@
-"""All-reduce of torch.distributed, measured as `autodist bench` does: calls queued, one wait per size.
+"""Measures all-reduce of torch.distributed as `autodist bench` does: queued calls, one wait per size.
 
   torch_allreduce.py nccl|gloo ITERATIONS BYTES...
 """

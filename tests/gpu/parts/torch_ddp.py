@@ -1,4 +1,4 @@
-"""A small network trained by DistributedDataParallel, on all ranks' parts of the same batches.
+"""Trains a small network with DistributedDataParallel; each rank computes a part of the same batches.
 
   torch_ddp.py nccl|gloo
 """

@@ -1,4 +1,4 @@
-"""Ranks that share a GPU and reduce, until one of them makes fault.
+"""Ranks that share a GPU and reduce, until one of them has a fault.
 
   torch_faults.py late|another|given_up|too_much|bad_index|busy
 """
@@ -8,9 +8,9 @@ import sys
 import time
 from datetime import timedelta
 
-TROUBLE = sys.argv[1]
+FAULT = sys.argv[1]
 RANK = int(os.environ["RANK"])
-# Before CUDA and NCCL are loaded. The command is Python itself, as only then there are flight records.
+# Set before CUDA and NCCL are loaded, not by a shell: flight records need Python as the rank's command.
 os.environ.update(CUDA_VISIBLE_DEVICES="0", NCCL_HOSTID=f"host-of-rank-{RANK}")
 
 import torch  # noqa: E402  pylint: disable=wrong-import-position
@@ -20,7 +20,7 @@ DEVICE = torch.device("cuda:0")
 WHO = 2
 STEPS = 20
 COUNT = 1 << 18
-LIMIT_S = 10  # of a collective, where it is to be given up
+LIMIT_S = 10  # of a collective, for the fault given_up
 FOREVER_S = 3600
 
 
@@ -39,18 +39,18 @@ def evaluate():
 
 
 def fault(data):
-    if TROUBLE in ("late", "given_up"):
+    if FAULT in ("late", "given_up"):
         fetch_batch()
-    elif TROUBLE == "another":
+    elif FAULT == "another":
         evaluate()
-    elif TROUBLE == "too_much":
+    elif FAULT == "too_much":
         torch.empty(1 << 45, device=DEVICE)
-    elif TROUBLE == "bad_index":
+    elif FAULT == "bad_index":
         data[torch.tensor([COUNT + 7], device=DEVICE)].sum().item()
 
 
 def main():
-    limit = timedelta(seconds=LIMIT_S if TROUBLE == "given_up" else FOREVER_S)
+    limit = timedelta(seconds=LIMIT_S if FAULT == "given_up" else FOREVER_S)
     dist.init_process_group("nccl", timeout=limit)
     data = torch.ones(COUNT, device=DEVICE)
     matrix = torch.ones(1024, 1024, device=DEVICE)
@@ -61,7 +61,7 @@ def main():
     if RANK == WHO:
         fault(data)
     while True:
-        if TROUBLE == "busy":
+        if FAULT == "busy":
             for _ in range(200):
                 matrix @ matrix  # pylint: disable=pointless-statement
         step(data.fill_(1))

@@ -5,7 +5,7 @@
 namespace autodist::base {
 namespace {
 
-TEST(BackoffTest, WaitsTwiceAsLongEachTimeUpToALimit) {
+TEST(BackoffTest, DoublesTheWaitUpToALimit) {
   Backoff backoff(1);
   for (const int64_t expected : {200, 400, 800, 1600, 1600, 1600}) {
     const auto wait = backoff.Next().count();
@@ -14,7 +14,7 @@ TEST(BackoffTest, WaitsTwiceAsLongEachTimeUpToALimit) {
   }
 }
 
-TEST(BackoffTest, ManyNodesAreNotTriedAtTheSameMoment) {
+TEST(BackoffTest, JitterSeparatesTheRetriesOfManyNodes) {
   Backoff one(1);
   Backoff other(2);
   EXPECT_NE(one.Next(), other.Next());

@@ -5,7 +5,7 @@
 namespace autodist::base {
 namespace {
 
-TEST(DurationTest, Durations) {
+TEST(DurationTest, ValidDurations) {
   const std::pair<const char*, double> kRight[] = {
       {"90", 90},
       {"0", 0},
@@ -36,7 +36,7 @@ TEST(DurationTest, Durations) {
   }
 }
 
-TEST(DurationTest, NoDurations) {
+TEST(DurationTest, InvalidDurations) {
   for (const char* wrong :
        {"",      " ",          "m",   "5x",   "-5",       "-5m",  "+5",    "5m3",      "1h30",
         "1..5h", "1.5.2",      "nan", "inf",  "infinity", "1e3",  "0x10",  "5m ",      " 5m",

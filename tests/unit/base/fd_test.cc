@@ -62,7 +62,7 @@ TEST(FdTest, WriteAllPassesMoreThanAPipeHolds) {
   EXPECT_EQ(total, much.size());
 }
 
-TEST(FdTest, StandardStreamsThatAreClosedAreOpened) {
+TEST(FdTest, ClosedStandardStreamsAreOpened) {
   const pid_t child = fork();
   if (child == 0) {
     close(STDIN_FILENO);
@@ -79,7 +79,7 @@ TEST(FdTest, StandardStreamsThatAreClosedAreOpened) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(FdTest, ReadFileKeepsItsLimit) {
+TEST(FdTest, ReadFileRespectsItsLimit) {
   const test::TempFolder folder;
   const std::string path = folder.Write("file", std::string(100, 'a'));
   EXPECT_EQ(ReadFile(path, 100)->size(), 100u);

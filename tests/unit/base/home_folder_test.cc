@@ -13,7 +13,7 @@ TEST(HomeFolderTest, ATildeIsTheHomeFolder) {
   EXPECT_EQ(ExpandHome("~/a/b"), HomeFolder() + "/a/b");
 }
 
-TEST(HomeFolderTest, TheSystemKnowsItWhereHomeIsNotSet) {
+TEST(HomeFolderTest, TheSystemProvidesItIfHomeIsUnset) {
   const std::string home = HomeFolder();
   for (const char* folder : {"/some/where", "", "no/path"}) {
     setenv("HOME", folder, 1);
@@ -22,7 +22,7 @@ TEST(HomeFolderTest, TheSystemKnowsItWhereHomeIsNotSet) {
   setenv("HOME", home.c_str(), 1);
 }
 
-TEST(HomeFolderTest, OtherPathsStayAsTheyAre) {
+TEST(HomeFolderTest, OtherPathsAreUnchanged) {
   for (const char* path : {"/a/~/b", "~other/a", "~", "a", ""}) EXPECT_EQ(ExpandHome(path), path);
 }
 

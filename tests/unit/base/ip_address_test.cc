@@ -7,7 +7,7 @@
 namespace autodist::base {
 namespace {
 
-TEST(IpAddressTest, ReadsBothFamilies) {
+TEST(IpAddressTest, ParsesBothFamilies) {
   EXPECT_EQ(IpAddress::Parse("10.0.0.1")->ToString(), "10.0.0.1");
   EXPECT_EQ(IpAddress::Parse("FE80::0:1")->ToString(), "fe80::1");
   EXPECT_EQ(IpAddress::Parse("fe80::1%eth0")->ToString(), "fe80::1%eth0");
@@ -16,12 +16,12 @@ TEST(IpAddressTest, ReadsBothFamilies) {
   }
 }
 
-TEST(IpAddressTest, EqualWhateverTheSpelling) {
+TEST(IpAddressTest, SpellingsOfAnAddressAreEqual) {
   EXPECT_EQ(*IpAddress::Parse("::1"), *IpAddress::Parse("0:0:0:0:0:0:0:1"));
   EXPECT_NE(*IpAddress::Parse("10.0.0.1"), *IpAddress::Parse("10.0.0.2"));
 }
 
-TEST(IpAddressTest, KnowsLoopback) {
+TEST(IpAddressTest, RecognizesLoopback) {
   EXPECT_TRUE(IpAddress::Parse("127.9.9.9")->IsLoopback());
   EXPECT_TRUE(IpAddress::Parse("::1")->IsLoopback());
   EXPECT_FALSE(IpAddress::Parse("128.0.0.1")->IsLoopback());
@@ -39,17 +39,17 @@ TEST(IpAddressTest, KeepsScopes) {
   }
 }
 
-TEST(IpAddressTest, AnIpv4AddressInIpv6ClothesIsTheIpv4Address) {
+TEST(IpAddressTest, AnIpv4MappedAddressIsTheIpv4Address) {
   EXPECT_EQ(*IpAddress::Parse("::ffff:10.0.0.1"), *IpAddress::Parse("10.0.0.1"));
   EXPECT_TRUE(IpAddress::Parse("::ffff:127.0.0.1")->IsLoopback());
 }
 
-TEST(IpAddressTest, NothingIsReadAfterAZeroByte) {
+TEST(IpAddressTest, AZeroByteIsRefused) {
   EXPECT_FALSE(IpAddress::Parse(std::string("10.0.0.1\0x", 10)));
   EXPECT_FALSE(IpAddress::Parse(std::string("fd00::1\0x", 9)));
 }
 
-TEST(IpAddressTest, KnowsWhatIsNotOneMachine) {
+TEST(IpAddressTest, RecognizesAddressesOfNoSingleMachine) {
   EXPECT_TRUE(IpAddress::Parse("0.0.0.0")->IsUnspecified());
   EXPECT_TRUE(IpAddress::Parse("::")->IsUnspecified());
   EXPECT_FALSE(IpAddress::Parse("::1")->IsUnspecified());
@@ -65,7 +65,7 @@ TEST(IpAddressTest, KnowsWhatIsNotOneMachine) {
   EXPECT_FALSE(IpAddress::Parse("fec0::1")->IsLinkLocal());
 }
 
-TEST(IpAddressTest, KnowsInterfaceNames) {
+TEST(IpAddressTest, RecognizesInterfaceNames) {
   for (const char* yes : {"eth0", "enp0s31f6", "br-1.2", "a", "fifteen-letters"}) {
     EXPECT_TRUE(IsInterfaceName(yes)) << yes;
   }
@@ -74,7 +74,7 @@ TEST(IpAddressTest, KnowsInterfaceNames) {
   }
 }
 
-TEST(IpAddressTest, OfSeveralOwnersTheScopeTells) {
+TEST(IpAddressTest, TheScopeSelectsAmongSeveralOwners) {
   const IpAddress same = *IpAddress::Parse("fe80::1");
   const std::vector<Interface> interfaces = {
       {"lo", *IpAddress::Parse("::1")}, {"eth0", same}, {"eth1", same}};

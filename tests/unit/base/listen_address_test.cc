@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ListenAddress, WhatIsNotSaidIsTheLoopbackAddressAndAFreePort) {
+TEST(ListenAddress, DefaultsAreTheLoopbackAddressAndAFreePort) {
   for (const auto& [text, read] : {std::pair("", "127.0.0.1:0"),
                                    {"9464", "127.0.0.1:9464"},
                                    {":9464", "127.0.0.1:9464"},
@@ -25,7 +25,7 @@ TEST(ListenAddress, WhatIsNotSaidIsTheLoopbackAddressAndAFreePort) {
   }
 }
 
-TEST(ListenAddress, IsRefusedWhereItIsNone) {
+TEST(ListenAddress, InvalidAddressesAreRefused) {
   for (const char* text :
        {":", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:94a", "70000",
         "[127.0.0.1]:9464", "[::1]:", "[::1]80", "[]:1", "[::1", "gpu1:9464", "127.0.0.1:9464 "}) {
@@ -35,22 +35,22 @@ TEST(ListenAddress, IsRefusedWhereItIsNone) {
   }
 }
 
-TEST(Listen, TellsThePortThatItHasFound) {
+TEST(Listen, ReportsTheChosenPort) {
   const auto listening = Listen(*ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(listening.ok()) << listening.status();
   EXPECT_NE(listening->address.port, 0);
 }
 
-TEST(Listen, FailsWhereSomebodyElseDoes) {
+TEST(Listen, FailsIfThePortIsInUse) {
   const auto first = Listen(*ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(first.ok()) << first.status();
   const auto second = Listen(first->address);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(Message(second.status()), first->address.ToString() + ": Address already in use");
-  EXPECT_EQ(Remedy(second.status()), "another port, or 0 for one that is free");
+  EXPECT_EQ(Remedy(second.status()), "use another port, or 0 for a free one");
 }
 
-TEST(ListenWithin, TakesTheFirstPortThatIsFree) {
+TEST(ListenWithin, ChoosesTheFirstFreePort) {
   const auto taken = Listen(*ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(taken.ok()) << taken.status();
   const auto [ip, port] = taken->address;
@@ -62,7 +62,7 @@ TEST(ListenWithin, TakesTheFirstPortThatIsFree) {
   EXPECT_NE(ListenWithin(ip, {})->address.port, 0);
 }
 
-TEST(Listen, FailsAtAnAddressThatThisMachineHasNot) {
+TEST(Listen, FailsAtAnAddressOfAnotherMachine) {
   const auto listening = Listen(*ListenAddress::Parse("192.0.2.1:0"));
   ASSERT_FALSE(listening.ok());
   EXPECT_THAT(Remedy(listening.status()), HasSubstr("an address of this machine"));

@@ -32,7 +32,7 @@ class LogFolderTest : public testing::Test {
   const std::string job_ = folder_.path() + "/runs/job";
 };
 
-TEST_F(LogFolderTest, ItAndItsFilesAreForThisUserAloneWhateverTheUmask) {
+TEST_F(LogFolderTest, TheFolderAndItsFilesArePrivateDespiteTheUmask) {
   for (const mode_t mask : {0U, 022U, 077U}) {
     const std::string path = job_ + std::to_string(mask);
     const mode_t before = umask(mask);
@@ -57,13 +57,13 @@ TEST_F(LogFolderTest, FilesAreNotOpenedThroughLinks) {
   const LogFolder job(job_);
   EXPECT_FALSE(Makes(job, "rank-0.out"));
   EXPECT_FALSE(job.OpenFile("events.jsonl", O_WRONLY | O_CREAT | O_APPEND).ok());
-  EXPECT_TRUE(job.WriteFile("job.json", "{}").ok());  // takes the place of the link
+  EXPECT_TRUE(job.WriteFile("job.json", "{}").ok());  // replaces the link
   EXPECT_EQ(folder_.Read("victim"), "precious");
   EXPECT_EQ(folder_.Read("runs/job/job.json"), "{}");
 }
 
-// By a user who can write in --log-dir: after it was made, and before a restart.
-TEST_F(LogFolderTest, AnotherFolderInItsPlaceGetsNothing) {
+// A user who can write in --log-dir replaced it after it was made, and before a restart.
+TEST_F(LogFolderTest, AReplacedFolderGetsNoFiles) {
   const std::string victim = folder_.Write("victim", "precious");
   const LogFolder job(job_);
   ASSERT_TRUE(Makes(job, "rank-0.out"));
@@ -80,7 +80,7 @@ TEST_F(LogFolderTest, AnotherFolderInItsPlaceGetsNothing) {
   EXPECT_TRUE(fs::exists(job_ + ".moved/snapshot.json"));
 }
 
-TEST_F(LogFolderTest, OneThatWasRemovedIsMadeAgain) {
+TEST_F(LogFolderTest, ARemovedFolderIsCreatedAgain) {
   const LogFolder job(job_);
   const LogFolder restart = job.Within("restart-1");
   ASSERT_TRUE(Makes(restart, "rank-0.out"));
@@ -92,12 +92,12 @@ TEST_F(LogFolderTest, OneThatWasRemovedIsMadeAgain) {
   EXPECT_EQ(ModeOf(job_), 0700u);
 }
 
-TEST_F(LogFolderTest, ALinkInItsPlaceIsRefused) {
+TEST_F(LogFolderTest, ASymbolicLinkIsRefused) {
   fs::create_directories(folder_.path() + "/elsewhere");
   fs::create_directories(folder_.path() + "/runs");
   fs::create_symlink(folder_.path() + "/elsewhere", job_);
   EXPECT_FALSE(LogFolder(job_).Open().ok());
-  EXPECT_TRUE(LogFolder(job_ + "/job").Open().ok());  // --log-dir itself may be one
+  EXPECT_TRUE(LogFolder(job_ + "/job").Open().ok());  // --log-dir itself may be a link
   fs::create_symlink(folder_.path() + "/elsewhere", folder_.path() + "/elsewhere/job/restart-1");
   EXPECT_FALSE(LogFolder(job_ + "/job").Within("restart-1").Open().ok());
 }
@@ -112,7 +112,7 @@ TEST_F(LogFolderTest, AnotherUsersFolderIsRefused) {
   EXPECT_TRUE(fs::is_empty(job_));
 }
 
-TEST_F(LogFolderTest, WhereItCannotBeThereIsAReason) {
+TEST_F(LogFolderTest, FailuresHaveAReason) {
   folder_.Write("runs", "a file");
   const auto opened = LogFolder(job_).Open();
   EXPECT_THAT(Message(opened.status()), testing::HasSubstr(job_));
@@ -121,19 +121,19 @@ TEST_F(LogFolderTest, WhereItCannotBeThereIsAReason) {
   EXPECT_TRUE(LogFolder(job_ + "/").Open().ok());
 }
 
-TEST_F(LogFolderTest, IsRemovedWithAllThatIsInIt) {
+TEST_F(LogFolderTest, IsRemovedWithItsContents) {
   const LogFolder job(job_);
   ASSERT_TRUE(Makes(job, "events.jsonl"));
   ASSERT_TRUE(Makes(job.Within("restart-1"), "rank-0.out"));
   fs::create_directories(folder_.path() + "/kept/inside");
   fs::create_directory_symlink(folder_.path() + "/kept", job_ + "/link");
   EXPECT_TRUE(job.Remove().ok());
-  EXPECT_FALSE(fs::exists(folder_.path() + "/runs"));  // which it had made
+  EXPECT_FALSE(fs::exists(folder_.path() + "/runs"));  // which it had created
   EXPECT_TRUE(fs::exists(folder_.path() + "/kept/inside"));
   EXPECT_EQ(LogFolder(job_).Remove().code(), StatusCode::kNotFound);
 }
 
-TEST_F(LogFolderTest, TheFolderAboveStaysWhereItWasThereOrHasOthers) {
+TEST_F(LogFolderTest, AParentThatExistedOrHasOtherFilesStays) {
   fs::create_directories(folder_.path() + "/runs");
   const LogFolder job(job_);
   ASSERT_TRUE(Makes(job, "a"));

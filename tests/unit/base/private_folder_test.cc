@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The temporary folder is in /tmp, where all can write and what is there is moved by its owner
-// alone.
-TEST(PrivateFolderTest, NobodyElseCanChangeAFolder) {
+// The temporary folder is in /tmp, where all users can write but only the owner of a file can move
+// it.
+TEST(PrivateFolderTest, OtherUsersCannotChangeAFolder) {
   const test::TempFolder folder;
   const std::string middle = folder.path() + "/middle";
   const std::string inner = middle + "/inner";
@@ -57,7 +57,7 @@ TEST(PrivateFolderTest, AnotherUsersFolder) {
   EXPECT_EQ(Message(CheckOnlyWeCanChange(middle + "/inner")), middle + ": another user owns it");
 }
 
-TEST(PrivateFolderTest, OwnFilesAreReadAndNothingThatOthersCouldHavePutThere) {
+TEST(PrivateFolderTest, OnlyFilesThatOthersCannotHaveWrittenAreRead) {
   const test::TempFolder folder;
   const std::string logs = folder.path() + "/logs";
   fs::create_directories(logs + "/folder");
@@ -70,7 +70,7 @@ TEST(PrivateFolderTest, OwnFilesAreReadAndNothingThatOthersCouldHavePutThere) {
   for (const char* other : {"/link", "/pipe", "/folder", "/none"}) {
     EXPECT_FALSE(OpenOwnFile(logs + other).ok()) << other;
   }
-  // What leads to the folder may be a link, such as that of the record.
+  // The path of the folder may contain a link, such as that of the record.
   fs::create_symlink(logs, folder.path() + "/record");
   EXPECT_TRUE(OpenOwnFile(folder.path() + "/record/rank-0.out").ok());
   ASSERT_EQ(chmod(logs.c_str(), 0775), 0);

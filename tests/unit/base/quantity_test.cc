@@ -5,7 +5,7 @@
 namespace autodist::base {
 namespace {
 
-TEST(CountTest, OneIsNotMany) {
+TEST(CountTest, OneIsSingular) {
   EXPECT_EQ(Count(0, "rank"), "0 ranks");
   EXPECT_EQ(Count(1, "rank"), "1 rank");
   EXPECT_EQ(Count(2, "rank"), "2 ranks");
@@ -23,7 +23,7 @@ TEST(CountTest, BytesInTwoOrThreeDigits) {
   EXPECT_EQ(Bytes(UINT64_MAX), "18 EB");
 }
 
-TEST(CountTest, ThousandsAreSetApart) {
+TEST(CountTest, ThousandsAreSeparated) {
   for (const auto& [number, text] : {std::pair{0, "0"},
                                      {999, "999"},
                                      {1000, "1,000"},

@@ -7,7 +7,7 @@
 namespace autodist::base {
 namespace {
 
-TEST(ShellQuoteTest, AShellReadsItBackUnchanged) {
+TEST(ShellQuoteTest, AShellParsesItUnchanged) {
   for (const std::string argument :
        {"plain", "", "two words", "$HOME", "`id`", "$(id)", "it's", "\"", "a\nb", "*", "-n", "\\",
         "a;b", "ü", "~", "!x", "#", "a=b"}) {
@@ -15,7 +15,7 @@ TEST(ShellQuoteTest, AShellReadsItBackUnchanged) {
   }
 }
 
-TEST(ShellQuoteTest, LeavesPlainWordsAlone) {
+TEST(ShellQuoteTest, LeavesPlainWordsUnquoted) {
   EXPECT_EQ(ShellLine({"./train", "--lr=0.1", "two words"}), "./train --lr=0.1 'two words'");
 }
 

@@ -49,7 +49,7 @@ TEST(StatusTest, AResultIsAValueOrAFailure) {
   EXPECT_EQ(failed.value_or(3), 3);
 }
 
-TEST(StatusTest, NoResultIsSuccessWithoutAValue) {
+TEST(StatusTest, AnEmptyResultIsSuccessWithoutAValue) {
   EXPECT_EQ(Result<int>(OkStatus()).status().code(), StatusCode::kInternal);
   EXPECT_FALSE(Result<int>().status().ok());
 }

@@ -48,7 +48,7 @@ TEST(TcpConnectTest, ALinkLocalAddressIsReachedByItsInterface) {
   EXPECT_EQ(ConnectResult(std::get<UniqueFd>(fd).get()), 0);
 }
 
-TEST(TcpConnectTest, AMissingInterfaceIsNoDevice) {
+TEST(TcpConnectTest, AMissingInterfaceIsENODEV) {
   const auto fd = StartConnecting(*IpAddress::Parse("fe80::1%no-such"), 22);
   ASSERT_TRUE(std::holds_alternative<int>(fd));
   EXPECT_EQ(std::get<int>(fd), ENODEV);

@@ -27,7 +27,7 @@ TEST(TextFileTest, LinesEndWithALineFeed) {
        "a\r\nb",
        "a\nb"},
       {"a\rb\r", "a\nb\n"},
-      {"Icon\r\r\nb\n", "Icon\r\nb\n"},  // of a file's name
+      {"Icon\r\r\nb\n", "Icon\r\nb\n"},  // a file name
       {"a\n\xEF\xBB\xBF"
        "b\n",
        "a\nb\n"},
@@ -60,7 +60,7 @@ TEST(TextFileTest, OtherEncodingsAreNamed) {
   }
 }
 
-TEST(TextFileTest, AFileIsNamedInErrors) {
+TEST(TextFileTest, ErrorsNameTheFile) {
   const test::TempFolder folder;
   const std::string path = folder.Write("f", "\xFF\xFE");
   EXPECT_THAT(Message(ReadTextFile(path, 10).status()), HasSubstr(path + ": the file is UTF-16"));

@@ -20,14 +20,14 @@ TEST(TextTableTest, CountsCharactersAndNotBytes) {
   EXPECT_EQ(TextTable({{"größe", "äöüäöü"}}, 12), "größe  äöüä…\n");
 }
 
-TEST(TextTableTest, CutsTheLastColumnAlone) {
+TEST(TextTableTest, OnlyTheLastColumnIsTruncated) {
   EXPECT_EQ(TextTable({{"JOB", "COMMAND"}, {"1", "./train --lr 1"}}, 12),
             "JOB  COMMAND\n"
             "1    ./trai…\n");
   EXPECT_EQ(TextTable({{"a long name", "COMMAND"}}, 10), "a long name  COMMAND\n");
 }
 
-TEST(TextTableTest, LeavesNoBlanksAtTheEnd) {
+TEST(TextTableTest, LinesHaveNoTrailingBlanks) {
   EXPECT_EQ(TextTable({{"a", ""}, {"b", "c"}}), "a\nb  c\n");
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using test::ForbidThreads;
 
-TEST(ThreadDeathTest, OneThatCannotBeStartedIsAFailureWithTheReason) {
+TEST(ThreadDeathTest, AFailedStartIsAFailureWithTheReason) {
   EXPECT_EXIT(
       {
         ForbidThreads();
@@ -26,7 +26,7 @@ TEST(ThreadDeathTest, OneThatCannotBeStartedIsAFailureWithTheReason) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(ThreadDeathTest, WorkForManyThreadsIsDoneWhereNoneCanBeStarted) {
+TEST(ThreadDeathTest, WorkForManyThreadsIsDoneIfNoneCanBeStarted) {
   EXPECT_EXIT(
       {
         ForbidThreads();
@@ -37,7 +37,7 @@ TEST(ThreadDeathTest, WorkForManyThreadsIsDoneWhereNoneCanBeStarted) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(ThreadDeathTest, AsyncRunsInGetWhereNoThreadCanBeStarted) {
+TEST(ThreadDeathTest, AsyncRunsInGetIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         ForbidThreads();
@@ -51,7 +51,7 @@ TEST(ThreadDeathTest, AsyncRunsInGetWhereNoThreadCanBeStarted) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(ThreadTest, AsyncRunsOnAThreadOfItsOwn) {
+TEST(ThreadTest, AsyncRunsOnANewThread) {
   EXPECT_NE(Async([] { return std::this_thread::get_id(); }).get(), std::this_thread::get_id());
 }
 

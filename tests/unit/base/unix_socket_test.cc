@@ -21,7 +21,7 @@ TEST(UnixSocketTest, WithoutAListenerThereIsNoConnection) {
   errno = 0;
   EXPECT_FALSE(ConnectWithin(path, 20s).valid());
   EXPECT_EQ(errno, ENOENT);
-  (void)*ListenAt(path);  // closed, and its socket is still there
+  (void)*ListenAt(path);  // closed, but its socket file still exists
   EXPECT_FALSE(HasListener(path));
   EXPECT_FALSE(ConnectWithin(path, 20s).valid());
   EXPECT_EQ(errno, ECONNREFUSED);
@@ -30,7 +30,7 @@ TEST(UnixSocketTest, WithoutAListenerThereIsNoConnection) {
   EXPECT_TRUE(ConnectWithin(path, 20s).valid());
 }
 
-TEST(UnixSocketTest, AListenerThatIsBusyIsOne) {
+TEST(UnixSocketTest, ABusyListenerIsDetected) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/socket";
   const test::BusyListener listener(path);

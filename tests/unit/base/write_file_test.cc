@@ -25,7 +25,7 @@ size_t FilesIn(const std::string& folder) {
   return count;
 }
 
-TEST(WriteFileTest, WritesAsTheShellWould) {
+TEST(WriteFileTest, WritesLikeTheShell) {
   const test::TempFolder folder;
   const mode_t mask = umask(027);
   EXPECT_TRUE(WriteFile(folder.path() + "/new", "text", IfExists::kRefuse).ok());
@@ -37,7 +37,7 @@ TEST(WriteFileTest, WritesAsTheShellWould) {
   EXPECT_EQ(FilesIn(folder.path()), 1u);
 }
 
-// Ends the process with 0 if WriteFile succeeds without the system call umask, which ends it.
+// Exits with 0 if WriteFile succeeds without the system call umask, which ends the process.
 [[noreturn]] void WriteWithoutUmask(const std::string& path) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -51,13 +51,13 @@ TEST(WriteFileTest, WritesAsTheShellWould) {
   _exit(WriteFile(path, "text", IfExists::kReplace).ok() ? 0 : 1);
 }
 
-// Other threads make files meanwhile.
-TEST(WriteFileTest, TheUmaskOfTheProcessIsLeftAlone) {
+// Other threads may create files at the same time.
+TEST(WriteFileTest, TheUmaskOfTheProcessIsNotChanged) {
   const test::TempFolder folder;
   EXPECT_EXIT(WriteWithoutUmask(folder.path() + "/new"), testing::ExitedWithCode(0), "");
 }
 
-TEST(WriteFileTest, ReplacesOnlyWhereItMay) {
+TEST(WriteFileTest, ReplacesOnlyIfAllowed) {
   const test::TempFolder folder;
   const std::string path = folder.Write("old", "old");
   const Status refused = WriteFile(path, "new", IfExists::kRefuse);
@@ -68,14 +68,14 @@ TEST(WriteFileTest, ReplacesOnlyWhereItMay) {
   EXPECT_EQ(FilesIn(folder.path()), 1u);
 }
 
-TEST(WriteFileTest, ALinkToNothingIsSomething) {
+TEST(WriteFileTest, ADanglingLinkCountsAsExisting) {
   const test::TempFolder folder;
   std::filesystem::create_symlink("/none", folder.path() + "/link");
   EXPECT_EQ(WriteFile(folder.path() + "/link", "x", IfExists::kRefuse).code(),
             StatusCode::kAlreadyExists);
 }
 
-TEST(WriteFileTest, LeavesNothingWhereItFails) {
+TEST(WriteFileTest, AFailureLeavesNoFile) {
   const test::TempFolder folder;
   std::filesystem::create_directory(folder.path() + "/taken");
   EXPECT_FALSE(WriteFile(folder.path() + "/taken", "x", IfExists::kReplace).ok());

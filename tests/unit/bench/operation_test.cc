@@ -16,8 +16,7 @@ constexpr uint64_t kCount = 1000;
 
 float InputOf(uint64_t rank, uint64_t place) { return static_cast<float>((place + rank) % 251); }
 
-// What the second of two ranks gets, where the first takes part as it should; `spoil` may change it
-// afterwards.
+// Simulates the first rank for the second of two; `spoil` may change the result afterwards.
 class OtherRank final : public Communicator {
  public:
   explicit OtherRank(std::function<void(float* result)> spoil) : spoil_(std::move(spoil)) {}
@@ -82,7 +81,7 @@ class OperationTest : public testing::TestWithParam<std::tuple<v1::Collective, O
   Result<Operation> operation_;
 };
 
-TEST_P(OperationTest, ARightResultHasNoWrongNumbers) {
+TEST_P(OperationTest, ACorrectResultHasNoWrongNumbers) {
   EXPECT_EQ(WrongAfter([](float*) {}), 0u);
 }
 
@@ -94,14 +93,14 @@ TEST_P(OperationTest, EveryWrongNumberIsCounted) {
             2u);
 }
 
-TEST_P(OperationTest, NumbersAtAnotherPlaceAreWrong) {
+TEST_P(OperationTest, MisplacedNumbersAreWrong) {
   EXPECT_GT(WrongAfter([](float* result) { std::rotate(result, result + 1, result + kCount); }),
             kCount / 2);
 }
 
-TEST_P(OperationTest, AResultThatDoesNotComeIsWrong) {
+TEST_P(OperationTest, AMissingResultIsWrong) {
   EXPECT_GT(operation_->CountWrong().value(), kCount / 2);
-  WrongAfter([](float*) {});  // what was right before does not count for the next one
+  WrongAfter([](float*) {});  // the result of the operation before does not count
   ASSERT_TRUE(operation_->Fill().ok());
   EXPECT_GT(operation_->CountWrong().value(), kCount / 2);
 }

@@ -17,13 +17,13 @@ constexpr size_t kLargest = 256 << 20;
 
 std::string Content(const std::string& path) { return base::ReadFile(path, kLargest).value(); }
 
-TEST(BundleTest, HoldsTheAgentOfThisBuild) {
+TEST(BundleTest, ContainsTheAgentOfThisBuild) {
   const auto agent = Unpack(Agents().front().program);
   ASSERT_TRUE(agent.ok()) << agent.status();
   EXPECT_TRUE(*agent == Content(AGENT_PROGRAM));
 }
 
-TEST(BundleTest, WhatIsDamagedIsNotUnpacked) {
+TEST(BundleTest, DamagedDataIsNotUnpacked) {
   File agent = Agents().front().program;
   std::string packed(agent.packed);
   packed[packed.size() / 2] ^= 1;
@@ -36,7 +36,7 @@ TEST(BundleTest, WhatIsDamagedIsNotUnpacked) {
   EXPECT_EQ(Unpack(agent).status().code(), StatusCode::kDataLoss);
 }
 
-TEST(BundleTest, WhatIsPackedIsUnpacked) {
+TEST(BundleTest, PackedDataIsUnpacked) {
   const std::string content(1'000'000, 'x');
   const std::string packed = Pack(content);
   const std::string digest = Sha256(content);
@@ -46,7 +46,7 @@ TEST(BundleTest, WhatIsPackedIsUnpacked) {
 
 class UnpackerTest : public testing::Test {
  protected:
-  // As on a node: the unpacker and what it is to unpack, in one file.
+  // Like on a node, the unpacker and its data are one file.
   int Run(std::string_view packed, const std::string& to) const {
     const std::string_view unpacker = Agents().front().unpacker;
     const std::string file = folder_.path() + "/sent";
@@ -67,7 +67,7 @@ TEST_F(UnpackerTest, UnpacksTheAgent) {
   EXPECT_TRUE(Content(agent) == Content(AGENT_PROGRAM));
 }
 
-TEST_F(UnpackerTest, SaysWhyItCannot) {
+TEST_F(UnpackerTest, ReportsWhyItFails) {
   const std::string_view packed = Agents().front().program.packed;
   EXPECT_EQ(Run(packed.substr(0, packed.size() - 1), "/dev/null"), 1);
   EXPECT_EQ(Errors(), "unpacking it: its end is missing\n");

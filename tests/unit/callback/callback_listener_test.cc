@@ -1,5 +1,5 @@
-// Nodes that call in: the chief's side, against the agent's own caller, strangers, impostors, and
-// what records or repeats what passes.
+// Nodes that connect back: the chief's side with the agent's own client, strangers, impostors, and
+// proxies that record or repeat the traffic.
 #include "callback/callback_listener.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ struct EndClient {
 };
 using ClientProgram = std::unique_ptr<transport::ProgramStream, EndClient>;
 
-// `autodist-agent connect-back`, as a scheduler would run it.
+// Starts `autodist-agent connect-back` like a scheduler.
 ClientProgram StartClient(const std::string& key_line, const std::vector<std::string>& addresses,
                           const std::string& seconds = "60") {
   std::vector<std::string> argv = {AGENT_PROGRAM, "connect-back", kNode, seconds};
@@ -55,7 +55,7 @@ ClientProgram StartClient(const std::string& key_line, const std::vector<std::st
   auto caller = transport::StartProgram(argv);
   EXPECT_TRUE(caller.ok());
   const base::UniqueFd input = (*caller)->TakeSocket();
-  // One that refuses its arguments may have ended.
+  // A client that refuses its arguments may have exited.
   (void)base::WriteAll(input.get(), key_line, Limit()).ok();
   return ClientProgram((*caller).release());
 }
@@ -74,7 +74,7 @@ base::UniqueFd ConnectTo(uint16_t port) {
   return fd;
 }
 
-// What comes until the end of the stream, which a reset is as well.
+// Returns all data until the end of the stream or a reset.
 std::string ReadAll(int fd) {
   std::string text;
   char bytes[4096];
@@ -105,7 +105,7 @@ class CallbackListenerTest : public testing::Test {
 
   void Listen(CallbackLimits limits, uint16_t port = 0) {
     nodes_.reset();
-    limits.report = kLimit;  // on a busy machine the next call takes long
+    limits.report = kLimit;  // on a busy machine the next connection takes long
     auto nodes = CallbackListener::Listen({port, port}, job_key_, {kNode, "node-2"}, limits);
     ASSERT_TRUE(nodes.ok()) << nodes.status();
     nodes_ = *std::move(nodes);
@@ -117,7 +117,7 @@ class CallbackListenerTest : public testing::Test {
 
   std::string KeyLine() const { return secure::NodeKeyLine(job_key_.ForNode(kNode)); }
 
-  // One of our own making, in the same process each time; null: it was refused.
+  // Connects from this process with the given instance; null if it was refused.
   std::unique_ptr<secure::Session> CallAs(const std::string& node, const secure::Key& key,
                                           const std::string& instance = std::string(32, 'a')) {
     auto session = secure::Session::OfClient(ConnectTo(nodes_->port()),
@@ -147,7 +147,7 @@ class CallbackListenerTest : public testing::Test {
   std::shared_ptr<CallbackListener> nodes_;
 };
 
-TEST_F(CallbackListenerTest, EveryByteGoesBothWaysAndEachEndsByItself) {
+TEST_F(CallbackListenerTest, EveryByteIsPassedBothWaysAndEachDirectionEndsSeparately) {
   const auto caller = StartClient();
   std::string sent(300'000, '\0');
   std::iota(sent.begin(), sent.end(), '\0');
@@ -164,7 +164,7 @@ TEST_F(CallbackListenerTest, EveryByteGoesBothWaysAndEachEndsByItself) {
   EXPECT_TRUE(stream->WaitClosed(Limit()));
 }
 
-TEST_F(CallbackListenerTest, ProgramsRunBesideEachOther) {
+TEST_F(CallbackListenerTest, ProgramsRunConcurrently) {
   const auto caller = StartClient();
   const auto first = Run({"cat"});
   const auto second = Run({"cat"});
@@ -177,13 +177,13 @@ TEST_F(CallbackListenerTest, ProgramsRunBesideEachOther) {
   }
 }
 
-TEST_F(CallbackListenerTest, ArgumentsArriveAsTheyAre) {
+TEST_F(CallbackListenerTest, ArgumentsArriveUnchanged) {
   const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"printf", "<%s>", "", "a b\n", "$HOME'\"", "\xff"}),
             "<><a b\n><$HOME'\"><\xff>");
 }
 
-TEST_F(CallbackListenerTest, WhatAProgramSaysOnStderrComesAfterItsEnd) {
+TEST_F(CallbackListenerTest, StderrOfAProgramArrivesAfterItsEnd) {
   const auto caller = StartClient();
   const auto stream = Run({"sh", "-c", "echo reason >&2; exit 3"});
   ASSERT_TRUE(stream);
@@ -195,7 +195,7 @@ TEST_F(CallbackListenerTest, WhatAProgramSaysOnStderrComesAfterItsEnd) {
   EXPECT_THAT(none->StderrTail(), HasSubstr("/no/such/program"));
 }
 
-TEST_F(CallbackListenerTest, AStreamThatIsGivenUpEndsTheProgramsInput) {
+TEST_F(CallbackListenerTest, AnAbandonedStreamClosesTheProgramsStdin) {
   const auto caller = StartClient();
   const auto observed = Run({"sh", "-c", "read line; echo $line"});
   ASSERT_TRUE(observed);
@@ -207,7 +207,7 @@ TEST_F(CallbackListenerTest, AStreamThatIsGivenUpEndsTheProgramsInput) {
   EXPECT_EQ(ExitOf(*caller), 0);  // when cat has ended
 }
 
-TEST_F(CallbackListenerTest, TheEndOfTheJobIsToldEvenBetweenTwoCalls) {
+TEST_F(CallbackListenerTest, TheEndOfTheJobIsSentEvenBetweenTwoConnections) {
   const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
   nodes_->Dismiss(Limit());
@@ -215,13 +215,14 @@ TEST_F(CallbackListenerTest, TheEndOfTheJobIsToldEvenBetweenTwoCalls) {
   EXPECT_FALSE(nodes_->Run(kNode, {"true"}, Limit(), {}).ok());
 }
 
-TEST_F(CallbackListenerTest, StrangersLearnNothingAndAreInNobodysWay) {
+TEST_F(CallbackListenerTest, StrangersGetNoDataAndDoNotBlockNodes) {
   for (const std::string& said :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(5000, 'a'),
         std::string(5000, '\0') + "\n", std::string("\n"), std::string("\x16\x03\x01\x40\x00", 5),
         std::string("\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9) + std::string(5000, 'x')}) {
     const base::UniqueFd stranger = ConnectTo(nodes_->port());
-    (void)base::WriteAll(stranger.get(), said, Limit());  // it may be cut off before it has all
+    // it may be disconnected before it has sent all
+    (void)base::WriteAll(stranger.get(), said, Limit());
     shutdown(stranger.get(), SHUT_WR);
     EXPECT_EQ(ReadAll(stranger.get()), "") << said;
   }
@@ -234,8 +235,8 @@ TEST_F(CallbackListenerTest, StrangersLearnNothingAndAreInNobodysWay) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-// What a caller that does not know the key gets to see, byte for byte.
-TEST_F(CallbackListenerTest, AWrongKeyIsAnsweredWithNothing) {
+// Checks every byte that a client without the key receives.
+TEST_F(CallbackListenerTest, AWrongKeyGetsNoBytes) {
   test::RecordingProxy proxy(nodes_->port());
   auto session = secure::Session::OfClient(
       ConnectTo(proxy.port()), rpc::CallbackIdentity{kNode, std::string(32, 'a')}.ToText(),
@@ -245,18 +246,18 @@ TEST_F(CallbackListenerTest, AWrongKeyIsAnsweredWithNothing) {
   EXPECT_EQ(proxy.answered(), "");
 }
 
-TEST_F(CallbackListenerTest, OneNodesKeyTakesNoOtherNodesPlace) {
+TEST_F(CallbackListenerTest, ANodesKeyIsNotValidForOtherNodes) {
   const secure::Key of_node_2 = job_key_.ForNode("node-2");
   EXPECT_FALSE(CallAs(kNode, of_node_2));
   EXPECT_TRUE(CallAs("node-2", of_node_2));
-  // Nor does a caller with that key.
+  // The real client with that key is refused, too.
   const auto impostor =
       callback::StartClient(secure::NodeKeyLine(of_node_2), {AtLoopback(nodes_->port())}, "0");
   EXPECT_EQ(ExitOf(*impostor), 1);
   EXPECT_EQ(nodes_->Calls(kNode), 0U);
 }
 
-TEST_F(CallbackListenerTest, ACallerMakesItsOwnKeyOfTheJobs) {
+TEST_F(CallbackListenerTest, AClientDerivesItsKeyFromTheJobs) {
   const auto caller =
       callback::StartClient(secure::JobKeyLine(job_key_), {AtLoopback(nodes_->port())});
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
@@ -279,7 +280,7 @@ TEST_F(CallbackListenerTest, WhyAProgramCouldNotBeConnectedIsReported) {
   EXPECT_THAT(stream->StderrTail(), HasSubstr("Too many open files"));
 }
 
-TEST_F(CallbackListenerTest, ARecordOfTheConnectionHasNoSecretInIt) {
+TEST_F(CallbackListenerTest, ARecordingOfTheConnectionContainsNoSecret) {
   test::RecordingProxy proxy(nodes_->port());
   const auto caller = callback::StartClient(KeyLine(), {AtLoopback(proxy.port())});
   const std::string secret = "the value of WANDB_API_KEY";
@@ -292,7 +293,7 @@ TEST_F(CallbackListenerTest, ARecordOfTheConnectionHasNoSecretInIt) {
   EXPECT_TRUE(stream->WaitClosed(Limit()));
   EXPECT_EQ(stream->StderrTail(), "an argument\n");
   const std::string recorded = proxy.sent() + proxy.answered();
-  EXPECT_THAT(recorded, HasSubstr(kNode));  // its name is no secret
+  EXPECT_THAT(recorded, HasSubstr(kNode));  // the name is no secret
   const secure::Key node_key = job_key_.ForNode(kNode);
   for (const std::string& hidden :
        {secret, std::string("an argument"), std::string("cat"), node_key.ToHex(),
@@ -301,7 +302,7 @@ TEST_F(CallbackListenerTest, ARecordOfTheConnectionHasNoSecretInIt) {
   }
 }
 
-TEST_F(CallbackListenerTest, ARecordedCallIsRefused) {
+TEST_F(CallbackListenerTest, ARecordedConnectionIsRefused) {
   test::RecordingProxy proxy(nodes_->port());
   const auto caller = callback::StartClient(KeyLine(), {AtLoopback(proxy.port())});
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
@@ -312,12 +313,12 @@ TEST_F(CallbackListenerTest, ARecordedCallIsRefused) {
   ASSERT_TRUE(base::WriteAll(again.get(), recorded, Limit()).ok());
   const std::string answer = ReadAll(again.get());
   EXPECT_EQ(nodes_->Calls(kNode), 2U);
-  // Its part of the handshake, with nonces of this connection: nothing that follows.
+  // Only the listener's handshake with new nonces, and no data after it.
   EXPECT_LT(answer.size(), 400U);
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CallbackListenerTest, RecordedCallsDoNotHoldUpTheNode) {
+TEST_F(CallbackListenerTest, RecordedConnectionsDoNotBlockTheNode) {
   Listen({.greeting = kLimit});
   std::string recorded;
   {
@@ -326,7 +327,7 @@ TEST_F(CallbackListenerTest, RecordedCallsDoNotHoldUpTheNode) {
     AwaitCalls(1);
     recorded = proxy.sent();
   }
-  // The first message alone, as its length says.
+  // Keeps the first message, the length of which is in its header.
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(recorded.at(at)); };
   recorded.resize(5U + byte(3) * 256U + byte(4));
   std::vector<base::UniqueFd> unproven;
@@ -338,18 +339,18 @@ TEST_F(CallbackListenerTest, RecordedCallsDoNotHoldUpTheNode) {
   char bytes[4096];
   while (recv(unproven[0].get(), bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
   }
-  EXPECT_EQ(ReadAll(unproven[0].get()), "");  // the first had to go
+  EXPECT_EQ(ReadAll(unproven[0].get()), "");  // the first one was dropped
   const auto caller = StartClient();
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CallbackListenerTest, AStrangerThatSaysNothingIsHungUp) {
+TEST_F(CallbackListenerTest, ASilentStrangerIsDisconnected) {
   Listen({.greeting = milliseconds(50)});
   const base::UniqueFd stranger = ConnectTo(nodes_->port());
   EXPECT_EQ(ReadAll(stranger.get()), "");
 }
 
-TEST_F(CallbackListenerTest, OfTooManyStrangersTheFirstHasToGo) {
+TEST_F(CallbackListenerTest, TheOldestOfTooManyStrangersIsDropped) {
   Listen({.greeting = kLimit, .strangers = 3});
   std::vector<base::UniqueFd> strangers;
   for (int i = 0; i < 3; ++i) strangers.push_back(ConnectTo(nodes_->port()));
@@ -358,7 +359,7 @@ TEST_F(CallbackListenerTest, OfTooManyStrangersTheFirstHasToGo) {
   EXPECT_EQ(ReadAll(strangers[0].get()), "");
 }
 
-TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsReplacedByTheNext) {
+TEST_F(CallbackListenerTest, AnUnresponsiveClientIsReplacedByTheNext) {
   Listen({.start = milliseconds(500)});
   const auto hangs = CallAsNode();
   ASSERT_TRUE(hangs);
@@ -372,7 +373,7 @@ TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsReplacedByTheNext) {
   later.join();
 }
 
-TEST_F(CallbackListenerTest, ACallerThatHasHungUpIsNotAwaited) {
+TEST_F(CallbackListenerTest, ADisconnectedClientIsNotAwaited) {
   Listen({.start = kLimit});
   CallAsNode().reset();
   AwaitCalls(1);
@@ -381,7 +382,7 @@ TEST_F(CallbackListenerTest, ACallerThatHasHungUpIsNotAwaited) {
   EXPECT_LT(Deadline::Clock::now() - began, kLimit / 2);
 }
 
-TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsNotAwaitedForLongerThanAskedFor) {
+TEST_F(CallbackListenerTest, AnUnresponsiveClientIsNotAwaitedBeyondTheTimeLimit) {
   Listen({.start = kLimit});
   const auto hangs = CallAsNode();
   ASSERT_TRUE(hangs);
@@ -391,7 +392,7 @@ TEST_F(CallbackListenerTest, ACallerThatDoesNotAnswerIsNotAwaitedForLongerThanAs
   EXPECT_LT(Deadline::Clock::now() - began, kLimit / 2);
 }
 
-TEST_F(CallbackListenerTest, WhatIsCancelledIsNotStarted) {
+TEST_F(CallbackListenerTest, ACancelledRunIsNotStarted) {
   const auto waits = CallAsNode();
   ASSERT_TRUE(waits);
   AwaitCalls(1);
@@ -403,8 +404,8 @@ TEST_F(CallbackListenerTest, WhatIsCancelledIsNotStarted) {
   EXPECT_EQ(test::LineOf(*waits), "over 0");  // no order before it
 }
 
-// A task that was cut off and one that was started in its place would else displace each other.
-TEST_F(CallbackListenerTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
+// Otherwise a disconnected task and its replacement would displace each other.
+TEST_F(CallbackListenerTest, TheEarlierOfTwoProcessesOfANodeIsDismissed) {
   const auto earlier = CallAsNode();
   ASSERT_TRUE(earlier);
   AwaitCalls(1);
@@ -423,8 +424,8 @@ TEST_F(CallbackListenerTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
   caller.join();
 }
 
-// A node that knows its key and lies: it says of programs that it never had that they have ended.
-TEST_F(CallbackListenerTest, ANodeThatNeverStopsReportingIsHungUp) {
+// A node with its key that lies: it reports ends of programs that it never ran.
+TEST_F(CallbackListenerTest, ANodeThatFloodsReportsIsDisconnected) {
   const auto liar = CallAsNode();
   ASSERT_TRUE(liar);
   const std::string report = rpc::CallbackLine{rpc::kCallbackEnded, 77, {"x"}}.ToLine();
@@ -436,7 +437,7 @@ TEST_F(CallbackListenerTest, ANodeThatNeverStopsReportingIsHungUp) {
   EXPECT_FALSE(limit.Expired());
 }
 
-TEST_F(CallbackListenerTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
+TEST_F(CallbackListenerTest, AnEarlierProcessIsDismissedAtMostFourTimesConcurrently) {
   const auto earlier = CallAsNode();
   const auto newest = CallAsNode(std::string(32, 'b'));
   AwaitCalls(2);
@@ -454,7 +455,7 @@ TEST_F(CallbackListenerTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOn
   EXPECT_EQ(recv(reported.front()->socket(), &byte, 1, MSG_PEEK), 0);
 }
 
-TEST_F(CallbackListenerTest, ANodeThatDoesNotCall) {
+TEST_F(CallbackListenerTest, ANodeThatDoesNotConnect) {
   const auto late = nodes_->Run(kNode, {"true"}, Deadline::After(milliseconds(10)), {});
   EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Remedy(late.status()), HasSubstr(std::to_string(nodes_->port())));
@@ -464,8 +465,8 @@ TEST_F(CallbackListenerTest, ANodeThatDoesNotCall) {
             StatusCode::kCancelled);
 }
 
-// What answers at the chief's address without knowing the key.
-TEST_F(CallbackListenerTest, AnImpostorLearnsNothingAndCommandsNobody) {
+// Another server at the chief's address, without the key.
+TEST_F(CallbackListenerTest, AnImpostorGetsNoDataAndItsCommandsAreRefused) {
   const auto impostor = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(impostor.ok());
   const std::vector<std::string> addresses = {AtLoopback(impostor->address.port),
@@ -484,7 +485,7 @@ TEST_F(CallbackListenerTest, AnImpostorLearnsNothingAndCommandsNobody) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CallbackListenerTest, OrdersInClearAreNotFollowed) {
+TEST_F(CallbackListenerTest, UnencryptedOrdersAreRefused) {
   const auto impostor = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(impostor.ok());
   const auto caller = callback::StartClient(
@@ -499,14 +500,15 @@ TEST_F(CallbackListenerTest, OrdersInClearAreNotFollowed) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-// Addresses at which nothing answers cost a quarter of a second, not their time limit each.
-TEST_F(CallbackListenerTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
+// An address that does not answer delays the others by a quarter of a second, not by its time
+// limit.
+TEST_F(CallbackListenerTest, UnresponsiveAddressesDelayTheOthersLittle) {
   std::vector<base::UniqueFd> kept;
   std::vector<std::string> addresses;
   for (int i = 0; i < 4; ++i) {
     const auto full = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
     ASSERT_TRUE(full.ok());
-    ASSERT_EQ(listen(full->socket.get(), 0), 0);  // no room for another connection after one
+    ASSERT_EQ(listen(full->socket.get(), 0), 0);  // the backlog has room for one connection
     kept.push_back(ConnectTo(full->address.port));
     kept.emplace_back(dup(full->socket.get()));
     addresses.push_back(AtLoopback(full->address.port));
@@ -515,11 +517,11 @@ TEST_F(CallbackListenerTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   const auto caller = callback::StartClient(KeyLine(), addresses);
   AwaitCalls(1);
-  // One after the other they would cost ten seconds each.
+  // One after the other they would take ten seconds each.
   EXPECT_LT(Deadline::Clock::now() - began, std::chrono::seconds(30));
 }
 
-TEST_F(CallbackListenerTest, ACallerCallsAgainWhenItsChiefComesBack) {
+TEST_F(CallbackListenerTest, AClientReconnectsWhenItsChiefIsRestarted) {
   auto before = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(before.ok());
   const uint16_t port = before->address.port;
@@ -535,7 +537,7 @@ TEST_F(CallbackListenerTest, ACallerCallsAgainWhenItsChiefComesBack) {
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
 }
 
-TEST_F(CallbackListenerTest, ACallerEndsWithoutAChief) {
+TEST_F(CallbackListenerTest, AClientEndsWithoutAChief) {
   const uint16_t port = nodes_->port();
   nodes_.reset();
   const auto caller = callback::StartClient(KeyLine(), {AtLoopback(port)}, "0");
@@ -543,7 +545,7 @@ TEST_F(CallbackListenerTest, ACallerEndsWithoutAChief) {
   EXPECT_THAT(caller->StderrTail(), HasSubstr("no chief at 127.0.0.1"));
 }
 
-TEST_F(CallbackListenerTest, OneThatHasEndedIsToldOnce) {
+TEST_F(CallbackListenerTest, TheEndOfAClientIsReportedOnce) {
   Listen({.gone = milliseconds(10)});
   auto program = CallAsNode();
   ASSERT_TRUE(program);
@@ -562,11 +564,11 @@ TEST_F(CallbackListenerTest, OneThatHasEndedIsToldOnce) {
   CallbackTransport transport(nodes_, kNode, milliseconds(100));
   const auto gone = transport.Run({"cat"}, {}).status();
   EXPECT_EQ(gone.code(), StatusCode::kAborted) << gone;
-  // Another one may come in its place.
+  // Another client may replace it.
   EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(CallbackListenerTest, ACallerWithoutAKeyCallsNobody) {
+TEST_F(CallbackListenerTest, AClientWithoutAKeyDoesNotConnect) {
   for (const std::string line : {"\n", "a b\n", "", "autodist-node-key 12\n"}) {
     const auto caller = callback::StartClient(line, {AtLoopback(nodes_->port())});
     EXPECT_EQ(ExitOf(*caller), 1);
@@ -575,7 +577,7 @@ TEST_F(CallbackListenerTest, ACallerWithoutAKeyCallsNobody) {
   EXPECT_EQ(ExitOf(*caller), 2);
 }
 
-TEST_F(CallbackListenerTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
+TEST_F(CallbackListenerTest, AKilledClientLeavesItsProgramsRunning) {
   const auto caller = StartClient();
   const auto stream = Run({"cat"});
   ASSERT_TRUE(stream);
@@ -590,18 +592,18 @@ TEST_F(CallbackListenerTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
   EXPECT_EQ(ReadAll(socket.get()), "");
 }
 
-// The watchdog here is a shell that has its name.
-TEST_F(CallbackListenerTest, TheSchedulersSignalIsTheWatchdogs) {
+// A shell with the watchdog's name stands for it.
+TEST_F(CallbackListenerTest, TheSchedulersSignalIsPassedToTheWatchdog) {
   const auto caller = StartClient();
   const auto watchdog =
       Run({"sh", "-c",
-           "trap 'echo told; exit 0' TERM; printf autodist-guard > /proc/$$/comm; "
+           "trap 'echo received; exit 0' TERM; printf autodist-guard > /proc/$$/comm; "
            "echo up; while :; do sleep 0.01; done"});
   ASSERT_TRUE(watchdog);
   const base::UniqueFd socket = watchdog->TakeSocket();
   EXPECT_EQ(ReadLineFrom(socket.get()), "up\n");
   kill(caller->pid(), SIGTERM);
-  EXPECT_EQ(ReadAll(socket.get()), "told\n");
+  EXPECT_EQ(ReadAll(socket.get()), "received\n");
   EXPECT_EQ(ExitOf(*caller), 128 + SIGTERM);
 }
 

@@ -1,4 +1,4 @@
-// Jobs on nodes whose devices others have.
+// Jobs on nodes whose devices other jobs use.
 #include <gmock/gmock.h>
 
 #include "support/in_seconds.h"
@@ -33,7 +33,7 @@ class BusyDevicesTest : public test::JobTest {
   }
 };
 
-TEST_F(BusyDevicesTest, UnaskedThereIsAWarningOfGpus) {
+TEST_F(BusyDevicesTest, TheDefaultIsAWarningAboutGpus) {
   nodes_[0].other_jobs = {HasGpu("job-0", 3)};
   nodes_[1].other_jobs = {HasCpu("job-7")};
   EXPECT_EQ(Run(), 0);
@@ -41,14 +41,14 @@ TEST_F(BusyDevicesTest, UnaskedThereIsAWarningOfGpus) {
   EXPECT_THAT(messages_, Not(HasSubstr("job-7")));
 }
 
-TEST_F(BusyDevicesTest, WhoAsksIsToldOfCpusToo) {
+TEST_F(BusyDevicesTest, WarningsIncludeCpusOnRequest) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WARN);
   nodes_[1].other_jobs = {HasCpu("job-7")};
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("your job job-7 has CPU 0"));
 }
 
-TEST_F(BusyDevicesTest, RefusingIsAFailureBeforeTheStart) {
+TEST_F(BusyDevicesTest, RefuseFailsBeforeTheStart) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_REFUSE);
   nodes_[0].other_jobs = {HasGpu("job-0", 3)};
   EXPECT_EQ(Run(), 125);
@@ -56,17 +56,17 @@ TEST_F(BusyDevicesTest, RefusingIsAFailureBeforeTheStart) {
   EXPECT_THAT(report_, HasSubstr("--on-busy wait"));
 }
 
-TEST_F(BusyDevicesTest, DevicesThatThePlanDoesNotHaveDoNotMatter) {
+TEST_F(BusyDevicesTest, DevicesOutsideThePlanAreIgnored) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_REFUSE);
   nodes_[0].other_jobs = {HasGpu("job-0", 2)};
   nodes_[1].other_jobs = {HasGpu("job-0", 0)};
   EXPECT_EQ(Run(), 0);
 }
 
-TEST_F(BusyDevicesTest, WaitingTakesAsLongAsOthersHaveThem) {
+TEST_F(BusyDevicesTest, WaitsAsLongAsOthersUseThem) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   options_.launch.request.set_timeout(
-      test::InSeconds(seconds(30)));  // of the job, which has not begun
+      test::InSeconds(seconds(30)));  // of the job, which has not started
   for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   nodes_[1].warnings = {"mind this"};
   EXPECT_EQ(Run(), 0);
@@ -89,21 +89,21 @@ TEST_F(BusyDevicesTest, CtrlCEndsTheWait) {
   EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
 }
 
-TEST_F(BusyDevicesTest, OfTwoThatWaitTheOlderIsFirst) {
+TEST_F(BusyDevicesTest, TheOlderOfTwoWaitingJobsIsFirst) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu("job-2", 3, true)};  // this is job-1
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, Not(HasSubstr("waiting")));
 }
 
-TEST_F(BusyDevicesTest, TheYoungerWaitsForOneThatWaits) {
+TEST_F(BusyDevicesTest, TheYoungerWaitsForAWaitingJob) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu("job-0", 3, true)};
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("your job job-0 waits for GPU 3"));
 }
 
-TEST_F(BusyDevicesTest, ALinkThatBreaksMeanwhileDoesNotEndTheWait) {
+TEST_F(BusyDevicesTest, ABrokenLinkDoesNotEndTheWait) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
@@ -111,7 +111,7 @@ TEST_F(BusyDevicesTest, ALinkThatBreaksMeanwhileDoesNotEndTheWait) {
   EXPECT_EQ(Run(), 0) << messages_;
 }
 
-TEST_F(BusyDevicesTest, ANodeThatIsLostMeanwhileEndsIt) {
+TEST_F(BusyDevicesTest, ALostNodeEndsTheWait) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });

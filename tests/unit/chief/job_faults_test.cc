@@ -1,5 +1,5 @@
-// Jobs whose link to their node breaks again and again: each goes on, and what its ranks write
-// arrives once and whole.
+// Jobs whose link to a node breaks repeatedly: each succeeds, and the output of all ranks arrives
+// once and completely.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -24,15 +24,15 @@ using std::chrono::seconds;
 using test::Faults;
 
 constexpr seconds kJobsHang{500};  // for the slowest of builds
-constexpr seconds kJobLease{60};   // so that a node is not lost because it is slow
-// Each with a seed of its own. A sanitizer makes a long one twenty times as long.
+constexpr seconds kJobLease{60};   // so that a slow node is not lost
+// Each has its own seed. With a sanitizer, a long job takes twenty times as long.
 constexpr uint64_t kLongJobs = SANITIZED ? 3 : 20;
 constexpr uint64_t kShortJobs = SANITIZED ? 50 : 100;
 constexpr int kRanks = 4;       // of each
-constexpr int kLines = 30'000;  // of each rank of a long job, on each of its streams
+constexpr int kLines = 30'000;  // of each rank of a long job, on each stream
 constexpr int kMessages = 2'000;
 
-// stdout and stderr go to a file as long as it lives.
+// Redirects stdout and stderr to a file during its life.
 class Redirected {
  public:
   explicit Redirected(const std::string& path)
@@ -81,7 +81,7 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     return input;
   }
 
-  // What is wrong with the job's next connection, through which not more than this will pass.
+  // The faults of the job's next connection, which passes at most this many bytes.
   Faults NextFaults(int64_t most) {
     const auto below = [&](int64_t limit) {
       return std::uniform_int_distribution<int64_t>(0, limit - 1)(random_);
@@ -90,7 +90,7 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     faults.how = below(2) == 0 ? Faults::Break::kEnd : Faults::Break::kReset;
     faults.failure = below(2) == 0 ? OkStatus() : Error(StatusCode::kUnavailable, "a test");
     faults.counts_up = below(4) == 0;
-    // Some break before the agent has been reached again, or while it is told what has arrived.
+    // Some break before the agent has been reached again, or during the resume message.
     faults.at = below(below(4) == 0 ? 600 : faults.counts_up ? kMessages : most);
     faults.armed = &running_;
     constexpr std::array<size_t, 4> kPieces = {1, 100, 4096, 65536};
@@ -118,7 +118,7 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     return Job(plan, std::move(options)).Run();
   }
 
-  // That a job whose ranks write so many lines ends well and loses none.
+  // Checks that a job whose ranks write this many lines succeeds and loses none.
   void ExpectAllArrives(int lines, int64_t most) {
     const std::string count = std::to_string(lines);
     const v1::LaunchPlan plan =
@@ -148,14 +148,14 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
 
 class LongJobFaultsTest : public JobFaultsTest {
  protected:
-  // How often the link breaks is by chance, too.
+  // The number of breaks is random.
   static void TearDownTestSuite() { EXPECT_GT(all_broken_, 3 * jobs_); }
   static inline int jobs_ = 0;
   static inline int all_broken_ = 0;
 };
 class ShortJobFaultsTest : public JobFaultsTest {
  protected:
-  // Where the link breaks is by chance, and half of the jobs end before.
+  // The position of the break is random, and half of the jobs end before it.
   static void TearDownTestSuite() {
     if (jobs_ == kShortJobs) {
       EXPECT_GT(broken_jobs_, kShortJobs / 5);
@@ -165,14 +165,14 @@ class ShortJobFaultsTest : public JobFaultsTest {
   static inline uint64_t broken_jobs_ = 0;
 };
 
-TEST_P(LongJobFaultsTest, WhatRanksWriteArrivesOnceAndWhole) {
+TEST_P(LongJobFaultsTest, OutputOfRanksArrivesOnceAndCompletely) {
   ExpectAllArrives(kLines, 400'000);
   EXPECT_GT(broken_, 0);
   ++jobs_;
   all_broken_ += broken_;
 }
 
-TEST_P(ShortJobFaultsTest, EndsWellWhereverTheLinkBreaks) {
+TEST_P(ShortJobFaultsTest, SucceedsWhereverTheLinkBreaks) {
   ExpectAllArrives(1, kMessages);
   ++jobs_;
   if (broken_ > 0) ++broken_jobs_;

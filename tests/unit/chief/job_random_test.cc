@@ -1,6 +1,6 @@
-// Jobs with faults by chance, at every step of launch, run, restart and end, under a clock that is
-// turned: each ends in the promised time, and never are ranks of two attempts at work at once. The
-// number of a test is its seed. That no node is told twice to end is seen by the simulated agent.
+// Jobs with random faults at every step of launch, run, restart and end, in simulated time: each
+// ends in the promised time, and ranks of two attempts never run at once. The number of a test is
+// its seed. The simulated agent checks that no node is asked twice to end.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr uint64_t kRandomJobs = SANITIZED ? 200 : 2'000;
-constexpr seconds kFaultsEnd{150};   // what is still wrong then heals
+constexpr seconds kFaultsEnd{150};   // remaining faults heal then
 constexpr seconds kLastSignal{900};  // longer than all restarts of a job take
 
 class RandomFaultsTest : public test::JobTest, public testing::WithParamInterface<uint64_t> {
@@ -31,10 +31,10 @@ class RandomFaultsTest : public test::JobTest, public testing::WithParamInterfac
   }
   bool OneOf(int64_t number) { return Below(number) == 0; }
   milliseconds AnyTime() { return milliseconds(Below(milliseconds(kFaultsEnd).count())); }
-  // Most of the interesting times are soon after the beginning.
+  // Most of the interesting times are soon after the start.
   milliseconds SomeTime() { return OneOf(2) ? milliseconds(Below(20)) : AnyTime(); }
 
-  // Something is wrong with a node, from now on and for a while.
+  // Starts a fault of a node that lasts for a while.
   void Begin(uint32_t number) {
     test::FakeAgent& node = nodes_[number];
     const milliseconds time = OneOf(3) ? kLease + seconds(Below(90)) : seconds(Below(60));
@@ -81,8 +81,8 @@ class RandomFaultsTest : public test::JobTest, public testing::WithParamInterfac
            !node.gone();
   }
 
-  // Ranks of a node start. Soon after it, all that run on nodes to which there is a connection are
-  // of the same attempt. With --min-nodes a job goes on without a node that is cut off, whose ranks
+  // Called when ranks of a node start. Soon after it, all running ranks on connected nodes belong
+  // to the same attempt. With --min-nodes a job continues without a disconnected node, whose ranks
   // end with its lease.
   void Started(uint32_t number) {
     attempt_of_[number] = planned_.size();
@@ -131,13 +131,13 @@ class RandomFaultsTest : public test::JobTest, public testing::WithParamInterfac
   std::vector<size_t> attempt_of_ = std::vector<size_t>(3);
 };
 
-TEST_P(RandomFaultsTest, EndsInTimeAndLeavesNothing) {
+TEST_P(RandomFaultsTest, EndsInTimeAndLeavesNoRanks) {
   Plan();
   const int exit_code = Run();
   if (HasFailure()) std::printf("%s\n%s\n", output_.c_str(), messages_.c_str());
   EXPECT_GE(exit_code, 0);
   EXPECT_LE(took_, first_signal_ + kGrace + StopPolicy::kEndLimit) << messages_;
-  // What is left on a node that was given up ends with its lease, which is not simulated.
+  // Ranks of a lost node end with its lease, which is not simulated.
   for (uint32_t node = 0; node < nodes_.size(); ++node) {
     if (status_.nodes(static_cast<int>(node)).phase() != v1::NODE_PHASE_ENDED) continue;
     EXPECT_TRUE(nodes_[node].running().empty()) << "node " << node << "\n" << messages_;

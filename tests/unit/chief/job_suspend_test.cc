@@ -1,4 +1,5 @@
-// Ctrl-Z. A job that stops its own process is continued by another one, which reports it.
+// Ctrl-Z. A job that stops its own process is continued by a helper process, which reports the
+// stop.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-// Until this process is stopped: writes that down, and continues it.
+// Waits until this process is stopped; records that, and continues it.
 constexpr char kContinue[] =
     "until grep -q '^State:.T' /proc/$1/status; do sleep 0.01; done; : > $2; kill -CONT $1";
 
@@ -33,7 +34,7 @@ class JobSuspendTest : public test::JobTest {
   }
 
   bool WasStopped() const { return std::filesystem::exists(stopped_file_); }
-  // That the node's ranks were to have.
+  // Signals that the node's ranks were sent.
   std::vector<int> SignalsTo(uint32_t node) {
     std::vector<int> signals;
     for (const v1::ChiefMessage& message : nodes_[node].received) {
@@ -54,8 +55,8 @@ TEST_F(JobSuspendTest, StopsAllRanksAndThenItself) {
   EXPECT_THAT(SignalsTo(0), ElementsAre(SIGTSTP, SIGCONT));
 }
 
-TEST_F(JobSuspendTest, CtrlCMeanwhileEndsTheJobInPlaceOfThat) {
-  loop_.After(seconds(4), [this] { nodes_[1].silent = true; });  // it keeps the others waiting
+TEST_F(JobSuspendTest, CtrlCInTheMeantimeEndsTheJobInstead) {
+  loop_.After(seconds(4), [this] { nodes_[1].silent = true; });  // it delays the others
   Signal(seconds(5), SIGTSTP);
   Signal(milliseconds(5'500));
   loop_.After(milliseconds(5'600), [this] { nodes_[1].silent = false; });
@@ -66,7 +67,7 @@ TEST_F(JobSuspendTest, CtrlCMeanwhileEndsTheJobInPlaceOfThat) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobSuspendTest, ARankThatFailsMeanwhileDoesSoToo) {
+TEST_F(JobSuspendTest, ARankThatFailsInTheMeantimeEndsTheJobInstead) {
   loop_.After(seconds(4), [this] { nodes_[1].silent = true; });
   Signal(seconds(5), SIGTSTP);
   loop_.After(milliseconds(5'500), [this] { nodes_[0].Exit(*nodes_[0].running().begin(), 3); });

@@ -1,4 +1,4 @@
-// Jobs on nodes that are played, under a clock that is turned.
+// Jobs on simulated nodes, in simulated time.
 #include "chief/job.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using test::JobTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(JobTest, EndsWellWhenAllRanksDo) {
+TEST_F(JobTest, SucceedsWhenAllRanksDo) {
   loop_.After(seconds(1), [this] { nodes_[2].Write(4, "hello\n"); });
   AllExit(seconds(5), 0);
   EXPECT_EQ(Run(), 0);
@@ -35,16 +35,16 @@ TEST_F(JobTest, TheFirstFailureEndsItAndIsReported) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, ANodeThatCannotRunItIsReportedAndNothingStarts) {
+TEST_F(JobTest, ANodeThatCannotRunTheJobIsReportedAndNothingStarts) {
   nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("1 of 3 nodes cannot run the job"));
   EXPECT_EQ(std::ranges::count_if(nodes_[0].received, &v1::ChiefMessage::has_start), 0);
 }
 
-// Ctrl-C: once, twice, three times, at every phase.
+// Ctrl-C once, twice and three times, in every phase.
 
-TEST_F(JobTest, CtrlCWhileANodeIsBeingLaunchedEndsTheLaunch) {
+TEST_F(JobTest, CtrlCDuringTheLaunchEndsIt) {
   nodes_[1].launch_hangs = true;
   Signal(seconds(2));
   EXPECT_EQ(Run(), 130);
@@ -52,7 +52,7 @@ TEST_F(JobTest, CtrlCWhileANodeIsBeingLaunchedEndsTheLaunch) {
   EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
 }
 
-TEST_F(JobTest, ALaunchThatTakesLongSaysOnceWhatItWaitsFor) {
+TEST_F(JobTest, ASlowLaunchReportsOnceWhatItWaitsFor) {
   nodes_[1].launch_hangs = true;
   Signal(seconds(25));
   EXPECT_EQ(Run(), 130);
@@ -60,14 +60,14 @@ TEST_F(JobTest, ALaunchThatTakesLongSaysOnceWhatItWaitsFor) {
   EXPECT_EQ(messages_.find("waiting for"), messages_.rfind("waiting for"));
 }
 
-TEST_F(JobTest, ALaunchThatTakesLessThanASecondSaysNothing) {
+TEST_F(JobTest, ALaunchOfLessThanASecondReportsNothing) {
   nodes_[1].launch_hangs = true;
   Signal(milliseconds(990));
   EXPECT_EQ(Run(), 130);
   EXPECT_THAT(messages_, Not(HasSubstr("waiting for")));
 }
 
-TEST_F(JobTest, ARestartThatTakesLongSaysWhatItWaitsForToo) {
+TEST_F(JobTest, ASlowRestartReportsWhatItWaitsForToo) {
   options_.launch.request.set_max_restarts(1);
   nodes_[1].prepare_hangs = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
@@ -76,7 +76,7 @@ TEST_F(JobTest, ARestartThatTakesLongSaysWhatItWaitsForToo) {
   EXPECT_THAT(messages_, HasSubstr("autodist: waiting for 10.0.0.2\n"));
 }
 
-TEST_F(JobTest, CtrlCTwiceWhileLaunchingWithASilentAgentKills) {
+TEST_F(JobTest, CtrlCTwiceDuringALaunchWithASilentAgentKills) {
   nodes_[1].launch_hangs = true;
   loop_.After(seconds(1), [this] { nodes_[0].silent = true; });
   for (const int second : {2, 3}) Signal(seconds(second));
@@ -84,7 +84,7 @@ TEST_F(JobTest, CtrlCTwiceWhileLaunchingWithASilentAgentKills) {
   EXPECT_LE(took_, seconds(3) + kGrace + StopPolicy::kEndLimit + kLease);
 }
 
-TEST_F(JobTest, CtrlCThreeTimesWhileLaunchingWithASilentAgentLeavesAtOnce) {
+TEST_F(JobTest, CtrlCThreeTimesDuringALaunchWithASilentAgentLeavesAtOnce) {
   nodes_[1].launch_hangs = true;
   loop_.After(milliseconds(500), [this] { nodes_[0].silent = true; });
   for (const int second : {2, 3, 6}) Signal(seconds(second));
@@ -92,7 +92,7 @@ TEST_F(JobTest, CtrlCThreeTimesWhileLaunchingWithASilentAgentLeavesAtOnce) {
   EXPECT_LE(took_, seconds(7));
 }
 
-TEST_F(JobTest, CtrlCAsksRanksToEnd) {
+TEST_F(JobTest, CtrlCStopsRanks) {
   Signal(seconds(5));
   EXPECT_EQ(Run(), 130);
   EXPECT_LT(took_, seconds(6));
@@ -100,11 +100,11 @@ TEST_F(JobTest, CtrlCAsksRanksToEnd) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, WhatSentTheSignalIsToldWhereItIsKnown) {
+TEST_F(JobTest, TheSenderOfTheSignalIsReportedIfKnown) {
   loop_.After(seconds(5), [this] { job_->Signal(SIGTERM, "`autodist stop`"); });
   EXPECT_EQ(Run(), 143);
   EXPECT_THAT(report_, HasSubstr("stopped by `autodist stop`"));
-  EXPECT_THAT(messages_, HasSubstr("`autodist stop`: the ranks have 30 s to end"));
+  EXPECT_THAT(messages_, HasSubstr("`autodist stop`: the ranks have 30 s to exit"));
 }
 
 TEST_F(JobTest, CtrlCOnceGivesRanksTheirGracePeriod) {
@@ -125,7 +125,7 @@ TEST_F(JobTest, CtrlCTwiceKillsAtOnce) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, CtrlCThreeTimesWaitsNoLonger) {
+TEST_F(JobTest, CtrlCThreeTimesStopsWaiting) {
   nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
   for (const int second : {5, 8, 12}) Signal(seconds(second));
   EXPECT_EQ(Run(), 130);
@@ -133,7 +133,7 @@ TEST_F(JobTest, CtrlCThreeTimesWaitsNoLonger) {
   EXPECT_THAT(messages_, HasSubstr("SIGINT: waiting no longer"));
 }
 
-TEST_F(JobTest, CtrlCThreeTimesWaitsNoLongerForAgentsToGoEither) {
+TEST_F(JobTest, CtrlCThreeTimesStopsWaitingForAgentsToo) {
   nodes_[1].stays = true;
   for (const int time : {5'000, 6'000, 8'000})
     Signal(milliseconds(time));  // before they are given up
@@ -143,7 +143,7 @@ TEST_F(JobTest, CtrlCThreeTimesWaitsNoLongerForAgentsToGoEither) {
   EXPECT_THAT(messages_, testing::Not(HasSubstr("the agent has not gone")));
 }
 
-TEST_F(JobTest, CtrlCWhileAFailedJobEndsKills) {
+TEST_F(JobTest, CtrlCDuringTheEndOfAFailedJobKills) {
   nodes_[0].ranks_ignore_stop = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   Signal(seconds(10));
@@ -151,17 +151,17 @@ TEST_F(JobTest, CtrlCWhileAFailedJobEndsKills) {
   EXPECT_LT(took_, seconds(11));
 }
 
-TEST_F(JobTest, CtrlCBeforeARestartKeepsTheJobFromStartingAgain) {
+TEST_F(JobTest, CtrlCBeforeARestartPreventsIt) {
   options_.launch.request.set_max_restarts(3);
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   Signal(seconds(5) + milliseconds(200));
   EXPECT_EQ(Run(), 7);
   EXPECT_TRUE(planned_.empty());
-  EXPECT_THAT(messages_, HasSubstr("SIGINT: the job is not started again"));
+  EXPECT_THAT(messages_, HasSubstr("SIGINT: no further restart"));
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, CtrlCWhileNodesArePreparedForARestartEndsThat) {
+TEST_F(JobTest, CtrlCDuringPreparationForARestartEndsIt) {
   options_.launch.request.set_max_restarts(3);
   nodes_[1].prepare_hangs = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
@@ -182,23 +182,23 @@ TEST_F(JobTest, CtrlCThreeTimesWhileARestartWaitsForASilentNodeLeavesAtOnce) {
   EXPECT_LE(took_, seconds(11));
 }
 
-TEST_F(JobTest, CtrlCWhileANodeIsReconnectingEndsWhatCanBeReached) {
+TEST_F(JobTest, CtrlCDuringAReconnectEndsReachableNodes) {
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   for (const int second : {10, 13, 16}) Signal(seconds(second));
   EXPECT_EQ(Run(), 130);
   EXPECT_LE(took_, seconds(17));
   EXPECT_TRUE(nodes_[0].gone());
-  EXPECT_THAT(messages_, HasSubstr("10.0.0.2: the agent does not confirm"));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2: the agent did not confirm"));
 }
 
-TEST_F(JobTest, CtrlCTwiceWhileTheEndIsAwaitedKills) {
+TEST_F(JobTest, CtrlCTwiceDuringTheEndKills) {
   nodes_[2].silent = true;
   AllExit(seconds(5), 0);
   nodes_[2].on_start = [this] { nodes_[2].ExitAll(0); };
   nodes_[2].silent = false;
   loop_.After(seconds(4), [this] { nodes_[2].silent = true; });
   for (const int second : {6, 9, 12}) Signal(seconds(second));
-  EXPECT_EQ(Run(), 0);  // every rank had ended well
+  EXPECT_EQ(Run(), 0);  // every rank had succeeded
   EXPECT_LE(took_, seconds(13));
 }
 
@@ -209,16 +209,16 @@ TEST_F(JobTest, CtrlCJustBeforeTheRanksStartStartsNone) {
   ExpectNothingRuns();
 }
 
-// Nodes that go, and what of the job goes on.
+// Lost nodes, and how the job continues.
 
-TEST_F(JobTest, ANodeThatGoesJustBeforeTheRanksStartEndsTheJob) {
-  loop_.TakesTimeInBackground(seconds(5));  // as long as opening the log files takes
+TEST_F(JobTest, ANodeLostJustBeforeTheRanksStartEndsTheJob) {
+  loop_.TakesTimeInBackground(seconds(5));  // the time to open the log files
   loop_.After(seconds(2), [this] { nodes_[1].Die(); });
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("node 10.0.0.2 was lost"));
 }
 
-TEST_F(JobTest, ANodeThatComesBackLateHasItsTimeToEnd) {
+TEST_F(JobTest, ANodeThatReconnectsLateHasItsTimeToEnd) {
   nodes_[1].ranks_ignore_stop = true;
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(10), [this] { nodes_[0].Exit(0, 7); });
@@ -229,7 +229,7 @@ TEST_F(JobTest, ANodeThatComesBackLateHasItsTimeToEnd) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, ASilentAgentEndsTheJobWhenItsLeaseIsOver) {
+TEST_F(JobTest, ASilentAgentEndsTheJobWhenItsLeaseExpires) {
   options_.launch.request.set_lease(test::InSeconds(seconds(20)));
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   EXPECT_EQ(Run(), 125);
@@ -249,7 +249,7 @@ TEST_F(JobTest, AFailureIsRestartedAfterTheFirstWait) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, ARestartGoesOnWithoutAMemberThatWasLost) {
+TEST_F(JobTest, ARestartContinuesWithoutALostMember) {
   options_.launch.request.set_min_nodes(2);
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(90), [this] {
@@ -262,7 +262,7 @@ TEST_F(JobTest, ARestartGoesOnWithoutAMemberThatWasLost) {
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is lost"));
 }
 
-TEST_F(JobTest, ARestartTakesBackANodeWhoseAgentDied) {
+TEST_F(JobTest, ARestartIncludesANodeWhoseAgentDied) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] { nodes_[1].Die(); });
   AllExit(seconds(30), 0);
@@ -271,7 +271,7 @@ TEST_F(JobTest, ARestartTakesBackANodeWhoseAgentDied) {
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, WarningsOfEveryPrepareAreTold) {
+TEST_F(JobTest, WarningsOfEveryPrepareAreReported) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] {
     nodes_[1].warnings = {"the disk is nearly full"};
@@ -290,14 +290,14 @@ TEST_F(JobTest, TakenPortsLeadToAnotherPlan) {
   EXPECT_EQ(nodes_[2].prepares, 2);
 }
 
-TEST_F(JobTest, PortsThatAreTakenAgainAndAgainAreNamed) {
+TEST_F(JobTest, PortsThatAreTakenRepeatedlyAreNamed) {
   nodes_[0].taken.assign(20, {4711});
   EXPECT_EQ(Run(), 125);
-  EXPECT_THAT(report_, HasSubstr("somebody else has port 4711 on 10.0.0.1"));
+  EXPECT_THAT(report_, HasSubstr("port 4711 on 10.0.0.1 is in use"));
   EXPECT_EQ(planned_.size(), 5u);
 }
 
-TEST_F(JobTest, APortOfTheUsersOwnIsNotMoved) {
+TEST_F(JobTest, APortChosenByTheUserIsNotMoved) {
   options_.launch.request.set_master_port(4711);
   nodes_[0].taken = {{4711}};
   EXPECT_EQ(Run(), 125);
@@ -305,7 +305,7 @@ TEST_F(JobTest, APortOfTheUsersOwnIsNotMoved) {
   EXPECT_TRUE(planned_.empty());
 }
 
-TEST_F(JobTest, ARaceForAPortIsRunAgain) {
+TEST_F(JobTest, ALostRaceForAPortIsRetried) {
   loop_.After(seconds(1), [this] {
     nodes_[0].Write(0, "bind: Address already in use (port 4711)\n");
     nodes_[0].Exit(0, 1);
@@ -317,14 +317,14 @@ TEST_F(JobTest, ARaceForAPortIsRunAgain) {
 
 // Time limits.
 
-TEST_F(JobTest, TimeThatIsUpEndsIt) {
+TEST_F(JobTest, ATimeoutEndsIt) {
   options_.launch.request.set_timeout(test::InSeconds(std::chrono::hours(2)));
   EXPECT_EQ(Run(), 124);
   EXPECT_LT(took_, std::chrono::hours(2) + seconds(1));
   ExpectNothingRuns();
 }
 
-TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
+TEST_F(JobTest, AHangIsReportedStacksAreCollectedAndTheJobIsStopped) {
   options_.launch.request.set_hang_timeout("600");
   loop_.After(seconds(300), [this] { nodes_[2].Write(4, "step 1\n"); });
   EXPECT_EQ(Run(), 124);
@@ -334,7 +334,7 @@ TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
   EXPECT_THAT(messages_, HasSubstr("what all ranks are doing is in "));
 }
 
-TEST_F(JobTest, AHangMayBeToldByTheTimeOfAStep) {
+TEST_F(JobTest, AHangMayBeDetectedByTheStepTime) {
   options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
@@ -344,7 +344,7 @@ TEST_F(JobTest, AHangMayBeToldByTheTimeOfAStep) {
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 100 s"));
 }
 
-TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
+TEST_F(JobTest, NothingHangsByStepTimeWhileARankComputes) {
   options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
@@ -354,7 +354,7 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
-TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
+TEST_F(JobTest, NothingHangsByStepTimeWhileAnyThreadComputes) {
   options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
@@ -371,8 +371,8 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
-// Programs may be loaded for long.
-TEST_F(JobTest, NothingHangsBeforeAnyRankHasWrittenWhereOneIsAtWork) {
+// Programs may load for long.
+TEST_F(JobTest, NothingHangsBeforeTheFirstOutputWhileARankComputes) {
   options_.launch.request.set_hang_timeout("200");
   nodes_[1].stacks = "process 100 (running): python3 train.py\n  thread 100 (python3): running\n";
   AllExit(seconds(1000), 0);
@@ -380,14 +380,14 @@ TEST_F(JobTest, NothingHangsBeforeAnyRankHasWrittenWhereOneIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
-TEST_F(JobTest, WhereNoStepIsRecognisedTheUserIsInformedOnce) {
+TEST_F(JobTest, WithoutRecognizedStepsTheUserIsInformedOnce) {
   options_.launch.request.set_hang_timeout("auto");
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("no step has been recognised so far"));
 }
 
-TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
+TEST_F(JobTest, NothingHangsWhileANodeIsDisconnected) {
   options_.launch.request.set_hang_timeout("200");
   options_.launch.request.set_lease(test::InSeconds(seconds(600)));
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
@@ -397,7 +397,7 @@ TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
-TEST_F(JobTest, AHangMayBeToldOnly) {
+TEST_F(JobTest, AHangMayOnlyBeReported) {
   options_.launch.request.set_hang_timeout("600");
   options_.launch.request.set_on_hang(v1::ON_HANG_WARN);
   AllExit(seconds(1000), 0);
@@ -405,7 +405,7 @@ TEST_F(JobTest, AHangMayBeToldOnly) {
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 600 s"));
 }
 
-TEST_F(JobTest, RanksThatSigkillCannotEndAreNotWaitedForForEver) {
+TEST_F(JobTest, RanksThatSurviveSigkillAreNotAwaitedForever) {
   nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
   loop_.After(seconds(5), [this] { nodes_[0].Exit(0, 3); });
   EXPECT_EQ(Run(), 3);

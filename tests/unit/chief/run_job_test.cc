@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Sends the job signals, one after the other, for as long as it is there.
+// Sends the job signals repeatedly until it ends.
 class Client {
  public:
   explicit Client(const std::string& job_id)
@@ -34,14 +34,14 @@ class Client {
   std::jthread thread_;
 };
 
-// Other commands find the job by its control socket before its views are there, and ask for it
-// while it goes: for AddressSanitizer.
+// Other commands find the job by its control socket before its views exist, and query it while it
+// ends. For AddressSanitizer.
 TEST(RunJobTest, ViewsThatCannotStartAreAFailureThatClientsSurvive) {
   const test::Session session;
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   JobOptions options;
   options.log_folder = session.folder().path() + "/logs";
-  options.launch.request.set_on_exit("sleep 0.2");  // by when the clients are connected
+  options.launch.request.set_on_exit("sleep 0.2");  // the clients have connected by then
   const Client first(plan.job_id()), second(plan.job_id());
   options.start_views = []() -> Result<JobOptions::StatusListener> {
     return Error(StatusCode::kUnavailable, "Address already in use");

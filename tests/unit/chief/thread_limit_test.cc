@@ -1,4 +1,4 @@
-// A job where no more threads may be started. A program of its own: the nodes are forked.
+// A job that may start no more threads. A separate program, because the nodes are forked.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@ namespace {
 
 constexpr uint32_t kNodes = 64;
 constexpr uint32_t kRanks = 2;   // on each node
-constexpr uint32_t kFails = 32;  // the node whose rank does
-constexpr int kFailed = 3;       // the exit code of that
+constexpr uint32_t kFails = 32;  // the node whose rank fails
+constexpr int kFailed = 3;       // its exit code
 
-// Of a job that may be restarted once, without a new thread. Ends this process with 0 where that
-// job ended as it should.
+// Runs a job that may be restarted once, without a new thread. Exits with 0 if that job ended as
+// expected.
 [[noreturn]] void RunJobWithoutNewThreads() {
   if (geteuid() == 0 && setresuid(test::kNobody, test::kNobody, test::kNobody) != 0) _exit(2);
   rpc::BeginProgram();
@@ -43,7 +43,7 @@ constexpr int kFailed = 3;       // the exit code of that
     if (!(*nodes)->AwaitStarted(kNodes).ok()) return;
     test::ForbidThreads();
     if (!(*nodes)->FailRankOf(kFails).ok()) return;
-    // With the news of the failure.
+    // With the reported failure.
     if ((*nodes)->AwaitStarted(kNodes + 1).ok()) (void)(*nodes)->FailRankOf(kFails);
   });
   const int code = RunJob(*plan::MakePlan(input), std::move(options));
@@ -52,8 +52,8 @@ constexpr int kFailed = 3;       // the exit code of that
   _exit(code == kFailed ? 0 : 1);
 }
 
-// gRPC itself may want another thread, under load. What it queues for that is lost, and so is the
-// connection of a node, which may then come back too late for the restart.
+// Under load, gRPC itself may need another thread. Its queued work is lost then, and so is the
+// connection of a node, which may reconnect too late for the restart.
 TEST(ThreadLimitTest, ARestartOf64NodesStartsNoThread) {
   EXPECT_EXIT(RunJobWithoutNewThreads(), testing::ExitedWithCode(0),
               "1 restart; exit code 3|the connection is broken.*restart: it needs 64 nodes");

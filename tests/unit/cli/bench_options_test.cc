@@ -33,7 +33,7 @@ TEST(BenchOptionsTest, TheBackendCanBeChosen) {
   EXPECT_THAT(Message(plan.status()), testing::HasSubstr("10.0.0.2"));
 }
 
-TEST(BenchOptionsTest, AllOperationsUnlessSomeAreNamed) {
+TEST(BenchOptionsTest, TheDefaultIsAllOperations) {
   EXPECT_EQ(MakeBenchPlan({}, SpecOf({{}}))->collectives_size(), 6);
   BenchOptions options;
   options.collectives = {"send-recv", "all-reduce", "send-recv"};
@@ -42,7 +42,7 @@ TEST(BenchOptionsTest, AllOperationsUnlessSomeAreNamed) {
               testing::ElementsAre(v1::COLLECTIVE_ALL_REDUCE, v1::COLLECTIVE_SEND_RECV));
 }
 
-TEST(BenchOptionsTest, NoSizeIsAnError) {
+TEST(BenchOptionsTest, WithoutSizesThereIsAnError) {
   BenchOptions options;
   options.from = 1024;
   options.to = 512;

@@ -38,13 +38,13 @@ class CommandLineTest : public testing::Test {
     EXPECT_TRUE(line.ok()) << line.status();
     return line.ok() ? *line : CommandLine();
   }
-  // What is said of the words, and what to do.
+  // The error and hint for these arguments.
   std::string Refusal(const std::vector<std::string>& words) {
     const auto line = ReadCommandLine(app_, words);
     EXPECT_FALSE(line.ok());
     return Message(line.status()) + " | " + Remedy(line.status());
   }
-  // The same of words that are known one by one.
+  // The same for arguments that are parsed one by one.
   std::string WhyParsed(std::vector<std::string> words) {
     std::ranges::reverse(words);
     try {
@@ -60,13 +60,13 @@ class CommandLineTest : public testing::Test {
   bool flag_ = false;
 };
 
-TEST_F(CommandLineTest, TheProgramComesAfterDashes) {
+TEST_F(CommandLineTest, TheProgramFollowsDashes) {
   const CommandLine line = Read({"run", "--spec", "a", "--", "./train", "--spec", "--", "b"});
   EXPECT_THAT(line.argv, ElementsAre("run", "--spec", "a"));
   EXPECT_THAT(line.program, ElementsAre("./train", "--spec", "--", "b"));
 }
 
-TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstWordThatIsNoOption) {
+TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstArgumentThatIsNoOption) {
   const CommandLine line =
       Read({"run", "--spec", "a", "--lease=4", "-n4", "--sync", "python", "train.py", "--lease"});
   EXPECT_THAT(line.argv, ElementsAre("run", "--spec", "a", "--lease=4", "-n4", "--sync"));
@@ -82,7 +82,7 @@ TEST_F(CommandLineTest, OldNamesOfOptionsStillWork) {
               ElementsAre("train", "--dialect", "x"));
 }
 
-TEST_F(CommandLineTest, WordsOfOtherCommandsAreTheirOwn) {
+TEST_F(CommandLineTest, OtherCommandsHaveTheirOwnOptions) {
   const CommandLine line = Read({"logs", "last", "--follow"});
   EXPECT_THAT(line.argv, ElementsAre("logs", "last", "--follow"));
   EXPECT_THAT(line.program, IsEmpty());
@@ -90,10 +90,14 @@ TEST_F(CommandLineTest, WordsOfOtherCommandsAreTheirOwn) {
               ElementsAre("init", "--ssh-config", "--slurm"));
 }
 
-TEST_F(CommandLineTest, HelpIsHadInSeveralWays) {
+TEST_F(CommandLineTest, HelpHasSeveralSpellings) {
   EXPECT_THAT(Read({}).argv, ElementsAre("--help"));
   EXPECT_THAT(Read({"help"}).argv, ElementsAre("--help"));
   EXPECT_THAT(Read({"help", "run"}).argv, ElementsAre("run", "--help"));
+  EXPECT_THAT(Read({"help", "exit-codes"}).argv, ElementsAre("help", "exit-codes"));
+  EXPECT_THAT(Read({"run", "--help", "all"}).argv, ElementsAre("run", "--help"));
+  EXPECT_TRUE(Read({"run", "--help", "all"}).help_all);
+  EXPECT_FALSE(Read({"run", "--help"}).help_all);
   EXPECT_THAT(Read({"run", "--help"}).argv, ElementsAre("run", "--help"));
 }
 
@@ -104,7 +108,7 @@ TEST_F(CommandLineTest, TheNearestCommandIsNamed) {
   EXPECT_THAT(Refusal({"--", "./train"}), HasSubstr("autodist run -- "));
 }
 
-TEST_F(CommandLineTest, CommandsOfOtherProgramsAreAnsweredByOurs) {
+TEST_F(CommandLineTest, CommandsOfOtherProgramsAreTranslated) {
   for (const auto& [word, ours] : {std::pair{"list", "`autodist ps`"},
                                    {"squeue", "`autodist ps`"},
                                    {"kill", "`autodist stop`"},
@@ -121,12 +125,12 @@ TEST_F(CommandLineTest, CommandsOfOtherProgramsAreAnsweredByOurs) {
 TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
   EXPECT_THAT(Refusal({"run", "--lese", "4", "x"}), HasSubstr("did you mean --lease?"));
   EXPECT_THAT(Refusal({"run", "--lese=4", "x"}), HasSubstr("no option '--lese' |"));
-  EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("it is one of `autodist run`"));
+  EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("it belongs to `autodist run`"));
   EXPECT_THAT(Refusal({"--spec", "a", "run"}), HasSubstr("`autodist run --spec`"));
-  EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("after the program"));
+  EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("follow the program"));
 }
 
-TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreAnsweredByOurs) {
+TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreTranslated) {
   EXPECT_THAT(Refusal({"run", "-np", "4", "x"}), HasSubstr("mpirun's; write `autodist run -n 4`"));
   EXPECT_THAT(Refusal({"run", "-np4", "x"}), HasSubstr("has no option '-np4'"));
   EXPECT_THAT(Refusal({"run", "--np=4", "x"}), HasSubstr("`autodist run -n 4`"));
@@ -141,7 +145,7 @@ TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreAnsweredByOurs) {
   EXPECT_THAT(Refusal({"run", "--rdzv_id", "4", "x"}), HasSubstr("torchrun's; leave it out: "));
 }
 
-TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreAnsweredAtOnce) {
+TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreTranslatedAtOnce) {
   EXPECT_EQ(Refusal({"run", "-n", "2", "-m", "hello"}),
             "run has no option '-m' | it is torchrun's; write `autodist run -n 2 -- python3 -m "
             "hello`");
@@ -152,30 +156,30 @@ TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreAnsweredAtOnce) {
   EXPECT_THAT(Refusal({"run", "-np", "4", "--bind-to", "none", "x"}),
               HasSubstr("'-np' or '--bind-to'"));
   const std::string nodes = Refusal({"run", "--nproc_per_node=2", "--nnodes=3", "x"});
-  EXPECT_THAT(nodes, HasSubstr("--nproc_per_node: leave it out: --hosts HOST1:N,HOST2:N says"));
+  EXPECT_THAT(nodes, HasSubstr("--nproc_per_node: leave it out; --hosts HOST1:N,HOST2:N gives"));
   EXPECT_THAT(nodes, HasSubstr("--nnodes: it is torchrun's; write `autodist run --hosts HOST1:N"));
   EXPECT_THAT(Refusal({"run", "-np", "4", "--zzzzzzzzz", "x"}), HasSubstr("no option '-np' |"));
 }
 
-TEST_F(CommandLineTest, AValueThatIsNoneOfOursIsNotRepeated) {
+TEST_F(CommandLineTest, AnInvalidValueIsNotRepeated) {
   EXPECT_THAT(Refusal({"run", "-np", "all", "x"}), HasSubstr("`autodist run -n N`"));
   EXPECT_THAT(Refusal({"run", "-H", "--np"}), HasSubstr("`autodist run --hosts HOST,...`"));
 }
 
-TEST_F(CommandLineTest, CommandsThatStartNothingHaveNoOptionsOfLaunchers) {
+TEST_F(CommandLineTest, CommandsThatStartNothingDoNotTranslateLauncherOptions) {
   EXPECT_THAT(Refusal({"logs", "last", "-N", "4"}), testing::Not(HasSubstr("srun")));
 }
 
-TEST_F(CommandLineTest, AWordBeforeDashesIsNoProgram) {
+TEST_F(CommandLineTest, AnArgumentBeforeDashesIsNoProgram) {
   EXPECT_THAT(Refusal({"run", "cluster.yaml", "--", "x"}), HasSubstr("--spec cluster.yaml"));
-  EXPECT_THAT(Refusal({"run", "x", "--", "y"}), HasSubstr("'x' stands before '--'"));
+  EXPECT_THAT(Refusal({"run", "x", "--", "y"}), HasSubstr("'x' is not an option"));
   EXPECT_THAT(Refusal({"run", "--hosts", "h1,", "h2", "--", "y"}),
-              HasSubstr("what belongs to one list is one word: h1,h2"));
+              HasSubstr("write the list without spaces: h1,h2"));
 }
 
-TEST_F(CommandLineTest, WhatIsMissingOrTooMuchIsNamed) {
-  EXPECT_EQ(WhyParsed({"logs"}), "logs: which JOB?");
-  EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: too many words: 'b'; it takes one job at a time");
+TEST_F(CommandLineTest, MissingAndExtraArgumentsAreNamed) {
+  EXPECT_EQ(WhyParsed({"logs"}), "logs: JOB is missing");
+  EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: unexpected argument: 'b'; give one job");
   EXPECT_EQ(WhyParsed({"run", "--spec"}), "run: --spec needs a value");
 }
 

@@ -49,7 +49,8 @@ TEST(CompletionTest, FirstComesTheCommand) {
   EXPECT_THAT(Complete({}), ElementsAre("run", "stop", "help"));
   EXPECT_THAT(Complete({"s"}), ElementsAre("stop"));
   EXPECT_THAT(Complete({"-"}), ElementsAre("--help"));
-  EXPECT_THAT(Complete({"help", ""}), ElementsAre("run", "stop"));
+  EXPECT_THAT(Complete({"help", ""}),
+              ElementsAre("run", "stop", "spec", "exit-codes", "environment", "output"));
   EXPECT_THAT(Complete({"nonsense", ""}), ElementsAre("run", "stop", "help"));
 }
 
@@ -68,7 +69,7 @@ TEST(CompletionTest, AnOptionIsFollowedByItsValue) {
   EXPECT_THAT(Complete({"run", "--nonsense=x"}), IsEmpty());
 }
 
-TEST(CompletionTest, TheProgramIsTheShells) {
+TEST(CompletionTest, TheProgramIsCompletedByTheShell) {
   EXPECT_EQ(Of({"run", "py"}).kind, Completion::Kind::kProgram);
   EXPECT_EQ(Of({"run", "py"}).program, 2u);
   EXPECT_EQ(Of({"run", "--spec", "f", "--", "cat", "--p"}).program, 5u);
@@ -78,7 +79,7 @@ TEST(CompletionTest, TheProgramIsTheShells) {
               ElementsAre("--sync", "--spec", "--ranks", "--per", "--web", "--framework", "--"));
 }
 
-TEST(CompletionTest, JobsAreAskedForWhereOneMayStand) {
+TEST(CompletionTest, JobsAreListedWhereOneIsExpected) {
   EXPECT_THAT(Complete({"stop", ""}), ElementsAre("last", "3fa9c1"));
   EXPECT_THAT(Complete({"stop", "3"}), ElementsAre("3fa9c1"));
   EXPECT_THAT(Complete({"stop", "--"}), ElementsAre("--now"));

@@ -38,25 +38,24 @@ sort = 'silent'
   EXPECT_THAT(*ParseConfig("\n # only\r\n"), IsEmpty());
 }
 
-TEST(ConfigTextTest, WhatIsWrongIsQuotedWithItsLine) {
+TEST(ConfigTextTest, AnErrorIsQuotedWithItsLine) {
   for (const auto& [text, why] :
        {std::pair{"grace = 2m",
-                  "line 1: '2m' is neither a number nor true or false; text stands "
-                  "in quotes: \"2m\""},
-        {"\ngrace", "line 2: 'grace' is not like: grace = \"2m\""},
+                  "line 1: '2m' is not a number, true or false; put text in quotes: \"2m\""},
+        {"\ngrace", "line 2: 'grace' is not KEY = VALUE, such as grace = \"2m\""},
         {"grace =", "line 1: a value is missing"},
         {"grace = \"2m", "line 1: the text is not closed by \""},
-        {"[run", "line 1: '[run' is not a table named like a command: [run]"},
+        {"[run", "line 1: '[run' is not a table; tables are commands, such as [run]"},
         {"[run.more]", "line 1: '[run.more]' is not a table"},
         {"[[run]]", "line 1: '[[run]]' is not a table"},
-        {"a.b = 1", "line 1: 'a.b = 1' is not like"},
-        {"a = 1 2", "line 1: '2' stands behind the value"},
+        {"a.b = 1", "line 1: 'a.b = 1' is not KEY = VALUE"},
+        {"a = 1 2", "line 1: '2' follows the value"},
         {"a = [1, 2", "line 1: the list is not closed by ']'"},
         {"a = [1 2]", "line 1: the list is not closed by ']'"},
-        {"a = {b = 1}", "line 1: '{b' is neither"},
+        {"a = {b = 1}", "line 1: '{b' is not a number"},
         {"a = \"\"\"x\"\"\"", "line 1: text of several lines is not supported"},
         {"a = \"\\x\"", "line 1: '\\x' is not supported in a text"},
-        {"[run]\na = 1\n[top]\na = 1\n[run]\na = 2", "line 6: 'a' is set in line 2 already"}}) {
+        {"[run]\na = 1\n[top]\na = 1\n[run]\na = 2", "line 6: 'a' is already set in line 2"}}) {
     const auto settings = ParseConfig(text);
     ASSERT_FALSE(settings.ok()) << text;
     EXPECT_THAT(Message(settings.status()), HasSubstr(why)) << text;
@@ -79,6 +78,8 @@ class DefaultArgvTest : public testing::Test {
     auto* rank = logs->add_option("--rank", list_);
     logs->add_option("--show", text_)->excludes(rank);
     logs->add_flag("-f,--follow", flag_);
+    auto* chief = logs->add_option("--chief-on", text_);
+    logs->add_option("--spec", text_)->needs(chief);
   }
 
   std::vector<std::string> Argv(const std::vector<std::string>& typed, const std::string& text) {
@@ -97,12 +98,21 @@ class DefaultArgvTest : public testing::Test {
   bool flag_ = false;
 };
 
-TEST_F(DefaultArgvTest, OfTheCommandsTableAndForAll) {
+TEST_F(DefaultArgvTest, UsesTheTableOfTheCommandAndTheCommonOne) {
   constexpr char kText[] =
       "grace = 9\nshow = \"0\"\n[run]\ngrace = \"2m\"\nsync = true\n[logs]\nfollow = true";
   EXPECT_THAT(Argv({"run"}, kText), ElementsAre("--grace=2m", "--sync"));
   EXPECT_THAT(Argv({"logs", "last"}, kText), ElementsAre("--show=0", "--follow"));
   EXPECT_THAT(Argv({"ps"}, kText), IsEmpty());
+}
+
+TEST_F(DefaultArgvTest, ACommonDefaultAppliesOnlyWithTheOptionThatItNeeds) {
+  EXPECT_THAT(Argv({"run"}, "spec = \"a.yaml\""), ElementsAre("--spec=a.yaml"));
+  EXPECT_THAT(Argv({"logs"}, "spec = \"a.yaml\""), IsEmpty());
+  EXPECT_THAT(Argv({"logs", "--chief-on", "first"}, "spec = \"a.yaml\""),
+              ElementsAre("--spec=a.yaml"));
+  EXPECT_THAT(Argv({"logs"}, "spec = \"a.yaml\"\nchief-on = \"first\""),
+              ElementsAre("--spec=a.yaml", "--chief-on=first"));
 }
 
 TEST_F(DefaultArgvTest, Values) {
@@ -117,7 +127,7 @@ TEST_F(DefaultArgvTest, OldNamesStillWork) {
   EXPECT_THAT(Argv({"run"}, "sync-from = \"here\""), ElementsAre("--sync-topology=direct"));
 }
 
-TEST_F(DefaultArgvTest, TheCommandLineWins) {
+TEST_F(DefaultArgvTest, TheCommandLineHasPriority) {
   constexpr char kText[] = "[run]\ngrace = \"2m\"\nspec = \"c.yaml\"\n[logs]\nshow = \"0\"";
   EXPECT_THAT(Argv({"run", "--grace", "3"}, kText), ElementsAre("--spec=c.yaml"));
   EXPECT_THAT(Argv({"run", "--grace=3"}, kText), ElementsAre("--spec=c.yaml"));
@@ -126,7 +136,7 @@ TEST_F(DefaultArgvTest, TheCommandLineWins) {
   EXPECT_THAT(Argv({"logs", "--rank", "1"}, kText), IsEmpty());
 }
 
-TEST_F(DefaultArgvTest, WhatIsNotAnOptionIsNamed) {
+TEST_F(DefaultArgvTest, AnUnknownOptionIsNamed) {
   EXPECT_EQ(Why("\n[run]\ngrcae = 3"), "line 3: run has no option 'grcae' | did you mean grace?");
   EXPECT_EQ(Why("[rum]\ngrace = 3"),
             "line 2: there is no command 'rum' | `autodist --help` lists the commands");

@@ -17,7 +17,7 @@ struct Parsed {
   std::string refusal;
 };
 
-// A few options, one for each kind of field.
+// Adds an option for each kind of field.
 void AddOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, "Options", "-n,--nproc-per-node", "how many")->check(WholeNumber(1, 8));
   AddField(app, request, "Options", "--grace", "how long")->transform(Duration(0));
@@ -42,7 +42,7 @@ Parsed Parse(std::vector<std::string> words) {
   return parsed;
 }
 
-TEST(FieldOptionTest, WhatIsGivenIsInTheField) {
+TEST(FieldOptionTest, AGivenOptionSetsTheField) {
   const v1::JobRequest request =
       Parse({"-n", "3", "--grace=2m", "--output-buffer=1K", "--host-key-check", "accept-new",
              "--per=job", "--sync", "--env", "A=b c", "--env=B=", "--name", ""})
@@ -57,13 +57,13 @@ TEST(FieldOptionTest, WhatIsGivenIsInTheField) {
   EXPECT_TRUE(request.has_name());
 }
 
-TEST(FieldOptionTest, WhatIsNotGivenIsNotThere) {
+TEST(FieldOptionTest, AnAbsentOptionLeavesTheFieldUnset) {
   const v1::JobRequest request = Parse({}).request;
   EXPECT_EQ(request.ByteSizeLong(), 0u);
   EXPECT_EQ(request.grace(), 30);
 }
 
-TEST(FieldOptionTest, AnEnumerationHasTheWordsAfterItsName) {
+TEST(FieldOptionTest, EnumValuesAreNamedWithoutTheirPrefix) {
   EXPECT_THAT(Parse({"--per", "core"}).refusal, HasSubstr("device, node or job"));
   EXPECT_THAT(Parse({"--host-key-check", "x"}).refusal, HasSubstr("strict, accept-new or off"));
 }
@@ -78,7 +78,7 @@ TEST(FieldOptionTest, TheHelpShowsTheDefault) {
   EXPECT_EQ(app.get_option("--name")->get_default_str(), "");
 }
 
-TEST(FieldOptionTest, AMessageIsCheckedAsTheCommandLineIs) {
+TEST(FieldOptionTest, AMessageIsValidatedLikeTheCommandLine) {
   const auto check = [](const v1::JobRequest& request) {
     CLI::App app;
     v1::JobRequest unused;

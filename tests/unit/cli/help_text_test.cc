@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/split.h"
+#include "cli/common_options.h"
+#include "cli/help_topics.h"
+
 namespace autodist::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
-TEST(HelpTextTest, IsAsWideAsItMayBe) {
+TEST(HelpTextTest, FitsTheGivenWidth) {
   CLI::App app("Does what it is for.", "autodist");
   app.formatter(std::make_shared<HelpText>(60));
   std::string value;
@@ -36,6 +41,27 @@ TEST(HelpTextTest, TheProgramIsInTheUsage) {
   app.formatter(std::make_shared<HelpText>(80));
   app.prefix_command();
   EXPECT_THAT(app.help(), HasSubstr("autodist [OPTIONS] -- PROGRAM [ARGUMENTS]\n"));
+}
+
+TEST(HelpTextTest, TheShortHelpLeavesOutUncommonOptions) {
+  CLI::App run("", "run");
+  std::string value;
+  run.add_option("--spec", value, "")->group("Nodes");
+  CLI::Option* const rare = run.add_option("--fan-out", value, "")->group("Advanced");
+  HideUncommonOptions(run);
+  EXPECT_THAT(run.help(), HasSubstr("--spec"));
+  EXPECT_THAT(run.help(), Not(HasSubstr("--fan-out")));
+  EXPECT_THAT(run.help(), HasSubstr("`autodist run --help all` shows all 3 options."));
+  EXPECT_EQ(rare->get_group(), "");
+}
+
+TEST(HelpTextTest, TopicsFitIntoATerminal) {
+  for (const HelpTopic& topic : HelpTopics()) {
+    for (const std::string_view line : base::Split(topic.text, '\n')) {
+      EXPECT_LE(line.size(), 80) << topic.name << ": " << line;
+    }
+    EXPECT_THAT(topic.text, Not(HasSubstr("]("))) << "a link of Markdown";
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(JobTextTest, ATableOfJobs) {
             "short   sweep-3  exit 137  5      17:30    1 s         -         ./train 'two w…\n");
 }
 
-TEST(JobTextTest, WhenAJobWasStarted) {
+TEST(JobTextTest, TheStartTimeOfAJob) {
   constexpr int64_t kDay = 86'400'000;
   for (const auto& [later, text] :
        {std::pair{int64_t{0}, " 17:30 "}, {kDay, " Nov 20 "}, {365 * kDay, " 2026-11-20 "}}) {
@@ -70,7 +70,7 @@ TEST(JobTextTest, WhenAJobWasStarted) {
   }
 }
 
-TEST(JobTextTest, HowLongAgo) {
+TEST(JobTextTest, TheAgeOfAJob) {
   const int64_t now = Job().started_ms() + 1'000'000'000;
   for (const auto& [seconds, text] : {std::pair{0, "now"},
                                       {3, "3 s ago"},
@@ -84,7 +84,7 @@ TEST(JobTextTest, HowLongAgo) {
   }
 }
 
-TEST(JobTextTest, OfAJobThatCrashedNobodyKnowsHowLongItRan) {
+TEST(JobTextTest, ACrashedJobHasNoDuration) {
   v1::JobStatus job = Job();
   job.set_chief_gone(true);
   EXPECT_THAT(JobText(job, kNow), HasSubstr("elapsed      -\n"));
@@ -101,7 +101,7 @@ TEST(JobTextTest, OneJobAndItsNodes) {
   EXPECT_THAT(text, Not(HasSubstr("exit code")));
 }
 
-TEST(JobTextTest, OneThatHasEndedAndOneThatCrashed) {
+TEST(JobTextTest, AnEndedAndACrashedJob) {
   v1::JobStatus job = Job();
   job.set_phase(v1::JOB_PHASE_ENDED);
   job.set_ended_ms(job.started_ms() + 60'000);

@@ -9,10 +9,10 @@
 namespace autodist::cli {
 namespace {
 
-// "": it is taken, and may have been changed.
+// Returns "" if the text is valid; it may have been changed.
 std::string Check(const CLI::Validator& validator, std::string text) { return validator(text); }
 
-TEST(ValuesTest, OneOfNamesAllAndTheNearest) {
+TEST(ValuesTest, OneOfNamesOrAllAndTheNearest) {
   EXPECT_EQ(Check(OneOf({"device", "node", "job"}), "node"), "");
   EXPECT_EQ(Check(OneOf({"device", "node", "job"}), "nod"),
             "'nod' is not device, node or job; did you mean node?");
@@ -26,10 +26,10 @@ TEST(ValuesTest, WholeNumbersHaveARange) {
               "'" + std::string(wrong) + "' is not a whole number from 1 to 4096");
   }
   EXPECT_EQ(Check(WholeNumber(1, 2), ""),
-            "the value is empty; it has to be a whole number from 1 to 2");
+            "the value is empty; it must be a whole number from 1 to 2");
 }
 
-// What the text becomes; or why it is refused.
+// The converted text, or the error.
 std::string After(const CLI::Validator& validator, std::string text) {
   const std::string refusal = validator(text);
   return refusal.empty() ? text : refusal;
@@ -46,7 +46,7 @@ TEST(ValuesTest, DurationsBecomeSeconds) {
   EXPECT_EQ(After(DurationOrAuto(), "1h30m"), "5400");
 }
 
-TEST(ValuesTest, WhatIsNoDurationIsQuoted) {
+TEST(ValuesTest, AnInvalidDurationIsQuoted) {
   for (const char* wrong : {"-1", "nan", "31d", "1e3", "10:00", "5 x"}) {
     EXPECT_EQ(
         After(Duration(0), wrong),
@@ -95,7 +95,7 @@ TEST(ValuesTest, PastTimesAreAgesOrDates) {
     EXPECT_EQ(ago(wrong), -1ms) << wrong;
   }
   EXPECT_EQ(Check(PastTimeText(), "5 moons"),
-            "'5 moons' is not a time that has passed: 30s, 5m, 2h or 1d ago, or 2026-11-23T14:03");
+            "'5 moons' is not a time in the past: 30s, 5m, 2h, 1d, or 2026-11-23T14:03");
   unsetenv("TZ");
   tzset();
 }
@@ -107,7 +107,7 @@ TEST(ValuesTest, SignalsHaveNamesAndNumbers) {
   EXPECT_EQ(Check(SignalName(), "NONE"), "'NONE' is not a signal: INT, USR1, 12");
 }
 
-TEST(Values, AddressesToListenAtAreNumbers) {
+TEST(Values, ListenAddressesAreNumeric) {
   EXPECT_EQ(Check(ListenAddressText(), "127.0.0.1:0"), "");
   EXPECT_EQ(Check(ListenAddressText(), "[::1]:9464"), "");
   EXPECT_EQ(Check(ListenAddressText(), "gpu1:9464"),

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ClientTest, OutsideAJobItSaysHowToStart) {
+TEST(ClientTest, OutsideAJobTheErrorSaysHowToStart) {
   unsetenv("AUTODIST_RANK");
   const auto client = Client::Connect();
   ASSERT_FALSE(client.ok());
@@ -18,7 +18,7 @@ TEST(ClientTest, OutsideAJobItSaysHowToStart) {
   EXPECT_THAT(Remedy(client.status()), HasSubstr("autodist run"));
 }
 
-TEST(ClientTest, ANumberMustBeOne) {
+TEST(ClientTest, NumbersAreValidated) {
   setenv("AUTODIST_RANK", "one", 1);
   EXPECT_THAT(Message(Client::Connect().status()), HasSubstr("AUTODIST_RANK='one' is no number"));
   unsetenv("AUTODIST_RANK");

@@ -20,8 +20,8 @@ bool Blocked() {
   return sigismember(&blocked, SIGPIPE) == 1;
 }
 
-// Writes to where nobody reads any more; gives errno.
-int WriteToNobody() {
+// Writes to a pipe without a reader; returns errno.
+int WriteWithoutReader() {
   int ends[2];
   if (pipe(ends) != 0) return -1;
   close(ends[0]);
@@ -31,22 +31,22 @@ int WriteToNobody() {
   return error;
 }
 
-TEST(SigpipeBlockedTest, AWriteToNobodyFailsAndLeavesNothing) {
+TEST(SigpipeBlockedTest, AWriteWithoutAReaderFailsAndLeavesNoSignal) {
   {
     const SigpipeBlocked blocked;
-    EXPECT_EQ(WriteToNobody(), EPIPE);
+    EXPECT_EQ(WriteWithoutReader(), EPIPE);
     EXPECT_TRUE(Pending());
   }
   EXPECT_FALSE(Pending());
   EXPECT_FALSE(Blocked());
 }
 
-TEST(SigpipeBlockedTest, ASignalThatWasPendingStays) {
+TEST(SigpipeBlockedTest, APendingSignalStaysPending) {
   const SigpipeBlocked ours;
-  WriteToNobody();
+  WriteWithoutReader();
   {
     const SigpipeBlocked blocked;
-    WriteToNobody();
+    WriteWithoutReader();
   }
   EXPECT_TRUE(Pending());
   EXPECT_TRUE(Blocked());

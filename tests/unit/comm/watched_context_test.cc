@@ -26,13 +26,13 @@ using std::chrono::seconds;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr seconds kTimeout{20};      // of Gloo's; nobody is to wait so long
-constexpr size_t kLarge = 64 << 20;  // bytes; more than sockets hold
+constexpr seconds kTimeout{20};      // Gloo's; a longer wait is a failure
+constexpr size_t kLarge = 64 << 20;  // bytes; more than sockets buffer
 constexpr uint64_t kData = 1;        // slots
 constexpr uint64_t kReady = 2;
 constexpr uint64_t kMore = 3;
 
-// Does what each rank does, in a thread of its own.
+// Runs each rank's function in its own thread.
 void AsRanks(const std::vector<std::function<void(Context)>>& ranks) {
   gloo::rendezvous::HashStore store;
   std::vector<std::thread> threads;
@@ -54,7 +54,7 @@ void AsRanks(const std::vector<std::function<void(Context)>>& ranks) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// What an exception says; "" without one.
+// The message of the exception, or "".
 std::string Failure(const std::function<void()>& body) {
   try {
     body();
@@ -64,8 +64,8 @@ std::string Failure(const std::function<void()>& body) {
   return "";
 }
 
-// Memory of which only the beginning is there: whoever sends or receives all of it fails, and his
-// connection ends, with a message halfway.
+// Memory of which only the beginning is mapped: sending or receiving all of it fails and closes the
+// connection in the middle of a message.
 class BrokenMemory {
  public:
   BrokenMemory()
@@ -88,14 +88,14 @@ class BrokenMemory {
 const auto kLost =
     AnyOf(HasSubstr("Connection closed by peer [127.0.0.1]"), HasSubstr("Read error [127.0.0.1]"));
 
-TEST(WatchedContextTest, WhoHasWrittenAMessageInPartLearnsThatThePeerIsLost) {
+TEST(WatchedContextTest, APartlyWrittenMessageFailsWhenThePeerIsLost) {
   std::string failure;
   AsRanks({[&](const Context& context) {
              std::vector<char> data(kLarge);
              const auto ready = context->createUnboundBuffer(nullptr, 0);
              const auto buffer = context->createUnboundBuffer(data.data(), data.size());
              ready->recv(1, kReady);
-             ready->waitRecv();  // so it waits for the data, too
+             ready->waitRecv();  // it waits for the data, too
              failure = Failure([&] {
                buffer->send(1, kData);
                buffer->waitSend();
@@ -112,7 +112,7 @@ TEST(WatchedContextTest, WhoHasWrittenAMessageInPartLearnsThatThePeerIsLost) {
   EXPECT_THAT(failure, kLost);
 }
 
-TEST(WatchedContextTest, WhoHasReadAMessageInPartLearnsThatThePeerIsLost) {
+TEST(WatchedContextTest, APartlyReadMessageFailsWhenThePeerIsLost) {
   std::string failure;
   AsRanks({[&](const Context& context) {
              std::vector<char> data(kLarge);
@@ -127,7 +127,7 @@ TEST(WatchedContextTest, WhoHasReadAMessageInPartLearnsThatThePeerIsLost) {
              const auto ready = context->createUnboundBuffer(nullptr, 0);
              const auto buffer = context->createUnboundBuffer(memory.begin(), kLarge);
              ready->recv(0, kReady);
-             ready->waitRecv();  // so this thread writes, and has the error
+             ready->waitRecv();  // this thread writes, and gets the error
              Failure([&] {
                buffer->send(0, kData);
                buffer->waitSend();
@@ -136,7 +136,7 @@ TEST(WatchedContextTest, WhoHasReadAMessageInPartLearnsThatThePeerIsLost) {
   EXPECT_THAT(failure, kLost);
 }
 
-TEST(WatchedContextTest, WhoWaitsForAThirdLearnsThatAPeerIsLostAndCanBeginNothing) {
+TEST(WatchedContextTest, ARankThatWaitsForAThirdOneIsNotifiedOfALossAndCannotContinue) {
   std::vector<std::string> failures(3);
   std::promise<void> all_said;
   const auto wait_for = [&](const Context& context, int peer, std::string& failure) {
@@ -166,8 +166,8 @@ TEST(WatchedContextTest, WhoWaitsForAThirdLearnsThatAPeerIsLostAndCanBeginNothin
   EXPECT_THAT(failures, testing::Each(kLost));
 }
 
-TEST(WatchedContextTest, APeerThatLeavesInGoodOrderIsNoLoss) {
-  constexpr int kRounds = 1'000;  // so that a false loss would be noticed before the last
+TEST(WatchedContextTest, APeerThatLeavesRegularlyIsNotLost) {
+  constexpr int kRounds = 1'000;  // a false loss would be noticed before the last
   std::vector<std::string> failures(2);
   const auto go_on_with = [&](const Context& context, int peer) {
     const std::string left = Failure([&] {

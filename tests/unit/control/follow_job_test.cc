@@ -84,7 +84,7 @@ class FollowJobTest : public testing::Test {
       return FollowJob(job, skip, output);
     });
   }
-  // Until the follower has asked again how the job is.
+  // Waits until the follower has queried the status again.
   void AwaitQuestion() {
     const Deadline limit = Deadline::After(kLimit);
     for (const int before = asked(); asked() < before + 2 && !limit.Expired();) {
@@ -108,7 +108,7 @@ class FollowJobTest : public testing::Test {
   bool captured_ = true;
 };
 
-TEST_F(FollowJobTest, ShowsWhatIsWrittenUntilTheEnd) {
+TEST_F(FollowJobTest, ShowsOutputUntilTheEnd) {
   Write("before\n");
   StartChief();
   auto followed = Follow();
@@ -122,7 +122,7 @@ TEST_F(FollowJobTest, ShowsWhatIsWrittenUntilTheEnd) {
   EXPECT_EQ(Output(), "[a:0] before\n[a:0] while it runs\n[a:0] at the end\n");
 }
 
-TEST_F(FollowJobTest, GoesOnWithTheNextAttempt) {
+TEST_F(FollowJobTest, ContinuesWithTheNextAttempt) {
   Write("first\n");
   StartChief();
   auto followed = Follow([](logs::LogReader& logs) { logs.SkipToLastLinesOfEach(0); });
@@ -136,7 +136,7 @@ TEST_F(FollowJobTest, GoesOnWithTheNextAttempt) {
   EXPECT_EQ(Output(), "[a:0] last of the first\n[a:0] second\n");
 }
 
-TEST_F(FollowJobTest, OfAJobWithoutItsChiefItShowsWhatThereIs) {
+TEST_F(FollowJobTest, WithoutItsChiefTheExistingOutputIsShown) {
   Write("all\n");
   const auto job = Follow().get();
   ASSERT_TRUE(job.ok()) << job.status();
@@ -144,7 +144,7 @@ TEST_F(FollowJobTest, OfAJobWithoutItsChiefItShowsWhatThereIs) {
   EXPECT_EQ(Output(), "[a:0] all\n");
 }
 
-TEST_F(FollowJobTest, EndsWhereTheChiefGoesWithoutAWord) {
+TEST_F(FollowJobTest, EndsWhenTheChiefDies) {
   Write("all\n");
   StartChief();
   auto followed = Follow();
@@ -156,8 +156,8 @@ TEST_F(FollowJobTest, EndsWhereTheChiefGoesWithoutAWord) {
   EXPECT_EQ(Output(), "[a:0] all\n");
 }
 
-// Not as if it had gone: its ranks may write for days.
-TEST_F(FollowJobTest, AChiefThatIsBusyIsAFailure) {
+// It is not gone: its ranks may write for days.
+TEST_F(FollowJobTest, ABusyChiefIsAFailure) {
   const test::BusyListener busy(*PlaceForSocket(kJob));
   Write("all\n");
   const auto job = Follow().get();

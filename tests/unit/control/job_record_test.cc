@@ -48,7 +48,7 @@ TEST_F(JobRecordTest, KeepsTheNewestState) {
   EXPECT_THAT(RecordedJobs(), ElementsAre("job-1"));
 }
 
-TEST_F(JobRecordTest, IsForThisUserAlone) {
+TEST_F(JobRecordTest, IsPrivate) {
   ASSERT_TRUE(Record(Job("job-1")).ok());
   struct stat info;
   ASSERT_EQ(stat((session_.folder().path() + "/logs/job-1/job.json").c_str(), &info), 0);
@@ -59,8 +59,8 @@ TEST_F(JobRecordTest, IsForThisUserAlone) {
             session_.folder().path() + "/logs/job-1");
 }
 
-// The log folder may be where others can write.
-TEST_F(JobRecordTest, ANameThatNoJobCanHaveIsNotBelieved) {
+// Others may be able to write in the log folder.
+TEST_F(JobRecordTest, AnInvalidJobIdIsIgnored) {
   v1::JobStatus job = Job("job-1");
   job.set_name("$(touch x)");
   ASSERT_TRUE(Record(job).ok());
@@ -69,7 +69,7 @@ TEST_F(JobRecordTest, ANameThatNoJobCanHaveIsNotBelieved) {
   EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kPermissionDenied);
 }
 
-TEST_F(JobRecordTest, WhatIsNoRecord) {
+TEST_F(JobRecordTest, InvalidRecordsAreIgnored) {
   EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ReadRecord("../job-1").status().code(), StatusCode::kInvalidArgument);
   EXPECT_FALSE(Record(Job("../job-1")).ok());
@@ -87,7 +87,7 @@ TEST_F(JobRecordTest, WhatIsNoRecord) {
   EXPECT_TRUE(ReadRecord("job-1").ok());
 }
 
-TEST_F(JobRecordTest, ANewOneRemovesWhatLeadsNowhere) {
+TEST_F(JobRecordTest, ANewRecordRemovesDanglingLinks) {
   ASSERT_TRUE(Record(Job("job-1")).ok());
   ASSERT_TRUE(Record(Job("job-2")).ok());
   fs::remove_all(session_.folder().path() + "/logs/job-1");
@@ -96,7 +96,7 @@ TEST_F(JobRecordTest, ANewOneRemovesWhatLeadsNowhere) {
   EXPECT_THAT(RecordedJobs(), testing::UnorderedElementsAre("job-2", "job-3"));
 }
 
-TEST_F(JobRecordTest, TheNewestAreKeptAndThoseThatRun) {
+TEST_F(JobRecordTest, TheNewestAndRunningOnesAreKept) {
   ASSERT_TRUE(Record(Job("job-000")).ok());
   ASSERT_TRUE(Record(Job("job-001")).ok());
   const auto listener = ListenAt(*PlaceForSocket("job-000"));  // it runs
@@ -114,7 +114,7 @@ TEST_F(JobRecordTest, TheNewestAreKeptAndThoseThatRun) {
   EXPECT_THAT(left, Contains("job-000"));
   EXPECT_THAT(left, Not(Contains("job-001")));
   EXPECT_THAT(left, Contains("job-002"));
-  EXPECT_TRUE(fs::exists(logs + "/job.json"));  // the record goes, the logs stay
+  EXPECT_TRUE(fs::exists(logs + "/job.json"));  // the record is removed, the logs stay
 }
 
 TEST_F(JobRecordTest, JsonIsOneLine) {

@@ -52,7 +52,7 @@ class JobServerTest : public testing::Test {
   std::promise<std::pair<v1::GetStacksRequest, JobRequests::StacksAnswer>> asked_;
 };
 
-TEST_F(JobServerTest, TellsTheNewestState) {
+TEST_F(JobServerTest, ReturnsTheNewestState) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   ASSERT_TRUE(client.ok()) << client.status();
@@ -63,7 +63,7 @@ TEST_F(JobServerTest, TellsTheNewestState) {
   EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->phase(), v1::JOB_PHASE_RUNNING);
 }
 
-TEST_F(JobServerTest, AsksHowTheJobStandsUntilItsEnd) {
+TEST_F(JobServerTest, ReturnsTheStatusUntilTheEnd) {
   std::atomic<int64_t> last = 0;
   JobRequests requests;
   requests.get_status = [&](const JobRequests::StatusAnswer& answer) {
@@ -83,7 +83,7 @@ TEST_F(JobServerTest, AsksHowTheJobStandsUntilItsEnd) {
   EXPECT_EQ(client->GetStatus()->last_output_ms(), 7);
 }
 
-TEST_F(JobServerTest, WhoIsNotAnsweredBeforeTheEndIsToldThatItHasEnded) {
+TEST_F(JobServerTest, AnUnansweredClientIsNotifiedOfTheEnd) {
   std::promise<void> asked;
   JobRequests requests;
   requests.get_status = [&](const auto&) { asked.set_value(); };  // never
@@ -96,14 +96,14 @@ TEST_F(JobServerTest, WhoIsNotAnsweredBeforeTheEndIsToldThatItHasEnded) {
   EXPECT_EQ(status.get().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST_F(JobServerTest, AllWhoWaitLearnTheEnd) {
+TEST_F(JobServerTest, AllWaitingClientsAreNotifiedOfTheEnd) {
   auto server = Start("job-1");
   std::vector<std::future<Result<v1::JobStatus>>> waiting;
   for (int i = 0; i < 5; ++i) {
     waiting.push_back(
         std::async(std::launch::async, [] { return JobClient::Connect("job-1")->WaitForEnd({}); }));
   }
-  // Some of them come before and some after the end.
+  // Some of them connect before and some after the end.
   const auto client = JobClient::Connect("job-1");
   EXPECT_TRUE(client->GetStatus().ok());
   v1::JobStatus end = Job(v1::JOB_PHASE_ENDED);
@@ -119,7 +119,7 @@ TEST_F(JobServerTest, AllWhoWaitLearnTheEnd) {
   }
 }
 
-TEST_F(JobServerTest, AnAutodistThatGoesWithoutAWord) {
+TEST_F(JobServerTest, AChiefThatDies) {
   auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   auto waiting = std::async(std::launch::async, [&] { return client->WaitForEnd({}); });
@@ -142,7 +142,7 @@ TEST_F(JobServerTest, WaitingCanBeCancelled) {
   EXPECT_EQ(client->WaitForEnd(stop.get_token()).status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(JobServerTest, PassesSignalsOn) {
+TEST_F(JobServerTest, ForwardsSignals) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2}) {
@@ -162,7 +162,7 @@ TEST_F(JobServerTest, RefusesOtherSignals) {
   EXPECT_TRUE(signals_.empty());
 }
 
-TEST_F(JobServerTest, StacksAreAnsweredLater) {
+TEST_F(JobServerTest, StacksAreAnsweredAsynchronously) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({2, 5}, true); });
@@ -175,7 +175,7 @@ TEST_F(JobServerTest, StacksAreAnsweredLater) {
   EXPECT_EQ(waiting.get()->file(), "/logs/stacks.txt");
 }
 
-TEST_F(JobServerTest, StacksThatCannotBeHadAreAnAnswer) {
+TEST_F(JobServerTest, UnavailableStacksAreAnAnswer) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}, false); });
@@ -183,18 +183,18 @@ TEST_F(JobServerTest, StacksThatCannotBeHadAreAnAnswer) {
   EXPECT_EQ(Message(waiting.get().status()), "no rank runs");
 }
 
-TEST_F(JobServerTest, WhoWaitsForStacksLearnsTheEnd) {
+TEST_F(JobServerTest, AClientThatWaitsForStacksIsNotifiedOfTheEnd) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
   auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}, false); });
   const auto answer = asked_.get_future().get().second;
   server->End(Job(v1::JOB_PHASE_ENDED));
   EXPECT_EQ(Message(waiting.get().status()), "the job has ended");
-  answer(v1::JobStacks());  // nobody waits
+  answer(v1::JobStacks());  // the client has left
   EXPECT_EQ(Message(client->GetStacks({}, false).status()), "the job has ended");
 }
 
-// Whoever is at the terminal, as the job has it.
+// The user at the terminal, from the job's side.
 class TerminalTest : public JobServerTest {
  protected:
   std::unique_ptr<JobServer> StartJob() {
@@ -213,13 +213,13 @@ class TerminalTest : public JobServerTest {
     input.set_data(data);
     return input;
   }
-  // What has been typed, once it is that much.
+  // Returns the input once it has this size.
   std::string AwaitTyped(size_t size) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(10), [&] { return typed_.size() >= size; });
     return typed_;
   }
-  // Opens a session, which `answer` is to answer.
+  // Opens a session, which `answer` answers.
   Result<std::unique_ptr<TerminalSession>> Open(
       const std::function<void(TerminalUser& user)>& answer) {
     v1::TerminalInput first;
@@ -239,16 +239,16 @@ class TerminalTest : public JobServerTest {
   JobRequests::User user_;
 };
 
-TEST_F(TerminalTest, NoMoreIsReadThanIsTaken) {
+TEST_F(TerminalTest, ReadsOnlyWhatIsTaken) {
   const auto server = StartJob();
-  const auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  const auto session = Open([](TerminalUser& user) { user.OnAttached(); });
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ(user_->first().rank(), 3u);
   EXPECT_THAT(user_->who(), HasSubstr("process 77"));
   for (const char* typed : {"one", "two", "three"}) ASSERT_TRUE((*session)->Type(Typed(typed)));
   EXPECT_EQ(AwaitTyped(3), "one");
   user_->OnTaken(2);
-  EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->job_id(), "job-1");  // time has passed
+  EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->job_id(), "job-1");  // lets time pass
   EXPECT_EQ(AwaitTyped(3), "one");
   user_->OnTaken(1);
   EXPECT_EQ(AwaitTyped(6), "onetwo");
@@ -259,7 +259,7 @@ TEST_F(TerminalTest, NoMoreIsReadThanIsTaken) {
   left_.get_future().get();
 }
 
-TEST_F(TerminalTest, WhoCannotBeThereLearnsWhy) {
+TEST_F(TerminalTest, ARefusedClientGetsTheReason) {
   const auto server = StartJob();
   const auto session = Open([](TerminalUser& user) {
     user.OnEnd(WithRemedy(Error(StatusCode::kFailedPrecondition, "no terminal"), "give it one"));
@@ -267,19 +267,19 @@ TEST_F(TerminalTest, WhoCannotBeThereLearnsWhy) {
   EXPECT_EQ(Message(session.status()), "no terminal; give it one");
 }
 
-TEST_F(TerminalTest, WhoLeavesHasLeft) {
+TEST_F(TerminalTest, ALeavingClientHasLeft) {
   const auto server = StartJob();
-  auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  auto session = Open([](TerminalUser& user) { user.OnAttached(); });
   ASSERT_TRUE(session.ok()) << session.status();
   session->reset();
   left_.get_future().get();
-  user_->OnTaken(1);  // nobody is there
+  user_->OnTaken(1);  // the client has left
   user_->OnEnd(OkStatus());
 }
 
 TEST_F(TerminalTest, TheEndOfTheJobEndsIt) {
   const auto server = StartJob();
-  const auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  const auto session = Open([](TerminalUser& user) { user.OnAttached(); });
   ASSERT_TRUE(session.ok()) << session.status();
   server->End(Job(v1::JOB_PHASE_ENDED));
   EXPECT_EQ(Message((*session)->AwaitEnd()), "the job has ended");
@@ -295,7 +295,7 @@ TEST_F(JobServerTest, AJobHasOneServer) {
   EXPECT_EQ(JobClient::Connect("job-2")->GetStatus()->job_id(), "job-2");
 }
 
-TEST_F(JobServerTest, ASocketThatWasRemovedIsMadeAnew) {
+TEST_F(JobServerTest, ARemovedSocketIsCreatedAgain) {
   const auto server = Start("job-1");
   const base::UniqueFd watch(inotify_init1(IN_CLOEXEC));
   ASSERT_GE(inotify_add_watch(watch.get(), session_.runtime().c_str(), IN_CREATE), 0);
@@ -303,7 +303,7 @@ TEST_F(JobServerTest, ASocketThatWasRemovedIsMadeAnew) {
   ASSERT_TRUE(
       base::WaitReadable(watch.get(), base::Deadline::After(std::chrono::milliseconds(10'000)))
           .ok());
-  // The folder is there; its socket in the same breath.
+  // The folder exists just before its socket.
   const auto limit = base::Deadline::After(std::chrono::milliseconds(10'000));
   while (!JobClient::Connect("job-1").ok() && !limit.Expired()) std::this_thread::yield();
   EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->job_id(), "job-1");

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
-TEST(JobIdTest, IsAPlainWord) {
+TEST(JobIdTest, IsAnIdentifier) {
   for (const std::string good : {"20261120-173000-3fa9c1", "a", "A-9"}) {
     EXPECT_TRUE(IsJobId(good)) << good;
   }
@@ -34,7 +34,7 @@ TEST(JobIdTest, IsAPlainWord) {
   }
 }
 
-TEST(JobSocketTest, IsForThisUserAlone) {
+TEST(JobSocketTest, IsPrivate) {
   const test::Session session;
   const auto path = PlaceForSocket("job-1");
   ASSERT_TRUE(path.ok()) << path.status();
@@ -51,19 +51,19 @@ TEST(JobSocketTest, IsForThisUserAlone) {
   EXPECT_THAT(JobsWithSocket(), Contains("job-1"));
 }
 
-TEST(JobSocketTest, WhatAKilledAutodistLeftIsReplaced) {
+TEST(JobSocketTest, TheSocketOfAKilledAutodistIsReplaced) {
   const test::Session session;
   const std::string path = *PlaceForSocket("job-1");
-  (void)*ListenAt(path);  // closed, and its socket is still there
+  (void)*ListenAt(path);  // closed, but its socket file still exists
   EXPECT_FALSE(ConnectTo("job-1").ok());
   const auto listener = ListenAt(path);
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
-  EXPECT_TRUE(ConnectTo("job-1").ok());  // as it was
+  EXPECT_TRUE(ConnectTo("job-1").ok());  // as before
 }
 
-// It is stopped, or out of descriptors: neither gone, nor to be replaced.
-TEST(JobSocketTest, OneThatIsTooBusyIsThere) {
+// Its chief is stopped or out of descriptors: it is neither gone nor may it be replaced.
+TEST(JobSocketTest, ABusyListenerExists) {
   const test::Session session;
   const std::string path = *PlaceForSocket("job-1");
   const test::BusyListener busy(path);
@@ -73,7 +73,7 @@ TEST(JobSocketTest, OneThatIsTooBusyIsThere) {
   EXPECT_TRUE(ConnectTo("job-1").ok());
 }
 
-TEST(JobSocketTest, WhatKilledAutodistsLeftDoesNotStay) {
+TEST(JobSocketTest, SocketsOfKilledAutodistsAreRemoved) {
   const test::Session session;
   const auto running = ListenAt(*PlaceForSocket("job-1"));
   (void)*ListenAt(*PlaceForSocket("job-2"));
@@ -100,7 +100,7 @@ TEST(JobSocketTest, AFolderThatIsALinkIsNotUsed) {
   EXPECT_EQ(*PlaceForSocket("job-1"), InTmp() + "/job-1.sock");
 }
 
-TEST(JobSocketTest, WhereItsNameIsTakenInTmpItIsInTheHomeFolder) {
+TEST(JobSocketTest, MovesToTheHomeFolderIfTheNameIsTakenInTmp) {
   const test::Session session;
   const test::HomeFolder home;
   unsetenv("XDG_RUNTIME_DIR");
@@ -122,7 +122,7 @@ TEST(JobSocketTest, WhereItsNameIsTakenInTmpItIsInTheHomeFolder) {
   chmod(InTmp().c_str(), 0700);
 }
 
-// Everybody finds /tmp; where the test leaves something there, it removes it.
+// All sessions use /tmp; the test removes what it leaves there.
 TEST(JobSocketTest, WithoutASessionFolderItIsInTmp) {
   const test::Session session;
   const std::string in_tmp = InTmp();
@@ -130,10 +130,10 @@ TEST(JobSocketTest, WithoutASessionFolderItIsInTmp) {
   EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
   setenv("XDG_RUNTIME_DIR", "not/absolute", 1);
   EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
-  chmod(session.runtime().c_str(), 0755);  // others could put a folder there
+  chmod(session.runtime().c_str(), 0755);  // others could create a folder there
   setenv("XDG_RUNTIME_DIR", session.runtime().c_str(), 1);
   EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
-  // Longer than the address of a unix socket can be.
+  // Longer than the max. address of a unix socket.
   const std::string deep = session.folder().path() + "/" + std::string(100, 'd');
   mkdir(deep.c_str(), 0700);
   setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);

@@ -24,7 +24,7 @@ const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-1730
 
 std::string Unnamed(const std::string&) { return ""; }
 
-TEST(FindJobTest, TakesTheWholeIdAnyUniqueBeginningOrEndAndLast) {
+TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
   for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
                                   {"20261119", 0},
                                   {"aaaaaa", 0},
@@ -43,7 +43,7 @@ TEST(FindJobTest, AmbiguousAndUnknownNamesListTheCandidates) {
   const auto ambiguous = FindJob("20261120", kJobs, Unnamed);
   EXPECT_EQ(ambiguous.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(ambiguous.status()),
-            "'20261120' may be any of these jobs:\n  20261120-173000-3fa9c1\n"
+            "'20261120' is ambiguous:\n  20261120-173000-3fa9c1\n"
             "  20261120-180000-3fa9c2");
   for (const std::string name : {"", "3fa9", "../x", "LAST"}) {
     const auto unknown = FindJob(name, kJobs, Unnamed);
@@ -62,12 +62,12 @@ TEST(FindJobTest, OfManyCandidatesTheNewestAreListed) {
   EXPECT_THAT(message, Not(HasSubstr("job-139")));
 }
 
-TEST(FindJobTest, OfTheJobsWithANameTheNewestIsMeant) {
+TEST(FindJobTest, ANameMeansTheNewestJob) {
   const auto named = [](const std::string& job) -> std::string {
     return job == kJobs[2] ? "other" : "aaaaaa";
   };
   EXPECT_EQ(*FindJob("other", kJobs, named), kJobs[2]);
-  EXPECT_EQ(*FindJob("aaaaaa", kJobs, named), kJobs[1]);  // which is also the end of an id
+  EXPECT_EQ(*FindJob("aaaaaa", kJobs, named), kJobs[1]);  // which is also a suffix of an id
   EXPECT_EQ(*FindJob(kJobs[0], kJobs, named), kJobs[0]);
   EXPECT_EQ(*FindJob("20261119", kJobs, named), kJobs[0]);
   EXPECT_THAT(Message(FindJob("oth", kJobs, named).status()), HasSubstr(kJobs[2] + " (other)"));
@@ -80,20 +80,20 @@ v1::JobStatus Running(const std::string& id, const std::string& name = "") {
   return job;
 }
 
-TEST(DefaultJobTest, TheOnlyOneThatRunsOrTheLast) {
+TEST(DefaultJobTest, IsTheOnlyRunningJobOrTheLast) {
   EXPECT_EQ(*DefaultJob({}, kJobs), kJobs[2]);
   EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs), kJobs[0]);
   EXPECT_EQ(Message(DefaultJob({}, {}).status()), "there is no job");
 }
 
-TEST(DefaultJobTest, SeveralThatRunAreListed) {
+TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
   const auto several = DefaultJob({Running(kJobs[0], "sweep"), Running(kJobs[1])}, kJobs).status();
   EXPECT_EQ(several.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] + " (sweep)\n  " + kJobs[1]);
   EXPECT_EQ(Remedy(several), "name one of them, by its id or its name");
 }
 
-TEST(CheckJobNameTest, WhatAJobMayBeCalled) {
+TEST(CheckJobNameTest, ValidNames) {
   for (const char* name : {"a", "sweep-3", "v1.2_x", "2026", "3fa9c1", "20261120", "."}) {
     EXPECT_TRUE(CheckJobName(name).ok()) << name;
   }
@@ -105,7 +105,7 @@ TEST(CheckJobNameTest, WhatAJobMayBeCalled) {
   EXPECT_FALSE(CheckJobName(std::string(65, 'a')).ok());
 }
 
-// Other people's tests may have jobs in /tmp at the same time, so only ours are looked at.
+// Tests of other users may have jobs in /tmp at the same time, so only ours are checked.
 class JobsTest : public testing::Test {
  protected:
   v1::JobStatus Recorded(const std::string& name, v1::JobPhase phase) const {
@@ -154,7 +154,7 @@ TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
   EXPECT_THAT(KnownJobs(), testing::IsSupersetOf({Id("crashed"), Id("ended"), Id("running")}));
 }
 
-TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
+TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCrashed) {
   v1::JobStatus job = Recorded("elsewhere", v1::JOB_PHASE_RUNNING);
   job.set_host("another-machine");
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
@@ -166,21 +166,21 @@ TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
   EXPECT_TRUE(LookUpJob(job.job_id())->chief_gone());
 }
 
-TEST_F(JobsTest, AnAutodistThatIsTooBusyToTakeAConnectionIsNotGone) {
+TEST_F(JobsTest, AnAutodistThatIsTooBusyToAcceptIsNotGone) {
   const v1::JobStatus job = Recorded("busy", v1::JOB_PHASE_RUNNING);
   const test::BusyListener busy(*PlaceForSocket(job.job_id()));
   EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
   EXPECT_TRUE(In(ListJobs(false), "busy"));
 }
 
-TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
+TEST_F(JobsTest, AJobWithoutARecordIsFoundByItsSocket) {
   const auto running = JobServer::Start(Id("only-socket"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   EXPECT_TRUE(In(ListJobs(false), "only-socket"));
   EXPECT_TRUE(LookUpJob(Id("only-socket")).ok());
 }
 
-TEST_F(JobsTest, ANameIsKnownByTheRecordAndByTheSocket) {
+TEST_F(JobsTest, ANameIsInTheRecordAndTheSocket) {
   v1::JobStatus job = Recorded("named", v1::JOB_PHASE_ENDED);
   job.set_name("of-the-record");
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());

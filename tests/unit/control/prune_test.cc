@@ -46,7 +46,7 @@ std::vector<std::string> Pruned(const PruneRule& rule) {
   return ids;
 }
 
-TEST(PruneTest, WhichJobsGo) {
+TEST(PruneTest, SelectsJobs) {
   EXPECT_THAT(Pruned({.older_than = hours(3), .keep = {}}), ElementsAre("old", "crashed"));
   EXPECT_THAT(Pruned({.older_than = hours(60), .keep = {}}), ElementsAre("old"));
   EXPECT_THAT(Pruned({.older_than = hours(0), .keep = {}}), ElementsAre("old", "crashed", "young"));
@@ -70,7 +70,7 @@ class RemoveJobTest : public testing::Test {
   const test::Session session_;
 };
 
-TEST_F(RemoveJobTest, TheFolderAndTheEntryGo) {
+TEST_F(RemoveJobTest, TheFolderAndTheRecordAreRemoved) {
   const v1::JobStatus job = Recorded("runs/20261120-173000-3fa9c1");
   EXPECT_GE(LogBytes(job), 5U);
   EXPECT_TRUE(RemoveJob(job).ok());
@@ -79,7 +79,7 @@ TEST_F(RemoveJobTest, TheFolderAndTheEntryGo) {
   EXPECT_EQ(LogBytes(job), 0U);
 }
 
-TEST_F(RemoveJobTest, AFolderOfAnotherNameStays) {
+TEST_F(RemoveJobTest, AFolderWithAnotherNameStays) {
   const v1::JobStatus job = Recorded("precious");
   EXPECT_EQ(RemoveJob(job).code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(fs::exists(job.log_folder() + "/rank-0.out"));

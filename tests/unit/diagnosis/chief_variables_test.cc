@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(ChiefVariablesTest, WhatBelongsToTheSessionIsNotCompared) {
+TEST(ChiefVariablesTest, SessionVariablesAreNotCompared) {
   EXPECT_THAT(NamesToCompare({"HF_TOKEN", "TERM", "SSH_AUTH_SOCK", "PATH", "DATA_DIR", "LC_ALL",
                               "RANK", "CUDA_VISIBLE_DEVICES", "BASH_FUNC_module%%", "_", "a-b"}),
               ElementsAre("DATA_DIR", "HF_TOKEN"));
@@ -17,13 +17,13 @@ TEST(ChiefVariablesTest, WhatBelongsToTheSessionIsNotCompared) {
   EXPECT_THAT(NamesToCompare({std::string(1000, 'A')}), IsEmpty());
 }
 
-TEST(ChiefVariablesTest, WholeWordsAlone) {
+TEST(ChiefVariablesTest, OnlyWholeWordsMatch) {
   const std::vector<std::string> names = {"HF", "HF_TOKEN", "X"};
   EXPECT_THAT(NamesIn("os.environ['HF_TOKEN']", names), ElementsAre("HF_TOKEN"));
   EXPECT_THAT(NamesIn("$X/a MY_HF_TOKEN HF_TOKENS", names), ElementsAre("X"));
 }
 
-TEST(ChiefVariablesTest, OnlyWhatMayBeWhy) {
+TEST(ChiefVariablesTest, OnlyRelevantVariables) {
   const std::vector<std::string> names = {"FOO",        "HF_TOKEN",   "HTTPS_PROXY",
                                           "PYTHONPATH", "WANDB_MODE", "WORK"};
   const auto first = [&](const std::string& wrote) { return LikelyMissed(wrote, names).front(); };
@@ -36,7 +36,7 @@ TEST(ChiefVariablesTest, OnlyWhatMayBeWhy) {
   EXPECT_THAT(LikelyMissed("ValueError: shapes differ", names), IsEmpty());
 }
 
-TEST(ChiefVariablesTest, Texts) {
+TEST(ChiefVariablesTest, Messages) {
   EXPECT_EQ(NamesAsText({"A"}), "A");
   EXPECT_EQ(NamesAsText({"A", "B", "C"}), "A, B and C");
   EXPECT_EQ(NamesAsText({"A", "B", "C", "D", "E", "F"}), "A, B, C, D and 2 more");

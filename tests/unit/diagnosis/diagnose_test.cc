@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Three nodes on which all is well.
+// Three healthy nodes.
 class DiagnoseTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -88,13 +88,13 @@ class DiagnoseTest : public testing::Test {
   Evidence evidence_;
 };
 
-TEST_F(DiagnoseTest, WhereAllIsWellEveryCheckIsTicked) {
+TEST_F(DiagnoseTest, OnHealthyNodesEveryCheckPasses) {
   const v1::Diagnosis diagnosis = Diagnose(evidence_);
   EXPECT_EQ(diagnosis.issues_size(), 0) << DiagnosisAsText(diagnosis, false);
   EXPECT_FALSE(IsBad(diagnosis));
   for (const v1::NodeChecks& node : diagnosis.nodes()) {
     for (const v1::CheckOutcome& check : node.checks()) {
-      if (check.check() == v1::CHECK_ACTIVATION) continue;  // the plan has none
+      if (check.check() == v1::CHECK_ACTIVATION) continue;  // the plan has no activation
       EXPECT_EQ(check.result(), v1::CHECK_RESULT_GOOD) << v1::Check_Name(check.check());
     }
   }
@@ -115,7 +115,7 @@ TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
 }
 
-TEST_F(DiagnoseTest, ANodeThatIsNotReached) {
+TEST_F(DiagnoseTest, AnUnreachableNode) {
   evidence_.nodes[1].reached = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
   ExpectOnly(v1::CHECK_LOGIN, v1::CHECK_RESULT_BAD, 1, "refused");
   EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
@@ -127,12 +127,12 @@ TEST_F(DiagnoseTest, AnAddressOfAnotherMachine) {
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "it has 10.0.0.3 (eth0)");
 }
 
-TEST_F(DiagnoseTest, AnInterfaceThatIsNotThere) {
+TEST_F(DiagnoseTest, AMissingInterface) {
   plan_.mutable_nodes(2)->set_interface("ib0");
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "there is no interface ib0");
 }
 
-TEST_F(DiagnoseTest, AFileThatDiffersOrIsMissing) {
+TEST_F(DiagnoseTest, ADifferentOrMissingFile) {
   Facts(1).mutable_files(0)->set_digest("bb");
   ExpectOnly(v1::CHECK_FILES, v1::CHECK_RESULT_BAD, 1, "train.py differs");
   Facts(1).mutable_files(0)->set_digest("");
@@ -146,14 +146,14 @@ TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
   ExpectOnly(v1::CHECK_SHARED, v1::CHECK_RESULT_BAD, 2, "/data is not the chief's folder");
 }
 
-TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
+TEST_F(DiagnoseTest, FoldersSharedByNodesWithoutTheChief) {
   evidence_.probe.clear_shared_files();
   evidence_.probe.add_shared_folders("/data");
   for (uint32_t node : {0u, 1u, 2u}) {
     Facts(node).clear_shared_files();
     Facts(node).add_shared_folders();
   }
-  // 1 came before the first, 2 after it.
+  // Node 1 wrote its mark before the first, node 2 after it.
   Facts(0).mutable_shared_folders(0)->add_seen(0);
   Facts(0).mutable_shared_folders(0)->add_seen(1);
   Facts(2).mutable_shared_folders(0)->add_seen(0);
@@ -178,7 +178,7 @@ TEST_F(DiagnoseTest, Gpus) {
   v1::Device& second = *plan_.mutable_nodes(0)->add_devices();
   second.set_kind(v1::DEVICE_KIND_GPU);
   second.set_index(7);
-  // As a run looks, too.
+  // As a run probes, too.
   evidence_.probe.set_thorough(false);
   evidence_.probe.set_device_users(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0,
@@ -188,9 +188,9 @@ TEST_F(DiagnoseTest, Gpus) {
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "GPUs 3, 7 of the spec are not there");
   Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
-             "its GPUs cannot be looked at: nvidia-smi did not end within 3 s");
+             "cannot query the GPUs: nvidia-smi did not end within 3 s");
   Facts(0).clear_gpu_error();
-  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // of another maker, it may be
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // allowed for another vendor
   Facts(0).set_no_accelerator(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
@@ -201,7 +201,7 @@ TEST_F(DiagnoseTest, GpusByUuid) {
   Facts(0).mutable_gpus(0)->set_uuid("GPU-8932f937-d72c");
   for (const auto& [uuid, there] :
        {std::pair("GPU-8932", true), std::pair("GPU-1ab9", false), std::pair("MIG-a2b3", true)}) {
-    device.set_uuid(uuid);  // of a MIG device nothing is known as long as none is listed
+    device.set_uuid(uuid);  // MIG devices are unknown if none is listed
     EXPECT_EQ(Diagnose(evidence_).issues_size(), there ? 0 : 1) << uuid;
   }
   Facts(0).mutable_gpus(0)->add_mig_uuids("MIG-a2b3c4d5");
@@ -210,7 +210,7 @@ TEST_F(DiagnoseTest, GpusByUuid) {
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "MIG-ffff of the spec is not there");
 }
 
-TEST_F(DiagnoseTest, VariablesThatTheChiefAloneHas) {
+TEST_F(DiagnoseTest, VariablesThatOnlyTheChiefHas) {
   plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
   for (size_t node = 0; node < 3; ++node) Facts(node).add_missing_variables("HF_TOKEN");
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // the program does not mention it
@@ -244,7 +244,7 @@ class DeviceUsersTest : public DiagnoseTest {
   }
 };
 
-TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllThatIsKnown) {
+TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllDetails) {
   AddProcess(7);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "GPU 0 is in use: python (pid 7), 0 MiB taken");
@@ -257,18 +257,18 @@ TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllThatIsKnown) {
              "python (pid 7), python (pid 8, of ann, job job-1, 3000 MiB), 3100 MiB taken");
   evidence_.busy_devices = v1::CHECK_RESULT_BAD;
   EXPECT_EQ(Only().result(), v1::CHECK_RESULT_BAD);
-  plan_.mutable_nodes(0)->mutable_devices(0)->set_index(1);  // another than that
+  plan_.mutable_nodes(0)->mutable_devices(0)->set_index(1);  // a different GPU
   EXPECT_EQ(DiagnoseDevices(evidence_).issues_size(), 0);
 }
 
-TEST_F(DeviceUsersTest, MemoryThatIsTakenTellsOfProcessesThatCannotBeSeen) {
-  Facts(0).mutable_gpus(0)->set_memory_used(500ull << 20);  // the driver's own
+TEST_F(DeviceUsersTest, UsedMemoryIndicatesInvisibleProcesses) {
+  Facts(0).mutable_gpus(0)->set_memory_used(500ull << 20);  // used by the driver
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_gpus(0)->set_memory_used(2000ull << 20);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "2000 MiB taken, by no process");
 }
 
-TEST_F(DeviceUsersTest, AnotherJobIsOneFindingOnAllItsNodes) {
+TEST_F(DeviceUsersTest, AnotherJobIsOneIssueOnAllItsNodes) {
   for (size_t node = 0; node < 3; ++node) AddJob(node, "job-1").add_gpus(0);
   const v1::DiagnosedIssue issue = Only();
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
@@ -276,11 +276,11 @@ TEST_F(DeviceUsersTest, AnotherJobIsOneFindingOnAllItsNodes) {
   for (size_t node = 0; node < 3; ++node) Facts(node).clear_other_jobs();
   AddJob(0, "job-1").add_gpus(0);
   v1::GpuProcess& process = AddProcess(7);
-  process.set_job_id("job-1");  // tells more than the job itself
+  process.set_job_id("job-1");  // more specific than the job itself
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "python (pid 7, job job-1)");
 }
 
-TEST_F(DeviceUsersTest, CpusCountWhereTheyAreToAlone) {
+TEST_F(DeviceUsersTest, CpusCountOnlyIfUsedExclusively) {
   plan_.mutable_nodes(0)->mutable_devices(0)->set_kind(v1::DEVICE_KIND_CPU);
   v1::OtherJob& job = AddJob(0, "job-1");
   job.add_cpus(0);
@@ -290,7 +290,7 @@ TEST_F(DeviceUsersTest, CpusCountWhereTheyAreToAlone) {
   EXPECT_EQ(DiagnoseDevices(evidence_).issues(0).what(), "your job job-1 has CPU 0");
 }
 
-TEST_F(DeviceUsersTest, OfJobsThatWaitOnlyOlderOnesCount) {
+TEST_F(DeviceUsersTest, OfWaitingJobsOnlyOlderOnesCount) {
   AddJob(0, "job-6").add_gpus(0);
   Facts(0).mutable_other_jobs(0)->set_waiting(true);
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
@@ -298,7 +298,7 @@ TEST_F(DeviceUsersTest, OfJobsThatWaitOnlyOlderOnesCount) {
   EXPECT_EQ(Only().what(), "your job job-4 waits for GPU 0");
 }
 
-TEST_F(DiagnoseTest, VersionsThatDiffer) {
+TEST_F(DiagnoseTest, DifferentVersions) {
   Facts(1).mutable_python()->mutable_modules(0)->set_version("2.2.0");
   ExpectOnly(v1::CHECK_PYTHON, v1::CHECK_RESULT_BAD, 1,
              "the version of torch is 2.2.0, but 2.1.0 on 10.0.0.1");
@@ -316,13 +316,13 @@ TEST_F(DiagnoseTest, VersionsThatDiffer) {
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 2, "the NVIDIA driver is 535, but 550");
 }
 
-TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneFinding) {
+TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneIssue) {
   for (const size_t trial : {3u, 5u}) evidence_.trials[trial].outcome.set_error("timed out");
   EXPECT_EQ(Only().what(),
             "10.0.0.2 and 10.0.0.3 cannot connect to each other, rendezvous port 4711: timed out");
 }
 
-TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
+TEST_F(DiagnoseTest, ABlockedPairIsOneIssue) {
   evidence_.trials[3].outcome.set_error("timed out");  // from 1 to 2
   const v1::DiagnosedIssue issue = Only();
   EXPECT_EQ(issue.check(), v1::CHECK_NETWORK);
@@ -330,7 +330,7 @@ TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
   EXPECT_THAT(issue.what(), HasSubstr("10.0.0.2 cannot connect to 10.0.0.3, rendezvous port 4711"));
 }
 
-// A trial of both ports from each node to each other.
+// Tries both ports from each node to each other.
 void TryAll(Evidence& evidence, uint32_t nodes,
             const std::function<std::string(uint32_t from, uint32_t to, bool rendezvous)>& error) {
   evidence.trials.clear();
@@ -346,12 +346,11 @@ void TryAll(Evidence& evidence, uint32_t nodes,
   }
 }
 
-TEST_F(DiagnoseTest, WhereNoNodeReachesAnotherThatIsOneFinding) {
+TEST_F(DiagnoseTest, BlockedPairsOfAllNodesAreOneIssue) {
   TryAll(evidence_, 3, [](uint32_t, uint32_t, bool) { return "timed out"; });
   v1::DiagnosedIssue issue = Only();
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1, 2));
-  EXPECT_EQ(issue.what(),
-            "6 of 6 pairs of nodes do not reach each other, whatever the port: timed out");
+  EXPECT_EQ(issue.what(), "6 of 6 pairs of nodes do not reach each other, on all ports: timed out");
   TryAll(evidence_, 3, [](uint32_t, uint32_t, bool rdv) { return rdv ? "" : "refused"; });
   EXPECT_EQ(Only().what(),
             "6 of 6 pairs of nodes do not reach each other, a port chosen at random: refused");
@@ -360,11 +359,11 @@ TEST_F(DiagnoseTest, WhereNoNodeReachesAnotherThatIsOneFinding) {
   issue = Only();
   EXPECT_THAT(issue.nodes(), ElementsAre(1));
   EXPECT_EQ(issue.what(),
-            "4 of 6 pairs of nodes do not reach each other, all those with 10.0.0.2, whatever the "
-            "port: timed out");
+            "4 of 6 pairs of nodes do not reach each other, all those with 10.0.0.2, on all "
+            "ports: timed out");
 }
 
-TEST_F(DiagnoseTest, OfManyPairsTheNumberIsReadable) {
+TEST_F(DiagnoseTest, ManyPairsAreCounted) {
   for (uint32_t i = 3; i < 256; ++i) {
     const std::string address = "10.1.0." + std::to_string(i);
     plan_.add_nodes()->set_address(address);
@@ -376,7 +375,7 @@ TEST_F(DiagnoseTest, OfManyPairsTheNumberIsReadable) {
               HasSubstr("✗ all 256 nodes: network\n    65,280 of 65,280 pairs of nodes"));
 }
 
-TEST_F(DiagnoseTest, WhatDiffersByTheNodesOwnNameAloneIsOneFinding) {
+TEST_F(DiagnoseTest, IssuesThatDifferOnlyInTheNodeAreGrouped) {
   plan_.mutable_nodes(2)->set_address("node-3");
   for (const size_t i : {1u, 2u}) {
     evidence_.nodes[i].reached = WithRemedy(
@@ -389,10 +388,10 @@ TEST_F(DiagnoseTest, WhatDiffersByTheNodesOwnNameAloneIsOneFinding) {
   EXPECT_EQ(issue.what(), "connecting to NODE port 22: refused (not 110.0.0.2, node-30)");
   EXPECT_EQ(issue.remedy(), "ssh NODE");
   evidence_.nodes[2].reached = OkStatus();
-  EXPECT_EQ(Only().remedy(), "ssh 10.0.0.2");  // of one alone as it was
+  EXPECT_EQ(Only().remedy(), "ssh 10.0.0.2");  // a single one is unchanged
 }
 
-TEST_F(DiagnoseTest, ManyNodesAreCountedAndAFewOfThemNamed) {
+TEST_F(DiagnoseTest, ManyNodesAreCountedAndAFewNamed) {
   for (uint32_t i = 3; i < 64; ++i) {
     plan_.add_nodes()->set_address("node" + std::to_string(i));
     evidence_.nodes.emplace_back().reached = Error(StatusCode::kUnavailable, "no");
@@ -403,14 +402,14 @@ TEST_F(DiagnoseTest, ManyNodesAreCountedAndAFewOfThemNamed) {
       HasSubstr("✗ 62 of 64 nodes (10.0.0.3, node3, node4 and 59 others): login\n    no\n"));
 }
 
-TEST_F(DiagnoseTest, AScriptThatTheChiefDoesNotHaveEither) {
+TEST_F(DiagnoseTest, AScriptThatTheChiefLacksToo) {
   for (const size_t node : {0u, 1u, 2u}) {
     Facts(node).mutable_files(0)->set_digest("");
     Facts(node).mutable_files(0)->set_error("No such file or directory");
   }
-  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // any other file may be made by the program
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // the program may create any other file
   evidence_.missing_script = "train.py";
-  plan_.mutable_nodes(2)->clear_ranks();  // runs nothing
+  plan_.mutable_nodes(2)->clear_ranks();  // runs no rank
   v1::DiagnosedIssue issue = Only();
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1));
   EXPECT_EQ(issue.what(), "train.py: No such file or directory");
@@ -423,7 +422,7 @@ TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {
   Facts(1).mutable_files(0)->set_digest("bb");
   EXPECT_THAT(Only().remedy(), HasSubstr("run with --sync"));
   evidence_.synced = true;
-  EXPECT_THAT(Only().remedy(), HasSubstr("leaves out what .gitignore"));
+  EXPECT_THAT(Only().remedy(), HasSubstr("skips files that .gitignore"));
 }
 
 TEST_F(DiagnoseTest, HostNames) {
@@ -448,7 +447,7 @@ TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   ExpectOnly(v1::CHECK_LIMITS, v1::CHECK_RESULT_WARNING, 0, "may open 64 files");
 }
 
-TEST_F(DiagnoseTest, AVariableThatNothingReads) {
+TEST_F(DiagnoseTest, AnUnusedVariable) {
   for (size_t node = 0; node < 3; ++node) {
     Facts(node).add_variables("NCCL_DEBUG");
     Facts(node).add_variables("NCCL_SOCKET_IFRAME");
@@ -458,7 +457,7 @@ TEST_F(DiagnoseTest, AVariableThatNothingReads) {
   EXPECT_THAT(issue.what(), HasSubstr("did you mean NCCL_SOCKET_IFNAME?"));
 }
 
-// Node 2 is node 1 under another name.
+// Makes node 2 the same machine as node 1.
 void MakeSame(Evidence& evidence, const std::function<v1::NodeInfo&(size_t)>& facts) {
   for (const size_t node : {1u, 2u}) facts(node).set_machine("boot/net/pid");
   facts(2).set_hostname("host2");
@@ -475,14 +474,14 @@ TEST_F(DiagnoseTest, OneMachineUnderTwoNames) {
   EXPECT_EQ(issue.what(), "10.0.0.2 and a2 are the same machine (host2)");
   EXPECT_THAT(issue.remedy(), HasSubstr("list it once"));
   EXPECT_THAT(issue.nodes(), ElementsAre(1, 2));
-  for (const int node : {1, 2}) {  // which tell the same address then
+  for (const int node : {1, 2}) {  // which then report the same address
     plan_.mutable_nodes(node)->set_ask_data_address(true);
     evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address("10.0.0.2");
   }
   EXPECT_THAT(Only().what(), HasSubstr("are the same machine"));
 }
 
-TEST_F(DiagnoseTest, HostsOfOneMachineAreNodesOfTheirOwn) {
+TEST_F(DiagnoseTest, VirtualHostsOfOneMachineAreSeparateNodes) {
   const auto facts = [this](size_t node) -> v1::NodeInfo& { return Facts(node); };
   const struct {
     const char* what;
@@ -502,7 +501,7 @@ TEST_F(DiagnoseTest, HostsOfOneMachineAreNodesOfTheirOwn) {
   }
 }
 
-TEST_F(DiagnoseTest, AddressesThatNodesReport) {
+TEST_F(DiagnoseTest, ReportedAddresses) {
   for (int node = 0; node < 3; ++node) {
     plan_.mutable_nodes(node)->set_ask_data_address(true);
     evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address(
@@ -510,9 +509,9 @@ TEST_F(DiagnoseTest, AddressesThatNodesReport) {
   }
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.nodes[2].prepared.set_data_address("10.0.0.2");
-  EXPECT_THAT(Only().what(), HasSubstr("10.0.0.2 and 10.0.0.3 both tell 10.0.0.2"));
+  EXPECT_THAT(Only().what(), HasSubstr("10.0.0.2 and 10.0.0.3 both report 10.0.0.2"));
   evidence_.nodes[2].prepared.set_data_address("$(reboot)");
-  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "does not tell its address");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 2, "does not report its address");
 }
 
 TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
@@ -536,13 +535,13 @@ TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // its ranks use no GPU
   plan_.mutable_nodes(1)->add_devices()->set_kind(v1::DEVICE_KIND_GPU);
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1,
-             "NCCL give 127.0.0.1 (lo) to those of other");
+             "NCCL give 127.0.0.1 (lo) to the ranks of other");
   plan_.mutable_nodes(1)->set_interface("ib0");
   set("Gloo", "ib0", "", "");
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1, "there is no interface ib0");
 }
 
-TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
+TEST_F(DiagnoseTest, ConsequencesOfAMissingFolderAreNotSeparateIssues) {
   v1::PrepareResponse& prepared = evidence_.nodes[1].prepared;
   const auto add = [&](v1::PrepareIssueKind kind, const char* cause) {
     prepared.add_issues()->set_kind(kind);
@@ -561,18 +560,18 @@ TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
   Facts(1).clear_program();
   Facts(1).clear_python();
   ExpectOnly(v1::CHECK_FOLDER, v1::CHECK_RESULT_BAD, 1, "/work");
-  evidence_.will_sync = true;  // which brings folder and program; of the rest nothing is known
+  evidence_.will_sync = true;  // it brings folder and program; the rest is unknown
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.will_sync = false;
   for (v1::NodePlan& node : *plan_.mutable_nodes()) {
     node.mutable_environment(0)->set_activate("source /opt/venv/bin/activate");
   }
-  EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);  // that is elsewhere
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 2);  // on another node
 }
 
-TEST_F(DiagnoseTest, WhatAgentsWarnOf) {
+TEST_F(DiagnoseTest, WarningsOfAgents) {
   *evidence_.nodes[1].prepared.add_warnings() = "10.0.0.2 is on lo, and no interface is found";
-  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // a run says it by itself
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // a run prints it itself
   evidence_.warnings = true;
   EXPECT_EQ(Only().what(), "10.0.0.2 is on lo, and no interface is found");
   EXPECT_EQ(Only().result(), v1::CHECK_RESULT_WARNING);
@@ -580,7 +579,7 @@ TEST_F(DiagnoseTest, WhatAgentsWarnOf) {
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1, "no interface of this node");
 }
 
-TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
+TEST_F(DiagnoseTest, AProgramThatIsNotInPath) {
   for (const size_t node : {0u, 1u}) {
     v1::PrepareIssue& issue = *evidence_.nodes[node].prepared.add_issues();
     issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND);
@@ -593,7 +592,7 @@ TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1));
 }
 
-TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
+TEST_F(DiagnoseTest, AMissingModule) {
   for (size_t node = 0; node < 3; ++node) {
     Facts(node).mutable_python()->set_executable("/usr/bin/python3");
     Facts(node).mutable_python()->mutable_modules(0)->set_found(false);
@@ -617,7 +616,7 @@ TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
             "line 3");
 }
 
-TEST_F(DiagnoseTest, AnImportThatFails) {
+TEST_F(DiagnoseTest, AFailingImport) {
   v1::PythonImport& import = *evidence_.probe.add_imports();
   import.set_module("torch");
   import.set_where("train.py, line 3");
@@ -631,7 +630,7 @@ TEST_F(DiagnoseTest, AnImportThatFails) {
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
 }
 
-TEST_F(DiagnoseTest, PacketsOfFullSizeThatGetLost) {
+TEST_F(DiagnoseTest, LostPacketsOfFullSize) {
   for (size_t node = 0; node < 3; ++node) Facts(node).mutable_interfaces(0)->set_mtu(9000);
   for (const size_t trial : {3u, 5u}) {  // from 1 to 2, and back
     evidence_.trials[trial].outcome.set_error("nothing of a message of 64 KiB arrives");
@@ -639,20 +638,20 @@ TEST_F(DiagnoseTest, PacketsOfFullSizeThatGetLost) {
   }
   const v1::DiagnosedIssue issue = Only();
   EXPECT_EQ(issue.what(),
-            "10.0.0.2 and 10.0.0.3 reach each other with small messages, but nothing of a message "
+            "10.0.0.2 and 10.0.0.3 exchange small messages, but nothing of a message "
             "of 64 KiB arrives: packets of full size get lost; eth0 of 10.0.0.2 has an MTU of "
             "9000, eth0 of 10.0.0.3 has an MTU of 9000");
   EXPECT_THAT(issue.remedy(), HasSubstr("mtu"));
 }
 
-TEST_F(DiagnoseTest, APortThatIsTakenMattersIfItIsWanted) {
+TEST_F(DiagnoseTest, ATakenPortMattersIfItIsRequested) {
   evidence_.nodes[0].prepared.add_ports_taken(29500);
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.fixed_port = 29500;
   ExpectOnly(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, 0, "port 29500 is in use there");
 }
 
-TEST_F(DiagnoseTest, LogsThatCannotBeWritten) {
+TEST_F(DiagnoseTest, UnwritableLogs) {
   evidence_.logs_here = WithRemedy(Error(StatusCode::kPermissionDenied, "/logs: denied"), "move");
   const v1::Diagnosis diagnosis = Diagnose(evidence_);
   EXPECT_TRUE(IsBad(diagnosis));

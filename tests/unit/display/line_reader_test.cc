@@ -13,7 +13,7 @@ constexpr Time kStart = Time{} + std::chrono::hours(1);
 
 class LineReaderTest : public testing::Test {
  protected:
-  // The lines that there are by then; bars begin with "bar: ".
+  // The lines available by then; bars begin with "bar: ".
   std::vector<std::string> Take(std::string_view bytes, bool keep_long = true) {
     reader_.Take(bytes, keep_long, kStart, Add());
     return std::exchange(lines_, {});
@@ -52,7 +52,7 @@ TEST_F(LineReaderTest, LinesOfWindows) {
 }
 
 // The rank has written to its other stream, between the bars or after.
-TEST_F(LineReaderTest, ABarThatHasEndedStandsBeforeWhatIsWrittenElsewhere) {
+TEST_F(LineReaderTest, AnEndedBarIsBeforeOutputOfTheOtherStream) {
   const auto end_above = [this] {
     reader_.EndAbove(Add());
     return std::exchange(lines_, {});
@@ -77,14 +77,14 @@ TEST_F(LineReaderTest, ABarIsItsLastState) {
   EXPECT_FALSE(reader_.HasBars());
 }
 
-TEST_F(LineReaderTest, ABarThatHasEndedIsALineAfterAMoment) {
+TEST_F(LineReaderTest, AnEndedBarIsALineAfterAMoment) {
   Take("\r100%|####\n");
   EXPECT_THAT(Settle(100), IsEmpty());
   EXPECT_THAT(Settle(400), ElementsAre("bar: 100%|####"));
   EXPECT_FALSE(reader_.HasBars());
 }
 
-TEST_F(LineReaderTest, ABarThatGoesOnDoesNotEndByItself) {
+TEST_F(LineReaderTest, AnActiveBarDoesNotEndByItself) {
   Take("\r 50%|##");
   EXPECT_THAT(Settle(60'000), IsEmpty());
   EXPECT_THAT(End(), ElementsAre("bar:  50%|##"));
@@ -97,7 +97,7 @@ TEST_F(LineReaderTest, OneBarAfterTheOther) {
   EXPECT_THAT(reader_.Bars(), ElementsAre(" 10%| epoch 1"));
 }
 
-// As tqdm draws a bar within a bar.
+// As tqdm draws nested bars.
 TEST_F(LineReaderTest, BarsBelowEachOther) {
   Take("\router 0%");
   for (const char* inner : {"0%", "50%", "99%"}) {
@@ -113,7 +113,7 @@ TEST_F(LineReaderTest, BarsBelowEachOther) {
 }
 
 // As tqdm.write does.
-TEST_F(LineReaderTest, ALineWhereABarWas) {
+TEST_F(LineReaderTest, ALineReplacesABar) {
   EXPECT_THAT(Take("\r 10%|#"), IsEmpty());
   EXPECT_THAT(Take("\r       \rsaved\n\r 10%|#"), ElementsAre("saved"));
   EXPECT_THAT(reader_.Bars(), ElementsAre(" 10%|#"));
@@ -126,8 +126,8 @@ TEST_F(LineReaderTest, ALineAboveBars) {
   EXPECT_THAT(reader_.Bars(), ElementsAre("outer 1%", "inner 2%"));
 }
 
-// As rich and others do, whose first frame looks like lines.
-TEST_F(LineReaderTest, AFrameThatIsDrawnAgain) {
+// As rich and others do, with a first frame that looks like lines.
+TEST_F(LineReaderTest, ARedrawnFrame) {
   EXPECT_THAT(Take("a 0\nb 0\n"), ElementsAre("a 0", "b 0"));
   EXPECT_THAT(Take("\x1b[2Aa 1\x1b[K\nb 1\x1b[K\n"), IsEmpty());
   EXPECT_THAT(reader_.Bars(), ElementsAre("a 1", "b 1"));
@@ -157,7 +157,7 @@ TEST_F(LineReaderTest, SequencesInPieces) {
   EXPECT_THAT(reader_.Bars(), ElementsAre(" 30%", "sub"));
 }
 
-TEST_F(LineReaderTest, ASequenceThatIsNone) {
+TEST_F(LineReaderTest, AnInvalidSequence) {
   EXPECT_THAT(Take("\x1b[12\nnext\n"), ElementsAre("\x1b[12", "next"));
   const std::string long_one = "\x1b[" + std::string(100, '1');
   EXPECT_THAT(Take(long_one + "\n"), ElementsAre(long_one));
@@ -165,27 +165,27 @@ TEST_F(LineReaderTest, ASequenceThatIsNone) {
   EXPECT_THAT(End(), ElementsAre("\x1b"));
 }
 
-TEST_F(LineReaderTest, WhatIsNoTextStaysAsItIs) {
+TEST_F(LineReaderTest, InvalidUtf8IsUnchanged) {
   const std::string bytes("a\rb\0c\x1b[Ad\b", 11);
   EXPECT_THAT(Take(bytes + "\n"), ElementsAre(bytes));
   EXPECT_THAT(Take("e\rf\n"), ElementsAre("e\rf"));
 }
 
-TEST_F(LineReaderTest, ALongLineIsToldByWhereItBegan) {
+TEST_F(LineReaderTest, ALongLineIsReportedByItsStart) {
   const std::string megabyte(1 << 20, 'x');
   EXPECT_THAT(Take("one\n" + megabyte, false), ElementsAre("one"));
   Take(megabyte, false);
   EXPECT_THAT(Take("\nnext\n", false), ElementsAre(std::string(400, 'x') + " from 4", "next"));
 }
 
-TEST_F(LineReaderTest, OrItComesInPieces) {
+TEST_F(LineReaderTest, OrItIsReturnedInPieces) {
   const std::string megabyte(1 << 20, 'x');
   EXPECT_THAT(Take(megabyte), IsEmpty());
   EXPECT_THAT(Take("y"), ElementsAre(megabyte + "y"));
   EXPECT_THAT(Take("z\n"), ElementsAre("z"));
 }
 
-TEST_F(LineReaderTest, WhatIsHeldIsLimited) {
+TEST_F(LineReaderTest, HeldBytesAreLimited) {
   std::vector<std::string> lines;
   for (int i = 0; i < 100; ++i) {
     const auto more = Take("\rbar " + std::to_string(i) + "\n");
@@ -198,7 +198,7 @@ TEST_F(LineReaderTest, WhatIsHeldIsLimited) {
   EXPECT_LE(reader_.Bars()[0].size(), 64u << 10);
 }
 
-TEST_F(LineReaderTest, HalfALineIsHeldOnceItIsAskedFor) {
+TEST_F(LineReaderTest, AnIncompleteLineIsHeldUntilItIsRequested) {
   EXPECT_FALSE(reader_.HasHalfLine());
   EXPECT_THAT(Take("one\nOverwrite? "), ElementsAre("one"));
   EXPECT_TRUE(reader_.HasHalfLine());
@@ -214,7 +214,7 @@ TEST_F(LineReaderTest, HalfALineIsHeldOnceItIsAskedFor) {
   EXPECT_TRUE(reader_.HasHalfLine());
 }
 
-TEST_F(LineReaderTest, HalfALineMayBecomeABar) {
+TEST_F(LineReaderTest, AnIncompleteLineMayBecomeABar) {
   Take("10%");
   reader_.HoldHalfLine();
   Take("\r20%");
@@ -224,7 +224,7 @@ TEST_F(LineReaderTest, HalfALineMayBecomeABar) {
   EXPECT_THAT(Settle(300), ElementsAre("bar: 20%"));
 }
 
-TEST_F(LineReaderTest, BarsLongLinesAndBytesAreNoHalfLines) {
+TEST_F(LineReaderTest, BarsLongLinesAndBytesAreNotIncompleteLines) {
   Take("\r10%");
   EXPECT_FALSE(reader_.HasHalfLine());
   End();
@@ -235,7 +235,7 @@ TEST_F(LineReaderTest, BarsLongLinesAndBytesAreNoHalfLines) {
   EXPECT_FALSE(reader_.HasHalfLine());
 }
 
-TEST_F(LineReaderTest, LinesOfStepsAreABarWhereThatIsWanted) {
+TEST_F(LineReaderTest, StepLinesAreABarIfRequested) {
   const std::string one = "1/3 ━━──── 2s 99ms/step - loss: 3";
   const std::string two = "\x1b[1m2/3\x1b[0m \x1b[32m━━━━\x1b[0m──── 1s 99ms/step - loss: 2";
   const std::string three = "3/3 ━━━━━━ 0s 99ms/step - loss: 1";

@@ -37,7 +37,7 @@ TEST(PrefixesTest, TimeStampsAreIso8601) {
   EXPECT_EQ(of(PrefixStyle::kNone).Of(0, kStdout, time), stamp);
   EXPECT_EQ(of(PrefixStyle::kNode).Of(0, kStdout, time), stamp + "[gpu1:0] ");
   EXPECT_EQ(of(PrefixStyle::kTime).Of(0, kStdout, time), stamp + "[gpu1:0] ");
-  EXPECT_EQ(of(PrefixStyle::kNode).Of(0, kStdout, {}), "[gpu1:0] ");  // it is not known
+  EXPECT_EQ(of(PrefixStyle::kNode).Of(0, kStdout, {}), "[gpu1:0] ");  // it is unknown
   Prefixes of_day(PrefixStyle::kTime, kTwoHosts, {}, false);
   EXPECT_EQ(of_day.Of(0, kStdout, time), "[11:45:59 gpu1:0] ");
   EXPECT_EQ(of_day.Of(0, kStdout, {}), "[gpu1:0] ");
@@ -45,7 +45,7 @@ TEST(PrefixesTest, TimeStampsAreIso8601) {
   tzset();
 }
 
-TEST(PrefixesTest, NamesAreShortWhereTheyEndAlike) {
+TEST(PrefixesTest, NamesWithACommonEndAreShortened) {
   const std::vector<Process> unlike = {{0, 0, "a.x.org", false}, {1, 0, "b.y.org", false}};
   EXPECT_EQ(Of(PrefixStyle::kNode, 1, unlike), "[b.y:1] ");
   const std::vector<Process> names = {{0, 0, "node1", false}, {1, 0, "node2.org", false}};

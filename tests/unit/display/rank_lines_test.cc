@@ -1,4 +1,4 @@
-// What ranks write never commands a terminal of ours; a pipe gets every byte.
+// Ranks cannot control autodist's terminal; a pipe gets every byte.
 #include "display/rank_lines.h"
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::seconds;
 
-// Clipboard, title, DCS, a question that the terminal answers, another screen, C1 in UTF-8 and as
-// it is, BEL.
+// Clipboard, title, DCS, a query that the terminal answers, another screen, C1 in UTF-8 and raw,
+// BEL.
 constexpr char kHostile[] =
     "\x1b]52;c;ZXZpbA==\x07"
     "\x1b]0;title\x07"
@@ -32,7 +32,7 @@ constexpr char kHostile[] =
     "\x1b"
     "c\x1b[31mred\x1b[0m";
 
-// Our stdout and stderr, the first or both of which are a terminal.
+// Replaces our stdout and stderr; the first or both are a terminal.
 class Outputs {
  public:
   explicit Outputs(bool stderr_too = true) {
@@ -83,14 +83,14 @@ class RankLinesTest : public testing::Test {
  protected:
   ~RankLinesTest() override { setenv("TERM", term_.c_str(), 1); }
 
-  // What `write` writes, to a terminal and, where stderr is none, to a pipe.
+  // The output of `write` to a terminal, and to a pipe if stderr is none.
   struct Written {
     std::string terminal;
     std::string pipe;
   };
   template <typename Write>
   static Written To(bool stderr_too, View view, const Write& write) {
-    const Outputs outputs(stderr_too);  // nothing is to fail as long as it is there
+    const Outputs outputs(stderr_too);  // no assertion may fail during its life
     Screen screen;
     RankLines lines({{0, 0, "a", false}}, std::move(view), "/nowhere");
     write(lines, screen);
@@ -109,20 +109,20 @@ class RankLinesTest : public testing::Test {
   const std::string harmless_ = "6n?0;title?\x1b[31mred\x1b[0m\n";
 };
 
-TEST_F(RankLinesTest, TheVeryBytesOfARankAreHarmlessOnATerminal) {
+TEST_F(RankLinesTest, RawBytesOfARankAreSanitizedOnATerminal) {
   const Written written = To(true, {.prefix = PrefixStyle::kNone, .raw = 0},
                              [&](auto& lines, auto& screen) { TakeBoth(lines, screen); });
   EXPECT_EQ(written.terminal, harmless_ + harmless_);
 }
 
-TEST_F(RankLinesTest, AndInAPipeWhatTheyAre) {
+TEST_F(RankLinesTest, InAPipeTheyAreUnchanged) {
   const Written written = To(false, {.prefix = PrefixStyle::kNone, .raw = 0},
                              [&](auto& lines, auto& screen) { TakeBoth(lines, screen); });
   EXPECT_EQ(written.terminal, harmless_);
   EXPECT_EQ(written.pipe, text_);
 }
 
-TEST_F(RankLinesTest, AtItsOwnTerminalARankIsObeyed) {
+TEST_F(RankLinesTest, ItsOwnTerminalGetsAllBytes) {
   const Written written = To(true, {.at_terminal = 0}, [&](auto& lines, auto& screen) {
     lines.Take({0, kStdout, text_}, true, Time{}, screen);
     lines.Take({1, kStdout, "of another\n"}, true, Time{}, screen);
@@ -130,7 +130,7 @@ TEST_F(RankLinesTest, AtItsOwnTerminalARankIsObeyed) {
   EXPECT_EQ(written.terminal, text_);
 }
 
-TEST_F(RankLinesTest, BarsAreHarmlessOnATerminalThatCannotDraw) {
+TEST_F(RankLinesTest, BarsAreSanitizedOnATerminalThatCannotDraw) {
   setenv("TERM", "dumb", 1);
   const Written written = To(true, {.prefix = PrefixStyle::kNone}, [&](auto& lines, auto& screen) {
     const Time begin = Time{} + seconds(100);
@@ -141,7 +141,7 @@ TEST_F(RankLinesTest, BarsAreHarmlessOnATerminalThatCannotDraw) {
       << "while it is drawn, and its end";
 }
 
-TEST_F(RankLinesTest, HalfALineIsShownAfterAMoment) {
+TEST_F(RankLinesTest, AnIncompleteLineIsShownAfterAMoment) {
   const Time begin = Time{} + seconds(100);
   const Outputs outputs;
   Screen screen;
@@ -172,7 +172,7 @@ TEST_F(RankLinesTest, HalfALineIsShownAfterAMoment) {
   EXPECT_NE(ended.find("[a:0] Overwrite? no"), std::string::npos) << ended;
 }
 
-TEST_F(RankLinesTest, InAPipeHalfALineIsShownAfterHalfAMinute) {
+TEST_F(RankLinesTest, InAPipeAnIncompleteLineIsShownAfterHalfAMinute) {
   setenv("TERM", "dumb", 1);
   const Written written = To(true, {.prefix = PrefixStyle::kNone}, [&](auto& lines, auto& screen) {
     const Time begin = Time{} + seconds(100);

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Two hosts with two ranks each, and a process that is none.
+// Two hosts with two ranks each, and a service process.
 const std::vector<Process> kProcesses = {{0, 0, "gpu1.example.org", false},
                                          {1, 1, "gpu1.example.org", false},
                                          {2, 0, "gpu2.example.org", false},
@@ -31,7 +31,7 @@ std::string Refusal(const std::string& text) {
   return Message(shown.ok() ? shown->CheckAgainst(kProcesses) : shown.status());
 }
 
-TEST(ShownRanksTest, AreNamedInFourWays) {
+TEST(ShownRanksTest, AreSelectedInFourWays) {
   EXPECT_THAT(Shown("all"), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(Shown("none"), IsEmpty());
   EXPECT_THAT(Shown("0"), ElementsAre(0));
@@ -42,7 +42,7 @@ TEST(ShownRanksTest, AreNamedInFourWays) {
   EXPECT_THAT(Shown("node:gpu1.example.org,3"), ElementsAre(0, 1, 3, 4));
 }
 
-TEST(ShownRanksTest, WhatIsWrongIsSaid) {
+TEST(ShownRanksTest, ErrorsAreReported) {
   for (const char* wrong : {"", "0,", "-1", "1-", "local", "node:", "rank 0", "0-99999999999"}) {
     EXPECT_THAT(Refusal(wrong),
                 testing::HasSubstr("' names no ranks; say all, none, or ranks as in "))

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ExecErrorTest, AContainerThatIsGoneIsToldFromOtherFailures) {
+TEST(ExecErrorTest, AMissingContainerIsDistinguishedFromOtherFailures) {
   for (const std::string said :
        {"Error: no container with name or ID \"x\" found: no such container\n",
         "Error: can only create exec sessions on running containers: container state improper\n",
@@ -32,14 +32,14 @@ TEST(ExecErrorTest, AContainerThatIsGoneIsToldFromOtherFailures) {
               HasSubstr("has no sh"));
 }
 
-TEST(ExecErrorTest, WhatTheProgramSaysIsNoneOfTheRuntimes) {
+TEST(ExecErrorTest, OutputOfTheProgramIsNotTheRuntimes) {
   for (const std::string said : {"", "sh: 1: Error: no such container\n", "mkdir: is not running\n",
                                  "command terminated with exit code 1\n"}) {
     EXPECT_TRUE(ExecError(said).ok()) << said;
   }
 }
 
-TEST(ExecTransportTest, RunsWhatFollowsItsWords) {
+TEST(ExecTransportTest, RunsTheCommandAfterItsPrefix) {
   ExecTransport exec(std::make_unique<transport::LocalTransport>(), {"env", "A=1"}, "env");
   const auto stream = exec.Run({"sh", "-c", "echo $A; echo 'Error: no such container' >&2"}, {});
   ASSERT_TRUE(stream.ok()) << stream.status();

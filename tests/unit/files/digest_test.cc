@@ -12,7 +12,7 @@ namespace autodist::files {
 namespace {
 
 // `b2sum --length 256`.
-TEST(DigestTest, IsBlake2bAsOthersComputeIt) {
+TEST(DigestTest, IsStandardBlake2b) {
   const test::TempFolder folder;
   EXPECT_EQ(*DigestOfFile(folder.Write("empty", "")),
             "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
@@ -20,8 +20,8 @@ TEST(DigestTest, IsBlake2bAsOthersComputeIt) {
             "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
 }
 
-// Otherwise an author of both files could have one checked, and the other one run.
-TEST(DigestTest, TellsTwinsOfAWeakerDigestApart) {
+// Otherwise an author of both files could get one checked and the other one run.
+TEST(DigestTest, DistinguishesTwinsOfAWeakerDigest) {
   const test::TempFolder folder;
   const std::string content(10'000, 'x');
   const std::string twin = test::TwinOf(content, std::string(896, 'E'));
@@ -29,7 +29,7 @@ TEST(DigestTest, TellsTwinsOfAWeakerDigestApart) {
   EXPECT_NE(*DigestOfFile(folder.Write("a", content)), *DigestOfFile(folder.Write("b", twin)));
 }
 
-TEST(DigestTest, MoreMayBeAddedAfterADigest) {
+TEST(DigestTest, DataMayBeAddedAfterADigest) {
   Digest digest;
   digest.Add("ab");
   const std::string of_ab = digest.Hex();
@@ -38,7 +38,7 @@ TEST(DigestTest, MoreMayBeAddedAfterADigest) {
   EXPECT_EQ(digest.Hex(), "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
 }
 
-TEST(DigestTest, DependsOnEveryPartOfTheContentAndOnNothingElse) {
+TEST(DigestTest, DependsOnlyOnTheContent) {
   const test::TempFolder folder;
   std::string content(3 << 20, 'x');  // more than one piece
   const std::string digest = *DigestOfFile(folder.Write("a", content));
@@ -49,14 +49,14 @@ TEST(DigestTest, DependsOnEveryPartOfTheContentAndOnNothingElse) {
   EXPECT_NE(*DigestOfFile(folder.Write("d", content)), digest);
 }
 
-TEST(DigestTest, AFileThatCannotBeReadIsNamed) {
+TEST(DigestTest, AnUnreadableFileIsNamed) {
   const auto digest = DigestOfFile("/no/such/file");
   EXPECT_EQ(digest.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(Message(digest.status()), testing::HasSubstr("/no/such/file"));
   EXPECT_FALSE(DigestOfFile("/").ok());
 }
 
-TEST(DigestTest, StopsWhereItShallNotGoOn) {
+TEST(DigestTest, CanBeCancelled) {
   const test::TempFolder folder;
   const base::UniqueFd fd(open(folder.Write("a", std::string(5 << 20, 'x')).c_str(), O_RDONLY));
   int asked = 0;

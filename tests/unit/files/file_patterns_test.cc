@@ -10,7 +10,7 @@ using testing::HasSubstr;
 
 FilePatterns Of(const std::vector<std::string>& patterns) { return *FilePatterns::Parse(patterns); }
 
-TEST(FilePatternsTest, AStarStaysWithinAName) {
+TEST(FilePatternsTest, AStarMatchesWithinAName) {
   EXPECT_TRUE(Of({"ckpt*"}).Match("ckpt-1.pt"));
   EXPECT_TRUE(Of({"ckpt*"}).Match("ckpt"));
   EXPECT_FALSE(Of({"ckpt*"}).Match("out/ckpt-1.pt"));
@@ -19,7 +19,7 @@ TEST(FilePatternsTest, AStarStaysWithinAName) {
   EXPECT_FALSE(Of({"out/rank?.[pt]*"}).Match("out/rank3.bin"));
 }
 
-TEST(FilePatternsTest, TwoStarsStandForAnyFolders) {
+TEST(FilePatternsTest, TwoStarsMatchAnyFolders) {
   const FilePatterns patterns = Of({"out/**/*.pt"});
   EXPECT_TRUE(patterns.Match("out/a.pt"));
   EXPECT_TRUE(patterns.Match("out/x/y/a.pt"));
@@ -28,14 +28,14 @@ TEST(FilePatternsTest, TwoStarsStandForAnyFolders) {
   EXPECT_TRUE(Of({"."}).Match("any/thing"));
 }
 
-TEST(FilePatternsTest, SeveralPatternsAreTakenTogetherAndWrittenAsOneLikes) {
+TEST(FilePatternsTest, SeveralPatternsAreCombinedInAnySpelling) {
   const FilePatterns patterns = Of({"./ckpt/", "core.*", "a//b"});
   EXPECT_TRUE(patterns.Match("ckpt"));
   EXPECT_TRUE(patterns.Match("core.17"));
   EXPECT_TRUE(patterns.Match("a/b"));
 }
 
-TEST(FilePatternsTest, FoldersThatCannotHoldAMatchAreKnown) {
+TEST(FilePatternsTest, FoldersThatCannotContainAMatchAreKnown) {
   EXPECT_TRUE(Of({"out/*/a"}).MayMatchIn("out"));
   EXPECT_TRUE(Of({"out/*/a"}).MayMatchIn("out/x"));
   EXPECT_FALSE(Of({"out/*/a"}).MayMatchIn("out/x/y"));
@@ -45,7 +45,7 @@ TEST(FilePatternsTest, FoldersThatCannotHoldAMatchAreKnown) {
   EXPECT_TRUE(Of({"ckpt*", "**/a"}).MayMatchIn("data"));
 }
 
-TEST(FilePatternsTest, WhatLeadsOutOfTheFolderIsRefusedInWords) {
+TEST(FilePatternsTest, PathsOutsideOfTheFolderAreRefused) {
   for (const auto& [pattern, why] : {std::pair{"/etc/passwd", "absolute path"},
                                      {"..", "'..'"},
                                      {"a/../../b", "'..'"},

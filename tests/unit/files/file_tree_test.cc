@@ -37,7 +37,7 @@ class FileTreeTest : public testing::Test {
   const test::TempFolder folder_;
 };
 
-TEST_F(FileTreeTest, EntriesSayWhatThereIs) {
+TEST_F(FileTreeTest, ListsAllEntries) {
   Folder("sub/empty");
   chmod(folder_.Write("sub/run", "12345").c_str(), 0750);
   const timespec times[] = {{0, UTIME_OMIT}, {1'600'000'000, 123'456'789}};
@@ -80,30 +80,30 @@ TEST_F(FileTreeTest, RulesBelongToTheirFolderAndTheDeeperOneWins) {
                                    "sub/deep", "sub/deep/c.o", "sub/top"));
 }
 
-TEST_F(FileTreeTest, BelowAFolderThatIsLeftOutNothingComesBack) {
+TEST_F(FileTreeTest, NothingBelowAnExcludedFolderIsIncludedAgain) {
   Folder("out");
   folder_.Write(".autodistignore", "out\n!out/keep\n");
   folder_.Write("out/keep", "");
   EXPECT_THAT(Paths(), ElementsAre(".autodistignore"));
 }
 
-TEST_F(FileTreeTest, AutodistignoreHasTheLastWordOverGitignore) {
+TEST_F(FileTreeTest, AutodistignoreOverridesGitignore) {
   folder_.Write(".gitignore", "*.so\n");
   folder_.Write(".autodistignore", "!needed.so\ndata\n");
   for (const char* path : {"other.so", "needed.so", "data"}) folder_.Write(path, "");
   EXPECT_THAT(Paths(), ElementsAre(".autodistignore", ".gitignore", "needed.so"));
 }
 
-TEST_F(FileTreeTest, WhatIsNeitherFileNorFolderNorLinkIsLeftWithAWarning) {
+TEST_F(FileTreeTest, OtherFileTypesAreSkippedWithAWarning) {
   mkfifo((folder_.path() + "/pipe").c_str(), 0600);
   const FileTree tree = Scan();
   EXPECT_THAT(tree.entries, IsEmpty());
   EXPECT_THAT(tree.warnings, ElementsAre(HasSubstr("/pipe is not copied")));
 }
 
-TEST_F(FileTreeTest, AllThatCannotBeReadIsTold) {
+TEST_F(FileTreeTest, AllUnreadableFilesAreReported) {
   constexpr uid_t kNobody = 65534;
-  if (getuid() == 0 && seteuid(kNobody) != 0) GTEST_SKIP();  // root reads everything
+  if (getuid() == 0 && seteuid(kNobody) != 0) GTEST_SKIP();  // root reads all files
   const test::TempFolder folder;
   chmod(folder.Write("secret", "").c_str(), 0);
   std::filesystem::create_directory(folder.path() + "/closed");
@@ -118,7 +118,7 @@ TEST_F(FileTreeTest, AllThatCannotBeReadIsTold) {
   ASSERT_EQ(seteuid(getuid()), 0);
 }
 
-TEST_F(FileTreeTest, AFolderThatIsNotThereIsAnError) {
+TEST_F(FileTreeTest, AMissingFolderIsAnError) {
   EXPECT_THAT(Message(ScanFolder("/no/such", "").status()), HasSubstr("/no/such: No such file"));
 }
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-// Repositories as git makes them.
+// Repositories made by git.
 class GitIndexTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -68,7 +68,7 @@ TEST_F(GitIndexTest, EveryVersionOfTheIndex) {
       EXPECT_THAT(*paths, ElementsAre("a", "long/long/long/name", "sub-x", "sub/b", "sub/b2"));
     }
   }
-  // A file that is to be added has flags of version 3.
+  // A file with intent to add needs flags of version 3.
   Write("new");
   Git("update-index --index-version 2");
   Git("add -N -f new");
@@ -89,11 +89,11 @@ TEST_F(GitIndexTest, ADamagedIndexIsRefused) {
   for (size_t at = 0; at < index.size(); ++at) {
     std::string changed = index;
     changed[at] = static_cast<char>(changed[at] ^ 0x85);
-    (void)ReadGitIndex(changed).ok();  // survives
+    (void)ReadGitIndex(changed).ok();  // must not crash
   }
 }
 
-TEST_F(GitIndexTest, WhatIsTrackedIsNotIgnored) {
+TEST_F(GitIndexTest, TrackedFilesAreNotIgnored) {
   Git("init -q .");
   Write(".gitignore", "local*\nmodels/\n*.bin\n");
   for (const char* path : {"conf/local_lab.yaml", "conf/local_mine.yaml", "models/net.py",
@@ -107,16 +107,16 @@ TEST_F(GitIndexTest, WhatIsTrackedIsNotIgnored) {
   EXPECT_EQ(ignored_.bytes, 3u);
   EXPECT_THAT(ignored_.examples,
               ElementsAre("conf/local_mine.yaml", "data.bin", "models/weights.bin"));
-  // A folder within the repository is not less tracked.
+  // Files in a folder within the repository are tracked, too.
   Write("models/.gitignore", "net.py\n");
   EXPECT_THAT(Paths("/models"), Contains("net.py"));
-  // .autodistignore has the last word.
+  // .autodistignore has priority.
   Write(".autodistignore", "models\n!data.bin\n");
   EXPECT_THAT(Paths(), Not(Contains(HasSubstr("models"))));
   EXPECT_THAT(Paths(), Contains("data.bin"));
 }
 
-TEST_F(GitIndexTest, RepositoriesWithinAndElsewhere) {
+TEST_F(GitIndexTest, NestedAndLinkedRepositories) {
   Git("init -q .");
   Write(".gitignore", "*.dat\n");
   Write("sub/keep.dat");
@@ -130,7 +130,7 @@ TEST_F(GitIndexTest, RepositoriesWithinAndElsewhere) {
   EXPECT_THAT(Paths(), ElementsAre(".gitignore", "sub", "sub/keep.dat"));
 }
 
-TEST_F(GitIndexTest, ASplitIndexIsWarnedOf) {
+TEST_F(GitIndexTest, ASplitIndexCausesAWarning) {
   Git("init -q .");
   Write(".gitignore", "a\n");
   Write("a");

@@ -1,4 +1,4 @@
-// Compared with git itself on random trees and patterns; the rules that matter most in a table.
+// Compares with git on random trees and patterns; a table has the most important rules.
 #include "files/ignore_rules.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ struct Case {
   bool is_folder = false;
 };
 
-TEST(IgnoreRulesTest, WhatThePatternsMean) {
+TEST(IgnoreRulesTest, PatternsMatch) {
   const Case cases[] = {
       {"*.o", "a.o", true},
       {"*.o", "src/deep/a.o", true},
@@ -73,7 +73,7 @@ TEST(IgnoreRulesTest, WhatThePatternsMean) {
   }
 }
 
-TEST(IgnoreRulesTest, ManyStarsTakeNoTime) {
+TEST(IgnoreRulesTest, ManyStarsAreFast) {
   IgnoreRules rules;
   std::string pattern;
   for (int i = 0; i < 200; ++i) pattern += "a*";
@@ -81,7 +81,7 @@ TEST(IgnoreRulesTest, ManyStarsTakeNoTime) {
   EXPECT_EQ(rules.Ignores(std::string(4000, 'a'), false), std::nullopt);
 }
 
-// Trees and patterns of few letters, so that they meet.
+// Trees and patterns with few letters, so that they match.
 class RandomTree {
  public:
   explicit RandomTree(unsigned seed) : random_(seed) {}
@@ -152,7 +152,7 @@ TEST(IgnoreRulesTest, AgreeWithGitOnRandomTrees) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     const test::TempFolder folder;
     RandomTree(seed).Make(folder.path(), 3);
-    // Nothing but the tree's own files may have a say.
+    // Only the tree's own files may apply.
     const std::string git = "cd " + folder.path() +
                             " && GIT_CONFIG_GLOBAL=/dev/null "
                             "GIT_CONFIG_SYSTEM=/dev/null XDG_CONFIG_HOME=/nonexistent git ";
@@ -174,7 +174,7 @@ TEST(IgnoreRulesTest, AgreeWithGitOnRandomTrees) {
     seen += all.size();
     ignored += all.size() - wanted.size();
   }
-  // The comparison is worth something only if both happen often.
+  // The comparison is only useful if both happen often.
   EXPECT_GT(ignored, seen / 10);
   EXPECT_LT(ignored, seen - seen / 10);
 }

@@ -17,7 +17,7 @@
 namespace autodist::files {
 namespace {
 
-// Its exit code; -1: it could not be executed.
+// The exit code; -1: not executable.
 int ExitCodeOf(const std::string& path) {
   char* argv[] = {const_cast<char*>(path.c_str()), nullptr};
   pid_t pid = 0;
@@ -27,7 +27,7 @@ int ExitCodeOf(const std::string& path) {
   return WEXITSTATUS(status);
 }
 
-TEST(ProgramFileTest, IsForTheUserAloneInFoldersThatAreMade) {
+TEST(ProgramFileTest, IsPrivateInNewFolders) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/a/b/program";
   ASSERT_TRUE(WriteProgram(path, "#!/bin/sh\nexit 7\n").ok());
@@ -39,14 +39,14 @@ TEST(ProgramFileTest, IsForTheUserAloneInFoldersThatAreMade) {
   EXPECT_EQ(ExitCodeOf(path), 8);
 }
 
-// As one that another user could have put there, or can exchange: it would be executed.
-TEST(ProgramFileTest, IsNotTakenFromWhereOthersCanPutIt) {
+// Another user could have put the file there, or could replace it before it is executed.
+TEST(ProgramFileTest, IsNotUsedWhereOthersCanReplaceIt) {
   const test::TempFolder folder;
   const std::string shared = folder.path() + "/shared";
   const std::string path = shared + "/program";
   ASSERT_TRUE(WriteProgram(path, "#!/bin/sh\n").ok());
   EXPECT_TRUE(HoldsProgram(path, 10));
-  EXPECT_FALSE(HoldsProgram(path, 11));  // cut short, or another version
+  EXPECT_FALSE(HoldsProgram(path, 11));  // truncated, or another version
   chmod(shared.c_str(), 0777);
   EXPECT_FALSE(HoldsProgram(path, 10));
   chmod(shared.c_str(), 0700);
@@ -55,17 +55,17 @@ TEST(ProgramFileTest, IsNotTakenFromWhereOthersCanPutIt) {
   EXPECT_FALSE(HoldsProgram(link, 10));
 }
 
-TEST(ProgramFileTest, WhatCannotBeWrittenLeavesNothing) {
+TEST(ProgramFileTest, AFailedWriteLeavesNoFile) {
   const test::TempFolder folder;
-  std::filesystem::create_directory(folder.path() + "/program");  // in the way
+  std::filesystem::create_directory(folder.path() + "/program");  // an obstacle
   std::filesystem::create_directory(folder.path() + "/program/full");
   EXPECT_FALSE(WriteProgram(folder.path() + "/program", "x").ok());
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
   EXPECT_FALSE(WriteProgram("/proc/program", "x").ok());
 }
 
-// As where other threads start programs meanwhile.
-TEST(ProgramFileTest, CanBeRunHoweverManyProcessesAreForked) {
+// Other threads may start programs at the same time.
+TEST(ProgramFileTest, IsExecutableDespiteConcurrentForks) {
   const test::TempFolder folder;
   const std::string program = base::ReadFile("/bin/true", 1 << 20).value();
   std::atomic<bool> over = false;
@@ -75,7 +75,7 @@ TEST(ProgramFileTest, CanBeRunHoweverManyProcessesAreForked) {
       while (!over) {
         const pid_t child = fork();
         if (child == 0) {
-          usleep(2000);  // before it executes something
+          usleep(2000);  // before exec
           _exit(0);
         }
         waitpid(child, nullptr, 0);

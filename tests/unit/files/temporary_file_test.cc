@@ -22,7 +22,7 @@ class TemporaryFileTest : public testing::Test {
   const base::UniqueFd fd_{open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY)};
 };
 
-TEST_F(TemporaryFileTest, IsGoneWithItsObject) {
+TEST_F(TemporaryFileTest, IsRemovedWithItsObject) {
   {
     const auto file = TemporaryFile::Create(fd_.get());
     ASSERT_TRUE(file.ok()) << file.status();
@@ -32,7 +32,7 @@ TEST_F(TemporaryFileTest, IsGoneWithItsObject) {
   EXPECT_EQ(Files(), 0u);
 }
 
-TEST_F(TemporaryFileTest, TakesThePlaceOfAnother) {
+TEST_F(TemporaryFileTest, ReplacesAnotherFile) {
   folder_.Write("a", "old");
   {
     auto file = TemporaryFile::Create(fd_.get());
@@ -44,7 +44,7 @@ TEST_F(TemporaryFileTest, TakesThePlaceOfAnother) {
   EXPECT_EQ(Files(), 1u);
 }
 
-TEST_F(TemporaryFileTest, LeftoversAreRemovedAndNothingElse) {
+TEST_F(TemporaryFileTest, OnlyLeftoversAreRemoved) {
   const auto in_use = TemporaryFile::Create(fd_.get());
   folder_.Write(NewTemporaryName(), "torn");
   std::filesystem::create_symlink("x", folder_.path() + "/" + NewTemporaryName());
@@ -55,7 +55,7 @@ TEST_F(TemporaryFileTest, LeftoversAreRemovedAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/.autodist-sync-notes"));
 }
 
-TEST_F(TemporaryFileTest, AFolderThatCannotBeWrittenIsAnError) {
+TEST_F(TemporaryFileTest, AnUnwritableFolderIsAnError) {
   EXPECT_FALSE(TemporaryFile::Create(-1).ok());
 }
 

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr v1::ProgramKind kKinds[] = {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE,
                                       v1::PROGRAM_KIND_PER_JOB};
 
-TEST(FrameworksTest, WrongChoicesAreRefusedTogether) {
+TEST(FrameworksTest, InvalidChoicesAreReportedTogether) {
   const auto chosen =
       Choose({"torch", "padle", "jax", "mindspore", "mpi"}, v1::PROGRAM_KIND_PER_NODE);
   EXPECT_EQ(chosen.status().code(), StatusCode::kInvalidArgument);
@@ -30,13 +30,13 @@ TEST(FrameworksTest, WrongChoicesAreRefusedTogether) {
       "at the same ports; name the one that the program uses");
 }
 
-TEST(FrameworksTest, SomeGoTogether) {
+TEST(FrameworksTest, SomeCanBeCombined) {
   const auto chosen = Choose({"torch", "tensorflow", "torch"}, v1::PROGRAM_KIND_PER_DEVICE);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   EXPECT_EQ(chosen->size(), 2u);
 }
 
-// What each framework makes of CPUs and of GPUs, for each kind of program that it is for.
+// Calls `look` for each framework and kind of program, on CPUs and on GPUs.
 template <typename Look>
 void ForEachPlan(Look look) {
   for (const Framework* framework : All()) {
@@ -59,9 +59,9 @@ bool IsRemoved(const std::string& name, const v1::NodePlan& node) {
   });
 }
 
-// What an autodist around this one has set must not reach programs that speak another framework.
-TEST(FrameworksTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
-  // A person may have set these; no framework takes them for a sign of a launcher.
+// Variables of an outer autodist must not reach programs of another framework.
+TEST(FrameworksTest, VariablesOfOtherFrameworksAreRemoved) {
+  // A user may have set these; no framework interprets them as a launcher.
   const std::vector<std::string> harmless = {"HOROVOD_CONTROLLER",    "HOROVOD_CPU_OPERATIONS",
                                              "PADDLE_DISTRI_BACKEND", "SLURM_JOB_ID",
                                              "CUDA_VISIBLE_DEVICES",  "no_grpc_proxy"};

@@ -44,7 +44,7 @@ json WholeTable(const char* count, json servers) {
           {"status", "completed"}};
 }
 
-// The two tables are those that MindOCR's document shows.
+// The two tables of MindOCR's documentation.
 TEST(RankTableTest, EightDevices) {
   const auto plan = PlanOf(OneNode("[0, 1, 2, 3, 4, 5, 6, 7]", kIps));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -128,20 +128,20 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{OneNode("[0, 8]", kTwoIps), "they are numbered from 0 to 7"},
         Refused{"nodes: [{address: 127.0.0.1}]", "has no devices"},
         Refused{"nodes: [{address: 127.0.0.1, gpus: [1, 2]}]",
-                "does not tell the IP address of device 1"},
+                "does not report the IP address of device 1"},
         Refused{std::string("nodes: [{address: 10.0.0.1, gpus: [0, 1], device_ips: ") + kTwoIps +
                     ", chief: true}, {address: 10.0.0.2, gpus: [0, 1], ssh_config: a, "
                     "device_ips: " +
                     kTwoIps + "}]\nssh: {a: {}}",
                 "of several nodes, all 8 are needed\n10.0.0.2 has the devices 0, 1;"}));
 
-TEST(RankTableTest, AnAddressThatIsNotKnownCanBeGiven) {
+TEST(RankTableTest, AnUnknownAddressCanBeGiven) {
   EXPECT_EQ(Remedy(PlanOf("nodes: [{address: 127.0.0.1, gpus: [1, 2]}]").status()),
             "give the addresses of the node's devices as device_ips in the spec");
   EXPECT_EQ(Remedy(PlanOf(OneNode("[0, 4]", kTwoIps)).status()), "");
 }
 
-TEST(RankTableTest, TwoNeighboursWillDo) {
+TEST(RankTableTest, TwoNeighboursSuffice) {
   EXPECT_TRUE(PlanOf(OneNode("[1, 2]", kTwoIps)).ok());
   EXPECT_TRUE(PlanOf(OneNode("[6]", "[192.168.100.101]")).ok());
 }

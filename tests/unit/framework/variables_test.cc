@@ -1,4 +1,4 @@
-// What each framework tells a process; the frameworks themselves are asked by tests/frameworks.
+// Variables of each framework; tests/cluster/frameworks runs the frameworks themselves.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(TorchTest, TorchrunNeedsNoArguments) {
                                         {"AUTODIST_RANK", "(unset)"},
                                         {"RANK", "(unset)"},
                                         {"LOCAL_RANK", "(unset)"}});
-  // The chief need not know itself by its address.
+  // The chief may not recognize itself by its address.
   ExpectValues(plan.nodes(0).ranks(0), {{"PET_RDZV_CONF", "is_host=1"}});
   ExpectValues(plan.nodes(1).ranks(0), {{"PET_RDZV_CONF", "(unset)"}});
   EXPECT_THAT(plan.nodes(0).ports(), ElementsAre(4711));
@@ -52,7 +52,7 @@ TEST(TorchTest, TorchrunNeedsNoArguments) {
   EXPECT_EQ(plan.nodes(1).ranks(0).name(), "process 1");
 }
 
-TEST(DeepspeedTest, HasWhatTorchHasAndTheNodes) {
+TEST(DeepspeedTest, HasTorchsVariablesAndTheNodes) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "deepspeed");
   ExpectValues(plan.nodes(1).ranks(0), {{"RANK", "2"},
                                         {"MASTER_PORT", "4711"},
@@ -81,7 +81,7 @@ TEST(PaddleTest, RanksHaveEndpoints) {
   EXPECT_THAT(plan.nodes(1).ports(), ElementsAre(20000, 20001));
 }
 
-TEST(PaddleTest, ProgramsThatSpawnTakeTheClusterFromTheEnvironment) {
+TEST(PaddleTest, SpawningProgramsGetTheClusterFromTheEnvironment) {
   const Expected launcher = {{"PADDLE_MASTER", "10.0.0.1:4711"},
                              {"PADDLE_NNODES", "2"},
                              {"PADDLE_RANK", "1"},
@@ -92,14 +92,14 @@ TEST(PaddleTest, ProgramsThatSpawnTakeTheClusterFromTheEnvironment) {
                                            {"PADDLE_TRAINER_ID", "1"},
                                            {"PADDLE_TRAINERS_NUM", "2"},
                                            {"TRAINER_PORTS_NUM", "2"}});
-  // There spawn would refuse.
+  // spawn would refuse CPUs.
   const v1::LaunchPlan on_cpus = PlanOf(kTwoAndOne, "paddle", kPerNode);
   ExpectValues(on_cpus.nodes(1).ranks(0), launcher);
   ExpectValues(on_cpus.nodes(1).ranks(0),
                {{"PADDLE_TRAINERS_NUM", "(unset)"}, {"CUDA_VISIBLE_DEVICES", "all"}});
 }
 
-TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
+TEST(PaddleTest, RefusesAddressesThatPaddleCannotParse) {
   const auto plan = plan::MakePlan(test::InputFor(
       "nodes: [{address: 'fd00::1', chief: true}, {address: 'fd00::2', ssh_config: a}]\n"
       "ssh: {a: {}}",
@@ -108,8 +108,8 @@ TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
             "framework 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
 }
 
-// Of which spawn would make a training of its own on each node.
-TEST(PaddleTest, RefusesPythonsThatMaySpawnWhereSpawnStaysOnItsNode) {
+// spawn would start a separate training on each node.
+TEST(PaddleTest, RefusesPythonIfSpawnWouldStayOnItsNode) {
   const auto plan_of = [](const std::string& spec, std::vector<std::string> command) {
     plan::Input input = test::InputFor(spec, {"paddle"}, kPerNode);
     input.command = std::move(command);
@@ -138,7 +138,7 @@ TEST(PaddleTest, RefusesPythonsThatMaySpawnWhereSpawnStaysOnItsNode) {
   EXPECT_TRUE(plan_of(unequal, {"./train.sh"}).ok());
 }
 
-TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
+TEST(MindsporeTest, TheSchedulerIsAnAdditionalProcess) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mindspore");
   ASSERT_EQ(plan.nodes(0).ranks_size(), 3);
   const v1::RankPlan& scheduler = plan.nodes(0).ranks(2);
@@ -186,8 +186,8 @@ TEST(TensorflowTest, EveryRankIsAWorker) {
             R"("task":{"type":"worker","index":1}})");
 }
 
-// A worker takes all GPUs that it sees; PyTorch beside it wants to see those of the node.
-TEST(TensorflowTest, AWorkerOfADeviceSeesNoOther) {
+// A worker takes all visible GPUs; PyTorch beside it needs all of the node.
+TEST(TensorflowTest, AWorkerOfADeviceSeesOnlyThat) {
   const v1::LaunchPlan plan = PlanOf(kTwoTimesTwoGpus, "tensorflow");
   ExpectValues(plan.nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "3"}});
   ExpectValues(plan.nodes(1).ranks(0), {{"CUDA_VISIBLE_DEVICES", "0"}});
@@ -198,7 +198,7 @@ TEST(TensorflowTest, AWorkerOfADeviceSeesNoOther) {
   ExpectValues(both->nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "2,3"}});
 }
 
-TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
+TEST(HorovodTest, RefusesAddressesThatHorovodCannotUse) {
   const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
   EXPECT_EQ(Message(plan.status()),
             "framework 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
@@ -208,7 +208,7 @@ TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
 TEST(HorovodTest, HasAStoreOnTheChief) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "horovod");
   EXPECT_THAT(plan.nodes(0).ranks(2).argv(), ElementsAre("horovod-store", "10.0.0.1", "4711"));
-  // Of the second ranks of a node there is only one.
+  // Only one node has a second rank.
   ExpectValues(plan.nodes(0).ranks(1), {{"HOROVOD_RANK", "1"},
                                         {"HOROVOD_SIZE", "3"},
                                         {"HOROVOD_LOCAL_RANK", "1"},
@@ -226,7 +226,7 @@ std::string Default(const v1::NodePlan& node, const std::string& name) {
   return variable.unless().empty() ? "(unset)" : variable.literal();
 }
 
-TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
+TEST(MpiTest, NodesAreReachedThroughASeparatePort) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mpi", kPerJob);
   ASSERT_EQ(plan.nodes(0).ranks_size(), 1);
   EXPECT_FALSE(plan.nodes(0).ranks(0).auxiliary());
@@ -244,7 +244,7 @@ TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
   EXPECT_TRUE(PlanOf(kTwoAndOne, "mpi").pmix());
 }
 
-TEST(MpiTest, OfWhatServesTheRanksOnlyWhatMpirunStartsSeesGpus) {
+TEST(MpiTest, OfServiceProcessesOnlyMpirunsChildrenSeeGpus) {
   ExpectValues(PlanOf(kTwoTimesTwoGpus, "mpi", kPerJob).nodes(1).ranks(0),
                {{"CUDA_VISIBLE_DEVICES", "0,1"}});
   ExpectValues(PlanOf(kTwoTimesTwoGpus, "mindspore").nodes(0).ranks(2),
@@ -260,13 +260,13 @@ TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
     return Default(PlanOf(spec.c_str(), "mpi").nodes(0), kVariable);
   };
   EXPECT_EQ(network("172.31.30.187", "172.31.18.140"), "172.31.16.0/20");
-  EXPECT_EQ(network("10.0.0.1", "192.168.0.1"), "(unset)");  // nothing in common
+  EXPECT_EQ(network("10.0.0.1", "192.168.0.1"), "(unset)");  // no common network
   EXPECT_EQ(network("fd00::1", "fd00::2"), "(unset)");
   EXPECT_EQ(Default(PlanOf("nodes: [{address: 10.0.0.1}]", "mpi").nodes(0), kVariable),
             "10.0.0.1/32");
 }
 
-TEST(MpiTest, MpirunGivesTheNetworkToTheNodes) {
+TEST(MpiTest, MpirunPassesTheNetworkToTheNodes) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mpi", kPerJob);
   EXPECT_EQ(Default(plan.nodes(0), "OMPI_MCA_btl_tcp_if_include"), "10.0.0.0/30");
   EXPECT_EQ(Default(plan.nodes(1), "OMPI_MCA_btl_tcp_if_include"), "(unset)");

@@ -23,7 +23,7 @@ TEST(IsOurHostTest, IsAnAddressOrALocalName) {
   }
 }
 
-TEST(IsOurHostTest, OnANetworkItIsAnAddressOrTheNameOfThisMachine) {
+TEST(IsOurHostTest, OnANetworkItIsAnAddressOrThisMachinesName) {
   EXPECT_TRUE(IsOurHost("10.0.0.1:80", kAll));
   EXPECT_TRUE(IsOurHost(base::HostName() + ":80", kAll));
   EXPECT_TRUE(IsOurHost(base::HostName().substr(0, base::HostName().find('.')), kAll));

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-// As it is read, with a Host header.
+// Parses the line with a Host header.
 std::variant<RequestHead, Answer> Read(const std::string& line, const std::string& headers = "") {
   const std::string head = line + "\r\nHost: localhost\r\n" + headers + "\r\n";
   EXPECT_EQ(HeadSize(head + "GET"), head.size());
@@ -29,13 +29,13 @@ int Refused(const std::string& line, const std::string& headers = "") {
   return refusal ? refusal->status : 200;
 }
 
-TEST(HeadSizeTest, IsThatOfAWholeHead) {
+TEST(HeadSizeTest, IsTheSizeOfACompleteHead) {
   EXPECT_EQ(HeadSize(""), 0u);
   EXPECT_EQ(HeadSize("GET / HTTP/1.1\r\nHost: a\r\n"), 0u);
   EXPECT_EQ(HeadSize("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n"), 18u);
 }
 
-TEST(ReadHeadTest, HasPathParametersAndHeaders) {
+TEST(ReadHeadTest, ParsesPathParametersAndHeaders) {
   const RequestHead head = Good("GET /api/a%2fb%zz+c?q=a+b%26%3D&x&q=2&=y&%41=z HTTP/1.1",
                                 "Accept:  text/plain \r\nX-Two: 1\r\nx-two: 2\r\nCookie: a=1\r\n");
   EXPECT_EQ(head.request.method, "GET");
@@ -49,7 +49,7 @@ TEST(ReadHeadTest, HasPathParametersAndHeaders) {
   EXPECT_TRUE(head.may_chunk && !head.close && !head.is_head);
 }
 
-TEST(ReadHeadTest, SaysHowTheAnswerIsSent) {
+TEST(ReadHeadTest, DeterminesHowTheAnswerIsSent) {
   EXPECT_TRUE(Good("HEAD / HTTP/1.1").is_head);
   EXPECT_EQ(Good("HEAD / HTTP/1.1").request.method, "GET");
   EXPECT_TRUE(Good("GET / HTTP/1.1", "Connection: Close\r\n").close);
@@ -57,7 +57,7 @@ TEST(ReadHeadTest, SaysHowTheAnswerIsSent) {
   EXPECT_FALSE(Good("GET / HTTP/1.0").may_chunk);
 }
 
-TEST(ReadHeadTest, RefusesWhatIsNoRequest) {
+TEST(ReadHeadTest, RefusesInvalidRequests) {
   for (const char* line :
        {"", "GET", "GET /", "GET  / HTTP/1.1", "GET / HTTP/1.1 ", "G(T / HTTP/1.1",
         "GET http://a/ HTTP/1.1", "AVERYLONGMETHODNAME / HTTP/1.1"}) {
@@ -80,7 +80,7 @@ TEST(ReadHeadTest, RefusesBodiesAndManyHeaders) {
   EXPECT_EQ(Refused("GET / HTTP/1.1", headers + "one: more\r\n"), 431);
 }
 
-TEST(TooLargeTest, SaysWhatIs) {
+TEST(TooLargeTest, NamesWhatIsTooLarge) {
   EXPECT_EQ(TooLarge("GET /" + std::string(kMaxHead, 'x')).status, 414);
   EXPECT_EQ(TooLarge("GET / HTTP/1.1\r\nX: " + std::string(kMaxHead, 'x')).status, 431);
 }

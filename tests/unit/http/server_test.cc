@@ -38,7 +38,7 @@ class Client {
     const base::SocketAddress name(address.ip, address.port);
     EXPECT_EQ(connect(socket_.get(), name.get(), name.length()), 0);
   }
-  // What is refused may be broken off while it is still being sent.
+  // The server may close while a refused request is being sent.
   void Send(const std::string& text) const {
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t some =
@@ -47,7 +47,7 @@ class Client {
       sent += static_cast<size_t>(some);
     }
   }
-  // Up to the end of the stream, or to this text.
+  // Reads up to the end of the stream, or to this text.
   std::string Read(const std::string& end = "") const {
     std::string text;
     char buffer[4096];
@@ -70,7 +70,7 @@ std::string Get(const std::string& path, const std::string& headers = "") {
 }
 const std::string kLast = "Connection: close\r\n";
 
-// Answers with the path; those of /mine are authenticated, those of /no refused.
+// Answers with the path; paths below /mine are authenticated, those below /no are refused.
 class ServerTest : public testing::Test {
  protected:
   ServerTest() {
@@ -144,7 +144,7 @@ class ServerTest : public testing::Test {
   bool released_ = false;
 };
 
-TEST_F(ServerTest, AnswersOneRequestAfterTheOther) {
+TEST_F(ServerTest, AnswersConsecutiveRequests) {
   const Client client(address_);
   client.Send(Get("/a") + Get("/b") + Get("/c", kLast));
   EXPECT_EQ(client.Read(),
@@ -156,13 +156,13 @@ TEST_F(ServerTest, AnswersOneRequestAfterTheOther) {
             "Content-Length: 6\r\nConnection: close\r\n\r\nGET /c");
 }
 
-TEST_F(ServerTest, AHeadMayComeInPieces) {
+TEST_F(ServerTest, AHeadMayArriveInPieces) {
   const Client client(address_);
   for (const char c : Get("/slowly", kLast)) client.Send(std::string(1, c));
   EXPECT_THAT(client.Read(), EndsWith("GET /slowly"));
 }
 
-TEST_F(ServerTest, ABodyIsSentInPiecesWhole) {
+TEST_F(ServerTest, ABodyIsSentCompletelyInPieces) {
   EXPECT_THAT(Ask(Get("/pieces", kLast)),
               AllOf(HasSubstr("Transfer-Encoding: chunked\r\n"),
                     EndsWith("\r\n\r\n6\r\npiece2\r\n6\r\npiece0\r\n0\r\n\r\n")));
@@ -185,8 +185,8 @@ TEST_F(ServerTest, RefusesAndCloses) {
   EXPECT_THAT(Ask("HEAD /no HTTP/1.1\r\nHost: localhost\r\n\r\n"), EndsWith("\r\n\r\n"));
 }
 
-// Though its bytes are still on their way: closing at once would take the refusal back.
-TEST_F(ServerTest, ARefusalOfWhatIsTooLargeArrives) {
+// Its bytes are still arriving; closing at once would discard the refusal.
+TEST_F(ServerTest, TheRefusalOfALargeRequestArrives) {
   EXPECT_THAT(Ask("GET /" + std::string(100'000, 'x')), StartsWith("HTTP/1.1 414 "));
   EXPECT_THAT(Ask(Get("/", "X: " + std::string(100'000, 'x'))), StartsWith("HTTP/1.1 431 "));
   EXPECT_THAT(Ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" +
@@ -194,14 +194,14 @@ TEST_F(ServerTest, ARefusalOfWhatIsTooLargeArrives) {
               StartsWith("HTTP/1.1 413 "));
 }
 
-TEST_F(ServerTest, OfStrangersTheOneThatHasBeenSilentForLongestGoes) {
+TEST_F(ServerTest, TheStrangerWithTheLongestSilenceIsDropped) {
   std::vector<std::unique_ptr<Client>> silent;
   for (size_t i = 0; i < kStrangers; ++i) silent.push_back(std::make_unique<Client>(address_));
-  // It is served, so the server has taken all before it; and says something again.
+  // Once it is served, the server has accepted all before it; then it sends again.
   const Client fresh(address_);
   fresh.Send(Get("/a"));
   EXPECT_THAT(fresh.Read("/a"), EndsWith("GET /a"));
-  EXPECT_EQ(silent[0]->Read(), "");  // has made room for it
+  EXPECT_EQ(silent[0]->Read(), "");  // it was dropped
   silent[1]->Send("GET");
   silent[2]->Send("GET /b HTTP/1.1\r\nHost: localhost\r\n");
   silent[3]->Send(Get("/c"));
@@ -226,7 +226,7 @@ TEST_F(ServerTest, StrangersNeverDisplaceAuthenticatedClients) {
   EXPECT_THAT(waits.Read("/wait"), EndsWith("GET /mine/wait"));
 }
 
-// Not even of the first piece.
+// Even before the first piece.
 TEST_F(ServerTest, AClientThatWaitsForAPieceIsNotSilent) {
   const Client stream(address_);
   stream.Send(Get("/late", kLast));
@@ -239,7 +239,7 @@ TEST_F(ServerTest, AClientThatWaitsForAPieceIsNotSilent) {
   EXPECT_THAT(stream.Read(), HasSubstr("late"));
 }
 
-TEST_F(ServerTest, AnAnswerThatIsUnderWayIsSentAtTheEnd) {
+TEST_F(ServerTest, AnAnswerInProgressIsSentAtTheEnd) {
   const Client client(address_);
   client.Send(Get("/wait"));
   const Deadline limit = Deadline::After(kLimit);
@@ -250,7 +250,7 @@ TEST_F(ServerTest, AnAnswerThatIsUnderWayIsSentAtTheEnd) {
   ending.join();
 }
 
-TEST_F(ServerTest, OfAuthenticatedClientsTheOneThatHasBeenSilentForLongestGoes) {
+TEST_F(ServerTest, TheAuthenticatedClientWithTheLongestSilenceIsDropped) {
   const Client first(address_), second(address_), third(address_);
   for (const Client* client : {&first, &second, &third}) {
     client->Send(Get("/mine"));
@@ -261,12 +261,12 @@ TEST_F(ServerTest, OfAuthenticatedClientsTheOneThatHasBeenSilentForLongestGoes) 
   third.Send(Get("/mine/wait"));
   const Deadline limit = Deadline::After(kLimit);
   while (waiting_ < 2 && !limit.Expired()) std::this_thread::yield();
-  EXPECT_THAT(Ask(Get("/mine")), StartsWith("HTTP/1.1 503 "));  // the others wait for us
+  EXPECT_THAT(Ask(Get("/mine")), StartsWith("HTTP/1.1 503 "));  // the others wait for the server
   Release();
 }
 
-// A client that does not read the answer is silent, too.
-TEST_F(ServerTest, ClientsThatDoNotReadKeepNobodyOut) {
+// A client that does not read the answer counts as silent, too.
+TEST_F(ServerTest, ClientsThatDoNotReadBlockNoOthers) {
   std::vector<std::unique_ptr<Client>> stuck;
   for (size_t i = 0; i < kStrangers; ++i) {
     stuck.push_back(std::make_unique<Client>(address_));
@@ -279,7 +279,7 @@ TEST_F(ServerTest, ClientsThatDoNotReadKeepNobodyOut) {
   EXPECT_THAT(answer, EndsWith("GET /a"));
 }
 
-TEST_F(ServerTest, AHandlerLearnsThatItsClientHasGone) {
+TEST_F(ServerTest, AHandlerIsNotifiedWhenItsClientDisconnects) {
   {
     const Client client(address_);
     client.Send(Get("/until-gone"));
@@ -291,7 +291,7 @@ TEST_F(ServerTest, AHandlerLearnsThatItsClientHasGone) {
   EXPECT_EQ(waiting_, 0);
 }
 
-TEST_F(ServerTest, TheEndBreaksAllOff) {
+TEST_F(ServerTest, TheEndCancelsAllRequests) {
   const Client idle(address_), part(address_), waits(address_), stuck(address_);
   part.Send("GET /");
   waits.Send(Get("/until-gone"));
@@ -308,7 +308,7 @@ size_t ResidentBytes() {
   return resident * static_cast<size_t>(getpagesize());
 }
 
-TEST_F(ServerTest, UnfinishedHeadersTakeNoMemory) {
+TEST_F(ServerTest, UnfinishedHeadersUseLittleMemory) {
   const std::string header = "X: " + std::string(8000, 'x') + "\r\n";
   std::string text = "GET / HTTP/1.1\r\nHost: localhost\r\n";
   for (int i = 0; i < 98; ++i) text += header;
@@ -320,7 +320,7 @@ TEST_F(ServerTest, UnfinishedHeadersTakeNoMemory) {
     clients.back()->Send(text);
   }
   EXPECT_THAT(Ask(Get("/a", kLast)), EndsWith("GET /a"));
-  constexpr size_t kGrowth = SANITIZED ? 24 << 20 : 4 << 20;  // sanitizers keep what is freed
+  constexpr size_t kGrowth = SANITIZED ? 24 << 20 : 4 << 20;  // sanitizers keep freed memory
   EXPECT_LT(ResidentBytes(), before + kGrowth) << "64 × 98 × 8 kB were sent";
 }
 

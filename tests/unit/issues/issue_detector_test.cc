@@ -44,7 +44,7 @@ TEST(IssuesTest, AHealthyJobHasNone) {
   EXPECT_TRUE(IssueDetector().Detect({}).empty());
 }
 
-TEST(IssuesTest, ARankThatFailedIsWorstAndNamesItsNode) {
+TEST(IssuesTest, AFailedRankIsWorstAndNamesItsNode) {
   v1::JobSnapshot snapshot = Healthy(1'000);
   snapshot.mutable_nodes(0)->set_phase(v1::NODE_PHASE_RECONNECTING);
   snapshot.mutable_ranks(3)->set_state(v1::RANK_STATE_FAILED);
@@ -53,11 +53,11 @@ TEST(IssuesTest, ARankThatFailedIsWorstAndNamesItsNode) {
   ASSERT_EQ(issues.size(), 2u);
   EXPECT_EQ(issues[0].kind(), v1::Issue::KIND_FAILED);
   EXPECT_EQ(issues[0].what(), "rank 3 (node2, GPU 1) exited with code 1");
-  EXPECT_EQ(issues[1].kind(), v1::Issue::KIND_AWAY);
+  EXPECT_EQ(issues[1].kind(), v1::Issue::KIND_DISCONNECTED);
   EXPECT_THAT(issues[1].what(), HasSubstr("node1 does not answer"));
 }
 
-TEST(IssuesTest, TheReportOfTheEndComesFirst) {
+TEST(IssuesTest, TheFinalReportIsFirst) {
   v1::JobSnapshot snapshot = Healthy(1'000);
   for (const int rank : {1, 3}) {
     snapshot.mutable_ranks(rank)->set_state(v1::RANK_STATE_FAILED);
@@ -77,7 +77,7 @@ TEST(IssuesTest, TheReportOfTheEndComesFirst) {
   EXPECT_EQ(issues[1].what(), "rank 3 (node2, GPU 1) exited with code 1");
 }
 
-TEST(IssuesTest, AGpuIsThrottledWhenThatLastsAndTheRankIsNamed) {
+TEST(IssuesTest, AGpuIsThrottledIfThatLastsAndTheRankIsNamed) {
   IssueDetector watch;
   v1::JobSnapshot snapshot = Healthy(100'000);
   Throttle(snapshot);
@@ -91,7 +91,7 @@ TEST(IssuesTest, AGpuIsThrottledWhenThatLastsAndTheRankIsNamed) {
   EXPECT_EQ(issues[0].evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,980");
 }
 
-// All GPUs with this clock of 1,980 MHz, and held down for this reason.
+// All GPUs with this clock of 1,980 MHz, throttled for this reason.
 std::vector<v1::Issue> IssuesOfAllGpus(double clock, const std::string& reason) {
   IssueDetector detector;
   v1::JobSnapshot snapshot = Healthy(100'000);
@@ -106,27 +106,26 @@ std::vector<v1::Issue> IssuesOfAllGpus(double clock, const std::string& reason) 
   return detector.Detect(snapshot);
 }
 
-TEST(IssuesTest, AllGpusAtTheirPowerLimitAreWell) {
+TEST(IssuesTest, AllGpusAtTheirPowerLimitAreHealthy) {
   EXPECT_TRUE(IssuesOfAllGpus(1400, "SW power cap").empty());
 }
 
-TEST(IssuesTest, AllGpusThatProtectThemselvesAreSlow) {
+TEST(IssuesTest, AllProtectivelyThrottledGpusAreSlow) {
   EXPECT_TRUE(IssuesOfAllGpus(1900, "HW thermal slowdown").empty());
   const auto issues = IssuesOfAllGpus(1400, "SW thermal slowdown");
   ASSERT_EQ(issues.size(), 4u);
   EXPECT_EQ(issues[0].cost(), "its clock is 29.3 % below its limit");
 }
 
-TEST(IssuesTest, AnErrorOfAGpuIsShownAtOnce) {
+TEST(IssuesTest, AGpuErrorIsShownAtOnce) {
   v1::JobSnapshot snapshot = Healthy(1'000);
   snapshot.mutable_nodes(1)->mutable_sample()->mutable_gpus(1)->set_xid(79);
   const auto issues = IssueDetector().Detect(snapshot);
   ASSERT_EQ(issues.size(), 1u);
-  EXPECT_EQ(issues[0].what(),
-            "rank 3 (node2, GPU 1): the driver has told of an error of its GPU, XID 79");
+  EXPECT_EQ(issues[0].what(), "rank 3 (node2, GPU 1): the driver reported a GPU error, XID 79");
 }
 
-TEST(IssuesTest, AMomentOfItCountsForNothing) {
+TEST(IssuesTest, BriefThrottlingDoesNotCount) {
   IssueDetector watch;
   v1::JobSnapshot throttled = Healthy(100'000);
   Throttle(throttled);
@@ -136,7 +135,7 @@ TEST(IssuesTest, AMomentOfItCountsForNothing) {
   EXPECT_TRUE(watch.Detect(throttled).empty());
 }
 
-TEST(IssuesTest, WhatANodeSaidBeforeItWentAwayIsNoEvidence) {
+TEST(IssuesTest, SamplesOfADisconnectedNodeAreNoEvidence) {
   IssueDetector watch;
   v1::JobSnapshot snapshot = Healthy(100'000);
   Throttle(snapshot);
@@ -148,7 +147,7 @@ TEST(IssuesTest, WhatANodeSaidBeforeItWentAwayIsNoEvidence) {
   EXPECT_EQ(issues[0].what(), "node2 is lost, with ranks 2-3");
 }
 
-TEST(IssuesTest, ARankWhoseStepsTakeLongerIsSlowWhenThatLasts) {
+TEST(IssuesTest, ARankWithLongerStepsIsSlowIfThatLasts) {
   IssueDetector watch;
   v1::JobSnapshot snapshot = Healthy(100'000);
   for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) rank.mutable_progress()->set_rate(2.1);
@@ -161,7 +160,7 @@ TEST(IssuesTest, ARankWhoseStepsTakeLongerIsSlowWhenThatLasts) {
   EXPECT_EQ(issues[0].what(), "rank 1 (node1, GPU 1) is 1.4 x slower than the median");
 }
 
-TEST(IssuesTest, CoresThatOthersTakeAreIssueWhereNoneIsLeft) {
+TEST(IssuesTest, CoresUsedByOthersAreAnIssueIfNoneIsFree) {
   IssueDetector watch;
   v1::JobSnapshot snapshot = Healthy(100'000);
   v1::HostSample& host = *snapshot.mutable_nodes(0)->mutable_sample()->mutable_host();
@@ -171,16 +170,15 @@ TEST(IssuesTest, CoresThatOthersTakeAreIssueWhereNoneIsLeft) {
   watch.Detect(snapshot);
   snapshot.set_time_ms(111'000);
   ASSERT_EQ(watch.Detect(snapshot).size(), 1u);
-  EXPECT_THAT(watch.Detect(snapshot)[0].what(),
-              HasSubstr("another program takes 3.9 cores of its 8"));
-  host.set_cpu_pressure(0.01);  // none waits for one
+  EXPECT_THAT(watch.Detect(snapshot)[0].what(), HasSubstr("other programs use 3.9 cores of 8"));
+  host.set_cpu_pressure(0.01);  // no process waits for a core
   EXPECT_TRUE(watch.Detect(snapshot).empty());
   host.clear_cpu_pressure();
-  host.set_cpu(0.6);  // there are some for all
+  host.set_cpu(0.6);  // cores are free
   EXPECT_TRUE(watch.Detect(snapshot).empty());
 }
 
-TEST(IssuesTest, CoresAreNoIssueOfRanksThatStandStill) {
+TEST(IssuesTest, BusyCoresAreNoIssueForStalledRanks) {
   IssueDetector watch;
   v1::JobSnapshot snapshot = Healthy(100'000);
   v1::HostSample& host = *snapshot.mutable_nodes(0)->mutable_sample()->mutable_host();
@@ -192,7 +190,7 @@ TEST(IssuesTest, CoresAreNoIssueOfRanksThatStandStill) {
   EXPECT_TRUE(watch.Detect(snapshot).empty());
 }
 
-TEST(IssuesTest, AFullDiskIsToldWithWhatIsLeft) {
+TEST(IssuesTest, AFullDiskIsReportedWithItsFreeSpace) {
   v1::JobSnapshot snapshot = Healthy(1'000);
   v1::HostSample& host = *snapshot.mutable_nodes(0)->mutable_sample()->mutable_host();
   host.set_disk_total(uint64_t{1} << 40);

@@ -25,16 +25,16 @@ class StepWatchTest : public testing::Test {
     }
   }
 
-  // So many steps, each of which takes that time; looked at every two seconds.
+  // Makes this number of steps of this duration, with an update every two seconds.
   void Steps(int number, int64_t each_ms) {
     for (int i = 0; i < number; ++i) {
       Pass(each_ms);
       ++step_;
-      Tell(1000.0 / static_cast<double>(each_ms));
+      Report(1000.0 / static_cast<double>(each_ms));
     }
     Update();
   }
-  void Tell(double rate) {
+  void Report(double rate) {
     for (v1::RankSnapshot& rank : *snapshot_.mutable_ranks()) {
       rank.mutable_progress()->set_step(step_);
       rank.mutable_progress()->set_rate(rate);
@@ -60,7 +60,7 @@ class StepWatchTest : public testing::Test {
   int64_t other_work_ms_ = 0;
 };
 
-TEST_F(StepWatchTest, AJobWithoutStepsForTenTimesItsStepTimeStandsStill) {
+TEST_F(StepWatchTest, AJobWithoutStepsForTenTimesItsStepTimeIsStalled) {
   Steps(60, 1'000);
   EXPECT_FALSE(Stalled());
   const int64_t last = snapshot_.time_ms();
@@ -84,7 +84,7 @@ TEST_F(StepWatchTest, LongStepsHaveMoreTime) {
   EXPECT_TRUE(Stalled());
 }
 
-TEST_F(StepWatchTest, AQuickJobHasTenSeconds) {
+TEST_F(StepWatchTest, AFastJobHasTenSeconds) {
   Steps(100, 100);
   Pass(8'000);
   EXPECT_FALSE(Stalled());
@@ -92,11 +92,11 @@ TEST_F(StepWatchTest, AQuickJobHasTenSeconds) {
   EXPECT_TRUE(Stalled());
 }
 
-TEST_F(StepWatchTest, StepsThatAreSeldomReportedHaveTheTimeOfThreeReports) {
+TEST_F(StepWatchTest, RarelyReportedStepsHaveTheTimeOfThreeReports) {
   for (int i = 0; i < 6; ++i) {
     Pass(20'000);
     step_ += 100;
-    Tell(5);
+    Report(5);
   }
   Pass(50'000);
   EXPECT_FALSE(Stalled());
@@ -104,7 +104,7 @@ TEST_F(StepWatchTest, StepsThatAreSeldomReportedHaveTheTimeOfThreeReports) {
   EXPECT_TRUE(Stalled());
 }
 
-TEST_F(StepWatchTest, WhatMayGoOnIsNoStandstill) {
+TEST_F(StepWatchTest, IndeterminateTimesAreNoStandstill) {
   Steps(60, 1'000);
   Pass(30'000);
   snapshot_.mutable_ranks(1)->mutable_sample()->set_written(5e6);
@@ -122,7 +122,7 @@ TEST_F(StepWatchTest, WhatMayGoOnIsNoStandstill) {
   EXPECT_FALSE(Stalled()) << "a node is away";
 }
 
-TEST_F(StepWatchTest, OutputThatIsNotReadMayHaveSteps) {
+TEST_F(StepWatchTest, UnreadOutputMayContainSteps) {
   Steps(60, 1'000);
   Pass(30'000);
   snapshot_.mutable_ranks(0)->set_last_output_ms(snapshot_.time_ms() - 30'000);
@@ -130,7 +130,7 @@ TEST_F(StepWatchTest, OutputThatIsNotReadMayHaveSteps) {
   EXPECT_FALSE(Stalled());
 }
 
-TEST_F(StepWatchTest, OneRankThatGoesOnIsEnough) {
+TEST_F(StepWatchTest, OneActiveRankIsEnough) {
   Steps(60, 1'000);
   for (int i = 0; i < 30; ++i) {
     Pass(1'000);
@@ -140,7 +140,7 @@ TEST_F(StepWatchTest, OneRankThatGoesOnIsEnough) {
   EXPECT_FALSE(Stalled());
 }
 
-TEST_F(StepWatchTest, NothingIsSaidOfAJobThatEndsOrHasMadeAllItsSteps) {
+TEST_F(StepWatchTest, AnEndingOrFinishedJobHasNoIssue) {
   Steps(60, 1'000);
   snapshot_.mutable_progress()->set_total(60);
   Pass(100'000);
@@ -155,14 +155,14 @@ TEST_F(StepWatchTest, NothingIsSaidOfAJobThatEndsOrHasMadeAllItsSteps) {
   EXPECT_FALSE(Stalled()) << "another attempt";
 }
 
-TEST_F(StepWatchTest, OneReportOfStepsSaysNothing) {
+TEST_F(StepWatchTest, ASingleReportOfStepsIsNotEnough) {
   step_ = 1;
-  Tell(0);
+  Report(0);
   Pass(1'000'000);
   EXPECT_FALSE(Stalled());
 }
 
-TEST_F(StepWatchTest, AJobSlowerThanItWas) {
+TEST_F(StepWatchTest, AJobThatBecameSlower) {
   Steps(60, 1'000);
   EXPECT_FALSE(watch_.slowdown());
   const int64_t slow_since = snapshot_.time_ms();
@@ -194,13 +194,13 @@ TEST_F(StepWatchTest, SmallDifferencesAndPausesAreNoSlowdown) {
   }
 }
 
-TEST_F(StepWatchTest, NothingIsComparedWithAShortBeginning) {
+TEST_F(StepWatchTest, AShortStartIsNotCompared) {
   Steps(10, 1'000);
   Steps(30, 4'000);
   EXPECT_FALSE(watch_.slowdown());
 }
 
-TEST_F(StepWatchTest, MakesIssuesOfBoth) {
+TEST_F(StepWatchTest, CreatesIssuesForBoth) {
   IssueDetector issues;
   const auto look = [&] { return issues.Detect(snapshot_); };
   for (int i = 0; i < 60; ++i) {
@@ -225,12 +225,12 @@ TEST_F(StepWatchTest, MakesIssuesOfBoth) {
   EXPECT_EQ(found[0].since_ms(), snapshot_.time_ms() - 140'000);
 }
 
-TEST(StandstillTest, RanksThatHangAreOneWithoutAnyStep) {
+TEST(StandstillTest, HangingRanksAreAStandstillWithoutSteps) {
   v1::JobSnapshot snapshot;
   snapshot.set_time_ms(kStart);
   const auto found = IssueDetector().Detect(snapshot, {.silent_since_ms = kStart - 65'000});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].what(), "stalled: no rank has given a sign of life for 1 min 5 s");
+  EXPECT_EQ(found[0].what(), "stalled: no rank showed activity for 1 min 5 s");
 }
 
 TEST(StepTimeTextTest, HasTwoOrThreeDigits) {

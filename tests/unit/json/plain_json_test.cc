@@ -10,7 +10,7 @@
 namespace autodist::json {
 namespace {
 
-TEST(PlainJsonTest, EnumsAreWordsAndBigNumbersNumbers) {
+TEST(PlainJsonTest, EnumsAreStringsAndBigNumbersNumbers) {
   v1::JobEvent event;
   event.set_time_ms(1'795'577'538'451);
   event.set_rank(0);
@@ -24,14 +24,14 @@ TEST(PlainJsonTest, EnumsAreWordsAndBigNumbersNumbers) {
             R"("node_phase":null,"what":"a \"b\"\n\u0001\\ é"})");
 }
 
-TEST(PlainJsonTest, WhatATerminalWouldObeyIsEscaped) {
+TEST(PlainJsonTest, ControlSequencesAreEscaped) {
   v1::JobEvent event;
   event.set_what("\x7f\u009b31m\u202e\u200b é 漢");
   EXPECT_EQ(PlainJson(event, {.absent = Absent::kOmitted}),
             R"({"what":"\u007f\u009b31m\u202e\u200b é 漢"})");
 }
 
-TEST(PlainJsonTest, EnumsInMessagesToo) {
+TEST(PlainJsonTest, EnumsInNestedMessages) {
   v1::Issue issue;
   issue.set_kind(v1::Issue::KIND_STALLED);
   issue.add_ranks(3);
@@ -41,7 +41,7 @@ TEST(PlainJsonTest, EnumsInMessagesToo) {
             R"({"kind":"stalled","ranks":[3,4],"evidence":[{"what":"clock"}]})");
 }
 
-TEST(PlainJsonTest, WhatIsNotSetIsNull) {
+TEST(PlainJsonTest, UnsetFieldsAreNull) {
   v1::Progress progress;
   progress.set_step(7);
   progress.set_eta(std::numeric_limits<double>::quiet_NaN());

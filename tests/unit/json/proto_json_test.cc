@@ -9,7 +9,7 @@
 namespace autodist::json {
 namespace {
 
-TEST(ProtoJsonTest, TheTextIsReadAsTheMessage) {
+TEST(ProtoJsonTest, ParsesTheTextAsTheMessage) {
   v1::JobSnapshot snapshot = test::ExampleSnapshot();
   v1::Progress& progress = *snapshot.mutable_progress();
   for (const double value : {0.1, 1e300, -2.5e-9, std::numeric_limits<double>::infinity(),

@@ -33,8 +33,8 @@ KubernetesRequest Sweep() {
   return request;
 }
 
-// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
-TEST(KubernetesManifestTest, LooksAsInTheGoldenFile) {
+// Set UPDATE_GOLDEN=1 to update the file after an intended change.
+TEST(KubernetesManifestTest, EqualsTheGoldenFile) {
   const std::string path = TEST_SOURCE_DIR "/golden/jobset.yaml";
   const std::string text = CompanionsManifest(Sweep(), "") + "---\n" + JobSetManifest(Sweep());
   if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
@@ -47,7 +47,7 @@ YAML::Node PodOf(const std::string& manifest, int job) {
       manifest)["spec"]["replicatedJobs"][job]["template"]["spec"]["template"]["spec"];
 }
 
-TEST(KubernetesManifestTest, AnyTextArrivesAsItIs) {
+TEST(KubernetesManifestTest, AnyTextArrivesUnchanged) {
   const std::vector<std::string> texts = {
       "",       " ",      "yes",  "No",        "null", "~",        "1",     "1e3",
       "0x1f",   "1:30",   "-",    "--",        "---",  "- a",      "a: b",  "a #b",
@@ -65,7 +65,7 @@ TEST(KubernetesManifestTest, AnyTextArrivesAsItIs) {
   }
 }
 
-TEST(KubernetesManifestTest, OneNodeIsTheChiefAlone) {
+TEST(KubernetesManifestTest, OneNodeIsOnlyTheChief) {
   KubernetesRequest request;
   request.name = "one";
   request.image = "box";
@@ -79,7 +79,7 @@ TEST(KubernetesManifestTest, OneNodeIsTheChiefAlone) {
   EXPECT_FALSE(pod["initContainers"]);
 }
 
-TEST(KubernetesManifestTest, CompanionsGoWithTheirJobSet) {
+TEST(KubernetesManifestTest, CompanionsAreDeletedWithTheirJobSet) {
   for (const YAML::Node& object : YAML::LoadAll(CompanionsManifest(Sweep(), "1-2-3"))) {
     const YAML::Node owner = object["metadata"]["ownerReferences"][0];
     EXPECT_EQ(owner["kind"].as<std::string>(), "JobSet");
@@ -90,7 +90,7 @@ TEST(KubernetesManifestTest, CompanionsGoWithTheirJobSet) {
   EXPECT_THAT(JobSetManifest(Sweep()), Not(HasSubstr("0123")));
 }
 
-TEST(KubernetesManifestTest, APodHasNoOtherPodsKey) {
+TEST(KubernetesManifestTest, APodHasOnlyItsOwnKey) {
   const std::string manifest = JobSetManifest(Sweep());
   const auto mounts_of_keys = [&](int job) {
     std::vector<YAML::Node> mounts;
@@ -106,7 +106,7 @@ TEST(KubernetesManifestTest, APodHasNoOtherPodsKey) {
             "worker-$(JOB_COMPLETION_INDEX)");
 }
 
-TEST(ObjectNameTest, IsALabelThatFitsIntoThoseMadeOfIt) {
+TEST(ObjectNameTest, IsALabelWithRoomForSuffixes) {
   EXPECT_THAT(ObjectName("Sweep_3.b"), MatchesRegex("sweep-3-b-[a-z2-7]{5}"));
   EXPECT_THAT(ObjectName("3-a-"), MatchesRegex("a-[a-z2-7]{5}"));
   for (const char* none : {"", "42", "-._"}) {

@@ -42,7 +42,7 @@ TEST(AgentRules, ProgressIsALineOfARank) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of a rank 4294967295"));
 }
 
-TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
+TEST(AgentRules, ExitsArePossibleForAProcess) {
   for (const int code : {0, 1, 255}) EXPECT_TRUE(CheckEvent(Exit(code)).ok()) << code;
   for (const int code : {-1, 256, INT32_MAX}) {
     EXPECT_THAT(Broken(CheckEvent(Exit(code))), HasSubstr("with code " + std::to_string(code)));
@@ -76,7 +76,7 @@ TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
 }
 
-TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
+TEST(AgentRules, OtherEventsHaveValidValues) {
   v1::AgentEvent event;
   EXPECT_TRUE(CheckEvent(event).ok());  // it acknowledges something
   event.mutable_rank_started();
@@ -97,7 +97,7 @@ TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
   EXPECT_TRUE(CheckEvent(event).ok());
 }
 
-// What comes of a sample that is right but for one thing.
+// The status of a sample with one change.
 Status Sampled(void (*change)(v1::NodeSample&)) {
   v1::AgentEvent event;
   v1::NodeSample& sample = *event.mutable_sample();
@@ -111,8 +111,7 @@ Status Sampled(void (*change)(v1::NodeSample&)) {
   return CheckEvent(event);
 }
 
-// Each number and text of the message, one after the other, becomes what it cannot be; `broken` is
-// called each time.
+// Sets each number and text of the message in turn to an invalid value, and calls `broken`.
 void BreakEach(google::protobuf::Message& message,
                const std::function<void(const std::string&)>& broken) {
   using google::protobuf::FieldDescriptor;
@@ -147,7 +146,7 @@ void BreakEach(google::protobuf::Message& message,
   }
 }
 
-TEST(AgentRules, NoFieldOfASampleIsForgotten) {
+TEST(AgentRules, AllFieldsOfASampleAreChecked) {
   v1::AgentEvent event;
   int fields = 0;
   BreakEach(*event.mutable_sample(), [&](const std::string& field) {
@@ -157,7 +156,7 @@ TEST(AgentRules, NoFieldOfASampleIsForgotten) {
   EXPECT_GT(fields, 40);
 }
 
-TEST(AgentRules, SamplesAreNumbersThatCanBe) {
+TEST(AgentRules, NumbersInSamplesAreInRange) {
   using Sample = v1::NodeSample;
   EXPECT_TRUE(Sampled([](Sample&) {}).ok());
   const auto broken = [](void (*change)(Sample&)) { return Broken(Sampled(change)); };
@@ -200,7 +199,7 @@ TEST(AgentRules, SamplesAreNumbersThatCanBe) {
               HasSubstr("1001 of autodist.v1.NodeSample.ranks"));
 }
 
-TEST(AgentRules, OutputIsInPiecesOfStreamsThatThereAre) {
+TEST(AgentRules, OutputIsInPiecesOfExistingStreams) {
   EXPECT_TRUE(CheckEvent(Output(std::string(rpc::kLargestOutput, 'x'))).ok());
   EXPECT_THAT(Broken(CheckEvent(Output(std::string(rpc::kLargestOutput + 1, 'x')))),
               HasSubstr("a piece of output of 65537 bytes"));
@@ -215,7 +214,7 @@ TEST(AgentRules, OutputIsInPiecesOfStreamsThatThereAre) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a stream 7"));
 }
 
-TEST(AgentRules, AnswersAreToWhatWasAsked) {
+TEST(AgentRules, AnswersMatchRequests) {
   v1::PrepareRequest request;
   request.mutable_probe()->add_files("a");
   v1::PrepareResponse response;
@@ -238,7 +237,7 @@ TEST(AgentRules, AnswersAreToWhatWasAsked) {
   response.Clear();
   response.mutable_facts()->add_gpus()->set_name(std::string(rpc::kMaxTextLength + 1, 'x'));
   EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("GpuFact.name"));
-  // A list of answers is as long as that of the questions.
+  // A list of answers has the length of the list of requests.
   response.Clear();
   for (int i = 0; i < 5'000; ++i) {
     request.mutable_probe()->add_files("a");
@@ -247,7 +246,7 @@ TEST(AgentRules, AnswersAreToWhatWasAsked) {
   EXPECT_TRUE(CheckAnswer(request, response).ok());
 }
 
-TEST(AgentRules, PortsAreThoseThatWereAskedFor) {
+TEST(AgentRules, PortsAreTheRequestedOnes) {
   v1::OpenPortsRequest open;
   open.set_wanted_port(29500);
   v1::OpenPortsResponse opened;
@@ -270,7 +269,7 @@ TEST(AgentRules, PortsAreThoseThatWereAskedFor) {
   EXPECT_THAT(Broken(CheckAnswer(tried, tries)), HasSubstr("a port reached after"));
 }
 
-TEST(AgentRules, ASessionBeginsOnceAndWithItsBeginning) {
+TEST(AgentRules, ASessionResumesOnceAtItsStart) {
   EventRules rules;
   EXPECT_THAT(Broken(EventRules().Check(Exit(0))), HasSubstr("has not begun"));
   EXPECT_TRUE(rules.Check(Resumed()).ok());
@@ -280,7 +279,7 @@ TEST(AgentRules, ASessionBeginsOnceAndWithItsBeginning) {
   EXPECT_THAT(Broken(rules.Check(Resumed())), HasSubstr("begins twice"));
 }
 
-TEST(AgentRules, EventsWaitUpToALimit) {
+TEST(AgentRules, QueuedEventsAreLimited) {
   EventRules rules;
   ASSERT_TRUE(rules.Check(Resumed()).ok());
   for (int i = 0; i < 1'000'000; ++i) {
@@ -293,29 +292,29 @@ TEST(AgentRules, EventsWaitUpToALimit) {
               static_cast<double>(EventRules::kMaxEvents), 1000);
 }
 
-TEST(AgentRules, SamplesTakeTheirTime) {
+TEST(AgentRules, TheRateOfSamplesIsLimited) {
   EventRules rules;
   ASSERT_TRUE(rules.Check(Resumed()).ok());
   v1::AgentEvent sample;
   sample.mutable_sample()->set_time_ns(1);
-  const auto tell = [&](EventRules::Clock::time_point now) {
+  const auto send = [&](EventRules::Clock::time_point now) {
     const Status status = rules.Check(sample, now);
     if (status.ok()) rules.Handled(EventRules::CostOf(sample));
     return status;
   };
   auto now = EventRules::Clock::now();
   for (int i = 0; i < 100'000; ++i) {
-    ASSERT_TRUE(tell(now += std::chrono::milliseconds(100)).ok());
+    ASSERT_TRUE(send(now += std::chrono::milliseconds(100)).ok());
   }
-  // A minute's at once.
+  // Those of a minute at once.
   int at_once = 0;
   Status status;
-  for (status = tell(now); status.ok(); status = tell(now)) ++at_once;
+  for (status = send(now); status.ok(); status = send(now)) ++at_once;
   EXPECT_EQ(at_once, EventRules::kSampleCredit / EventRules::kSampleInterval - 1);
   EXPECT_THAT(Broken(status), HasSubstr("sample after sample without a pause"));
 }
 
-TEST(AgentRules, OutputWaitsUpToALimitAndIsOfAsManyRanksAsANodeHas) {
+TEST(AgentRules, QueuedOutputAndItsRanksAreLimited) {
   EventRules rules;
   ASSERT_TRUE(rules.Check(Resumed()).ok());
   for (int i = 0; i < 100'000; ++i) {

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
+TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
   struct Case {
     FailedStart failed;
     std::string cause, hint;
@@ -24,8 +24,7 @@ TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
        "(~/.bashrc) waits for input, or starts another shell, and prints:\nwhich env? ",
        "--start-timeout"},
       {{StartStep::kShell, false, "", "not available", "the agent", limit},
-       "login shell broken: the login succeeds, but the user's shell does not run what it is "
-       "given, "
+       "login shell broken: the login succeeds, but the user's shell does not run the command, "
        "and prints:\nnot available",
        "getent passwd"},
       {{StartStep::kFolder, true, "", "", "the agent", limit},
@@ -36,7 +35,7 @@ TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
        "make room"},
       {{StartStep::kSending, false, "", "", "the agent", limit},
        "the agent did not start: why",
-       "is there room?"},
+       "make room"},
       {{StartStep::kProgram, true, "", "", "the agent", limit},
        "the agent did not start within 60 s",
        "--start-timeout"},
@@ -48,13 +47,13 @@ TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
     const Status why = WhyNotStarted(one.failed, Error(StatusCode::kUnavailable, "why"));
     EXPECT_EQ(Message(why), one.cause);
     EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
-    if (one.failed.step == StartStep::kShell) {  // nothing is known of folders yet
+    if (one.failed.step == StartStep::kShell) {  // folders are still unknown
       EXPECT_THAT(Message(why) + Remedy(why), Not(HasSubstr(".cache")));
     }
   }
 }
 
-TEST(CoarseTimeTest, IsNotAnotherAtEachLook) {
+TEST(CoarseTimeTest, IsStableForAWhile) {
   EXPECT_EQ(CoarseTime(seconds(19)), "");
   EXPECT_EQ(CoarseTime(seconds(20)), "20 s");
   EXPECT_EQ(CoarseTime(seconds(59)), "20 s");

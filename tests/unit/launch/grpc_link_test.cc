@@ -1,4 +1,4 @@
-// Sessions with agents that do what they should not.
+// Sessions with agents that break the protocol.
 #include "launch/grpc_link.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{60};
 
-// What gRPC has taken over.
+// A stream whose socket gRPC has taken over.
 class TakenStream final : public transport::Stream {
  public:
   base::UniqueFd TakeSocket() override { return {}; }
@@ -22,7 +22,7 @@ class TakenStream final : public transport::Stream {
   Status Failure() const override { return OkStatus(); }
 };
 
-// An agent that sends an event before it has received anything.
+// An agent that sends an event before it has received a message.
 class EagerAgent final : public v1::AgentService::CallbackService {
  private:
   class Reactor final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
@@ -41,12 +41,12 @@ class EagerAgent final : public v1::AgentService::CallbackService {
   }
 };
 
-// Breaks the session off at its first event, as for one that breaks a rule.
+// Breaks the session at its first event, as for a broken rule.
 class BreakingListener final : public SessionListener {
  public:
   explicit BreakingListener(NodeLink& link) : link_(link) {}
 
-  // Before any lock is taken: it would hide a race for what Break reads.
+  // Without a lock before it, which would hide a race with Break.
   void OnEvent(v1::AgentEvent) override { link_.Break(); }
   void OnClosed(Status) override {
     const std::lock_guard lock(mutex_);
@@ -65,8 +65,8 @@ class BreakingListener final : public SessionListener {
   bool closed_ = false;
 };
 
-// Where it is not, this test shows it under ThreadSanitizer, or by a session that stays open.
-TEST(GrpcLinkTest, ASessionCanBeBrokenOffByItsFirstEvent) {
+// Otherwise the test fails under ThreadSanitizer, or hangs with an open session.
+TEST(GrpcLinkTest, ASessionCanBeBrokenByItsFirstEvent) {
   constexpr int kSessions = 100;
   EagerAgent agent;
   test::GrpcServer server({&agent});

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kSecondsOfUpload = 5;  // in argv
 
-TEST(BootstrapTest, ANodeWhoseUploadIsCutOffKeepsNothingOfIt) {
+TEST(BootstrapTest, ANodeWithATruncatedUploadKeepsNoPartOfIt) {
   const test::HomeFolder home;
   const auto program = transfer::NodeProgram::OfAgent(AGENT_PROGRAM);
   ASSERT_TRUE(program.ok()) << program.status();
@@ -27,7 +27,7 @@ TEST(BootstrapTest, ANodeWhoseUploadIsCutOffKeepsNothingOfIt) {
   command.argv[kSecondsOfUpload] = "1";
   const auto stream = transport::LocalTransport().Run(command.argv, {});
   ASSERT_TRUE(stream.ok()) << stream.status();
-  const base::UniqueFd socket = (*stream)->TakeSocket();  // stays open, and brings nothing
+  const base::UniqueFd socket = (*stream)->TakeSocket();  // stays open without data
   const base::Deadline limit = base::Deadline::After(test::kLimit);
   std::string output;
   for (std::array<char, 4096> buffer;;) {
@@ -41,7 +41,7 @@ TEST(BootstrapTest, ANodeWhoseUploadIsCutOffKeepsNothingOfIt) {
   EXPECT_TRUE(std::filesystem::is_empty(place.parent_path()));
 }
 
-// A program that says under which umask it was started.
+// A program that prints the umask that it was started with.
 class StartedProgramTest : public testing::Test {
  protected:
   StartedProgramTest() {
@@ -50,7 +50,7 @@ class StartedProgramTest : public testing::Test {
     program_.emplace(*transfer::NodeProgram::OfAgent(path));
   }
 
-  // As where a login has this umask. What it says, and whether it was sent.
+  // Starts it in a login with this umask. Returns its output and whether it was sent.
   std::string Start(const std::vector<std::string>& argv, const std::string& mask) {
     std::vector<std::string> login = {"sh", "-c", "umask " + mask + "; exec \"$@\"", "sh"};
     login.insert(login.end(), argv.begin(), argv.end());
@@ -79,7 +79,7 @@ class StartedProgramTest : public testing::Test {
   bool sent_ = false;
 };
 
-TEST_F(StartedProgramTest, ItsUmaskIsTheLoginsWhenItIsSentAndLater) {
+TEST_F(StartedProgramTest, ItsUmaskIsThatOfTheLoginBothTimes) {
   for (const char* mask : {"0022", "0027", "0002"}) {
     EXPECT_EQ(Start(mask), mask);
     EXPECT_TRUE(sent_);
@@ -95,8 +95,8 @@ TEST_F(StartedProgramTest, ItsUmaskIsTheLoginsWhenItIsSentAndLater) {
   }
 }
 
-// By a machine that lost power.
-TEST_F(StartedProgramTest, OneThatWasCutOffIsSentAgain) {
+// After a power failure.
+TEST_F(StartedProgramTest, ATruncatedProgramIsSentAgain) {
   Start("0022");
   for (const uintmax_t size : {std::filesystem::file_size(InCache()) - 1, uintmax_t{0}}) {
     std::filesystem::resize_file(InCache(), size);

@@ -1,5 +1,5 @@
-// Launches with real agents behind links that break, at every place and in every way: each node
-// turns out, with a cause if it failed, and nothing is left.
+// Launches with real agents over links that break at every position and in every way: each node
+// gets a result, with a cause if it failed, and no process is left.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,11 +22,11 @@ using std::chrono::seconds;
 using test::Faults;
 
 constexpr seconds kLaunchesHang{500};          // for the slowest of builds
-constexpr seconds kCancelLimit{20};            // likewise
+constexpr seconds kCancelLimit{20};            // for the slowest of builds
 constexpr milliseconds kLongLease{3'600'000};  // no agent ends because of it
 constexpr uint32_t kFanOut = 8;
 
-// About what passes before a node is ready.
+// About the number of bytes before a node is ready.
 constexpr int64_t kDownBytes = 500;
 constexpr int64_t kUpBytes = 1'000;
 
@@ -35,7 +35,7 @@ std::mt19937_64::result_type Seed() {
   return seed ? std::stoull(seed) : 1;
 }
 
-// Programs that end without becoming an agent.
+// Programs that exit without becoming an agent.
 const std::vector<std::vector<std::string>>& NoAgents() {
   static const std::vector<std::vector<std::string>> programs = {
       {"true"},
@@ -58,7 +58,7 @@ struct Case {
   bool every_run = false;  // not only the first of the two that a launch may need
   bool installs = false;   // the agent is not on the node
   std::atomic<int> runs = 0;
-  std::atomic<int> faulty = 0;  // runs that could not go well
+  std::atomic<int> faulty = 0;  // runs that could not succeed
 
   bool CanFail() const {
     return faults.how != Faults::Break::kNone || !faults.instead.empty() || !faults.start.ok();
@@ -72,7 +72,7 @@ class Cases {
   size_t size() const { return cases_.size(); }
   Case& operator[](size_t index) { return cases_[index]; }
 
-  // What is wrong with the next run of a case.
+  // The faults of a case's next run.
   Faults Next(size_t index) {
     Case& chosen = cases_[index];
     if (chosen.runs++ > 0 && !chosen.every_run) return {};
@@ -85,7 +85,7 @@ class Cases {
     return faults;
   }
 
-  // Blocks until this many cases have been counted: as broken, or by somebody else.
+  // Blocks until this many cases have been counted as broken, or by the test.
   void Await(size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return counted_ >= count; });
@@ -131,7 +131,7 @@ class LaunchFaultsTest : public test::AgentsTest {
     return plan;
   }
 
-  // A launcher to whom node i is case i.
+  // A launcher with case i as node i.
   std::unique_ptr<Launcher> LauncherFor(const v1::LaunchPlan& plan, Cases& cases, uint32_t fan_out,
                                         std::optional<v1::ProbeRequest> probe = {}) {
     LaunchOptions options;
@@ -153,7 +153,7 @@ class LaunchFaultsTest : public test::AgentsTest {
     return *Launcher::Create(plan, std::move(options));
   }
 
-  // Nothing but whole agents: an upload that broke off has taken its part away.
+  // Only complete agents: a broken upload has removed its part.
   void ExpectNoPartsOfAgents() const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
       if (!entry.is_regular_file() || entry.path().parent_path().filename() == "ended") continue;
@@ -166,7 +166,7 @@ class LaunchFaultsTest : public test::AgentsTest {
   const transfer::NodeProgram agent_;
 };
 
-// Where a stream breaks: the first cases go through all places, the others are by chance.
+// Where a stream breaks: the first cases go through all positions, the others are random.
 void ChooseBreak(size_t index, Faults& faults, bool installs, int64_t upload,
                  std::mt19937_64& random) {
   const auto below = [&](int64_t limit) {
@@ -206,7 +206,7 @@ void Choose(size_t index, Case& chosen, int64_t upload, std::mt19937_64& random)
   }
 }
 
-TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
+TEST_F(LaunchFaultsTest, EveryNodeGetsAResultWithACauseIfItFailed) {
   std::mt19937_64 random(Seed());
   Cases cases(200);
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -222,7 +222,7 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   launcher->Start([&](LaunchedNode node) {
     const std::lock_guard lock(mutex);
     const uint32_t rank = node.node_rank;
-    node.link.reset();  // so that there are never more than a few agents
+    node.link.reset();  // limits the number of concurrent agents
     nodes[rank] = std::move(node);
     if (++called == cases.size()) all.set_value();
   });
@@ -247,7 +247,7 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   ExpectNoPartsOfAgents();
 }
 
-TEST_F(LaunchFaultsTest, ANodeIsExaminedOnceHoweverOftenItIsPrepared) {
+TEST_F(LaunchFaultsTest, ANodeIsProbedOnceForSeveralPrepares) {
   Cases cases(1);
   const v1::LaunchPlan plan = PlanFor(NewJobId(), 1);
   v1::ProbeRequest probe;
@@ -272,7 +272,7 @@ TEST_F(LaunchFaultsTest, ANodeIsExaminedOnceHoweverOftenItIsPrepared) {
   ExpectNothingLeft(plan.job_id());
 }
 
-TEST_F(LaunchFaultsTest, NodesThatFallSilentAreGivenUpAtOnceWhenTheLaunchIsCancelled) {
+TEST_F(LaunchFaultsTest, SilentNodesAreGivenUpAtOnceWhenTheLaunchIsCancelled) {
   std::mt19937_64 random(Seed());
   Cases cases(32);
   for (size_t i = 0; i < cases.size(); ++i) {

@@ -12,11 +12,11 @@ class LaunchProgressTest : public testing::Test {
   LaunchProgress progress_{{"a", "b", "c", "d", "e"}};
 };
 
-TEST_F(LaunchProgressTest, NothingIsWaitedForBeforeItBegins) {
+TEST_F(LaunchProgressTest, NothingIsAwaitedBeforeTheStart) {
   EXPECT_EQ(progress_.WaitingFor(), "");
 }
 
-TEST_F(LaunchProgressTest, NodesAreNamedWithWhatTheyAreDoing) {
+TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.Begin({1, 2, 3});
   EXPECT_EQ(progress_.WaitingFor(), "b, c and d");
   progress_.Enter(1, Step::kConnecting);
@@ -32,14 +32,14 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithWhatTheyAreDoing) {
   EXPECT_EQ(progress_.WaitingFor(), "");
 }
 
-TEST_F(LaunchProgressTest, OfManyThoseThatHaveBegunAreNamed) {
+TEST_F(LaunchProgressTest, OfManyNodesThoseThatHaveStartedAreNamed) {
   progress_.Begin({0, 1, 2, 3, 4});
   progress_.Enter(3, Step::kConnecting);
   progress_.Enter(4, Step::kConnecting);
   EXPECT_EQ(progress_.WaitingFor(), "d (connecting), e (connecting) and 3 others");
 }
 
-TEST_F(LaunchProgressTest, WhileFilesAreSyncedThePersonSeesTheProgressOfThat) {
+TEST_F(LaunchProgressTest, DuringASyncItsProgressIsShown) {
   progress_.Begin({0, 1});
   progress_.Enter(0, Step::kSyncing);
   progress_.Enter(1, Step::kConnecting);

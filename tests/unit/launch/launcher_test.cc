@@ -34,7 +34,7 @@ v1::LaunchPlan PlanOfManyNodes() {
   return plan;
 }
 
-// Whose agents take their time to prepare.
+// A link to an agent with a slow Prepare.
 class SlowLink final : public test::IdleLink {
  public:
   void PrepareLater(v1::PrepareRequest, base::Deadline, const std::stop_token& stop,
@@ -60,7 +60,7 @@ class SlowLink final : public test::IdleLink {
   Prepared done_;
 };
 
-// Nothing answers there.
+// A transport without answers.
 class DeadTransport final : public transport::Transport {
  public:
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>&,
@@ -98,7 +98,7 @@ class LauncherTest : public testing::Test {
   std::unique_ptr<Launcher> launcher_;
 };
 
-TEST_F(LauncherTest, PreparingNodesForARestartTakesNoThread) {
+TEST_F(LauncherTest, PreparingNodesForARestartUsesNoThread) {
   const ptrdiff_t before = ThreadsNow();
   std::vector<std::shared_ptr<SlowLink>> links;
   std::vector<StatusCode> ended;
@@ -117,7 +117,7 @@ TEST_F(LauncherTest, PreparingNodesForARestartTakesNoThread) {
   launcher_->Stop();
 }
 
-TEST_F(LauncherTest, ConnectingAgainWithManyNodesTakesALimitedNumberOfThreads) {
+TEST_F(LauncherTest, ReconnectingToManyNodesUsesALimitedNumberOfThreads) {
   const ptrdiff_t before = ThreadsNow();
   std::atomic<uint32_t> ended = 0;
   for (uint32_t node = 0; node < kNodes; ++node) {

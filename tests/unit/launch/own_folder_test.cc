@@ -38,7 +38,7 @@ struct EndedScript {
   std::string output;
 };
 
-// In a process of its own, in this folder.
+// Runs in a separate process, in this folder.
 EndedScript RunScript(const NodeShell& shell, const std::string& script,
                       const std::vector<std::string>& arguments, const std::string& folder = "/") {
   std::vector<std::string> words = shell.argv;
@@ -72,7 +72,7 @@ class OwnFolderTest : public testing::TestWithParam<NodeShell> {
     fs::create_symlink(to, Path(name));
     return Path(name);
   }
-  // Where the script is after own(): the folder, or "/".
+  // The current folder after own(): the folder, or "/".
   std::string Enters(const std::string& folder) const {
     const EndedScript ended =
         RunScript(GetParam(), "own \"$1\"; s=$?; pwd -P; exit $s", {folder}, home_.path());
@@ -80,7 +80,7 @@ class OwnFolderTest : public testing::TestWithParam<NodeShell> {
     EXPECT_EQ(ended.code == 0, where != "/") << where;
     return where;
   }
-  // A program that prints its name and the folder that it was started in.
+  // Installs a program that prints its name and the folder that it was started in.
   static void Put(const std::string& folder, const std::string& name, const std::string& what) {
     fs::create_directories(folder);
     const std::string path = folder + "/" + name;
@@ -91,7 +91,7 @@ class OwnFolderTest : public testing::TestWithParam<NodeShell> {
     chmod(path.c_str(), 0755);
   }
   static std::string SizeOf(const std::string& path) { return std::to_string(fs::file_size(path)); }
-  // What it prints.
+  // The output of the script.
   std::string Enter(const std::vector<std::string>& arguments) const {
     return RunScript(GetParam(), "if enter \"$@\"; then ./prog; else echo none; fi", arguments)
         .output;
@@ -126,7 +126,7 @@ TEST_P(OwnFolderTest, OnlyTheUsersOwnFolderIsEntered) {
   EXPECT_EQ(Enters(Link("to-another's", Path("another's"))), "/");
 }
 
-TEST_P(OwnFolderTest, WhatLsShowsBehindTheModeDoesNotMatter) {
+TEST_P(OwnFolderTest, CharactersAfterTheModeInLsAreIgnored) {
   const std::string folder = Make("own", 0700);
   const auto enters = [&](const std::string& mode) {
     const std::string shown = base::ShellQuote(mode + " 2 ada ada 4096 Nov 25 10:00 .");
@@ -142,7 +142,7 @@ TEST_P(OwnFolderTest, WhatLsShowsBehindTheModeDoesNotMatter) {
   EXPECT_FALSE(enters(""));
 }
 
-// What it gives to a user shows in the mode, as its mask.
+// An ACL's permissions for users appear in the mode, as the mask.
 TEST_P(OwnFolderTest, WithAnAccessControlList) {
   const std::string folder = Make("own", 0700);
   const auto give = [&](uint16_t permissions) {
@@ -168,13 +168,13 @@ TEST_P(OwnFolderTest, WithAnAccessControlList) {
   EXPECT_EQ(Enters(folder), "/");
 }
 
-TEST_P(OwnFolderTest, TheHomeFolderComesBeforeTmp) {
+TEST_P(OwnFolderTest, TheHomeFolderIsPreferredToTmp) {
   const std::string cache = Path(".cache/autodist/agent/v1");
   Put(cache, "prog", "home");
   Put(in_tmp_ + "/v1", "prog", "tmp_");
   const std::string size = SizeOf(cache + "/prog");
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "home\n");
-  EXPECT_EQ(Enter({"chief", "prog", "v1", size}), "tmp_\n");  // which has no place there
+  EXPECT_EQ(Enter({"chief", "prog", "v1", size}), "tmp_\n");  // there is no room in the home folder
   EXPECT_EQ(Enter({"agent", "prog", "v0", size, "v1", size}), "home\n");
   fs::permissions(cache, fs::perms::all);
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "tmp_\n");
@@ -186,7 +186,7 @@ TEST_P(OwnFolderTest, TheHomeFolderComesBeforeTmp) {
   EXPECT_EQ(Enter({"agent", "prog"}), "none\n");
 }
 
-TEST_P(OwnFolderTest, NoFolderOfTheCacheIsOpenToOthers) {
+TEST_P(OwnFolderTest, NoFolderInTheCacheIsWritableByOthers) {
   const std::string cache = Path(".cache/autodist/agent/v1");
   Put(cache, "prog", "home");
   const std::string size = SizeOf(cache + "/prog");
@@ -204,14 +204,14 @@ TEST_P(OwnFolderTest, NoFolderOfTheCacheIsOpenToOthers) {
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "home\n");
 }
 
-TEST_P(OwnFolderTest, AProgramThatWasCutOffIsNone) {
+TEST_P(OwnFolderTest, ATruncatedProgramIsIgnored) {
   const std::string cache = Path(".cache/autodist/agent/v1");
   Put(cache, "prog", "whole");
   const std::string size = SizeOf(cache + "/prog");
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "whole\n");
   fs::resize_file(cache + "/prog", fs::file_size(cache + "/prog") - 1);
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "none\n");
-  EXPECT_EQ(EnterOther(), "whole\n");  // its size is not known
+  EXPECT_EQ(EnterOther(), "whole\n");  // its size is unknown
   fs::resize_file(cache + "/prog", 0);
   EXPECT_EQ(EnterOther(), "none\n");
   fs::remove(cache + "/prog");
@@ -219,7 +219,7 @@ TEST_P(OwnFolderTest, AProgramThatWasCutOffIsNone) {
   EXPECT_EQ(EnterOther(), "none\n");
 }
 
-TEST_P(OwnFolderTest, AnyOtherVersionTheNewestFirst) {
+TEST_P(OwnFolderTest, OtherVersionsAreTriedTheNewestFirst) {
   const std::string cache = Path(".cache/autodist/agent");
   Put(cache + "/old", "prog", "old");
   Put(cache + "/new", "prog", "new");
@@ -227,19 +227,20 @@ TEST_P(OwnFolderTest, AnyOtherVersionTheNewestFirst) {
   EXPECT_EQ(EnterOther(), "new\n");
   fs::permissions(cache + "/new", fs::perms::all);
   EXPECT_EQ(EnterOther(), "old\n");
-  fs::permissions(cache, fs::perms::all);  // the names may be anybody's
+  fs::permissions(cache, fs::perms::all);  // names from other users
   EXPECT_EQ(EnterOther(), "none\n");
   Put(in_tmp_ + "/v1", "prog", "tmp");
   EXPECT_EQ(EnterOther(), "tmp\n");
 }
 
-// The exploits: a link to a folder of which all that is asked of a path holds, such as /proc/self.
-TEST_P(OwnFolderTest, NothingOfAnotherUsersFolderOfTmpIsRun) {
+// Attacks: a link to a folder that passes all checks of a path, such as /proc/self.
+TEST_P(OwnFolderTest, NothingInAnotherUsersFolderInTmpIsRun) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   Put(in_tmp_ + "/v1", "prog", "theirs");
   const std::string size = SizeOf(in_tmp_ + "/v1/prog");
-  EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "theirs\n");         // as long as it is ours
-  ASSERT_EQ(chown(in_tmp_.c_str(), test::kNobody, test::kNobody), 0);  // what is in it stays root's
+  EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "theirs\n");  // as long as it is ours
+  // the files in it still belong to root
+  ASSERT_EQ(chown(in_tmp_.c_str(), test::kNobody, test::kNobody), 0);
   EXPECT_EQ(Enter({"agent", "prog", "v1", size}), "none\n");
   EXPECT_EQ(EnterOther(), "none\n");
   fs::remove_all(in_tmp_ + "/v1");
@@ -248,7 +249,7 @@ TEST_P(OwnFolderTest, NothingOfAnotherUsersFolderOfTmpIsRun) {
   EXPECT_EQ(EnterOther(), "none\n");
 }
 
-TEST_P(OwnFolderTest, ALinkOfTheNameInTmpIsAnothers) {
+TEST_P(OwnFolderTest, ALinkInTmpIsNotFollowed) {
   Put(Path("ours/v1"), "prog", "ours");
   const std::string size = SizeOf(Path("ours/v1/prog"));
   for (const std::string& to : {Path("ours"), std::string("/proc/self"), std::string("/")}) {
@@ -259,8 +260,8 @@ TEST_P(OwnFolderTest, ALinkOfTheNameInTmpIsAnothers) {
   }
 }
 
-// A file system of FUSE says what it likes of owners.
-TEST_P(OwnFolderTest, AnotherFileSystemThanThatOfTmpIsNotEntered) {
+// A FUSE file system can report any owner.
+TEST_P(OwnFolderTest, AMountInTmpIsNotEntered) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   Put(in_tmp_ + "/v1", "prog", "ours");
   const std::string size = SizeOf(in_tmp_ + "/v1/prog");
@@ -282,7 +283,7 @@ TEST_P(OwnFolderTest, AnotherFileSystemThanThatOfTmpIsNotEntered) {
   EXPECT_EQ(run("mount -t tmpfs none /tmp" + fill), "ours\nours\n");  // all of it
 }
 
-TEST_P(OwnFolderTest, WithoutStatTheFolderOfTmpIsNotEntered) {
+TEST_P(OwnFolderTest, WithoutStatTheFolderInTmpIsNotEntered) {
   Put(in_tmp_ + "/v1", "prog", "tmp");
   const std::string size = SizeOf(in_tmp_ + "/v1/prog");
   for (const std::string stat : {"stat() { :; }; ", "stat() { return 127; }; "}) {
@@ -290,9 +291,9 @@ TEST_P(OwnFolderTest, WithoutStatTheFolderOfTmpIsNotEntered) {
   }
 }
 
-// The name leads to root's own folder when it is asked whose it is, and to another user's when the
-// program in it is started, or the other way round.
-TEST_P(OwnFolderTest, AFolderThatIsSwappedAllTheTime) {
+// The name leads to root's folder when its owner is checked, and to another user's when its program
+// is started, or vice versa.
+TEST_P(OwnFolderTest, AFolderThatIsSwappedConstantly) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   Put(in_tmp_ + "/v1", "prog", "theirs");
   const std::string size = SizeOf(in_tmp_ + "/v1/prog");
@@ -314,7 +315,7 @@ TEST_P(OwnFolderTest, AFolderThatIsSwappedAllTheTime) {
   fs::remove_all(link);
 }
 
-// So that no program is taken from the folder that was refused: PATH may have "" or "." in it.
+// No program is run from the refused folder: PATH may contain "" or ".".
 TEST_P(OwnFolderTest, ARefusedFolderIsLeft) {
   Put(in_tmp_, "autodist", "theirs");
   fs::permissions(in_tmp_, fs::perms::all);

@@ -30,7 +30,7 @@ class AnyLink final : public test::IdleLink {
 
 class ReconnectorTest : public testing::Test {
  protected:
-  // Records how the node turns out.
+  // Records the node's result.
   Reconnector::Done Turns(uint32_t node) {
     return [this, node](const Reconnector::Link& link) {
       const std::lock_guard lock(mutex_);
@@ -43,13 +43,13 @@ class ReconnectorTest : public testing::Test {
     reconnector.Start(
         {node, milliseconds(0), Deadline::After(limit), nullptr, std::move(try_once), Turns(node)});
   }
-  // How the node turned out.
+  // The node's result.
   Status Await(uint32_t node) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, kLongEnough, [&] { return ended_.contains(node); }));
     return ended_[node];
   }
-  // As a connection that nothing answers.
+  // Simulates a connection without an answer.
   Reconnector::Link Hang(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     hanging_.insert(std::this_thread::get_id());
@@ -79,7 +79,7 @@ TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
   EXPECT_EQ(tries, 3);
 }
 
-TEST_F(ReconnectorTest, AnAgentThatHasGoneIsNotTriedAgain) {
+TEST_F(ReconnectorTest, AnAgentThatHasExitedIsNotRetried) {
   const auto owned = *Reconnector::Create(2);
   Reconnector& reconnector = *owned;
   std::atomic<int> tries = 0;
@@ -91,7 +91,7 @@ TEST_F(ReconnectorTest, AnAgentThatHasGoneIsNotTriedAgain) {
   EXPECT_EQ(tries, 1);
 }
 
-TEST_F(ReconnectorTest, TellsTheLastFailureAtTheDeadline) {
+TEST_F(ReconnectorTest, ReportsTheLastFailureAtTheDeadline) {
   const auto owned = *Reconnector::Create(2);
   Reconnector& reconnector = *owned;
   Start(
@@ -103,7 +103,7 @@ TEST_F(ReconnectorTest, TellsTheLastFailureAtTheDeadline) {
   EXPECT_EQ(Message(Await(1)), "no route to host");
 }
 
-TEST_F(ReconnectorTest, AThousandNodesTakeNoMoreThreadsThanItMayHave) {
+TEST_F(ReconnectorTest, AThousandNodesUseALimitedNumberOfThreads) {
   constexpr size_t kThreads = 4;
   const auto owned = *Reconnector::Create(kThreads);
   Reconnector& reconnector = *owned;
@@ -120,7 +120,7 @@ TEST_F(ReconnectorTest, AThousandNodesTakeNoMoreThreadsThanItMayHave) {
   EXPECT_EQ(ended_.size(), 1'000u);
 }
 
-TEST_F(ReconnectorDeathTest, AThreadMayBeMissingOnceItIsCreated) {
+TEST_F(ReconnectorDeathTest, AThreadMayBeMissingAfterItsCreation) {
   EXPECT_EXIT(
       {
         const auto reconnector = *Reconnector::Create(4);
@@ -148,7 +148,7 @@ TEST_F(ReconnectorDeathTest, IsNotCreatedWithoutAThread) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST_F(ReconnectorTest, NodesThatFailKeepNoOtherFromItsTurn) {
+TEST_F(ReconnectorTest, FailingNodesDoNotBlockOthers) {
   const auto owned = *Reconnector::Create(1);
   Reconnector& reconnector = *owned;
   for (uint32_t node = 0; node < 50; ++node) {
@@ -163,7 +163,7 @@ TEST_F(ReconnectorTest, NodesThatFailKeepNoOtherFromItsTurn) {
   EXPECT_EQ(ended_.size(), 1u);
 }
 
-TEST_F(ReconnectorTest, ANodeThatIsGivenUpEndsAtOnceWhereverItIs) {
+TEST_F(ReconnectorTest, ANodeThatIsGivenUpEndsAtOnceInEveryState) {
   const auto owned = *Reconnector::Create(1);
   Reconnector& reconnector = *owned;
   Start(reconnector, 1, [this](const auto& stop) { return Hang(stop); });

@@ -18,7 +18,7 @@ base::WallTime At(int64_t ms) { return base::WallTime(milliseconds(1'795'414'559
 
 class LogIndexTest : public testing::Test {
  protected:
-  // "offset@ms" of all.
+  // All entries as "offset@ms".
   std::vector<std::string> Entries() const {
     LogIndexReader reader(log_);
     std::vector<std::string> entries;
@@ -44,7 +44,7 @@ TEST_F(LogIndexTest, AnEntryForEachTenthOfASecondOr64KiB) {
   writer.Note(30, At(199));
   writer.Note(20 + 65535, At(199));
   writer.Note(20 + 65536, At(199));
-  writer.Note(70000, At(50));  // the clock has been set
+  writer.Note(70000, At(50));  // the clock was set
   EXPECT_THAT(Entries(), ElementsAre("0@0", "20@100", "65556@199", "70000@50"));
   struct stat info {};
   ASSERT_EQ(stat((log_ + ".times").c_str(), &info), 0);
@@ -52,7 +52,7 @@ TEST_F(LogIndexTest, AnEntryForEachTenthOfASecondOr64KiB) {
   EXPECT_EQ(info.st_size, 64);
 }
 
-TEST_F(LogIndexTest, TheFormatIsTheSameEverywhere) {
+TEST_F(LogIndexTest, TheFormatIsPortable) {
   LogIndexWriter writer(folder_.path(), "rank-0.out");
   writer.Note(0, At(0));
   writer.Note(0x0102030405060708, base::WallTime(std::chrono::microseconds(0x0012131415161718)));
@@ -79,7 +79,7 @@ TEST_F(LogIndexTest, EntriesAreFound) {
   EXPECT_EQ(reader.At(1000)->offset, 20'000u);
 }
 
-TEST_F(LogIndexTest, AnythingMayBeInTheFile) {
+TEST_F(LogIndexTest, InvalidFilesAreHandled) {
   LogIndexReader none(log_);
   EXPECT_EQ(none.size(), 0u);
   EXPECT_FALSE(none.At(0));
@@ -91,12 +91,12 @@ TEST_F(LogIndexTest, AnythingMayBeInTheFile) {
   EXPECT_FALSE(reader.At(2));
 }
 
-TEST_F(LogIndexTest, WhatCannotBeWrittenIsMissing) {
+TEST_F(LogIndexTest, FailedWritesLeaveGaps) {
   folder_.Write("none", "in the way");
   LogIndexWriter writer(folder_.path() + "/none", "rank-0.out");
   writer.Note(0, At(0));
   std::filesystem::remove(folder_.path() + "/none");
-  writer.Note(100'000, At(1000));  // as if it had been cut short
+  writer.Note(100'000, At(1000));  // as if truncated
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/none/rank-0.out.times"));
 }
 

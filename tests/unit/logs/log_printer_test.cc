@@ -34,7 +34,7 @@ class LogPrinterTest : public testing::Test {
   }
 };
 
-TEST_F(LogPrinterTest, ShowsWholeLinesWithTheirRank) {
+TEST_F(LogPrinterTest, ShowsCompleteLinesWithTheirRank) {
   LogPrinter output({});
   output.SetJob(TwoNodes());
   output.Take({0, display::kStdout, "one\ntw"});
@@ -69,7 +69,7 @@ TEST_F(LogPrinterTest, ALineThatNeverEndsIsShownFromItsFile) {
   (void)GetCapturedStderr();
 }
 
-TEST_F(LogPrinterTest, ALongLineBehindWhatWasPassedOver) {
+TEST_F(LogPrinterTest, ALongLineAfterASkippedPart) {
   const test::TempFolder folder;
   const std::string line(3 << 20, 'x');
   folder.Write("rank-1.out", "passed over\n" + line + "\n");
@@ -85,7 +85,7 @@ TEST_F(LogPrinterTest, ALongLineBehindWhatWasPassedOver) {
   (void)GetCapturedStderr();
 }
 
-TEST_F(LogPrinterTest, ReplayedBarsEndWhenTheyDid) {
+TEST_F(LogPrinterTest, ReplayedBarsEndAtTheirTimes) {
   LogPrinter output({.prefix = display::PrefixStyle::kRank});
   output.SetJob(TwoNodes());
   const auto at = [](int seconds) { return base::WallTime(std::chrono::seconds(seconds)); };
@@ -99,7 +99,7 @@ TEST_F(LogPrinterTest, ReplayedBarsEndWhenTheyDid) {
   (void)GetCapturedStderr();
 }
 
-TEST_F(LogPrinterTest, RawBytesOfTheRanksWanted) {
+TEST_F(LogPrinterTest, RawBytesOfTheSelectedRanks) {
   LogPrinter output({.raw = 1});
   output.SetJob(TwoNodes());
   output.Take({0, display::kStdout, "not this\n"});
@@ -110,7 +110,7 @@ TEST_F(LogPrinterTest, RawBytesOfTheRanksWanted) {
   EXPECT_EQ(GetCapturedStderr(), "bad");
 }
 
-TEST_F(LogPrinterTest, StderrAlone) {
+TEST_F(LogPrinterTest, OnlyStderr) {
   LogPrinter output({.only_stderr = true});
   output.SetJob(TwoNodes());
   output.Take({1, display::kStdout, "not this\n"});

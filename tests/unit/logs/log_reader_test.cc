@@ -20,7 +20,7 @@ using testing::ElementsAre;
 
 class LogReaderTest : public testing::Test {
  protected:
-  // What has been shown since the last call, one entry for each piece of a file.
+  // Output since the last call, one entry for each piece of a file.
   std::vector<std::string> Shown() { return std::exchange(shown_, {}); }
   ShowOutput Show() {
     return [this](const display::Output& output, bool) {
@@ -29,7 +29,7 @@ class LogReaderTest : public testing::Test {
                        std::string(output.bytes));
     };
   }
-  // At a time in seconds, of which the index tells.
+  // Writes at a time in seconds, which is recorded in the index.
   void Write(uint32_t rank, display::Stream stream, int seconds, const std::string& text) {
     const std::string path = display::LogPath(folder_.path(), rank, stream);
     const std::string name = display::LogName(rank, stream);
@@ -48,7 +48,7 @@ class LogReaderTest : public testing::Test {
   void CutTimes(const std::string& name, uint64_t size) const {
     std::filesystem::resize_file(folder_.path() + "/" + name + ".times", size);
   }
-  // All in one, as `logs` has it.
+  // Reads everything at once, like `logs`.
   using Skip = std::function<void(LogReader&)>;
   std::string Text(const Skip& skip = {}) const {
     LogReader logs(folder_.path());
@@ -90,7 +90,7 @@ TEST_F(LogReaderTest, ReadsRankByRankAndEachByteOnce) {
   EXPECT_TRUE(Shown().empty());
 }
 
-TEST_F(LogReaderTest, BeginsWithTheLastLinesOfEach) {
+TEST_F(LogReaderTest, StartsWithTheLastLinesOfEach) {
   const std::string long_line(200'000, 'x');
   for (const auto& [text, last_two] : {std::pair<std::string, std::string>{"", ""},
                                        {"\n", "\n"},
@@ -115,7 +115,7 @@ TEST_F(LogReaderTest, BeginsWithTheLastLinesOfEach) {
   logs.SkipToLastLinesOfEach(0);
   logs.ReadAll(Show());
   EXPECT_TRUE(Shown().empty());
-  folder_.Write("rank-1.out", "a\nb\nc\n");  // new ones are read from their beginning
+  folder_.Write("rank-1.out", "a\nb\nc\n");  // new files are read from their start
   logs.ReadAll(Show());
   EXPECT_THAT(Shown(), ElementsAre("1: a\nb\nc\n"));
 }
@@ -146,7 +146,7 @@ TEST_F(LogReaderTest, ReadsInTheOrderOfTime) {
   EXPECT_TRUE(logs.HasTimes());
 }
 
-TEST_F(LogReaderTest, FilesThatAreNotWantedAreNotRead) {
+TEST_F(LogReaderTest, UnselectedFilesAreNotRead) {
   Write(0, display::kStdout, 1, "out\n");
   Write(0, display::kStderr, 2, "err\n");
   LogReader logs(folder_.path(),
@@ -158,7 +158,7 @@ TEST_F(LogReaderTest, FilesThatAreNotWantedAreNotRead) {
   EXPECT_THAT(Shown(), ElementsAre("0! err\n"));
 }
 
-TEST_F(LogReaderTest, TheLastLinesOfAllTogether) {
+TEST_F(LogReaderTest, TheLastLinesOfAllFilesTogether) {
   Write(0, display::kStdout, 1, "a\nb");
   Write(1, display::kStdout, 2, "c\nd\n");
   Write(0, display::kStdout, 3, "b\n");
@@ -169,7 +169,7 @@ TEST_F(LogReaderTest, TheLastLinesOfAllTogether) {
   EXPECT_EQ(Tail(0), "");
   EXPECT_EQ(Tail(1), "f");
   EXPECT_EQ(Tail(2), "e\nf");
-  EXPECT_EQ(Tail(3), "bb\ne\nf");  // a line begins where it begins
+  EXPECT_EQ(Tail(3), "bb\ne\nf");  // a line has the time at which it begins
   EXPECT_EQ(Tail(4), "bd\nb\ne\nf");
   EXPECT_EQ(Tail(5), "bc\nd\nb\ne\nf");
   EXPECT_EQ(Tail(6), all);
@@ -180,7 +180,7 @@ TEST_F(LogReaderTest, TheLastLinesOfLargeFiles) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
   Write(0, display::kStdout, 1, text);
-  Write(1, display::kStdout, 1, text);  // at the same time it is the later one
+  Write(1, display::kStdout, 1, text);  // the later one at equal times
   const std::string long_line = std::string(300'000, 'x') + "\n";
   Write(0, display::kStdout, 2, long_line);
   EXPECT_EQ(Tail(1), long_line);
@@ -189,7 +189,7 @@ TEST_F(LogReaderTest, TheLastLinesOfLargeFiles) {
   EXPECT_EQ(Tail(100'002), "99999\n" + text + long_line);
 }
 
-TEST_F(LogReaderTest, WhatCameSinceThen) {
+TEST_F(LogReaderTest, LinesSinceATime) {
   Write(0, display::kStdout, 1, "a\n");
   Write(1, display::kStdout, 2, "b\n50%\r");
   Write(0, display::kStdout, 3, "c\n");
@@ -204,24 +204,24 @@ TEST_F(LogReaderTest, WhatCameSinceThen) {
   EXPECT_EQ(Text(both), "50%\r100%\nd\n");
 }
 
-TEST_F(LogReaderTest, WithoutTimesItIsRankByRankAsEver) {
+TEST_F(LogReaderTest, WithoutTimesItReadsRankByRank) {
   folder_.Write("rank-1.out", "c\nd\n");
   folder_.Write("rank-0.out", "a\nb\n");
   EXPECT_FALSE(LogReader(folder_.path()).HasTimes());
   EXPECT_EQ(Text(), "a\nb\nc\nd\n");
   EXPECT_EQ(Tail(3), "b\nc\nd\n");
-  // Of a file the time of its last change is known.
+  // The time of a file's last change is known.
   std::filesystem::last_write_time(
       folder_.path() + "/rank-0.out",
       std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   const auto an_hour_ago = std::chrono::system_clock::now() - std::chrono::hours(1);
   EXPECT_EQ(Text([&](LogReader& logs) { logs.SkipBefore(an_hour_ago); }), "c\nd\n");
-  // One that has times comes after those that have none.
+  // Files with times come after those without.
   Write(2, display::kStdout, -100, "e\n");
   EXPECT_EQ(Text(), "a\nb\nc\nd\ne\n");
 }
 
-TEST_F(LogReaderTest, TimesThatAreCutShortOrDamagedLoseNoByte) {
+TEST_F(LogReaderTest, TruncatedOrDamagedTimesLoseNoByte) {
   for (int i = 0; i < 200; ++i) {
     Write(0, display::kStdout, 2 * i, std::to_string(2 * i) + "\n");
     Write(1, display::kStdout, 2 * i + 1, std::to_string(2 * i + 1) + "\n");
@@ -230,13 +230,13 @@ TEST_F(LogReaderTest, TimesThatAreCutShortOrDamagedLoseNoByte) {
   for (int i = 0; i < 400; ++i) all += std::to_string(i) + "\n";
   EXPECT_EQ(Text(), all);
   EXPECT_EQ(Since(396), "396\n397\n398\n399\n");
-  CutTimes("rank-1.out", 16 * 199 + 9);  // what is left of the last entry is none
+  CutTimes("rank-1.out", 16 * 199 + 9);  // the rest of the last entry is ignored
   EXPECT_EQ(Tail(3), "397\n399\n398\n");
   EXPECT_EQ(Since(396), "396\n397\n399\n398\n");
   CutTimes("rank-1.out", 16 * 100);
   EXPECT_TRUE(Text().starts_with(all.substr(0, all.find("199\n") + 4)));
   EXPECT_EQ(Text().size(), all.size());
-  // The file was changed after that: it is not known when.
+  // The file was changed afterwards, at an unknown time.
   EXPECT_EQ(Since(396).substr(0, 8), "199\n201\n");
   for (const char byte : {'\0', '\xFF', 'x'}) {
     folder_.Write("rank-1.out.times", std::string(16 * 50, byte) + "x");
@@ -247,7 +247,7 @@ TEST_F(LogReaderTest, TimesThatAreCutShortOrDamagedLoseNoByte) {
   }
 }
 
-TEST_F(LogReaderTest, TellsWhenThereIsSomethingNew) {
+TEST_F(LogReaderTest, ReportsNewOutput) {
   folder_.Write("rank-0.out", "old\n");
   auto watch = LogWatch::Open(folder_.path());
   ASSERT_TRUE(watch.ok()) << watch.status();
@@ -268,7 +268,7 @@ TEST_F(LogReaderTest, TellsWhenThereIsSomethingNew) {
   EXPECT_FALSE(readable());
 }
 
-TEST_F(LogReaderTest, AFolderThatIsNotThereYet) {
+TEST_F(LogReaderTest, AFolderThatDoesNotExistYet) {
   EXPECT_EQ(LogWatch::Open(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
 }
 

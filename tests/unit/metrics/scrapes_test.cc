@@ -41,7 +41,7 @@ TEST_F(ScrapesTest, ReadTheSnapshotOnceASecond) {
   EXPECT_EQ(reads_, 2);
 }
 
-TEST_F(ScrapesTest, TellWhyThereIsNoSnapshotAndAskAgainLater) {
+TEST_F(ScrapesTest, ReportWhyThereIsNoSnapshotAndRetryLater) {
   failure_ = Error(StatusCode::kUnavailable, "autodist ends");
   Scrapes scrapes(Reader());
   EXPECT_EQ(scrapes.Scrape(Format::kText, start_).status(), failure_);
@@ -51,12 +51,12 @@ TEST_F(ScrapesTest, TellWhyThereIsNoSnapshotAndAskAgainLater) {
   EXPECT_TRUE(scrapes.Scrape(Format::kText, start_ + 1s).ok());
 }
 
-TEST_F(ScrapesTest, NoSnapshotIsNoCrash) {
+TEST_F(ScrapesTest, AMissingSnapshotDoesNotCrash) {
   Scrapes scrapes([]() -> Result<std::shared_ptr<const v1::JobSnapshot>> { return nullptr; });
   EXPECT_EQ(scrapes.Scrape(Format::kText).status().code(), StatusCode::kUnavailable);
 }
 
-TEST_F(ScrapesTest, OfManyAtOnceOneReads) {
+TEST_F(ScrapesTest, ConcurrentScrapesShareOneRead) {
   std::promise<void> reading;
   std::promise<void> go_on;
   std::atomic<int> reads = 0;

@@ -29,7 +29,7 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr std::chrono::seconds kLimit{20};
-constexpr std::chrono::seconds kEndLimit{4};  // less than idle connections are kept
+constexpr std::chrono::seconds kEndLimit{4};  // shorter than idle connections are kept
 
 class ServerTest : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ class ServerTest : public testing::Test {
   // An autodist that runs a job.
   std::unique_ptr<control::JobServer> StartJob() {
     control::JobRequests requests;
-    requests.look.snapshot = [](const v1::GetSnapshotRequest&, const auto& answer) {
+    requests.snapshots.snapshot = [](const v1::GetSnapshotRequest&, const auto& answer) {
       answer(std::make_shared<const v1::JobSnapshot>(test::ExampleSnapshot()));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));
@@ -77,7 +77,7 @@ std::string ReadAll(int socket) {
 
 std::string Ask(const Server& server, const std::string& line, const std::string& headers = "") {
   const base::UniqueFd socket = ConnectTo(server);
-  // What is refused may be broken off while it is still being written.
+  // The server may close while a refused request is being sent.
   (void)base::WriteAll(
       socket.get(),
       line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n",
@@ -125,7 +125,7 @@ TEST_F(ServerTest, ListensOnIpv6) {
   EXPECT_THAT(Ask(*server, "GET /-/healthy"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
-TEST_F(ServerTest, RefusesWhatItIsNotFor) {
+TEST_F(ServerTest, RefusesOtherRequests) {
   const auto server = StartServer();
   EXPECT_THAT(Ask(*server, "GET /"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(Ask(*server, "POST /metrics"), StartsWith("HTTP/1.1 405 "));
@@ -145,8 +145,8 @@ TEST_F(ServerTest, AnAddressInUseIsAFailure) {
   EXPECT_EQ(Message(second.status()), address + ": Address already in use");
 }
 
-// DNS rebinding: a page of another site that has made its name mean this machine.
-TEST_F(ServerTest, OnALoopbackAddressOnlyItsOwnNamesAreAnswered) {
+// DNS rebinding: a page of another site with a name that resolves to this machine.
+TEST_F(ServerTest, OnALoopbackAddressOnlyLoopbackNamesAreAnswered) {
   const auto job = StartJob();
   const auto server = StartServer();
   EXPECT_THAT(AskAs(*server, "evil.example"), StartsWith("HTTP/1.1 403 "));
@@ -156,7 +156,7 @@ TEST_F(ServerTest, OnALoopbackAddressOnlyItsOwnNamesAreAnswered) {
   }
 }
 
-TEST_F(ServerTest, OnANetworkItsAddressesAndTheNameOfThisMachineAreAnswered) {
+TEST_F(ServerTest, OnANetworkAddressesAndThisMachinesNameAreAnswered) {
   const auto job = StartJob();
   const auto server = StartServer("0.0.0.0:0");
   for (const std::string& host : {std::string("10.0.0.1:9464"), base::HostName()}) {
@@ -165,7 +165,7 @@ TEST_F(ServerTest, OnANetworkItsAddressesAndTheNameOfThisMachineAreAnswered) {
   EXPECT_THAT(AskAs(*server, "evil.example:9464"), StartsWith("HTTP/1.1 403 "));
 }
 
-TEST_F(ServerTest, SilentClientsKeepNobodyOut) {
+TEST_F(ServerTest, SilentClientsBlockNoOthers) {
   const auto job = StartJob();
   const auto server = StartServer();
   std::vector<base::UniqueFd> silent;
@@ -173,8 +173,8 @@ TEST_F(ServerTest, SilentClientsKeepNobodyOut) {
   EXPECT_THAT(Ask(*server, "GET /metrics"), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
-// Nor do those that have been served once, and stay.
-TEST_F(ServerTest, ClientsBetweenTwoRequestsKeepNobodyOut) {
+// Clients that have been served once and stay block no others, either.
+TEST_F(ServerTest, ClientsBetweenTwoRequestsBlockNoOthers) {
   const auto server = StartServer();
   std::vector<base::UniqueFd> kept;
   for (size_t i = 0; i < 3 * Server::kMaxConnections; ++i) {
@@ -198,7 +198,7 @@ TEST_F(ServerTest, EndsAtOnceWhateverItsClientsDo) {
                   .ok());
   char byte = 0;
   ASSERT_EQ(*base::ReadSome(kept.get(), &byte, 1, Deadline::After(kLimit)), 1u);
-  // A byte of a header now and then, for as long as it is taken.
+  // Sends a byte of a header now and then, as long as the server reads.
   const base::UniqueFd slow = ConnectTo(*server);
   std::promise<void> wrote;
   std::jthread trickle([&](const std::stop_token& stop) {

@@ -33,7 +33,7 @@ std::vector<Sample> SamplesOf(const std::vector<Family>& families, const std::st
   return {};
 }
 
-// With this label.
+// The value with this label.
 std::optional<double> ValueOf(const std::vector<Family>& families, const std::string& name,
                               const Label& label) {
   for (const Sample& sample : SamplesOf(families, name)) {
@@ -42,8 +42,8 @@ std::optional<double> ValueOf(const std::vector<Family>& families, const std::st
   return std::nullopt;
 }
 
-// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
-TEST(SnapshotMetrics, AreAsInTheGoldenFile) {
+// Set UPDATE_GOLDEN=1 to update the file after an intended change.
+TEST(SnapshotMetrics, EqualTheGoldenFile) {
   const std::string path = TEST_SOURCE_DIR "/golden/metrics.txt";
   const std::string text = AsText(Example(), Format::kText);
   if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
@@ -51,20 +51,20 @@ TEST(SnapshotMetrics, AreAsInTheGoldenFile) {
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-TEST(SnapshotMetrics, OfANodeThatIsAwayTellNothingOfHowItWas) {
+TEST(SnapshotMetrics, DisconnectedNodesHaveNoSamples) {
   const auto families = Example();
   const Label node{"node", "10.0.0.2"};
   EXPECT_EQ(ValueOf(families, "autodist_node_last_contact_seconds", node), 30);
   EXPECT_EQ(ValueOf(families, "autodist_node_cpu_ratio", node), std::nullopt);
   EXPECT_EQ(ValueOf(families, "DCGM_FI_DEV_GPU_UTIL", {"Hostname", "10.0.0.2"}), std::nullopt);
-  EXPECT_EQ(ValueOf(families, "autodist_rank_state", {"state", "away"}), 1);
+  EXPECT_EQ(ValueOf(families, "autodist_rank_state", {"state", "disconnected"}), 1);
   for (const char* rank : {"2", "3"}) {
     EXPECT_EQ(ValueOf(families, "autodist_rank_cpu_cores", {"rank", rank}), std::nullopt);
     EXPECT_EQ(ValueOf(families, "autodist_rank_silent_seconds", {"rank", rank}), std::nullopt);
   }
 }
 
-TEST(SnapshotMetrics, WhatIsNotKnownIsAbsentAndNot0) {
+TEST(SnapshotMetrics, UnknownValuesAreAbsentAndNot0) {
   v1::JobSnapshot snapshot;
   snapshot.mutable_job()->set_job_id("job-1");
   snapshot.add_nodes()->set_address("10.0.0.1");
@@ -83,7 +83,7 @@ TEST(SnapshotMetrics, WhatIsNotKnownIsAbsentAndNot0) {
                   "autodist_job_issues", "autodist_rank_state", "autodist_node_phase"));
 }
 
-TEST(SnapshotMetrics, TheTimeOfAJobStandsStillAtItsEnd) {
+TEST(SnapshotMetrics, TheTimeOfAJobStopsAtItsEnd) {
   v1::JobSnapshot snapshot = test::ExampleSnapshot();
   snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
   snapshot.mutable_job()->set_ended_ms(test::kSnapshotTime + 5'000);
@@ -95,7 +95,7 @@ TEST(SnapshotMetrics, TheTimeOfAJobStandsStillAtItsEnd) {
   EXPECT_EQ(ValueOf(Example(), "autodist_job_exit_code", job), std::nullopt);
 }
 
-TEST(SnapshotMetrics, AClockThatWentBackMakesNoNegativeTimes) {
+TEST(SnapshotMetrics, AClockThatWentBackCausesNoNegativeTimes) {
   const auto families = MetricsOf(test::ExampleSnapshot(), 1'600'000'000'000);
   EXPECT_EQ(ValueOf(families, "autodist_node_last_contact_seconds", {"node", "10.0.0.1"}), 0);
 }
@@ -108,11 +108,11 @@ TEST(SnapshotMetrics, NoTwoSamplesHaveTheSameLabels) {
       }
     }
   }
-  // Told twice; what was told first.
+  // Reported twice; the first value counts.
   EXPECT_EQ(ValueOf(Example(), "autodist_training_metric", {"name", "loss"}), 0.25);
 }
 
-TEST(SnapshotMetrics, HaveNamesAsPrometheusWantsThem) {
+TEST(SnapshotMetrics, HaveValidPrometheusNames) {
   for (const Family& family : Example()) {
     EXPECT_THAT(family.name, testing::MatchesRegex("[a-zA-Z_]+")) << family.name;
     EXPECT_EQ(family.type == Type::kCounter, family.name.ends_with("_total")) << family.name;
@@ -125,7 +125,7 @@ TEST(SnapshotMetrics, HaveNamesAsPrometheusWantsThem) {
   }
 }
 
-TEST(SnapshotMetrics, LongWordsOfAProgramAreCutAndHostileOnesMadeSafe) {
+TEST(SnapshotMetrics, LongTextOfAProgramIsTruncatedAndEscaped) {
   v1::JobSnapshot snapshot = test::ExampleSnapshot();
   snapshot.mutable_progress()->clear_metrics();
   for (int i = 0; i < 1000; ++i) {
@@ -142,7 +142,7 @@ TEST(SnapshotMetrics, LongWordsOfAProgramAreCutAndHostileOnesMadeSafe) {
   }
 }
 
-TEST(SnapshotMetrics, RanksOfNodesThatAreNotThereHaveNoNode) {
+TEST(SnapshotMetrics, RanksOfMissingNodesHaveNoNode) {
   v1::JobSnapshot snapshot = test::ExampleSnapshot();
   snapshot.mutable_ranks(0)->set_node(0xffffffff);
   snapshot.mutable_issues(0)->add_ranks(0xffffffff);

@@ -14,7 +14,7 @@ const std::vector<Family> kFamilies{
     {"autodist_y", "How much.", Type::kGauge, {{{}, 1'700'000'000.123}}},
     {"DCGM_Z_TOTAL", "Whatever.", Type::kUntyped, {{{{"b", "\"\\\n{}# EOF"}}, -2}}}};
 
-TEST(TextFormat, IsTheOneThatAllKnow) {
+TEST(TextFormat, IsThePrometheusFormat) {
   EXPECT_EQ(AsText(kFamilies, Format::kText),
             "# HELP autodist_x_total How often.\n"
             "# TYPE autodist_x_total counter\n"
@@ -43,7 +43,7 @@ TEST(TextFormat, OpenMetricsNamesFamiliesOfCountersWithoutTheirSuffix) {
             "# EOF\n");
 }
 
-TEST(TextFormat, HasWordsForWhatIsNoNumber) {
+TEST(TextFormat, SupportsNonFiniteNumbers) {
   const double infinite = std::numeric_limits<double>::infinity();
   EXPECT_EQ(AsText({{"x", "h", Type::kGauge, {{{}, std::nan("")}, {{{"a", "b"}}, -infinite}}}},
                    Format::kText),

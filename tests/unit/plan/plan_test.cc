@@ -16,8 +16,8 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A later step wins, and one with `unless` gives way: the order says whose value counts.
-TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
+// A later step wins, and one with `unless` yields, so the order determines the value.
+TEST(PlanTest, VariablesAreSetInOrderOfPrecedence) {
   plan::Input input = test::ThreeNodeInput();
   input.variables = {{"X", "given"}};
   const v1::LaunchPlan plan = *MakePlan(input);
@@ -37,7 +37,7 @@ TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
       "AUTODIST_AGENT_SOCKET ");
 }
 
-// "activate X=..." of the steps that a spec gives.
+// "activate X=..." of the steps from a spec.
 std::string GivenSteps(const v1::NodePlan& node) {
   std::string text;
   for (const v1::EnvironmentStep& step : node.environment()) {
@@ -48,17 +48,17 @@ std::string GivenSteps(const v1::NodePlan& node) {
   return text;
 }
 
-TEST(PlanTest, ANodesOwnEnvironmentGoesBeforeItsGroups) {
+TEST(PlanTest, ANodesOwnEnvironmentPrecedesItsGroups) {
   plan::Input input = test::ThreeNodeInput();
   input.spec.nodes[0].python_venv = "own";
   input.spec.nodes[0].shared_envs = {{"X", "own"}, {"NEW", "1"}};
   input.spec.nodes[1].python_venv = "chief's";
   input.spec.nodes[1].shared_envs = {{"Z", "$A"}};
-  input.spec.nodes[1].ssh_config = "a";  // which is ignored
+  input.spec.nodes[1].ssh_config = "a";  // ignored
   const v1::LaunchPlan plan = *MakePlan(input);
   EXPECT_EQ(GivenSteps(plan.nodes(0)), "chief's Z=$A ");
   EXPECT_EQ(GivenSteps(plan.nodes(1)), "login own API_TOKEN=s3cret X=own NEW=1 ");
-  // What bash leaves, is removed where there was one.
+  // Removes variables that bash sets, if there was an activation.
   const auto removed = [](const v1::LaunchPlan& of) {
     for (const auto& step : of.nodes(0).environment()) {
       if (step.has_remove()) return std::ranges::count(step.remove().names(), "SHLVL");
@@ -69,7 +69,7 @@ TEST(PlanTest, ANodesOwnEnvironmentGoesBeforeItsGroups) {
   EXPECT_EQ(removed(test::ThreeNodePlan()), 0);
 }
 
-TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
+TEST(PlanTest, NodesWithoutDevicesDoNotTakePart) {
   plan::Input input = test::ThreeNodeInput();
   input.spec.nodes[1].gpus = input.spec.nodes[1].cpus = {};  // the chief
   const v1::LaunchPlan plan = *MakePlan(input);
@@ -94,7 +94,7 @@ TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
               HasSubstr("by one program on 10.0.0.2"));
 }
 
-TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
+TEST(PlanTest, TheChiefIsFirstThenTheOrderOfTheSpec) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   ASSERT_EQ(plan.nodes_size(), 3);
   EXPECT_EQ(plan.nodes(0).address(), "10.0.0.1");
@@ -107,7 +107,7 @@ TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
   }
 }
 
-TEST(PlanTest, SaysHowEachNodeIsReached) {
+TEST(PlanTest, ContainsHowEachNodeIsReached) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   EXPECT_TRUE(plan.nodes(0).reach().has_local());
   EXPECT_FALSE(plan.nodes(0).environment(0).has_clean_login());
@@ -124,7 +124,7 @@ TEST(PlanTest, SaysHowEachNodeIsReached) {
   EXPECT_EQ(plan.nodes(2).data_address(), "10.0.0.3");
 }
 
-TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
+TEST(PlanTest, SetsEachRanksPositionInTheWorld) {
   const v1::LaunchPlan plan = Whole(test::ThreeNodePlan());
   const v1::RankPlan& gpu = plan.nodes(0).ranks(1);
   EXPECT_EQ(gpu.device().kind(), v1::DEVICE_KIND_GPU);
@@ -183,20 +183,20 @@ TEST(PlanTest, ListsOfAllNodesAreNotRepeatedForEachProcess) {
   }
 }
 
-TEST(PlanTest, AListThatNoProgramCanBeStartedWithIsRefused) {
+TEST(PlanTest, AListThatIsTooLongForExecIsRefused) {
   const Status refused = MakePlan(LargeInput("tensorflow", 8000)).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(refused), HasSubstr("framework 'tensorflow': on 8000 nodes TF_CONFIG would"));
 }
 
-TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
+TEST(PlanTest, RemovesVariablesOfAnOuterLauncher) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   const auto& removed = plan.nodes(0).environment(0).remove().names();
   EXPECT_THAT(removed, Contains("TORCHELASTIC_*"));
   EXPECT_THAT(removed, Contains("SLURM_PROCID"));
 }
 
-TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
+TEST(PlanTest, NcclLogsAreKeptWithTheRanks) {
   plan::Input input = test::ThreeNodeInput();
   EXPECT_EQ(ValueOf(MakePlan(input)->nodes(0).ranks(0), "NCCL_DEBUG"), "(unset)");
   for (const auto& [level, file] : {std::pair{"VERSION", "(unset)"},
@@ -214,7 +214,7 @@ TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
   }
 }
 
-TEST(PlanTest, RanksStayNearTheirGpusUnlessTheyAreNotTo) {
+TEST(PlanTest, RanksStayNearTheirGpusUnlessDisabled) {
   plan::Input input = test::ThreeNodeInput();
   EXPECT_TRUE(MakePlan(input)->nodes(0).gpu_affinity());
   input.request.set_no_affinity(true);
@@ -232,7 +232,7 @@ TEST(PlanTest, GivenVariablesAreForEveryNode) {
   }
 }
 
-TEST(PlanTest, VariablesThatTellRanksWhoTheyAreAreNotForOthersToSet) {
+TEST(PlanTest, VariablesThatIdentifyRanksCannotBeSet) {
   plan::Input input = test::ThreeNodeInput();
   for (const char* name :
        {"RANK", "CUDA_VISIBLE_DEVICES", "AUTODIST_JOB_ID", "AUTODIST_AGENT_SOCKET"}) {
@@ -246,7 +246,7 @@ TEST(PlanTest, VariablesThatTellRanksWhoTheyAreAreNotForOthersToSet) {
   EXPECT_EQ(Message(MakePlan(input).status()), "the value of A is not valid UTF-8");
 }
 
-TEST(PlanTest, RefusesACommandThatCannotTravel) {
+TEST(PlanTest, RefusesACommandThatCannotBeSent) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {""};
   EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);

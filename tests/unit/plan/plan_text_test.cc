@@ -15,8 +15,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
-TEST(PlanTextTest, LooksAsInTheGoldenFile) {
+// Set UPDATE_GOLDEN=1 to update the file after an intended change.
+TEST(PlanTextTest, EqualsTheGoldenFile) {
   const std::string path = TEST_SOURCE_DIR "/golden/plan.txt";
   const std::string text = PlanAsText(test::ThreeNodePlan(), GivenValues::kShown);
   if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
@@ -30,7 +30,7 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(PlanTextTest, WhatIsSharedIsToldOnce) {
+TEST(PlanTextTest, CommonValuesAreShownOnce) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {"./train", "same"};
   const std::string same = PlanAsText(*MakePlan(input), GivenValues::kShown);
@@ -46,7 +46,7 @@ TEST(PlanTextTest, WhatIsSharedIsToldOnce) {
   EXPECT_EQ(Count(PlanAsText(*MakePlan(input), GivenValues::kShown), "argv: ./train "), 3u);
 }
 
-TEST(PlanTextTest, GpusThatAreNamedByUuid) {
+TEST(PlanTextTest, GpusNamedByUuid) {
   plan::Input input = test::ThreeNodeInput();
   spec::Node& chief = input.spec.nodes[1];
   chief.gpus = {0, 3};
@@ -57,7 +57,7 @@ TEST(PlanTextTest, GpusThatAreNamedByUuid) {
   EXPECT_THAT(text, HasSubstr("rank 1: gpu 3\n"));
 }
 
-TEST(PlanTextTest, RanksOnCpusBecauseThereIsNoGpu) {
+TEST(PlanTextTest, RanksOnCpusWithoutGpus) {
   plan::Input input = test::ThreeNodeInput();
   EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)), "5 ranks on 3 nodes");
   input.spec.no_gpu = "no GPU found on node3";
@@ -72,7 +72,7 @@ std::array<std::string, 2> BothForms(const v1::LaunchPlan& plan, GivenValues giv
   return {PlanAsText(plan, given), PlanAsJson(plan, given)};
 }
 
-TEST(PlanTextTest, OfWhatWasGivenOnlyNamesAreShownUnasked) {
+TEST(PlanTextTest, ValuesOfGivenVariablesAreHiddenByDefault) {
   plan::Input input = test::ThreeNodeInput();
   for (auto& [name, group] : input.spec.ssh) {
     group.python_venv = "export W=qu1et1";

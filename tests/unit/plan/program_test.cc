@@ -1,4 +1,4 @@
-// What the command of a job may be: placeholders in it, and programs that start ranks themselves.
+// Commands of jobs: placeholders, and programs that start ranks themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Result<v1::LaunchPlan> PlanOf(std::vector<std::string> command, v1::ProgramKind 
   return MakePlan(input);
 }
 
-TEST(PlaceholdersTest, StandForTheValuesOfTheRank) {
+TEST(PlaceholdersTest, AreReplacedByTheValuesOfTheRank) {
   const auto plan = PlanOf({"./train", "--rank={rank}/{world_size}", "{local_rank}{node_rank}",
                             "{master_addr}:{master_port}", "{local_world_size} {node_count}"});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -31,7 +31,7 @@ TEST(PlaceholdersTest, StandForTheValuesOfTheRank) {
               ElementsAre("./train", "--rank=2/3", "01", "10.0.0.1:4711", "1 2"));
 }
 
-TEST(PlaceholdersTest, WhatElseStandsInBracesStaysByteForByte) {
+TEST(PlaceholdersTest, OtherTextInBracesIsUnchanged) {
   const std::vector<std::string> command = {"./train",  R"({"lr": 0.1, "x": {"y": [1]}})",
                                             "{{ x }}",  "{ranks}",
                                             "{rank",    "{",
@@ -43,7 +43,7 @@ TEST(PlaceholdersTest, WhatElseStandsInBracesStaysByteForByte) {
   EXPECT_EQ(std::vector<std::string>(argv.begin(), argv.end()), command);
 }
 
-TEST(PlaceholdersTest, TwoBracesMeanOne) {
+TEST(PlaceholdersTest, DoubledBracesAreEscapes) {
   const auto plan = PlanOf({"./train", "{{rank}}", "{{rank}", "{{{rank}}}", "a{{rank}}{rank}"});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->nodes(0).ranks(1).argv(),
@@ -60,7 +60,7 @@ TEST(PlaceholdersTest, SomeHaveNoValueForSomePrograms) {
   EXPECT_TRUE(PlanOf({"./train", "{world_size}", "{master_addr}"}, kPerJob).ok());
 }
 
-TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
+TEST(KnownLaunchersTest, AreFoundAnywhereInTheCommand) {
   using Command = std::vector<std::string>;
   for (const Command& command :
        {Command{"torchrun", "x.py"}, Command{"/opt/venv/bin/torchrun"},
@@ -92,35 +92,34 @@ TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
 TEST(KnownLaunchersTest, NeedTheRightKind) {
   const auto torchrun = PlanOf({"torchrun", "x.py"});
   EXPECT_EQ(Message(torchrun.status()),
-            "torchrun starts the ranks of its node itself; it has to be started once per node");
+            "torchrun starts the ranks of a node itself: start it once per node");
   EXPECT_EQ(Remedy(torchrun.status()),
-            "add --per node, or leave it out: autodist starts a rank per device by itself");
+            "add --per node, or leave it out: autodist starts one rank per device");
   EXPECT_THAT(Remedy(PlanOf({"mpirun"}, kPerNode).status()), HasSubstr("add --per job"));
   EXPECT_TRUE(PlanOf({"torchrun", "x.py"}, kPerNode).ok());
 }
 
-// In PyTorch's words alone, the programs of other frameworks would train one by one.
-TEST(KnownLaunchersTest, AreLeftOutForAFramework) {
+// With PyTorch's variables, programs of other frameworks would train separately.
+TEST(KnownLaunchersTest, AreNotRecognizedWithAnExplicitFramework) {
   const auto remedy = [](const char* launcher) { return Remedy(PlanOf({launcher}).status()); };
   EXPECT_EQ(remedy("mpirun"),
-            "add --per job, or leave it out and add --framework mpi: autodist starts a rank per "
-            "device by itself");
+            "add --per job, or leave it out and add --framework mpi: autodist starts one rank per "
+            "device");
   EXPECT_THAT(remedy("msrun"), HasSubstr("leave it out and add --framework mindspore: "));
   EXPECT_THAT(remedy("fleetrun"), HasSubstr("leave it out and add --framework paddle: "));
 }
 
-TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) {
+TEST(KnownLaunchersTest, ThatReachTheNodesThemselvesAreRefusedOnlyPerDevice) {
   const auto deepspeed = PlanOf({"deepspeed", "x.py"});
   EXPECT_EQ(Message(deepspeed.status()),
-            "deepspeed starts the ranks of all nodes itself; it must not be started once per "
-            "device");
+            "deepspeed starts the ranks of all nodes itself: do not start it once per device");
   EXPECT_EQ(Remedy(deepspeed.status()),
-            "leave it out and add --framework deepspeed: autodist starts a rank per device by "
-            "itself; with --per job it would reach the nodes by its own means");
+            "leave it out and add --framework deepspeed: autodist starts one rank per device; "
+            "with --per job it reaches the nodes itself");
   EXPECT_THAT(Remedy(PlanOf({"horovodrun"}).status()), HasSubstr("add --framework horovod: "));
   EXPECT_THAT(Remedy(PlanOf({"srun"}).status()), StartsWith("leave it out: "));
   EXPECT_EQ(Remedy(PlanOf({"mpirun.mpich"}).status()),
-            "add --per job, with which it reaches the nodes by its own means");
+            "add --per job; it then reaches the nodes itself");
   for (const char* launcher : {"deepspeed", "horovodrun", "srun", "mpiexec.hydra"}) {
     EXPECT_FALSE(PlanOf({launcher}).ok()) << launcher;
     EXPECT_TRUE(PlanOf({launcher, "--node_rank={node_rank}"}, kPerNode).ok()) << launcher;
@@ -128,7 +127,7 @@ TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) 
   }
 }
 
-TEST(KnownLaunchersTest, BringTheirFramework) {
+TEST(KnownLaunchersTest, SelectTheirFramework) {
   EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->frameworks(), ElementsAre("mpi"));
   EXPECT_THAT(PlanOf({"numactl", "-N", "0", "mpirun", "./x"}, kPerJob)->frameworks(),
               ElementsAre("mpi"));

@@ -43,7 +43,7 @@ TEST(ReachTest, ContainersBehindALogin) {
               ElementsAre("x", "c"));
 }
 
-TEST(ReachTest, ContainersThatAreMade) {
+TEST(ReachTest, CreatedContainers) {
   const v1::Reach made = ReachBy("via: docker, image: 'i:1', run_options: [-v, '/d:/d']");
   EXPECT_EQ(made.ssh().container().image(), "i:1");
   EXPECT_EQ(made.ssh().container().program(), "docker");
@@ -55,7 +55,7 @@ TEST(ReachTest, ContainersThatAreMade) {
               Contains(HasSubstr("nvidia.com/gpu=all")));
 }
 
-TEST(ReachTest, AContainerOfEachRankIsPartOfItsProgram) {
+TEST(ReachTest, AContainerForEachRankIsPartOfItsProgram) {
   EXPECT_FALSE(ReachBy("via: apptainer, image: i.sif").ssh().has_container());
   Input input = test::ThreeNodeInput();
   input.spec.ssh["a"].via = {"apptainer"};

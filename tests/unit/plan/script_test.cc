@@ -12,7 +12,7 @@ Script In(const std::string& line) {
   return ScriptIn({std::istream_iterator<std::string>(words), {}});
 }
 
-TEST(ScriptInTest, WhatInterpretersAreToldToRun) {
+TEST(ScriptInTest, ScriptsOfInterpreters) {
   for (const auto& [line, path] : {std::pair{"python train.py --config a.py", "train.py"},
                                    {"/opt/bin/python3.11 -u -X dev -W ignore train", "train"},
                                    {"python -uXdev src/train.py", "src/train.py"},
@@ -35,7 +35,7 @@ TEST(ScriptInTest, WhatInterpretersAreToldToRun) {
   }
 }
 
-TEST(ScriptInTest, WhatLaunchersAreToldToRun) {
+TEST(ScriptInTest, ScriptsOfLaunchers) {
   for (const auto& [line, path] :
        {std::pair{"torchrun --nproc-per-node 2 --standalone train.py a.py", "train.py"},
         {"python -m torch.distributed.run --nproc_per_node=2 train.py", "train.py"},

@@ -41,7 +41,7 @@ OpensshValues ValuesOf(const std::string& output) {
   return values;
 }
 
-// What `ssh -G` prints for a configuration file of these lines.
+// The output of `ssh -G` for a configuration file with these lines.
 OpensshValues Configured(const std::string& lines) {
   const test::TempFolder folder;
   folder.Write("config", lines + "\n");
@@ -51,7 +51,7 @@ OpensshValues Configured(const std::string& lines) {
 
 SshConfigUse Use(const std::string& lines) { return UseOf(Configured(lines), Configured("")); }
 
-TEST(SshKeywordsTest, AreInOrderAndExplained) {
+TEST(SshKeywordsTest, AreSortedAndDescribed) {
   std::string_view before = "";
   for (const SshKeyword& keyword : SshKeywords()) {
     EXPECT_LT(strncasecmp(before.data(), keyword.name.data(), 60), 0) << keyword.name;
@@ -60,17 +60,17 @@ TEST(SshKeywordsTest, AreInOrderAndExplained) {
   }
 }
 
-TEST(SshKeywordsTest, HaveAllThatSshPrints) {
+TEST(SshKeywordsTest, IncludeTheOutputOfSsh) {
   const OpensshValues printed = Configured("");
   EXPECT_GT(printed.size(), 60u);
   for (const auto& [keyword, value] : printed) EXPECT_TRUE(FindSshKeyword(keyword)) << keyword;
 }
 
-TEST(SshKeywordsTest, HaveAllOfTheManual) {
+TEST(SshKeywordsTest, IncludeTheManual) {
   const std::string manual = OutputOf(
       "zcat -f /usr/share/man/man5/ssh_config.5.gz 2> /dev/null | "
       "sed -n 's/^\\.It Cm \\([A-Z][A-Za-z0-9]*\\)$/\\1/p'");
-  std::istringstream names(manual);  // none, where manuals are not installed
+  std::istringstream names(manual);  // empty where manuals are not installed
   for (std::string name; names >> name;) {
     const SshKeyword* const keyword = FindSshKeyword(name);
     ASSERT_TRUE(keyword) << name;
@@ -78,7 +78,7 @@ TEST(SshKeywordsTest, HaveAllOfTheManual) {
   }
 }
 
-// The names in readconf.c, obsolete and ignored ones too, with a value that it may not like.
+// The names in readconf.c, including obsolete and ignored ones, with a possibly invalid value.
 TEST(SshKeywordsTest, AreKnownToSsh) {
   const std::vector<std::string_view> newer = {"ChannelTimeout",   "ObscureKeystrokeTiming",
                                                "RefuseConnection", "Tag",
@@ -93,17 +93,17 @@ TEST(SshKeywordsTest, AreKnownToSsh) {
   }
 }
 
-TEST(SshKeywordsTest, AreWhatTheDocsSay) {
-  const std::map<KeywordUse, std::string> uses = {{KeywordUse::kHonoured, "honoured"},
+TEST(SshKeywordsTest, AgreeWithTheDocs) {
+  const std::map<KeywordUse, std::string> uses = {{KeywordUse::kHonoured, "honored"},
                                                   {KeywordUse::kHandedOver, "`ssh`"},
-                                                  {KeywordUse::kNamed, "warned of"},
+                                                  {KeywordUse::kNamed, "warning"},
                                                   {KeywordUse::kIrrelevant, "no effect"}};
   std::string table = "| keyword | use | |\n|---|---|---|\n";
   for (const SshKeyword& keyword : SshKeywords()) {
     table += "| `" + std::string(keyword.name) + "` | " + uses.at(keyword.use) + " | " +
              std::string(keyword.how) + " |\n";
   }
-  const std::string page = std::string(TEST_SOURCE_DIR) + "/../docs/ssh_config.md";
+  const std::string page = std::string(TEST_SOURCE_DIR) + "/../docs/reference/ssh_config.md";
   std::ifstream file(page);
   std::stringstream text;
   text << file.rdbuf();
@@ -114,12 +114,12 @@ TEST(SshKeywordsTest, AreWhatTheDocsSay) {
 
 struct Setting {
   std::string line;
-  KeywordUse use;  // kHonoured stands for all that neither hands over nor warns
+  KeywordUse use;  // kHonoured stands for all without a handover or warning
 };
 
-// Each that changes how a connection is made, with values for which it is to be handed over, or for
-// which our own login does the same.
-TEST(SshConfigUseTest, OfWhatSshPrints) {
+// Each keyword that changes how a connection is made, with values that need a handover to ssh, or
+// that our own login supports.
+TEST(SshConfigUseTest, TheOutputOfSsh) {
   using enum KeywordUse;
   const std::vector<Setting> settings = {
       {"BindAddress 10.0.0.1", kHandedOver},
@@ -202,14 +202,14 @@ TEST(SshConfigUseTest, OfWhatSshPrints) {
   }
 }
 
-TEST(SshConfigUseTest, SaysWhatItIs) {
+TEST(SshConfigUseTest, HasAMessage) {
   EXPECT_THAT(Use("BindAddress 10.0.0.1").handed_over, ElementsAre("BindAddress 10.0.0.1"));
   EXPECT_THAT(Use("ForwardAgent yes").not_used, ElementsAre(HasSubstr("ForwardAgent yes: ranks")));
   EXPECT_THAT(UseOf({{"frobnicate", "yes"}}, {}).handed_over, ElementsAre("frobnicate yes"));
   EXPECT_THAT(UseOf({{"frobnicate", "yes"}}, {{"frobnicate", "yes"}}).handed_over, IsEmpty());
 }
 
-TEST(SshConfigUseTest, WhatMattersInAFile) {
+TEST(SshConfigUseTest, RelevantKeywordsOfAFile) {
   for (const char* keyword : {"bindaddress", "HostName", "include", "match", "useknownnothing"}) {
     EXPECT_TRUE(KeywordMatters(keyword)) << keyword;
   }

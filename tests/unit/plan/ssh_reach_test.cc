@@ -16,7 +16,7 @@ spec::Node NodeAt(const std::string& address) {
   return node;
 }
 
-TEST(SshReachTest, WithoutAnyWordItIsAsOpensshWouldDoIt) {
+TEST(SshReachTest, DefaultsAreThoseOfOpenssh) {
   const v1::SshReach ssh =
       MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", {}}, kUser);
   EXPECT_EQ(ssh.host(), "gpu1");
@@ -51,7 +51,7 @@ const std::multimap<std::string, std::string> kConfigured = {
     {"connecttimeout", "3"},
 };
 
-TEST(SshReachTest, OpensshsConfigurationIsHeeded) {
+TEST(SshReachTest, OpensshsConfigurationIsApplied) {
   const v1::SshReach ssh =
       MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", kConfigured}, kUser);
   EXPECT_EQ(ssh.host_key_name(), "the-host");
@@ -67,7 +67,7 @@ TEST(SshReachTest, OpensshsConfigurationIsHeeded) {
   EXPECT_EQ(ssh.connect_limit_ms(), 3000u);
 }
 
-TEST(SshReachTest, TheSpecWins) {
+TEST(SshReachTest, TheSpecHasPriority) {
   spec::SshGroup group;
   group.key_file = "~/100%.pem";
   group.username = "bob";
@@ -85,7 +85,7 @@ TEST(SshReachTest, TheSpecWins) {
   EXPECT_EQ(ssh.host_key_check(), v1::HOST_KEY_CHECK_STRICT);
 }
 
-TEST(SshReachTest, WhatLeadsThroughAnotherMachineIsLeftToSsh) {
+TEST(SshReachTest, RoutesThroughOtherMachinesUseSsh) {
   const NodeAddress plain{"10.0.0.5", "10.0.0.5", "", {}};
   spec::SshGroup group;
   group.proxy_jump = "ops@bastion";
@@ -100,7 +100,7 @@ TEST(SshReachTest, WhatLeadsThroughAnotherMachineIsLeftToSsh) {
   }
 }
 
-TEST(SshReachTest, WhatOurOwnLoginsCannotDoIsLeftToSsh) {
+TEST(SshReachTest, FeaturesThatOurLoginsLackUseSsh) {
   NodeAddress address{"10.0.0.5", "10.0.0.5", "", {}};
   address.left_to_ssh = {"BindAddress 10.0.0.1"};
   EXPECT_TRUE(MakeSshReach(NodeAt("a"), {}, address, kUser).by_ssh_program());
@@ -109,7 +109,7 @@ TEST(SshReachTest, WhatOurOwnLoginsCannotDoIsLeftToSsh) {
   EXPECT_TRUE(MakeSshReach(NodeAt("a"), group, address, kUser).by_ssh_program());
 }
 
-TEST(SshReachTest, NoneIsNoFile) {
+TEST(SshReachTest, NoneIsNotAFile) {
   const NodeAddress address{"10.0.0.5",
                             "10.0.0.5",
                             "",
@@ -119,7 +119,7 @@ TEST(SshReachTest, NoneIsNoFile) {
                              {"globalknownhostsfile", "/etc/known"}}};
   const v1::SshReach ssh = MakeSshReach(NodeAt("a"), {}, address, kUser);
   EXPECT_EQ(ssh.key_files_size() + ssh.certificate_files_size(), 0);
-  // A new key is written to none of the system's files.
+  // A new key is not written to any file of the system.
   EXPECT_THAT(ssh.known_hosts_files(), ElementsAre("/dev/null", "/etc/known"));
 }
 

@@ -22,13 +22,13 @@ using testing::HasSubstr;
 
 void Print(const std::string& text) { (void)!write(STDOUT_FILENO, text.data(), text.size()); }
 
-// A process that detaches itself. What both of the two print comes to us.
+// A process that detaches itself. The test reads the output of both processes.
 class AtTerminal {
  public:
   explicit AtTerminal(const std::function<int(Detached&)>& work) {
     int fds[2];
     EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
-    std::fflush(nullptr);  // or it is printed again there
+    std::fflush(nullptr);  // otherwise the child prints it again
     pid_ = fork();
     if (pid_ == 0) {
       dup2(fds[1], STDOUT_FILENO);
@@ -55,7 +55,7 @@ class AtTerminal {
     while (!line.ends_with('\n') && read(output_.get(), &byte, 1) == 1) line += byte;
     return line;
   }
-  // Until nobody can write any more.
+  // Reads until all writers have closed.
   std::string ReadRest() const {
     std::string text;
     for (std::string line = ReadLine(); !line.empty(); line = ReadLine()) text += line;
@@ -81,7 +81,7 @@ class DetachTest : public testing::Test {
   void SetUp() override {
     base::OpenStandardStreams();  // as the program does
 #ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer has a thread of its own in every forked process";
+    GTEST_SKIP() << "ThreadSanitizer has an additional thread in every forked process";
 #endif
   }
 };
@@ -90,7 +90,7 @@ Result<base::UniqueFd> OutputIn(const std::string& folder) {
   return base::LogFolder(folder).OpenFile("output.log", O_WRONLY | O_CREAT | O_APPEND);
 }
 
-TEST_F(DetachTest, OnceStartedItBelongsToNoTerminalAndGoesOn) {
+TEST_F(DetachTest, OnceStartedItHasNoTerminalAndContinues) {
   const test::TempFolder folder;
   const std::string file = folder.path() + "/output.log";
   int fds[2];
@@ -101,10 +101,10 @@ TEST_F(DetachTest, OnceStartedItBelongsToNoTerminalAndGoesOn) {
     Print("before\n");
     detached.Started(OutputIn(folder.path()));
     char byte = 0;
-    (void)!read(fds[0], &byte, 1);  // until the other has long ended
+    (void)!read(fds[0], &byte, 1);  // until the foreground process has ended
     raise(SIGHUP);
     Print("after\n");
-    if (getsid(0) == getpid()) Print("a session of its own\n");
+    if (getsid(0) == getpid()) Print("its own session\n");
     if (read(STDIN_FILENO, &byte, 1) == 0) Print("nothing to read\n");
     (void)!write(STDERR_FILENO, "error\n", 6);
     return 0;
@@ -113,20 +113,20 @@ TEST_F(DetachTest, OnceStartedItBelongsToNoTerminalAndGoesOn) {
   EXPECT_EQ(terminal.ReadLine(), "before\n");
   EXPECT_EQ(terminal.ReadLine(), "it runs\n");
   EXPECT_EQ(terminal.ExitCode(), 0);
-  EXPECT_EQ(terminal.ReadRest(), "");  // it has let go of our stdout and stderr
+  EXPECT_EQ(terminal.ReadRest(), "");  // stdout and stderr are closed
   EXPECT_EQ(folder.Read("output.log"), "");
   go_on.Reset();
   const auto limit = base::Deadline::After(std::chrono::milliseconds(20'000));
   while (!folder.Read("output.log").ends_with("error\n") && !limit.Expired()) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(folder.Read("output.log"), "after\na session of its own\nnothing to read\nerror\n");
+  EXPECT_EQ(folder.Read("output.log"), "after\nits own session\nnothing to read\nerror\n");
   struct stat info;
   ASSERT_EQ(stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
 }
 
-TEST_F(DetachTest, OneThatEndsBeforeHasItsExitCodePassedOn) {
+TEST_F(DetachTest, AnEarlyExitCodeIsPassedOn) {
   const AtTerminal terminal([](Detached&) {
     Print("no such node\n");
     return 125;
@@ -135,7 +135,7 @@ TEST_F(DetachTest, OneThatEndsBeforeHasItsExitCodePassedOn) {
   EXPECT_EQ(terminal.ExitCode(), 125);
 }
 
-TEST_F(DetachTest, OneThatASignalEndsIsAsInAShell) {
+TEST_F(DetachTest, AFatalSignalIsReportedLikeInAShell) {
   const AtTerminal terminal([](Detached&) { return raise(SIGKILL); });
   EXPECT_EQ(terminal.ExitCode(), 137);
 }
@@ -152,7 +152,7 @@ TEST_F(DetachTest, CtrlCIsPassedOn) {
   EXPECT_EQ(terminal.ExitCode(), 42);
 }
 
-TEST_F(DetachTest, TheEndOfTheTerminalEndsOnlyTheOneThere) {
+TEST_F(DetachTest, ClosingTheTerminalEndsOnlyTheForegroundProcess) {
   const test::TempFolder folder;
   int fds[2];
   ASSERT_EQ(pipe2(fds, O_CLOEXEC), 0);
@@ -175,7 +175,7 @@ TEST_F(DetachTest, TheEndOfTheTerminalEndsOnlyTheOneThere) {
   EXPECT_EQ(terminal.ReadRest(), "goes on\n");
 }
 
-TEST_F(DetachTest, WhereTheFileCannotBeMadeTheRestIsLost) {
+TEST_F(DetachTest, IfTheFileCannotBeCreatedTheOutputIsLost) {
   const AtTerminal terminal([](Detached& detached) {
     detached.Started(OutputIn("/proc/no-such-folder"));
     Print("lost\n");
@@ -188,7 +188,7 @@ TEST_F(DetachTest, WhereTheFileCannotBeMadeTheRestIsLost) {
   EXPECT_THAT(said, testing::Not(HasSubstr("\nlost")));
 }
 
-TEST_F(DetachTest, IsRefusedOnceThereAreThreads) {
+TEST_F(DetachTest, IsRefusedIfThereAreThreads) {
   std::jthread other([](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
   });

@@ -14,7 +14,7 @@ Environment With(std::initializer_list<std::pair<std::string, std::string>> vari
   return environment;
 }
 
-TEST(EnvironmentTest, ExpandsNamesAndNothingElse) {
+TEST(EnvironmentTest, ExpandsOnlyNames) {
   const Environment environment = With({{"X", "1"}, {"LONG_NAME2", "two words"}});
   for (const auto& [text, expanded] :
        std::initializer_list<std::pair<const char*, const char*>>{{"$X", "1"},
@@ -36,7 +36,7 @@ TEST(EnvironmentTest, ExpandsNamesAndNothingElse) {
   }
 }
 
-TEST(EnvironmentTest, AnEmptyElementTakesItsColonWithIt) {
+TEST(EnvironmentTest, AnEmptyElementIsRemovedWithItsColon) {
   const Environment environment = With({{"SET", "/a"}, {"EMPTY", ""}});
   for (const auto& [text, expanded] :
        std::initializer_list<std::pair<const char*, const char*>>{{"$SET:/b", "/a:/b"},
@@ -51,7 +51,7 @@ TEST(EnvironmentTest, AnEmptyElementTakesItsColonWithIt) {
   }
 }
 
-TEST(EnvironmentTest, ReadsNulSeparatedText) {
+TEST(EnvironmentTest, ParsesNulSeparatedText) {
   const std::string text("A=1\0B=x=y\nz\0=bad\0nothing\0C=", 28);
   EXPECT_THAT(Environment::FromNulSeparated(text).ToStrings(),
               ElementsAre("A=1", "B=x=y\nz", "C="));
@@ -64,7 +64,7 @@ TEST(EnvironmentTest, RemovesByNameAndByPrefix) {
   EXPECT_THAT(environment.ToStrings(), ElementsAre("RANK_ID=1"));
 }
 
-TEST(EnvironmentTest, ACleanLoginTakesNothingButTheUser) {
+TEST(EnvironmentTest, ACleanLoginHasOnlyTheUser) {
   const Environment clean =
       Environment::CleanLogin(With({{"HOME", "/h"}, {"PATH", "/evil"}, {"LD_PRELOAD", "x"}}));
   EXPECT_EQ(clean.Get("HOME"), "/h");
@@ -72,7 +72,7 @@ TEST(EnvironmentTest, ACleanLoginTakesNothingButTheUser) {
   EXPECT_EQ(clean.Get("PATH").find("evil"), std::string::npos);
 }
 
-TEST(EnvironmentTest, OurProgramsDoNotGetWhatIsForShellsAndLibraries) {
+TEST(EnvironmentTest, OurProgramsDoNotInheritShellAndLibraryVariables) {
   Environment environment;
   for (const char* name : {"PATH", "HOME", "SSH_AUTH_SOCK", "BASH_ENV", "ENV", "LD_LIBRARY_PATH",
                            "PYTHONHOME", "PYTHONPATH", "SHELLOPTS", "BASH_FUNC_cd%%"}) {

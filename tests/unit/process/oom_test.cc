@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kKibi = 1024;
 
-TEST(OomLogReaderTest, OfACgroupItsUseAndLimitAreTold) {
+TEST(OomLogReaderTest, ReportsUseAndLimitOfACgroup) {
   OomLogReader reader;
   for (const char* line :
        {"python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
@@ -33,9 +33,9 @@ TEST(OomLogReaderTest, OfACgroupItsUseAndLimitAreTold) {
   EXPECT_EQ(kill->how.limit, 256 * kKibi);
 }
 
-TEST(OomLogReaderTest, OfTheMachineTheProcesssUseIsTold) {
+TEST(OomLogReaderTest, ReportsTheProcesssUseForTheMachine) {
   OomLogReader reader;
-  reader.Take("memory: usage 250kB, limit 256kB, failcnt 19");  // of one before
+  reader.Take("memory: usage 250kB, limit 256kB, failcnt 19");  // of an earlier one
   reader.Take("train invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0");
   const auto kill = reader.Take(
       "Out of memory: Killed process 99 (train) total-vm:831412kB, anon-rss:800kB, file-rss:4kB, "
@@ -47,7 +47,7 @@ TEST(OomLogReaderTest, OfTheMachineTheProcesssUseIsTold) {
   EXPECT_EQ(kill->how.limit, 0u);
 }
 
-TEST(OomLogReaderTest, OlderKernelsTellItInTwoLinesAndWithoutTheUser) {
+TEST(OomLogReaderTest, SupportsTheFormatOfOlderKernels) {
   OomLogReader reader;
   EXPECT_FALSE(
       reader.Take("Memory cgroup out of memory: Kill process 5 (x) score 900 or sacrifice"
@@ -71,7 +71,7 @@ class MemoryCgroupsTest : public testing::Test {
   const test::TempFolder folder_;
 };
 
-TEST_F(MemoryCgroupsTest, OfVersion2TheOwnComesFirstThenThoseAboveIt) {
+TEST_F(MemoryCgroupsTest, OfVersion2TheOwnCgroupIsFirstThenItsAncestors) {
   Write("a/b/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   Write("a/b/memory.events.local", "oom 1\n");
   Write("a/b/memory.max", "max\n");
@@ -93,7 +93,7 @@ TEST_F(MemoryCgroupsTest, OfVersion2TheOwnComesFirstThenThoseAboveIt) {
   EXPECT_FALSE(cgroups[1].ReachedLimitSince(1));
 }
 
-TEST_F(MemoryCgroupsTest, Version1CountsWhereItHasTheController) {
+TEST_F(MemoryCgroupsTest, Version1CountsIfItHasTheController) {
   Write("memory/x/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
   Write("memory/x/memory.max_usage_in_bytes", "262144\n");
   Write("memory/x/memory.limit_in_bytes", "262144\n");
@@ -109,11 +109,11 @@ TEST_F(MemoryCgroupsTest, Version1CountsWhereItHasTheController) {
   EXPECT_FALSE(cgroups[1].ReachedLimitSince(0));
 }
 
-TEST_F(MemoryCgroupsTest, WhatCannotBeSeenIsNotThere) {
+TEST_F(MemoryCgroupsTest, InvisibleCgroupsAreOmitted) {
   EXPECT_TRUE(MemoryCgroupsOf("", folder_.path()).empty());
   EXPECT_TRUE(MemoryCgroupsOf("0::/../x\n4:cpu:/\n", folder_.path()).empty());
   Write("memory.events", "oom_kill 1\n");
-  // A container may be told where it lies outside.
+  // A container may see its path outside.
   EXPECT_EQ(MemoryCgroupsOf("0::/docker/4711\n", folder_.path()).size(), 1u);
 }
 

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, ProcessTreeTest,
                                                                           : "AllProcesses";
                          });
 
-TEST_P(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
+TEST_P(ProcessTreeTest, FindsGrandchildrenInOtherSessions) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -60,7 +60,7 @@ TEST_P(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
   EXPECT_EQ(Descendants(child, GetParam()), std::vector{grandchild});
   EXPECT_TRUE(Descendants(grandchild, GetParam()).empty());
 
-  // An orphan stays ours.
+  // An orphan stays our descendant.
   kill(child, SIGKILL);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   found = Descendants(getpid(), GetParam());
@@ -71,26 +71,26 @@ TEST_P(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
   close(ready[1]);
 }
 
-TEST_P(ProcessTreeTest, KillsAllThatIsBelow) {
+TEST_P(ProcessTreeTest, KillsAllDescendants) {
   int alive[2];
   ASSERT_EQ(pipe(alive), 0);
   if (fork() == 0) {
     close(alive[0]);
     for (int i = 0; i < 3; ++i) fork();
     (void)!write(alive[1], "x", 1);
-    alarm(60);  // should the test fail
+    alarm(60);  // if the test hangs
     for (;;) pause();
   }
   close(alive[1]);
   char byte = 0;
   for (int i = 0; i < 8; ++i) ASSERT_EQ(read(alive[0], &byte, 1), 1);
   KillDescendants(getpid(), GetParam());
-  EXPECT_EQ(read(alive[0], &byte, 1), 0);  // nobody holds the other end
+  EXPECT_EQ(read(alive[0], &byte, 1), 0);  // all writers have closed
   close(alive[0]);
   while (wait(nullptr) > 0) continue;
 }
 
-// Each process makes the next one and ends, as a program that wants to get away does.
+// Each process creates the next one and exits, like a program that tries to escape.
 class ForkChain {
  public:
   static constexpr int kLongest = 2000;
@@ -121,7 +121,7 @@ class ForkChain {
   std::atomic<int>* made_;
 };
 
-TEST_P(ProcessTreeTest, AForkChainDoesNotOutrunUs) {
+TEST_P(ProcessTreeTest, AForkChainDoesNotEscape) {
   const ForkChain chain;
   while (chain.made() < 20) sched_yield();
   while (wait(nullptr) > 0 || errno != ECHILD) {

@@ -26,7 +26,7 @@ class ProgramCheckTest : public testing::Test {
   const ProgramPlace place_{"/usr/bin:/bin", folder_.path()};
 };
 
-TEST_F(ProgramCheckTest, NothingIsWrongWithWhatTheKernelExecutes) {
+TEST_F(ProgramCheckTest, ExecutableFilesHaveNoIssue) {
   for (const char* content :
        {"#!/bin/sh\necho\n", "#! /bin/sh -e\n", "#!/usr/bin/env sh\n",
         "#!/usr/bin/env -S A=1 sh -e\n", "echo a shell runs it\n", "#!/bin/sh"}) {
@@ -57,7 +57,7 @@ TEST_F(ProgramCheckTest, EachReasonHasItsHeadlineAndItsHint) {
       {"a.sh", "#!/bin/sh\n", 0644, denied, "not an executable file", "chmod +x a.sh"},
       {"a", "", 0755, denied, "empty file", ""},
       {"a", "\xEF\xBB\xBF#!/bin/sh\n", 0755, denied, "byte order mark", "sed -i"},
-      {"a", "\177ELF", 0755, denied, "cut off", ""},
+      {"a", "\177ELF", 0755, denied, "is incomplete", ""},
   };
   for (const Case& one : cases) {
     const Status why = Check(one.name, one.content, one.mode);
@@ -67,16 +67,16 @@ TEST_F(ProgramCheckTest, EachReasonHasItsHeadlineAndItsHint) {
   }
 }
 
-TEST_F(ProgramCheckTest, ABinaryIsForOneMachineAndHasALoader) {
+TEST_F(ProgramCheckTest, ABinaryHasAnArchitectureAndALoader) {
   std::string elf("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\xF4\0",
-                  20);  // of a machine that runs no Linux
+                  20);  // an architecture without Linux
   elf.resize(100);
   if (!std::filesystem::exists("/proc/sys/fs/binfmt_misc/qemu-bpf")) {
     EXPECT_THAT(Message(Check("a", elf)), HasSubstr("is a program for"));
   }
 }
 
-TEST_F(ProgramCheckTest, WhatIsNotThereMayBeMeantOtherwise) {
+TEST_F(ProgramCheckTest, AMissingProgramMayBeMisspelt) {
   folder_.Write("train.py", "");
   struct Case {
     std::string program, cause, hint;
@@ -84,10 +84,10 @@ TEST_F(ProgramCheckTest, WhatIsNotThereMayBeMeantOtherwise) {
   const Case cases[] = {
       {"train.py", "'train.py' is not in PATH", "write python3 train.py"},
       {"./trian.py", "'./trian.py' does not exist", "do you mean python3 ./train.py?"},
-      {"echo hi", "is one word", "-- echo hi"},
-      {"source venv && echo", "is for a shell", "-- bash -c 'source venv && echo' gives"},
-      {"echo hi | cat", "is for a shell", "-- bash -c 'echo hi | cat' gives"},
-      {"cd", "is for a shell", "-- bash -c 'cd ...' gives"},
+      {"echo hi", "is quoted as one word", "-- echo hi"},
+      {"source venv && echo", "is for a shell", "-- bash -c 'source venv && echo' runs"},
+      {"echo hi | cat", "is for a shell", "-- bash -c 'echo hi | cat' runs"},
+      {"cd", "is for a shell", "-- bash -c 'cd ...' runs"},
       {"no-such-program-at-all", "is not in PATH", ""},
   };
   for (const Case& one : cases) {
@@ -98,7 +98,7 @@ TEST_F(ProgramCheckTest, WhatIsNotThereMayBeMeantOtherwise) {
   }
 }
 
-TEST(ShebangTest, IsReadAsTheKernelDoes) {
+TEST(ShebangTest, IsParsedLikeTheKernelDoes) {
   EXPECT_EQ(ShebangOf("echo").interpreter, "");
   EXPECT_EQ(ShebangOf("#! /bin/sh \n").interpreter, "/bin/sh");
   EXPECT_EQ(ShebangOf("#!/usr/bin/env -S a b\nc").argument, "-S a b");
@@ -106,7 +106,7 @@ TEST(ShebangTest, IsReadAsTheKernelDoes) {
   EXPECT_FALSE(ShebangOf("#!/bin/sh\n\r\n").carriage_return);
 }
 
-TEST(ShebangTest, EnvIsAskedForAProgram) {
+TEST(ShebangTest, EnvRunsAnotherProgram) {
   EXPECT_EQ(ProgramOfEnv("python3"), "python3");
   EXPECT_EQ(ProgramOfEnv("-S FOO=1 python3 -u"), "python3");
   EXPECT_EQ(ProgramOfEnv("-Spython3 -u"), "python3");

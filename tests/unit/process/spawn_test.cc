@@ -57,7 +57,7 @@ SpawnRequest Command(std::vector<std::string> argv) {
   return request;
 }
 
-TEST(SpawnTest, ArgumentsArriveByteForByte) {
+TEST(SpawnTest, ArgumentsArriveUnchanged) {
   const Ended ended = RunToEnd(
       Command({"printf", "[%s]", "two words", "", "$HOME", "*", "a\nb", "'\"", "ü€", "`id`"}));
   EXPECT_EQ(ended.output, "[two words][][$HOME][*][a\nb]['\"][ü€][`id`]");
@@ -69,7 +69,7 @@ TEST(SpawnTest, TheEnvironmentIsExactlyTheGivenOne) {
   EXPECT_EQ(RunToEnd(request).output, "PATH=/usr/bin\nX=1\n");
 }
 
-TEST(SpawnTest, WithoutAPathProgramsAreSearchedWhereTheSystemHasThem) {
+TEST(SpawnTest, WithoutAPathTheSystemsDefaultIsSearched) {
   SpawnRequest request = Command({"env"});
   request.environment = {"X=1"};
   EXPECT_EQ(RunToEnd(request).output, "X=1\n");
@@ -83,14 +83,14 @@ TEST(SpawnTest, RunsInTheWorkingDirectory) {
   EXPECT_EQ(RunToEnd(request).output, "content");
 }
 
-TEST(SpawnTest, RunsAScriptWithoutAnInterpreterLineByTheShell) {
+TEST(SpawnTest, RunsAScriptWithoutAnInterpreterLineWithTheShell) {
   const test::TempFolder folder;
   const std::string script = folder.Write("script", "echo \"$0 $1\"\n");
   chmod(script.c_str(), 0700);
   EXPECT_EQ(RunToEnd(Command({script, "a b"})).output, script + " a b\n");
 }
 
-TEST(SpawnTest, TellsWhyAProgramCannotBeExecuted) {
+TEST(SpawnTest, ReportsWhyAProgramCannotBeExecuted) {
   EXPECT_EQ(Spawn(Command({"no-such-program"})).status().code(), StatusCode::kNotFound);
   const test::TempFolder folder;
   const std::string plain = folder.Write("plain", "x");
@@ -103,14 +103,14 @@ TEST(SpawnTest, TellsWhyAProgramCannotBeExecuted) {
   EXPECT_THAT(Message(Spawn(request).status()), HasSubstr("/none: No such file or directory"));
 }
 
-TEST(SpawnTest, HasNoDescriptorOfOursAndAProcessGroupOfItsOwn) {
+TEST(SpawnTest, InheritsNoDescriptorsAndHasANewProcessGroup) {
   const Ended ended = RunToEnd(
       Command({"sh", "-c",
                "ls /proc/self/fd | tr '\\n' ' '; [ $(ps -o pgid= -p $$) = $$ ] && echo leader"}));
-  EXPECT_EQ(ended.output, "0 1 2 3 leader\n");  // 3 is ls's own
+  EXPECT_EQ(ended.output, "0 1 2 3 leader\n");  // 3 is opened by ls itself
 }
 
-TEST(SpawnTest, MayShareOurProcessGroupAndReadWhatItIsGiven) {
+TEST(SpawnTest, MayShareOurProcessGroupAndReadGivenInput) {
   auto input = base::Pipe();
   EXPECT_TRUE(base::WriteAll(input->second.get(), "given", base::Deadline::Never()).ok());
   input->second.Reset();
@@ -120,7 +120,7 @@ TEST(SpawnTest, MayShareOurProcessGroupAndReadWhatItIsGiven) {
   EXPECT_EQ(RunToEnd(request).output, "given" + std::to_string(getpgrp()) + "\n");
 }
 
-TEST(SpawnTest, MayHaveASessionOfItsOwn) {
+TEST(SpawnTest, MayHaveANewSession) {
   SpawnRequest request = Command({"sh", "-c", "[ $(ps -o sid= -p $$) = $$ ] && echo leader"});
   request.own_session = true;
   EXPECT_EQ(RunToEnd(request).output, "leader\n");
@@ -151,15 +151,15 @@ TEST(SpawnTest, SignalsHaveTheirDefaultEffect) {
   EXPECT_TRUE(WIFSIGNALED(ended.wait_status));
 }
 
-TEST(SpawnTest, EvenTheSignalsOfGlibcItselfHaveTheirDefaultEffect) {
-  // As its posix_spawn leaves it, and its sigaction() does not change.
+TEST(SpawnTest, SignalsUsedByGlibcHaveTheirDefaultEffectToo) {
+  // Its posix_spawn leaves them like this, and its sigaction() cannot change them.
   const std::array<unsigned long, 4> ignore = {1};
   ASSERT_EQ(syscall(SYS_rt_sigaction, 32, ignore.data(), nullptr, sizeof(uint64_t)), 0);
   EXPECT_EQ(RunToEnd(Command({"grep", "SigIgn", "/proc/self/status"})).output,
             "SigIgn:\t0000000000000000\n");
 }
 
-TEST(SpawnTest, RunsOnTheGivenCpusAlone) {
+TEST(SpawnTest, RunsOnlyOnTheGivenCpus) {
   cpu_set_t ours;
   ASSERT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
   uint32_t last = CPU_SETSIZE - 1;
@@ -168,7 +168,7 @@ TEST(SpawnTest, RunsOnTheGivenCpusAlone) {
   const std::string all = RunToEnd(request).output;
   request.cpus = {last};
   EXPECT_EQ(RunToEnd(request).output, std::to_string(last) + "\n");
-  request.cpus = {last, 5000};  // the kernel takes what there is of them
+  request.cpus = {last, 5000};  // the kernel ignores CPUs that do not exist
   EXPECT_EQ(RunToEnd(request).output, std::to_string(last) + "\n");
   request.cpus = {5000};
   EXPECT_EQ(RunToEnd(request).output, all);
@@ -193,21 +193,22 @@ TEST(SpawnTest, DiesWithTheThreadThatStartedIt) {
   EXPECT_EQ(WTERMSIG(wait_status), SIGKILL);
 }
 
-TEST(FindProgramTest, SearchesAsExecDoes) {
+TEST(FindProgramTest, SearchesLikeExec) {
   const test::TempFolder folder;
   const std::string tool = folder.Write("tool", "#!/bin/sh\n");
   folder.Write("plain", "");
   chmod(tool.c_str(), 0700);
   EXPECT_EQ(*FindProgram("tool", "/none:" + folder.path(), "/"), tool);
   EXPECT_EQ(*FindProgram("./tool", "", folder.path()), folder.path() + "/./tool");
-  EXPECT_EQ(*FindProgram("tool", "", folder.path()), tool);  // an empty PATH: here
+  // an empty PATH means the current folder
+  EXPECT_EQ(*FindProgram("tool", "", folder.path()), tool);
   EXPECT_EQ(FindProgram("tool", "/none", "/").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(FindProgram("plain", folder.path(), "/").status().code(),
             StatusCode::kPermissionDenied);
   EXPECT_EQ(FindProgram("/", "", "/").status().code(), StatusCode::kPermissionDenied);
 }
 
-TEST(SpawnTest, TheFileLimitIsTheOneThatWeWereStartedWith) {
+TEST(SpawnTest, TheFileLimitIsTheOriginalOne) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit lower = before;

@@ -1,4 +1,4 @@
-// What programs write of their steps, and what only looks like it: one real line of each.
+// Formats of programs' steps, and similar text that is none: one real line of each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 const Time kStart = Time{} + std::chrono::hours(1);
 
-// Each of the lines, a second apart.
+// Reads the lines, one per second.
 std::optional<v1::Progress> ReadAll(const std::vector<std::string>& lines) {
   ProgressReader reader;
   std::optional<v1::Progress> last;
@@ -36,12 +36,12 @@ std::optional<double> Metric(const v1::Progress& progress, const std::string& na
 struct Example {
   std::vector<std::string> lines;
   uint64_t step;
-  uint64_t total;  // 0: not known
+  uint64_t total;  // 0: unknown
   const char* metric = "";
   double value = 0;
 };
 
-TEST(FormsTest, TellsStepsOfManyPrograms) {
+TEST(FormsTest, RecognizesStepsOfManyPrograms) {
   for (const Example& form : std::vector<Example>{
            {{"step 59/100000 loss 2.3"}, 59, 100'000, "loss", 2.3},
            {{"step 59 loss 2.3"}, 59, 0, "loss", 2.3},
@@ -153,8 +153,8 @@ TEST(FormsTest, TellsStepsOfManyPrograms) {
   }
 }
 
-// Two of each, as one could be confirmed by the other.
-TEST(FormsTest, TakesNothingThatOnlyLooksLikeASteps) {
+// Two of each, because one may confirm the other.
+TEST(FormsTest, IgnoresSimilarText) {
   for (const std::vector<std::string>& lines : std::vector<std::vector<std::string>>{
            {"2026-11-25 04:06:10 INFO ready", "2026-11-26 04:06:10 INFO ready"},
            {"11/25 04:06 ready", "11/26 04:06 ready"},
@@ -223,7 +223,7 @@ TEST(FormsTest, CountsKerasOverItsEpochs) {
   EXPECT_EQ(second->total(), 120u);
 }
 
-TEST(FormsTest, ReadsKerasWithALineForEachEpoch) {
+TEST(FormsTest, SupportsKerasWithALineForEachEpoch) {
   const auto progress =
       ReadAll({"Epoch 1/3", "60/60 - 6s - 99ms/step - accuracy: 0.5 - loss: 1.5", "Epoch 2/3",
                "60/60 - 6s - 99ms/step - accuracy: 0.6 - loss: 1.2"});
@@ -233,14 +233,14 @@ TEST(FormsTest, ReadsKerasWithALineForEachEpoch) {
   EXPECT_EQ(Metric(*progress, "loss"), 1.2);
 }
 
-TEST(FormsTest, ACountMayGoOnOverTheEpochs) {
+TEST(FormsTest, ACountMayContinueOverTheEpochs) {
   const auto progress = ReadAll({"epoch 1 step 100 loss 2.0", "epoch 1 step 200 loss 1.9",
                                  "epoch 2 step 300 loss 1.8", "epoch 3 step 400 loss 1.7"});
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step(), 400u);
 }
 
-TEST(FormsTest, ABarCountsMoreThanLinesWithAStepInThem) {
+TEST(FormsTest, ABarOutranksLinesWithSteps) {
   ProgressReader reader;
   ASSERT_TRUE(reader.Take("step 3 loss 2.5", kStart));
   ASSERT_TRUE(reader.Take(" 50%|█████     | 5/10 [00:00<00:00, 12.3it/s]", kStart));
@@ -263,7 +263,7 @@ TEST(FormsTest, AnEvaluationIsWorkWithoutSteps) {
   EXPECT_FALSE(reader.WasOtherWork());
 }
 
-TEST(FormsTest, EscapeSequencesOfAnyKindAreNoText) {
+TEST(FormsTest, EscapeSequencesAreRemoved) {
   const auto progress = ReadAll({"\x1b]0;title\x07\x1b[1mstep 59/100\x1b[0m \x1b(Bloss 2.3\x1b[K"});
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step(), 59u);

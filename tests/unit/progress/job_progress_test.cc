@@ -17,9 +17,9 @@ v1::Progress Made(const char* source, uint64_t step, uint64_t total, double rate
   return progress;
 }
 
-TEST(JobProgressTest, NothingIsKnownWhereNobodyTells) { EXPECT_FALSE(OfJob({})); }
+TEST(JobProgressTest, WithoutReportsThereIsNoProgress) { EXPECT_FALSE(OfJob({})); }
 
-TEST(JobProgressTest, TheRankThatIsTheLeastFarCounts) {
+TEST(JobProgressTest, TheSlowestRankCounts) {
   const auto job = OfJob({{0, Made("bar", 10, 100, 2)},
                           {1, Made("bar", 8, 100, 1.5)},
                           {2, Made("bar", 9, 100, 3)},
@@ -31,7 +31,7 @@ TEST(JobProgressTest, TheRankThatIsTheLeastFarCounts) {
   EXPECT_EQ(job->metrics(0).value(), 2) << "those of rank 0";
 }
 
-TEST(JobProgressTest, ARankThatTellsMoreLeads) {
+TEST(JobProgressTest, ARankWithMoreDetailsIsPreferred) {
   v1::Progress metrics_only;
   metrics_only.set_source("log line");
   metrics_only.add_metrics()->set_name("lr");

@@ -42,7 +42,7 @@ struct Moment {
   v1::Progress progress;
 };
 
-// What is known at each line of a recorded program: "milliseconds TAB what it wrote".
+// The progress at each line of a recording: "milliseconds TAB output".
 std::vector<Moment> Replay(const std::string& name, std::optional<uint64_t> epochs = {}) {
   std::ifstream file(TEST_SOURCE_DIR "/unit/progress/recorded/" + name + ".txt");
   std::vector<Moment> moments;
@@ -64,7 +64,7 @@ void ExpectNoFall(const std::vector<Moment>& moments) {
   }
 }
 
-// At half of its time.
+// Checks the ETA at half of the time.
 void ExpectGoodEta(const std::vector<Moment>& moments) {
   const double end = moments.back().time;
   for (const Moment& moment : moments) {
@@ -76,7 +76,7 @@ void ExpectGoodEta(const std::vector<Moment>& moments) {
   }
 }
 
-TEST(ProgressReaderTest, ReadsTqdm) {
+TEST(ProgressReaderTest, SupportsTqdm) {
   const auto progress =
       Read("epoch 0:  87%|████████▋ | 52/60 [00:02<00:00, 19.87it/s, loss=1.205]");
   ASSERT_TRUE(progress);
@@ -85,15 +85,15 @@ TEST(ProgressReaderTest, ReadsTqdm) {
   EXPECT_EQ(progress->source(), "bar");
   EXPECT_DOUBLE_EQ(progress->rate(), 19.87);
   EXPECT_DOUBLE_EQ(MetricOf(*progress, "loss"), 1.205);
-  EXPECT_FALSE(progress->has_total()) << "how many epochs there will be is not told";
+  EXPECT_FALSE(progress->has_total()) << "how many epochs there will be is unknown";
 }
 
-TEST(ProgressReaderTest, ReadsEveryKindOfTqdm) {
+TEST(ProgressReaderTest, SupportsEveryKindOfTqdm) {
   struct Case {
     const char* line;
     uint64_t step;
     uint64_t total;
-    double rate;  // 0: not told
+    double rate;  // 0: unknown
   };
   for (const Case& one : {
            Case{" 45%|####5     | 45/100 [00:09<00:11,  5.00it/s]", 45, 100, 5},
@@ -117,7 +117,7 @@ TEST(ProgressReaderTest, ReadsEveryKindOfTqdm) {
   }
 }
 
-TEST(ProgressReaderTest, ReadsTqdmWithoutTotal) {
+TEST(ProgressReaderTest, SupportsTqdmWithoutTotal) {
   for (const char* line : {"52it [00:02, 19.87it/s]", "train: 52it [00:02, 19.87it/s, loss=2]",
                            "52 batches [00:02, 19.87 batches/s]"}) {
     const auto progress = Read(line);
@@ -128,7 +128,7 @@ TEST(ProgressReaderTest, ReadsTqdmWithoutTotal) {
   }
 }
 
-TEST(ProgressReaderTest, ReadsMetricsAsProgramsWriteThem) {
+TEST(ProgressReaderTest, ParsesCommonFormatsOfMetrics) {
   const auto progress = Read(
       "Epoch 3:  50%|█████     | 5/10 [00:00<00:00, 12.3it/s, v_num=0, train/loss=nan, "
       "acc=93.1%, lr=5e-05, gpu=3.1GiB, note=none]");
@@ -138,7 +138,7 @@ TEST(ProgressReaderTest, ReadsMetricsAsProgramsWriteThem) {
   EXPECT_DOUBLE_EQ(MetricOf(*progress, "acc"), 93.1);
 }
 
-TEST(ProgressReaderTest, ReadsLightningsRichBar) {
+TEST(ProgressReaderTest, SupportsLightningsRichBar) {
   ProgressReader reader;
   auto progress = reader.Take(
       "Epoch 3/9 \x1b[38;5;99m━━━━━━━━━━━━╸\x1b[0m━━━━━━━ 5/10 0:00:01 • 0:00:02 4.10it/s v_num: "
@@ -146,7 +146,7 @@ TEST(ProgressReaderTest, ReadsLightningsRichBar) {
       kBegin);
   ASSERT_TRUE(progress);
   EXPECT_EQ(progress->step(), 35u) << "epochs are counted from 0";
-  EXPECT_EQ(progress->total(), 100u) << "and the last one's number is told";
+  EXPECT_EQ(progress->total(), 100u) << "and the number of the last one is known";
   EXPECT_EQ(progress->what(), "Epoch 3/9");
   EXPECT_DOUBLE_EQ(progress->rate(), 4.1);
   EXPECT_THAT(MetricNames(*progress), ElementsAre("train_loss"));
@@ -156,7 +156,7 @@ TEST(ProgressReaderTest, ReadsLightningsRichBar) {
   EXPECT_EQ(progress->step(), 40u);
 }
 
-TEST(ProgressReaderTest, LooksAtNeitherEvaluationsNorPreparations) {
+TEST(ProgressReaderTest, IgnoresEvaluationsAndPreparations) {
   for (const char* line :
        {"Validation DataLoader 0:  50%|█████     | 5/10 [00:00<00:00, 12.3it/s]",
         "Sanity Checking DataLoader 0: 100%|██████████| 2/2 [00:00<00:00, 12.3it/s]",
@@ -172,7 +172,7 @@ TEST(ProgressReaderTest, LooksAtNeitherEvaluationsNorPreparations) {
   }
 }
 
-TEST(ProgressReaderTest, TakesNothingElseForProgress) {
+TEST(ProgressReaderTest, IgnoresOtherText) {
   for (const char* line : {
            "",
            " ",
@@ -217,7 +217,7 @@ TEST(ProgressReaderTest, TakesNothingElseForProgress) {
   }
 }
 
-TEST(ProgressReaderTest, ReadsTheTrainersDictBesideItsBar) {
+TEST(ProgressReaderTest, ParsesTheTrainersDictBesideItsBar) {
   ProgressReader reader;
   auto progress = reader.Take("  5%|▌         | 5/100 [00:01<00:19,  5.00it/s]", kBegin);
   ASSERT_TRUE(progress);
@@ -238,14 +238,14 @@ TEST(ProgressReaderTest, ReadsTheTrainersDictBesideItsBar) {
   EXPECT_DOUBLE_EQ(MetricOf(*progress, "eval_loss"), 0.8);
 }
 
-TEST(ProgressReaderTest, ReadsLinesOfLog) {
+TEST(ProgressReaderTest, SupportsLogLines) {
   struct Case {
     const char* line;
     uint64_t step;
-    uint64_t total;  // 0: not told
+    uint64_t total;  // 0: unknown
     const char* metric;
     double value;
-    double eta;  // 0: of no interest
+    double eta;  // 0: not checked
   };
   for (
       const Case& one : {
@@ -318,10 +318,10 @@ TEST(ProgressReaderTest, CountsStepsOverTheEpochsOfLines) {
   EXPECT_EQ(last->step(), 300u);
   EXPECT_EQ(last->total(), 300u);
   EXPECT_EQ(last->eta(), 0);
-  EXPECT_EQ(take("epoch: [1/3] step: [50/100], loss: 2"), 50u) << "it begins anew";
+  EXPECT_EQ(take("epoch: [1/3] step: [50/100], loss: 2"), 50u) << "a new epoch";
 }
 
-TEST(ProgressReaderTest, LinesOfLogCountMoreThanBars) {
+TEST(ProgressReaderTest, LogLinesOutrankBars) {
   ProgressReader reader;
   ASSERT_TRUE(reader.Take(" 50%|█████     | 5/10 [00:00<00:00, 12.3it/s]", kBegin));
   ASSERT_TRUE(reader.Take(" iteration 200/ 1000 | lm loss: 2.3 |", kBegin));
@@ -332,7 +332,7 @@ TEST(ProgressReaderTest, LinesOfLogCountMoreThanBars) {
   EXPECT_FALSE(reader.Take(" iteration 201/ 1000 | lm loss: 2.3 |", kBegin));
 }
 
-TEST(ProgressReaderTest, ReadsJsonLines) {
+TEST(ProgressReaderTest, SupportsJsonLines) {
   ProgressReader reader;
   auto progress = reader.TakeProgressLine(
       R"({"step": 12, "total": 100, "loss": 0.3, "phase": "warm-up", "ok": true, "lr": 1e-5})",
@@ -357,7 +357,7 @@ TEST(ProgressReaderTest, ReadsJsonLines) {
   }
 }
 
-TEST(ProgressReaderTest, ReadsByAPattern) {
+TEST(ProgressReaderTest, SupportsAPattern) {
   auto pattern = Pattern::Parse(R"(done (?P<step>\d+)/(?P<total>\d+), loss (?P<loss>\S+))");
   ASSERT_TRUE(pattern.ok());
   ProgressReader reader(*pattern);
@@ -384,7 +384,7 @@ TEST(ProgressReaderTest, CountsStepsOverEpochsOfAPattern) {
   EXPECT_EQ(progress->total(), 40u);
 }
 
-TEST(PatternTest, RefusesWhatIsNone) {
+TEST(PatternTest, RefusesInvalidPatterns) {
   const auto message = [](const std::string& text) {
     return Message(Pattern::Parse(text).status());
   };
@@ -395,7 +395,7 @@ TEST(PatternTest, RefusesWhatIsNone) {
   EXPECT_THAT(message(std::string(10'000, 'a')), testing::HasSubstr("too long"));
 }
 
-TEST(ProgressReaderTest, LooksAtTheBeginningOfALineOnly) {
+TEST(ProgressReaderTest, MatchesOnlyTheStartOfALine) {
   const std::string far =
       std::string(kLookedAt, ' ') + " 45%|####5     | 45/100 [00:09<00:11,  5.00it/s]";
   EXPECT_FALSE(Read(far));
@@ -423,7 +423,7 @@ TEST(ProgressReaderTest, MeasuresTheRateByItsOwnClock) {
   EXPECT_GT(progress->eta(), 350);
 }
 
-TEST(ProgressReaderTest, ABarThatWasGivenUpMakesWay) {
+TEST(ProgressReaderTest, AnAbandonedBarIsReplaced) {
   ProgressReader reader;
   ASSERT_TRUE(reader.Take("a:  50%|█████     | 50/100 [00:00<00:00, 12.3it/s]", kBegin));
   EXPECT_FALSE(
@@ -444,7 +444,7 @@ TEST(ProgressReaderTest, ABarMayBeNamedLater) {
   EXPECT_EQ(progress->total(), 100u);
 }
 
-TEST(ProgressReaderTest, TheLastWordOfAnEpochMayComeLate) {
+TEST(ProgressReaderTest, TheLastLineOfAnEpochMayBeLate) {
   ProgressReader reader;
   const std::string end = "train: 100%|██████████| 10/10 [00:01<00:00, 10.0it/s]";
   ASSERT_TRUE(reader.Take("train:  10%|█         | 1/10 [00:00<00:01, 10.0it/s]", kBegin));
@@ -456,7 +456,7 @@ TEST(ProgressReaderTest, TheLastWordOfAnEpochMayComeLate) {
   EXPECT_EQ(progress->step(), 11u);
 }
 
-// What tqdm 4.64 wrote.
+// Recordings of tqdm 4.64.
 
 TEST(RecordedTest, OneBarForEachEpoch) {
   const auto moments = Replay("described");
@@ -511,17 +511,17 @@ TEST(RecordedTest, EvaluationsWithinTraining) {
   EXPECT_NEAR(MetricOf(moments.back().progress, "loss"), 0.0333, 0.001);
 }
 
-// What Lightning 2.6 and transformers 5.23 wrote.
+// Recordings of Lightning 2.6 and transformers 5.23.
 
 TEST(RecordedTest, LightningsBarOfTqdm) {
   const auto moments = Replay("lightning_tqdm");
   ExpectNoFall(moments);
   EXPECT_EQ(moments.back().progress.step(), 60u);
-  EXPECT_FALSE(moments.back().progress.has_total()) << "how many epochs there are is not told";
+  EXPECT_FALSE(moments.back().progress.has_total()) << "how many epochs there are is unknown";
   EXPECT_THAT(MetricNames(moments.back().progress), ElementsAre("train_loss", "val_loss"));
 }
 
-TEST(RecordedTest, LightningsBarOfTqdmWhereTheArgumentsSayHowManyEpochs) {
+TEST(RecordedTest, LightningsBarOfTqdmWithTheNumberOfEpochsInTheArguments) {
   const auto moments = Replay("lightning_tqdm", 3);
   ExpectNoFall(moments);
   for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
@@ -548,7 +548,7 @@ TEST(RecordedTest, TransformersTrainer) {
   EXPECT_NEAR(MetricOf(moments.back().progress, "eval_loss"), 0.69, 0.1);
 }
 
-TEST(ProgressReaderTest, AnOldVersionOfABarMayComeLate) {
+TEST(ProgressReaderTest, AnOldVersionOfABarMayBeLate) {
   ProgressReader reader;
   const auto bar = [](int step) {
     return "  1%|          | " + std::to_string(step) + "/60 [00:00<00:18,  3.15it/s]";
@@ -568,7 +568,7 @@ TEST(ProgressReaderTest, AnOldVersionOfABarMayComeLate) {
   EXPECT_EQ(progress->step(), 5u);
 }
 
-TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayBeginAnew) {
+TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayStartAgain) {
   ProgressReader reader;
   const auto take = [&](const std::string& counts) {
     const auto progress =
@@ -581,7 +581,7 @@ TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayBeginAnew) {
   EXPECT_EQ(take("1/10"), 1u);
 }
 
-// Not a test: --gtest_also_run_disabled_tests --gtest_filter=*Speed
+// No test: --gtest_also_run_disabled_tests --gtest_filter=*Speed
 TEST(ProgressReaderTest, DISABLED_Speed) {
   const std::map<std::string, std::string> lines = {
       {"plain log line",

@@ -1,5 +1,5 @@
-// Chief and agent may be of different builds, so a change of the messages must be meant: this test
-// shows it.
+// Chief and agent may be different builds, so changes of the messages must be intended: this test
+// detects them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace autodist {
 namespace {
 
-// A file's messages after those of the files that it imports.
+// Appends a file's messages after those of the files that it imports.
 void AppendFile(const google::protobuf::FileDescriptor& file, std::set<std::string>& seen,
                 std::string& text) {
   if (!seen.insert(file.name()).second) return;
@@ -20,8 +20,8 @@ void AppendFile(const google::protobuf::FileDescriptor& file, std::set<std::stri
   text += file.DebugString();
 }
 
-// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
-TEST(ProtoTest, TheMessagesAreAsInTheGoldenFile) {
+// Set UPDATE_GOLDEN=1 to update the file after an intended change.
+TEST(ProtoTest, TheMessagesEqualTheGoldenFile) {
   const std::string path = TEST_SOURCE_DIR "/golden/messages.txt";
   std::set<std::string> seen;
   std::string text;

@@ -17,27 +17,27 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-TEST(ReadDevicesTest, FindsTheAnswerBehindNoise) {
+TEST(ReadDevicesTest, FindsTheAnswerAfterNoise) {
   EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 8 64\n"), (Devices{8, 64}));
   EXPECT_EQ(*ReadDevices("Welcome!\nno newline\nAUTODIST-DEVICES 0 1\n"), (Devices{0, 1}));
   EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 1 1\n\nAUTODIST-DEVICES 2 2\n"), (Devices{2, 2}));
 }
 
-TEST(ReadDevicesTest, WhatTheMachineSaysOfItself) {
+TEST(ReadDevicesTest, ParsesAllFields) {
   EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES 8 64 gpu1/0f-1\n")->machine, "gpu1/0f-1");
   for (const std::string part : {"gpu1/", "/0f-1", "/", ""}) {
     EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 8 64 " + part + "\n"), (Devices{8, 64})) << part;
   }
 }
 
-TEST(ReadDevicesTest, AnAnswerThatIsNotThereWhole) {
+TEST(ReadDevicesTest, ATruncatedAnswer) {
   for (const std::string output :
        {"", "\n", "\nAUTODIST-DEVICES ", "\nAUTODIST-DEVICES 8 6", "x AUTODIST-DEVICES 8 64\n"}) {
     EXPECT_EQ(ReadDevices(output).status().code(), StatusCode::kNotFound) << output;
   }
 }
 
-TEST(ReadDevicesTest, AnAnswerThatMakesNoSense) {
+TEST(ReadDevicesTest, AnInvalidAnswer) {
   for (const std::string line : {"", "8", "8 ", "8 x", "x 8", "-1 8", "8 8x", "4294967296 1"}) {
     EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES " + line + "\n").status().code(),
               StatusCode::kInternal)
@@ -45,7 +45,7 @@ TEST(ReadDevicesTest, AnAnswerThatMakesNoSense) {
   }
 }
 
-// The local machine, with another script in the place of the command's shell.
+// The local machine, with another script replacing the command's shell.
 class Disguised final : public transport::Transport {
  public:
   explicit Disguised(std::string script) : script_(std::move(script)) {}
@@ -70,7 +70,7 @@ Result<Devices> AskThrough(const std::string& script, milliseconds limit = kAskL
   return Ask(transport, limit);
 }
 
-TEST(AskDevicesTest, AsksThisMachine) {
+TEST(AskDevicesTest, QueriesThisMachine) {
   transport::LocalTransport here;
   const auto answer = Ask(here);
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -89,27 +89,27 @@ TEST(AskDevicesTest, CountsTheGpusThatNvidiaSmiLists) {
   EXPECT_EQ(answer->gpus, 2u);
 }
 
-TEST(AskDevicesTest, ALoginShellMayTalk) {
+TEST(AskDevicesTest, ALoginShellMayPrint) {
   const auto answer = AskThrough("yes noise | head -c 100000; printf 'no newline'; exec \"$@\"");
   EXPECT_TRUE(answer.ok()) << answer.status();
 }
 
-TEST(AskDevicesTest, ButNotWithoutEnd) {
+TEST(AskDevicesTest, ButNotForever) {
   EXPECT_THAT(Message(AskThrough("exec yes noise").status()), HasSubstr("prints without end"));
 }
 
-TEST(AskDevicesTest, TellsWhatWentWrong) {
+TEST(AskDevicesTest, ReportsErrors) {
   EXPECT_EQ(Message(AskThrough("echo no account >&2; exit 1").status()),
             "it ended without an answer: no account");
 }
 
-TEST(AskDevicesTest, AHostThatIsSilentIsGivenUp) {
+TEST(AskDevicesTest, ASilentHostTimesOut) {
   const Status status = AskThrough("exec cat", milliseconds(100)).status();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(Message(status), "no answer within 0.1 s");
 }
 
-// Starts nothing until it is told to stop.
+// Blocks without a start until it is stopped.
 class Stuck final : public transport::Transport {
  public:
   Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>&,
@@ -122,7 +122,7 @@ class Stuck final : public transport::Transport {
   }
 };
 
-TEST(AskDevicesTest, AHostThatIsNotReachedIsGivenUp) {
+TEST(AskDevicesTest, AnUnreachableHostTimesOut) {
   Stuck transport;
   EXPECT_EQ(Message(Ask(transport, milliseconds(500)).status()), "no answer within 0.5 s");
 }

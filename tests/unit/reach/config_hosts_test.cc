@@ -13,7 +13,7 @@ ConfiguredHost Host(const std::string& address,
   return {address, openssh};
 }
 
-TEST(ConfigHostsTest, CodeHostsAreNoMachinesForRanks) {
+TEST(ConfigHostsTest, CodeHostsAreNotMachinesForRanks) {
   EXPECT_EQ(WhyCodeHost("git.lab", Host("", {{"user", "git"}})), "it has User git");
   EXPECT_EQ(WhyCodeHost("gh", Host("", {{"user", "ann"}, {"hostname", "github.com"}})),
             "its HostName is github.com");
@@ -24,11 +24,11 @@ TEST(ConfigHostsTest, CodeHostsAreNoMachinesForRanks) {
   EXPECT_EQ(WhyCodeHost("digit7", Host("", {{"user", "digit"}})), "");
 }
 
-TEST(ConfigHostsTest, WhereSshConnectsToIsTheMachine) {
+TEST(ConfigHostsTest, TheAddressOfTheConnectionIdentifiesTheMachine) {
   const ConfiguredHost plain = Host("10.0.0.2", {{"port", "22"}, {"user", "ann"}});
   EXPECT_EQ(MachineOf("a", plain), MachineOf("b", Host("10.0.0.2", {{"port", "22"}})));
   EXPECT_NE(MachineOf("a", plain), MachineOf("b", Host("10.0.0.2", {{"port", "2222"}})));
-  // The same private address behind two gateways is two machines.
+  // The same private address behind two gateways means two machines.
   const auto behind = [](const std::string& gate) {
     return Host("10.0.0.2", {{"port", "22"}, {"proxyjump", gate}});
   };
@@ -39,7 +39,7 @@ TEST(ConfigHostsTest, WhereSshConnectsToIsTheMachine) {
   EXPECT_NE(MachineOf("a", by_name), MachineOf("b", by_name));
 }
 
-TEST(ConfigHostsTest, WhatMachinesSayOfThemselves) {
+TEST(ConfigHostsTest, MachinesIdentifyThemselves) {
   std::vector<spec::HostEntry> hosts(6);
   std::vector<spec::HostFacts> facts(6);
   for (size_t i = 0; i < hosts.size(); ++i) hosts[i].host = "h" + std::to_string(i);
@@ -50,7 +50,7 @@ TEST(ConfigHostsTest, WhatMachinesSayOfThemselves) {
   ASSERT_EQ(facts.size(), hosts.size());
   std::vector<std::string> names;
   for (const spec::HostEntry& host : hosts) names.push_back(host.host);
-  EXPECT_THAT(names, ElementsAre("h0", "h1", "h4", "h5"));  // the last two have said nothing
+  EXPECT_THAT(names, ElementsAre("h0", "h1", "h4", "h5"));  // the last two have not answered
   EXPECT_THAT(hosts[0].also, ElementsAre("h3"));
   EXPECT_THAT(hosts[1].also, ElementsAre("h2", "h2.lab"));
   EXPECT_EQ(facts[1].machine, "gpu/boot");

@@ -17,20 +17,20 @@ using testing::ElementsAre;
 constexpr char kAnswer[] =
     "Welcome!\n\nAUTODIST-DEVICE-IPS\n192.168.100.101\n\nno address\nAUTODIST-END\n";
 
-TEST(ReadDeviceIpsTest, FindsTheAnswerBehindNoise) {
+TEST(ReadDeviceIpsTest, FindsTheAnswerAfterNoise) {
   EXPECT_THAT(*ReadDeviceIps(kAnswer, 3), ElementsAre("192.168.100.101", "", ""));
   EXPECT_EQ(ReadDeviceIps(kAnswer, 2).status().code(), StatusCode::kInternal);
 }
 
-TEST(ReadDeviceIpsTest, AnAnswerThatIsNotThereWhole) {
+TEST(ReadDeviceIpsTest, ATruncatedAnswer) {
   const std::string answer = kAnswer;
   for (const size_t size : {size_t{0}, size_t{20}, answer.size() - 1}) {
     EXPECT_EQ(ReadDeviceIps(answer.substr(0, size), 3).status().code(), StatusCode::kNotFound);
   }
 }
 
-// Stands in for the tool of Ascend's driver, of which no machine without NPUs has one.
-TEST(AskDeviceIpsTest, TheToolIsAsked) {
+// Replaces the tool of Ascend's driver, which exists only on machines with NPUs.
+TEST(AskDeviceIpsTest, TheToolIsQueried) {
   const test::TempFolder folder;
   const std::string tool =
       folder.Write("hccn_tool",
@@ -48,7 +48,7 @@ TEST(AskDeviceIpsTest, TheToolIsAsked) {
   EXPECT_THAT(*ips, ElementsAre("192.168.104.101", "192.168.106.101"));
 }
 
-TEST(AskDeviceIpsTest, WithoutAnyThereAreNone) {
+TEST(AskDeviceIpsTest, WithoutDevicesThereAreNoAddresses) {
   transport::LocalTransport here;
   LoginRetryBudget servers;
   const auto ips = AskDeviceIps(here, {0}, servers, kAskLimit);

@@ -15,7 +15,7 @@ namespace {
 
 base::Deadline Soon() { return base::Deadline::After(std::chrono::seconds(20)); }
 
-// In PATH, a getent that knows what files and DNS do not.
+// Installs a getent in PATH that knows names missing in files and DNS.
 class NameServiceTest : public testing::Test {
  protected:
   NameServiceTest() {
@@ -35,24 +35,24 @@ class NameServiceTest : public testing::Test {
   const std::string path_ = getenv("PATH");
 };
 
-TEST_F(NameServiceTest, GetentTellsEachAddressOnce) {
+TEST_F(NameServiceTest, GetentReturnsEachAddressOnce) {
   const auto addresses = AskGetentForHost("gpu7.local", Soon());
   ASSERT_EQ(addresses.size(), 2U);
   EXPECT_EQ(addresses[0].ToString(), "192.0.2.7");
   EXPECT_EQ(addresses[1].ToString(), "2001:db8::7");
 }
 
-TEST_F(NameServiceTest, AnOptionIsNoHost) {
+TEST_F(NameServiceTest, AnOptionIsNotAHost) {
   EXPECT_TRUE(AskGetentForHost("--service=files", Soon()).empty());
   EXPECT_TRUE(AskGetentForHost("gpu8.local", Soon()).empty());
 }
 
-TEST_F(NameServiceTest, WithoutGetentNothingIsKnown) {
+TEST_F(NameServiceTest, WithoutGetentThereIsNoResult) {
   setenv("PATH", "/nonexistent", 1);
   EXPECT_TRUE(AskGetentForHost("gpu7.local", Soon()).empty());
 }
 
-TEST(SystemUserTest, OpensshAsksTheSystemWhateverHomeIs) {
+TEST(SystemUserTest, OpensshIgnoresHome) {
   const passwd* entry = getpwuid(geteuid());
   EXPECT_EQ(ThisSystemUser().name, entry->pw_name);
   const std::string home = getenv("HOME");

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uid_t kNobody = 65534;  // the group of that number is nobody's own, either
+constexpr uid_t kNobody = 65534;  // also an unprivileged group
 
 class OwnFileTest : public testing::Test {
  protected:
@@ -26,26 +26,26 @@ class OwnFileTest : public testing::Test {
   const std::string file_ = folder_.Write("autodist.yaml", "nodes: []\n");
 };
 
-TEST_F(OwnFileTest, OneThatOnlyThisUserCanChangeIsOurs) {
+TEST_F(OwnFileTest, AFileThatOnlyThisUserCanChangeIsOurs) {
   for (const mode_t mode : {0600U, 0644U, 0755U, 0400U}) {
     chmod(file_.c_str(), mode);
     EXPECT_EQ(Check(), "") << mode;
   }
 }
 
-TEST_F(OwnFileTest, OneThatAllCanWriteToIsNot) {
+TEST_F(OwnFileTest, AWorldWritableFileIsNot) {
   chmod(file_.c_str(), 0646);
   EXPECT_EQ(Check(), "all users can write to " + file_);
 }
 
-TEST_F(OwnFileTest, NorIsOneInAFolderThatAllCanWriteTo) {
+TEST_F(OwnFileTest, NorIsAFileInAWorldWritableFolder) {
   chmod(folder_.path().c_str(), 0777);
   EXPECT_EQ(Check(), "all users can write to " + folder_.path());
-  chmod(folder_.path().c_str(), 01777);  // as /tmp: it cannot be replaced there
+  chmod(folder_.path().c_str(), 01777);  // like /tmp, where it cannot be replaced
   EXPECT_EQ(Check(), "");
 }
 
-TEST_F(OwnFileTest, AFileByItsNameAloneIsThatOfTheCurrentFolder) {
+TEST_F(OwnFileTest, ABareNameIsInTheCurrentFolder) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
   EXPECT_TRUE(CheckNoOthersWrite("autodist.yaml").ok());
@@ -54,7 +54,7 @@ TEST_F(OwnFileTest, AFileByItsNameAloneIsThatOfTheCurrentFolder) {
   std::filesystem::current_path(before);
 }
 
-TEST_F(OwnFileTest, ALinkIsAsGoodAsItsTarget) {
+TEST_F(OwnFileTest, ALinkIsJudgedByItsTarget) {
   const test::TempFolder other;
   const std::string target = other.Write("cluster.yaml", "");
   std::filesystem::remove(file_);
@@ -67,17 +67,17 @@ TEST_F(OwnFileTest, ALinkIsAsGoodAsItsTarget) {
   EXPECT_EQ(Check(), "all users can write to " + other.path());
 }
 
-TEST_F(OwnFileTest, ThoseOfOtherUsersAndGroupsAreNot) {
-  if (geteuid() != 0) return;  // only root gives files away
+TEST_F(OwnFileTest, FilesOfOtherUsersAndGroupsAreNot) {
+  if (geteuid() != 0) return;  // only root can change owners
   ASSERT_EQ(chown(file_.c_str(), kNobody, kNobody), 0);
   EXPECT_EQ(Check(), file_ + " belongs to the user with the number 65534");
   ASSERT_EQ(chown(file_.c_str(), 0, kNobody), 0);
   EXPECT_EQ(Check(), "");
   chmod(file_.c_str(), 0664);
   EXPECT_EQ(Check(), "the group with the number 65534 can write to " + file_);
-  ASSERT_EQ(chown(file_.c_str(), 0, 0), 0);  // root's own group
+  ASSERT_EQ(chown(file_.c_str(), 0, 0), 0);  // root's group
   EXPECT_EQ(Check(), "");
-  // Someone else's link to a file of ours in a folder like /tmp.
+  // Another user's link to a file of ours in a folder like /tmp.
   const std::string target = folder_.Write("download.yaml", "");
   std::filesystem::remove(file_);
   std::filesystem::create_symlink(target, file_);

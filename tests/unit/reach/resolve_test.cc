@@ -8,7 +8,7 @@
 namespace autodist::reach {
 namespace {
 
-TEST(LocateTest, KnowsThisMachine) {
+TEST(LocateTest, RecognizesThisMachine) {
   std::array<char, 256> name{};
   ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
   const auto found = Locate({"localhost", "127.0.0.1", "::1", name.data(), "203.0.113.77"});
@@ -19,7 +19,7 @@ TEST(LocateTest, KnowsThisMachine) {
   EXPECT_FALSE((*found)[4].only_loopback);
 }
 
-TEST(LocateTest, ANameThatDoesNotResolveIsItsOwnIssue) {
+TEST(LocateTest, AnUnresolvableNameIsASeparateIssue) {
   const auto found = Locate({"a.b.c.invalid", "127.0.0.1"});
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE((*found)[0].here);

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 using Gpus = std::vector<uint32_t>;
 
-TEST(VisibleGpusTest, WhatCudaReads) {
+TEST(VisibleGpusTest, ParsesLikeCuda) {
   const std::vector<std::pair<std::string, VisibleGpus>> cases = {
       {"2,3", {{2, 3}}},
       {" 1 , 0", {{1, 0}}},
@@ -39,12 +39,12 @@ TEST(VisibleGpusTest, WhatCudaReads) {
   }
 }
 
-TEST(VisibleGpusTest, WhatCudaDoesNotUnderstandIsQuoted) {
+TEST(VisibleGpusTest, InvalidValuesAreQuoted) {
   const std::pair<const char*, const char*> cases[] = {
-      {"all", "CUDA_VISIBLE_DEVICES is 'all': CUDA takes it for no GPU at all"},
+      {"all", "CUDA_VISIBLE_DEVICES is 'all': CUDA reads it as no GPU"},
       {"0-3", "'0-3': CUDA reads no ranges such as '0-3'"},
       {"0,7", "'0,7': there is no GPU 7; this machine has 4 GPUs, numbered from 0"},
-      {"1,1", "'1' is there twice"},
+      {"1,1", "'1' is listed twice"},
       {"cuda:0", "'cuda:0' is neither the number nor the UUID of a GPU"},
       {",", "'' is neither the number nor the UUID"},
       {"0;1", "'0;1' is neither"},
@@ -70,7 +70,7 @@ Result<LocalGpus> Choose(const Variables& variables, const GpusPresent& present)
       present);
 }
 
-TEST(LocalGpusTest, NoGpuIsNeverWithoutAWord) {
+TEST(LocalGpusTest, MissingGpusAreAlwaysReported) {
   struct Case {
     Variables variables;
     GpusPresent present;

@@ -55,7 +55,7 @@ void AddAttempts(v1::JobSnapshot& snapshot) {
   spent.set_training(spent.training() - 1'599'000);
 }
 
-// A job that was started again once and has failed; or one of which little is known.
+// A job that was restarted once and has failed, or one with few known facts.
 Document Contents(JobFacts facts) {
   snapshot::Derive(facts.snapshot);
   return ContentsOf(facts);
@@ -92,7 +92,7 @@ class ReportTest : public testing::Test {
   static std::string Markdown(const JobFacts& facts) { return MarkdownOf(Contents(facts)); }
 };
 
-// Set UPDATE_GOLDEN=1 to write the files anew after a change that is meant.
+// Set UPDATE_GOLDEN=1 to update the files after an intended change.
 class ReportGoldenTest : public ReportTest, public testing::WithParamInterface<const char*> {
  protected:
   static void ExpectAsIn(const std::string& name, const std::string& text) {
@@ -103,7 +103,7 @@ class ReportGoldenTest : public ReportTest, public testing::WithParamInterface<c
   }
 };
 
-TEST_P(ReportGoldenTest, IsAsInTheFiles) {
+TEST_P(ReportGoldenTest, EqualsTheGoldenFiles) {
   const JobFacts facts = FactsOf(GetParam());
   ExpectAsIn(std::string(GetParam()) + ".md", Markdown(facts));
   if (std::string(GetParam()) == "failed") ExpectAsIn("failed.html", Html(facts));
@@ -112,7 +112,7 @@ TEST_P(ReportGoldenTest, IsAsInTheFiles) {
 INSTANTIATE_TEST_SUITE_P(All, ReportGoldenTest, testing::Values("plain", "slow", "failed"),
                          [](const auto& of) { return std::string(of.param); });
 
-// Every text that comes from elsewhere.
+// Every text from other sources.
 JobFacts HostileFacts() {
   JobFacts facts = FactsOf("failed");
   v1::JobSnapshot& snapshot = facts.snapshot;
@@ -146,13 +146,13 @@ JobFacts HostileFacts() {
   return facts;
 }
 
-TEST_F(ReportTest, NothingThatRanksWriteIsPartOfThePage) {
+TEST_F(ReportTest, OutputOfRanksIsNotInterpretedByThePage) {
   const std::string hostile = Html(HostileFacts());
   EXPECT_THAT(hostile, HasSubstr("&lt;script&gt;alert(1)"));
   EXPECT_THAT(hostile, HasSubstr("\\x1b[31mred"));
   EXPECT_THAT(hostile, Not(HasSubstr("\x1b")));
   EXPECT_THAT(hostile, Not(HasSubstr("\u202e")));
-  // Of the page's own elements alone, and with no other attributes.
+  // Only the page's own elements, without other attributes.
   const std::regex element("<(/?)([a-z0-9]*)([^>]*)>");
   for (std::sregex_iterator it(hostile.begin(), hostile.end(), element), end; it != end; ++it) {
     EXPECT_TRUE(std::regex_match(
@@ -168,7 +168,7 @@ TEST_F(ReportTest, NothingThatRanksWriteIsPartOfThePage) {
   }
 }
 
-TEST_F(ReportTest, WhatRanksWriteKeepsItsPlaceInMarkdown) {
+TEST_F(ReportTest, OutputOfRanksIsNotInterpretedInMarkdown) {
   const std::string hostile = Markdown(HostileFacts());
   std::string fence;
   bool after_heading = false;
@@ -184,7 +184,7 @@ TEST_F(ReportTest, WhatRanksWriteKeepsItsPlaceInMarkdown) {
     }
     if (line.starts_with("```")) {
       fence = line.substr(0, line.find_first_not_of('`'));
-      EXPECT_GT(fence.size(), 3u);  // than what ranks wrote
+      EXPECT_GT(fence.size(), 3u);  // longer than those in the output
       continue;
     }
     // A row has as many cells as its heading.
@@ -200,14 +200,14 @@ TEST_F(ReportTest, WhatRanksWriteKeepsItsPlaceInMarkdown) {
     text += line + "\n";
   }
   EXPECT_TRUE(fence.empty());
-  // Outside of code, with its fences of any length, nothing is left that means anything.
+  // Outside of code with its fences of any length, no markup is left.
   const std::string plain = std::regex_replace(text, std::regex("```` .*? ````"), "");
   EXPECT_THAT(plain, Not(testing::ContainsRegex("[^\\\\]<")));
   EXPECT_THAT(plain, Not(testing::ContainsRegex("[^\\\\]\\]\\(")));
   EXPECT_THAT(plain, Not(HasSubstr("http://")));
 }
 
-TEST_F(ReportTest, NothingIsSaidOfWhatIsNotKnown) {
+TEST_F(ReportTest, UnknownValuesAreOmitted) {
   JobFacts facts;
   facts.snapshot.mutable_job()->set_job_id("20261123-091422-3fa9c1");
   facts.snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
@@ -221,7 +221,7 @@ TEST_F(ReportTest, NothingIsSaidOfWhatIsNotKnown) {
             "* job: ` 20261123-091422-3fa9c1 `\n");
 }
 
-TEST_F(ReportTest, AJobThatWasStoppedHasNotFailed) {
+TEST_F(ReportTest, AStoppedJobHasNotFailed) {
   JobFacts facts;
   facts.snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
   facts.snapshot.mutable_job()->set_exit_code(130);
@@ -237,7 +237,7 @@ const Curves& CurvesOf(const Document& document) {
   return kNone;
 }
 
-TEST_F(ReportTest, NumbersThatAreNoneLeaveGapsInCurves) {
+TEST_F(ReportTest, InvalidNumbersLeaveGapsInCurves) {
   JobFacts facts = FactsOf("plain");
   constexpr double kHuge = std::numeric_limits<double>::max();
   const double values[] = {1,      std::numeric_limits<double>::infinity(),  kHuge,
@@ -273,7 +273,7 @@ TEST_F(ReportTest, EachAttemptIsMarkedOnTheCurvesAndHasItsTimes) {
                               "rank 22 on node3 exited with code 1 |"));
 }
 
-TEST_F(ReportTest, WhatRanksDoThatAreToldToEndMeansNothing) {
+TEST_F(ReportTest, ExitsOfStoppedRanksAreIgnored) {
   JobFacts facts;
   const auto add = [&](std::optional<uint32_t> rank, v1::JobPhase phase, const char* what) {
     v1::JobEvent& event = *facts.snapshot.add_events();
@@ -292,7 +292,7 @@ TEST_F(ReportTest, WhatRanksDoThatAreToldToEndMeansNothing) {
   EXPECT_THAT(text, HasSubstr("| job | ended: rank 1 exited with code 7 |"));
 }
 
-TEST_F(ReportTest, TheSlowestRankComesFirst) {
+TEST_F(ReportTest, TheSlowestRankIsFirst) {
   const std::string text = Markdown(FactsOf("slow"));
   EXPECT_THAT(text, HasSubstr("## Slowest ranks, of 32\n"));
   const size_t first = text.find("\n| rank ", text.find("## Slowest ranks") + 40);

@@ -9,7 +9,7 @@
 namespace autodist::rpc {
 namespace {
 
-TEST(ChannelTest, WhatAnOlderAutodistDoesNotKnowIsToldAsThat) {
+TEST(ChannelTest, AnUnimplementedMethodMeansAnOlderAutodist) {
   v1::AgentService::Service others;
   test::GrpcServer server({&others});
   const auto stub = v1::JobService::NewStub(server.Channel());

@@ -10,7 +10,7 @@
 namespace autodist::rpc {
 namespace {
 
-// Answers with what a test wants.
+// Answers as the test requires.
 class Answers final : public v1::AgentService::Service {
  public:
   grpc_compression_algorithm compression = GRPC_COMPRESS_NONE;
@@ -41,7 +41,7 @@ class Answers final : public v1::AgentService::Service {
   }
 };
 
-// A server that compresses like any of gRPC's: the settings are not ours.
+// A server that compresses like other gRPC servers, without our settings.
 class CompressingServer {
  public:
   explicit CompressingServer(grpc::Service& service) {
@@ -100,7 +100,7 @@ TEST_P(Compressed, RequestsAreRefused) {
   EXPECT_EQ(answers.calls, 0);
 }
 
-TEST(Limits, EachKindOfAnswerHasItsOwn) {
+TEST(Limits, EachKindOfAnswerHasALimit) {
   Answers answers;
   test::GrpcServer server{&answers};
   const auto stub = v1::AgentService::NewStub(server.Channel());
@@ -122,7 +122,7 @@ TEST(Limits, EachKindOfAnswerHasItsOwn) {
     return call->Finish().error_code();
   };
   constexpr auto kTooLarge = grpc::StatusCode::RESOURCE_EXHAUSTED;
-  answers.size = kLargestOpenPorts;  // and a little more, for the message around it
+  answers.size = kLargestOpenPorts;  // and the message around it
   EXPECT_EQ(open_ports(), kTooLarge);
   EXPECT_EQ(prepare(), grpc::StatusCode::OK);
   answers.size = kLargestPrepared;

@@ -20,7 +20,7 @@ TEST(ScriptsTest, AHereDocumentKeepsItsLines) {
             "a() { cat << E\n  $l\n# no comment\nE\n}; b");
 }
 
-// Each can be read by a shell as one line, alone and behind the others.
+// A shell can parse each as one line, alone and after the others.
 TEST(ScriptsTest, AllAreShellPrograms) {
   for (const auto& names :
        {std::initializer_list<std::string_view>{"start_agent", "own_folder", "install_program"},

@@ -5,7 +5,8 @@
 namespace autodist::secure {
 namespace {
 
-// By `printf 'autodist node key 1: node-1' | openssl dgst -sha256 -mac HMAC -macopt hexkey:...`.
+// Computed by `printf 'autodist node key 1: node-1' | openssl dgst -sha256 -mac HMAC -macopt
+// hexkey:...`.
 TEST(KeyTest, ANodesKeyIsTheHmacOfItsName) {
   const auto job_key = Key::FromHex(std::string(64, '0'));
   ASSERT_TRUE(job_key);
@@ -15,7 +16,7 @@ TEST(KeyTest, ANodesKeyIsTheHmacOfItsName) {
   EXPECT_NE(Key::Random().ToHex(), Key::Random().ToHex());
 }
 
-TEST(KeyTest, LinesSayWhoseKeyTheyHave) {
+TEST(KeyTest, LinesIdentifyTheKindOfKey) {
   const Key job_key = Key::Random();
   const Key node_key = job_key.ForNode("a");
   EXPECT_EQ(JobKeyIn(JobKeyLine(job_key))->ToHex(), job_key.ToHex());
@@ -24,7 +25,7 @@ TEST(KeyTest, LinesSayWhoseKeyTheyHave) {
   EXPECT_FALSE(JobKeyIn(NodeKeyLine(node_key)));
 }
 
-TEST(KeyTest, WhatIsNoKeyIsRefused) {
+TEST(KeyTest, InvalidKeysAreRefused) {
   for (const std::string text : {"", "0", "x"}) EXPECT_FALSE(Key::FromHex(text));
   EXPECT_FALSE(Key::FromHex(std::string(63, '0')));
   EXPECT_FALSE(Key::FromHex(std::string(65, '0')));

@@ -17,7 +17,7 @@ using base::Deadline;
 
 Deadline Limit() { return Deadline::After(test::kLimit); }
 
-TEST(PumpThreadDeathTest, TheSignalMaskIsAsBeforeWhereNoThreadCanBeStarted) {
+TEST(PumpThreadDeathTest, TheSignalMaskIsRestoredIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         test::ForbidThreads();
@@ -30,7 +30,7 @@ TEST(PumpThreadDeathTest, TheSignalMaskIsAsBeforeWhereNoThreadCanBeStarted) {
       testing::ExitedWithCode(0), "");
 }
 
-// Both ends of a session, each behind a local socket.
+// Both ends of a session, each connected to a local socket.
 class PumpTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -64,7 +64,7 @@ class PumpTest : public testing::Test {
   base::UniqueFd far_;
 };
 
-TEST_F(PumpTest, AllBytesGoBothWaysAtTheSameTime) {
+TEST_F(PumpTest, AllBytesArePassedBothWaysAtTheSameTime) {
   std::string sent(20'000'000, '\0');
   std::iota(sent.begin(), sent.end(), '\0');
   const auto write = [&](const base::UniqueFd& to) {
@@ -80,7 +80,7 @@ TEST_F(PumpTest, AllBytesGoBothWaysAtTheSameTime) {
   EXPECT_TRUE(near_got == sent && far_got == sent);
 }
 
-TEST_F(PumpTest, WhatWasWrittenBeforeTheEndArrives) {
+TEST_F(PumpTest, DataWrittenBeforeTheEndArrives) {
   const std::string sent(3'000'000, 'x');
   std::thread writer([&] {
     EXPECT_TRUE(base::WriteAll(near_.get(), sent, Limit()).ok());
@@ -91,7 +91,7 @@ TEST_F(PumpTest, WhatWasWrittenBeforeTheEndArrives) {
   writer.join();
 }
 
-TEST(PumpUntilOverTest, EndsWhenBothDirectionsHave) {
+TEST(PumpUntilOverTest, EndsWhenBothDirectionsHaveEnded) {
   auto network = base::StreamSocketPair();
   auto near = base::StreamSocketPair();
   ASSERT_TRUE(network.ok() && near.ok());
@@ -119,13 +119,13 @@ TEST(PumpUntilOverTest, EndsWhenBothDirectionsHave) {
   pumps.join();
 }
 
-TEST_F(PumpTest, AnEndThatIsGivenUpEndsTheOther) {
+TEST_F(PumpTest, AnAbandonedEndEndsTheOther) {
   near_.Reset();
   EXPECT_EQ(ReadAll(far_.get()), "");
   far_.Reset();
 }
 
-TEST_F(PumpTest, ACutConnectionEndsBoth) {
+TEST_F(PumpTest, ABrokenConnectionEndsBoth) {
   (*near_pumps_)->Stop(Deadline::After(std::chrono::milliseconds(0)));
   EXPECT_EQ(ReadAll(far_.get()), "");
   EXPECT_EQ(ReadAll(near_.get()), "");

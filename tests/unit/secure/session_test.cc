@@ -27,7 +27,7 @@ class SessionTest : public testing::Test {
     });
   }
 
-  // What each makes of it.
+  // The results of both sides.
   std::pair<bool, bool> ShakeHands() {
     bool caller = false;
     std::thread thread([&] {
@@ -65,7 +65,7 @@ TEST_F(SessionTest, BothSidesKnowTheKey) {
   EXPECT_EQ(called_->Read(rest, got), Progress::kWaits);
 }
 
-TEST_F(SessionTest, EachDirectionEndsByItself) {
+TEST_F(SessionTest, EachDirectionEndsSeparately) {
   Connect(*key_);
   ASSERT_EQ(ShakeHands(), std::pair(true, true));
   caller_->WriteEnd();
@@ -75,14 +75,14 @@ TEST_F(SessionTest, EachDirectionEndsByItself) {
   EXPECT_EQ(test::LineOf(*caller_), "still");
 }
 
-TEST_F(SessionTest, AStreamThatIsCutHasNotEnded) {
+TEST_F(SessionTest, ATruncatedStreamHasNotEnded) {
   Connect(*key_);
   ASSERT_EQ(ShakeHands(), std::pair(true, true));
   caller_.reset();
   EXPECT_EQ(ReadOnce(), Progress::kBroken);
 }
 
-TEST_F(SessionTest, NoOtherKeyWillDo) {
+TEST_F(SessionTest, AnotherKeyIsRefused) {
   Connect(Key::Random());
   EXPECT_EQ(ShakeHands(), std::pair(false, false));
   key_.reset();
@@ -96,16 +96,16 @@ TEST_F(SessionTest, LongIdentities) {
   EXPECT_EQ(named_.size(), 240U);
 }
 
-TEST_F(SessionTest, BytesThatWereChangedBreakIt) {
+TEST_F(SessionTest, ModifiedBytesBreakTheSession) {
   Connect(*key_);
   ASSERT_EQ(ShakeHands(), std::pair(true, true));
-  // A record of nothing but noise, as none of ours.
+  // A record of random bytes.
   const std::string noise = std::string("\x17\x03\x03\x00\x20", 5) + std::string(32, 'x');
   ASSERT_TRUE(base::WriteAll(caller_->socket(), noise, base::Deadline::After(test::kLimit)).ok());
   EXPECT_EQ(ReadOnce(), Progress::kBroken);
 }
 
-TEST_F(SessionTest, WhatTheOtherSideMaySendBeforeItIsKnownIsLimited) {
+TEST_F(SessionTest, DataBeforeAuthenticationIsLimited) {
   Connect(*key_);
   const std::string endless =
       std::string("\x16\x03\x01\x40\x00\x01\x00\x3f\xf0", 9) + std::string(16'000, 'x');
@@ -114,7 +114,7 @@ TEST_F(SessionTest, WhatTheOtherSideMaySendBeforeItIsKnownIsLimited) {
   EXPECT_FALSE(called_->has_to_send());
 }
 
-TEST_F(SessionTest, ALineHasALimit) {
+TEST_F(SessionTest, ALineHasAMaxLength) {
   Connect(*key_);
   ASSERT_EQ(ShakeHands(), std::pair(true, true));
   ASSERT_TRUE(test::SendAll(*caller_, std::string(100, 'x') + "\n"));

@@ -12,7 +12,7 @@ std::string Config(const std::string& type, const std::string& info) {
          "\nAuthType                = " + type + "\nKillWait                = 30 sec\n";
 }
 
-TEST(SlurmAllocationTest, WhereMungedsSocketIs) {
+TEST(SlurmAllocationTest, FindsTheMungeSocket) {
   EXPECT_EQ(MungeSocketIn(Config("auth/munge", "(null)")), "");
   EXPECT_EQ(MungeSocketIn(Config("auth/munge", "socket=/run/munge.2")), "/run/munge.2");
   EXPECT_EQ(MungeSocketIn(Config("auth/munge", "ttl=9,socket=/run/a b,cred_expire=3")), "/run/a b");

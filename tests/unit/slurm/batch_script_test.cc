@@ -5,7 +5,7 @@
 namespace autodist::slurm {
 namespace {
 
-TEST(SlurmScriptTest, AsksForWhatIsGiven) {
+TEST(SlurmScriptTest, ContainsTheGivenOptions) {
   SlurmRequest request;
   EXPECT_EQ(SlurmScript(request, "autodist", "{\n}\n"),
             "#!/bin/sh\n"

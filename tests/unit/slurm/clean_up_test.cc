@@ -1,5 +1,5 @@
-// What is run on the nodes of steps that have ended: srun is a script here that runs a task's
-// command on this machine.
+// Cleans up on the nodes of ended steps, with a fake srun that runs a task's command on this
+// machine.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 class SlurmCleanUpTest : public testing::Test {
  protected:
   SlurmCleanUpTest() {
-    // The first one, a step of callers, ends at once; the next one cleans up.
+    // The first one, a step of callback clients, exits at once; the next one cleans up.
     const std::string srun = folder_.Write("srun",
                                            "#!/bin/sh\n"
                                            "mkdir '" +
@@ -47,7 +47,7 @@ class SlurmCleanUpTest : public testing::Test {
     fs::remove_all(in_tmp_);
   }
 
-  // What the agent was started with after a step that has ended; "": it was not.
+  // The arguments of the agent after a step has ended; "": it was not started.
   std::string CleansUp() const {
     v1::LaunchPlan plan;
     v1::NodePlan& node = *plan.add_nodes();
@@ -78,18 +78,18 @@ class SlurmCleanUpTest : public testing::Test {
   std::string version_;
 };
 
-TEST_F(SlurmCleanUpTest, ByTheAgentInTheHomeFolder) {
+TEST_F(SlurmCleanUpTest, WithTheAgentInTheHomeFolder) {
   Put(home_.path() + "/.cache/autodist/agent/" + version_);
   EXPECT_EQ(CleansUp(), "clean\n");
 }
 
-TEST_F(SlurmCleanUpTest, ByTheAgentInTmp) {
+TEST_F(SlurmCleanUpTest, WithTheAgentInTmp) {
   Put(in_tmp_ + "/" + version_);
   EXPECT_EQ(CleansUp(), "clean\n");
 }
 
-// All that was asked of the path holds: the program is root's.
-TEST_F(SlurmCleanUpTest, NotByWhatIsInAnotherUsersFolder) {
+// All checks of the path succeed: the program belongs to root.
+TEST_F(SlurmCleanUpTest, NotWithFilesInAnotherUsersFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   Put(in_tmp_ + "/" + version_);
   ASSERT_EQ(chown(in_tmp_.c_str(), test::kNobody, test::kNobody), 0);

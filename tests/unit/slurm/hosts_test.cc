@@ -48,7 +48,7 @@ std::string Slots(Environment environment) {
   return text;
 }
 
-TEST(SlurmGpusTest, AreToldNodeByNode) {
+TEST(SlurmGpusTest, AreListedNodeByNode) {
   const auto gpus = SlurmGpus(
       "JobId=7 JobName=a b\n   NodeList=n[1-5]\n   JOB_GRES=gpu:9\n"
       "     Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:2(IDX:0-1)\n"
@@ -70,7 +70,7 @@ TEST(SlurmHostsTest, NodeLists) {
   EXPECT_THAT(Names("n[1-5000]"), SizeIs(5000));
 }
 
-TEST(SlurmHostsTest, NodeListsThatAreWrong) {
+TEST(SlurmHostsTest, InvalidNodeLists) {
   const auto issue = [](const std::string& nodes) {
     const auto issues = SlurmIssues({{"SLURM_JOB_NODELIST", nodes}});
     return issues.size() == 1 ? issues[0] : std::to_string(issues.size()) + " issues";
@@ -89,7 +89,7 @@ TEST(SlurmHostsTest, NodeListsThatAreWrong) {
   EXPECT_THAT(issue("a b"), HasSubstr("'a b' is not a host name"));
 }
 
-TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefusedNotMade) {
+TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefused) {
   for (const std::string nodes :
        {"n[1-5001]", "n[0-999999999]", "n[1-100][1-100]", "a[1-3000],b[1-3000]",
         "n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]"}) {
@@ -102,7 +102,7 @@ TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefusedNotMade) {
               ElementsAre(HasSubstr("more than 253 characters")));
 }
 
-TEST(SlurmHostsTest, EveryPrefixAndChangedByteIsSurvived) {
+TEST(SlurmHostsTest, EveryPrefixAndChangedByteIsHandled) {
   const std::string text = "gpu[01-03,7],x1,rack[1-2]n[1-4]";
   for (size_t i = 0; i <= text.size(); ++i) {
     for (const char c : std::string("\0\n,-[]9(x \xff", 11)) {
@@ -112,7 +112,7 @@ TEST(SlurmHostsTest, EveryPrefixAndChangedByteIsSurvived) {
   }
 }
 
-TEST(SlurmHostsTest, DevicesAreGpusElseTasks) {
+TEST(SlurmHostsTest, DevicesAreGpusOtherwiseTasks) {
   const std::string nodes = "n[1-3]x";
   EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes}}), "n1x:- n2x:- n3x:-");
   EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes}, {"SLURM_TASKS_PER_NODE", "4(x2),2"}}),
@@ -131,7 +131,7 @@ TEST(SlurmHostsTest, DevicesAreGpusElseTasks) {
             "n1x:3 n2x:3 n3x:3");
 }
 
-TEST(SlurmHostsTest, WhatSallocWasAskedFor) {
+TEST(SlurmHostsTest, OptionsOfSalloc) {
   const auto slots = [](const std::string& gpus) {
     return Slots({{"SLURM_JOB_NODELIST", "n[1-2]x"},
                   {"SLURM_TASKS_PER_NODE", "1(x2)"},
@@ -152,7 +152,7 @@ TEST(SlurmHostsTest, WhatSallocWasAskedFor) {
   }
 }
 
-TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
+TEST(SlurmHostsTest, GpusThatDoNotStartAtZeroCauseAWarning) {
   EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "4,5"}}).warnings,
               ElementsAre(HasSubstr("the GPUs 4,5 of this machine")));
   EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0,1"}}).warnings,
@@ -161,10 +161,10 @@ TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
               IsEmpty());
 }
 
-TEST(SlurmHostsTest, CountsThatAreWrong) {
+TEST(SlurmHostsTest, InvalidCounts) {
   EXPECT_THAT(
       SlurmIssues({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
-      ElementsAre("SLURM_TASKS_PER_NODE: tells of 2 nodes, but SLURM_JOB_NODELIST names 3"));
+      ElementsAre("SLURM_TASKS_PER_NODE: has values for 2 nodes, but SLURM_JOB_NODELIST names 3"));
   for (const std::string counts : {"4(x", "4(x0)", "4(xa)", "x", "", "4,,2", "4(x2)3", "0",
                                    "4(x4294967295)", "4(x99999999999)"}) {
     EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
@@ -173,7 +173,7 @@ TEST(SlurmHostsTest, CountsThatAreWrong) {
   }
 }
 
-TEST(SlurmHostsTest, NodesWithUnlikeGpus) {
+TEST(SlurmHostsTest, NodesWithDifferentGpus) {
   struct Case {
     Environment environment;
     std::string slots;
@@ -258,7 +258,7 @@ TEST(SlurmGpusTest, OtherForms) {
 
 TEST(SlurmHostsTest, OutsideAnAllocation) {
   EXPECT_THAT(SlurmIssues({{"SLURM_TASKS_PER_NODE", "4"}}),
-              ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set, so this is not inside")));
+              ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set: this shell is not inside")));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace autodist::slurm {
 namespace {
 
-TEST(SrunErrorTest, AnAllocationThatIsOverIsToldFromOneThatIsBusy) {
+TEST(SrunErrorTest, AnEndedAllocationIsDistinguishedFromABusyOne) {
   EXPECT_EQ(
       SrunError("srun: error: Unable to create step for job 7: Job/step already completing or "
                 "completed\n")
@@ -16,7 +16,7 @@ TEST(SrunErrorTest, AnAllocationThatIsOverIsToldFromOneThatIsBusy) {
       StatusCode::kUnavailable);
 }
 
-TEST(SrunErrorTest, WhatTasksSayIsNone) {
+TEST(SrunErrorTest, OutputOfTasksIsNotAnError) {
   for (const std::string said : {"", "error: no room\n", "slurmstepd: error: no room\n"}) {
     EXPECT_TRUE(SrunError(said).ok()) << said;
   }

@@ -1,4 +1,4 @@
-// The steps of a Slurm job, with an srun of our own that starts tasks on this machine.
+// The steps of a Slurm job, with a fake srun that starts tasks on this machine.
 #include "slurm/steps.h"
 
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::Not;
 
-// Each start is a line of "started". While there is a file "busy", no task is started; where there
-// is "broken", it ends at once; no task is started on NODE while there is "dead.NODE".
+// Each start adds a line to "started". While there is a file "busy", no task is started; with
+// "broken", srun exits at once; with "dead.NODE", no task is started on NODE.
 constexpr char kSrun[] = R"(#!/bin/sh
 cd "$FAKE_SRUN"
 while :; do case $1 in --nodelist=*) nodes=${1#*=}; shift;; -*) shift;; *) break;; esac; done
@@ -72,7 +72,7 @@ class SlurmStepsTest : public testing::Test {
     setenv("PATH", path_before_.c_str(), 1);
   }
 
-  // `gpus` of each node, by which they are in steps.
+  // `gpus` of each node, by which nodes are grouped in steps.
   void Plan(const std::vector<std::pair<std::string, uint32_t>>& gpus,
             const std::vector<std::string>& secret = {}) {
     v1::LaunchPlan plan;
@@ -95,7 +95,7 @@ class SlurmStepsTest : public testing::Test {
     v1::Reach reach;
     reach.mutable_callback()->set_name(node);
     reach.mutable_callback()->set_limit_ms(static_cast<uint32_t>(limit.count()));
-    reach.mutable_callback()->mutable_step()->set_anew(another_step);
+    reach.mutable_callback()->mutable_step()->set_restartable(another_step);
     AD_ASSIGN_OR_RETURN(const auto transport, connector_->TransportTo(reach, *loop_));
     return transport->Run({"echo", "up"}, {});
   }
@@ -127,14 +127,14 @@ class SlurmStepsTest : public testing::Test {
   std::shared_ptr<reach::Connector> connector_;
 };
 
-TEST_F(SlurmStepsTest, OneStepOnNodesThatAreAlike) {
+TEST_F(SlurmStepsTest, OneStepForEqualNodes) {
   Plan({{"a", 0}, {"b", 0}, {"c", 2}});
   for (const char* node : {"a", "b", "c"}) EXPECT_EQ(OutputOf(node), "up\n");
   const std::string started = folder_.Read("started");
   EXPECT_TRUE(started == "a,b\nc\n" || started == "c\na,b\n") << started;
 }
 
-TEST_F(SlurmStepsTest, TheKeyIsOnTheStepsInputAloneAndSealedThere) {
+TEST_F(SlurmStepsTest, TheKeyIsOnlyOnTheStepsStdinAndSealedThere) {
   Plan({{"a", 0}, {"b", 0}});
   EXPECT_EQ(OutputOf("a"), "up\n");
   EXPECT_EQ(OutputOf("b"), "up\n");
@@ -162,8 +162,8 @@ TEST_F(SlurmStepsTest, AKeyThatCannotBeSealedIsNotSent) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/started"));
 }
 
-// In a process of its own: Slurm is asked once.
-TEST_F(SlurmStepsTest, WhereSlurmDoesNotUseMungeTheKeyIsNotSealed) {
+// In a separate process, because Slurm's settings are queried once.
+TEST_F(SlurmStepsTest, IfSlurmDoesNotUseMungeTheKeyIsNotSealed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -177,7 +177,7 @@ TEST_F(SlurmStepsTest, WhereSlurmDoesNotUseMungeTheKeyIsNotSealed) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SlurmStepsTest, SecretVariablesDoNotGoBySrun) {
+TEST_F(SlurmStepsTest, SecretVariablesAreNotPassedThroughSrun) {
   setenv("OUR_SECRET", "a marker", 1);
   Plan({{"a", 0}}, {"OUR_SECRET", "PATH"});
   EXPECT_EQ(OutputOf("a"), "up\n");
@@ -186,8 +186,8 @@ TEST_F(SlurmStepsTest, SecretVariablesDoNotGoBySrun) {
   EXPECT_THAT(folder_.Read("environment"), HasSubstr("PATH=" + folder_.path()));
 }
 
-// Slurm takes longer to start a step than one try to reach the node may.
-TEST_F(SlurmStepsTest, ANodeThatIsLostGetsOneStepHoweverOftenItIsTried) {
+// Slurm may take longer to start a step than one try to reach the node.
+TEST_F(SlurmStepsTest, ALostNodeGetsOneStepForSeveralTries) {
   Mark("dead.b");
   Plan({{"a", 0}, {"b", 0}});
   EXPECT_EQ(OutputOf("a"), "up\n");
@@ -202,7 +202,7 @@ TEST_F(SlurmStepsTest, ANodeThatIsLostGetsOneStepHoweverOftenItIsTried) {
   EXPECT_EQ(folder_.Read("started"), "a,b\nb\n");
 }
 
-TEST_F(SlurmStepsTest, AStepThatHasEndedIsFollowedByAnother) {
+TEST_F(SlurmStepsTest, AnEndedStepIsFollowedByAnother) {
   Mark("dead.b");
   Plan({{"a", 0}, {"b", 0}});
   EXPECT_EQ(OutputOf("a"), "up\n");
@@ -216,7 +216,7 @@ TEST_F(SlurmStepsTest, AStepThatHasEndedIsFollowedByAnother) {
   EXPECT_EQ(Started(), 3);
 }
 
-TEST_F(SlurmStepsTest, WithoutAnotherStepTheFailureIsTheSteps) {
+TEST_F(SlurmStepsTest, WithoutAnotherStepTheFailureIsThatOfTheStep) {
   Mark("broken");
   Plan({{"a", 0}});
   const auto failed = Run("a", test::kLimit);
@@ -224,7 +224,7 @@ TEST_F(SlurmStepsTest, WithoutAnotherStepTheFailureIsTheSteps) {
   EXPECT_EQ(Started(), 1);
 }
 
-TEST_F(SlurmStepsTest, StepsThatDoNotEndAreGivenTheirTimeTogether) {
+TEST_F(SlurmStepsTest, StepsThatDoNotEndShareTheirTimeLimit) {
   Plan({{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}});
   for (const char* node : {"a", "b", "c", "d"}) EXPECT_EQ(OutputOf(node), "up\n");
   Mark("hangs");

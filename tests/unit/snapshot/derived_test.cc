@@ -1,4 +1,4 @@
-// What views show of a snapshot is the same everywhere, as it is derived once.
+// Values for all views, which are derived from a snapshot once.
 #include "snapshot/derived.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ TEST(DerivedTest, StatesOfJobs) {
       {.phase = v1::JOB_PHASE_LAUNCHING, .words = "launching", .mark = v1::MARK_STARTING},
       {.phase = v1::JOB_PHASE_RUNNING, .words = "running", .mark = v1::MARK_NONE},
       {.phase = v1::JOB_PHASE_STOPPING, .words = "stopping", .mark = v1::MARK_WARNING},
-      {.phase = v1::JOB_PHASE_RESTARTING, .words = "restarting", .mark = v1::MARK_AWAY},
+      {.phase = v1::JOB_PHASE_RESTARTING, .words = "restarting", .mark = v1::MARK_DISCONNECTED},
       {.phase = v1::JOB_PHASE_ENDED, .words = "ended well", .mark = v1::MARK_ENDED},
       {.phase = v1::JOB_PHASE_ENDED,
        .exit_code = 1,
@@ -61,9 +61,9 @@ TEST(DerivedTest, StatesOfJobs) {
        .words = "running, slow",
        .mark = v1::MARK_SLOW},
       {.phase = v1::JOB_PHASE_RUNNING,
-       .issues = {Issue::KIND_AWAY},
-       .words = "running, a node is away",
-       .mark = v1::MARK_AWAY},
+       .issues = {Issue::KIND_DISCONNECTED},
+       .words = "running, a node is disconnected",
+       .mark = v1::MARK_DISCONNECTED},
       {.phase = v1::JOB_PHASE_RUNNING,
        .issues = {Issue::KIND_WARNING},
        .words = "running",
@@ -124,9 +124,9 @@ TEST(DerivedTest, ARankHasTheWorstOfItsStateItsIssuesAndItsNode) {
   slow.add_ranks(3);
   Derive(snapshot);
   EXPECT_THAT(MarksOf(snapshot),
-              ElementsAre(v1::MARK_ENDED, v1::MARK_NONE, v1::MARK_AWAY, v1::MARK_SLOW));
-  EXPECT_EQ(snapshot.nodes(0).worst(), v1::MARK_NONE);  // one that has ended is not in issue
-  EXPECT_EQ(snapshot.nodes(1).mark(), v1::MARK_AWAY);
+              ElementsAre(v1::MARK_ENDED, v1::MARK_NONE, v1::MARK_DISCONNECTED, v1::MARK_SLOW));
+  EXPECT_EQ(snapshot.nodes(0).worst(), v1::MARK_NONE);  // an ended rank has no issue
+  EXPECT_EQ(snapshot.nodes(1).mark(), v1::MARK_DISCONNECTED);
   EXPECT_EQ(snapshot.nodes(1).worst(), v1::MARK_SLOW);
   EXPECT_THAT(snapshot.worst_first(), ElementsAre(3, 2, 0, 1));
   EXPECT_EQ(snapshot.ranks(0).cause(), "exited with code 0");
@@ -134,7 +134,7 @@ TEST(DerivedTest, ARankHasTheWorstOfItsStateItsIssuesAndItsNode) {
   EXPECT_EQ(snapshot.ranks(3).where(), "b:1");
 }
 
-TEST(DerivedTest, OthersWaitForARankThatIsStalled) {
+TEST(DerivedTest, OthersWaitForAStalledRank) {
   v1::JobSnapshot snapshot = TwoNodes();
   v1::Issue& stalled = *snapshot.add_issues();
   stalled.set_kind(v1::Issue::KIND_STALLED);
@@ -145,8 +145,8 @@ TEST(DerivedTest, OthersWaitForARankThatIsStalled) {
   EXPECT_THAT(MarksOf(snapshot),
               ElementsAre(v1::MARK_WAITING, v1::MARK_WAITING, v1::MARK_STALLED, v1::MARK_WAITING));
   EXPECT_EQ(snapshot.ranks(0).state_text(), "waits");
-  EXPECT_EQ(snapshot.nodes(1).mark(), v1::MARK_NONE);  // it is only where the rank is
-  // Then those that have been silent for longest.
+  EXPECT_EQ(snapshot.nodes(1).mark(), v1::MARK_NONE);  // it only hosts the rank
+  // Then the ones with the longest silence.
   EXPECT_THAT(snapshot.worst_first(), ElementsAre(2, 3, 1, 0));
 }
 
@@ -157,7 +157,7 @@ TEST(DerivedTest, StepsAreComparedWithTheMedian) {
   snapshot.mutable_ranks(0)->mutable_progress()->set_rate(2);
   Derive(snapshot);
   EXPECT_EQ(snapshot.median_step(), 0.5);
-  EXPECT_FALSE(snapshot.ranks(0).has_relative());  // there is none to compare it with
+  EXPECT_FALSE(snapshot.ranks(0).has_relative());  // there is no other rank to compare with
   snapshot.mutable_ranks(1)->mutable_progress()->set_rate(2);
   snapshot.mutable_ranks(3)->mutable_progress()->set_rate(1);
   Derive(snapshot);
@@ -169,7 +169,7 @@ TEST(DerivedTest, StepsAreComparedWithTheMedian) {
   EXPECT_EQ(snapshot.ranks(2).state_text(), "running");
 }
 
-TEST(DerivedTest, NodesHaveShortNamesWhereTheyAreUnique) {
+TEST(DerivedTest, UniqueNodeNamesAreShortened) {
   v1::JobSnapshot snapshot;
   for (const char* address : {"a.x", "b.x", "b.y", "10.0.0.1", "fd00::1"}) {
     snapshot.add_nodes()->set_address(address);
@@ -180,7 +180,7 @@ TEST(DerivedTest, NodesHaveShortNamesWhereTheyAreUnique) {
   EXPECT_THAT(names, ElementsAre("a", "b.x", "b.y", "10.0.0.1", "fd00::1"));
 }
 
-TEST(DerivedTest, AThrottledGpuIsTheCauseOfARankThatIsSlow) {
+TEST(DerivedTest, AThrottledGpuIsTheCauseOfASlowRank) {
   v1::JobSnapshot snapshot = TwoNodes();
   snapshot.mutable_ranks(1)->add_gpus(5);
   v1::GpuSample& gpu = *snapshot.mutable_nodes(0)->mutable_sample()->add_gpus();
@@ -188,7 +188,7 @@ TEST(DerivedTest, AThrottledGpuIsTheCauseOfARankThatIsSlow) {
   gpu.add_throttled("HW power brake");
   Derive(snapshot);
   EXPECT_EQ(snapshot.ranks(1).cause(),
-            "");  // at its power limit a GPU is throttled when all is well
+            "");  // a healthy GPU at its power limit is throttled
   v1::Issue& slow = *snapshot.add_issues();
   slow.set_kind(v1::Issue::KIND_SLOW);
   slow.add_ranks(1);
@@ -197,7 +197,7 @@ TEST(DerivedTest, AThrottledGpuIsTheCauseOfARankThatIsSlow) {
   EXPECT_EQ(snapshot.ranks(1).where(), "a:5");
 }
 
-TEST(DerivedTest, NothingThatRefersToNothingIsFollowed) {
+TEST(DerivedTest, DanglingReferencesAreIgnored) {
   v1::JobSnapshot snapshot = TwoNodes();
   snapshot.mutable_ranks(0)->set_node(77);
   v1::Issue& issue = *snapshot.add_issues();

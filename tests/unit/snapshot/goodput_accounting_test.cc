@@ -5,7 +5,7 @@
 namespace autodist::snapshot {
 namespace {
 
-TEST(GoodputAccountingTest, APartForEachTimeOfAnAttempt) {
+TEST(GoodputAccountingTest, EachPhaseOfAnAttemptHasAPart) {
   GoodputAccounting accounting(1'000);
   accounting.Runs(3'000);
   accounting.FirstStep(4'000);
@@ -19,14 +19,14 @@ TEST(GoodputAccountingTest, APartForEachTimeOfAnAttempt) {
   EXPECT_DOUBLE_EQ(*Goodput(at), 6.0 / 10.5);
 }
 
-TEST(GoodputAccountingTest, WithoutAnyStepTrainingBeginsWhenTheRanksRun) {
+TEST(GoodputAccountingTest, WithoutStepsTrainingBeginsWhenTheRanksRun) {
   GoodputAccounting accounting(0);
   accounting.Runs(2'000);
   EXPECT_EQ(accounting.At(5'000).start_up(), 2'000);
   EXPECT_EQ(accounting.At(5'000).training(), 3'000);
 }
 
-TEST(GoodputAccountingTest, WhatARestartTakesUpToItsFirstStepIsRestarting) {
+TEST(GoodputAccountingTest, TheTimeUpToTheFirstStepOfARestartIsRestarting) {
   GoodputAccounting accounting(0);
   accounting.Runs(1'000);
   accounting.FirstStep(2'000);
@@ -34,7 +34,7 @@ TEST(GoodputAccountingTest, WhatARestartTakesUpToItsFirstStepIsRestarting) {
   accounting.Launches(11'000);
   accounting.Runs(12'000);
   accounting.FirstStep(14'000);
-  accounting.FirstStep(15'000);  // it is the first once
+  accounting.FirstStep(15'000);  // only the first one counts
   const v1::GoodputParts at = accounting.At(20'000);
   EXPECT_EQ(at.start_up(), 2'000);
   EXPECT_EQ(at.training(), 8'000 + 6'000);
@@ -43,7 +43,7 @@ TEST(GoodputAccountingTest, WhatARestartTakesUpToItsFirstStepIsRestarting) {
   EXPECT_EQ(Total(at), 20'000);
 }
 
-TEST(GoodputAccountingTest, StalledTimeIsNoTraining) {
+TEST(GoodputAccountingTest, StalledTimeIsNotTraining) {
   GoodputAccounting accounting(0);
   accounting.Stalls(500, true);  // nothing runs yet
   accounting.Runs(1'000);
@@ -57,11 +57,11 @@ TEST(GoodputAccountingTest, StalledTimeIsNoTraining) {
   EXPECT_EQ(Total(at), 10'000);
 }
 
-TEST(GoodputAccountingTest, AStallMayBeSeenLater) {
+TEST(GoodputAccountingTest, AStallMayBeReportedLater) {
   GoodputAccounting accounting(0);
   accounting.Runs(1'000);
   accounting.FirstStep(1'000);
-  accounting.Stalls(4'000, true);  // told at 6'000
+  accounting.Stalls(4'000, true);  // reported at 6'000
   EXPECT_EQ(accounting.At(6'000).training(), 3'000);
   EXPECT_EQ(accounting.At(6'000).stalled(), 2'000);
   accounting.Stalls(500, true);
@@ -93,7 +93,7 @@ class LostStepsTest : public testing::Test {
   GoodputAccounting accounting_{0};
 };
 
-TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLostWithAnAttemptThatFails) {
+TEST_F(LostStepsTest, TrainingSinceTheLastCheckpointIsLostWithAFailedAttempt) {
   accounting_.Looked({});
   accounting_.Looked(5'000);
   accounting_.Looked(8'000);
@@ -102,45 +102,45 @@ TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLostWithAnAttemptTha
   Expect(11'000, 6'000, 2'000);
   RunAgain(13'000, 14'000);
   Expect(20'000, 12'000, 2'000);
-  FailAt(20'000);  // nothing was saved since
+  FailAt(20'000);  // no checkpoint since
   Expect(21'000, 6'000, 8'000);
 }
 
-TEST_F(LostStepsTest, WhereNobodyLooksForCheckpointsNothingIsKnownToBeLost) {
+TEST_F(LostStepsTest, WithoutACheckpointFolderNothingIsKnownToBeLost) {
   FailAt(10'000);
   Expect(11'000, 8'000, 0);
 }
 
-TEST_F(LostStepsTest, WithoutAnyCheckpointAllTrainingOfTheAttemptIsLost) {
+TEST_F(LostStepsTest, WithoutACheckpointAllTrainingOfTheAttemptIsLost) {
   accounting_.Looked({});
   FailAt(10'000);
   Expect(11'000, 0, 8'000);
 }
 
-TEST_F(LostStepsTest, ACheckpointOfAnEarlierJobSavesNothingOfThisOne) {
+TEST_F(LostStepsTest, ACheckpointOfAnEarlierJobDoesNotCount) {
   accounting_.Looked(-50'000);
   FailAt(10'000);
   Expect(11'000, 0, 8'000);
 }
 
-TEST_F(LostStepsTest, AnAttemptThatEndsAsItShouldLosesNothing) {
+TEST_F(LostStepsTest, ASuccessfulAttemptLosesNothing) {
   accounting_.Looked(5'000);
   accounting_.Stops(10'000);
   Expect(11'000, 8'000, 0);
 }
 
-TEST_F(LostStepsTest, ACheckpointIsHeardOfAfterTheFailure) {
+TEST_F(LostStepsTest, ACheckpointMayBeFoundAfterTheFailure) {
   accounting_.Looked(3'000);
   FailAt(10'000);
   accounting_.Looked(9'500);
   Expect(11'000, 7'500, 500);
-  accounting_.Looked(10'800);  // what ranks wrote that were told to end
+  accounting_.Looked(10'800);  // written by stopped ranks
   Expect(11'000, 8'000, 0);
-  accounting_.Looked(4'000);  // it is no news that there are older ones
+  accounting_.Looked(4'000);  // an older one changes nothing
   Expect(11'000, 8'000, 0);
 }
 
-TEST_F(LostStepsTest, ACheckpointOfTheNextAttemptBringsNothingBack) {
+TEST_F(LostStepsTest, ACheckpointOfTheNextAttemptRecoversNothing) {
   accounting_.Looked({});
   FailAt(10'000);
   RunAgain(11'000, 12'000);
@@ -149,7 +149,7 @@ TEST_F(LostStepsTest, ACheckpointOfTheNextAttemptBringsNothingBack) {
   Expect(17'000, 3'000, 8'000 + 1'000);
 }
 
-TEST_F(LostStepsTest, StalledTimeIsNotLostAsWell) {
+TEST_F(LostStepsTest, StalledTimeIsNotAlsoLost) {
   accounting_.Looked(3'000);
   accounting_.Stalls(4'000, true);
   accounting_.Stalls(7'000, false);
@@ -157,7 +157,7 @@ TEST_F(LostStepsTest, StalledTimeIsNotLostAsWell) {
   Expect(10'000, 1'000, 4'000);
 }
 
-TEST_F(LostStepsTest, AnAttemptThatFailsBeforeItsRanksRunLosesNoMore) {
+TEST_F(LostStepsTest, AnAttemptThatFailsBeforeItsRanksRunLosesNothing) {
   accounting_.Looked({});
   FailAt(10'000);
   accounting_.Launches(11'000);
@@ -165,7 +165,7 @@ TEST_F(LostStepsTest, AnAttemptThatFailsBeforeItsRanksRunLosesNoMore) {
   Expect(13'000, 0, 8'000);
 }
 
-TEST_F(LostStepsTest, AnyNumberOfStallsIsRemembered) {
+TEST_F(LostStepsTest, AnyNumberOfStallsIsStored) {
   accounting_.Looked({});
   int64_t now = 2'000;
   for (int i = 0; i < 1'000; ++i) {
@@ -177,13 +177,13 @@ TEST_F(LostStepsTest, AnyNumberOfStallsIsRemembered) {
   Expect(now, 10'000, 7);
 }
 
-TEST(GoodputAccountingTest, AClockThatIsSetBackTakesNothingAway) {
+TEST(GoodputAccountingTest, AClockThatIsSetBackRemovesNoTime) {
   GoodputAccounting accounting(10'000);
   accounting.Runs(20'000);
   EXPECT_EQ(Total(accounting.At(15'000)), 10'000);
 }
 
-TEST(GoodputAccountingTest, BeforeThereWasAnyTimeThereIsNoGoodput) {
+TEST(GoodputAccountingTest, WithoutElapsedTimeThereIsNoGoodput) {
   EXPECT_FALSE(Goodput(GoodputAccounting(5).At(5)).has_value());
 }
 

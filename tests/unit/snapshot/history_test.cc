@@ -17,7 +17,7 @@ v1::HistoryPoint Point(int64_t number, double rate) {
   return point;
 }
 
-TEST(HistoryTest, TwoPointsAreOneByTheirWidths) {
+TEST(HistoryTest, TwoPointsAreMergedWeightedByTheirWidths) {
   v1::HistoryPoint wide = Point(0, 1);
   wide.set_width_ms(3 * kWidth);
   wide.set_cpu(0.5);
@@ -30,8 +30,8 @@ TEST(HistoryTest, TwoPointsAreOneByTheirWidths) {
   narrow.mutable_metrics(0)->set_value(2);
   const v1::HistoryPoint merged = Merged(wide, narrow);
   EXPECT_DOUBLE_EQ(merged.rate(), 2);
-  EXPECT_DOUBLE_EQ(merged.cpu(), 0.5);       // the later has none
-  EXPECT_DOUBLE_EQ(merged.gpu_use(), 0.75);  // nor the earlier
+  EXPECT_DOUBLE_EQ(merged.cpu(), 0.5);       // the later one has no value
+  EXPECT_DOUBLE_EQ(merged.gpu_use(), 0.75);  // nor the earlier one
   EXPECT_FALSE(merged.has_memory());
   ASSERT_EQ(merged.metrics_size(), 1);
   EXPECT_DOUBLE_EQ(merged.metrics(0).value(), 3.5);
@@ -40,7 +40,7 @@ TEST(HistoryTest, TwoPointsAreOneByTheirWidths) {
   EXPECT_EQ(merged.time_ms(), 2 * kWidth);
 }
 
-TEST(HistoryTest, TheLastPointsAreAsTheyCame) {
+TEST(HistoryTest, TheLastPointsAreUnchanged) {
   History history;
   for (int i = 0; i < 3; ++i) history.Add(Point(i, i));
   const v1::History since = history.Since(kWidth);
@@ -49,8 +49,8 @@ TEST(HistoryTest, TheLastPointsAreAsTheyCame) {
   EXPECT_EQ(since.points(1).step(), 2u);
 }
 
-// However long it is: nothing is missing, nothing twice, and there is a bound.
-TEST(HistoryTest, OlderPointsAreWiderAndTogetherAllTime) {
+// For any length: no gaps, no duplicates, and a size limit.
+TEST(HistoryTest, OlderPointsAreWiderAndCoverAllTime) {
   History history;
   constexpr int64_t kPointsOfAMonth = 30 * 24 * 3600 * 1000LL / kWidth;
   for (int64_t i = 0; i < kPointsOfAMonth; ++i) history.Add(Point(i, 1.5));
@@ -60,7 +60,7 @@ TEST(HistoryTest, OlderPointsAreWiderAndTogetherAllTime) {
   int64_t width = INT64_MAX / 2;
   for (const v1::HistoryPoint& point : all.points()) {
     EXPECT_EQ(point.time_ms() - point.width_ms(), end);
-    // The last ones of a width wait for their like.
+    // The last ones of a width wait for others to merge with.
     EXPECT_LE(point.width_ms(), 2 * width);
     EXPECT_DOUBLE_EQ(point.rate(), 1.5);
     end = point.time_ms();

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(AddressTest, ReadsHostsWithAndWithoutPort) {
+TEST(AddressTest, ParsesHostsWithAndWithoutPort) {
   const struct {
     const char* text;
     const char* host;
@@ -34,7 +34,7 @@ TEST(AddressTest, ReadsHostsWithAndWithoutPort) {
   }
 }
 
-TEST(AddressTest, RefusesWhatIsNoHost) {
+TEST(AddressTest, RefusesInvalidHosts) {
   const std::pair<std::string, const char*> cases[] = {
       {"host:22", "[host]:2222 in quotes"},
       {"10.0.0.2:22", "[host]:2222 in quotes"},
@@ -73,7 +73,7 @@ TEST(AddressTest, RefusesWhatIsNoHost) {
   }
 }
 
-// A Match exec of ssh's configuration may hand %h to a shell.
+// A Match exec of ssh's configuration may pass %h to a shell.
 TEST(AddressTest, RefusesAnInterfaceThatIsACommand) {
   for (const char* text : {"fe80::1%$(id)", "fe80::1%`id`", "fe80::1%;id", "fe80::1%a|b"}) {
     EXPECT_THAT(Message(CheckHost(text)), HasSubstr("names a network interface")) << text;
@@ -87,7 +87,7 @@ TEST(AddressTest, AcceptsUsers) {
   }
 }
 
-TEST(AddressTest, RefusesUsersThatAShellWouldRun) {
+TEST(AddressTest, RefusesUsersWithShellSyntax) {
   for (const std::string text :
        {"", "-oProxyCommand=id", "$(id)", "`id`", "a;id", "a&b", "a|b", "a>b", "a<b", "a'b", "a\"b",
         "{a,b}", "a b", "a\tb", "a\nb", "a\x1b", "ann\\", "a:b", "[a]"}) {
@@ -104,7 +104,7 @@ TEST(AddressTest, AcceptsJumps) {
   }
 }
 
-TEST(AddressTest, RefusesWhatIsNoJump) {
+TEST(AddressTest, RefusesInvalidJumps) {
   const std::pair<std::string, const char*> cases[] = {
       {"-oProxyCommand=id", "'-oProxyCommand=id' is neither"},
       {"-a@gate", "'-a' is not a user name"},
@@ -134,7 +134,7 @@ TEST(AddressTest, RefusesWhatIsNoJump) {
   }
 }
 
-TEST(AddressTest, IdentityIsWhateverTheSpelling) {
+TEST(AddressTest, IdentityIsIndependentOfTheSpelling) {
   EXPECT_EQ(Identity("FD00:0::1"), Identity("fd00::1"));
   EXPECT_EQ(Identity("Host"), Identity("host"));
   EXPECT_NE(Identity("fe80::1%eth0"), Identity("fe80::1%eth1"));

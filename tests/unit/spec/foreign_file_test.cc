@@ -12,7 +12,7 @@ using testing::SizeIs;
 TEST(ForeignFileTest, IsRecognised) {
   struct Case {
     const char* text;
-    const char* kind;  // "": nothing that is known
+    const char* kind;  // "": unknown
     size_t hosts;      // 0: it names none
   };
   const Case cases[] = {
@@ -74,14 +74,14 @@ TEST(ForeignFileTest, IsRecognised) {
   }
 }
 
-TEST(ForeignFileTest, ASpecIsNoListOfHosts) {
+TEST(ForeignFileTest, ASpecIsNotAHostList) {
   const HostList list = HostsIn("nodes: [{address: a}]", "f");
   ASSERT_THAT(list.issues, SizeIs(1));
   EXPECT_THAT(list.issues[0].what, HasSubstr("a resource spec already"));
-  EXPECT_THAT(HostsIn("a: b", "f").issues[0].what, HasSubstr("nothing that is known"));
+  EXPECT_THAT(HostsIn("a: b", "f").issues[0].what, HasSubstr("unknown format"));
 }
 
-TEST(ForeignFileTest, WhatTheHostsHave) {
+TEST(ForeignFileTest, DetailsOfTheHosts) {
   const HostList table = HostsIn(
       "{\"server_list\": [{\"server_id\": \"a\", \"device\": [\n\t{\"device_id\": \"2\", "
       "\"device_ip\": \"10.1.0.1\"}, {\"device_id\": \"5\", \"device_ip\": \"10.1.0.2\"}]}]}",

@@ -8,7 +8,7 @@
 namespace autodist::spec {
 namespace {
 
-TEST(GpuNameTest, UuidsAsNvidiaWritesThem) {
+TEST(GpuNameTest, AcceptsUuidsInNvidiasFormat) {
   for (const char* uuid : {"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-8932f937", "GPU-8",
                            "MIG-a2b3c4d5-0000-5555-8888-0123456789ab", "MIG-a2b3",
                            "MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6/1/0"}) {
@@ -39,7 +39,7 @@ TEST(GpuNameTest, ASpecMayNameGpusByUuid) {
   EXPECT_TRUE(numbers.spec && numbers.spec->nodes[0].gpu_uuids.empty());
 }
 
-TEST(GpuNameTest, WhatIsNoDeviceIsQuoted) {
+TEST(GpuNameTest, AnInvalidDeviceIsQuoted) {
   EXPECT_EQ(IssueOf("[0-3]"),
             "f:3:12: in 'gpus': '0-3' is not a device number; they are whole numbers from 0, or "
             "UUIDs (GPU-..., MIG-...)");

@@ -70,14 +70,14 @@ TEST(HostListTest, UsersMayHaveAnAt) {
               ElementsAre(HostEntry{"ann@example.org", "a", std::nullopt}));
 }
 
-TEST(HostListTest, AHostTwiceGetsTheSlotsOfBoth) {
+TEST(HostListTest, ARepeatedHostGetsTheSlotsOfBoth) {
   EXPECT_THAT(Right(ParseHosts("a:2,b,A:3,b")),
               ElementsAre(HostEntry{"", "a", 5}, HostEntry{"", "b", 2, /*counted=*/true}));
   EXPECT_THAT(Right(ParseHosts("fd00::1,ann@[fd00:0::1]:4")),
               ElementsAre(HostEntry{"ann", "fd00::1", 5}));
 }
 
-TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
+TEST(HostListTest, AllErrorsOnTheCommandLine) {
   EXPECT_THAT(
       Issues(ParseHosts("a!b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
                         "-h,7,x@a,y@a")),
@@ -93,7 +93,7 @@ TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
   EXPECT_THAT(Issues(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:1:3: a host is missing")));
 }
 
-TEST(HostListTest, WhatIsQuotedCannotReachTheTerminal) {
+TEST(HostListTest, QuotedTextIsEscapedForTheTerminal) {
   EXPECT_THAT(Issues(ParseHosts("a\x1b]31m")), ElementsAre(HasSubstr("'a\\x1b]31m' is neither")));
 }
 
@@ -108,18 +108,18 @@ TEST(HostListTest, HostfilesOfThreeLaunchers) {
                           HostEntry{"", "fd00::1", 4}, HostEntry{"", "fd00::2", 4}));
 }
 
-TEST(HostListTest, AllThatIsWrongInAHostfile) {
+TEST(HostListTest, AllErrorsInAHostfile) {
   EXPECT_THAT(
       Issues(ParseHostfile("a slots=x\n b! slots=2\nc slot=2\nd slots\ne slots=1 slots=2\n"
                            "f:2 slots=2\ng 4\nh slots=\n",
                            "h")),
-      ElementsAre(HasSubstr("h:1:9: 'x' is not a number"), HasSubstr("h:2:2: 'b!' is neither"),
-                  HasSubstr("h:3:3: 'slot' is no option of a hostfile; did you mean 'slots=N'?"),
-                  HasSubstr("h:4:3: a number is missing"),
-                  HasSubstr("h:5:11: 'slots' appears twice"),
-                  HasSubstr("h:6:3: a number of devices "
-                            "both"),
-                  HasSubstr("h:8:9: '' is not a number")));
+      ElementsAre(
+          HasSubstr("h:1:9: 'x' is not a number"), HasSubstr("h:2:2: 'b!' is neither"),
+          HasSubstr("h:3:3: 'slot' is not an option of a hostfile; did you mean 'slots=N'?"),
+          HasSubstr("h:4:3: a number is missing"), HasSubstr("h:5:11: 'slots' appears twice"),
+          HasSubstr("h:6:3: a number of devices "
+                    "both"),
+          HasSubstr("h:8:9: '' is not a number")));
   EXPECT_THAT(Issues(ParseHostfile("# only this\n\n", "h")), ElementsAre(HasSubstr("h: no host")));
 }
 
@@ -135,7 +135,7 @@ TEST(HostListTest, SlotsDoNotOverflow) {
   EXPECT_THAT(Issues(ParseHostfile(text, "h")), Contains(HasSubstr("more than 4096 slots")));
 }
 
-TEST(HostListTest, AnotherKindOfFileHasAnEnd) {
+TEST(HostListTest, ErrorsInOtherFilesAreLimited) {
   std::string noise;
   unsigned state = 1;
   for (int i = 0; i < 200000; ++i)
@@ -144,7 +144,7 @@ TEST(HostListTest, AnotherKindOfFileHasAnEnd) {
   EXPECT_THAT(ParseHosts(noise).issues, SizeIs(testing::Le(101u)));
 }
 
-TEST(HostListTest, EveryPrefixAndChangedByteIsSurvived) {
+TEST(HostListTest, EveryPrefixAndChangedByteIsHandled) {
   const std::string text = "ann@[fd00::1]:4,b:2 slots = 4 max_slots=1#\nc";
   for (size_t i = 0; i <= text.size(); ++i) {
     ParseHosts(text.substr(0, i));

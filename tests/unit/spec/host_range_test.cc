@@ -22,7 +22,7 @@ TEST(HostRangeTest, NamesInOneWord) {
   EXPECT_THAT(ExpandHostRange("n[1-5000]").names, SizeIs(5000));
 }
 
-TEST(HostRangeTest, WhatIsWrongHasItsPlace) {
+TEST(HostRangeTest, ErrorsHaveAPosition) {
   const auto place = [](const std::string& text) {
     const HostRange range = ExpandHostRange(text);
     EXPECT_THAT(range.names, IsEmpty());
@@ -39,13 +39,13 @@ TEST(HostRangeTest, WhatIsWrongHasItsPlace) {
   EXPECT_THAT(place(std::string(254, 'a')), HasSubstr("more than 253 characters"));
 }
 
-TEST(HostRangeTest, BracketsAroundAnAddressAreNone) {
+TEST(HostRangeTest, BracketsAroundAnAddressAreNotARange) {
   EXPECT_TRUE(IsHostRange("gpu[1-2]"));
   EXPECT_FALSE(IsHostRange("[fd00::1]"));
   EXPECT_FALSE(IsHostRange("gpu1"));
 }
 
-TEST(HostRangeTest, CommasWithinBracketsSeparateNothing) {
+TEST(HostRangeTest, CommasWithinBracketsDoNotSeparateHosts) {
   EXPECT_THAT(SplitHostList("a[1,3],b,,[fd00::1]:2"),
               ElementsAre("a[1,3]", "b", "", "[fd00::1]:2"));
   EXPECT_THAT(SplitHostList(""), ElementsAre(""));

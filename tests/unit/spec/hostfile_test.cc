@@ -12,8 +12,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// "[user@]host[:slots][/port]", '?' after slots that a scheduler gave, for each host; then what is
-// wrong.
+// "[user@]host[:slots][/port]", with '?' after slots of a scheduler, for each host; then the
+// errors.
 std::vector<std::string> HostsRead(const std::string& text) {
   std::vector<std::string> read;
   const HostList list = ParseHostfile(text, "h");
@@ -26,7 +26,7 @@ std::vector<std::string> HostsRead(const std::string& text) {
   return read;
 }
 
-TEST(HostfileFormTest, OfEachProgram) {
+TEST(HostfileFormTest, FormatsOfEachProgram) {
   const std::pair<const char*, HostfileForm> cases[] = {
       {"", HostfileForm::kHosts},
       {"gpu1", HostfileForm::kHosts},
@@ -84,22 +84,20 @@ TEST(HostfileTest, OptionsOfHosts) {
               ElementsAre("h:1:8: 'x' is not the number of a port", "h:2:8: ''' is not a user name",
                           HasSubstr("h:3:1: the user is both 'c' and 'e'"),
                           HasSubstr("h:4:10: 'gpus' appears twice"),
-                          HasSubstr("h:5:3: 'slos' is no option of a hostfile; did you mean "
+                          HasSubstr("h:5:3: 'slos' is not an option of a hostfile; did you mean "
                                     "'slots=N'?")));
 }
 
-TEST(HostfileTest, OneWarningSaysWhatIsNotUsed) {
+TEST(HostfileTest, OneWarningListsUnusedParts) {
   const HostList list = ParseHostfile("a:2:hca x=1\nb y=2\n", "h");
   EXPECT_THAT(list.warnings, ElementsAre("h: not used of this list: 'x=1' (line 1), ':hca' (line "
                                          "1), 'y=2' (line 2)"));
   EXPECT_THAT(ParseHostfile("a max_slots=4\n", "h").warnings, IsEmpty());
 }
 
-TEST(HostfileTest, TheFirstLineThatIsNoHostEndsTheList) {
+TEST(HostfileTest, TheFirstInvalidLineEndsTheList) {
   EXPECT_THAT(HostsRead("a slots=1\nstart with:\nmpirun -np 4 x\n"),
-              ElementsAre("a:1",
-                          "h:2: 'start with:' is no host; what is not a list of hosts goes "
-                          "behind a '#'"));
+              ElementsAre("a:1", "h:2: 'start with:' is not a host; put comments behind a '#'"));
   EXPECT_THAT(HostsRead("10.0.0.1 a\n10.0.0.2 b\n"),
               ElementsAre(HasSubstr("h:1: '10.0.0.1 a' is a line of /etc/hosts")));
 }

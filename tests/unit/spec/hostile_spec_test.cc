@@ -1,4 +1,4 @@
-// Whatever is in a file, reading it as a spec ends soon and tells what is wrong.
+// Reading any file as a spec ends soon and reports its errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(HostileSpecTest, TenMegabytesAreRefusedUnread) {
   EXPECT_THAT(outcome.issues[0].what, HasSubstr("larger than"));
 }
 
-TEST(HostileSpecTest, AUserNameThatAShellWouldRunIsRefused) {
+TEST(HostileSpecTest, AUserNameWithShellSyntaxIsRefused) {
   for (const std::string user : {"$(id)", "`id`", "a;id", "-oProxyCommand=id", "a b"}) {
     EXPECT_THAT(
         OnlyIssueOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user + "'}}\n"),
@@ -45,7 +45,7 @@ TEST(HostileSpecTest, DeepNestingIsASyntaxError) {
   }
 }
 
-TEST(HostileSpecTest, AnAliasBombDoesNotGoOff) {
+TEST(HostileSpecTest, AnAliasBombIsRefused) {
   std::string text = "a: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 60; ++i) {
     text += "b" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
@@ -89,7 +89,7 @@ TEST(HostileSpecTest, AliasesDoNotMultiply) {
 }
 
 TEST(HostileSpecTest, MergeKeysDoNotMultiply) {
-  // Each mapping has all that the one before it has: 10^8 entries together.
+  // Each mapping has all entries of the one before: 10^8 entries together.
   std::string chain = "x-0: &a0 {k: 1}\n";
   for (int i = 1; i < 15'000; ++i) {
     const std::string number = std::to_string(i);
@@ -115,7 +115,7 @@ TEST(HostileSpecTest, ALongChainOfAliases) {
   EXPECT_FALSE(ReadSpec(text + "]", "f").spec);
 }
 
-TEST(HostileSpecTest, BinaryInputIsNamedAsSuch) {
+TEST(HostileSpecTest, BinaryInputIsNamed) {
   EXPECT_THAT(OnlyIssueOf(std::string("nodes:\n \0", 9)), HasSubstr("f:2:2: byte 0x00"));
   EXPECT_THAT(OnlyIssueOf("\x7f"
                           "ELF\x02\x01\x01"),

@@ -1,4 +1,4 @@
-// What docs/ says of the keys of a spec comes from the tables of the reader.
+// The documentation of spec keys in docs/ is generated from the reader's tables.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Set UPDATE_GOLDEN=1 to write the file after a change that is meant.
+// Set UPDATE_GOLDEN=1 to update the file after an intended change.
 void Compare(const std::string& file, const std::string& text) {
   if (std::getenv("UPDATE_GOLDEN")) std::ofstream(kDocs / file) << text;
   EXPECT_EQ(ReadFile(kDocs / file), text) << file;
@@ -77,7 +77,7 @@ TEST(SpecDocsTest, TheSchema) {
   Compare("resource_spec.schema.json", schema.dump(2) + "\n");
 }
 
-// The page with the table below this heading in place of what is there.
+// The page with the table below this heading replaced.
 std::string WithTable(const std::string& page, const std::string& heading,
                       const std::vector<KeyText>& keys) {
   std::string table;
@@ -90,11 +90,11 @@ std::string WithTable(const std::string& page, const std::string& heading,
 }
 
 TEST(SpecDocsTest, TheTables) {
-  std::string page = ReadFile(kDocs / "resource_spec.md");
+  std::string page = ReadFile(kDocs / "reference/spec.md");
   page = WithTable(page, "The file", SpecKeyTexts());
   page = WithTable(page, "A node", NodeKeyTexts());
   page = WithTable(page, "An ssh group", GroupKeyTexts());
-  Compare("resource_spec.md", page);
+  Compare("reference/spec.md", page);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The keys beyond AutoDist's: other ways to a node, and between nodes.
+// Keys that AutoDist does not have: other ways to reach a node, and between nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ ResourceSpec Read(const std::string& text) {
   return outcome.spec.value_or(ResourceSpec{});
 }
 
-// Two nodes, of which `second` is the rest of the second one, from its address on.
+// Two nodes; `second` is the rest of the second one, from its address on.
 std::string TwoNodes(const std::string& second) {
   return "nodes:\n  - {address: 10.0.0.1, chief: true}\n  - {ssh_config: a, address: " + second +
          "}\nssh:\n  a:\n";
@@ -45,7 +45,7 @@ TEST(SpecKeysTest, PortsInAddresses) {
   EXPECT_THAT(IssuesOf(TwoNodes("'[fd00::2]:0'")), ElementsAre(HasSubstr("f:3:30: port '0'")));
 }
 
-TEST(SpecKeysTest, WhereSshConnectsTo) {
+TEST(SpecKeysTest, SshAddresses) {
   const ResourceSpec spec = Read(TwoNodes("'gpu[1-2]', ssh_address: 'far[7-8]'"));
   EXPECT_EQ(spec.nodes[1].ssh_address, "far7");
   EXPECT_EQ(spec.nodes[2].ssh_address, "far8");
@@ -64,7 +64,7 @@ TEST(SpecKeysTest, HostKeys) {
               ElementsAre(HasSubstr("'host_keys' are those of one machine")));
 }
 
-TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
+TEST(SpecKeysTest, UnquotedBracketsAreExplained) {
   EXPECT_THAT(IssuesOf("nodes:\n  - address: [fd00::2]\n"),
               ElementsAre(HasSubstr("f:2:14: 'address' is a list; it should be a text, which in "
                                     "brackets needs quotes")));
@@ -88,20 +88,18 @@ TEST(SpecKeysTest, AddressesOfNoMachine) {
   EXPECT_THAT(IssuesOf(TwoNodes("255.255.255.255")), ElementsAre(HasSubstr("broadcast")));
 }
 
-TEST(SpecKeysTest, LinkLocalAddressesAreTheChiefsAlone) {
+TEST(SpecKeysTest, OnlyTheChiefUsesLinkLocalAddresses) {
   EXPECT_THAT(IssuesOf(TwoNodes("fe80::2")),
               ElementsAre(HasSubstr("f:3:30: 'fe80::2' is a link-local address; it needs the "
                                     "interface by which the chief reaches it, such as "
                                     "'fe80::2%eth0'")));
-  EXPECT_THAT(
-      IssuesOf(TwoNodes("fe80::2%eth0")),
-      ElementsAre(HasSubstr("f:3:30: 'fe80::2%eth0' means something on the chief alone; add "
-                            "a 'data_address'")));
+  EXPECT_THAT(IssuesOf(TwoNodes("fe80::2%eth0")),
+              ElementsAre(HasSubstr("f:3:30: 'fe80::2%eth0' is valid only on the chief; add "
+                                    "a 'data_address'")));
   const ResourceSpec spec = Read(TwoNodes("fe80::2%eth0, data_address: 10.1.0.2"));
   EXPECT_EQ(spec.nodes[1].address, "fe80::2%eth0");
-  EXPECT_THAT(
-      IssuesOf(TwoNodes("10.0.0.2, data_address: fe80::2%eth0")),
-      ElementsAre(HasSubstr("f:3:54: 'fe80::2%eth0' means something on one machine alone")));
+  EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: fe80::2%eth0")),
+              ElementsAre(HasSubstr("f:3:54: 'fe80::2%eth0' is valid only on one machine")));
   Read("nodes: [{address: fe80::2%eth0}]\n");
 }
 
@@ -115,7 +113,7 @@ TEST(SpecKeysTest, DataAddressesAndInterfaces) {
         << bad;
   }
   EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: 127.0.0.1")),
-              ElementsAre(HasSubstr("f:3:54: '127.0.0.1' means another machine on each node")));
+              ElementsAre(HasSubstr("f:3:54: '127.0.0.1' is a loopback address")));
   Read("nodes: [{address: localhost, data_address: 127.0.0.1}]\n");
   for (const std::string bad : {"a-name-too-long-", "'a b'", "a/b", "..", "\"a\\x1b\""}) {
     EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, interface: " + bad)),
@@ -124,7 +122,7 @@ TEST(SpecKeysTest, DataAddressesAndInterfaces) {
   }
 }
 
-// "address data:port" of each node but the chief.
+// "address data:port" of each node except the chief.
 std::string Range(const std::string& second) {
   std::string text;
   for (const Node& node : Read(TwoNodes(second)).nodes) {
@@ -136,7 +134,7 @@ std::string Range(const std::string& second) {
   return text;
 }
 
-TEST(SpecKeysTest, AnAddressMayStandForManyNodes) {
+TEST(SpecKeysTest, AnAddressMayBeARangeOfNodes) {
   EXPECT_EQ(Range("'gpu[09-10,12]'"), "gpu09 gpu10 gpu12");
   EXPECT_EQ(Range("'10.0.0.[2-3]'"), "10.0.0.2 10.0.0.3");
   EXPECT_EQ(Range("'[r[1-2]n[3-4]]:2222'"), "r1n3:2222 r1n4:2222 r2n3:2222 r2n4:2222");
@@ -148,7 +146,7 @@ TEST(SpecKeysTest, AnAddressMayStandForManyNodes) {
   EXPECT_EQ(spec.nodes.back().ssh_config, "a");
 }
 
-TEST(SpecKeysTest, RangesThatAreWrong) {
+TEST(SpecKeysTest, InvalidRanges) {
   EXPECT_THAT(IssuesOf("nodes:\n  - address: gpu[1-4]\n    chief: true\n"),
               ElementsAre(HasSubstr("f:3:12: 'chief' with an address that stands for 4 machines")));
   EXPECT_THAT(IssuesOf("nodes: [{address: 'gpu[1-4]'}]\nssh: {a: }\n"),
@@ -162,13 +160,13 @@ TEST(SpecKeysTest, RangesThatAreWrong) {
   EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-'")), ElementsAre(HasSubstr("f:3:30: 'gpu[1-': ")));
   EXPECT_THAT(IssuesOf(TwoNodes("'10.0.0.[255-256]'")), ElementsAre(HasSubstr("10.0.0.256")));
   EXPECT_THAT(IssuesOf(TwoNodes("'gpu[1-5001]'")), ElementsAre(HasSubstr("more than 5000")));
-  // Once, not for each of its nodes.
+  // Once, not for each of the nodes.
   EXPECT_THAT(
       IssuesOf("nodes:\n  - {address: a, chief: true}\n  - {address: 'gpu[1-9]'}\nssh: {b: }\n"),
       ElementsAre(HasSubstr("f:3:15: node 'gpu1' has no 'ssh_config'")));
 }
 
-TEST(SpecKeysTest, ANodeMayHaveAnEnvironmentOfItsOwn) {
+TEST(SpecKeysTest, ANodeMayHaveItsOwnEnvironment) {
   const ResourceSpec spec =
       Read("nodes: [{address: localhost, python_venv: source v, shared_envs: {A: $B, C: }}]\n");
   EXPECT_EQ(spec.nodes[0].python_venv, "source v");
@@ -185,12 +183,12 @@ TEST(SpecKeysTest, ANodeWithEmptyListsOfDevicesHasNoRank) {
               ElementsAre(HasSubstr("f:1:8: 'gpus' and 'cpus' are empty on all nodes")));
 }
 
-TEST(SpecKeysTest, NoDataAddressTwice) {
+TEST(SpecKeysTest, DuplicateDataAddresses) {
   EXPECT_THAT(IssuesOf("nodes:\n  - {address: 10.0.0.1, chief: true, data_address: fd00::1}\n"
                        "  - {address: 10.0.0.2, ssh_config: a, data_address: 'FD00:0::1'}\n"
                        "ssh: {a: }\n"),
               ElementsAre(HasSubstr("f:3:54: 'FD00:0::1' is already where ranks reach the node on "
-                                    "line 2; each node needs a data address of its own")));
+                                    "line 2; each node needs a different data address")));
   // One node's data address is another's only address.
   EXPECT_THAT(IssuesOf(TwoNodes("10.0.0.2, data_address: 10.0.0.1")),
               ElementsAre(HasSubstr("f:3:54: '10.0.0.1' is already where ranks reach the node")));
@@ -205,7 +203,7 @@ TEST(SpecKeysTest, TwoServersBehindOneAddressNeedTwoNames) {
                             "3; two SSH servers behind one address need a host name each")));
 }
 
-TEST(SpecKeysTest, AGroupMayLeaveEverythingOut) {
+TEST(SpecKeysTest, AllKeysOfAGroupAreOptional) {
   for (const std::string ssh : {"{a: }", "{a: {}}", "\n  a:\n", "{a: ~}"}) {
     const ResourceSpec spec = Read("nodes: [{address: localhost}]\nssh: " + ssh + "\n");
     ASSERT_TRUE(spec.ssh.contains("a")) << ssh;
@@ -259,7 +257,7 @@ TEST(SpecKeysTest, SharedPaths) {
                   HasSubstr("'/a/' is listed twice")));
 }
 
-TEST(SpecKeysTest, ControlCharactersAreShownNotSent) {
+TEST(SpecKeysTest, ControlCharactersAreEscaped) {
   const std::string text =
       "\"k\\x1b[2J\": 1\nnodes:\n  - address: \"a\\nb\"\n    gpus: [\"\\e\"]\n    chief: \"\\a\"\n"
       "    ssh_config: \"g\\x9b\"\nssh:\n  \"h\\x1b\": {\"p\\u202e\": 1}\n";
@@ -274,7 +272,7 @@ TEST(SpecKeysTest, ControlCharactersAreShownNotSent) {
   }
 }
 
-TEST(SpecKeysTest, LongValuesAreCutBetweenCharacters) {
+TEST(SpecKeysTest, LongValuesAreTruncatedBetweenCharacters) {
   std::string name(59, 'a');
   for (int i = 0; i < 20; ++i) name += "ü";
   EXPECT_THAT(IssuesOf("nodes: [{address: '" + name + "'}]\n"),

@@ -41,7 +41,7 @@ SshGroup Login(const std::string& key_file, const std::string& username,
 
 const SshGroup kLogin = Login("~/.ssh/id_ed25519", "ubuntu", 2222);
 
-// The text, read, is the draft's spec.
+// Checks that the parsed text equals the draft's spec.
 void ExpectReadsBack(const SpecDraft& draft) {
   const std::string text = SpecText(draft);
   const ReadOutcome outcome = ReadSpec(text, "f");
@@ -69,7 +69,7 @@ void ExpectReadsBack(const SpecDraft& draft) {
   }
 }
 
-TEST(SpecTextTest, IsMeantToBeRead) {
+TEST(SpecTextTest, IsReadable) {
   HostFacts chief = Here(Has(4));
   chief.address = "10.0.0.1";
   chief.address_note = "given as localhost, which others cannot reach";
@@ -107,7 +107,7 @@ ssh:
   EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("c has no GPU, 2 have; leave it out unless")));
 }
 
-TEST(SpecTextTest, AllThatASpecHas) {
+TEST(SpecTextTest, AllKeysOfASpec) {
   const std::string text = R"(nodes:
   - {address: '[fd00::2]:2222', gpus: [0, 1], ssh_config: a, device_ips: [10.9.0.1, 10.9.0.2],
      ssh_address: far, data_address: 10.1.0.2, interface: ib0, network_bandwidth: 25,
@@ -145,7 +145,7 @@ shared_paths: [/home, '/a b']
   EXPECT_THAT(read.spec->shared_paths, ElementsAre("/home", "/a b"));
 }
 
-TEST(SpecTextTest, TheEnvironmentIsTheChiefsToo) {
+TEST(SpecTextTest, TheEnvironmentAppliesToTheChiefToo) {
   SshGroup login;
   login.python_venv = "source 'my venv'/bin/activate; export A=\"1\"";
   login.shared_envs = {{"PATH", "$PATH:/opt/bin"}, {"EMPTY", ""}, {"NUMBER", "1"}, {"Z", "#: -"}};
@@ -161,29 +161,29 @@ TEST(SpecTextTest, OneMachineNeedsNoSsh) {
   ExpectReadsBack(draft);
 }
 
-TEST(SpecTextTest, OneGroupWhereThereIsOneUser) {
+TEST(SpecTextTest, OneGroupForOneUser) {
   const SpecDraft draft =
       DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}, {"bob", "c", 1}}, {Here({}), {}, {}}, kLogin);
   EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  workers:\n"));
-  EXPECT_THAT(SpecText(draft), HasSubstr("gpus: [0]  # not asked; the numbers"));
+  EXPECT_THAT(SpecText(draft), HasSubstr("gpus: [0]  # not asked; put the numbers"));
   ExpectReadsBack(draft);
 }
 
-TEST(SpecTextTest, NoChiefWhereNoHostIsThisMachine) {
+TEST(SpecTextTest, WithoutThisMachineThereIsNoChief) {
   const SpecDraft draft = DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}}, {{}, {}}, kLogin);
   EXPECT_EQ(draft.spec.chief(), nullptr);
   EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  as_ann:\n"));
   ExpectReadsBack(draft);
 }
 
-TEST(SpecTextTest, NothingKnownOfTheLoginIsAnEmptyGroup) {
+TEST(SpecTextTest, AnUnknownLoginIsAnEmptyGroup) {
   const SpecDraft draft = DraftSpec({{"", "a", 1}, {"", "b", 1}}, {Has(1), Here(Has(1))}, {});
   EXPECT_THAT(SpecText(draft),
               HasSubstr("ssh:\n  workers: {}  # empty: log in as 'ssh HOST' does"));
   EXPECT_TRUE(draft.spec.nodes[1].chief);
 }
 
-TEST(SpecTextTest, MoreSlotsThanGpusAreWarnedOf) {
+TEST(SpecTextTest, MoreSlotsThanGpusCauseAWarning) {
   const SpecDraft draft =
       DraftSpec({{"", "a", 8}, {"", "b", 1}}, {Here(Has(4)), Has(9999999)}, kLogin);
   EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("a has 4 GPUs, fewer than the 8 given")));
@@ -224,7 +224,7 @@ TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
   }
 }
 
-TEST(SpecTextTest, NumbersThatOthersHaveForPorts) {
+TEST(SpecTextTest, NumbersThatOthersUseAsPorts) {
   const auto warning = [](uint32_t slots, const HostFacts& facts) {
     const SpecDraft draft = DraftSpec({{"", "a", slots}}, {facts}, {});
     return draft.warnings.empty() ? "" : draft.warnings[0];
@@ -242,7 +242,7 @@ TEST(SpecTextTest, NumbersThatOthersHaveForPorts) {
   EXPECT_EQ(DraftSpec({{"", "a", 4}}, {Has(0, 2)}, {}).spec.nodes[0].cpus.size(), 4u);
 }
 
-TEST(SpecTextTest, AGroupForEachWayToLogIn) {
+TEST(SpecTextTest, AGroupForEachLogin) {
   HostEntry port{"", "b", 1};
   port.port = 2200;
   HostEntry key{"ann", "d", 1};
@@ -257,7 +257,7 @@ TEST(SpecTextTest, AGroupForEachWayToLogIn) {
   ExpectReadsBack(draft);
 }
 
-TEST(SpecTextTest, WhateverTheNamesAre) {
+TEST(SpecTextTest, AnyNamesAreQuoted) {
   const SpecDraft draft =
       DraftSpec({{"", "fd00::", 1},
                  {"#its!x%*@y", "null", 1},
@@ -269,7 +269,7 @@ TEST(SpecTextTest, WhateverTheNamesAre) {
   ExpectReadsBack(DraftSpec({{"", "a", 1}, {"", "b", 1}}, {{}, {}}, Login("~", "", 1)));
 }
 
-TEST(SpecTextTest, WhatAHostSaysStaysInItsComment) {
+TEST(SpecTextTest, AHostsOutputStaysInItsComment) {
   const SpecDraft draft =
       DraftSpec({{"", "a", 1}, {"", "b", 1}},
                 {{}, NotReached("evil\r    chief: true\x1b[31m\xff\nsecond line")}, kLogin);

@@ -33,7 +33,7 @@ class SshConfigHostsTest : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(SshConfigHostsTest, NamesThatAreNoPatterns) {
+TEST_F(SshConfigHostsTest, NamesWithoutPatterns) {
   folder_.Write("config",
                 "# Host comment\nHost gpu1 gpu2 *.lab !bad h?\n  HostName 10.0.0.1\n"
                 "\thost=\"gpu3\"  # why\r\nHOST = gpu4\nHost gpu1\nMatch host x\nUser Host\n"
@@ -50,7 +50,7 @@ TEST_F(SshConfigHostsTest, FollowsIncludesOfIncludes) {
   folder_.Write("config.d/2.conf", "Host two\nInclude config.d/1.conf config.d/3.inc\nHost four\n");
   folder_.Write("config.d/3.inc", "Host three two\n");
   folder_.Write("home/more", "Host more\n");
-  // Those in the block of `first`, or of `two`, are for these names only.
+  // Those in the block of `first`, or of `two`, apply only to these names.
   EXPECT_THAT(Names(), ElementsAre("first", "last"));
   folder_.Write("config", "Include config.d/*.conf ~/more none\nHost last\n");
   EXPECT_THAT(Names(), ElementsAre("one", "two", "four", "more", "last"));
@@ -60,7 +60,7 @@ TEST_F(SshConfigHostsTest, FollowsIncludesOfIncludes) {
   EXPECT_THAT(Read().warnings, IsEmpty());
 }
 
-TEST_F(SshConfigHostsTest, CirclesAndDepthsThatSshRefusesAreNamed) {
+TEST_F(SshConfigHostsTest, CyclesAndDepthsThatSshRefusesAreNamed) {
   folder_.Write("config", "Include b\nHost a\n");
   folder_.Write("b", "Host b\nHost *\nInclude config\n");
   EXPECT_THAT(Names(), ElementsAre("b", "a"));
@@ -74,7 +74,7 @@ TEST_F(SshConfigHostsTest, CirclesAndDepthsThatSshRefusesAreNamed) {
   EXPECT_THAT(Read().warnings, ElementsAre(HasSubstr("more than 16 Includes deep")));
 }
 
-TEST_F(SshConfigHostsTest, NamesThatTheirOwnLineExcludes) {
+TEST_F(SshConfigHostsTest, NamesExcludedByTheirOwnLine) {
   folder_.Write(
       "config",
       "Host gpu1 gpu2 !gpu2\nHost * !gpu3\nHost 'gpu4' \"gpu 5\" gpu6 # gpu7\n"
@@ -109,14 +109,14 @@ TEST_F(SshConfigHostsTest, AFileThatIncludesItselfEnds) {
   EXPECT_THAT(Names(), ElementsAre("a"));
 }
 
-TEST_F(SshConfigHostsTest, NamesThatNoSpecCanHaveAreLeftOut) {
+TEST_F(SshConfigHostsTest, NamesThatNoSpecCanHaveAreOmitted) {
   folder_.Write("config", "Host git/hub a \"two words\"\n");
   EXPECT_THAT(Names(), ElementsAre("a"));
   EXPECT_THAT(Read().warnings, ElementsAre(HasSubstr("config:1: 'git/hub' is left out"),
                                            HasSubstr("'two words' is left out")));
 }
 
-TEST_F(SshConfigHostsTest, TellsWhatThereIsWhereNothingMatches) {
+TEST_F(SshConfigHostsTest, ListsNamesIfNoneMatches) {
   EXPECT_THAT(Names(), ElementsAre(HasSubstr("No such file or directory")));
   folder_.Write("config", "Host *\n");
   EXPECT_THAT(Names(), ElementsAre(HasSubstr("config: no Host in it")));
@@ -125,7 +125,7 @@ TEST_F(SshConfigHostsTest, TellsWhatThereIsWhereNothingMatches) {
               ElementsAre(HasSubstr("no Host in it matches 'gpu*'; it has 'cpu1', 'cpu2'")));
 }
 
-TEST_F(SshConfigHostsTest, SurvivesNoise) {
+TEST_F(SshConfigHostsTest, HandlesRandomInput) {
   std::string noise = "Host \"\nHost\nInclude\nInclude \"\nhost=\n=\n\"\n\"\"\n";
   unsigned state = 1;
   for (int i = 0; i < 100000; ++i) {

@@ -38,7 +38,7 @@ TEST(ViaTest, AProgramInPlaceOfALogin) {
   }
 }
 
-TEST(ViaTest, AContainerOfEachRank) {
+TEST(ViaTest, AContainerForEachRank) {
   const auto outcome = ReadGroup("username: ann, via: apptainer, image: /shared/i.sif");
   ASSERT_TRUE(outcome.spec);
   EXPECT_TRUE(outcome.spec->ssh.at("g").PerRank());
@@ -48,7 +48,7 @@ TEST(ViaTest, AContainerOfEachRank) {
   EXPECT_THAT(ViaIssues("via: apptainer, image: i, container: c"), testing::SizeIs(1));
 }
 
-TEST(ViaTest, WhatIsWrong) {
+TEST(ViaTest, InvalidValues) {
   EXPECT_THAT(
       ViaIssues("via: lxc"),
       ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, apptainer, "
@@ -66,7 +66,7 @@ TEST(ViaTest, WhatIsWrong) {
                 ElementsAre(HasSubstr("that podman or docker")));
   }
   EXPECT_THAT(ViaIssues("via: srun, container: c"),
-              ElementsAre(HasSubstr("'container' means nothing with 'via: srun'")));
+              ElementsAre(HasSubstr("'container' cannot be used with 'via: srun'")));
   EXPECT_THAT(ViaIssues("via: podman, image: i, container: c"),
               ElementsAre(HasSubstr("and no 'container'")));
   EXPECT_THAT(ViaIssues("via: podman, image: '-x y'"),

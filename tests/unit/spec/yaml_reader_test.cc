@@ -22,7 +22,7 @@ std::vector<std::string> YamlIssues(const std::string& text) {
 constexpr char kSsh[] =
     "ssh:\n  conf:\n    username: 'root'\n    key_file: '/root/.ssh/id_rsa'\n    port: 12345\n";
 
-// The shapes of AutoDist's own test specs.
+// The formats of AutoDist's own test specs.
 TEST(YamlReaderTest, AcceptsSingleNodes) {
   for (const std::string devices :
        {"    gpus: [0,1]\n    chief: true\n", "    gpus: [0]\n", "    gpus: [0,1]\n",
@@ -34,7 +34,7 @@ TEST(YamlReaderTest, AcceptsSingleNodes) {
   }
 }
 
-TEST(YamlReaderTest, AcceptsTwoNodesOfUnlikeDevices) {
+TEST(YamlReaderTest, AcceptsTwoNodesWithDifferentDevices) {
   for (const std::string kind : {"gpus", "cpus"}) {
     for (const std::string first : {"[0]", "[0,1]"}) {
       const std::string text = "nodes:\n  - address: 10.20.41.57\n    " + kind + ": " + first +
@@ -103,12 +103,12 @@ ssh:
 struct Refused {
   const char* name;
   const char* text;
-  std::vector<std::string> issues;  // each must be in the issue at its place
+  std::vector<std::string> issues;  // each must be in the issue at its position
 };
 
 class RefusedSpecTest : public testing::TestWithParam<Refused> {};
 
-TEST_P(RefusedSpecTest, SaysWhereAndWhatWouldBeRight) {
+TEST_P(RefusedSpecTest, ReportsThePositionAndTheCorrection) {
   const std::vector<std::string> found = YamlIssues(GetParam().text);
   ASSERT_EQ(found.size(), GetParam().issues.size()) << testing::PrintToString(found);
   for (size_t i = 0; i < found.size(); ++i) EXPECT_THAT(found[i], HasSubstr(GetParam().issues[i]));
@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"NoChiefAndNoSshGroup",
                 "nodes:\n  - {address: 10.0.0.1}\n"
                 "  - {address: 10.0.0.2, ssh_config: a}\n" SSH_A,
-                {"f.yaml:2:15: node '10.0.0.1' has no 'ssh_config', so the chief does not know how "
-                 "to log in; name a, or add 'chief: true' if it is the machine that you launch"}},
+                {"f.yaml:2:15: node '10.0.0.1' has no 'ssh_config', which says how to log in; name "
+                 "a, or add 'chief: true' if you run autodist on it"}},
         Refused{"TwoChiefs",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - {address: 10.0.0.2, chief: true}\n",
@@ -131,8 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - {address: localhost, chief: true}\n"
                 "  - {address: 127.0.0.2, ssh_config: a}\n"
                 "  - {address: '::1', ssh_config: a}\n" SSH_A,
-                {"f.yaml:2:15: 'localhost' means another machine on each node",
-                 "f.yaml:3:15:", "f.yaml:4:15:"}},
+                {"f.yaml:2:15: 'localhost' is a loopback address", "f.yaml:3:15:", "f.yaml:4:15:"}},
         Refused{"UnknownKey",
                 "nodes:\n  - address: localhost\n    gpu: [0]\n",
                 {"f.yaml:3:5: unknown key 'gpu' in a node; did you mean 'gpus'?"}},
@@ -222,7 +221,7 @@ TEST(YamlReaderTest, MergeKeys) {
       "  - &c {<<: [*b, *a], address: c}\n  - {<<: *c, address: d, gpus: []}\n"
       "  - {'<<': 1, <<: {ssh_config: g}, address: e}\nssh: {g: }\n",
       "f");
-  ASSERT_EQ(outcome.issues.size(), 1u);  // in quotes it is a key as any other
+  ASSERT_EQ(outcome.issues.size(), 1u);  // in quotes it is an ordinary key
   EXPECT_THAT(outcome.issues[0].ToString(), HasSubstr("f:8:6: unknown key '<<' in a node"));
   const ReadOutcome right = ReadSpec(
       "x-a: &a {cpus: [0, 1], ssh_config: g}\n.b: &b {cpus: [0], gpus: [3]}\n"
@@ -236,7 +235,7 @@ TEST(YamlReaderTest, MergeKeys) {
   EXPECT_THAT(right.spec->nodes[3].devices(), ElementsAre(0u));
 }
 
-TEST(YamlReaderTest, WhatCannotBeMergedIsNamedOnce) {
+TEST(YamlReaderTest, AnInvalidMergeIsReportedOnce) {
   for (const auto& [text, what] : std::initializer_list<std::pair<const char*, const char*>>{
            {"nodes: [&a {<<: *a}]", "f.yaml:1:13: '<<' merges a mapping into itself"},
            {"nodes: [{<<: x}]", "f.yaml:1:10: '<<' takes a mapping, or a list of mappings"},

@@ -27,7 +27,7 @@ constexpr char kPassphrase[] = "correct horse";
 
 class IdentitiesTest : public testing::Test {
  protected:
-  // Makes folder/NAME and NAME.pub, with NAME as the comment.
+  // Creates folder/NAME and NAME.pub, with NAME as the comment.
   std::string Generate(const std::string& name, const std::string& passphrase = "",
                        const std::string& options = "-t ed25519 -a 1") {
     std::string file = Path(name);
@@ -36,7 +36,7 @@ class IdentitiesTest : public testing::Test {
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
 
-  // Makes NAME-cert.pub of NAME.pub.
+  // Creates NAME-cert.pub of NAME.pub.
   std::string Certify(const std::string& file, const std::string& options = "") {
     if (!std::ifstream(Path("ca"))) Generate("ca");
     test::Shell("ssh-keygen -q -s " + Path("ca") + " -I me -n me " + options + " " + file + ".pub");
@@ -49,7 +49,7 @@ class IdentitiesTest : public testing::Test {
   }
   void AddToAgent(const std::string& file) {
     Agent();
-    // Without the certificate beside it, and without asking: as a copy that is not encrypted.
+    // From an unencrypted copy, without the certificate and without a prompt.
     test::Shell("cp -p " + file + " " + file + ".copy && ssh-keygen -q -p -P '" + kPassphrase +
                 "' -N '' -f " + file + ".copy > /dev/null");
     agent_->Add(file + ".copy");
@@ -68,7 +68,7 @@ class IdentitiesTest : public testing::Test {
         text.erase(at, folder_.path().size() + 1);
       }
       described.push_back(text);
-      // The algorithm's name is that of the blob's type, for those that are not RSA keys.
+      // The algorithm's name is the blob's type, except for RSA keys.
       const std::string algorithm(WireReader(identity->public_blob()).String());
       const std::string request = test::LoginRequest(algorithm);
       const auto signature = identity->SignRequest(request, {});
@@ -85,7 +85,7 @@ class IdentitiesTest : public testing::Test {
 
   const test::TempFolder folder_;
   std::optional<test::RealAgent> agent_;
-  // The files whose passphrases were asked for, in this order.
+  // The files for which passphrases were asked, in order.
   std::vector<std::string> Asked() const {
     std::vector<std::string> files;
     for (const std::string& prompt : askpass_.Asked()) {
@@ -119,7 +119,7 @@ TEST_F(IdentitiesTest, AgentFirstThenFiles) {
   EXPECT_THAT(Asked(), IsEmpty());
 }
 
-// As with keys on smart cards: the .pub file names the one to use.
+// As with smart cards: the .pub file names the key to use.
 TEST_F(IdentitiesTest, OnlyThePublicKeyIsAFile) {
   for (const char* name : {"first", "second"}) {
     AddToAgent(Generate(name, kPassphrase));
@@ -129,7 +129,7 @@ TEST_F(IdentitiesTest, OnlyThePublicKeyIsAFile) {
               ElementsAre("second in ssh-agent", "first.pub in ssh-agent"));
 }
 
-TEST_F(IdentitiesTest, CertificatesComeBeforeTheirKey) {
+TEST_F(IdentitiesTest, CertificatesPrecedeTheirKey) {
   const std::string in_file = Generate("in_file", "", "-t ecdsa -b 384");
   const std::string in_agent = Generate("in_agent", kPassphrase);
   const std::string elsewhere = Generate("elsewhere", kPassphrase);
@@ -150,7 +150,7 @@ TEST_F(IdentitiesTest, CertificatesInTheAgent) {
   const std::string file = Generate("key");
   Certify(file);
   Agent();
-  agent_->Add(file);  // ssh-add takes the certificate beside it too
+  agent_->Add(file);  // ssh-add adds the certificate beside it, too
   std::remove((file + "-cert.pub").c_str());
   std::remove(file.c_str());
   EXPECT_THAT(Described(For({{file}, true, {}, Agent(), true})),
@@ -173,7 +173,7 @@ TEST_F(IdentitiesTest, RsaCertificatesAreSignedForWithSha2) {
       test::Verifies(offer->identities[1]->public_blob(), "rsa-sha2-512", request, *signature));
 }
 
-TEST_F(IdentitiesTest, CertificatesThatWillNotDo) {
+TEST_F(IdentitiesTest, UnsuitableCertificates) {
   const std::string expired = Generate("expired");
   Certify(expired, "-V 20200101:20200102");
   const std::string of_host = Generate("of_host");
@@ -185,7 +185,8 @@ TEST_F(IdentitiesTest, CertificatesThatWillNotDo) {
   EXPECT_THAT(offer->notes,
               ElementsAre("the configured certificate file " + Path("none") + " is not there",
                           "certificate " + expired + "-cert.pub has expired",
-                          "certificate " + of_host + "-cert.pub is one for hosts, not for users",
+                          "certificate " + of_host +
+                              "-cert.pub is a host certificate, not a user certificate",
                           "the private key of certificate " + certificate +
                               " is neither in a key file nor in ssh-agent"));
   const auto named = For({{expired}, true, {Path("none")}, "", false});
@@ -204,10 +205,10 @@ TEST_F(IdentitiesTest, NamedFilesMustWork) {
             StatusCode::kPermissionDenied);
   const auto locked = fresh.For({{Generate("locked", kPassphrase)}, true, {}, "", false});
   EXPECT_EQ(locked.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(locked.status()), HasSubstr("no passphrase was given"));
+  EXPECT_THAT(Message(locked.status()), HasSubstr("no correct passphrase was given"));
 }
 
-TEST_F(IdentitiesTest, UsualFilesMayBeMissingOrBad) {
+TEST_F(IdentitiesTest, DefaultFilesMayBeMissingOrInvalid) {
   const std::string open = Generate("open");
   chmod(open.c_str(), 0644);
   const auto offer =
@@ -217,7 +218,7 @@ TEST_F(IdentitiesTest, UsualFilesMayBeMissingOrBad) {
                                         HasSubstr("open is too open: mode 0644")));
 }
 
-TEST_F(IdentitiesTest, NamedFilesAreDecryptedOnceForAll) {
+TEST_F(IdentitiesTest, NamedFilesAreDecryptedOnceForAllLogins) {
   const std::string file = Generate("key", kPassphrase);
   const IdentityOptions options{{file}, true, {}, "", false};
   constexpr int kNodes = 4;
@@ -230,7 +231,7 @@ TEST_F(IdentitiesTest, NamedFilesAreDecryptedOnceForAll) {
   EXPECT_THAT(Asked(), ElementsAre(file));
 }
 
-TEST_F(IdentitiesTest, FilesAreReadOnceForAll) {
+TEST_F(IdentitiesTest, FilesAreReadOnceForAllLogins) {
   const std::string file = Generate("key");
   const std::string certificate = Certify(file);
   const IdentityOptions options{{file}, true, {}, "", false};
@@ -241,7 +242,7 @@ TEST_F(IdentitiesTest, FilesAreReadOnceForAll) {
   EXPECT_EQ(Described(For({{file}, false, {}, "", false})).size(), 1u);
 }
 
-TEST_F(IdentitiesTest, WhoDoesNotAnswerIsNotAskedAgain) {
+TEST_F(IdentitiesTest, AnUnansweredPromptIsNotRepeated) {
   askpass_.Answer({});
   const IdentityOptions options{{Generate("key", kPassphrase)}, true, {}, "", false};
   EXPECT_FALSE(For(options).ok());
@@ -249,7 +250,7 @@ TEST_F(IdentitiesTest, WhoDoesNotAnswerIsNotAskedAgain) {
   EXPECT_EQ(Asked().size(), 1u);
 }
 
-TEST_F(IdentitiesTest, UsualFilesAreDecryptedOnlyIfThereIsNothingElse) {
+TEST_F(IdentitiesTest, DefaultFilesAreDecryptedOnlyIfNothingElseExists) {
   const std::string locked = Generate("locked", kPassphrase);
   const std::string second = Generate("second", kPassphrase);
   const auto with_other = For({{locked, Generate("good")}, false, {}, "", false});
@@ -263,7 +264,7 @@ TEST_F(IdentitiesTest, UsualFilesAreDecryptedOnlyIfThereIsNothingElse) {
   EXPECT_THAT(Asked(), ElementsAre(locked));
 }
 
-// An encrypted PEM file does not tell its public key; the agent is found by the .pub file.
+// The public key of an encrypted PEM file is unknown; the .pub file identifies it in the agent.
 TEST_F(IdentitiesTest, EncryptedPemInTheAgent) {
   const std::string file = Generate("key", kPassphrase, "-t ecdsa -m PEM");
   AddToAgent(file);
@@ -271,7 +272,7 @@ TEST_F(IdentitiesTest, EncryptedPemInTheAgent) {
   EXPECT_THAT(Asked(), IsEmpty());
 }
 
-// Left from a key of the same name.
+// Left over from a key of the same name.
 TEST_F(IdentitiesTest, EncryptedPemBesideThePublicKeyOfAnother) {
   const std::string file = Generate("key", kPassphrase, "-t ecdsa -m PKCS8");
   test::Shell("mv " + Generate("other", kPassphrase) + ".pub " + file + ".pub");
@@ -285,7 +286,7 @@ TEST_F(IdentitiesTest, CertificateOfAnEncryptedFile) {
               ElementsAre("certificate key-cert.pub", "key"));
 }
 
-TEST_F(IdentitiesTest, WithoutOpensshUsualFilesThatAreEncryptedAreNamed) {
+TEST_F(IdentitiesTest, WithoutOpensshEncryptedDefaultFilesAreNamed) {
   const std::string file = Generate("locked", kPassphrase);
   const char* const set = getenv("PATH");
   const std::string path = set ? set : "";
@@ -296,7 +297,7 @@ TEST_F(IdentitiesTest, WithoutOpensshUsualFilesThatAreEncryptedAreNamed) {
               HasSubstr("key file " + file + " is encrypted: 'ssh-agent' is not in PATH"));
 }
 
-TEST_F(IdentitiesTest, NoMoreThanServersTake) {
+TEST_F(IdentitiesTest, AtMostAsManyAsServersAccept) {
   std::vector<std::string> files;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) files.push_back(Generate(name));
   for (const char* name : {"u", "v", "w", "x", "y"}) AddToAgent(Generate(name, kPassphrase));
@@ -317,7 +318,7 @@ TEST_F(IdentitiesTest, NothingToOffer) {
   EXPECT_THAT(Message(empty.status()), HasSubstr("ssh-agent has no keys, or is locked"));
 }
 
-TEST_F(IdentitiesTest, AConfiguredFileThatIsNotThereIsNamed) {
+TEST_F(IdentitiesTest, AMissingConfiguredFileIsNamed) {
   const auto none = For({{Path("keys/10.0.0.1")}, false, {Path("a-cert.pub")}, "", false});
   EXPECT_THAT(Message(none.status()),
               AllOf(HasSubstr("key file " + Path("keys/10.0.0.1") + " is not there"),
@@ -330,7 +331,7 @@ TEST_F(IdentitiesTest, AConfiguredFileThatIsNotThereIsNamed) {
 }
 
 TEST_F(IdentitiesTest, SecurityKeysAreLeftToSsh) {
-  // What ssh-keygen writes for a device, of which there is none here: the container alone.
+  // The file that ssh-keygen writes for a device, which does not exist here.
   std::string blob;
   AppendString(blob, "sk-ssh-ed25519@openssh.com");
   std::string body("openssh-key-v1\0", 15);
@@ -350,7 +351,7 @@ TEST_F(IdentitiesTest, SecurityKeysAreLeftToSsh) {
   EXPECT_THAT(offer->notes, ElementsAre(HasSubstr("security key")));
 }
 
-TEST_F(IdentitiesTest, CommentsCannotWriteToTheTerminal) {
+TEST_F(IdentitiesTest, CommentsAreEscapedForTheTerminal) {
   const std::string file = Generate("key");
   test::Shell("ssh-keygen -q -c -C \"$(printf 'a\\033[2Jb')\" -f " + file + " > /dev/null");
   Agent();

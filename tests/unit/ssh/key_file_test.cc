@@ -26,7 +26,7 @@ std::string PublicBlobIn(const std::string& file) {
   return test::Shell("cut -d' ' -f2 '" + file + "' | base64 -d");
 }
 
-// As written for the user alone, whatever the umask.
+// Writes a private file, independent of the umask.
 std::string WritePrivate(const test::TempFolder& folder, const std::string& name,
                          const std::string& content) {
   std::string path = folder.Write(name, content);
@@ -60,7 +60,7 @@ class KeyFileTest : public testing::TestWithParam<KeyKind> {
   const std::string file_ = folder_.path() + "/key";
 };
 
-TEST_P(KeyFileTest, ReadsWhatSshKeygenWrites) {
+TEST_P(KeyFileTest, ReadsFilesOfSshKeygen) {
   Generate(file_, GetParam().options);
   const auto file = ReadKeyFile(file_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -71,7 +71,7 @@ TEST_P(KeyFileTest, ReadsWhatSshKeygenWrites) {
   EXPECT_FALSE(file->key->SignRequest("short", {}).ok());
 }
 
-TEST_P(KeyFileTest, TellsAnEncryptedFile) {
+TEST_P(KeyFileTest, DetectsAnEncryptedFile) {
   Generate(file_, std::string(GetParam().options) + " -a 1", kKeyPassphrase);
   const auto file = ReadKeyFile(file_);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -131,7 +131,7 @@ TEST_F(BadKeyTest, PublicKeysAreNotTakenForPrivateOnes) {
               HasSubstr("is a public key"));
 }
 
-TEST_F(BadKeyTest, FilesThatOthersMayUseAreRefused) {
+TEST_F(BadKeyTest, FilesAccessibleToOthersAreRefused) {
   const std::string file = Generate(folder_.path() + "/key", "-t ed25519");
   for (const mode_t mode : {0644U, 0610U, 0602U}) {
     chmod(file.c_str(), mode);
@@ -142,14 +142,14 @@ TEST_F(BadKeyTest, FilesThatOthersMayUseAreRefused) {
   EXPECT_TRUE(ReadKeyFile(file).ok());
 }
 
-TEST_F(BadKeyTest, KindsThatSshDoesNotHave) {
+TEST_F(BadKeyTest, UnsupportedKinds) {
   const std::string file = folder_.path() + "/key";
   test::Shell("openssl genpkey -algorithm X25519 -out " + file + " && chmod 600 " + file);
   EXPECT_THAT(MessageFor(file, StatusCode::kInvalidArgument),
               HasSubstr("SSH has no keys of this kind"));
 }
 
-// An OpenSSH file of these parts, encrypted as it says.
+// An OpenSSH file with these parts, encrypted accordingly.
 std::string OpensshFile(const std::string& cipher, const std::string& public_blob,
                         const std::string& secret, uint32_t rounds = 1) {
   std::string body("openssh-key-v1\0", 15);
@@ -184,7 +184,7 @@ TEST_F(BadKeyTest, SecurityKeysAreLeftToSsh) {
   }
 }
 
-TEST_F(BadKeyTest, KindsThatAreTooOld) {
+TEST_F(BadKeyTest, ObsoleteKinds) {
   std::string dss;
   AppendNumber(dss, 7);
   AppendNumber(dss, 7);
@@ -196,8 +196,8 @@ TEST_F(BadKeyTest, KindsThatAreTooOld) {
   EXPECT_EQ(Remedy(old), "use an Ed25519, ECDSA or RSA key");
 }
 
-// The public key in the clear is not believed blindly.
-TEST_F(BadKeyTest, PublicPartThatIsAnothers) {
+// The unencrypted public key is verified.
+TEST_F(BadKeyTest, PublicPartOfAnotherKey) {
   const std::string file = Generate(folder_.path() + "/key", "-t ed25519");
   const std::string body = test::Shell("grep -v -e '-----' " + file + " | base64 -d");
   WireReader reader(std::string_view(body).substr(15));

@@ -50,13 +50,13 @@ TEST_F(KnownHostsTest, TheKeysOfAHost) {
   EXPECT_TRUE(known.KeysOf("g", 22).empty());
 }
 
-TEST_F(KnownHostsTest, OfOneHostByWhateverName) {
+TEST_F(KnownHostsTest, AHostHasSeveralNames) {
   const auto known = KnownHosts::OfOneHost({Public("b"), Public("a")});
   EXPECT_EQ(known->Check("10.0.0.2", 2222, a_).match, Match::kTrusted);
   EXPECT_EQ(KnownHosts::OfOneHost({Public("b")})->Check("h", 22, a_).match, Match::kChanged);
 }
 
-TEST_F(KnownHostsTest, TellsTrustedUnknownAndChanged) {
+TEST_F(KnownHostsTest, DistinguishesTrustedUnknownAndChanged) {
   const std::string line = "host,10.0.0.1 " + Public("a") + " comment\n";
   EXPECT_EQ(Check(line, "host"), Match::kTrusted);
   EXPECT_EQ(Check(line, "HOST"), Match::kTrusted);
@@ -88,7 +88,7 @@ TEST_F(KnownHostsTest, PatternsAndNegation) {
   EXPECT_EQ(Check(line, "10.0.77.1"), Match::kUnknown);
 }
 
-TEST_F(KnownHostsTest, HashedNamesAsSshKeygenWritesThem) {
+TEST_F(KnownHostsTest, HashedNamesOfSshKeygen) {
   folder_.Write("hashed", "host " + Public("a") + "\n[host]:2222 " + Public("b") + "\n");
   test::Shell("ssh-keygen -q -H -f " + folder_.path() + "/hashed 2>&1");
   const std::string text = folder_.Read("hashed");
@@ -98,7 +98,7 @@ TEST_F(KnownHostsTest, HashedNamesAsSshKeygenWritesThem) {
   EXPECT_EQ(Check(text, "other"), Match::kUnknown);
 }
 
-TEST_F(KnownHostsTest, AnswersDoNotDependOnWhatWasAskedBefore) {
+TEST_F(KnownHostsTest, AnswersDoNotDependOnEarlierQueries) {
   folder_.Write("hashed", "host " + Public("b") + "\nother " + Public("a") + "\n");
   test::Shell("ssh-keygen -q -H -f " + folder_.path() + "/hashed 2>&1");
   const std::string path = folder_.Write(
@@ -119,7 +119,7 @@ TEST_F(KnownHostsTest, AnswersDoNotDependOnWhatWasAskedBefore) {
   }
 }
 
-TEST_F(KnownHostsTest, ARevokedKeyIsRefusedEvenWhereItIsListed) {
+TEST_F(KnownHostsTest, ARevokedKeyIsRefusedEvenIfItIsListed) {
   EXPECT_EQ(Check("host " + Public("a") + "\n@revoked * " + Public("a") + "\n", "host"),
             Match::kRevoked);
 }
@@ -130,7 +130,7 @@ TEST_F(KnownHostsTest, BadLinesAreSkipped) {
   EXPECT_EQ(Check(text, "host"), Match::kTrusted);
 }
 
-TEST_F(KnownHostsTest, TheLineToAddIsUnderstood) {
+TEST_F(KnownHostsTest, TheLineToAddIsAccepted) {
   for (const uint16_t port : {uint16_t{22}, uint16_t{2222}}) {
     EXPECT_EQ(Check(KnownHosts::Line("Host", port, a_) + "\n", "host", port), Match::kTrusted);
   }
@@ -141,12 +141,12 @@ TEST_F(KnownHostsTest, FingerprintIsThatOfSshKeygen) {
   EXPECT_NE(printed.find(" " + KnownHosts::Fingerprint(a_) + " "), std::string::npos) << printed;
 }
 
-TEST_F(KnownHostsTest, KnowsWhichKeyTypesToAskFor) {
+TEST_F(KnownHostsTest, ReturnsTheKeyTypesToRequest) {
   EXPECT_EQ(Load("host " + Public("a") + "\n").KeyTypes("host", 22),
             std::vector<std::string>{"ssh-ed25519"});
 }
 
-TEST_F(KnownHostsTest, AuthoritiesAreNoKeysOfTheHost) {
+TEST_F(KnownHostsTest, AuthoritiesAreNotKeysOfTheHost) {
   const std::string text = "@cert-authority *.lab,10.0.* " + Public("a") + "\n";
   EXPECT_TRUE(Load(text).HasAuthority("gpu1.lab", 22));
   EXPECT_FALSE(Load(text).HasAuthority("gpu1.elsewhere", 22));
@@ -154,7 +154,7 @@ TEST_F(KnownHostsTest, AuthoritiesAreNoKeysOfTheHost) {
   EXPECT_FALSE(Load("gpu1.lab " + Public("a") + "\n").HasAuthority("gpu1.lab", 22));
 }
 
-TEST_F(KnownHostsTest, WhatIsAddedIsTrustedNowAndByOpensshLater) {
+TEST_F(KnownHostsTest, AnAddedKeyIsTrustedNowAndByOpensshLater) {
   for (const bool hashed : {false, true}) {
     const std::string path = folder_.Write("known_hosts", "# no line feed at the end");
     KnownHosts known({path});
@@ -164,7 +164,7 @@ TEST_F(KnownHostsTest, WhatIsAddedIsTrustedNowAndByOpensshLater) {
     EXPECT_EQ(known.Check("host", 2222, b_).match, Match::kChanged);
     EXPECT_EQ(KnownHosts({path}).Check("host", 2222, a_).match, Match::kTrusted);
     EXPECT_EQ(folder_.Read("known_hosts").find("host") == std::string::npos, hashed);
-    test::Shell("ssh-keygen -F '[host]:2222' -f " + path);  // fails where it does not find it
+    test::Shell("ssh-keygen -F '[host]:2222' -f " + path);  // fails if the name is not found
   }
 }
 

@@ -63,12 +63,12 @@ TEST(OpensshConfigTest, AnOpenControlConnection) {
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  EXPECT_FALSE(HasControlConnection({{"controlpath", path}}));  // nobody listens: it is left over
+  EXPECT_FALSE(HasControlConnection({{"controlpath", path}}));  // without a listener it is stale
   ASSERT_EQ(listen(listener.get(), 1), 0);
   EXPECT_TRUE(HasControlConnection({{"controlpath", path}}));
 }
 
-TEST(OpensshConfigTest, WhatMattersIsAskedOfEachKeyword) {
+TEST(OpensshConfigTest, RelevantKeywordsAreEvaluated) {
   const test::TempFolder folder;
   std::filesystem::create_directories(folder.path() + "/.ssh");
   const auto matters = [&](const std::string& text) {

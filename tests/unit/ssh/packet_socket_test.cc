@@ -27,7 +27,7 @@ class PacketSocketTest : public testing::Test {
   base::UniqueFd& far_ = ends_.second;
 };
 
-TEST_F(PacketSocketTest, TakesPacketsWholeAndKeepsTheirOrder) {
+TEST_F(PacketSocketTest, AcceptsCompletePacketsInOrder) {
   PacketSocket socket(near_.get(), "");
   std::string sent;
   for (char c = 'a'; !socket.has_unsent(); c = c == 'z' ? 'a' : static_cast<char>(c + 1)) {
@@ -46,7 +46,7 @@ TEST_F(PacketSocketTest, TakesPacketsWholeAndKeepsTheirOrder) {
   EXPECT_EQ(socket.moved(), sent.size() + 3);
 }
 
-TEST_F(PacketSocketTest, AServerThatReadsNothingIsNotAnsweredWithoutEnd) {
+TEST_F(PacketSocketTest, AnswersToAServerThatDoesNotReadAreLimited) {
   PacketSocket socket(near_.get(), "");
   const std::string packet(30'000, 'x');
   ssize_t put = 0;
@@ -54,7 +54,7 @@ TEST_F(PacketSocketTest, AServerThatReadsNothingIsNotAnsweredWithoutEnd) {
   EXPECT_EQ(put, -ENOBUFS);
 }
 
-TEST_F(PacketSocketTest, WhatHasBeenReadAlreadyComesFirst) {
+TEST_F(PacketSocketTest, BufferedDataIsReturnedFirst) {
   PacketSocket socket(near_.get(), "SSH-");
   ASSERT_EQ(send(far_.get(), "2.0", 3, 0), 3);
   char to[16];
@@ -65,7 +65,7 @@ TEST_F(PacketSocketTest, WhatHasBeenReadAlreadyComesFirst) {
   EXPECT_EQ(socket.lost(), 0);
 }
 
-TEST_F(PacketSocketTest, ALostConnectionIsTold) {
+TEST_F(PacketSocketTest, ALostConnectionIsReported) {
   PacketSocket socket(near_.get(), "");
   far_.Reset();
   EXPECT_EQ(socket.Send("x"), -EPIPE);

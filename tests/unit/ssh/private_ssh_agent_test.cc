@@ -35,13 +35,13 @@ class PrivateSshAgentTest : public testing::Test {
     test::Shell("ssh-keygen -q -N 'open sesame' -C '' " + options + " -f " + file);
     return file;
   }
-  // Whether the agent's socket is gone, which it removes when it ends.
+  // Whether the agent has exited, which removes its socket.
   static bool AwaitEnd(const std::string& socket) {
     const Deadline deadline = Deadline::After(kAgentLimit);
     while (std::filesystem::exists(socket) && !deadline.Expired()) usleep(1000);
     return !std::filesystem::exists(socket);
   }
-  // The folder is all of PATH.
+  // Sets PATH to the folder.
   Status StartWithProgramsOfTheFolder() const {
     const std::string path = getenv("PATH");
     setenv("PATH", folder_.path().c_str(), 1);
@@ -75,7 +75,7 @@ TEST_F(PrivateSshAgentTest, SignsWithKeysOfEachFormat) {
   }
 }
 
-TEST_F(PrivateSshAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
+TEST_F(PrivateSshAgentTest, AsksAgainUntilThePassphraseIsRightOrEmpty) {
   const auto agent = PrivateSshAgent::Start();
   ASSERT_TRUE(agent.ok()) << agent.status();
   const std::string file = Generate();
@@ -87,13 +87,13 @@ TEST_F(PrivateSshAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
   const test::Askpass askpass({"wrong"});
   const Status status = agent->Add(Generate());
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(status), HasSubstr("no passphrase was given that fits"));
+  EXPECT_THAT(Message(status), HasSubstr("no correct passphrase was given"));
   EXPECT_THAT(Remedy(status), HasSubstr("run ssh-add " + folder_.path() + "/key2 first"));
   EXPECT_EQ(askpass.Asked().size(), 2u);
 }
 
 TEST_F(PrivateSshAgentTest, EndsWithItsOwner) {
-  constexpr int kTimes = 20;  // also before it has done anything
+  constexpr int kTimes = 20;  // also before any use
   for (int i = 0; i < kTimes; ++i) {
     std::string socket;
     {
@@ -107,8 +107,8 @@ TEST_F(PrivateSshAgentTest, EndsWithItsOwner) {
   }
 }
 
-// As a job does that goes into the background.
-TEST_F(PrivateSshAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
+// Like a job that goes into the background.
+TEST_F(PrivateSshAgentTest, SurvivesAForkOfItsOwnerAndEndsWhenTheChildIsKilled) {
   auto report = base::Pipe();
   auto owner = base::Pipe();
   const pid_t child = fork();
@@ -142,8 +142,8 @@ TEST_F(PrivateSshAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
   EXPECT_THAT(Remedy(status), HasSubstr("install OpenSSH's client"));
 }
 
-TEST_F(PrivateSshAgentTest, TellsWhyTheAgentDoesNotStart) {
-  // Without the shell that it is to run.
+TEST_F(PrivateSshAgentTest, ReportsWhyTheAgentDoesNotStart) {
+  // Without the shell that it runs.
   test::Shell("ln -s \"$(command -v ssh-agent)\" " + folder_.path());
   const Status status = StartWithProgramsOfTheFolder();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -151,7 +151,7 @@ TEST_F(PrivateSshAgentTest, TellsWhyTheAgentDoesNotStart) {
   EXPECT_THAT(Remedy(status), HasSubstr("ssh-agent true"));
 }
 
-TEST_F(PrivateSshAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
+TEST_F(PrivateSshAgentTest, AnUnreadableFileIsNotAWrongPassphrase) {
   const auto agent = PrivateSshAgent::Start();
   ASSERT_TRUE(agent.ok()) << agent.status();
   const std::string file = Generate();
@@ -162,8 +162,8 @@ TEST_F(PrivateSshAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
   EXPECT_THAT(Remedy(status), HasSubstr("ssh-keygen -p -f " + file));
 }
 
-// Else it would go on asking on the terminal, which is somebody else's by then.
-TEST_F(PrivateSshAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
+// Otherwise it would continue to prompt at the terminal, which other programs use by then.
+TEST_F(PrivateSshAgentTest, ThePromptEndsWithTheProcessThatWaitsForIt) {
   const std::string file = Generate();
   const std::string answer = folder_.path() + "/answer";
   const std::string asks = folder_.path() + "/asks";
@@ -191,7 +191,7 @@ TEST_F(PrivateSshAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
   test::Shell("timeout 20 sh -c ': > " + answer + "'");
 }
 
-TEST_F(PrivateSshAgentTest, WithoutATerminalNothingIsAsked) {
+TEST_F(PrivateSshAgentTest, WithoutATerminalThereIsNoPrompt) {
   const std::string file = Generate();
   const pid_t child = fork();
   if (child == 0) {
@@ -204,8 +204,8 @@ TEST_F(PrivateSshAgentTest, WithoutATerminalNothingIsAsked) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// What asks on the terminal in the background is stopped, and all its process group with it.
-TEST_F(PrivateSshAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
+// A background process that prompts at the terminal is stopped with its process group.
+TEST_F(PrivateSshAgentTest, InTheBackgroundThereIsNoPromptAndNoStop) {
   const std::string file = Generate();
   int master = -1;
   const pid_t shell = forkpty(&master, nullptr, nullptr, nullptr);
@@ -228,8 +228,8 @@ TEST_F(PrivateSshAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// A child process that has a key decrypted on a terminal of its own, at whose other end we type.
-TEST_F(PrivateSshAgentTest, AsksOnTheTerminalWithoutShowingTheAnswer) {
+// A child process that decrypts a key at its own terminal, where the test types.
+TEST_F(PrivateSshAgentTest, AsksAtTheTerminalWithoutEchoingTheAnswer) {
   const std::string file = Generate();
   int master = -1;
   const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
@@ -254,14 +254,14 @@ TEST_F(PrivateSshAgentTest, AsksOnTheTerminalWithoutShowingTheAnswer) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << shown;
 }
 
-// Whether what is typed is shown again when the interrupt comes.
+// Exits with whether input is echoed again when the interrupt arrives.
 void ExitWithWhetherTheTerminalIsAsItWas(int) {
   termios mode{};
   tcgetattr(STDIN_FILENO, &mode);
   _exit((mode.c_lflag & ECHO) != 0 ? 0 : 1);
 }
 
-TEST_F(PrivateSshAgentTest, AnInterruptEndsTheAskingFirst) {
+TEST_F(PrivateSshAgentTest, AnInterruptEndsThePromptFirst) {
   const std::string file = Generate();
   int master = -1;
   const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
@@ -278,7 +278,7 @@ TEST_F(PrivateSshAgentTest, AnInterruptEndsTheAskingFirst) {
     const auto got = base::ReadSome(terminal.get(), &byte, 1, deadline);
     ASSERT_TRUE(got.ok() && *got == 1) << shown;
   }
-  // More than once, as ssh-add misses one that comes just before it reads.
+  // Repeated, because ssh-add misses one that comes just before it reads.
   int status = -1;
   while (waitpid(child, &status, WNOHANG) == 0 && !deadline.Expired()) {
     EXPECT_TRUE(base::WriteAll(terminal.get(), "\x03", deadline).ok());

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-TEST(ProgressWatchTest, WhatTakesNothingForTooLongIsBroken) {
+TEST(ProgressWatchTest, AConnectionThatAcceptsNoDataForTooLongIsBroken) {
   ProgressWatch watch(milliseconds(0));
   EXPECT_EQ(watch.Turn(1, true), OkStatus());
   EXPECT_EQ(watch.Turn(2, true), OkStatus());
@@ -17,10 +17,10 @@ TEST(ProgressWatchTest, WhatTakesNothingForTooLongIsBroken) {
   EXPECT_EQ(watch.Turn(2, true), OkStatus());
   const Status status = watch.Turn(2, true);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(Message(status), HasSubstr("has taken nothing of what is sent to it for 0 s"));
+  EXPECT_THAT(Message(status), HasSubstr("has accepted no data for 0 s"));
 }
 
-TEST(ProgressWatchTest, ADeadlineOnlyWhileThereIsSomethingToSend) {
+TEST(ProgressWatchTest, ADeadlineOnlyWhileThereIsDataToSend) {
   ProgressWatch watch(milliseconds(60'000));
   EXPECT_EQ(watch.Turn(1, false), OkStatus());
   EXPECT_EQ(watch.deadline().PollTimeout(), -1);
@@ -28,7 +28,7 @@ TEST(ProgressWatchTest, ADeadlineOnlyWhileThereIsSomethingToSend) {
   EXPECT_GT(watch.deadline().PollTimeout(), 0);
 }
 
-TEST(ProgressWatchTest, TurnsForNothingAreCounted) {
+TEST(ProgressWatchTest, IterationsWithoutProgressAreCounted) {
   ProgressWatch watch;
   for (int i = 0; i < ProgressWatch::kMaxIdleTurns; ++i) {
     ASSERT_EQ(watch.Turn(0, false), OkStatus());
@@ -37,7 +37,7 @@ TEST(ProgressWatchTest, TurnsForNothingAreCounted) {
   for (int i = 0; i < ProgressWatch::kMaxIdleTurns; ++i) {
     ASSERT_EQ(watch.Turn(1, false), OkStatus());
   }
-  EXPECT_THAT(Message(watch.Turn(1, false)), HasSubstr("nothing goes through it"));
+  EXPECT_THAT(Message(watch.Turn(1, false)), HasSubstr("no data pass"));
 }
 
 }  // namespace

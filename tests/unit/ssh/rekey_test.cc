@@ -1,5 +1,4 @@
-// Transfers through which the server asks for new keys all the time. The long ones are run by
-// tests/rekey.
+// Transfers during which the server asks for new keys constantly. tests/rekey runs the long ones.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -36,7 +35,7 @@ class RekeyTest : public test::SshSessions, public testing::WithParamInterface<T
  protected:
   RekeyTest() : SshSessions(std::string("RekeyLimit ") + GetParam().limit) {}
 
-  // All at once, while somebody reads.
+  // Sends all at once, while another thread reads.
   std::future<Status> Upload(const std::string& bytes) {
     return std::async(std::launch::async, [this, &bytes] {
       const Status sent =
@@ -74,7 +73,7 @@ class EndInRekeyTest : public test::SshSessions {
   EndInRekeyTest() : SshSessions("RekeyLimit 16K") {}
 };
 
-// A leak is what to look for here.
+// The purpose is to find leaks.
 TEST_F(EndInRekeyTest, ASessionMayEndAnywhere) {
   const SshTarget target = TargetFor({AcceptedKey()});
   const std::string bytes = RandomBytes(kMiB);

@@ -9,7 +9,7 @@ namespace {
 
 using Answer = ServerBanner::Answer;
 
-TEST(ServerBannerTest, LinesMayComeBeforeIt) {
+TEST(ServerBannerTest, LinesMayPrecedeIt) {
   ServerBanner banner;
   EXPECT_EQ(banner.Take("Welcome to\r\nthe ma"), Answer::kMore);
   EXPECT_EQ(banner.Take("chine\nSS"), Answer::kMore);
@@ -17,7 +17,7 @@ TEST(ServerBannerTest, LinesMayComeBeforeIt) {
   EXPECT_EQ(banner.TakeBanner(), "SSH-2.0-x\r\nmore");
 }
 
-TEST(ServerBannerTest, WhatIsSaidInsteadIsKept) {
+TEST(ServerBannerTest, OtherOutputIsKept) {
   ServerBanner banner;
   EXPECT_EQ(banner.Said(), "");
   EXPECT_EQ(banner.Take("220 mail SSH-\r\nHel"), Answer::kMore);

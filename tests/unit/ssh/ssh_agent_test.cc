@@ -51,7 +51,7 @@ TEST_F(SshAgentTest, ListsItsKeysInOrder) {
   EXPECT_EQ((*keys)[1].blob, PublicBlobIn(second + ".pub"));
 }
 
-TEST_F(SshAgentTest, SignsWithTheAlgorithmAskedFor) {
+TEST_F(SshAgentTest, SignsWithTheRequestedAlgorithm) {
   const std::pair<const char*, std::vector<std::string>> kinds[] = {
       {"-t ed25519", {"ssh-ed25519"}},
       {"-t rsa -b 2048", {"rsa-sha2-512", "rsa-sha2-256"}},
@@ -72,7 +72,7 @@ TEST_F(SshAgentTest, SignsWithTheAlgorithmAskedFor) {
   }
 }
 
-TEST_F(SshAgentTest, SignsForManyAtATime) {
+TEST_F(SshAgentTest, SignsConcurrently) {
   constexpr size_t kThreads = 50;
   const std::string blob = PublicBlobIn(Generate("key", "-t ed25519") + ".pub");
   const AgentIdentity identity(agent_.socket(), blob, "it");
@@ -96,12 +96,12 @@ TEST_F(SshAgentTest, RefusalsHaveACauseAndARemedy) {
   EXPECT_EQ(other.status().code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(Message(other.status()), HasSubstr(agent_.socket() + ", asked to sign: it refused"));
   EXPECT_NE(Remedy(other.status()), "");
-  // An algorithm that the key does not have.
+  // An algorithm that the key does not support.
   const auto wrong = SshAgent(agent_.socket()).Sign(blob, "ssh-rsa", "data");
   EXPECT_EQ(wrong.status().code(), StatusCode::kUnimplemented);
 }
 
-TEST_F(SshAgentTest, AbsentAgents) {
+TEST_F(SshAgentTest, MissingAgents) {
   const auto none = SshAgent(folder_.path() + "/none").Keys();
   EXPECT_THAT(Message(none.status()), HasSubstr("connect: No such file or directory"));
   EXPECT_NE(Remedy(none.status()), "");
@@ -111,7 +111,7 @@ TEST_F(SshAgentTest, AbsentAgents) {
   EXPECT_THAT(Message(longest.status()), HasSubstr("too long"));
 }
 
-// Something that listens as an agent does, and gives every caller the same answer.
+// A listener that gives every client the same answer.
 class FalseAgent {
  public:
   FalseAgent(const std::string& path, std::string answer) : answer_(std::move(answer)) {
@@ -144,7 +144,7 @@ class FalseAgent {
 
 class FalseAgentTest : public testing::Test {
  protected:
-  FalseAgentTest() { signal(SIGPIPE, SIG_IGN); }  // as autodist does: agents hang up
+  FalseAgentTest() { signal(SIGPIPE, SIG_IGN); }  // as autodist does: agents close connections
 };
 
 std::string Framed(const std::string& body) {
@@ -153,7 +153,7 @@ std::string Framed(const std::string& body) {
   return framed;
 }
 
-TEST_F(FalseAgentTest, IsNotWaitedForWithoutEnd) {
+TEST_F(FalseAgentTest, ASilentAgentTimesOut) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/agent";
   sockaddr_un address{};
@@ -173,7 +173,7 @@ TEST_F(FalseAgentTest, IsNotWaitedForWithoutEnd) {
   EXPECT_EQ(stopped.status().code(), StatusCode::kUnavailable);
 }
 
-TEST_F(FalseAgentTest, IsNotBelieved) {
+TEST_F(FalseAgentTest, InvalidAnswersAreRefused) {
   const test::TempFolder folder;
   const std::string identities(1, '\x0C');
   const std::string signature(1, '\x0E');

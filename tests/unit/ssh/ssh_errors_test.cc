@@ -15,14 +15,14 @@ constexpr char kEnd[] =
 struct Said {
   std::string text;
   StatusCode code;
-  std::string headline;  // part of it
+  std::string headline;  // a part of it
 };
 
-TEST(SshErrorsTest, OfWhatTheProgramSays) {
+TEST(SshErrorsTest, MessagesOfTheProgram) {
   using enum StatusCode;
   const std::string end = kEnd;
   const std::vector<Said> table = {
-      // A proxy that fails says why; what ssh itself says comes after it.
+      // A failing proxy prints the reason; ssh's own message comes after it.
       {"TargetNotConnected: i-0bad is not connected\n" + end, kUnavailable,
        "the ProxyCommand of a ended without a connection: TargetNotConnected: i-0bad is not"},
       {"sh: 1: /opt/proxy: Permission denied\n" + end, kUnavailable,
@@ -41,7 +41,8 @@ TEST(SshErrorsTest, OfWhatTheProgramSays) {
        kUnavailable, "the jump host of a ended"},
       {"Connection timed out during banner exchange\r\nConnection to UNKNOWN port 65535 timed out",
        kDeadlineExceeded, "timed out during banner exchange"},
-      {end, kResourceExhausted, "the ProxyCommand of a ended without a connection, and said noth"},
+      {end, kResourceExhausted,
+       "the ProxyCommand of a ended without a connection, and without a message"},
       // A jump host that is busy itself.
       {"kex_exchange_identification: Connection closed by remote host\r\n"
        "Connection closed by 10.0.0.1 port 22\n" +
@@ -51,7 +52,7 @@ TEST(SshErrorsTest, OfWhatTheProgramSays) {
       {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kNotFound,
        "name does not resolve"},
       {"Host key verification failed.\n" + end, kFailedPrecondition, "host key unknown"},
-      // Without one.
+      // Without a jump host.
       {"kex_exchange_identification: Connection closed by remote host\r\n"
        "Connection closed by 10.0.0.1 port 22",
        kResourceExhausted, "refusing logins for now"},
@@ -62,7 +63,7 @@ TEST(SshErrorsTest, OfWhatTheProgramSays) {
        kUnimplemented, "no common algorithm"},
       {"ssh: connect to host a port 22: Connection refused", kUnavailable, "Connection refused"},
       {"ssh: connect to host a port 22: Connection timed out", kDeadlineExceeded, "timed out"},
-      {"", kUnavailable, "ssh ends without a word"},
+      {"", kUnavailable, "ssh ended without a message"},
   };
   for (const Said& said : table) {
     const Status status = SshProgramError(said.text, "a");

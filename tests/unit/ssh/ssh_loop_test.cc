@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kLoopLimit{20};
 
-// Does what the test says, and tells of each call.
+// Does what the test says, and records each call.
 class TestPollable final : public Pollable {
  public:
   explicit TestPollable(std::function<bool(TestPollable&)> advance = {})
@@ -63,7 +63,7 @@ TEST(SshLoopTest, AdvancesWhenTheDeadlineHasPassed) {
   EXPECT_TRUE(pollable->advanced.try_acquire_for(kLoopLimit));
 }
 
-TEST(SshLoopTest, AdvancesWhenADescriptorIsReadyUntilItIsNotWatchedAnyMore) {
+TEST(SshLoopTest, AdvancesWhileADescriptorIsReadyUntilItIsUnwatched) {
   const auto loop = *SshLoop::Create();
   auto pipe = *base::Pipe();
   const int fd = pipe.first.get();
@@ -76,28 +76,28 @@ TEST(SshLoopTest, AdvancesWhenADescriptorIsReadyUntilItIsNotWatchedAnyMore) {
   EXPECT_EQ(pollable->calls, 1);
   ASSERT_TRUE(base::WriteAll(pipe.second.get(), "x", Deadline::After(kLoopLimit)).ok());
   for (int call : {2, 3}) EXPECT_TRUE(pollable->advanced.try_acquire_for(kLoopLimit)) << call;
-  pipe.second.Reset();  // a hang-up, of which epoll tells unasked
+  pipe.second.Reset();  // a hang-up, which epoll always reports
   const auto other = std::make_shared<TestPollable>();
   loop->Add(other);
   EXPECT_TRUE(other->advanced.try_acquire_for(kLoopLimit));
   EXPECT_EQ(pollable->calls, 3);
 }
 
-TEST(SshLoopTest, WhoIsDoneIsLetGo) {
+TEST(SshLoopTest, AFinishedPollableIsReleased) {
   const auto loop = *SshLoop::Create();
   auto pollable = std::make_shared<TestPollable>([](TestPollable&) { return false; });
   const std::weak_ptr<TestPollable> weak = pollable;
   loop->Add(pollable);
   EXPECT_TRUE(pollable->advanced.try_acquire_for(kLoopLimit));
   pollable.reset();
-  loop->Nudge(weak);  // of nobody
+  loop->Nudge(weak);  // no longer exists
   const auto other = std::make_shared<TestPollable>();
   loop->Add(other);
   EXPECT_TRUE(other->advanced.try_acquire_for(kLoopLimit));
   EXPECT_TRUE(weak.expired());
 }
 
-TEST(SshLoopTest, AbandonsWhatIsLeft) {
+TEST(SshLoopTest, AbandonsTheRest) {
   auto loop = *SshLoop::Create();
   const auto pollable = std::make_shared<TestPollable>();
   loop->Add(pollable);

@@ -25,7 +25,7 @@ using test::kSessionLimit;
 
 constexpr milliseconds kPromptly{5'000};
 
-// A real key whose signatures the test can hold up.
+// A real key with signatures that the test can delay.
 class TestIdentity final : public SshIdentity {
  public:
   using OnSign = std::function<Status(const std::stop_token&)>;
@@ -77,7 +77,7 @@ TEST_F(SshSessionTest, LogsInWithEachKindOfKey) {
   }
 }
 
-TEST_F(SshSessionTest, TheKeyThatIsAcceptedNeedNotBeTheFirst) {
+TEST_F(SshSessionTest, TheAcceptedKeyNeedNotBeTheFirst) {
   EXPECT_EQ(Start(TargetFor({NewKey(), AcceptedKey()})), OkStatus());
 }
 
@@ -93,8 +93,8 @@ TEST_F(SshSessionTest, RefusedKeysAreListed) {
   EXPECT_EQ(session_->Failure(), status);
 }
 
-// sshd hangs up where it would have said no for the third time.
-TEST_F(SshSessionTest, AServerThatHangsUpAfterItsMaxAuthTriesHasRefusedTheKeys) {
+// sshd disconnects instead of refusing the third time.
+TEST_F(SshSessionTest, ADisconnectAfterMaxAuthTriesMeansRefusedKeys) {
   const std::vector<Key> keys = {NewKey(), NewKey(), NewKey(), NewKey()};
   const Status status = Start(TargetFor(keys));
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied) << status;
@@ -102,7 +102,7 @@ TEST_F(SshSessionTest, AServerThatHangsUpAfterItsMaxAuthTriesHasRefusedTheKeys) 
   EXPECT_THAT(Message(status), Not(HasSubstr(keys[3]->description())));
 }
 
-TEST_F(SshSessionTest, AConnectionLostBeforeTheAnswerIsNoRefusal) {
+TEST_F(SshSessionTest, AConnectionLostBeforeTheAnswerIsNotARefusal) {
   for (const bool slow : {false, true}) {
     const auto cut = [this](const std::stop_token&) {
       server_.HangUpAtNextRequest();
@@ -116,7 +116,7 @@ TEST_F(SshSessionTest, AConnectionLostBeforeTheAnswerIsNoRefusal) {
   }
 }
 
-TEST_F(SshSessionTest, SlowSignaturesAreMadeByWhoWaits) {
+TEST_F(SshSessionTest, SlowSignaturesAreMadeByTheWaitingThread) {
   std::thread::id signer;
   const auto remember = [&](const std::stop_token&) {
     signer = std::this_thread::get_id();
@@ -127,7 +127,7 @@ TEST_F(SshSessionTest, SlowSignaturesAreMadeByWhoWaits) {
   EXPECT_EQ(signer, std::this_thread::get_id());
 }
 
-TEST_F(SshSessionTest, AKeyThatCannotSignMakesWayForTheNext) {
+TEST_F(SshSessionTest, AKeyThatCannotSignIsSkipped) {
   const auto fail = [](const std::stop_token&) {
     return Error(StatusCode::kUnavailable, "locked");
   };
@@ -138,8 +138,8 @@ TEST_F(SshSessionTest, AKeyThatCannotSignMakesWayForTheNext) {
   EXPECT_THAT(Message(status), HasSubstr("not tried: locked"));
 }
 
-// The person who is asked by ssh-agent takes longer than the server waits.
-TEST_F(SshSessionTest, AServerThatHangsUpDuringASignatureEndsTheLogin) {
+// The server gives up before the user answers ssh-agent's prompt.
+TEST_F(SshSessionTest, AServerThatDisconnectsDuringASignatureEndsTheLogin) {
   const auto hold = [this](const std::stop_token& stop) {
     server_.HangUp();
     std::promise<void> stopped;
@@ -153,7 +153,7 @@ TEST_F(SshSessionTest, AServerThatHangsUpDuringASignatureEndsTheLogin) {
   const Status status = Start(TargetFor({asked, next}));
   EXPECT_LT(steady_clock::now() - begin, kPromptly);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
-  EXPECT_THAT(Message(status), HasSubstr("hung up while ssh-agent was asked to sign"));
+  EXPECT_THAT(Message(status), HasSubstr("closed the connection while ssh-agent was signing"));
   EXPECT_EQ(asked->signatures, 1);
   EXPECT_EQ(next->signatures, 0);
 }
@@ -207,26 +207,26 @@ TEST_F(SshSessionTest, AConnectionLostLaterIsTheStreamsFailure) {
   EXPECT_THAT(Message(session_->Failure()), HasSubstr("connection lost"));
 }
 
-TEST_F(SshSessionTest, TheLoopsEndIsTheSessionsEnd) {
+TEST_F(SshSessionTest, TheEndOfTheLoopEndsTheSession) {
   ASSERT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
   loop_.reset();
   EXPECT_EQ(ReadAll(), "");
   EXPECT_EQ(session_->Failure().code(), StatusCode::kCancelled);
 }
 
-TEST_F(SshSessionTest, ASessionThatIsBusyForNothingIsGivenUp) {
+TEST_F(SshSessionTest, ASessionThatSpinsWithoutProgressIsGivenUp) {
   ASSERT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
   for (int i = 0; i < 2 * ProgressWatch::kMaxIdleTurns; ++i) loop_->Nudge(session_);
   EXPECT_TRUE(session_->WaitEnded(Deadline::After(kSessionLimit)));
-  EXPECT_THAT(Message(session_->Failure()), HasSubstr("nothing goes through it"));
+  EXPECT_THAT(Message(session_->Failure()), HasSubstr("no data pass"));
 }
 
-TEST_F(SshSessionTest, LinesMayComeBeforeTheServersBanner) {
+TEST_F(SshSessionTest, LinesMayPrecedeTheServersBanner) {
   server_.SayFirst("This is the gateway\r\nof the cluster.\r\n");
   EXPECT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
 }
 
-// Listens, and says `says` to whoever connects, or nothing.
+// Listens, and sends `says` to each client.
 class Listener {
  public:
   explicit Listener(std::optional<std::string> says, bool stays = false)
@@ -255,7 +255,7 @@ class Listener {
   std::jthread thread_;
 };
 
-TEST_F(SshSessionTest, WhatIsNoSshServerIsTold) {
+TEST_F(SshSessionTest, AnotherServerIsReported) {
   SshTarget target = TargetFor({NewKey()});
   const auto status_of = [&](const Listener& listener) {
     target.reach.set_port(listener.port);
@@ -265,17 +265,17 @@ TEST_F(SshSessionTest, WhatIsNoSshServerIsTold) {
               HasSubstr("not an SSH server: it says 'HTTP/1.1 400'"));
   EXPECT_EQ(status_of(Listener("")).code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status_of(Listener("SSH-2.0-x\r\n"))),
-              HasSubstr("the server broke off the SSH handshake"));
+              HasSubstr("the server aborted the SSH handshake"));
   target.reach.set_connect_limit_ms(200);
   EXPECT_THAT(Message(status_of(Listener(std::nullopt))),
-              HasSubstr("waiting for the first words of an SSH server timed out after 0.2 s"));
+              HasSubstr("waiting for the banner of an SSH server timed out after 0.2 s"));
   EXPECT_THAT(Message(status_of(Listener("220 mail\r\n", true))),
               HasSubstr("not an SSH server: it says '220 mail', and no more within 0.2 s"));
   EXPECT_THAT(Message(status_of(Listener(std::string(20'000, 'x'), true))),
               HasSubstr("x', and goes on without end"));
 }
 
-TEST_F(SshSessionTest, NobodyListens) {
+TEST_F(SshSessionTest, NoListener) {
   SshTarget target = TargetFor({NewKey()});
   target.reach.set_port(Listener(std::nullopt).port);
   const Status status = Start(target);

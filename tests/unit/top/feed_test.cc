@@ -26,7 +26,7 @@ class TopFeedTest : public testing::Test {
   std::unique_ptr<control::JobServer> StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
+    requests.snapshots.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       *snapshot.mutable_job() = Status();
       answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
@@ -41,7 +41,7 @@ class TopFeedTest : public testing::Test {
     status.set_log_folder(session_.folder().path() + "/logs");
     return status;
   }
-  // Until the feed has a snapshot whose chief is gone, or is not.
+  // Waits until the feed has a snapshot with this state of the chief.
   bool Await(const Feed& feed, bool gone) {
     const base::Deadline limit = base::Deadline::After(kLimit);
     std::unique_lock lock(mutex_);
@@ -60,7 +60,7 @@ class TopFeedTest : public testing::Test {
   std::condition_variable changed_;
 };
 
-TEST_F(TopFeedTest, GoesOnWhenTheChiefIsBack) {
+TEST_F(TopFeedTest, ContinuesWhenTheChiefIsBack) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   auto chief = StartChief();
   const Feed feed(kJob, std::chrono::milliseconds(10), [this] { Changed(); });

@@ -28,7 +28,7 @@ TEST(KeyReaderTest, CharactersAndControl) {
   EXPECT_THAT(KeysOf({"\xff\xfe", "a"}), ElementsAre(Key{Key::kCharacter, 'a'}));
 }
 
-TEST(KeyReaderTest, SequencesInWhateverPieces) {
+TEST(KeyReaderTest, SequencesInAnyPieces) {
   for (const char* up : {"\x1b[A", "\x1bOA", "\x1b[1;5A"}) {
     EXPECT_THAT(KeysOf({up}), ElementsAre(Key{Key::kUp})) << up;
   }
@@ -37,12 +37,12 @@ TEST(KeyReaderTest, SequencesInWhateverPieces) {
               ElementsAre(Key{Key::kPageDown}, Key{Key::kHome}, Key{Key::kEnd}));
 }
 
-TEST(KeyReaderTest, WhatIsNoKeyIsPassedOver) {
+TEST(KeyReaderTest, InvalidSequencesAreSkipped) {
   EXPECT_THAT(KeysOf({"\x1b[?1;2c\x1b[200~\x1b[M"}), ElementsAre(Key{Key::kEnter}));
   EXPECT_THAT(KeysOf({"\x1b[" + std::string(1000, '1')}), testing::Not(IsEmpty()));
 }
 
-TEST(KeyReaderTest, EscapeAloneIsAKeyWhenNothingFollows) {
+TEST(KeyReaderTest, EscapeAloneIsAKeyIfNothingFollows) {
   EXPECT_THAT(KeysOf({"\x1b"}), IsEmpty());
   EXPECT_THAT(KeysOf({"\x1b"}, true), ElementsAre(Key{Key::kEscape}));
   EXPECT_THAT(KeysOf({"\x1bq"}), ElementsAre(Key{Key::kEscape}, Key{Key::kCharacter, 'q'}));
@@ -72,7 +72,7 @@ class PressTest : public testing::Test {
   ViewState view_;
 };
 
-TEST_F(PressTest, ChoosesTheWorstRankFirst) {
+TEST_F(PressTest, SelectsTheWorstRankFirst) {
   Type("j");
   EXPECT_EQ(view_.selected, 25u);
   Type("j");
@@ -82,12 +82,12 @@ TEST_F(PressTest, ChoosesTheWorstRankFirst) {
   EXPECT_EQ(Type("\n"), Command::kOpenLog);
 }
 
-TEST_F(PressTest, EnterOpensTheFirstIfNoneIsChosen) {
+TEST_F(PressTest, EnterOpensTheFirstIfNoneIsSelected) {
   EXPECT_EQ(Type("\n"), Command::kOpenLog);
   EXPECT_EQ(view_.selected, 25u);
 }
 
-TEST_F(PressTest, AFilterIsTypedAndTakenBack) {
+TEST_F(PressTest, AFilterIsTypedAndRemoved) {
   EXPECT_EQ(Type("/q node2:3x\b"), Command::kNone);
   EXPECT_EQ(view_.prompt, Prompt::kText);
   EXPECT_EQ(view_.filter, "q node2:3");
@@ -99,7 +99,7 @@ TEST_F(PressTest, AFilterIsTypedAndTakenBack) {
   EXPECT_EQ(view_.filter, "");
 }
 
-TEST_F(PressTest, StopsOnlyWhenToldSo) {
+TEST_F(PressTest, StopsOnlyAfterConfirmation) {
   EXPECT_EQ(Type("S"), Command::kNone);
   EXPECT_EQ(view_.prompt, Prompt::kStop);
   EXPECT_EQ(Type("\n"), Command::kNone);
@@ -112,7 +112,7 @@ TEST_F(PressTest, StopsOnlyWhenToldSo) {
   EXPECT_EQ(Type("x"), Command::kNone);
 }
 
-TEST_F(PressTest, GoesThroughWhatThereIsToChoose) {
+TEST_F(PressTest, CyclesThroughTheChoices) {
   Type("s");
   EXPECT_EQ(view_.sort, Sort::kRank);
   Type("ssssss");

@@ -51,7 +51,7 @@ TEST_F(LogTailTest, ABarIsTheLastLineUntilItHasEnded) {
   EXPECT_THAT(TextsOf(tail), testing::ElementsAre("begins", "! 20%|██|"));
 }
 
-TEST_F(LogTailTest, WhatIsNotThereIsEmpty) {
+TEST_F(LogTailTest, AMissingLogIsEmpty) {
   LogTail tail(folder_.path() + "/none", 0);
   EXPECT_FALSE(tail.ReadNew());
   EXPECT_TRUE(tail.lines()->empty());

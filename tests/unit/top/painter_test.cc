@@ -15,12 +15,12 @@ Frame Picture(const std::string& text, const Style& style = kInk) {
   return frame;
 }
 
-TEST(PainterTest, TheFirstPictureIsWhole) {
+TEST(PainterTest, TheFirstFrameIsComplete) {
   Painter painter(Colours::kAll);
   EXPECT_EQ(painter.Draw(Picture("abc")), "\x1b[?2026h\x1b[0m\x1b[2J\x1b[2;3Habc\x1b[?2026l");
 }
 
-TEST(PainterTest, OnlyWhatHasChangedIsWritten) {
+TEST(PainterTest, OnlyChangesAreWritten) {
   Painter painter(Colours::kAll);
   painter.Draw(Picture("abc"));
   EXPECT_EQ(painter.Draw(Picture("abc")), "");
@@ -30,7 +30,7 @@ TEST(PainterTest, OnlyWhatHasChangedIsWritten) {
   EXPECT_THAT(painter.Draw(Picture("a")), HasSubstr("\x1b[2J"));
 }
 
-TEST(PainterTest, FewCellsBetweenAreWrittenAgain) {
+TEST(PainterTest, AFewUnchangedCellsInBetweenAreRewritten) {
   Painter painter(Colours::kAll);
   painter.Draw(Picture("abcdefghijklmno"));
   EXPECT_EQ(painter.Draw(Picture("Abcdefghijklmno")), "\x1b[?2026h\x1b[2;3HA\x1b[?2026l");
@@ -45,7 +45,7 @@ TEST(PainterTest, WideCharactersTakeTwoCells) {
   EXPECT_EQ(painter.Draw(Picture("日ab")), "\x1b[?2026h\x1b[2;5Hab \x1b[?2026l");
 }
 
-TEST(PainterTest, ColoursAreThoseThatTheTerminalHas) {
+TEST(PainterTest, UsesTheTerminalsColours) {
   const Style cell{.fore = 255, .back = 24, .bold = true};
   EXPECT_THAT(Painter(Colours::kAll).Draw(Picture("a", cell)),
               HasSubstr("\x1b[0;1;38;5;255;48;5;24ma"));
@@ -55,7 +55,7 @@ TEST(PainterTest, ColoursAreThoseThatTheTerminalHas) {
   EXPECT_THAT(Painter(Colours::kNone).Draw(Picture("a", slow)), HasSubstr("\x1b[0;7ma"));
 }
 
-TEST(PainterTest, WhatATerminalHas) {
+TEST(PainterTest, CapabilitiesOfTerminals) {
   EXPECT_EQ(ColoursOf("xterm-256color", nullptr, nullptr), Colours::kAll);
   EXPECT_EQ(ColoursOf("linux", nullptr, nullptr), Colours::kNamed);
   EXPECT_EQ(ColoursOf("xterm", "truecolor", nullptr), Colours::kAll);
@@ -64,13 +64,13 @@ TEST(PainterTest, WhatATerminalHas) {
   EXPECT_EQ(ColoursOf("xterm-256color", nullptr, ""), Colours::kAll);
 }
 
-TEST(FrameTest, NothingIsEverSentThatATerminalObeys) {
+TEST(FrameTest, ControlSequencesAreRemoved) {
   Frame frame(40, 1);
   frame.Put(0, 0, 40, "a\x1b[2J\r\n\t\x07\xff\xe2\x80\xae", kInk);
   EXPECT_EQ(frame.Text(), "a\\x1b[2J\\r\\n\\t\\x07\\xff\\u202e\n");
 }
 
-TEST(FrameTest, IsCutAtItsEdges) {
+TEST(FrameTest, IsClippedAtItsEdges) {
   Frame frame(5, 1);
   EXPECT_EQ(frame.Put(0, 3, 99, "日本", kInk), 5);
   EXPECT_EQ(frame.Put(0, 4, 99, "日", kInk), 4);

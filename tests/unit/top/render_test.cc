@@ -63,10 +63,10 @@ class RenderTest : public testing::Test {
   }
 };
 
-// Set UPDATE_GOLDEN=1 to write the files anew after a change that is meant.
+// Set UPDATE_GOLDEN=1 to update the files after an intended change.
 class GoldenTest : public RenderTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(GoldenTest, LooksAsInTheFiles) {
+TEST_P(GoldenTest, EqualsTheGoldenFiles) {
   const Example example = ExampleOf(GetParam());
   for (const auto& [columns, rows] : {std::pair{80, 24}, {120, 40}, {200, 60}}) {
     const std::string path = std::string(TEST_SOURCE_DIR "/golden/top/") + GetParam() + "-" +
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenTest,
                                          "large"),
                          [](const auto& of) { return std::string(of.param); });
 
-TEST_F(RenderTest, EverySizeIsDrawnWithoutGoingBeyondIt) {
+TEST_F(RenderTest, EverySizeIsDrawnWithinItsBounds) {
   for (const char* name : {"plain", "stalled", "large"}) {
     const Example example = ExampleOf(name);
     for (int columns = 1; columns <= 480; columns += columns < 30 ? 7 : 23) {
@@ -98,7 +98,7 @@ TEST_F(RenderTest, EverySizeIsDrawnWithoutGoingBeyondIt) {
   }
 }
 
-TEST_F(RenderTest, SaysThatAWindowIsTooSmall) {
+TEST_F(RenderTest, ReportsThatAWindowIsTooSmall) {
   const Example example = ExampleOf("slow");
   EXPECT_THAT(Draw(example.snapshot, example.history, Size(59, 24)).Text(), HasSubstr("too small"));
   EXPECT_THAT(Draw(example.snapshot, example.history, Size(80, 14)).Text(), HasSubstr("too small"));
@@ -106,7 +106,7 @@ TEST_F(RenderTest, SaysThatAWindowIsTooSmall) {
               Not(HasSubstr("too small")));
 }
 
-TEST_F(RenderTest, WithoutRowsThereIsAllAndNoKeys) {
+TEST_F(RenderTest, WithoutAHeightAllIsShownWithoutKeys) {
   const Example example = ExampleOf("large");
   const std::string text = Draw(example.snapshot, example.history, Size(120, 0)).Text();
   EXPECT_THAT(text, HasSubstr("\n  999"));
@@ -115,7 +115,7 @@ TEST_F(RenderTest, WithoutRowsThereIsAllAndNoKeys) {
   EXPECT_THAT(text, Not(HasSubstr("keys")));
 }
 
-TEST_F(RenderTest, WhatIsNotKnownIsNotShown) {
+TEST_F(RenderTest, UnknownValuesAreOmitted) {
   v1::JobSnapshot snapshot = test::HealthySnapshot(kPlain4);
   snapshot.clear_goodput_parts();
   for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) node.clear_sample();
@@ -133,13 +133,13 @@ TEST_F(RenderTest, WhatIsNotKnownIsNotShown) {
   }
 }
 
-TEST_F(RenderTest, NothingAtAllIsDrawn) {
+TEST_F(RenderTest, AnEmptySnapshotIsDrawn) {
   for (const int rows : {0, 24, 60}) {
     EXPECT_THAT(Draw({}, {}, Size(200, rows)).Text(), HasSubstr("running"));
   }
 }
 
-TEST_F(RenderTest, WhatRanksWriteIsNeverObeyed) {
+TEST_F(RenderTest, OutputOfRanksIsSanitized) {
   Example example = ExampleOf("slow");
   const std::string bad =
       "\x1b[2J\x1b]0;title\x07 a\rb\tc\n \xff\xfe \xe2\x80\xae \xc2\x9b"
@@ -170,7 +170,7 @@ TEST_F(RenderTest, WhatRanksWriteIsNeverObeyed) {
   }
 }
 
-TEST_F(RenderTest, NumbersBeyondAllBoundsAreDrawn) {
+TEST_F(RenderTest, ExtremeNumbersAreDrawn) {
   Example example = ExampleOf("slow");
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -226,7 +226,7 @@ TEST_F(RenderTest, ACellHasMarkValueAndMemory) {
   FAIL() << "no such cell";
 }
 
-TEST_F(RenderTest, EachFactIsShownInTheCells) {
+TEST_F(RenderTest, EachValueIsShownInTheCells) {
   const Example example = ExampleOf("slow");
   const std::map<Fact, const char*> expected = {{Fact::kUse, "▲99"},
                                                 {Fact::kMemory, "▲7"},
@@ -251,7 +251,7 @@ TEST_F(RenderTest, TheEvidenceUnfolds) {
   EXPECT_THAT(text, HasSubstr("not the cause"));
 }
 
-TEST_F(RenderTest, AnAnswerThatDoesNotComeIsTold) {
+TEST_F(RenderTest, AMissingAnswerIsReported) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(80, 24);
   view.chief_silence = std::chrono::seconds(12);
@@ -259,7 +259,7 @@ TEST_F(RenderTest, AnAnswerThatDoesNotComeIsTold) {
               HasSubstr("no answer for 12 s · as of 14:36:22"));
 }
 
-TEST_F(RenderTest, ACurveAloneTakesTheWidth) {
+TEST_F(RenderTest, ASingleCurveUsesTheWholeWidth) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(120, 40);
   view.large = 1;

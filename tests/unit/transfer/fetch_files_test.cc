@@ -1,4 +1,4 @@
-// The chief's part of AgentService.FetchFiles, against agents that do as they are told here.
+// The chief's part of AgentService.FetchFiles, with simulated agents.
 #include "transfer/fetch_files.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class SendingAgent final : public v1::AgentService::Service {
     return grpc::Status::OK;
   }
   using Behaviour = std::function<void(grpc::ServerContext&, Writer&)>;
-  // From the next call on: one that was broken off may still be under way.
+  // Applies from the next call on; a cancelled one may still be running.
   void Behave(Behaviour behaviour) {
     const std::lock_guard lock(mutex_);
     behaviour_ = std::move(behaviour);
@@ -58,7 +58,7 @@ class SendingAgent final : public v1::AgentService::Service {
 
 class FetchFilesTest : public testing::Test {
  protected:
-  // gRPC ends with its last user, and then may wait for ten seconds for connections that end, too.
+  // gRPC shuts down with its last user, and may then wait ten seconds for closing connections.
   static void SetUpTestSuite() {
     static const auto user = new std::shared_ptr(rpc::ChannelTo("/nowhere"));
     (void)user;
@@ -68,7 +68,7 @@ class FetchFilesTest : public testing::Test {
     FetchedFolder folder(temp_.path(), "node");
     return FetchFiles(*agent_, order_, folder, stop_.get_token());
   }
-  // An agent that says these, one after the other.
+  // Fetches from an agent that sends these messages in order.
   FetchedFiles FetchOf(const std::vector<v1::FetchFilesResponse>& said) {
     service_.Behave([said](grpc::ServerContext&, Writer& writer) {
       for (const v1::FetchFilesResponse& response : said) writer.Write(response);
@@ -102,7 +102,7 @@ class FetchFilesTest : public testing::Test {
     response.mutable_finished()->set_error(error);
     return response;
   }
-  // What lies in the log folder, with what is hidden.
+  // All files in the log folder, including hidden ones.
   std::vector<std::string> All() const {
     std::vector<std::string> paths;
     for (const auto& entry : fs::recursive_directory_iterator(temp_.path())) {
@@ -121,7 +121,7 @@ class FetchFilesTest : public testing::Test {
       v1::AgentService::NewStub(server_.Channel());
 };
 
-TEST_F(FetchFilesTest, FilesComeWithTheirPermissionsAndTimes) {
+TEST_F(FetchFilesTest, FilesArriveWithTheirPermissionsAndTimes) {
   order_.probe = "p";
   const FetchedFiles fetched = FetchOf({{},
                                         Found(3, 7),
@@ -147,7 +147,7 @@ TEST_F(FetchFilesTest, FilesComeWithTheirPermissionsAndTimes) {
   EXPECT_EQ(service_.asked.probe(), "p");
 }
 
-TEST_F(FetchFilesTest, ANodeWithTheSameFolderIsAskedForNothing) {
+TEST_F(FetchFilesTest, ANodeWithTheSameFolderIsNotQueried) {
   v1::FetchFilesResponse same;
   same.mutable_found()->set_same_folder(true);
   const FetchedFiles fetched = FetchOf({same, Finished()});
@@ -156,7 +156,7 @@ TEST_F(FetchFilesTest, ANodeWithTheSameFolderIsAskedForNothing) {
   EXPECT_THAT(All(), ElementsAre());
 }
 
-TEST_F(FetchFilesTest, WhatTheAgentMayNotSayIsABrokenRuleAndLeavesNothing) {
+TEST_F(FetchFilesTest, AnInvalidAnswerIsABrokenRuleAndLeavesNoFiles) {
   const std::string large(rpc::kLargestFetchPiece + 1, 'x');
   const std::vector<std::vector<v1::FetchFilesResponse>> lies = {
       {Found(1), File("../x", 1)},
@@ -189,7 +189,7 @@ TEST_F(FetchFilesTest, WhatTheAgentMayNotSayIsABrokenRuleAndLeavesNothing) {
   }
 }
 
-TEST_F(FetchFilesTest, NoLinkThatLiesInTheWayIsFollowed) {
+TEST_F(FetchFilesTest, ExistingLinksAreNotFollowed) {
   const test::TempFolder elsewhere;
   fs::create_directory(temp_.path() + "/node");
   fs::create_directory_symlink(elsewhere.path(), temp_.path() + "/node/a");
@@ -197,7 +197,7 @@ TEST_F(FetchFilesTest, NoLinkThatLiesInTheWayIsFollowed) {
   EXPECT_THAT(Message(through.status), HasSubstr("the folder a in the log folder"));
   EXPECT_TRUE(fs::is_empty(elsewhere.path()));
 
-  // A link in the place of the file is replaced.
+  // A link in place of the file is replaced.
   elsewhere.Write("target", "old");
   fs::create_symlink(elsewhere.path() + "/target", temp_.path() + "/node/b");
   EXPECT_TRUE(FetchOf({Found(1), File("b", 1), Content("x", true), Finished()}).status.ok());
@@ -210,11 +210,11 @@ TEST_F(FetchFilesTest, NoLinkThatLiesInTheWayIsFollowed) {
   EXPECT_FALSE(fs::exists(elsewhere.path() + "/y"));
 }
 
-TEST_F(FetchFilesTest, MoreThanIsWantedIsNotBegunAndNotGoneOnWith) {
+TEST_F(FetchFilesTest, TheSizeLimitIsCheckedBeforeAndDuringAFile) {
   order_.most_bytes = 10;
   const FetchedFiles at_once = FetchOf({Found(2, 11), Finished()});
   EXPECT_THAT(Message(at_once.status),
-              HasSubstr("2 files with 11 bytes there, and no more than 10"));
+              HasSubstr("2 files with 11 bytes on the node, more than the limit of 10"));
   EXPECT_THAT(Remedy(at_once.status), HasSubstr("--max-size"));
   const FetchedFiles grown = FetchOf({Found(2, 10), File("a", 6), Content("xxxxxx", true),
                                       File("b", 6), Content("xxxxxx", true), Finished()});
@@ -223,29 +223,29 @@ TEST_F(FetchFilesTest, MoreThanIsWantedIsNotBegunAndNotGoneOnWith) {
   EXPECT_THAT(All(), ElementsAre("node", "node/a"));
 }
 
-TEST_F(FetchFilesTest, AFileThatBecameShorterIsNotKeptAndOneThatChangedIsTold) {
+TEST_F(FetchFilesTest, AShrunkFileIsNotKeptAndAChangedOneIsReported) {
   const FetchedFiles fetched = FetchOf({Found(2), File("short", 5), Content("xx", true, true),
                                         File("log", 2), Content("xx", true, true), Finished()});
   EXPECT_TRUE(fetched.status.ok()) << fetched.status;
   EXPECT_EQ(fetched.files, 1);
-  EXPECT_THAT(fetched.warnings, ElementsAre(HasSubstr("short: is not brought"),
-                                            HasSubstr("log: has changed while it was read")));
+  EXPECT_THAT(fetched.warnings, ElementsAre(HasSubstr("short: not copied"),
+                                            HasSubstr("log: changed while it was read")));
   EXPECT_THAT(All(), ElementsAre("node", "node/log"));
 }
 
-TEST_F(FetchFilesTest, WhatTheAgentSaysOfItselfIsTold) {
+TEST_F(FetchFilesTest, MessagesOfTheAgentAreReported) {
   const FetchedFiles fetched = FetchOf({Finished("no such folder")});
   EXPECT_THAT(Message(fetched.status), HasSubstr("no such folder"));
 }
 
-TEST_F(FetchFilesTest, AnAgentThatGoesInTheMidstOfAFileLeavesNoPart) {
+TEST_F(FetchFilesTest, AnAgentThatDisconnectsDuringAFileLeavesNoPart) {
   const FetchedFiles fetched =
       FetchOf({Found(2), File("a", 1), Content("x", true), File("b", 5), Content("xx", false)});
   EXPECT_FALSE(fetched.status.ok());
   EXPECT_THAT(All(), ElementsAre("node", "node/a"));
 }
 
-TEST_F(FetchFilesTest, AnAgentThatFallsSilentIsGivenUp) {
+TEST_F(FetchFilesTest, ASilentAgentTimesOut) {
   order_.silence = milliseconds(200);
   service_.Behave([](grpc::ServerContext& context, Writer& writer) {
     writer.Write(Found(1));
@@ -254,11 +254,11 @@ TEST_F(FetchFilesTest, AnAgentThatFallsSilentIsGivenUp) {
     while (!context.IsCancelled()) std::this_thread::sleep_for(milliseconds(1));
   });
   const FetchedFiles fetched = Fetch();
-  EXPECT_THAT(Message(fetched.status), HasSubstr("nothing has come for 0.2 s"));
+  EXPECT_THAT(Message(fetched.status), HasSubstr("no data was received for 0.2 s"));
   EXPECT_THAT(All(), ElementsAre("node"));
 }
 
-TEST_F(FetchFilesTest, WhoWantsNoMoreIsNotKept) {
+TEST_F(FetchFilesTest, CanBeCancelled) {
   service_.Behave([this](grpc::ServerContext& context, Writer& writer) {
     writer.Write(Found(1));
     stop_.request_stop();

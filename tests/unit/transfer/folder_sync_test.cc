@@ -1,4 +1,4 @@
-// The chief's part of AgentService.Sync, against agents that do as they are told here.
+// The chief's part of AgentService.Sync, with simulated agents.
 #include "transfer/folder_sync.h"
 
 #include <gmock/gmock.h>
@@ -35,12 +35,12 @@ class FakeAgent final : public v1::AgentService::Service {
   std::function<grpc::Status(AgentEnd&)> behave;
 };
 
-// A connection that can be stopped, as that to an sshd.
+// A connection that can be blocked, like that to an sshd.
 class Line {
  public:
-  // The near end of one whose far end is `far`.
+  // Returns the near end for this far end.
   base::UniqueFd To(base::UniqueFd far) {
-    signal(SIGPIPE, SIG_IGN);  // when one end has hung up
+    signal(SIGPIPE, SIG_IGN);  // when one end has closed
     far_ = std::move(far);
     auto ends = *base::StreamSocketPair();
     once_more_.Reset(dup(ends.first.get()));
@@ -53,7 +53,7 @@ class Line {
   void End() {
     for (const base::UniqueFd* fd : {&near_, &far_}) shutdown(fd->get(), SHUT_RDWR);
   }
-  // Takes nothing any more, and is full; what the agent sends still comes.
+  // Accepts no more data and is full; the agent's data still arrives.
   void Stop() {
     stopped_ = true;
     const auto limit = base::Deadline::After(milliseconds(20'000));
@@ -87,7 +87,7 @@ class Line {
 
 class FolderSyncTest : public testing::Test {
  protected:
-  // gRPC ends with its last user, and then may wait for ten seconds for connections that end, too.
+  // gRPC shuts down with its last user, and may then wait ten seconds for closing connections.
   static void SetUpTestSuite() {
     static const auto user = new std::shared_ptr(rpc::ChannelTo("/nowhere"));
     (void)user;
@@ -101,7 +101,7 @@ class FolderSyncTest : public testing::Test {
         0, *agent_, [this] { line_.HangUp(); }, stop_.get_token());
   }
 
-  // Takes begin and lists; answers with these differences.
+  // Reads begin and lists; answers with these differences.
   static void Answer(AgentEnd& agent, const v1::SyncDifferences& differences) {
     v1::SyncRequest request;
     agent.Read(&request);
@@ -115,7 +115,7 @@ class FolderSyncTest : public testing::Test {
     response.mutable_differences()->set_last(true);
     agent.Write(response);
   }
-  // The connection stops in the midst of a file; the agent stays until it is over.
+  // Blocks the connection in the middle of a file; the agent stays until `over`.
   void TakeNothing(std::future<void> over, std::function<void(AgentEnd&)> then) {
     folder_.Write("a", std::string(50'000'000, 'x'));
     const auto shared = std::make_shared<std::future<void>>(std::move(over));
@@ -155,7 +155,7 @@ class FolderSyncTest : public testing::Test {
   std::stop_source stop_;
 };
 
-TEST_F(FolderSyncTest, SendsWhatIsWantedInWholeFiles) {
+TEST_F(FolderSyncTest, SendsRequestedFilesCompletely) {
   const std::string large(700'000, 'x');
   folder_.Write("a", "not wanted");
   folder_.Write("b", large);
@@ -177,7 +177,7 @@ TEST_F(FolderSyncTest, SendsWhatIsWantedInWholeFiles) {
   EXPECT_EQ(got, (std::map<uint64_t, std::string>{{1, large}, {2, ""}}));
 }
 
-TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
+TEST_F(FolderSyncTest, ComparesDigestCandidates) {
   const std::string same = *files::DigestOfFile(folder_.Write("a", "same"));
   folder_.Write("b", "ours");
   std::vector<std::string> messages;
@@ -202,7 +202,7 @@ TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
 
 class RelayTest : public FolderSyncTest {
  protected:
-  // The first of three nodes, which does `first` when it is to pass on; the others do `other`.
+  // Runs three nodes: the first runs `first` when it is to pass files on, the others run `other`.
   Status Run(std::function<void(AgentEnd&)> first, std::function<void(AgentEnd&)> other,
              const std::string& failure_of_first = "") {
     v1::NodePlan node;
@@ -238,7 +238,7 @@ class RelayTest : public FolderSyncTest {
     }
     return all;
   }
-  // Content that comes from the chief, until something else does; what that is, is left in `next`.
+  // Counts content from the chief until another request, which is stored in `next`.
   static uint64_t BytesFromHere(AgentEnd& agent, v1::SyncRequest& next) {
     uint64_t bytes = 0;
     while (agent.Read(&next) && (next.has_content() || next.message_case() == 0)) {
@@ -260,7 +260,7 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
     key = request.relay().key();
     EXPECT_TRUE(secure::Key::FromHex(key));
     v1::SyncResponse response;
-    response.mutable_passing_on()->set_address("10.0.0.2");  // is not asked
+    response.mutable_passing_on()->set_address("10.0.0.2");  // not queried
     response.mutable_passing_on()->set_port(7);
     agent.Write(response);
     EXPECT_EQ(BytesFromHere(agent, request), 0u);
@@ -289,7 +289,7 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
               HasSubstr("synced: 2 files, 12 bytes sent once, passed on to 2 nodes in "));
 }
 
-TEST_F(RelayTest, TheOthersDigestsAreOfWhatWasSentWhichIsNotReadAgain) {
+TEST_F(RelayTest, OtherNodesDigestsAreOfTheSentDataWhichIsNotReadAgain) {
   const std::string content(700'000, 'x');  // in several pieces
   const std::string digest = *files::DigestOfFile(folder_.Write("a", content));
   folder_.Write("b", "other");
@@ -318,7 +318,7 @@ TEST_F(RelayTest, TheOthersDigestsAreOfWhatWasSentWhichIsNotReadAgain) {
   (void)testing::internal::GetCapturedStderr();
 }
 
-TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
+TEST_F(RelayTest, FilesThatTheFirstNodeLacksAreSentByTheChief) {
   folder_.Write("a", "content");
   folder_.Write("b", "other");
   const auto first = [&](AgentEnd& agent) {
@@ -343,10 +343,10 @@ TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::ContainsRegex(
                   "synced: 4 files, 22 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
-                  "could not get all from the first one"));
+                  "did not get all files from the first node"));
 }
 
-TEST_F(RelayTest, FromHereWhereTheFirstCannotPassOn) {
+TEST_F(RelayTest, TheChiefSendsIfTheFirstNodeCannotPassFilesOn) {
   folder_.Write("a", "content");
   folder_.Write("b", "other");
   const auto other = [&](AgentEnd& agent) {
@@ -363,11 +363,11 @@ TEST_F(RelayTest, FromHereWhereTheFirstCannotPassOn) {
     BytesFromHere(agent, request);
   };
   EXPECT_TRUE(Run(no_port, other).ok());
-  // Or has failed: that alone is what is wrong.
+  // If it has failed, that is the only error.
   EXPECT_EQ(Message(Run([](AgentEnd&) {}, other, "disk full")), "disk full");
 }
 
-TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {
+TEST_F(FolderSyncTest, MarksTheFolderWhileItRuns) {
   service_.behave = [this](AgentEnd& agent) {
     v1::SyncRequest request;
     agent.Read(&request);
@@ -385,7 +385,7 @@ TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-TEST_F(FolderSyncTest, TellsWhatWentWrongOnTheNode) {
+TEST_F(FolderSyncTest, ReportsErrorsOfTheNode) {
   folder_.Write("a", std::string(50'000'000, 'x'));
   service_.behave = [](AgentEnd& agent) {
     v1::SyncDifferences differences;
@@ -398,7 +398,7 @@ TEST_F(FolderSyncTest, TellsWhatWentWrongOnTheNode) {
   EXPECT_EQ(Remedy(status), "buy one");
 }
 
-TEST_F(FolderSyncTest, AFileThatChangesMeanwhileIsNotSent) {
+TEST_F(FolderSyncTest, AFileThatChangesInTheMeantimeIsNotSent) {
   folder_.Write("a", "first");
   bool complete = false;
   service_.behave = [&](AgentEnd& agent) {
@@ -417,12 +417,12 @@ TEST_F(FolderSyncTest, AFileThatChangesMeanwhileIsNotSent) {
   EXPECT_FALSE(complete);
 }
 
-TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
+TEST_F(FolderSyncTest, AnIdleAgentTimesOut) {
   folder_.Write("a", std::string(50'000'000, 'x'));
   service_.behave = ReadAll;
   EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
   std::promise<void> over;
-  service_.behave = [&over](AgentEnd& agent) {  // nor does it take anything
+  service_.behave = [&over](AgentEnd& agent) {  // it does not read, either
     v1::SyncDifferences differences;
     differences.add_wanted(0);
     Answer(agent, differences);
@@ -433,22 +433,22 @@ TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
   over.set_value();
 }
 
-// gRPC finishes the write that it has begun before it lets a call end.
-TEST_F(FolderSyncTest, AConnectionThatTakesNothingIsGivenUp) {
+// gRPC finishes a write that it has started before it lets a call end.
+TEST_F(FolderSyncTest, ABlockedConnectionTimesOut) {
   std::promise<void> over;
   TakeNothing(over.get_future(), [](AgentEnd&) {});
   EXPECT_EQ(Copy(milliseconds(300)).code(), StatusCode::kDeadlineExceeded);
   over.set_value();
 }
 
-TEST_F(FolderSyncTest, StopsWhereTheConnectionTakesNothing) {
+TEST_F(FolderSyncTest, CanBeCancelledWhileTheConnectionIsBlocked) {
   std::promise<void> over;
   TakeNothing(over.get_future(), [stop = stop_](AgentEnd&) { stop.request_stop(); });
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
   over.set_value();
 }
 
-TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame) {
+TEST_F(FolderSyncTest, ABrokenRuleEndsABlockedConnectionToo) {
   std::promise<void> over;
   TakeNothing(over.get_future(), [](AgentEnd& agent) {
     v1::SyncResponse again;
@@ -461,17 +461,17 @@ TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame
   over.set_value();
 }
 
-TEST_F(FolderSyncTest, StopsWhenToldTo) {
-  // A copy: the call may go on after the test.
+TEST_F(FolderSyncTest, CanBeCancelled) {
+  // A copy: the call may outlive the test.
   service_.behave = [stop = stop_](AgentEnd& agent) {
     stop.request_stop();
     return ReadAll(agent);
   };
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
-  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);  // told before
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);  // cancelled before
 }
 
-TEST_F(FolderSyncTest, WrongNumbersAreRefused) {
+TEST_F(FolderSyncTest, InvalidNumbersAreRefused) {
   for (const uint64_t wrong : {uint64_t{1}, UINT64_MAX}) {
     for (const bool suspect : {false, true}) {
       service_.behave = [=](AgentEnd& agent) {
@@ -492,7 +492,7 @@ TEST_F(FolderSyncTest, WrongNumbersAreRefused) {
 
 TEST_F(FolderSyncTest, AnAgentThatLeavesEarlyIsAnError) {
   service_.behave = [](AgentEnd&) { return grpc::Status::OK; };
-  EXPECT_THAT(Message(Copy()), HasSubstr("the agent left before the end"));
+  EXPECT_THAT(Message(Copy()), HasSubstr("the agent exited too early"));
 }
 
 TEST(SyncProgressTest, OneLineThatFits) {

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(NodeProgramTest, OneWithOtherMessagesIsRefused) {
+TEST(NodeProgramTest, AnAgentWithOtherMessagesIsRefused) {
   const test::TempFolder folder;
   std::string content = *base::ReadFile(AGENT_PROGRAM, 1 << 30);
   const std::string ours = AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
@@ -25,8 +25,8 @@ TEST(NodeProgramTest, OneWithOtherMessagesIsRefused) {
   EXPECT_NE(Remedy(other), "");
 }
 
-TEST(NodeProgramTest, AProgramThatIsNoneIsRefusedButAScriptMayStartOne) {
-  EXPECT_THAT(Message(NodeProgram::OfAgent("/bin/true").status()), HasSubstr("no agent"));
+TEST(NodeProgramTest, AnInvalidProgramIsRefusedButAScriptMayStartOne) {
+  EXPECT_THAT(Message(NodeProgram::OfAgent("/bin/true").status()), HasSubstr("is not an agent"));
   const test::TempFolder folder;
   EXPECT_TRUE(NodeProgram::OfAgent(folder.Write("script", "#!/bin/sh\nexec agent \"$@\"\n")).ok());
 }

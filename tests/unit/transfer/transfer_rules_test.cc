@@ -18,7 +18,7 @@ std::string Broken(const Status& status) {
   return Message(status);
 }
 
-TEST(TransferRules, NoMoreFilesDifferThanThereAre) {
+TEST(TransferRules, TheNumberOfDifferencesIsLimited) {
   SyncRules rules(3, 0);
   v1::SyncResponse response;
   response.mutable_differences()->add_wanted(0);
@@ -29,13 +29,14 @@ TEST(TransferRules, NoMoreFilesDifferThanThereAre) {
   EXPECT_THAT(Broken(SyncRules(3, 0).Check(response)), HasSubstr("a reason of 8193 bytes"));
 }
 
-TEST(TransferRules, ASynchronisationGetsOnByWhatIsSaidOfIt) {
+TEST(TransferRules, ASyncMakesProgressByItsMessages) {
   v1::SyncResponse bytes_written;
   bytes_written.mutable_bytes_written()->set_bytes(5);
   SyncRules rules(3, 10);
   EXPECT_TRUE(rules.Check(bytes_written).ok());
-  for (int i = 0; i < SyncRules::kMaxIdleWords; ++i) ASSERT_TRUE(rules.Check(bytes_written).ok());
-  EXPECT_THAT(Broken(rules.Check(bytes_written)), HasSubstr("that tells nothing new"));
+  for (int i = 0; i < SyncRules::kMaxIdleMessages; ++i)
+    ASSERT_TRUE(rules.Check(bytes_written).ok());
+  EXPECT_THAT(Broken(rules.Check(bytes_written)), HasSubstr("too many messages without progress"));
   bytes_written.mutable_bytes_written()->set_bytes(4);
   EXPECT_THAT(Broken(rules.Check(bytes_written)), HasSubstr("a bytes_written for 4 of 10 bytes"));
   bytes_written.mutable_bytes_written()->set_bytes(UINT64_MAX);

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(LocalTransportTest, GivesAStreamToTheProgram) {
+TEST(LocalTransportTest, ConnectsAStreamToTheProgram) {
   auto stream = LocalTransport().Run({"/bin/cat"}, {});
   ASSERT_TRUE(stream.ok());
   base::UniqueFd socket = (*stream)->TakeSocket();
@@ -22,7 +22,7 @@ TEST(LocalTransportTest, GivesAStreamToTheProgram) {
   EXPECT_TRUE((*stream)->WaitClosed(deadline));
 }
 
-TEST(LocalTransportTest, KeepsWhatWentToStderr) {
+TEST(LocalTransportTest, KeepsStderr) {
   auto stream = LocalTransport().Run({"/bin/sh", "-c", "echo oops >&2"}, {});
   ASSERT_TRUE(stream.ok());
   ASSERT_TRUE((*stream)->WaitClosed(base::Deadline::After(seconds(10))));

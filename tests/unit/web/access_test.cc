@@ -38,7 +38,7 @@ std::string HeaderOf(const http::Answer& answer, const std::string& name) {
 
 class AccessTest : public testing::Test {
  protected:
-  // What a browser sends that has been let in.
+  // The request of an admitted browser.
   Asked LetIn(const Access& access) {
     const auto answer = access.Check(Asked{
         .parameters = {{"token", access.token()}},
@@ -55,12 +55,12 @@ class AccessTest : public testing::Test {
   }
 };
 
-TEST(IsSecretTest, IsTheSameAndNothingElse) {
+TEST(IsSecretTest, ComparesSecrets) {
   EXPECT_TRUE(IsSecret("abc", "abc"));
   for (const char* other : {"", "ab", "abd", "abcd", "bbc"}) EXPECT_FALSE(IsSecret(other, "abc"));
 }
 
-TEST(CookieOfTest, FindsTheOneOfItsName) {
+TEST(CookieOfTest, FindsACookieByName) {
   EXPECT_EQ(CookieOf("a=1; autodist-1=x=y; b=2", "autodist-1"), "x=y");
   EXPECT_EQ(CookieOf("autodist-12=x", "autodist-1"), "");
   EXPECT_EQ(CookieOf("xautodist-1=x", "autodist-1"), "");
@@ -83,7 +83,7 @@ TEST_F(AccessTest, ATokenBecomesACookieOfThisServer) {
   EXPECT_EQ(StatusOf(Access(false), LetIn(access)), 403);
 }
 
-TEST_F(AccessTest, ALinkOfAnotherSiteComesBackByItself) {
+TEST_F(AccessTest, ALinkFromAnotherSiteIsReloaded) {
   const Access access(false);
   const auto answer =
       access.Check(Asked{.parameters = {{"token", access.token()}},
@@ -102,7 +102,7 @@ TEST_F(AccessTest, RefusesWithoutTheTokenAndWithAWrongOne) {
             403);
 }
 
-TEST_F(AccessTest, PagesFromElsewhereAreRefused) {
+TEST_F(AccessTest, PagesOfOtherOriginsAreRefused) {
   const Access access(true);
   for (const auto& [name, value] : {std::pair("Sec-Fetch-Site", "cross-site"),
                                     {"Sec-Fetch-Site", "same-site"},
@@ -116,7 +116,7 @@ TEST_F(AccessTest, PagesFromElsewhereAreRefused) {
   EXPECT_EQ(StatusOf(access, own), 200);
 }
 
-TEST_F(AccessTest, ChangesTakeControlAndAHeaderOfThePage) {
+TEST_F(AccessTest, ActionsNeedPermissionAndAHeaderOfThePage) {
   for (const bool control : {false, true}) {
     const Access access(control);
     Asked stop = LetIn(access);

@@ -24,7 +24,7 @@ using testing::Not;
 constexpr char kShown[] = "20261123-171502-aaaaaa";
 constexpr char kOther[] = "20261123-171503-bbbbbb";
 
-// A job that runs, with a log.
+// A running job with a log.
 class RunningJob {
  public:
   RunningJob(const test::Session& session, const std::string& id)
@@ -33,12 +33,12 @@ class RunningJob {
     requests.signal = [this](int signal) { signal_ = signal; };
     requests.get_status = [this](const auto& answer) { answer(Status()); };
     requests.get_stacks = [](const auto&, const auto& answer) { answer(v1::JobStacks()); };
-    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
+    requests.snapshots.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       *snapshot.mutable_job() = Status();
       answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
-    requests.look.history = [](const auto&, const auto& answer) { answer(v1::History()); };
+    requests.snapshots.history = [](const auto&, const auto& answer) { answer(v1::History()); };
     EXPECT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
     std::ofstream(folder_ + "/rank-0.out") << "secret of " << id << "\n";
     server_ = *control::JobServer::Start(id, std::move(requests));
@@ -84,8 +84,8 @@ class ApiTest : public testing::Test {
   Api one_{access_, kShown, true, stop_.get_token()};
 };
 
-// The page of `run --web`: its address is that of one job.
-TEST_F(ApiTest, APageOfOneJobKnowsNoOther) {
+// The page of `run --web`, which has the address of one job.
+TEST_F(ApiTest, APageOfOneJobServesOnlyThat) {
   for (const char* what : {"events", "history", "snapshot", "log/0", "log/0/follow", "search/0"}) {
     const std::map<std::string, std::string> query = {{"q", "secret"}};
     EXPECT_EQ(Ask(one_, "GET", OfJob(kShown, what), query).status, 200) << what;
@@ -102,7 +102,7 @@ TEST_F(ApiTest, APageOfOneJobKnowsNoOther) {
   EXPECT_THAT(Ask(one_, "GET", "/api/jobs").body, AllOf(HasSubstr(kShown), Not(HasSubstr(kOther))));
 }
 
-TEST_F(ApiTest, APageOfAllJobsKnowsThemAll) {
+TEST_F(ApiTest, APageOfAllJobsServesThemAll) {
   EXPECT_THAT(Ask(all_, "GET", "/api/jobs").body, AllOf(HasSubstr(kShown), HasSubstr(kOther)));
   for (const char* job : {kShown, kOther}) {
     EXPECT_EQ(Ask(all_, "GET", OfJob(job, "log/0")).body, "secret of " + std::string(job) + "\n");
@@ -114,7 +114,7 @@ TEST_F(ApiTest, APageOfAllJobsKnowsThemAll) {
   EXPECT_EQ(other_.signal(), SIGTERM);
 }
 
-TEST_F(ApiTest, WhatIsNotThereIsRefused) {
+TEST_F(ApiTest, MissingResourcesAreRefused) {
   for (const char* path :
        {"/api/", "/api/jobs/", "/api/jobs/x", "/api/job", "/api/jobs/x/snapshot"}) {
     EXPECT_EQ(Ask(all_, "GET", path).status, 404) << path;
@@ -129,7 +129,7 @@ TEST_F(ApiTest, WhatIsNotThereIsRefused) {
             400);
 }
 
-TEST_F(ApiTest, PiecesOfALogSayWhereTheyAre) {
+TEST_F(ApiTest, RangesOfALogHaveTheirPosition) {
   const http::Answer piece =
       Ask(all_, "GET", OfJob(kShown, "log/0"), {{"from", "7"}, {"bytes", "2"}});
   EXPECT_EQ(piece.body, "of");
@@ -137,7 +137,7 @@ TEST_F(ApiTest, PiecesOfALogSayWhereTheyAre) {
   EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, "log/0"), {{"stream", "err"}}).status, 404);
 }
 
-TEST_F(ApiTest, OnlySoManyMayViewAndFollow) {
+TEST_F(ApiTest, ViewersAndFollowersAreLimited) {
   for (const char* what : {"events", "log/0/follow"}) {
     std::vector<http::Answer> streams;
     for (size_t i = 0; i < kMaxViewers; ++i) {

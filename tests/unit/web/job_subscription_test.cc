@@ -29,7 +29,7 @@ class JobSubscriptionTest : public testing::Test {
   void StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
+    requests.snapshots.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       snapshot.set_version(++version_);
       *snapshot.mutable_job() = Status();
@@ -48,12 +48,12 @@ class JobSubscriptionTest : public testing::Test {
     status.add_nodes()->set_address("node1");
     return status;
   }
-  // The news with this text, the first after number `seen`.
-  static LatestValue::News AwaitText(const JobSubscription& watch, uint64_t seen,
+  // The update with this text, the first after number `seen`.
+  static LatestValue::Update AwaitText(const JobSubscription& watch, uint64_t seen,
                                      const std::string& text, bool with = true) {
     const Deadline limit = Deadline::After(kWatchLimit);
     for (;;) {
-      const LatestValue::News news = watch.latest().Await(seen, limit);
+      const LatestValue::Update news = watch.latest().Await(seen, limit);
       if (limit.Expired() || news.ended) return news;
       if ((news.text->find(text) != news.text->npos) == with) return news;
       seen = news.number;
@@ -73,34 +73,34 @@ TEST_F(JobSubscriptionTest, HasTheSnapshotAndEndsWithTheJob) {
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ((*snapshot)->job().job_id(), kJob);
   ended_ = true;
-  const LatestValue::News last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
+  const LatestValue::Update last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
   EXPECT_THAT(*last.text, HasSubstr("JOB_PHASE_ENDED"));
   EXPECT_TRUE(watch.latest().Await(last.number, Deadline::After(kWatchLimit)).ended);
 }
 
-TEST_F(JobSubscriptionTest, AJobThatIsNotKnownIsAFailure) {
+TEST_F(JobSubscriptionTest, AnUnknownJobIsAFailure) {
   JobSubscription watch("no-job");
   EXPECT_EQ(watch.Snapshot().status().code(), StatusCode::kNotFound);
 }
 
-// Its socket was removed, say, or it was stopped.
-TEST_F(JobSubscriptionTest, GoesOnWhenTheChiefIsBack) {
+// For example, its socket was removed, or it was stopped.
+TEST_F(JobSubscriptionTest, ContinuesWhenTheChiefIsBack) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   JobSubscription watch(kJob);
   ASSERT_TRUE(watch.Snapshot().ok());
   chief_.reset();
-  const LatestValue::News gone = AwaitText(watch, 0, "chief_gone");
+  const LatestValue::Update gone = AwaitText(watch, 0, "chief_gone");
   EXPECT_THAT(*gone.text, HasSubstr("chief_gone"));
   EXPECT_FALSE(gone.ended);
   StartChief();
-  const LatestValue::News back = AwaitText(watch, gone.number, "chief_gone", false);
+  const LatestValue::Update back = AwaitText(watch, gone.number, "chief_gone", false);
   EXPECT_FALSE(back.ended) << "the watch ended with the chief";
   EXPECT_THAT(*back.text, Not(HasSubstr("chief_gone")));
   EXPECT_GT(back.number, gone.number);
 }
 
-TEST_F(JobSubscriptionTest, WithoutAnAnswerAllElseIsAsItWas) {
+TEST_F(JobSubscriptionTest, WithoutAnAnswerTheRestIsUnchanged) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   JobSubscription watch(kJob);
@@ -111,12 +111,12 @@ TEST_F(JobSubscriptionTest, WithoutAnAnswerAllElseIsAsItWas) {
   EXPECT_EQ((*watch.Snapshot())->ranks_size(), ranks);
 }
 
-TEST(WatchesTest, OfAJobThereIsOne) {
+TEST(JobSubscriptionsTest, AJobHasOneSubscription) {
   const test::Session session;
-  Watches watches;
-  const auto first = watches.Of(kJob);
-  EXPECT_EQ(watches.Of(kJob), first);
-  EXPECT_NE(watches.Of("job-2"), first);
+  Subscriptions subscriptions;
+  const auto first = subscriptions.Of(kJob);
+  EXPECT_EQ(subscriptions.Of(kJob), first);
+  EXPECT_NE(subscriptions.Of("job-2"), first);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace autodist::web {
 namespace {
 
-TEST(ListenTest, ASocketIsThisUsersAndNothingIsRemovedForIt) {
+TEST(ListenTest, ASocketIsPrivateAndReplacesNothing) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/web.sock";
   {

@@ -38,7 +38,7 @@ class LogFileTest : public testing::Test {
   const test::TempFolder folder_;
 };
 
-TEST_F(LogFileTest, ReadsPiecesThatAreThere) {
+TEST_F(LogFileTest, ReadsExistingRanges) {
   const LogFile file = Make("0123456789");
   EXPECT_EQ(file.Size(), 10);
   EXPECT_EQ(file.Read(2, 3), "234");
@@ -47,7 +47,7 @@ TEST_F(LogFileTest, ReadsPiecesThatAreThere) {
   EXPECT_EQ(file.Read(UINT64_MAX, 1), "");
 }
 
-TEST_F(LogFileTest, WhatIsNoFileIsNotWaitedFor) {
+TEST_F(LogFileTest, OtherFileTypesDoNotBlock) {
   EXPECT_EQ(LogFile::Open(folder_.path(), 1, true).status().code(), StatusCode::kNotFound);
   ASSERT_EQ(mkfifo((folder_.path() + "/rank-1.err").c_str(), 0600), 0);
   EXPECT_EQ(LogFile::Open(folder_.path(), 1, true).status().code(), StatusCode::kNotFound);
@@ -64,13 +64,13 @@ TEST_F(LogFileTest, FindsLinesForwardsAndBackwards) {
   EXPECT_THAT(backwards.hits,
               ElementsAre(HitAt(20, "X four"), HitAt(10, "three x x"), HitAt(0, "one x")));
   EXPECT_EQ(backwards.next, std::nullopt);
-  // With a capital letter it is meant as it is.
+  // With a capital letter the search is case-sensitive.
   EXPECT_THAT(Search(file, {.text = "X"}).hits, ElementsAre(HitAt(20, "X four")));
   EXPECT_THAT(Search(file, {.text = "absent"}).hits, IsEmpty());
   EXPECT_THAT(Search(file, {.text = "two\nthree"}).hits, SizeIs(1));
 }
 
-TEST_F(LogFileTest, GoesOnWhereItHasEnded) {
+TEST_F(LogFileTest, ContinuesWhereItHasEnded) {
   std::string content;
   for (int i = 0; i < 100; ++i) content += "line " + std::to_string(i) + "\n";
   const LogFile file = Make(content);
@@ -91,7 +91,7 @@ TEST_F(LogFileTest, GoesOnWhereItHasEnded) {
   }
 }
 
-TEST_F(LogFileTest, OfALongLineTellsWhatIsAroundTheHit) {
+TEST_F(LogFileTest, ReturnsTheContextOfAHitInALongLine) {
   const std::string content =
       std::string(3 << 20, 'a') + "needle" + std::string(3 << 20, 'b') + "\nend\n";
   const LogFile file = Make(content);
@@ -104,7 +104,7 @@ TEST_F(LogFileTest, OfALongLineTellsWhatIsAroundTheHit) {
   }
 }
 
-TEST_F(LogFileTest, FindsWhatLiesAcrossTheChunksItReads) {
+TEST_F(LogFileTest, FindsTextAcrossChunks) {
   constexpr size_t kChunk = 1 << 20;
   for (const size_t before : {kChunk - 3, kChunk - 6, kChunk - 1, kChunk}) {
     const LogFile file = Make(std::string(before, 'a') + "needle" + std::string(kChunk + 5, 'b'));
@@ -115,7 +115,7 @@ TEST_F(LogFileTest, FindsWhatLiesAcrossTheChunksItReads) {
   }
 }
 
-TEST_F(LogFileTest, AStateOfABarIsAText) {
+TEST_F(LogFileTest, AStateOfABarIsALine) {
   const LogFile file = Make("10%|#\r20%|##\r30%|###\n");
   EXPECT_THAT(Search(file, {.text = "20%"}).hits, ElementsAre(HitAt(0, "20%|##")));
 }
@@ -135,7 +135,7 @@ TEST_F(LogFileTest, SearchesAHundredMegabytes) {
   const Hits hits = Search(*file, {.text = "the needle", .backwards = true, .from = file->Size()});
   EXPECT_THAT(hits.hits, ElementsAre(HitAt(0, "the needle that is meant")));
 
-  // One that is cancelled tells where to go on.
+  // A cancelled search returns where to continue.
   int asked = 0;
   const Hits part =
       Find(*file, {.text = "absent", .backwards = true, .from = file->Size(), .most = 1},

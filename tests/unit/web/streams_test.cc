@@ -44,7 +44,7 @@ class TailTest : public testing::Test {
   std::atomic<bool> gone_ = false;
 };
 
-TEST_F(TailTest, BeginsWithWhatIsThereAndGoesOnWithWhatIsAdded) {
+TEST_F(TailTest, StartsWithTheExistingTextAndContinuesWithNewText) {
   Append("one\ntwo\n");
   const http::Answer stream = Tail(4);
   EXPECT_EQ(stream.type, "text/event-stream");
@@ -54,7 +54,7 @@ TEST_F(TailTest, BeginsWithWhatIsThereAndGoesOnWithWhatIsAdded) {
   EXPECT_THAT(Next(stream), AllOf(HasSubstr(R"("from":8)"), HasSubstr(R"("text":"three\n")")));
 }
 
-TEST_F(TailTest, ACharacterIsSentWhole) {
+TEST_F(TailTest, ACharacterIsSentCompletely) {
   Append("a\xE2\x82");
   const http::Answer stream = Tail(0);
   EXPECT_THAT(Next(stream), AllOf(HasSubstr(R"("text":"a")"), HasSubstr(R"("to":1)")));
@@ -62,7 +62,7 @@ TEST_F(TailTest, ACharacterIsSentWhole) {
   EXPECT_THAT(Next(stream), AllOf(HasSubstr("\xE2\x82\xAC"), HasSubstr(R"("from":1)")));
 }
 
-TEST_F(TailTest, OfAFloodTheLastIsSentAndOfACutFileAll) {
+TEST_F(TailTest, AFloodIsCutToItsEndAndATruncatedFileIsSentCompletely) {
   Append(std::string(1 << 20, 'x'));
   const http::Answer stream = Tail(0);
   EXPECT_THAT(Next(stream), HasSubstr(R"("from":983040)"));  // 64 KiB before its end
@@ -72,7 +72,7 @@ TEST_F(TailTest, OfAFloodTheLastIsSentAndOfACutFileAll) {
   EXPECT_THAT(Next(stream), AllOf(HasSubstr(R"("from":0)"), HasSubstr(R"("text":"new\n")")));
 }
 
-TEST_F(TailTest, EndsWhenItsViewerHasGoneOrAllEnds) {
+TEST_F(TailTest, EndsWhenItsViewerLeavesOrTheServerEnds) {
   Append("x");
   const http::Answer left = Tail(0);
   EXPECT_NE(Next(left), "over");
@@ -89,7 +89,7 @@ class SnapshotStreamTest : public testing::Test {
  protected:
   SnapshotStreamTest() {
     control::JobRequests requests;
-    requests.look.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
+    requests.snapshots.snapshot = [this](const v1::GetSnapshotRequest&, const auto& answer) {
       v1::JobSnapshot snapshot = test::ExampleSnapshot();
       snapshot.set_version(version_);
       snapshot.mutable_job()->set_job_id("job-1");
@@ -127,7 +127,7 @@ TEST_F(SnapshotStreamTest, HasEachSnapshotAndEndsWithTheJob) {
   EXPECT_EQ(stream.next(), nullptr);
 }
 
-TEST_F(SnapshotStreamTest, ASeatIsGivenBackWithTheStream) {
+TEST_F(SnapshotStreamTest, ASeatIsReleasedWithTheStream) {
   {
     const http::Answer stream = Stream();
     EXPECT_EQ(limit_.taken(), 1u);

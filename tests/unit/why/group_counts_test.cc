@@ -1,4 +1,5 @@
-// Ranks on GPUs, whose main threads look alike wherever they are: the libraries' counts tell.
+// Ranks on GPUs, whose main threads look the same everywhere; the libraries' counts distinguish
+// them.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -40,7 +41,7 @@ class GroupCountsTest : public testing::Test {
     }
   }
 
-  // `counts`: in both looks, but for `earlier` in the first.
+  // `counts` in both samples, unless `earlier` is given for the first.
   void Rank(const std::string& counts, const std::string& state = kComputes,
             const std::optional<std::string>& earlier = {}) {
     const std::string process = Process(known_.now.ranks_size(), state);
@@ -67,7 +68,7 @@ class GroupCountsTest : public testing::Test {
   Known known_;
 };
 
-TEST_F(GroupCountsTest, WhoIsBehindIsNamed) {
+TEST_F(GroupCountsTest, TheRankThatIsBehindIsNamed) {
   for (const int rank : {0, 1}) Rank(Nccl(rank, "0x1f", 17));
   Rank(Nccl(2, "0x1f", 16), kSleeps);
   Rank(Nccl(3, "0x1f", 17));
@@ -81,8 +82,8 @@ TEST_F(GroupCountsTest, CountsOfAnotherProcessAreNotTheRanks) {
   EXPECT_EQ(Says().find("group"), std::string::npos);
 }
 
-TEST_F(GroupCountsTest, WhoWaitsForAnotherIsNotTheOne) {
-  // 3 has not come to 1, which therefore has not come to 0.
+TEST_F(GroupCountsTest, ARankThatWaitsForAnotherIsNotBlamed) {
+  // Rank 3 has not reached 1, which therefore has not reached 0.
   Rank(Nccl(0, "0xa", 5), kSleeps);
   Rank(Nccl(1, "0xa", 4) + Nccl(1, "0xb", 9), kSleeps);
   Rank(Nccl(2, "0xa", 5), kSleeps);
@@ -92,40 +93,40 @@ TEST_F(GroupCountsTest, WhoWaitsForAnotherIsNotTheOne) {
             "9; it sleeps");
 }
 
-TEST_F(GroupCountsTest, WhoIsBehindAndAtWorkDoesNothingWrong) {
+TEST_F(GroupCountsTest, AWorkingRankThatIsBehindIsNotBlamed) {
   for (const int rank : {0, 1}) Rank(Nccl(rank, "0x1f", 17));
   Rank(Nccl(2, "0x1f", 16), kComputes);
   EXPECT_FALSE(Says().starts_with("wrong: ")) << Says();
 }
 
-// After PyTorch's time limit on a GPU: all but the rank that others wait for spin in CUDA.
-TEST_F(GroupCountsTest, WhoWasWaitedForInVainIsBehindWhateverItDoes) {
+// After PyTorch's timeout on a GPU, all except the awaited rank spin in CUDA.
+TEST_F(GroupCountsTest, TheRankThatOthersTimedOutOnIsBehind) {
   Rank(Recorded(21, "all_reduce of [4]"));
   Rank(Recorded(20, "all_reduce of [4]"));
   Rank(Recorded(21, "all_reduce of [4]"));
   known_.stacks_earlier.clear();
-  known_.stands_still = true;
+  known_.stalled = true;
   EXPECT_EQ(WhoIsMissing(known_),
             "rank 1 (host2, GPU 0) has entered 20 collectives of group default_pg, the 2 others "
             "21; it computes");
 }
 
-TEST_F(GroupCountsTest, WhoComputesOnAGpuMayWaitForIt) {
+TEST_F(GroupCountsTest, ARankThatComputesOnAGpuMayWaitForIt) {
   Rank("", kComputes);
   Rank("", kSleeps);
   Rank("", kComputes);
   known_.stacks_earlier.clear();
-  known_.stands_still = true;
+  known_.stalled = true;
   EXPECT_EQ(WhoIsMissing(known_), "rank 1 (host2, GPU 0) sleeps");
 }
 
-TEST_F(GroupCountsTest, CountsThatRiseAreOfDifferentMoments) {
+TEST_F(GroupCountsTest, RisingCountsAreFromDifferentMoments) {
   Rank(Nccl(0, "0x1f", 17), kSleeps);
   Rank(Nccl(1, "0x1f", 16), kSleeps, Nccl(1, "0x1f", 3));
   EXPECT_EQ(Says().find("group"), std::string::npos) << Says();
 }
 
-TEST_F(GroupCountsTest, WhoHasEnteredAnotherOperationIsNamed) {
+TEST_F(GroupCountsTest, ARankInAnotherOperationIsNamed) {
   for (int rank = 0; rank < 3; ++rank) Rank(Recorded(17, "all_reduce of [4]"));
   Rank(Recorded(17, "all_reduce of [5]"));
   EXPECT_EQ(Says(),
@@ -133,7 +134,7 @@ TEST_F(GroupCountsTest, WhoHasEnteredAnotherOperationIsNamed) {
             "default_pg, the 3 others all_reduce of [4]");
 }
 
-// As PyTorch 2.11 with NCCL 2.28.9 has it on a GPU.
+// Data of PyTorch 2.11 with NCCL 2.28.9 on a GPU.
 TEST_F(GroupCountsTest, TheFlightRecorderNamesTheOperationThatNcclCounts) {
   for (int rank = 0; rank < 3; ++rank) {
     Rank(Recorded(25, "all_reduce of [4]") + Nccl(rank, "0x1f", 25));
@@ -145,8 +146,8 @@ TEST_F(GroupCountsTest, TheFlightRecorderNamesTheOperationThatNcclCounts) {
             "default_pg, the 3 others all_reduce of [4]");
 }
 
-// With wrong numbers, until their sizes differ.
-TEST_F(GroupCountsTest, RanksThatDifferMayGoOnForAWhile) {
+// With wrong results, until their sizes differ.
+TEST_F(GroupCountsTest, DifferingRanksMayContinueForAWhile) {
   Rank(Recorded(30,
                 "all_reduce of [4] < all_reduce of [4] < all_reduce of [4] < all_reduce of [4]"));
   Rank(Recorded(28, "all_reduce of [4] < all_gather < all_reduce of [4]"));
@@ -158,7 +159,7 @@ TEST_F(GroupCountsTest, RanksThatDifferMayGoOnForAWhile) {
             "default_pg, the 2 others all_reduce of [4]");
 }
 
-TEST_F(GroupCountsTest, OfTwoRanksThatDifferNeitherIsBlamed) {
+TEST_F(GroupCountsTest, OfTwoDifferingRanksNeitherIsBlamed) {
   Rank(Recorded(17, "all_reduce of [4]"));
   Rank(Recorded(17, "all_reduce of [5]"));
   EXPECT_EQ(Says(),
@@ -166,7 +167,7 @@ TEST_F(GroupCountsTest, OfTwoRanksThatDifferNeitherIsBlamed) {
             "default_pg: all_reduce of [4], all_reduce of [5]");
 }
 
-TEST_F(GroupCountsTest, NcclAloneTellsKindsOfOperations) {
+TEST_F(GroupCountsTest, NcclAloneDistinguishesKindsOfOperations) {
   for (int rank = 0; rank < 3; ++rank) Rank(Nccl(rank, "0x1f", 25));
   Rank("counted by NCCL for process 103: group 0x1f of 4: 25 entered; AllGather 1, AllReduce 24\n");
   EXPECT_EQ(Says(),
@@ -174,8 +175,8 @@ TEST_F(GroupCountsTest, NcclAloneTellsKindsOfOperations) {
             "collectives of group 0x1f, the 3 others AllReduce 25");
 }
 
-// Ranks are asked for their records once: they tell for how long they have stood.
-TEST_F(GroupCountsTest, AFlightRecordTellsForHowLongItStands) {
+// Ranks write their records once, with the age of the operation.
+TEST_F(GroupCountsTest, AFlightRecordHasTheAgeOfTheOperation) {
   const auto record = [](int entered, int ago_ms) {
     return "counted by its flight recorder: group default_pg of 2: " + std::to_string(entered) +
            " entered, 15 ended, the last " + std::to_string(ago_ms) + " ms ago; all_reduce\n";
@@ -190,7 +191,7 @@ TEST_F(GroupCountsTest, AFlightRecordTellsForHowLongItStands) {
   EXPECT_EQ(Says().find("group"), std::string::npos) << Says();
 }
 
-TEST_F(GroupCountsTest, BrokenLinesAreNothing) {
+TEST_F(GroupCountsTest, InvalidLinesAreIgnored) {
   for (const char* line :
        {"counted by \n", "counted by x: group \n", "counted by x: group y: z\n",
         "counted by x: group y: 99999999999999999999999 entered\n",

@@ -16,7 +16,7 @@ using testing::StartsWith;
 
 constexpr char kFolder[] = "/home/me/exp";
 
-// As an agent tells of a process: `frames` as py-spy shows them, of the main thread.
+// As an agent reports a process: `frames` of the main thread from py-spy.
 std::string Python(const std::string& frames, const std::string& pid = "100") {
   return "process " + pid + " (sleeping): python train.py\n  thread " + pid +
          " (python): sleeping in futex_wait_queue, system call 202\n"
@@ -53,7 +53,7 @@ TEST(StackSummaryTest, APythonInACollective) {
                     "step (lib/steps.py:41)", ""}));
 }
 
-TEST(StackSummaryTest, WhoWaitsIsNotWhatIsTold) {
+TEST(StackSummaryTest, WaitingFramesAreSkipped) {
   const StackSummary summary =
       SummaryOf(Python("        wait (/usr/lib/python3.11/threading.py:324)\n"
                        "        get (/usr/lib/python3.11/queue.py:180)\n"
@@ -65,7 +65,7 @@ TEST(StackSummaryTest, WhoWaitsIsNotWhatIsTold) {
                                    "next_batch (dataloader.py:210)", ""}));
 }
 
-TEST(StackSummaryTest, AUsersOwnFrameStandsForItself) {
+TEST(StackSummaryTest, AUsersOwnFrameIsShown) {
   EXPECT_EQ(SummaryOf(Python("        select (/usr/lib/python3.11/selectors.py:416)\n"
                              "        next_batch (/home/me/exp/dataloader.py:210)\n"),
                       kFolder),
@@ -74,7 +74,7 @@ TEST(StackSummaryTest, AUsersOwnFrameStandsForItself) {
             "work (/elsewhere/own.py:3)");
 }
 
-TEST(StackSummaryTest, WhereAllOfThemWaitTheInnermostIsTold) {
+TEST(StackSummaryTest, IfAllFramesWaitTheInnermostIsShown) {
   EXPECT_EQ(
       SummaryOf(Python("        join (/usr/lib/python3.11/threading.py:1112)\n"), kFolder).doing,
       "join (threading.py:1112)");
@@ -102,7 +102,7 @@ TEST(StackSummaryTest, ANativeProgram) {
             (StackSummary{"ncclProxyService (libnccl.so.2)", "train (train.cc:9)", ""}));
 }
 
-TEST(StackSummaryTest, FunctionsThatAreNamedLikeSystemCallsTell) {
+TEST(StackSummaryTest, FunctionsNamedLikeSystemCallsAreShown) {
   EXPECT_EQ(SummaryOf(Native("    #0  0x01 in read () from /lib/libc.so.6\n"
                              "    #1  0x02 in read_batch (n=3) at data.cc:5\n"),
                       kFolder)
@@ -119,8 +119,8 @@ TEST(StackSummaryTest, NativeFramesThatOnlyWait) {
       "clock_nanosleep (libc.so.6)");
 }
 
-// What waits for a process tells less than that process.
-TEST(StackSummaryTest, OfAShellAndItsProgramTheProgramCounts) {
+// A process that waits for another is less informative than that.
+TEST(StackSummaryTest, TheProgramOfAShellCounts) {
   const std::string shell = Native(
       "    #0  0x01 in wait4 () from /lib/libc.so.6\n    #1  0x02 in ?? ()\n", "sh -c train");
   EXPECT_THAT(
@@ -134,7 +134,7 @@ TEST(StackSummaryTest, OfAShellAndItsProgramTheProgramCounts) {
             "step (a.cc:1)");
 }
 
-TEST(StackSummaryTest, WithoutAProgramThatShowsStacksTheKernelTells) {
+TEST(StackSummaryTest, WithoutStackToolsTheKernelsDataIsUsed) {
   const std::string text =
       "no user-space stacks: neither py-spy nor gdb is installed on this node\n"
       "process 7 (sleeping): sh -c 'python train.py'\n  thread 7 (sh): sleeping in do_wait, system "
@@ -145,8 +145,8 @@ TEST(StackSummaryTest, WithoutAProgramThatShowsStacksTheKernelTells) {
                           "neither py-spy nor gdb is installed on this node"}));
 }
 
-// Of an interpreter that waits, gdb shows nothing that a person knows.
-TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
+// gdb shows nothing familiar for a waiting interpreter.
+TEST(StackSummaryTest, WithoutPySpyTheKernelsDataIsUsedForAWaitingPython) {
   const std::string wait =
       "process 7 (sleeping): python3 train.py\n"
       "  thread 7 (python3): sleeping in hrtimer_nanosleep, system call 230\n"
@@ -166,13 +166,13 @@ TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
   const std::string noise = "    48\t../clock_nanosleep.c: No such file or directory.\n";
   EXPECT_EQ(SummaryOf(wait.substr(0, wait.find("gdb:") + 5) + noise + missing, kFolder).missing,
             "py-spy, which shows Python's, is not installed on this node");
-  const std::string tells = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
-  EXPECT_EQ(SummaryOf(wait + tells + interpreter + missing, kFolder),
+  const std::string shown = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
+  EXPECT_EQ(SummaryOf(wait + shown + interpreter + missing, kFolder),
             (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
 }
 
-// The main thread comes last: another one's stack is not the rank's.
-TEST(StackSummaryTest, OfAGdbThatWasCutOffNothingIsTaken) {
+// The main thread is last, so another thread's stack could be taken for it.
+TEST(StackSummaryTest, ATruncatedGdbOutputIsIgnored) {
   const std::string text =
       "process 7 (sleeping): python3 train.py\n  thread 7 (python3): sleeping in do_poll\n"
       "  user-space stacks by gdb:\n    Thread 3 (LWP 9 \"python3\"):\n"
@@ -182,7 +182,7 @@ TEST(StackSummaryTest, OfAGdbThatWasCutOffNothingIsTaken) {
             (StackSummary{"sleeping in do_poll", "", "gdb did not end within 15 s"}));
 }
 
-TEST(StackSummaryTest, WhyPySpyShowsNone) {
+TEST(StackSummaryTest, WhyPySpyShowsNoStacks) {
   const std::string text =
       "process 7 (running): python train.py\n  thread 7 (python): running\n"
       "  user-space stacks by py-spy:\n    py-spy ended with status 1\n"
@@ -193,8 +193,8 @@ TEST(StackSummaryTest, WhyPySpyShowsNone) {
                           "elevated permissions"}));
 }
 
-// What comes from a node is not believed.
-TEST(StackSummaryTest, WhatIsNoStackDoesNoHarm) {
+// Data from nodes is untrusted.
+TEST(StackSummaryTest, InvalidStacksAreHandled) {
   for (const std::string text :
        {"", "process", "process 1 (x): y", "process 1 has ended\n", "process \n  thread \n",
         "  user-space stacks by gdb:\n",
@@ -225,7 +225,7 @@ class StackGroupsTest : public testing::Test {
   StackGroups groups_;
 };
 
-TEST_F(StackGroupsTest, TheOneThatIsElsewhereStandsFirst) {
+TEST_F(StackGroupsTest, TheDeviatingRankIsFirst) {
   InAllReduce({0, 1, 3, 4, 5, 6, 7});
   groups_.Add(2, {"next_batch (dataloader.py:210)", "", ""});
   EXPECT_EQ(Text(),
@@ -234,7 +234,7 @@ TEST_F(StackGroupsTest, TheOneThatIsElsewhereStandsFirst) {
             "(train.py:41): 0-1, 3-7");
 }
 
-TEST_F(StackGroupsTest, WithoutAMajorityNobodyIsUnlikeIt) {
+TEST_F(StackGroupsTest, WithoutAMajorityNoRankDeviates) {
   InAllReduce({0, 2});
   groups_.Add(1, {"a (a.py:1)", "", ""});
   groups_.Add(3, {"a (a.py:1)", "", ""});
@@ -242,14 +242,14 @@ TEST_F(StackGroupsTest, WithoutAMajorityNobodyIsUnlikeIt) {
   EXPECT_THAT(Text(), HasSubstr("2 ranks in a (a.py:1): 1, 3"));
 }
 
-// Ranks that call the same from different places may be what is wrong.
-TEST_F(StackGroupsTest, WhoCallsItCounts) {
+// Ranks that call the same function from different places may be the cause.
+TEST_F(StackGroupsTest, TheCallerCounts) {
   groups_.Add(0, {"all_reduce (c10d.py:1)", "step (train.py:41)", ""});
   groups_.Add(1, {"all_reduce (c10d.py:1)", "evaluate (train.py:70)", ""});
   EXPECT_EQ(groups_.Groups().size(), 2u);
 }
 
-TEST_F(StackGroupsTest, OfWhomNothingIsKnownComesLastWithTheCause) {
+TEST_F(StackGroupsTest, UnknownRanksAreLastWithTheReason) {
   groups_.AddUnknown(5, "the connection with n2 is broken: no answer");
   groups_.AddUnknown(4, "the connection with n2 is broken: no answer");
   groups_.AddUnknown(0, "its process has ended");
@@ -262,7 +262,7 @@ TEST_F(StackGroupsTest, OfWhomNothingIsKnownComesLastWithTheCause) {
             "2 ranks not known: the connection with n2 is broken: no answer: 4-5");
 }
 
-TEST_F(StackGroupsTest, WithoutStacksItIsSaidWhy) {
+TEST_F(StackGroupsTest, TheReasonForMissingStacksIsShown) {
   groups_.Add(0, {"sleeping in pipe_read", "", "neither py-spy nor gdb is installed on this node"});
   EXPECT_EQ(
       Text(),

@@ -10,12 +10,12 @@
 namespace autodist::why {
 namespace {
 
-// What the agents tell of a process; all of it may be changed.
-struct Told {
+// An agent's report of a process; all of it may be changed.
+struct ProcessState {
   int pid = 100;
   int parent = 1;
   std::string state = "sleeping in futex_do_wait, system call 202";
-  std::string frames = {};  // of Python's; "": no stacks
+  std::string frames = {};  // of Python's main thread; "": no stacks
   int switches = 100;
   std::string more = {};  // lines, each indented by two spaces
 
@@ -37,21 +37,21 @@ std::string In(const std::string& function, const std::string& file) {
 
 constexpr char kC10d[] = "/x/site-packages/torch/distributed/distributed_c10d.py:1541";
 
-Told AllReduce() {
+ProcessState AllReduce() {
   return {.frames = In("all_reduce", kC10d) + In("step", "/home/me/train.py:40")};
 }
 
-Told Sleeps() {
+ProcessState Sleeps() {
   return {.state = "sleeping in hrtimer_nanosleep, system call 230",
           .frames = In("stuck", "/home/me/train.py:12")};
 }
 
-Told AtSocket(int line) {
+ProcessState AtSocket(int line) {
   return {.state = "sleeping in sk_wait_data, system call 45",
           .frames = In("exchange", "/home/me/plain.py:" + std::to_string(line))};
 }
 
-// The same in both looks, but for what `later` changes.
+// The same in both samples, unless `later` or `earlier` changes it.
 class StandstillTest : public testing::Test {
  protected:
   StandstillTest() {
@@ -60,8 +60,8 @@ class StandstillTest : public testing::Test {
     known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 10'000);
   }
 
-  void Rank(const std::vector<Told>& processes,
-            const std::optional<std::vector<Told>>& earlier = {}) {
+  void Rank(const std::vector<ProcessState>& processes,
+            const std::optional<std::vector<ProcessState>>& earlier = {}) {
     const auto number = static_cast<uint32_t>(known_.now.ranks_size());
     v1::RankSnapshot& rank = *known_.now.add_ranks();
     rank.set_rank(number);
@@ -74,7 +74,7 @@ class StandstillTest : public testing::Test {
     Add(number, earlier.value_or(processes), known_.stacks_earlier);
   }
 
-  void Ranks(int count, const Told& process) {
+  void Ranks(int count, const ProcessState& process) {
     for (int i = 0; i < count; ++i) Rank({process});
   }
 
@@ -91,15 +91,15 @@ class StandstillTest : public testing::Test {
   Known known_;
 
  private:
-  static void Add(uint32_t rank, const std::vector<Told>& processes,
+  static void Add(uint32_t rank, const std::vector<ProcessState>& processes,
                   std::vector<v1::WholeStack>& stacks) {
     v1::WholeStack& stack = stacks.emplace_back();
     stack.set_rank(rank);
-    for (const Told& process : processes) *stack.mutable_text() += process.Text();
+    for (const ProcessState& process : processes) *stack.mutable_text() += process.Text();
   }
 };
 
-TEST_F(StandstillTest, WithoutCollectivesTheOddOneIsNamed) {
+TEST_F(StandstillTest, WithoutCollectivesTheDeviatingRankIsNamed) {
   Rank({AtSocket(41)});
   Rank({AtSocket(46)});
   Rank({Sleeps()});
@@ -110,9 +110,9 @@ TEST_F(StandstillTest, WithoutCollectivesTheOddOneIsNamed) {
       "in exchange (plain.py)");
 }
 
-TEST_F(StandstillTest, TheOddOneByTheKernelsWordsAlone) {
-  const Told waits{.frames = ""};
-  Told asleep = Sleeps();
+TEST_F(StandstillTest, TheDeviatingRankByTheKernelsDataAlone) {
+  const ProcessState waits{.frames = ""};
+  ProcessState asleep = Sleeps();
   asleep.frames.clear();
   Ranks(2, waits);
   Rank({asleep});
@@ -121,10 +121,10 @@ TEST_F(StandstillTest, TheOddOneByTheKernelsWordsAlone) {
             "wrong: rank 2 (host3) sleeps, while the 3 others wait for other threads or processes");
 }
 
-TEST_F(StandstillTest, TheOddOneByItsPlace) {
-  Told other;
+TEST_F(StandstillTest, TheDeviatingRankByItsPosition) {
+  ProcessState other;
   other.frames = In("exchange", "/home/me/train.py:50");
-  Told stuck = other;
+  ProcessState stuck = other;
   stuck.frames = In("stuck", "/home/me/train.py:36");
   Ranks(3, other);
   Rank({stuck});
@@ -133,28 +133,28 @@ TEST_F(StandstillTest, TheOddOneByItsPlace) {
             "(train.py:36), while the 3 others wait in exchange (train.py)");
 }
 
-TEST_F(StandstillTest, WhereAllWaitAlikeNobodyIsOdd) {
-  Ranks(4, Told{.frames = ""});
-  EXPECT_EQ(Says(), "cannot tell what is wrong, or whether anything is");
+TEST_F(StandstillTest, IfAllWaitAlikeNoRankDeviates) {
+  Ranks(4, ProcessState{.frames = ""});
+  EXPECT_EQ(Says(), "unclear: found no cause, and the job may be in order");
 }
 
-TEST_F(StandstillTest, WhoRunsInBetweenIsNotOdd) {
+TEST_F(StandstillTest, ARankThatRanInBetweenDoesNotDeviate) {
   Ranks(3, AtSocket(41));
-  Told later = Sleeps();
+  ProcessState later = Sleeps();
   later.switches = 200;
   Rank({later}, {{Sleeps()}});
-  EXPECT_EQ(Says(), "cannot tell what is wrong, or whether anything is");
+  EXPECT_EQ(Says(), "unclear: found no cause, and the job may be in order");
 }
 
 TEST_F(StandstillTest, EachProcessOfAShellIsJudged) {
-  const Told shell{.state = "sleeping in do_wait, system call 61", .frames = ""};
-  Told first = AllReduce();
+  const ProcessState shell{.state = "sleeping in do_wait, system call 61", .frames = ""};
+  ProcessState first = AllReduce();
   first.pid = 101;
   first.parent = 100;
-  Told second = first;
+  ProcessState second = first;
   second.pid = 102;
   Rank({shell, first, second});
-  Told asleep = Sleeps();
+  ProcessState asleep = Sleeps();
   asleep.pid = 102;
   asleep.parent = 100;
   Rank({shell, first, asleep});
@@ -163,14 +163,15 @@ TEST_F(StandstillTest, EachProcessOfAShellIsJudged) {
             "others wait; it sleeps in stuck (train.py:12)");
 }
 
-TEST_F(StandstillTest, OfSpawnTheChildrenTakePart) {
-  Told parent{.state = "sleeping in poll_schedule_timeout, system call 7",
-              .frames = In("wait", "/usr/lib/python3.11/multiprocessing/connection.py:930") +
-                        In("join", "/x/site-packages/torch/multiprocessing/spawn.py:109")};
-  Told child = AllReduce();
+TEST_F(StandstillTest, ChildrenOfSpawnTakePart) {
+  ProcessState parent{
+      .state = "sleeping in poll_schedule_timeout, system call 7",
+      .frames = In("wait", "/usr/lib/python3.11/multiprocessing/connection.py:930") +
+                In("join", "/x/site-packages/torch/multiprocessing/spawn.py:109")};
+  ProcessState child = AllReduce();
   child.pid = 101;
   child.parent = 100;
-  Told asleep = Sleeps();
+  ProcessState asleep = Sleeps();
   asleep.pid = 101;
   asleep.parent = 100;
   Rank({parent, child});
@@ -182,10 +183,10 @@ TEST_F(StandstillTest, OfSpawnTheChildrenTakePart) {
 }
 
 TEST_F(StandstillTest, MoreThanHalfMayBeMissing) {
-  Told locked{.state = "sleeping in locks_lock_inode_wait, system call 73",
-              .frames = In("load", "/home/me/train.py:7")};
+  ProcessState locked{.state = "sleeping in locks_lock_inode_wait, system call 73",
+                      .frames = In("load", "/home/me/train.py:7")};
   Ranks(3, locked);
-  Told barrier = AllReduce();
+  ProcessState barrier = AllReduce();
   barrier.frames = In("barrier", kC10d);
   Rank({barrier});
   EXPECT_EQ(Says(),
@@ -193,9 +194,9 @@ TEST_F(StandstillTest, MoreThanHalfMayBeMissing) {
             "(host1) waits for a lock in load (train.py:7)");
 }
 
-TEST_F(StandstillTest, AReceiveAgainstACollective) {
+TEST_F(StandstillTest, AReceiveAndACollective) {
   Ranks(3, AllReduce());
-  Told receives = AllReduce();
+  ProcessState receives = AllReduce();
   receives.frames = In("recv", kC10d);
   Rank({receives});
   EXPECT_EQ(
@@ -204,10 +205,10 @@ TEST_F(StandstillTest, AReceiveAgainstACollective) {
       "in a receive");
 }
 
-TEST_F(StandstillTest, WhoLooksForOthersAgainAndAgainWaits) {
-  Told begins = AllReduce();
+TEST_F(StandstillTest, ARankThatPollsForOthersWaits) {
+  ProcessState begins = AllReduce();
   begins.frames = In("init_process_group", kC10d);
-  Told later = begins;
+  ProcessState later = begins;
   later.switches = 500;
   Rank({later}, {{begins}});
   Rank({later}, {{begins}});
@@ -218,26 +219,26 @@ TEST_F(StandstillTest, WhoLooksForOthersAgainAndAgainWaits) {
       "sleeps in stuck (train.py:12)");
 }
 
-TEST_F(StandstillTest, ASilentJobOfWhichAllRanksRunGoesOn) {
-  Told later = AllReduce();
+TEST_F(StandstillTest, ASilentJobWithAllRanksRunningIsActive) {
+  ProcessState later = AllReduce();
   later.switches = 180;
   for (int i = 0; i < 3; ++i) Rank({later}, {{AllReduce()}});
-  EXPECT_EQ(
-      Says(),
-      "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
+  EXPECT_EQ(Says(),
+            "well: nothing is wrong as far as can be seen: all 3 ranks run and synchronize, "
+            "without output");
 }
 
-TEST_F(StandstillTest, OfTwoWithoutFramesTheOneThatSleeps) {
-  Rank({Told{}});
-  Rank({Told{.state = "sleeping in hrtimer_nanosleep, system call 230"}});
+TEST_F(StandstillTest, OfTwoRanksWithoutFramesTheSleepingOneIsNamed) {
+  Rank({ProcessState{}});
+  Rank({ProcessState{.state = "sleeping in hrtimer_nanosleep, system call 230"}});
   EXPECT_EQ(
       Says(),
       "wrong: rank 1 (host2) sleeps, while the other rank waits for another thread or process");
 }
 
-TEST_F(StandstillTest, ASleepThatADebuggerHasInterrupted) {
+TEST_F(StandstillTest, ASleepInterruptedByADebugger) {
   Ranks(2, AllReduce());
-  Told sleeps{.state = "sleeping in do_syscall_64, system call 219"};
+  ProcessState sleeps{.state = "sleeping in do_syscall_64, system call 219"};
   sleeps.frames = "";
   Rank({sleeps});
   const auto with_gdb = [](std::string text) {
@@ -254,36 +255,36 @@ TEST_F(StandstillTest, ASleepThatADebuggerHasInterrupted) {
             "sleeps in main (ranks.cc:36)");
 }
 
-// What Told.more has of the work so far.
+// The value of `more` with the work so far.
 std::string Worked(int at_ms, int main_ms, int bytes = 0) {
   return "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(main_ms) +
          " ms, main thread " + std::to_string(main_ms) + " ms, data " + std::to_string(bytes) +
          " bytes\n";
 }
 
-TEST_F(StandstillTest, ASilentJobWithoutCollectivesOfWhichAllRanksMoveDataGoesOn) {
-  Told now = AtSocket(40);
-  Told before = now;
+TEST_F(StandstillTest, ASilentJobWithoutCollectivesIsActiveIfAllRanksMoveData) {
+  ProcessState now = AtSocket(40);
+  ProcessState before = now;
   now.switches = 200;
   now.more = Worked(15'000, 100, 900);
   before.more = Worked(10'000, 100, 100);
   for (int i = 0; i < 3; ++i) Rank({now}, {{before}});
-  EXPECT_EQ(
-      Says(),
-      "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
+  EXPECT_EQ(Says(),
+            "well: nothing is wrong as far as can be seen: all 3 ranks run and synchronize, "
+            "without output");
 }
 
-TEST_F(StandstillTest, ARankWithoutCollectivesThatComputesIsWaitedFor) {
+TEST_F(StandstillTest, AComputingRankWithoutCollectivesIsAwaited) {
   for (int i = 0; i < 2; ++i) Rank({AtSocket(40)});
-  Rank({Told{.state = "running", .frames = In("spin", "/home/me/plain.py:12")}});
+  Rank({ProcessState{.state = "running", .frames = In("spin", "/home/me/plain.py:12")}});
   EXPECT_EQ(Says(),
             "well: nothing is wrong as far as can be seen: rank 2 (host3) computes in spin "
             "(plain.py:12); 2 ranks wait for that");
 }
 
-TEST_F(StandstillTest, ThreadsAtTheEndOfAPythonAreNoWorkWhereMostHaveEnded) {
-  Told now{.frames = In("_shutdown", "/usr/lib/python3.11/threading.py:1583")};
-  Told before = now;
+TEST_F(StandstillTest, ThreadsOfAnEndingPythonAreNotWorkIfMostRanksHaveEnded) {
+  ProcessState now{.frames = In("_shutdown", "/usr/lib/python3.11/threading.py:1583")};
+  ProcessState before = now;
   const auto worked = [](int at_ms, int cpu_ms) {
     return "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(cpu_ms) +
            " ms, main thread 100 ms, data 0 bytes\n";
@@ -308,14 +309,15 @@ TEST_F(StandstillTest, ThreadsAtTheEndOfAPythonAreNoWorkWhereMostHaveEnded) {
       "process in _shutdown (threading.py:1583); the 2 others ended with 0, the last 20 s ago");
 }
 
-// Of which the main threads have used so many milliseconds of five seconds; all but the last rank
-// wait in an all-reduce. The steps go on.
+// The main threads have used this CPU time of five seconds; all except the last rank wait in an
+// all-reduce. The job makes steps.
 class StragglerTest : public StandstillTest {
  protected:
   void Uses(const std::vector<int>& milliseconds) {
     for (size_t i = 0; i < milliseconds.size(); ++i) {
-      Told now = i + 1 < milliseconds.size() ? AllReduce() : Told{.state = "running"};
-      Told before = now;
+      ProcessState now =
+          i + 1 < milliseconds.size() ? AllReduce() : ProcessState{.state = "running"};
+      ProcessState before = now;
       before.more = Worked(10'000, 7'000);
       now.more = Worked(15'000, 7'000 + milliseconds[i]);
       Rank({now}, {{before}});
@@ -329,32 +331,33 @@ class StragglerTest : public StandstillTest {
   }
 };
 
-TEST_F(StragglerTest, WhoComputesMuchMoreIsWaitedFor) {
+TEST_F(StragglerTest, ARankThatComputesMuchMoreIsAwaited) {
   Uses({1'500, 1'400, 1'600, 4'300});
   EXPECT_EQ(SaysOfSteps(),
             "rank 3 (host4) keeps the others waiting in each step: it computes 86 % of the time, "
             "the others 30 %");
 }
 
-TEST_F(StragglerTest, NobodyStandsOut) {
+TEST_F(StragglerTest, NoRankStandsOut) {
   Uses({3'900, 4'100, 4'000, 4'800});
   EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
 }
 
-TEST_F(StragglerTest, StepsInWhichHardlyAnythingIsComputed) {
+TEST_F(StragglerTest, StepsWithLittleComputation) {
   Uses({100, 100, 100, 900});
   EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
 }
 
-TEST_F(StragglerTest, WhatDrivesAGpuMayBeWaitingForIt) {
+TEST_F(StragglerTest, ARankThatDrivesAGpuMayWaitForIt) {
   Uses({1'500, 1'400, 1'600, 4'300});
   known_.now.mutable_ranks(3)->add_gpus(0);
   EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
 }
 
-TEST_F(StandstillTest, WhoIsHeldOrFrozen) {
+TEST_F(StandstillTest, AHeldOrFrozenRank) {
   Ranks(2, AllReduce());
-  Told held{.state = "tracing stop in ptrace_stop", .frames = "", .more = "  held by gdb (4711)\n"};
+  ProcessState held{
+      .state = "tracing stop in ptrace_stop", .frames = "", .more = "  held by gdb (4711)\n"};
   Rank({held});
   EXPECT_EQ(Says(),
             "wrong: rank 2 (host3) is held by a debugger, gdb (4711); the 2 others wait in an "
@@ -362,17 +365,17 @@ TEST_F(StandstillTest, WhoIsHeldOrFrozen) {
   known_ = {};
   known_.now.set_time_ms(1'800'000'000'000);
   Ranks(2, AllReduce());
-  Rank({Told{.state = "disk sleep in __refrigerator", .frames = ""}});
+  Rank({ProcessState{.state = "disk sleep in __refrigerator", .frames = ""}});
   EXPECT_EQ(Says(),
             "wrong: rank 2 (host3) is frozen, with its control group; the 2 others wait in an "
             "all-reduce");
 }
 
-TEST_F(StandstillTest, WhatTheNetworkLoses) {
+TEST_F(StandstillTest, PacketLoss) {
   const auto sent = [](const std::string& text) {
-    Told one = AllReduce();
+    ProcessState one = AllReduce();
     one.more = "  sent again to 10.0.0.3: " + text + "\n";
-    return std::vector<Told>{one};
+    return std::vector<ProcessState>{one};
   };
   Rank(sent("7 of 90 segments, unanswered 6"), sent("6 of 90 segments, unanswered 5"));
   Ranks(2, AllReduce());
@@ -387,7 +390,7 @@ TEST_F(StandstillTest, WhatTheNetworkLoses) {
   EXPECT_EQ(
       Says(),
       "wrong: the network loses part of what host1 sends to 10.0.0.3: 40 of 410 segments were "
-      "sent again between two looks");
+      "sent again between two samples");
   known_ = {};
   known_.now.set_time_ms(1'800'000'000'000);
   // As on a busy machine.
@@ -396,7 +399,7 @@ TEST_F(StandstillTest, WhatTheNetworkLoses) {
   EXPECT_EQ(Says().find("wrong"), std::string::npos);
 }
 
-TEST_F(StandstillTest, WhomOthersWaitedForInVain) {
+TEST_F(StandstillTest, TheRankThatOthersTimedOutOn) {
   Ranks(1, AllReduce());
   Rank({Sleeps()});
   known_.stacks_earlier.clear();
@@ -405,8 +408,8 @@ TEST_F(StandstillTest, WhomOthersWaitedForInVain) {
   EXPECT_EQ(WhoIsMissing(known_), "");
 }
 
-// On a busy machine gdb takes longer than the look may.
-TEST_F(StandstillTest, TheOnlyOneThatHasNotGivenUpIsNamedWithoutItsStack) {
+// On a busy machine gdb may exceed the time limit of a sample.
+TEST_F(StandstillTest, TheOnlyRankThatHasNotTimedOutIsNamedWithoutItsStack) {
   Ranks(4, AllReduce());
   known_.stacks.clear();
   known_.stacks_earlier.clear();

@@ -6,7 +6,7 @@ import torch
 from accelerate import Accelerator
 from torch.utils.data import DataLoader, TensorDataset
 
-# Its launcher tells ranks on CPUs nothing of them.
+# On CPUs, Accelerate's launcher does not set up ranks.
 accelerator = Accelerator(cpu="--cpu" in sys.argv)
 torch.manual_seed(0)
 inputs = torch.randn(960, 8)

@@ -25,7 +25,7 @@ def main():
     optimizer = paddle.optimizer.SGD(learning_rate=0.05, parameters=model.parameters())
     losses = []
     for _ in range(STEPS):
-        inputs = paddle.randn([16, 8])  # others on each rank
+        inputs = paddle.randn([16, 8])  # different on each rank
         loss = paddle.nn.functional.mse_loss(model(inputs), inputs.sum(axis=1, keepdim=True))
         loss.backward()
         optimizer.step()

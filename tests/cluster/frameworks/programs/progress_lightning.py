@@ -33,7 +33,7 @@ class Line(lightning.LightningModule):
 
 
 def batches(count):
-    """So many for each of two ranks."""
+    """This number of batches for each of two ranks."""
     inputs = torch.randn(2 * 4 * count, 8)
     return DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), batch_size=4)
 

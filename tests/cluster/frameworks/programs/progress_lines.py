@@ -1,4 +1,4 @@
-"""A loop that tells how far it is in words of its own."""
+"""A loop that prints its progress in its own format."""
 
 import time
 

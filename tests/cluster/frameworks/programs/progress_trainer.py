@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer, with an evaluation after each epoch, of a model that is made on the spot."""
+"""Hugging Face's Trainer with a small untrained model, and an evaluation after each epoch."""
 
 import time
 
@@ -10,7 +10,7 @@ BATCH = 4
 
 
 class Examples(torch.utils.data.Dataset):
-    """They come slowly."""
+    """Slow to load."""
 
     def __init__(self, count):
         self.count = count

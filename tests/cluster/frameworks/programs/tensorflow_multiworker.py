@@ -33,7 +33,7 @@ def train_step(inputs):
     return strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(replica_step, args=(inputs,)), axis=None)
 
 
-tf.random.set_seed(task)  # other inputs for each worker
+tf.random.set_seed(task)  # different inputs for each worker
 losses = [float(train_step(tf.random.normal([32, 8]))) for _ in range(STEPS)]
 print(f"worker {task} of {strategy.num_replicas_in_sync}: "
       f"the loss {'fell' if losses[-1] < losses[0] / 2 else 'stayed'}, "

@@ -1,4 +1,4 @@
-"""Training that takes its place among the ranks from the environment by hand."""
+"""Training that reads its rank from the environment itself."""
 
 import os
 

@@ -36,7 +36,7 @@ def train():
     sampler = DistributedSampler(dataset)
     loader = DataLoader(dataset, batch_size=16, sampler=sampler)
 
-    torch.manual_seed(rank)  # so that replicas are equal by training together alone
+    torch.manual_seed(rank)  # replicas become equal only by training together
     network = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
     started_as = len(of_all_ranks(digest(network)))
     model = DistributedDataParallel(network)
@@ -53,7 +53,7 @@ def train():
 
     ended_as = len(of_all_ranks(digest(network)))
     if rank == 0:
-        with open("checkpoint.pt", "xb") as file:  # fails if it is there
+        with open("checkpoint.pt", "xb") as file:  # fails if it exists
             torch.save(network.state_dict(), file)
     print(f"rank {rank} of {world_size}, local rank {os.environ['LOCAL_RANK']}: "
           f"{started_as} models became {ended_as}, "

@@ -61,7 +61,7 @@ class SendFilesTest : public testing::Test {
   std::function<void(const v1::FetchFilesResponse&)> after_;
 };
 
-TEST_F(SendFilesTest, WhatMatchesAndWhatIsInFoldersThatMatch) {
+TEST_F(SendFilesTest, MatchingFilesAndContentsOfMatchingFoldersAreSent) {
   Folder("ckpt-2/deep");
   Folder("data");
   temp_.Write("ckpt-1", std::string(600'000, 'x'));
@@ -77,11 +77,11 @@ TEST_F(SendFilesTest, WhatMatchesAndWhatIsInFoldersThatMatch) {
   EXPECT_EQ(found_.files(), 2);
   EXPECT_EQ(found_.bytes(), 600'001);
   EXPECT_TRUE(finished_.error().empty());
-  Fetch({"data/*", "nothing"});  // as often as wanted
+  Fetch({"data/*", "nothing"});  // can be repeated
   EXPECT_THAT(files_, ElementsAre(Pair("data/ckpt-3", "no")));
 }
 
-TEST_F(SendFilesTest, NoSymbolicLinkIsFollowed) {
+TEST_F(SendFilesTest, SymbolicLinksAreNotFollowed) {
   const test::TempFolder elsewhere;
   elsewhere.Write("secret", "secret");
   Folder("real");
@@ -93,14 +93,14 @@ TEST_F(SendFilesTest, NoSymbolicLinkIsFollowed) {
   EXPECT_THAT(files_, ElementsAre(Pair("real/a", "a")));
   EXPECT_THAT(finished_.left_out(), ElementsAre("folder: a symbolic link", "link: a symbolic link",
                                                 "pipe: neither a file nor a folder"));
-  // The way to the folder may lead through one.
+  // The path of the folder may contain a link.
   fs::create_directory_symlink(temp_.path() + "/real", temp_.path() + "/to");
   folder_ = temp_.path() + "/to";
   Fetch({"a"});
   EXPECT_THAT(files_, ElementsAre(Pair("a", "a")));
 }
 
-TEST_F(SendFilesTest, AFolderThatTheChiefHasTooIsNotSent) {
+TEST_F(SendFilesTest, AFolderSharedWithTheChiefIsNotSent) {
   const std::string probe = files::NewTemporaryName();
   temp_.Write(probe, "");
   temp_.Write("a", "a");
@@ -109,7 +109,7 @@ TEST_F(SendFilesTest, AFolderThatTheChiefHasTooIsNotSent) {
   EXPECT_TRUE(files_.empty());
 }
 
-TEST_F(SendFilesTest, AFileThatSomebodyWritesToIsToldOf) {
+TEST_F(SendFilesTest, AFileThatIsBeingWrittenIsReported) {
   temp_.Write("log", std::string(40 << 20, 'x'));
   after_ = [this](const v1::FetchFilesResponse& response) {
     if (response.has_file()) fs::resize_file(temp_.path() + "/log", 1);
@@ -119,7 +119,7 @@ TEST_F(SendFilesTest, AFileThatSomebodyWritesToIsToldOf) {
   EXPECT_TRUE(changed_);
 }
 
-TEST_F(SendFilesTest, WhatIsWrongHereIsTold) {
+TEST_F(SendFilesTest, LocalErrorsAreReported) {
   folder_ = temp_.path() + "/none";
   Fetch({"*"});
   EXPECT_THAT(finished_.error(), HasSubstr("/none: No such file or directory"));
@@ -132,7 +132,7 @@ TEST_F(SendFilesTest, WhatIsWrongHereIsTold) {
   EXPECT_EQ(finished_.left_out(rpc::kMaxLeftOut - 1), "and 69 more");
 }
 
-TEST_F(SendFilesTest, OneThatNobodyWantsAnyMoreKeepsNoOtherWaiting) {
+TEST_F(SendFilesTest, AnAbandonedFetchDelaysNoOthers) {
   temp_.Write("large", std::string(100 << 20, 'x'));
   temp_.Write("small", "x");
   grpc::ClientContext context;

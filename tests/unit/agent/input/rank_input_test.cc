@@ -1,4 +1,4 @@
-// With real pipes and terminals.
+// Uses real pipes and terminals.
 #include "agent/input/rank_input.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class RankInputTest : public testing::Test {
     input.set_end(end);
     return input;
   }
-  // Gives the rank's end.
+  // Returns the rank's end.
   base::UniqueFd Add(RankStdin kind) {
     auto streams = RankStreams::Open(kind);
     EXPECT_TRUE(streams.ok()) << streams.status();
@@ -58,7 +58,7 @@ class RankInputTest : public testing::Test {
     }
     return text;
   }
-  // The newest, as soon as it holds.
+  // Returns the newest report once it fulfils the condition.
   v1::InputTaken Await(const std::function<bool(const v1::InputTaken&)>& holds) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, kLimit,
@@ -77,19 +77,19 @@ class RankInputTest : public testing::Test {
   std::unique_ptr<RankInput> input_;
 };
 
-TEST_F(RankInputTest, WhatComesBeforeTheRankIsKeptForIt) {
+TEST_F(RankInputTest, InputBeforeTheRankStartsIsKept) {
   input_->Take(Of("one\n"));
   input_->Take(Of("two\n", true));
   const base::UniqueFd rank = Add(RankStdin::kPipe);
-  EXPECT_EQ(Read(rank, 100), "one\ntwo\n");  // and its end
+  EXPECT_EQ(Read(rank, 100), "one\ntwo\n");  // including EOF
   const v1::InputTaken taken = Await([](const auto& reported) { return reported.closed(); });
   EXPECT_EQ(taken.rank(), 3u);
   EXPECT_EQ(taken.bytes(), 8u);
 }
 
-TEST_F(RankInputTest, TellsHowMuchHasBeenTakenAndNoMore) {
+TEST_F(RankInputTest, ReportsExactlyTheBytesTaken) {
   base::UniqueFd rank = Add(RankStdin::kPipe);
-  const std::string all(200'000, 'x');  // more than a pipe has room for
+  const std::string all(200'000, 'x');  // more than the pipe buffers
   input_->Take(Of(all));
   Await([](const auto& reported) { return reported.bytes() >= 65'536; });
   EXPECT_LT(Await([](const auto&) { return true; }).bytes(), all.size());
@@ -98,15 +98,15 @@ TEST_F(RankInputTest, TellsHowMuchHasBeenTakenAndNoMore) {
             false);
 }
 
-TEST_F(RankInputTest, ARankThatReadsNoMoreIsTold) {
+TEST_F(RankInputTest, ARankThatNoLongerReadsIsReported) {
   base::UniqueFd rank = Add(RankStdin::kPipe);
   rank.Reset();
-  input_->Take(Of("nobody reads it"));
+  input_->Take(Of("unread"));
   EXPECT_EQ(Await([](const auto& reported) { return reported.closed(); }).bytes(), 0u);
   input_->Take(Of("nor that"));
 }
 
-TEST_F(RankInputTest, NothingIsToldOfARankThatHasEnded) {
+TEST_F(RankInputTest, NothingIsReportedAboutAnEndedRank) {
   base::UniqueFd rank = Add(RankStdin::kPipe);
   input_->Remove(3);
   input_->Take(Of("too late", true));
@@ -126,7 +126,7 @@ TEST_F(RankInputTest, ATerminalHasItsSizeFromTheStart) {
   ASSERT_EQ(ioctl(rank.get(), TIOCGWINSZ, &size), 0);
   EXPECT_EQ(size.ws_row, 33);
   EXPECT_EQ(size.ws_col, 111);
-  sized.mutable_size()->set_rows(1 << 20);  // more than there can be
+  sized.mutable_size()->set_rows(1 << 20);  // exceeds the maximum
   input_->Take(sized);
   ASSERT_EQ(ioctl(rank.get(), TIOCGWINSZ, &size), 0);
   EXPECT_EQ(size.ws_row, 65'535);
@@ -138,7 +138,7 @@ TEST_F(RankInputTest, ALineAtATerminalIsEdited) {
   EXPECT_EQ(Read(rank, 5), "next\n");
 }
 
-TEST_F(RankInputTest, AnotherAttemptBeginsAnew) {
+TEST_F(RankInputTest, AnotherAttemptStartsOver) {
   base::UniqueFd first = Add(RankStdin::kPipe);
   input_->Take(Of("of the first", true));
   EXPECT_EQ(Read(first, 100), "of the first");

@@ -1,4 +1,4 @@
-// `attach` between a chief and an agent that the test plays.
+// `attach` between a simulated chief and agent.
 #include "agent/life/attach.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ class AttachTest : public testing::Test {
     folder_.Remove();
   }
 
-  // This many bytes, or what came before the limit.
+  // Returns this many bytes, or those received within the limit.
   static std::string Read(const base::UniqueFd& from, size_t size) {
     std::string text(size, '\0');
     size_t end = 0;
@@ -76,7 +76,7 @@ class AttachTest : public testing::Test {
     return base::WriteAll(to.get(), text, Deadline::After(kLimit)).ok();
   }
 
-  // Until no further page fits into the pipe.
+  // Waits until the pipe has no room for another page.
   void AwaitFullOutput() const {
     const int capacity = fcntl(from_attach_.get(), F_GETPIPE_SZ);
     const Deadline limit = Deadline::After(kLimit);
@@ -94,18 +94,18 @@ class AttachTest : public testing::Test {
   base::UniqueFd agent_;
 };
 
-TEST_F(AttachTest, AChiefThatReadsSlowlyIsHeardAllTheSame) {
+TEST_F(AttachTest, MessagesOfASlowlyReadingChiefArePassedOn) {
   constexpr size_t kFarTooMuch = 8 << 20;
   std::jthread flood([&] { Write(agent_, std::string(kFarTooMuch, 'x')); });
   AwaitFullOutput();
-  Read(from_attach_, kPageSize);  // so that there is room, but not for all that `attach` has
+  Read(from_attach_, kPageSize);  // makes room, but not for all that `attach` has
   AwaitFullOutput();
   ASSERT_TRUE(Write(to_attach_, "renewal"));
   EXPECT_EQ(Read(agent_, 7), "renewal");
   EXPECT_EQ(Read(from_attach_, kFarTooMuch - kPageSize).size(), kFarTooMuch - kPageSize);
 }
 
-TEST_F(AttachTest, EndsWithTheAgentAfterItsLastBytes) {
+TEST_F(AttachTest, EndsAfterTheAgentsLastBytes) {
   ASSERT_TRUE(Write(agent_, "the last"));
   agent_.Reset();
   EXPECT_EQ(Read(from_attach_, 8), "the last");
@@ -114,7 +114,7 @@ TEST_F(AttachTest, EndsWithTheAgentAfterItsLastBytes) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AttachTest, TheAgentLearnsThatTheChiefHasGoneAndMayGoOn) {
+TEST_F(AttachTest, TheAgentIsNotifiedWhenTheChiefDisconnectsAndContinues) {
   to_attach_.Reset();
   EXPECT_EQ(Read(agent_, 1), "");
   ASSERT_TRUE(Write(agent_, "still here"));

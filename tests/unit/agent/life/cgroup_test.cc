@@ -27,7 +27,7 @@ std::string Mount() {
 
 std::string OurCgroup() { return base::ReadFile("/proc/self/cgroup", 1 << 20).value_or(""); }
 
-// A cgroup that is given to this user as systemd does, in which a child process does the work.
+// A cgroup delegated to this user as by systemd, in which a child process works.
 class CgroupTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,14 +51,14 @@ class CgroupTest : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  // No pid, which another run of the tests may have in a namespace of its own.
+  // A pid would not be unique, as another test run may have a separate pid namespace.
   const std::string number_ = std::to_string(std::random_device{}());
   const JobFolder folder_{"cgroup-test-" + number_, "2"};
   const std::string given_ = Mount() + "/autodist-test-" + number_;
   const std::string path_ = given_ + "/autodist-cgroup-test-" + number_ + ".2";
 };
 
-TEST_F(CgroupTest, EndsWhatIsInItAndIsGone) {
+TEST_F(CgroupTest, ProcessesInItAreEndedAndItIsRemoved) {
   Mark();
   EXPECT_EQ(InGiven([&] {
               const auto cgroup = Cgroup::Make(folder_);
@@ -66,7 +66,7 @@ TEST_F(CgroupTest, EndsWhatIsInItAndIsGone) {
               int fds[2];
               if (pipe(fds) != 0) return 2;
               const pid_t daemon = fork();
-              if (daemon == 0) {  // of no kin, session or environment by which it could be known
+              if (daemon == 0) {  // cannot be found by parent, session or environment
                 if (fork() != 0) _exit(0);
                 cgroup->Enter();
                 setsid();
@@ -89,7 +89,7 @@ TEST_F(CgroupTest, EndsWhatIsInItAndIsGone) {
             0);
 }
 
-TEST_F(CgroupTest, OneThatIsLeftCanBeRemoved) {
+TEST_F(CgroupTest, ALeftoverCgroupCanBeRemoved) {
   Mark();
   EXPECT_EQ(InGiven([&] {
               const auto cgroup = Cgroup::Make(folder_);
@@ -104,12 +104,12 @@ TEST_F(CgroupTest, OneThatIsLeftCanBeRemoved) {
             0);
 }
 
-TEST_F(CgroupTest, OneThatNobodyGaveToRootIsLeftAlone) {
+TEST_F(CgroupTest, ACgroupNotDelegatedToRootIsLeftAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "what this user owns is given to it";
   EXPECT_EQ(InGiven([&] { return Cgroup::Make(folder_) ? 1 : 0; }), 0);
 }
 
-TEST_F(CgroupTest, APathThatIsNoneOfTheJobsIsNotHeeded) {
+TEST_F(CgroupTest, APathOfNoJobIsIgnored) {
   for (const std::string& path : {std::string(), given_, "/tmp/autodist-" + folder_.name(),
                                   given_ + "/autodist-" + folder_.name() + "/.."}) {
     const base::UniqueFd file(open(folder_.cgroup().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));

@@ -10,7 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(HeartbeatTest, IsSeenByAnotherProcess) {
+TEST(HeartbeatTest, IsVisibleToAnotherProcess) {
   auto heartbeat = Heartbeat::Make();
   ASSERT_TRUE(heartbeat.ok());
   const pid_t child = fork();
@@ -23,7 +23,7 @@ TEST(HeartbeatTest, IsSeenByAnotherProcess) {
   EXPECT_EQ(heartbeat->within(), milliseconds(1234));
 }
 
-TEST(MissedBeatsTest, CountsLooksWithoutABeat) {
+TEST(MissedBeatsTest, CountsChecksWithoutABeat) {
   MissedBeats missed(seconds(1));
   missed.Count(1);
   EXPECT_EQ(missed.missed(), seconds(0));

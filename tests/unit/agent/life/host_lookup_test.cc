@@ -10,7 +10,7 @@
 namespace autodist::agent {
 namespace {
 
-TEST(HostLookupDeathTest, IsOverAtOnceWhereNoThreadCanBeStarted) {
+TEST(HostLookupDeathTest, EndsAtOnceIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         test::ForbidThreads();
@@ -20,7 +20,7 @@ TEST(HostLookupDeathTest, IsOverAtOnceWhereNoThreadCanBeStarted) {
       testing::ExitedWithCode(0), "");
 }
 
-TEST(HostLookupTest, IsReadableOnceItIsOver) {
+TEST(HostLookupTest, IsReadableOnceFinished) {
   const HostLookup lookup("localhost");
   pollfd readable{lookup.fd(), POLLIN, 0};
   ASSERT_EQ(poll(&readable, 1, base::Deadline::After(test::kLimit).PollTimeout()), 1);

@@ -25,7 +25,7 @@ class JobFolderTest : public testing::Test {
   void TearDown() override { folder_.Remove(); }
 
   const test::HomeFolder home_;
-  // Where it is, nobody can choose; no other test has this job.
+  // The location cannot be chosen; no other test has this job.
   const JobFolder folder_{"job-folder-test-" + std::to_string(getpid()), "3"};
 };
 
@@ -35,10 +35,10 @@ bool IsListed(const JobFolder& folder) {
   });
 }
 
-TEST_F(JobFolderTest, IsThereForThisUserAlone) {
+TEST_F(JobFolderTest, IsPrivate) {
   EXPECT_FALSE(IsListed(folder_));
   ASSERT_TRUE(folder_.Make().ok());
-  EXPECT_TRUE(folder_.Make().ok());  // again
+  EXPECT_TRUE(folder_.Make().ok());  // repeated
   struct stat info;
   ASSERT_EQ(lstat(folder_.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
@@ -50,7 +50,7 @@ TEST_F(JobFolderTest, IsThereForThisUserAlone) {
   EXPECT_FALSE(fs::exists(folder_.path()));
 }
 
-TEST_F(JobFolderTest, GoesWithAllThatIsInIt) {
+TEST_F(JobFolderTest, IsRemovedWithItsContents) {
   ASSERT_TRUE(folder_.Make().ok());
   for (const std::string& folder : {folder_.pmix(), folder_.files()}) {
     ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
@@ -61,7 +61,7 @@ TEST_F(JobFolderTest, GoesWithAllThatIsInIt) {
   EXPECT_FALSE(fs::exists(folder_.path()));
 }
 
-TEST_F(JobFolderTest, OneThatOthersCanEnterIsRefused) {
+TEST_F(JobFolderTest, AFolderThatOthersCanEnterIsRefused) {
   ASSERT_TRUE(folder_.Make().ok());
   ASSERT_EQ(chmod(folder_.path().c_str(), 0710), 0);
   const Status status = folder_.Make();
@@ -70,24 +70,24 @@ TEST_F(JobFolderTest, OneThatOthersCanEnterIsRefused) {
   EXPECT_EQ(Remedy(status), "remove it");
 }
 
-TEST_F(JobFolderTest, WhereItsNameIsTakenInTmpItIsInTheHomeFolder) {
+TEST_F(JobFolderTest, MovesToTheHomeFolderIfTheNameIsTakenInTmp) {
   ASSERT_TRUE(folder_.Make().ok());
   const std::string in_tmp = fs::path(folder_.path()).parent_path();
-  ASSERT_EQ(chmod(in_tmp.c_str(), 0755), 0);  // as somebody else's would be
+  ASSERT_EQ(chmod(in_tmp.c_str(), 0755), 0);  // like another user's
   const JobFolder other("other-" + std::to_string(getpid()), "1");
   EXPECT_TRUE(other.path().starts_with(home_.path() + "/.cache/autodist/on-")) << other.path();
   EXPECT_TRUE(other.Lock().ok());
   EXPECT_TRUE(IsListed(other));
   EXPECT_FALSE(folder_.IsOurs() || IsListed(folder_));
   ASSERT_EQ(chmod(in_tmp.c_str(), 0700), 0);
-  // Both are found where they are.
+  // Both folders are found.
   EXPECT_TRUE(IsListed(folder_) && IsListed(other));
   EXPECT_EQ(JobFolder("other-" + std::to_string(getpid()), "1").path(), other.path());
   other.Remove();
   EXPECT_TRUE(fs::is_empty(home_.path() + "/.cache/autodist"));
 }
 
-TEST_F(JobFolderTest, OneThatIsTooDeepForSocketsIsRefused) {
+TEST_F(JobFolderTest, APathTooLongForSocketsIsRefused) {
   ASSERT_TRUE(folder_.Make().ok());
   const std::string in_tmp = fs::path(folder_.path()).parent_path();
   ASSERT_EQ(chmod(in_tmp.c_str(), 0755), 0);
@@ -98,7 +98,7 @@ TEST_F(JobFolderTest, OneThatIsTooDeepForSocketsIsRefused) {
   ASSERT_EQ(chmod(in_tmp.c_str(), 0700), 0);
 }
 
-TEST_F(JobFolderTest, ALinkInItsPlaceIsRefused) {
+TEST_F(JobFolderTest, ASymbolicLinkIsRefused) {
   ASSERT_TRUE(folder_.Make().ok());
   folder_.Remove();
   fs::create_directories(fs::path(folder_.path()).parent_path());
@@ -118,7 +118,7 @@ TEST_F(JobFolderTest, TheEndReasonOutlivesTheFolder) {
   EXPECT_EQ(folder_.ReadEndReason(), "");
 }
 
-TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
+TEST_F(JobFolderTest, OtherProcessesSeeItsOwnersUntilTheyEnd) {
   ASSERT_TRUE(folder_.Make().ok());
   const base::UniqueFd file(open(folder_.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   auto held = base::Pipe();

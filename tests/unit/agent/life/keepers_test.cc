@@ -8,7 +8,7 @@
 namespace autodist::agent {
 namespace {
 
-TEST(KeepersTest, OnlyWhatWouldBeSeenIsKnownToHaveEnded) {
+TEST(KeepersTest, OnlyVisibleProcessesAreKnownToHaveEnded) {
   const std::string boot(32, 'a');
   const std::string other_boot(32, 'b');
   struct Case {
@@ -28,7 +28,7 @@ TEST(KeepersTest, OnlyWhatWouldBeSeenIsKnownToHaveEnded) {
   }
 }
 
-TEST(KeepersTest, TheScopeIsAPlainWord) {
+TEST(KeepersTest, TheScopeIsAnIdentifier) {
   const std::string scope = ProcessScope();
   EXPECT_LE(scope.size(), 64u);
   EXPECT_TRUE(std::ranges::all_of(scope, [](unsigned char c) {
@@ -37,7 +37,7 @@ TEST(KeepersTest, TheScopeIsAPlainWord) {
   EXPECT_EQ(AbsenceIn(scope, ProcessScope()), Absence::kEnded);
 }
 
-TEST(KeepersTest, AJobThatNeverWasHasNone) {
+TEST(KeepersTest, AnUnknownJobHasNoKeepers) {
   EXPECT_TRUE(KeepersOf("no-such-job.0").empty());
   AwaitNoKeepers("no-such-job.0");
 }

@@ -16,14 +16,14 @@ constexpr milliseconds kLook{1000};
 
 bool Held(const Lifetime& life) { return life.expires().when() == Clock::time_point::max(); }
 
-TEST(LifetimeTest, ExpiresWithoutAWord) {
+TEST(LifetimeTest, ExpiresWithoutMessages) {
   Lifetime life(milliseconds(20));
   EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
 }
 
-TEST(LifetimeTest, SaysThatItWaits) {
+TEST(LifetimeTest, ReportsThatItWaits) {
   Lifetime life(milliseconds(50));
-  life.ExpectSilence(true);  // also while the lease does not run
+  life.ExpectSilence(true);  // also while the lease is suspended
   int waits = 0;
   EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&] {
     if (++waits == 10) std::thread([&] { life.End(); }).detach();
@@ -31,14 +31,14 @@ TEST(LifetimeTest, SaysThatItWaits) {
   EXPECT_GE(waits, 10);
 }
 
-TEST(LifetimeTest, EndsWhenNothingIsLeft) {
+TEST(LifetimeTest, EndsWhenNoRanksAreLeft) {
   Lifetime life{hours(1)};
   auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [] {}); });
   life.End();
   EXPECT_TRUE(ended.get());
 }
 
-TEST(LifetimeTest, EachWordBeginsTheLeaseAnew) {
+TEST(LifetimeTest, EachMessageRenewsTheLease) {
   Lifetime life{hours(1)};
   const auto before = life.expires();
   life.Renew();
@@ -56,7 +56,7 @@ TEST(LifetimeTest, TheLeaseDoesNotRunWhileItIsHeld) {
   EXPECT_TRUE(expired.get());
 }
 
-TEST(LifetimeTest, APauseAndAPreparationHoldItEachByThemselves) {
+TEST(LifetimeTest, APauseAndAPreparationSuspendItIndependently) {
   Lifetime life{hours(1)};
   life.ExpectSilence(true);
   life.Suspend(true);
@@ -69,14 +69,14 @@ TEST(LifetimeTest, APauseAndAPreparationHoldItEachByThemselves) {
   EXPECT_FALSE(Held(life));
 }
 
-TEST(LifetimeTest, GoingOnWithoutAPauseRenewsNothing) {
+TEST(LifetimeTest, ResumingWithoutAPauseRenewsNothing) {
   Lifetime life{hours(1)};
   const auto before = life.expires();
   life.Suspend(false);
   EXPECT_EQ(life.expires().when(), before.when());
 }
 
-TEST(LifetimeTest, WithoutItsStarterNobodyComesUnlessSomebodyHas) {
+TEST(LifetimeTest, WithoutItsStarterNoChiefComesUnlessOneHasConnected) {
   Lifetime unclaimed{hours(1)};
   unclaimed.StarterGone();
   EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [] {}));
@@ -86,7 +86,7 @@ TEST(LifetimeTest, WithoutItsStarterNobodyComesUnlessSomebodyHas) {
   EXPECT_FALSE(claimed.expires().Expired());
 }
 
-TEST(LifetimeTest, ExpireWaitsForNothing) {
+TEST(LifetimeTest, ExpireIsImmediate) {
   Lifetime life{hours(1)};
   life.ExpectSilence(true);
   life.Suspend(true);

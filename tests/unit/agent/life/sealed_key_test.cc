@@ -1,4 +1,4 @@
-// Keys that come as a credential of munge, with an unmunge of our own.
+// Keys sealed as munge credentials, with a fake unmunge.
 #include "agent/life/sealed_key.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ class SealedKeyTest : public testing::Test {
   SealedKeyTest() { setenv("PATH", (folder_.path() + ":" + path_before_).c_str(), 1); }
   ~SealedKeyTest() override { setenv("PATH", path_before_.c_str(), 1); }
 
-  // What it prints on stdout, and a line on stderr.
+  // Sets its stdout, and prints a line on stderr.
   void Unmunge(const std::string& output, int status, const std::string& said = "") const {
     folder_.Write("output", output);
     const std::string script = "#!/bin/sh\ncd '" + folder_.path() +
@@ -38,7 +38,7 @@ class SealedKeyTest : public testing::Test {
   const std::string path_before_ = getenv("PATH");
 };
 
-TEST_F(SealedKeyTest, IsWhatUnmungePrints) {
+TEST_F(SealedKeyTest, IsTheOutputOfUnmunge) {
   for (const std::string& uid : {Uid(geteuid()), "ada (" + Uid(geteuid()) + ")"}) {
     Unmunge("UID:      " + uid + "\n\nthe key\n", 0);
     const auto key = OpenSealedKey("MUNGE:x:\n", "/run/a socket");
@@ -51,12 +51,12 @@ TEST_F(SealedKeyTest, IsWhatUnmungePrints) {
   EXPECT_EQ(folder_.Read("arguments"), "--keys=UID\n");
 }
 
-TEST_F(SealedKeyTest, AnotherTaskOfTheHostMayHaveOpenedItBefore) {
+TEST_F(SealedKeyTest, AReplayByAnotherTaskOfTheHostIsAccepted) {
   Unmunge("UID: " + Uid(geteuid()) + "\n\nthe key\n", 17, "Replayed credential");
   EXPECT_EQ(*OpenSealedKey("MUNGE:x:\n", ""), "the key\n");
 }
 
-TEST_F(SealedKeyTest, AnotherUsersIsRefused) {
+TEST_F(SealedKeyTest, ACredentialOfAnotherUserIsRefused) {
   for (const std::string& uid : {"ada (" + Uid(geteuid() + 1) + ")", Uid(geteuid() + 1),
                                  std::string("4294967296"), std::string("ada"), std::string()}) {
     Unmunge("UID: " + uid + "\n\nthe key\n", 0);
@@ -64,7 +64,7 @@ TEST_F(SealedKeyTest, AnotherUsersIsRefused) {
   }
 }
 
-TEST_F(SealedKeyTest, WhatFailedIsTold) {
+TEST_F(SealedKeyTest, FailuresAreReported) {
   Unmunge("", 6, "unmunge: Error: Failed to access \"/run/munge\"");
   const Status failed = OpenSealedKey("MUNGE:x:\n", "").status();
   EXPECT_THAT(Message(failed), HasSubstr("Failed to access"));
@@ -75,8 +75,8 @@ TEST_F(SealedKeyTest, WhatFailedIsTold) {
               HasSubstr("decrypting the job's key: unmunge"));
 }
 
-// So nobody between the machines can have it take a key of theirs.
-TEST_F(SealedKeyTest, WhereAKeyIsSealedNoOtherIsTaken) {
+// A party between the machines cannot make the agent accept another key.
+TEST_F(SealedKeyTest, OnlySealedKeysAreAcceptedIfRequired) {
   const std::string key = "autodist-job-key " + std::string(64, 'a') + "\\n";
   const auto call = [&](const std::string& options) {
     const std::string line = "printf '" + key + "' | '" + AGENT_PROGRAM +

@@ -1,4 +1,4 @@
-// The program itself, as `attach` starts it, with watchdog and agent, and their deaths.
+// Watchdog and agent, started by `attach` of the real program, and their deaths.
 #include "agent/life/watchdog.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ bool IsGone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 class WatchdogTest : public testing::Test {
  protected:
   ~WatchdogTest() override {
-    // What a failed test has left.
+    // Processes of a failed test.
     for (const pid_t pid : {LockHolder(lock_.get(), JobLock::kWatchdog).value_or(0), attach_}) {
       if (pid > 0) kill(pid, SIGKILL);
     }
@@ -47,7 +47,7 @@ class WatchdogTest : public testing::Test {
     setenv("HOME", home_before_.c_str(), 1);
   }
 
-  // Starts it for a rank that has a child in another session, and waits until both are there.
+  // Starts it with a rank that has a child in another session, and waits until both run.
   void Start(const std::string& lease_ms = "3600000") {
     setenv("HOME", home_.path().c_str(), 1);
     auto sockets = base::StreamSocketPair();
@@ -99,7 +99,7 @@ class WatchdogTest : public testing::Test {
     chief_->Order(test::Start(), 1);
     rank_ = chief_->Next().rank_started().pid();
     for (uint64_t i = 0; chief_->output().empty(); ++i) {
-      chief_->Tell(test::Renew(i));
+      chief_->Send(test::Renew(i));
       ASSERT_TRUE(chief_->Next().has_lease_renewed());
     }
     daemon_ = std::stoi(chief_->output());
@@ -107,7 +107,7 @@ class WatchdogTest : public testing::Test {
     ASSERT_FALSE(IsGone(daemon_));
   }
 
-  // Waits until `attach` says by its end that nothing of the job is left.
+  // Waits for the end of `attach`, which means that all of the job is gone.
   void AwaitAttach() {
     int status = -1;
     ASSERT_EQ(waitpid(std::exchange(attach_, 0), &status, 0) > 0, true);
@@ -129,7 +129,7 @@ class WatchdogTest : public testing::Test {
   std::unique_ptr<ChiefEnd> chief_;
 };
 
-TEST_F(WatchdogTest, EndsWhatAKilledAgentLeaves) {
+TEST_F(WatchdogTest, EndsTheProcessesOfAKilledAgent) {
   ASSERT_NO_FATAL_FAILURE(Start());
   kill(agent_, SIGKILL);
   AwaitAttach();
@@ -139,12 +139,12 @@ TEST_F(WatchdogTest, EndsWhatAKilledAgentLeaves) {
               HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
 }
 
-TEST_F(WatchdogTest, AJobThatItsChiefEndsHasNoEndReason) {
+TEST_F(WatchdogTest, AJobEndedByItsChiefHasNoEndReason) {
   ASSERT_NO_FATAL_FAILURE(Start());
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
   EXPECT_TRUE(chief_->Next().has_ranks_ended());
-  chief_->Tell({});
+  chief_->Send({});
   EXPECT_TRUE(chief_->Finish().ok());
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
@@ -155,7 +155,7 @@ TEST_F(WatchdogTest, AnAgentWithoutAChiefEndsWithItsLease) {
   ASSERT_NO_FATAL_FAILURE(Start("1000"));
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("heard nothing from here for 1 s and ended"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("received nothing from here for 1 s and ended"));
 }
 
 TEST_F(WatchdogTest, AnAgentWithoutItsWatchdogEndsItsRanks) {
@@ -168,18 +168,18 @@ TEST_F(WatchdogTest, AnAgentWithoutItsWatchdogEndsItsRanks) {
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("watchdog was killed"));
 }
 
-TEST_F(WatchdogTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
+TEST_F(WatchdogTest, SigtermEndsAnAgentWithoutAChiefInCharge) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
   ASSERT_TRUE(watchdog);
-  kill(*watchdog, SIGTERM);  // not heeded: a chief is in charge
-  chief_->Tell(test::Renew(0));
+  kill(*watchdog, SIGTERM);  // ignored: a chief is in charge
+  chief_->Send(test::Renew(0));
   EXPECT_TRUE(chief_->Next().has_lease_renewed());
   EXPECT_FALSE(IsGone(rank_));
   kill(attach_, SIGKILL);
   waitpid(std::exchange(attach_, 0), nullptr, 0);
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
-  // Its session is over.
+  // The session has ended.
   kill(*watchdog, SIGTERM);
   AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
@@ -187,14 +187,14 @@ TEST_F(WatchdogTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
 }
 
-TEST_F(WatchdogTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
+TEST_F(WatchdogTest, SigtermEndsAnAgentWhoseChiefHasNotAcknowledgedTheEnd) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
   ASSERT_TRUE(watchdog);
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
   EXPECT_TRUE(chief_->Next().has_ranks_ended());
-  kill(attach_, SIGKILL);  // and no word of it
+  kill(attach_, SIGKILL);  // without a message
   waitpid(std::exchange(attach_, 0), nullptr, 0);
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
   kill(*watchdog, SIGTERM);
@@ -202,23 +202,24 @@ TEST_F(WatchdogTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
 }
 
-TEST_F(WatchdogTest, EndsWhatAStoppedAgentLeavesWhenItsLeaseIsOver) {
+TEST_F(WatchdogTest, EndsTheProcessesOfAStoppedAgentWhenItsLeaseExpires) {
   ASSERT_NO_FATAL_FAILURE(Start("1000"));
   kill(agent_, SIGSTOP);
   AwaitAttach();
   EXPECT_TRUE(IsGone(agent_));
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("its agent was stopped or hung, so that it was"));
+  EXPECT_THAT(folder_.ReadEndReason(),
+              HasSubstr("its agent was stopped or hung, so it and its ranks were killed"));
 }
 
-TEST_F(WatchdogTest, TermEndsAStoppedAgentThatNoChiefIsInChargeOf) {
+TEST_F(WatchdogTest, SigtermEndsAStoppedAgentWithoutAChiefInCharge) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
   ASSERT_TRUE(watchdog);
   kill(agent_, SIGSTOP);
   kill(attach_, SIGKILL);
   waitpid(std::exchange(attach_, 0), nullptr, 0);
-  EXPECT_FALSE(LockHolder(lock_.get(), JobLock::kChiefInCharge));  // although it has not heard
+  EXPECT_FALSE(LockHolder(lock_.get(), JobLock::kChiefInCharge));  // although it was not notified
   kill(*watchdog, SIGTERM);
   AwaitLock(lock_.get(), JobLock::kWatchdog);
   EXPECT_TRUE(IsGone(rank_));
@@ -229,7 +230,7 @@ TEST_F(WatchdogTest, TermEndsAStoppedAgentThatNoChiefIsInChargeOf) {
 TEST_F(WatchdogTest, AChiefIsInChargeUntilItCloses) {
   ASSERT_NO_FATAL_FAILURE(Start());
   EXPECT_EQ(LockHolder(lock_.get(), JobLock::kChiefInCharge), attach_);
-  kill(agent_, SIGSTOP);  // which would let `attach` end
+  kill(agent_, SIGSTOP);  // otherwise `attach` would end
   chief_.reset();
   stub_.reset();
   AwaitLock(lock_.get(), JobLock::kChiefInCharge);
@@ -238,7 +239,7 @@ TEST_F(WatchdogTest, AChiefIsInChargeUntilItCloses) {
   AwaitLock(lock_.get(), JobLock::kWatchdog);
 }
 
-TEST_F(WatchdogTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
+TEST_F(WatchdogTest, AListenerInAFolderThatIsNotPrivateIsNotOurAgent) {
   ASSERT_TRUE(folder_.Make().ok());
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
   const base::UniqueFd impostor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

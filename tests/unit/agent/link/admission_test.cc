@@ -1,4 +1,4 @@
-// Who is admitted to the agent, with real sockets and gRPC behind them.
+// Admission to the agent, with real sockets and gRPC.
 #include "agent/link/admission.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ sockaddr_un AddressOf(const std::string& path) {
 class AdmissionTest : public testing::Test {
  protected:
   AdmissionTest() {
-    signal(SIGPIPE, SIG_IGN);  // who is sent away may still be speaking
+    signal(SIGPIPE, SIG_IGN);  // a rejected client may still be sending
     auto first = base::StreamSocketPair();
     first_ = std::move(first->second);
     admission_ = std::make_unique<Admission>(
@@ -72,7 +72,7 @@ class AdmissionTest : public testing::Test {
     const auto got = base::ReadSome(fd.get(), &byte, 1, base::Deadline::After(kLimit));
     return !got.ok() || *got == 0;
   }
-  // Whether gRPC answers, and with which service behind it.
+  // Whether gRPC answers, and with which service.
   template <typename Service>
   static bool Answers(base::UniqueFd fd) {
     const auto channel = *rpc::ChannelOver(std::move(fd));
@@ -89,7 +89,7 @@ class AdmissionTest : public testing::Test {
     }
   }
   static bool LetIn(base::UniqueFd fd) { return Answers<v1::AgentService>(std::move(fd)); }
-  // The chief that started the agent; the key is Key('a') from then on.
+  // Admits the chief that started the agent; the key is Key('a') from then on.
   void LetFirstIn() {
     Say(first_, Key('a') + Key('x'));
     ASSERT_TRUE(LetIn(std::move(first_)));
@@ -114,7 +114,7 @@ TEST_F(AdmissionTest, EitherKeyOpens) {
   EXPECT_TRUE(LetIn(Knock("chief", Key('b') + Key('a'))));
 }
 
-TEST_F(AdmissionTest, NobodyIsLetInBeforeTheFirst) {
+TEST_F(AdmissionTest, NoClientIsAdmittedBeforeTheFirstChief) {
   EXPECT_TRUE(SentAway(Knock("chief", std::string(rpc::kGreetingSize, '\0'))));
 }
 
@@ -122,7 +122,7 @@ TEST_F(AdmissionTest, AWrongKeyDoesNotOpen) {
   LetFirstIn();
   EXPECT_TRUE(SentAway(Knock("chief", Key('b') + Key('c'))));
   const std::string half(rpc::kKeySize / 2, 'b');
-  EXPECT_TRUE(SentAway(Knock("chief", half + Key('a') + half)));  // not at its place
+  EXPECT_TRUE(SentAway(Knock("chief", half + Key('a') + half)));  // at another position
   std::string almost = Key('a');
   almost.back() = 'b';
   EXPECT_TRUE(SentAway(Knock("chief", almost + almost)));
@@ -145,17 +145,17 @@ TEST_F(AdmissionTest, AShortGreetingDoesNotOpen) {
 TEST_F(AdmissionTest, AGreetingMayComeInPieces) {
   LetFirstIn();
   base::UniqueFd slow = Knock("chief", Key('a'));
-  EXPECT_TRUE(SentAway(Knock("chief", Key('b') + Key('c'))));  // others need not wait for it
+  EXPECT_TRUE(SentAway(Knock("chief", Key('b') + Key('c'))));  // other clients do not wait for it
   Say(slow, Key('b'));
   EXPECT_TRUE(LetIn(std::move(slow)));
 }
 
-TEST_F(AdmissionTest, RanksNeedNoKeyAndReachTheRendezvousAlone) {
+TEST_F(AdmissionTest, RanksNeedNoKeyAndReachOnlyTheRendezvous) {
   EXPECT_TRUE(Answers<v1::RendezvousService>(Knock("ranks")));
-  EXPECT_FALSE(SentAway(Knock("ranks")));  // gRPC's first words come at once
+  EXPECT_FALSE(SentAway(Knock("ranks")));  // gRPC's first bytes come at once
 }
 
-TEST_F(AdmissionTest, TheLongestSilentMakesWay) {
+TEST_F(AdmissionTest, TheLongestSilentClientIsDropped) {
   LetFirstIn();
   std::vector<base::UniqueFd> silent;
   for (size_t i = 0; i < kMaxPending; ++i) silent.push_back(Knock("chief"));
@@ -163,7 +163,7 @@ TEST_F(AdmissionTest, TheLongestSilentMakesWay) {
   EXPECT_TRUE(SentAway(std::move(silent.front())));
 }
 
-TEST_F(AdmissionTest, WhoComesWhenAllDescriptorsAreTakenIsHeardAllTheSame) {
+TEST_F(AdmissionTest, AClientIsAdmittedAfterDescriptorsRanOut) {
   LetFirstIn();
   EXPECT_TRUE(Answers<v1::RendezvousService>(Knock("ranks")));
   const base::UniqueFd chief(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -180,13 +180,13 @@ TEST_F(AdmissionTest, WhoComesWhenAllDescriptorsAreTakenIsHeardAllTheSame) {
   Say(chief, Key('x') + Key('y'));
   char byte;
   const auto got = base::ReadSome(chief.get(), &byte, 1, base::Deadline::After(kLimit));
-  EXPECT_TRUE(got.ok() && *got == 0);  // it has been sent away
+  EXPECT_TRUE(got.ok() && *got == 0);  // it has been rejected
   taken.clear();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(Answers<v1::RendezvousService>(Knock("ranks")));
 }
 
-TEST_F(AdmissionTest, WhatIsWatchedIsToldUntilThatIsEnough) {
+TEST_F(AdmissionTest, AWatchedDescriptorIsReportedUntilUnwatched) {
   watched_.Reset();
   LetFirstIn();
   EXPECT_TRUE(LetIn(Knock("chief", Key('a') + Key('a'))));

@@ -9,7 +9,7 @@
 namespace autodist::agent {
 namespace {
 
-TEST(BackgroundTaskDeathTest, IsNotBusyWithWorkThatHasNoThread) {
+TEST(BackgroundTaskDeathTest, IsNotBusyIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         test::ForbidThreads();

@@ -1,4 +1,4 @@
-// What is told over sessions that come and go, with the agent's service around the queue.
+// Events in consecutive sessions, with the agent's service around the queue.
 #include "agent/link/event_queue.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ v1::AgentEvent Event(uint32_t rank) {
 class EventQueueTest : public testing::Test {
  protected:
   void Push(uint32_t rank) { agent_.events->SendReliably(Event(rank)); }
-  // Tells this many events that come next by their ranks.
+  // Returns the ranks of this many events that come next.
   static std::vector<uint32_t> Ranks(ChiefEnd& chief, int count) {
     std::vector<uint32_t> ranks;
     for (int i = 0; i < count; ++i) ranks.push_back(chief.Next().rank_started().rank());
@@ -39,7 +39,7 @@ class EventQueueTest : public testing::Test {
       v1::AgentService::NewStub(agent_.server->Channel());
 };
 
-TEST_F(EventQueueTest, ANewSessionIsToldTheRestInOrder) {
+TEST_F(EventQueueTest, ANewSessionGetsTheRemainingEventsInOrder) {
   for (const uint32_t rank : {1u, 2u, 3u}) Push(rank);
   ChiefEnd first(*stub_);
   first.Resume();
@@ -47,27 +47,27 @@ TEST_F(EventQueueTest, ANewSessionIsToldTheRestInOrder) {
   first.Cancel();
   agent_.events->WaitUntilDetached(base::Deadline::At(base::Deadline::Clock::now() + kLimit));
   Push(4);
-  ChiefEnd second(*stub_, 2);  // 3 has been lost on its way
+  ChiefEnd second(*stub_, 2);  // event 3 was lost on the way
   second.Resume();
   EXPECT_THAT(Ranks(second, 2), ElementsAre(3, 4));
-  second.Tell(Renew(1));
-  EXPECT_TRUE(second.Next().has_lease_renewed());  // none twice
+  second.Send(Renew(1));
+  EXPECT_TRUE(second.Next().has_lease_renewed());  // no duplicates
 }
 
-TEST_F(EventQueueTest, WhatIsAcknowledgedIsNotToldAgain) {
+TEST_F(EventQueueTest, AcknowledgedEventsAreNotRepeated) {
   ChiefEnd first(*stub_);
   first.Resume();
   for (const uint32_t rank : {1u, 2u, 3u}) Push(rank);
   EXPECT_THAT(Ranks(first, 3), ElementsAre(1, 2, 3));
-  first.Tell(Renew(1));
+  first.Send(Renew(1));
   EXPECT_TRUE(first.Next().has_lease_renewed());
-  ChiefEnd second(*stub_);  // knows of none
+  ChiefEnd second(*stub_);  // acknowledges no events
   second.Resume();
   Push(4);
   EXPECT_THAT(Ranks(second, 1), ElementsAre(4));
 }
 
-TEST_F(EventQueueTest, WhatIsSaidWithoutASessionIsDropped) {
+TEST_F(EventQueueTest, UnreliableEventsWithoutASessionAreDropped) {
   agent_.events->SendIfConnected(Event(1));
   ChiefEnd chief(*stub_);
   chief.Resume();
@@ -77,10 +77,10 @@ TEST_F(EventQueueTest, WhatIsSaidWithoutASessionIsDropped) {
   EXPECT_THAT(Ranks(chief, 1), ElementsAre(3));
 }
 
-TEST_F(EventQueueTest, WhatIsSaidGoesBeforeWhatWaits) {
+TEST_F(EventQueueTest, UnreliableEventsAreSentBeforeQueuedOnes) {
   ChiefEnd chief(*stub_);
   chief.Resume();
-  constexpr int kEvents = 200;  // of a megabyte: most of them wait, as nobody reads
+  constexpr int kEvents = 200;  // of a megabyte: most of them are queued, because no one reads
   for (int i = 0; i < kEvents; ++i) {
     v1::AgentEvent event;
     event.mutable_rank_stacks()->set_text(std::string(1 << 20, 'x'));
@@ -91,7 +91,7 @@ TEST_F(EventQueueTest, WhatIsSaidGoesBeforeWhatWaits) {
   while (!chief.Next().has_rank_started()) ASSERT_LT(++before, kEvents / 2);
 }
 
-TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
+TEST_F(EventQueueTest, OnlyTheNewestSampleIsQueued) {
   const auto send = [&](int64_t number) {
     v1::NodeSample sample;
     sample.set_time_ns(number);
@@ -100,7 +100,7 @@ TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
   send(1);  // without a session: dropped
   ChiefEnd chief(*stub_);
   chief.Resume();
-  constexpr int kEvents = 200;  // of a megabyte: most of them wait, as nobody reads
+  constexpr int kEvents = 200;  // of a megabyte: most of them are queued, because no one reads
   for (int i = 0; i < kEvents; ++i) {
     v1::AgentEvent event;
     event.mutable_rank_stacks()->set_text(std::string(1 << 20, 'x'));
@@ -108,24 +108,24 @@ TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
   }
   constexpr int64_t kSamples = 10'000;
   for (int64_t i = 2; i <= kSamples; ++i) send(i);
-  Push(1);  // a rank's end, say
+  Push(1);  // for example a rank's end
   std::vector<int64_t> samples;
   for (v1::AgentEvent event = chief.Next(); !event.has_rank_started(); event = chief.Next()) {
     if (!event.has_sample()) continue;
     EXPECT_EQ(event.sequence(), 0u);
     samples.push_back(event.sample().time_ns());
   }
-  // One may have been on its way when they began.
+  // One may have been on the way before.
   ASSERT_THAT(samples.size(), testing::AllOf(testing::Ge(1u), testing::Le(2u)));
   EXPECT_EQ(samples.back(), kSamples);
 }
 
-// Of no call: what it would send stays in `event`, and the test says when that has been sent.
+// A writer without a call: data stays in `event`, and the test decides when it has been sent.
 class WriterByHand final : public SessionWriter {
   void OnDone() override {}
 };
 
-TEST_F(EventQueueTest, ASampleThatMayWaitIsSentWithWhatElseIs) {
+TEST_F(EventQueueTest, ADeferrableSampleIsSentWithOtherEvents) {
   EventQueue queue(*agent_.output);
   const auto send = [&](int64_t number) {
     v1::NodeSample sample;
@@ -147,7 +147,7 @@ TEST_F(EventQueueTest, ASampleThatMayWaitIsSentWithWhatElseIs) {
   queue.WriteDone(&writer, true);
   send(3);
   queue.SendReliably(Event(2));
-  EXPECT_EQ(writer.event.sample().time_ns(), 3);  // before the end of a rank that it tells of
+  EXPECT_EQ(writer.event.sample().time_ns(), 3);  // before the end of a rank in the sample
   queue.WriteDone(&writer, true);
   EXPECT_EQ(writer.event.rank_started().rank(), 2u);
   queue.WriteDone(&writer, true);
@@ -156,12 +156,12 @@ TEST_F(EventQueueTest, ASampleThatMayWaitIsSentWithWhatElseIs) {
   EXPECT_EQ(writer.event.sample().time_ns(), 4);
 }
 
-TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
+TEST_F(EventQueueTest, OutputIsSentWhenNoEventIsQueued) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
   agent_.output->Begin(1 << 20);
   agent_.output->Add(7, std::move(pipe->first), {});
-  // More than a pipe holds: some of it has been read when it has been written.
+  // More than the pipe buffers: some of it has been read when this returns.
   ASSERT_TRUE(base::WriteAll(pipe->second.get(), std::string(200'000, 'x'),
                              base::Deadline::At(base::Deadline::Clock::now() + kLimit))
                   .ok());
@@ -182,13 +182,13 @@ TEST_F(EventQueueTest, TheSessionEndsWhenAllIsAcknowledged) {
   ChiefEnd chief(*stub_);
   chief.Resume();
   agent_.events->Close(Event(1));
-  Push(2);  // too late: nobody would wait for it
+  Push(2);  // too late: it is not sent
   EXPECT_THAT(Ranks(chief, 1), ElementsAre(1));
   EXPECT_FALSE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
-  chief.Tell({});
+  chief.Send({});
   EXPECT_TRUE(chief.Finish().ok());
   Push(3);
-  agent_.events->Close(Event(4));  // told to leave twice, it has one last word
+  agent_.events->Close(Event(4));  // a second request to leave may have a last event
   EXPECT_TRUE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
 }
 
@@ -204,11 +204,11 @@ TEST_F(EventQueueTest, AClosedQueueWaitsForASessionThatTakesTheRest) {
   ChiefEnd second(*stub_);
   second.Resume();
   EXPECT_THAT(Ranks(second, 1), ElementsAre(1));
-  second.Tell({});
+  second.Send({});
   EXPECT_TRUE(second.Finish().ok());
 }
 
-TEST_F(EventQueueTest, AnOrderIsTakenOnceWhateverSessionItComesBy) {
+TEST_F(EventQueueTest, AnOrderIsAcceptedOnceAcrossSessions) {
   v1::ChiefMessage stop;
   stop.mutable_signal()->set_signal(SIGTSTP);
   v1::ChiefMessage go_on;
@@ -217,14 +217,14 @@ TEST_F(EventQueueTest, AnOrderIsTakenOnceWhateverSessionItComesBy) {
   first.Resume();
   first.Order(stop, 1);
   first.Order(go_on, 2);
-  first.Tell(Renew(1));
+  first.Send(Renew(1));
   EXPECT_EQ(first.Next().acknowledged(), 2u);
   EXPECT_FALSE(agent_.paused);
   ChiefEnd second(*stub_);
   second.Resume();
   EXPECT_EQ(second.resumed().acknowledged(), 2u);
   second.Order(stop, 1);
-  second.Tell(Renew(2));
+  second.Send(Renew(2));
   EXPECT_EQ(second.Next().acknowledged(), 2u);
   EXPECT_FALSE(agent_.paused);
 }

@@ -60,7 +60,7 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   chief.Order(Shutdown(), 2);
   EXPECT_TRUE(chief.Next().has_ranks_ended());
   EXPECT_EQ(chief.output(), "hello\n");
-  chief.Tell({});
+  chief.Send({});
   EXPECT_TRUE(chief.Finish().ok());
   EXPECT_GE(agent_.contacts, 4);
 }
@@ -89,10 +89,10 @@ TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
   kill(pid, SIGKILL);
   while (!event.has_rank_exited()) event = chief.Next();
   chief.Order(Shutdown(), 2);
-  EXPECT_TRUE(chief.Next().has_ranks_ended());  // none after the last rank
+  EXPECT_TRUE(chief.Next().has_ranks_ended());  // no sample after the last rank
 }
 
-TEST_F(ServiceTest, AWorldThatCannotBeIsAnIssueWithARemedy) {
+TEST_F(ServiceTest, AnInvalidWorldIsAnIssueWithARemedy) {
   v1::PrepareRequest request;
   request.set_working_directory("/");
   request.mutable_pmix();
@@ -104,7 +104,7 @@ TEST_F(ServiceTest, AWorldThatCannotBeIsAnIssueWithARemedy) {
   EXPECT_NE(response.issues(0).remedy(), "");
 }
 
-TEST_F(ServiceTest, TheEndIsToldOnceAllOutputIsAcknowledged) {
+TEST_F(ServiceTest, TheEndIsReportedOnceAllOutputIsAcknowledged) {
   Prepare("echo hello");
   ChiefEnd chief(*chief_);
   chief.acknowledge_output = false;
@@ -113,10 +113,10 @@ TEST_F(ServiceTest, TheEndIsToldOnceAllOutputIsAcknowledged) {
   EXPECT_TRUE(chief.Next().has_rank_started());
   EXPECT_TRUE(chief.Next().has_rank_exited());
   chief.Order(Shutdown(), 2);
-  chief.Tell(Renew(3));
+  chief.Send(Renew(3));
   EXPECT_TRUE(chief.Next().has_lease_renewed());
   agent_.supervisor->WaitUntilEnded();
-  chief.Tell(Renew(4));
+  chief.Send(Renew(4));
   EXPECT_TRUE(chief.Next().has_lease_renewed());
   chief.acknowledge_output = true;
   chief.AcknowledgeOutput();
@@ -148,7 +148,7 @@ TEST_F(ServiceTest, ANodeWithRanksIsNotPrepared) {
   EXPECT_EQ(TryPrepare("true", response).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_F(ServiceTest, NothingIsTakenBeforeResume) {
+TEST_F(ServiceTest, NothingIsAcceptedBeforeResume) {
   Prepare("exit 5");
   ChiefEnd chief(*chief_);
   chief.Order(Start(), 1);
@@ -160,13 +160,13 @@ TEST_F(ServiceTest, NothingIsTakenBeforeResume) {
   EXPECT_TRUE(chief.Next().has_rank_started());
 }
 
-TEST_F(ServiceTest, ASecondSessionTakesThePlaceOfTheFirst) {
+TEST_F(ServiceTest, ASecondSessionReplacesTheFirst) {
   Prepare("exit 5");
   ChiefEnd first(*chief_);
   first.Resume();
   first.Order(Start(), 1);
   ASSERT_TRUE(first.Next().has_rank_started());
-  ASSERT_TRUE(first.Next().has_rank_exited());  // but not acknowledged
+  ASSERT_TRUE(first.Next().has_rank_exited());  // not acknowledged
   ChiefEnd second(*chief_, 1);
   second.Resume();
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::ABORTED);
@@ -175,7 +175,7 @@ TEST_F(ServiceTest, ASecondSessionTakesThePlaceOfTheFirst) {
   EXPECT_TRUE(second.Next().has_rank_exited());
   second.Order(Shutdown(), 2);
   EXPECT_TRUE(second.Next().has_ranks_ended());
-  second.Tell({});
+  second.Send({});
   EXPECT_TRUE(second.Finish().ok());
 }
 
@@ -186,19 +186,19 @@ TEST_F(ServiceTest, AStoppedChiefKeepsItsLeaseUntilItsConnectionBreaks) {
   v1::ChiefMessage message;
   message.mutable_signal()->set_signal(SIGTSTP);
   chief.Order(message, 1);
-  chief.Tell(Renew(1));
+  chief.Send(Renew(1));
   EXPECT_TRUE(chief.Next().has_lease_renewed());
   EXPECT_TRUE(agent_.paused);
   message.mutable_signal()->set_signal(SIGCONT);
   chief.Order(message, 2);
-  chief.Tell(Renew(2));
+  chief.Send(Renew(2));
   EXPECT_TRUE(chief.Next().has_lease_renewed());
   EXPECT_FALSE(agent_.paused);
   chief.Cancel();
   EXPECT_TRUE(agent_.events->WaitUntilDetached(base::Deadline::After(std::chrono::seconds(60))));
 }
 
-TEST_F(ServiceTest, IssuesTravelWithTheirKind) {
+TEST_F(ServiceTest, IssuesHaveTheirKind) {
   v1::PrepareRequest request;
   request.set_working_directory("/no/such/folder");
   grpc::ClientContext context;
@@ -220,11 +220,11 @@ TEST_F(ServiceTest, FactsComeWithTheIssues) {
   EXPECT_EQ(response.facts().files_size(), 1);
 }
 
-TEST_F(ServiceTest, WithoutAnExaminationThereAreNoFacts) {
+TEST_F(ServiceTest, WithoutAProbeRequestThereAreNoFacts) {
   EXPECT_FALSE(Prepare("true").has_facts());
 }
 
-TEST_F(ServiceTest, OtherJobsLearnOfTheDevicesAndThisOneOfTheirs) {
+TEST_F(ServiceTest, OtherJobsSeeTheDevicesAndThisOneTheirs) {
   const DeviceClaim other(agent_.folder.path() + "/other", {});
   v1::PrepareRequest request;
   request.set_working_directory("/");
@@ -242,7 +242,7 @@ TEST_F(ServiceTest, OtherJobsLearnOfTheDevicesAndThisOneOfTheirs) {
     return response;
   };
   EXPECT_EQ(prepare(true).facts().other_jobs_size(), 1);
-  EXPECT_FALSE(own_file(".waiting"));  // who only looks wants none
+  EXPECT_FALSE(own_file(".waiting"));  // a probe requests no devices
   const v1::PrepareResponse response = prepare(false);
   ASSERT_EQ(response.facts().other_jobs_size(), 1);
   EXPECT_EQ(response.facts().other_jobs(0).job_id(), "other");
@@ -256,7 +256,7 @@ TEST_F(ServiceTest, OtherJobsLearnOfTheDevicesAndThisOneOfTheirs) {
   EXPECT_TRUE(own_file("") && !own_file(".waiting"));
 }
 
-TEST_F(ServiceTest, WordsInAnyEncodingTravel) {
+TEST_F(ServiceTest, ArgumentsInAnyEncodingArriveUnchanged) {
   v1::PrepareRequest request;
   request.set_working_directory("/");
   request.mutable_node()->add_environment()->set_activate("printf '\\377 broken'; exit 1");
@@ -312,7 +312,7 @@ TEST_F(ServiceTest, TriesEndWithTheAgent) {
     v1::TryPortsResponse response;
     EXPECT_FALSE(chief_->TryPorts(&context, request, &response).ok());
   });
-  const base::UniqueFd connection(accept(silent.get(), nullptr, nullptr));  // it has begun
+  const base::UniqueFd connection(accept(silent.get(), nullptr, nullptr));  // the try has begun
   const auto begin = std::chrono::steady_clock::now();
   agent_.server->Shutdown();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
@@ -363,7 +363,7 @@ TEST_F(ServiceTest, ARendezvousCallThatTimesOutIsForgotten) {
   EXPECT_EQ(rank_->Get(&context, {}, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   v1::RendezvousReply late;
   late.set_id(1);
-  agent_.rendezvous->Reply(late);  // nobody waits any more
+  agent_.rendezvous->Reply(late);  // the call has ended
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The PMIx server of a node, in this process; its ranks are real MPI programs in
-// cluster/communication/test_mpi.py.
+// The PMIx server of a node, in this process. tests/cluster/communication/test_mpi.py has real MPI
+// programs as ranks.
 #include "agent/mpi/pmix_service.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class PmixServiceTest : public testing::Test {
   const std::unique_ptr<v1::AgentService::Stub> chief_ = v1::AgentService::NewStub(channel_);
 };
 
-TEST_F(PmixServiceTest, EachRankGetsTheVariablesOfItsWorldAndARestartOnesOfAnother) {
+TEST_F(PmixServiceTest, EachRankGetsTheVariablesOfItsWorldAndNewOnesAfterARestart) {
   for (const std::string name_space : {"first", "second"}) {
     v1::NodePlan node = FirstNode();
     const Status joined = agent_.pmix->Join(World(name_space), node);
@@ -67,7 +67,7 @@ TEST_F(PmixServiceTest, EachRankGetsTheVariablesOfItsWorldAndARestartOnesOfAnoth
   }
 }
 
-TEST_F(PmixServiceTest, WhatServesTheRanksIsNoneOfThem) {
+TEST_F(PmixServiceTest, ServiceProcessesAreNotInTheWorld) {
   v1::NodePlan node = FirstNode();
   v1::RankPlan& scheduler = *node.add_ranks();
   scheduler.set_rank(3);
@@ -87,7 +87,7 @@ TEST_F(PmixServiceTest, LeavesNoFolderOfRanks) {
   EXPECT_FALSE(std::filesystem::exists(ranks));
 }
 
-TEST_F(PmixServiceTest, RefusesAWorldThatCannotBe) {
+TEST_F(PmixServiceTest, RefusesAnInvalidWorld) {
   EXPECT_THAT(WhyNot(World(""), FirstNode()), HasSubstr("has 0 bytes"));
   EXPECT_THAT(WhyNot(World(std::string(300, 'x')), FirstNode()), HasSubstr("has 300 bytes"));
   v1::NodePlan other = FirstNode();
@@ -103,7 +103,7 @@ TEST_F(PmixServiceTest, RefusesAWorldThatCannotBe) {
   EXPECT_THAT(WhyNot(missing, FirstNode()), HasSubstr("rank 2 is not on exactly one node"));
 }
 
-TEST_F(PmixServiceTest, AQuestionAboutARankThatIsNotHereIsAnswered) {
+TEST_F(PmixServiceTest, AQuestionAboutARemoteRankIsAnswered) {
   v1::NodePlan node = FirstNode();
   ASSERT_TRUE(agent_.pmix->Join(World("world"), node).ok());
   ChiefEnd chief(*chief_);

@@ -1,4 +1,4 @@
-// With real FIFOs.
+// Uses real FIFOs.
 #include "agent/output/progress_files.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ class ProgressFilesTest : public testing::Test {
     const Status added = files_->Add(rank, Path(rank));
     ASSERT_TRUE(added.ok()) << added;
   }
-  // As a program does that knows nothing of us: it must not wait.
+  // Writes like a program that does not know autodist; this must not block.
   void Write(uint32_t rank, const std::string& text) const {
     const base::UniqueFd fd(
         open(Path(rank).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -57,11 +57,11 @@ class ProgressFilesTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<v1::ProgressLine> reported_;       // guarded by mutex_
-  std::vector<steady_clock::time_point> times_;  // likewise
+  std::vector<steady_clock::time_point> times_;  // guarded by mutex_
   std::unique_ptr<ProgressFiles> files_;
 };
 
-TEST_F(ProgressFilesTest, TellsTheLastLineOfARank) {
+TEST_F(ProgressFilesTest, ReportsTheLastLineOfARank) {
   Add(3);
   Add(4);
   Write(3, "{\"step\": 1}\n{\"step\": 2}\n{\"st");
@@ -72,7 +72,7 @@ TEST_F(ProgressFilesTest, TellsTheLastLineOfARank) {
   EXPECT_EQ(Await(4, "?"), "?") << "what is no text, neither";
 }
 
-TEST_F(ProgressFilesTest, TellsNoMoreOftenThanItMay) {
+TEST_F(ProgressFilesTest, LimitsTheRateOfReports) {
   Add(0);
   constexpr int kLines = 2000;
   for (int i = 1; i <= kLines; ++i) Write(0, "{\"step\": " + std::to_string(i) + "}\n");
@@ -81,7 +81,7 @@ TEST_F(ProgressFilesTest, TellsNoMoreOftenThanItMay) {
   const std::lock_guard lock(mutex_);
   for (size_t i = 1; i < times_.size(); ++i) {
     EXPECT_GE(times_[i] - times_[i - 1],
-              ProgressFiles::kTellInterval - ProgressFiles::kTellInterval / 10);
+              ProgressFiles::kReportInterval - ProgressFiles::kReportInterval / 10);
   }
 }
 
@@ -89,13 +89,13 @@ TEST_F(ProgressFilesTest, DropsLinesThatAreTooLong) {
   Add(0);
   Write(0, std::string(rpc::kMaxProgressLength + 1, 'x') + "\nshort\n");
   EXPECT_EQ(Await(0, "short"), "short");
-  Write(0, std::string(1 << 20, 'x'));  // more than the FIFO has: it is read away
+  Write(0, std::string(1 << 20, 'x'));  // more than the FIFO buffers: it is drained
   Write(0, "\n" + std::string(rpc::kMaxProgressLength, 'y') + "\n");
   const std::string longest(rpc::kMaxProgressLength, 'y');
   EXPECT_EQ(Await(0, longest), longest);
 }
 
-TEST_F(ProgressFilesTest, FlushTellsAtOnce) {
+TEST_F(ProgressFilesTest, FlushReportsAtOnce) {
   Add(0);
   for (int i = 1; i <= 20; ++i) {
     const std::string line = "line " + std::to_string(i);
@@ -107,7 +107,7 @@ TEST_F(ProgressFilesTest, FlushTellsAtOnce) {
   }
 }
 
-TEST_F(ProgressFilesTest, AnotherAttemptBeginsAnew) {
+TEST_F(ProgressFilesTest, AnotherAttemptStartsOver) {
   Add(0);
   Write(0, "half");
   files_->Begin();
@@ -116,7 +116,7 @@ TEST_F(ProgressFilesTest, AnotherAttemptBeginsAnew) {
   EXPECT_EQ(Await(0, "whole"), "whole");
 }
 
-TEST_F(ProgressFilesTest, SaysWhereItCannotMakeOne) {
+TEST_F(ProgressFilesTest, ReportsThatItCannotCreateAFile) {
   EXPECT_THAT(Message(files_->Add(0, folder_.path() + "/none/progress.0")),
               testing::HasSubstr("/none/progress.0"));
 }

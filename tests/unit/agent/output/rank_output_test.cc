@@ -56,7 +56,7 @@ class RankOutputTest : public testing::Test {
     output_->Begin(1 << 30);
   }
 
-  // The rank's ends of its pipes.
+  // Returns the ends of the pipes that belong to the rank.
   std::pair<base::UniqueFd, base::UniqueFd> Add(uint32_t rank) {
     auto out = base::Pipe();
     auto err = base::Pipe();
@@ -70,7 +70,7 @@ class RankOutputTest : public testing::Test {
     EXPECT_TRUE(written.ok()) << written;
   }
 
-  // Waits for the condition, which is looked at after each change.
+  // Waits for the condition, which is checked after each change.
   template <typename Condition>
   bool Await(Condition condition) {
     for (;;) {
@@ -90,7 +90,7 @@ class RankOutputTest : public testing::Test {
     return changes_;
   }
 
-  // Takes the next piece where there is one.
+  // Takes the next piece, if there is one.
   bool Take() {
     const auto piece = output_->Next();
     if (!piece) return false;
@@ -100,7 +100,7 @@ class RankOutputTest : public testing::Test {
     order_.push_back(piece->rank());
     return true;
   }
-  // Takes pieces until there are so many bytes of rank 0's stdout.
+  // Takes pieces until there are this many bytes of rank 0's stdout.
   void TakeUntil(size_t size) {
     EXPECT_TRUE(Await([&] {
       while (got_[{0, kStdout}].size() < size && Take()) {
@@ -127,7 +127,7 @@ class RankOutputTest : public testing::Test {
   std::unique_ptr<RankOutput> output_;
 };
 
-TEST_F(RankOutputTest, ShortPiecesComeTogether) {
+TEST_F(RankOutputTest, ShortPiecesAreCombined) {
   auto [out, err] = Add(0);
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
@@ -141,8 +141,8 @@ TEST_F(RankOutputTest, ShortPiecesComeTogether) {
   EXPECT_LE(order_.size(), static_cast<size_t>(batches) + 3);
 }
 
-// The end of a bar on stderr, which has just been sent a piece of, and a print on stdout.
-TEST_F(RankOutputTest, WhatARankWroteFirstComesFirst) {
+// The end of a progress bar on stderr, a part of which has just been sent, and a line on stdout.
+TEST_F(RankOutputTest, OutputIsSentInTheOrderItWasWritten) {
   auto [out, err] = Add(0);
   for (int i = 0; i < 20; ++i) {
     const auto write = [&](const base::UniqueFd& fd, const std::string& text) {
@@ -166,7 +166,7 @@ TEST_F(RankOutputTest, WhatARankWroteFirstComesFirst) {
   }
 }
 
-TEST_F(RankOutputTest, TellsWhenARankHasWrittenLast) {
+TEST_F(RankOutputTest, ReportsWhenARankWroteLast) {
   const auto quiet = Add(0);
   const auto loud = Add(1);
   const auto began = std::chrono::steady_clock::now();
@@ -180,7 +180,7 @@ TEST_F(RankOutputTest, TellsWhenARankHasWrittenLast) {
   EXPECT_FALSE(output_->LastOutput(2));
 }
 
-TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
+TEST_F(RankOutputTest, LongPiecesAndTheLastOneAreNotDelayed) {
   auto [out, err] = Add(0);
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
@@ -195,7 +195,7 @@ TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * SendTurns::kBatchInterval);
 }
 
-TEST_F(RankOutputTest, WhatATerminalEchoesDoesNotWait) {
+TEST_F(RankOutputTest, TerminalEchoIsNotDelayed) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
   output_->Add(0, std::move(pipe->first), base::UniqueFd());
@@ -207,10 +207,10 @@ TEST_F(RankOutputTest, WhatATerminalEchoesDoesNotWait) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * SendTurns::kBatchInterval);
 }
 
-TEST_F(RankOutputTest, OneWindowIsOnItsWay) {
+TEST_F(RankOutputTest, OneWindowMayBeUnacknowledged) {
   const auto [out, err] = Add(0);
   const std::string data = Bytes(1 << 20, 1);
-  Write(out, data);  // all but what the pipe holds has been read
+  Write(out, data);  // all except what the pipe buffers has been read
   TakeUntil(kWindow);
   EXPECT_EQ(got_[Key(0, kStdout)].size(), kWindow);
   EXPECT_FALSE(output_->Next());
@@ -231,7 +231,7 @@ TEST_F(RankOutputTest, StreamsTakeTurns) {
     return order_.size() >= 4;
   }));
   EXPECT_THAT(order_, testing::AnyOf(ElementsAre(0, 1, 0, 1), ElementsAre(1, 0, 1, 0)));
-  EXPECT_FALSE(output_->Next());  // the window is for all together
+  EXPECT_FALSE(output_->Next());  // the window is shared by all ranks
 }
 
 TEST_F(RankOutputTest, ResumeSendsAgainWhatTheChiefLacks) {
@@ -245,7 +245,7 @@ TEST_F(RankOutputTest, ResumeSendsAgainWhatTheChiefLacks) {
     return got_[Key(0, kStdout)] == data && got_[Key(0, kStderr)] == "e";
   }));
   v1::Resume resume;
-  *resume.add_outputs() = Ack({0, kStdout}, 70'000);  // and nothing of stderr
+  *resume.add_outputs() = Ack({0, kStdout}, 70'000);  // without stderr
   output_->Resume(resume);
   got_[Key(0, kStdout)].resize(70'000);
   got_[Key(0, kStderr)].clear();
@@ -255,7 +255,7 @@ TEST_F(RankOutputTest, ResumeSendsAgainWhatTheChiefLacks) {
   EXPECT_EQ(got_[Key(0, kStderr)], "e");
 }
 
-TEST_F(RankOutputTest, AnAcknowledgementOfWhatWasNotSentIsIgnored) {
+TEST_F(RankOutputTest, AnAcknowledgementOfUnsentDataIsIgnored) {
   const auto [out, err] = Add(0);
   Write(out, std::string(1 << 20, 'x'));
   TakeUntil(kWindow);
@@ -264,7 +264,7 @@ TEST_F(RankOutputTest, AnAcknowledgementOfWhatWasNotSentIsIgnored) {
   EXPECT_FALSE(output_->Next());
 }
 
-TEST_F(RankOutputTest, AFullSpoolHoldsTheWriterBack) {
+TEST_F(RankOutputTest, AFullSpoolBlocksTheWriter) {
   constexpr size_t kSpool = 100'000;
   output_->Begin(kSpool);
   const auto [out, err] = Add(0);
@@ -287,17 +287,17 @@ TEST_F(RankOutputTest, AFullSpoolHoldsTheWriterBack) {
   EXPECT_FALSE(output_->Next());
   Acknowledge(kSpool / 2);
   pollfd room{out.get(), POLLOUT, 0};
-  EXPECT_EQ(poll(&room, 1, 60'000), 1);  // the writer goes on
+  EXPECT_EQ(poll(&room, 1, 60'000), 1);  // the writer continues
 }
 
-TEST_F(RankOutputTest, AWriterGoesOnWhenTheChiefStopsTakingASecondTime) {
+TEST_F(RankOutputTest, AWriterContinuesWhenTheChiefStopsReadingForTheSecondTime) {
   const auto pipes = Add(0);
   const base::UniqueFd& out = pipes.first;
   ASSERT_TRUE(base::SetNonBlocking(out.get()).ok());
   const std::string data(65'536, 'x');
   size_t written = 0;
-  // Until so much has been taken from the pipe: more than anybody would keep who waits for the
-  // chief.
+  // Writes until this much was read from the pipe: more than is buffered for a chief that does not
+  // read.
   const auto write_until = [&](size_t size) {
     while (written < size) {
       const ssize_t put = write(out.get(), data.data(), data.size());
@@ -310,7 +310,7 @@ TEST_F(RankOutputTest, AWriterGoesOnWhenTheChiefStopsTakingASecondTime) {
     return true;
   };
   constexpr size_t kMuch = 4 * RankOutput::kAhead;
-  ASSERT_TRUE(write_until(kMuch));  // nobody takes any of it
+  ASSERT_TRUE(write_until(kMuch));  // the chief reads none of it
   const auto read_by = base::Deadline::After(kLimit);
   for (int left = 1; left > 0 && !read_by.Expired();) ioctl(out.get(), FIONREAD, &left);
   TakeUntil(1);
@@ -318,7 +318,7 @@ TEST_F(RankOutputTest, AWriterGoesOnWhenTheChiefStopsTakingASecondTime) {
   EXPECT_TRUE(write_until(2 * kMuch));
 }
 
-TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsTold) {
+TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsReported) {
   const test::FileSizeLimit limit(300'000);
   const auto pipes = Add(0);
   const std::string data = Bytes(1'000'000, 3);
@@ -335,7 +335,7 @@ TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsTold) {
   EXPECT_TRUE(got_[Key(0, kStdout)] == data);
 }
 
-TEST_F(RankOutputTest, WhatTheDiskDoesNotGiveBackIsToldAsLost) {
+TEST_F(RankOutputTest, DataThatCannotBeReadBackIsReportedAsLost) {
   auto pipes = Add(0);
   Write(pipes.first, std::string(1 << 20, 'x'));
   ASSERT_TRUE(Await([&] {
@@ -361,8 +361,8 @@ TEST_F(RankOutputTest, WhatTheDiskDoesNotGiveBackIsToldAsLost) {
   EXPECT_EQ(lost, (1 << 20) - kWindow);
 }
 
-TEST_F(RankOutputTest, TheEndIsWhenAllHasBeenAcknowledged) {
-  const auto [out, err] = Add(0);  // some process that is left could still write
+TEST_F(RankOutputTest, OutputEndsWhenAllHasBeenAcknowledged) {
+  const auto [out, err] = Add(0);  // a leftover process could still write
   Write(out, "the end");
   EXPECT_FALSE(output_->Drained());
   output_->Finish();
@@ -372,10 +372,10 @@ TEST_F(RankOutputTest, TheEndIsWhenAllHasBeenAcknowledged) {
   EXPECT_TRUE(Await([&] { return output_->Drained(); }));
 }
 
-TEST_F(RankOutputTest, TheEndComesAlsoWhereTheSpoolWasFull) {
+TEST_F(RankOutputTest, OutputEndsEvenAfterTheSpoolWasFull) {
   output_->Begin(1000);
   auto [out, err] = Add(0);
-  Write(out, std::string(20'000, 'x'));  // what the spool does not take stays in the pipe
+  Write(out, std::string(20'000, 'x'));  // what the spool refuses stays in the pipe
   output_->Finish();
   ASSERT_TRUE(Await([&] {
     while (Take()) Acknowledge(got_[{0, kStdout}].size());
@@ -384,8 +384,8 @@ TEST_F(RankOutputTest, TheEndComesAlsoWhereTheSpoolWasFull) {
   EXPECT_EQ(got_[Key(0, kStdout)].size(), 20'000u);
 }
 
-// A terminal is one stream, and who writes to it has another descriptor of what is read here.
-TEST_F(RankOutputTest, ATerminalWhoseRankHasEndedTakesNoTime) {
+// A terminal is one stream, and its writers have another descriptor than the one read here.
+TEST_F(RankOutputTest, ATerminalWithAnEndedRankUsesNoCpu) {
   RankStreams terminal = *RankStreams::Open(RankStdin::kTerminal);
   output_->Add(0, std::move(terminal.ours.out), {});
   Write(terminal.ranks.out, "last words\n");
@@ -401,7 +401,7 @@ TEST_F(RankOutputTest, ATerminalWhoseRankHasEndedTakesNoTime) {
   EXPECT_LT((std::clock() - before) * 1000 / CLOCKS_PER_SEC, kMeasured.count() / 3);
 }
 
-TEST_F(RankOutputTest, AnAttemptBeginsWithoutTheOutputOfTheLast) {
+TEST_F(RankOutputTest, AnAttemptStartsWithoutTheOutputOfThePreviousOne) {
   const auto [out, err] = Add(0);
   Write(out, std::string(200'000, 'x'));
   TakeUntil(100);
@@ -414,8 +414,8 @@ TEST_F(RankOutputTest, AnAttemptBeginsWithoutTheOutputOfTheLast) {
   EXPECT_EQ(got_[Key(0, kStdout)], "new");
 }
 
-// The chief's side of connections that break at random.
-TEST_F(RankOutputTest, SixtyFourMebibytesArriveWhateverHappens) {
+// Simulates the chief's side of connections that break at random.
+TEST_F(RankOutputTest, SixtyFourMebibytesArriveDespiteBreaks) {
   constexpr size_t kSize = 16 << 20;
   std::mt19937 random(64);
   const auto below = [&](uint64_t limit) { return random() % limit; };

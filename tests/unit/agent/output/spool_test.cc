@@ -25,7 +25,7 @@ size_t EntriesOf(const std::string& folder) {
 
 class SpoolTest : public testing::Test {
  protected:
-  // Bytes that differ from their neighbours far around.
+  // Bytes that differ from other bytes nearby.
   std::string Bytes(size_t count) {
     std::string bytes;
     while (bytes.size() < count) {
@@ -54,7 +54,7 @@ class SpoolTest : public testing::Test {
 };
 
 constexpr uint64_t kSpoolLimit =
-    1'000'000;  // no power of two: ends of pages and of the ring differ
+    1'000'000;  // no power of two, so that ends of pages and of the ring differ
 
 TEST_F(SpoolTest, FewBytesNeedNoFile) {
   Spool spool(kSpoolLimit, "/no/such/folder");
@@ -85,7 +85,7 @@ TEST_F(SpoolTest, OffsetsOutsideAreNotReleased) {
   EXPECT_EQ(ReadAll(spool, 4), "456789");
 }
 
-TEST_F(SpoolTest, ManyBytesGoToAFileWithoutAName) {
+TEST_F(SpoolTest, ManyBytesGoToAnUnlinkedFile) {
   const size_t descriptors = EntriesOf("/proc/self/fd");
   {
     Spool spool(kSpoolLimit, folder_.path());
@@ -98,7 +98,7 @@ TEST_F(SpoolTest, ManyBytesGoToAFileWithoutAName) {
     EXPECT_EQ(EntriesOf(folder_.path()), 0u);
     EXPECT_EQ(EntriesOf("/proc/self/fd"), descriptors + 1);
 
-    // Empty, it is as new: only memory is used, and the disk has its room back.
+    // An empty spool uses only memory again, and no disk space.
     const int file = FileOfOursIn(folder_.path());
     struct stat info;
     ASSERT_EQ(fstat(file, &info), 0);
@@ -129,7 +129,7 @@ TEST_F(SpoolTest, TheFileNeverGrowsBeyondTheLimit) {
   EXPECT_EQ(ReadAll(spool, spool.end() - last.size()), last);
 }
 
-TEST_F(SpoolTest, ALimitBelowWhatMemoryTakesHolds) {
+TEST_F(SpoolTest, ALimitBelowTheMemoryBufferHolds) {
   Spool spool(10, "/no/such/folder");
   ASSERT_TRUE(spool.Append("0123456789").ok());
   EXPECT_EQ(spool.room(), 0u);
@@ -142,7 +142,7 @@ TEST_F(SpoolTest, ALimitBelowWhatMemoryTakesHolds) {
   EXPECT_EQ(nothing.room(), 0u);
 }
 
-TEST_F(SpoolTest, WithoutAFileMemoryStillTakesItsShare) {
+TEST_F(SpoolTest, WithoutAFileMemoryIsStillUsed) {
   Spool spool(kSpoolLimit, "/no/such/folder");
   const std::string data = Bytes(Spool::kInMemory);
   ASSERT_TRUE(spool.Append(data.substr(1000)).ok());
@@ -159,11 +159,11 @@ TEST_F(SpoolTest, WithoutAFileMemoryStillTakesItsShare) {
   EXPECT_EQ(spool.room(), kSpoolLimit);
 }
 
-TEST_F(SpoolTest, AFullDiskLosesNothingThatWasTaken) {
+TEST_F(SpoolTest, AFullDiskLosesNothingThatWasAccepted) {
   Spool spool(kSpoolLimit, folder_.path());
   const std::string data = Bytes(700'000);
   {
-    // As a full disk does, it takes a part of the second write.
+    // Like a full disk, the limit accepts a part of the second write.
     const FileSizeLimit limit(500'000);
     ASSERT_TRUE(spool.Append(data.substr(0, 400'000)).ok());
     const Status failed = spool.Append(data.substr(400'000, 200'000));
@@ -181,7 +181,7 @@ TEST_F(SpoolTest, AFullDiskLosesNothingThatWasTaken) {
   EXPECT_EQ(ReadAll(spool, 400'000), data.substr(400'000));
 }
 
-TEST_F(SpoolTest, KeepsWhatAStringWouldKeep) {
+TEST_F(SpoolTest, BehavesLikeAString) {
   constexpr uint64_t kSmall = Spool::kInMemory + 77'777;
   Spool spool(kSmall, folder_.path());
   std::string written;
@@ -203,7 +203,7 @@ TEST_F(SpoolTest, KeepsWhatAStringWouldKeep) {
         break;
       }
       default:
-        // Seldom all of it, so that the file is in use for long.
+        // Rarely all of it, so that the file is used for long.
         spool.Release(below(40) == 0 ? spool.end() : spool.begin() + below(50'000));
     }
     ASSERT_EQ(spool.end(), written.size());

@@ -14,12 +14,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr char kNearFirst[] = "00000000:3B:00.0";  // as nvidia-smi writes it
+constexpr char kNearFirst[] = "00000000:3B:00.0";  // as nvidia-smi prints it
 constexpr char kNearSecond[] = "00000000:AF:00.0";
 constexpr char kAnywhere[] = "00000001:01:00.0";
 
-// Two packages with a NUMA node and two CPUs each, GPUs behind a bridge of each, and one whose
-// place is unknown: as hwloc writes it, without what plays no part here.
+// Two packages with a NUMA node and two CPUs each, GPUs behind a bridge of each, and one with an
+// unknown location. Output of hwloc without irrelevant parts.
 constexpr char kTwoNumaNodes[] = R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
@@ -63,7 +63,7 @@ TEST(TopologyTest, KnowsTheCpusNearADevice) {
   EXPECT_THAT(topology.CpusNear("[N/A]"), IsEmpty());
 }
 
-TEST(TopologyTest, TakesOnlyCpusThatAreAllowed) {
+TEST(TopologyTest, UsesOnlyAllowedCpus) {
   EXPECT_THAT(TwoNumaNodes({1, 2, 3}).CpusNear(kNearFirst), ElementsAre(1));
   EXPECT_THAT(TwoNumaNodes({2, 3}).CpusNear(kNearFirst), IsEmpty());   // none are near
   EXPECT_THAT(TwoNumaNodes({2, 3}).CpusNear(kNearSecond), IsEmpty());  // all are
@@ -88,7 +88,7 @@ class AffinityTest : public testing::Test {
       commands_.push_back({rank.rank(), {}});
     }
   }
-  // In place of nvidia-smi, which answers only where there are GPUs.
+  // Installs a fake nvidia-smi; the real one answers only with GPUs.
   void Install(const std::string& script) {
     const std::string path =
         folder_.Write("nvidia-smi",
@@ -124,7 +124,7 @@ TEST_F(AffinityTest, RanksOfOneNumaNodeShareItsCpus) {
   EXPECT_THAT(commands_[2].spawn.cpus, ElementsAre(2, 3));
 }
 
-TEST_F(AffinityTest, GpusOfSeveralKindsHaveAnOrderOfCudasOwn) {
+TEST_F(AffinityTest, GpusOfSeveralKindsAreInCudasOrder) {
   Install("echo '0, 00000000:3B:00.0, T4'; echo '1, 00000000:AF:00.0, A100'");
   ASSERT_TRUE(Set().ok());
   EXPECT_THAT(Cpus(), testing::Each(IsEmpty()));

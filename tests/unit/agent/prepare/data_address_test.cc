@@ -15,23 +15,23 @@ const std::vector<base::Interface> kInterfaces = {
     At("docker0", "10.2.0.1"),
 };
 
-TEST(DataAddressTest, TheInterfaceOfTheSpecComesFirst) {
+TEST(DataAddressTest, TheInterfaceOfTheSpecIsPreferred) {
   EXPECT_EQ(ChooseDataAddress({"ib0", "172.16.0.7", "10.0.0.9 5 172.16.0.7 22", {}}, kInterfaces),
             "10.1.0.7");
   EXPECT_EQ(ChooseDataAddress({"eth0", "", "", {}}, kInterfaces), "172.16.0.7");  // IPv4 first
   EXPECT_EQ(ChooseDataAddress({"eth9", "10.1.0.7", "", {}}, kInterfaces), "10.1.0.7");
 }
 
-TEST(DataAddressTest, ThenWhatTheChiefConnectsToIfItIsTheNodes) {
+TEST(DataAddressTest, ThenTheAddressThatTheChiefConnectsToIfTheNodeHasIt) {
   EXPECT_EQ(ChooseDataAddress({"", "10.1.0.7", "10.0.0.9 5 172.16.0.7 22", {}}, kInterfaces),
             "10.1.0.7");
-  // One that is forwarded here is not.
+  // A forwarded address does not count.
   EXPECT_EQ(ChooseDataAddress({"", "203.0.113.5", "10.0.0.9 5 172.16.0.7 22", {}}, kInterfaces),
             "172.16.0.7");
   EXPECT_EQ(ChooseDataAddress({"", "0.0.0.0", "fd00::1 5 fd00::7 22", {}}, kInterfaces), "fd00::7");
 }
 
-TEST(DataAddressTest, ThenTheWayOut) {
+TEST(DataAddressTest, ThenTheDefaultRoute) {
   EXPECT_EQ(ChooseDataAddress({"", "", "127.0.0.1 5 127.0.0.1 22", {"172.16.0.7"}}, kInterfaces),
             "172.16.0.7");
   EXPECT_EQ(

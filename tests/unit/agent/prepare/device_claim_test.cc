@@ -18,7 +18,7 @@ v1::NodePlan Node(v1::DeviceKind kind, const std::vector<uint32_t>& devices) {
   return node;
 }
 
-TEST(DeviceClaimTest, OthersSeeWhatAJobWantsAndHas) {
+TEST(DeviceClaimTest, OtherJobsSeeRequestedAndUsedDevices) {
   const test::TempFolder folder;
   const std::string file = folder.path() + "/devices";
   const DeviceClaim mine(file, {});
@@ -36,7 +36,7 @@ TEST(DeviceClaimTest, OthersSeeWhatAJobWantsAndHas) {
   EXPECT_TRUE(others[0].waiting());
   mine.Have();
   EXPECT_FALSE(looker.OfOthers()[0].waiting());
-  // Between two attempts the job still has them.
+  // Between two attempts the job still uses them.
   mine.Want(Node(v1::DEVICE_KIND_GPU, {1, 3}));
   others = looker.OfOthers();
   ASSERT_EQ(others.size(), 1u);
@@ -46,7 +46,7 @@ TEST(DeviceClaimTest, OthersSeeWhatAJobWantsAndHas) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST(DeviceClaimTest, WhatIsNoClaimIsNone) {
+TEST(DeviceClaimTest, AnInvalidClaimIsIgnored) {
   const test::TempFolder folder;
   folder.Write("devices", "\xff\xff\xff");
   const DeviceClaim looker("", [&] {
@@ -54,7 +54,7 @@ TEST(DeviceClaimTest, WhatIsNoClaimIsNone) {
   });
   EXPECT_TRUE(looker.OfOthers().empty());
   looker.Want(Node(v1::DEVICE_KIND_CPU, {0}));
-  looker.Have();  // nothing is claimed
+  looker.Have();  // no claim is left
 }
 
 }  // namespace

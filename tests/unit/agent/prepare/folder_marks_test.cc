@@ -34,7 +34,7 @@ class FolderMarksTest : public testing::Test {
   v1::SharedFolderFact fact_;
 };
 
-TEST_F(FolderMarksTest, OfTwoNodesTheLaterOneSeesTheOther) {
+TEST_F(FolderMarksTest, TheLaterOfTwoNodesSeesTheOther) {
   {
     const auto before = Mark(2, fact_);
     EXPECT_THAT(fact_.seen(), IsEmpty());
@@ -46,7 +46,7 @@ TEST_F(FolderMarksTest, OfTwoNodesTheLaterOneSeesTheOther) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-TEST_F(FolderMarksTest, MarksOfAnotherWordAreNotSeen) {
+TEST_F(FolderMarksTest, MarksWithAnotherTokenAreNotSeen) {
   const auto others = Mark(1, fact_);
   folder_.Write(".autodist-word-x", "");
   probe_.set_mark("another");
@@ -54,7 +54,7 @@ TEST_F(FolderMarksTest, MarksOfAnotherWordAreNotSeen) {
   EXPECT_THAT(fact_.seen(), ElementsAre(0));
 }
 
-TEST_F(FolderMarksTest, WhatIsMissingIsTold) {
+TEST_F(FolderMarksTest, MissingMarksAreReported) {
   probe_.set_shared_folders(0, folder_.path() + "/none");
   for (const uint32_t node : {0u, 1u}) {
     EXPECT_THAT(Mark(node, fact_), IsEmpty());
@@ -64,8 +64,8 @@ TEST_F(FolderMarksTest, WhatIsMissingIsTold) {
   }
 }
 
-// As for a file system that is mounted for reading, which root may not write to either.
-TEST_F(FolderMarksTest, WhereNothingCanBeWrittenTheFirstMarkIsWaitedFor) {
+// Like a read-only file system, where even root cannot write.
+TEST_F(FolderMarksTest, InAReadOnlyFolderTheFirstMarkIsAwaited) {
   if (!std::filesystem::exists("/proc/1")) GTEST_SKIP() << "no /proc";
   probe_.set_shared_folders(0, "/proc/1");
   v1::SharedFolderFact fact;

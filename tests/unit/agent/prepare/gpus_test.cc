@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What nvidia-smi 535 prints on a node with two GPUs.
+// Output of nvidia-smi 535 on a node with two GPUs.
 constexpr char kTwoGpus[] = R"(case "$*" in
   *--query-gpu=*)
     echo '0, NVIDIA A100-SXM4-80GB, GPU-aaaa, 4'
@@ -37,7 +37,7 @@ class GpusTest : public testing::Test {
  protected:
   GpusTest() { environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin"); }
 
-  // A program in its place: what is tested is what it prints and how it ends.
+  // Installs a fake tool with a given output and exit code.
   void Install(const std::string& script) {
     const std::string path = folder_.Write("nvidia-smi", "#!/bin/sh\n" + script);
     chmod(path.c_str(), 0755);
@@ -57,7 +57,7 @@ class GpusTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
+TEST_F(GpusTest, ReportsGpusAndTheirProcesses) {
   Install(kTwoGpus);
   const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(), "");
@@ -77,7 +77,7 @@ TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
   EXPECT_EQ(facts.cuda_version(), "12.2");
 }
 
-// As `id` has it: a static program cannot ask for it.
+// Runs `id`, because a static program cannot look the name up.
 std::string UserName() {
   FILE* id = popen("id -un", "r");
   char name[256] = {};
@@ -86,7 +86,7 @@ std::string UserName() {
   return name;
 }
 
-// A process of this user, and with that variable in its environment.
+// A process of this user with that environment variable.
 class SleepingProcess {
  public:
   explicit SleepingProcess(const std::string& variable) {
@@ -107,7 +107,7 @@ class SleepingProcess {
   pid_t pid_ = 0;
 };
 
-TEST_F(GpusTest, TellsWhoseProcessesTheyAre) {
+TEST_F(GpusTest, ReportsTheUsersOfProcesses) {
   const SleepingProcess of_a_job("AUTODIST_JOB_ID=job-7");
   const SleepingProcess of_none("A=AUTODIST_JOB_ID=job-8");
   Install("case \"$*\" in *--query-gpu=*) echo '0, A100, GPU-a, 4' ;;\n*-apps=*) echo 'GPU-a, " +
@@ -122,17 +122,17 @@ TEST_F(GpusTest, TellsWhoseProcessesTheyAre) {
   EXPECT_EQ(facts.gpus(0).processes(1).user(), user);
   EXPECT_EQ(facts.gpus(0).processes(1).job_id(), "");
   EXPECT_EQ(facts.gpus(0).processes(2).user(), "");
-  EXPECT_EQ(facts.driver_version(), "");  // it is not asked for
+  EXPECT_EQ(facts.driver_version(), "");  // it is not queried
 }
 
-TEST_F(GpusTest, KnowsTheLabelsOfNewerDrivers) {
+TEST_F(GpusTest, RecognizesTheLabelsOfNewerDrivers) {
   Install("echo '| NVIDIA-SMI 610.43.02    KMD Version: 610.43.02     CUDA UMD Version: 13.3   |'");
   EXPECT_EQ(Facts().driver_version(), "610.43.02");
   EXPECT_EQ(Facts().cuda_version(), "13.3");
 }
 
-TEST_F(GpusTest, AsksEverythingAtTheSameTime) {
-  // None of the three ends before all of them have begun.
+TEST_F(GpusTest, RunsAllQueriesAtTheSameTime) {
+  // Each of the three ends only after all have begun.
   Install("echo > '" + folder_.path() + "'/began.$$\n" + "until [ $(ls '" + folder_.path() +
           "'/began.* | wc -l) = 3 ]; do sleep 0.01; done\n" + kTwoGpus);
   const v1::NodeInfo facts = Facts();
@@ -160,7 +160,7 @@ TEST_F(GpusTest, AFailingToolIsQuoted) {
   EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 s");
 }
 
-TEST_F(GpusTest, TheDriverTellsItsVersion) {
+TEST_F(GpusTest, ReportsTheDriverVersion) {
   EXPECT_EQ(DriverVersion("/no/such/driver"), "");
   EXPECT_EQ(DriverVersion(DriverFolder("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05 "
                                        " Sat Aug 19 01:15:15 UTC 2023\nGCC version:  gcc 12.2.0")),
@@ -171,7 +171,7 @@ TEST_F(GpusTest, TheDriverTellsItsVersion) {
   EXPECT_EQ(DriverVersion(DriverFolder("something else\n")), "");
 }
 
-TEST_F(GpusTest, TheJobsLibrariesAreATryOfItsOwn) {
+TEST_F(GpusTest, TheJobsLibrariesAreTestedSeparately) {
   environment_.Set("LD_LIBRARY_PATH", "/cuda/lib64/stubs");
   Install("[ -z \"$LD_LIBRARY_PATH\" ] || exit 9\n" + std::string(kTwoGpus));
   EXPECT_EQ(Facts().gpus_size(), 2);
@@ -193,7 +193,7 @@ TEST_F(GpusTest, PartsOfGpusHaveNames) {
   EXPECT_THAT(facts.gpus(1).mig_uuids(), testing::IsEmpty());
 }
 
-TEST_F(GpusTest, WhetherThereMayBeAnAccelerator) {
+TEST_F(GpusTest, DetectsWhetherThereMayBeAnAccelerator) {
   const std::string root = folder_.path() + "/root/";
   for (const char* place : {"", "dev", "proc", "proc/driver"}) {
     mkdir((root + place).c_str(), 0755);

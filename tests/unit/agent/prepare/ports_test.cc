@@ -1,4 +1,4 @@
-// Over loopback, on ports that the system chooses.
+// Uses loopback, and ports that the system chooses.
 #include "agent/prepare/ports.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ base::SocketAddress Loopback(uint32_t port) {
   return {*base::IpAddress::Parse("127.0.0.1"), static_cast<uint16_t>(port)};
 }
 
-TEST(PortListenerDeathTest, OpensNoPortsWhereNoThreadCanBeStarted) {
+TEST(PortListenerDeathTest, OpensNoPortsIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         test::ForbidThreads();
@@ -97,14 +97,14 @@ class PortsTest : public testing::Test {
   google::protobuf::RepeatedPtrField<v1::PortTarget> targets_;
 };
 
-TEST(PortsTakenTest, TellsThoseThatSomebodyListensAt) {
+TEST(PortsTakenTest, ReportsPortsWithListeners) {
   const BoundSocket one(/*backlog=*/1);
   const BoundSocket other(/*backlog=*/1);
   const uint32_t free_port = BoundSocket(/*backlog=*/1).port();
   google::protobuf::RepeatedField<uint32_t> ports;
   for (const uint32_t port : {one.port(), free_port, other.port(), 0u, 70'000u}) ports.Add(port);
   EXPECT_THAT(PortsTaken(ports), testing::ElementsAre(one.port(), other.port()));
-  // It has not kept any of them.
+  // No port is kept.
   EXPECT_THAT(PortsTaken(ports), testing::ElementsAre(one.port(), other.port()));
 }
 
@@ -137,7 +137,7 @@ TEST_F(PortsTest, ServesBothFamilies) {
   for (const v1::PortTry& result : Try()) EXPECT_EQ(result.error(), "");
 }
 
-TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
+TEST_F(PortsTest, ARequestedPortIsOpenedIfItIsFreeAndReleasedAtOnce) {
   uint32_t port = 0;
   std::vector<base::UniqueFd> staying;
   for (int i = 0; i < 2; ++i) {
@@ -151,13 +151,13 @@ TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
     char first = 0;
     ASSERT_EQ(recv(staying.back().get(), &first, 1, 0), 1);
   }
-  // No connection is left over: whoever wants the port needs no SO_REUSEADDR.
+  // No connection is left over, so binding the port needs no SO_REUSEADDR.
   const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
   const base::SocketAddress address = Loopback(port);
   EXPECT_EQ(bind(fd.get(), address.get(), address.length()), 0) << strerror(errno);
 }
 
-TEST_F(PortsTest, AWantedPortThatIsTakenIsAnIssue) {
+TEST_F(PortsTest, ARequestedPortThatIsTakenIsAnIssue) {
   const BoundSocket owner(1);
   const Opened opened = Open(owner.port());
   EXPECT_EQ(opened.ports.wanted_port(), 0u);
@@ -179,7 +179,7 @@ TEST_F(PortsTest, ALongTokenIsRefused) {
   EXPECT_EQ(Try()[0].error(), "");
 }
 
-TEST_F(PortsTest, IssuesSayTheCause) {
+TEST_F(PortsTest, IssuesNameTheCause) {
   const BoundSocket closed(-1);
   EXPECT_EQ(IssueOf(closed.port()), "Connection refused");
   const BoundSocket silent(8);
@@ -193,8 +193,8 @@ TEST_F(PortsTest, IssuesSayTheCause) {
   EXPECT_EQ(Try()[0].error(), "'localhost' is not a numeric address");
 }
 
-TEST_F(PortsTest, WhatCannotConnectTimesOut) {
-  const BoundSocket full(0);  // takes one connection, and forgets who else wants one
+TEST_F(PortsTest, AConnectionTimesOut) {
+  const BoundSocket full(0);  // accepts one connection, and drops further ones
   std::vector<base::UniqueFd> waiting;
   for (int i = 0; i < 4; ++i) {
     waiting.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
@@ -206,13 +206,13 @@ TEST_F(PortsTest, WhatCannotConnectTimesOut) {
   EXPECT_GE(base::Deadline::Clock::now() - begin, kShortLimit);
 }
 
-TEST_F(PortsTest, SomethingElseThatClosesIsTold) {
+TEST_F(PortsTest, AnotherServiceThatClosesIsReported) {
   const BoundSocket other(8);
   std::jthread closing([&] { close(accept(other.fd(), nullptr, nullptr)); });
   EXPECT_EQ(IssueOf(other.port()), "something else answers there");
 }
 
-TEST_F(PortsTest, PeersThatStayHoldUpNobody) {
+TEST_F(PortsTest, PeersThatStayConnectedDelayNoOthers) {
   const Opened opened = Open(0);
   std::vector<base::UniqueFd> staying;
   for (size_t i = 0; i < 100; ++i) {
@@ -244,7 +244,7 @@ TEST_F(PortsTest, ManyNodesTryEachOtherAtTheSameTime) {
   EXPECT_EQ(reached, static_cast<int>(kNodes * kNodes * 8));
 }
 
-TEST_F(PortsTest, MoreTargetsThanAtOnceShareTheLimit) {
+TEST_F(PortsTest, TargetsBeyondTheConcurrencyLimitShareTheTimeLimit) {
   const Opened opened = Open(0);
   const BoundSocket silent(SOMAXCONN);
   for (size_t i = 0; i < kMaxTries; ++i) Add(silent.port());
@@ -254,7 +254,7 @@ TEST_F(PortsTest, MoreTargetsThanAtOnceShareTheLimit) {
   EXPECT_EQ(results.back().error(), "");
 }
 
-TEST_F(PortsTest, EndsWhenAsked) {
+TEST_F(PortsTest, EndsOnRequest) {
   const BoundSocket silent(8);
   Add(silent.port());
   std::stop_source stop;
@@ -279,14 +279,14 @@ TEST_F(PortsTest, APayloadArrives) {
   }
 }
 
-TEST_F(PortsTest, APayloadThatNobodyTakesStalls) {
+TEST_F(PortsTest, AnUnreadPayloadStalls) {
   const BoundSocket listener(1);
   Add(listener.port());
   targets_.rbegin()->set_payload(64u << 20);
   std::jthread server([&] {
     const base::UniqueFd peer(accept(listener.fd(), nullptr, nullptr));
     EXPECT_EQ(send(peer.get(), "token", 5, MSG_NOSIGNAL), 5);
-    // Until the other side gives up; what it has sent is not read.
+    // Waits until the other side gives up; its data is not read.
     pollfd gone{peer.get(), POLLRDHUP, 0};
     poll(&gone, 1, base::Deadline::After(kLimit).PollTimeout());
   });

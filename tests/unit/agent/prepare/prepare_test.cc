@@ -67,7 +67,7 @@ class PrepareTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
+TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsReported) {
   v1::PlannedFile& file = *node().add_files();
   file.set_name("table.json");
   file.set_content("{}");
@@ -80,7 +80,7 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   }
 }
 
-TEST_F(PrepareTest, AnIssueWithTheFolderOfFilesHasTheRemedyOfItsCause) {
+TEST_F(PrepareTest, AnIssueWithTheFolderOfFilesHasARemedyForItsCause) {
   node().add_files()->set_name("table.json");
   ASSERT_EQ(mkdir((folder_.path() + "/files").c_str(), 0755), 0);
   const PreparedNode prepared = Prepare();
@@ -98,7 +98,7 @@ TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
   EXPECT_THAT(Prepare().ranks.at(1).spawn.argv, testing::ElementsAre("/the/agent", "serve"));
 }
 
-TEST_F(PrepareTest, EveryProgramIsLookedFor) {
+TEST_F(PrepareTest, EveryProgramIsLookedUp) {
   node().add_ranks()->add_argv("no-such-program");
   node().add_ranks()->add_argv("no-such-program");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
@@ -114,7 +114,7 @@ TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
   EXPECT_THAT(environment, Contains("AUTODIST_AGENT_SOCKET=/socket"));
 }
 
-TEST_F(PrepareTest, ARankHasAPlaceToTellItsProgress) {
+TEST_F(PrepareTest, ARankHasAFifoForItsProgress) {
   v1::RankPlan& other = *node().add_ranks();
   other.add_argv("true");
   other.set_rank(5);
@@ -131,7 +131,7 @@ TEST_F(PrepareTest, ARankHasAPlaceToTellItsProgress) {
   EXPECT_THAT(prepared.progress, testing::ElementsAre(testing::Key(0), testing::Pair(5, path)));
 }
 
-TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentButNotAnOuterLaunchers) {
+TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentWithoutAnOuterLaunchers) {
   node().clear_environment();
   node().add_environment()->mutable_remove()->add_names("OUTER_*");
   agent_.Set("OUTER_RANK", "7");
@@ -155,13 +155,13 @@ TEST_F(PrepareTest, SharedEnvsAreExpandedAfterTheActivation) {
   EXPECT_NE(access((folder_.path() + "/pwned").c_str(), F_OK), 0);
 }
 
-TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailWhereItIsTested) {
+TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailInConditions) {
   folder_.Write("conda.sh", "conda() { export CONDA=$2; }\nfalse\n[ -n \"$NONE\" ] && x=1\ntrue\n");
   Activate("source ./conda.sh;conda activate autodist; false || true");
   EXPECT_THAT(ReadyEnvironment(), Contains("CONDA=autodist"));
 }
 
-TEST_F(PrepareTest, TheBashOfAnActivationReadsNothingThatWasInherited) {
+TEST_F(PrepareTest, TheBashOfAnActivationReadsNoInheritedFiles) {
   const std::string init = folder_.Write("init.sh", "export FROM_INIT=1; exit 3\n");
   node().clear_environment();
   node().add_environment()->set_activate("export V=1");
@@ -171,7 +171,7 @@ TEST_F(PrepareTest, TheBashOfAnActivationReadsNothingThatWasInherited) {
   auto environment = ReadyEnvironment();
   EXPECT_THAT(environment, Contains("V=1"));
   EXPECT_THAT(environment, Not(Contains("FROM_INIT=1")));
-  // Ranks have it as it was, unless the statements set it.
+  // Ranks have the original value, unless the statements set it.
   EXPECT_THAT(environment, Contains("BASH_ENV=" + init));
   EXPECT_THAT(environment, Contains("SHELLOPTS=braceexpand:hashall:noexec"));
   node().clear_environment();
@@ -179,11 +179,11 @@ TEST_F(PrepareTest, TheBashOfAnActivationReadsNothingThatWasInherited) {
   EXPECT_THAT(ReadyEnvironment(), Contains("BASH_ENV=/site/profile"));
 }
 
-TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
+TEST_F(PrepareTest, AnActivationThatClosesTheEnvironmentDescriptorIsReported) {
   Activate("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
   node().mutable_ranks(0)->set_argv(0, "/bin/true");
-  // Descriptor 3 is where the environment comes back; whoever closes it is told so.
-  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("before its end"));
+  // The environment is returned on descriptor 3; closing it is an issue.
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("exited the shell"));
 }
 
 TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
@@ -197,12 +197,12 @@ TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
   Activate("echo some; exit 4");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
   Activate("exit 0");
-  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("left the shell"));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("exited the shell"));
   Activate("if then");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION), HasSubstr("syntax error"));
 }
 
-TEST_F(PrepareTest, StartUpFilesChangeNothing) {
+TEST_F(PrepareTest, StartUpFilesHaveNoEffect) {
   for (const char* name : {".bashrc", ".profile", ".bash_profile"}) {
     folder_.Write(name, "echo noise; export FROM_RC=1; sleep 100\n");
   }
@@ -210,7 +210,7 @@ TEST_F(PrepareTest, StartUpFilesChangeNothing) {
   EXPECT_THAT(ReadyEnvironment(), Not(Contains("FROM_RC=1")));
 }
 
-TEST_F(PrepareTest, AllIssuesOfANodeAreToldAtOnce) {
+TEST_F(PrepareTest, AllIssuesOfANodeAreReportedAtOnce) {
   request_.set_working_directory(folder_.path() + "/none");
   Activate("export PATH=/nowhere");
   const PreparedNode prepared = Prepare();
@@ -219,7 +219,7 @@ TEST_F(PrepareTest, AllIssuesOfANodeAreToldAtOnce) {
   EXPECT_EQ(prepared.issues[1].cause(), "'true' is not in PATH (/nowhere)");
 }
 
-TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
+TEST_F(PrepareTest, DistinguishesAMissingProgramFromAForbiddenOne) {
   node().mutable_ranks(0)->set_argv(0, "./train");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND),
               HasSubstr("'./train' does not exist"));
@@ -228,7 +228,14 @@ TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
               HasSubstr("not an executable"));
 }
 
-TEST_F(PrepareTest, EachStepTakesWhatTheOnesBeforeHaveLeft) {
+TEST_F(PrepareTest, OnlyTheHintForANameMentionsPath) {
+  node().mutable_ranks(0)->set_argv(0, "./no-such-program");
+  EXPECT_THAT(Prepare().issues.at(0).remedy(), Not(HasSubstr("PATH")));
+  node().mutable_ranks(0)->set_argv(0, "no-such-program");
+  EXPECT_THAT(Prepare().issues.at(0).remedy(), HasSubstr("PATH"));
+}
+
+TEST_F(PrepareTest, EachStepUsesTheResultOfTheStepsBefore) {
   Set("A").set_literal("$B");
   Share("A", "$A:/c");
   node().add_environment()->mutable_remove()->add_names("A*");
@@ -258,7 +265,7 @@ TEST_F(PrepareTest, ADefaultMayGiveWayToAnotherVariable) {
   EXPECT_THAT(environment, Contains("B_INCLUDE="));
 }
 
-TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
+TEST_F(PrepareTest, InterfaceVariablesNameTheInterfaceOfTheAddressUnlessSet) {
   Share("GLOO_SOCKET_IFNAME", "eth7");
   for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
     v1::SetVariable& variable = Set(name);
@@ -277,7 +284,7 @@ TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
   EXPECT_THAT(elsewhere.ranks.at(0).spawn.environment,
               Not(Contains(testing::StartsWith("NCCL_SOCKET_IFNAME="))));
 
-  node().set_interface("ib0");  // the spec's word needs no owner
+  node().set_interface("ib0");  // the spec's interface needs no address
   EXPECT_THAT(ReadyEnvironment(), Contains("NCCL_SOCKET_IFNAME==ib0"));
 }
 

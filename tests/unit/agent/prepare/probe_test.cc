@@ -62,7 +62,7 @@ class ProbeTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(ProbeTest, TellsWhatCostsNothing) {
+TEST_F(ProbeTest, ReportsWhatIsCheap) {
   for (const char* name : {"getent", "nvidia-smi", "python3"}) {
     Install(name, "echo > '" + folder_.path() + "'/asked.$(basename $0)");
   }
@@ -100,8 +100,8 @@ TEST_F(ProbeTest, TellsWhatCostsNothing) {
   }
 }
 
-TEST_F(ProbeTest, ThoroughAsksAllProgramsAtTheSameTime) {
-  // None of them ends before all have begun: three times nvidia-smi, and the others once.
+TEST_F(ProbeTest, AThoroughProbeRunsAllProgramsAtTheSameTime) {
+  // Each ends only after all have begun: three times nvidia-smi, and the others once.
   const std::string wait = "echo > '" + folder_.path() + "'/began.$$\nuntil [ $(ls '" +
                            folder_.path() + "'/began.* | wc -l) = 5 ]; do sleep 0.01; done\n";
   Install("getent", wait +
@@ -136,7 +136,7 @@ TEST_F(ProbeTest, TheNodeResolvesItsOwnName) {
   EXPECT_THAT(Facts().hostname_addresses(), UnorderedElementsAreArray(expected));
 }
 
-TEST_F(ProbeTest, WithoutTheRanksEnvironmentTheRestIsTold) {
+TEST_F(ProbeTest, WithoutTheRanksEnvironmentTheRestIsReported) {
   Install("python3", "");
   node_.command[0] = "python3";
   node_.rank_environment.reset();
@@ -169,7 +169,7 @@ TEST_F(ProbeTest, FilesHaveDigests) {
               HasSubstr("takes too long"));
 }
 
-TEST_F(ProbeTest, OnlyWordsInFilesOfOursAreTold) {
+TEST_F(ProbeTest, OnlyTokensInOurFilesAreReported) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-1", "cafe01\n")).digest(), "cafe01");
   EXPECT_THAT(SharedFileFact(folder_.path() + "/.autodist-2").error(),
               HasSubstr("No such file or directory"));
@@ -186,17 +186,17 @@ TEST_F(ProbeTest, OnlyWordsInFilesOfOursAreTold) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-4", largest + "\na")).digest(), "");
 }
 
-TEST_F(ProbeTest, AFolderThatMayNotBeWrittenIsAnIssueAndStillHasASize) {
+TEST_F(ProbeTest, AReadOnlyFolderIsAnIssueAndStillHasASize) {
   v1::DiskFact fact;
   std::thread([&fact] {
-    syscall(SYS_setresuid, 65534, 65534, 65534);  // of this thread alone: root may write anywhere
+    syscall(SYS_setresuid, 65534, 65534, 65534);  // only this thread: root may write anywhere
     fact = DiskFactOf("/usr");
   }).join();
   EXPECT_EQ(fact.error(), "/usr: not writable: Permission denied");
   EXPECT_GT(fact.size(), 0u);
 }
 
-TEST_F(ProbeTest, NcclIsTheOneThatTheLoaderWouldFind) {
+TEST_F(ProbeTest, NcclIsTheOneThatTheLoaderFinds) {
   std::filesystem::create_directories(folder_.path() + "/a");
   std::filesystem::create_directories(folder_.path() + "/b");
   std::filesystem::create_directories(folder_.path() + "/c");

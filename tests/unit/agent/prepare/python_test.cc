@@ -1,4 +1,4 @@
-// Asks the machine's own Python.
+// Runs the machine's Python.
 #include "agent/prepare/python.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ class PythonTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     folder_.Write(name, content);
   }
-  // A module that tells when it is imported.
+  // Creates a module that records its import.
   void WriteModule(const std::string& name) {
     Write(name, "open('" + folder_.path() + "/imported', 'w')\n");
   }
@@ -55,13 +55,13 @@ class PythonTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(PythonTest, IsKnownByItsName) {
+TEST_F(PythonTest, IsRecognizedByItsName) {
   EXPECT_TRUE(IsPython("python"));
   EXPECT_TRUE(IsPython("/opt/venv/bin/python3.11"));
   EXPECT_FALSE(IsPython("/opt/python/bin/train"));
 }
 
-TEST_F(PythonTest, OfACommand) {
+TEST_F(PythonTest, ThePythonOfACommand) {
   const auto found = [&](const std::vector<std::string>& command) {
     const auto python = PythonOf(command, environment_, folder_.path());
     return python ? python->program + " " + python->script : "";
@@ -105,7 +105,7 @@ TEST_F(PythonTest, ImportsUntilOneFails) {
   EXPECT_EQ(Import({"deadly"})->error(), "its Python was ended by signal 4");
 }
 
-TEST_F(PythonTest, WhatAPythonPrintedOfItsImports) {
+TEST_F(PythonTest, ParsesTheOutputOfImports) {
   const auto error = [](std::string_view printed, const std::string& ended) {
     const auto failed = FailedImportIn(printed, ended, 2);
     return failed ? std::to_string(failed->index()) + " " + failed->error() : "";
@@ -113,9 +113,9 @@ TEST_F(PythonTest, WhatAPythonPrintedOfItsImports) {
   EXPECT_EQ(error("trying\t0\ntrying\t1\nimported\n", ""), "");
   EXPECT_EQ(error("trying\t0\nfailed\t1\tE: x\ty\n", ""), "0 E: x\ty");
   EXPECT_EQ(error("trying\t1\n", "was ended by signal 11"), "1 its Python was ended by signal 11");
-  EXPECT_EQ(error("trying\t1\n", "did not end within 20 s"), "");  // slow, and no more
+  EXPECT_EQ(error("trying\t1\n", "did not end within 20 s"), "");  // slow, but not failed
   EXPECT_EQ(error("", "ended with status 1"), "");
-  EXPECT_EQ(error("trying\t2\nfailed\t1\tE\n", ""), "");  // of how many?
+  EXPECT_EQ(error("trying\t2\nfailed\t1\tE\n", ""), "");  // the number of modules is missing
 }
 
 TEST_F(PythonTest, FindsModulesWithoutImportingThem) {
@@ -150,7 +150,7 @@ TEST_F(PythonTest, ACpuTorchNamesNoCuda) {
   EXPECT_EQ(fact.modules(0).cuda(), "");
 }
 
-TEST_F(PythonTest, SeesWhatTheScriptSees) {
+TEST_F(PythonTest, SeesTheSameAsTheScript) {
   WriteModule("script/beside_script.py");
   WriteModule("beside_folder.py");
   const std::vector<std::string> modules = {"beside_script", "beside_folder"};
@@ -165,7 +165,7 @@ TEST_F(PythonTest, SeesWhatTheScriptSees) {
   EXPECT_FALSE(SomethingWasImported());
 }
 
-TEST_F(PythonTest, FilesOfTheUserAreNotTakenForTheStandardLibrary) {
+TEST_F(PythonTest, FilesOfTheUserDoNotShadowTheStandardLibrary) {
   for (const char* name : {"re.py", "email.py", "random.py", "csv.py", "json.py"}) {
     WriteModule(name);
     WriteModule(std::string("script/") + name);
@@ -175,7 +175,7 @@ TEST_F(PythonTest, FilesOfTheUserAreNotTakenForTheStandardLibrary) {
   EXPECT_FALSE(SomethingWasImported());
 }
 
-TEST_F(PythonTest, OtherWritersDoNotMatter) {
+TEST_F(PythonTest, OtherOutputIsIgnored) {
   Write("site/sitecustomize.py",
         "import atexit, sys\nprint('noise', end='')\nprint('version\\t9.9')\n"
         "sys.stdout.flush()\natexit.register(print, 'bye\\tbye')\n");
@@ -185,7 +185,7 @@ TEST_F(PythonTest, OtherWritersDoNotMatter) {
   EXPECT_TRUE(fact.modules(0).found());
 }
 
-TEST_F(PythonTest, TellsWhyItKnowsNothing) {
+TEST_F(PythonTest, ReportsWhyItKnowsNothing) {
   EXPECT_THAT(Ask({"python9"}, {}).error(), HasSubstr("'python9' is not in PATH"));
   Write("site/sitecustomize.py",
         "import sys\nsys.stderr.write('broken\\n')\nraise SystemExit(4)\n");

@@ -12,7 +12,7 @@ base::Interface With(const char* interface, const char* address) {
   return {interface, *base::IpAddress::Parse(address)};
 }
 
-// A node whose address is on lo, and which reaches others by eth0.
+// A node with its address on lo, and eth0 as the route to others.
 const std::vector<base::Interface> kRouting = {With("lo", "127.0.0.1"), With("lo", "10.99.0.1"),
                                                With("eth0", "10.77.0.1"), With("ib0", "10.88.0.1")};
 
@@ -29,7 +29,7 @@ RankInterface Choose(const v1::NodePlan& node, const std::string& address, const
                              [&](const base::IpAddress&) { return way; });
 }
 
-TEST(RankInterfacesTest, TheOneOfTheSpecOrTheOwnerOfTheAddress) {
+TEST(RankInterfacesTest, PrefersTheSpecsInterfaceThenTheOneOfTheAddress) {
   EXPECT_EQ(Choose(Node({"10.77.0.2"}, "ib7"), "10.77.0.1", "eth0").name, "ib7");
   EXPECT_EQ(Choose(Node({"10.77.0.2"}), "10.88.0.1", "eth0").name, "ib0");
   const RankInterface none = Choose(Node({}), "10.1.1.1", "eth0");
@@ -37,7 +37,7 @@ TEST(RankInterfacesTest, TheOneOfTheSpecOrTheOwnerOfTheAddress) {
   EXPECT_THAT(none.warning, HasSubstr("no interface of this node has the address 10.1.1.1"));
 }
 
-TEST(RankInterfacesTest, NeverALoopbackOneToOtherNodes) {
+TEST(RankInterfacesTest, NeverUsesLoopbackToOtherNodes) {
   EXPECT_EQ(Choose(Node({}), "127.0.0.1", "").name, "lo");  // the only node
   EXPECT_EQ(Choose(Node({"10.99.0.2"}), "10.99.0.1", "eth0").name, "eth0");
   for (const char* way : {"", "lo", "eth7"}) {  // eth7 has no address
@@ -52,7 +52,7 @@ TEST(RankInterfacesTest, NeverALoopbackOneToOtherNodes) {
   EXPECT_EQ(Choose(asked, "10.99.0.1", "eth0").name, "eth0");
 }
 
-TEST(RankInterfacesTest, TheKernelKnowsTheWay) {
+TEST(RankInterfacesTest, TheKernelDeterminesTheRoute) {
   EXPECT_EQ(InterfaceTowards(*base::IpAddress::Parse("127.0.0.9")), "lo");
   EXPECT_EQ(InterfaceTowards(*base::IpAddress::Parse("::1")), "lo");
   EXPECT_GT(MtuOf("lo"), 1000u);
@@ -60,7 +60,7 @@ TEST(RankInterfacesTest, TheKernelKnowsTheWay) {
   EXPECT_EQ(MtuOf("a-name-that-no-interface-can-have"), 0u);
 }
 
-TEST(RankInterfacesTest, WhatGlooAndNcclMakeOfTheirVariables) {
+TEST(RankInterfacesTest, GlooAndNcclInterpretTheirVariables) {
   const auto chosen = [](const char* variable, const std::string& value) -> std::string {
     process::Environment environment;
     environment.Set(variable, value);

@@ -19,7 +19,7 @@ std::vector<std::string> Paths(const std::string& cgroup, const std::string& con
 
 using Strings = std::vector<std::string>;
 
-TEST(CgroupsTest, AreThoseOfTheProcessAndAllAbove) {
+TEST(CgroupsTest, AreTheProcessesCgroupAndItsAncestors) {
   EXPECT_EQ(Paths("0::/a/b\n", "cpu"), (Strings{"/m/a/b", "/m/a", "/m"}));
   EXPECT_EQ(Paths("0::/\n", "cpu"), Strings{"/m"});
   const std::string both = "4:memory:/x\n1:cpu,cpuacct:/y/z\n0::/a\n";
@@ -31,7 +31,7 @@ TEST(CgroupsTest, AreThoseOfTheProcessAndAllAbove) {
   }
 }
 
-// Rank 3 is process 70, in groups that are told of in a folder of the test's own.
+// Rank 3 is process 70; its groups are described in a folder of the test.
 class CgroupReaderTest : public testing::Test {
  protected:
   void Write(const std::string& name, const std::string& content) {
@@ -52,7 +52,7 @@ class CgroupReaderTest : public testing::Test {
   SampleTime now_;
 };
 
-TEST_F(CgroupReaderTest, TheLeastLimitCountsWhereverItIs) {
+TEST_F(CgroupReaderTest, TheLowestLimitOfAllAncestorsCounts) {
   Write("proc/70/cgroup", "0::/job/rank\n");
   const std::string job = "sys/fs/cgroup/job/";
   Write(job + "cpu.max", "25000 100000\n");
@@ -91,7 +91,7 @@ TEST_F(CgroupReaderTest, Version1) {
   v1::RankSample reported = Read();
   EXPECT_EQ(reported.cpu_limit(), 2);
   EXPECT_FALSE(reported.has_memory_limit());
-  // Groups are looked at again after a while.
+  // Groups are read again after a while.
   Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4096\n");
   Write("sys/fs/cgroup/memory/a/memory.failcnt", "7\n");
   for (int i = 0; i < 10 && !reported.has_memory_hits(); ++i) reported = Read();
@@ -100,7 +100,7 @@ TEST_F(CgroupReaderTest, Version1) {
   EXPECT_FALSE(reported.has_memory_stalled());
 }
 
-TEST_F(CgroupReaderTest, WhatHasNoLimitIsNotToldOf) {
+TEST_F(CgroupReaderTest, GroupsWithoutALimitAreNotReported) {
   EXPECT_EQ(Read().ByteSizeLong(), 2u);
   Write("proc/70/cgroup", "0::/\n");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Read().ByteSizeLong(), 2u);

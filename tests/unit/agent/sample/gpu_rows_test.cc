@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Of --help-query-gpu as drivers since 535 have it, shortened.
+// Shortened output of --help-query-gpu of drivers since 535.
 constexpr char kHelp[] = R"(List of valid properties to query for the switch "--query-gpu=":
 
 "timestamp"
@@ -33,7 +33,7 @@ Zero based index of the GPU. Can change at each boot.
 "ecc.errors.uncorrected.volatile.total"
 )";
 
-TEST(GpuRowsTest, AsksForWhatTheDriverKnows) {
+TEST(GpuRowsTest, QueriesFieldsThatTheDriverSupports) {
   EXPECT_EQ(GpuFields(kHelp).Query(),
             "--query-gpu=index,uuid,pci.bus_id,utilization.gpu,memory.used,memory.total,power.draw,"
             "power.limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active,"
@@ -66,7 +66,7 @@ TEST(GpuRowsTest, ARowIsAGpu) {
   EXPECT_EQ(gpu.ecc_errors(), 2u);
 }
 
-TEST(GpuRowsTest, WhatIsNotTheRowsOwnIsAbsent) {
+TEST(GpuRowsTest, UnsupportedValuesAreAbsent) {
   const GpuFields fields(kHelp);
   const auto row = fields.Parse(
       "0, GPU-aaaa, 00000000:01:00.0, [N/A], [Not Supported], -1, [Unknown Error], nan, N/A, , "
@@ -80,7 +80,7 @@ TEST(GpuRowsTest, WhatIsNotTheRowsOwnIsAbsent) {
   EXPECT_THAT(gpu.throttled(), IsEmpty());
 }
 
-TEST(GpuRowsTest, WordsAreNoRow) {
+TEST(GpuRowsTest, MessagesAreNotRows) {
   const GpuFields fields("\"index\" \"uuid\"");
   EXPECT_TRUE(fields.Parse("0, GPU-aaaa"));
   for (const char* words : {"", "0", "0, GPU-aaaa, 1", "No devices were found", "-1, GPU-aaaa",
@@ -91,7 +91,7 @@ TEST(GpuRowsTest, WordsAreNoRow) {
 
 TEST(GpuRowsTest, ThrottlingHasItsReasons) {
   EXPECT_THAT(ThrottleReasons(0), IsEmpty());
-  EXPECT_THAT(ThrottleReasons(0x1), IsEmpty());  // it has nothing to do
+  EXPECT_THAT(ThrottleReasons(0x1), IsEmpty());  // the GPU is idle
   EXPECT_THAT(ThrottleReasons(0x8), ElementsAre("HW slowdown"));
   EXPECT_THAT(ThrottleReasons(0x48), ElementsAre("HW thermal slowdown"));
   EXPECT_THAT(ThrottleReasons(0x24), ElementsAre("SW thermal slowdown", "SW power cap"));
@@ -100,7 +100,7 @@ TEST(GpuRowsTest, ThrottlingHasItsReasons) {
   EXPECT_THAT(ThrottleReasons(0x8000), ElementsAre("reason 32768"));
 }
 
-TEST(GpuRowsTest, PlacesAreTheSameHoweverTheyAreWritten) {
+TEST(GpuRowsTest, BusIdsAreNormalized) {
   EXPECT_EQ(ParsePciPlace("00000000:3B:00.0"), ParsePciPlace("0000:3b:00"));
   EXPECT_EQ(ParsePciPlace("3b:00"), ParsePciPlace("0000:3b:00"));
   EXPECT_NE(ParsePciPlace("0001:3b:00"), ParsePciPlace("0000:3b:00"));

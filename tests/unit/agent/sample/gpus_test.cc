@@ -1,4 +1,4 @@
-// With a program in nvidia-smi's place that prints what it prints on a node with H200s.
+// Uses a fake nvidia-smi with the output of a node with H200s.
 #include "agent/sample/gpus.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class GpuReaderTest : public testing::Test {
  protected:
   GpuReaderTest() { plan_.environment.Set("PATH", folder_.path() + ":/usr/bin:/bin"); }
 
-  // It notes how it is called, and who it is.
+  // Installs the fake, which records its arguments and pid.
   void Install(const std::string& cases) {
     const std::string path =
         folder_.Write("nvidia-smi", "#!/bin/sh\necho \"$$ $*\" >> " + folder_.path() +
@@ -48,7 +48,7 @@ class GpuReaderTest : public testing::Test {
     return count;
   }
 
-  // Looks as the sampler does, until it is so.
+  // Reads as often as the sampler until the condition holds.
   static bool Await(const std::function<bool()>& condition) {
     const auto limit = base::Deadline::After(test::kLimit);
     while (!condition()) {
@@ -68,7 +68,7 @@ class GpuReaderTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(GpuReaderTest, TellsTheGpusOfTheJob) {
+TEST_F(GpuReaderTest, ReportsTheGpusOfTheJob) {
   Install(kFakeHelp + std::string(kFakeRows) + "    exec sleep 1000 ;;\n");
   GpuReader reader(plan_, *supervisor_);
   v1::NodeSample sample;
@@ -87,7 +87,7 @@ TEST_F(GpuReaderTest, TellsTheGpusOfTheJob) {
   EXPECT_EQ(Count(Calls(), "\n"), 2u);
 }
 
-TEST_F(GpuReaderTest, ItEndsWithItsReader) {
+TEST_F(GpuReaderTest, TheToolEndsWithItsReader) {
   Install(kFakeHelp + std::string(kFakeRows) + "    exec sleep 1000 ;;\n");
   pid_t pid = 0;
   {
@@ -100,17 +100,17 @@ TEST_F(GpuReaderTest, ItEndsWithItsReader) {
   EXPECT_TRUE(Await([&] { return kill(pid, 0) != 0; }));
 }
 
-TEST_F(GpuReaderTest, ItIsStartedAgainWhenItHasEnded) {
+TEST_F(GpuReaderTest, TheToolIsRestartedWhenItHasEnded) {
   Install(kFakeHelp + std::string(kFakeRows) + "    exit 3 ;;\n");
   GpuReader reader(plan_, *supervisor_);
   EXPECT_TRUE(Await([&] {
     Read(reader);
     return Count(Calls(), "--query-gpu=") == 3;
   }));
-  EXPECT_EQ(Read(reader).gpus_size(), 2);  // what was read is fresh
+  EXPECT_EQ(Read(reader).gpus_size(), 2);  // the values are fresh
 }
 
-TEST_F(GpuReaderTest, OneThatFailsIsAskedLessAndLessOften) {
+TEST_F(GpuReaderTest, AFailingToolIsRetriedLessAndLessOften) {
   Install("  *) echo 'NVIDIA-SMI has failed'; exit 9 ;;\n");
   GpuReader reader(plan_, *supervisor_);
   const auto began = SampleTime::clock::now();
@@ -118,7 +118,7 @@ TEST_F(GpuReaderTest, OneThatFailsIsAskedLessAndLessOften) {
     EXPECT_EQ(Read(reader).gpus_size(), 0);
     return Count(Calls(), "--help-query-gpu") == 4;
   }));
-  // 200, 400 and 800 ms, each half of it more or less.
+  // 200, 400 and 800 ms, each up to 50 % more or less.
   EXPECT_GE(SampleTime::clock::now() - began, milliseconds(700));
   EXPECT_LT(reader.next_look(), base::Deadline::After(GpuReader::kMaxWait));
 }

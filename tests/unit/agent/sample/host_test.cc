@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Of a node with two cores, Linux 6.1; the lines of interrupts cut short.
+// /proc/stat of a node with two cores, Linux 6.1; the lines of interrupts are shortened.
 constexpr char kStat[] =
     "cpu  1000 50 300 8000 400 20 30 200 900 10\n"
     "cpu0 500 25 150 4000 200 10 15 100 450 5\n"
@@ -39,18 +39,18 @@ constexpr char kDiskstats[] =
     " 259       0 nvme0n1 1000 5 4096 700 2000 9 8192 900 0 800 1600 0 0 0 0 5 3\n"
     " 259       1 nvme0n1p1 900 5 4000 700 1900 9 8000 900 0 800 1600 0 0 0 0 0 0\n"
     " 253       0 dm-0 900 0 4000 700 1900 0 8000 900 0 800 1600 0 0 0 0 0 0\n"
-    "   8       0 sda 10 0 100 1 20 0 200 1 0 1 2\n";  // Linux 4.15 tells no more
+    "   8       0 sda 10 0 100 1 20 0 200 1 0 1 2\n";  // Linux 4.15 has no more fields
 
-TEST(HostTest, CpuTimesAreThoseOfAllCores) {
+TEST(HostTest, CpuTimesAreSumsOfAllCores) {
   const auto times = ParseCpuTimes(kStat);
   ASSERT_TRUE(times);
   EXPECT_EQ(times->busy, 1000u + 50 + 300 + 20 + 30);
-  EXPECT_EQ(times->total, 1000u + 50 + 300 + 8000 + 400 + 20 + 30 + 200);  // guests' are in user's
+  EXPECT_EQ(times->total, 1000u + 50 + 300 + 8000 + 400 + 20 + 30 + 200);  // user includes guests
   EXPECT_EQ(times->cores, 2u);
   for (const char* none : {"", "cpu0 1 2 3\n", "nothing"}) EXPECT_FALSE(ParseCpuTimes(none));
 }
 
-TEST(HostTest, MemoryThatIsUsedIsNotAvailable) {
+TEST(HostTest, UsedMemoryIsTotalMinusAvailable) {
   const auto memory = ParseMemory(kMeminfo);
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->total, uint64_t{24684092} * 1024);
@@ -68,7 +68,7 @@ TEST(HostTest, PressureIsAShare) {
   }
 }
 
-TEST(HostTest, DisksAreThoseThatCount) {
+TEST(HostTest, OnlyPhysicalDisksCount) {
   const DiskBytes bytes = ParseDisks(
       kDiskstats, [](std::string_view name) { return name == "nvme0n1" || name == "sda"; });
   EXPECT_EQ(bytes.disks, 2);
@@ -92,7 +92,7 @@ class HostReaderTest : public testing::Test {
   const SampleTime start_ = SampleTime::clock::now();
 };
 
-TEST_F(HostReaderTest, RatesAreSinceTheSampleBefore) {
+TEST_F(HostReaderTest, RatesAreSinceThePreviousSample) {
   folder_.Write("meminfo", kMeminfo);
   for (const char* kind : {"cpu", "memory", "io"}) {
     folder_.Write("pressure/" + std::string(kind), kPressure);
@@ -113,7 +113,7 @@ TEST_F(HostReaderTest, RatesAreSinceTheSampleBefore) {
   EXPECT_DOUBLE_EQ(host.disk_write(), 512 / 2);
 }
 
-TEST_F(HostReaderTest, WhatIsNotToldIsAbsent) {
+TEST_F(HostReaderTest, MissingValuesAreAbsent) {
   HostReader reader(folder_.path(), "/no/such/folder");
   reader.Read(start_);
   folder_.Write("stat", "");
@@ -121,7 +121,7 @@ TEST_F(HostReaderTest, WhatIsNotToldIsAbsent) {
   EXPECT_EQ(host.ByteSizeLong(), 0u) << host.ShortDebugString();
 }
 
-TEST(DiskSpaceDeathTest, IsUnknownWhereNoThreadCanBeStarted) {
+TEST(DiskSpaceDeathTest, IsUnknownIfNoThreadCanBeStarted) {
   EXPECT_EXIT(
       {
         test::ForbidThreads();
@@ -132,7 +132,7 @@ TEST(DiskSpaceDeathTest, IsUnknownWhereNoThreadCanBeStarted) {
 }
 
 TEST(DiskSpaceTest, IsThatOfTheFolder) {
-  DiskSpace space("/proc/self");  // has none
+  DiskSpace space("/proc/self");  // has no disk space
   DiskSpace here("/");
   std::optional<DiskSpace::Space> found;
   for (const auto limit = SampleTime::clock::now() + test::kLimit;

@@ -27,7 +27,7 @@ class InfinibandTest : public testing::Test {
   const SampleTime start_ = SampleTime::clock::now();
 };
 
-TEST_F(InfinibandTest, CountsOfTheSpecificationAreInWordsOfFourBytes) {
+TEST_F(InfinibandTest, StandardCountersAreInWordsOfFourBytes) {
   Write("mlx5_0/ports/1/state", "4: ACTIVE");
   Write("mlx5_0/ports/1/counters/port_rcv_data", "1000");
   Write("mlx5_0/ports/1/counters/port_xmit_data", "500");
@@ -46,13 +46,13 @@ TEST_F(InfinibandTest, CountsOfTheSpecificationAreInWordsOfFourBytes) {
   EXPECT_EQ(sample.infinibands(1).name(), "mlx5_1:1");
   EXPECT_FALSE(sample.infinibands(1).active() || sample.infinibands(1).has_errors());
   Write("mlx5_0/ports/1/counters/port_rcv_data", "2000");
-  Write("mlx5_0/ports/1/counters/port_xmit_data", "400");  // has begun anew
+  Write("mlx5_0/ports/1/counters/port_xmit_data", "400");  // was reset
   sample = Read(reader, start_ + std::chrono::seconds(2));
   EXPECT_DOUBLE_EQ(sample.infinibands(0).received(), 2000);
   EXPECT_FALSE(sample.infinibands(0).has_sent());
 }
 
-TEST_F(InfinibandTest, ADriversOwnCountsAreInBytes) {
+TEST_F(InfinibandTest, DriverCountersAreInBytes) {
   Write("rdmap0s6/ports/1/state", "4: ACTIVE");
   Write("rdmap0s6/ports/1/hw_counters/rx_bytes", "1000");
   Write("rdmap0s6/ports/1/hw_counters/tx_bytes", "1000");
@@ -65,7 +65,7 @@ TEST_F(InfinibandTest, ADriversOwnCountsAreInBytes) {
   EXPECT_FALSE(sample.infinibands(0).has_sent());
 }
 
-TEST_F(InfinibandTest, ANodeWithoutHasNone) {
+TEST_F(InfinibandTest, ANodeWithoutInfinibandHasNoCounters) {
   InfinibandReader reader(folder_.path());
   EXPECT_EQ(Read(reader, start_).infinibands_size(), 0);
 }

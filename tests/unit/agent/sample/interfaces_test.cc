@@ -24,7 +24,7 @@ constexpr char kDev[] =
     "   0     0       0          0\n"
     "docker0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n";
 
-TEST(InterfacesTest, CountsAreOfBothDirections) {
+TEST(InterfacesTest, CountsBothDirections) {
   const std::string dev = std::string(kHeadings) + kDev;
   const std::vector<InterfaceCounts> all = ParseInterfaces(dev);
   ASSERT_EQ(all.size(), 2u);
@@ -33,7 +33,7 @@ TEST(InterfacesTest, CountsAreOfBothDirections) {
   EXPECT_EQ(all[0].sent, 876183u);
   EXPECT_EQ(all[0].errors, 8u);
   EXPECT_EQ(all[0].dropped, 10u);
-  EXPECT_EQ(all[1].name, "docker0");  // no blank where a number is long
+  EXPECT_EQ(all[1].name, "docker0");  // without a blank before a long number
   EXPECT_EQ(all[1].received, 1000u);
   EXPECT_EQ(all[1].sent, 2000u);
   EXPECT_TRUE(ParseInterfaces(kHeadings).empty());
@@ -70,7 +70,7 @@ class InterfaceReaderTest : public testing::Test {
   const SampleTime start_ = SampleTime::clock::now();
 };
 
-TEST_F(InterfaceReaderTest, ACardIsToldWithoutWhatGoesThroughIt) {
+TEST_F(InterfaceReaderTest, ACardIsReportedWithoutItsVirtualInterfaces) {
   Interface("eth0", "up", true, "25000");
   Interface("docker0", "up");
   v1::NodeSample sample = Read(0);
@@ -85,7 +85,7 @@ TEST_F(InterfaceReaderTest, ACardIsToldWithoutWhatGoesThroughIt) {
   EXPECT_DOUBLE_EQ(sample.interfaces(0).sent(), 100);
 }
 
-TEST_F(InterfaceReaderTest, WithoutACardAllThatAreUpAreTold) {
+TEST_F(InterfaceReaderTest, WithoutACardAllActiveInterfacesAreReported) {
   Interface("eth0", "down", true, "25000");
   Interface("docker0", "unknown");
   const v1::NodeSample sample = Read(0);
@@ -94,7 +94,7 @@ TEST_F(InterfaceReaderTest, WithoutACardAllThatAreUpAreTold) {
   EXPECT_FALSE(sample.interfaces(0).has_speed());
 }
 
-TEST_F(InterfaceReaderTest, OneThatGoesDownIsNoticedAfterAWhileAndANewOneAtOnce) {
+TEST_F(InterfaceReaderTest, AnInterfaceThatGoesDownIsNoticedLaterAndANewOneAtOnce) {
   Interface("eth0", "up");
   Interface("docker0", "down");
   EXPECT_THAT(Names(0), ElementsAre("eth0"));

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// What Linux 6.18 says of a process whose name is "a) S 1 (b".
+// Linux 6.18's /proc/PID/stat of a process with the name "a) S 1 (b".
 constexpr char kProcessStat[] =
     "2247 (a) S 1 (b) D 17 2243 5438 0 -1 4194304 100 0 0 0 11 22 33 44 20 0 5 0 518568 3133440 "
     "382 18446744073709551615 94555502395392 94555502415273 140724442654880 0 0 0 0 0 0 0 0 0 17 1 "
@@ -21,7 +21,7 @@ constexpr char kProcessIo[] =
     "rchar: 6976\nwchar: 9\nsyscr: 10\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\n"
     "cancelled_write_bytes: 0\n";
 
-TEST(ProcessesTest, AStatIsReadBehindAnyName) {
+TEST(ProcessesTest, AStatIsParsedAfterAnyName) {
   const auto stat = ParseProcessStat(kProcessStat);
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->state, 'D');
@@ -78,7 +78,7 @@ class ProcessReaderTest : public testing::Test {
   static uint64_t TicksPerSecond() { return static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
 };
 
-TEST_F(ProcessReaderTest, HowLongItWasReadyToRunIsAShareOfTheTime) {
+TEST_F(ProcessReaderTest, RunDelayIsAShareOfTheTime) {
   Write(70, {.state = 'R'});
   folder_.Write("70/schedstat", "5000000000 1000000000 7\n");
   EXPECT_FALSE(Read({{3, 70}}).ranks(0).has_cpu_awaited());
@@ -86,12 +86,12 @@ TEST_F(ProcessReaderTest, HowLongItWasReadyToRunIsAShareOfTheTime) {
   EXPECT_DOUBLE_EQ(Read({{3, 70}}).ranks(0).cpu_awaited(), 0.5);
 }
 
-TEST_F(ProcessReaderTest, ARankIsToldWithWhatItHasStarted) {
+TEST_F(ProcessReaderTest, ARankIncludesItsDescendants) {
   Write(1, {.parent = 0});
   Write(70, {.state = 'R', .read = 1000});
-  Write(60, {.parent = 80});  // numbers do not tell who came first
+  Write(60, {.parent = 80});  // pids are not in order of creation
   Write(80, {.parent = 70});
-  Write(90, {.parent = 1, .cpu = 5000});  // somebody else's
+  Write(90, {.parent = 1, .cpu = 5000});  // another process
   Write(75, {});
   v1::NodeSample sample = Read({{3, 70}, {4, 75}});
   ASSERT_EQ(sample.ranks_size(), 2);
@@ -114,7 +114,7 @@ TEST_F(ProcessReaderTest, ARankIsToldWithWhatItHasStarted) {
   EXPECT_DOUBLE_EQ(sample.ranks(1).cpu(), 0);
 }
 
-TEST_F(ProcessReaderTest, WhoComesLaterAndWhoLosesItsParentBelongsToTheRank) {
+TEST_F(ProcessReaderTest, LaterAndOrphanedDescendantsBelongToTheRank) {
   Write(70, {});
   Write(80, {.parent = 70});
   EXPECT_EQ(Read({{0, 70}}).ranks(0).processes(), 2u);
@@ -128,7 +128,7 @@ TEST_F(ProcessReaderTest, WhoComesLaterAndWhoLosesItsParentBelongsToTheRank) {
   EXPECT_EQ(Read({{0, 70}}).ranks(0).processes(), 3u);
 }
 
-TEST_F(ProcessReaderTest, ARankThatIsToldOfLateIsFoundWithItsChildren) {
+TEST_F(ProcessReaderTest, ARankThatIsRegisteredLateIsFoundWithItsChildren) {
   Write(70, {});
   Write(75, {});
   Write(76, {.parent = 75});
@@ -138,19 +138,19 @@ TEST_F(ProcessReaderTest, ARankThatIsToldOfLateIsFoundWithItsChildren) {
   EXPECT_EQ(sample.ranks(1).processes(), 2u);
 }
 
-TEST_F(ProcessReaderTest, AnotherProcessWithTheNumberOfOneThatEndedIsAnotherOne) {
+TEST_F(ProcessReaderTest, AReusedPidIsAnotherProcess) {
   Write(70, {});
   Write(80, {.parent = 70});
   Write(81, {.parent = 1});
   EXPECT_EQ(Read({{0, 70}}).ranks(0).processes(), 2u);
-  Write(80, {.parent = 1, .started = 200});  // nobody's
+  Write(80, {.parent = 1, .started = 200});  // of no rank
   EXPECT_EQ(Read({{0, 70}}).ranks(0).processes(), 1u);
-  Write(81, {.parent = 70, .started = 300});  // who was nobody's is looked at now and then
+  Write(81, {.parent = 70, .started = 300});  // processes of no rank are checked now and then
   for (int sample = 0; sample < 32; ++sample) Read({{0, 70}});
   EXPECT_EQ(Read({{0, 70}}).ranks(0).processes(), 2u);
 }
 
-TEST_F(ProcessReaderTest, ARankThatHasGoneIsNotTold) {
+TEST_F(ProcessReaderTest, AnEndedRankIsNotReported) {
   Write(70, {});
   Read({{0, 70}, {1, 71}});
   Remove(70);

@@ -33,7 +33,7 @@ class SamplerTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return samples_.size();
   }
-  // Blocks until there are so many.
+  // Blocks until there are this many samples.
   bool Await(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, test::kLimit, [&] { return samples_.size() >= count; });
@@ -63,7 +63,7 @@ class SamplerTest : public testing::Test {
                    *supervisor_};
 };
 
-TEST_F(SamplerTest, TellsOncePerIntervalHowThisMachineIs) {
+TEST_F(SamplerTest, ReportsThisMachineOncePerInterval) {
   Begin(milliseconds(100));
   const auto began = SampleTime::clock::now();
   sampler_.RankStarted(7, getpid());
@@ -91,7 +91,7 @@ TEST_F(SamplerTest, TellsOncePerIntervalHowThisMachineIs) {
   EXPECT_GE(fourth.ranks(0).silent_ms(), 290);
 }
 
-TEST_F(SamplerTest, LooksOnlyWhileRanksRun) {
+TEST_F(SamplerTest, SamplesOnlyWhileRanksRun) {
   Begin(milliseconds(100));
   sampler_.RankStarted(0, getpid());
   sampler_.RankStarted(1, getppid());
@@ -107,28 +107,28 @@ TEST_F(SamplerTest, LooksOnlyWhileRanksRun) {
   sampler_.RankStarted(2, getpid());  // of another attempt
   ASSERT_TRUE(Await(last + 1));
   EXPECT_EQ(Sample(last).ranks(0).rank(), 2u);
-  EXPECT_FALSE(Sample(last).host().has_cpu());  // from the beginning
+  EXPECT_FALSE(Sample(last).host().has_cpu());  // rates start again
 }
 
-TEST_F(SamplerTest, WithoutAnIntervalNothingIsLookedAt) {
+TEST_F(SamplerTest, WithoutAnIntervalNothingIsSampled) {
   Begin(milliseconds(0));
   sampler_.RankStarted(0, getpid());
   sampler_.Stop();
   EXPECT_EQ(samples(), 0u);
 }
 
-TEST_F(SamplerTest, ItStopsAtOnce) {
+TEST_F(SamplerTest, StopsAtOnce) {
   Begin(std::chrono::hours(1));
   sampler_.RankStarted(0, getpid());
   ASSERT_TRUE(Await(1));
   const auto began = SampleTime::clock::now();
   sampler_.Stop();
   EXPECT_LT(SampleTime::clock::now() - began, test::kLimit);
-  sampler_.RankEnded(0);  // late, as of a rank that the supervisor kills
+  sampler_.RankEnded(0);  // late, as for a rank that the supervisor kills
   EXPECT_EQ(samples(), 1u);
 }
 
-// From the first to the last of them, with an attempt between.
+// From the start of the first rank to the end of the last, with another attempt in between.
 TEST_F(SamplerTest, NvidiaSmiRunsAsLongAsRanksDo) {
   const std::string path = folder_.Write("nvidia-smi",
                                          "#!/bin/sh\ncase \"$*\" in\n"
@@ -141,12 +141,12 @@ TEST_F(SamplerTest, NvidiaSmiRunsAsLongAsRanksDo) {
   sampler_.RankStarted(0, getpid());
   for (size_t i = 0; Await(i + 1) && Sample(i).gpus_size() == 0;) ++i;
   sampler_.RankEnded(0);
-  // Which would wait for one that is left: this end has an hour for what is asked to end.
+  // Would wait for a leftover nvidia-smi: End waits an hour for processes to exit.
   supervisor_->End(std::chrono::hours(1));
   supervisor_->WaitUntilEnded();
 }
 
-TEST(LimitSampleTest, WhatCannotBeIsLeftOutOrCutOff) {
+TEST(LimitSampleTest, ImplausibleValuesAreRemovedOrLimited) {
   v1::NodeSample sample;
   sample.mutable_host()->set_cpu(std::numeric_limits<double>::quiet_NaN());
   sample.mutable_host()->set_disk_read(-1);

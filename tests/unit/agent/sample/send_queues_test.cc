@@ -44,14 +44,14 @@ std::string Queue(int interface, uint32_t parent, uint32_t bytes) {
                                                  Attribute(TCA_STATS_QUEUE, Bytes(queue))));
 }
 
-TEST(SendQueuesTest, OfAnInterfaceTheRootCounts) {
+TEST(SendQueuesTest, TheRootQdiscOfAnInterfaceCounts) {
   SendQueues queues;
   EXPECT_FALSE(AddSendQueues(Queue(2, TC_H_ROOT, 5'000) + Queue(2, 0x10001, 700), queues));
   EXPECT_TRUE(AddSendQueues(Queue(7, TC_H_ROOT, 0) + Message(NLMSG_DONE, "    "), queues));
   EXPECT_EQ(queues, (SendQueues{{2, 5'000}, {7, 0}}));
 }
 
-TEST(SendQueuesTest, WhatIsCutOffOrAnErrorIsTheEnd) {
+TEST(SendQueuesTest, TruncationOrAnErrorEndsParsing) {
   const std::string whole = Queue(2, TC_H_ROOT, 5'000);
   for (size_t size = 0; size < whole.size(); ++size) {
     SendQueues queues;
@@ -63,7 +63,7 @@ TEST(SendQueuesTest, WhatIsCutOffOrAnErrorIsTheEnd) {
   EXPECT_TRUE(queues.empty());
 }
 
-TEST(SendQueuesTest, TheKernelAnswersAgainAndAgain) {
+TEST(SendQueuesTest, TheKernelAnswersRepeatedly) {
   SendQueueReader reader;
   const SendQueues first = reader.Read();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(reader.Read().size(), first.size());

@@ -5,8 +5,8 @@
 namespace autodist::agent {
 namespace {
 
-// As an index out of bounds makes it.
-TEST(XidsTest, AnXidMayBeOfAProgram) {
+// As caused by an index out of bounds.
+TEST(XidsTest, AnXidMayNameAProgram) {
   const auto xid =
       ParseXid("NVRM: Xid (PCI:0000:00:06): 43, pid=4744, name=python3, channel 0x00000008");
   ASSERT_TRUE(xid);
@@ -14,7 +14,7 @@ TEST(XidsTest, AnXidMayBeOfAProgram) {
   EXPECT_TRUE(xid->IsOfProgram());
 }
 
-TEST(XidsTest, AnXidIsOfAGpu) {
+TEST(XidsTest, AnXidNamesAGpu) {
   const auto xid = ParseXid(
       "NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the "
       "bus.");

@@ -23,8 +23,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-// What PyTorch 2.15 wrote of two ranks that had summed up three times, and met in a barrier; and of
-// a group of both a broadcast.
+// Recorded by PyTorch 2.15 for two ranks after three all-reduces, a barrier, and a broadcast in a
+// group of both.
 std::string RealRecord() {
   return base::ReadFile(TEST_SOURCE_DIR "/golden/flight_record.pickle", 1 << 20).value_or("");
 }
@@ -42,7 +42,7 @@ std::string WithoutAges(const std::string& text) {
   return std::regex_replace(text, std::regex(", the last [0-9]+ ms ago"), "");
 }
 
-TEST(FlightRecorderTest, CountsWhatARealRecordHas) {
+TEST(FlightRecorderTest, CountsTheCollectivesOfARealRecord) {
   const auto counts = CountsOfRecord(RealRecord(), kRecordedMs + 5012);
   ASSERT_TRUE(counts.ok()) << counts.status();
   std::string text;
@@ -61,7 +61,7 @@ class FlightRecordsTest : public testing::Test {
 
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
 
-  // A rank that writes what it has recorded when it is asked.
+  // Simulates a rank that writes its record on request.
   void AnswerAtPipe(const std::string& record) {
     ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
     pipe_.Reset(open(Path("flight-recorder.3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -92,12 +92,12 @@ TEST_F(FlightRecordsTest, NoRankRecords) {
   EXPECT_THAT(TakeFlightRecords(Path("missing"), kAll), ElementsAre());
 }
 
-TEST_F(FlightRecordsTest, AsksAtThePipe) {
+TEST_F(FlightRecordsTest, RequestsRecordsThroughThePipe) {
   AnswerAtPipe(RealRecord());
   EXPECT_THAT(Texts(), ElementsAre(Pair(3, kCounts)));
 }
 
-TEST_F(FlightRecordsTest, ReadsWhatWasWrittenBefore) {
+TEST_F(FlightRecordsTest, ReadsARecordThatWasWrittenBefore) {
   folder_.Write("flight-recorder.0", RealRecord());
   folder_.Write("flight-recorder.12", RealRecord());
   folder_.Write("flight-recorder.12x", RealRecord());
@@ -105,7 +105,7 @@ TEST_F(FlightRecordsTest, ReadsWhatWasWrittenBefore) {
   EXPECT_THAT(Texts(), ElementsAre(Pair(0, kCounts), Pair(12, kCounts)));
 }
 
-TEST_F(FlightRecordsTest, ARecordIsTakenOnce) {
+TEST_F(FlightRecordsTest, ARecordIsReadOnce) {
   folder_.Write("flight-recorder.0", RealRecord());
   EXPECT_THAT(TakeFlightRecords(folder_.path(), [](uint32_t rank) { return rank != 0; }),
               ElementsAre());
@@ -115,7 +115,7 @@ TEST_F(FlightRecordsTest, ARecordIsTakenOnce) {
   EXPECT_FALSE(ReadFlightRecord(folder_.path(), 0).has_value());
 }
 
-TEST_F(FlightRecordsTest, APipeThatNobodyReadsIsNotWaitedFor) {
+TEST_F(FlightRecordsTest, APipeWithoutAReaderIsNotAwaited) {
   ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
   EXPECT_THAT(Texts(), ElementsAre());
 }
@@ -126,14 +126,14 @@ TEST_F(FlightRecordsTest, AFileInPlaceOfAPipeIsLeftAlone) {
   EXPECT_EQ(folder_.Read("flight-recorder.3.pipe"), "mine");
 }
 
-TEST_F(FlightRecordsTest, ARankThatDoesNotAnswerIsWaitedForUntilTheDeadline) {
+TEST_F(FlightRecordsTest, ARankThatDoesNotAnswerIsAwaitedUntilTheDeadline) {
   ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
   pipe_.Reset(open(Path("flight-recorder.3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   folder_.Write("flight-recorder.3", RealRecord());
   EXPECT_THAT(Texts(milliseconds(50)), ElementsAre(Pair(3, kCounts)));
 }
 
-TEST_F(FlightRecordsTest, SaysWhatItCannotRead) {
+TEST_F(FlightRecordsTest, ReportsUnreadableRecords) {
   folder_.Write("flight-recorder.3",
                 "\x80\x02"
                 "cposix\nsystem\n.");

@@ -23,7 +23,7 @@ TEST(GdbTest, ReadsTheFilesBeforeItStopsAProcess) {
   EXPECT_LT(at("attach 7"), at("inferior 3"));
 }
 
-TEST(GdbTest, FindsTheCodeThatIsMapped) {
+TEST(GdbTest, FindsMappedCode) {
   const auto code = ReadMappedCode(
       "7f0c00001000-7f0c00101000 r-xp 0001f000 fe:01 4711                       /lib/libc.so.6");
   ASSERT_TRUE(code.has_value());
@@ -36,7 +36,7 @@ TEST(GdbTest, FindsTheCodeThatIsMapped) {
   }
 }
 
-TEST(GdbTest, TakesApartWhatItWritesByProcess) {
+TEST(GdbTest, SplitsTheOutputByProcess) {
   const auto stacks = ReadGdbStacks(
       "add symbol table from file\nautodist: begin 7\nThread 2.1 (LWP 7):\n#0  0x1 in main "
       "()\nautodist: end 7\n"
@@ -51,7 +51,7 @@ TEST(GdbTest, TakesApartWhatItWritesByProcess) {
       ReadGdbStacks("autodist: begin 99999999999\nautodist: begin x\nautodist: end 7\n").empty());
 }
 
-TEST(GdbTest, WritesNamesAsProgramsDo) {
+TEST(GdbTest, PrintsNamesAsProgramsDo) {
   EXPECT_EQ(Demangled("#1 0x7 in _ZN4c10d4Work4waitEl () from libtorch_cpu.so"),
             "#1 0x7 in c10d::Work::wait(long) () from libtorch_cpu.so");
   EXPECT_EQ(Demangled("_Znwm@plt, _ZN1a1bEv.cold"),

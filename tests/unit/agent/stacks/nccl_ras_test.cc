@@ -1,4 +1,4 @@
-// Against a peer that speaks NCCL's protocol, on ports that the system chooses.
+// Uses a peer that speaks NCCL's protocol, on ports that the system chooses.
 #include "agent/stacks/nccl_ras.h"
 
 #include <gmock/gmock.h>
@@ -32,19 +32,19 @@ class NcclRasTest : public testing::Test {
     if (peer_.joinable()) peer_.join();
   }
 
-  // There alone, on a port of the system's choice.
+  // Listens only at this host, on a port of the system's choice.
   void Listen(const char* host) {
     const base::SocketAddress any(*base::IpAddress::Parse(host), 0);
     listener_.Reset(socket(any.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(bind(listener_.get(), any.get(), any.length()), 0);
     ASSERT_EQ(listen(listener_.get(), 1), 0);
-    sockaddr_in6 address{};  // the port is where a sockaddr_in has it
+    sockaddr_in6 address{};  // the port is at the same offset as in a sockaddr_in
     socklen_t length = sizeof address;
     getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length);
     port_ = std::to_string(ntohs(address.sin6_port));
   }
 
-  // What it asks for is in asked_ when the summary has come.
+  // The request is in asked_ once the summary has been received.
   void Answer(std::function<void(int fd)> answer) {
     peer_ = std::thread([this, answer = std::move(answer)] {
       const base::UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -56,7 +56,7 @@ class NcclRasTest : public testing::Test {
     EXPECT_TRUE(base::WriteAll(fd, text, Deadline::After(kLimit)).ok());
   }
 
-  std::string HearLine(int fd) const {
+  std::string ReadLine(int fd) const {
     std::string line;
     for (char c = 0; c != '\n'; line += c) {
       const auto got = base::ReadSome(fd, &c, 1, Deadline::After(kLimit));
@@ -65,15 +65,15 @@ class NcclRasTest : public testing::Test {
     return line;
   }
 
-  // Until it asks for the status.
+  // Serves until the status is requested.
   void Greet(int fd) const {
-    EXPECT_EQ(HearLine(fd), "CLIENT PROTOCOL 2\n");
+    EXPECT_EQ(ReadLine(fd), "CLIENT PROTOCOL 2\n");
     Say(fd, "SERVER PROTOCOL 3\n");
-    EXPECT_EQ(HearLine(fd), "TIMEOUT 3\n");
+    EXPECT_EQ(ReadLine(fd), "TIMEOUT 3\n");
     Say(fd, "OK\n");
-    EXPECT_EQ(HearLine(fd), "SET FORMAT json\n");
+    EXPECT_EQ(ReadLine(fd), "SET FORMAT json\n");
     Say(fd, has_json_ ? "OK\n" : "ERROR: Unknown command SET FORMAT json\n");
-    EXPECT_EQ(HearLine(fd), "STATUS\n");
+    EXPECT_EQ(ReadLine(fd), "STATUS\n");
   }
 
   std::string Summary(milliseconds limit = kLimit) const {
@@ -86,7 +86,7 @@ class NcclRasTest : public testing::Test {
   std::thread peer_;
 };
 
-TEST_F(NcclRasTest, GivesTheStatus) {
+TEST_F(NcclRasTest, ReturnsTheStatus) {
   Answer([this](int fd) {
     Greet(fd);
     Say(fd, "NCCL version 2.24.3\n\n  Group  Rank\n");
@@ -95,7 +95,7 @@ TEST_F(NcclRasTest, GivesTheStatus) {
   EXPECT_EQ(Summary(), "NCCL version 2.24.3\n\n  Group  Rank\n  0\t7 \\x1b[31m\n");
 }
 
-TEST_F(NcclRasTest, LocalhostMayBeThatOfIpv6) {
+TEST_F(NcclRasTest, LocalhostMayBeIpv6) {
   Listen("::1");
   Answer([this](int fd) {
     Greet(fd);
@@ -104,7 +104,7 @@ TEST_F(NcclRasTest, LocalhostMayBeThatOfIpv6) {
   EXPECT_EQ(Summary(), "NCCL version 2.24.3\n");
 }
 
-TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {
+TEST_F(NcclRasTest, NoListenerMeansNoNccl) {
   listener_.Reset();
   EXPECT_EQ(Summary(), "");
   for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999",
@@ -113,12 +113,12 @@ TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {
   }
 }
 
-TEST_F(NcclRasTest, AnotherServiceIsNoNccl) {
+TEST_F(NcclRasTest, AnotherServiceIsNotNccl) {
   Answer([this](int fd) { Say(fd, "SSH-2.0-OpenSSH_9.2\r\n"); });
   EXPECT_EQ(Summary(), "");
 }
 
-TEST_F(NcclRasTest, AnEndlessLineIsNoNccl) {
+TEST_F(NcclRasTest, AnEndlessLineIsNotNccl) {
   Answer([](int fd) {
     const std::string much(65536, 'x');
     while (base::WriteAll(fd, much, Deadline::After(kLimit)).ok()) continue;
@@ -126,22 +126,22 @@ TEST_F(NcclRasTest, AnEndlessLineIsNoNccl) {
   EXPECT_EQ(Summary(), "");
 }
 
-TEST_F(NcclRasTest, APeerThatIsSilentIsNotWaitedForLonger) {
+TEST_F(NcclRasTest, ASilentPeerIsNotAwaitedForLonger) {
   const milliseconds limit(200);
-  EXPECT_EQ(Summary(limit), "");  // nobody accepts
+  EXPECT_EQ(Summary(limit), "");  // the connection is not accepted
   Answer([this](int fd) {
-    EXPECT_EQ(HearLine(fd), "CLIENT PROTOCOL 2\n");  // the one before
+    EXPECT_EQ(ReadLine(fd), "CLIENT PROTOCOL 2\n");  // of the connection before
   });
   peer_.join();
   Answer([this](int fd) {
     Greet(fd);
     Say(fd, "the first half");
-    EXPECT_EQ(HearLine(fd), "");  // until the other side gives up
+    EXPECT_EQ(ReadLine(fd), "");  // until the other side gives up
   });
-  EXPECT_EQ(Summary(milliseconds(2'000)), "the first half\n");  // a busy machine may take a second
+  EXPECT_EQ(Summary(milliseconds(2'000)), "the first half\n");  // a busy machine may need a second
 }
 
-TEST_F(NcclRasTest, AnEndlessStatusIsCut) {
+TEST_F(NcclRasTest, AnEndlessStatusIsTruncated) {
   Answer([this](int fd) {
     Greet(fd);
     const std::string much(65536, 'x');
@@ -150,7 +150,7 @@ TEST_F(NcclRasTest, AnEndlessStatusIsCut) {
   EXPECT_EQ(Summary().size(), (size_t{1} << 20) + 1);
 }
 
-// Of two processes of four ranks, one of which is behind, and of two that are missing.
+// Two processes with four ranks, one of which is behind, and two missing ranks.
 constexpr char kJson[] = R"({"nccl_version": "2.29.2", "cuda_driver_version": 13000,
   "communicators_count": 1, "communicators": [
   {"hash": "0x1f", "secondary_hash": "0x1:0x2", "size": 4, "ranks_count": 2, "ranks": [
@@ -169,7 +169,7 @@ constexpr char kJson[] = R"({"nccl_version": "2.29.2", "cuda_driver_version": 13
                                                          "considered_dead": true}}]}],
   "ras": {"collection_time_sec": 0.004, "timeouts_count": 0}})";
 
-TEST_F(NcclRasTest, ReadsJsonWhereNcclHasIt) {
+TEST_F(NcclRasTest, ReadsJsonIfNcclHasIt) {
   has_json_ = true;
   Answer([this](int fd) {
     Greet(fd);
@@ -191,7 +191,7 @@ TEST_F(NcclRasTest, ReadsJsonWhereNcclHasIt) {
             "Broadcast 2\n");
 }
 
-TEST(NcclJsonTest, OtherJsonHasNothingToTell) {
+TEST(NcclJsonTest, OtherJsonHasNoRanks) {
   EXPECT_FALSE(ReadNcclJson("").ok());
   EXPECT_FALSE(ReadNcclJson("[1]").ok());
   EXPECT_FALSE(ReadNcclJson("{\"communicators\": [").ok());

@@ -13,7 +13,7 @@ using namespace std::string_view_literals;
 using Kind = PickledValue::Kind;
 using testing::HasSubstr;
 
-// As Python would show it.
+// As Python would print it.
 std::string Shown(const PickledValue& value) {
   std::string text;
   switch (value.kind) {
@@ -46,7 +46,7 @@ std::string Read(std::string_view bytes) {
   return pickled.ok() ? Shown(pickled->root()) : Message(pickled.status());
 }
 
-TEST(PickledTest, ReadsWhatPythonWrites) {
+TEST(PickledTest, ReadsPythonsOutput) {
   struct Case {
     std::string_view bytes;
     std::string_view value;
@@ -74,7 +74,7 @@ TEST(PickledTest, ReadsWhatPythonWrites) {
   }
 }
 
-TEST(PickledTest, WhatIsKeptForLaterHasWhatIsPutIntoItThen) {
+TEST(PickledTest, MemoizedObjectsAreShared) {
   // x = []; [x, x] with x.append(1) in between
   EXPECT_EQ(Read("\x80\x02](]q\x00K\x01\x61h\x00\x65."sv), "[[1], [1]]");
 }
@@ -89,7 +89,7 @@ TEST(PickledTest, CallsNothing) {
   }
 }
 
-TEST(PickledTest, RefusesWhatIsBroken) {
+TEST(PickledTest, RefusesInvalidData) {
   for (const std::string_view bytes : {""sv,
                                        "\x80\x02"sv,
                                        "\x80\x02N"sv,
@@ -115,17 +115,17 @@ TEST(PickledTest, RefusesWhatIsBroken) {
   }
 }
 
-TEST(PickledTest, AListMayBeInItself) {
+TEST(PickledTest, AListMayContainItself) {
   const auto pickled = Pickled::Read("\x80\x02]q\x00h\x00\x61."sv);
   ASSERT_TRUE(pickled.ok());
   EXPECT_EQ(pickled->root().items[0], &pickled->root());
 }
 
-TEST(PickledTest, TakesNoMoreMemoryThanThereIsToRead) {
+TEST(PickledTest, MemoryIsLimitedByTheInput) {
   EXPECT_THAT(Read(std::string(2'000'000, 'N') + "."), HasSubstr("it has no end"));
 }
 
-TEST(PickledTest, WhatIsNotThereIsNone) {
+TEST(PickledTest, AMissingValueIsNone) {
   const auto pickled = Pickled::Read("\x80\x02}(X\x01\x00\x00\x00\x61]u."sv);
   ASSERT_TRUE(pickled.ok());
   EXPECT_EQ(pickled->root()["b"].kind, Kind::kNone);

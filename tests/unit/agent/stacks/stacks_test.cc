@@ -1,4 +1,4 @@
-// With real processes and the real gdb.
+// Uses real processes and the real gdb.
 #include "agent/stacks/stacks.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class StacksTest : public testing::Test {
     }
   }
 
-  // Starts it and waits for the line "ready" that it writes.
+  // Starts it and waits until it writes the line "ready".
   void Start(const std::vector<std::string>& argv) {
     base::FdPair output = *base::Pipe();
     process::SpawnRequest request;
@@ -74,13 +74,13 @@ class StacksTest : public testing::Test {
     }
   }
 
-  // A script that is found before the real programs.
+  // Installs a script that is found before the real programs.
   void Install(const std::string& name, const std::string& script) {
     ASSERT_EQ(chmod(folder_.Write(name, "#!/bin/sh\n" + script).c_str(), 0755), 0);
     environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin");
   }
 
-  // A gdb that comes to the process, $pid, and does what `script` does in place of looking.
+  // Installs a gdb that runs `script` for the process $pid.
   void InstallGdb(const std::string& script) {
     Install("gdb",
             "for word; do case $word in attach*) pid=${word#attach };; esac; done\n"
@@ -99,7 +99,7 @@ class StacksTest : public testing::Test {
   base::UniqueFd output_;
 };
 
-TEST_F(StacksTest, ShowsTheProcessesAndWhereTheyAre) {
+TEST_F(StacksTest, ShowsTheProcessesAndTheirFrames) {
   Start({"sh", "-c", "sleep 1000 & echo ready; wait"});
   AwaitState(pid_, "(sleeping)");
   AwaitState(process::Descendants(pid_).at(0), "(sleeping)");
@@ -114,7 +114,7 @@ TEST_F(StacksTest, ShowsTheProcessesAndWhereTheyAre) {
   EXPECT_THAT(text, Not(HasSubstr("no user-space")));
 }
 
-// One that is opened waits for who writes, one that is open for what is written.
+// Opening a FIFO waits for a writer, reading one waits for data.
 TEST_F(StacksTest, NamesTheFileThatIsOpenedOrRead) {
   const std::string pipe = folder_.path() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -140,7 +140,7 @@ TEST_F(StacksTest, ShowsEveryThreadOfAPython) {
   EXPECT_THAT(text, AllOf(HasSubstr("Thread 1 ("), HasSubstr("Thread 2 (")));
 }
 
-TEST_F(StacksTest, PySpyLooksAtAPythonAndGdbAtTheRest) {
+TEST_F(StacksTest, PySpyHandlesPythonAndGdbTheRest) {
   Install("py-spy", "echo \"asked: $*\"");
   InstallGdb("echo \"asked: $*\"; printf '\\033[31m'; [ -z \"$PYTHONHOME\" ]");
   environment_.Set("PYTHONHOME", "/nowhere");
@@ -163,14 +163,14 @@ TEST_F(StacksTest, AStoppedProcessStaysStopped) {
   EXPECT_THAT(Look(), AllOf(HasSubstr(" (stopped): sh -c"), HasSubstr("#0 ")));
   EXPECT_THAT(Look(milliseconds(1)),
               HasSubstr("  no user-space stacks: gdb did not end within 0 s; py-spy"));
-  // The kernel stops it again in its own time once a gdb that held it has been killed.
+  // The kernel stops the process again some time after the gdb that held it was killed.
   const base::Deadline limit = base::Deadline::After(test::kLimit);
   std::string text = Look();
   while (!limit.Expired() && text.find(" (stopped): sh -c") == std::string::npos) text = Look();
   EXPECT_THAT(text, HasSubstr(" (stopped): sh -c"));
 }
 
-TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
+TEST_F(StacksTest, AProcessHeldByGdbAtItsTimeLimitRunsOn) {
   Install(
       "gdb",
       "for word; do shift; [ \"$word\" != detach ] || word='shell echo attached >&2; sleep 1000'\n"
@@ -179,18 +179,18 @@ TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
   EXPECT_THAT(Look(seconds(10)),
               AllOf(HasSubstr("  no user-space stacks: gdb did not end within 10 s"),
                     HasSubstr("attached")));
-  // More ticks than a pipe holds.
+  // More ticks than a pipe buffers.
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
 }
 
-TEST_F(StacksTest, AProcessThatIsLeftStoppedIsContinued) {
+TEST_F(StacksTest, AProcessThatWasLeftStoppedIsContinued) {
   InstallGdb("kill -STOP $pid; exit 1");
   Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
   EXPECT_THAT(Look(), HasSubstr("  no user-space stacks: gdb ended with status 1"));
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
 }
 
-TEST_F(StacksTest, TooMuchIsCut) {
+TEST_F(StacksTest, LongOutputIsTruncated) {
   InstallGdb("yes stack | head -c 1000000");
   Start({"sh", "-c", "echo ready; sleep 1000; :"});
   const std::string text = Look();
@@ -198,7 +198,7 @@ TEST_F(StacksTest, TooMuchIsCut) {
   EXPECT_LT(text.size(), 2'000'000u);
 }
 
-TEST_F(StacksTest, TellsWhatIsMissing) {
+TEST_F(StacksTest, ReportsMissingTools) {
   environment_.Set("PATH", folder_.path());
   Start({"sh", "-c", "echo ready; sleep 1000"});
   EXPECT_THAT(Look(), AllOf(testing::StartsWith("no user-space stacks: neither py-spy (pip install "
@@ -209,7 +209,7 @@ TEST_F(StacksTest, TellsWhatIsMissing) {
   EXPECT_THAT(Look(), HasSubstr("  no user-space stacks: gdb is not installed\n"));
 }
 
-TEST_F(StacksTest, AProcessThatHasEndedIsNoError) {
+TEST_F(StacksTest, AnEndedProcessIsNoError) {
   Start({"sh", "-c", "echo ready & exec sleep 1000"});
   AwaitState(process::Descendants(pid_).at(0), "(zombie)");
   EXPECT_THAT(
@@ -217,7 +217,7 @@ TEST_F(StacksTest, AProcessThatHasEndedIsNoError) {
       ContainsRegex(
           "\nprocess [0-9]+ \\(zombie\\): \\[sh\\]\n  child of [0-9]+\n  thread [^\n]*\n$"));
   kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);  // or the supervisor does, which takes every child of ours
+  waitpid(pid_, nullptr, 0);  // or the supervisor does, which reaps all our children
   EXPECT_EQ(Look(), "process " + std::to_string(pid_) + " has ended\n");
 }
 

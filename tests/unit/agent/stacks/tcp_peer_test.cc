@@ -29,7 +29,7 @@ TEST(TcpPeerTest, IsFoundByTheInodeOfTheSocket) {
   EXPECT_EQ(peer6->address, "[fd77::7]:80");
 }
 
-TEST(TcpPeerTest, WhoListensHasNone) {
+TEST(TcpPeerTest, AListenerHasNoPeer) {
   EXPECT_FALSE(PeerIn(kTable, "11"));
   EXPECT_FALSE(PeerIn(kTable, "14"));
   EXPECT_FALSE(PeerIn("", "11"));

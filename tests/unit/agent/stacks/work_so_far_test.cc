@@ -44,7 +44,7 @@ Parsed Look() {
   return found;
 }
 
-TEST(WorkSoFarTest, AThreadThatComputesIsSeenApartFromTheMainOne) {
+TEST(WorkSoFarTest, AComputingThreadIsDistinguishedFromTheMainOne) {
   const Parsed before = Look();
   std::atomic<bool> ending = false;
   std::thread busy([&] {
@@ -53,7 +53,7 @@ TEST(WorkSoFarTest, AThreadThatComputesIsSeenApartFromTheMainOne) {
   const Deadline deadline = Deadline::After(kLimit);
   Parsed now = Look();
   while (now.cpu < before.cpu + 200 && !deadline.Expired()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // what is measured takes its time
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // measurements take a while
     now = Look();
   }
   ending = true;
@@ -63,7 +63,7 @@ TEST(WorkSoFarTest, AThreadThatComputesIsSeenApartFromTheMainOne) {
   EXPECT_GT(now.at, before.at);
 }
 
-TEST(WorkSoFarTest, WhatIsSentAndReceivedAloneCounts) {
+TEST(WorkSoFarTest, OnlySentAndReceivedBytesCount) {
   const auto listener = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
   ASSERT_TRUE(listener.ok());
   const base::SocketAddress to(listener->address.ip, listener->address.port);
@@ -79,9 +79,9 @@ TEST(WorkSoFarTest, WhatIsSentAndReceivedAloneCounts) {
   EXPECT_GE(Look().data - before.data, text.size());
 }
 
-TEST(WorkSoFarTest, OfAProcessThatHasEndedThereIsNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}), ""); }
+TEST(WorkSoFarTest, AnEndedProcessHasNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}), ""); }
 
-TEST(TcpTrafficTest, WhatIsCutOffIsTheEnd) {
+TEST(TcpTrafficTest, TruncationEndsParsing) {
   nlmsghdr header{};
   header.nlmsg_len = sizeof header + sizeof(inet_diag_msg);
   header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
@@ -91,7 +91,7 @@ TEST(TcpTrafficTest, WhatIsCutOffIsTheEnd) {
                             std::string(reinterpret_cast<const char*>(&socket), sizeof socket);
   TcpTraffic traffic;
   EXPECT_FALSE(AddTcpTraffic(whole, traffic));
-  EXPECT_EQ(traffic, (TcpTraffic{{7, {}}}));  // without an attribute that tells more
+  EXPECT_EQ(traffic, (TcpTraffic{{7, {}}}));  // without the attribute that has more
   for (size_t size = 0; size < whole.size(); ++size) {
     TcpTraffic none;
     AddTcpTraffic(whole.substr(0, size), none);

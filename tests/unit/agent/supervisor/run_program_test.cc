@@ -28,7 +28,7 @@ class RunProgramTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(RunProgramTest, ResultAndWordsAreApart) {
+TEST_F(RunProgramTest, StdoutAndStderrAreSeparate) {
   ProgramCommand command = Shell("echo out; echo err >&2");
   auto output = RunProgram(command, kLimit, *supervisor_);
   ASSERT_TRUE(output.ok());
@@ -45,7 +45,7 @@ TEST_F(RunProgramTest, ResultAndWordsAreApart) {
   EXPECT_EQ(output->said, "out\nerr");
 }
 
-TEST_F(RunProgramTest, TellsWhyItHasNoEndOfItsOwn) {
+TEST_F(RunProgramTest, ReportsWhyAProgramWasEnded) {
   EXPECT_EQ(RunProgram(Shell("kill -9 $$"), kLimit, *supervisor_)->failure,
             "was ended by signal 9");
   const auto late = RunProgram(Shell("echo began >&2; sleep 1000"), seconds(1), *supervisor_);

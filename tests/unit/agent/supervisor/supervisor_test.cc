@@ -56,7 +56,7 @@ class SupervisorTest : public testing::Test {
     supervisor_->Start(std::move(ranks), stop_signal);
   }
 
-  // The next bytes that rank 0 writes to stdout; "": it has ended.
+  // The next bytes that rank 0 writes to stdout; "" at the end.
   std::string Read() {
     EXPECT_TRUE(Await([&] { return pipes_.contains(0); }));
     char buffer[4096];
@@ -75,7 +75,7 @@ class SupervisorTest : public testing::Test {
   std::unique_ptr<Supervisor> supervisor_;
 };
 
-TEST_F(SupervisorTest, TellsHowRanksEnd) {
+TEST_F(SupervisorTest, ReportsHowRanksEnd) {
   Start({Rank(0, "exit 3"), Rank(1, "kill -SEGV $$")});
   ASSERT_TRUE(Await([&] { return exits_.size() == 2; }));
   EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 3);
@@ -91,7 +91,7 @@ TEST_F(SupervisorTest, TheEndOfARankDoesNotWaitForItsOutput) {
   EXPECT_EQ(Read(), "out\n");
 }
 
-TEST_F(SupervisorTest, AProgramThatCannotStartIsAnEnd) {
+TEST_F(SupervisorTest, AProgramThatCannotStartHasEnded) {
   RankCommand command = Rank(0, "");
   command.spawn.argv = {"/no/such/program"};
   Start({command});
@@ -100,20 +100,20 @@ TEST_F(SupervisorTest, AProgramThatCannotStartIsAnEnd) {
   EXPECT_EQ(exits_[0].start_failure.code(), StatusCode::kNotFound);
 }
 
-TEST_F(SupervisorTest, StopSendsTermOnce) {
+TEST_F(SupervisorTest, StopSendsSigtermOnce) {
   Start({Rank(0,
               "n=0; trap 'n=$((n+1)); echo $n; [ $n = 2 ] && exit 9' TERM; echo up; "
               "while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");
   supervisor_->Stop(seconds(60));
   ASSERT_EQ(Read(), "1\n");
-  supervisor_->Stop(milliseconds(200));  // shortens the grace period, no second SIGTERM
+  supervisor_->Stop(milliseconds(200));  // shortens the grace period without a second SIGTERM
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
   EXPECT_EQ(Read(), "");
 }
 
-TEST_F(SupervisorTest, TheStopSignalIsTheRanksOwn) {
+TEST_F(SupervisorTest, TheStopSignalIsConfigurable) {
   Start({Rank(0, "trap 'exit 8' USR1; echo up; while :; do sleep 0.01; done")}, SIGUSR1);
   ASSERT_EQ(Read(), "up\n");
   supervisor_->Stop(seconds(60));
@@ -127,10 +127,10 @@ TEST_F(SupervisorTest, StopReachesTheWholeProcessGroup) {
   supervisor_->Stop(seconds(60));
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGTERM);
-  EXPECT_EQ(Read(), "");  // nobody has the pipe any more
+  EXPECT_EQ(Read(), "");  // all writers have closed the pipe
 }
 
-TEST_F(SupervisorTest, AStoppedRankGoesOnToSeeTheStopSignal) {
+TEST_F(SupervisorTest, AStoppedRankIsContinuedToReceiveTheStopSignal) {
   Start({Rank(0, "trap 'exit 8' TERM; echo up; while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");
   supervisor_->Signal(SIGSTOP);
@@ -156,7 +156,7 @@ TEST_F(SupervisorTest, ASignalReachesTheRanks) {
   EXPECT_EQ(Read(), "usr2\n");
 }
 
-TEST_F(SupervisorTest, EndLeavesNothingNotEvenDaemons) {
+TEST_F(SupervisorTest, EndLeavesNoProcessesNotEvenDaemons) {
   Start({Rank(0,
               "setsid sh -c 'trap \"\" TERM; (setsid sleep 1000 &) ; sleep 1000' & "
               "setsid setsid sleep 1000 & echo up; exit 0")});
@@ -183,7 +183,7 @@ TEST_F(SupervisorTest, AfterTheEndRanksCanBeStartedAgain) {
   EXPECT_TRUE(exits_.contains(1));
 }
 
-TEST_F(SupervisorTest, RunGivesTheEndOfAnotherChild) {
+TEST_F(SupervisorTest, RunReturnsTheExitOfAnotherChild) {
   process::SpawnRequest request = Rank(0, "exit 5").spawn;
   EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(request).ended.get()), 5);
   request.argv = {"no-such-program"};

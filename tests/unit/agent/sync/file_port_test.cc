@@ -59,7 +59,7 @@ class FilePortTest : public testing::Test {
     EXPECT_EQ(connect(fd.get(), to.get(), to.length()), 0);
     return fd;
   }
-  // Until the end of the stream.
+  // Reads until the end of the stream.
   static std::string All(const base::UniqueFd& fd) {
     std::string all;
     char buffer[4096];
@@ -73,12 +73,12 @@ class FilePortTest : public testing::Test {
 
   const test::TempFolder folder_;
   const secure::Key key_ = secure::Key::Random();
-  uint64_t more_ = 0;  // than a file has, is told
+  uint64_t more_ = 0;  // added to the announced size of a file
   v1::SyncSource source_;
   std::unique_ptr<FilePort> port_;
 };
 
-TEST_F(FilePortTest, GivesWhatIsAskedForToSeveral) {
+TEST_F(FilePortTest, ServesSeveralClients) {
   std::vector<std::future<void>> others;
   for (int i = 0; i < 8; ++i) {
     others.push_back(std::async(std::launch::async, [this] {
@@ -96,7 +96,7 @@ TEST_F(FilePortTest, GivesWhatIsAskedForToSeveral) {
   }
 }
 
-TEST_F(FilePortTest, AFileThatIsNotThereLeavesTheOthers) {
+TEST_F(FilePortTest, AMissingFileDoesNotAffectTheOthers) {
   auto source = Connect();
   std::string content;
   EXPECT_EQ(Get(*source, 7, 5, content).code(), StatusCode::kNotFound);
@@ -109,10 +109,10 @@ TEST_F(FilePortTest, AFileOfAnotherSizeIsRefused) {
   EXPECT_EQ(Get(*Connect(), 0, 6, content).code(), StatusCode::kUnavailable);
   more_ = 1;
   EXPECT_EQ(Get(*Connect(), 0, 6, content).code(),
-            StatusCode::kUnavailable);  // its end comes early
+            StatusCode::kUnavailable);  // the file is shorter than announced
 }
 
-TEST_F(FilePortTest, NothingCanBeReadOnTheNetwork) {
+TEST_F(FilePortTest, DataIsEncryptedOnTheNetwork) {
   test::RecordingProxy listener(port_->port());
   source_.set_port(listener.port());
   auto source = Connect();
@@ -126,7 +126,7 @@ TEST_F(FilePortTest, NothingCanBeReadOnTheNetwork) {
   EXPECT_THAT(listener.sent(), Not(HasSubstr(key_.ToHex())));
 }
 
-TEST_F(FilePortTest, WhoeverDoesNotKnowTheKeyGetsNoWord) {
+TEST_F(FilePortTest, AClientWithoutTheKeyGetsNoBytes) {
   const auto stranger = RawConnection();
   const std::string wrong = std::string(4096, 'f') + NumberAsBytes(0);
   (void)base::WriteAll(stranger.get(), wrong, base::Deadline::After(kLimit)).ok();
@@ -135,7 +135,7 @@ TEST_F(FilePortTest, WhoeverDoesNotKnowTheKeyGetsNoWord) {
   EXPECT_EQ(Connect().status().code(), StatusCode::kUnavailable);
 }
 
-TEST_F(FilePortTest, SilentStrangersKeepNobodyOut) {
+TEST_F(FilePortTest, SilentStrangersDoNotBlockOthers) {
   std::vector<base::UniqueFd> silent;
   for (size_t i = 0; i < FilePort::kMaxStrangers + 10; ++i) silent.push_back(RawConnection());
   std::string content;
@@ -145,12 +145,12 @@ TEST_F(FilePortTest, SilentStrangersKeepNobodyOut) {
   EXPECT_EQ(All(silent.front()), "") << "it has made room";
 }
 
-TEST_F(FilePortTest, WhoeverSaysNothingIsHungUpOn) {
+TEST_F(FilePortTest, ASilentClientIsDisconnected) {
   const auto silent = RawConnection();
   EXPECT_EQ(All(silent), "");
 }
 
-TEST_F(FilePortTest, WhereNothingIsNothingIsGot) {
+TEST_F(FilePortTest, WithoutAListenerNothingIsReceived) {
   port_.reset();
   EXPECT_FALSE(Connect().ok());
   source_.set_port(99'999);
@@ -160,22 +160,22 @@ TEST_F(FilePortTest, WhereNothingIsNothingIsGot) {
   EXPECT_EQ(Connect().status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(FilePortTest, WhatNeverEndsIsLeftWhenThatIsWanted) {
+TEST_F(FilePortTest, AnEndlessWaitCanBeCancelled) {
   const auto listening = *base::Listen({*base::IpAddress::Parse("127.0.0.1"), 0});
-  source_.set_port(listening.address.port);  // takes connections, and says nothing
+  source_.set_port(listening.address.port);  // accepts connections, but sends nothing
   int asked = 0;
   EXPECT_EQ(FileSource::Connect(source_, [&] { return ++asked < 3; }).status().code(),
             StatusCode::kCancelled);
 }
 
-TEST_F(FilePortTest, HangsUpAtItsEnd) {
+TEST_F(FilePortTest, DisconnectsAtItsEnd) {
   auto source = Connect();
   port_.reset();
   std::string content;
   EXPECT_FALSE(Get(*source, 0, 5, content).ok());
 }
 
-TEST_F(FilePortTest, AnAddressOfAnotherMachineIsNoPlaceForIt) {
+TEST_F(FilePortTest, AnAddressOfAnotherMachineIsRefused) {
   EXPECT_FALSE(FilePort::Open("192.0.2.1", key_, nullptr).ok());
   EXPECT_FALSE(FilePort::Open("name", key_, nullptr).ok());
 }

@@ -34,7 +34,7 @@ class SafeWalkTest : public testing::Test {
     EXPECT_EQ(lchown(At(path).c_str(), owner, owner), 0);
     return At(path);
   }
-  // What the path leads to, by the inode.
+  // Whether the path leads to this inode.
   static bool Leads(const std::string& path, const std::string& to) {
     const auto reached = ReachFolder(path);
     struct stat info {
@@ -46,7 +46,7 @@ class SafeWalkTest : public testing::Test {
   const test::TempFolder temp_;
 };
 
-TEST_F(SafeWalkTest, OthersThingsInAFolderForAll) {
+TEST_F(SafeWalkTest, FilesOfOthersInASharedFolderAreRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   struct Case {
     mode_t mode;
@@ -76,7 +76,7 @@ TEST_F(SafeWalkTest, OthersThingsInAFolderForAll) {
   }
 }
 
-TEST_F(SafeWalkTest, TellsWhoseItIs) {
+TEST_F(SafeWalkTest, ReportsTheOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   Make("tmp/theirs", 0755, kNobody);
   Make("tmp", 01777, 0);
@@ -104,7 +104,7 @@ TEST_F(SafeWalkTest, AllKindsOfPaths) {
   EXPECT_THAT(Message(ReachFolder(At("file/x")).status()), HasSubstr("Not a directory"));
 }
 
-TEST_F(SafeWalkTest, WhatIsMissingIsMade) {
+TEST_F(SafeWalkTest, MissingFoldersAreCreated) {
   EXPECT_TRUE(ReachFolder(At("new/sub/"))->made);
   EXPECT_FALSE(ReachFolder(At("new/sub"))->made);
   EXPECT_FALSE(ReachFolder(At("new"))->made);

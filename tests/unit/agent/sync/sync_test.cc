@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// A service of Sync alone, whose patience with the chief can be chosen.
+// A service with only Sync, and a configurable limit for a silent chief.
 class SyncOnly final : public v1::AgentService::CallbackService {
  public:
   grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* Sync(
@@ -87,7 +87,7 @@ class SyncTest : public testing::Test {
     } while (response.has_bytes_written());
     return response;
   }
-  // An agent that is busy for long tells some of them, perhaps none, before the rest.
+  // A busy agent sends some differences, perhaps none, before the rest.
   v1::SyncDifferences Differences() {
     v1::SyncDifferences all;
     while (!all.last()) {
@@ -120,7 +120,7 @@ class SyncTest : public testing::Test {
   std::unique_ptr<grpc::ClientReaderWriter<v1::SyncRequest, v1::SyncResponse>> stream_;
 };
 
-TEST_F(SyncTest, AFolderThatIsMadeHasThePermissionsOfTheChiefs) {
+TEST_F(SyncTest, ANewFolderHasThePermissionsOfTheChiefs) {
   const mode_t before = umask(022);
   mode_ = 0700;
   Begin();
@@ -130,16 +130,16 @@ TEST_F(SyncTest, AFolderThatIsMadeHasThePermissionsOfTheChiefs) {
   EXPECT_EQ(fs::status(temp_.path()).permissions(), fs::perms(0700));
 }
 
-TEST_F(SyncTest, AFolderThatIsMadeMayBeOpenerThanTheUmask) {
+TEST_F(SyncTest, ANewFolderMayExceedTheUmask) {
   const mode_t before = umask(077);
-  mode_ = 02775;  // of which only the permissions count
+  mode_ = 02775;  // only the permissions count
   Begin();
   EXPECT_FALSE(Read().target_info().same_folder());
   umask(before);
   EXPECT_EQ(fs::status(target_).permissions() & fs::perms::mask, fs::perms(0775));
 }
 
-TEST_F(SyncTest, AFolderThatIsThereKeepsItsPermissions) {
+TEST_F(SyncTest, AnExistingFolderKeepsItsPermissions) {
   fs::create_directory(target_);
   fs::permissions(target_, fs::perms(0751));
   mode_ = 0700;
@@ -148,7 +148,7 @@ TEST_F(SyncTest, AFolderThatIsThereKeepsItsPermissions) {
   EXPECT_EQ(fs::status(target_).permissions(), fs::perms(0751));
 }
 
-TEST_F(SyncTest, AFolderFromNothing) {
+TEST_F(SyncTest, AFolderIsCopiedCompletely) {
   Begin();
   EXPECT_FALSE(Read().target_info().same_folder());
   v1::SyncRequest request;
@@ -164,7 +164,7 @@ TEST_F(SyncTest, AFolderFromNothing) {
   EXPECT_THAT(differences.wanted(), testing::ElementsAre(1, 2));
   EXPECT_TRUE(differences.last());
   SendContent(1, "abc", false);
-  stream_->Write({});  // busy
+  stream_->Write({});  // keep-alive of a busy chief
   SendContent(1, "def", true);
   SendContent(2, "", true);
   request.mutable_complete();
@@ -175,7 +175,7 @@ TEST_F(SyncTest, AFolderFromNothing) {
   EXPECT_TRUE(fs::is_empty(target_ + "/empty"));
 }
 
-TEST_F(SyncTest, TheChiefsOwnFolderIsKnownByTheProbe) {
+TEST_F(SyncTest, TheChiefsOwnFolderIsDetectedByTheProbe) {
   fs::create_directory(target_);
   const std::string probe = files::NewTemporaryName();
   temp_.Write("target/" + probe, "");
@@ -185,14 +185,14 @@ TEST_F(SyncTest, TheChiefsOwnFolderIsKnownByTheProbe) {
   EXPECT_EQ(Names(), std::vector<std::string>{probe});  // not even taken for a leftover
 }
 
-TEST_F(SyncTest, AProbeIsNotTheNameOfSomeFile) {
+TEST_F(SyncTest, AFileNameIsNotAcceptedAsAProbe) {
   fs::create_directory(target_);
   temp_.Write("file", "");
   Begin("../file");
   EXPECT_FALSE(Read().target_info().same_folder());
 }
 
-TEST_F(SyncTest, ASuspectIsToldWithItsDigest) {
+TEST_F(SyncTest, ADigestCandidateHasItsDigest) {
   fs::create_directory(target_);
   const std::string path = temp_.Write("target/a", "same");
   Begin();
@@ -212,7 +212,7 @@ TEST_F(SyncTest, ASuspectIsToldWithItsDigest) {
                 .time_since_epoch());
 }
 
-TEST_F(SyncTest, AllThatIsInTheWayIsToldAtOnce) {
+TEST_F(SyncTest, AllObstaclesAreReportedAtOnce) {
   fs::create_directories(target_ + "/a");
   temp_.Write("target/b", "");
   Begin();
@@ -220,14 +220,14 @@ TEST_F(SyncTest, AllThatIsInTheWayIsToldAtOnce) {
   v1::SyncRequest request;
   Add(request, v1::FILE_TYPE_REGULAR, "a");
   Add(request, v1::FILE_TYPE_FOLDER, "b");
-  Add(request, v1::FILE_TYPE_REGULAR, "b/c");  // follows from b, so not an issue of its own
+  Add(request, v1::FILE_TYPE_REGULAR, "b/c");  // follows from b, so not a separate issue
   request.mutable_list()->set_last(true);
   stream_->Write(request);
   EXPECT_EQ(Error(), target_ + "/a: a folder there, but a file on the chief\n" + target_ +
                          "/b: a file there, but a folder on the chief");
 }
 
-TEST_F(SyncTest, MoreThanCanBeToldIsCutBetweenCharacters) {
+TEST_F(SyncTest, LongReportsAreTruncatedBetweenCharacters) {
   std::string letters;
   for (int i = 0; i < 110; ++i) letters += "é";
   v1::SyncRequest list;
@@ -256,7 +256,7 @@ TEST_F(SyncTest, WrongMessagesAreRefused) {
   EXPECT_FALSE(fs::exists(temp_.path() + "/evil"));
 }
 
-TEST_F(SyncTest, ContentOfNoFileIsRefused) {
+TEST_F(SyncTest, ContentWithoutAFileIsRefused) {
   Begin();
   Read();
   stream_->Write(ListOfOneFile("a", 1));
@@ -265,7 +265,7 @@ TEST_F(SyncTest, ContentOfNoFileIsRefused) {
   EXPECT_THAT(Error(), HasSubstr("not the number of a file"));
 }
 
-TEST_F(SyncTest, ContentOfAnotherSizeNeverTakesTheFilesPlace) {
+TEST_F(SyncTest, ContentOfAnotherSizeNeverReplacesTheFile) {
   fs::create_directory(target_);
   temp_.Write("target/a", "old");
   Begin();
@@ -279,7 +279,7 @@ TEST_F(SyncTest, ContentOfAnotherSizeNeverTakesTheFilesPlace) {
   EXPECT_EQ(Names(), std::vector<std::string>{"a"});
 }
 
-TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
+TEST_F(SyncTest, PassesFilesOnUntilAllNodesHaveThem) {
   Begin();
   Read();
   stream_->Write(ListOfOneFile("a", 3));
@@ -306,7 +306,7 @@ TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
   EXPECT_TRUE(source->Get(0, 3, take, go_on).ok());
   EXPECT_EQ(content, "abc");
   EXPECT_EQ(source->Get(1, 3, take, go_on).code(), StatusCode::kNotFound);
-  // Nothing but what the chief has listed leaves the node, and never through a link.
+  // Only files that the chief has listed leave the node, and never through a link.
   temp_.Write("secret", "abc");
   fs::remove(target_ + "/a");
   fs::create_symlink("../secret", target_ + "/a");
@@ -317,7 +317,7 @@ TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
   EXPECT_FALSE(FileSource::Connect(there, go_on).ok());
 }
 
-TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
+TEST_F(SyncTest, FetchesFilesFromAnotherNodeAndReportsTheRest) {
   temp_.Write("0", "right");
   temp_.Write("1", "wrong");
   v1::SyncRequest request;
@@ -340,7 +340,7 @@ TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
   stream_->Write(list);
   Differences();
   const std::string right = *files::DigestOfFile(temp_.path() + "/0");
-  // There is no 3; 1 has another content, after which nothing is believed.
+  // There is no 3; 1 has another content, after which no data is trusted.
   for (const uint64_t entry : {0u, 3u, 1u, 2u}) {
     v1::PassedFile& file = *request.mutable_passed()->add_files();
     file.set_entry(entry);
@@ -358,8 +358,8 @@ TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
   EXPECT_EQ(temp_.Read("target/b"), "chief");
 }
 
-// The exploit of a first node that is not to be trusted.
-TEST_F(SyncTest, ATwinOfTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheChief) {
+// An attack by a malicious first node.
+TEST_F(SyncTest, ATwinWithTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheChief) {
   std::string content;
   while (content.size() < 100'000) content += "weights ";
   const std::string twin = test::TwinOf(content, std::string(896, 'E'));
@@ -391,7 +391,7 @@ TEST_F(SyncTest, ATwinOfTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheC
   EXPECT_TRUE(temp_.Read("target/model") == content);
 }
 
-TEST_F(SyncTest, ACallThatIsBrokenOffLeavesNothing) {
+TEST_F(SyncTest, AnAbortedCallLeavesNoFiles) {
   Begin();
   Read();
   stream_->Write(ListOfOneFile("a", 100));
@@ -402,7 +402,7 @@ TEST_F(SyncTest, ACallThatIsBrokenOffLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(target_));
 }
 
-TEST_F(SyncTest, ASilentChiefIsGivenUp) {
+TEST_F(SyncTest, ASilentChiefTimesOut) {
   service_.silence = std::chrono::milliseconds(100);
   Begin();
   Read();

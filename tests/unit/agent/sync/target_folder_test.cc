@@ -68,7 +68,7 @@ class TargetFolderTest : public testing::Test {
   TargetFolder target_ = *TargetFolder::Open(temp_.path() + "/target", 0700);
 };
 
-TEST_F(TargetFolderTest, IsMadeWithItsParents) {
+TEST_F(TargetFolderTest, IsCreatedWithItsParents) {
   ASSERT_TRUE(TargetFolder::Open(At("a/b/c"), 0700).ok());
   EXPECT_TRUE(fs::is_directory(At("a/b/c")));
 }
@@ -82,7 +82,7 @@ TEST_F(TargetFolderTest, MayBeReachedThroughASymbolicLink) {
   EXPECT_TRUE(fs::is_directory(At("real/sub")));
 }
 
-TEST_F(TargetFolderTest, OneThatEveryoneCanWriteInIsRefused) {
+TEST_F(TargetFolderTest, AWorldWritableFolderIsRefused) {
   for (const mode_t mode : {0777U, 0702U, 01777U, 03777U}) {
     ASSERT_EQ(chmod(At("target").c_str(), mode), 0);
     const Status status = TargetFolder::Open(At("target"), 0700).status();
@@ -96,7 +96,7 @@ TEST_F(TargetFolderTest, OneThatEveryoneCanWriteInIsRefused) {
   }
 }
 
-TEST_F(TargetFolderTest, IsNotMadeForEveryoneToWriteIn) {
+TEST_F(TargetFolderTest, IsNotCreatedWorldWritable) {
   ASSERT_TRUE(TargetFolder::Open(At("new"), 0777).ok());
   EXPECT_EQ(fs::status(At("new")).permissions(), fs::perms(0775));
   EXPECT_TRUE(TargetFolder::Open(At("new"), 0777).ok());
@@ -111,7 +111,7 @@ TEST_F(TargetFolderTest, AStrangersFolderIsRefused) {
   EXPECT_FALSE(fs::exists(At("target/sub")));
 }
 
-TEST_F(TargetFolderTest, AFileInItsPlaceIsAnError) {
+TEST_F(TargetFolderTest, AFileInPlaceOfTheFolderIsAnError) {
   temp_.Write("file", "");
   EXPECT_THAT(Message(TargetFolder::Open(At("file"), 0700).status()), HasSubstr("Not a directory"));
   EXPECT_FALSE(TargetFolder::Open(At("file/below"), 0700).ok());
@@ -135,7 +135,7 @@ TEST_F(TargetFolderTest, TimesBefore1970AreTimes) {
   EXPECT_EQ(files::ModifiedNs(Stat("a")), -1);
 }
 
-TEST_F(TargetFolderTest, AFileOfTheRightSizeButAnotherTimeIsSuspect) {
+TEST_F(TargetFolderTest, AFileOfTheSameSizeWithAnotherTimeIsADigestCandidate) {
   temp_.Write("target/a", "hello");
   const v1::FileEntry entry = File("a", 5);
   EXPECT_EQ(*target_.Settle(entry), Match::kSuspect);
@@ -145,7 +145,7 @@ TEST_F(TargetFolderTest, AFileOfTheRightSizeButAnotherTimeIsSuspect) {
   EXPECT_EQ(Stat("a").st_mode & 07777, 0640u);
 }
 
-TEST_F(TargetFolderTest, PermissionsAloneNeedNoContent) {
+TEST_F(TargetFolderTest, ChangedPermissionsNeedNoContent) {
   ASSERT_TRUE(Put(File("a", 1, 0644), "x").ok());
   EXPECT_EQ(*target_.Settle(File("a", 1, 0755)), Match::kSame);
   EXPECT_EQ(Stat("a").st_mode & 07777, 0755u);
@@ -158,7 +158,7 @@ TEST_F(TargetFolderTest, PrivilegesAreNotCopied) {
   EXPECT_EQ(Stat("sub").st_mode & 07777, 0777u);
 }
 
-TEST_F(TargetFolderTest, AFolderCanAlwaysBeFilled) {
+TEST_F(TargetFolderTest, AFolderIsAlwaysWritable) {
   ASSERT_TRUE(target_.Settle(Folder("sub", 0)).ok());
   EXPECT_EQ(Stat("sub").st_mode & 07777, 0700u);
 }
@@ -175,7 +175,7 @@ TEST_F(TargetFolderTest, TheOldContentStaysUntilTheNewOneIsComplete) {
   EXPECT_EQ(std::distance(fs::directory_iterator(At("target")), fs::directory_iterator()), 1);
 }
 
-TEST_F(TargetFolderTest, WhatAKilledOneLeftIsRemoved) {
+TEST_F(TargetFolderTest, LeftoversOfAKilledSyncAreRemoved) {
   fs::create_directory(Inside("sub"));
   const std::string in_root = temp_.Write("target/" + files::NewTemporaryName(), "torn");
   const std::string in_sub = temp_.Write("target/sub/" + files::NewTemporaryName(), "torn");
@@ -187,7 +187,7 @@ TEST_F(TargetFolderTest, WhatAKilledOneLeftIsRemoved) {
   EXPECT_TRUE(fs::exists(Inside("sub/own")));
 }
 
-TEST_F(TargetFolderTest, SymbolicLinksAreMadeAndChanged) {
+TEST_F(TargetFolderTest, SymbolicLinksAreCreatedAndChanged) {
   EXPECT_EQ(*target_.Settle(Symlink("l", "/nowhere")), Match::kSame);
   EXPECT_EQ(fs::read_symlink(Inside("l")), "/nowhere");
   EXPECT_EQ(*target_.Settle(Symlink("l", "elsewhere")), Match::kSame);
@@ -198,7 +198,7 @@ TEST_F(TargetFolderTest, SymbolicLinksAreMadeAndChanged) {
   EXPECT_FALSE(target_.Settle(Symlink("e", "")).ok());
 }
 
-TEST_F(TargetFolderTest, AFileTakesTheLinksPlaceAndLeavesItsTarget) {
+TEST_F(TargetFolderTest, AFileReplacesALinkAndLeavesItsTarget) {
   temp_.Write("outside", "precious");
   fs::create_symlink("../outside", Inside("a"));
   EXPECT_EQ(*target_.Settle(File("a", 8)), Match::kDifferent);
@@ -243,7 +243,7 @@ TEST_F(TargetFolderTest, NoPathLeadsThroughASymbolicLink) {
   EXPECT_NE(files::ModifiedNs(info), kTime);
 }
 
-TEST_F(TargetFolderTest, ALinkPutInPlaceOfAFolderLaterIsNotFollowed) {
+TEST_F(TargetFolderTest, AFolderReplacedByALinkLaterIsNotFollowed) {
   fs::create_directory(At("outside"));
   ASSERT_TRUE(target_.Settle(Folder("a")).ok());
   ASSERT_TRUE(target_.Settle(Folder("a/sub")).ok());
@@ -253,7 +253,7 @@ TEST_F(TargetFolderTest, ALinkPutInPlaceOfAFolderLaterIsNotFollowed) {
   EXPECT_TRUE(fs::is_empty(At("outside")));
 }
 
-TEST_F(TargetFolderTest, WhatIsInTheWayIsToldAndStays) {
+TEST_F(TargetFolderTest, ObstaclesAreReportedAndStay) {
   temp_.Write("target/file", "x");
   fs::create_directory(Inside("folder"));
   ASSERT_EQ(mkfifo(Inside("fifo").c_str(), 0600), 0);

@@ -8,7 +8,7 @@
 namespace autodist::chief {
 namespace {
 
-TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
+TEST(AttemptTest, ServiceProcessesAreNotRanks) {
   const auto plan = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
   v1::RankPlan& scheduler = *plan->mutable_nodes(1)->add_ranks();
   scheduler.set_rank(plan->world_size());
@@ -20,7 +20,7 @@ TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
   EXPECT_THAT(attempt.pmix()->nodes(1).ranks(), testing::ElementsAre(2, 3));
 }
 
-TEST(AttemptTest, WhatIsToldTwiceIsWrittenDownOnce) {
+TEST(AttemptTest, ARepeatedEventIsRecordedOnce) {
   const auto plan = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
   Attempt attempt(0, plan, {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
                   [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
@@ -30,7 +30,7 @@ TEST(AttemptTest, WhatIsToldTwiceIsWrittenDownOnce) {
   EXPECT_FALSE(attempt.Take(1, event).to_record);
   event.mutable_rank_exited()->set_rank(2);
   event.mutable_rank_exited()->set_exit_code(1);
-  EXPECT_FALSE(attempt.Take(0, event).to_record);  // another's
+  EXPECT_FALSE(attempt.Take(0, event).to_record);  // another rank
   EXPECT_TRUE(attempt.Take(1, event).to_record);
   EXPECT_FALSE(attempt.Take(1, event).to_record);
 }

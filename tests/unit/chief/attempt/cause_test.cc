@@ -22,7 +22,7 @@ TEST(DescribeCauseTest, AnAbortIsNamedWithItsStatusAndMessage) {
   EXPECT_EQ(HowItEnded(aborted), "called MPI_Abort with 7: no mesh");
 }
 
-TEST(DescribeCauseTest, TheKernelsKillIsToldWithTheMemoryThatWasUsedUp) {
+TEST(DescribeCauseTest, AnOomKillNamesTheExhaustedMemory) {
   v1::RankExited exit;
   exit.set_signal(SIGKILL);
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGKILL");
@@ -31,10 +31,10 @@ TEST(DescribeCauseTest, TheKernelsKillIsToldWithTheMemoryThatWasUsedUp) {
   memory.set_limit(uint64_t{4} << 30);
   memory.set_of_cgroup(true);
   EXPECT_EQ(HowItEnded(exit),
-            "was ended by SIGKILL: the kernel's out-of-memory killer, at 4.0 GiB of its cgroup");
+            "was ended by SIGKILL: the kernel's out-of-memory killer, at 4.0 GiB of the cgroup");
   memory.set_used(uint64_t{4} << 30);
   EXPECT_EQ(HowItEnded(exit),
-            "was ended by SIGKILL: the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of its "
+            "was ended by SIGKILL: the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of the "
             "cgroup");
   memory.set_of_cgroup(false);
   memory.set_used(900 << 20);

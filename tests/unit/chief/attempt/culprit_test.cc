@@ -16,42 +16,43 @@ const FatalMessage kComplaint =
     Message("RuntimeError: [pair.cc:598] Connection closed by peer [10.77.0.2]:41187", 3);
 const FatalMessage kReal = Message("KeyError: 'labels_v2', train.py:5", 1);
 
-// Of rank 0's complaint, or another message of it.
+// The culprit for rank 0's complaint, or for another message of rank 0.
 std::optional<uint32_t> RankOf(const std::vector<RankFailure>& failures,
                                const FatalMessage& of = kComplaint) {
   const RankFailure* culprit = Culprit(0, of, failures);
   return culprit ? std::optional(culprit->rank) : std::nullopt;
 }
 
-TEST(CulpritTest, IsWhoFailedBeforeTheComplaint) {
+TEST(CulpritTest, FailedBeforeTheComplaint) {
   EXPECT_EQ(RankOf({{0, kComplaint}, {1, kReal}}), 1u);
   EXPECT_EQ(RankOf({{1, kReal}, {2, Message("ValueError: NaN", 0)}}), 2u);
 }
 
-TEST(CulpritTest, IsNobodyWhoComplainsTooOrFailedLater) {
+TEST(CulpritTest, IsNoRankThatComplainsTooOrFailedLater) {
   EXPECT_EQ(RankOf({{0, kComplaint}}), std::nullopt);
   EXPECT_EQ(RankOf({{1, Message("ConnectionResetError: Connection reset by peer", 1)}}),
             std::nullopt);
   EXPECT_EQ(RankOf({{1, Message("KeyError: 'x'", 4)}}), std::nullopt);
 }
 
-TEST(CulpritTest, WhoBlamesNoPeerIsItHimself) {
+TEST(CulpritTest, AnErrorThatBlamesNoPeerHasNoOtherCulprit) {
   EXPECT_EQ(RankOf({{1, kReal}}, Message("TypeError: None", 3)), std::nullopt);
 }
 
-TEST(WhoLeftTest, IsWhoTheComplaintNamesElseTheFirst) {
+TEST(EndedEarlierTest, IsTheRankThatTheComplaintNamesOtherwiseTheFirst) {
   v1::LaunchPlan plan;
   for (uint32_t node = 0; node < 3; ++node) {
     plan.add_nodes()->set_node_rank(node);
     plan.mutable_nodes()->rbegin()->set_address("10.77.0." + std::to_string(node + 1));
   }
   const std::vector<EndedWell> ended = {{5, 2, 100}, {4, 1, 200}};
-  ASSERT_NE(WhoLeft(kComplaint, ended, plan), nullptr);
-  EXPECT_EQ(WhoLeft(kComplaint, ended, plan)->rank, 4u);
-  EXPECT_EQ(WhoLeft(Message("Connection closed by peer [10.77.0.20]:7", 3), ended, plan)->rank, 5u);
-  EXPECT_EQ(WhoLeft(Message("Broken pipe", 3), ended, plan)->rank, 5u);
-  EXPECT_EQ(WhoLeft(kReal, ended, plan), nullptr);
-  EXPECT_EQ(WhoLeft(kComplaint, {}, plan), nullptr);
+  ASSERT_NE(EndedEarlier(kComplaint, ended, plan), nullptr);
+  EXPECT_EQ(EndedEarlier(kComplaint, ended, plan)->rank, 4u);
+  EXPECT_EQ(EndedEarlier(Message("Connection closed by peer [10.77.0.20]:7", 3), ended, plan)->rank,
+            5u);
+  EXPECT_EQ(EndedEarlier(Message("Broken pipe", 3), ended, plan)->rank, 5u);
+  EXPECT_EQ(EndedEarlier(kReal, ended, plan), nullptr);
+  EXPECT_EQ(EndedEarlier(kComplaint, {}, plan), nullptr);
 }
 
 }  // namespace

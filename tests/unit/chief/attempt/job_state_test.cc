@@ -28,7 +28,7 @@ class JobStateTest : public testing::Test {
   JobState state_{test::ThreeNodePlan()};
 };
 
-TEST_F(JobStateTest, EndsWellWhenAllRanksDo) {
+TEST_F(JobStateTest, SucceedsWhenAllRanksDo) {
   for (uint32_t rank = 0; rank < 5; ++rank) {
     EXPECT_FALSE(state_.AllEnded());
     EXPECT_FALSE(state_.RankExited(Exited(rank, 0)));
@@ -56,19 +56,19 @@ TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
   EXPECT_EQ(state_.ended_themselves(), 2);
 }
 
-TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfExitsThatAreToldSooner) {
+TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {
   state_.RankExited(Exited(0, 1));
   v1::RankExited killed = Signaled(3, SIGKILL);
-  killed.set_time_ns(900'000'000);  // its agent had other things to do
+  killed.set_time_ns(900'000'000);  // the agent was busy
   EXPECT_FALSE(state_.RankExited(killed));
   EXPECT_EQ(state_.ExitCode(), 137);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
-TEST_F(JobStateTest, ARankThatWasKilledStaysTheCauseWhenAnExitThatIsToldLaterWasABitSooner) {
+TEST_F(JobStateTest, AKilledRankStaysTheCauseIfALaterReportedExitWasSlightlyEarlier) {
   v1::RankExited killed = Signaled(3, SIGKILL);
-  killed.set_time_ns(1'900'000'000);  // its agent had other things to do
+  killed.set_time_ns(1'900'000'000);  // the agent was busy
   EXPECT_TRUE(state_.RankExited(killed));
   v1::RankExited peer = Exited(0, 1);
   peer.set_time_ns(1'000'000'000);
@@ -78,7 +78,7 @@ TEST_F(JobStateTest, ARankThatWasKilledStaysTheCauseWhenAnExitThatIsToldLaterWas
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
-// With rank 5 on node 0, which serves the others.
+// Adds rank 5 on node 0 as a service process.
 v1::LaunchPlan PlanWithAuxiliary() {
   v1::LaunchPlan plan = test::ThreeNodePlan();
   v1::RankPlan& serving = *plan.mutable_nodes(0)->add_ranks();
@@ -87,7 +87,7 @@ v1::LaunchPlan PlanWithAuxiliary() {
   return plan;
 }
 
-TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
+TEST_F(JobStateTest, ServiceProcessesAreNotAwaited) {
   JobState state(PlanWithAuxiliary());
   for (uint32_t rank = 0; rank < 5; ++rank) state.RankExited(Exited(rank, 0));
   EXPECT_TRUE(state.AllEnded());
@@ -96,7 +96,7 @@ TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
   EXPECT_EQ(state.ExitCode(), 0);
 }
 
-TEST_F(JobStateTest, WhatServesTheRanksCountsAsNoneOfThem) {
+TEST_F(JobStateTest, ServiceProcessesAreNotCountedAsRanks) {
   JobState state(PlanWithAuxiliary());
   EXPECT_EQ(state.running_by_node(), (std::vector<uint32_t>{2, 2, 1}));
   EXPECT_EQ(state.RunningOn(0), 3u);
@@ -105,7 +105,7 @@ TEST_F(JobStateTest, WhatServesTheRanksCountsAsNoneOfThem) {
   EXPECT_EQ(state.ended_by_stop_signal(), 0);
 }
 
-TEST_F(JobStateTest, WhatServesTheRanksMayEndWellButNotFail) {
+TEST_F(JobStateTest, ServiceProcessesMaySucceedButNotFail) {
   JobState well(PlanWithAuxiliary());
   EXPECT_FALSE(well.RankExited(Exited(5, 0)));
   EXPECT_FALSE(well.AllEnded());
@@ -126,18 +126,18 @@ v1::RankAborted Aborted(uint32_t rank, int status, int64_t time_ns = 0) {
 TEST_F(JobStateTest, AnAbortStopsTheRestAndItsStatusIsTheExitCode) {
   EXPECT_TRUE(state_.RankAborted(Aborted(3, 7)));
   EXPECT_FALSE(state_.RankAborted(Aborted(1, 9)));
-  EXPECT_EQ(state_.running(), 5u);  // it has not ended yet
+  EXPECT_EQ(state_.running(), 5u);  // it has not exited yet
   EXPECT_FALSE(state_.RankExited(Signaled(3, SIGTERM)));
   EXPECT_FALSE(state_.RankExited(Exited(1, 9)));
   EXPECT_EQ(state_.running(), 3u);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
   EXPECT_EQ(state_.ExitCode(), 7);
-  EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the one that aborted is no consequence
+  EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the aborting rank was not stopped by the signal
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
-TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreToldSooner) {
+TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreReportedEarlier) {
   v1::RankExited consequence = Exited(0, 1);
   consequence.set_time_ns(200);
   state_.RankExited(consequence);
@@ -149,7 +149,7 @@ TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreToldSooner) {
   EXPECT_EQ(state_.ExitCode(), 7);
 }
 
-TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfAnAbort) {
+TEST_F(JobStateTest, AKilledRankIsTheCauseOfAnAbort) {
   state_.RankAborted(Aborted(0, 1));
   state_.RankExited(Signaled(3, SIGKILL));
   EXPECT_EQ(state_.ExitCode(), 137);
@@ -157,18 +157,18 @@ TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfAnAbort) {
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
-TEST_F(JobStateTest, AnAbortIsNoSuccessWhateverItsStatus) {
+TEST_F(JobStateTest, AnAbortIsAFailureForEveryStatus) {
   state_.RankAborted(Aborted(0, 256));
   EXPECT_EQ(state_.ExitCode(), 1);
   EXPECT_EQ(ExitCodeOf(Aborted(0, -1)), 255);
 }
 
-TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
+TEST_F(JobStateTest, TheExitCodeOfASignalIs128PlusItsNumber) {
   state_.RankExited(Signaled(0, SIGSEGV));
   EXPECT_EQ(state_.ExitCode(), 139);
 }
 
-TEST_F(JobStateTest, TheLastRankToFailHasNobodyToStop) {
+TEST_F(JobStateTest, AfterTheLastRankNoneIsLeftToStop) {
   for (uint32_t rank = 0; rank < 4; ++rank) state_.RankExited(Exited(rank, 0));
   EXPECT_FALSE(state_.RankExited(Exited(4, 3)));
   EXPECT_TRUE(state_.AllEnded());
@@ -182,7 +182,7 @@ TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
   EXPECT_EQ(state_.ExitCode(), 125);
 }
 
-TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
+TEST_F(JobStateTest, ANodeWithEndedRanksMayLeave) {
   state_.RankExited(Exited(4, 0));
   EXPECT_FALSE(state_.NodeEvicted(2, Error(StatusCode::kAborted, "evicted")));
   EXPECT_FALSE(state_.cause());
@@ -190,7 +190,7 @@ TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
   EXPECT_FALSE(state_.cause());
 }
 
-TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
+TEST_F(JobStateTest, AnEvictedNodeIsTheCauseHoweverItsRanksEnd) {
   EXPECT_TRUE(state_.NodeEvicted(1, Error(StatusCode::kAborted, "evicted")));
   EXPECT_FALSE(state_.NodeEvicted(2, Error(StatusCode::kAborted, "evicted, too")));
   for (uint32_t rank = 0; rank < 5; ++rank) EXPECT_FALSE(state_.RankExited(Exited(rank, 0)));
@@ -200,7 +200,7 @@ TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
   EXPECT_EQ(state_.ExitCode(), 125);
 }
 
-TEST_F(JobStateTest, WhoTakesANodeAwayAndThenEndsUsEndsTheJob) {
+TEST_F(JobStateTest, AnEvictionFollowedByASignalEndsTheJob) {
   EXPECT_TRUE(state_.NodeEvicted(1, Error(StatusCode::kAborted, "deleted")));
   EXPECT_FALSE(state_.Interrupted(SIGTERM));
   EXPECT_EQ(state_.ExitCode(), 143);
@@ -208,7 +208,7 @@ TEST_F(JobStateTest, WhoTakesANodeAwayAndThenEndsUsEndsTheJob) {
   EXPECT_EQ(state_.ExitCode(), 143);
 }
 
-TEST_F(JobStateTest, AnInterruptIsTheCauseOfTheFirstStopAlone) {
+TEST_F(JobStateTest, AnInterruptIsTheCauseOnlyOfTheFirstStop) {
   EXPECT_TRUE(state_.Interrupted(SIGINT));
   EXPECT_FALSE(state_.Interrupted(SIGTERM));
   EXPECT_EQ(state_.ExitCode(), 130);
@@ -220,7 +220,7 @@ TEST_F(JobStateTest, AnInterruptAfterAFailureDoesNotHideIt) {
   EXPECT_EQ(state_.ExitCode(), 7);
 }
 
-TEST_F(JobStateTest, TheEarliestFailureIsTheCauseWhateverCameFirst) {
+TEST_F(JobStateTest, TheEarliestFailureIsTheCauseInAnyOrderOfReports) {
   const auto at = [](v1::RankExited exit, int64_t time) {
     exit.set_time_ns(time);
     return exit;
@@ -243,7 +243,7 @@ TEST_F(JobStateTest, AnEarlierFailureDoesNotHideAnotherCause) {
   EXPECT_EQ(state_.ExitCode(), 143);
 }
 
-TEST_F(JobStateTest, ATimeThatIsUpStopsTheJobWith124) {
+TEST_F(JobStateTest, ATimeoutStopsTheJobWith124) {
   EXPECT_TRUE(state_.TimedOut());
   EXPECT_FALSE(state_.TimedOut());
   EXPECT_EQ(state_.cause()->kind, Cause::Kind::kTimedOut);
@@ -257,7 +257,7 @@ TEST_F(JobStateTest, AHungJobIsStoppedWith124) {
   EXPECT_EQ(state_.ExitCode(), 124);
 }
 
-TEST_F(JobStateTest, RanksAreCountedByTheirNodes) {
+TEST_F(JobStateTest, RanksAreCountedPerNode) {
   EXPECT_EQ(state_.running(), 5u);
   EXPECT_EQ(state_.RunningOn(0), 2u);
   state_.RankExited(Exited(1, 0));
@@ -267,7 +267,7 @@ TEST_F(JobStateTest, RanksAreCountedByTheirNodes) {
   EXPECT_EQ(state_.running(), 2u);
 }
 
-TEST_F(JobStateTest, TheStopSignalIsTheJobsOwn) {
+TEST_F(JobStateTest, TheStopSignalIsConfigurable) {
   JobState state(test::ThreeNodePlan(), SIGUSR1);
   state.RankExited(Exited(0, 7));
   state.RankExited(Signaled(1, SIGUSR1));
@@ -276,7 +276,7 @@ TEST_F(JobStateTest, TheStopSignalIsTheJobsOwn) {
   EXPECT_EQ(state.ended_themselves(), 1);
 }
 
-TEST_F(JobStateTest, ADoubleReportCountsOnce) {
+TEST_F(JobStateTest, ADuplicateReportCountsOnce) {
   state_.RankExited(Exited(0, 0));
   state_.RankExited(Exited(0, 7));
   EXPECT_FALSE(state_.cause());

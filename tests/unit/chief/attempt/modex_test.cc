@@ -46,7 +46,7 @@ class ModexTest : public testing::Test {
                }};
 };
 
-TEST_F(ModexTest, TheNodeOfTheRankAnswersWhoAsked) {
+TEST_F(ModexTest, TheNodeOfTheRankAnswersTheRequest) {
   Ask(7, 2);
   Ask(7000, 0);
   ASSERT_EQ(asked_.size(), 2u);
@@ -61,7 +61,7 @@ TEST_F(ModexTest, TheNodeOfTheRankAnswersWhoAsked) {
   EXPECT_EQ(replies_.at(7).error(), "gone");
 }
 
-TEST_F(ModexTest, OnlyTheNodeThatWasAskedAnswersAndOnlyOnce) {
+TEST_F(ModexTest, OnlyTheNodeThatWasAskedMayAnswerOnce) {
   Ask(7, 2);
   const uint64_t id = asked_.at(0).second.id();
   EXPECT_GE(id, uint64_t{3} << 32);  // of this attempt
@@ -73,11 +73,11 @@ TEST_F(ModexTest, OnlyTheNodeThatWasAskedAnswersAndOnlyOnce) {
   EXPECT_EQ(replies_.at(7).value(), "right");
 }
 
-TEST_F(ModexTest, RefusesWhatCannotBe) {
+TEST_F(ModexTest, RefusesInvalidRequests) {
   Ask(1, 3);
   EXPECT_THAT(replies_.at(1).error(), HasSubstr("rank 3 is not in the job"));
   Ask(2, 0, "before");
-  EXPECT_THAT(replies_.at(2).error(), HasSubstr("no attempt that runs"));
+  EXPECT_THAT(replies_.at(2).error(), HasSubstr("the running attempt"));
   EXPECT_TRUE(asked_.empty());
   Ask(3, 0);
   Answer(0, asked_.at(0).second.id(), std::string(rpc::kLargestModex + 1, 'x'));

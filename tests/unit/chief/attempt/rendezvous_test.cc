@@ -86,7 +86,7 @@ TEST_F(RendezvousTest, AnEmptyValueIsAValue) {
   EXPECT_TRUE(replies_.contains(Get("k")));
 }
 
-TEST_F(RendezvousTest, ABarrierOpensWhenAllAreThereAndCanBeUsedAgain) {
+TEST_F(RendezvousTest, ABarrierOpensWhenAllHaveEnteredAndIsReusable) {
   for (int round = 0; round < 2; ++round) {
     const uint64_t first = Enter("b", 0);
     const uint64_t second = Enter("b", 2);
@@ -97,7 +97,7 @@ TEST_F(RendezvousTest, ABarrierOpensWhenAllAreThereAndCanBeUsedAgain) {
   }
 }
 
-TEST_F(RendezvousTest, RefusesWhatCannotBe) {
+TEST_F(RendezvousTest, RefusesInvalidRequests) {
   Enter("b", 0);
   EXPECT_THAT(replies_.at(Enter("b", 0)).error(), HasSubstr("already"));
   EXPECT_THAT(replies_.at(Enter("b", 4)).error(), HasSubstr("not in the job"));
@@ -105,7 +105,7 @@ TEST_F(RendezvousTest, RefusesWhatCannotBe) {
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("1048576 are allowed"));
 }
 
-TEST_F(RendezvousTest, AGatherGivesAllNodesWhatAllHaveInTheirOrderAndCanBeDoneAgain) {
+TEST_F(RendezvousTest, AGatherGivesAllNodesAllDataInOrderAndIsReusable) {
   for (const std::string round : {"x", "y"}) {
     const uint64_t last = Gather(2, {}, round + "2");
     const uint64_t first = Gather(0, {}, round + "0");
@@ -118,7 +118,7 @@ TEST_F(RendezvousTest, AGatherGivesAllNodesWhatAllHaveInTheirOrderAndCanBeDoneAg
   }
 }
 
-TEST_F(RendezvousTest, GathersOfSomeRanksNeedTheirNodesAloneAndDoNotDisturbEachOther) {
+TEST_F(RendezvousTest, GathersOfSomeRanksInvolveOnlyTheirNodesAndAreIndependent) {
   const uint64_t all = Gather(0, {}, "all");
   const uint64_t two = Gather(0, {0, 1}, "a");
   EXPECT_EQ(replies_.at(Gather(1, {0, 1}, "b")).value(), "ab");
@@ -127,13 +127,13 @@ TEST_F(RendezvousTest, GathersOfSomeRanksNeedTheirNodesAloneAndDoNotDisturbEachO
   EXPECT_FALSE(replies_.contains(all));
 }
 
-TEST_F(RendezvousTest, RefusesGathersThatCannotBe) {
+TEST_F(RendezvousTest, RefusesInvalidGathers) {
   EXPECT_THAT(replies_.at(Gather(0, {0, 4}, "")).error(), HasSubstr("rank 4 is not in the job"));
   EXPECT_THAT(replies_.at(Gather(0, {0, 0, 1}, "")).error(),
               HasSubstr("rank 0 is not in its place"));
   EXPECT_THAT(replies_.at(Gather(0, {2, 1}, "")).error(), HasSubstr("rank 2 is not in its place"));
   EXPECT_THAT(replies_.at(Gather(2, {0, 1}, "")).error(), HasSubstr("no rank of this node"));
-  EXPECT_THAT(replies_.at(Gather(0, {}, "", "before")).error(), HasSubstr("no attempt that runs"));
+  EXPECT_THAT(replies_.at(Gather(0, {}, "", "before")).error(), HasSubstr("the running attempt"));
   Gather(0, {0, 1}, "once");
   EXPECT_THAT(replies_.at(Gather(0, {0, 1}, "twice")).error(), HasSubstr("already"));
   Rendezvous without_pmix({0}, "", values_, calls_);
@@ -146,7 +146,7 @@ TEST_F(RendezvousTest, RefusesGathersThatCannotBe) {
   EXPECT_TRUE(refused);
 }
 
-TEST_F(RendezvousTest, AGatherOfTooMuchFailsForAll) {
+TEST_F(RendezvousTest, AGatherThatIsTooLargeFailsForAll) {
   EXPECT_THAT(
       replies_.at(Gather(0, {0, 1}, std::string(rpc::kLargestContribution + 1, 'x'))).error(),
       HasSubstr("4194304 are allowed"));
@@ -168,7 +168,7 @@ TEST_F(RendezvousTest, AGatherOfTooMuchFailsForAll) {
   EXPECT_EQ(refused, kNodes);
 }
 
-TEST_F(RendezvousTest, WhatIsCancelledIsForgotten) {
+TEST_F(RendezvousTest, ACancelledCallIsForgotten) {
   const std::string name(rpc::kMaxNameLength, 'n');
   for (int i = 0; i < 100'000; ++i) {
     const uint64_t barrier = Enter(name + std::to_string(i % 10).substr(1), 0);
@@ -185,17 +185,17 @@ TEST_F(RendezvousTest, WhatIsCancelledIsForgotten) {
   Enter("b", 3);
   EXPECT_EQ(replies_.at(again).error(), "");
   Cancel(again);  // too late
-  Cancel(12345);  // never asked
+  Cancel(12345);  // unknown call
 }
 
-TEST_F(RendezvousTest, ANodeCanCancelItsOwnCallsAlone) {
+TEST_F(RendezvousTest, ANodeCanCancelOnlyItsOwnCalls) {
   const uint64_t get = Get("k");
   Cancel(get, 1);
   Set("k", "v");
   EXPECT_EQ(replies_.at(get).value(), "v");
 }
 
-TEST_F(RendezvousTest, NoMoreOfANodesCallsWaitThanMay) {
+TEST_F(RendezvousTest, ANodesPendingCallsAreLimited) {
   uint64_t refused = 0;
   for (size_t i = 0; refused == 0; ++i) {
     ASSERT_LE(i * WaitingCalls::kCostOfCall, WaitingCalls::kMaxOfNode);
@@ -207,12 +207,12 @@ TEST_F(RendezvousTest, NoMoreOfANodesCallsWaitThanMay) {
   request.set_id(++id_);
   request.mutable_get()->set_key("other");
   Handle(request, 1);
-  EXPECT_FALSE(replies_.contains(id_));  // another node's may
+  EXPECT_FALSE(replies_.contains(id_));  // another node still may
   Set("key 0", "v");
   EXPECT_FALSE(replies_.contains(Get("one more")));
 }
 
-TEST_F(RendezvousTest, NamesHaveALength) {
+TEST_F(RendezvousTest, NamesHaveAMaxLength) {
   const std::string name(rpc::kMaxNameLength + 1, 'n');
   Set(name, "");
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("4096 are allowed"));
@@ -220,7 +220,7 @@ TEST_F(RendezvousTest, NamesHaveALength) {
   EXPECT_THAT(replies_.at(Enter(name, 0)).error(), HasSubstr("4096 are allowed"));
 }
 
-TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
+TEST_F(RendezvousTest, ValuesThatAreStillBeingSentCountAsStored) {
   std::vector<SharedValue> on_their_way;
   const auto keep = [&](uint64_t, const SharedValue& value, const std::string&) {
     if (value) on_their_way.push_back(value);
@@ -232,7 +232,7 @@ TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
     Set("k", value);
     ASSERT_EQ(replies_.at(id_).error(), "");
     rendezvous_.Handle(0, get, keep);
-    rendezvous_.Handle(0, get, keep);  // the same one
+    rendezvous_.Handle(0, get, keep);  // the same call
   }
   Set("k", value);
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("store is full"));

@@ -26,12 +26,12 @@ class EndReportTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
-  display::Screen screen_;  // that is not updated
+  display::Screen screen_;  // not updated
   const SharedPlan plan_ = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
   Attempt attempt_{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
 };
 
-TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
+TEST_F(EndReportTest, NamesTheFailedRankItsLastLinesAndTheOthers) {
   Write(Line(4, "boom\n"));
   v1::RankExited exit;
   exit.set_rank(4);
@@ -53,7 +53,7 @@ TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
             "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
 }
 
-TEST_F(EndReportTest, WhoFailedFirstComesBeforeWhoEndedBecauseOfIt) {
+TEST_F(EndReportTest, TheFirstFailureIsBeforeItsConsequences) {
   const std::string traceback =
       "Traceback (most recent call last):\n"
       "  File \"/work/train.py\", line 5, in main\n"
@@ -84,7 +84,7 @@ TEST_F(EndReportTest, WhoFailedFirstComesBeforeWhoEndedBecauseOfIt) {
       "closed by peer, train.py:6");
 }
 
-TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
+TEST_F(EndReportTest, ARankThatSucceededBeforeAComplaintIsNamed) {
   Write(Line(1, "step 3/10\n"));
   Write(Line(4,
              "Traceback (most recent call last):\n"
@@ -111,7 +111,7 @@ TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
             std::string::npos);
 }
 
-TEST_F(EndReportTest, WhoIsMissingIsNamedBeforeWhoGaveUp) {
+TEST_F(EndReportTest, AMissingRankIsNamedBeforeThoseThatGaveUp) {
   Write(Line(4,
              "Traceback (most recent call last):\n"
              "  File \"/work/train.py\", line 6, in main\n"
@@ -130,7 +130,7 @@ TEST_F(EndReportTest, WhoIsMissingIsNamedBeforeWhoGaveUp) {
       << Report();
 }
 
-TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
+TEST_F(EndReportTest, TheFatalMessageIsFirstAndTheNoiseIsAfterIt) {
   const std::string traceback =
       "Traceback (most recent call last):\n"
       "  File \"/work/train.py\", line 41, in main\n"
@@ -158,7 +158,7 @@ TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
             "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
 
-TEST_F(EndReportTest, WhatTheRankSaidIsNotWhySomebodyKilledIt) {
+TEST_F(EndReportTest, AFatalMessageIsNotTheReasonForAnExternalKill) {
   Write(Line(4, "CUDA error: survived\n", v1::OUTPUT_STREAM_STDERR));
   v1::RankExited exit;
   exit.set_rank(4);
@@ -176,7 +176,7 @@ TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
   EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
 }
 
-TEST_F(EndReportTest, LostOutputIsToldEvenWhereAllEndedWell) {
+TEST_F(EndReportTest, LostOutputIsReportedEvenIfAllRanksSucceeded) {
   v1::Output lost;
   lost.set_rank(2);
   lost.set_stream(v1::OUTPUT_STREAM_STDOUT);
@@ -186,9 +186,9 @@ TEST_F(EndReportTest, LostOutputIsToldEvenWhereAllEndedWell) {
   EXPECT_EQ(Report(), "  70000 bytes that rank 2 wrote are lost: the disk is broken");
 }
 
-TEST_F(EndReportTest, NothingIsToldOfAGoodEnd) { EXPECT_EQ(Report(), ""); }
+TEST_F(EndReportTest, ASuccessHasNoReport) { EXPECT_EQ(Report(), ""); }
 
-TEST_F(EndReportTest, TheLastLineSaysHowItWentAndHowLongItTook) {
+TEST_F(EndReportTest, TheLastLineHasOutcomeAndDuration) {
   const std::string job = "job " + attempt_.plan().job_id();
   EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151), 0.941),
             job + " finished: 5 ranks on 3 nodes, 2 min 31 s, 1 restart, goodput 94.1 %");
@@ -199,13 +199,13 @@ TEST_F(EndReportTest, TheLastLineSaysHowItWentAndHowLongItTook) {
             job + " failed after 3 s, 1 restart; exit code 125");
 }
 
-TEST_F(EndReportTest, TheLastLineOfAJobThatWasStoppedDoesNotCallItFailed) {
+TEST_F(EndReportTest, TheLastLineOfAStoppedJobDoesNotCallItFailed) {
   attempt_.state().Interrupted(SIGINT);
   EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3), std::nullopt),
             "job " + attempt_.plan().job_id() + " was stopped after 3 s, 1 restart; exit code 130");
 }
 
-TEST_F(EndReportTest, AHangIsToldWithEachRanksLastLine) {
+TEST_F(EndReportTest, AHangIsReportedWithEachRanksLastLine) {
   Write(Line(0, "step 1\nstep 2\n"));
   EXPECT_EQ(HangReport(attempt_, std::chrono::seconds(90)),
             "no rank has written anything for 90 s; last lines:\n"
@@ -249,7 +249,16 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
   EXPECT_EQ(LaunchExitCode(nodes), 125);
 }
 
-TEST(LaunchReportTest, WhatIsTheSameOnManyNodesIsToldOnce) {
+TEST(LaunchReportTest, ASingleNodeIsNotCounted) {
+  plan::Input input = test::ThreeNodeInput();
+  input.spec.nodes = {input.spec.nodes[1]};  // the chief
+  std::vector<launch::LaunchedNode> nodes(1);
+  AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_ACTIVATION, "no environment");
+  EXPECT_THAT(LaunchReport(*plan::MakePlan(input), nodes, false),
+              HasSubstr("nothing was started, because the node cannot run the job:\n"));
+}
+
+TEST(LaunchReportTest, IdenticalIssuesOfNodesAreGrouped) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
   nodes[1].status = WithRemedy(Error(StatusCode::kUnavailable, "connecting to 10.0.0.2: refused"),
                                "start sshd on 10.0.0.2");
@@ -262,7 +271,7 @@ TEST(LaunchReportTest, WhatIsTheSameOnManyNodesIsToldOnce) {
             "    hint: start sshd on NODE");
 }
 
-TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
+TEST(LaunchReportTest, SyncIsSuggestedForFilesThatTheChiefHas) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
   AddIssue(nodes[1], v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY, "no folder");
   AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no program");
@@ -274,16 +283,20 @@ TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
   EXPECT_THAT(report("./train", false),
               testing::AllOf(HasSubstr("no folder\n    hint: run with --sync"),
                              HasSubstr("no program\n    hint: run with --sync")));
-  EXPECT_THAT(report("./train", true), HasSubstr("no program\n    hint: --sync leaves out"));
+  EXPECT_THAT(report("./train", true), HasSubstr("no program\n    hint: --sync skips"));
   EXPECT_THAT(report("/work/train", false), HasSubstr("no program\n    hint: run with --sync"));
   for (const char* elsewhere : {"python", "../train", "/opt/train"}) {
     EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    hint: mend it")) << elsewhere;
   }
   AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no program");
+  EXPECT_THAT(report("./train", false),
+              testing::AllOf(HasSubstr("no folder\n    hint: run with --sync"),
+                             Not(HasSubstr("no program\n    hint: run with --sync"))));
+  AddIssue(nodes[0], v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY, "no folder");
   EXPECT_THAT(report("./train", false), Not(HasSubstr("--sync")));
 }
 
-TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {
+TEST(LaunchReportTest, AMissingCommandHasTheShellsExitCode) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
   AddIssue(nodes[1], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 126);

@@ -24,7 +24,7 @@ std::string Answer(const std::string& lines, const std::string& status) {
          status + "\n";
 }
 
-TEST(ReadCleanedTest, FindsTheAnswerBehindNoise) {
+TEST(ReadCleanedTest, FindsTheAnswerAfterNoise) {
   const auto node = ReadCleaned(
       Answer("ended\tjob-1.0\nin-use\tjob-2.3\nremoved\tjob-3.0\nwhat?\tjob-4.0\n", "0"), "n");
   ASSERT_TRUE(node.ok()) << node.status();
@@ -42,12 +42,12 @@ TEST(ReadCleanedTest, WithoutAnAgent) {
   EXPECT_THAT(node->jobs, ElementsAre(CleanedJob{What::kLeft, "job-1.0"}));
 }
 
-TEST(ReadCleanedTest, NamesThatATerminalWouldObeyAreNoJobs) {
+TEST(ReadCleanedTest, NamesWithControlSequencesAreNotJobs) {
   EXPECT_TRUE(ReadCleaned(Answer("ended\t\x1b[31m\nended\t\n", "0"), "n")->jobs.empty());
   EXPECT_TRUE(ReadCleaned(Answer("ended\t" + std::string(256, 'j'), "0"), "n")->jobs.empty());
 }
 
-TEST(ReadCleanedTest, AnAnswerThatIsNotThereWhole) {
+TEST(ReadCleanedTest, ATruncatedAnswer) {
   const std::string whole = Answer("ended\tjob-1.0\n", "0");
   for (size_t length = 0; length < whole.size(); ++length) {
     EXPECT_EQ(ReadCleaned(whole.substr(0, length), "n").status().code(), StatusCode::kNotFound);
@@ -58,7 +58,7 @@ TEST(ReadCleanedTest, AnAnswerThatIsNotThereWhole) {
 
 class CleanNodesTest : public testing::Test {
  protected:
-  // An agent's program whose `clean` is this script.
+  // Installs an agent's program whose `clean` runs this script.
   std::string Agent(const std::string& script) const {
     const std::string path =
         folder_.Write("agent", "#!/bin/sh\n[ \"$*\" = clean ] || exit 3\n" + script);
@@ -86,7 +86,7 @@ TEST_F(CleanNodesTest, RunsTheAgentOnEachNode) {
   }
 }
 
-TEST_F(CleanNodesTest, WithoutItsVersionOfTheAgentAnotherServes) {
+TEST_F(CleanNodesTest, AnotherVersionOfTheAgentIsUsedIfNecessary) {
   const test::HomeFolder home;
   const std::string cache = home.path() + "/.cache/autodist/agent/0123";
   std::filesystem::create_directories(cache);
@@ -103,9 +103,9 @@ TEST_F(CleanNodesTest, WithoutItsVersionOfTheAgentAnotherServes) {
   EXPECT_THAT(none[0]->jobs, testing::Contains(CleanedJob{What::kLeft, "job-1.0"}));
 }
 
-// As an attacker has it, whose folder has the name of ours: a link of which all that can be asked
-// of a path holds, such as /proc/self, and which is another one a moment later.
-TEST_F(CleanNodesTest, NothingOfAnotherUsersFolderIsRun) {
+// An attacker's folder with the agent's name: a link that passes all checks of a path, such as
+// /proc/self, and that points elsewhere a moment later.
+TEST_F(CleanNodesTest, NothingInAnotherUsersFolderIsRun) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root";
   const test::HomeFolder home;
   const std::string theirs = "/tmp/autodist-agent-0";
@@ -113,7 +113,8 @@ TEST_F(CleanNodesTest, NothingOfAnotherUsersFolderIsRun) {
   const std::string place = theirs + "/aaa";
   std::filesystem::create_directory(place);
   const std::string agent = Agent("touch " + folder_.path() + "/ran");
-  std::filesystem::create_symlink(agent, place + "/autodist-agent");  // it is root's, and runs
+  // it belongs to root, and runs
+  std::filesystem::create_symlink(agent, place + "/autodist-agent");
   ASSERT_EQ(chown(theirs.c_str(), test::kNobody, test::kNobody), 0);
   const auto nodes = CleanNodes(1, Locally(""));
   std::filesystem::remove_all(theirs);
@@ -122,7 +123,7 @@ TEST_F(CleanNodesTest, NothingOfAnotherUsersFolderIsRun) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/ran"));
 }
 
-TEST_F(CleanNodesTest, AnAgentThatFails) {
+TEST_F(CleanNodesTest, AFailingAgent) {
   const auto nodes = CleanNodes(1, Locally(Agent("echo 'cannot kill' >&2; exit 1")));
   ASSERT_FALSE(nodes[0].ok());
   EXPECT_THAT(Message(nodes[0].status()), HasSubstr("could not clean up"));
@@ -133,7 +134,7 @@ TEST_F(CleanNodesTest, ANodeThatDoesNotAnswerInTime) {
   EXPECT_EQ(nodes[0].status().code(), StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(CleanNodesTest, ANodeThatCannotBeReached) {
+TEST_F(CleanNodesTest, AnUnreachableNode) {
   const auto nodes =
       CleanNodes(1, [](size_t) { return Error(StatusCode::kUnavailable, "no route"); });
   EXPECT_EQ(Message(nodes[0].status()), "no route");

@@ -9,13 +9,13 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 
-TEST(MeshTargetsTest, AFullMeshIsEverybodyElse) {
+TEST(MeshTargetsTest, AFullMeshConnectsToAllOthers) {
   EXPECT_THAT(MeshTargets(0, 2, true), ElementsAre(1));
   EXPECT_THAT(MeshTargets(2, 5, true), ElementsAre(0, 1, 3, 4));
   EXPECT_EQ(MeshTargets(63, 64, true).size(), 63u);
 }
 
-TEST(MeshTargetsTest, ASampleFindsEachNodesNeighboursAndTheFirst) {
+TEST(MeshTargetsTest, ASampleConnectsToNeighboursAndTheFirst) {
   EXPECT_THAT(MeshTargets(10, 100, false), ElementsAre(0, 9, 11, 12, 14, 18, 26, 42, 74));
   for (const uint32_t nodes : {65u, 100u, 1000u}) {
     std::vector<uint32_t> tried(nodes);

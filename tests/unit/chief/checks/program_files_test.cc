@@ -26,7 +26,7 @@ TEST(ProgramFilesTest, TheProgramAndItsArguments) {
   EXPECT_THAT(FilesOfProgram({}, folder.path()).files, IsEmpty());
 }
 
-TEST(ProgramFilesTest, AScriptBringsTheModulesBesideIt) {
+TEST(ProgramFilesTest, AScriptIncludesTheModulesBesideIt) {
   const test::TempFolder folder;
   for (const char* package : {"net", "net/deep"}) {
     std::filesystem::create_directories(folder.path() + "/" + package);
@@ -47,7 +47,7 @@ TEST(ProgramFilesTest, AScriptBringsTheModulesBesideIt) {
   EXPECT_THAT(found.python_modules, ElementsAre("torch", "numpy"));
 }
 
-TEST(ProgramFilesTest, AScriptIsAskedForAlsoWhereItIsMissing) {
+TEST(ProgramFilesTest, AMissingScriptIsIncludedToo) {
   const test::TempFolder folder;
   std::filesystem::create_directories(folder.path() + "/src");
   std::filesystem::create_directories(folder.path() + "/app");
@@ -70,7 +70,7 @@ TEST(ProgramFilesTest, AModuleOfTheFolder) {
   std::filesystem::create_directories(folder.path() + "/net");
   folder.Write("net/__main__.py", "import layers\nfrom . import ring\n");
   folder.Write("net/ring.py", "");
-  folder.Write("net/layers.py", "");  // not where Python looks for it
+  folder.Write("net/layers.py", "");  // Python does not look there
   folder.Write("net/train.py", "");
   EXPECT_THAT(FilesOfProgram({"python", "-m", "net"}, folder.path()).files,
               ElementsAre("net/__main__.py", "net/ring.py"));
@@ -87,7 +87,7 @@ std::vector<std::string> CertainImports(const ProgramFiles& found) {
   return imports;
 }
 
-TEST(ProgramFilesTest, WhatIsImportedInAnyCase) {
+TEST(ProgramFilesTest, UnconditionalImports) {
   const test::TempFolder folder;
   folder.Write("train.py",
                "\"\"\"Use:\nimport nothing_1\n\"\"\"\n"
@@ -109,7 +109,7 @@ TEST(ProgramFilesTest, WhatIsImportedInAnyCase) {
                                                 "maybe", "later", "of_lib"));
 }
 
-TEST(ProgramFilesTest, OfAScriptThatIsAnArgumentNothingIsCertain) {
+TEST(ProgramFilesTest, AScriptAsAnArgumentIsUncertain) {
   const test::TempFolder folder;
   folder.Write("conf.py", "import plugin\n");
   folder.Write("run", "#!/usr/bin/env python3\nimport torch\n");

@@ -19,30 +19,30 @@ v1::LaunchPlan AskingPlan() {
   return *plan::MakePlan(input);
 }
 
-launch::LaunchedNode Tells(uint32_t node, const std::string& address) {
+launch::LaunchedNode Reports(uint32_t node, const std::string& address) {
   launch::LaunchedNode launched;
   launched.node_rank = node;
   launched.prepared.set_data_address(address);
   return launched;
 }
 
-TEST(ReportedAddressesTest, OnlyOfThoseThatWereAsked) {
+TEST(ReportedAddressesTest, OnlyOfQueriedNodes) {
   const v1::LaunchPlan plan = AskingPlan();
-  const auto reported =
-      ReportedAddresses(plan, {Tells(0, "10.9.0.1"), Tells(1, "10.9.0.2"), Tells(2, "fd00:0::3")});
+  const auto reported = ReportedAddresses(
+      plan, {Reports(0, "10.9.0.1"), Reports(1, "10.9.0.2"), Reports(2, "fd00:0::3")});
   EXPECT_THAT(reported, ElementsAre(Pair("10.0.0.2", "10.9.0.2"), Pair("node3", "fd00::3")));
   EXPECT_TRUE(CheckReportedAddresses(plan, reported).ok());
   EXPECT_TRUE(Differ(plan, reported));
   EXPECT_FALSE(Differ(plan, {{"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}}));
 }
 
-TEST(ReportedAddressesTest, EachTellsItsOwn) {
+TEST(ReportedAddressesTest, EachNodeReportsItsOwn) {
   const v1::LaunchPlan plan = AskingPlan();
-  const auto silent = ReportedAddresses(plan, {Tells(1, "10.9.0.2"), Tells(2, "$(reboot)")});
-  EXPECT_THAT(Message(CheckReportedAddresses(plan, silent)), HasSubstr("node3 does not tell"));
+  const auto silent = ReportedAddresses(plan, {Reports(1, "10.9.0.2"), Reports(2, "$(reboot)")});
+  EXPECT_THAT(Message(CheckReportedAddresses(plan, silent)), HasSubstr("node3 does not report"));
   const Status same =
       CheckReportedAddresses(plan, {{"10.0.0.2", "10.0.2.15"}, {"node3", "10.0.2.15"}});
-  EXPECT_THAT(Message(same), HasSubstr("10.0.0.2 and node3 both tell 10.0.2.15"));
+  EXPECT_THAT(Message(same), HasSubstr("10.0.0.2 and node3 both report 10.0.2.15"));
   EXPECT_THAT(Remedy(same), HasSubstr("data_address"));
 }
 

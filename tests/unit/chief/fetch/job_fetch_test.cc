@@ -1,5 +1,4 @@
-// Files from nodes that are played; what a node's agent does with its files is in
-// tests/unit/launch/fetch_files_test.cc.
+// Fetches files from simulated nodes; tests/unit/launch/fetch_files_test.cc tests the agent's side.
 #include "chief/fetch/job_fetch.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +25,7 @@ using testing::HasSubstr;
 
 constexpr seconds kAnswerLimit{60};
 
-TEST(FolderNameOfTest, IsOneNameWhateverTheAddressHas) {
+TEST(FolderNameOfTest, IsOneNameForAllAddresses) {
   EXPECT_EQ(FolderNameOf("gpu-1.lab_x"), "gpu-1.lab_x");
   EXPECT_EQ(FolderNameOf("fd00::1"), "fd00::1");
   EXPECT_EQ(FolderNameOf("fe80::1%eth0"), "fe80::1_eth0");
@@ -37,7 +36,7 @@ TEST(FolderNameOfTest, IsOneNameWhateverTheAddressHas) {
   EXPECT_EQ(FolderNameOf(std::string(300, 'a')).size(), 200u);
 }
 
-// A link that brings what a test has of it.
+// A link that provides the files set by the test.
 class FilesLink final : public test::IdleLink {
  public:
   using Bring = std::function<transfer::FetchedFiles(
@@ -87,7 +86,7 @@ class JobFetchTest : public testing::Test, protected FleetListener {
     request.set_most_bytes(most_bytes);
     fetch_.Start(request, stop, [this](const Result<v1::JobFiles>& files) { answer_ = files; });
   }
-  // The files come on a thread that the turned clock knows nothing of.
+  // The files arrive on a thread outside of the simulated time.
   v1::JobFiles Await() {
     const auto limit = base::Deadline::After(kAnswerLimit);
     while (!answer_ && !limit.Expired()) {
@@ -115,7 +114,7 @@ class JobFetchTest : public testing::Test, protected FleetListener {
                   }};
 };
 
-// One file of this content.
+// Provides one file with this content.
 transfer::FetchedFiles BringOne(transfer::FetchedFolder& folder, const std::string& content) {
   transfer::FetchedFiles fetched;
   v1::FetchedFile file;
@@ -131,7 +130,7 @@ transfer::FetchedFiles BringOne(transfer::FetchedFolder& folder, const std::stri
   return fetched;
 }
 
-TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerSumsUp) {
+TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerHasTotals) {
   std::mutex mutex;
   transfer::FetchOrder ordered;
   bring_[1] = [&](const auto& order, auto& folder, const auto&) {
@@ -159,7 +158,7 @@ TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerSumsUp) {
   EXPECT_EQ(files.failures_size() + files.warnings_size(), 0);
 }
 
-TEST_F(JobFetchTest, WhatSeveralNodesReportIsGrouped) {
+TEST_F(JobFetchTest, ReportsOfSeveralNodesAreGrouped) {
   for (const uint32_t node : {1u, 2u}) {
     bring_[node] = [](const auto&, auto&, const auto&) {
       transfer::FetchedFiles fetched;
@@ -179,7 +178,7 @@ TEST_F(JobFetchTest, WhatSeveralNodesReportIsGrouped) {
   EXPECT_EQ(files.warnings(1).what(), "?");
 }
 
-TEST_F(JobFetchTest, ANodeThatIsCutOffFailsWithTheReasonAndTheOthersGoOn) {
+TEST_F(JobFetchTest, ADisconnectedNodeFailsWithTheReasonAndTheOthersContinue) {
   bring_[1] =
       bring_[2] = [](const auto&, auto& folder, const auto&) { return BringOne(folder, "x"); };
   nodes_[1].CutLink();
@@ -193,7 +192,7 @@ TEST_F(JobFetchTest, ANodeThatIsCutOffFailsWithTheReasonAndTheOthersGoOn) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/10.0.0.2"));
 }
 
-TEST_F(JobFetchTest, AFolderOfTheJobsOwnIsNeverANodes) {
+TEST_F(JobFetchTest, AFolderOfTheJobIsNotUsedForANode) {
   std::filesystem::create_directory(folder_.path() + "/10.0.0.2");
   bring_[1] = [](const auto&, auto& folder, const auto&) { return BringOne(folder, "first"); };
   Begin();
@@ -201,7 +200,7 @@ TEST_F(JobFetchTest, AFolderOfTheJobsOwnIsNeverANodes) {
   EXPECT_EQ(folder_.Read("node-10.0.0.2/a"), "first");
   answer_.reset();
   bring_[1] = [](const auto&, auto& folder, const auto&) { return BringOne(folder, "again"); };
-  Begin();  // into the same
+  Begin();  // into the same folder
   Await();
   EXPECT_EQ(folder_.Read("node-10.0.0.2/a"), "again");
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/10.0.0.2"));

@@ -9,14 +9,14 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(CheckTimesTest, WhatIsDueIsTakenOnceTheEarliestFirst) {
+TEST(CheckTimesTest, DueEntriesAreTakenOnceInOrder) {
   const Loop::Time now{};
   Deadlines times(3);
   EXPECT_EQ(times.next(), Loop::Time::max());
   times.Set(0, now + seconds(3));
   times.Set(1, now + seconds(1));
   times.Set(2, now + seconds(2));
-  times.SetEarlier(0, now + seconds(5));  // it is not
+  times.SetEarlier(0, now + seconds(5));  // it is not earlier
   EXPECT_EQ(times.next(), now + seconds(1));
   EXPECT_EQ(times.TakeDue(now), std::nullopt);
   EXPECT_EQ(times.TakeDue(now + seconds(2)), 1u);
@@ -27,7 +27,7 @@ TEST(CheckTimesTest, WhatIsDueIsTakenOnceTheEarliestFirst) {
   EXPECT_EQ(times.next(), Loop::Time::max());
 }
 
-TEST(CheckTimesTest, OneThatIsSetAgainIsDueOnceOnly) {
+TEST(CheckTimesTest, AnEntryThatIsSetAgainIsDueOnce) {
   const Loop::Time now{};
   Deadlines times(1);
   times.Set(0, now + seconds(1));
@@ -36,7 +36,7 @@ TEST(CheckTimesTest, OneThatIsSetAgainIsDueOnceOnly) {
   EXPECT_EQ(times.TakeDue(now + seconds(3)), std::nullopt);
 }
 
-TEST(AllHoldTest, BeginsWithTheOneOfWhichItWasNotSo) {
+TEST(AllHoldTest, StartsWithTheLastFailingElement) {
   AllHold all;
   std::vector<bool> is(100, false);
   size_t asked = 0;

@@ -24,10 +24,10 @@ class FleetTest : public testing::Test, protected FleetListener {
   ~FleetTest() override {
     launcher_->Stop();
     watch_.DisconnectAtExit();
-    Told();
+    Messages();
   }
 
-  // All nodes are reached and their ranks run.
+  // Connects to all nodes and starts their ranks.
   void Start() {
     launcher_->Start([this](launch::LaunchedNode node) {
       loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
@@ -45,8 +45,8 @@ class FleetTest : public testing::Test, protected FleetListener {
   milliseconds Passed() const {
     return std::chrono::duration_cast<milliseconds>(loop_.Now() - began_);
   }
-  // What the user was told; nothing may follow.
-  std::string Told() {
+  // Messages to the user; must be called last.
+  std::string Messages() {
     if (std::exchange(reported_, true)) return "";
     console_.Finish();
     return testing::internal::GetCapturedStderr();
@@ -85,14 +85,14 @@ class FleetTest : public testing::Test, protected FleetListener {
   bool reported_ = false;
 };
 
-TEST_F(FleetTest, ANodeThatIsHeardStaysForEver) {
+TEST_F(FleetTest, ANodeThatAnswersStaysForever) {
   Start();
   Run(std::chrono::hours(24));
   EXPECT_THAT(lost_, IsEmpty());
   EXPECT_EQ(watch_.staying(), 3u);
 }
 
-TEST_F(FleetTest, TheLoopIsLeftAloneBetweenRenewals) {
+TEST_F(FleetTest, TheLoopIsIdleBetweenRenewals) {
   Start();
   int times = 0;
   loop_.AddTimer([&] {
@@ -104,7 +104,7 @@ TEST_F(FleetTest, TheLoopIsLeftAloneBetweenRenewals) {
   EXPECT_LT(times, 10 * kRenewals) << "of three nodes";
 }
 
-TEST_F(FleetTest, ANodeIsLostWhenItsLeaseIsOver) {
+TEST_F(FleetTest, ANodeIsLostWhenItsLeaseExpires) {
   Start();
   nodes_[1].CutLink();
   Run(kLease - seconds(5));
@@ -113,13 +113,14 @@ TEST_F(FleetTest, ANodeIsLostWhenItsLeaseIsOver) {
   Run(seconds(10));
   EXPECT_THAT(lost_, ElementsAre(1));
   EXPECT_EQ(lost_member_, 1u);
-  EXPECT_GT(lost_after_, kLease - seconds(5));  // it was heard last when it answered a renewal
+  EXPECT_GT(lost_after_, kLease - seconds(5));  // the last answer was to a renewal
   EXPECT_LE(lost_after_, kLease);
   EXPECT_TRUE(watch_.WasCutOff(1));
-  EXPECT_THAT(Told(), HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
+  EXPECT_THAT(Messages(),
+              HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
 }
 
-TEST_F(FleetTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
+TEST_F(FleetTest, ASilentAgentIsReconnected) {
   Start();
   nodes_[2].silent = true;
   Run(seconds(9));
@@ -130,10 +131,10 @@ TEST_F(FleetTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
   Run(seconds(30));
   EXPECT_TRUE(watch_.Connected(2));
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_THAT(Told(), HasSubstr("node3: the connection is broken: nothing heard for 1"));
+  EXPECT_THAT(Messages(), HasSubstr("node3: the connection is broken: nothing received for 1"));
 }
 
-TEST_F(FleetTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNodeTakesConnections) {
+TEST_F(FleetTest, AStoppedAgentIsLostWhenItsLeaseExpiresAlthoughItsNodeAcceptsConnections) {
   Start();
   nodes_[2].silent = true;
   Run(kLease - seconds(5));
@@ -142,12 +143,12 @@ TEST_F(FleetTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNodeTak
   Run(seconds(6));
   EXPECT_THAT(lost_, ElementsAre(2));
   EXPECT_LE(lost_after_, kLease);
-  EXPECT_THAT(Message(lost_because_), HasSubstr("although the node can be reached"));
+  EXPECT_THAT(Message(lost_because_), HasSubstr("although the node is reachable"));
   EXPECT_LT(nodes_[2].resumes, 6);
-  EXPECT_THAT(Told(), Not(HasSubstr("connected again")));
+  EXPECT_THAT(Messages(), Not(HasSubstr("connected again")));
 }
 
-TEST_F(FleetTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
+TEST_F(FleetTest, ANodeWhoseSessionsFailAtOnceIsRetriedLessAndLessOften) {
   Start();
   nodes_[1].fails_at_once = true;
   nodes_[1].Break();
@@ -159,7 +160,7 @@ TEST_F(FleetTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
   EXPECT_THAT(lost_, ElementsAre(1));
 }
 
-TEST_F(FleetTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
+TEST_F(FleetTest, SessionsThatFailAfterAnAnswerAreRetriedLessOftenToo) {
   Start();
   nodes_[1].fails_when_resumed = true;
   nodes_[1].Break();
@@ -168,7 +169,7 @@ TEST_F(FleetTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
   nodes_[1].fails_when_resumed = false;
   Run(seconds(5));
   EXPECT_TRUE(watch_.Connected(1));
-  // It has stood for a while: the next is made at once.
+  // The connection was stable for a while: the next one is made at once.
   Run(seconds(15));
   const int before = nodes_[1].resumes;
   nodes_[1].Break();
@@ -177,12 +178,12 @@ TEST_F(FleetTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
   EXPECT_TRUE(watch_.Connected(1));
 }
 
-TEST_F(FleetTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
+TEST_F(FleetTest, ANodeThatAcknowledgesNothingOnAllConnectionsIsLost) {
   Start();
   nodes_[1].fails_when_resumed = true;
   nodes_[1].Break();
   Run(3 * kLease);
-  EXPECT_THAT(lost_, IsEmpty());  // it has been told nothing
+  EXPECT_THAT(lost_, IsEmpty());  // no orders were sent
   nodes_[1].deaf = true;
   v1::ChiefMessage signal;
   signal.mutable_signal()->set_signal(SIGUSR1);
@@ -191,10 +192,10 @@ TEST_F(FleetTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
   EXPECT_THAT(lost_, IsEmpty());
   Run(seconds(10));
   EXPECT_THAT(lost_, ElementsAre(1));
-  EXPECT_THAT(Message(lost_because_), HasSubstr("before it has taken what it is told"));
+  EXPECT_THAT(Message(lost_because_), HasSubstr("before it acknowledges any command"));
 }
 
-TEST_F(FleetTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
+TEST_F(FleetTest, OrdersDuringADisconnectionArriveOnceAfterIt) {
   Start();
   nodes_[1].CutLink();
   Run(seconds(5));
@@ -211,7 +212,7 @@ TEST_F(FleetTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 2)));
 }
 
-TEST_F(FleetTest, AnAgentThatHasGoneIsLostAtOnce) {
+TEST_F(FleetTest, AnAgentThatExitedIsLostAtOnce) {
   Start();
   nodes_[0].Die();
   Run(seconds(1));
@@ -220,19 +221,19 @@ TEST_F(FleetTest, AnAgentThatHasGoneIsLostAtOnce) {
   EXPECT_FALSE(watch_.WasCutOff(0));
 }
 
-TEST_F(FleetTest, MembersAreToldByTheirPlaceInTheAttempt) {
+TEST_F(FleetTest, MembersAreNumberedByTheirPositionInTheAttempt) {
   Start();
   watch_.Prepare({0, 2});
   watch_.BeginAttempt({0, 2});
   watch_.StartRanks();
   Run(milliseconds(10));
   nodes_[2].Exit(4, 3);
-  nodes_[1].Exit(2, 3);  // its node is no member any more
+  nodes_[1].Exit(2, 3);  // its node is no longer a member
   Run(milliseconds(10));
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 4)));
 }
 
-TEST_F(FleetTest, SamplesAreThoseOfMembers) {
+TEST_F(FleetTest, SamplesAreTakenFromMembers) {
   Start();
   watch_.Prepare({0, 2});
   watch_.BeginAttempt({0, 2});
@@ -246,7 +247,7 @@ TEST_F(FleetTest, SamplesAreThoseOfMembers) {
   EXPECT_EQ(samples_[1].first, 2u);
 }
 
-TEST_F(FleetTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
+TEST_F(FleetTest, TimeInWhichTheChiefWasStoppedDoesNotCount) {
   Start();
   Run(seconds(3));
   nodes_[1].silent = true;
@@ -258,7 +259,7 @@ TEST_F(FleetTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
   EXPECT_EQ(nodes_[1].resumes, 0);
 }
 
-TEST_F(FleetTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
+TEST_F(FleetTest, AgentsWithAllEventsAcknowledgedMayExitSilently) {
   Start();
   for (const uint32_t node : {0u, 1u, 2u}) nodes_[node].ExitAll(0);
   watch_.End(seconds(30), true);
@@ -267,10 +268,10 @@ TEST_F(FleetTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
   Run(seconds(1));
   EXPECT_EQ(watch_.state(1).phase(), v1::NODE_PHASE_ENDED);
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_EQ(Told(), "");
+  EXPECT_EQ(Messages(), "");
 }
 
-TEST_F(FleetTest, ALostNodeCanBeBroughtBack) {
+TEST_F(FleetTest, ALostNodeCanRejoin) {
   Start();
   nodes_[1].Die();
   Run(seconds(1));

@@ -23,7 +23,7 @@ TEST(LeaseTimerTest, AnAgentThatDoesNotAnswerIsSilentAfterAWhile) {
   EXPECT_EQ(timer.SilentAt(At(seconds(11))), LeaseTimer::Time::max());  // it has answered
 }
 
-TEST(LeaseTimerTest, WhatWasSpentStoppedOurselvesDoesNotCount) {
+TEST(LeaseTimerTest, TimeInWhichTheChiefWasStoppedDoesNotCount) {
   LeaseTimer timer(seconds(60));
   timer.Asked(At(seconds(10)), At(seconds(9)));
   timer.Asked(At(seconds(14)), At(seconds(9)));
@@ -31,7 +31,7 @@ TEST(LeaseTimerTest, WhatWasSpentStoppedOurselvesDoesNotCount) {
   EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(31)));
 }
 
-TEST(LeaseTimerTest, AConnectionIsNoAnswer) {
+TEST(LeaseTimerTest, AConnectionIsNotAnAnswer) {
   LeaseTimer timer(seconds(60));
   timer.Broken(At(seconds(100)), At(seconds(103)));
   timer.Linked(At(seconds(110)));
@@ -40,14 +40,14 @@ TEST(LeaseTimerTest, AConnectionIsNoAnswer) {
   EXPECT_EQ(timer.SilentAt(At(seconds(111))), LeaseTimer::Time::max());
 }
 
-TEST(LeaseTimerTest, ALeaseDoesNotRunWhileWeWereStoppedOurselves) {
+TEST(LeaseTimerTest, ALeaseDoesNotRunWhileTheChiefWasStopped) {
   LeaseTimer timer(seconds(60));
   timer.ResetSilence(At(seconds(500)));
   timer.Broken(At(seconds(100)), At(seconds(501)));
   EXPECT_EQ(timer.lost_at(), At(seconds(560)));
 }
 
-TEST(LeaseTimerTest, WithAShortLeaseHalfOfItIsTheLimit) {
+TEST(LeaseTimerTest, WithAShortLeaseTheLimitIsHalfOfIt) {
   LeaseTimer timer(seconds(4));
   timer.Asked(At(seconds(10)), At(seconds(9)));
   EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(11)));

@@ -8,13 +8,13 @@ namespace {
 constexpr int64_t kClockSecond = 1'000'000'000;
 constexpr int64_t kMs = 1'000'000;
 
-// An answer that took `there` and `back` to come, from a clock that is ahead by so much.
+// Simulates an answer that took `there` and `back`, from a clock that is ahead by this much.
 void Renew(NodeClock& clock, int64_t now, int64_t ahead, int64_t there, int64_t back) {
   const uint64_t number = clock.Ask(now);
   clock.Answered(number, now + there + ahead, now + there + back);
 }
 
-TEST(NodeClockTest, TheShortestRoundTripTellsBest) {
+TEST(NodeClockTest, TheShortestRoundTripIsUsed) {
   NodeClock clock;
   Renew(clock, 100 * kClockSecond, 5 * kClockSecond, 90 * kMs, 10 * kMs);
   Renew(clock, 104 * kClockSecond, 5 * kClockSecond, kMs, kMs);
@@ -22,13 +22,13 @@ TEST(NodeClockTest, TheShortestRoundTripTellsBest) {
   EXPECT_EQ(clock.ByOurs(200 * kClockSecond), 195 * kClockSecond);
 }
 
-TEST(NodeClockTest, ClocksThatAgreeAsFarAsIsKnownAreTheSame) {
+TEST(NodeClockTest, ClocksWithinTheErrorAreEqual) {
   NodeClock clock;
   Renew(clock, 100 * kClockSecond, 2 * kMs, 5 * kMs, 5 * kMs);
   EXPECT_EQ(clock.ByOurs(200 * kClockSecond), 200 * kClockSecond);
 }
 
-TEST(NodeClockTest, AClockThatIsSetIsNoticedAlsoByALongerRoundTrip) {
+TEST(NodeClockTest, AChangedClockIsNoticedInALongerRoundTripToo) {
   NodeClock clock;
   Renew(clock, 100 * kClockSecond, 0, kMs, kMs);
   Renew(clock, 104 * kClockSecond, -3600 * kClockSecond, 20 * kMs, 20 * kMs);
@@ -37,7 +37,7 @@ TEST(NodeClockTest, AClockThatIsSetIsNoticedAlsoByALongerRoundTrip) {
   EXPECT_EQ(clock.ByOurs(4000 * kClockSecond), 400 * kClockSecond);
 }
 
-TEST(NodeClockTest, OurOwnThatIsSetInBetweenTellsNothingUntilTheNextAnswer) {
+TEST(NodeClockTest, AChangeOfOurClockInvalidatesUntilTheNextAnswer) {
   NodeClock clock;
   Renew(clock, 5000 * kClockSecond, 0, kMs, kMs);
   const uint64_t number = clock.Ask(5004 * kClockSecond);

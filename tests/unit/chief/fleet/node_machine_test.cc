@@ -53,8 +53,8 @@ TEST(NodeMachineTest, TheLifeOfANode) {
   }
 }
 
-// What has to hold of every pair, whatever comes in whatever order; that each is in the table once
-// is checked where it is compiled.
+// Invariants of every pair in any order. That each pair is in the table once is checked at compile
+// time.
 TEST(NodeMachineTest, EveryPairOfStateAndEvent) {
   for (const NodeState state : kStates) {
     for (size_t i = 0; i < kNodeEvents; ++i) {
@@ -72,7 +72,7 @@ TEST(NodeMachineTest, EveryPairOfStateAndEvent) {
       const bool sends = next.action == NodeAction::kSendEnd ||
                          next.action == NodeAction::kRenewLease ||
                          next.action == NodeAction::kReconnect;
-      EXPECT_TRUE(!sends || IsAlive(state)) << pair << ": nobody is there";
+      EXPECT_TRUE(!sends || IsAlive(state)) << pair << ": sends to a dead node";
       EXPECT_EQ(next.action == NodeAction::kReportLoss,
                 IsAlive(state) && (next.to == kLost || next.to == kQuarantined))
           << pair << ": it is reported once that a node is lost";
@@ -80,16 +80,16 @@ TEST(NodeMachineTest, EveryPairOfStateAndEvent) {
   }
 }
 
-TEST(NodeMachineTest, ANodeIsToldOnceToEndWhatItRuns) {
+TEST(NodeMachineTest, ANodeIsAskedOnceToEndItsRanks) {
   NodeMachine machine = After(kToMember);
   EXPECT_EQ(machine.Take(Event::kDrain), NodeAction::kSendEnd);
   EXPECT_EQ(machine.Take(Event::kDrain), NodeAction::kNone);
   machine.Take(Event::kRanksEnded);
   EXPECT_EQ(machine.Take(Event::kDrain), NodeAction::kNone);
-  EXPECT_EQ(machine.Take(Event::kDismiss), NodeAction::kSendEnd);  // its agent, too
+  EXPECT_EQ(machine.Take(Event::kDismiss), NodeAction::kSendEnd);  // the agent, too
 }
 
-TEST(NodeMachineTest, AnAnswerOfTheAttemptBeforeIsNoneOfThisOne) {
+TEST(NodeMachineTest, AnAnswerOfThePreviousAttemptIsIgnored) {
   NodeMachine machine = After(Then(kToMember, {Event::kDrain, Event::kPrepare}));
   machine.Take(Event::kRanksEnded);
   EXPECT_FALSE(machine.drained());
@@ -98,7 +98,7 @@ TEST(NodeMachineTest, AnAnswerOfTheAttemptBeforeIsNoneOfThisOne) {
   EXPECT_EQ(machine.state(), kMember);
 }
 
-TEST(NodeMachineTest, ABrokenConnectionGivesBackWhatWasBefore) {
+TEST(NodeMachineTest, AReconnectedNodeHasThePreviousState) {
   NodeMachine machine = After(kToMember);
   EXPECT_EQ(machine.Take(Event::kBreak, "reset"), NodeAction::kReconnect);
   EXPECT_TRUE(machine.disconnected());
@@ -111,7 +111,7 @@ TEST(NodeMachineTest, ABrokenConnectionGivesBackWhatWasBefore) {
   EXPECT_EQ(machine.detail(), "connected again");
 }
 
-TEST(NodeMachineTest, WhatIsToldMeanwhileIsKnownWhenItIsBack) {
+TEST(NodeMachineTest, OrdersDuringADisconnectionApplyAfterIt) {
   for (const auto& [meanwhile, state] : std::map<Event, NodeState>{
            {Event::kStop, kStopping}, {Event::kDrain, kDraining}, {Event::kDismiss, kDraining}}) {
     NodeMachine machine = After(Then(kToMember, {Event::kBreak}));
@@ -120,11 +120,11 @@ TEST(NodeMachineTest, WhatIsToldMeanwhileIsKnownWhenItIsBack) {
     machine.Take(Event::kAnswer);
     EXPECT_EQ(machine.state(), state) << NameOf(meanwhile);
   }
-  // One that had not answered before is ready.
+  // A node that had not answered before is ready.
   EXPECT_EQ(After({Event::kLink, Event::kBreak, Event::kAnswer}).state(), kReady);
 }
 
-TEST(NodeMachineTest, ALostNodeStaysSoUntilItIsReachedAgain) {
+TEST(NodeMachineTest, ALostNodeStaysLostUntilItIsReachedAgain) {
   NodeMachine machine = After(Then(kToMember, {Event::kEvict, Event::kLost}));
   EXPECT_EQ(machine.phase(), v1::NODE_PHASE_LOST);
   EXPECT_EQ(machine.detail(), "why");
@@ -135,13 +135,13 @@ TEST(NodeMachineTest, ALostNodeStaysSoUntilItIsReachedAgain) {
   EXPECT_EQ(machine.detail(), "why");
   EXPECT_EQ(machine.Take(Event::kLink), NodeAction::kOpenSession);
   EXPECT_TRUE(machine.alive());
-  EXPECT_FALSE(machine.evicted());  // that was the one before
+  EXPECT_FALSE(machine.evicted());  // that was before it was lost
   machine.Take(Event::kRefuse, "lies");
   EXPECT_EQ(machine.Take(Event::kLink), NodeAction::kNone);
   EXPECT_EQ(machine.state(), kQuarantined);
 }
 
-TEST(NodeMachineTest, WhatIsDoneToReachItIsItsDetail) {
+TEST(NodeMachineTest, TheStepOfReachingANodeIsItsDetail) {
   NodeMachine machine;
   machine.Take(Event::kConnect);
   EXPECT_EQ(machine.detail(), "connecting");
@@ -156,7 +156,7 @@ TEST(NodeMachineTest, WhatIsDoneToReachItIsItsDetail) {
   EXPECT_EQ(machine.detail(), "");
 }
 
-// Names of the states that a row is for.
+// Names of the states that a row applies to.
 std::string StatesOf(uint32_t from) {
   std::string text;
   for (const NodeState state : kStates) {
@@ -166,7 +166,8 @@ std::string StatesOf(uint32_t from) {
   return text;
 }
 
-// docs/architecture.md has the rows by which something happens. Set UPDATE_GOLDEN=1 to write them.
+// docs/explanation/state_machines.md has the rows with an effect. Set UPDATE_GOLDEN=1 to write
+// them.
 TEST(NodeMachineTest, TheDocsHaveTheTable) {
   std::string table = "| event | in | leads to | and |\n|---|---|---|---|\n";
   for (const NodeRule& rule : NodeRules()) {
@@ -175,10 +176,10 @@ TEST(NodeMachineTest, TheDocsHaveTheTable) {
              (rule.stays ? "(the same)" : NameOf(rule.to)) + " | " + NameOf(rule.action) + " |\n";
   }
   const std::filesystem::path file =
-      std::filesystem::path(TEST_SOURCE_DIR).parent_path() / "docs/architecture.md";
+      std::filesystem::path(TEST_SOURCE_DIR).parent_path() / "docs/explanation/state_machines.md";
   std::ifstream in(file);
   const std::string page{std::istreambuf_iterator<char>(in), {}};
-  const size_t begin = page.find("| event |", page.find("### The states of a node\n"));
+  const size_t begin = page.find("| event |", page.find("## States of a node\n"));
   ASSERT_NE(begin, std::string::npos);
   const size_t end = page.find("\n\n", begin) + 1;
   if (std::getenv("UPDATE_GOLDEN")) {

@@ -1,4 +1,4 @@
-// A node's connections, to a real agent's service.
+// A node's connections to the service of a real agent.
 #include "chief/fleet/node.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::SizeIs;
 
 constexpr std::chrono::seconds kLimit{60};
 
-// What gRPC has taken over.
+// A stream whose socket gRPC has taken over.
 class TakenStream final : public transport::Stream {
  public:
   base::UniqueFd TakeSocket() override { return {}; }
@@ -43,7 +43,7 @@ class NodeTest : public testing::Test, protected NodeListener {
     return node_.Connect(std::make_shared<launch::GrpcLink>(std::make_unique<TakenStream>(),
                                                             *rpc::ChannelOver(std::move(socket))));
   }
-  // Breaks the connection as a lost link does, and waits until that is known on both sides.
+  // Breaks the connection like a lost link, and waits until both sides have noticed.
   void Break() {
     size_t before = 0;
     Change([&] { before = closed_.size(); });
@@ -105,7 +105,7 @@ class NodeTest : public testing::Test, protected NodeListener {
   std::vector<uint32_t> ranks_;
   std::string output_;
   std::vector<uint64_t> closed_;  // connections
-  Status why_closed_;             // the last
+  Status why_closed_;             // of the last one
 
   test::SmallAgent agent_;
   base::UniqueFd socket_;
@@ -113,7 +113,7 @@ class NodeTest : public testing::Test, protected NodeListener {
   Node node_{0, *this, loop_};
 };
 
-TEST_F(NodeTest, OrdersGivenWithoutAConnectionAreObeyedWhenThereIsOne) {
+TEST_F(NodeTest, OrdersWithoutAConnectionAreExecutedOnceThereIsOne) {
   node_.SendReliably(Signal(SIGTSTP));
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
@@ -121,7 +121,7 @@ TEST_F(NodeTest, OrdersGivenWithoutAConnectionAreObeyedWhenThereIsOne) {
   EXPECT_TRUE(agent_.paused);
 }
 
-TEST_F(NodeTest, OrdersAreObeyedOnceWhateverBreaks) {
+TEST_F(NodeTest, OrdersAreExecutedOnceDespiteBreaks) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   node_.SendReliably(Signal(SIGTSTP));
@@ -138,7 +138,7 @@ TEST_F(NodeTest, OrdersAreObeyedOnceWhateverBreaks) {
   Connect();
   ASSERT_TRUE(AwaitResumed(3));
   Renew(3);
-  EXPECT_FALSE(agent_.paused);  // neither was obeyed again
+  EXPECT_FALSE(agent_.paused);  // neither was executed again
 }
 
 TEST_F(NodeTest, EventsArriveOnceAndInOrder) {
@@ -158,7 +158,7 @@ TEST_F(NodeTest, EventsArriveOnceAndInOrder) {
   EXPECT_THAT(ranks_, ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(NodeTest, AnAgentThatBreaksARuleIsBrokenOff) {
+TEST_F(NodeTest, AnAgentThatBreaksARuleIsDisconnected) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   agent_.events->SendReliably(test::RankExited(0, 256));
@@ -171,7 +171,7 @@ TEST_F(NodeTest, AnAgentThatBreaksARuleIsBrokenOff) {
   EXPECT_TRUE(ranks_.empty());
 }
 
-TEST_F(NodeTest, LargeRepliesThatShareAValueArriveAsTheAgentTakesThem) {
+TEST_F(NodeTest, LargeRepliesThatShareAValueAreSentAsTheAgentReads) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   std::map<uint64_t, size_t> answered;
@@ -189,7 +189,7 @@ TEST_F(NodeTest, LargeRepliesThatShareAValueArriveAsTheAgentTakesThem) {
   for (const auto& [id, size] : answered) EXPECT_EQ(size, value->size());
 }
 
-TEST_F(NodeTest, OutputGoesOnWhereItBroke) {
+TEST_F(NodeTest, OutputResumesWhereItBroke) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
   agent_.output->Begin(1 << 20);
@@ -206,7 +206,7 @@ TEST_F(NodeTest, OutputGoesOnWhereItBroke) {
   EXPECT_TRUE(Await([&] { return output_ == "one two"; }));
 }
 
-TEST_F(NodeTest, OutputThatDoesNotFollowBreaksTheConnection) {
+TEST_F(NodeTest, OutputWithAGapBreaksTheConnection) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
   agent_.output->Begin(1 << 20);
@@ -215,7 +215,7 @@ TEST_F(NodeTest, OutputThatDoesNotFollowBreaksTheConnection) {
   ASSERT_TRUE(AwaitResumed(1));
   ASSERT_TRUE(base::WriteAll(pipe->second.get(), "one", base::Deadline::After(kLimit)).ok());
   ASSERT_TRUE(Await([&] { return output_ == "one"; }));
-  node_.BeginAttempt();  // of which the agent does not know
+  node_.BeginAttempt();  // the agent does not know of it
   Change([&] { output_.clear(); });
   ASSERT_TRUE(base::WriteAll(pipe->second.get(), "two", base::Deadline::After(kLimit)).ok());
   ASSERT_TRUE(Await([&] { return closed_.size() == 1; }));
@@ -223,7 +223,7 @@ TEST_F(NodeTest, OutputThatDoesNotFollowBreaksTheConnection) {
   EXPECT_EQ(output_, "");
 }
 
-TEST_F(NodeTest, EachSessionGivesTheKeyOfTheNext) {
+TEST_F(NodeTest, EachSessionSetsTheKeyOfTheNext) {
   const std::string first = node_.Greeting();
   EXPECT_THAT(first, SizeIs(rpc::kGreetingSize));
   Connect();
@@ -237,16 +237,16 @@ TEST_F(NodeTest, AKeyThatTheAgentMayNotHaveIsTheSecond) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   const std::string known = agent_.key();
-  // A connection that breaks before the agent has heard of the next key.
-  auto nobody = base::StreamSocketPair();
+  // A connection that breaks before the agent has the next key.
+  auto unread = base::StreamSocketPair();
   node_.Connect(std::make_shared<launch::GrpcLink>(std::make_unique<TakenStream>(),
-                                                   *rpc::ChannelOver(std::move(nobody->first))));
+                                                   *rpc::ChannelOver(std::move(unread->first))));
   const std::string greeting = node_.Greeting();
   EXPECT_EQ(greeting.substr(0, rpc::kKeySize), known);
   EXPECT_NE(greeting.substr(rpc::kKeySize), known);
 }
 
-TEST_F(NodeTest, TheAgentMayGoAsSoonAsItsEndHasBeenTaken) {
+TEST_F(NodeTest, TheAgentMayExitOnceItsEndWasHandled) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   v1::ChiefMessage shutdown;

@@ -15,7 +15,7 @@ std::shared_ptr<const std::string> Value(size_t size) {
   return std::make_shared<const std::string>(size, 'v');
 }
 
-TEST(ReliableOutboxTest, AreNumberedAndSentOnce) {
+TEST(ReliableOutboxTest, OrdersAreNumberedAndSentOnce) {
   ReliableOutbox orders;
   EXPECT_TRUE(orders.Add(ReplyWith("one"), nullptr));
   EXPECT_TRUE(orders.Add(ReplyWith("two"), Value(3)));
@@ -29,7 +29,7 @@ TEST(ReliableOutboxTest, AreNumberedAndSentOnce) {
   EXPECT_FALSE(orders.Next());
 }
 
-TEST(ReliableOutboxTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
+TEST(ReliableOutboxTest, UnacknowledgedOrdersAreSentAgainInTheNextSession) {
   ReliableOutbox orders;
   for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), nullptr);
   while (orders.Next()) {
@@ -37,7 +37,7 @@ TEST(ReliableOutboxTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
   orders.Acknowledged(1);
   orders.BeginSession();
   EXPECT_EQ(orders.Next()->sequence(), 2);
-  orders.Acknowledged(3);  // the third is known from the session before
+  orders.Acknowledged(3);  // the third is known from the previous session
   EXPECT_FALSE(orders.Next());
   orders.Add(ReplyWith(), nullptr);
   EXPECT_EQ(orders.Next()->sequence(), 4);
@@ -55,9 +55,9 @@ TEST(ReliableOutboxTest, LargeValuesWaitUntilThoseBeforeAreAcknowledged) {
   EXPECT_EQ(orders.Next()->sequence(), 2);
 }
 
-TEST(ReliableOutboxTest, AnAgentThatAcknowledgesNothingIsNotToldForEver) {
+TEST(ReliableOutboxTest, AnAgentThatAcknowledgesNothingIsNotSentOrdersForever) {
   ReliableOutbox orders;
-  const std::string large(ReliableOutbox::kMost / 8, 'e');
+  const std::string large(ReliableOutbox::kMaxBytes / 8, 'e');
   int taken = 0;
   while (taken < 10 && orders.Add(ReplyWith(large), nullptr)) ++taken;
   EXPECT_EQ(taken, 7);

@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 HangWatch::Time At(seconds time) { return HangWatch::Time(std::chrono::hours(1) + time); }
 
-TEST(HangWatchTest, TellsEachHangOnce) {
+TEST(HangWatchTest, ReportsEachHangOnce) {
   HangWatch watch({.fixed = seconds(10)});
   watch.Alive(At(seconds(0)));
   EXPECT_EQ(watch.next(), At(seconds(10)));
@@ -23,13 +23,13 @@ TEST(HangWatchTest, TellsEachHangOnce) {
   EXPECT_TRUE(watch.Hangs(At(seconds(22))));
 }
 
-TEST(HangWatchTest, TheTimeOfAStepIsALimitOnceItIsKnown) {
+TEST(HangWatchTest, AKnownStepTimeIsTheLimit) {
   HangWatch watch({.by_steps = true});
   watch.Begin(At(seconds(0)));
   watch.Alive(At(seconds(300)));
   EXPECT_EQ(watch.next(), HangWatch::Time::max()) << "who knows what it loads or compiles";
   watch.StepTakes(milliseconds(200));
-  EXPECT_EQ(watch.limit(), HangLimit::kLeast) << "silences before do not count";
+  EXPECT_EQ(watch.limit(), HangLimit::kMin) << "silences before do not count";
   watch.StepTakes(seconds(20));
   EXPECT_EQ(watch.limit(), seconds(200));
   EXPECT_FALSE(watch.Hangs(At(seconds(499))));
@@ -38,7 +38,7 @@ TEST(HangWatchTest, TheTimeOfAStepIsALimitOnceItIsKnown) {
   EXPECT_EQ(watch.next(), HangWatch::Time::max()) << "another attempt";
 }
 
-TEST(HangWatchTest, WhatWasSilentBeforeMayBeSoAgainAndLonger) {
+TEST(HangWatchTest, PreviousSilencesMayRepeatAndGrow) {
   HangWatch watch({.by_steps = true});
   watch.Begin(At(seconds(0)));
   watch.StepTakes(milliseconds(200));
@@ -49,7 +49,7 @@ TEST(HangWatchTest, WhatWasSilentBeforeMayBeSoAgainAndLonger) {
   EXPECT_TRUE(watch.Hangs(At(seconds(201))));
 }
 
-TEST(HangWatchTest, WithoutALimitNothingHangs) {
+TEST(HangWatchTest, WithoutALimitThereAreNoHangs) {
   HangWatch watch({});
   EXPECT_FALSE(watch.Hangs(At(seconds(1'000'000))));
   EXPECT_EQ(watch.next(), HangWatch::Time::max());

@@ -27,7 +27,7 @@ v1::RankStacks OfNode(const std::string& text) {
 class StackFileTest : public testing::Test {
  protected:
   std::string Content() {
-    Status written = Error(StatusCode::kUnknown, "nothing told");
+    Status written = Error(StatusCode::kUnknown, "not written");
     file_.Finish([&](const Status& reported) { written = reported; });
     EXPECT_TRUE(written.ok()) << written;
     EXPECT_THAT(file_.path(), testing::MatchesRegex(folder_.path() + "/stacks-[0-9]+\\.txt"));
@@ -39,14 +39,14 @@ class StackFileTest : public testing::Test {
   StackFile file_{folder_.path(), {0, 2}, loop_};
 };
 
-TEST_F(StackFileTest, ANodeTellsOfARankOnce) {
+TEST_F(StackFileTest, ANodesStacksOfARankAreWrittenOnce) {
   for (int i = 0; i < 3; ++i) file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
   EXPECT_EQ(Content(), "==== rank 1 on n0\nmain\n");
 }
 
-TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
+TEST_F(StackFileTest, IsCompleteAfterTheLastMessageOfEachNode) {
   file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
-  file_.Add(0, "NCCL on n0", OfNode(""));  // NCCL says nothing
+  file_.Add(0, "NCCL on n0", OfNode(""));  // no answer of NCCL
   EXPECT_FALSE(file_.complete());
   file_.Add(2, "rank 4 on n2", OfRank(4, "without an end"));
   file_.Add(2, "NCCL on n2", OfNode("ring\n"));
@@ -57,20 +57,20 @@ TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
             "==== NCCL on n2\nring\n");
 }
 
-TEST_F(StackFileTest, ANodeThatIsGoneIsNotWaitedFor) {
+TEST_F(StackFileTest, ALostNodeIsNotAwaited) {
   file_.NodeIsGone(0);
   file_.Add(2, "NCCL on n2", OfNode(""));
   EXPECT_TRUE(file_.complete());
 }
 
-TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
+TEST_F(StackFileTest, UnrequestedAndLateStacksAreIgnored) {
   file_.Add(1, "rank 9 on n1", OfRank(9, "unasked"));
   file_.Add(0, "NCCL on n0", OfNode(""));
   file_.Add(0, "rank 0 on n0", OfRank(0, "too late"));
   EXPECT_EQ(Content(), "");
 }
 
-TEST(StackFileFailureTest, AFolderThatIsNotThereIsNamed) {
+TEST(StackFileFailureTest, AMissingFolderIsNamed) {
   test::TurnedLoop loop;
   StackFile file("/proc/no-such-folder", {0}, loop);
   file.Finish([](const Status& written) {

@@ -10,7 +10,7 @@ using Key = EscapeKeys::Key;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// What reaches the rank of all that is typed, one byte at a time.
+// The bytes that reach the rank, for text typed one byte at a time.
 EscapeKeys::Typed Type(const std::string& text) {
   EscapeKeys escapes;
   EscapeKeys::Typed all;
@@ -22,24 +22,24 @@ EscapeKeys::Typed Type(const std::string& text) {
   return all;
 }
 
-TEST(EscapeKeysTest, ATildeAndADotAtTheBeginningOfALineLeave) {
+TEST(EscapeKeysTest, ATildeAndADotAtTheStartOfALineLeave) {
   for (const std::string before : {"", "\r", "\n", "n\r", "\x03", "p x\r\r"}) {
     EXPECT_THAT(Type(before + "~.").keys, ElementsAre(Key::kLeave)) << before;
     EXPECT_EQ(Type(before + "~.").bytes, before);
   }
 }
 
-TEST(EscapeKeysTest, InsideALineTheyAreTheRanks) {
+TEST(EscapeKeysTest, WithinALineTheyAreSentToTheRank) {
   EXPECT_EQ(Type("x = ~.5\r").bytes, "x = ~.5\r");
   EXPECT_THAT(Type("x = ~.5\r").keys, IsEmpty());
 }
 
-TEST(EscapeKeysTest, TwoAreOne) {
+TEST(EscapeKeysTest, TwoTildesSendOne) {
   EXPECT_EQ(Type("~~.\r").bytes, "~.\r");
   EXPECT_THAT(Type("~~.\r").keys, IsEmpty());
 }
 
-TEST(EscapeKeysTest, OtherCharactersAfterATildeAreTheRanksWithIt) {
+TEST(EscapeKeysTest, OtherCharactersAfterATildeAreSentWithIt) {
   EXPECT_EQ(Type("~x\r").bytes, "~x\r");
   EXPECT_EQ(Type("~\r~.").bytes, "~\r");
   EXPECT_THAT(Type("~\r~.").keys, ElementsAre(Key::kLeave));
@@ -50,7 +50,7 @@ TEST(EscapeKeysTest, Help) {
   EXPECT_EQ(Type("~?").bytes, "");
 }
 
-TEST(EscapeKeysTest, WhatIsTypedAtOnceIsReadLikewise) {
+TEST(EscapeKeysTest, PastedTextIsHandledTheSameWay) {
   EscapeKeys escapes;
   const EscapeKeys::Typed typed = escapes.Take("n\r~.later");
   EXPECT_EQ(typed.bytes, "n\r");

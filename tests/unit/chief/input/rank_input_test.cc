@@ -25,9 +25,9 @@ class Person final : public control::TerminalUser {
     first_.set_rows(24);
     first_.set_columns(80);
   }
-  std::string who() const override { return "somebody"; }
+  std::string who() const override { return "the user"; }
   v1::TerminalInput first() const override { return first_; }
-  void OnYours() override { ++yours; }
+  void OnAttached() override { ++yours; }
   void OnTaken(uint64_t bytes) override { taken += bytes; }
   void OnEnd(const Status& why) override { ends.push_back(why); }
 
@@ -77,7 +77,7 @@ class RankInputTest : public testing::Test {
   const std::shared_ptr<Person> person_ = std::make_shared<Person>();
 };
 
-TEST_F(RankInputTest, ATerminalHasItsSizeBeforeTheRankAndIsOursWhenItRuns) {
+TEST_F(RankInputTest, ATerminalIsSizedBeforeTheRankStartsAndRawWhileItRuns) {
   RankInput input = Make(person_);
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL, {0, 7, 2}));
   ASSERT_EQ(sent_.size(), 1u);
@@ -98,16 +98,16 @@ TEST_F(RankInputTest, ATerminalHasItsSizeBeforeTheRankAndIsOursWhenItRuns) {
   EXPECT_EQ(person_->yours, 2);
 }
 
-TEST_F(RankInputTest, TellsHowMuchWasTakenAndBelievesNoLies) {
+TEST_F(RankInputTest, ReportsTheBytesTakenAndRefusesLies) {
   RankInput input = Make(person_);
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_PIPE));
   input.Take(kMember, Started());
   input.Give(*person_, Typed("12345"));
   input.Take(kMember, Taken(3));
   EXPECT_EQ(person_->taken, 3u);
-  input.Take(kMember, Taken(6));  // more than there was
+  input.Take(kMember, Taken(6));  // more than was sent
   input.Take(kMember, Taken(2));  // less than before
-  input.Take(0, Taken(5));        // another node's word
+  input.Take(0, Taken(5));        // from another node
   EXPECT_EQ(person_->taken, 3u);
   input.Give(*person_, {}, true);
   EXPECT_TRUE(sent_.back().end());
@@ -116,7 +116,7 @@ TEST_F(RankInputTest, TellsHowMuchWasTakenAndBelievesNoLies) {
   EXPECT_THAT(person_->ends, ElementsAre(OkStatus()));
 }
 
-TEST_F(RankInputTest, OneAtATime) {
+TEST_F(RankInputTest, OneClientAtATime) {
   RankInput input = Make();
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL));
   input.Take(kMember, Started());
@@ -126,7 +126,7 @@ TEST_F(RankInputTest, OneAtATime) {
   EXPECT_EQ(first->yours, 1);
   EXPECT_EQ(sent_.back().size().rows(), 24u);
   input.Use(second);
-  EXPECT_EQ(Message(second->ends.at(0)), "somebody is at the terminal of rank 3 already");
+  EXPECT_EQ(Message(second->ends.at(0)), "the user is at the terminal of rank 3 already");
   const size_t before = sent_.size();
   input.Give(*second, Typed("not mine"));
   input.Leave(*second);
@@ -138,8 +138,8 @@ TEST_F(RankInputTest, OneAtATime) {
   EXPECT_THAT(first->ends, IsEmpty());
 }
 
-// As who comes straight after --detach may be early.
-TEST_F(RankInputTest, WhoComesBeforeTheRankStartsWaitsForIt) {
+// A client may connect before the ranks start, right after --detach.
+TEST_F(RankInputTest, AnEarlyClientWaitsForTheStartOfTheRank) {
   RankInput input = Make();
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL));
   input.Use(person_);
@@ -153,7 +153,7 @@ TEST_F(RankInputTest, WhoComesBeforeTheRankStartsWaitsForIt) {
   EXPECT_EQ(Message(person_->ends.at(1)), "rank 3 does not run");
 }
 
-TEST_F(RankInputTest, WhyNobodyCanBeAtARank) {
+TEST_F(RankInputTest, ReasonsForRefusingAClient) {
   RankInput input = Make();
   const auto why_not = [&](uint32_t rank) {
     const auto person = std::make_shared<Person>(rank);
@@ -165,16 +165,16 @@ TEST_F(RankInputTest, WhyNobodyCanBeAtARank) {
                                     "--stdin-rank 0` gives it one"));
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_PIPE));
   input.Take(kMember, Started());
-  EXPECT_THAT(why_not(kRank), HasSubstr("what is piped into its `autodist run`"));
+  EXPECT_THAT(why_not(kRank), HasSubstr("its input is piped into `autodist run`"));
   EXPECT_THAT(why_not(0), HasSubstr("rank 0 was started without a terminal"));
 }
 
-TEST_F(RankInputTest, TheEndOfAnAttemptIsToldToWhoIsThere) {
+TEST_F(RankInputTest, ClientsAreNotifiedOfTheEndOfAnAttempt) {
   RankInput input = Make();
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL));
   input.Take(kMember, Started());
   input.Use(person_);
-  input.EndAttempt();  // its node is lost, say
+  input.EndAttempt();  // for example its node is lost
   EXPECT_EQ(person_->ends.size(), 1u);
 }
 

@@ -12,7 +12,7 @@
 namespace autodist::chief {
 namespace {
 
-// With a pipe as stdin.
+// Uses a pipe as stdin.
 class StdinReaderTest : public testing::Test {
  protected:
   StdinReaderTest() : stdin_before_(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -62,7 +62,7 @@ class StdinReaderTest : public testing::Test {
   std::unique_ptr<StdinReader> reader_;
 };
 
-TEST_F(StdinReaderTest, ReadsNoFurtherAheadThanItMay) {
+TEST_F(StdinReaderTest, ReadsAheadOnlyToTheLimit) {
   Write(std::string(StdinReader::kAhead, 'x'));
   EXPECT_TRUE(Await([&] { return read_.size() == StdinReader::kAhead; }));
   Write("more");
@@ -70,11 +70,11 @@ TEST_F(StdinReaderTest, ReadsNoFurtherAheadThanItMay) {
   EXPECT_EQ(read(), StdinReader::kAhead);
   reader_->Taken(4);
   EXPECT_TRUE(Await([&] { return read_.size() == StdinReader::kAhead + 4; }));
-  reader_->Taken(1 << 30);  // a lie
+  reader_->Taken(1 << 30);  // an invalid report
   EXPECT_TRUE(Await([&] { return ended_; }));
 }
 
-TEST_F(StdinReaderTest, SmallPiecesAreFewAtATime) {
+TEST_F(StdinReaderTest, SmallPiecesAreLimitedInNumber) {
   for (size_t i = 1; i <= StdinReader::kMaxPieces; ++i) {
     Write("x");
     ASSERT_TRUE(Await([&] { return read_.size() == i; }));
@@ -86,7 +86,7 @@ TEST_F(StdinReaderTest, SmallPiecesAreFewAtATime) {
   EXPECT_EQ(pieces_, StdinReader::kMaxPieces + 1);  // they came as one
 }
 
-TEST_F(StdinReaderTest, WhatIsNotForTheRankNeedsNotBeTaken) {
+TEST_F(StdinReaderTest, BytesNotForTheRankNeedNoAcknowledgement) {
   for (size_t i = 1; i <= 2 * StdinReader::kMaxPieces; ++i) {
     Write("~");
     ASSERT_TRUE(Await([&] { return read_.size() == i; }));

@@ -6,7 +6,7 @@
 namespace autodist::chief {
 namespace {
 
-TEST(LoopTest, WhatAPersonSaysComesBeforeWhatNodesHaveSaid) {
+TEST(LoopTest, UrgentTasksRunBeforeEventsOfNodes) {
   Loop loop;
   std::vector<int> order;
   for (const int node : {1, 2}) loop.Post([&order, node] { order.push_back(node); });

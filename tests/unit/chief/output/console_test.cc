@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The place of a terminal is taken by another file until the destructor.
+// Replaces a terminal by another file during its life.
 class Redirected {
  public:
   Redirected(int fd, const char* path) : fd_(fd), before_(dup(fd)) {
@@ -66,10 +66,10 @@ class ConsoleTest : public testing::Test {
   std::shared_ptr<RankLogs> logs_;
   std::map<std::pair<uint32_t, int>, uint64_t> offset_;
   std::vector<std::array<uint64_t, 3>> acked_;  // on the console's thread until Finish
-  std::unique_ptr<Console> console_;            // last: its thread uses the rest
+  std::unique_ptr<Console> console_;            // last: its thread uses the others
 };
 
-TEST_F(ConsoleTest, LinesAreWholeAndPrefixed) {
+TEST_F(ConsoleTest, LinesAreCompleteAndPrefixed) {
   Write(0, "half");
   Write(2, "a line\nand ");
   Write(0, " a line\n");
@@ -90,7 +90,7 @@ TEST_F(ConsoleTest, StderrGoesToStderr) {
   EXPECT_THAT(logs_->ExcerptOf(4).Lines(display::kStderr), ElementsAre("err"));
 }
 
-TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
+TEST_F(ConsoleTest, StdoutMayHaveNoPrefixes) {
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
   Make({.plain_stdout = true});
@@ -101,7 +101,7 @@ TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
 }
 
-TEST_F(ConsoleTest, WhatAFailedRankWroteToStderrIsShownWhoeverElseIs) {
+TEST_F(ConsoleTest, StderrOfAFailedRankIsShownEvenIfNotSelected) {
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
   Make({.show = *display::ShownRanks::Parse("none")});
@@ -117,7 +117,7 @@ TEST_F(ConsoleTest, WhatAFailedRankWroteToStderrIsShownWhoeverElseIs) {
   EXPECT_THAT(logs_->ExcerptOf(4).Lines(display::kStderr), ElementsAre("before", "half", "after"));
 }
 
-TEST_F(ConsoleTest, FilesHaveTheBytesAsTheyWere) {
+TEST_F(ConsoleTest, FilesHaveTheOriginalBytes) {
   const std::string bytes("no end\0\xff\r", 9);
   Write(1, bytes);
   Write(1, "e", v1::OUTPUT_STREAM_STDERR);
@@ -132,7 +132,7 @@ TEST_F(ConsoleTest, FilesHaveTheBytesAsTheyWere) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, AcknowledgesWhatIsWritten) {
+TEST_F(ConsoleTest, AcknowledgesWrittenOutput) {
   Write(3, "12345");
   Write(3, "678");
   Finish();
@@ -151,7 +151,7 @@ TEST_F(ConsoleTest, KeepsTheLastLines) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
+TEST_F(ConsoleTest, AVeryLongLineIsPrintedCompletely) {
   std::string line;
   while (line.size() < 5 << 20) line += std::to_string(line.size()) + " ";
   Write(4, "first\n");
@@ -168,7 +168,7 @@ TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
+TEST_F(ConsoleTest, AVeryLongLineWithoutAnEndIsPrintedCompletely) {
   const std::string line(3 << 20, 'x');
   for (size_t at = 0; at < line.size(); at += 1 << 16) Write(0, line.substr(at, 1 << 16));
   Finish();
@@ -176,7 +176,7 @@ TEST_F(ConsoleTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, WhatTheNodeLostIsToldAndAcknowledged) {
+TEST_F(ConsoleTest, OutputLostByTheNodeIsReportedAndAcknowledged) {
   v1::Output output;
   output.set_rank(3);
   output.set_stream(v1::OUTPUT_STREAM_STDERR);
@@ -193,9 +193,9 @@ TEST_F(ConsoleTest, WhatTheNodeLostIsToldAndAcknowledged) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1000 bytes that rank 3 wrote"));
 }
 
-TEST_F(ConsoleTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
+TEST_F(ConsoleTest, ALogFileOnAFullDiskIsTruncatedAndTheJobContinues) {
   {
-    const Redirected ignored(STDERR_FILENO, "/dev/null");  // not limited as a file is
+    const Redirected ignored(STDERR_FILENO, "/dev/null");  // not limited like a file
     const test::FileSizeLimit limit(50'000);
     for (int i = 0; i < 2; ++i) Write(0, std::string(29'999, 'x'), v1::OUTPUT_STREAM_STDERR);
     Write(0, "more\n");
@@ -210,7 +210,7 @@ TEST_F(ConsoleTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ConsoleTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
+TEST_F(ConsoleTest, AFullStdoutIsReportedOnceAndTheLogsContinue) {
   {
     const Redirected full(STDOUT_FILENO, "/dev/full");
     Write(0, "one\n");
@@ -218,7 +218,7 @@ TEST_F(ConsoleTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
     Write(0, "two\n");
     Finish();
   }
-  EXPECT_THAT(console_->warnings(), ElementsAre(HasSubstr("stdout takes no more (")));
+  EXPECT_THAT(console_->warnings(), ElementsAre(HasSubstr("cannot write to stdout (")));
   EXPECT_EQ(folder_.Read("rank-0.out"), "one\ntwo\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("[10.0.0.1:0] err\n"));

@@ -55,7 +55,7 @@ TEST_F(EventLogTest, AnEventIsALineOfJson) {
   EXPECT_THAT(lines[1], testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"what":"second"\})"));
 }
 
-TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
+TEST_F(EventLogTest, TheFolderIsPrivate) {
   ASSERT_TRUE(EventLog::Create(job_, loop_).ok());
   struct stat info;
   ASSERT_EQ(stat(job_.c_str(), &info), 0);
@@ -64,20 +64,20 @@ TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
   EXPECT_EQ(info.st_mode & 07777, 0600u);
 }
 
-TEST_F(EventLogTest, AFolderThatCannotBeMadeHasARemedy) {
+TEST_F(EventLogTest, AFolderThatCannotBeCreatedHasARemedy) {
   folder_.Write("logs", "a file");
   const Status status = EventLog::Create(job_, loop_).status();
   EXPECT_THAT(Message(status), HasSubstr(job_));
   EXPECT_THAT(Remedy(status), HasSubstr("--log-dir"));
 }
 
-TEST_F(EventLogTest, AFullDiskIsSaidOnce) {
+TEST_F(EventLogTest, AFullDiskIsReportedOnce) {
   auto log = EventLog::Create(job_, loop_);
   ASSERT_TRUE(log.ok());
   (*log)->Record(Event("fits"));
   testing::internal::CaptureStderr();
   {
-    // Of all files, so also of what is captured: enough for that.
+    // Applies to all files, including that of captured output, for which it suffices.
     const test::FileSizeLimit limit(100'000);
     (*log)->Record(Event(std::string(100'000, 'x')));
     (*log)->Record(Event("no more"));

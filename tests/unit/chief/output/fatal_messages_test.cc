@@ -26,7 +26,7 @@ class FatalMessagesTest : public testing::Test {
   void TakeNoise(int lines) {
     for (int i = 0; i < lines; ++i) messages_.Take(kNoise);
   }
-  std::string Told() const { return messages_.last() ? messages_.last()->text : ""; }
+  std::string Text() const { return messages_.last() ? messages_.last()->text : ""; }
 
   FatalMessages messages_{"/work/job"};
 };
@@ -39,7 +39,7 @@ constexpr char kTypeError[] =
     "    loss = loss + None\n"
     "           ~~~~~^~~~~~\n"
     "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'\n";
-// As rich.traceback draws it.
+// As printed by rich.traceback.
 constexpr char kRich[] =
     "╭───────────────────── Traceback (most recent call last) ─────────────────────╮\n"
     "│ /work/job/train.py:60 in <module>                                            │\n"
@@ -63,7 +63,7 @@ constexpr char kIPython[] =
     "---> 41 loss = model(batch['labels_v2'])\n"
     "\n"
     "KeyError: 'labels_v2'\n";
-// Of loguru, which shows the values, too.
+// As printed by loguru, which includes values.
 constexpr char kLoguru[] =
     "2026-11-25 10:00:00.000 | ERROR    | __main__:<module>:60 - An error has been caught:\n"
     "Traceback (most recent call last):\n"
@@ -79,16 +79,16 @@ constexpr char kLoguru[] =
     "\n"
     "KeyError: 'labels_v2'\n";
 
-TEST_F(FatalMessagesTest, TracebacksThatAreDrawnAreRecognised) {
+TEST_F(FatalMessagesTest, FramedTracebacksAreRecognised) {
   for (const char* text : {kRich, kIPython, kLoguru}) {
     messages_ = FatalMessages("/work/job");
     Take(text);
     TakeNoise(12);
-    EXPECT_EQ(Told(), "KeyError: 'labels_v2', train.py:41");
+    EXPECT_EQ(Text(), "KeyError: 'labels_v2', train.py:41");
   }
 }
 
-TEST_F(FatalMessagesTest, OfAChainTheEndOfAWorkerTellsMore) {
+TEST_F(FatalMessagesTest, TheEndOfAWorkerIsTheCauseInAChain) {
   Take(
       "Traceback (most recent call last):\n"
       "  File \"/work/job/train.py\", line 4, in <module>\n"
@@ -99,28 +99,28 @@ TEST_F(FatalMessagesTest, OfAChainTheEndOfAWorkerTellsMore) {
       "Traceback (most recent call last):\n"
       "  File \"/work/job/train.py\", line 5, in <module>\n"
       "RuntimeError: DataLoader worker (pid(s) 170) exited unexpectedly\n");
-  EXPECT_THAT(Told(), HasSubstr("is killed by signal: Killed"));
+  EXPECT_THAT(Text(), HasSubstr("is killed by signal: Killed"));
   EXPECT_EQ(messages_.last()->lines.size(), 9u);
 }
 
-TEST_F(FatalMessagesTest, TheCrashOfAWorkerCountsBeforeTheConnectionWithIt) {
+TEST_F(FatalMessagesTest, TheCrashOfAWorkerOutranksItsLostConnection) {
   Take(
       "ERROR: Unexpected segmentation fault encountered in worker.\n"
       "Traceback (most recent call last):\n"
       "  File \"/work/job/train.py\", line 9, in fetch\n"
       "ConnectionResetError: [Errno 104] Connection reset by peer\n");
-  EXPECT_EQ(Told(), "ERROR: Unexpected segmentation fault encountered in worker.");
+  EXPECT_EQ(Text(), "ERROR: Unexpected segmentation fault encountered in worker.");
   Take(kTypeError);
-  EXPECT_EQ(Told(),
+  EXPECT_EQ(Text(),
             "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType', train.py:41");
 }
 
 constexpr char kOfTypeError[] =
     "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType', train.py:41";
 
-TEST_F(FatalMessagesTest, AnExceptionIsToldWithThePlaceInThePersonsOwnCode) {
+TEST_F(FatalMessagesTest, AnExceptionHasItsPositionInTheUsersCode) {
   Take(kTypeError);
-  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(Text(), kOfTypeError);
   EXPECT_EQ(messages_.last()->lines.size(), 7u);
   EXPECT_EQ(messages_.last()->lines.front(), "Traceback (most recent call last):");
 }
@@ -134,37 +134,37 @@ TEST_F(FatalMessagesTest, NoiseAroundAndWithinATracebackDoesNotHideIt) {
     TakeNoise(5);
   }
   TakeNoise(300);
-  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(Text(), kOfTypeError);
   EXPECT_EQ(messages_.last()->lines.size(), 7u);
 }
 
-TEST_F(FatalMessagesTest, WhatWasSurvivedIsForgotten) {
+TEST_F(FatalMessagesTest, ASurvivedExceptionIsForgotten) {
   Take(kTypeError);
   TakeNoise(10'000);
-  EXPECT_EQ(Told(), "");
+  EXPECT_EQ(Text(), "");
 }
 
-TEST_F(FatalMessagesTest, FramesOfPackagesAreNotThePersons) {
+TEST_F(FatalMessagesTest, FramesOfPackagesAreNotTheUsers) {
   Take(
       "Traceback (most recent call last):\n"
       "  File \"/work/job/src/model.py\", line 12, in forward\n"
       "  File \"/work/job/.venv/lib/python3.11/site-packages/torch/nn/linear.py\", line 114, in f\n"
       "RuntimeError: mat1 and mat2 shapes cannot be multiplied\n");
-  EXPECT_EQ(Told(), "RuntimeError: mat1 and mat2 shapes cannot be multiplied, src/model.py:12");
+  EXPECT_EQ(Text(), "RuntimeError: mat1 and mat2 shapes cannot be multiplied, src/model.py:12");
 }
 
-TEST_F(FatalMessagesTest, OfPackagesAloneTheLastFrameCounts) {
+TEST_F(FatalMessagesTest, WithoutUserFramesTheLastFrameCounts) {
   Take(
       "Traceback (most recent call last):\n"
       "  File \"/usr/lib/python3.11/runpy.py\", line 198, in _run\n"
       "  File \"/usr/lib/python3.11/json/decoder.py\", line 355, in raw_decode\n"
       "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n");
-  EXPECT_EQ(Told(),
+  EXPECT_EQ(Text(),
             "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0), "
             "/usr/lib/python3.11/json/decoder.py:355");
 }
 
-TEST_F(FatalMessagesTest, OfAChainTheLastCountsAndAllIsShown) {
+TEST_F(FatalMessagesTest, TheLastOfAChainCountsAndAllAreShown) {
   Take(
       "Traceback (most recent call last):\n"
       "  File \"/work/job/a.py\", line 2, in <module>\n"
@@ -175,7 +175,7 @@ TEST_F(FatalMessagesTest, OfAChainTheLastCountsAndAllIsShown) {
       "Traceback (most recent call last):\n"
       "  File \"/work/job/a.py\", line 4, in <module>\n"
       "ValueError: no learning rate\n");
-  EXPECT_EQ(Told(), "ValueError: no learning rate, a.py:4");
+  EXPECT_EQ(Text(), "ValueError: no learning rate, a.py:4");
   EXPECT_THAT(messages_.last()->lines,
               ElementsAre("Traceback (most recent call last):", HasSubstr("line 2"),
                           "KeyError: 'lr'", "", StartsWith("During handling"), "",
@@ -183,7 +183,7 @@ TEST_F(FatalMessagesTest, OfAChainTheLastCountsAndAllIsShown) {
                           "ValueError: no learning rate"));
 }
 
-TEST_F(FatalMessagesTest, OfAGroupTheFirstExceptionCounts) {
+TEST_F(FatalMessagesTest, TheFirstExceptionOfAGroupCounts) {
   Take(
       "  + Exception Group Traceback (most recent call last):\n"
       "  |   File \"/work/job/a.py\", line 9, in <module>\n"
@@ -199,7 +199,7 @@ TEST_F(FatalMessagesTest, OfAGroupTheFirstExceptionCounts) {
       "    |   File \"/work/job/a.py\", line 6, in <module>\n"
       "    | TypeError: two\n"
       "    +------------------------------------\n");
-  EXPECT_EQ(Told(),
+  EXPECT_EQ(Text(),
             "ValueError: one, a.py:3 (the first of ExceptionGroup: two things (2 sub-exceptions))");
   EXPECT_EQ(messages_.last()->lines.size(), 14u);
 }
@@ -210,7 +210,7 @@ TEST_F(FatalMessagesTest, ASyntaxErrorHasNoHeader) {
       "    print('x'\n"
       "         ^\n"
       "SyntaxError: '(' was never closed\n");
-  EXPECT_EQ(Told(), "SyntaxError: '(' was never closed, train.py:3");
+  EXPECT_EQ(Text(), "SyntaxError: '(' was never closed, train.py:3");
 }
 
 TEST_F(FatalMessagesTest, TracebacksMayHaveAPrefixOrABarBeforeThem) {
@@ -222,15 +222,15 @@ TEST_F(FatalMessagesTest, TracebacksMayHaveAPrefixOrABarBeforeThem) {
       "[rank2]: Traceback (most recent call last):\n"
       "[rank2]:   File \"/work/job/a.py\", line 7, in <module>\n"
       "[rank2]: RuntimeError: the other has gone\n");
-  EXPECT_EQ(Told(), "ZeroDivisionError: division by zero, a.py:5");
+  EXPECT_EQ(Text(), "ZeroDivisionError: division by zero, a.py:5");
   Take(
       " 10%|#         | 1/10 [00:00<00:01]Traceback (most recent call last):\n"
       "  File \"/work/job/a.py\", line 8, in <module>\n"
       "AssertionError\n");
-  EXPECT_EQ(Told(), "AssertionError, a.py:8");
+  EXPECT_EQ(Text(), "AssertionError, a.py:8");
 }
 
-TEST_F(FatalMessagesTest, WhatNcclSaysOfItsLastErrorIsTold) {
+TEST_F(FatalMessagesTest, TheLastErrorOfNcclIsReported) {
   Take(
       "Traceback (most recent call last):\n"
       "  File \"/work/job/a.py\", line 5, in <module>\n"
@@ -239,13 +239,13 @@ TEST_F(FatalMessagesTest, WhatNcclSaysOfItsLastErrorIsTold) {
       "ncclSystemError: System call (e.g. socket, malloc) or external library call failed.\n");
   TakeNoise(3);
   Take("Last error:\nsocketStartConnect: Connect to 10.0.0.2<35871> failed\n");
-  EXPECT_EQ(Told(),
+  EXPECT_EQ(Text(),
             "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, "
             "unhandled system error, NCCL version 2.18.1; socketStartConnect: Connect to "
             "10.0.0.2<35871> failed, a.py:5");
 }
 
-TEST_F(FatalMessagesTest, TheLastOfAThreadOrOneThatIsIgnoredIsNoMoreThanAHint) {
+TEST_F(FatalMessagesTest, AThreadsOrIgnoredExceptionIsOnlyAHint) {
   Take(kTypeError);
   Take(
       "Exception ignored in: <function Loader.__del__ at 0x7f>\n"
@@ -256,19 +256,19 @@ TEST_F(FatalMessagesTest, TheLastOfAThreadOrOneThatIsIgnoredIsNoMoreThanAHint) {
       "Traceback (most recent call last):\n"
       "  File \"/work/job/a.py\", line 9, in run\n"
       "ValueError: in a thread\n");
-  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(Text(), kOfTypeError);
 }
 
-TEST_F(FatalMessagesTest, AnAbortWhileAnExceptionEndsTheProgramIsItsConsequence) {
+TEST_F(FatalMessagesTest, AnAbortDuringTheExitAfterAnExceptionIsItsConsequence) {
   Take(kTypeError);
   TakeNoise(10);
   Take(
       "terminate called after throwing an instance of 'c10::Error'\n"
       "  what():  CUDA driver has gone\n");
-  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(Text(), kOfTypeError);
 }
 
-TEST_F(FatalMessagesTest, ALauncherOfTheRanksOwnSaysLessThanWhatItStarted) {
+TEST_F(FatalMessagesTest, AChildsExceptionOutranksThatOfItsLauncher) {
   Take(kTypeError);
   Take(
       "Traceback (most recent call last):\n"
@@ -276,10 +276,10 @@ TEST_F(FatalMessagesTest, ALauncherOfTheRanksOwnSaysLessThanWhatItStarted) {
       "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
       "==================================\n"
       "train.py FAILED\n");
-  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(Text(), kOfTypeError);
 }
 
-TEST_F(FatalMessagesTest, OfAFatalErrorThatPythonTellsTheCurrentThreadCounts) {
+TEST_F(FatalMessagesTest, TheCurrentThreadOfAFatalPythonErrorCounts) {
   Take(
       "Fatal Python error: Segmentation fault\n"
       "\n"
@@ -290,19 +290,19 @@ TEST_F(FatalMessagesTest, OfAFatalErrorThatPythonTellsTheCurrentThreadCounts) {
       "  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 517 in string_at\n"
       "  File \"/work/job/a.py\", line 3 in crash\n"
       "  File \"/work/job/a.py\", line 7 in <module>\n");
-  EXPECT_EQ(Told(), "Fatal Python error: Segmentation fault, a.py:3");
+  EXPECT_EQ(Text(), "Fatal Python error: Segmentation fault, a.py:3");
 }
 
-TEST_F(FatalMessagesTest, ATerminateIsToldWithWhatItSays) {
+TEST_F(FatalMessagesTest, ATerminateHasItsMessage) {
   Take("terminate called after throwing an instance of 'std::runtime_error'\n");
-  EXPECT_EQ(Told(), "std::runtime_error");
+  EXPECT_EQ(Text(), "std::runtime_error");
   TakeNoise(20);
   Take("  what():  no such layer\n");
   TakeNoise(20);
-  EXPECT_EQ(Told(), "std::runtime_error: no such layer");
+  EXPECT_EQ(Text(), "std::runtime_error: no such layer");
 }
 
-TEST_F(FatalMessagesTest, RecognisesWhatLibrariesSayInOneLine) {
+TEST_F(FatalMessagesTest, RecognisesOneLineMessagesOfLibraries) {
   for (const auto& [line, text] : std::initializer_list<std::pair<const char*, const char*>>{
            {"train: a.cc:3: int main(): Assertion `x == 1' failed.",
             "train: a.cc:3: int main(): Assertion `x == 1' failed."},
@@ -328,39 +328,39 @@ TEST_F(FatalMessagesTest, RecognisesWhatLibrariesSayInOneLine) {
     TakeNoise(200);
     Take(line);
     TakeNoise(200);
-    EXPECT_EQ(Told(), text);
+    EXPECT_EQ(Text(), text);
   }
 }
 
-TEST_F(FatalMessagesTest, AnErrorOfArgumentsFollowsTheUsage) {
+TEST_F(FatalMessagesTest, AnArgumentErrorFollowsTheUsage) {
   constexpr char kError[] = "train.py: error: argument --lr: invalid float value: 'x'\n";
-  Take(kError);  // as a compiler's, of a file
-  EXPECT_EQ(Told(), "");
+  Take(kError);  // like a compiler error about a file
+  EXPECT_EQ(Text(), "");
   Take("usage: train.py [-h] [--lr LR]\n                [--epochs EPOCHS]\n");
   Take(kError);
-  EXPECT_EQ(Told(), "train.py: error: argument --lr: invalid float value: 'x'");
+  EXPECT_EQ(Text(), "train.py: error: argument --lr: invalid float value: 'x'");
 }
 
-TEST_F(FatalMessagesTest, RustTellsItInTwoLines) {
+TEST_F(FatalMessagesTest, RustPanicsHaveTwoLines) {
   Take("thread 'main' panicked at src/main.rs:2:5:\nno such layer\nnote: run with more\n");
-  EXPECT_EQ(Told(), "thread 'main' panicked at src/main.rs:2:5: no such layer");
+  EXPECT_EQ(Text(), "thread 'main' panicked at src/main.rs:2:5: no such layer");
 }
 
-TEST_F(FatalMessagesTest, WhatProgramsSayOtherwiseTellsNothing) {
+TEST_F(FatalMessagesTest, OrdinaryOutputIsIgnored) {
   Take(
       "Epoch: 3\nloss: 0.1\nINFO: Traceback is on\nC\nCUDA is available\nterminating\n\n:\n"
       "  File \"x\", line\nError: 3 %\nCUDA_VISIBLE_DEVICES=0\nCCL\n");
   TakeNoise(3);
-  EXPECT_EQ(Told(), "");
+  EXPECT_EQ(Text(), "");
 }
 
-TEST_F(FatalMessagesTest, WhatIsKeptIsBounded) {
+TEST_F(FatalMessagesTest, StoredTextIsLimited) {
   const std::string frame = "  File \"/work/job/a.py\", line 2, in f" + std::string(5000, 'x');
   Take("Traceback (most recent call last):\n");
   for (int i = 0; i < 1000; ++i) messages_.Take(frame);
   messages_.Take("RecursionError: " + std::string(1 << 20, 'x'));
   for (int i = 0; i < 100; ++i) messages_.Take(std::string(5000, 'y'));
-  EXPECT_LT(Told().size(), 300u);
+  EXPECT_LT(Text().size(), 300u);
   EXPECT_LE(messages_.last()->lines.size(), 40u);
   for (const std::string& line : messages_.last()->lines) EXPECT_LE(line.size(), 400u);
   Take("terminate called after throwing an instance of '");

@@ -44,7 +44,7 @@ class OutputRouterTest : public testing::Test {
   OutputRouter router_{loop_, console_};
 };
 
-TEST_F(OutputRouterTest, OutputOfRanksThatAreNotTheNodesIsAcknowledgedAndDropped) {
+TEST_F(OutputRouterTest, OutputOfRanksOfOtherNodesIsAcknowledgedAndDropped) {
   Begin("/a", {0, 1, 2});
   router_.Write(2, Line(4));
   router_.Write(1, Line(4));
@@ -54,8 +54,8 @@ TEST_F(OutputRouterTest, OutputOfRanksThatAreNotTheNodesIsAcknowledgedAndDropped
   EXPECT_THAT(acknowledged_, ElementsAre(Pair(2, 5), Pair(1, 5), Pair(1, 5)));
 }
 
-// What PyTorch 2.11 writes of the flight record that it is asked for.
-TEST_F(OutputRouterTest, WhatRanksWriteWhenAskedIsNoSignOfLife) {
+// Output of PyTorch 2.11 for a requested flight record.
+TEST_F(OutputRouterTest, RequestedOutputIsNoSignOfLife) {
   const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
   router_.Begin(logs, plan_, {0, 1, 2});
   v1::Output output = Line(2);
@@ -72,33 +72,33 @@ TEST_F(OutputRouterTest, WhatRanksWriteWhenAskedIsNoSignOfLife) {
   EXPECT_EQ(logs->LastReport(2).last_line, "line");
 }
 
-TEST_F(OutputRouterTest, NobodyTellsTheProgressOfAnothersRank) {
+TEST_F(OutputRouterTest, ProgressOfRanksOfOtherNodesIsIgnored) {
   const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
   router_.Begin(logs, plan_, {0, 1, 2});
   v1::ProgressLine reported;
   reported.set_rank(4);
   reported.set_line("{\"step\": 7}");
-  router_.Tell(1, reported);
+  router_.TakeProgressLine(1, reported);
   EXPECT_FALSE(logs->LastReport(4).progress);
-  router_.Tell(2, reported);
+  router_.TakeProgressLine(2, reported);
   ASSERT_TRUE(logs->LastReport(4).progress);
   EXPECT_EQ(logs->LastReport(4).progress->step(), 7u);
   router_.End();
-  router_.Tell(2, reported);
+  router_.TakeProgressLine(2, reported);
 }
 
-TEST_F(OutputRouterTest, OutputGoesToTheAttemptThatIsRunning) {
+TEST_F(OutputRouterTest, OutputGoesToTheRunningAttempt) {
   Begin("/a", {0, 1, 2});
   router_.Write(0, Line(0));
   Begin("/b", {0, 2, 1});
   router_.Write(2, Line(2));
-  router_.Write(1, Line(2));  // as in the attempt before
+  router_.Write(1, Line(2));  // as in the previous attempt
   console_.Finish();
   EXPECT_EQ(folder_.Read("a/rank-0.out"), "line\n");
   EXPECT_EQ(folder_.Read("b/rank-2.out"), "line\n");
 }
 
-TEST_F(OutputRouterTest, AFloodMayGoOnWhenNobodyWantsItAnyMore) {
+TEST_F(OutputRouterTest, AFloodMayContinueWhenOutputIsIgnored) {
   Begin("/a", {0, 1, 2});
   std::jthread flood([this](const std::stop_token& stop) {
     for (uint64_t offset = 0; !stop.stop_requested(); offset += 5)

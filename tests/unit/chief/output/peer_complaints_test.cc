@@ -5,7 +5,7 @@
 namespace autodist::chief {
 namespace {
 
-// As PyTorch 2.11 with NCCL 2.28.9 and Gloo write them.
+// As printed by PyTorch 2.11 with NCCL 2.28.9 and Gloo.
 constexpr char kWatchdog[] =
     "c10::DistBackendError: [PG ID 0 PG GUID 0(default_pg) Rank 1] Process group watchdog thread "
     "terminated with exception: [Rank 1] Watchdog caught collective operation timeout: "
@@ -22,19 +22,19 @@ constexpr char kPeerGone[] =
     "by remote peer";
 constexpr char kOwn[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
-TEST(PeerComplaintsTest, AWaitInVainIsAComplaintOfAPeer) {
+TEST(PeerComplaintsTest, ATimeoutIsAComplaintAboutAPeer) {
   for (const char* text : {kWatchdog, kAborted, kGloo}) {
     EXPECT_TRUE(AwaitedInVain(text)) << text;
     EXPECT_TRUE(BlamesPeer(text)) << text;
   }
 }
 
-TEST(PeerComplaintsTest, WhoHasGoneWasNotAwaitedInVain) {
+TEST(PeerComplaintsTest, ADepartedPeerWasNotAwaited) {
   EXPECT_TRUE(BlamesPeer(kPeerGone));
   EXPECT_FALSE(AwaitedInVain(kPeerGone));
 }
 
-TEST(PeerComplaintsTest, AnErrorOfItsOwnIsNone) { EXPECT_FALSE(BlamesPeer(kOwn)); }
+TEST(PeerComplaintsTest, AnOwnErrorIsNoComplaint) { EXPECT_FALSE(BlamesPeer(kOwn)); }
 
 }  // namespace
 }  // namespace autodist::chief

@@ -1,4 +1,4 @@
-// What ranks have told, by their output and by AUTODIST_PROGRESS.
+// Progress that ranks report by their output and by AUTODIST_PROGRESS.
 #include "chief/output/rank_logs.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class RankLogsTest : public testing::Test {
   std::shared_ptr<RankLogs> logs_;
 };
 
-TEST_F(RankLogsTest, ARankThatHasWrittenNothingHasToldNothing) {
+TEST_F(RankLogsTest, ARankWithoutOutputHasNoProgress) {
   Create();
   const RankReport reported = logs_->LastReport(1);
   EXPECT_FALSE(reported.progress);
@@ -50,7 +50,7 @@ TEST_F(RankLogsTest, ARankThatHasWrittenNothingHasToldNothing) {
   EXPECT_EQ(logs_->LastReport(99).last_output_ms, 0) << "nor has one that there is not";
 }
 
-TEST_F(RankLogsTest, LinesTellHowFarARankIs) {
+TEST_F(RankLogsTest, LinesContainProgress) {
   Create();
   Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\nsaved\n\nhal");
   const RankReport reported = logs_->LastReport(1);
@@ -62,7 +62,7 @@ TEST_F(RankLogsTest, LinesTellHowFarARankIs) {
   EXPECT_FALSE(logs_->LastReport(0).progress);
 }
 
-TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
+TEST_F(RankLogsTest, TheProgramsArgumentsMayContainTheEpochs) {
   v1::RankPlan& rank = *plan_.mutable_nodes(0)->mutable_ranks(1);
   for (const char* argument : {"--epochs", "5"}) rank.add_argv(argument);
   Create();
@@ -71,8 +71,8 @@ TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
   EXPECT_EQ(logs_->LastReport(1).progress->total(), 50u);
 }
 
-// Each version is drawn over the one before, and none of them is a line before the end.
-TEST_F(RankLogsTest, BarsTellWhileTheyAreDrawn) {
+// Each version overwrites the one before, and none is a line before the end.
+TEST_F(RankLogsTest, BarsAreReadWhileTheyAreDrawn) {
   for (const bool raw : {false, true}) {
     display::View view;
     if (raw) view.raw = 1;
@@ -88,7 +88,7 @@ TEST_F(RankLogsTest, BarsTellWhileTheyAreDrawn) {
   }
 }
 
-TEST_F(RankLogsTest, ABarIsReadOnceInAWhile) {
+TEST_F(RankLogsTest, TheRateOfReadingABarIsLimited) {
   Create();
   Write(1, "\r 10%|#         | 0/100 [00:09<00:11, 10.00it/s]");
   PassTime(milliseconds(100));
@@ -102,7 +102,7 @@ TEST_F(RankLogsTest, ABarIsReadOnceInAWhile) {
   EXPECT_EQ(logs_->LastReport(1).progress->step(), 49u);
 }
 
-TEST_F(RankLogsTest, ByAPatternAlone) {
+TEST_F(RankLogsTest, APatternReplacesTheOtherFormats) {
   Create({}, R"(done (?P<step>\d+))");
   Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\n");
   EXPECT_FALSE(logs_->LastReport(1).progress);
@@ -110,7 +110,7 @@ TEST_F(RankLogsTest, ByAPatternAlone) {
   EXPECT_EQ(logs_->LastReport(1).progress->source(), "pattern");
 }
 
-TEST_F(RankLogsTest, WhatIsWrittenToTheFileCounts) {
+TEST_F(RankLogsTest, TheProgressFileCounts) {
   Create();
   logs_->TakeProgressLine(1, R"({"step": 7, "loss": 0.5})", now_);
   logs_->TakeProgressLine(99, R"({"step": 7})", now_);

@@ -7,17 +7,17 @@ namespace {
 
 using Event = StageEvent;
 
-TEST(JobPolicyTest, WhatFollowsAnAttempt) {
+TEST(JobPolicyTest, TheNextStageAfterAnAttempt) {
   struct Case {
     EndedAttempt ended;
     StageEvent next;
   };
-  // failed, over, told to stop, a port may be taken
+  // failed, over, being stopped, a port may be taken
   for (const auto& [ended, next] : {
            Case{{false, true, false, false}, Event::kEnd},
            Case{{false, true, true, false}, Event::kEnd},
            Case{{true, true, false, false}, Event::kRestart},
-           Case{{true, true, false, true}, Event::kHearOut},
+           Case{{true, true, false, true}, Event::kAwaitLastOutput},
            Case{{true, true, true, false}, Event::kEnd},
            Case{{true, true, true, true}, Event::kEnd},
            Case{{true, false, false, false}, Event::kEnd},
@@ -29,7 +29,7 @@ TEST(JobPolicyTest, WhatFollowsAnAttempt) {
   }
 }
 
-TEST(JobPolicyTest, FilesComeBeforeTheAgentsGo) {
+TEST(JobPolicyTest, FilesAreFetchedBeforeTheAgentsExit) {
   struct Case {
     FetchWishes wishes;
     StageEvent before;

@@ -17,7 +17,7 @@ AttemptOutcome Outcome(Kind kind, milliseconds lasted = seconds(1)) {
   return outcome;
 }
 
-TEST(RestartPolicyTest, AFailureIsTriedAgainAsOftenAsWanted) {
+TEST(RestartPolicyTest, AFailureIsRetriedUpToTheLimit) {
   RestartPolicy policy({.max_restarts = 2});
   EXPECT_TRUE(policy.Next(Outcome(Kind::kRankFailed)));
   EXPECT_TRUE(policy.Next(Outcome(Kind::kHung)));
@@ -25,11 +25,11 @@ TEST(RestartPolicyTest, AFailureIsTriedAgainAsOftenAsWanted) {
   EXPECT_EQ(policy.restarts_counted(), 2u);
 }
 
-TEST(RestartPolicyTest, WithoutAWordNothingIsTriedAgain) {
+TEST(RestartPolicyTest, ByDefaultNothingIsRetried) {
   EXPECT_FALSE(RestartPolicy({}).Next(Outcome(Kind::kRankFailed)));
 }
 
-TEST(RestartPolicyTest, WhatARestartCannotMendIsTheEnd) {
+TEST(RestartPolicyTest, FailuresThatARestartCannotFixAreFinal) {
   RestartPolicy policy({.max_restarts = 9});
   EXPECT_FALSE(policy.Next(Outcome(Kind::kInterrupted)));
   EXPECT_FALSE(policy.Next(Outcome(Kind::kTimedOut)));
@@ -39,7 +39,7 @@ TEST(RestartPolicyTest, WhatARestartCannotMendIsTheEnd) {
   EXPECT_EQ(policy.restarts_counted(), 0u);
 }
 
-TEST(RestartPolicyTest, TheWaitDoublesUpToALimitAndBeginsAgainAfterALongRun) {
+TEST(RestartPolicyTest, TheWaitDoublesUpToALimitAndStartsOverAfterALongRun) {
   RestartPolicy policy({.max_restarts = 100});
   milliseconds wait = RestartPolicy::kFirstWait;
   for (int i = 0; i < 7; ++i, wait *= 2) EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), wait);
@@ -51,14 +51,14 @@ TEST(RestartPolicyTest, TheWaitDoublesUpToALimitAndBeginsAgainAfterALongRun) {
   EXPECT_EQ(policy.Next(Outcome(Kind::kRankFailed)), RestartPolicy::kFirstWait * 2);
 }
 
-TEST(RestartPolicyTest, NodesThatTheJobCanDoWithoutDoNotCount) {
+TEST(RestartPolicyTest, LossesOfSpareNodesDoNotCount) {
   RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
   AttemptOutcome lost = Outcome(Kind::kNodeLost);
   lost.nodes_missing = true;
   lost.nodes_present = 2;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(policy.Next(lost));
   EXPECT_EQ(policy.restarts_counted(), 0u);
-  EXPECT_TRUE(policy.Next(Outcome(Kind::kRankFailed)));  // with all nodes there: it counts
+  EXPECT_TRUE(policy.Next(Outcome(Kind::kRankFailed)));  // with all nodes: it counts
   EXPECT_EQ(policy.restarts_counted(), 1u);
   lost.nodes_present = 1;
   EXPECT_FALSE(policy.Next(lost));

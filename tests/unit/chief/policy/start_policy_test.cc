@@ -14,7 +14,7 @@ constexpr bool PreparedNodes::*kFacts[] = {
     &PreparedNodes::busy,           &PreparedNodes::ports_taken,
     &PreparedNodes::ports_may_move};
 
-// In this order: each row holds where none before does.
+// In this order: each row applies if no row before does.
 struct Rule {
   bool (*holds)(const PreparedNodes&);
   StartEvent event;

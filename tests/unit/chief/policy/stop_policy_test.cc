@@ -16,7 +16,7 @@ constexpr seconds kStopLease{60};
 
 StopPolicy::Time At(milliseconds time) { return StopPolicy::Time(std::chrono::hours(1) + time); }
 
-TEST(StopPolicyTest, EachInterruptGoesFurther) {
+TEST(StopPolicyTest, EachInterruptEscalates) {
   StopPolicy policy(seconds(30), kStopLease, false);
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
@@ -28,7 +28,7 @@ TEST(StopPolicyTest, EachInterruptGoesFurther) {
   EXPECT_EQ(policy.signal(), SIGINT);
 }
 
-TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
+TEST(StopPolicyTest, SignalsRightAfterTheKillingOneCountAsOne) {
   StopPolicy policy(seconds(30), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(1005))), Action::kKill);
@@ -37,11 +37,11 @@ TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(3005))), Action::kGiveUp);
 }
 
-TEST(StopPolicyTest, SignalsWithinAMomentAreOneRequest) {
+TEST(StopPolicyTest, SignalsWithinASecondAreOneRequest) {
   const std::vector<std::vector<int>> requests = {
       {SIGHUP, SIGHUP},             // a closed window: the kernel, then the shell
       {SIGTERM, SIGHUP, SIGTERM},   // the end of a login session
-      {SIGINT, SIGINT},             // Ctrl-C, and a wrapper that passes it on
+      {SIGINT, SIGINT},             // Ctrl-C, and a wrapper that forwards it
       {SIGTERM, SIGTERM, SIGTERM},  // a scheduler, to the process group and to its leader
   };
   for (const std::vector<int>& signals : requests) {
@@ -71,7 +71,7 @@ TEST(StopPolicyTest, AFirstSignalAfterAFailureIsNotMultipliedEither) {
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(10))), Action::kNone);
 }
 
-TEST(StopPolicyTest, AClosedWindowNeverHurries) {
+TEST(StopPolicyTest, AClosedWindowNeverKills) {
   StopPolicy failed(seconds(30), kStopLease, false);
   failed.AttemptBegins();
   failed.AttemptEnds();
@@ -84,14 +84,14 @@ TEST(StopPolicyTest, AClosedWindowNeverHurries) {
   EXPECT_EQ(asked.Interrupted(SIGINT, At(seconds(6))), Action::kKill);
 }
 
-TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
+TEST(StopPolicyTest, AnEndingAttemptIsKilledByTheFirst) {
   StopPolicy policy(seconds(30), kStopLease, false);
   policy.AttemptEnds();
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
-TEST(StopPolicyTest, WhatEndsAlreadyIsNotKilledByAFirstSigterm) {
+TEST(StopPolicyTest, AnEndingAttemptIsNotKilledByAFirstSigterm) {
   StopPolicy policy(seconds(30), kStopLease, false);
   policy.AttemptBegins();
   policy.AttemptEnds();
@@ -99,7 +99,7 @@ TEST(StopPolicyTest, WhatEndsAlreadyIsNotKilledByAFirstSigterm) {
   EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(1))), Action::kKill);
 }
 
-TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
+TEST(StopPolicyTest, TheFirstPreventsTheRestartOfAFailedAttempt) {
   StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptBegins();
   policy.AttemptEnds();
@@ -108,27 +108,27 @@ TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(1))), Action::kKill);
 }
 
-TEST(StopPolicyTest, ALaunchThatEndsWithoutAnAttemptIsKilledByTheFirst) {
+TEST(StopPolicyTest, AFailingLaunchIsKilledByTheFirst) {
   StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
-TEST(StopPolicyTest, ANewAttemptIsAskedToEndAgain) {
+TEST(StopPolicyTest, ANewAttemptIsStoppedAgain) {
   StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptEnds();
   policy.AttemptBegins();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
 }
 
-TEST(StopPolicyTest, TimeThatIsUpStopsOnceAndKeepsFromRestarting) {
+TEST(StopPolicyTest, ATimeoutStopsOnceAndPreventsRestarts) {
   StopPolicy policy(seconds(30), kStopLease, true);
   EXPECT_EQ(policy.TimedOut(), Action::kStop);
   EXPECT_TRUE(policy.requested());
   EXPECT_EQ(policy.TimedOut(), Action::kNone);
 }
 
-TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
+TEST(StopPolicyTest, TheEndMayTakeTheGracePeriodAndSomeMore) {
   StopPolicy policy(seconds(30), kStopLease, false);
   EXPECT_EQ(policy.end_limit(), StopPolicy::Time::max());
   policy.BeginEnd(At(seconds(0)), false);
@@ -139,7 +139,7 @@ TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
   EXPECT_EQ(policy.end_limit(), At(seconds(50)));
 }
 
-TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
+TEST(StopPolicyTest, ArrivingOrQueuedOutputPostponesTheDeadline) {
   StopPolicy policy(seconds(1), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(11)), {false, 100, false}));
@@ -148,14 +148,14 @@ TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
   EXPECT_EQ(policy.end_limit(), At(seconds(31)));
 }
 
-TEST(StopPolicyTest, ANodeThatHasNotHeardOfTheEndHasAllOfItsTime) {
+TEST(StopPolicyTest, ANodeThatHasNotReceivedTheEndHasItsWholeTime) {
   StopPolicy policy(seconds(5), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(15)), {false, 0, true}));
   EXPECT_EQ(policy.end_limit(), At(seconds(30)));
 }
 
-TEST(StopPolicyTest, ANodeThatReconnectsAgainAndAgainPutsTheEndOffForNoMoreThanALease) {
+TEST(StopPolicyTest, ANodeThatReconnectsRepeatedlyPostponesTheDeadlineByAtMostALease) {
   StopPolicy policy(seconds(5), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   for (int second = 1; second < 75; ++second) {
@@ -164,7 +164,7 @@ TEST(StopPolicyTest, ANodeThatReconnectsAgainAndAgainPutsTheEndOffForNoMoreThanA
   EXPECT_TRUE(policy.EndIsOverdue(At(seconds(75)), {false, 0, true}));
 }
 
-TEST(StopPolicyTest, AJobThatIsToldToStopEndsInTimeWhateverNodesDo) {
+TEST(StopPolicyTest, AStoppedJobEndsInTimeForAllNodeFaults) {
   StopPolicy policy(seconds(5), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   policy.BeginEnd(At(seconds(0)), false);
@@ -180,7 +180,7 @@ TEST(StopPolicyTest, AJobThatIsToldToStopEndsInTimeWhateverNodesDo) {
   EXPECT_TRUE(policy.EndIsOverdue(At(seconds(14)), {false, 0, true}));
 }
 
-TEST(StopPolicyTest, ASecondSignalLeavesNoTimeForGrace) {
+TEST(StopPolicyTest, ASecondSignalLeavesNoGracePeriod) {
   StopPolicy policy(seconds(300), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   EXPECT_GT(policy.must_end(), At(seconds(300)));
@@ -188,7 +188,7 @@ TEST(StopPolicyTest, ASecondSignalLeavesNoTimeForGrace) {
   EXPECT_LE(policy.must_end(), At(seconds(15)));
 }
 
-TEST(StopPolicyTest, ATerminalThatTakesNothingIsWaitedForAlsoByAJobThatIsToldToStop) {
+TEST(StopPolicyTest, AStoppedJobWaitsForABlockedTerminalToo) {
   StopPolicy policy(seconds(5), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   policy.BeginEnd(At(seconds(0)), true);

@@ -1,4 +1,5 @@
-// The tables of the job's stages: every pair of stage and event, as docs/architecture.md has them.
+// The tables of the job's stages: every pair of stage and event, as in
+// docs/explanation/state_machines.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +16,7 @@
 namespace autodist::chief::policy_tables_test {
 namespace {
 
-// A row for each stage, a column for each event: where it leads; "": it cannot happen there.
+// A row for each stage, a column for each event: the next stage; "": impossible.
 template <typename Stage, typename Event>
 std::string TableOf(size_t stages, size_t events) {
   std::string text = "| |";
@@ -42,7 +43,7 @@ std::string TableOf(size_t stages, size_t events) {
 // Set UPDATE_GOLDEN=1 to write it.
 void ExpectInDocs(const std::string& heading, const std::string& table) {
   const std::filesystem::path file =
-      std::filesystem::path(TEST_SOURCE_DIR).parent_path() / "docs/architecture.md";
+      std::filesystem::path(TEST_SOURCE_DIR).parent_path() / "docs/explanation/state_machines.md";
   std::ifstream in(file);
   const std::string page{std::istreambuf_iterator<char>(in), {}};
   const size_t section = page.find(heading + "\n");
@@ -58,15 +59,14 @@ void ExpectInDocs(const std::string& heading, const std::string& table) {
 }
 
 TEST(PolicyTablesTest, TheDocsHaveTheStagesOfAJob) {
-  ExpectInDocs("### The stages of a job", TableOf<JobStage, StageEvent>(kJobStages, kStageEvents));
+  ExpectInDocs("## Stages of a job", TableOf<JobStage, StageEvent>(kJobStages, kStageEvents));
 }
 
 TEST(PolicyTablesTest, TheDocsHaveTheStagesOfAStart) {
-  ExpectInDocs("### How an attempt is made ready",
-               TableOf<StartStage, StartEvent>(kStartStages, kStartEvents));
+  ExpectInDocs("## Stages of a start", TableOf<StartStage, StartEvent>(kStartStages, kStartEvents));
 }
 
-// From every stage there is a way to the end, whatever comes first.
+// The end is reachable from every stage, whatever comes first.
 template <typename Stage, typename Event>
 bool ReachesEnd(Stage from, const std::set<Stage>& ends, size_t events) {
   std::set<Stage> seen = {from};
@@ -97,8 +97,8 @@ TEST(PolicyTablesTest, EveryStageLeadsToTheEnd) {
   }
 }
 
-// What a start does when it is told to stop: nothing is started any more.
-TEST(PolicyTablesTest, AStartThatIsToldToStopIsRefused) {
+// A start that is being stopped starts nothing.
+TEST(PolicyTablesTest, AStoppedStartIsRefused) {
   for (size_t i = 0; i < kStartStages; ++i) {
     auto stage = static_cast<StartStage>(i);
     if (stage == StartStage::kReady) continue;
@@ -108,8 +108,8 @@ TEST(PolicyTablesTest, AStartThatIsToldToStopIsRefused) {
   }
 }
 
-// Once the agents have been told to go, nothing begins any more.
-TEST(PolicyTablesTest, NothingFollowsWhatLeaves) {
+// After the agents were asked to exit, nothing starts.
+TEST(PolicyTablesTest, NothingFollowsTheLeavingStages) {
   for (size_t i = static_cast<size_t>(JobStage::kLeaving); i < kJobStages; ++i) {
     for (size_t event = 0; event < kStageEvents; ++event) {
       EXPECT_GE(Follow(static_cast<JobStage>(i), static_cast<StageEvent>(event)),

@@ -7,8 +7,8 @@ namespace {
 
 const std::string kNonce = "0123456789abcdef";
 
-TEST(RemoteOutputTest, TheVeryBytesWithoutTheMark) {
-  for (const size_t size : {size_t{1}, size_t{3}, size_t{1000}}) {  // of the pieces that come
+TEST(RemoteOutputTest, TheMarkIsRemovedFromTheBytes) {
+  for (const size_t size : {size_t{1}, size_t{3}, size_t{1000}}) {  // sizes of the received pieces
     RemoteOutput output(kNonce, false);
     const std::string bytes = std::string("a\0b\x1b[2J\r\n", 9) + MarkOf255(kNonce);
     std::string passed;
@@ -20,7 +20,7 @@ TEST(RemoteOutputTest, TheVeryBytesWithoutTheMark) {
   }
 }
 
-TEST(RemoteOutputTest, OnlyWhatMayBeginTheMarkIsKeptBack) {
+TEST(RemoteOutputTest, OnlyAPossibleStartOfTheMarkIsHeldBack) {
   RemoteOutput output(kNonce, false);
   EXPECT_EQ(output.Take("$ "), "$ ");
   EXPECT_EQ(output.Take(std::string("b\0AUTO", 6)), "b");
@@ -31,7 +31,7 @@ TEST(RemoteOutputTest, OnlyWhatMayBeginTheMarkIsKeptBack) {
   EXPECT_FALSE(output.ended_with_255());
 }
 
-TEST(RemoteOutputTest, ATerminalGetsLinesThatDoNotCommandIt) {
+TEST(RemoteOutputTest, ATerminalGetsNoControlSequences) {
   RemoteOutput output(kNonce, true);
   EXPECT_EQ(output.Take("one \x1b[31mred\x1b[0m\x1b]0;ti"), "");
   EXPECT_EQ(output.Take("tle\x07\r\ntwo\x1b[2J\nthr"), "one \x1b[31mred\x1b[0m\ntwo\n");

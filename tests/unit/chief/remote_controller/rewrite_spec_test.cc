@@ -19,7 +19,7 @@ using testing::Pair;
 
 spec::ResourceSpec Read(const std::string& text) { return *spec::ReadSpec(text, "test").spec; }
 
-// Of a laptop: three machines behind a jump host, the last without ranks.
+// A laptop's spec: three machines behind a jump host, the last without ranks.
 const char kSpec[] = R"(
 nodes:
   - {address: a, gpus: [0, 1], ssh_config: far, shared_envs: {X: own}}
@@ -31,9 +31,9 @@ ssh:
   named: {username: ann, port: 2222}
 )";
 
-class SpecThereTest : public testing::Test {
+class RewriteSpecTest : public testing::Test {
  protected:
-  SpecThereTest() {
+  RewriteSpecTest() {
     input_.spec = Read(kSpec);
     input_.command = {"./train"};
     input_.job_id = "job-1";
@@ -54,7 +54,7 @@ class SpecThereTest : public testing::Test {
   const DataAddresses reported_ = {{"a", "10.1.0.1"}, {"d", "10.1.0.4"}};
 };
 
-TEST_F(SpecThereTest, TheNodeIsTheChiefWithWhatItsGroupDidForIt) {
+TEST_F(RewriteSpecTest, TheTargetIsTheChiefWithTheSettingsOfItsGroup) {
   const spec::ResourceSpec there = RewriteSpec(input_.spec, plan_, "a", reported_, {});
   const spec::Node& chief = there.nodes[0];
   EXPECT_TRUE(chief.chief);
@@ -64,10 +64,10 @@ TEST_F(SpecThereTest, TheNodeIsTheChiefWithWhatItsGroupDidForIt) {
   EXPECT_THAT(chief.shared_envs, ElementsAre(Pair("Y", "y"), Pair("X", "own")));
 }
 
-TEST_F(SpecThereTest, TheOthersAreReachedByTheirAddressesAmongThemselves) {
+TEST_F(RewriteSpecTest, TheOthersAreReachedAtTheirInnerAddresses) {
   const spec::ResourceSpec there =
       RewriteSpec(input_.spec, plan_, "a", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
-  ASSERT_EQ(there.nodes.size(), 3U);  // without the one that has no ranks
+  ASSERT_EQ(there.nodes.size(), 3U);  // without the machine that has no ranks
   EXPECT_EQ(there.nodes[1].ssh_address, "10.1.0.2");
   EXPECT_EQ(there.nodes[2].ssh_address, "10.1.0.4");
   EXPECT_THAT(there.nodes[2].host_keys, ElementsAre("ssh-ed25519 AAAA"));
@@ -75,14 +75,14 @@ TEST_F(SpecThereTest, TheOthersAreReachedByTheirAddressesAmongThemselves) {
   for (const auto& [name, group] : there.ssh) EXPECT_EQ(group.proxy_jump, "");
 }
 
-TEST_F(SpecThereTest, WhoLogsInIsAsItIsConfiguredHere) {
+TEST_F(RewriteSpecTest, UsersAndKeysAreThoseConfiguredHere) {
   const spec::ResourceSpec there = RewriteSpec(input_.spec, plan_, "a", reported_, {});
   EXPECT_EQ(there.group_of(there.nodes[1]).username, "me");
   EXPECT_EQ(there.group_of(there.nodes[2]).username, "ann");
   EXPECT_EQ(there.nodes[2].port, 2222);
 }
 
-TEST_F(SpecThereTest, IsASpec) {
+TEST_F(RewriteSpecTest, ResultIsAValidSpec) {
   const auto there = RewriteSpec(input_.spec, plan_, "b", reported_, {{"d", {"ssh-ed25519 AAAA"}}});
   const spec::ReadOutcome read = spec::ReadSpec(spec::SpecText(there), "f");
   ASSERT_TRUE(read.issues.size() == 1) << "the key is none";
@@ -92,7 +92,7 @@ TEST_F(SpecThereTest, IsASpec) {
           .spec);
 }
 
-TEST_F(SpecThereTest, KeyFilesThatAreNotThereAreLeftOut) {
+TEST_F(RewriteSpecTest, MissingKeyFilesAreOmitted) {
   const test::TempFolder folder;
   spec::ResourceSpec spec = input_.spec;
   spec.ssh["far"].key_file = folder.path() + "/none";
@@ -102,7 +102,7 @@ TEST_F(SpecThereTest, KeyFilesThatAreNotThereAreLeftOut) {
   EXPECT_EQ(spec.ssh["named"].key_file, folder.path() + "/key");
 }
 
-TEST_F(SpecThereTest, WhoCanHaveTheChief) {
+TEST_F(RewriteSpecTest, NodesThatMayBeTheChief) {
   EXPECT_EQ(*NodeForChief(input_.spec, plan_, "first"), "a");
   EXPECT_EQ(*NodeForChief(input_.spec, plan_, "d"), "d");
   EXPECT_THAT(Message(NodeForChief(input_.spec, plan_, "c").status()),

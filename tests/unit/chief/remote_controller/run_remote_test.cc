@@ -19,10 +19,10 @@
 namespace autodist::chief {
 namespace {
 
-// Writes more than a pipe holds.
+// Writes more than a pipe buffers.
 constexpr char kSsh[] = "#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' x >&2\nexit 3\n";
 
-// So that the end of a process cannot be awaited. Changes this process for good.
+// Makes waiting for the end of a process impossible. Changes this process permanently.
 void ForbidPidfds() {
   std::vector<sock_filter> filter = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -37,7 +37,7 @@ void ForbidPidfds() {
   }
 }
 
-TEST(RunThereDeathTest, PassesAllOnWhereTheEndOfSshCannotBeAwaited) {
+TEST(RunRemoteDeathTest, PassesAllOutputOnIfTheEndOfSshCannotBeAwaited) {
   const test::TempFolder folder;
   std::filesystem::permissions(folder.Write("ssh", kSsh), std::filesystem::perms::owner_all);
   EXPECT_EXIT(
@@ -51,13 +51,13 @@ TEST(RunThereDeathTest, PassesAllOnWhereTheEndOfSshCannotBeAwaited) {
       testing::ExitedWithCode(3), "xxx");
 }
 
-TEST(DecodeArgvTest, WhatIsNotOurs) {
+TEST(DecodeArgvTest, RefusesInvalidInput) {
   for (const char* text : {"", "6", "zz00", "6c", "6c 00"}) {
     EXPECT_FALSE(DecodeArgv(text).ok()) << text;
   }
 }
 
-TEST(DecodeArgvTest, Words) {
+TEST(DecodeArgvTest, DecodesArguments) {
   EXPECT_EQ(*DecodeArgv("707300"), std::vector<std::string>{"ps"});
   EXPECT_EQ(*DecodeArgv("7073000000"), (std::vector<std::string>{"ps", "", ""}));
 }

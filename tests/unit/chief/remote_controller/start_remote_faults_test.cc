@@ -1,6 +1,6 @@
-// A chief that is started on a node: the nodes have real agents, and what is started on the chief's
-// node is played by a shell. A program of its own, as it is sent signals, and the parent of
-// whatever agents leave.
+// Starts a remote chief: the nodes have real agents, and a shell simulates the program on the
+// chief's node. A separate program, because it receives signals and becomes the parent of processes
+// that agents leave.
 #include "chief/remote_controller/start_remote.h"
 
 #include <gmock/gmock.h>
@@ -29,10 +29,10 @@ using testing::Not;
 constexpr seconds kHangs{500};  // for the slowest of builds
 constexpr std::chrono::milliseconds kLongLease{3'600'000};
 
-// Before there is any other thread, so that none takes a signal that is for the watcher.
+// Runs before other threads exist, so that none receives a signal for the watcher.
 const bool blocked = (SignalWatcher::Block(), true);
 
-// $1 the nonce, $2 a folder, $3 this process. Reads what it is to run as controller.cc does.
+// $1 the nonce, $2 a folder, $3 this process. Reads its command like controller.cc.
 constexpr char kReadRun[] =
     "printf '\\nAUTODIST-READY %s\\n' \"$1\"; "
     "n=$(head -c 4 | od -An -tu1 | awk '{ print ($1 * 256 + $2) * 65536 + $3 * 256 + $4 }'); "
@@ -41,9 +41,9 @@ constexpr char kReadRun[] =
 constexpr char kHostKey[] =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr";
 
-class StartThereTest : public test::AgentsTest {
+class StartRemoteTest : public test::AgentsTest {
  protected:
-  StartThereTest() {
+  StartRemoteTest() {
     std::string nodes;
     plan_.set_job_id(NewJobId());
     plan_.set_working_directory("/");
@@ -76,9 +76,9 @@ class StartThereTest : public test::AgentsTest {
     input_.variables = {{"PLAIN", "text"}, {"SECRET", "s3cret", true}};
     input_.working_directory = "/";
   }
-  ~StartThereTest() override { ExpectNothingLeft(plan_.job_id()); }
+  ~StartRemoteTest() override { ExpectNothingLeft(plan_.job_id()); }
 
-  // `script`: what the chief's node does once it has read the run.
+  // `script`: what the chief's node does after it has read its command.
   int Start(const std::string& script) {
     launch::LaunchOptions options;
     options.request.set_agent(AGENT_PROGRAM);
@@ -111,10 +111,10 @@ class StartThereTest : public test::AgentsTest {
   std::string said_;
 
  private:
-  // Of one node.
+  // Transport to one node.
   class Node final : public transport::Transport {
    public:
-    Node(StartThereTest& test, std::string name, std::string script)
+    Node(StartRemoteTest& test, std::string name, std::string script)
         : test_(test), name_(std::move(name)), script_(std::move(script)) {}
 
     Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
@@ -140,22 +140,22 @@ class StartThereTest : public test::AgentsTest {
     }
 
    private:
-    StartThereTest& test_;
+    StartRemoteTest& test_;
     const std::string name_;
     const std::string script_;
   };
 };
 
-TEST_F(StartThereTest, TheFirstCtrlCGoesToTheChiefThere) {
-  // More than is kept on the way: once it has been written, StartRemote reads.
-  const std::string is_heard = "head -c 16000000 /dev/zero; ";
-  EXPECT_EQ(Start(is_heard + "kill -INT \"$3\"; head -c 1 | od -An -tu1 > \"$2/signal\"; " +
-                  Ended("130")),
-            130);
+TEST_F(StartRemoteTest, TheFirstCtrlCIsSentToTheRemoteChief) {
+  // More than the buffers on the way hold: once it has been written, StartRemote reads.
+  const std::string is_read = "head -c 16000000 /dev/zero; ";
+  EXPECT_EQ(
+      Start(is_read + "kill -INT \"$3\"; head -c 1 | od -An -tu1 > \"$2/signal\"; " + Ended("130")),
+      130);
   EXPECT_EQ(std::stoi(folder_.Read("signal")), SIGINT);
 }
 
-TEST_F(StartThereTest, TheChiefGetsAllThatItIsToRunAndItsWordsAreShown) {
+TEST_F(StartRemoteTest, TheChiefGetsItsCommandAndItsOutputIsShown) {
   EXPECT_EQ(
       Start("echo 'autodist: job 1 is running'; printf 'a\\033]0;title\\007\\n'; " + Ended("0")),
       0);
@@ -176,19 +176,19 @@ TEST_F(StartThereTest, TheChiefGetsAllThatItIsToRunAndItsWordsAreShown) {
   EXPECT_EQ(started_, 1);
 }
 
-TEST_F(StartThereTest, AnyNodeMayHaveTheChief) {
+TEST_F(StartRemoteTest, AnyNodeMayHaveTheChief) {
   chief_ = "node1";
   EXPECT_EQ(Start(Ended("0")), 0);
   EXPECT_TRUE(spec::ReadSpec(Run().spec_text(), "there").spec->nodes[1].chief);
 }
 
-// 255 is what the ssh program ends with by itself.
-TEST_F(StartThereTest, TheExitCodeIsThatOfTheRunThere) {
+// The ssh program itself also exits with 255.
+TEST_F(StartRemoteTest, TheExitCodeIsThatOfTheRemoteRun) {
   EXPECT_EQ(Start(Ended("255")), 255);
   EXPECT_THAT(said_, Not(HasSubstr("broke")));
 }
 
-TEST_F(StartThereTest, WhatIsNoExitCodeIsAFailure) {
+TEST_F(StartRemoteTest, AnInvalidExitCodeIsAFailure) {
   for (const char* code : {"256", "-1", "x", "7 7", ""}) {
     plan_.set_job_id(NewJobId());
     EXPECT_EQ(Start(Ended(code)), 125) << code;
@@ -196,14 +196,14 @@ TEST_F(StartThereTest, WhatIsNoExitCodeIsAFailure) {
   }
 }
 
-TEST_F(StartThereTest, AConnectionThatBreaksIsReportedWithWhatToDo) {
+TEST_F(StartRemoteTest, ABrokenConnectionIsReportedWithAHint) {
   EXPECT_EQ(Start("echo half of a li"), 125);
   EXPECT_THAT(said_, HasSubstr("half of a li\n"));
   EXPECT_THAT(said_, HasSubstr("the connection with node0 broke"));
-  EXPECT_THAT(said_, HasSubstr("`autodist ps --chief-on node0` tells whether the job runs"));
+  EXPECT_THAT(said_, HasSubstr("check with `autodist ps --chief-on node0` whether the job runs"));
 }
 
-TEST_F(StartThereTest, WhereANodeIsNotReadyNoChiefIsStarted) {
+TEST_F(StartRemoteTest, IfANodeIsNotReadyNoChiefIsStarted) {
   unreachable_ = "node1";
   EXPECT_EQ(Start(Ended("0")), 125);
   EXPECT_THAT(said_, HasSubstr("node1"));

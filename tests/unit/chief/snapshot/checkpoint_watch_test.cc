@@ -22,11 +22,11 @@ using std::chrono::seconds;
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr milliseconds kLongEnough{30'000};
-constexpr milliseconds kALook{2'000};  // takes no longer here
+constexpr milliseconds kALook{2'000};  // a scan takes no longer here
 
 class CheckpointWatchTest : public testing::Test {
  protected:
-  // Writes a file of that time.
+  // Writes a file with this time.
   void Write(const std::string& name, int64_t time_ns) {
     const std::string path = Path(name);
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -40,7 +40,7 @@ class CheckpointWatchTest : public testing::Test {
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/ckpt/" + name; }
   std::string Folder() const { return folder_.path() + "/ckpt"; }
-  // How long before now by the loop's clock; a look takes a moment of ours.
+  // Checks the age by the loop's clock; a scan takes a moment of real time.
   void ExpectAgo(const std::optional<CheckpointWatch::Seen>& seen, seconds ago) {
     ASSERT_TRUE(seen && seen->written);
     const auto found = loop_.Now() - *seen->written;
@@ -56,7 +56,7 @@ class CheckpointWatchTest : public testing::Test {
   test::TurnedLoop loop_;
 };
 
-TEST_F(CheckpointWatchTest, TheNewestFileCountsWhereverItIs) {
+TEST_F(CheckpointWatchTest, TheNewestFileInAnyFolderCounts) {
   EXPECT_EQ(NewestFile(Folder()), std::nullopt);
   std::filesystem::create_directory(Folder());
   EXPECT_EQ(NewestFile(Folder()), 0);
@@ -66,7 +66,7 @@ TEST_F(CheckpointWatchTest, TheNewestFileCountsWhereverItIs) {
   EXPECT_EQ(NewestFile(Folder()), 300 * kSecond + 5);
 }
 
-TEST_F(CheckpointWatchTest, NeitherLogsNorLinksNorWhatIsVeryDeepCounts) {
+TEST_F(CheckpointWatchTest, LogsLinksAndDeepFilesDoNotCount) {
   Write("model.pt", 100 * kSecond);
   Write("train.log", 200 * kSecond);
   Write("runs/events.out.tfevents.1.node1", 200 * kSecond);
@@ -80,18 +80,18 @@ TEST_F(CheckpointWatchTest, NeitherLogsNorLinksNorWhatIsVeryDeepCounts) {
   EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
 }
 
-TEST_F(CheckpointWatchTest, AFileOfTheFutureHidesNoOther) {
+TEST_F(CheckpointWatchTest, AFileWithAFutureTimeHidesNoOther) {
   Write("model.pt", 100 * kSecond);
   WriteAgo("copied.pt", -std::chrono::hours(24 * 365));
   EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
 }
 
-TEST_F(CheckpointWatchTest, AFileIsNoFolder) {
+TEST_F(CheckpointWatchTest, AFileIsNotAFolder) {
   Write("model.pt", 100 * kSecond);
   EXPECT_EQ(NewestFile(Path("model.pt")), std::nullopt);
 }
 
-TEST_F(CheckpointWatchTest, TellsWhenByOurClock) {
+TEST_F(CheckpointWatchTest, TimesAreByOurClock) {
   CheckpointWatch watch(Folder(), loop_);
   EXPECT_FALSE(LookThrough(watch).has_value());
   EXPECT_FALSE(watch.seen());
@@ -108,19 +108,19 @@ TEST_F(CheckpointWatchTest, TellsWhenByOurClock) {
   ExpectAgo(LookThrough(watch), seconds(30));  // still the same
 }
 
-TEST_F(CheckpointWatchTest, AnotherClockOfAFileServerTellsOfNoTimeThatCannotBe) {
+TEST_F(CheckpointWatchTest, ImpossibleTimesOfAFileServersClockAreIgnored) {
   Write("old.pt", 100 * kSecond);
   CheckpointWatch watch(Folder(), loop_);
   LookThrough(watch);
   loop_.Sleep(seconds(5));
-  WriteAgo("behind.pt", seconds(3'600));  // it was not there five seconds ago
+  WriteAgo("behind.pt", seconds(3'600));  // it did not exist five seconds ago
   ExpectAgo(LookThrough(watch), seconds(5));
   loop_.Sleep(seconds(5));
   WriteAgo("ahead.pt", seconds(-3'600));
   ExpectAgo(LookThrough(watch), seconds(0));
 }
 
-// A file server that takes its time.
+// Simulates a slow file server.
 class SlowLoop final : public test::TurnedLoop {
  public:
   explicit SlowLoop(milliseconds takes) : takes_(takes) {}
@@ -136,7 +136,7 @@ class SlowLoop final : public test::TurnedLoop {
   int looks_ = 0;
 };
 
-// Looks as often as it may.
+// Scans as often as allowed.
 int LooksWithin(seconds time, milliseconds takes, const std::string& folder) {
   SlowLoop loop(takes);
   CheckpointWatch watch(folder, loop);
@@ -147,15 +147,15 @@ int LooksWithin(seconds time, milliseconds takes, const std::string& folder) {
   return loop.looks();
 }
 
-TEST_F(CheckpointWatchTest, AsksAServerTheLessOftenTheLongerItTakes) {
+TEST_F(CheckpointWatchTest, ASlowServerIsScannedLessOften) {
   WriteAgo("a.pt", seconds(20));
   constexpr seconds kTime{60};
   EXPECT_GE(LooksWithin(kTime, milliseconds(0), Folder()), 9);
-  // 20 times as long as a look takes.
+  // 20 times the duration of a scan.
   EXPECT_LE(LooksWithin(kTime, milliseconds(1'000), Folder()), 4);
 }
 
-TEST_F(CheckpointWatchTest, WhereNoThreadCanBeStartedItLooksLater) {
+TEST_F(CheckpointWatchTest, WithoutAThreadItScansLater) {
   class FullLoop final : public test::TurnedLoop {
    public:
     Status RunDetached(Task) override { return Error(StatusCode::kResourceExhausted, "no thread"); }
@@ -167,8 +167,8 @@ TEST_F(CheckpointWatchTest, WhereNoThreadCanBeStartedItLooksLater) {
   EXPECT_EQ(watch.due(), loop.Now() + CheckpointWatch::kInterval);
 }
 
-// With threads of its own, as a real one.
-TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
+// Has threads, like a real loop.
+TEST_F(CheckpointWatchTest, AHangingScanIsNotAwaitedAndItsResultIsTakenLater) {
   struct Gate {
     std::mutex mutex;
     std::condition_variable changed;
@@ -196,7 +196,7 @@ TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
   CheckpointWatch watch(Folder(), loop);
   watch.Update();
   EXPECT_FALSE(watch.Await(milliseconds(10)).has_value());
-  watch.Update();  // once more, when that is over
+  watch.Update();  // again, after the scan
   watch.Update();
   {
     const std::lock_guard lock(gate->mutex);

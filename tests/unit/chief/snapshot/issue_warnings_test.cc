@@ -55,10 +55,10 @@ class IssueWarningsTest : public testing::Test {
   IssueWarnings warnings_;
 };
 
-TEST_F(IssueWarningsTest, OneLineTellsASlowRankAndWhy) {
+TEST_F(IssueWarningsTest, OneLineReportsASlowRankAndItsCause) {
   AddThrottled(7, 32);
   AddSlow(7, 30);
-  AddThrottled(6, 32);  // another rank's
+  AddThrottled(6, 32);  // another rank's GPU
   const std::vector<IssueWarning> warnings = warnings_.Take(snapshot_);
   ASSERT_THAT(warnings, SizeIs(1));
   EXPECT_EQ(warnings[0].address, "node4");
@@ -67,13 +67,13 @@ TEST_F(IssueWarningsTest, OneLineTellsASlowRankAndWhy) {
       MatchesRegex("rank 7 is 1.8 x slower since [0-9][0-9]:[0-9][0-9]; its GPU is throttled"));
 }
 
-TEST_F(IssueWarningsTest, ItIsToldOnce) {
+TEST_F(IssueWarningsTest, AnIssueIsReportedOnce) {
   v1::Issue& slow = AddSlow(7, 30);
   EXPECT_THAT(Take(), SizeIs(1));
   Later(100);
   EXPECT_THAT(Take(), IsEmpty());
   slow.set_what("rank 7 is 2.4 x slower");
-  slow.set_since_ms(slow.since_ms() + 60'000);  // it was well in between
+  slow.set_since_ms(slow.since_ms() + 60'000);  // it was not slow in between
   EXPECT_THAT(Take(), IsEmpty());
   AddSlow(6, 30);
   EXPECT_THAT(Take(), SizeIs(1)) << "another rank";
@@ -81,7 +81,7 @@ TEST_F(IssueWarningsTest, ItIsToldOnce) {
   EXPECT_THAT(Take(), SizeIs(2)) << "another attempt";
 }
 
-TEST_F(IssueWarningsTest, ACauseThatWasToldWithARankIsNotToldAgain) {
+TEST_F(IssueWarningsTest, ACauseThatWasReportedWithARankIsNotRepeated) {
   AddSlow(7, 30);
   AddThrottled(7, 40);
   EXPECT_THAT(Take(), SizeIs(1));
@@ -89,7 +89,7 @@ TEST_F(IssueWarningsTest, ACauseThatWasToldWithARankIsNotToldAgain) {
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(IssueWarningsTest, WhatSlowsAllRanksAlikeIsToldByItself) {
+TEST_F(IssueWarningsTest, AnIssueThatSlowsAllRanksIsReportedByItself) {
   AddThrottled(7, 59);
   EXPECT_THAT(Take(), IsEmpty());
   Later(1);
@@ -97,28 +97,28 @@ TEST_F(IssueWarningsTest, WhatSlowsAllRanksAlikeIsToldByItself) {
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(IssueWarningsTest, WhatLastsAMomentIsNotTold) {
+TEST_F(IssueWarningsTest, ABriefIssueIsNotReported) {
   AddSlow(7, 29);
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(IssueWarningsTest, WhatIsToldOtherwiseIsNot) {
+TEST_F(IssueWarningsTest, IssuesReportedElsewhereAreNotRepeated) {
   Add(v1::Issue::KIND_FAILED, 1, "rank 1 exited", "last line", 100);
-  Add(v1::Issue::KIND_AWAY, 2, "node2 does not answer", "cause", 100);
+  Add(v1::Issue::KIND_DISCONNECTED, 2, "node2 does not answer", "cause", 100);
   Add(v1::Issue::KIND_STALLED, 3, "all wait", "cause", 100);
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(IssueWarningsTest, AJobThatEndsIsNotSlow) {
+TEST_F(IssueWarningsTest, AnEndingJobIsNotSlow) {
   AddSlow(7, 30);
   snapshot_.mutable_job()->set_phase(v1::JOB_PHASE_STOPPING);
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(IssueWarningsTest, ThereAreNotManyLines) {
+TEST_F(IssueWarningsTest, TheNumberOfLinesIsLimited) {
   for (uint32_t rank = 0; rank < 100; ++rank) AddSlow(rank, 30);
   const std::vector<std::string> lines = Take();
-  ASSERT_THAT(lines, SizeIs(IssueWarnings::kMost));
+  ASSERT_THAT(lines, SizeIs(IssueWarnings::kMaxLines));
   EXPECT_THAT(lines.back(), testing::HasSubstr("no more such warnings are shown"));
   AddSlow(100, 30);
   EXPECT_THAT(Take(), IsEmpty());

@@ -20,12 +20,12 @@ using testing::HasSubstr;
 
 class SnapshotBuilderTest : public JobTest {
  protected:
-  // Asks then, and keeps the answer.
+  // Takes a snapshot then, and keeps it.
   void AskAt(milliseconds after, v1::JobSnapshot& into, const uint64_t* known = nullptr) {
     loop_.After(after, [this, &into, known] {
       v1::GetSnapshotRequest request;
       if (known) request.set_known(*known);
-      job_->Requests("").look.snapshot(
+      job_->Requests("").snapshots.snapshot(
           request,
           [&into](const std::shared_ptr<const v1::JobSnapshot>& snapshot) { into = *snapshot; });
     });
@@ -44,7 +44,7 @@ class SnapshotBuilderTest : public JobTest {
   }
 };
 
-TEST_F(SnapshotBuilderTest, ShowsEachRankWhereItRunsAndWhatItWroteLast) {
+TEST_F(SnapshotBuilderTest, ShowsEachRankWithItsNodeAndLastOutput) {
   v1::JobSnapshot snapshot;
   loop_.After(seconds(1), [this] { nodes_[2].Write(4, "hello\nstep 2\n"); });
   AskAt(seconds(2), snapshot);
@@ -61,7 +61,7 @@ TEST_F(SnapshotBuilderTest, ShowsEachRankWhereItRunsAndWhatItWroteLast) {
   EXPECT_EQ(snapshot.events(0).job_phase(), v1::JOB_PHASE_LAUNCHING);
 }
 
-TEST_F(SnapshotBuilderTest, WhoKnowsItIsToldOnlyWhatIsNew) {
+TEST_F(SnapshotBuilderTest, AClientWithTheCurrentVersionGetsOnlyChanges) {
   v1::JobSnapshot first;
   v1::JobSnapshot same;
   v1::JobSnapshot changed;
@@ -80,10 +80,10 @@ TEST_F(SnapshotBuilderTest, WhoKnowsItIsToldOnlyWhatIsNew) {
   EXPECT_EQ(changed.ranks(4).last_line(), "hello");
 }
 
-TEST_F(SnapshotBuilderTest, AllWhoAskAreShownTheSameSnapshotAsLongAsNothingChanges) {
+TEST_F(SnapshotBuilderTest, AllClientsGetTheSameSnapshotUntilItChanges) {
   std::vector<std::shared_ptr<const v1::JobSnapshot>> snapshots;
   const auto ask = [&] {
-    job_->Requests("").look.snapshot({}, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) {
+    job_->Requests("").snapshots.snapshot({}, [&](std::shared_ptr<const v1::JobSnapshot> snapshot) {
       snapshots.push_back(snapshot);
     });
   };
@@ -106,7 +106,7 @@ TEST_F(SnapshotBuilderTest, AllWhoAskAreShownTheSameSnapshotAsLongAsNothingChang
   EXPECT_EQ(snapshots[2]->nodes(0).sample().host().cpu(), 0.5);
 }
 
-TEST_F(SnapshotBuilderTest, TheRankThatFailedIsTheOneAndIsKept) {
+TEST_F(SnapshotBuilderTest, TheFailedRankIsMarkedAndKept) {
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);
   const v1::JobSnapshot snapshot = Kept();
@@ -120,16 +120,16 @@ TEST_F(SnapshotBuilderTest, TheRankThatFailedIsTheOneAndIsKept) {
   EXPECT_EQ(snapshot.issues(0).what(), "rank 3 on 10.0.0.2 (pid 5) exited with code 7");
 }
 
-TEST_F(SnapshotBuilderTest, TheRanksOfANodeThatIsCutOffAreAway) {
+TEST_F(SnapshotBuilderTest, RanksOfADisconnectedNodeAreAway) {
   v1::JobSnapshot snapshot;
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   AskAt(seconds(15), snapshot);
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = false; });
   AllExit(seconds(40), 0);
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(States(snapshot),
-              ElementsAre(v1::RANK_STATE_RUNNING, v1::RANK_STATE_RUNNING, v1::RANK_STATE_AWAY,
-                          v1::RANK_STATE_AWAY, v1::RANK_STATE_RUNNING));
+  EXPECT_THAT(States(snapshot), ElementsAre(v1::RANK_STATE_RUNNING, v1::RANK_STATE_RUNNING,
+                                            v1::RANK_STATE_DISCONNECTED,
+                                            v1::RANK_STATE_DISCONNECTED, v1::RANK_STATE_RUNNING));
   ASSERT_EQ(snapshot.issues_size(), 1);
   EXPECT_THAT(snapshot.issues(0).what(), HasSubstr("10.0.0.2 does not answer"));
   const v1::GoodputParts spent = Kept().goodput_parts();
@@ -137,7 +137,7 @@ TEST_F(SnapshotBuilderTest, TheRanksOfANodeThatIsCutOffAreAway) {
   EXPECT_NEAR(static_cast<double>(spent.training()), 25'000, 2'100);
 }
 
-TEST_F(SnapshotBuilderTest, ATimeWithoutASignOfLifeIsNoTraining) {
+TEST_F(SnapshotBuilderTest, TimeWithoutASignOfLifeIsNotTraining) {
   options_.launch.request.set_hang_timeout("10");
   options_.launch.request.set_on_hang(v1::ON_HANG_WARN);
   loop_.After(seconds(25), [this] { nodes_[0].Write(0, "on again\n"); });
@@ -148,7 +148,7 @@ TEST_F(SnapshotBuilderTest, ATimeWithoutASignOfLifeIsNoTraining) {
   EXPECT_NEAR(static_cast<double>(spent.training()), 5'000, 1'100);
 }
 
-TEST_F(SnapshotBuilderTest, NorIsOneThatEndsTheJob) {
+TEST_F(SnapshotBuilderTest, NorIsTheTimeBeforeTheJobIsEnded) {
   options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
@@ -157,7 +157,7 @@ TEST_F(SnapshotBuilderTest, NorIsOneThatEndsTheJob) {
   EXPECT_NEAR(static_cast<double>(spent.stalled()), 100'000, 5'000);
 }
 
-TEST_F(SnapshotBuilderTest, ThePartsHaveAllTimeOfAllAttempts) {
+TEST_F(SnapshotBuilderTest, ThePartsAddUpToTheTimeOfAllAttempts) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(10), [this] {
     nodes_[1].Exit(3, 7);
@@ -171,7 +171,7 @@ TEST_F(SnapshotBuilderTest, ThePartsHaveAllTimeOfAllAttempts) {
               static_cast<double>(took_.count()), 20);
   EXPECT_GT(snapshot.goodput_parts().restarting(), 0);
   EXPECT_GT(snapshot.goodput_parts().training(), 25'000);
-  // A point each two seconds, of which none is missing.
+  // A point every two seconds without gaps.
   v1::History history;
   EXPECT_TRUE(
       google::protobuf::util::JsonStringToMessage(folder_.Read("logs/history.json"), &history)
@@ -181,7 +181,7 @@ TEST_F(SnapshotBuilderTest, ThePartsHaveAllTimeOfAllAttempts) {
   EXPECT_NEAR(static_cast<double>(width), 30'000, 2'500);
 }
 
-// A file of that time, which looks find as far back as it is by the clock on the wall.
+// Uses a file with this time; scans use real time.
 class LostStepsTest : public SnapshotBuilderTest {
  protected:
   LostStepsTest() {
@@ -195,7 +195,7 @@ class LostStepsTest : public SnapshotBuilderTest {
   }
 };
 
-TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
+TEST_F(LostStepsTest, StepsSinceTheLastCheckpointAreLost) {
   options_.launch.request.set_max_restarts(1);
   SaveAt(seconds(8));
   SaveAt(seconds(20));
@@ -206,36 +206,36 @@ TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
   AllExit(seconds(60), 0);
   EXPECT_EQ(Run(), 0);
   const v1::GoodputParts spent = Kept().goodput_parts();
-  // Seen within five seconds; to the turned clock a file is as old as it is to ours.
+  // Seen within five seconds; its age is the same in simulated and real time.
   EXPECT_GE(spent.lost_steps(), 12'000 - 5'000 - 1'000);
   EXPECT_LE(spent.lost_steps(), 12'000 + 5'000);
   EXPECT_NEAR(static_cast<double>(snapshot::Total(spent)), static_cast<double>(took_.count()), 20);
 }
 
-TEST_F(LostStepsTest, AllIsLostOfAJobThatFailsWithoutAny) {
+TEST_F(LostStepsTest, AllStepsOfAFailedJobWithoutCheckpointsAreLost) {
   loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);
   EXPECT_EQ(Kept().goodput_parts().training(), 0);
   EXPECT_GT(Kept().goodput_parts().lost_steps(), 30'000);
 }
 
-TEST_F(LostStepsTest, ACheckpointOfRanksThatWereToldToEndCounts) {
+TEST_F(LostStepsTest, ACheckpointOfStoppedRanksCounts) {
   loop_.After(seconds(32), [this] {
     nodes_[1].Exit(3, 7);
     folder_.Write("ckpt/last.pt", "weights");
   });
   EXPECT_EQ(Run(), 7);
-  // Of the 32 seconds, what the writing of the file takes on a busy machine.
+  // Of the 32 seconds, only the time to write the file on a busy machine.
   EXPECT_LE(Kept().goodput_parts().lost_steps(), 5'000);
 }
 
-TEST_F(LostStepsTest, NothingIsSaidToBeLostOfAJobThatIsStopped) {
+TEST_F(LostStepsTest, AStoppedJobLosesNoSteps) {
   loop_.After(seconds(32), [this] { job_->Signal(SIGINT); });
   EXPECT_EQ(Run(), 130);
   EXPECT_EQ(Kept().goodput_parts().lost_steps(), 0);
 }
 
-TEST_F(LostStepsTest, NothingIsKnownOfAFolderThatIsNotThere) {
+TEST_F(LostStepsTest, AMissingFolderGivesNoResult) {
   options_.launch.request.set_checkpoint_dir(folder_.path() + "/ckpt/elsewhere");
   loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);

@@ -1,4 +1,4 @@
-// Attempts that are made ready on simulated nodes, under a clock that is turned.
+// Attempts that are prepared on simulated nodes, in simulated time.
 #include "chief/start/attempt_starter.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     Messages();
   }
 
-  // Made at the first call, with the options that the test has set.
+  // Created at the first call, with the options that the test has set.
   AttemptStarter& starter() {
     if (!starter_) starter_.emplace(StartingJob{plan_, options_, loop_, stop_, watch_, console_});
     return *starter_;
@@ -74,7 +74,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
         .Next(OutcomeOf(*attempt_, watch_, loop_.Now()))
         .has_value();
   }
-  // Makes attempt_, or refused_ in its place.
+  // Sets attempt_ or refused_.
   void Start(uint32_t number) {
     const Loop::Time before = loop_.Now();
     starter().Begin(number);
@@ -92,7 +92,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     EXPECT_EQ(refused_.exit_code, exit_code);
     EXPECT_THAT(refused_.report, HasSubstr(why));
   }
-  // Runs the first attempt until something happens to a node, and ends it.
+  // Runs the first attempt until the given event, and ends it.
   void RunFirst(const std::function<void()>& happens, milliseconds then = seconds(1)) {
     Start(0);
     ASSERT_TRUE(attempt_) << refused_.report;
@@ -108,14 +108,14 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   void Wait(milliseconds time) {
     loop_.RunUntil([] { return false; }, loop_.Now() + time);
   }
-  // As Ctrl-C.
+  // Simulates Ctrl-C.
   void InterruptAfter(milliseconds time) {
     loop_.After(time, [this] {
       stop_.Interrupted(SIGINT, loop_.Now());
       starter().Cancel();
     });
   }
-  // What the user was shown; ends the console.
+  // Messages to the user; ends the console.
   std::string Messages() {
     if (std::exchange(finished_, true)) return "";
     console_.Finish();
@@ -189,7 +189,7 @@ TEST_F(AttemptStarterTest, EveryNodeThatIsNotReadyIsNamed) {
   EXPECT_THAT(refused_.report, HasSubstr("node3:\n    connection refused"));
 }
 
-TEST_F(AttemptStarterTest, ACommandThatNoNodeFindsHasTheExitCodeOfAShell) {
+TEST_F(AttemptStarterTest, ACommandMissingOnAllNodesHasTheShellsExitCode) {
   for (uint32_t node = 0; node < 3; ++node) {
     nodes_[node].issues = {MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "no ./train there")};
   }
@@ -197,13 +197,14 @@ TEST_F(AttemptStarterTest, ACommandThatNoNodeFindsHasTheExitCodeOfAShell) {
   ExpectRefused(kExitNotFound, "3 of 3 nodes");
 }
 
-TEST_F(AttemptStarterTest, ANodeThatGoesBeforeAllAreReadyIsNamed) {
-  loop_.After(milliseconds(2), [this] { nodes_[1].Die(); });  // it has a connection, and no answer
+TEST_F(AttemptStarterTest, ANodeLostBeforeAllAreReadyIsNamed) {
+  // it is connected, but has not answered
+  loop_.After(milliseconds(2), [this] { nodes_[1].Die(); });
   Start(0);
   ExpectRefused(kExitCannotLaunch, "10.0.0.2:\n    Broken pipe");
 }
 
-TEST_F(AttemptStarterTest, WithoutALauncherThereIsNone) {
+TEST_F(AttemptStarterTest, AFailingLauncherIsAnError) {
   options_.make_launcher = [](const v1::LaunchPlan&, const launch::LaunchOptions&) {
     return Result<std::unique_ptr<launch::Launcher>>(
         Error(StatusCode::kNotFound, "no agent at /nowhere"));
@@ -212,7 +213,7 @@ TEST_F(AttemptStarterTest, WithoutALauncherThereIsNone) {
   ExpectRefused(kExitCannotLaunch, "no agent at /nowhere");
 }
 
-TEST_F(AttemptStarterTest, LogsThatCannotBeWrittenKeepItFromStarting) {
+TEST_F(AttemptStarterTest, UnwritableLogsPreventTheStart) {
   options_.log_folder = "/dev/null/logs";
   bool running = false;
   options_.on_running = [&] { running = true; };
@@ -223,7 +224,7 @@ TEST_F(AttemptStarterTest, LogsThatCannotBeWrittenKeepItFromStarting) {
 
 // Ctrl-C.
 
-TEST_F(AttemptStarterTest, CtrlCBeforeItLaunchesNothing) {
+TEST_F(AttemptStarterTest, CtrlCBeforeTheStartLaunchesNothing) {
   stop_.Interrupted(SIGTERM, loop_.Now());
   Start(0);
   ExpectRefused(143, kInterrupted);
@@ -238,7 +239,7 @@ TEST_F(AttemptStarterTest, CtrlCCancelsALaunch) {
   EXPECT_LT(took_, seconds(3));
 }
 
-TEST_F(AttemptStarterTest, CtrlCCancelsWhatIsPreparedAgain) {
+TEST_F(AttemptStarterTest, CtrlCCancelsARepeatedPreparation) {
   nodes_[0].taken = {{kFirstPort}};
   nodes_[2].prepare_hangs = true;
   InterruptAfter(seconds(2));
@@ -268,7 +269,7 @@ TEST_F(AttemptStarterTest, ATakenPortMovesThePlan) {
   for (uint32_t node = 0; node < 3; ++node) EXPECT_EQ(nodes_[node].prepares, 2) << node;
 }
 
-TEST_F(AttemptStarterTest, PortsAreNotMovedForEver) {
+TEST_F(AttemptStarterTest, PortsAreNotMovedForever) {
   nodes_[0].taken.assign(20, {kFirstPort});
   nodes_[2].taken.assign(20, {kFirstPort + 1});
   Start(0);
@@ -277,7 +278,7 @@ TEST_F(AttemptStarterTest, PortsAreNotMovedForEver) {
   EXPECT_THAT(planned_, SizeIs(5));
 }
 
-TEST_F(AttemptStarterTest, APortOfTheUsersStays) {
+TEST_F(AttemptStarterTest, APortChosenByTheUserStays) {
   options_.launch.request.set_master_port(kFirstPort);
   nodes_[0].taken = {{kFirstPort}};
   Start(0);
@@ -292,7 +293,7 @@ TEST_F(AttemptStarterTest, WithoutAnotherPlanPortsStay) {
   ExpectRefused(kExitCannotLaunch, "4711 on 10.0.0.1");
 }
 
-TEST_F(AttemptStarterTest, ANodeThatIsCutOffBeforeItIsPreparedAgainEndsIt) {
+TEST_F(AttemptStarterTest, ANodeDisconnectedBeforeItsSecondPreparationEndsTheStart) {
   nodes_[0].taken = {{kFirstPort}};
   const auto plan_attempt = options_.plan_attempt;
   options_.plan_attempt = [&](const plan::Replan& replan) {
@@ -303,7 +304,7 @@ TEST_F(AttemptStarterTest, ANodeThatIsCutOffBeforeItIsPreparedAgainEndsIt) {
   ExpectRefused(kExitCannotLaunch, "broke before its ranks started");
 }
 
-TEST_F(AttemptStarterTest, ALostRaceForAPortIsAnAttemptMore) {
+TEST_F(AttemptStarterTest, ALostRaceForAPortAllowsAnotherAttempt) {
   Start(0);
   ASSERT_TRUE(attempt_);
   attempt_->began = loop_.Now();
@@ -318,7 +319,7 @@ TEST_F(AttemptStarterTest, ALostRaceForAPortIsAnAttemptMore) {
   EXPECT_FALSE(MayHaveLostPortRace()) << "it had long been open";
 }
 
-// Data addresses that nodes are asked for.
+// Data addresses that nodes report.
 
 class AskingStarterTest : public AttemptStarterTest {
  protected:
@@ -332,7 +333,7 @@ class AskingStarterTest : public AttemptStarterTest {
   }
 };
 
-TEST_F(AskingStarterTest, AnotherAddressThanExpectedIsPlannedWith) {
+TEST_F(AskingStarterTest, AnUnexpectedAddressIsUsedInThePlan) {
   nodes_[1].data_address = "10.9.0.2";
   Start(0);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -341,21 +342,21 @@ TEST_F(AskingStarterTest, AnotherAddressThanExpectedIsPlannedWith) {
   EXPECT_EQ(attempt_->plan().nodes(1).data_address(), "10.9.0.2");
 }
 
-TEST_F(AskingStarterTest, TheAddressThatIsExpectedChangesNothing) {
+TEST_F(AskingStarterTest, TheExpectedAddressChangesNothing) {
   nodes_[1].data_address = "10.0.0.2";
   Start(0);
   EXPECT_TRUE(attempt_) << refused_.report;
   EXPECT_THAT(planned_, IsEmpty());
 }
 
-TEST_F(AskingStarterTest, ANodeThatTellsNoneIsNamed) {
+TEST_F(AskingStarterTest, ANodeThatReportsNoAddressIsNamed) {
   Start(0);
-  ExpectRefused(kExitCannotLaunch, "10.0.0.2 does not tell its address");
+  ExpectRefused(kExitCannotLaunch, "10.0.0.2 does not report its address");
 }
 
 // Devices of other jobs.
 
-TEST_F(AttemptStarterTest, DevicesAreAwaitedWhereThatIsWanted) {
+TEST_F(AttemptStarterTest, DevicesAreAwaitedIfRequested) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu(3), HasGpu(3), HasGpu(1)};
   Start(0);
@@ -365,14 +366,14 @@ TEST_F(AttemptStarterTest, DevicesAreAwaitedWhereThatIsWanted) {
   EXPECT_THAT(Messages(), HasSubstr("waiting for devices (10.0.0.1: "));
 }
 
-TEST_F(AttemptStarterTest, DevicesAreNotAwaitedUnasked) {
+TEST_F(AttemptStarterTest, DevicesAreNotAwaitedByDefault) {
   nodes_[0].other_jobs = {HasGpu(3)};
   Start(0);
   EXPECT_TRUE(attempt_) << refused_.report;
   EXPECT_EQ(nodes_[0].prepares, 0);
 }
 
-TEST_F(AttemptStarterTest, PortsMayMoveAfterDevicesHaveBeenAwaited) {
+TEST_F(AttemptStarterTest, PortsMayMoveAfterDevicesWereAwaited) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu(3)};
   nodes_[0].taken = {{}, {kFirstPort + 1}};
@@ -390,7 +391,7 @@ TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForDevices) {
   EXPECT_LT(took_, seconds(31));
 }
 
-TEST_F(AttemptStarterTest, ANodeThatIsLostWhileDevicesAreAwaitedIsNamed) {
+TEST_F(AttemptStarterTest, ANodeLostWhileDevicesAreAwaitedIsNamed) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs.assign(1'000, HasGpu(3));
   loop_.After(seconds(20), [this] { nodes_[1].CutLink(); });
@@ -399,7 +400,7 @@ TEST_F(AttemptStarterTest, ANodeThatIsLostWhileDevicesAreAwaitedIsNamed) {
   EXPECT_LE(took_, seconds(20) + kLease + seconds(15));
 }
 
-TEST_F(AttemptStarterTest, ARestartAwaitsNoDevices) {
+TEST_F(AttemptStarterTest, ARestartDoesNotAwaitDevices) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   RunFirst([this] { nodes_[1].Exit(3, 7); });
   nodes_[0].other_jobs = {HasGpu(3)};
@@ -410,7 +411,7 @@ TEST_F(AttemptStarterTest, ARestartAwaitsNoDevices) {
 
 // Restarts.
 
-TEST_F(AttemptStarterTest, ARestartPreparesEveryNodeOnceMore) {
+TEST_F(AttemptStarterTest, ARestartPreparesEveryNodeAgain) {
   RunFirst([this] { nodes_[1].Exit(3, 7); });
   Start(1);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -424,7 +425,7 @@ TEST_F(AttemptStarterTest, ARestartPreparesEveryNodeOnceMore) {
   }
 }
 
-TEST_F(AttemptStarterTest, ARestartTakesBackANodeWhoseAgentDied) {
+TEST_F(AttemptStarterTest, ARestartIncludesANodeWhoseAgentDied) {
   RunFirst([this] { nodes_[1].Die(); });
   Start(1);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -432,7 +433,7 @@ TEST_F(AttemptStarterTest, ARestartTakesBackANodeWhoseAgentDied) {
   EXPECT_LT(took_, seconds(5));
 }
 
-TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
+TEST_F(AttemptStarterTest, ARestartContinuesWithFewerMembers) {
   options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].CutLink(); }, kLease + seconds(5));
   Start(1);
@@ -440,7 +441,7 @@ TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
   EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 2));
   EXPECT_THAT(planned_.back().members, ElementsAre("10.0.0.1", "node3"));
   EXPECT_EQ(nodes_[1].prepares, 0);
-  // What is for the second member is for the third node.
+  // The second member is the third node.
   v1::AgentEvent event;
   event.mutable_rendezvous_request()->set_id(1);
   event.mutable_rendezvous_request()->mutable_set()->set_key("key");
@@ -449,7 +450,7 @@ TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
   EXPECT_EQ(std::ranges::count_if(nodes_[2].received, &v1::ChiefMessage::has_rendezvous_reply), 1);
 }
 
-TEST_F(AttemptStarterTest, ANodeThatIsCutOffIsNotAwaitedWhereItCanBeSpared) {
+TEST_F(AttemptStarterTest, ADisconnectedNodeIsNotAwaitedIfItIsSpare) {
   options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
@@ -458,7 +459,7 @@ TEST_F(AttemptStarterTest, ANodeThatIsCutOffIsNotAwaitedWhereItCanBeSpared) {
   EXPECT_LT(took_, seconds(10));
 }
 
-TEST_F(AttemptStarterTest, ANodeThatIsNeededIsAwaitedForALease) {
+TEST_F(AttemptStarterTest, ANecessaryNodeIsAwaitedForALease) {
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
   ExpectRefused(kExitCannotLaunch, "restart: it needs 3 nodes; 2 can be reached");
@@ -479,7 +480,7 @@ TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
   EXPECT_THAT(planned_, IsEmpty());
 }
 
-TEST_F(AttemptStarterTest, ANodeThatGoesWhileOthersArePreparedIsGoneOnWithout) {
+TEST_F(AttemptStarterTest, ANodeLostWhileOthersArePreparedIsLeftOut) {
   options_.launch.request.set_min_nodes(2);
   const auto plan_attempt = options_.plan_attempt;
   options_.plan_attempt = [&](const plan::Replan& replan) {
@@ -502,7 +503,7 @@ TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForANode) {
   EXPECT_LT(took_, seconds(21));
 }
 
-TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
+TEST_F(AttemptStarterTest, AFailingPlanEndsTheStart) {
   options_.plan_attempt = [](const plan::Replan&) {
     return Result<v1::LaunchPlan>(Error(StatusCode::kInvalidArgument, "a world of 3 is no square"));
   };
@@ -511,7 +512,7 @@ TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
   ExpectRefused(kExitCannotLaunch, "restart: a world of 3 is no square");
 }
 
-TEST_F(AttemptStarterTest, NodesThatWentMissingAreNoRestartThatCounts) {
+TEST_F(AttemptStarterTest, MissingNodesAreNotCountedAsARestart) {
   options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].Die(); });
   EXPECT_TRUE(IsRestarted());
