@@ -95,7 +95,7 @@ def test_ranks_save_when_the_job_is_deleted(submit, cluster):
 def test_a_forbidden_secret_leaves_no_objects(autodist, cluster):
     cluster.forbidden.add("Secret")
     outcome = autodist("submit", "--kubernetes", "--image", IMAGE, "--nodes", 2, "--", "true", cwd=cluster.folder)
-    assert outcome.code == 1 and "secrets is forbidden" in outcome.err and "nothing is left" in outcome.err
+    assert outcome.code == 1 and "secrets is forbidden" in outcome.err and "the job was removed again" in outcome.err
     assert not cluster.objects and not cluster.pods
 
 

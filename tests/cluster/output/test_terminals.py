@@ -101,7 +101,7 @@ def test_pdb(terminals, folder, rank):
 
 def test_the_size_of_the_terminal_is_passed_on(terminals):
     terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 3, "--", *python(ECHO), 3)
-    terminal.await_next(b"that of rank 3")
+    terminal.await_next(b"belongs to rank 3")
     terminal.resize(33, 111)
     terminal.await_next(b"size 111 x 33\r\n")
     terminal.resize(20, 70)
@@ -196,7 +196,7 @@ def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     first = terminals("attach", job, "--rank", "3", "-i")
     mode = first.mode()
     first.resize(40, 100)
-    first.await_next(b"that of rank 3")
+    first.await_next(b"terminal of rank 3")
     first.type(b"hello\r")
     first.await_next(b"got <hello>\r\n")
     first.resize(41, 101)
@@ -217,7 +217,7 @@ def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     assert f"job {job} goes on" in said
 
     third = terminals("attach", job, "--rank", "3", "-i")
-    third.await_next(b"that of rank 3")
+    third.await_next(b"terminal of rank 3")
     third.type(b"back\r")
     third.await_next(b"got <back>\r\n")
     os.kill(third.pid, signal.SIGTERM)
@@ -225,7 +225,7 @@ def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     assert third.wait() == 143 and third.mode() == mode
 
     fourth = terminals("attach", job, "--rank", "3", "-i")
-    fourth.await_next(b"that of rank 3")
+    fourth.await_next(b"terminal of rank 3")
     fourth.type(b"end\r")
     fourth.await_next(b"rank 3 has ended")
     assert fourth.mode() == mode

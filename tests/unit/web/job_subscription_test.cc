@@ -50,7 +50,7 @@ class JobSubscriptionTest : public testing::Test {
   }
   // The update with this text, the first after number `seen`.
   static LatestValue::Update AwaitText(const JobSubscription& watch, uint64_t seen,
-                                     const std::string& text, bool with = true) {
+                                       const std::string& text, bool with = true) {
     const Deadline limit = Deadline::After(kWatchLimit);
     for (;;) {
       const LatestValue::Update news = watch.latest().Await(seen, limit);
