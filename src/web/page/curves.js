@@ -50,7 +50,7 @@ function drawTimes(svg, { start, end }, width) {
 }
 
 function eventColour(event) {
-  if (event.node_phase === 'NODE_PHASE_RECONNECTING') return 'away';
+  if (event.node_phase === 'NODE_PHASE_RECONNECTING') return 'disconnected';
   return event.job_phase === 'JOB_PHASE_RESTARTING' ? 'bad' : '';
 }
 

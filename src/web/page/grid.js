@@ -18,7 +18,7 @@ const MOVES = {
 };
 
 function hasIssue(node) {
-  return node.lost || node.away ||
+  return node.lost || node.disconnected ||
     node.cells.some(({ rank }) => rank?.mark && rank.mark !== 'wait');
 }
 
@@ -136,7 +136,7 @@ function cellClass({ rank }, node, hasValue) {
 }
 
 function markGlyph(rank) {
-  const glyphs = { slow: '▲', bad: rank?.over ? '✕' : '■', away: '↻', wait: '‖' };
+  const glyphs = { slow: '▲', bad: rank?.over ? '✕' : '■', disconnected: '↻', wait: '‖' };
   return glyphs[rank?.mark] || '';
 }
 
@@ -175,9 +175,9 @@ function drawCell(button, cell, node, model, metric) {
   button.tabIndex = (rank?.number ?? -1) === reachable ? 0 : -1;
 }
 
-function silenceText({ lost, away, lastContact }) {
+function silenceText({ lost, disconnected, lastContact }) {
   if (lost) return 'lost';
-  if (!away) return '';
+  if (!disconnected) return '';
   return lastContact
     ? `silent for ${duration(orZero(view.snapshot.time_ms) - lastContact)}`
     : 'silent';
@@ -185,11 +185,11 @@ function silenceText({ lost, away, lastContact }) {
 
 function drawNode(row, node, over) {
   const glyph = $('.g', row);
-  glyph.className = 'g ' + (node.lost ? 'bad' : 'away');
+  glyph.className = 'g ' + (node.lost ? 'bad' : 'disconnected');
   if (node.lost) setText(glyph, '✕');
-  else setText(glyph, node.away ? '↻' : '');
+  else setText(glyph, node.disconnected ? '↻' : '');
   $('th', row).title = plain([node.name, node.detail].filter(Boolean).join(': '));
-  const connected = !node.lost && !node.away && !over;
+  const connected = !node.lost && !node.disconnected && !over;
   const cpu = node.cpu == null ? '' : `cpu ${Math.round(node.cpu * 100)} %`;
   const traffic = node.traffic == null ? '' : `${cpu && ' · '}${byteSize(node.traffic)}/s`;
   setText($('.d span', row), connected ? cpu : silenceText(node));

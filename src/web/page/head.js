@@ -66,8 +66,10 @@ function connectionState() {
   }
   if (live) {
     const nodes = currentModel()?.nodes || [];
-    const away = nodes.filter(node => node.away || node.lost).length;
-    if (away) return { text: `live, ${nodes.length - away} of ${nodes.length} nodes`, good: true };
+    const connected = nodes.filter(node => !node.disconnected && !node.lost).length;
+    if (connected < nodes.length) {
+      return { text: `live, ${connected} of ${nodes.length} nodes`, good: true };
+    }
     const age = view.receivedAt ? Date.now() - view.receivedAt : 0;
     if (age > UNCHANGED_MS) return { text: `live, unchanged for ${duration(age)}`, good: true };
   }

@@ -22,7 +22,7 @@ const MARKS = {
   MARK_FAILED: { className: 'bad', glyph: '✕' },
   MARK_STALLED: { className: 'bad', glyph: '■' },
   MARK_SLOW: { className: 'slow', glyph: '▲' },
-  MARK_DISCONNECTED: { className: 'away', glyph: '↻' },
+  MARK_DISCONNECTED: { className: 'disconnected', glyph: '↻' },
   MARK_WARNING: { className: 'info', glyph: 'i' },
   MARK_STARTING: { className: 'running', glyph: '○' },
   MARK_ENDED: { className: 'quiet', glyph: '✓' },
@@ -32,7 +32,7 @@ const RANK_CLASSES = {
   MARK_FAILED: 'bad',
   MARK_STALLED: 'bad',
   MARK_SLOW: 'slow',
-  MARK_DISCONNECTED: 'away',
+  MARK_DISCONNECTED: 'disconnected',
   MARK_WAITING: 'wait',
 };
 const ISSUE_MARKS = {
@@ -85,7 +85,7 @@ function rankFacts(rank, snapshot) {
     over,
     failed: mark === 'bad' && over,
     mark,
-    stale: mark === 'away',
+    stale: mark === 'disconnected',
     cpu: known(sample.cpu),
     memory: known(sample.memory),
     stepTime: known(rank.step_time),
@@ -123,7 +123,7 @@ function nodeFacts(node, ranks) {
   const traffic = [trafficOf(sample, 'received'), trafficOf(sample, 'sent')].filter(isPresent);
   return {
     name: node.name || node.address || '',
-    away: node.phase === 'NODE_PHASE_RECONNECTING',
+    disconnected: node.phase === 'NODE_PHASE_RECONNECTING',
     lost: node.phase === 'NODE_PHASE_LOST',
     detail: node.detail || '',
     cells: cellsOf(sample.gpus || [], ranks),

@@ -27,7 +27,7 @@ let drawnMarks = '';
 // Describes what has to be visible at once.
 function marksOf({ ranks, nodes, over }) {
   const rankMarks = ranks.map(rank => rank.mark + rank.over).join();
-  return view.job + rankMarks + nodes.map(node => node.away).join() + over;
+  return view.job + rankMarks + nodes.map(node => node.disconnected).join() + over;
 }
 
 // Redraws state, diagnosis, events and ended ranks at once; cells, ranks and curves every two

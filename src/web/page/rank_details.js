@@ -32,7 +32,7 @@ function runningDetails(rank, model) {
   if (rank.cause) details.push(make('span', { class: rank.mark }, plain(rank.cause)));
   if (rank.stale) {
     const time = model.nodes[rank.node]?.lastContact || now;
-    details.push(make('span', { class: 'away' }, `values of ${clock(time)}`));
+    details.push(make('span', { class: 'disconnected' }, `values of ${clock(time)}`));
   }
   return details;
 }

@@ -42,7 +42,7 @@ function eventMark(event) {
   const subject = event.rank != null ? `rank ${event.rank}` : event.node;
   const mark = { time: Number(event.time_ms), reason: event.what };
   if (event.node_phase === 'NODE_PHASE_RECONNECTING') {
-    return { ...mark, glyph: '↻', text: `${subject} away`, colour: 'away' };
+    return { ...mark, glyph: '↻', text: `${subject} disconnected`, colour: 'disconnected' };
   }
   if (event.node_phase === 'NODE_PHASE_LOST') {
     return { ...mark, glyph: '✕', text: `${subject} lost`, colour: 'bad' };

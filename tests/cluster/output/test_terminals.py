@@ -214,7 +214,7 @@ def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     first.type(LEAVE)
     said = first.read()
     assert first.wait() == 0 and first.mode() == mode
-    assert f"job {job} goes on" in said
+    assert f"job {job} continues" in said
 
     third = terminals("attach", job, "--rank", "3", "-i")
     third.await_next(b"terminal of rank 3")

@@ -124,7 +124,7 @@ def test_an_unresponsive_node(autodist, job, cut):
     seconds_until(lambda: "reconnecting" in autodist("status", running).out, 30)
     what, issue = why(autodist, running)
     assert what == f"{address(3)} does not answer, with ranks 4-5"
-    assert issue["kind"] == "away" and issue["nodes"] == [2]
+    assert issue["kind"] == "disconnected" and issue["nodes"] == [2]
     heal(3)
 
 
