@@ -59,6 +59,7 @@ bench: programs
 
 # The site in build/site, with MkDocs Material from PyPI.
 docs:
+	@setup/packages.sh docs
 	@test -x build/docs-tools/bin/mkdocs || python3 -m venv build/docs-tools
 	@build/docs-tools/bin/pip install --quiet --disable-pip-version-check -r setup/docs_requirements.txt
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --strict --quiet

@@ -2,10 +2,10 @@
 # Installs the packages for building, testing and the demo from the distribution (Debian 12 or newer,
 # Ubuntu 24.04 or newer). Does nothing, quickly, if all are installed.
 #
-#   packages.sh [check | check-full | frameworks | release]
+#   packages.sh [check | check-full | docs | frameworks | release]
 #
 # An argument adds the packages for `make check`, `make check-full`, `make check-frameworks` or
-# `make release`.
+# `make docs`, `make release`.
 set -eu
 
 packages="
@@ -26,6 +26,7 @@ case ${1:-} in check | check-full | frameworks) packages="$packages
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
 esac
 case ${1:-} in check-full | release) packages="$packages debootstrap" ;; esac
+[ "${1:-}" != docs ] || packages="python3 python3-venv"
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages
   libtorch-dev pybind11-dev python3-dev python3-cloudpickle python3-packaging python3-psutil"
