@@ -4,8 +4,7 @@
 #
 #   packages.sh [check | check-full | docs | frameworks | release]
 #
-# An argument adds the packages for `make check`, `make check-full`, `make check-frameworks` or
-# `make docs`, `make release`.
+# An argument adds the packages for that target of make (frameworks: check-frameworks); docs: only those.
 set -eu
 
 packages="

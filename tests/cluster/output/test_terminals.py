@@ -227,7 +227,7 @@ def test_attach_uses_the_terminal_of_a_detached_job(terminals, autodist):
     fourth = terminals("attach", job, "--rank", "3", "-i")
     fourth.await_next(b"terminal of rank 3")
     fourth.type(b"end\r")
-    fourth.await_next(b"rank 3 has ended")
+    fourth.await_next(b"rank 3 has exited")
     assert fourth.mode() == mode
     assert autodist("stop", "--now", job).code == 0
     fourth.read()
