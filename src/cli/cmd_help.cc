@@ -1,6 +1,4 @@
 // autodist help TOPIC; `autodist help COMMAND` is read as `autodist COMMAND --help`.
-#include <cstdio>
-
 #include "cli/commands.h"
 #include "cli/help_topics.h"
 
@@ -10,8 +8,9 @@ Command AddHelp(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   app.add_option("TOPIC", *name, "The topic")->required();
   return [name] {
-    const HelpTopic* const topic = FindHelpTopic(*name);
-    return WriteOutput("", topic ? topic->text : "", /*force=*/false).ok() ? 0 : kExitCannotLaunch;
+    // Other names are read as commands (ReadCommandLine).
+    const Status written = WriteOutput("", FindHelpTopic(*name)->text(), /*force=*/false);
+    return written.ok() ? 0 : Fail(written, kExitCannotLaunch);
   };
 }
 

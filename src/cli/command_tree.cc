@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_split.h>
 
+#include <algorithm>
+
 #include "cli/help_text.h"
 #include "framework/frameworks.h"
 
@@ -72,6 +74,14 @@ CommandTree TreeOf(const CLI::App& app) {
     }
   }
   return tree;
+}
+
+std::vector<std::string> GroupsOf(const CommandEntry& command) {
+  std::vector<std::string> groups;
+  for (const OptionEntry& option : command.options) {
+    if (std::ranges::count(groups, option.group) == 0) groups.push_back(option.group);
+  }
+  return groups;
 }
 
 }  // namespace autodist::cli

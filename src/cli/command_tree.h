@@ -43,4 +43,7 @@ struct CommandTree {
 
 CommandTree TreeOf(const CLI::App& app);
 
+// Groups of the command's options, in the order of the help.
+std::vector<std::string> GroupsOf(const CommandEntry& command);
+
 }  // namespace autodist::cli

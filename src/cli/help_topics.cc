@@ -158,10 +158,12 @@ std::string SpecText() {
 
 const std::vector<HelpTopic>& HelpTopics() {
   static const std::vector<HelpTopic> topics = {
-      {"spec", "The resource spec: which machines, and how to log in", SpecText()},
-      {"exit-codes", "Exit codes of all commands", kExitCodes},
-      {"environment", "Environment variables of ranks and of autodist", kEnvironment},
-      {"output", "What is printed, and what the log folder contains", kOutput}};
+      {"spec", "The resource spec: which machines, and how to log in", SpecText},
+      {"exit-codes", "Exit codes of all commands", [] { return std::string(kExitCodes); }},
+      {"environment", "Environment variables of ranks and of autodist",
+       [] { return std::string(kEnvironment); }},
+      {"output", "What is printed, and what the log folder contains",
+       [] { return std::string(kOutput); }}};
   return topics;
 }
 

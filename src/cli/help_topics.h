@@ -8,9 +8,9 @@
 namespace autodist::cli {
 
 struct HelpTopic {
-  std::string name;     // "exit-codes"
-  std::string summary;  // a line for the list of topics
-  std::string text;     // paragraphs and tables, at most 80 characters wide
+  std::string name;       // "exit-codes"
+  std::string summary;    // a line for the list of topics
+  std::string (*text)();  // paragraphs and tables, at most 80 characters wide
 };
 
 // All topics in the order of the list.

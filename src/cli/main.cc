@@ -109,10 +109,12 @@ Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<st
   return defaults;
 }
 
+constexpr size_t kTopicColumn = 13;
+
 std::string MainFooter() {
   std::string text = kExamples;
   for (const HelpTopic& topic : HelpTopics()) {
-    text += "  " + topic.name + std::string(13 - topic.name.size(), ' ') + topic.summary + "\n";
+    text += HelpEntry(topic.name, topic.summary, kTopicColumn, TerminalWidth());
   }
   return text;
 }

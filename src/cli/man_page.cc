@@ -43,15 +43,10 @@ std::string Synopsis(const CommandEntry& command) {
 
 std::string Options(const CommandEntry& command) {
   std::string text;
-  std::string group;
   for (const OptionEntry& word : command.positionals) {
     text += ".TP\n" + Italic(word.value.name) + "\n" + Roff(word.text) + "\n";
   }
-  std::vector<std::string> groups;
-  for (const OptionEntry& option : command.options) {
-    if (std::ranges::count(groups, option.group) == 0) groups.push_back(option.group);
-  }
-  for (const std::string& heading : groups) {
+  for (const std::string& heading : GroupsOf(command)) {
     if (heading != "Options") text += ".SS " + heading + "\n";
     for (const OptionEntry& option : command.options) {
       if (option.group == heading)

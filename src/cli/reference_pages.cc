@@ -3,8 +3,6 @@
 #include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 
-#include <algorithm>
-
 #include "base/split.h"
 #include "framework/frameworks.h"
 #include "plan/framework_variables.h"
@@ -66,11 +64,7 @@ std::string OptionTables(const CommandEntry& command) {
   for (const OptionEntry& word : command.positionals) {
     text += TableRow(Code(word.value.name), Prose(word.text));
   }
-  std::vector<std::string> groups;
-  for (const OptionEntry& option : command.options) {
-    if (std::ranges::count(groups, option.group) == 0) groups.push_back(option.group);
-  }
-  for (const std::string& group : groups) {
+  for (const std::string& group : GroupsOf(command)) {
     text += "\n## " + group + "\n\n| option | description |\n|---|---|\n";
     for (const OptionEntry& option : command.options) {
       if (option.group == group) text += TableRow(NameCell(option), Prose(option.text));
