@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# Runs a command in the job's container, and creates the container if it is missing, except for an
-# agent to resume with (last argument). Removes the container after the last agent. $1 runtime, $2
-# container, $3 image, $4 working directory, $5 arguments of `run` (none has a space), $6 the main
-# program of the container, $7 the test for an agent in it, then the command.
+# Runs a command in the job's container, and creates the container if it is missing, unless the command
+# resumes with a running agent (an argument is `resume`). Removes the container after the last agent.
+# $1 runtime, $2 container, $3 image, $4 working directory, $5 arguments of `run` (none has a space),
+# $6 the main program of the container, $7 the test for an agent in it, then the command.
 #
 # The container uses the network, the IPC, the user and the home folder's name of the node. Sources
 # of the arguments: podman-run(1), `docker run --help`.
@@ -12,8 +12,9 @@ shift 7;
 case $w in '~/'*) w="$HOME/${w#??}" ;; esac;
 d=;
 [ "$e" = docker ] || d=--detach-keys=;
-for l in "$@"; do :; done;
-if [ "$l" != resume ] && ! "$e" container inspect "$c" > /dev/null 2>&1; then
+m=1;
+for l in "$@"; do [ "$l" != resume ] || m=; done;
+if [ -n "$m" ] && ! "$e" container inspect "$c" > /dev/null 2>&1; then
   set -f;
   [ -d "$w" ] || mkdir -p "$w";
   if [ "$(id -u)" != 0 ]; then

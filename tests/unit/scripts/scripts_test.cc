@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "base/shell_quote.h"
@@ -36,6 +39,33 @@ TEST(ScriptsTest, AllAreShellPrograms) {
     const std::string command = "sh -n -c " + base::ShellQuote(Script(names));
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
   }
+}
+
+// Returns the first arguments of the container runtime, when the script runs `agent ARGUMENTS` in a
+// container that does not exist.
+std::string RuntimeCalls(const std::string& arguments) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string runtime = folder + "/runtime";
+  std::ofstream(runtime) << "#!/bin/sh\necho \"$1\" >>" << folder << "/calls\n[ \"$1\" = run ]\n";
+  std::filesystem::permissions(runtime, std::filesystem::perms::owner_all);
+  const std::string command = "sh -c " + base::ShellQuote(Script({"in_made_container"})) + " sh " +
+                              runtime + " box image /tmp '' main test agent attach " + arguments;
+  EXPECT_NE(std::system(command.c_str()), 0) << command;  // no container, so no agent
+  std::stringstream calls;
+  calls << std::ifstream(folder + "/calls").rdbuf();
+  std::filesystem::remove_all(folder);
+  return calls.str();
+}
+
+TEST(ScriptsTest, AStartCreatesTheContainer) {
+  EXPECT_EQ(RuntimeCalls("job 0 key 60000 30000 start"), "container\nrun\nexec\nexec\n");
+}
+
+// A node whose container is gone is lost: a new container would have no agent.
+TEST(ScriptsTest, AResumeCreatesNoContainer) {
+  EXPECT_EQ(RuntimeCalls("job 0 key 60000 30000 resume"), "exec\nexec\n");
+  EXPECT_EQ(RuntimeCalls("job 0 key 60000 30000 resume boot:4026531836"), "exec\nexec\n");
 }
 
 }  // namespace
