@@ -25,7 +25,8 @@ int ShowStatus(const StatusOptions& options) {
     snapshot = **known;
   if (options.json) {
     std::string json = control::StatusJson(*job, ProgressIn(*job, snapshot));
-    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(snapshot));
+    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(snapshot) +
+                                     ",\"ranks\":" + control::RanksJson(*job, snapshot));
     std::puts(json.c_str());
     return 0;
   }

@@ -1,12 +1,24 @@
 #include "control/status_json.h"
 
+#include <absl/strings/str_join.h>
+
+#include <string>
+#include <vector>
+
 #include "json/plain_json.h"
 
 namespace autodist::control {
+namespace {
+
+bool Crashed(const v1::JobStatus& job) {
+  return job.chief_gone() && job.phase() != v1::JOB_PHASE_ENDED;
+}
+
+}  // namespace
 
 std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress) {
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
-  const bool crashed = job.chief_gone() && !ended;
+  const bool crashed = Crashed(job);
   json::Style style;
   const auto null_if = [&](bool nothing, std::string_view field) {
     if (nothing) style.instead[field] = "null";
@@ -27,6 +39,24 @@ std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progres
     node.clear_running_ranks();
   }
   return json::PlainJson(known, style);
+}
+
+std::string RanksJson(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
+  std::vector<std::string> ranks;
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
+    if (rank.auxiliary()) continue;
+    v1::RankStatus status;
+    status.set_rank(rank.rank());
+    status.set_node(snapshot.nodes(static_cast<int>(rank.node())).address());
+    if (rank.has_exit_code()) {
+      status.set_exit_code(rank.exit_code());
+      status.set_ended(rank.ended());
+      status.set_ended_ms(rank.ended_ms());
+    }
+    if (rank.has_exit_code() || !Crashed(job)) status.set_state(rank.state());
+    ranks.push_back(json::PlainJson(status));
+  }
+  return '[' + absl::StrJoin(ranks, ",") + ']';
 }
 
 }  // namespace autodist::control

@@ -13,4 +13,8 @@ namespace autodist::control {
 // if no autodist answers for a job that has not ended.
 std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress = {});
 
+// A list of the ranks of the job's last attempt, without processes that serve ranks. The state of a
+// rank is null if its chief crashed before the rank ended.
+std::string RanksJson(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
+
 }  // namespace autodist::control

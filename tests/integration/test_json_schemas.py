@@ -25,7 +25,7 @@ ISSUE, UNKNOWN, NOT_FOUND, STOPPED = 3, 4, 127, 143
 # Objects that are no message, and what others have besides the fields of theirs.
 OF_NO_MESSAGE = {"run/start", "run/output", "run/end", "status/stalled", "why", "web/jobs", "web/job",
                  "web/hits", "web/hits/hits", "web/tail", "web/error", "web/stop"}
-MORE = {"status": {"progress", "stalled"}, "ps": {"progress"}, "run/event": {"type"},
+MORE = {"status": {"progress", "stalled", "ranks"}, "ps": {"progress"}, "run/event": {"type"},
         "run/progress": {"type"}}
 
 
@@ -145,7 +145,8 @@ def test_a_job_that_ends_well(autodist, tmp_path):
 
     status = checked(autodist("status", "--json").out, "status")
     [job] = checked_lines(autodist("ps", "--all", "--json").out, "ps")
-    assert job == without(status, "stalled")
+    assert job == without(status, "stalled", "ranks")
+    assert [rank["exit_code"] for rank in status["ranks"]] == [0, 0]
     assert status["state"] == "ended" and status["exit_code"] == 0
     why = autodist("why", "--json")
     assert checked(why.out, "why")["diagnosis"] == "ok" and why.code == 0
@@ -161,6 +162,7 @@ def test_a_job_that_fails(autodist, tmp_path):
     assert {"restarting", "stopping", "ended"} <= {event.get("job_phase") for event in recorded}
     status = checked(autodist("status", "failing", "--json").out, "status")
     assert status["report"] == end["report"] and status["attempt"] == 1
+    assert [(rank["state"], rank["exit_code"]) for rank in status["ranks"]] == [("ended", STOPPED), ("failed", 3)]
     why = autodist("why", "--json")
     diagnosis = checked(why.out, "why")
     assert why.code == ISSUE and diagnosis["diagnosis"] == "issue" and diagnosis["issue"]["kind"] == "failed"
@@ -186,6 +188,7 @@ def test_a_job_that_runs(autodist):
         status = checked(autodist("status", "--json").out, "status")
         assert status["state"] == "running" and status["exit_code"] is None
         assert status["progress"]["total"] == 600
+        assert [(rank["state"], rank["exit_code"]) for rank in status["ranks"]] == [("running", None)] * 2
         [job] = checked_lines(autodist("ps", "--json").out, "ps")
         assert job["state"] == "running" and job["nodes"][0]["running_ranks"] == 2
         why = autodist("why", "--json")

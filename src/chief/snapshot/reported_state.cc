@@ -29,6 +29,7 @@ bool ReportedState::Take(const v1::AgentEvent& event) {
     pids_[event.rank_started().rank()] = event.rank_started().pid();
   } else if (event.has_rank_exited()) {
     ends_[event.rank_exited().rank()] = {HowItEnded(event.rank_exited()),
+                                         static_cast<uint32_t>(ExitCodeOf(event.rank_exited())),
                                          event.rank_exited().time_ns() / 1'000'000};
   }
   return event.has_rank_started() || event.has_rank_exited();
@@ -61,6 +62,7 @@ void ReportedState::AddRank(const Attempt& attempt, uint32_t node, const v1::Ran
   if (const auto end = ends_.find(planned.rank()); end != ends_.end()) {
     rank.set_state(IsCause(attempt, planned.rank()) ? v1::RANK_STATE_FAILED : v1::RANK_STATE_ENDED);
     rank.set_ended(base::ToUtf8(end->second.how));
+    rank.set_exit_code(end->second.code);
     rank.set_ended_ms(end->second.ms);
   } else if (!attempt.state().Runs(planned.rank())) {
     rank.set_state(v1::RANK_STATE_LOST);

@@ -38,6 +38,7 @@ class ReportedState {
  private:
   struct RankEnd {
     std::string how;
+    uint32_t code = 0;
     int64_t ms = 0;  // since 1970
   };
 
