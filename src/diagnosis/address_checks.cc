@@ -88,7 +88,7 @@ void CheckMachines(const Evidence& evidence, IssueList& issues) {
     if (nodes.size() < 2) continue;
     const std::string& name = FactsOf(evidence, first).hostname();
     issues.AddForAll(
-        v1::CHECK_HOST_NAME, v1::CHECK_RESULT_BAD, nodes,
+        v1::CHECK_NAME, v1::CHECK_RESULT_BAD, nodes,
         Listed(evidence, nodes) + " are the same machine" + (name.empty() ? "" : " (" + name + ")"),
         "list it once, with all its devices");
   }

@@ -202,7 +202,7 @@ void CheckActivations(const Evidence& evidence, IssueList& issues) {
   if (nodes.size() < 2 || !nodes[kChief].reach().has_local()) return;
   if (evidence.activated_here || std::ranges::count_if(nodes, has_none) != 1) return;
   if (!has_none(nodes[kChief])) return;
-  issues.Warn(v1::CHECK_ACTIVATION, kChief,
+  issues.Warn(v1::CHECK_VENV, kChief,
               "the chief has no python_venv, unlike all other nodes; its ranks use the environment "
               "of this shell",
               "give its node a python_venv in the spec, or activate the environment here first");
@@ -230,10 +230,10 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
     if (machines[node] != node) continue;  // reported already
     const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.hostname().empty()) continue;
-    issues.Checked(v1::CHECK_HOST_NAME, node);
+    issues.Checked(v1::CHECK_NAME, node);
     const auto [owner, first] = owners.emplace(facts.hostname(), node);
     if (!first) {
-      issues.Warn(v1::CHECK_HOST_NAME, node,
+      issues.Warn(v1::CHECK_NAME, node,
                   "its host name is " + facts.hostname() + ", like that of " +
                       NameOf(evidence, owner->second) + "; frameworks treat the two as one machine",
                   "give each machine its own name (hostnamectl set-hostname)");
@@ -245,7 +245,7 @@ void CheckHostNames(const Evidence& evidence, IssueList& issues) {
           return ip && ip->IsLoopback();
         });
     if (loopback) {
-      issues.Warn(v1::CHECK_HOST_NAME, node,
+      issues.Warn(v1::CHECK_NAME, node,
                   "its host name " + facts.hostname() + " resolves to " + addresses[0] +
                       " there; programs that announce this name cannot be reached",
                   "remove the name from the line with " + addresses[0] + " in its /etc/hosts");

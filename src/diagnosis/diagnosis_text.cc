@@ -1,6 +1,8 @@
 #include "diagnosis/diagnosis_text.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_replace.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,12 +14,9 @@
 namespace autodist::diagnosis {
 namespace {
 
-const char* ColumnOf(v1::Check check) {
-  static constexpr const char* kColumns[] = {
-      "",     "login",   "address", "folder", "files", "venv",   "program", "python",
-      "gpus", "network", "name",    "clock",  "disk",  "limits", "shared",  "variables"};
-  static_assert(std::size(kColumns) == v1::Check_ARRAYSIZE);
-  return kColumns[check];
+// "venv" for CHECK_VENV, as in JSON.
+std::string ColumnOf(v1::Check check) {
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::Check_Name(check), "CHECK_"));
 }
 
 std::string SymbolOf(v1::CheckResult result, bool colour) {
@@ -44,7 +43,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
   std::string text = "node" + std::string(width - 4, ' ');
   if (diagnosis.nodes().empty()) return "";
   for (const v1::CheckOutcome& check : diagnosis.nodes(0).checks()) {
-    text += std::string("  ") + ColumnOf(check.check());
+    text += "  " + ColumnOf(check.check());
   }
   text += "\n";
   for (const v1::NodeChecks& node : diagnosis.nodes()) {
@@ -52,7 +51,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
     size_t blanks = 0;  // pending, so that no line ends with blanks
     for (const v1::CheckOutcome& check : node.checks()) {
       text += std::string(blanks + 2, ' ') + SymbolOf(check.result(), colour);
-      blanks = std::string_view(ColumnOf(check.check())).size() - 1;
+      blanks = ColumnOf(check.check()).size() - 1;
     }
     text += "\n";
   }

@@ -131,15 +131,15 @@ void CheckPrepared(const Evidence& evidence, IssueList& issues) {
     issues.Checked(v1::CHECK_FOLDER, node);
     if (std::ranges::any_of(PlanOf(evidence, node).environment(),
                             &v1::EnvironmentStep::has_activate)) {
-      issues.Checked(v1::CHECK_ACTIVATION, node);
+      issues.Checked(v1::CHECK_VENV, node);
     }
     bool activation_failed = false;
     for (const v1::PrepareIssue& issue : prepared.issues()) {
       if (FollowsFromFolder(evidence, node, issue)) continue;
       v1::Check check = v1::CHECK_PROGRAM;
       if (issue.kind() == v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
-      if (issue.kind() == v1::PREPARE_ISSUE_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
-      activation_failed |= check == v1::CHECK_ACTIVATION;
+      if (issue.kind() == v1::PREPARE_ISSUE_KIND_ACTIVATION) check = v1::CHECK_VENV;
+      activation_failed |= check == v1::CHECK_VENV;
       issues.Bad(check, node, CauseOf(evidence, issue), RemedyOf(evidence, issue));
     }
     for (const std::string& warning : prepared.warnings()) {

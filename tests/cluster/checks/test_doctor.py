@@ -78,7 +78,7 @@ def test_host_names(doctor, folder):
         on_host(3, "hostname host3")
         on_host(4, "umount /etc/hosts")
     assert outcome.code == 0  # they are warnings
-    names = of_check(issues, "host_name")
+    names = of_check(issues, "name")
     assert any(f"like that of {address(2)}" in f["what"] and f["nodes"] == [2] for f in names)
     assert any("resolves to 127.0.1.1" in f["what"] and f["nodes"] == [3] for f in names)
 

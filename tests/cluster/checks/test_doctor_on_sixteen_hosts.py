@@ -17,7 +17,7 @@ BROKEN = {
     4: ("login", "key refused"),
     5: ("folder", f"working directory {FOLDER}: No such file or directory"),
     6: ("files", "model.py differs from the chief's"),
-    7: ("activation", "/none/activate: No such file or directory"),
+    7: ("venv", "/none/activate: No such file or directory"),
     8: ("program", "'python3' is not in PATH (/nowhere)"),
     9: ("gpus", "has no GPU; the spec gives it gpus [5]"),
     10: ("address", "no interface of this node has the address 10.77.0.250"),
@@ -93,7 +93,7 @@ def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, k
         bad = [check for check, result in of_node[address(host)].items() if result == "bad"]
         assert bad == [], (host, bad, diagnosis["issues"])
         for check in ("login", "address", "folder", "files", "program",
-                      "network", "clock", "disk", "limits", "host_name"):
+                      "network", "clock", "disk", "limits", "name"):
             assert of_node[address(host)][check] == "good", (host, check)
     assert seconds <= 5, seconds
     assert not processes()

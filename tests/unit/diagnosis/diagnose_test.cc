@@ -94,7 +94,7 @@ TEST_F(DiagnoseTest, OnHealthyNodesEveryCheckPasses) {
   EXPECT_FALSE(IsBad(diagnosis));
   for (const v1::NodeChecks& node : diagnosis.nodes()) {
     for (const v1::CheckOutcome& check : node.checks()) {
-      if (check.check() == v1::CHECK_ACTIVATION) continue;  // the plan has no activation
+      if (check.check() == v1::CHECK_VENV) continue;  // the plan has no activation
       EXPECT_EQ(check.result(), v1::CHECK_RESULT_GOOD) << v1::Check_Name(check.check());
     }
   }
@@ -107,7 +107,7 @@ TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {
     EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
     plan_.mutable_nodes(node)->add_environment()->set_activate("source v");
   }
-  ExpectOnly(v1::CHECK_ACTIVATION, v1::CHECK_RESULT_WARNING, 0, "the chief has no python_venv");
+  ExpectOnly(v1::CHECK_VENV, v1::CHECK_RESULT_WARNING, 0, "the chief has no python_venv");
   evidence_.activated_here = true;
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   evidence_.activated_here = false;
@@ -427,10 +427,10 @@ TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {
 
 TEST_F(DiagnoseTest, HostNames) {
   Facts(2).set_hostname("host1");
-  ExpectOnly(v1::CHECK_HOST_NAME, v1::CHECK_RESULT_WARNING, 2, "like that of 10.0.0.1");
+  ExpectOnly(v1::CHECK_NAME, v1::CHECK_RESULT_WARNING, 2, "like that of 10.0.0.1");
   Facts(2).set_hostname("host3");
   Facts(2).set_hostname_addresses(0, "127.0.1.1");
-  ExpectOnly(v1::CHECK_HOST_NAME, v1::CHECK_RESULT_WARNING, 2, "resolves to 127.0.1.1");
+  ExpectOnly(v1::CHECK_NAME, v1::CHECK_RESULT_WARNING, 2, "resolves to 127.0.1.1");
 }
 
 TEST_F(DiagnoseTest, ClockDiskAndLimits) {
