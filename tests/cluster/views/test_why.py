@@ -202,7 +202,9 @@ def has_queue(host):
 
 def test_a_throttled_network_card(autodist, job):
     running = job("network")
-    in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "1mb")
+    # The queue must hold what three connections send at once (tcp_limit_output_bytes each): it would drop the rest,
+    # which is lost packets instead.
+    in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "8mb")
     try:
         # Collecting stacks stops the ranks for a moment, which empties the queue.
         seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
