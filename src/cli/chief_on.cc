@@ -16,7 +16,7 @@ std::string FromHere(const v1::JobRequest& request, const std::string& node) {
   const std::string& file = request.spec();
   const std::string spec = file.empty() ? "" : " --spec " + base::ShellQuote(file);
   return "from here: autodist attach" + spec + " --chief-on " + node +
-         " last (same options for ps, logs, top, web and stop)";
+         " last (same options for ps, status, logs, top, web, why, stacks and stop)";
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ void PrintNames(const std::vector<plan::ExampleVariable>& variables) {
 void PrintValues(const std::vector<plan::ExampleVariable>& variables) {
   for (const auto& [name, value, on_chief] : variables) {
     std::printf("      %s=%s%s\n", name.c_str(), base::ShellQuote(value).c_str(),
-                on_chief ? " (on the chief)" : "");
+                on_chief ? " (on node 0)" : "");
   }
 }
 

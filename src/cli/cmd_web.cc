@@ -92,7 +92,7 @@ which contains a token: anyone who has it can view the jobs. Runs until Ctrl-C.
 Examples:
   autodist web
   autodist web last --listen 127.0.0.1:8080
-  autodist web --socket ~/web.sock   then: ssh -L 8080:web.sock HOST)");
+  autodist web --socket ~/web.sock   then: ssh -L 8080:/home/me/web.sock HOST)");
   return [options] { return Web(*options); };
 }
 

@@ -72,7 +72,7 @@ constexpr char kEnvironment[] = R"(Variables of every rank:
   AUTODIST_NODE_COUNT            number of nodes
   AUTODIST_NODE_ADDRESS          IP address of this node
   AUTODIST_NODE_ADDRESSES        IP addresses of all nodes
-  AUTODIST_CHIEF_ADDRESS         IP address of the chief
+  AUTODIST_CHIEF_ADDRESS         IP address of node 0
   AUTODIST_RESTART_COUNT         number of attempts before this one
   AUTODIST_DEVICE                gpu or cpu
   AUTODIST_PROGRESS              file for progress, one JSON object per line

@@ -21,7 +21,7 @@ constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on sev
 constexpr char kNamed[] = " for N ranks on each host, or use a spec";
 constexpr char kAllAtOnce[] = "autodist starts all nodes and sets their ranks";
 constexpr char kFolder[] = "; default: the folder in which autodist is started";
-constexpr char kMeeting[] = "the ranks meet on the chief; --master-port chooses the port";
+constexpr char kMeeting[] = "the ranks meet on node 0; --master-port chooses the port";
 constexpr char kDevices[] =
     " with `gpus: [0, 1]`; on this machine, CUDA_VISIBLE_DEVICES also works";
 constexpr char kAllocation[] = "; give this one to salloc or sbatch";
@@ -49,7 +49,7 @@ constexpr KnownOption kKnown[] = {
     {"srun", "export", "--pass-env", "NAME", ""},
     {"mpirun", "genv genvlist export-env", "--env", "NAME=VALUE", ""},
     {"torchrun", "master-addr local-addr", "", "",
-     "autodist sets MASTER_ADDR; to change it, set `data_address` of the chief in the spec"},
+     "autodist sets MASTER_ADDR; to change it, set `data_address` of node 0 in the spec"},
     {"accelerate", "main-process-ip", "", "", "autodist sets MASTER_ADDR"},
     {"accelerate", "main-process-port", "--master-port", "N", ""},
     {"torchrun", "node-rank", "", "", kAllAtOnce},

@@ -117,14 +117,13 @@ Result<std::string> VariablesOf(const framework::Framework& framework, v1::Progr
       "\n### " + std::string(framework.name) + " " + framework::OptionOf(kind) + "\n\n";
   if (example.pmix) text += "Each node has a PMIx server: `MPI_Init` needs no variables.\n\n";
   for (const auto& [process, address] : example.auxiliary) {
-    text += "One more process, the " + process + ", runs on " + address + ".\n\n";
+    text += "One more process, " + process + ", runs on " + address + ".\n\n";
   }
   if (example.variables.empty()) return text + "No variables.\n";
   text += "| variable | example |\n|---|---|\n";
   for (const plan::ExampleVariable& variable : example.variables) {
     const std::string value = variable.value.empty() ? "" : Code(Shortened(variable.value));
-    text +=
-        TableRow(Code(variable.name), value + (variable.on_chief ? " (only on the chief)" : ""));
+    text += TableRow(Code(variable.name), value + (variable.on_chief ? " (only on node 0)" : ""));
   }
   return text;
 }

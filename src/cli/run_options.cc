@@ -82,9 +82,11 @@ void AddOutputOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kOutput, "--detach",
            "Return when the ranks run and leave the job in the background; see ps, attach, logs, "
            "stop");
-  AddField(app, request, group::kOutput, "--chief-on",
-           "With --detach: move the chief to this node (an address, or first), so that this "
-           "machine can go offline; also an option of ps, attach, logs, top, web and stop")
+  AddField(
+      app, request, group::kOutput, "--chief-on",
+      "With --detach: move the chief to this node (an address, or first), so that this "
+      "machine can go offline; also an option of ps, status, attach, logs, top, web, why, stacks "
+      "and stop")
       ->check(NotEmpty("ADDRESS"));
   AddField(app, request, group::kOutput, "--stdin-rank",
            "Connect this terminal to rank N, for pdb for example, or send it what is piped into "
@@ -136,8 +138,10 @@ void AddAdvancedOptions(CLI::App& app, v1::JobRequest& request) {
       ->default_str("1G");
   AddField(app, request, group::kAdvanced, "--no-affinity",
            "Do not bind ranks to the CPUs of their GPU's NUMA node");
-  AddField(app, request, group::kAdvanced, "--no-preflight",
-           "Skip the comparison of the nodes' files, addresses and folders");
+  AddField(
+      app, request, group::kAdvanced, "--no-preflight",
+      "Do not compare the nodes' files, addresses, shared folders and versions, and do not check "
+      "GPUs");
 }
 
 }  // namespace
@@ -145,14 +149,14 @@ void AddAdvancedOptions(CLI::App& app, v1::JobRequest& request) {
 void AddProgramOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kProgram, "--per",
            "Start the program once per device; once per node, for launchers such as torchrun; or "
-           "once per job on the chief, for mpirun");
+           "once per job on node 0, for mpirun");
   AddField(app, request, group::kProgram, "--framework",
            "Frameworks whose variables the ranks receive: torch, paddle, jax, ... (see `autodist "
            "frameworks`); default: from the program, or torch")
       ->delimiter(',')
       ->type_name("FRAMEWORKS");
   AddField(app, request, group::kProgram, "--master-port",
-           "Port of the rendezvous on the chief; default: a free port")
+           "Port of the rendezvous on node 0; default: a free port")
       ->check(WholeNumber(1, 65535));
   AddField(app, request, group::kProgram, "--workdir",
            "Working directory on the nodes: an absolute path, or '~/...' in quotes; default: the "

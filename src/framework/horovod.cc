@@ -1,6 +1,6 @@
 // Horovod over Gloo, without horovodrun. Sources of the names: horovod/common/gloo/gloo_context.cc
 // and horovod/runner/gloo_run.py. The launcher must serve the HTTP key/value store through which
-// ranks find each other: an additional process on the chief.
+// ranks find each other: an additional process on node 0.
 #include "framework/world.h"
 
 namespace autodist::framework {

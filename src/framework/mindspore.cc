@@ -27,7 +27,7 @@ void ExtendMindspore(v1::LaunchPlan& plan) {
 
 const Framework kMindspore = {
     "mindspore",
-    "MindSpore, with its scheduler as one more process on the chief",
+    "MindSpore, with its scheduler as one more process on node 0",
     {v1::PROGRAM_KIND_PER_DEVICE},
     /*uses_master_port=*/true,
     SetMindsporeVariables,

@@ -100,7 +100,7 @@ Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind k
   } else if (launcher->by_itself) {
     what += "the ranks of all nodes itself: do not start it once per device";
   } else {
-    what += "the ranks of all nodes itself: start it once, on the chief";
+    what += "the ranks of all nodes itself: start it once, on node 0";
   }
   return WithRemedy(Error(StatusCode::kInvalidArgument, what), RemedyFor(*launcher));
 }

@@ -115,7 +115,7 @@ constexpr SshKeyword kKeywords[] = {
     {"Compression", kHandedOver, kBySsh, AreOff},
     {"CompressionLevel", kIrrelevant, kObsolete},
     {"ConnectionAttempts", kHandedOver, kBySsh},
-    {"ConnectTimeout", kHonoured, "at most 3 s in `doctor`"},
+    {"ConnectTimeout", kHonoured, "at most 3 s when a connection is made again"},
     {"ControlMaster", kIrrelevant, kNoMaster},
     {"ControlPath", kHonoured, "an open connection is used through `ssh`"},
     {"ControlPersist", kIrrelevant, kNoMaster},

@@ -166,7 +166,7 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
         "The address by which the chief and the other nodes reach it, and its name in all output. "
         "A host name is resolved once, on the chief's machine. Two nodes cannot have the same "
         "address; with several nodes a loopback address is an error. `'[address]:2222'`, in "
-        "quotes, sets the port of the SSH server; two servers behind one address need two host "
+        "quotes, sets the port of the SSH server; two SSH servers at one IP address need two host "
         "names. A [range](#a-node) stands for many nodes.",
         PatternSchema(AddressPattern()),
         R"("10.0.0.2", "fd00::2", "node2", "gpu[01-16,20]", "[node2]:2222")",
@@ -175,8 +175,8 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
       {{"gpus",
         "list of CUDA device numbers, or of UUIDs (`GPU-…`, `MIG-…`) as `nvidia-smi -L` shows "
         "them",
-        "One rank per GPU. Every rank of the node sees the whole list in `CUDA_VISIBLE_DEVICES` "
-        "and picks by its local rank. See [devices](#devices).",
+        "One rank per GPU. Every rank of the node sees the whole list in `CUDA_VISIBLE_DEVICES`, "
+        "such as `2,3`, and picks by its local rank. See [devices](#devices).",
         ListSchema(GpuSchema()) + R"(, "uniqueItems": true)",
         R"([0, 1, 2, 3], ["MIG-a2b3c4d5-0000-5555-8888-0123456789ab"])", "devices num_gpus slots"},
        ReadGpus},
@@ -192,8 +192,8 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
       {{"chief", "`true` or `false`",
         "Marks the chief node, the machine on which you run `autodist run`; one at most. Its ranks "
         "start without SSH. Without such a node, autodist runs [outside the nodes]"
-        "(../how-to/laptop.md), on a machine without ranks. If the spec has a single node without "
-        "`ssh_config`, it is the chief node.",
+        "(../how-to/laptop.md), on a machine without ranks. If the spec has only one node, "
+        "and this node has no `ssh_config`, it is the chief node.",
         R"("type": "boolean", "default": false)", ""},
        ReadChief},
       {{"ssh_config", "name of an ssh group",

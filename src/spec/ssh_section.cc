@@ -58,9 +58,9 @@ std::vector<Key<SshGroup>> LoginKeys() {
 std::vector<Key<SshGroup>> ContainerKeys() {
   return {
       {{"via", "`podman`, `docker`, `apptainer`, `kubectl`, `srun`, or an argv",
-        "The program that runs commands in the node, such as `podman exec`. It runs on the chief's "
-        "machine, in place of an SSH login. With `image`, or with `container` and another program "
-        "than `kubectl`, autodist logs in by SSH and runs it there. See "
+        "The program that runs commands in the node, such as `podman exec`. Without `image` and "
+        "`container`, and always with `kubectl`, it runs on the chief's machine, in place of an "
+        "SSH login. Otherwise autodist logs in to the node by SSH and runs it there. See "
         "[containers](../how-to/containers.md) and, for `srun`, [Slurm](../how-to/slurm.md).",
         R"("anyOf": [{"enum": ["podman", "docker", "apptainer", "kubectl", "srun"]}, {)" +
             ListSchema(TextSchema()) + R"(, "minItems": 2}])",

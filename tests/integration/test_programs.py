@@ -138,5 +138,5 @@ def test_frameworks_list_what_they_set(autodist):
     assert "PET_RDZV_CONF" in names and "  --per job\n      nothing\n" in names
     assert "CUDA_VISIBLE_DEVICES" in autodist("frameworks", "tensorflow").out
     torch = autodist("frameworks", "torch").out
-    assert "      PET_NODE_RANK=1\n" in torch and "      PET_RDZV_CONF=is_host=1 (on the chief)\n" in torch
+    assert "      PET_NODE_RANK=1\n" in torch and "      PET_RDZV_CONF=is_host=1 (on node 0)\n" in torch
     assert "CUDA_VISIBLE_DEVICES" not in torch
