@@ -201,16 +201,17 @@ def has_queue(host):
 
 
 def test_a_throttled_network_card(autodist, job):
+    # The queue drops part of a large packet, which is lost packets instead.
+    in_host(3, "ip", "link", "set", "dev", "eth0", "gso_max_segs", "1")
     running = job("network")
-    # The queue must hold what three connections send at once (tcp_limit_output_bytes each): it would drop the rest,
-    # which is lost packets instead.
-    in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "8mb")
+    in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "1mb")
     try:
         # Collecting stacks stops the ranks for a moment, which empties the queue.
         seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
         what, issue = until_named(autodist, running, "more waits to be sent")
     finally:
         in_host(3, "tc", "qdisc", "del", "dev", "eth0", "root")
+        in_host(3, "ip", "link", "set", "dev", "eth0", "gso_max_segs", "65535")
     assert re.fullmatch(rf"{re.escape(address(3))}: its network interface eth0 is slow: it sends \S+ [kM]bit/s, and "
                         "more waits to be sent", what), what
     assert issue["nodes"] == [2]
