@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include <array>
+#include <memory>
 
 namespace autodist::bundle {
 namespace {
@@ -27,9 +28,16 @@ std::string Sha256(std::string_view content) {
 }
 
 Result<std::string> Unpack(const File& file) {
+  std::string base;
+  if (file.base) {
+    AD_ASSIGN_OR_RETURN(base, Unpack(*file.base));
+  }
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  ZSTD_DCtx_refPrefix(context.get(), base.data(), base.size());
   std::string content(file.size, '\0');
-  const size_t size =
-      ZSTD_decompress(content.data(), content.size(), file.packed.data(), file.packed.size());
+  const size_t size = ZSTD_decompressDCtx(context.get(), content.data(), content.size(),
+                                          file.packed.data(), file.packed.size());
   if (ZSTD_isError(size)) return Damaged(file, ZSTD_getErrorName(size));
   if (size != file.size) return Damaged(file, "it has " + std::to_string(size) + " bytes");
   if (Sha256(content) != file.sha256) return Damaged(file, "its SHA-256 is another");

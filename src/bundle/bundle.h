@@ -16,6 +16,9 @@ struct File {
   std::string_view sha256;  // lower-case hex
   uint64_t size;            // bytes
   std::string_view packed;  // a zstd frame
+  // The file whose content is the frame's prefix; null: none. Programs with the same libraries are
+  // small that way.
+  const File* base = nullptr;
 };
 
 // autodist-agent for one kind of machine.

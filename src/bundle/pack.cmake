@@ -1,6 +1,7 @@
 # Compresses the files in FOLDER, or FILES only, and writes what embeds them: OUTPUT.S, and
 # OUTPUT.row with a table element for each. NAME is the prefix of symbols; RAW are files that are
-# embedded uncompressed, as elements of an agent after its program.
+# embedded uncompressed, as elements of an agent after its program. The file VARIANT is compressed as a
+# difference to the first file.
 if(FOLDER)
   file(GLOB_RECURSE FILES ${FOLDER}/*)
 else()
@@ -20,13 +21,20 @@ macro(embed file)
 endmacro()
 foreach(file IN LISTS FILES)
   set(packed ${OUTPUT}.${number}.zst)
-  execute_process(COMMAND ${ZSTD} --quiet --force -${LEVEL} ${file} -o ${packed}
-                  COMMAND_ERROR_IS_FATAL ANY)
   file(RELATIVE_PATH name ${FOLDER} ${file})
+  set(to_base "")
+  set(base "")
+  if(VARIANT AND name STREQUAL VARIANT)
+    list(GET FILES 0 first)
+    set(to_base --patch-from=${first} --single-thread)
+    set(base ", &kFiles[0]")
+  endif()
+  execute_process(COMMAND ${ZSTD} --quiet --force -${LEVEL} ${to_base} ${file} -o ${packed}
+                  COMMAND_ERROR_IS_FATAL ANY)
   file(SHA256 ${file} digest)
   file(SIZE ${file} size)
   embed(${packed})
-  string(APPEND rows "{\"${name}\", \"${digest}\", ${size}, ${embedded}},\n")
+  string(APPEND rows "{\"${name}\", \"${digest}\", ${size}, ${embedded}${base}},\n")
 endforeach()
 foreach(file IN LISTS RAW)
   embed(${file})

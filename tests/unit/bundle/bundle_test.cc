@@ -23,6 +23,14 @@ TEST(BundleTest, ContainsTheAgentOfThisBuild) {
   EXPECT_TRUE(*agent == Content(AGENT_PROGRAM));
 }
 
+// Also those that are packed as a difference to another file.
+TEST(BundleTest, FilesOfBenchAreUnpacked) {
+  for (const File& file : BenchFiles()) {
+    const auto content = Unpack(file);
+    EXPECT_TRUE(content.ok()) << content.status();
+  }
+}
+
 TEST(BundleTest, DamagedDataIsNotUnpacked) {
   File agent = Agents().front().program;
   std::string packed(agent.packed);
