@@ -22,12 +22,12 @@ install-worker-library: packages
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX) --component worker-library
 
 # In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python; the worker
-# library as a tarball and as a package for Debian. The same sources make the same bytes. AGENTS: other
-# machines to have an agent for, each built in a separate root, which needs root.
-AGENTS = aarch64
+# library as a tarball and as a package for Debian. The same sources make the same bytes. MACHINES: other
+# kinds of machines to make the same for, each built in a separate root directory, which needs root.
+MACHINES = aarch64
 release: packages
 	@setup/packages.sh release
-	@AGENTS="$(AGENTS)" setup/release.sh
+	@MACHINES="$(MACHINES)" setup/release.sh
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \

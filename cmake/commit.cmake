@@ -1,7 +1,10 @@
 # autodist_commit: the commit that is built, "unknown" outside of a clone. Configures again after each commit.
+set(AUTODIST_COMMIT "" CACHE STRING "The commit, where git cannot be asked for it")
 set(autodist_commit unknown)
 find_package(Git QUIET)
-if(GIT_FOUND)
+if(AUTODIST_COMMIT)
+  set(autodist_commit ${AUTODIST_COMMIT})
+elseif(GIT_FOUND)
   set(git ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} -c safe.directory=* rev-parse)
   execute_process(COMMAND ${git} --short=12 HEAD OUTPUT_VARIABLE commit RESULT_VARIABLE failed
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -1,5 +1,6 @@
 # External libraries, and autodist::grpc: gRPC without TLS, because its connections are inside SSH or
 # unix sockets.
+set(AUTODIST_DEPS ${PROJECT_SOURCE_DIR}/build/deps CACHE PATH "The libraries of setup/sources.sh")
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL REQUIRED)
@@ -17,10 +18,10 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 # From setup/sources.sh if the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
-find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib
+find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${AUTODIST_DEPS}/lib
              NO_DEFAULT_PATH)
 find_library(libssh2_library NAMES ssh2 REQUIRED)
-find_path(libssh2_include libssh2.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH)
+find_path(libssh2_include libssh2.h PATHS ${AUTODIST_DEPS}/include NO_DEFAULT_PATH)
 find_path(libssh2_include libssh2.h REQUIRED)
 file(STRINGS ${libssh2_include}/libssh2.h libssh2_version REGEX "define LIBSSH2_VERSION +\"")
 string(REGEX REPLACE ".*\"([0-9.]+).*" "\\1" libssh2_version "${libssh2_version}")
@@ -45,7 +46,7 @@ target_include_directories(autodist_sodium SYSTEM INTERFACE ${sodium_include})
 target_link_libraries(autodist_sodium INTERFACE ${sodium_archive})
 
 # Header-only, from setup/sources.sh: the distribution's needs a shared library.
-find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH
+find_path(httplib_folder httplib.h PATHS ${AUTODIST_DEPS}/include NO_DEFAULT_PATH
           REQUIRED)
 add_library(autodist_httplib INTERFACE)
 target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})

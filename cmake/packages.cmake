@@ -25,9 +25,9 @@ set(CPACK_DEBIAN_AUTODIST_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_AUTODIST_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_AUTODIST_DESCRIPTION
 "Runs one training program on every device of many machines
-A launcher for distributed training: it reaches the machines by SSH, starts one rank on
-each device, shows their output, and cleans up after the job. Nothing has to be installed on
-the other machines.")
+A launcher for distributed training: it reaches the machines by SSH, starts
+one rank on each device, shows their output, and cleans up after the job.
+Nothing has to be installed on the other machines.")
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_NAME libautodist-dev)
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_SECTION libdevel)
 # Requires this exact version: Gloo changes its ABI without a new soname.
@@ -38,6 +38,6 @@ set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_DEPENDS
 set(CPACK_DEBIAN_WORKER-LIBRARY_PACKAGE_SUGGESTS autodist)
 set(CPACK_DEBIAN_WORKER-LIBRARY_DESCRIPTION
 "For trainers in C++ that autodist starts
-Headers, a static library, and files for CMake and pkg-config. A program gets its rank, finds
-the other ranks, and sums gradients over all of them.")
+Headers, a static library, and files for CMake and pkg-config. A program gets
+its rank, finds the other ranks, and sums gradients over all of them.")
 include(CPack)

@@ -24,7 +24,8 @@ case ${1:-} in check | check-full | frameworks) packages="$packages
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
 esac
-case ${1:-} in check-full | release) packages="$packages debootstrap" ;; esac
+case ${1:-} in check-full | release) packages="$packages debootstrap qemu-user-static binutils-aarch64-linux-gnu" ;; esac
+[ "${1:-}" != release ] || packages="$packages lintian"
 [ "${1:-}" != docs ] || packages="python3 python3-venv"
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages

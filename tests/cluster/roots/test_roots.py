@@ -1,6 +1,6 @@
 """The single file on various systems: a root with only busybox, and the roots that tests/roots makes with
-debootstrap. In each it is the chief of jobs, and the sshd of another host uses it as root. A root for another
-CPU architecture, which qemu emulates, is only a node."""
+debootstrap. In each it is the chief of jobs, and the sshd of another host uses it as root. One may be for
+another CPU architecture, which qemu emulates."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hosts import SHARED, address, in_host, spec_of
-from jobs import AUTODIST
+from jobs import AUTODIST, BUILD
 
 pytestmark = pytest.mark.hosts(2)
 
@@ -43,13 +43,19 @@ def make_busybox_root(root):
 SYSTEMS = [BUSYBOX, *sorted(os.listdir(ROOTS) if ROOTS else [])]
 
 
-@pytest.fixture(params=[system for system in SYSTEMS if system not in OTHER_MACHINES])
+@pytest.fixture(params=SYSTEMS)
 def system(request):
     return request.param
 
 
 @pytest.fixture
-def root(system, folder):
+def program(system):
+    """The autodist that runs in the root."""
+    return BUILD.parent / system / "bin" / "autodist" if system in OTHER_MACHINES else AUTODIST
+
+
+@pytest.fixture
+def root(system, program, folder):
     """The system's root, mounted on both hosts; each host has its own home and /tmp in it."""
     source = ROOTS / system if system != BUSYBOX else SHARED / f"root-{folder.name}"
     if system == BUSYBOX:
@@ -65,7 +71,7 @@ def root(system, folder):
             mkdir -p .{folder}
             mount --bind {folder} .{folder}
             mkdir -m 700 root/.ssh root/run
-            cp {AUTODIST} root/autodist
+            cp {program} root/autodist
             cp {SHARED}/known_hosts {SHARED}/user_ed25519 root/.ssh/
             sed 's#:/bin/bash$#:/bin/sh#' /etc/passwd > /run/passwd
             cp /run/passwd /etc/hosts etc/
@@ -98,14 +104,22 @@ def autodist_in(root, folder):
 
 
 @pytest.fixture
-def spec(root, folder, sshd, known_hosts):
+def spec_with(root, folder, sshd, known_hosts):
+    """Makes a spec of the chief and of the host with such an sshd."""
+    def make(**settings):
+        server = sshd(HOST, **settings)
+        entry = f"[{address(HOST)}]:{server.port} " + (SHARED / f"host{HOST}" / "host_key.pub").read_text()
+        for path in (known_hosts, root / "root" / ".ssh" / "known_hosts"):
+            path.write_text(path.read_text() + entry)
+        return spec_of(folder / "spec.yaml", address(HOST),
+                       ssh=f"username: root\nport: {server.port}\nkey_file: ~/.ssh/user_ed25519")
+    return make
+
+
+@pytest.fixture
+def spec(spec_with, root):
     """A spec of the chief and of the host whose sshd uses the root."""
-    server = sshd(HOST, ChrootDirectory=root)
-    entry = f"[{address(HOST)}]:{server.port} " + (SHARED / f"host{HOST}" / "host_key.pub").read_text()
-    for path in (known_hosts, root / "root" / ".ssh" / "known_hosts"):
-        path.write_text(path.read_text() + entry)
-    return spec_of(folder / "spec.yaml", address(HOST),
-                   ssh=f"username: root\nport: {server.port}\nkey_file: ~/.ssh/user_ed25519")
+    return spec_with(ChrootDirectory=root)
 
 
 def test_as_a_chief_without_nodes(name_services, autodist_in, says):
@@ -141,12 +155,26 @@ def test_as_a_node_of_another_system(system, autodist, spec, says):
     assert "python_venv needs bash: 'bash' is not in PATH" in job.err
 
 
+ON_MACHINE = "echo $RANK of $WORLD_SIZE on $(uname -m)"
+
+
+@pytest.mark.parametrize("system", sorted(OTHER_MACHINES & set(SYSTEMS)))
+def test_a_chief_of_another_kind(system, autodist_in, spec_with):
+    assert f"agent for {os.uname().machine}" in autodist_in("--version").stdout
+    spec = spec_with()
+    for _ in range(2):
+        job = autodist_in("run", "--spec", spec, "--", "sh", "-c", ON_MACHINE)
+        assert job.returncode == 0, job.stderr
+        assert sorted(job.stdout.splitlines()) == [f"[{address(1)}:0] 0 of 2 on {system}",
+                                                   f"[{address(2)}:1] 1 of 2 on {os.uname().machine}"]
+
+
 @pytest.mark.parametrize("system", sorted(OTHER_MACHINES & set(SYSTEMS)))
 def test_a_node_of_another_kind(system, autodist, spec):
     assert f"agent for {system}" in autodist("--version").out
     shutil.copy(SHARED / "user_ed25519", Path.home() / ".ssh" / "user_ed25519")
     for _ in range(2):
-        job = autodist("run", "--spec", spec, "--", "sh", "-c", "echo $RANK of $WORLD_SIZE on $(uname -m)")
+        job = autodist("run", "--spec", spec, "--", "sh", "-c", ON_MACHINE)
         assert job.code == 0, job.err
         assert sorted(job.out.splitlines()) == [f"[{address(1)}:0] 0 of 2 on {os.uname().machine}",
                                                 f"[{address(2)}:1] 1 of 2 on {system}"]
