@@ -18,9 +18,13 @@ machines=${MACHINES-aarch64}
 
 # agents MACHINE: the value of AUTODIST_AGENTS for MACHINE.
 agents() {
+  list=""
   for each in "$this" $machines; do
-    [ "$each" = "$1" ] || printf '%s;' "$each=$PWD/build/$([ "$each" = "$this" ] && echo package || echo "$each")/bin"
+    folder=$PWD/build/$each/bin
+    [ "$each" != "$this" ] || folder=$PWD/build/package/bin
+    [ "$each" = "$1" ] || list="$list;$each=$folder"
   done
+  echo "${list#;}"
 }
 # pack MACHINE BUILD: makes the files of dist/ from BUILD.
 pack() {
