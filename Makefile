@@ -33,7 +33,7 @@ demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \
 	  build/bin/autodist run --spec {spec} -- build/bin/train_digits
 
-# What a change must pass, in a quarter of an hour.
+# What a change must pass, in 20 minutes.
 check: packages
 	@setup/packages.sh check
 	@setup/test_tools.sh build/tools
