@@ -24,9 +24,9 @@ int ShowStatus(const StatusOptions& options) {
   if (const auto known = control::SnapshotClient(job->job_id()).Snapshot(); known.ok())
     snapshot = **known;
   if (options.json) {
-    std::string json = control::StatusJson(*job, ProgressIn(*job, snapshot));
-    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(snapshot) +
-                                     ",\"ranks\":" + control::RanksJson(*job, snapshot));
+    const std::string json = control::StatusJson(
+        *job, ProgressIn(*job, snapshot),
+        {{"stalled", StalledJson(snapshot)}, {"ranks", control::RanksJson(*job, snapshot)}});
     std::puts(json.c_str());
     return 0;
   }

@@ -2,10 +2,8 @@
 
 #include <absl/strings/str_join.h>
 
-#include <string>
-#include <vector>
-
 #include "json/plain_json.h"
+#include "snapshot/lookup.h"
 
 namespace autodist::control {
 namespace {
@@ -16,7 +14,8 @@ bool Crashed(const v1::JobStatus& job) {
 
 }  // namespace
 
-std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress) {
+std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress,
+                       const std::vector<std::pair<std::string_view, std::string>>& more) {
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
   const bool crashed = Crashed(job);
   json::Style style;
@@ -31,6 +30,7 @@ std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progres
   null_if(job.chief_pid() == 0, "chief_pid");
   if (crashed) style.instead["phase"] = "\"crashed\"";
   style.more = {{"progress", progress ? json::PlainJson(*progress) : "null"}};
+  style.more.insert(style.more.end(), more.begin(), more.end());
   if (!crashed) return json::PlainJson(job, style);
   // The current state of the nodes is unknown.
   v1::JobStatus known = job;
@@ -47,7 +47,7 @@ std::string RanksJson(const v1::JobStatus& job, const v1::JobSnapshot& snapshot)
     if (rank.auxiliary()) continue;
     v1::RankStatus status;
     status.set_rank(rank.rank());
-    status.set_node(snapshot.nodes(static_cast<int>(rank.node())).address());
+    if (const auto* node = snapshot::NodeOf(snapshot, rank)) status.set_node(node->address());
     if (rank.has_exit_code()) {
       status.set_exit_code(rank.exit_code());
       status.set_ended(rank.ended());
