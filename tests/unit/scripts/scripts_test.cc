@@ -68,5 +68,24 @@ TEST(ScriptsTest, AResumeCreatesNoContainer) {
   EXPECT_EQ(RuntimeCalls("job 0 key 60000 30000 resume boot:4026531836"), "exec\nexec\n");
 }
 
+// Returns the exit code of agent_is_there while a process with this name runs.
+int AgentIsThere(const std::string& name) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::copy("/bin/sleep", folder + "/" + name);
+  const std::string look = "sh -c " + base::ShellQuote(Script({"agent_is_there"}));
+  const int status = std::system(
+      (folder + "/" + name + " 100 & " + look + "; code=$?; kill $!; wait $!; exit $code").c_str());
+  std::filesystem::remove_all(folder);
+  return WEXITSTATUS(status);
+}
+
+TEST(ScriptsTest, OnlyAgentAndWatchdogKeepAContainer) {
+  EXPECT_EQ(AgentIsThere("autodist-agent"), 0);
+  EXPECT_EQ(AgentIsThere("autodist-guard"), 0);
+  EXPECT_EQ(AgentIsThere("autodist-agent.c0ffee"), 3);         // the agent while it is unpacked
+  EXPECT_EQ(AgentIsThere("autodist-agent.c0ffee.packed"), 3);  // the unpacker
+}
+
 }  // namespace
 }  // namespace autodist::scripts
