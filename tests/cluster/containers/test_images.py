@@ -87,7 +87,7 @@ def test_a_killed_agent(job):
     running.await_lines(4)
     kill_all(named_on(3, "autodist-guard"))  # watchdog and agent
     outcome = running.finish()
-    assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
+    assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err, outcome.err
 
 
 def test_a_killed_client(job, folder, runtimes):
