@@ -61,15 +61,15 @@ Status ShellFailed(const FailedStart& failed) {
 }
 
 std::string HintFor(const FailedStart& failed) {
-  switch (failed.step) {
-    case StartStep::kFolder:
+  switch (failed.state) {
+    case StartState::kFolder:
       return failed.timed_out ? "run `df ~/.cache /tmp` on the node: a file system may hang" +
                                     std::string(kWaitLonger)
                               : "try `ls ~/.cache /tmp` on the node";
-    case StartStep::kSending:
+    case StartState::kSending:
       return "make room on the node: see `df -h ~/.cache /tmp`";
-    case StartStep::kProgram:
-    case StartStep::kShell:
+    case StartState::kProgram:
+    case StartState::kShell:
       break;
   }
   return failed.timed_out
@@ -79,14 +79,14 @@ std::string HintFor(const FailedStart& failed) {
 }
 
 std::string WhatFailed(const FailedStart& failed, const Status& why) {
-  if (failed.timed_out && failed.step == StartStep::kFolder) {
+  if (failed.timed_out && failed.state == StartState::kFolder) {
     return "the home folder or /tmp of the node has not answered within " +
            base::Seconds(failed.limit);
   }
   if (failed.timed_out) {
     return failed.program + " did not start within " + base::Seconds(failed.limit);
   }
-  if (failed.step == StartStep::kFolder && !failed.said.empty()) {
+  if (failed.state == StartState::kFolder && !failed.said.empty()) {
     return "no place for " + failed.program + " on the node";
   }
   return failed.program + " did not start: " + Message(why);
@@ -146,7 +146,7 @@ class Awaiting {
         watch_(watch),
         shell_(rpc::ShellLine(nonce)),
         sent_it_(!command.installs),
-        step_(command.installs ? StartStep::kShell : StartStep::kProgram),
+        state_(command.installs ? StartState::kShell : StartState::kProgram),
         deadline_(base::Deadline::After(watch.limit)) {}
 
   Status Run(const std::stop_token& stop) {
@@ -172,16 +172,16 @@ class Awaiting {
   Status Failed(const Status& why) {
     const bool timed_out = why.code() == StatusCode::kDeadlineExceeded;
     if (!timed_out) stream_.WaitClosed(base::Deadline::After(kStderrLimit));
-    AD_RETURN_IF_ERROR(step_ == StartStep::kShell ? stream_.FailureIn(seen_) : stream_.Failure());
+    AD_RETURN_IF_ERROR(state_ == StartState::kShell ? stream_.FailureIn(seen_) : stream_.Failure());
     return WhyNotStarted(
-        {step_, timed_out, seen_, stream_.StderrTail(), program_.what(), watch_.limit}, why);
+        {state_, timed_out, seen_, stream_.StderrTail(), program_.what(), watch_.limit}, why);
   }
 
  private:
   // Handles the last line, which is complete.
   Status TakeLine() {
-    if (step_ == StartStep::kShell && seen_.ends_with(shell_)) {
-      step_ = StartStep::kFolder;
+    if (state_ == StartState::kShell && seen_.ends_with(shell_)) {
+      state_ = StartState::kFolder;
       deadline_ = base::Deadline::After(watch_.limit);
       if (watch_.shell_ran) watch_.shell_ran();
     }
@@ -192,7 +192,7 @@ class Awaiting {
 
   Status Send(const std::string& machine) {
     sent_it_ = true;
-    step_ = StartStep::kSending;
+    state_ = StartState::kSending;
     AD_ASSIGN_OR_RETURN(const bundle::Agent variant, program_.For(machine));
     using Clock = base::Deadline::Clock;
     const Clock::time_point began = Clock::now();
@@ -201,7 +201,7 @@ class Awaiting {
     };
     const Status upload = SendProgram(socket_, variant, sent);
     if (!upload.ok()) return Failed(Annotate(upload, std::string("sending ") + program_.what()));
-    step_ = StartStep::kProgram;
+    state_ = StartState::kProgram;
     // The last part is still in transit, and takes less time than the rest.
     const Clock::time_point sent_at = Clock::now();
     deadline_ = base::Deadline::At(sent_at + watch_.limit + (sent_at - began));
@@ -215,7 +215,7 @@ class Awaiting {
   const StartWatch& watch_;
   const std::string shell_;
   bool sent_it_;
-  StartStep step_;
+  StartState state_;
   base::Deadline deadline_;
   std::string seen_;
 };
@@ -223,7 +223,7 @@ class Awaiting {
 }  // namespace
 
 Status WhyNotStarted(const FailedStart& failed, const Status& why) {
-  if (failed.step == StartStep::kShell) return ShellFailed(failed);
+  if (failed.state == StartState::kShell) return ShellFailed(failed);
   std::string said = failed.said;
   while (said.ends_with('\n')) said.pop_back();
   std::string hint = HintFor(failed);

@@ -1,6 +1,6 @@
 // Waits for the agent, or autodist itself, at the far end of a byte stream to a node, through the
 // login shell's start-up files, the upload of the program and its start. Records which of these
-// steps was reached, and derives the cause of a failure from it.
+// states was reached, and derives the cause of a failure from it.
 #pragma once
 
 #include <chrono>
@@ -21,15 +21,15 @@ namespace autodist::launch {
 inline constexpr std::chrono::seconds kDefaultReadyLimit{60};
 
 struct StartWatch {
-  std::chrono::milliseconds limit = kDefaultReadyLimit;  // for each step except the upload
+  std::chrono::milliseconds limit = kDefaultReadyLimit;  // for each state except the upload
   // Called when the login shell has executed the command, and during the upload with the bytes sent
   // and their total. May be null.
   std::function<void()> shell_ran = {};
   std::function<void(uint64_t bytes, uint64_t of)> sent = {};
 };
 
-// The last step of a start that was reached. Each one but the last may fail for different reasons.
-enum class StartStep {
+// The last state that a start reached. Each one but the last may fail for different reasons.
+enum class StartState {
   kShell,    // logged in; the login shell has not executed anything
   kFolder,   // the script looks for the program, or for a folder for it
   kSending,  // the program is being uploaded
@@ -37,7 +37,7 @@ enum class StartStep {
 };
 
 struct FailedStart {
-  StartStep step;
+  StartState state;
   bool timed_out;       // false: the far end or the connection has ended
   std::string printed;  // on stdout
   std::string said;     // on stderr

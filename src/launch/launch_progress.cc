@@ -36,45 +36,45 @@ LaunchProgress::LaunchProgress(const std::vector<std::string>& addresses) {
 
 void LaunchProgress::Begin(const std::vector<uint32_t>& nodes) {
   const std::lock_guard lock(mutex_);
-  for (Node& node : nodes_) node.step = Step::kReady;
-  for (const uint32_t node : nodes) nodes_[node].step = Step::kWaiting;
+  for (Node& node : nodes_) node.state = State::kReady;
+  for (const uint32_t node : nodes) nodes_[node].state = State::kWaiting;
   syncs_ = false;
 }
 
-void LaunchProgress::Enter(uint32_t node, Step step) {
-  if (entered_) entered_(node, step);
+void LaunchProgress::Enter(uint32_t node, State state) {
+  if (entered_) entered_(node, state);
   const std::lock_guard lock(mutex_);
-  if (nodes_[node].step != step) nodes_[node].since = Clock::now();
-  nodes_[node].step = step;
-  syncs_ = syncs_ || step == Step::kSyncing;
+  if (nodes_[node].state != state) nodes_[node].since = Clock::now();
+  nodes_[node].state = state;
+  syncs_ = syncs_ || state == State::kSyncing;
 }
 
 void LaunchProgress::SendingAgent(uint32_t node, uint64_t sent, uint64_t total) {
   const std::lock_guard lock(mutex_);
-  nodes_[node].step = Step::kSendingAgent;
+  nodes_[node].state = State::kSendingAgent;
   nodes_[node].sent = sent;
   nodes_[node].total = total;
 }
 
 std::string LaunchProgress::Describe(const Node& node) {
-  switch (node.step) {
-    case Step::kConnecting:
+  switch (node.state) {
+    case State::kConnecting:
       return node.address + " (connecting)";
-    case Step::kLoggedIn:
+    case State::kLoggedIn:
       return node.address + " (logged in; its login shell has not run anything yet" +
              For(node.since) + ")";
-    case Step::kStartingAgent:
+    case State::kStartingAgent:
       return node.address + " (starting the agent)";
-    case Step::kSendingAgent:
+    case State::kSendingAgent:
       return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
              base::Bytes(node.total) + ")";
-    case Step::kPreparing:
+    case State::kPreparing:
       return node.address + " (preparing the ranks' environment" + For(node.since) + ")";
-    case Step::kBooting:
+    case State::kBooting:
       return node.address + " (not up yet, retrying" + For(node.since) + ")";
-    case Step::kWaiting:
-    case Step::kSyncing:
-    case Step::kReady:
+    case State::kWaiting:
+    case State::kSyncing:
+    case State::kReady:
       break;
   }
   return node.address;
@@ -83,17 +83,17 @@ std::string LaunchProgress::Describe(const Node& node) {
 std::string LaunchProgress::WaitingFor() const {
   constexpr size_t kMaxNodesShown = 3;
   const std::lock_guard lock(mutex_);
-  if (syncs_ &&
-      std::ranges::any_of(nodes_, [](const Node& node) { return node.step < Step::kPreparing; })) {
+  if (syncs_ && std::ranges::any_of(
+                    nodes_, [](const Node& node) { return node.state < State::kPreparing; })) {
     return "";
   }
   std::vector<const Node*> waiting;
   for (const Node& node : nodes_) {
-    if (node.step != Step::kReady) waiting.push_back(&node);
+    if (node.state != State::kReady) waiting.push_back(&node);
   }
   // Lists nodes that wait for their turn last, because they wait for the others.
   std::stable_partition(waiting.begin(), waiting.end(),
-                        [](const Node* node) { return node->step != Step::kWaiting; });
+                        [](const Node* node) { return node->state != State::kWaiting; });
   const size_t shown = waiting.size() > kMaxNodesShown ? kMaxNodesShown - 1 : waiting.size();
   std::string text;
   for (size_t i = 0; i < shown; ++i) {

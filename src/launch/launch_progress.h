@@ -15,7 +15,7 @@ namespace autodist::launch {
 class LaunchProgress {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class Step {
+  enum class State {
     kWaiting,
     kConnecting,
     kBooting,
@@ -27,31 +27,31 @@ class LaunchProgress {
     kReady
   };
 
-  // Called on the current thread for each step that a node enters; must not block.
-  using Entered = std::function<void(uint32_t node, Step step)>;
+  // Called on the current thread for each state that a node enters; must not block.
+  using Entered = std::function<void(uint32_t node, State state)>;
   // Call before anything is launched.
-  void OnStep(Entered entered) { entered_ = std::move(entered); }
+  void OnState(Entered entered) { entered_ = std::move(entered); }
 
   // Creates the progress of nodes that are all ready.
   explicit LaunchProgress(const std::vector<std::string>& addresses);
 
   // Restarts the progress of these nodes only.
   void Begin(const std::vector<uint32_t>& nodes);
-  void Enter(uint32_t node, Step step);
+  void Enter(uint32_t node, State state);
   void SendingAgent(uint32_t node, uint64_t sent, uint64_t total);  // bytes
 
   // Formats the nodes that are not ready: "node3 (connecting), node4 (sending the agent, 4.1 MB of
-  // 11 MB) and 2 others". Slow steps have a coarse time: "for 20 s", "for 2 min". "" if all are
+  // 11 MB) and 2 others". Slow states have a coarse time: "for 20 s", "for 2 min". "" if all are
   // ready, and while files are synced, which has a progress bar.
   std::string WaitingFor() const;
 
  private:
   struct Node {
     std::string address;
-    Step step = Step::kReady;
+    State state = State::kReady;
     uint64_t sent = 0;
     uint64_t total = 0;
-    Clock::time_point since = Clock::now();  // when it entered this step
+    Clock::time_point since = Clock::now();  // when it entered this state
   };
   static std::string Describe(const Node& node);
 

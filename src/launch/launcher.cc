@@ -89,8 +89,8 @@ class PlanLauncher final : public Launcher {
   Deadline PrepareDeadline() const { return Deadline::After(StartLimit(kPrepareLimit)); }
   std::string ScopeOf(uint32_t node_rank);
 
-  void Enter(uint32_t node_rank, LaunchProgress::Step step) const {
-    if (options_.progress) options_.progress->Enter(node_rank, step);
+  void Enter(uint32_t node_rank, LaunchProgress::State state) const {
+    if (options_.progress) options_.progress->Enter(node_rank, state);
   }
 
   const v1::LaunchPlan& plan_;
@@ -179,7 +179,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   }
   launched.link = std::move(*link);
   if (sync) {
-    Enter(node.node_rank(), LaunchProgress::Step::kSyncing);
+    Enter(node.node_rank(), LaunchProgress::State::kSyncing);
     launched.status = Annotate(launched.link->Sync(*sync, node.node_rank(), stop_.get_token()),
                                "copying the working directory");
     if (!launched.status.ok()) return launched;
@@ -190,7 +190,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   if (options_.probe) *request.mutable_probe() = *options_.probe;
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
   CompleteRequest(request);
-  Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
+  Enter(launched.node_rank, LaunchProgress::State::kPreparing);
   TakePrepared(launched.link->Prepare(request, PrepareDeadline(), stop_.get_token()), launched);
   return launched;
 }
@@ -232,7 +232,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
     if (link.ok() || patience.count() == 0 || !MayBeBooting(link.status(), was_reached)) {
       return link;
     }
-    Enter(node.node_rank(), LaunchProgress::Step::kBooting);
+    Enter(node.node_rank(), LaunchProgress::State::kBooting);
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
       return stop_.stop_requested()
                  ? link.status()
@@ -299,7 +299,7 @@ void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
 void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
                            std::shared_ptr<NodeLink> link, Done done) {
   CompleteRequest(request);
-  Enter(node_rank, LaunchProgress::Step::kPreparing);
+  Enter(node_rank, LaunchProgress::State::kPreparing);
   std::stop_token stop;
   {
     const std::lock_guard lock(mutex_);
@@ -351,15 +351,15 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
                                                          const AgentCommand& command,
                                                          const std::stop_token& stop,
                                                          bool* was_reached) {
-  Enter(session.node_rank, LaunchProgress::Step::kConnecting);
+  Enter(session.node_rank, LaunchProgress::State::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
   if (was_reached) *was_reached = true;
   const auto starting = [&] {
     if (was_reached) *was_reached = true;
-    Enter(session.node_rank, LaunchProgress::Step::kStartingAgent);
+    Enter(session.node_rank, LaunchProgress::State::kStartingAgent);
   };
   if (command.installs) {
-    Enter(session.node_rank, LaunchProgress::Step::kLoggedIn);
+    Enter(session.node_rank, LaunchProgress::State::kLoggedIn);
   } else {
     starting();
   }

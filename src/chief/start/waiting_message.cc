@@ -18,22 +18,22 @@ std::vector<std::string> AddressesOf(const v1::LaunchPlan& plan) {
   return addresses;
 }
 
-// Translates a step of the launch into an event of the node; nullopt: none.
-std::optional<NodeEvent> EventOf(LaunchProgress::Step step) {
-  using Step = LaunchProgress::Step;
-  switch (step) {
-    case Step::kConnecting:
-    case Step::kBooting:
+// Translates a state of the launch into an event of the node; nullopt: none.
+std::optional<NodeEvent> EventOf(LaunchProgress::State state) {
+  using State = LaunchProgress::State;
+  switch (state) {
+    case State::kConnecting:
+    case State::kBooting:
       return NodeEvent::kConnect;
-    case Step::kLoggedIn:
-    case Step::kStartingAgent:
+    case State::kLoggedIn:
+    case State::kStartingAgent:
       return NodeEvent::kBootstrap;
-    case Step::kSyncing:
-    case Step::kPreparing:
+    case State::kSyncing:
+    case State::kPreparing:
       return NodeEvent::kProbe;
-    case Step::kWaiting:
-    case Step::kSendingAgent:
-    case Step::kReady:
+    case State::kWaiting:
+    case State::kSendingAgent:
+    case State::kReady:
       break;
   }
   return std::nullopt;
@@ -45,9 +45,9 @@ WaitingMessage::WaitingMessage(const StartingJob& job)
     : loop_(job.loop),
       console_(job.console),
       progress_(std::make_shared<LaunchProgress>(AddressesOf(job.plan))) {
-  progress_->OnStep(
-      [&loop = job.loop, &nodes = job.nodes](uint32_t node, LaunchProgress::Step step) {
-        const auto event = EventOf(step);
+  progress_->OnState(
+      [&loop = job.loop, &nodes = job.nodes](uint32_t node, LaunchProgress::State state) {
+        const auto event = EventOf(state);
         if (event) loop.Post([&nodes, node, event] { nodes.Launches(node, *event); });
       });
   loop_.AddTimer([this] { return Show(); });

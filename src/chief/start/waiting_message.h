@@ -16,16 +16,16 @@ namespace autodist::chief {
 // Used on the loop's thread only.
 class WaitingMessage {
  public:
-  // Passes the steps of the launch to the nodes' state machines.
+  // Passes the states of the launch to the nodes' state machines.
   explicit WaitingMessage(const StartingJob& job);
 
   // Waits for these nodes; ends the wait.
   void Begin(const std::vector<uint32_t>& nodes);
   void End() { show_at_ = Loop::Time::max(); }
   // The node is no longer waited for.
-  void Turned(uint32_t node) { progress_->Enter(node, launch::LaunchProgress::Step::kReady); }
+  void Turned(uint32_t node) { progress_->Enter(node, launch::LaunchProgress::State::kReady); }
 
-  // The launcher reports each node's step to it.
+  // The launcher reports each node's state to it.
   const std::shared_ptr<launch::LaunchProgress>& progress() const { return progress_; }
 
  private:

@@ -19,27 +19,27 @@ TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
   };
   const seconds limit(60);
   const Case cases[] = {
-      {{StartStep::kShell, true, "which env? ", "", "the agent", limit},
+      {{StartState::kShell, true, "which env? ", "", "the agent", limit},
        "the login shell has not run anything within 60 s: something in its start-up files "
        "(~/.bashrc) waits for input, or starts another shell, and prints:\nwhich env? ",
        "--start-timeout"},
-      {{StartStep::kShell, false, "", "not available", "the agent", limit},
+      {{StartState::kShell, false, "", "not available", "the agent", limit},
        "login shell broken: the login succeeds, but the user's shell does not run the command, "
        "and prints:\nnot available",
        "getent passwd"},
-      {{StartStep::kFolder, true, "", "", "the agent", limit},
+      {{StartState::kFolder, true, "", "", "the agent", limit},
        "the home folder or /tmp of the node has not answered within 60 s",
        "df ~/.cache /tmp"},
-      {{StartStep::kFolder, false, "", "/a: is full\nhint: make room\n", "the agent", limit},
+      {{StartState::kFolder, false, "", "/a: is full\nhint: make room\n", "the agent", limit},
        "no place for the agent on the node:\n/a: is full",
        "make room"},
-      {{StartStep::kSending, false, "", "", "the agent", limit},
+      {{StartState::kSending, false, "", "", "the agent", limit},
        "the agent did not start: why",
        "make room"},
-      {{StartStep::kProgram, true, "", "", "the agent", limit},
+      {{StartState::kProgram, true, "", "", "the agent", limit},
        "the agent did not start within 60 s",
        "--start-timeout"},
-      {{StartStep::kProgram, false, "", "autodist-agent: no socket", "the agent", limit},
+      {{StartState::kProgram, false, "", "autodist-agent: no socket", "the agent", limit},
        "the agent did not start: why:\nautodist-agent: no socket",
        "/tmp"},
   };
@@ -47,7 +47,7 @@ TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
     const Status why = WhyNotStarted(one.failed, Error(StatusCode::kUnavailable, "why"));
     EXPECT_EQ(Message(why), one.cause);
     EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
-    if (one.failed.step == StartStep::kShell) {  // folders are still unknown
+    if (one.failed.state == StartState::kShell) {  // folders are still unknown
       EXPECT_THAT(Message(why) + Remedy(why), Not(HasSubstr(".cache")));
     }
   }

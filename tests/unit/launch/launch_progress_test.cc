@@ -5,7 +5,7 @@
 namespace autodist::launch {
 namespace {
 
-using Step = LaunchProgress::Step;
+using State = LaunchProgress::State;
 
 class LaunchProgressTest : public testing::Test {
  protected:
@@ -19,34 +19,34 @@ TEST_F(LaunchProgressTest, NothingIsAwaitedBeforeTheStart) {
 TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.Begin({1, 2, 3});
   EXPECT_EQ(progress_.WaitingFor(), "b, c and d");
-  progress_.Enter(1, Step::kConnecting);
-  progress_.Enter(2, Step::kStartingAgent);
-  progress_.Enter(3, Step::kReady);
+  progress_.Enter(1, State::kConnecting);
+  progress_.Enter(2, State::kStartingAgent);
+  progress_.Enter(3, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "b (connecting) and c (starting the agent)");
   progress_.SendingAgent(2, 4'100'000, 11'500'000);
-  progress_.Enter(1, Step::kReady);
+  progress_.Enter(1, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "c (sending the agent, 4.1 MB of 12 MB)");
-  progress_.Enter(2, Step::kPreparing);
+  progress_.Enter(2, State::kPreparing);
   EXPECT_EQ(progress_.WaitingFor(), "c (preparing the ranks' environment)");
-  progress_.Enter(2, Step::kReady);
+  progress_.Enter(2, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "");
 }
 
 TEST_F(LaunchProgressTest, OfManyNodesThoseThatHaveStartedAreNamed) {
   progress_.Begin({0, 1, 2, 3, 4});
-  progress_.Enter(3, Step::kConnecting);
-  progress_.Enter(4, Step::kConnecting);
+  progress_.Enter(3, State::kConnecting);
+  progress_.Enter(4, State::kConnecting);
   EXPECT_EQ(progress_.WaitingFor(), "d (connecting), e (connecting) and 3 others");
 }
 
 TEST_F(LaunchProgressTest, DuringASyncItsProgressIsShown) {
   progress_.Begin({0, 1});
-  progress_.Enter(0, Step::kSyncing);
-  progress_.Enter(1, Step::kConnecting);
+  progress_.Enter(0, State::kSyncing);
+  progress_.Enter(1, State::kConnecting);
   EXPECT_EQ(progress_.WaitingFor(), "");
-  progress_.Enter(0, Step::kPreparing);
+  progress_.Enter(0, State::kPreparing);
   EXPECT_EQ(progress_.WaitingFor(), "");
-  progress_.Enter(1, Step::kPreparing);
+  progress_.Enter(1, State::kPreparing);
   EXPECT_EQ(progress_.WaitingFor(),
             "a (preparing the ranks' environment) and b (preparing the ranks' environment)");
   progress_.Begin({1});
