@@ -225,21 +225,21 @@ class Try {
   bool over() const { return !fd_.valid(); }
   Deadline give_up_at() const { return give_up_at_; }
   pollfd WaitsFor() const {
-    const bool writes = step_ == Step::kConnecting || step_ == Step::kSending;
+    const bool writes = state_ == State::kConnecting || state_ == State::kSending;
     return {fd_.get(), writes ? short{POLLOUT} : short{POLLIN}, 0};
   }
 
   void Continue() {
-    if (step_ == Step::kConnecting) NoteConnection();
-    if (step_ == Step::kToken) Read(target_->token(), [this] { BeginPayload(); });
-    if (step_ == Step::kSending) Send();
-    if (step_ == Step::kCounting) Read(CountText(target_->payload()), [this] { fd_.Reset(); });
+    if (state_ == State::kConnecting) NoteConnection();
+    if (state_ == State::kToken) Read(target_->token(), [this] { BeginPayload(); });
+    if (state_ == State::kSending) Send();
+    if (state_ == State::kCounting) Read(CountText(target_->payload()), [this] { fd_.Reset(); });
   }
 
   // Called after the time limit; a payload that is still arriving continues.
   void GiveUp(const std::string& after) {
-    if (step_ == Step::kConnecting) return Fail("timed out after " + after);
-    if (step_ == Step::kToken) return Fail("connected, but nothing came within " + after);
+    if (state_ == State::kConnecting) return Fail("timed out after " + after);
+    if (state_ == State::kToken) return Fail("connected, but nothing came within " + after);
     const size_t arrived = sent_ - std::min(sent_, Unacknowledged(fd_));
     if (arrived > arrived_ && slow_at_.Expired()) return fd_.Reset();
     if (arrived > arrived_) {
@@ -263,7 +263,7 @@ class Try {
     socklen_t length = sizeof error;
     getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return Fail(std::strerror(error));
-    step_ = Step::kToken;
+    state_ = State::kToken;
     const auto took =
         std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - began_);
     // The kernel measures the handshake itself, independently of load, and excludes
@@ -291,7 +291,7 @@ class Try {
 
   void BeginPayload() {
     if (target_->payload() == 0) return fd_.Reset();
-    step_ = Step::kSending;
+    state_ = State::kSending;
     received_ = 0;
     slow_at_ = Deadline::After(kPayloadLimit);
     give_up_at_ = Deadline::After(kStallLimit);
@@ -306,19 +306,19 @@ class Try {
       if (sent < 0) return Fail(std::string("in the midst of a message: ") + std::strerror(errno));
       sent_ += static_cast<size_t>(sent);
     }
-    step_ = Step::kCounting;
+    state_ = State::kCounting;
     shutdown(fd_.get(), SHUT_WR);
   }
 
-  enum class Step { kConnecting, kToken, kSending, kCounting };
+  enum class State { kConnecting, kToken, kSending, kCounting };
 
   const v1::PortTarget* target_;
   v1::PortTry* result_;
   Deadline give_up_at_;
   base::UniqueFd fd_;  // invalid after the end
   Deadline::Clock::time_point began_;
-  Step step_ = Step::kConnecting;
-  size_t received_ = 0;  // in this step
+  State state_ = State::kConnecting;
+  size_t received_ = 0;  // in this state
   size_t sent_ = 0;      // of the payload
   size_t arrived_ = 0;   // acknowledged ones at the last check
   Deadline slow_at_ = Deadline::Never();

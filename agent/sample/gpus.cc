@@ -30,13 +30,13 @@ GpuReader::GpuReader(GpuPlan plan, Supervisor& supervisor)
   const auto program = FindNvidiaSmi(plan_.environment, plan_.working_directory);
   if (!program.ok()) return;
   program_ = *program;
-  Start(Step::kFields, {program_, "--help-query-gpu"});
+  Start(State::kFields, {program_, "--help-query-gpu"});
 }
 
 GpuReader::~GpuReader() { End(); }
 
-void GpuReader::Start(Step step, std::vector<std::string> argv) {
-  step_ = step;
+void GpuReader::Start(State state, std::vector<std::string> argv) {
+  state_ = state;
   text_.clear();
   auto pipe = base::Pipe();
   if (!pipe.ok() || !base::SetNonBlocking(pipe->first.get()).ok()) return Wait();
@@ -48,8 +48,9 @@ void GpuReader::Start(Step step, std::vector<std::string> argv) {
   request.working_directory = "/";
   request.stdout_fd = pipe->second.get();
   run_ = supervisor_.Run(std::move(request), std::move(pipe->second)).id;
-  limit_ = step == Step::kFields ? base::Deadline::After(kFieldsLimit) : base::Deadline::Never();
-  next_look_ = step == Step::kFields ? base::Deadline::After(kFieldsLook) : base::Deadline::Never();
+  limit_ = state == State::kFields ? base::Deadline::After(kFieldsLimit) : base::Deadline::Never();
+  next_look_ =
+      state == State::kFields ? base::Deadline::After(kFieldsLook) : base::Deadline::Never();
 }
 
 void GpuReader::End() {
@@ -60,7 +61,7 @@ void GpuReader::End() {
 void GpuReader::Wait() {
   End();
   jobs_libraries_ = !jobs_libraries_;
-  step_ = Step::kWaiting;
+  state_ = State::kWaiting;
   next_look_ = base::Deadline::After(backoff_.Next());
 }
 
@@ -72,7 +73,7 @@ bool GpuReader::TakeOutput() {
     if (got <= 0) return got == 0;
     text_.append(piece, static_cast<size_t>(got));
     if (text_.size() > kLargestGpuText) return true;
-    if (step_ != Step::kRows) continue;
+    if (state_ != State::kRows) continue;
     std::string_view rest = text_;
     while (rest.find('\n') != std::string_view::npos) TakeRow(TakeLine(rest));
     text_.erase(0, text_.size() - rest.size());
@@ -89,10 +90,10 @@ void GpuReader::TakeRow(std::string_view line) {
 }
 
 void GpuReader::Update() {
-  if (step_ == Step::kWaiting && next_look_.Expired()) {
-    return Start(Step::kFields, {program_, "--help-query-gpu"});
+  if (state_ == State::kWaiting && next_look_.Expired()) {
+    return Start(State::kFields, {program_, "--help-query-gpu"});
   }
-  if (step_ == Step::kFields) {
+  if (state_ == State::kFields) {
     const bool ended = TakeOutput();
     next_look_ = base::Deadline::After(kFieldsLook);
     if (!ended) return limit_.Expired() ? Wait() : void();
@@ -101,11 +102,11 @@ void GpuReader::Update() {
     std::string ids;
     for (const uint32_t index : plan_.indices)
       ids += (ids.empty() ? "" : ",") + std::to_string(index);
-    return Start(Step::kRows,
+    return Start(State::kRows,
                  {program_, "-i", ids, fields_->Query(), "--format=csv,noheader,nounits", "-lms",
                   std::to_string(plan_.interval.count())});
   }
-  if (step_ == Step::kRows && TakeOutput()) Wait();
+  if (state_ == State::kRows && TakeOutput()) Wait();
 }
 
 void GpuReader::Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample) {

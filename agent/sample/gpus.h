@@ -55,14 +55,14 @@ class GpuReader {
     SampleTime time;
   };
 
-  // The steps, in order.
-  enum class Step {
+  // In this order.
+  enum class State {
     kNone,    // no GPUs, or no nvidia-smi
     kFields,  // asking for supported fields
     kRows,    // reading rows periodically
     kWaiting  // before a restart
   };
-  void Start(Step step, std::vector<std::string> argv);
+  void Start(State state, std::vector<std::string> argv);
   void End();
   // Parses the complete lines of the output. Returns whether the program has ended.
   bool TakeOutput();
@@ -72,7 +72,7 @@ class GpuReader {
   const GpuPlan plan_;
   Supervisor& supervisor_;
   std::string program_;  // empty: not installed
-  Step step_ = Step::kNone;
+  State state_ = State::kNone;
   base::Deadline next_look_ = base::Deadline::Never();
   base::Deadline limit_ = base::Deadline::Never();  // of kFields
   base::Backoff backoff_;
