@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "base/split.h"
 #include "control/job_client.h"
-#include "top/feed.h"
+#include "top/job_poller.h"
 #include "top/keys.h"
 #include "top/painter.h"
 #include "top/render.h"
@@ -179,7 +179,7 @@ class Window {
   void TakeNews() {
     uint64_t count = 0;
     (void)!read(woken_.get(), &count, sizeof count);
-    update_ = feed_.Get();
+    update_ = poller_.Get();
     if (view_.panel.kind == Panel::kLog && update_.log) view_.panel.Grow(update_.log);
     if (const auto stopped = stop_.TakeAnswer()) {
       view_.notice = stopped->ok() ? "asked the job to stop" : Message(*stopped);
@@ -202,7 +202,7 @@ class Window {
     for (const Key& key : keys) {
       const bool open = view_.panel.open();
       Obey(Press(key, update_.snapshot ? *update_.snapshot : unknown, view_));
-      if (open && !view_.panel.open()) feed_.Follow(std::nullopt);
+      if (open && !view_.panel.open()) poller_.Follow(std::nullopt);
       changed_ = true;
     }
   }
@@ -224,7 +224,7 @@ class Window {
         view_.panel = {
             .kind = Panel::kLog,
             .title = "Log of rank " + std::to_string(*view_.selected) + "; stderr is yellow"};
-        feed_.Follow(view_.selected);
+        poller_.Follow(view_.selected);
         break;
       case Command::kTakeStacks:
         view_.panel = {.kind = Panel::kStacks, .title = "What each rank is doing"};
@@ -245,7 +245,7 @@ class Window {
       return;
     }
     const auto age = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
-                                                              feed_.Get().answered);
+                                                              poller_.Get().answered);
     changed_ = changed_ || age >= kToTell || view_.chief_silence >= kToTell;
     view_.chief_silence = age;
   }
@@ -265,7 +265,7 @@ class Window {
   Request<Result<v1::JobStacks>> stacks_{std::bind_front(AskForStacks, options_.job_id),
                                          [this] { Wake(); }};
   // last: its thread wakes the window
-  Feed feed_{options_.job_id, options_.interval, [this] { Wake(); }};
+  JobPoller poller_{options_.job_id, options_.interval, [this] { Wake(); }};
 };
 
 }  // namespace

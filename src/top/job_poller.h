@@ -26,12 +26,12 @@ struct SnapshotUpdate {
 };
 
 // Thread-safe.
-class Feed {
+class JobPoller {
  public:
   // `changed` is called on the thread for each update; must not block.
-  Feed(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed);
+  JobPoller(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed);
   // Blocks while a request is under way: a few seconds at most.
-  ~Feed();
+  ~JobPoller();
 
   SnapshotUpdate Get() const;
   // Selects the rank whose log of the current attempt is read; nullopt: none.
@@ -63,7 +63,7 @@ class Feed {
   bool asked_ = false;  // the thread must not wait
   std::optional<uint32_t> followed_;
   SnapshotUpdate update_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
-  std::thread thread_{&Feed::Run, this};  // last: uses the rest
+  std::thread thread_{&JobPoller::Run, this};  // last: uses the rest
 };
 
 }  // namespace autodist::top

@@ -1,4 +1,4 @@
-#include "top/feed.h"
+#include "top/job_poller.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kLimit{30};
 constexpr char kJob[] = "job-1";
 
-class TopFeedTest : public testing::Test {
+class TopJobPollerTest : public testing::Test {
  protected:
   // An autodist that runs the job.
   std::unique_ptr<control::JobServer> StartChief() {
@@ -41,12 +41,12 @@ class TopFeedTest : public testing::Test {
     status.set_log_folder(session_.folder().path() + "/logs");
     return status;
   }
-  // Waits until the feed has a snapshot with this state of the chief.
-  bool Await(const Feed& feed, bool gone) {
+  // Waits until the poller has a snapshot with this state of the chief.
+  bool Await(const JobPoller& poller, bool gone) {
     const base::Deadline limit = base::Deadline::After(kLimit);
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, limit.when(), [&] {
-      const auto snapshot = feed.Get().snapshot;
+      const auto snapshot = poller.Get().snapshot;
       return snapshot && snapshot->job().chief_gone() == gone;
     });
   }
@@ -60,15 +60,15 @@ class TopFeedTest : public testing::Test {
   std::condition_variable changed_;
 };
 
-TEST_F(TopFeedTest, ContinuesWhenTheChiefIsBack) {
+TEST_F(TopJobPollerTest, ContinuesWhenTheChiefIsBack) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   auto chief = StartChief();
-  const Feed feed(kJob, std::chrono::milliseconds(10), [this] { Changed(); });
-  EXPECT_TRUE(Await(feed, false));
+  const JobPoller poller(kJob, std::chrono::milliseconds(10), [this] { Changed(); });
+  EXPECT_TRUE(Await(poller, false));
   chief.reset();
-  EXPECT_TRUE(Await(feed, true));
+  EXPECT_TRUE(Await(poller, true));
   chief = StartChief();
-  EXPECT_TRUE(Await(feed, false)) << "the feed ended with the chief";
+  EXPECT_TRUE(Await(poller, false)) << "the poller ended with the chief";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "top/feed.h"
+#include "top/job_poller.h"
 
 #include <utility>
 
@@ -18,13 +18,14 @@ constexpr std::chrono::minutes kWholeHistoryInterval{5};
 
 }  // namespace
 
-Feed::Feed(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed)
+JobPoller::JobPoller(std::string job_id, std::chrono::milliseconds interval,
+                     std::function<void()> changed)
     : job_id_(std::move(job_id)),
       interval_(interval),
       changed_(std::move(changed)),
       reader_(job_id_) {}
 
-Feed::~Feed() {
+JobPoller::~JobPoller() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -33,12 +34,12 @@ Feed::~Feed() {
   thread_.join();
 }
 
-SnapshotUpdate Feed::Get() const {
+SnapshotUpdate JobPoller::Get() const {
   const std::lock_guard lock(mutex_);
   return update_;
 }
 
-void Feed::Follow(std::optional<uint32_t> rank) {
+void JobPoller::Follow(std::optional<uint32_t> rank) {
   const std::lock_guard lock(mutex_);
   followed_ = rank;
   update_.log = nullptr;
@@ -47,13 +48,13 @@ void Feed::Follow(std::optional<uint32_t> rank) {
 }
 
 // The job has ended or its autodist is gone, so nothing changes until that is back.
-bool Feed::IsOver() const {
+bool JobPoller::IsOver() const {
   const std::lock_guard lock(mutex_);
   return update_.snapshot && !Runs(update_.snapshot->job());
 }
 
 // For a job that is over and has no saved snapshot, uses the last one seen.
-Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
+Result<std::shared_ptr<const v1::JobSnapshot>> JobPoller::AskForSnapshot() {
   auto snapshot = reader_.Snapshot();
   const auto last = Get().snapshot;
   if (snapshot.ok() || !last) return snapshot;
@@ -65,7 +66,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
 }
 
 // An autodist that was suspended, or whose socket was removed, may return.
-bool Feed::MayChange() {
+bool JobPoller::MayChange() {
   if (!IsOver()) return true;
   const auto now = SteadyClock::now();
   if (Get().snapshot->job().phase() == v1::JOB_PHASE_ENDED || now < gone_due_) return false;
@@ -74,7 +75,7 @@ bool Feed::MayChange() {
   return job.ok() && !job->chief_gone();
 }
 
-bool Feed::ReadSnapshot() {
+bool JobPoller::ReadSnapshot() {
   if (!MayChange()) return false;
   auto snapshot = AskForSnapshot();
   const std::lock_guard lock(mutex_);
@@ -90,7 +91,7 @@ bool Feed::ReadSnapshot() {
   return changed;
 }
 
-bool Feed::ReadHistory() {
+bool JobPoller::ReadHistory() {
   const auto now = SteadyClock::now();
   if (now < history_due_ || (IsOver() && history_due_ != SteadyClock::time_point{})) return false;
   history_due_ = now + kHistoryInterval;
@@ -108,7 +109,7 @@ bool Feed::ReadHistory() {
   return true;
 }
 
-bool Feed::ReadLog(std::optional<uint32_t> rank) {
+bool JobPoller::ReadLog(std::optional<uint32_t> rank) {
   if (!rank) {
     tail_.reset();
     return false;
@@ -125,7 +126,7 @@ bool Feed::ReadLog(std::optional<uint32_t> rank) {
   return true;
 }
 
-void Feed::Run() {
+void JobPoller::Run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     asked_ = false;
