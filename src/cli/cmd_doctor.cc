@@ -84,7 +84,7 @@ a run would fail.
 
 Examples:
   autodist doctor --spec cluster.yaml
-  autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
+  autodist doctor --spec cluster.yaml -- python3 train.py --config big.yaml
   autodist doctor --spec cluster.yaml --sync -- ./train
   autodist doctor --spec cluster.yaml --json | jq '.issues[]')");
   return [options, &program] {

@@ -69,7 +69,7 @@ every program.
 Examples:
   autodist frameworks
   autodist frameworks paddle
-  autodist run --spec cluster.yaml --framework paddle -- python train.py)");
+  autodist run --spec cluster.yaml --framework paddle -- python3 train.py)");
   return [name] { return Frameworks(*name); };
 }
 

@@ -170,7 +170,7 @@ Command AddInit(CLI::App& app) {
       app.add_option("--ssh-config", options->pattern,
                      "Hosts of ~/.ssh/config whose names match PATTERN (default: *)")
           ->expected(0, 1)
-          ->type_name("[PATTERN]");
+          ->type_name("PATTERN");
   app.add_flag("--slurm", options->slurm, "Nodes of the current Slurm allocation");
   app.add_option("--key-file", options->login.key_file, "Private key for the login")
       ->type_name("FILE");

@@ -90,10 +90,10 @@ Command AddLogs(CLI::App& app) {
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Prints the output of all ranks in order of time, each line with its "[node:rank] "
-prefix. With one --rank, prints its bytes unchanged; with --tail, --since or
---timestamps, or on a terminal, whole lines, with each progress bar in its last
-state and without escape sequences other than colors. The ranks' stderr goes to
-stderr. After a restart, prints the last attempt; the log folder has the others.
+prefix. On a terminal, and with --tail, --since or --timestamps, each progress bar
+has its last state, and of escape sequences only colors remain. Otherwise, one
+--rank alone is printed byte for byte. The ranks' stderr goes to stderr. After a
+restart, prints the last attempt; the log folder has the others.
 
 Examples:
   autodist logs last

@@ -88,7 +88,7 @@ Command AddPrune(CLI::App& app) {
   app.add_option("--older-than", options->older_than_s,
                  "Jobs that ended at least this long ago: 12h, 7d")
       ->transform(DurationWithUnit(kMaxTimeout));
-  app.add_option("--keep", options->keep, "All but the N newest jobs")
+  app.add_option("--keep", options->keep, "Jobs that are not among the N newest")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   app.add_flag("--dry-run", options->dry_run, "List the jobs and remove nothing");
   app.footer(R"(

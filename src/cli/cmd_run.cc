@@ -207,9 +207,9 @@ for a literal {rank}.
 
 Examples:
   autodist run -- ./train
-  autodist run --spec cluster.yaml -- python train.py --name 'two words'
-  autodist run --hosts gpu1:4,gpu2:4 -- python train.py
-  autodist run --spec cluster.yaml --framework paddle -- python train.py
+  autodist run --spec cluster.yaml -- python3 train.py --name 'two words'
+  autodist run --hosts gpu1:4,gpu2:4 -- python3 train.py
+  autodist run --spec cluster.yaml --framework paddle -- python3 train.py
   autodist run --spec cluster.yaml --per node -- torchrun train.py
   autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
   autodist run --spec cluster.yaml --sync --fetch 'ckpt*' -- ./train
@@ -217,8 +217,8 @@ Examples:
   autodist run --spec cluster.yaml --detach --chief-on first -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --hang-timeout auto -- ./train
-  autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
-  autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
+  autodist run --spec cluster.yaml --stdin-rank 0 -- python3 -m pdb train.py
+  autodist run --spec cluster.yaml --show 0,8-15 -- python3 train.py
   autodist run --spec cluster.yaml --web -- ./train
   autodist run --spec cluster.yaml --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run -- ./train

@@ -139,7 +139,7 @@ in its Dockerfile:
   COPY autodist /usr/local/bin/
 
 Examples:
-  autodist submit --slurm --nodes 4 --gpus-per-node 8 -- python train.py
+  autodist submit --slurm --nodes 4 --gpus-per-node 8 -- python3 train.py
   autodist submit --slurm --nodes 4 --gpus-per-node a100:4 -- ./train
   autodist submit --slurm --nodes 2 --ntasks-per-node 16 -- ./train
   autodist submit --slurm --time 60 --signal USR1@120 -- ./train

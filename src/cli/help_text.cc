@@ -69,7 +69,8 @@ std::string HelpEntry(const std::string& name, const std::string& text, size_t c
 }
 
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
-  const std::string value = is_positional ? "" : ValueName(*option);
+  std::string value = is_positional ? "" : ValueName(*option);
+  if (!value.empty() && option->get_items_expected_min() == 0) value = "[" + value + "]";
   return HelpEntry(make_option_name(option, is_positional) + (value.empty() ? "" : " " + value),
                    HelpOf(*option), kNameColumn, width_);
 }

@@ -40,8 +40,8 @@ Examples:
   autodist run -- ./train                      on this machine, one rank per GPU
   autodist run --spec cluster.yaml -- ./train  on every device of every node
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
-  autodist doctor --spec cluster.yaml -- python train.py
-  autodist run --spec cluster.yaml --detach -- python train.py
+  autodist doctor --spec cluster.yaml -- python3 train.py
+  autodist run --spec cluster.yaml --detach -- python3 train.py
   autodist top                                 watch the newest job
   autodist why                                 explain what is wrong with it
 

@@ -20,11 +20,17 @@ std::string Roff(const std::string& text) {
 std::string Bold(const std::string& text) { return "\\fB" + Roff(text) + "\\fR"; }
 std::string Italic(const std::string& text) { return "\\fI" + Roff(text) + "\\fR"; }
 
+// "[JOB...]"
+std::string ItalicValue(const ValueKind& value, bool repeated = false) {
+  const std::string name = Italic(value.name) + (repeated ? "..." : "");
+  return value.optional ? "[" + name + "]" : name;
+}
+
 std::string WithValue(const OptionEntry& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) names.push_back(Bold(name));
   const std::string value =
-      option.value.kind == ValueKind::kNone ? "" : " " + Italic(option.value.name);
+      option.value.kind == ValueKind::kNone ? "" : " " + ItalicValue(option.value);
   return absl::StrJoin(names, ", ") + value;
 }
 
@@ -32,8 +38,7 @@ std::string Synopsis(const CommandEntry& command) {
   std::string text = Bold("autodist" + (command.name.empty() ? "" : " " + command.name)) + " [" +
                      Italic("OPTIONS") + "]";
   for (const OptionEntry& word : command.positionals) {
-    const std::string name = Italic(word.value.name);
-    text += " " + (word.value.optional ? "[" + name + "]" : name);
+    text += " " + ItalicValue(word.value, word.repeated);
   }
   if (command.name.empty()) text += " " + Italic("COMMAND");
   if (command.takes_program)

@@ -274,7 +274,7 @@ void AddNodes(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kNodes, "--slurm",
            "Use the Slurm allocation of this process (sbatch, salloc) instead of a spec");
   AddField(app, request, group::kNodes, "-n,--nproc-per-node",
-           "Start N ranks on this machine, without a spec")
+           "Use N ranks on this machine instead of a spec")
       ->check(NotTorchrunsWord())
       ->check(WholeNumber(1, spec::kMaxSlots));
 }

@@ -36,11 +36,17 @@ std::string Code(const std::string& text) {
   return "`" + absl::StrReplaceAll(text, {{"|", "\\|"}}) + "`";
 }
 
+// "[JOB...]"
+std::string Shown(const ValueKind& value, bool repeated = false) {
+  const std::string name = value.name + (repeated ? "..." : "");
+  return value.optional ? "[" + name + "]" : name;
+}
+
 std::string NameCell(const OptionEntry& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) {
     const bool takes_value = option.value.kind != ValueKind::kNone && name.starts_with("--");
-    names.push_back(Code(takes_value ? name + " " + option.value.name : name));
+    names.push_back(Code(takes_value ? name + " " + Shown(option.value) : name));
   }
   return absl::StrJoin(names, ", ");
 }
@@ -52,7 +58,7 @@ std::string TableRow(const std::string& first, const std::string& second) {
 std::string Usage(const CommandEntry& command) {
   std::string usage = "    autodist " + command.name + " [OPTIONS]";
   for (const OptionEntry& word : command.positionals) {
-    usage += word.value.optional ? " [" + word.value.name + "]" : " " + word.value.name;
+    usage += " " + Shown(word.value, word.repeated);
   }
   return usage + (command.takes_program ? " -- PROGRAM [ARGUMENTS]\n" : "\n");
 }

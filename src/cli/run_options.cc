@@ -54,7 +54,8 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
       ->transform(Duration(0, kMaxTimeout));
   AddField(app, request, group::kFailure, "--hang-timeout",
            "Treat the job as hung after this time without output: record all stacks and apply "
-           "--on-hang; 90, 10m; auto: 10 times the step time, at least 60 s")
+           "--on-hang; 90, 10m; auto: 10 times the step time, 3 times the longest silence, or "
+           "60 s, whichever is longest")
       ->transform(DurationOrAuto());
   AddField(app, request, group::kFailure, "--on-hang",
            "Action when --hang-timeout expires: stop the job, or warn");
@@ -109,8 +110,7 @@ void AddViewOptions(CLI::App& app, v1::JobRequest& request) {
            "Show the job in a browser while it runs. Prints an address with an access token. "
            "[ADDRESS:PORT]: where to listen; default: a free port of a loopback address")
       ->expected(0, 1)
-      ->check(ListenAddressText())
-      ->type_name("[ADDRESS]");
+      ->check(ListenAddressText());
   AddField(app, request, group::kOutput, "--web-allow-actions",
            "With --web: allow viewers to stop the job and collect stacks");
   AddField(app, request, group::kOutput, "--metrics",
