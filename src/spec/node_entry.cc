@@ -216,8 +216,8 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
              in.List("a list of IPv4 addresses, one for each of 'gpus'", ReadIpv4);
        }},
       {{"data_address",
-        "IP address or host name; default: `address`, or [from outside the nodes]"
-        "(../how-to/laptop.md) the address that the node reports",
+        "IP address or host name; default: `address`. In a run [from outside the nodes]"
+        "(../how-to/laptop.md), the default is the address that the node reports",
         "The address by which the ranks of other nodes reach it, if it differs from SSH's. Two "
         "nodes cannot have the same one. Required if `address` is a link-local address such as "
         "`fe80::2%eth0`, which is only valid on the chief's machine.",
