@@ -10,6 +10,9 @@ function(autodist_precompiled name)
     <thread> <vector> <google/protobuf/util/json_util.h> <grpcpp/grpcpp.h> ${arg_HEADERS})
 endfunction()
 autodist_precompiled(autodist_headers)
+autodist_precompiled(autodist_message_headers autodist::proto
+  HEADERS <autodist/v1/agent.grpc.pb.h> <autodist/v1/job.pb.h> <autodist/v1/job_request.pb.h>
+          <autodist/v1/snapshot.pb.h>)
 
 # autodist_module(NAME SOURCES files... DEPENDS targets... PRIVATE targets...)
 #
@@ -30,5 +33,9 @@ function(autodist_module name)
   target_compile_features(autodist_${name} PUBLIC cxx_std_20)
   # autodist::grpc: for the flags of the precompiled headers.
   target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE} autodist::grpc)
-  target_precompile_headers(autodist_${name} REUSE_FROM autodist_headers)
+  set(headers autodist_headers)
+  if(autodist::proto IN_LIST arg_DEPENDS)
+    set(headers autodist_message_headers)
+  endif()
+  target_precompile_headers(autodist_${name} REUSE_FROM ${headers})
 endfunction()
