@@ -34,7 +34,7 @@ struct Agent {
 std::span<const Agent> Agents();
 
 // The files that `autodist bench` needs on nodes of this machine's type, by their names in one
-// folder. Empty in a build with sanitizers.
+// folder. Empty in a build without bench, or with a sanitizer.
 std::span<const File> BenchFiles();
 
 // Decompresses the file. kDataLoss if the content differs from the build's.

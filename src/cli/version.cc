@@ -1,5 +1,7 @@
 #include "cli/version.h"
 
+#include <string_view>
+
 #include "base/quantity.h"
 #include "bundle/bundle.h"
 
@@ -18,6 +20,8 @@ std::string VersionText() {
             base::Bytes(agent.program.size) + ", sent as " +
             base::Bytes(agent.unpacker.size() + agent.program.packed.size());
   }
+  constexpr std::string_view kLeftOut = AUTODIST_LEFT_OUT;
+  if (!kLeftOut.empty()) text += "\nwithout: " + std::string(kLeftOut);
   return text;
 }
 

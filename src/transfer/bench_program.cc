@@ -30,7 +30,10 @@ Status Unpack(const bundle::File& packed, const fs::path& to) {
 
 Result<BenchProgram> InstallBenchProgram(const std::string& home) {
   const auto files = bundle::BenchFiles();
-  if (files.empty()) return Error(StatusCode::kUnimplemented, "this build has no bench inside");
+  if (files.empty()) {
+    return WithRemedy(Error(StatusCode::kUnimplemented, "this build of autodist has no bench"),
+                      "build autodist with -D AUTODIST_BENCH=ON");
+  }
   const std::string place = "/.cache/autodist/bench/" + NameOf(files);
   BenchProgram program{home + place, "~" + place, {}, {}};
   for (const bundle::File& file : files) {
