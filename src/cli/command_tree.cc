@@ -66,6 +66,11 @@ CommandEntry EntryOf(const CLI::App& app, const std::string& name) {
 
 }  // namespace
 
+std::string Placeholder(const ValueKind& value, const std::string& name, bool repeated) {
+  const std::string shown = name + (repeated ? "..." : "");
+  return value.optional ? "[" + shown + "]" : shown;
+}
+
 CommandTree TreeOf(const CLI::App& app) {
   CommandTree tree{EntryOf(app, ""), {}};
   for (const CLI::App* command : app.get_subcommands({})) {

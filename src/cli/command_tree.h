@@ -41,6 +41,9 @@ struct CommandTree {
   std::vector<CommandEntry> commands;  // the commands that the help lists
 };
 
+// "[JOB...]". `name`: the value's, with the markup of the output.
+std::string Placeholder(const ValueKind& value, const std::string& name, bool repeated = false);
+
 CommandTree TreeOf(const CLI::App& app);
 
 // Groups of the command's options, in the order of the help.

@@ -20,17 +20,12 @@ std::string Roff(const std::string& text) {
 std::string Bold(const std::string& text) { return "\\fB" + Roff(text) + "\\fR"; }
 std::string Italic(const std::string& text) { return "\\fI" + Roff(text) + "\\fR"; }
 
-// "[JOB...]"
-std::string ItalicValue(const ValueKind& value, bool repeated = false) {
-  const std::string name = Italic(value.name) + (repeated ? "..." : "");
-  return value.optional ? "[" + name + "]" : name;
-}
-
 std::string WithValue(const OptionEntry& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) names.push_back(Bold(name));
-  const std::string value =
-      option.value.kind == ValueKind::kNone ? "" : " " + ItalicValue(option.value);
+  const std::string value = option.value.kind == ValueKind::kNone
+                                ? ""
+                                : " " + Placeholder(option.value, Italic(option.value.name));
   return absl::StrJoin(names, ", ") + value;
 }
 
@@ -38,7 +33,7 @@ std::string Synopsis(const CommandEntry& command) {
   std::string text = Bold("autodist" + (command.name.empty() ? "" : " " + command.name)) + " [" +
                      Italic("OPTIONS") + "]";
   for (const OptionEntry& word : command.positionals) {
-    text += " " + ItalicValue(word.value, word.repeated);
+    text += " " + Placeholder(word.value, Italic(word.value.name), word.repeated);
   }
   if (command.name.empty()) text += " " + Italic("COMMAND");
   if (command.takes_program)

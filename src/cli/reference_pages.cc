@@ -36,17 +36,12 @@ std::string Code(const std::string& text) {
   return "`" + absl::StrReplaceAll(text, {{"|", "\\|"}}) + "`";
 }
 
-// "[JOB...]"
-std::string Shown(const ValueKind& value, bool repeated = false) {
-  const std::string name = value.name + (repeated ? "..." : "");
-  return value.optional ? "[" + name + "]" : name;
-}
-
 std::string NameCell(const OptionEntry& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) {
     const bool takes_value = option.value.kind != ValueKind::kNone && name.starts_with("--");
-    names.push_back(Code(takes_value ? name + " " + Shown(option.value) : name));
+    names.push_back(
+        Code(takes_value ? name + " " + Placeholder(option.value, option.value.name) : name));
   }
   return absl::StrJoin(names, ", ");
 }
@@ -58,7 +53,7 @@ std::string TableRow(const std::string& first, const std::string& second) {
 std::string Usage(const CommandEntry& command) {
   std::string usage = "    autodist " + command.name + " [OPTIONS]";
   for (const OptionEntry& word : command.positionals) {
-    usage += " " + Shown(word.value, word.repeated);
+    usage += " " + Placeholder(word.value, word.value.name, word.repeated);
   }
   return usage + (command.takes_program ? " -- PROGRAM [ARGUMENTS]\n" : "\n");
 }
