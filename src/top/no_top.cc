@@ -1,18 +1,11 @@
 // For a build without top (AUTODIST_TOP=OFF).
+#include "base/left_out.h"
 #include "top/top.h"
 
 namespace autodist::top {
-namespace {
 
-Status LeftOut() {
-  return WithRemedy(Error(StatusCode::kUnimplemented, "this build of autodist has no top"),
-                    "build autodist with -D AUTODIST_TOP=ON");
-}
+Result<int> ShowTop(const TopOptions&) { return base::LeftOut("top", "AUTODIST_TOP"); }
 
-}  // namespace
-
-Result<int> ShowTop(const TopOptions&) { return LeftOut(); }
-
-Result<std::string> TopOnce(const TopOptions&) { return LeftOut(); }
+Result<std::string> TopOnce(const TopOptions&) { return base::LeftOut("top", "AUTODIST_TOP"); }
 
 }  // namespace autodist::top

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/left_out.h"
 #include "bundle/bundle.h"
 #include "files/program_file.h"
 
@@ -30,10 +31,7 @@ Status Unpack(const bundle::File& packed, const fs::path& to) {
 
 Result<BenchProgram> InstallBenchProgram(const std::string& home) {
   const auto files = bundle::BenchFiles();
-  if (files.empty()) {
-    return WithRemedy(Error(StatusCode::kUnimplemented, "this build of autodist has no bench"),
-                      "build autodist with -D AUTODIST_BENCH=ON");
-  }
+  if (files.empty()) return base::LeftOut("bench", "AUTODIST_BENCH");
   const std::string place = "/.cache/autodist/bench/" + NameOf(files);
   BenchProgram program{home + place, "~" + place, {}, {}};
   for (const bundle::File& file : files) {

@@ -1,4 +1,5 @@
 // For a build without the page (AUTODIST_WEB=OFF).
+#include "base/left_out.h"
 #include "http/server.h"
 #include "web/server.h"
 
@@ -8,8 +9,7 @@ class Access {};
 class Api {};
 
 Result<std::unique_ptr<Server>> Server::Start(Options) {
-  return WithRemedy(Error(StatusCode::kUnimplemented, "this build of autodist has no web page"),
-                    "build autodist with -D AUTODIST_WEB=ON");
+  return base::LeftOut("web page", "AUTODIST_WEB");
 }
 
 Server::~Server() = default;
