@@ -4,7 +4,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ${AUTODIST_STATIC})
 find_package(OpenSSL REQUIRED)
-find_package(Protobuf REQUIRED)  # for protoc
+find_package(Protobuf REQUIRED)  # module mode: Debian ships no package configuration
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
@@ -88,9 +88,6 @@ endif()
 if(AUTODIST_STATIC)
   add_library(autodist_absent_libraries STATIC ${PROJECT_SOURCE_DIR}/agent/absent_libraries.cc)
   target_link_libraries(autodist_hwloc INTERFACE autodist_absent_libraries)
-  if(AUTODIST_MPI)
-    target_link_libraries(autodist_pmix INTERFACE autodist_absent_libraries)
-  endif()
 endif()
 
 # From setup/sources.sh if the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
