@@ -38,10 +38,11 @@ ONE_REQUEST_S = 1  # signals that come sooner after the first one count as the s
 
 
 class Outcome:
-    """The exit code and output of an autodist."""
+    """The exit code and output of an autodist. `seconds`: since its start; `after_signal`: since the last one."""
 
-    def __init__(self, process, out, err, seconds):
+    def __init__(self, process, out, err, seconds, after_signal):
         self.code, self.out, self.err, self.seconds = process.returncode, out, err, seconds
+        self.after_signal = after_signal
 
     def lines(self):
         """What each rank wrote: {rank: [line, ...]}."""
@@ -58,7 +59,7 @@ class Running:
 
     def __init__(self, arguments, cwd, env, under=()):
         """`under`: a command that runs autodist, such as nohup."""
-        self.started = time.monotonic()
+        self.started = self.signalled = time.monotonic()
         self.process = subprocess.Popen(
             [*under, AUTODIST, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, cwd=cwd, env={**os.environ, **(env or {})})
@@ -94,6 +95,7 @@ class Running:
         return time.monotonic() - start
 
     def interrupt(self, number=signal.SIGINT):
+        self.signalled = time.monotonic()
         self.process.send_signal(number)
 
     def finish(self, limit=LIMIT_S):
@@ -101,11 +103,11 @@ class Running:
         timer.start()
         out = self.process.stdout.read()
         self.process.wait()
-        seconds = time.monotonic() - self.started
+        ended = time.monotonic()
         self.reader.join()
         timer.cancel()
-        return Outcome(self.process, out.decode(errors="surrogateescape"),
-                       self.err.decode(errors="surrogateescape"), seconds)
+        return Outcome(self.process, out.decode(errors="surrogateescape"), self.err.decode(errors="surrogateescape"),
+                       ended - self.started, ended - self.signalled)
 
 
 def processes():
