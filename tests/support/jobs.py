@@ -38,11 +38,10 @@ ONE_REQUEST_S = 1  # signals that come sooner after the first one count as the s
 
 
 class Outcome:
-    """The exit code and output of an autodist. `seconds`: since its start; `after_signal`: since the last one."""
+    """The exit code and output of an autodist."""
 
-    def __init__(self, process, out, err, seconds, after_signal):
+    def __init__(self, process, out, err, seconds):
         self.code, self.out, self.err, self.seconds = process.returncode, out, err, seconds
-        self.after_signal = after_signal
 
     def lines(self):
         """What each rank wrote: {rank: [line, ...]}."""
@@ -59,7 +58,7 @@ class Running:
 
     def __init__(self, arguments, cwd, env, under=()):
         """`under`: a command that runs autodist, such as nohup."""
-        self.started = self.signalled = time.monotonic()
+        self.started = time.monotonic()
         self.process = subprocess.Popen(
             [*under, AUTODIST, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, cwd=cwd, env={**os.environ, **(env or {})})
@@ -95,7 +94,6 @@ class Running:
         return time.monotonic() - start
 
     def interrupt(self, number=signal.SIGINT):
-        self.signalled = time.monotonic()
         self.process.send_signal(number)
 
     def finish(self, limit=LIMIT_S):
@@ -103,11 +101,11 @@ class Running:
         timer.start()
         out = self.process.stdout.read()
         self.process.wait()
-        ended = time.monotonic()
+        seconds = time.monotonic() - self.started
         self.reader.join()
         timer.cancel()
-        return Outcome(self.process, out.decode(errors="surrogateescape"), self.err.decode(errors="surrogateescape"),
-                       ended - self.started, ended - self.signalled)
+        return Outcome(self.process, out.decode(errors="surrogateescape"),
+                       self.err.decode(errors="surrogateescape"), seconds)
 
 
 def processes():

@@ -18,8 +18,8 @@ def test_ctrl_c_half_way(start_sync, sync, work):
     before = listing(1)
     job = start_sync()
     job.interrupt()
-    outcome = job.finish()
-    assert outcome.code == 130 and outcome.after_signal < 10 and outcome.out == ""
+    outcome = job.finish(limit=10)
+    assert outcome.code == 130 and outcome.out == ""
     assert listing(1) == before
     counts = assert_nothing_torn(work)
     assert min(counts) < 1000 and max(counts) > 0

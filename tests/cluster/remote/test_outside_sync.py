@@ -187,10 +187,10 @@ def test_ctrl_c_while_files_are_passed_on(sync, nearby):
         job = sync(nearby)
         await_parts(job, 3)
         job.interrupt()
-        outcome = job.finish()
+        outcome = job.finish(limit=10)
     finally:
         fast(2)
-    assert outcome.code == 130 and outcome.after_signal < 10
+    assert outcome.code == 130
     for host in NODES:
         assert "autodist-sync" not in listing(host)
     assert not ports(2)
