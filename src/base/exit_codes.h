@@ -4,6 +4,7 @@
 namespace autodist {
 
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitFutile = 123;    // another attempt could hardly succeed
 inline constexpr int kExitTimedOut = 124;  // as timeout(1) does
 inline constexpr int kExitCannotLaunch = 125;
 inline constexpr int kExitNotExecutable = 126;

@@ -72,7 +72,7 @@ int Job::Run() {
   if (const auto& refused = runner_.refused()) {
     return Finish(refused->exit_code, refused->report, began);
   }
-  return Finish(run_.state().ExitCode(), "", began);
+  return Finish(runner_.futile() ? kExitFutile : run_.state().ExitCode(), "", began);
 }
 
 control::JobRequests Job::Requests(const std::string& by) {

@@ -166,7 +166,8 @@ StageEvent JobRunner::AfterRanks() {
   ended.failed = state.cause().has_value();
   ended.over = over;
   ended.stop_requested = parts_.stop.requested();
-  ended.port_may_be_taken = ended.failed && port_races_.MayHaveLost(run_.attempt());
+  ended.output_matters =
+      ended.failed && (restarts_.MayRestart() || port_races_.MayHaveLost(run_.attempt()));
   switch (const StageEvent next = AfterAttempt(ended)) {
     case StageEvent::kRestart:
       return RestartOrEnd();
@@ -179,18 +180,46 @@ StageEvent JobRunner::AfterRanks() {
 
 StageEvent JobRunner::RestartOrEnd() {
   if (parts_.stop.requested()) return EndJob();
-  const auto wait =
-      port_races_.Lost(run_.attempt())
-          ? milliseconds(0)
-          : restarts_.Next(OutcomeOf(run_.attempt(), parts_.nodes, parts_.loop->Now()));
-  if (!wait) return EndJob();
-  pause_ = *wait;
   const std::string cause = DescribeCauseInOneLine(run_.attempt());
+  const RestartDecision decision = Decide(cause);
+  if (decision.futility) ReportFutility(*decision.futility, decision.wait.has_value());
+  if (!decision.wait) return EndJob();
+  if (decision.leave_out) {
+    parts_.console.Log(LogLevel::kWarning,
+                       parts_.AddressOf(*decision.leave_out) +
+                           " was the cause twice in a row; the job goes on without it");
+    starter_.LeaveOut(*decision.leave_out);
+  }
+  pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches();
-  parts_.console.Log(LogLevel::kInfo,
-                     "restarting in " + base::Seconds(pause_) + ", because " + cause);
+  const std::string when = pause_.count() == 0 ? "now" : "in " + base::Seconds(pause_);
+  parts_.console.Log(LogLevel::kInfo, "restarting " + when + ", because " + cause);
   return StageEvent::kRestart;
+}
+
+RestartDecision JobRunner::Decide(const std::string& cause) {
+  const Attempt& attempt = run_.attempt();
+  if (port_races_.Lost(attempt)) return {.wait = milliseconds(0)};
+  causes_.push_back("attempt " + std::to_string(attempt.number() + 1) + ": " + cause);
+  AttemptOutcome outcome = OutcomeOf(attempt, parts_.nodes, parts_.loop->Now());
+  outcome.nodes_present = starter_.NodesLeft();
+  parts_.snapshot.LookForCheckpoints();
+  const auto checkpoint = parts_.snapshot.times().checkpoint();
+  outcome.checkpoint = checkpoint && *checkpoint > attempt.began;
+  return restarts_.Next(std::move(outcome));
+}
+
+// Lists the causes from which it follows.
+void JobRunner::ReportFutility(Futility why, bool restarts) {
+  std::string text = std::string(TextOf(why)) +
+                     (restarts ? "; another attempt follows, as --restart-policy is warn"
+                               : "; no other attempt follows");
+  parts_.recorder.Record(text);
+  const size_t shown = std::min(causes_.size(), AttemptsBehind(why));
+  for (size_t i = causes_.size() - shown; i < causes_.size(); ++i) text += "\n  " + causes_[i];
+  parts_.console.Log(LogLevel::kWarning, text);
+  futile_ = !restarts && why != Futility::kOutOfMemory;
 }
 
 // Called when no attempt follows. Files are fetched before the agents leave, for --fetch and for

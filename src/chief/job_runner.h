@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "chief/attempt_run.h"
 #include "chief/fleet/departures.h"
@@ -31,6 +33,8 @@ class JobRunner {
 
   // Returns why the first attempt was not started; nullopt: it was started.
   const std::optional<NotStarted>& refused() const { return refused_; }
+  // Returns whether another attempt was not made because it could hardly succeed.
+  bool futile() const { return futile_; }
   // Returns whether the agents have been asked to leave.
   bool leaving() const { return stage_ >= JobStage::kLeaving; }
   AttemptStarter& starter() { return starter_; }
@@ -41,6 +45,8 @@ class JobRunner {
   StageEvent Started();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
+  RestartDecision Decide(const std::string& cause);
+  void ReportFutility(Futility why, bool restarts);
   StageEvent EndJob();
   FetchWishes Wishes() const;
   bool HasEnded(bool over);
@@ -59,6 +65,8 @@ class JobRunner {
   uint32_t next_ = 0;                     // number of the next attempt
   Loop::Time until_ = Loop::Time::max();  // end of the stage
   std::chrono::milliseconds pause_{0};
+  std::vector<std::string> causes_;  // of the attempts that restarts_ knows
+  bool futile_ = false;
   Departures departures_;
   std::optional<NotStarted> refused_;
 };

@@ -37,6 +37,7 @@ constexpr char kExitCodes[] = R"(run, and submit's jobs:
   1 to 255     the exit code of the first rank that failed; 128 + n if signal n
                ended it (134 SIGABRT, 137 SIGKILL, 139 SIGSEGV, 143 SIGTERM)
   2            wrong usage or an invalid spec; there is no job
+  123          --restart-policy act: another attempt could hardly succeed
   124          --timeout or --hang-timeout expired
   125          a node cannot be reached, cannot run the job, or was lost
   126          the program exists on a node but cannot be executed
@@ -57,7 +58,7 @@ Other commands:
   submit       1: sbatch or kubectl refused the job
   all          2: wrong usage, an invalid spec, or no such job
 
-A program can exit with 2 or 124 to 143 itself. To distinguish the two, read the
+A program can exit with 2 or 123 to 143 itself. To distinguish the two, read the
 last lines of the output, `autodist status JOB --json`, or AUTODIST_OUTCOME in
 the command of --on-exit.
 )";

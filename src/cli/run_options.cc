@@ -46,6 +46,11 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
            "When nodes are lost, restart with at least N nodes and a smaller world size; returned "
            "nodes rejoin at the next restart")
       ->check(WholeNumber(1, kMaxNodes));
+  AddField(app, request, group::kFailure, "--restart-policy",
+           "If a restart can hardly succeed, for example after the same failure twice without "
+           "progress: warn and restart, or stop the job (act)");
+  AddField(app, request, group::kFailure, "--restart-after-oom",
+           "Restart also if the kernel ended a rank for lack of memory");
   AddField(app, request, group::kFailure, "--checkpoint-dir",
            "Where the program writes its checkpoints, on this machine or a shared file system; "
            "used to compute the work that a restart lost")

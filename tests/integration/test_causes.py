@@ -126,7 +126,7 @@ def test_an_abort_under_noise(autodist):
 def test_a_restart_says_why(autodist, tmp_path):
     (tmp_path / "train.py").write_text("raise ValueError('no data')\n")
     outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
-    assert "restarting in 0.5 s, because rank 0 on localhost exited with code 1: ValueError: no data, train.py:1\n" in outcome.err
+    assert "restarting now, because rank 0 on localhost exited with code 1: ValueError: no data, train.py:1\n" in outcome.err
 
 
 @pytest.fixture

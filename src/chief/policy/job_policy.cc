@@ -75,7 +75,7 @@ const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast
 
 StageEvent AfterAttempt(const EndedAttempt& ended) {
   if (!ended.failed || !ended.over || ended.stop_requested) return StageEvent::kEnd;
-  return ended.port_may_be_taken ? StageEvent::kAwaitLastOutput : StageEvent::kRestart;
+  return ended.output_matters ? StageEvent::kAwaitLastOutput : StageEvent::kRestart;
 }
 
 // After a request to kill, only waits for running fetches, which are cancelled.

@@ -10,8 +10,7 @@ enum class JobStage : uint8_t {
   kStarting,            // an attempt is made ready (start_policy.h)
   kRunning,             // its ranks run
   kEnding,              // they have been asked to end, or have ended
-  kAwaitingLastOutput,  // waits for the failed rank's last output, which may say that a port was
-                        // taken
+  kAwaitingLastOutput,  // waits for the ranks' last output, which says why they failed
   kDraining,            // nothing of the attempt may be left before the next
   kPausing,             // until the next attempt
   kDrainingToFetch,     // nothing may be left that changes files
@@ -27,7 +26,7 @@ inline constexpr size_t kJobStages = 13;
 enum class StageEvent : uint8_t {
   kDone,             // the stage has done its work
   kNotStarted,       // there is no first attempt
-  kAwaitLastOutput,  // the output of the failed rank has to be known
+  kAwaitLastOutput,  // the output of the ranks has to be known
   kRestart,          // there will be another attempt
   kFetch,            // files are to be fetched
   kAwaitFetch,       // only running fetches
@@ -45,7 +44,7 @@ struct EndedAttempt {
   bool failed = false;  // it has a cause
   bool over = false;    // no rank is left
   bool stop_requested = false;
-  bool port_may_be_taken = false;  // its output would show it
+  bool output_matters = false;  // for the decision about another attempt
 };
 
 // Returns whether to wait for its last output (kAwaitLastOutput), to ask the restart policy

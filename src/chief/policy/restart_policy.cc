@@ -1,24 +1,173 @@
 #include "chief/policy/restart_policy.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "base/parse_number.h"
 
 namespace autodist::chief {
+namespace {
 
-std::optional<std::chrono::milliseconds> RestartPolicy::Next(const AttemptOutcome& outcome) {
-  const bool can_be_mended = outcome.cause.kind == Cause::Kind::kRankFailed ||
-                             outcome.cause.kind == Cause::Kind::kNodeLost ||
-                             outcome.cause.kind == Cause::Kind::kHung;
-  if (!outcome.ran || !can_be_mended) return std::nullopt;
+using std::chrono::milliseconds;
+
+bool IsFailure(const Cause& cause) {
+  return cause.kind == Cause::Kind::kRankFailed || cause.kind == Cause::Kind::kNodeLost ||
+         cause.kind == Cause::Kind::kHung;
+}
+
+bool SameFailure(const AttemptOutcome& one, const AttemptOutcome& other) {
+  return one.cause.kind == Cause::Kind::kRankFailed && other.cause.kind == one.cause.kind &&
+         !one.failure.empty() && one.failure == other.failure;
+}
+
+// Returns the length of ", train.py:41" at the end; 0: there is no place.
+size_t LengthOfPlace(std::string_view message) {
+  const size_t comma = message.rfind(", ");
+  if (comma == std::string_view::npos) return 0;
+  const std::string_view place = message.substr(comma + 2);
+  const size_t colon = place.rfind(':');
+  const bool is_place = colon != std::string_view::npos && colon > 0 &&
+                        place.find(' ') == std::string_view::npos &&
+                        base::ParseNumber<uint32_t>(place.substr(colon + 1));
+  return is_place ? message.size() - comma : 0;
+}
+
+// Removes quoted words, addresses and numbers.
+std::string WithoutValues(std::string_view text) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  const auto is_hex = [](unsigned char c) { return std::isxdigit(c) != 0; };
+  std::string rest;
+  while (!text.empty()) {
+    size_t length = 0;  // of a value at the beginning
+    if (text[0] == '\'' || text[0] == '"') {
+      const size_t end = text.find(text[0], 1);
+      if (end != std::string_view::npos) length = end + 1;
+    } else if (text.starts_with("0x")) {
+      length = static_cast<size_t>(std::find_if_not(text.begin() + 2, text.end(), is_hex) -
+                                   text.begin());
+    } else if (is_digit(static_cast<unsigned char>(text[0]))) {
+      length = 1;
+    }
+    if (length == 0) rest.push_back(text[0]);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return rest;
+}
+
+}  // namespace
+
+RestartLimits RestartLimitsOf(const v1::JobRequest& request) {
+  return {.max_restarts = request.max_restarts(),
+          .min_nodes = request.min_nodes(),
+          .acts = request.restart_policy() == v1::RESTART_POLICY_ACT,
+          .after_out_of_memory = request.restart_after_oom()};
+}
+
+RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
+  if (!outcome.ran || !IsFailure(outcome.cause)) return {};
+  const bool progress = MadeProgress(outcome);
   const bool goes_on_without =
       outcome.nodes_missing && limits_.min_nodes > 0 && outcome.nodes_present >= limits_.min_nodes;
-  if (!goes_on_without) {
-    if (counted_ == limits_.max_restarts) return std::nullopt;
-    ++counted_;
+  const bool long_one = outcome.lasted > kCrashLoop;
+  history_.push_back({std::move(outcome), progress});
+
+  RestartDecision decision;
+  if (!goes_on_without && counted_ == limits_.max_restarts) return decision;
+  decision.futility = FutilityOfAnother();
+  const bool a_fact = decision.futility == Futility::kOutOfMemory;
+  if (decision.futility && (limits_.acts || a_fact)) return decision;
+  if (limits_.acts) decision.leave_out = BadNode();
+  if (!goes_on_without) ++counted_;
+  if (long_one) wait_ = milliseconds(0);
+  decision.wait = wait_;
+  wait_ = std::clamp(wait_ * 2, kFirstWait, kMaxWait);
+  return decision;
+}
+
+// A program that resumes may count its steps from 0 again, so a long attempt counts too, unless it
+// ended exactly as the one before.
+bool RestartPolicy::MadeProgress(const AttemptOutcome& outcome) {
+  progress_known_ |= outcome.step.has_value() || outcome.checkpoint;
+  const bool further = outcome.step && (!best_step_ || *outcome.step > *best_step_);
+  if (further) best_step_ = outcome.step;
+  if (further || outcome.checkpoint) return true;
+  if (outcome.lasted <= kCrashLoop) return false;
+  if (!outcome.step) return !progress_known_;
+  if (history_.empty()) return true;
+  const AttemptOutcome& before = history_.back().outcome;
+  return outcome.step != before.step || !SameFailure(before, outcome);
+}
+
+const char* TextOf(Futility why) {
+  switch (why) {
+    case Futility::kOutOfMemory:
+      return "a rank was ended for lack of memory (--restart-after-oom restarts then)";
+    case Futility::kFailedEverywhere:
+      return "all ranks failed in the same way before the first step";
+    case Futility::kSameFailure:
+      return "the last two attempts failed in the same way, and the second made no progress";
+    case Futility::kNoProgress:
+      break;
   }
-  if (outcome.lasted > kCrashLoop) wait_ = kFirstWait;
-  const auto wait = wait_;
-  wait_ = std::min(wait_ * 2, kMaxWait);
-  return wait;
+  return "the last three attempts made no new step and wrote no new checkpoint";
+}
+
+size_t AttemptsBehind(Futility why) {
+  switch (why) {
+    case Futility::kSameFailure:
+      return 2;
+    case Futility::kNoProgress:
+      return RestartPolicy::kMaxWithoutProgress;
+    case Futility::kOutOfMemory:
+    case Futility::kFailedEverywhere:
+      break;
+  }
+  return 1;
+}
+
+std::optional<Futility> RestartPolicy::FutilityOfAnother() const {
+  const Past& last = history_.back();
+  const Cause& cause = last.outcome.cause;
+  if (cause.kind == Cause::Kind::kRankFailed && cause.exit.has_out_of_memory() &&
+      !limits_.after_out_of_memory) {
+    return Futility::kOutOfMemory;
+  }
+  const bool ever_trained = std::ranges::any_of(history_, &Past::progress);
+  if (last.outcome.everywhere && !ever_trained) return Futility::kFailedEverywhere;
+  if (last.progress) return std::nullopt;
+  const size_t attempts = history_.size();
+  if (attempts >= 2 && SameFailure(history_[attempts - 2].outcome, last.outcome)) {
+    return Futility::kSameFailure;
+  }
+  if (attempts < kMaxWithoutProgress) return std::nullopt;
+  const bool none = std::none_of(history_.end() - kMaxWithoutProgress, history_.end(),
+                                 [](const Past& past) { return past.progress; });
+  return none ? std::optional(Futility::kNoProgress) : std::nullopt;
+}
+
+// A rank that fails in the same way on the same node is rather a fault of the program.
+std::optional<uint32_t> RestartPolicy::BadNode() const {
+  const size_t attempts = history_.size();
+  if (attempts < 2 || limits_.min_nodes == 0) return std::nullopt;
+  const AttemptOutcome& last = history_.back().outcome;
+  const AttemptOutcome& before = history_[attempts - 2].outcome;
+  const bool same = last.node && last.node == before.node;
+  if (!same || last.everywhere || last.nodes_present <= limits_.min_nodes) return std::nullopt;
+  const bool lost =
+      last.cause.kind == Cause::Kind::kNodeLost && before.cause.kind == last.cause.kind;
+  const bool failed =
+      !last.failure.empty() && !before.failure.empty() && last.failure != before.failure;
+  return lost || failed ? last.node : std::nullopt;
+}
+
+std::string FailureKey(const std::string& message) {
+  constexpr std::string_view kGroup = " (the first of ";
+  std::string_view text = std::string_view(message).substr(0, message.find(kGroup));
+  const std::string_view place = text.substr(text.size() - LengthOfPlace(text));
+  text.remove_suffix(place.size());
+  return WithoutValues(text).append(place);
 }
 
 }  // namespace autodist::chief

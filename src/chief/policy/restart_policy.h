@@ -1,9 +1,11 @@
-// Decides whether a failed job is restarted. Pure logic.
+// Decides whether a failed job is restarted, from all attempts so far. Pure logic.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "autodist/v1/job_request.pb.h"
 #include "chief/attempt/cause.h"
@@ -14,42 +16,91 @@ struct RestartLimits {
   uint32_t max_restarts = 0;
   // Min number of nodes with which the job continues when others are lost; 0: all are needed.
   uint32_t min_nodes = 0;
+  // Whether an attempt that can hardly succeed is not made; otherwise only a warning is given.
+  bool acts = false;
+  bool after_out_of_memory = false;  // restarts also then
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
 };
 
-inline RestartLimits RestartLimitsOf(const v1::JobRequest& request) {
-  return {request.max_restarts(), request.min_nodes()};
-}
+RestartLimits RestartLimitsOf(const v1::JobRequest& request);
 
 // How an attempt ended.
 struct AttemptOutcome {
   Cause cause;
-  bool ran = false;            // a rank had run
-  bool nodes_missing = false;  // a node is lost or disconnected
-  uint32_t nodes_present = 0;  // without those
+  // What failed, without anything that differs from run to run (FailureKey); "": unknown.
+  std::string failure = {};
+  // Of the job: whose rank failed first, or that was lost; absent: unknown, or it was evicted.
+  std::optional<uint32_t> node = {};
+  bool ran = false;                   // a rank had run
+  bool everywhere = false;            // all ranks failed by themselves, in the same way
+  bool nodes_missing = false;         // a node is lost or disconnected
+  uint32_t nodes_present = 0;         // that another attempt could use
+  std::optional<uint64_t> step = {};  // the last step that a rank reported; absent: unknown
+  bool checkpoint = false;            // a new one was written
   std::chrono::milliseconds lasted{0};
+};
+
+// Why another attempt can hardly succeed.
+enum class Futility : uint8_t {
+  kOutOfMemory,       // the kernel ended a rank for lack of memory
+  kFailedEverywhere,  // all ranks failed in the same way, before the first step of the job
+  kSameFailure,       // the same failure twice, and no progress between
+  kNoProgress,        // three attempts without a new step or checkpoint
+};
+
+// "the last two attempts failed in the same way, and the second made no progress"
+const char* TextOf(Futility why);
+// The number of attempts from which it follows.
+size_t AttemptsBehind(Futility why);
+
+struct RestartDecision {
+  std::optional<std::chrono::milliseconds> wait = {};  // absent: no further attempt
+  // With `wait`: only a reason to warn.
+  std::optional<Futility> futility = {};
+  // The node that was the cause of the last two attempts; further ones are made without it.
+  std::optional<uint32_t> leave_out = {};
 };
 
 class RestartPolicy {
  public:
   explicit RestartPolicy(RestartLimits limits) : limits_(limits) {}
 
-  // Returns the wait before the next attempt; nullopt: no further attempt. An attempt that ended
-  // because of missing nodes does not count if the job may continue without them.
-  std::optional<std::chrono::milliseconds> Next(const AttemptOutcome& outcome);
+  // An attempt that ended because of missing nodes does not count if the job may continue without
+  // them.
+  RestartDecision Next(AttemptOutcome outcome);
+
+  bool MayRestart() const { return limits_.MayRestart(); }
 
   uint32_t restarts_counted() const { return counted_; }
 
+  // The wait before the second restart in a row; the first does not wait.
   static constexpr std::chrono::milliseconds kFirstWait{500};
   static constexpr std::chrono::milliseconds kMaxWait{60'000};
   // A longer attempt was no crash at the start.
   static constexpr std::chrono::milliseconds kCrashLoop{60'000};
+  // Attempts without progress after which another one can hardly succeed.
+  static constexpr size_t kMaxWithoutProgress = 3;
 
  private:
+  bool MadeProgress(const AttemptOutcome& outcome);
+  std::optional<Futility> FutilityOfAnother() const;
+  std::optional<uint32_t> BadNode() const;
+
   const RestartLimits limits_;
+  struct Past {
+    AttemptOutcome outcome;
+    bool progress = false;  // it went beyond all earlier attempts
+  };
+  std::vector<Past> history_;
+  std::optional<uint64_t> best_step_;  // of all attempts
+  bool progress_known_ = false;        // the job reports steps, or its checkpoints are seen
   uint32_t counted_ = 0;
-  std::chrono::milliseconds wait_ = kFirstWait;
+  std::chrono::milliseconds wait_{0};
 };
+
+// Returns the part of a program's fatal message that is the same whenever it fails in the same way:
+// without numbers and quoted words, but with the place, such as "train.py:41".
+std::string FailureKey(const std::string& message);
 
 }  // namespace autodist::chief

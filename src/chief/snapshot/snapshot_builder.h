@@ -19,8 +19,9 @@
 
 namespace autodist::chief {
 
-// Used on the loop's thread; only End blocks. A snapshot is made when a client asks for one or the
-// history is due, once per version and for all clients: that takes long with thousands of ranks.
+// Used on the loop's thread; only End and LookForCheckpoints block. A snapshot is made when a
+// client asks for one or the history is due, once per version and for all clients: that takes long
+// with thousands of ranks.
 class SnapshotBuilder {
  public:
   using Snapshot = std::shared_ptr<const v1::JobSnapshot>;
@@ -56,7 +57,9 @@ class SnapshotBuilder {
   Loop::Time::duration Affordable(Loop::Time::duration interval) const {
     return std::max(interval, kShare * making_);
   }
-  // The job is over. Blocks briefly if the checkpoint folder is slow.
+  // Finds the checkpoints that were written until now. Blocks briefly if their folder is slow.
+  void LookForCheckpoints() { times_.LookForCheckpoints(); }
+  // The job is over. Blocks as LookForCheckpoints.
   void End();
   const TimeAccounting& times() const { return times_; }
 

@@ -61,12 +61,17 @@ Loop::Time TimeAccounting::Update() {
 
 void TimeAccounting::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
   if (!seen) return;
+  checkpoint_ = seen->written;
   accounting_.Looked(seen->written ? std::optional(Elapsed(*seen->written)) : std::nullopt);
 }
 
 void TimeAccounting::End() {
   accounting_.Ends(Elapsed(loop_.Now()));
   looks_ = false;
+  LookForCheckpoints();
+}
+
+void TimeAccounting::LookForCheckpoints() {
   if (!checkpoints_) return;
   BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // the running scan
   checkpoints_->Update();

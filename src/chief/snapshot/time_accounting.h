@@ -37,10 +37,14 @@ class TimeAccounting {
   // A node was disconnected or reconnected.
   void BookStalls();
 
-  // The job is over. Blocks briefly if the checkpoint folder is slow.
+  // Finds the checkpoints that were written until now. Blocks briefly if their folder is slow.
+  void LookForCheckpoints();
+  // The job is over. Blocks as LookForCheckpoints.
   void End();
 
   v1::GoodputParts Now() const { return accounting_.At(Elapsed(loop_.Now())); }
+  // When the newest known checkpoint was written.
+  std::optional<Loop::Time> checkpoint() const { return checkpoint_; }
   // Returns whether the checkpoint folder was given but could never be read.
   bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
@@ -54,6 +58,7 @@ class TimeAccounting {
   const Loop::Time began_;
   snapshot::GoodputAccounting accounting_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: their folder is unknown
+  std::optional<Loop::Time> checkpoint_;        // the newest
   bool looks_ = false;                          // watches them, from the first attempt on
   std::optional<Loop::Time> hung_since_;
   std::optional<int64_t> no_step_since_;  // as Elapsed; absent: the job makes steps

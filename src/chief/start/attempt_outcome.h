@@ -1,8 +1,6 @@
 // The input of the restart policy from an attempt that has ended.
 #pragma once
 
-#include <chrono>
-
 #include "chief/attempt/attempt.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
@@ -10,14 +8,8 @@
 
 namespace autodist::chief {
 
-// The attempt must have a cause. Used on the loop's thread.
-inline AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now) {
-  AttemptOutcome outcome{*attempt.state().cause()};
-  outcome.ran = attempt.state().ran();
-  outcome.nodes_present = nodes.staying();
-  for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes.Stays(node);
-  outcome.lasted = std::chrono::duration_cast<std::chrono::milliseconds>(now - attempt.began);
-  return outcome;
-}
+// The attempt must have a cause, and its last output must be known. Leaves out what is known about
+// checkpoints. Used on the loop's thread.
+AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now);
 
 }  // namespace autodist::chief

@@ -178,10 +178,16 @@ std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan
                                    job_.options.launch.grace(), send);
 }
 
+uint32_t AttemptStarter::NodesLeft() const {
+  const auto stays = [this](uint32_t node) { return job_.nodes.Stays(node); };
+  return job_.nodes.staying() - static_cast<uint32_t>(std::ranges::count_if(left_out_, stays));
+}
+
 // Plans for the nodes that are available now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
-  const std::vector<uint32_t> members = number == 0 ? job_.nodes.members() : gathering_.found();
+  std::vector<uint32_t> members = number == 0 ? job_.nodes.members() : gathering_.found();
+  std::erase_if(members, [this](uint32_t node) { return left_out_.contains(node); });
   const uint32_t min_nodes = job_.options.request().min_nodes();
   const uint32_t needed = min_nodes > 0 ? min_nodes : job_.nodes.size();
   ++making_.plans;

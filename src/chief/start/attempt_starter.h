@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ class AttemptStarter {
 
   // Returns the planned first attempt, without any preparation.
   std::unique_ptr<Attempt> FirstAttempt();
+
+  // Makes further attempts without the node.
+  void LeaveOut(uint32_t node) { left_out_.insert(node); }
+  // Returns the number of nodes that stay for another attempt.
+  uint32_t NodesLeft() const;
 
   // Cancels the launch.
   void Cancel();
@@ -98,6 +104,7 @@ class AttemptStarter {
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;
+  std::set<uint32_t> left_out_;  // nodes
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {

@@ -12,7 +12,7 @@ TEST(JobPolicyTest, TheNextStageAfterAnAttempt) {
     EndedAttempt ended;
     StageEvent next;
   };
-  // failed, over, being stopped, a port may be taken
+  // failed, over, being stopped, its output matters
   for (const auto& [ended, next] : {
            Case{{false, true, false, false}, Event::kEnd},
            Case{{false, true, true, false}, Event::kEnd},
@@ -25,7 +25,7 @@ TEST(JobPolicyTest, TheNextStageAfterAnAttempt) {
            Case{{true, false, true, true}, Event::kEnd},
        }) {
     EXPECT_EQ(AfterAttempt(ended), next)
-        << ended.failed << ended.over << ended.stop_requested << ended.port_may_be_taken;
+        << ended.failed << ended.over << ended.stop_requested << ended.output_matters;
   }
 }
 

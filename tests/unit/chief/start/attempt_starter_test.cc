@@ -72,7 +72,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   bool IsRestarted() const {
     return RestartPolicy(RestartLimitsOf(options_.request()))
         .Next(OutcomeOf(*attempt_, watch_, loop_.Now()))
-        .has_value();
+        .wait.has_value();
   }
   // Sets attempt_ or refused_.
   void Start(uint32_t number) {
