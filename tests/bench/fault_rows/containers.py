@@ -12,7 +12,7 @@ from docker import Docker
 from fault_rows import losses
 from fault_rows.contestants import AUTODIST_GRACE_S, AUTODIST_LEASE_S, Autodist
 from fault_rows.endings import ended_by, interrupted, launcher_killed, parent_of, rank_gets
-from fault_rows.measure import RANK_PROGRAM, Run, argv_of
+from fault_rows.measure import Run, argv_of
 from fault_rows.row import Row, Target
 from hosts import SHARED, SPEC, address, cut, heal, kill_all, pids_on
 from podman import IMAGE, Podman
@@ -22,7 +22,8 @@ HOSTS = (2, 3, 4)  # nodes in containers; host 1 is the chief
 HARMED = losses.CUT_OFF
 PLAYED_OUT_S = 30  # within which containers end by themselves if the chief does not remove them
 # Folders of the host that a rank needs, because the image has only busybox.
-FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{Path(RANK_PROGRAM).parent}:{Path(RANK_PROGRAM).parent}:ro"]
+HERE = Path(__file__).parent
+FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{HERE}:{HERE}:ro"]
 
 
 class InContainers(Autodist):

@@ -10,7 +10,7 @@ import sys
 from fault_rows.slurm import slurm
 from hosts import SPEC, address
 
-HOSTS = (1, 2, 3, 4)
+HOSTS = tuple(range(1, 1 + int(os.environ.get("AUTODIST_BENCH_HOSTS", "4"))))
 RANKS_PER_HOST = 2
 RANKS = len(HOSTS) * RANKS_PER_HOST
 AUTODIST_GRACE_S = 30
@@ -86,7 +86,8 @@ class Torchrun(Contestant):
         words = [sys.executable, "-m", "torch.distributed.run", "--no_python", f"--nnodes={len(HOSTS)}",
                  f"--redirects={RANKS}:1", f"--tee={RANKS}:1",
                  f"--nproc_per_node={RANKS_PER_HOST}", "--rdzv_backend=c10d", "--rdzv_id=faults",
-                 f"--rdzv_endpoint={address(1)}:{self.port}", *program]
+                 f"--rdzv_endpoint={address(1)}:{self.port}",
+                 f"--max-restarts={options.get('max_restarts', 0)}", *program]
         quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
         launcher.write_text(f"cd '{folder}' && exec {quoted}\n")
         return ["pdsh", "-N", "-R", "ssh", "-f", str(len(HOSTS)), "-w",

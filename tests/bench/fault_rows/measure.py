@@ -14,7 +14,6 @@ from pathlib import Path
 from hosts import kill_all, pids, pids_on
 from fault_rows.contestants import RANKS
 
-RANK_PROGRAM = str(Path(__file__).with_name("rank.py"))
 POLL_S = 0.005
 READY_LIMIT_S = 30
 KEPT = 64 << 20  # bytes of stdout that are kept
@@ -53,11 +52,13 @@ class Slow:
 
 
 class Run:
-    """A started contestant. `stdout` is a file; without it, the output is read and kept."""
+    """A started contestant. `arguments` are those of the ranks, `stdout` is a file; without it, the output is
+    read and kept."""
 
+    rank_program = (sys.executable, str(Path(__file__).with_name("rank.py")))
     _count = 0
 
-    def __init__(self, contestant, mode, *arguments, folder, stdout=None, reader=Slow(),
+    def __init__(self, contestant, *arguments, folder, stdout=None, reader=Slow(),
                  before=(), kept=KEPT, **options):
         Run._count += 1
         self.contestant, self.folder, self.reader, self.kept = contestant, folder, reader, kept
@@ -66,7 +67,7 @@ class Run:
         self.peak_kb = 0
         self.fault_at = None
         self.before = pids()
-        program = [sys.executable, RANK_PROGRAM, self.marker, mode, *map(str, arguments)]
+        program = [*self.rank_program, self.marker, *map(str, arguments)]
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             [*before, *contestant.argv(program, folder, **options)], cwd=folder, stdin=subprocess.DEVNULL,
@@ -118,7 +119,7 @@ class Run:
         """Returns the pids of all ranks and their children."""
         marker = self.marker.encode()
         return {pid for pid in pids() - self.before
-                for argv in [argv_of(pid)] if argv[1:2] == [RANK_PROGRAM.encode()] and marker in argv}
+                for argv in [argv_of(pid)] if argv[1:2] == [self.rank_program[1].encode()] and marker in argv}
 
     def announced(self):
         """Returns the pids of the ranks that have reported that they are up."""
