@@ -37,7 +37,7 @@ if [ ! -e "$root/made" ]; then
   chroot "$root" apt-get update -q
   packages="g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev python3 zstd protobuf-compiler
     protobuf-compiler-grpc libcli11-dev nlohmann-json3-dev"
-  for library in grpc++ protobuf yaml-cpp spdlog fmt ssl sodium re2 pmix event hwloc zstd gloo gtest gmock; do
+  for library in grpc++ protobuf yaml-cpp spdlog fmt ssl sodium expat1 re2 pmix event hwloc zstd gloo gtest gmock; do
     packages="$packages lib$library-dev:$debian"
   done
   chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \

@@ -10,7 +10,7 @@ set -eu
 packages="
   g++ cmake ninja-build make pkg-config ca-certificates dpkg-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libsodium-dev zlib1g-dev
+  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libsodium-dev libexpat1-dev zlib1g-dev
   zstd libzstd-dev musl-tools
   nlohmann-json3-dev libre2-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev

@@ -251,6 +251,13 @@ std::string DriverVersion(const std::string& driver_folder) {
   return "";
 }
 
+Result<std::string> DescribeGpus(const process::Environment& environment,
+                                 const std::string& working_directory, Supervisor& supervisor) {
+  const auto program = FindNvidiaSmi(environment, working_directory);
+  if (!program.ok()) return Error(StatusCode::kNotFound, Message(program.status()));
+  return Ask({*program, "-q", "-x"}, environment, supervisor);
+}
+
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, GpuNames names) {
   v1::NodeInfo facts;

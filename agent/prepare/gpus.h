@@ -27,6 +27,10 @@ enum class GpuNames { kNumbers, kWithMig };  // kWithMig: also the UUIDs of MIG 
 bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root = "/");
 
+// Returns what `nvidia-smi -q -x` prints; kNotFound: there is no nvidia-smi. Blocks like GpuFacts.
+Result<std::string> DescribeGpus(const process::Environment& environment,
+                                 const std::string& working_directory, Supervisor& supervisor);
+
 // Returns only the facts gpus and gpu_error, for the users of GPUs. Runs nvidia-smi like GpuFacts.
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, GpuNames names = GpuNames::kNumbers);

@@ -11,6 +11,7 @@
 
 #include "agent/prepare/file_facts.h"
 #include "agent/prepare/gpus.h"
+#include "agent/prepare/node_health.h"
 #include "agent/prepare/python.h"
 #include "agent/prepare/rank_interfaces.h"
 #include "agent/supervisor/run_program.h"
@@ -174,6 +175,11 @@ v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Superv
   } else if (probe.device_users() && node.has_gpus && node.rank_environment) {
     answers.push_back(base::Async([&] {
       return GpuUsers(*node.rank_environment, node.working_directory, supervisor, NamesFor(node));
+    }));
+  }
+  if (probe.health() && node.rank_environment) {
+    answers.push_back(base::Async([&] {
+      return HardwareFaults(*node.rank_environment, node.working_directory, supervisor);
     }));
   }
   AddFiles(probe, node, facts);

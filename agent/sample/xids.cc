@@ -37,8 +37,8 @@ bool Xid::IsOfProgram() const {
 }
 
 void Xids::Read(const std::function<bool(pid_t pid)>& is_jobs) {
-  log_.Read([&](std::string_view line) {
-    const auto xid = ParseXid(line);
+  log_.Read([&](const process::KernelRecord& record) {
+    const auto xid = ParseXid(record.line);
     // Other jobs may use the GPU too.
     if (xid && xid->IsOfProgram() && xid->pid && !is_jobs(*xid->pid)) return;
     if (xid && (last_.contains(xid->place) || last_.size() < kMaxXids)) {

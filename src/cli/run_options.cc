@@ -183,6 +183,9 @@ void AddRequest(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kNodes, "--on-busy",
            "If devices are in use: warn, refuse to start, or wait until they are free; considers "
            "GPUs, and CPUs of your other jobs; default: warn about GPUs");
+  AddField(app, request, group::kNodes, "--health",
+           "If the hardware of a node has a fault: warn, refuse to start (strict), or do not check "
+           "(off)");
   AddProgramOptions(app, request);
   AddFailureOptions(app, request);
   AddOutputOptions(app, request);

@@ -53,6 +53,8 @@ struct Evidence {
   std::vector<std::string> mentioned_variables;
   // The result if other jobs use devices of the plan; CHECK_RESULT_UNSPECIFIED: not checked.
   v1::CheckResult busy_devices = v1::CHECK_RESULT_WARNING;
+  // The result if a node has a fault with which ranks would fail.
+  v1::CheckResult fatal_fault = v1::CHECK_RESULT_BAD;
   bool cpus_can_be_busy = false;  // CPUs can count as busy, although jobs may share them
   bool synced = false;            // the chief's working directory was copied to the nodes
   bool will_sync = false;         // a run would copy it

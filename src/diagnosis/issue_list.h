@@ -63,6 +63,7 @@ void CheckRankNetworks(const Evidence& evidence, IssueList& issues);
 void CheckPrepared(const Evidence& evidence, IssueList& issues);  // folder, activation, program
 void CheckGpus(const Evidence& evidence, IssueList& issues);
 void CheckDeviceUsers(const Evidence& evidence, IssueList& issues);
+void CheckHealth(const Evidence& evidence, IssueList& issues);
 void CheckDisks(const Evidence& evidence, IssueList& issues);
 void CheckLimits(const Evidence& evidence, IssueList& issues);
 void CheckClocks(const Evidence& evidence, IssueList& issues);

@@ -55,8 +55,8 @@ OomLog::OomLog() {
 }
 
 void OomLog::Read() {
-  log_.Read([this](std::string_view line) {
-    const auto kill = reader_.Take(line);
+  log_.Read([this](const KernelRecord& record) {
+    const auto kill = reader_.Take(record.line);
     if (kill && kills_.size() < kMaxKills) kills_.push_back(*kill);
   });
 }

@@ -21,8 +21,9 @@ constexpr size_t kLargestSource = 1 << 20;  // bytes
 
 }  // namespace
 
-Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
+Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough, bool health) : plan_(plan) {
   probe_.set_thorough(thorough);
+  probe_.set_health(health);
   probe_.set_device_users(true);
   if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
     const auto& argv = plan.nodes(0).ranks(0).argv();

@@ -14,9 +14,10 @@ Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& atte
   launch::LaunchOptions options = job_.options.launch;
   if (!job_.options.request().no_preflight()) {
     // Its destructor deletes files.
-    preflight_.reset(new Preflight(job_.plan, false), [&loop = job_.loop](Preflight* ended) {
-      loop.InBackground([ended] { delete ended; });
-    });
+    const bool health = job_.options.request().health() != v1::HEALTH_OFF;
+    preflight_.reset(
+        new Preflight(job_.plan, false, health),
+        [&loop = job_.loop](Preflight* ended) { loop.InBackground([ended] { delete ended; }); });
     options.probe = preflight_->probe();
   }
   options.pmix = attempt.pmix();
@@ -64,6 +65,7 @@ v1::Diagnosis FirstLaunch::Diagnose() const {
   evidence.cpus_can_be_busy = request.has_on_busy();
   if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::CHECK_RESULT_BAD;
   if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::CHECK_RESULT_UNSPECIFIED;
+  if (request.health() == v1::HEALTH_WARN) evidence.fatal_fault = v1::CHECK_RESULT_WARNING;
   return diagnosis::Diagnose(evidence);
 }
 

@@ -22,6 +22,7 @@ class DiagnoseTest : public testing::Test {
     plan_.set_world_size(3);
     evidence_.plan = &plan_;
     evidence_.probe.set_thorough(true);
+    evidence_.probe.set_health(true);
     evidence_.probe.add_files("train.py");
     evidence_.probe.add_shared_files("/data/.autodist-1");
     evidence_.probe.add_python_modules("torch");
@@ -194,6 +195,30 @@ TEST_F(DiagnoseTest, Gpus) {
   Facts(0).set_no_accelerator(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
+}
+
+TEST_F(DiagnoseTest, FaultsOfTheHardware) {
+  v1::HardwareFault& fault = *Facts(1).add_hardware_faults();
+  fault.set_what("GPU 0 fell off the bus (XID 79)");
+  fault.set_source("kernel log");
+  fault.set_remedy("restart the node");
+  fault.set_fatal(true);
+  ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_BAD, 1,
+             "GPU 0 fell off the bus (XID 79) (kernel log)");
+  evidence_.fatal_fault = v1::CHECK_RESULT_WARNING;
+  ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_WARNING, 1, "GPU 0 fell off the bus");
+  evidence_.fatal_fault = v1::CHECK_RESULT_BAD;
+  fault.set_fatal(false);
+  ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_WARNING, 1, "GPU 0 fell off the bus");
+}
+
+TEST_F(DiagnoseTest, FaultsOfGpusThatThePlanDoesNotUse) {
+  v1::HardwareFault& fault = *Facts(1).add_hardware_faults();
+  fault.set_what("GPU 3 must be reset");
+  fault.set_gpu(3);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
+  fault.set_gpu(0);
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 1);
 }
 
 TEST_F(DiagnoseTest, GpusByUuid) {

@@ -1,0 +1,256 @@
+#include "health/nvidia_smi.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "base/parse_number.h"
+
+namespace autodist::health {
+namespace {
+
+constexpr char kNvidiaSmi[] = "nvidia-smi";
+constexpr char kReset[] = "reset the GPU (nvidia-smi --gpu-reset) or restart the node";
+constexpr char kReplace[] = "have the GPU replaced";
+constexpr char kCool[] = "check the cooling and power supply of the node";
+constexpr char kReseat[] = "have the GPU and its slot examined";
+
+// Limits as cloud providers use them for data-centre GPUs.
+constexpr uint64_t kMaxCorrectable = 20'000'000;  // errors of DRAM since the GPU was made
+constexpr uint64_t kMaxCorrectableSram = 10'000;  // errors of SRAM
+constexpr uint64_t kMaxRemappedRows = 512;        // because of errors that were not corrected
+constexpr uint64_t kMaxRetiredPages = 62;         // the GPU can retire 64
+
+class GpuChecker {
+ public:
+  GpuChecker(const GpuDescription& gpu, uint32_t number, std::vector<Fault>& faults)
+      : gpu_(gpu), number_(number), faults_(faults) {}
+
+  void Check() {
+    CheckRecovery();
+    CheckEcc();
+    CheckRepairs();
+    CheckClocks();
+    CheckLink();
+    CheckMode();
+  }
+
+ private:
+  void Fatal(const std::string& what, const std::string& remedy) {
+    Add(Severity::kFatal, what, remedy);
+  }
+  void Warn(const std::string& what, const std::string& remedy) {
+    Add(Severity::kWarning, what, remedy);
+  }
+  void Add(Severity severity, const std::string& what, const std::string& remedy) {
+    faults_.push_back(
+        {severity, "GPU " + std::to_string(number_), what, kNvidiaSmi, remedy, number_});
+  }
+
+  // Returns "" if it is absent or "N/A".
+  std::string Value(const std::string& path) const {
+    const auto found = gpu_.values.find(path);
+    return found == gpu_.values.end() || found->second == "N/A" ? "" : found->second;
+  }
+  // Returns the number at the beginning, before a unit.
+  std::optional<uint64_t> Number(const std::string& path) const {
+    const std::string value = Value(path);
+    const size_t end = value.find_first_not_of("0123456789");
+    return base::ParseNumber<uint64_t>(std::string_view(value).substr(0, end));
+  }
+  uint64_t NumberOr0(const std::string& path) const { return Number(path).value_or(0); }
+  bool Is(const std::string& path, const std::string& value) const { return Value(path) == value; }
+
+  void CheckRecovery() {
+    for (const auto& [path, value] : gpu_.values) {
+      if (value.find("GPU requires reset") != std::string::npos) {
+        return Fatal("must be reset", kReset);
+      }
+      if (value.find("GPU is lost") != std::string::npos) {
+        return Fatal("is lost", "restart the node; if it happens again, have the GPU replaced");
+      }
+    }
+    const std::string action = Value("gpu_recovery_action");
+    if (action.empty() || action == "None") return;
+    Fatal("needs a recovery action: " + action,
+          action.find("Reboot") != std::string::npos ? "restart the node" : kReset);
+  }
+
+  // Before driver 530, sram_uncorrectable was one number.
+  void CheckEcc() {
+    uint64_t uncorrectable = 0;
+    for (const char* name : {"sram_uncorrectable", "sram_uncorrectable_parity",
+                             "sram_uncorrectable_secded", "dram_uncorrectable"}) {
+      uncorrectable += NumberOr0(std::string("ecc_errors/volatile/") + name);
+    }
+    if (uncorrectable > 0) {
+      Fatal("had " + std::to_string(uncorrectable) +
+                (uncorrectable == 1 ? " memory error that was" : " memory errors that were") +
+                " not corrected since the driver was loaded",
+            kReset);
+    }
+    if (Is("ecc_errors/aggregate/sram_threshold_exceeded", "Yes")) {
+      Fatal("had too many SRAM errors", kReplace);
+    }
+    if (NumberOr0("ecc_errors/aggregate/dram_correctable") > kMaxCorrectable ||
+        NumberOr0("ecc_errors/aggregate/sram_correctable") > kMaxCorrectableSram) {
+      Warn("had unusually many memory errors, which were corrected", kReplace);
+    }
+  }
+
+  void CheckRepairs() {
+    if (Is("remapped_rows/remapped_row_failure", "Yes")) {
+      Fatal("could not replace a faulty row of memory", kReplace);
+    }
+    if (Is("remapped_rows/remapped_row_pending", "Yes")) {
+      Fatal("has a faulty row of memory that is replaced at a reset", kReset);
+    }
+    for (const char* repair : {"channel_repair_pending", "tpc_repair_pending"}) {
+      if (Is(std::string("ecc_errors/") + repair, "Yes")) {
+        Fatal("has a faulty part that is repaired at a reset", kReset);
+      }
+    }
+    if (NumberOr0("remapped_rows/remapped_row_unc") > kMaxRemappedRows) {
+      Warn("has replaced unusually many rows of memory", kReplace);
+    }
+    if (Is("retired_pages/pending_retirement", "Yes") ||
+        Is("retired_pages/pending_blacklist", "Yes")) {
+      Fatal("has faulty memory that is retired at a reset", kReset);
+    }
+    if (NumberOr0("retired_pages/multiple_single_bit_retirement/retired_count") +
+            NumberOr0("retired_pages/double_bit_retirement/retired_count") >=
+        kMaxRetiredPages) {
+      Fatal("can retire hardly any more faulty memory", kReplace);
+    }
+  }
+
+  // Called clocks_throttle_reasons before driver 535.
+  void CheckClocks() {
+    const auto active = [&](const std::string& reason) {
+      return Is("clocks_event_reasons/clocks_event_reason_" + reason, "Active") ||
+             Is("clocks_throttle_reasons/clocks_throttle_reason_" + reason, "Active");
+    };
+    if (active("hw_thermal_slowdown")) {
+      Warn("is slowed down because it is too hot", kCool);
+    } else if (active("hw_power_brake_slowdown")) {
+      Warn("is slowed down because the power supply asks for it", kCool);
+    } else if (active("hw_slowdown")) {
+      Warn("is slowed down because of heat or power", kCool);
+    } else if (active("sw_thermal_slowdown")) {
+      Warn("is slowed down because it is hot", kCool);
+    }
+  }
+
+  // The generation drops while a GPU is idle; its width does not.
+  void CheckLink() {
+    const std::string widths = "pci/pci_gpu_link_info/link_widths/";
+    const auto lanes = Number(widths + "current_link_width");
+    const auto most = Number(widths + "max_link_width");
+    if (lanes && most && *lanes < *most) {
+      Warn("uses " + std::to_string(*lanes) + " of " + std::to_string(*most) + " PCIe lanes",
+           kReseat);
+    }
+    const std::string generations = "pci/pci_gpu_link_info/pcie_gen/";
+    const auto generation = Number(generations + "current_link_gen");
+    const auto newest = Number(generations + "max_link_gen");
+    if (generation && newest && *generation < *newest && Is("performance_state", "P0") &&
+        gpu_.processes > 0) {
+      Warn("uses PCIe " + std::to_string(*generation) + " in place of " + std::to_string(*newest),
+           kReseat);
+    }
+  }
+
+  void CheckMode() {
+    if (Is("compute_mode", "Prohibited")) {
+      Fatal("does not accept programs: its compute mode is Prohibited",
+            "nvidia-smi --compute-mode=DEFAULT");
+    }
+  }
+
+  const GpuDescription& gpu_;
+  const uint32_t number_;
+  std::vector<Fault>& faults_;
+};
+
+// Of GPUs of the same product.
+void CheckEqual(const std::vector<GpuDescription>& gpus, const std::string& path,
+                const std::string& what, std::vector<Fault>& faults) {
+  std::map<std::string, std::set<std::string>> values;  // by product
+  for (const GpuDescription& gpu : gpus) {
+    const auto product = gpu.values.find("product_name");
+    const auto value = gpu.values.find(path);
+    if (product == gpu.values.end() || value == gpu.values.end()) continue;
+    values[product->second].insert(value->second);
+  }
+  for (const auto& [product, different] : values) {
+    if (different.size() < 2) continue;
+    std::string text;
+    for (const std::string& value : different) text += (text.empty() ? "" : ", ") + value;
+    faults.push_back({Severity::kWarning, "",
+                      "has GPUs of the same kind with different " + what + ": " + text, kNvidiaSmi,
+                      "bring them to the same version"});
+  }
+}
+
+}  // namespace
+
+std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
+  std::vector<Fault> faults;
+  for (uint32_t number = 0; number < gpus.size(); ++number) {
+    GpuChecker(gpus[number], number, faults).Check();
+  }
+  CheckEqual(gpus, "vbios_version", "VBIOS versions", faults);
+  CheckEqual(gpus, "power_readings/power_limit", "power limits", faults);
+  CheckEqual(gpus, "gpu_power_readings/current_power_limit", "power limits", faults);
+  return faults;
+}
+
+void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults) {
+  // "00000000:3B:00.0" is "0000:3b:00" for the kernel.
+  constexpr size_t kLongerDomain = 4;
+  std::map<std::string, uint32_t> numbers;
+  for (uint32_t number = 0; number < gpus.size(); ++number) {
+    std::string place = gpus[number].bus_id.substr(0, gpus[number].bus_id.find('.'));
+    if (place.size() <= kLongerDomain) continue;
+    std::ranges::transform(place, place.begin(), [](unsigned char c) { return std::tolower(c); });
+    numbers["GPU " + place.substr(kLongerDomain)] = number;
+  }
+  for (Fault& fault : faults) {
+    const auto found = numbers.find(fault.subject.substr(0, fault.subject.find('.')));
+    if (found == numbers.end()) continue;
+    fault.gpu = found->second;
+    fault.subject = "GPU " + std::to_string(found->second);
+    // The log also has what a reset of the GPU has mended since.
+    const auto action = gpus[found->second].values.find("gpu_recovery_action");
+    if (action != gpus[found->second].values.end() && action->second == "None") {
+      fault.severity = Severity::kWarning;
+    }
+  }
+}
+
+std::vector<Fault> FindInFailure(std::string_view printed) {
+  const auto has = [&](std::string_view text) {
+    return printed.find(text) != std::string_view::npos;
+  };
+  const auto fatal = [](const char* subject, const char* what, const char* remedy) {
+    return std::vector<Fault>{{Severity::kFatal, subject, what, kNvidiaSmi, remedy}};
+  };
+  constexpr char kRestart[] = "restart the node; if it happens again, have the GPU replaced";
+  if (has("GPU is lost")) return fatal("a GPU", "is lost", kRestart);
+  if (has("Unable to determine the device handle"))
+    return fatal("a GPU", "does not answer", kRestart);
+  if (has("Driver/library version mismatch")) {
+    return fatal("the driver", "is not of the same version as its libraries",
+                 "restart the node, or load the driver again");
+  }
+  if (has("couldn't communicate with the NVIDIA driver")) {
+    return fatal("the driver", "is not loaded",
+                 "load it, or see the kernel log for why it was not");
+  }
+  if (has("No devices were found")) return fatal("the driver", "finds no GPU", kRestart);
+  return {};
+}
+
+}  // namespace autodist::health

@@ -1,0 +1,38 @@
+// Hardware faults in the output of `nvidia-smi -q -x`, of drivers from 450 on. Source: the manual
+// page of nvidia-smi. Elements that a driver or a GPU lacks are not checked.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodist/status.h"
+#include "health/fault.h"
+
+namespace autodist::health {
+
+// A GPU as nvidia-smi describes it.
+struct GpuDescription {
+  std::string bus_id;  // "00000000:3B:00.0"
+  std::map<std::string, std::string>
+      values;            // by path, "pci/pci_gpu_link_info/link_widths/max_link_width"
+  size_t processes = 0;  // that use it
+};
+
+// In the order of their numbers. kInvalidArgument: it is not XML, or describes no GPU, for example
+// because it was cut off. `xml` is untrusted.
+Result<std::vector<GpuDescription>> ParseGpus(std::string_view xml);
+
+// Pure logic.
+std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus);
+
+// In faults of the kernel log, replaces "GPU 0000:3b:00" by the number of the GPU. They are
+// warnings if nvidia-smi says that the GPU needs no recovery action.
+void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults);
+
+// For an nvidia-smi that failed: what its output, or the lack of any, says. `printed`: both
+// streams.
+std::vector<Fault> FindInFailure(std::string_view printed);
+
+}  // namespace autodist::health

@@ -1,0 +1,73 @@
+// Uses fakes of nvidia-smi.
+#include "agent/prepare/node_health.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/deadline.h"
+#include "support/quiet_supervisor.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+class NodeHealthTest : public testing::Test {
+ protected:
+  void Install(const std::string& script) {
+    chmod(folder_.Write("nvidia-smi", "#!/bin/sh\n" + script).c_str(), 0755);
+  }
+  // Without those of this machine's kernel log.
+  std::string Found() {
+    process::Environment environment;
+    environment.Set("PATH", folder_.path() + ":/usr/bin:/bin");
+    std::string text;
+    const v1::NodeInfo facts = HardwareFaults(environment, "/", *supervisor_, folder_.path());
+    for (const v1::HardwareFault& fault : facts.hardware_faults()) {
+      if (fault.source() == "nvidia-smi") text += fault.what() + "\n";
+    }
+    return text;
+  }
+  static std::string Recording() {
+    const std::ifstream file(TEST_SOURCE_DIR "/unit/health/recordings/driver_570.xml");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  const test::TempFolder folder_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
+};
+
+TEST_F(NodeHealthTest, HealthyGpus) {
+  Install("[ \"$*\" = '-q -x' ] || exit 2\ncat <<'EOT'\n" + Recording() + "EOT\n");
+  EXPECT_EQ(Found(), "");
+}
+
+TEST_F(NodeHealthTest, AGpuThatMustBeReset) {
+  std::string xml = Recording();
+  xml.replace(xml.find("<gpu_recovery_action>None"), 25, "<gpu_recovery_action>Reset");
+  Install("cat <<'EOT'\n" + xml + "EOT\n");
+  EXPECT_EQ(Found(), "GPU 0 needs a recovery action: Reset\n");
+}
+
+TEST_F(NodeHealthTest, AnNvidiaSmiThatFails) {
+  Install("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18\n");
+  EXPECT_EQ(Found(), "the driver is not of the same version as its libraries\n");
+}
+
+TEST_F(NodeHealthTest, AnNvidiaSmiThatHangsOrIsKilledOrEndsEarlyBlocksNothing) {
+  Install("kill -KILL $$\n");
+  EXPECT_EQ(Found(), "");
+  Install("echo '<nvidia_smi_log><gpu id=\"0\"><uuid>'\n");
+  EXPECT_EQ(Found(), "");
+  Install("exec sleep 1000\n");
+  const base::Deadline deadline = base::Deadline::After(std::chrono::seconds(30));
+  EXPECT_EQ(Found(), "");
+  EXPECT_FALSE(deadline.Expired());
+}
+
+}  // namespace
+}  // namespace autodist::agent
