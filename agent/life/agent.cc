@@ -30,6 +30,9 @@ constexpr milliseconds kCloseLimit{1000};
 constexpr milliseconds kLookInterval{1000};  // for checking the lease
 // The delay of a heartbeat after which the watchdog considers the agent hung.
 constexpr milliseconds kBeatSlack{3000};
+// The watchdog may notice that late, and must kill the ranks before the chief replaces them.
+constexpr milliseconds kWatchdogDelay{2000};
+constexpr milliseconds kShortestBeat{2000};  // a beat is due after kLookInterval
 // The lease after the scheduler has begun to end the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
 constexpr char kNoWatchdog[] = "its agent's watchdog was killed, so the agent ended its ranks";
@@ -81,18 +84,19 @@ std::vector<OtherAgent> OthersThan(const std::string& job_id) {
 
 Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(
-      core_,
-      AgentCore::Create(
-          {options_.folder.rank_socket(), options_.folder.files(), OwnProgram(),
-           options_.folder.devices(), [own = options_.folder.job_id()] { return OthersThan(own); }},
-          options_.folder.pmix(),
-          {[this] { life_.Renew(); }, [this](bool expected) { life_.ExpectSilence(expected); },
-           [this](bool suspended) { life_.Suspend(suspended); },
-           [this](bool open) {
-             if (!open) life_.Suspend(false);
-           },
-           [this](std::string key) { admission_->SetKey(std::move(key)); }},
-          [this] { life_.End(); }));
+      core_, AgentCore::Create({options_.folder.rank_socket(), options_.folder.files(),
+                                OwnProgram(), options_.folder.devices(),
+                                [own = options_.folder.job_id()] { return OthersThan(own); }},
+                               options_.folder.pmix(),
+                               {[this] { life_.Renew(); },
+                                [this](Deadline::Clock::time_point sent) { life_.Received(sent); },
+                                [this](bool expected) { life_.ExpectSilence(expected); },
+                                [this](bool suspended) { life_.Suspend(suspended); },
+                                [this](bool open) {
+                                  if (!open) life_.Suspend(false);
+                                },
+                                [this](std::string key) { admission_->SetKey(std::move(key)); }},
+                               [this] { life_.End(); }));
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   options_.folder_lock.Reset();
   chief_server_ = StartServer(core_->service(), rpc::kLargestFromChief);
@@ -106,14 +110,22 @@ Status Agent::Build() {
   return OkStatus();
 }
 
-void Agent::Beat(milliseconds within) {
-  if (options_.heartbeat) options_.heartbeat->Beat(within + kBeatSlack);
+// Promises another beat within the lease.
+void Agent::BeatWithin(Deadline expires) {
+  if (!options_.heartbeat) return;
+  milliseconds within = options_.lease + kBeatSlack;
+  if (core_->service().replaceable()) {
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(expires.when() - Deadline::Clock::now());
+    within = std::clamp(left - kWatchdogDelay, kShortestBeat, within);
+  }
+  options_.heartbeat->Beat(within);
 }
 
 // SIGALRM kills the agent, and so its ranks, even if it hangs in the kernel; the watchdog ends the
 // rest.
 void Agent::LeaveWithin(milliseconds time) {
-  Beat(time);
+  if (options_.heartbeat) options_.heartbeat->Beat(time + kBeatSlack);
   alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
 }
 
@@ -161,7 +173,7 @@ void Agent::OnEvictionNotice(bool ranks_were_signalled) {
 // The chief may be disconnected now; until the lease expires it may reconnect for the rest.
 void Agent::AwaitDelivery() {
   const auto look = [this] {
-    Beat(options_.lease);
+    BeatWithin(life_.expires());
     return std::min(life_.expires(), Deadline::After(kLookInterval));
   };
   while (!core_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
@@ -169,9 +181,13 @@ void Agent::AwaitDelivery() {
 }
 
 void Agent::EndJob() {
-  // Sent before its consequences.
   v1::AgentEvent expired;
   expired.mutable_lease_expired()->set_why(watchdog_gone_ ? kNoWatchdog : "");
+  if (core_->service().replaceable()) {
+    core_->supervisor().End(milliseconds(0));
+    core_->supervisor().WaitUntilEnded();
+  }
+  // Otherwise sent before its consequences.
   core_->events().SendReliably(std::move(expired));
   core_->end().Begin(true);
   core_->supervisor().End(options_.grace);
@@ -194,7 +210,8 @@ Result<AgentResult> Agent::Run() {
   AD_ASSIGN_OR_RETURN(std::jthread admission,
                       base::StartThread([&] { admission_->Run(stop.first.get(), Watched()); }));
 
-  const bool ended = life_.WaitForEnd(kLookInterval, [this] { Beat(options_.lease); });
+  const bool ended =
+      life_.WaitForEnd(kLookInterval, [this](Deadline expires) { BeatWithin(expires); });
   if (ended) {
     AwaitDelivery();
     LeaveWithin(kHangLimit);

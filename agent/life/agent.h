@@ -61,7 +61,7 @@ class Agent {
   void EndJob();  // after the lease or the watchdog has ended
   void RemoveFolder();
   void OnEvictionNotice(bool ranks_were_signalled);
-  void Beat(std::chrono::milliseconds within);
+  void BeatWithin(base::Deadline expires);
   void LeaveWithin(std::chrono::milliseconds time);
   std::vector<Admission::Watched> Watched();
 

@@ -1,6 +1,7 @@
 #include "agent/life/lifetime.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace autodist::agent {
 
@@ -9,7 +10,17 @@ using base::Deadline;
 void Lifetime::Renew() {
   const std::lock_guard lock(mutex_);
   claimed_ = true;
-  expires_ = Deadline::After(lease_);
+  if (!by_receipts_) expires_ = Deadline::After(lease_);
+}
+
+void Lifetime::Received(Deadline::Clock::time_point sent) {
+  const std::lock_guard lock(mutex_);
+  const Deadline expires = Deadline::At(sent + lease_);
+  if (!std::exchange(by_receipts_, true)) {
+    expires_ = expires;
+    changed_.notify_all();
+  }
+  expires_ = std::max(expires_, expires);
 }
 
 void Lifetime::StarterGone() {
@@ -23,7 +34,7 @@ void Lifetime::StarterGone() {
 void Lifetime::ExpectSilence(bool expected) {
   const std::lock_guard lock(mutex_);
   silence_expected_ = expected;
-  expires_ = Deadline::After(lease_);
+  if (!by_receipts_) expires_ = Deadline::After(lease_);
   changed_.notify_all();
 }
 
@@ -55,10 +66,10 @@ void Lifetime::End() {
 }
 
 bool Lifetime::WaitForEnd(std::chrono::milliseconds interval,
-                          const std::function<void()>& waiting) {
+                          const std::function<void(Deadline expires)>& waiting) {
   std::unique_lock lock(mutex_);
   while (!ended_ && !expired_at_ && (Held() || !expires_.Expired())) {
-    waiting();
+    waiting(Held() ? Deadline::Never() : expires_);
     const Deadline next = Deadline::After(interval);
     changed_.wait_until(lock, (Held() ? next : std::min(expires_, next)).when());
   }

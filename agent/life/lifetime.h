@@ -17,8 +17,11 @@ class Lifetime {
   explicit Lifetime(std::chrono::milliseconds lease)
       : lease_(lease), expires_(base::Deadline::After(lease)) {}
 
-  // The chief has sent a message.
+  // The chief has sent a message. Renews the lease before the first call of Received.
   void Renew();
+  // The chief has received what was sent at this time. From now on, only that renews the lease: it
+  // ends no later than the chief expects. Preparations no longer suspend it.
+  void Received(base::Deadline::Clock::time_point sent);
   // The starting process has ended: no chief will connect if none has so far.
   void StarterGone();
   // Suspends the lease while the agent works for the chief, which then sends nothing.
@@ -33,19 +36,21 @@ class Lifetime {
   void End();
 
   // Returns true when everything has ended, false when the lease has expired. Calls `waiting` once
-  // per interval.
-  bool WaitForEnd(std::chrono::milliseconds interval, const std::function<void()>& waiting);
+  // per interval, with the current end of the lease; it must not call this object.
+  bool WaitForEnd(std::chrono::milliseconds interval,
+                  const std::function<void(base::Deadline expires)>& waiting);
   base::Deadline expires() const;  // the current value
 
  private:
-  bool Held() const { return silence_expected_ || suspended_; }
+  bool Held() const { return (silence_expected_ && !by_receipts_) || suspended_; }
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::chrono::milliseconds lease_;
   base::Deadline expires_;
-  bool claimed_ = false;  // whether a chief has sent a message
+  bool claimed_ = false;      // whether a chief has sent a message
+  bool by_receipts_ = false;  // whether only Received renews the lease
   bool silence_expected_ = false;
   bool suspended_ = false;
   std::optional<base::Deadline> expired_at_;  // overrides the lease

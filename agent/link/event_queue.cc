@@ -3,8 +3,14 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/wall_clock.h"
 
 namespace autodist::agent {
+namespace {
+
+constexpr size_t kKeptAnswers = 64;  // the chief may not have received the last ones yet
+
+}  // namespace
 
 EventQueue::EventQueue(RankOutput& output) : output_(output), instance_(base::RandomNumber()) {}
 
@@ -20,6 +26,30 @@ void EventQueue::SendIfConnected(v1::AgentEvent event) {
   if (!resumed_) return;
   unnumbered_.push_back(std::move(event));
   WriteNext();
+}
+
+void EventQueue::AnswerRenewal(const v1::RenewLease& renewal) {
+  const std::lock_guard lock(mutex_);
+  if (!resumed_) return;
+  v1::AgentEvent event;
+  event.mutable_lease_renewed()->set_number(renewal.number());
+  event.mutable_lease_renewed()->set_time_ns(base::NanosecondsSince1970());
+  event.mutable_lease_renewed()->set_answer(NumberAnswer());
+  unnumbered_.push_back(std::move(event));
+  WriteNext();
+}
+
+uint64_t EventQueue::NumberAnswer() {
+  answered_.push_back(base::Deadline::Clock::now());
+  if (answered_.size() > kKeptAnswers) answered_.pop_front();
+  return ++answers_;
+}
+
+std::optional<base::Deadline::Clock::time_point> EventQueue::AnsweredAt(uint64_t answer) const {
+  const std::lock_guard lock(mutex_);
+  const uint64_t before_first = answers_ - answered_.size();
+  if (answer <= before_first || answer > answers_) return std::nullopt;
+  return answered_[answer - before_first - 1];
 }
 
 void EventQueue::SendSample(v1::NodeSample sample) {
@@ -105,6 +135,7 @@ void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) 
   resumed_ = true;
   v1::AgentEvent resumed;
   resumed.mutable_resumed()->set_instance(instance_);
+  resumed.mutable_resumed()->set_answer(NumberAnswer());
   unnumbered_.push_back(std::move(resumed));
   WriteNext();
 }

@@ -41,6 +41,10 @@ class EventQueue {
   void SendReliably(v1::AgentEvent event);
   // Sends the event before all others; drops it without an open session.
   void SendIfConnected(v1::AgentEvent event);
+  // Answers a renewal of the lease.
+  void AnswerRenewal(const v1::RenewLease& renewal);
+  // Returns when the answer with this number was made; nullopt: unknown, or 0.
+  std::optional<base::Deadline::Clock::time_point> AnsweredAt(uint64_t answer) const;
   // The same, but a newer sample replaces one that has not yet been written.
   void SendSample(v1::NodeSample sample);
   // Sets whether samples wait for other messages, such as the answer to a renewal of the lease.
@@ -68,7 +72,8 @@ class EventQueue {
   void OutputChanged();
 
  private:
-  // Call this and the next function with mutex_ held.
+  // Call these functions with mutex_ held.
+  uint64_t NumberAnswer();
   void Acknowledge(uint64_t sequence);
   void WriteNext();
 
@@ -81,6 +86,8 @@ class EventQueue {
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
   std::optional<v1::NodeSample> sample_;   // not yet written
   bool samples_wait_ = false;
+  uint64_t answers_ = 0;                                    // number of the last one
+  std::deque<base::Deadline::Clock::time_point> answered_;  // the last ones
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;
   bool resumed_ = false;

@@ -138,6 +138,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   const std::lock_guard lock(mutex_);
   prepared_ = std::move(prepared);
   stop_signal_ = stop_signal > 0 && stop_signal < NSIG ? stop_signal : SIGTERM;
+  replaceable_ = request.replaceable();
 }
 
 grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
@@ -351,13 +352,12 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     case v1::ChiefMessage::kModexQuestion:
       parts_.pmix.Answer(message.modex_question());
       break;
-    case v1::ChiefMessage::kRenewLease: {
-      v1::AgentEvent event;
-      event.mutable_lease_renewed()->set_number(message.renew_lease().number());
-      event.mutable_lease_renewed()->set_time_ns(base::NanosecondsSince1970());
-      parts_.events.SendIfConnected(std::move(event));
+    case v1::ChiefMessage::kRenewLease:
+      if (const auto sent = parts_.events.AnsweredAt(message.renew_lease().received())) {
+        parts_.chief.received(*sent);
+      }
+      parts_.events.AnswerRenewal(message.renew_lease());
       break;
-    }
     case v1::ChiefMessage::kResume:
     case v1::ChiefMessage::MESSAGE_NOT_SET:
       break;

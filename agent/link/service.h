@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,13 +25,16 @@
 #include "agent/sample/sampler.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "base/deadline.h"
 #include "base/worker.h"
 
 namespace autodist::agent {
 
 // Events about the chief. Thread-safe.
 struct ChiefEvents {
-  std::function<void()> on_contact;                     // for each message
+  std::function<void()> on_contact;  // for each message
+  // It has received the answer that was given at this time.
+  std::function<void(base::Deadline::Clock::time_point given)> received;
   std::function<void(bool expected)> silence_expected;  // while we work for it
   std::function<void(bool suspended)> suspended;  // stopped by Ctrl-Z: silent until it continues
   std::function<void(bool open)> session_changed;
@@ -70,6 +74,9 @@ class AgentService final : public v1::AgentService::CallbackService {
   grpc::ServerUnaryReactor* TryPorts(grpc::CallbackServerContext*, const v1::TryPortsRequest*,
                                      v1::TryPortsResponse*) override;
 
+  // Returns whether ranks may start elsewhere in place of ours after the lease.
+  bool replaceable() const { return replaceable_; }
+
  private:
   class SessionReactor;
   // Blocks. `limit`: for the user's setup on the node.
@@ -83,6 +90,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   const ServiceParts parts_;
   const DeviceClaim claim_;
 
+  std::atomic<bool> replaceable_ = false;
   std::mutex session_mutex_;  // held while sessions change, to keep their order
   std::mutex mutex_;
   // Guarded by mutex_.

@@ -28,13 +28,16 @@ inline std::chrono::milliseconds SampleInterval(const v1::JobRequest& request, i
   return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
 }
 
-// The interval at which the chief renews each node's lease; longer with more than 1,000 nodes.
+// The interval at which the chief renews each node's lease; longer with more than 1,000 nodes. A
+// lease begins up to two intervals before the last renewal that arrived.
 inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease, int nodes) {
   using std::chrono::milliseconds;
-  constexpr int kRenewalsPerLease = 4;
-  constexpr milliseconds kShortest{4'000};
+  constexpr int kRenewalsPerLease = 8;
+  constexpr int kFewestPerLease = 4;
+  constexpr milliseconds kLongEnough{4'000};
   constexpr milliseconds kOfEachNode{4};  // 250 a second, because each costs the chief time
-  return std::min(lease / kRenewalsPerLease, std::max(kShortest, nodes * kOfEachNode));
+  return std::min(lease / kFewestPerLease,
+                  std::max(std::min(kLongEnough, lease / kRenewalsPerLease), nodes * kOfEachNode));
 }
 
 struct LaunchOptions {

@@ -28,6 +28,10 @@ void FakeAgent::Die() {
 void FakeAgent::Open(launch::SessionListener& listener) {
   listener_ = &listener;
   ++session_;
+  if (!gone_) return;
+  After(kLatency, [this, session = session_] {
+    if (session == session_) Close(Error(StatusCode::kUnavailable, "connection reset by peer"));
+  });
 }
 
 void FakeAgent::Close(const Status& why) {
@@ -38,7 +42,7 @@ void FakeAgent::Close(const Status& why) {
 }
 
 void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
-  if (session != session_ || !listener_ || silent || unreachable) return;
+  if (session != session_ || !listener_ || silent || unreachable || gone_) return;
   if (fails_at_once) return Break();
   received.push_back(message);
   Receive(message);
@@ -53,13 +57,39 @@ void FakeAgent::Handle(const v1::ChiefMessage& message) {
     const bool asked = std::exchange(asked_to_prepare_, false);  // it may not have arrived
     EXPECT_FALSE(ended() && !asked) << "EndRanks after RanksEnded";
   }
+  if (message.has_renew_lease()) Renew(message.renew_lease().received());
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
   if (message.has_start() && on_start) After(kLatency, on_start);
 }
 
+void FakeAgent::NumberAnswer(v1::AgentEvent& event) {
+  answers_.push_back(loop_.Now());
+  if (event.has_resumed()) event.mutable_resumed()->set_answer(answers_.size());
+  if (event.has_lease_renewed()) event.mutable_lease_renewed()->set_answer(answers_.size());
+}
+
+// As an agent whose ranks may be replaced.
+void FakeAgent::Renew(uint64_t answer) {
+  if (lease.count() == 0 || answer == 0) return;
+  ASSERT_LE(answer, answers_.size());
+  leased_from_ = answers_[answer - 1];
+  loop_.After(std::chrono::ceil<milliseconds>(leased_from_ + lease - loop_.Now()), [this] {
+    const bool began = leased_from_ != chief::Loop::Time();
+    if (!gone_ && began && loop_.Now() >= leased_from_ + lease) Die();
+  });
+}
+
+void FakeAgent::Begin() {
+  if (!std::exchange(gone_, false)) return;
+  answers_.clear();
+  leased_from_ = {};
+  Restart();
+}
+
 bool FakeAgent::Deliver(v1::AgentEvent event) {
-  if (!listener_ || silent || unreachable) return false;
+  if (event.has_resumed() || event.has_lease_renewed()) NumberAnswer(event);
+  if (!listener_ || silent || mute || unreachable) return false;
   pieces_ += event.has_output() ? 1 : 0;
   // The chief compares this time with its wall clock, which stands still in simulated time.
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();
@@ -183,12 +213,12 @@ class FakeLauncher final : public launch::Launcher {
       if (nodes_.loop_.Now() >= limit) {
         return Finish(node, Error(StatusCode::kDeadlineExceeded, "no route to host"));
       }
-      if (agent.unreachable) {
+      if (agent.unreachable || agent.mute) {
         return After(
             node, [this, node, limit, resume] { Connect(node, limit, resume); }, kRetry);
       }
       if (agent.gone() && resume) return Finish(node, Error(StatusCode::kAborted, "it is gone"));
-      if (std::exchange(agent.gone_, false)) agent.Restart();
+      agent.Begin();
       Finish(node, OkStatus(), NewLink(node));
     });
   }

@@ -23,6 +23,7 @@ class FakeAgent final : public SimulatedAgent {
 
   // Faults.
   bool silent = false;              // stopped: connected, but sends no messages
+  bool mute = false;                // receives messages, but its own are lost
   bool unreachable = false;         // the link is cut
   bool fails_at_once = false;       // each session, before its first answer
   bool fails_when_resumed = false;  // or after it
@@ -31,6 +32,7 @@ class FakeAgent final : public SimulatedAgent {
   Status launch_fails;
   bool stays = false;              // its watchdog does not exit when all has ended
   std::function<void()> on_start;  // called when its ranks have started
+  milliseconds lease{0};           // after which it kills its ranks and exits; 0: never
 
   int launches = 0;
   int resumes = 0;
@@ -61,12 +63,18 @@ class FakeAgent final : public SimulatedAgent {
   }
   int64_t Now() const override { return loop_.Now().time_since_epoch().count(); }
   void AwaitAcknowledged() const;
+  void NumberAnswer(v1::AgentEvent& event);
+  void Renew(uint64_t answer);
+  // It was gone, and is started again.
+  void Begin();
 
   TurnedLoop& loop_;
   launch::SessionListener* listener_ = nullptr;
   uint64_t session_ = 0;
   bool gone_ = false;
-  uint64_t pieces_ = 0;            // of output so far
+  uint64_t pieces_ = 0;  // of output so far
+  std::vector<chief::Loop::Time> answers_;
+  chief::Loop::Time leased_from_{};
   bool asked_to_prepare_ = false;  // since the last End
   std::atomic<uint64_t> acknowledged_ = 0;
 };

@@ -23,7 +23,8 @@ class SmallAgent {
                return std::vector<agent::OtherAgent>{{"other", folder.path() + "/other"}};
              }},
             folder.path() + "/pmix",
-            {[this] { ++contacts; }, [this](bool expected) { silences_expected += expected; },
+            {[this] { ++contacts; }, [](auto) {},
+             [this](bool expected) { silences_expected += expected; },
              [this](bool suspended) { paused = suspended; },
              [this](bool open) { sessions += open ? 1 : -1; },
              [this](std::string key) {

@@ -82,6 +82,12 @@ bool Fleet::AllResumed() const {
   });
 }
 
+Loop::Time Fleet::RanksGoneAt(uint32_t number) const {
+  const FleetNode& node = nodes_[number];
+  const bool may_run = node.machine.disconnected() || (!node.machine.alive() && node.cut_off);
+  return may_run ? node.lease.RanksGoneAt(node.session->last_contact()) : Loop::Time::min();
+}
+
 bool Fleet::AnyEvicted() const {
   return !All([this](uint32_t node) {
     return !nodes_[node].machine.alive() || !nodes_[node].machine.evicted();
@@ -218,8 +224,10 @@ void Fleet::SendToAll(const v1::ChiefMessage& message) {
 void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns) {
   FleetNode& node = nodes_[number];
   if (event.has_resumed()) {
+    node.answer = event.resumed().answer();
     TakeAnswer(number);
   } else if (event.has_lease_renewed()) {
+    node.answer = event.lease_renewed().answer();
     node.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
                         arrived_ns);
   } else if (event.has_lease_expired()) {

@@ -96,6 +96,9 @@ class Fleet final : private InboxReader {
   bool AnyDisconnected() const { return disconnected_ > 0; }
   // Returns whether the node was lost in this attempt while its agent may have been running.
   bool WasCutOff(uint32_t node) const { return nodes_[node].cut_off; }
+  // When no rank of the attempt can run any more on a node that is not connected; in the past if
+  // that is known.
+  Loop::Time RanksGoneAt(uint32_t node) const;
   // Why the node was lost.
   const Status& lost_because(uint32_t node) const { return nodes_[node].lost_because; }
 

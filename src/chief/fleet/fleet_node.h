@@ -27,6 +27,7 @@ struct FleetNode {
   NodeMachine machine;
   LeaseTimer lease;
   NodeClock clock;
+  uint64_t answer = 0;             // the number of the agent's latest answer
   std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
   Status lost_because;
   bool cut_off = false;  // lost in this attempt; its ranks may run until the lease ends

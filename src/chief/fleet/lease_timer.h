@@ -16,6 +16,9 @@ class LeaseTimer {
   // higher, because renewals are less frequent.
   static constexpr std::chrono::milliseconds kSilenceLimit{10'000};
 
+  // The time in which SIGKILL ends ranks.
+  static constexpr std::chrono::milliseconds kKillLimit{100};
+
   explicit LeaseTimer(std::chrono::milliseconds lease,
                       std::chrono::milliseconds silence_limit = kSilenceLimit)
       : lease_(lease), silence_limit_(std::min(silence_limit, lease / 2)) {}
@@ -31,6 +34,14 @@ class LeaseTimer {
   Time broken() const { return broken_; }
   // When a disconnected node is lost.
   Time lost_at() const { return std::max(last_contact_, reset_at_) + lease_; }
+
+  // When an agent has ended its ranks from which the last message arrived at `last_contact`: the
+  // lease began before that. While the chief is stopped, leases do not run, until the agents notice
+  // that their connections are broken, for which a lease is enough.
+  Time RanksGoneAt(Time last_contact) const {
+    const Time since = last_contact < reset_at_ ? reset_at_ + lease_ : last_contact;
+    return since + lease_ + kKillLimit;
+  }
 
   // A renewal was sent at `now`.
   void Asked(Time now, Time last_contact) {

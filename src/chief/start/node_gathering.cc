@@ -34,6 +34,7 @@ bool NodeGathering::Advance() {
       limit_ = job_.loop.Now() + (enough_ ? kSpareNodeLimit : ReturnLimit());
     }
     if (stage_ == Stage::kReaching) Reach();
+    if (stage_ == Stage::kLeases) until_ = RanksGoneAt();
     if (stage_ == Stage::kDraining) Drain();
     if (stage_ == Stage::kPause) until_ = std::min(limit_, job_.loop.Now() + kReachAgainInterval);
   }
@@ -50,6 +51,7 @@ bool NodeGathering::StageIsOver() {
       return all_(awaited_.size(), [&](size_t i) {
         return job_.nodes.state(awaited_[i]).drained() || !job_.nodes.Connected(awaited_[i]);
       });
+    case Stage::kLeases:
     case Stage::kPause:
     case Stage::kEnded:
       break;
@@ -63,6 +65,8 @@ NodeGathering::Stage NodeGathering::Next() {
     case Stage::kPause:
       return Stage::kReaching;
     case Stage::kReaching:
+      return Stage::kLeases;
+    case Stage::kLeases:
       return Stage::kDraining;
     case Stage::kDraining:
       return Missing(enough_).empty() || job_.loop.Now() >= limit_ ? Stage::kEnded : Stage::kPause;
@@ -80,6 +84,15 @@ void NodeGathering::Reach() {
   }
   all_ = {};
   until_ = limit_;
+}
+
+// Never two of a rank at a time, even if a node only lost its connection.
+Loop::Time NodeGathering::RanksGoneAt() const {
+  Loop::Time gone = Loop::Time::min();
+  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
+    if (!job_.nodes.Connected(i)) gone = std::max(gone, job_.nodes.RanksGoneAt(i));
+  }
+  return gone;
 }
 
 // A node that rejoins may have ranks of an earlier attempt.

@@ -30,6 +30,7 @@ class NodeGathering {
   enum class Stage {
     kEvictions,  // waits until evicted nodes are gone
     kReaching,   // reconnects missing nodes
+    kLeases,     // waits until nodes that cannot be reached have ended their ranks
     kDraining,   // ends what rejoined nodes may still run
     kPause,      // an earlier agent may have to end first
     kEnded,
@@ -38,6 +39,7 @@ class NodeGathering {
   bool StageIsOver();
   Stage Next();
   void Reach();
+  Loop::Time RanksGoneAt() const;
   void Drain();
   std::chrono::milliseconds ReturnLimit();
   std::vector<uint32_t> Missing(bool enough) const;

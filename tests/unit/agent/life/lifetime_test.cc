@@ -18,14 +18,14 @@ bool Held(const Lifetime& life) { return life.expires().when() == Clock::time_po
 
 TEST(LifetimeTest, ExpiresWithoutMessages) {
   Lifetime life(milliseconds(20));
-  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
 }
 
 TEST(LifetimeTest, ReportsThatItWaits) {
   Lifetime life(milliseconds(50));
   life.ExpectSilence(true);  // also while the lease is suspended
   int waits = 0;
-  EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&] {
+  EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&](base::Deadline) {
     if (++waits == 10) std::thread([&] { life.End(); }).detach();
   }));
   EXPECT_GE(waits, 10);
@@ -33,7 +33,8 @@ TEST(LifetimeTest, ReportsThatItWaits) {
 
 TEST(LifetimeTest, EndsWhenNoRanksAreLeft) {
   Lifetime life{hours(1)};
-  auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [] {}); });
+  auto ended =
+      std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [](base::Deadline) {}); });
   life.End();
   EXPECT_TRUE(ended.get());
 }
@@ -49,10 +50,36 @@ TEST(LifetimeTest, TheLeaseDoesNotRunWhileItIsHeld) {
   Lifetime life(milliseconds(20));
   life.ExpectSilence(true);
   life.Renew();
-  auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(kLook, [] {}); });
+  auto expired = std::async(std::launch::async,
+                            [&] { return !life.WaitForEnd(kLook, [](base::Deadline) {}); });
   EXPECT_EQ(expired.wait_for(milliseconds(100)), std::future_status::timeout);
   EXPECT_TRUE(Held(life));
   life.ExpectSilence(false);
+  EXPECT_TRUE(expired.get());
+}
+
+TEST(LifetimeTest, OnceTheChiefHasReceivedAnAnswerTheLeaseBeginsWithTheAnswer) {
+  Lifetime life{hours(2)};
+  const auto now = Clock::now();
+  life.Renew();
+  life.Received(now - hours(1));
+  EXPECT_EQ(life.expires().when(), now + hours(1));
+  life.Renew();
+  life.ExpectSilence(true);  // the answers go on meanwhile
+  EXPECT_FALSE(Held(life));
+  life.ExpectSilence(false);
+  EXPECT_EQ(life.expires().when(), now + hours(1));
+  life.Received(now);
+  EXPECT_EQ(life.expires().when(), now + hours(2));
+  life.Received(now - hours(1));  // delivered late
+  EXPECT_EQ(life.expires().when(), now + hours(2));
+}
+
+TEST(LifetimeTest, AnAnswerThatWasReceivedLateEndsTheLeaseAtOnce) {
+  Lifetime life{hours(1)};
+  auto expired = std::async(std::launch::async,
+                            [&] { return !life.WaitForEnd(hours(1), [](base::Deadline) {}); });
+  life.Received(Clock::now() - hours(1));
   EXPECT_TRUE(expired.get());
 }
 
@@ -79,7 +106,7 @@ TEST(LifetimeTest, ResumingWithoutAPauseRenewsNothing) {
 TEST(LifetimeTest, WithoutItsStarterNoChiefComesUnlessOneHasConnected) {
   Lifetime unclaimed{hours(1)};
   unclaimed.StarterGone();
-  EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [] {}));
+  EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [](base::Deadline) {}));
   Lifetime claimed{hours(1)};
   claimed.Renew();
   claimed.StarterGone();
@@ -91,7 +118,7 @@ TEST(LifetimeTest, ExpireIsImmediate) {
   life.ExpectSilence(true);
   life.Suspend(true);
   life.Expire();
-  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
 }
 
 }  // namespace

@@ -47,8 +47,9 @@ class WatchdogTest : public testing::Test {
     setenv("HOME", home_before_.c_str(), 1);
   }
 
-  // Starts it with a rank that has a child in another session, and waits until both run.
-  void Start(const std::string& lease_ms = "3600000") {
+  // Starts it with a rank that has a child in another session, and waits until both run. Both
+  // ignore SIGTERM.
+  void Start(const std::string& lease_ms = "3600000", const std::string& grace_ms = "0") {
     setenv("HOME", home_.path().c_str(), 1);
     auto sockets = base::StreamSocketPair();
     attach_ = fork();
@@ -56,7 +57,7 @@ class WatchdogTest : public testing::Test {
       dup2(sockets->second.get(), STDIN_FILENO);
       dup2(sockets->second.get(), STDOUT_FILENO);
       execl(AGENT_PROGRAM, AGENT_PROGRAM, "attach", job_.c_str(), "0", kNonce, lease_ms.c_str(),
-            "0", "start", nullptr);
+            grace_ms.c_str(), "start", nullptr);
       _exit(127);
     }
     sockets->second.Reset();
@@ -88,7 +89,9 @@ class WatchdogTest : public testing::Test {
     request.mutable_node()->set_data_address("127.0.0.1");
     v1::RankPlan& rank = *request.mutable_node()->add_ranks();
     rank.set_rank(7);
-    for (const char* word : {"sh", "-c", "setsid sleep 1000 & echo $!; exec sleep 1000"}) {
+    request.set_replaceable(replaceable_);
+    for (const char* word :
+         {"sh", "-c", "trap '' TERM; setsid sleep 1000 & echo $!; exec sleep 1000"}) {
       rank.add_argv(word);
     }
     v1::PrepareResponse response;
@@ -116,6 +119,7 @@ class WatchdogTest : public testing::Test {
     EXPECT_TRUE(IsGone(daemon_));
   }
 
+  bool replaceable_ = false;
   const std::string home_before_ = getenv("HOME") ? getenv("HOME") : "/";
   const test::TempFolder home_;
   const std::string job_ = "watchdog-test-" + std::to_string(getpid());
@@ -156,6 +160,21 @@ TEST_F(WatchdogTest, AnAgentWithoutAChiefEndsWithItsLease) {
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("received nothing from here for 1 s and ended"));
+}
+
+TEST_F(WatchdogTest, RanksThatMayBeReplacedGetNoGraceAfterTheLease) {
+  replaceable_ = true;
+  ASSERT_NO_FATAL_FAILURE(Start("2000", "3600000"));
+  AwaitAttach();
+}
+
+TEST_F(WatchdogTest, AStoppedAgentOfRanksThatMayBeReplacedIsKilledWithinItsLease) {
+  replaceable_ = true;
+  ASSERT_NO_FATAL_FAILURE(Start("8000"));
+  const auto expires = base::Deadline::After(std::chrono::milliseconds(8000));
+  kill(agent_, SIGSTOP);
+  AwaitAttach();
+  EXPECT_FALSE(expires.Expired());
 }
 
 TEST_F(WatchdogTest, AnAgentWithoutItsWatchdogEndsItsRanks) {

@@ -54,6 +54,24 @@ TEST_F(EventQueueTest, ANewSessionGetsTheRemainingEventsInOrder) {
   EXPECT_TRUE(second.Next().has_lease_renewed());  // no duplicates
 }
 
+TEST_F(EventQueueTest, KnowsWhenItGaveEachOfTheLastAnswers) {
+  const auto before = base::Deadline::Clock::now();
+  EXPECT_EQ(agent_.events->AnsweredAt(0), std::nullopt);
+  EXPECT_EQ(agent_.events->AnsweredAt(1), std::nullopt);
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  uint64_t last = 0;
+  for (uint64_t i = 1; i <= 100; ++i) {
+    chief.Send(Renew(i));
+    last = chief.Next().lease_renewed().answer();
+    EXPECT_EQ(last, i + 1);  // the first one was Resumed
+  }
+  EXPECT_GE(agent_.events->AnsweredAt(last), before);
+  EXPECT_LE(agent_.events->AnsweredAt(last - 1), agent_.events->AnsweredAt(last));
+  EXPECT_EQ(agent_.events->AnsweredAt(1), std::nullopt);
+  EXPECT_EQ(agent_.events->AnsweredAt(last + 1), std::nullopt);
+}
+
 TEST_F(EventQueueTest, AcknowledgedEventsAreNotRepeated) {
   ChiefEnd first(*stub_);
   first.Resume();

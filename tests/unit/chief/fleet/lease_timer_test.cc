@@ -47,6 +47,15 @@ TEST(LeaseTimerTest, ALeaseDoesNotRunWhileTheChiefWasStopped) {
   EXPECT_EQ(timer.lost_at(), At(seconds(560)));
 }
 
+TEST(LeaseTimerTest, RanksAreGoneALeaseAfterTheLastContact) {
+  LeaseTimer timer(seconds(60));
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(160)) + LeaseTimer::kKillLimit);
+  timer.ResetSilence(At(seconds(90)));
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(160)) + LeaseTimer::kKillLimit);
+  timer.ResetSilence(At(seconds(500)));
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(620)) + LeaseTimer::kKillLimit);
+}
+
 TEST(LeaseTimerTest, WithAShortLeaseTheLimitIsHalfOfIt) {
   LeaseTimer timer(seconds(4));
   timer.Asked(At(seconds(10)), At(seconds(9)));
