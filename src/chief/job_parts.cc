@@ -24,7 +24,8 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
       options(Completed(std::move(its_options), console)),
       loop(its_loop ? std::move(its_loop) : std::make_unique<Loop>()),
       stop(options.launch.grace(), options.launch.lease(),
-           RestartLimitsOf(options.request()).MayRestart()),
+           RestartLimitsOf(options.request(), static_cast<uint32_t>(plan.nodes_size()))
+               .MayRestart()),
       console(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes.node(node).Acknowledge(ack); }),
       output(*loop, console),

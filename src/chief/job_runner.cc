@@ -26,7 +26,7 @@ JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
     : parts_(parts),
       run_(run),
       starter_({parts.plan, parts.options, *parts.loop, parts.stop, parts.nodes, parts.console}),
-      restarts_(RestartLimitsOf(parts.options.request())),
+      restarts_(RestartLimitsOf(parts.options.request(), parts.nodes.size())),
       port_races_(parts.options, *parts.loop) {
   run_.Plan(starter_.FirstAttempt());
   parts.loop->AddTimer([this] {

@@ -12,6 +12,7 @@
 #include "base/exit_codes.h"
 #include "base/json_quote.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_exit.h"
@@ -28,6 +29,17 @@ using base::LogLevel;
 
 // `autodist stop` is the only command that sends signals to the control socket.
 constexpr char kStopCommand[] = "`autodist stop`";
+
+// "4 ranks on 2 nodes, and 1 spare"
+std::string WhatRunsAtFirst(v1::LaunchPlan plan, uint32_t spares) {
+  if (spares == 0) return plan::WhatRunsAndWhere(plan);
+  for (uint32_t i = 0; i < spares; ++i) {
+    const auto devices = static_cast<uint32_t>(plan.nodes().rbegin()->devices_size());
+    plan.set_world_size(plan.world_size() - devices);
+    plan.mutable_nodes()->RemoveLast();
+  }
+  return plan::WhatRunsAndWhere(plan) + ", and " + base::Count(spares, "spare");
+}
 
 // How to attach to the terminal of the rank that has one.
 std::string AttachText(const v1::LaunchPlan& plan) {
@@ -107,8 +119,9 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     if (!started.ok()) return refuse(started.status());
     views = *std::move(started);
   }
-  Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRunsAndWhere(plan) +
-                           "; logs in " + log_folder.path());
+  Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " +
+                           WhatRunsAtFirst(plan, request.spares()) + "; logs in " +
+                           log_folder.path());
   const int exit_code = job.Run();
   announced.Ended(job.status());
   ended(exit_code);

@@ -146,9 +146,26 @@ Result<plan::Input> InputOf(spec::ResourceSpec spec, const v1::JobRequest& reque
                  "--min-nodes " + std::to_string(request.min_nodes()) + ", but the spec has " +
                      base::Count(with_ranks, "node"));
   }
+  const uint32_t needed = std::max(request.min_nodes(), 1u);
+  if (request.spares() > 0 && needed + request.spares() > with_ranks) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--spares " + std::to_string(request.spares()) +
+                     (request.min_nodes() > 0 ? " and --min-nodes " + std::to_string(needed) : "") +
+                     ", but the spec has " + base::Count(with_ranks, "node"));
+  }
   AD_ASSIGN_OR_RETURN(plan::Input input, chief::InputOf(spec, request));
   SetStdin(input);
   return input;
+}
+
+// Returns the plan of the first attempt. `all`: the plan with the spares, as further nodes.
+Result<v1::LaunchPlan> WithoutSpares(plan::Input input, const v1::LaunchPlan& all,
+                                     uint32_t spares) {
+  if (spares == 0) return all;
+  for (int i = 0; i < all.nodes_size() - static_cast<int>(spares); ++i) {
+    input.members.push_back(all.nodes(i).address());
+  }
+  return plan::MakePlan(input);
 }
 
 int Run(const RunOptions& options) {
@@ -168,16 +185,18 @@ int Run(const RunOptions& options) {
                                    ? kExitUsage
                                    : kExitCannotLaunch);
   }
+  const auto first = WithoutSpares(*input, *plan, request.spares());
+  if (!first.ok()) return Fail(first.status(), kExitUsage);
   const auto chief_node =
       request.has_chief_on() ? chief::NodeForChief(input->spec, *plan, request.chief_on()) : "";
   if (!chief_node.ok()) return Fail(chief_node.status(), kExitUsage);
-  auto view = ViewOf(request.display(), chief::ProcessesOf(*plan));
+  auto view = ViewOf(request.display(), chief::ProcessesOf(*first));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   auto sync = SyncOf(request, *plan);
   if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) LogSync(**sync);
-    return PrintPlan(options, *plan);
+    return PrintPlan(options, *first);
   }
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));
   if (request.slurm()) WarnOfSlurm(request);

@@ -46,6 +46,9 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
            "When nodes are lost, restart with at least N nodes and a smaller world size; returned "
            "nodes rejoin at the next restart")
       ->check(WholeNumber(1, kMaxNodes));
+  AddField(app, request, group::kFailure, "--spares",
+           "Start no ranks on the last N nodes; a spare takes the place of a node that is lost")
+      ->check(WholeNumber(1, kMaxNodes));
   AddField(app, request, group::kFailure, "--restart-policy",
            "If a restart can hardly succeed, for example after the same failure twice without "
            "progress: warn and restart, or stop the job (act)");

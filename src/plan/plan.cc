@@ -54,9 +54,21 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
   return OkStatus();
 }
 
-// Without members: all nodes.
-bool TakesPart(const spec::Node& node, const std::set<std::string>& members) {
-  return !node.devices().empty() && (members.empty() || members.contains(node.address));
+// The members in their order, or without members all nodes with devices, the chief first.
+std::vector<const spec::Node*> NodesOf(const Input& input) {
+  std::vector<const spec::Node*> nodes;
+  std::map<std::string, const spec::Node*> by_address;
+  for (const spec::Node& node : input.spec.nodes) {
+    if (node.devices().empty()) continue;
+    nodes.push_back(&node);
+    by_address[node.address] = &node;
+  }
+  std::stable_partition(nodes.begin(), nodes.end(),
+                        [](const spec::Node* node) { return node->chief; });
+  if (input.members.empty()) return nodes;
+  nodes.clear();
+  for (const std::string& member : input.members) nodes.push_back(by_address.at(member));
+  return nodes;
 }
 
 Status CheckCommand(const std::vector<std::string>& command, const std::string& directory) {
@@ -133,13 +145,6 @@ void SetPeers(v1::LaunchPlan& plan) {
 }
 
 v1::LaunchPlan PlanNodes(const Input& input) {
-  const std::set<std::string> members(input.members.begin(), input.members.end());
-  std::vector<const spec::Node*> ordered;
-  for (const spec::Node& node : input.spec.nodes) {
-    if (TakesPart(node, members)) ordered.push_back(&node);
-  }
-  std::stable_partition(ordered.begin(), ordered.end(),
-                        [](const spec::Node* node) { return node->chief; });
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
   plan.set_working_directory(input.working_directory);
@@ -151,7 +156,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_no_gpu(input.spec.no_gpu);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
-  for (const spec::Node* node : ordered) {
+  for (const spec::Node* node : NodesOf(input)) {
     v1::NodePlan& planned = *plan.add_nodes();
     planned.set_node_rank(static_cast<uint32_t>(plan.nodes_size() - 1));
     planned.set_address(node->address);

@@ -32,7 +32,8 @@ struct Input {
   uint16_t master_port = 0;         // free on the chief's node
   uint16_t rank_port = 0;           // the first of as many free ports as a node has devices
 
-  // The nodes of the job, by their address as the spec writes it; empty: all.
+  // The nodes of the job in the order of their ranks, by their address as the spec writes it;
+  // empty: all.
   std::vector<std::string> members;
   uint32_t restart_count = 0;
 
@@ -51,8 +52,8 @@ struct Replan {
   std::map<std::string, std::string> reported_addresses;  // between ranks, by address
 };
 
-// Node ranks: the chief first, then spec order; ranks in device order inside a node.
-// kInvalidArgument: the command or the frameworks contradict the spec or each other.
+// Node ranks: as the members, or the chief first, then spec order; ranks in device order inside a
+// node. kInvalidArgument: the command or the frameworks contradict the spec or each other.
 Result<v1::LaunchPlan> MakePlan(const Input& input);
 
 }  // namespace autodist::plan

@@ -113,6 +113,15 @@ def cut(host):
         f"add rule bridge cut{host} forward oifname veth{host} drop")
 
 
+def cut_replies(host):
+    """Drops only what the host sends."""
+    _namespaces(host)
+    _at_the_bridge(
+        f"add table bridge cut{host}",
+        f"add chain bridge cut{host} forward {{ type filter hook forward priority 0; }}",
+        f"add rule bridge cut{host} forward iifname veth{host} drop")
+
+
 def heal(host):
     """Undoes a cut, if there is one."""
     _at_the_bridge(f"add table bridge cut{host}", f"delete table bridge cut{host}")

@@ -34,6 +34,16 @@ ssh:
   return input;
 }
 
+// With two CPUs each.
+inline plan::Input EqualNodes() {
+  plan::Input input = ThreeNodeInput();
+  for (spec::Node& node : input.spec.nodes) {
+    node.gpus.clear();
+    node.cpus = {0, 1};
+  }
+  return input;
+}
+
 inline v1::LaunchPlan ThreeNodePlan() { return *plan::MakePlan(ThreeNodeInput()); }
 
 }  // namespace autodist::test

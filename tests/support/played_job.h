@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chief/job.h"
@@ -22,17 +23,17 @@ class JobTest : public testing::Test {
   static constexpr std::chrono::seconds kLease{60};
   static constexpr std::chrono::seconds kGrace{30};
 
-  JobTest() {
+  explicit JobTest(plan::Input input = ThreeNodeInput()) : input_(std::move(input)) {
     options_.launch.request.set_lease(test::InSeconds(kLease));
     options_.launch.request.set_grace(test::InSeconds(kGrace));
     options_.log_folder = folder_.path() + "/logs";
     options_.launch.request.set_no_preflight(true);
     options_.plan_attempt = [this](const plan::Replan& replan) {
       planned_.push_back(replan.members);
-      plan::Input input = ThreeNodeInput();
-      input.members = replan.members;
-      input.restart_count = replan.attempt;
-      return plan::MakePlan(input);
+      plan::Input replanned = input_;
+      replanned.members = replan.members;
+      replanned.restart_count = replan.attempt;
+      return plan::MakePlan(replanned);
     };
     options_.make_launcher = [this](const v1::LaunchPlan&, const launch::LaunchOptions&) {
       return Result<std::unique_ptr<launch::Launcher>>(nodes_.MakeLauncher());
@@ -72,7 +73,8 @@ class JobTest : public testing::Test {
   }
 
   const TempFolder folder_;
-  const v1::LaunchPlan plan_ = ThreeNodePlan();
+  const plan::Input input_;
+  const v1::LaunchPlan plan_ = *plan::MakePlan(input_);
   std::unique_ptr<TurnedLoop> owned_loop_ = std::make_unique<TurnedLoop>();
   TurnedLoop& loop_ = *owned_loop_;
   FakeNodes nodes_{loop_, plan_};

@@ -88,6 +88,12 @@ Loop::Time Fleet::RanksGoneAt(uint32_t number) const {
   return may_run ? node.lease.RanksGoneAt(node.session->last_contact()) : Loop::Time::min();
 }
 
+bool Fleet::AnyMemberDisconnected() const {
+  return disconnected_ > 0 && std::ranges::any_of(members_, [this](uint32_t node) {
+           return state(node).disconnected();
+         });
+}
+
 bool Fleet::AnyEvicted() const {
   return !All([this](uint32_t node) {
     return !nodes_[node].machine.alive() || !nodes_[node].machine.evicted();
@@ -288,7 +294,8 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     if (!orders_.leaving || !node.machine.drained()) {
       LogNode(LogLevel::kWarning, number,
               ": the connection is broken: " + Message(status) + "; trying again for " +
-                  base::Seconds(Between(now, node.lease.lost_at())) + "; its ranks continue");
+                  base::Seconds(Between(now, node.lease.lost_at())) +
+                  (node.member ? "; its ranks continue" : ""));
     }
   }
   Take(number, NodeEvent::kBreak, Message(status));

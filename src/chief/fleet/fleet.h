@@ -94,6 +94,7 @@ class Fleet final : private InboxReader {
   // Returns whether the agents of all live nodes have answered, and so will not exit by themselves.
   bool AllResumed() const;
   bool AnyDisconnected() const { return disconnected_ > 0; }
+  bool AnyMemberDisconnected() const;
   // Returns whether the node was lost in this attempt while its agent may have been running.
   bool WasCutOff(uint32_t node) const { return nodes_[node].cut_off; }
   // When no rank of the attempt can run any more on a node that is not connected; in the past if

@@ -32,7 +32,7 @@ void HangResponse::TakeSample(const v1::NodeSample& sample) {
 
 bool HangResponse::Hangs(const Attempt& attempt) {
   // Ranks may wait for a blocked terminal, and output of disconnected nodes does not arrive here.
-  if (console_.Busy() || nodes_.AnyDisconnected()) watch_.Alive(loop_.Now());
+  if (console_.Busy() || nodes_.AnyMemberDisconnected()) watch_.Alive(loop_.Now());
   if (loop_.Now() >= step_expected_) WarnOfNoStep();
   if (guess_ == Guess::kPause && loop_.Now() >= look_again_ && !stacks_.collection()) {
     LookAgain(attempt);

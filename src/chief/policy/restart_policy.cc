@@ -58,9 +58,11 @@ std::string WithoutValues(std::string_view text) {
 
 }  // namespace
 
-RestartLimits RestartLimitsOf(const v1::JobRequest& request) {
+RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes) {
+  const uint32_t without_spares = nodes - std::min(request.spares(), nodes);
   return {.max_restarts = request.max_restarts(),
-          .min_nodes = request.min_nodes(),
+          .min_nodes = request.min_nodes() > 0 || request.spares() == 0 ? request.min_nodes()
+                                                                        : without_spares,
           .acts = request.restart_policy() == v1::RESTART_POLICY_ACT,
           .after_out_of_memory = request.restart_after_oom()};
 }

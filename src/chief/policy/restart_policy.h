@@ -14,7 +14,8 @@ namespace autodist::chief {
 
 struct RestartLimits {
   uint32_t max_restarts = 0;
-  // Min number of nodes with which the job continues when others are lost; 0: all are needed.
+  // Min number of nodes with which the job continues when others are lost; 0: all are needed. With
+  // spares, the number without them.
   uint32_t min_nodes = 0;
   // Whether an attempt that can hardly succeed is not made; otherwise only a warning is given.
   bool acts = false;
@@ -23,7 +24,8 @@ struct RestartLimits {
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
 };
 
-RestartLimits RestartLimitsOf(const v1::JobRequest& request);
+// `nodes`: of the job, with the spares.
+RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes);
 
 // How an attempt ended.
 struct AttemptOutcome {

@@ -82,7 +82,7 @@ StartEvent Judge(const PreparedNodes& nodes) {
   if (nodes.cut_off && nodes.awaits_devices)
     return nodes.lost ? StartEvent::kFailed : StartEvent::kBusy;
   if (nodes.cut_off) return nodes.may_do_without ? StartEvent::kPlan : StartEvent::kFailed;
-  if (nodes.addresses_differ) return StartEvent::kPlan;
+  if (nodes.plan_differs) return StartEvent::kPlan;
   if (nodes.busy) return StartEvent::kBusy;
   if (nodes.ports_taken) return nodes.ports_may_move ? StartEvent::kPlan : StartEvent::kFailed;
   return StartEvent::kDone;

@@ -38,13 +38,13 @@ const char* NameOf(StartEvent event);
 
 // What is known after the nodes of a plan have been prepared.
 struct PreparedNodes {
-  bool refused = false;           // a node cannot run it, or the first launch failed as a whole
-  bool cut_off = false;           // the connection to a node broke
-  bool lost = false;              // a node is lost for good
-  bool awaits_devices = false;    // nodes are asked repeatedly
-  bool may_do_without = false;    // it is a restart with tries left
-  bool addresses_differ = false;  // from those in the plan
-  bool busy = false;              // devices are in use, and the user wants to wait
+  bool refused = false;         // a node cannot run it, or the first launch failed as a whole
+  bool cut_off = false;         // the connection to a node broke
+  bool lost = false;            // a node is lost for good
+  bool awaits_devices = false;  // nodes are asked repeatedly
+  bool may_do_without = false;  // it is a restart with tries left
+  bool plan_differs = false;    // from the one for which they were prepared
+  bool busy = false;            // devices are in use, and the user wants to wait
   bool ports_taken = false;
   bool ports_may_move = false;
 };

@@ -55,7 +55,8 @@ JobStatusRecorder::JobStatusRecorder(const v1::LaunchPlan& plan, const JobOption
   status_.set_started_ms(base::MillisecondsSince1970());
   status_.set_working_directory(plan.working_directory());
   status_.set_max_restarts(options.request().max_restarts());
-  status_.set_may_restart(RestartLimitsOf(options.request()).MayRestart());
+  const auto nodes = static_cast<uint32_t>(plan.nodes_size());
+  status_.set_may_restart(RestartLimitsOf(options.request(), nodes).MayRestart());
   if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
 }
 

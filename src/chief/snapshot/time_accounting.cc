@@ -48,7 +48,7 @@ bool TimeAccounting::MakesNoStep(std::optional<std::chrono::milliseconds> time) 
 void TimeAccounting::BookStalls() {
   if (hung_since_) return accounting_.Stalls(Elapsed(*hung_since_), true);
   if (no_step_since_) return accounting_.Stalls(*no_step_since_, true);
-  accounting_.Stalls(Elapsed(loop_.Now()), nodes_.AnyDisconnected());
+  accounting_.Stalls(Elapsed(loop_.Now()), nodes_.AnyMemberDisconnected());
 }
 
 // Returns when to call it again.

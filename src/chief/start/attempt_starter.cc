@@ -1,6 +1,7 @@
 #include "chief/start/attempt_starter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -24,6 +25,13 @@ constexpr milliseconds kBreakReportLimit{1'000};
 // Max interval of checks for devices that others use.
 constexpr milliseconds kMaxDeviceWait{10'000};
 
+// The last nodes are the spares.
+std::vector<uint32_t> FirstPlaces(uint32_t nodes, uint32_t spares) {
+  std::vector<uint32_t> places(nodes - std::min(spares, nodes - 1));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
 void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
   for (const std::string& warning : WarningsOf(attempt, nodes)) {
     console.Log(LogLevel::kWarning, warning);
@@ -33,7 +41,11 @@ void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Co
 }  // namespace
 
 AttemptStarter::AttemptStarter(const StartingJob& job)
-    : job_(job), waits_(job), gathering_(job), first_launch_(job, waits_) {
+    : job_(job),
+      waits_(job),
+      gathering_(job),
+      first_launch_(job, waits_),
+      places_(FirstPlaces(job.nodes.size(), job.options.request().spares())) {
   job_.loop.AddTimer([this] { return std::min(making_.until, gathering_.due()); });
 }
 
@@ -64,7 +76,11 @@ void AttemptStarter::Enter(StartStage stage) {
       break;
     case kGathering:
       waits_.End();
-      if (making_.number > 0) gathering_.Begin();
+      if (making_.number > 0) {
+        gathering_.Begin([this](const std::vector<uint32_t>& nodes) {
+          return ChooseMembers(places_, Candidates(nodes)).empty == 0;
+        });
+      }
       break;
     case kPreparing:
       making_.at_once = Prepare();
@@ -183,13 +199,26 @@ uint32_t AttemptStarter::NodesLeft() const {
   return job_.nodes.staying() - static_cast<uint32_t>(std::ranges::count_if(left_out_, stays));
 }
 
+std::vector<Candidate> AttemptStarter::Candidates(const std::vector<uint32_t>& available) const {
+  std::vector<Candidate> nodes(job_.nodes.size());
+  for (uint32_t node = 0; node < nodes.size(); ++node) {
+    for (const v1::Device& device : job_.plan.nodes(static_cast<int>(node)).devices()) {
+      ++(device.kind() == v1::DEVICE_KIND_GPU ? nodes[node].gpus : nodes[node].cpus);
+    }
+  }
+  for (const uint32_t node : available) nodes[node].available = !left_out_.contains(node);
+  return nodes;
+}
+
 // Plans for the nodes that are available now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
-  std::vector<uint32_t> members = number == 0 ? job_.nodes.members() : gathering_.found();
-  std::erase_if(members, [this](uint32_t node) { return left_out_.contains(node); });
+  const Choice choice =
+      ChooseMembers(places_, Candidates(number == 0 ? job_.nodes.members() : gathering_.found()));
+  places_ = choice.places;
+  const std::vector<uint32_t>& members = choice.members;
   const uint32_t min_nodes = job_.options.request().min_nodes();
-  const uint32_t needed = min_nodes > 0 ? min_nodes : job_.nodes.size();
+  const size_t needed = min_nodes > 0 ? min_nodes : places_.size();
   ++making_.plans;
   if (members.size() < needed || members.empty()) {
     return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
@@ -230,7 +259,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
     // Everything else was checked before.
-    if (devices_.backoff) request.mutable_probe()->set_device_users(true);
+    if (AwaitsDevices()) request.mutable_probe()->set_device_users(true);
     launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),
                        making_.results.Taker(
                            job_.loop, [this, i, node = members[i]](launch::LaunchedNode& prepared) {
@@ -239,6 +268,10 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
                            }));
   }
   return std::nullopt;
+}
+
+bool AttemptStarter::AwaitsDevices() const {
+  return making_.number == 0 && job_.options.request().on_busy() == v1::ON_BUSY_WAIT;
 }
 
 bool AttemptStarter::MembersAreConnected() const {
@@ -257,7 +290,7 @@ StartEvent AttemptStarter::JudgeLaunched() {
     reported_addresses_ = ReportedAddresses(job_.plan, nodes);
     const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_);
     if (!checked.ok()) return RefuseStart(checked);
-    facts.addresses_differ = Differ(job_.plan, reported_addresses_);
+    facts.plan_differs = Differ(job_.plan, reported_addresses_) || places_.size() < nodes.size();
   }
   return JudgeNodes(nodes, facts);
 }
@@ -299,7 +332,7 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
                        LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr)};
     return Judge(facts);
   }
-  if (making_.number == 0 && job_.options.request().on_busy() == v1::ON_BUSY_WAIT) {
+  if (AwaitsDevices()) {
     devices_.who = BusyDevices(attempt, nodes);
     facts.busy = !devices_.who.empty();
   }

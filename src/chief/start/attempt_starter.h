@@ -15,6 +15,7 @@
 #include "chief/attempt/attempt.h"
 #include "chief/checks/reported_addresses.h"
 #include "chief/loop/loop.h"
+#include "chief/policy/spare_policy.h"
 #include "chief/policy/start_policy.h"
 #include "chief/start/first_launch.h"
 #include "chief/start/node_gathering.h"
@@ -85,7 +86,9 @@ class AttemptStarter {
                                        const std::vector<uint32_t>& nodes);
   void Enter(StartStage stage);
   std::optional<StartEvent> NextEvent();
+  std::vector<Candidate> Candidates(const std::vector<uint32_t>& available) const;
   Status Plan();
+  bool AwaitsDevices() const;
   std::optional<StartEvent> Launch();
   std::optional<StartEvent> Prepare();
   bool MembersAreConnected() const;
@@ -104,7 +107,8 @@ class AttemptStarter {
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;
-  std::set<uint32_t> left_out_;  // nodes
+  std::vector<uint32_t> places_;  // the nodes that attempts should have, by place
+  std::set<uint32_t> left_out_;   // nodes
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {

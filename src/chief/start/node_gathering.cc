@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -12,14 +13,15 @@ namespace {
 using std::chrono::milliseconds;
 
 // The time for a restart to wait for nodes that it can do without.
-constexpr milliseconds kSpareNodeLimit{3'000};
+constexpr milliseconds kOptionalNodeLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
 
 }  // namespace
 
-void NodeGathering::Begin() {
+void NodeGathering::Begin(Suffice suffice) {
+  suffice_ = std::move(suffice);
   stage_ = Stage::kEvictions;
-  until_ = job_.loop.Now() + job_.options.launch.grace() + kSpareNodeLimit;
+  until_ = job_.loop.Now() + job_.options.launch.grace() + kOptionalNodeLimit;
 }
 
 bool NodeGathering::Advance() {
@@ -31,7 +33,7 @@ bool NodeGathering::Advance() {
     if (first) {
       const uint32_t min_nodes = job_.options.request().min_nodes();
       enough_ = min_nodes > 0 && job_.nodes.staying() >= min_nodes;
-      limit_ = job_.loop.Now() + (enough_ ? kSpareNodeLimit : ReturnLimit());
+      limit_ = job_.loop.Now() + (enough_ ? kOptionalNodeLimit : ReturnLimit());
     }
     if (stage_ == Stage::kReaching) Reach();
     if (stage_ == Stage::kLeases) until_ = RanksGoneAt();
@@ -44,7 +46,7 @@ bool NodeGathering::Advance() {
 bool NodeGathering::StageIsOver() {
   switch (stage_) {
     case Stage::kEvictions:
-      return !job_.nodes.AnyEvicted();
+      return !job_.nodes.AnyEvicted() || StayingSuffice();
     case Stage::kReaching:
       return all_(awaited_.size(), [&](size_t i) { return !job_.nodes.BeingLinked(awaited_[i]); });
     case Stage::kDraining:
@@ -63,13 +65,15 @@ NodeGathering::Stage NodeGathering::Next() {
   switch (stage_) {
     case Stage::kEvictions:
     case Stage::kPause:
-      return Stage::kReaching;
+      return StayingSuffice() ? Stage::kLeases : Stage::kReaching;
     case Stage::kReaching:
       return Stage::kLeases;
     case Stage::kLeases:
       return Stage::kDraining;
     case Stage::kDraining:
-      return Missing(enough_).empty() || job_.loop.Now() >= limit_ ? Stage::kEnded : Stage::kPause;
+      return suffice_(found()) || Missing(enough_).empty() || job_.loop.Now() >= limit_
+                 ? Stage::kEnded
+                 : Stage::kPause;
     case Stage::kEnded:
       break;
   }
@@ -103,7 +107,7 @@ void NodeGathering::Drain() {
     if (job_.nodes.Connected(i) && !job_.nodes.state(i).drained()) awaited_.push_back(i);
   }
   all_ = {};
-  until_ = job_.loop.Now() + job_.options.launch.grace() + kSpareNodeLimit;
+  until_ = job_.loop.Now() + job_.options.launch.grace() + kOptionalNodeLimit;
 }
 
 std::vector<uint32_t> NodeGathering::found() const {
@@ -129,6 +133,15 @@ milliseconds NodeGathering::ReturnLimit() {
                                                 base::Elapsed(limit) + " at most");
   }
   return limit;
+}
+
+// Whether no missing node has to be waited for, because spares can take its place.
+bool NodeGathering::StayingSuffice() const {
+  std::vector<uint32_t> staying;
+  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
+    if (job_.nodes.Stays(i)) staying.push_back(i);
+  }
+  return suffice_(staying);
 }
 
 // `enough`: omits nodes that were just tried in vain.

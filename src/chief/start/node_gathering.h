@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "chief/fleet/all_hold.h"
@@ -16,7 +17,9 @@ class NodeGathering {
  public:
   explicit NodeGathering(const StartingJob& job) : job_(job) {}
 
-  void Begin();
+  // `suffice`: whether these nodes can take all places of the attempt.
+  using Suffice = std::function<bool(const std::vector<uint32_t>& nodes)>;
+  void Begin(Suffice suffice);
   // Continues as far as possible now; returns whether it has ended: all nodes are available, the
   // time is over, or the job was asked to stop.
   bool Advance();
@@ -43,8 +46,10 @@ class NodeGathering {
   void Drain();
   std::chrono::milliseconds ReturnLimit();
   std::vector<uint32_t> Missing(bool enough) const;
+  bool StayingSuffice() const;
 
   const StartingJob job_;
+  Suffice suffice_;
   Stage stage_ = Stage::kEnded;
   Loop::Time until_ = Loop::Time::max();  // of the stage
   Loop::Time limit_{};                    // of all stages from kReaching on

@@ -1,16 +1,21 @@
-"""Rows in which a job starts again."""
+"""Rows in which a job starts again, on a spare host where one is lost."""
 
 import os
 import signal
 import time
 from pathlib import Path
 
-from fault_rows.contestants import HOSTS, RANKS
+from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
+from fault_rows.losses import CUT_OFF, at_last
 from fault_rows.measure import POLL_S, Run
-from fault_rows.outputs import VICTIM
 from fault_rows.row import Row, Target
+from hosts import cut, heal, kill_all, named_on, pids_on, power_off, power_on
 
+LEASE_S = 5
+SPARE = len(HOSTS) + 1
+VICTIM = RANKS_PER_HOST * (CUT_OFF - 1)  # the first rank of the host that is lost
 AT_ONCE_S = 0.15 if len(HOSTS) <= 4 else 0.5
+SPARES = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
 
 
 class WaitingRun(Run):
@@ -22,7 +27,7 @@ class WaitingRun(Run):
 def recovers(fault, **options):
     """Measures from the fault until every rank of another attempt has announced itself."""
     def measure(contestant, folder, limit):
-        with WaitingRun(contestant, folder=folder, **options) as run:
+        with at_last(heal), WaitingRun(contestant, folder=folder, **options) as run:
             run.await_ready()
             before = run.announced()
             fault(run)
@@ -30,12 +35,15 @@ def recovers(fault, **options):
                 time.sleep(POLL_S)
             took = time.monotonic() - run.fault_at
             again = run.announced() - before
+            on_spare = [run.number_of(pid) for pid in again & (pids_on(SPARE) if "spares" in options else set())]
             for pid in again:
                 os.kill(pid, signal.SIGUSR2)
             result = run.watch(limit)
             result.expect(sorted(map(run.number_of, again)) == list(range(RANKS)), f"{len(again)} ranks ran again")
             if len(again) == RANKS:
                 result.seen["running"] = took
+            result.expect("spares" not in options or sorted(on_spare) == [VICTIM + i for i in range(RANKS_PER_HOST)],
+                          f"the spare ran the ranks {on_spare}")
             return result
     return measure
 
@@ -46,7 +54,30 @@ def rank_killed(run):
     os.kill(victim, signal.SIGKILL)
 
 
+def agent_killed(run):
+    agents = named_on(CUT_OFF, "autodist-agent")
+    run.fault()
+    kill_all(agents)
+
+
+def link_cut(run):
+    run.fault()
+    cut(CUT_OFF)
+
+
+def host_rebooted(run):
+    power_off(CUT_OFF)
+    power_on(CUT_OFF)
+    run.fault()
+
+
 ROWS = [
     Row("a rank is killed", recovers(rank_killed, max_restarts=3), Target(code=0, seen={"running": AT_ONCE_S}),
         tools=("autodist", "torchrun"), peer_limit=60, note="--max-restarts 3"),
+    Row("an agent is killed", recovers(agent_killed, **SPARES), Target(code=0, seen={"running": 1}),
+        tools=("autodist",), note="--spares 1 --max-restarts 3"),
+    Row("a host is restarted", recovers(host_rebooted, **SPARES), Target(code=0, seen={"running": 1}),
+        tools=("autodist",), note="--spares 1 --max-restarts 3; from when it runs again"),
+    Row("a host is cut off", recovers(link_cut, **SPARES), Target(code=0, seen={"running": LEASE_S + 0.3}),
+        tools=("autodist",), note=f"--spares 1 --max-restarts 3 --lease {LEASE_S}"),
 ]

@@ -26,6 +26,8 @@ constexpr seconds kLastSignal{900};  // longer than all restarts of a job take
 
 class RandomFaultsTest : public test::JobTest, public testing::WithParamInterface<uint64_t> {
  protected:
+  RandomFaultsTest() : JobTest(test::EqualNodes()) {}
+
   int64_t Below(int64_t limit) {
     return std::uniform_int_distribution<int64_t>(0, limit - 1)(random_);
   }
@@ -101,6 +103,7 @@ class RandomFaultsTest : public test::JobTest, public testing::WithParamInterfac
     v1::JobRequest& request = options_.launch.request;
     request.set_max_restarts(static_cast<uint32_t>(Below(4)));
     if (OneOf(2)) request.set_min_nodes(static_cast<uint32_t>(1 + Below(2)));
+    if (OneOf(2)) request.set_spares(1);
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
       nodes_[node].on_start = [this, node] { Started(node); };
       nodes_[node].lease = kLease;

@@ -192,7 +192,7 @@ TEST(RestartPolicyTest, TheFirstRestartIsAtOnceAndTheWaitThenDoublesUpToALimit) 
   EXPECT_EQ(policy.Next(Failed().outcome).wait, RestartPolicy::kFirstWait);
 }
 
-TEST(RestartPolicyTest, LossesOfSpareNodesDoNotCount) {
+TEST(RestartPolicyTest, LossesOfNodesThatAreNotNeededDoNotCount) {
   RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
   for (uint32_t i = 0; i < 5; ++i) EXPECT_TRUE(policy.Next(Lost(i).Without(2).outcome).wait);
   EXPECT_EQ(policy.restarts_counted(), 0u);

@@ -8,11 +8,9 @@ namespace autodist::chief {
 namespace {
 
 constexpr bool PreparedNodes::*kFacts[] = {
-    &PreparedNodes::refused,        &PreparedNodes::cut_off,
-    &PreparedNodes::lost,           &PreparedNodes::awaits_devices,
-    &PreparedNodes::may_do_without, &PreparedNodes::addresses_differ,
-    &PreparedNodes::busy,           &PreparedNodes::ports_taken,
-    &PreparedNodes::ports_may_move};
+    &PreparedNodes::refused,        &PreparedNodes::cut_off,        &PreparedNodes::lost,
+    &PreparedNodes::awaits_devices, &PreparedNodes::may_do_without, &PreparedNodes::plan_differs,
+    &PreparedNodes::busy,           &PreparedNodes::ports_taken,    &PreparedNodes::ports_may_move};
 
 // In this order: each row applies if no row before does.
 struct Rule {
@@ -26,7 +24,7 @@ constexpr Rule kRules[] = {
     {[](const PreparedNodes& it) { return it.cut_off && it.awaits_devices; }, StartEvent::kBusy},
     {[](const PreparedNodes& it) { return it.cut_off && it.may_do_without; }, StartEvent::kPlan},
     {[](const PreparedNodes& it) { return it.cut_off; }, StartEvent::kFailed},
-    {[](const PreparedNodes& it) { return it.addresses_differ; }, StartEvent::kPlan},
+    {[](const PreparedNodes& it) { return it.plan_differs; }, StartEvent::kPlan},
     {[](const PreparedNodes& it) { return it.busy; }, StartEvent::kBusy},
     {[](const PreparedNodes& it) { return it.ports_taken && it.ports_may_move; },
      StartEvent::kPlan},

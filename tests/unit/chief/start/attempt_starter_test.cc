@@ -70,7 +70,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   }
   bool MayHaveLostPortRace() const { return PortRaces(options_, loop_).MayHaveLost(*attempt_); }
   bool IsRestarted() const {
-    return RestartPolicy(RestartLimitsOf(options_.request()))
+    return RestartPolicy(RestartLimitsOf(options_.request(), watch_.size()))
         .Next(OutcomeOf(*attempt_, watch_, loop_.Now()))
         .wait.has_value();
   }

@@ -1,0 +1,89 @@
+"""Jobs that continue on other hosts after one is lost. No rank may ever run twice at a time: each locks a file,
+and the lock is free when no process of the rank is left."""
+
+import os
+import signal
+
+import hosts
+import pytest
+from hosts import SPEC, address, agents_on
+from jobs import processes, seconds_until
+
+LOST = 3
+SPARE = 4
+LEASE_S = 4
+RANKS = 6  # two on each of three hosts; the fourth is the spare
+# The first attempt runs until it is ended; on the host that is lost, it ignores SIGTERM.
+SCRIPT = """
+exec 9>"$1/$RANK"; flock -n 9 || echo twice
+[ $AUTODIST_RESTART_COUNT = 0 ] || { echo $RANK of $WORLD_SIZE again; exit; }
+[ $NODE_RANK != 2 ] || trap '' TERM
+echo up
+while ! [ -e "$1/fail-$RANK" ]; do sleep 0.05; done
+exit 7
+"""
+
+
+@pytest.fixture
+def begin(start, folder):
+    def begin(*options, lease=LEASE_S):
+        (folder / "locks").mkdir()
+        job = start("run", "--spec", SPEC, "--lease", lease, *options, "--", "sh", "-c", SCRIPT, "sh", folder / "locks")
+        return job
+    return begin
+
+
+def moved_to_the_spare(job):
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}
+    assert f"[{address(SPARE)}:4]" in outcome.out and f"[{address(LOST)}:" not in outcome.out
+    assert f"[{address(2)}:2]" in outcome.out
+    return outcome
+
+
+@pytest.mark.smoke
+def test_a_spare_takes_the_place_of_a_host_whose_agent_is_killed(begin):
+    job = begin("--spares", "1")
+    job.await_lines(RANKS)
+    [agent] = agents_on(LOST)
+    os.kill(agent, signal.SIGKILL)
+    moved_to_the_spare(job)
+
+
+@pytest.mark.parametrize("cut", [hosts.cut, hosts.cut_replies])
+def test_a_spare_waits_until_the_ranks_of_a_host_that_is_cut_off_have_ended(begin, cut):
+    job = begin("--spares", "1")
+    job.await_lines(RANKS)
+    try:
+        cut(LOST)
+        moved_to_the_spare(job)
+    finally:
+        hosts.heal(LOST)
+
+
+def test_a_spare_waits_for_a_host_whose_agent_is_stopped(begin):
+    job = begin("--spares", "1", lease=8)
+    job.await_lines(RANKS)
+    [agent] = agents_on(LOST)
+    os.kill(agent, signal.SIGSTOP)
+    moved_to_the_spare(job)
+
+
+def test_a_failure_elsewhere_while_a_host_is_cut_off(begin, cut, folder):
+    job = begin("--spares", "1")
+    job.await_lines(RANKS)
+    cut(LOST)
+    (folder / "locks" / "fail-0").touch()
+    moved_to_the_spare(job)
+
+
+def test_fewer_hosts_wait_for_the_one_that_is_cut_off(begin, cut):
+    job = begin("--min-nodes", "3")
+    job.await_lines(RANKS + 2)
+    cut(LOST)
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}

@@ -1,0 +1,107 @@
+// Jobs with spare nodes, on simulated nodes in simulated time.
+#include <gmock/gmock.h>
+
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::JobTest;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The last of three nodes is a spare.
+class JobSparesTest : public JobTest {
+ protected:
+  JobSparesTest() : JobTest(test::EqualNodes()) {
+    options_.launch.request.set_spares(1);
+    for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].lease = kLease;
+  }
+};
+
+TEST_F(JobSparesTest, ASpareRunsNoRank) {
+  loop_.After(seconds(2), [this] { EXPECT_TRUE(nodes_[2].running().empty()); });
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2")));
+  ExpectNothingRuns();
+}
+
+TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
+  loop_.After(seconds(5), [this] { nodes_[1].Die(); });
+  loop_.After(seconds(8), [this] {
+    EXPECT_FALSE(nodes_[2].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_,
+              ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2"), ElementsAre("10.0.0.1", "node3")));
+  EXPECT_THAT(messages_, HasSubstr("restarting now, because node 10.0.0.2 was lost"));
+  ExpectNothingRuns();
+}
+
+TEST_F(JobSparesTest, ASilentNodeIsReplacedWhenItsLeaseIsOver) {
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(4) + kLease, [this] { EXPECT_TRUE(nodes_[2].running().empty()); });
+  loop_.After(seconds(10) + kLease, [this] {
+    EXPECT_FALSE(nodes_[2].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+}
+
+// The agent receives renewals for longer than the chief receives answers.
+TEST_F(JobSparesTest, ASpareNeverRunsARankThatStillRuns) {
+  nodes_[1].ranks_ignore_stop = true;
+  loop_.After(seconds(5), [this] { nodes_[1].mute = true; });
+  nodes_[2].on_start = [this] { EXPECT_TRUE(nodes_[1].running().empty()); };
+  loop_.After(seconds(10) + kLease, [this] {
+    EXPECT_FALSE(nodes_[2].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+}
+
+TEST_F(JobSparesTest, AfterAFailureASpareWaitsForTheLeaseOfANodeThatIsCutOff) {
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(7), [this] { nodes_[0].ExitAll(7); });
+  nodes_[2].on_start = [this] { EXPECT_TRUE(nodes_[1].running().empty()); };
+  loop_.After(seconds(10) + kLease, [this] {
+    EXPECT_FALSE(nodes_[2].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+}
+
+TEST_F(JobSparesTest, ALostSpareIsOnlyReported) {
+  loop_.After(seconds(5), [this] { nodes_[2].Die(); });
+  loop_.After(seconds(10), [this] {
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 1u);
+  EXPECT_THAT(messages_, HasSubstr("node3 is lost"));
+}
+
+TEST_F(JobSparesTest, BrokenConnectionsInARowCauseNoRecovery) {
+  for (int i = 1; i <= 25; ++i) loop_.After(seconds(5 * i), [this] { nodes_[1].Break(); });
+  loop_.After(seconds(150), [this] {
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 1u);
+}
+
+}  // namespace
+}  // namespace autodist::chief
