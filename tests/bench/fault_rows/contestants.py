@@ -87,7 +87,7 @@ class Torchrun(Contestant):
                  f"--redirects={RANKS}:1", f"--tee={RANKS}:1",
                  f"--nproc_per_node={RANKS_PER_HOST}", "--rdzv_backend=c10d", "--rdzv_id=faults",
                  f"--rdzv_endpoint={address(1)}:{self.port}",
-                 f"--max-restarts={options.get('max_restarts', 0)}", *program]
+                 f"--max_restarts={options.get('max_restarts', 0)}", *program]
         quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
         launcher.write_text(f"cd '{folder}' && exec {quoted}\n")
         return ["pdsh", "-N", "-R", "ssh", "-f", str(len(HOSTS)), "-w",

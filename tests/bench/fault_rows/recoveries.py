@@ -9,13 +9,13 @@ from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
 from fault_rows.measure import POLL_S, Run
 from fault_rows.row import Row, Target
-from hosts import cut, heal, kill_all, named_on, pids_on, power_off, power_on
+from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on
 
 LEASE_S = 5
 SPARE = len(HOSTS) + 1
 VICTIM = RANKS_PER_HOST * (CUT_OFF - 1)  # the first rank of the host that is lost
 AT_ONCE_S = 0.15 if len(HOSTS) <= 4 else 0.5
-SPARES = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
+OPTIONS = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
 
 
 class WaitingRun(Run):
@@ -24,10 +24,11 @@ class WaitingRun(Run):
     rank_program = ("/bin/sh", str(Path(__file__).with_name("waiting_rank.sh")))
 
 
-def recovers(fault, **options):
-    """Measures from the fault until every rank of another attempt has announced itself."""
+def recovers(fault, moved=range(VICTIM, VICTIM + RANKS_PER_HOST)):
+    """Measures from the fault until every rank of another attempt has announced itself. `moved`: the ranks that
+    then run on the spare."""
     def measure(contestant, folder, limit):
-        with at_last(heal), WaitingRun(contestant, folder=folder, **options) as run:
+        with at_last(heal), WaitingRun(contestant, folder=folder, **OPTIONS) as run:
             run.await_ready()
             before = run.announced()
             fault(run)
@@ -35,15 +36,14 @@ def recovers(fault, **options):
                 time.sleep(POLL_S)
             took = time.monotonic() - run.fault_at
             again = run.announced() - before
-            on_spare = [run.number_of(pid) for pid in again & (pids_on(SPARE) if "spares" in options else set())]
+            on_spare = sorted(run.number_of(pid) for pid in again & pids_on(SPARE))
             for pid in again:
                 os.kill(pid, signal.SIGUSR2)
             result = run.watch(limit)
             result.expect(sorted(map(run.number_of, again)) == list(range(RANKS)), f"{len(again)} ranks ran again")
+            result.expect(on_spare == list(moved), f"the spare ran the ranks {on_spare}")
             if len(again) == RANKS:
                 result.seen["running"] = took
-            result.expect("spares" not in options or sorted(on_spare) == [VICTIM + i for i in range(RANKS_PER_HOST)],
-                          f"the spare ran the ranks {on_spare}")
             return result
     return measure
 
@@ -55,7 +55,7 @@ def rank_killed(run):
 
 
 def agent_killed(run):
-    agents = named_on(CUT_OFF, "autodist-agent")
+    agents = agents_on(CUT_OFF)
     run.fault()
     kill_all(agents)
 
@@ -65,19 +65,21 @@ def link_cut(run):
     cut(CUT_OFF)
 
 
-def host_rebooted(run):
+def host_restarted(run):
+    """Measured from when it runs again."""
     power_off(CUT_OFF)
     power_on(CUT_OFF)
     run.fault()
 
 
+def row(name, fault, limit, **more):
+    return Row(name, fault, Target(code=0, seen={"running": limit}),
+               **{"tools": ("autodist",), "note": f"--spares 1 --max-restarts 3 --lease {LEASE_S}", **more})
+
+
 ROWS = [
-    Row("a rank is killed", recovers(rank_killed, max_restarts=3), Target(code=0, seen={"running": AT_ONCE_S}),
-        tools=("autodist", "torchrun"), peer_limit=60, note="--max-restarts 3"),
-    Row("an agent is killed", recovers(agent_killed, **SPARES), Target(code=0, seen={"running": 1}),
-        tools=("autodist",), note="--spares 1 --max-restarts 3"),
-    Row("a host is restarted", recovers(host_rebooted, **SPARES), Target(code=0, seen={"running": 1}),
-        tools=("autodist",), note="--spares 1 --max-restarts 3; from when it runs again"),
-    Row("a host is cut off", recovers(link_cut, **SPARES), Target(code=0, seen={"running": LEASE_S + 0.3}),
-        tools=("autodist",), note=f"--spares 1 --max-restarts 3 --lease {LEASE_S}"),
+    row("a rank is killed", recovers(rank_killed, moved=()), AT_ONCE_S, tools=("autodist", "torchrun"), peer_limit=60),
+    row("an agent is killed", recovers(agent_killed), 1),
+    row("a host is restarted", recovers(host_restarted), 1),
+    row("a host is cut off", recovers(link_cut), LEASE_S + 0.3),
 ]
