@@ -31,8 +31,9 @@ using base::LogLevel;
 constexpr char kStopCommand[] = "`autodist stop`";
 
 // "4 ranks on 2 nodes, and 1 spare"
-std::string WhatRunsAtFirst(v1::LaunchPlan plan, uint32_t spares) {
-  if (spares == 0) return plan::WhatRunsAndWhere(plan);
+std::string WhatRunsAtFirst(const v1::LaunchPlan& all, uint32_t spares) {
+  if (spares == 0) return plan::WhatRunsAndWhere(all);
+  v1::LaunchPlan plan = all;
   for (uint32_t i = 0; i < spares; ++i) {
     const auto devices = static_cast<uint32_t>(plan.nodes().rbegin()->devices_size());
     plan.set_world_size(plan.world_size() - devices);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/exit_codes.h"
 #include "base/home_folder.h"
@@ -161,7 +162,6 @@ Result<plan::Input> InputOf(spec::ResourceSpec spec, const v1::JobRequest& reque
 // Returns the plan of the first attempt. `all`: the plan with the spares, as further nodes.
 Result<v1::LaunchPlan> WithoutSpares(plan::Input input, const v1::LaunchPlan& all,
                                      uint32_t spares) {
-  if (spares == 0) return all;
   for (int i = 0; i < all.nodes_size() - static_cast<int>(spares); ++i) {
     input.members.push_back(all.nodes(i).address());
   }
@@ -185,18 +185,23 @@ int Run(const RunOptions& options) {
                                    ? kExitUsage
                                    : kExitCannotLaunch);
   }
-  const auto first = WithoutSpares(*input, *plan, request.spares());
-  if (!first.ok()) return Fail(first.status(), kExitUsage);
+  std::optional<v1::LaunchPlan> without_spares;
+  if (request.spares() > 0) {
+    auto made = WithoutSpares(*input, *plan, request.spares());
+    if (!made.ok()) return Fail(made.status(), kExitUsage);
+    without_spares = *std::move(made);
+  }
+  const v1::LaunchPlan& first = without_spares ? *without_spares : *plan;
   const auto chief_node =
       request.has_chief_on() ? chief::NodeForChief(input->spec, *plan, request.chief_on()) : "";
   if (!chief_node.ok()) return Fail(chief_node.status(), kExitUsage);
-  auto view = ViewOf(request.display(), chief::ProcessesOf(*first));
+  auto view = ViewOf(request.display(), chief::ProcessesOf(first));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   auto sync = SyncOf(request, *plan);
   if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) LogSync(**sync);
-    return PrintPlan(options, *first);
+    return PrintPlan(options, first);
   }
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));
   if (request.slurm()) WarnOfSlurm(request);

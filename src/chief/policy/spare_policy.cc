@@ -12,9 +12,11 @@ bool Fits(const Candidate& one, const Candidate& other) {
 }  // namespace
 
 Choice ChooseMembers(const std::vector<uint32_t>& places, const std::vector<Candidate>& nodes) {
+  std::vector<bool> has_place(nodes.size());
+  for (const uint32_t node : places) has_place[node] = true;
   std::vector<uint32_t> spares;
   for (uint32_t node = 0; node < nodes.size(); ++node) {
-    if (nodes[node].available && std::ranges::count(places, node) == 0) spares.push_back(node);
+    if (nodes[node].available && !has_place[node]) spares.push_back(node);
   }
   Choice choice;
   choice.places = places;

@@ -19,6 +19,14 @@ class JobSparesTest : public JobTest {
     options_.launch.request.set_spares(1);
     for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].lease = kLease;
   }
+  // The spare has ranks then; they and those of the first node end with 0.
+  void SpareSucceedsAt(seconds time) {
+    loop_.After(time, [this] {
+      EXPECT_FALSE(nodes_[2].running().empty());
+      nodes_[0].ExitAll(0);
+      nodes_[2].ExitAll(0);
+    });
+  }
 };
 
 TEST_F(JobSparesTest, ASpareRunsNoRank) {
@@ -31,11 +39,7 @@ TEST_F(JobSparesTest, ASpareRunsNoRank) {
 
 TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
   loop_.After(seconds(5), [this] { nodes_[1].Die(); });
-  loop_.After(seconds(8), [this] {
-    EXPECT_FALSE(nodes_[2].running().empty());
-    nodes_[0].ExitAll(0);
-    nodes_[2].ExitAll(0);
-  });
+  SpareSucceedsAt(seconds(8));
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(planned_,
               ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2"), ElementsAre("10.0.0.1", "node3")));
@@ -46,11 +50,7 @@ TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
 TEST_F(JobSparesTest, ASilentNodeIsReplacedWhenItsLeaseIsOver) {
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(4) + kLease, [this] { EXPECT_TRUE(nodes_[2].running().empty()); });
-  loop_.After(seconds(10) + kLease, [this] {
-    EXPECT_FALSE(nodes_[2].running().empty());
-    nodes_[0].ExitAll(0);
-    nodes_[2].ExitAll(0);
-  });
+  SpareSucceedsAt(seconds(10) + kLease);
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
 }
@@ -60,11 +60,7 @@ TEST_F(JobSparesTest, ASpareNeverRunsARankThatStillRuns) {
   nodes_[1].ranks_ignore_stop = true;
   loop_.After(seconds(5), [this] { nodes_[1].mute = true; });
   nodes_[2].on_start = [this] { EXPECT_TRUE(nodes_[1].running().empty()); };
-  loop_.After(seconds(10) + kLease, [this] {
-    EXPECT_FALSE(nodes_[2].running().empty());
-    nodes_[0].ExitAll(0);
-    nodes_[2].ExitAll(0);
-  });
+  SpareSucceedsAt(seconds(10) + kLease);
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
 }
@@ -73,11 +69,7 @@ TEST_F(JobSparesTest, AfterAFailureASpareWaitsForTheLeaseOfANodeThatIsCutOff) {
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(7), [this] { nodes_[0].ExitAll(7); });
   nodes_[2].on_start = [this] { EXPECT_TRUE(nodes_[1].running().empty()); };
-  loop_.After(seconds(10) + kLease, [this] {
-    EXPECT_FALSE(nodes_[2].running().empty());
-    nodes_[0].ExitAll(0);
-    nodes_[2].ExitAll(0);
-  });
+  SpareSucceedsAt(seconds(10) + kLease);
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
 }
