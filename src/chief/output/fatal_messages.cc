@@ -162,6 +162,8 @@ void FatalMessages::BeginTraceback(std::string_view line) {
     cause.insert(cause.end(), {"", before_, ""});
     cause_ = last_->text;
   }
+  replaced_ = last_;
+  replaced_is_traceback_ = last_is_traceback_;
   // A thread's exception ends only the thread; an ignored exception ends nothing.
   traceback_weight_ = before_.starts_with("Exception in ")       ? kLikely
                       : before_.empty() || IsConnection(before_) ? kFatal
@@ -171,6 +173,19 @@ void FatalMessages::BeginTraceback(std::string_view line) {
   traceback_.emplace(line, working_directory_);
   if (!cause.empty()) traceback_->GoesAfter(std::move(cause));
   if (traceback_->complete()) RecordTraceback();
+}
+
+// Cython prints an ignored exception twice, before and after the line that says so. The traceback
+// has only the frames up to where the exception is ignored.
+void FatalMessages::TakeBackTraceback() {
+  if (!last_ || !traceback_ || !traceback_->complete()) return;
+  const bool of_program = std::ranges::any_of(
+      last_->lines, [](const std::string& line) { return line.ends_with(", in <module>"); });
+  if (of_program) return;
+  traceback_.reset();
+  last_ = std::move(replaced_);
+  replaced_.reset();
+  last_is_traceback_ = replaced_is_traceback_;
 }
 
 void FatalMessages::RecordTraceback() {
@@ -242,6 +257,7 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
       line.starts_with("Exception in thread ") || line.starts_with("Error in atexit") ||
       line.starts_with("Error in sys.excepthook")) {
     before_ = line.substr(0, kMaxFatalLineLength);
+    if (line.starts_with("Exception ignored in: '")) TakeBackTraceback();
     return;
   }
   if (line.starts_with("usage: ")) usage_ = kMaxUsageLength;

@@ -56,6 +56,7 @@ class FatalMessages {
   bool ContinueText(std::string_view line);
   void BeginTraceback(std::string_view line);
   void RecordTraceback();
+  void TakeBackTraceback();
   void Recognise(std::string_view line);
   void RecogniseBeginning(std::string_view line);
   void RecogniseLibraries(std::string_view line);
@@ -66,8 +67,10 @@ class FatalMessages {
   std::string working_directory_;
   std::chrono::steady_clock::time_point now_{};
   std::optional<FatalMessage> last_;
-  uint32_t since_ = 0;  // lines since the last message
+  std::optional<FatalMessage> replaced_;  // by the last traceback
+  uint32_t since_ = 0;                    // lines since the last message
   bool last_is_traceback_ = false;
+  bool replaced_is_traceback_ = false;
   bool last_is_of_child_ = false;             // the end of a child process
   std::string last_prefix_;                   // of a traceback
   std::optional<PythonTraceback> traceback_;  // incomplete

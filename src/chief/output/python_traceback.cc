@@ -57,7 +57,11 @@ bool IsGroup(std::string_view exception) {
   return ExceptionNameIn(exception).ends_with("ExceptionGroup");
 }
 
+// Of compiled modules of Cython: "cupy/cuda/device.pyx", relative to the root of their sources.
+bool IsOfCython(std::string_view path) { return !path.starts_with('/') && path.ends_with(".pyx"); }
+
 bool IsOfPackage(std::string_view path) {
+  if (IsOfCython(path)) return true;
   for (const std::string_view part :
        {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>"}) {
     if (path.find(part) != std::string_view::npos) return true;

@@ -259,6 +259,29 @@ TEST_F(FatalMessagesTest, AThreadsOrIgnoredExceptionIsOnlyAHint) {
   EXPECT_EQ(Text(), kOfTypeError);
 }
 
+// As CuPy writes it when a kernel fails.
+TEST_F(FatalMessagesTest, AnExceptionThatCythonIgnoresIsOnlyAHint) {
+  constexpr char kOfKernel[] =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/other/xid.py\", line 14, in <module>\n"
+      "    cupy.cuda.Device().synchronize()\n"
+      "  File \"cupy/cuda/device.pyx\", line 199, in cupy.cuda.device.Device.synchronize\n"
+      "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorIllegalAddress: an illegal memory "
+      "access was encountered\n";
+  constexpr char kOfModule[] =
+      "Traceback (most recent call last):\n"
+      "  File \"cupy_backends/cuda/api/driver.pyx\", line 73, in "
+      "cupy_backends.cuda.api.driver.check_status\n"
+      "cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+      "memory "
+      "access was encountered\n";
+  Take(std::string(kOfKernel) + kOfModule +
+       "Exception ignored in: 'cupy.cuda.function.Module.__dealloc__'\n" + kOfModule);
+  EXPECT_EQ(Text(),
+            "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorIllegalAddress: an illegal "
+            "memory access was encountered, /work/other/xid.py:14");
+}
+
 TEST_F(FatalMessagesTest, AnAbortDuringTheExitAfterAnExceptionIsItsConsequence) {
   Take(kTypeError);
   TakeNoise(10);
