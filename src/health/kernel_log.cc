@@ -1,13 +1,13 @@
 #include "health/kernel_log.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 
-#include "base/parse_number.h"
+#include "health/log_text.h"
+#include "health/xid.h"
 #include "health/xid_catalogue.h"
 
 namespace autodist::health {
@@ -15,15 +15,8 @@ namespace {
 
 constexpr char kKernelLog[] = "kernel log";
 constexpr std::chrono::hours kRecent{24};
-constexpr size_t kMaxDevice = 32;  // bytes of a name in a fault
 // How many faults of programs on one GPU, and on no other, make the GPU suspicious.
 constexpr int kSuspiciousProgramFaults = 2;
-
-std::optional<std::string_view> After(std::string_view line, std::string_view begin) {
-  const size_t found = line.find(begin);
-  if (found == std::string_view::npos) return std::nullopt;
-  return line.substr(found + begin.size());
-}
 
 // Returns the text before `end`, which is removed from `rest`; nullopt: there is no such end.
 std::optional<std::string_view> TakeUntil(std::string_view& rest, std::string_view end) {
@@ -32,23 +25,6 @@ std::optional<std::string_view> TakeUntil(std::string_view& rest, std::string_vi
   const std::string_view taken = rest.substr(0, found);
   rest.remove_prefix(found + end.size());
   return taken;
-}
-
-uint32_t TakeNumber(std::string_view text) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
-  return base::ParseNumber<uint32_t>(std::string_view(text.begin(), end)).value_or(0);
-}
-
-// Only what a PCI address or the name of an interface has.
-std::string DeviceName(std::string_view text) {
-  std::string name;
-  for (const char c : text.substr(0, kMaxDevice)) {
-    const bool usual = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ':' || c == '.' ||
-                       c == '-' || c == '_';
-    if (usual) name.push_back(c);
-  }
-  return name;
 }
 
 class Faults {
@@ -64,47 +40,28 @@ class Faults {
   std::vector<Fault> found_;
 };
 
-struct DriverError {
-  std::string device;
-  uint32_t number;
-  std::string_view rest;
-};
-
-// "NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus."
-// "nvidia-nvswitch3: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
-std::optional<DriverError> ParseDriverError(std::string_view line, std::string_view label) {
-  auto rest = After(line, label);
-  if (!rest) return std::nullopt;
-  const auto device = TakeUntil(*rest, "): ");
-  if (!device) return std::nullopt;
-  const uint32_t number = TakeNumber(*rest);
-  if (number == 0) return std::nullopt;
-  return DriverError{DeviceName(*device), number, *rest};
-}
-
 // Of programs, by XID and GPU.
 using ProgramFaults = std::map<uint32_t, std::map<std::string, int>>;
 
 void ReadXid(std::string_view line, Faults& faults, ProgramFaults& of_programs) {
-  const auto xid = ParseDriverError(line, "NVRM: Xid (PCI:");
-  if (!xid) return;
-  const XidMeaning* const meaning = MeaningOf(xid->number);
+  const auto xid = ParseXid(line);
+  const XidMeaning* const meaning = xid ? MeaningOf(xid->number) : nullptr;
   if (meaning == nullptr) return;
-  if (meaning->remedy == XidRemedy::kRestartProgram) ++of_programs[xid->number][xid->device];
-  if (!NeedsRepair(meaning->remedy)) return;
-  // "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
-  const auto action = After(xid->rest, " to ");
-  if (xid->number == 154 && action && action->find("(None)") != std::string_view::npos) return;
-  faults.Add(Severity::kFatal, "GPU " + xid->device,
+  if (meaning->remedy == XidRemedy::kRestartProgram) ++of_programs[xid->number][xid->gpu];
+  if (!xid->NeedsRepair()) return;
+  faults.Add(Severity::kFatal, "GPU " + xid->gpu,
              std::string(meaning->what) + " (XID " + std::to_string(xid->number) + ")",
              TextOf(meaning->remedy));
 }
 
+// "nvidia-nvswitch3: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
 void ReadSxid(std::string_view line, Faults& faults) {
-  const auto sxid = ParseDriverError(line, "SXid (PCI:");
-  if (!sxid || sxid->rest.find(", Fatal,") == std::string_view::npos) return;
-  faults.Add(Severity::kFatal, "NVSwitch " + sxid->device,
-             "reported a fatal error (SXid " + std::to_string(sxid->number) + ")",
+  auto rest = After(line, "SXid (PCI:");
+  const auto device = rest ? TakeUntil(*rest, "): ") : std::nullopt;
+  const uint32_t number = device ? NumberAt<uint32_t>(*rest) : 0;
+  if (number == 0 || !After(*rest, ", Fatal,")) return;
+  faults.Add(Severity::kFatal, "NVSwitch " + OnlyNameOf(*device),
+             "reported a fatal error (SXid " + std::to_string(number) + ")",
              "restart the node; if it happens again, have the NVSwitch examined");
 }
 
@@ -112,7 +69,7 @@ void ReadDriver(std::string_view line, Faults& faults) {
   if (After(line, "NVRM: ") && After(line, "RmInitAdapter failed!")) {
     auto rest = After(line, "NVRM: GPU ");
     const auto device = rest ? TakeUntil(*rest, ": RmInit") : std::nullopt;
-    faults.Add(Severity::kFatal, device ? "GPU " + DeviceName(*device) : "a GPU",
+    faults.Add(Severity::kFatal, device ? "GPU " + OnlyNameOf(*device) : "a GPU",
                "could not be initialized by the driver",
                "restart the node; if it happens again, have the GPU replaced");
   }
@@ -133,7 +90,7 @@ void ReadPci(std::string_view line, Faults& faults) {
   if (!device) return;
   const bool fatal = rest->find("(Fatal)") != std::string_view::npos;
   faults.Add(fatal ? Severity::kFatal : Severity::kWarning,
-             "PCI device " + DeviceName(device->substr(0, device->find(' '))),
+             "PCI device " + OnlyNameOf(device->substr(0, device->find(' '))),
              fatal ? "had a fatal PCIe error" : "had a PCIe error that was not corrected",
              "restart the node; if it happens again, have the device and its slot examined");
 }
@@ -155,7 +112,7 @@ void ReadNetworkCard(std::string_view line, Faults& faults) {
   if (!rest) return;
   std::string_view place = rest->substr(0, rest->find(' '));
   if (place.ends_with(':')) place.remove_suffix(1);
-  const std::string device = "network card " + DeviceName(place);
+  const std::string device = "network card " + OnlyNameOf(place);
   if (After(line, "TX timeout detected")) {
     faults.Add(Severity::kWarning, device, "did not send in time", "restart the node");
   } else if (After(line, "health compromised")) {
@@ -169,7 +126,7 @@ void ReadHungTask(std::string_view line, Faults& faults) {
   auto rest = After(line, "INFO: task ");
   if (!rest || !After(*rest, " blocked for more than ")) return;
   const std::string_view task = rest->substr(0, rest->find(' '));
-  faults.Add(Severity::kWarning, "process " + DeviceName(task.substr(0, task.rfind(':'))),
+  faults.Add(Severity::kWarning, "process " + OnlyNameOf(task.substr(0, task.rfind(':'))),
              "hung in a driver or file system",
              "see the kernel log for what it waited for, such as a file server or a device");
 }

@@ -13,13 +13,14 @@ using testing::IsEmpty;
 constexpr int kDrivers[] = {470, 535, 550, 570, 580};
 
 // Of two healthy GPUs, as drivers of this version print it.
-std::string RecordingOf(int driver) {
-  const std::ifstream file(std::string(TEST_SOURCE_DIR "/unit/health/recordings/driver_") +
-                           std::to_string(driver) + ".xml");
+std::string RecordingOf(const std::string& driver) {
+  const std::ifstream file(std::string(TEST_SOURCE_DIR "/unit/health/recordings/driver_") + driver +
+                           ".xml");
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
+std::string RecordingOf(int driver) { return RecordingOf(std::to_string(driver)); }
 
 std::vector<Fault> Find(const std::string& xml) {
   const auto gpus = ParseGpus(xml);
@@ -36,6 +37,14 @@ TEST(NvidiaSmiTest, NothingIsFoundOnHealthyGpus) {
     EXPECT_EQ((*gpus)[0].values.at("pci/pci_gpu_link_info/link_widths/max_link_width"), "16x");
     EXPECT_THAT(FindInGpus(*gpus), IsEmpty()) << driver;
   }
+}
+
+TEST(NvidiaSmiTest, NothingIsFoundOnAnH200InUse) {
+  const auto gpus = ParseGpus(RecordingOf("580_h200"));
+  ASSERT_TRUE(gpus.ok()) << gpus.status();
+  ASSERT_EQ(gpus->size(), 1u);
+  EXPECT_EQ((*gpus)[0].processes, 1u);
+  EXPECT_THAT(FindInGpus(*gpus), IsEmpty());
 }
 
 // The second GPU has `now` in place of `before`, from `section` on.

@@ -1,0 +1,73 @@
+#include "health/xid.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::health {
+namespace {
+
+struct Row {
+  const char* line;
+  const char* gpu;
+  uint32_t number;
+  pid_t pid;  // 0: unknown
+  bool needs_repair;
+  const char* unit;
+};
+
+// Those of the GPU 0000:00:06 are of an H200 with driver 580.159.
+constexpr Row kRows[] = {
+    {"NVRM: Xid (PCI:0000:00:06): 31, pid=5699, name=python3, channel 0x0000000a, intr 00000000. "
+     "MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_4 faulted @ 0x7f00_00000000. Fault is of type "
+     "FAULT_PDE ACCESS_TYPE_VIRT_WRITE",
+     "0000:00:06", 31, 5699, false, "GPC 1, client T1_4"},
+    {"NVRM: Xid (PCI:0000:00:06): 13, Graphics SM Warp Exception on (GPC 1, TPC 2, SM 0): "
+     "Misaligned Address",
+     "0000:00:06", 13, 0, false, "GPC 1, TPC 2, SM 0"},
+    {"NVRM: Xid (PCI:0000:00:06): 13, pid=5813, name=python3, Graphics Exception: channel "
+     "0x0000000a, Class 0000cbc0, Offset 00000510, Data 0017e2ac",
+     "0000:00:06", 13, 5813, false, ""},
+    {"NVRM: Xid (PCI:0000:00:06): 43, pid=5927, name=python3, channel 0x0000000a", "0000:00:06", 43,
+     5927, false, ""},
+    {"NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+     "0000:5d:00", 79, 0, true, ""},
+    {"NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node "
+     "Reboot Required)",
+     "0000:3b:00", 154, 0, true, ""},
+    {"NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) "
+     "to 0x0 (None)",
+     "0000:3b:00", 154, 0, false, ""},
+    {"NVRM: Xid (0000:03:00): 31, Ch 00000010", "0000:03:00", 31, 0, false, ""},
+    {"NVRM: Xid (PCI:0000:03:00): 9999, unheard of", "0000:03:00", 9999, 0, false, ""},
+};
+
+TEST(XidTest, TheDriverNamesGpuNumberAndProgram) {
+  for (const Row& row : kRows) {
+    const auto xid = ParseXid(row.line);
+    ASSERT_TRUE(xid) << row.line;
+    EXPECT_EQ(xid->gpu, row.gpu) << row.line;
+    EXPECT_EQ(xid->number, row.number) << row.line;
+    EXPECT_EQ(xid->pid.value_or(0), row.pid) << row.line;
+    EXPECT_EQ(xid->NeedsRepair(), row.needs_repair) << row.line;
+    EXPECT_EQ(xid->Unit(), row.unit) << row.line;
+  }
+}
+
+TEST(XidTest, ProgramsCauseSome) {
+  for (const uint32_t number : {13u, 31u, 43u, 45u, 69u}) {
+    EXPECT_TRUE((Xid{"0000:3b:00", number, {}, ""}.IsOfProgram())) << number;
+  }
+  for (const uint32_t number : {48u, 63u, 74u, 79u, 119u, 9999u}) {
+    EXPECT_FALSE((Xid{"0000:3b:00", number, {}, ""}.IsOfProgram())) << number;
+  }
+}
+
+TEST(XidTest, OtherLinesAreNone) {
+  for (const char* none :
+       {"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module", "NVRM: Xid (PCI:0000:5d:00", "x",
+        "NVRM: Xid (PCI:0000:5d:00): many", "NVRM: Xid (): 79,"}) {
+    EXPECT_FALSE(ParseXid(none)) << none;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::health
