@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "agent/sample/gpu_errors.h"
 #include "base/utf8.h"
 #include "process/oom_watch.h"
 #include "rpc/limits.h"
@@ -54,14 +55,16 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
     output.Add(rank, std::move(out), std::move(err));
   };
   const auto memory = std::make_shared<process::OomWatch>();
-  into.started = [&events, memory](uint32_t rank, pid_t pid) {
+  const auto gpu_errors = std::make_shared<GpuErrors>();
+  into.started = [&events, memory, gpu_errors](uint32_t rank, pid_t pid) {
     memory->Begin();
+    gpu_errors->RankStarted(pid);
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
     events.SendReliably(std::move(event));
   };
-  into.exited = [&events, &input, memory](const RankExit& exit) {
+  into.exited = [&events, &input, memory, gpu_errors](const RankExit& exit) {
     input.Remove(exit.rank);
     v1::AgentEvent event;
     v1::RankExited& exited = *event.mutable_rank_exited();
@@ -79,6 +82,9 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
     SetOutOfMemory(*memory, exited);
+    for (v1::GpuError& error : gpu_errors->RankEnded(exit.pid)) {
+      *exited.add_gpu_errors() = std::move(error);
+    }
     events.SendReliably(std::move(event));
   };
   return into;

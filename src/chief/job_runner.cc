@@ -185,10 +185,10 @@ StageEvent JobRunner::RestartOrEnd() {
   if (decision.futility) ReportFutility(*decision.futility, decision.wait.has_value());
   if (!decision.wait) return EndJob();
   if (decision.leave_out) {
-    parts_.console.Log(LogLevel::kWarning,
-                       parts_.AddressOf(*decision.leave_out) +
-                           " was the cause twice in a row; the job goes on without it");
-    starter_.LeaveOut(*decision.leave_out);
+    parts_.console.Log(LogLevel::kWarning, parts_.AddressOf(decision.leave_out->node) + " " +
+                                               decision.leave_out->why +
+                                               "; the job goes on without it");
+    starter_.LeaveOut(decision.leave_out->node);
   }
   pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);

@@ -8,6 +8,7 @@
 namespace autodist::chief {
 namespace {
 
+constexpr size_t kMaxGpuErrors = 1000;           // of all nodes
 constexpr size_t kMaxAbortMessageLength = 1000;  // bytes
 
 v1::JobEvent EventOfRank(uint32_t rank, const std::string& what) {
@@ -58,9 +59,16 @@ Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
   return outcome;
 }
 
+void Attempt::TakeGpuErrors(uint32_t member, const v1::RankExited& exit) {
+  for (const v1::GpuError& error : exit.gpu_errors()) {
+    if (gpu_errors_.size() < kMaxGpuErrors) gpu_errors_.push_back({member, error});
+  }
+}
+
 Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit) {
   if (!Has(member, exit.rank()) || !IsNews(exit.rank(), v1::AgentEvent::kRankExited)) return {};
   if (exit.pid() > 0) state_.RankStarted();
+  TakeGpuErrors(member, exit);
   return {state_.RankExited(exit), false, EventOfRank(exit.rank(), HowItEnded(exit))};
 }
 

@@ -15,6 +15,7 @@
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/log_folder.h"
+#include "chief/attempt/gpu_errors.h"
 #include "chief/attempt/job_state.h"
 #include "chief/attempt/rank_calls.h"
 #include "chief/loop/loop.h"
@@ -72,6 +73,8 @@ class Attempt {
   const base::LogFolder& logs_folder() const { return folder_; }
   const std::string& folder() const { return folder_.path(); }
   const std::optional<v1::PmixWorld>& pmix() const { return calls_.pmix(); }
+  // What the driver reported of GPUs, in order of arrival.
+  const std::vector<NodeGpuError>& gpu_errors() const { return gpu_errors_; }
   // The number of processes: ranks and auxiliary processes.
   uint32_t processes() const { return processes_; }
   // Returns whether the rank, or auxiliary process, runs on the member.
@@ -100,6 +103,7 @@ class Attempt {
   bool IsNews(uint32_t rank, v1::AgentEvent::EventCase what) {
     return reported_.emplace(rank, what).second;
   }
+  void TakeGpuErrors(uint32_t member, const v1::RankExited& exit);
   Outcome RankExited(uint32_t member, const v1::RankExited& exit);
   Outcome RankAborted(uint32_t member, v1::RankAborted aborted);
 
@@ -109,6 +113,7 @@ class Attempt {
   const base::LogFolder folder_;
   const uint32_t processes_;
   JobState state_;
+  std::vector<NodeGpuError> gpu_errors_;
   std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> reported_;  // of ranks
   RankCalls calls_;
 };

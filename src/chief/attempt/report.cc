@@ -160,6 +160,22 @@ std::string AllLines(const FatalMessage& message) {
   return text;
 }
 
+// "GPU 1 of rank 5 on host3 fell off the bus (XID 79): restart the node"; "": no GPU did.
+std::string FaultyGpuText(const Attempt& attempt) {
+  const Cause::Kind kind = attempt.state().cause()->kind;
+  const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors());
+  if (!faulty || (kind != Cause::Kind::kRankFailed && kind != Cause::Kind::kHung)) return "";
+  return Describe(*faulty, attempt.plan()) + ": " + RemedyOf(*faulty);
+}
+
+// Of a program, which may explain how it ended.
+std::string GpuErrorReport(const Attempt& attempt, const Cause& cause) {
+  const NodeGpuError* const error =
+      ErrorOfRank(attempt.gpu_errors(), attempt.plan(), cause.node_rank, cause.exit.rank());
+  if (!error || error->error.needs_repair()) return "";
+  return "  " + Describe(*error, attempt.plan()) + "\n";
+}
+
 std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
@@ -177,7 +193,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   std::vector<std::string> report;
   if (reason) report = reason->lines;
   for (const std::string& line : report) text += "    | " + line + "\n";
-  text += LinesReport(excerpt, display::kStderr, report) +
+  text += GpuErrorReport(attempt, cause) + LinesReport(excerpt, display::kStderr, report) +
           LinesReport(excerpt, display::kStdout, report);
   if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
@@ -226,7 +242,9 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   return text;
 }
 
-std::string DescribeCauseInOneLine(const Attempt& attempt) {
+namespace {
+
+std::string DescribeOwnCause(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   std::string text = DescribeCause(cause, attempt.plan());
   if (!OutputMayExplain(cause)) return text;
@@ -239,6 +257,13 @@ std::string DescribeCauseInOneLine(const Attempt& attempt) {
   text += ": " + base::Printable(reason->text);
   const std::string why = WhyItFailed(attempt, cause, EndedEarlier(attempt, reason));
   return why.empty() ? text : why + "; because of it, " + text;
+}
+
+}  // namespace
+
+std::string DescribeCauseInOneLine(const Attempt& attempt) {
+  const std::string faulty = FaultyGpuText(attempt);
+  return (faulty.empty() ? "" : faulty + "; because of it, ") + DescribeOwnCause(attempt);
 }
 
 bool MayBeMissing(const Attempt& attempt) {
@@ -265,9 +290,11 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   const JobState& state = attempt.state();
   std::string text;
   if (state.cause()) {
-    text = state.cause()->kind == Cause::Kind::kRankFailed
-               ? ReportOfRank(attempt, *state.cause())
-               : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
+    text = FaultyGpuText(attempt);
+    if (!text.empty()) text += "\n  because of it, ";
+    text += state.cause()->kind == Cause::Kind::kRankFailed
+                ? ReportOfRank(attempt, *state.cause())
+                : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
     text += OthersReport(attempt);
   }

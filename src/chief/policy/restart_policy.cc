@@ -70,19 +70,23 @@ RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes) {
 RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
   if (!outcome.ran || !IsFailure(outcome.cause)) return {};
   const bool progress = MadeProgress(outcome);
-  const bool goes_on_without =
-      outcome.nodes_missing && limits_.min_nodes > 0 && outcome.nodes_present >= limits_.min_nodes;
-  const bool long_one = outcome.lasted > kCrashLoop;
   history_.push_back({std::move(outcome), progress});
+  const AttemptOutcome& last = history_.back().outcome;
 
   RestartDecision decision;
+  const auto leave_out = NodeToLeaveOut();
+  const bool enough = limits_.min_nodes > 0 && last.nodes_present >= limits_.min_nodes;
+  const bool goes_on_without =
+      (last.nodes_missing && enough) || (last.faulty_gpu && leave_out.has_value());
   if (!goes_on_without && counted_ == limits_.max_restarts) return decision;
   decision.futility = FutilityOfAnother();
   const bool a_fact = decision.futility == Futility::kOutOfMemory;
+  // What failed on one node may succeed on others.
+  if (leave_out && !a_fact) decision.futility.reset();
   if (decision.futility && (limits_.acts || a_fact)) return decision;
-  if (limits_.acts) decision.leave_out = BadNode();
+  decision.leave_out = leave_out;
   if (!goes_on_without) ++counted_;
-  if (long_one) wait_ = milliseconds(0);
+  if (last.lasted > kCrashLoop) wait_ = milliseconds(0);
   decision.wait = wait_;
   wait_ = std::clamp(wait_ * 2, kFirstWait, kMaxWait);
   return decision;
@@ -149,19 +153,26 @@ std::optional<Futility> RestartPolicy::FutilityOfAnother() const {
   return none ? std::optional(Futility::kNoProgress) : std::nullopt;
 }
 
-// A rank that fails in the same way on the same node is rather a fault of the program.
-std::optional<uint32_t> RestartPolicy::BadNode() const {
+// A rank that fails in the same way on the same node is rather a fault of the program, except if it
+// fails in the same part of a GPU.
+std::optional<LeftOutNode> RestartPolicy::NodeToLeaveOut() const {
   const size_t attempts = history_.size();
-  if (attempts < 2 || limits_.min_nodes == 0) return std::nullopt;
   const AttemptOutcome& last = history_.back().outcome;
+  const bool needed = limits_.min_nodes == 0 || last.nodes_present <= limits_.min_nodes;
+  if (!last.node || needed) return std::nullopt;
+  if (last.faulty_gpu) return LeftOutNode{*last.node, "has a faulty GPU"};
+  if (!limits_.acts || attempts < 2 || last.everywhere) return std::nullopt;
   const AttemptOutcome& before = history_[attempts - 2].outcome;
-  const bool same = last.node && last.node == before.node;
-  if (!same || last.everywhere || last.nodes_present <= limits_.min_nodes) return std::nullopt;
+  if (last.node != before.node) return std::nullopt;
+  if (!last.gpu_unit.empty() && last.gpu_unit == before.gpu_unit) {
+    return LeftOutNode{*last.node, "has a GPU in which the same unit failed twice"};
+  }
   const bool lost =
       last.cause.kind == Cause::Kind::kNodeLost && before.cause.kind == last.cause.kind;
   const bool failed =
       !last.failure.empty() && !before.failure.empty() && last.failure != before.failure;
-  return lost || failed ? last.node : std::nullopt;
+  if (!lost && !failed) return std::nullopt;
+  return LeftOutNode{*last.node, "was the cause twice in a row"};
 }
 
 std::string FailureKey(const std::string& message) {

@@ -34,6 +34,8 @@ struct AttemptOutcome {
   std::string failure = {};
   // Of the job: whose rank failed first, or that was lost; absent: unknown, or it was evicted.
   std::optional<uint32_t> node = {};
+  bool faulty_gpu = false;            // a GPU of `node` needs repair
+  std::string gpu_unit = {};          // of a GPU, where the program failed; "": unknown
   bool ran = false;                   // a rank had run
   bool everywhere = false;            // all ranks failed by themselves, in the same way
   bool nodes_missing = false;         // a node is lost or disconnected
@@ -56,20 +58,25 @@ const char* TextOf(Futility why);
 // The number of attempts from which it follows.
 size_t AttemptsBehind(Futility why);
 
+// A node without which further attempts are made.
+struct LeftOutNode {
+  uint32_t node = 0;  // of the job
+  const char* why;    // follows its name: "has a faulty GPU"
+};
+
 struct RestartDecision {
   std::optional<std::chrono::milliseconds> wait = {};  // absent: no further attempt
   // With `wait`: only a reason to warn.
   std::optional<Futility> futility = {};
-  // The node that was the cause of the last two attempts; further ones are made without it.
-  std::optional<uint32_t> leave_out = {};
+  std::optional<LeftOutNode> leave_out = {};
 };
 
 class RestartPolicy {
  public:
   explicit RestartPolicy(RestartLimits limits) : limits_(limits) {}
 
-  // An attempt that ended because of missing nodes does not count if the job may continue without
-  // them.
+  // An attempt that ended because of missing nodes, or of a faulty GPU, does not count if the job
+  // may continue without these nodes.
   RestartDecision Next(AttemptOutcome outcome);
 
   bool MayRestart() const { return limits_.MayRestart(); }
@@ -87,7 +94,7 @@ class RestartPolicy {
  private:
   bool MadeProgress(const AttemptOutcome& outcome);
   std::optional<Futility> FutilityOfAnother() const;
-  std::optional<uint32_t> BadNode() const;
+  std::optional<LeftOutNode> NodeToLeaveOut() const;
 
   const RestartLimits limits_;
   struct Past {

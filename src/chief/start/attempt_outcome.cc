@@ -46,6 +46,19 @@ bool FailedEverywhere(const Attempt& attempt, const std::string& failure) {
          });
 }
 
+void AddGpuErrors(const Attempt& attempt, AttemptOutcome& outcome) {
+  const Cause& cause = outcome.cause;
+  if (cause.kind != Cause::Kind::kRankFailed && cause.kind != Cause::Kind::kHung) return;
+  if (const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors())) {
+    outcome.node = attempt.nodes()[faulty->node_rank];
+    outcome.faulty_gpu = true;
+  } else if (const NodeGpuError* const error = ErrorOfRank(attempt.gpu_errors(), attempt.plan(),
+                                                           cause.node_rank, cause.exit.rank())) {
+    if (!error->error.unit().empty())
+      outcome.gpu_unit = error->error.address() + " " + error->error.unit();
+  }
+}
+
 }  // namespace
 
 AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now) {
@@ -55,6 +68,7 @@ AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time 
                        outcome.cause.kind == Cause::Kind::kNodeLost;
   if (of_node) outcome.node = attempt.nodes()[outcome.cause.node_rank];
   if (outcome.node && nodes.state(*outcome.node).evicted()) outcome.node.reset();
+  AddGpuErrors(attempt, outcome);
   outcome.ran = attempt.state().ran();
   outcome.nodes_present = nodes.staying();
   for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes.Stays(node);

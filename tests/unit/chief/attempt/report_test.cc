@@ -53,6 +53,55 @@ TEST_F(EndReportTest, NamesTheFailedRankItsLastLinesAndTheOthers) {
             "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
 }
 
+TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
+  v1::AgentEvent event;
+  v1::RankExited& exit = *event.mutable_rank_exited();
+  exit.set_rank(4);
+  exit.set_pid(99);
+  exit.set_exit_code(1);
+  attempt_.Take(2, event);
+  v1::AgentEvent other;
+  other.mutable_rank_exited()->set_rank(0);
+  other.mutable_rank_exited()->set_signal(SIGUSR1);
+  v1::GpuError& error = *other.mutable_rank_exited()->add_gpu_errors();
+  error.set_xid(79);
+  error.set_needs_repair(true);
+  error.set_address("0000:3b:00");
+  error.set_gpu(1);
+  attempt_.Take(0, other);
+  EXPECT_EQ(Report(),
+            "GPU 1 of rank 0 on 10.0.0.1 fell off the bus (XID 79): restart the node; if it "
+            "happens again, have the GPU replaced\n"
+            "  because of it, rank 4 on node3 (pid 99) exited with code 1\n"
+            "  it wrote nothing\n"
+            "  all it wrote: logs/restart-1/rank-4.out and .err\n"
+            "  other ranks were stopped: 1 ended on SIGUSR1");
+  EXPECT_EQ(DescribeCauseInOneLine(attempt_),
+            "GPU 1 of rank 0 on 10.0.0.1 fell off the bus (XID 79): restart the node; if it "
+            "happens again, have the GPU replaced; because of it, rank 4 on node3 exited with code "
+            "1");
+}
+
+TEST_F(EndReportTest, AnErrorOfItsGpuMayExplainHowARankEnded) {
+  v1::AgentEvent event;
+  v1::RankExited& exit = *event.mutable_rank_exited();
+  exit.set_rank(0);
+  exit.set_pid(99);
+  exit.set_exit_code(1);
+  v1::GpuError& error = *exit.add_gpu_errors();
+  error.set_xid(31);
+  error.set_address("0000:3b:00");
+  error.set_gpu(1);
+  error.set_unit("GPC 1, client T1_4");
+  attempt_.Take(0, event);
+  EXPECT_EQ(Report(),
+            "rank 0 on 10.0.0.1 (pid 99) exited with code 1\n"
+            "  GPU 1 of rank 0 on 10.0.0.1 reported a page fault of a program (XID 31, GPC 1, "
+            "client T1_4)\n"
+            "  it wrote nothing\n"
+            "  all it wrote: logs/restart-1/rank-0.out and .err");
+}
+
 TEST_F(EndReportTest, TheFirstFailureIsBeforeItsConsequences) {
   const std::string traceback =
       "Traceback (most recent call last):\n"

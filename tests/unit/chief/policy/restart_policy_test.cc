@@ -43,6 +43,17 @@ Past Failed(const std::string& failure = "") { return Past(Kind::kRankFailed).Of
 Past Lost(uint32_t node) { return Past(Kind::kNodeLost).On(node); }
 Past Hung() { return Past(Kind::kHung); }
 
+Past FaultyGpu(uint32_t node) {
+  Past past = Failed().On(node);
+  past.outcome.faulty_gpu = true;
+  return past;
+}
+Past InUnit(const std::string& unit, uint32_t node) {
+  Past past = Failed("CUDA error, train.py:9").On(node);
+  past.outcome.gpu_unit = unit;
+  return past;
+}
+
 RestartDecision After(const RestartLimits& limits, const std::vector<Past>& history) {
   RestartPolicy policy(limits);
   RestartDecision last;
@@ -201,28 +212,58 @@ TEST(RestartPolicyTest, LossesOfNodesThatAreNotNeededDoNotCount) {
   EXPECT_FALSE(policy.Next(Lost(1).Without(1).outcome).wait);
 }
 
+// Returns the node that is left out.
+std::optional<uint32_t> LeftOut(const RestartLimits& limits, const std::vector<Past>& history) {
+  const RestartDecision decision = After(limits, history);
+  return decision.leave_out ? std::optional(decision.leave_out->node) : std::nullopt;
+}
+
+TEST(RestartPolicyTest, ANodeWithAFaultyGpuIsLeftOut) {
+  const RestartLimits spares{.min_nodes = 2};
+  EXPECT_EQ(LeftOut(spares, {FaultyGpu(3)}), 3u);
+  EXPECT_EQ(LeftOut(spares, {FaultyGpu(3), FaultyGpu(1)}), 1u);
+  EXPECT_TRUE(After(spares, {FaultyGpu(3)}).wait);
+  // Nothing can replace it.
+  EXPECT_EQ(LeftOut({.max_restarts = 9}, {FaultyGpu(3)}), std::nullopt);
+  EXPECT_EQ(LeftOut({.max_restarts = 9, .min_nodes = 4}, {FaultyGpu(3)}), std::nullopt);
+  EXPECT_FALSE(After({.min_nodes = 4}, {FaultyGpu(3)}).wait);
+
+  RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
+  EXPECT_TRUE(policy.Next(FaultyGpu(3).outcome).wait);
+  EXPECT_EQ(policy.restarts_counted(), 0u);
+}
+
+TEST(RestartPolicyTest, TwoFailuresInTheSameUnitOfAGpuAreAFaultOfTheGpu) {
+  const RestartLimits limits{.max_restarts = 9, .min_nodes = 2, .acts = true};
+  const std::string unit = "0000:3b:00 GPC 1, TPC 2, SM 0";
+  EXPECT_EQ(LeftOut(limits, {InUnit(unit, 3), InUnit(unit, 3)}), 3u);
+  EXPECT_FALSE(After(limits, {InUnit(unit, 3), InUnit(unit, 3)}).futility);
+  for (const Past& second : {InUnit("0000:3b:00 GPC 0, TPC 2, SM 0", 3), InUnit(unit, 1)}) {
+    EXPECT_EQ(LeftOut(limits, {InUnit(unit, 3), second}), std::nullopt);
+    EXPECT_EQ(After(limits, {InUnit(unit, 3), second}).futility, Futility::kSameFailure);
+  }
+  // A fault of the program.
+  EXPECT_EQ(LeftOut(limits, {InUnit(unit, 3), InUnit(unit, 3).Everywhere()}), std::nullopt);
+}
+
 TEST(RestartPolicyTest, ANodeThatIsTheCauseTwiceIsLeftOut) {
   const RestartLimits limits{.max_restarts = 9, .min_nodes = 2, .acts = true};
-  EXPECT_EQ(After(limits, {Failed("a").On(3)}).leave_out, std::nullopt);
-  EXPECT_EQ(After(limits, {Failed("a").On(3), Failed("b").On(3)}).leave_out, 3u);
-  EXPECT_EQ(After(limits, {Failed("a").On(3), Failed("b").On(2)}).leave_out, std::nullopt);
-  EXPECT_EQ(After(limits, {Failed("a").On(3), Failed("b").On(2), Failed("c").On(3)}).leave_out,
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3)}), std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3)}), 3u);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(2)}), std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(2), Failed("c").On(3)}),
             std::nullopt);
-  EXPECT_EQ(After(limits, {Lost(3).Without(3), Lost(3).Without(3)}).leave_out, 3u);
-  EXPECT_EQ(After(limits, {Lost(3).Without(3), Failed("a").On(3)}).leave_out, std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Lost(3).Without(3), Lost(3).Without(3)}), 3u);
+  EXPECT_EQ(LeftOut(limits, {Lost(3).Without(3), Failed("a").On(3)}), std::nullopt);
   // All nodes are needed.
-  EXPECT_EQ(
-      After({.max_restarts = 9, .acts = true}, {Failed("a").On(3), Failed("b").On(3)}).leave_out,
-      std::nullopt);
+  EXPECT_EQ(LeftOut({.max_restarts = 9, .acts = true}, {Failed("a").On(3), Failed("b").On(3)}),
+            std::nullopt);
   // An inference, so nothing is done by default.
-  EXPECT_EQ(
-      After({.max_restarts = 9, .min_nodes = 2}, {Failed("a").On(3), Failed("b").On(3)}).leave_out,
-      std::nullopt);
-  EXPECT_EQ(After(limits, {Failed("a").On(3), Failed("b").On(3).Without(2)}).leave_out,
+  EXPECT_EQ(LeftOut({.max_restarts = 9, .min_nodes = 2}, {Failed("a").On(3), Failed("b").On(3)}),
             std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3).Without(2)}), std::nullopt);
   // The program fails, not the node.
-  EXPECT_EQ(After(limits, {Failed("a").On(3), Failed("b").On(3).Everywhere()}).leave_out,
-            std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3).Everywhere()}), std::nullopt);
 }
 
 TEST(RestartPolicyTest, AFailureIsKnownByItsMessageWithoutValuesAndItsPlace) {

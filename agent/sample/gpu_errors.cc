@@ -1,0 +1,74 @@
+#include "agent/sample/gpu_errors.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/prepare/gpus.h"
+#include "health/small_files.h"
+#include "health/xid.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kMaxErrors = 64;  // of an attempt on the node
+
+}  // namespace
+
+GpuErrorFilter::GpuErrorFilter(const std::vector<std::string>& gpus) {
+  for (const std::string& address : gpus) {
+    if (const auto place = ParsePciPlace(address)) gpus_.push_back(*place);
+  }
+  std::ranges::sort(gpus_);  // as nvidia-smi numbers them
+}
+
+void GpuErrorFilter::Take(std::string_view line,
+                          const std::function<bool(pid_t pid)>& runs_elsewhere,
+                          std::vector<v1::GpuError>& errors) {
+  const auto xid = health::ParseXid(line);
+  if (!xid || reported_.size() >= kMaxErrors) return;
+  if (xid->IsOfProgram() && xid->pid && runs_elsewhere(*xid->pid)) return;
+  if (!reported_.emplace(xid->gpu, xid->number).second) return;
+  v1::GpuError& error = errors.emplace_back();
+  error.set_xid(xid->number);
+  error.set_needs_repair(xid->NeedsRepair());
+  error.set_address(xid->gpu);
+  error.set_unit(xid->Unit());
+  const auto place = ParsePciPlace(xid->gpu);
+  const auto gpu = place ? std::ranges::find(gpus_, *place) : gpus_.end();
+  if (gpu != gpus_.end()) error.set_gpu(static_cast<uint32_t>(gpu - gpus_.begin()));
+}
+
+GpuErrors::GpuErrors() : filter_(health::NamesIn(std::string(kDriverFolder) + "/gpus")) {}
+
+void GpuErrors::RankStarted(pid_t pid) {
+  if (running_.empty()) {
+    ended_.clear();
+    Read();
+    filter_.Clear();
+  }
+  running_.insert(pid);
+}
+
+std::vector<v1::GpuError> GpuErrors::RankEnded(pid_t pid) {
+  std::vector<v1::GpuError> errors = Read();
+  running_.erase(pid);
+  ended_.insert(pid);
+  return errors;
+}
+
+// The process may have been a rank's, and have ended.
+std::vector<v1::GpuError> GpuErrors::Read() {
+  const auto runs_elsewhere = [this](pid_t pid) {
+    const bool of_job = running_.contains(pid) || ended_.contains(pid);
+    return !of_job && (kill(pid, 0) == 0 || errno == EPERM);
+  };
+  std::vector<v1::GpuError> errors;
+  log_.Read([&](const process::KernelRecord& record) {
+    filter_.Take(record.line, runs_elsewhere, errors);
+  });
+  return errors;
+}
+
+}  // namespace autodist::agent

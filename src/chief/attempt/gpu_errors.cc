@@ -1,0 +1,63 @@
+#include "chief/attempt/gpu_errors.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "chief/attempt/cause.h"
+#include "health/xid_catalogue.h"
+
+namespace autodist::chief {
+namespace {
+
+// Returns the rank whose device the GPU is; nullptr: none, or unknown.
+const v1::RankPlan* RankOn(const NodeGpuError& error, const v1::LaunchPlan& plan) {
+  if (!error.error.has_gpu()) return nullptr;
+  for (const v1::RankPlan& rank : plan.nodes(static_cast<int>(error.node_rank)).ranks()) {
+    const v1::Device& device = rank.device();
+    // The index of a device with a UUID is another number.
+    if (device.kind() == v1::DEVICE_KIND_GPU && device.uuid().empty() &&
+        device.index() == error.error.gpu()) {
+      return &rank;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const NodeGpuError* FaultyGpu(const std::vector<NodeGpuError>& errors) {
+  const auto found = std::ranges::find_if(
+      errors, [](const NodeGpuError& one) { return one.error.needs_repair(); });
+  return found == errors.end() ? nullptr : &*found;
+}
+
+const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v1::LaunchPlan& plan,
+                                uint32_t node_rank, uint32_t rank) {
+  const auto found = std::ranges::find_if(errors, [&](const NodeGpuError& one) {
+    if (one.node_rank != node_rank) return false;
+    const v1::RankPlan* const on = RankOn(one, plan);
+    return on != nullptr && on->rank() == rank;
+  });
+  return found == errors.end() ? nullptr : &*found;
+}
+
+std::string Describe(const NodeGpuError& error, const v1::LaunchPlan& plan) {
+  const v1::NodePlan& node = plan.nodes(static_cast<int>(error.node_rank));
+  const v1::RankPlan* const rank = RankOn(error, plan);
+  std::string text = "GPU ";
+  text += error.error.has_gpu() ? std::to_string(error.error.gpu())
+                                : base::Printable(error.error.address());
+  text += (rank ? " of " + rank->name() : "") + " on " + node.address();
+  const health::XidMeaning* const meaning = health::MeaningOf(error.error.xid());
+  text += std::string(" ") + (meaning ? meaning->what : "reported an error");
+  text += " (XID " + std::to_string(error.error.xid());
+  if (!error.error.unit().empty()) text += ", " + base::Printable(error.error.unit());
+  return text + ")";
+}
+
+std::string RemedyOf(const NodeGpuError& error) {
+  const health::XidMeaning* const meaning = health::MeaningOf(error.error.xid());
+  return meaning ? health::TextOf(meaning->remedy) : "";
+}
+
+}  // namespace autodist::chief
