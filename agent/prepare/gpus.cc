@@ -150,6 +150,12 @@ std::string JobOfProcess(const std::string& proc_folder) {
   return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
 }
 
+std::string CommandOf(const std::string& proc_folder) {
+  constexpr size_t kLongestCommand = 64;
+  const std::string name = base::ReadFile(proc_folder + "/comm", kLongestCommand).value_or("");
+  return name.empty() ? "a process" : name.substr(0, name.find('\n'));
+}
+
 // Whether any file below `root` matches a pattern.
 bool AnyFile(const std::string& root, const std::vector<std::string>& patterns) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) {
@@ -194,6 +200,8 @@ void AddOwners(const process::Environment& environment, Supervisor& supervisor,
       owners[&process] = info.st_uid;
       users.insert(info.st_uid);
       process.set_job_id(JobOfProcess(folder));
+      // "[Not Found]" or "[No data]", for example while it ends.
+      if (process.name().starts_with('[')) process.set_name(CommandOf(folder));
     }
   }
   const std::map<uid_t, std::string> names = UserNames(users, environment, supervisor);

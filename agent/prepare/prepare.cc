@@ -11,6 +11,7 @@
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
 #include "agent/prepare/environment_steps.h"
+#include "agent/prepare/gpu_memory.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
 #include "base/home_folder.h"
@@ -24,6 +25,8 @@ namespace autodist::agent {
 namespace {
 
 using process::Environment;
+
+constexpr std::chrono::milliseconds kFreeMemoryLimit{30'000};
 
 std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   struct stat info;
@@ -162,6 +165,26 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
   }
 }
 
+std::string JobOf(const v1::PrepareRequest& request) {
+  for (const auto* variables : {&request.environment(), &request.node().ranks(0).environment()}) {
+    const auto job =
+        std::ranges::find(*variables, "AUTODIST_JOB_ID", &v1::EnvironmentVariable::name);
+    if (job != variables->end()) return job->value();
+  }
+  return "";
+}
+
+// If no memory is free, ranks are started nevertheless.
+void FreeGpus(const v1::PrepareRequest& request, const Environment& environment,
+              const std::string& directory, Supervisor& supervisor, PreparedNode& prepared) {
+  const v1::NodePlan& node = request.node();
+  if (!request.frees_gpus() || !HasGpus(node) || node.ranks().empty()) return;
+  for (const std::string& left : AwaitFreeMemory(node, JobOf(request), environment, directory,
+                                                 kFreeMemoryLimit, supervisor)) {
+    prepared.warnings.push_back("the previous attempt has ended, but " + left);
+  }
+}
+
 void ProbeNode(const v1::PrepareRequest& request, const std::string& directory,
                Supervisor& supervisor, PreparedNode& prepared) {
   const v1::NodePlan& node = request.node();
@@ -244,6 +267,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   }
   if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
+  if (prepared.issues.empty()) FreeGpus(request, *environment, directory, supervisor, prepared);
   return prepared;
 }
 

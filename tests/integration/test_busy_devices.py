@@ -63,6 +63,24 @@ def test_processes_on_a_gpu(begin, tmp_path):
     assert waiting.finish().code == 0
 
 
+def test_a_restart_waits_for_memory_that_the_driver_still_frees(begin, tmp_path):
+    # The memory is free when nvidia-smi has been asked three times.
+    (tmp_path / "nvidia-smi").write_text(f"""#!/bin/sh
+case "$*" in
+  *query-gpu=index,name,uuid,memory.used*)
+    [ ! -e {tmp_path}/failed ] || echo x >>{tmp_path}/asked
+    [ "$(cat {tmp_path}/asked | wc -l)" -ge 3 ] && used=4 || used=5000
+    echo "0, A100, GPU-a, $used";;
+esac
+""")
+    (tmp_path / "asked").touch()
+    program = f"[ -e {tmp_path}/failed ] && cat {tmp_path}/asked; touch {tmp_path}/failed; test -s {tmp_path}/asked"
+    outcome = begin("run", "--spec", "gpus.yaml", "--max-restarts", "1", "--prefix", "none", "--",
+                    "sh", "-c", program).finish()
+    assert outcome.code == 0 and outcome.out == "x\n" * 3, outcome.err
+    assert "still has" not in outcome.err
+
+
 def test_the_device_check_is_required(begin):
     outcome = begin("run", "--no-preflight", "--on-busy", "wait", "--", "true").finish()
     assert outcome.code == 2 and "--no-preflight" in outcome.err

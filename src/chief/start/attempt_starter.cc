@@ -258,6 +258,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     *request.mutable_node() = attempt.member_plan(i);
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
+    request.set_frees_gpus(attempt.number() > 0);
     // Everything else was checked before.
     if (AwaitsDevices()) request.mutable_probe()->set_device_users(true);
     launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),

@@ -1,0 +1,27 @@
+// Memory of GPUs that the ranks of the previous attempt have left. The driver frees it some time
+// after the processes have ended.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "agent/supervisor/supervisor.h"
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+
+namespace autodist::agent {
+
+// Returns a text for each planned GPU with such memory: "GPU 0 still has 3000 MiB in use, of
+// python3 (pid 7, of ann)". What processes outside `job` hold does not count. Pure logic.
+std::vector<std::string> MemoryLeft(const v1::NodePlan& node, const v1::NodeInfo& gpus,
+                                    const std::string& job);
+
+// Blocks until no memory is left, at most for `limit` plus the time that GpuUsers needs. Returns
+// what is left then; nothing if nvidia-smi does not answer.
+std::vector<std::string> AwaitFreeMemory(const v1::NodePlan& node, const std::string& job,
+                                         const process::Environment& environment,
+                                         const std::string& working_directory,
+                                         std::chrono::milliseconds limit, Supervisor& supervisor);
+
+}  // namespace autodist::agent
