@@ -18,7 +18,7 @@ inline std::optional<std::string_view> After(std::string_view line, std::string_
   return line.substr(found + begin.size());
 }
 
-// Returns the number at the beginning; 0 if there is none.
+// Returns the number at the beginning; 0 without one.
 template <typename Number>
 Number NumberAt(std::string_view text) {
   const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };

@@ -25,7 +25,7 @@ const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v
 // "GPU 1 of rank 5 on host3 fell off the bus (XID 79)", for a node of the plan.
 std::string Describe(const NodeGpuError& error, const v1::LaunchPlan& plan);
 
-// "restart the node; ..."; "" if there is none.
+// "restart the node; ..."; "": nothing helps.
 std::string RemedyOf(const NodeGpuError& error);
 
 }  // namespace autodist::chief

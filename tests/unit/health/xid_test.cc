@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
      "to 0x0 (None)",
      "0000:3b:00", 154, 0, false, ""},
     {"NVRM: Xid (0000:03:00): 31, Ch 00000010", "0000:03:00", 31, 0, false, ""},
-    {"NVRM: Xid (PCI:0000:03:00): 9999, unheard of", "0000:03:00", 9999, 0, false, ""},
+    {"NVRM: Xid (PCI:0000:03:00): 9999, something new", "0000:03:00", 9999, 0, false, ""},
 };
 
 TEST(XidTest, TheDriverNamesGpuNumberAndProgram) {
