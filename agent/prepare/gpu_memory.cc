@@ -12,9 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookAgain{100};
-constexpr uint64_t kMebi = 1 << 20;
+constexpr uint64_t kMebibyte = 1 << 20;
 // On an idle GPU, the driver uses less.
-constexpr uint64_t kTakenMemory = 1024 * kMebi;
+constexpr uint64_t kTakenMemory = 1024 * kMebibyte;
 
 bool IsPlanned(const v1::NodePlan& node, const v1::GpuFact& gpu) {
   return std::ranges::any_of(node.devices(), [&](const v1::Device& device) {
@@ -23,7 +23,7 @@ bool IsPlanned(const v1::NodePlan& node, const v1::GpuFact& gpu) {
   });
 }
 
-std::string Amount(uint64_t bytes) { return std::to_string(bytes / kMebi) + " MiB"; }
+std::string Amount(uint64_t bytes) { return std::to_string(bytes / kMebibyte) + " MiB"; }
 
 // "": none is left.
 std::string LeftOn(const v1::GpuFact& gpu, const std::string& job) {
