@@ -5,24 +5,20 @@
 
 #include "base/exit_codes.h"
 #include "base/home_folder.h"
-#include "chief/plan_job.h"
 #include "chief/run_job.h"
 #include "cli/bench_options.h"
 #include "cli/commands.h"
+#include "cli/embedded_job.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
 #include "reach/this_machine.h"
-#include "slurm/steps.h"
-#include "transfer/bench_program.h"
-#include "transfer/sync_source.h"
+#include "transfer/bench_programs.h"
 
 namespace autodist::cli {
 namespace {
-
-constexpr double kBenchGrace = 5;  // seconds; the program exits immediately on SIGTERM
 
 struct BenchCommand {
   v1::JobRequest request;
@@ -40,7 +36,7 @@ Status CheckWritable(const std::string& file) {
 
 // Adds the benchmark program to the request.
 Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPlan& bench,
-                                       const transfer::BenchProgram& program) {
+                                       const transfer::BenchCommand& program) {
   const auto json = json::ToJson(bench, json::Layout::kOneLine);
   if (!json.ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
@@ -53,28 +49,7 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
   }
   *request.mutable_program() = {worker.begin(), worker.end()};
   request.add_program(*json);
-  request.set_workdir(program.on_nodes);
-  request.set_grace(kBenchGrace);
-  request.set_sample_interval(0);  // sampling would disturb the measurement
   return request;
-}
-
-Result<v1::LaunchPlan> PlanBench(const plan::Input& input, const plan::Replan& replan) {
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanAttempt(input, replan));
-  for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // not opened
-  return plan;
-}
-
-Result<chief::JobOptions> BenchJobOptions(const plan::Input& input, const v1::LaunchPlan& plan,
-                                          const transfer::BenchProgram& program) {
-  chief::JobOptions job;
-  job.launch.request = input.request;
-  job.launch.connector = slurm::ConnectorFor(plan, input.request.agent(), job.launch.lease());
-  job.log_folder = input.request.log_dir() + "/" + plan.job_id();
-  job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
-  job.view.plain_stdout = true;  // only the table goes to stdout
-  AD_ASSIGN_OR_RETURN(job.launch.sync, transfer::SyncOf(program.folder, plan, ""));
-  return job;
 }
 
 int Bench(const BenchCommand& options) {
@@ -86,17 +61,16 @@ int Bench(const BenchCommand& options) {
   if (!bench.ok()) return Fail(bench.status(), kExitUsage);
   const Status writable = CheckWritable(wanted.csv_file);
   if (!writable.ok()) return Fail(writable, kExitUsage);
-  const auto program = transfer::InstallBenchProgram(base::HomeFolder());
-  if (!program.ok()) return Fail(program.status(), kExitCannotLaunch);
-  const auto request = JobThatMeasures(options.request, *bench, *program);
-  const auto input = request.ok() ? chief::InputOf(*spec, *request) : request.status();
-  const auto plan = input.ok() ? PlanBench(*input, {}) : input.status();
-  if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  const Status here = CheckChiefIsHere(*plan);
+  const auto programs = transfer::InstallBenchPrograms(base::HomeFolder());
+  if (!programs.ok()) return Fail(programs.status(), kExitCannotLaunch);
+  const auto request = JobThatMeasures(options.request, *bench, programs->bench);
+  if (!request.ok()) return Fail(request.status(), kExitUsage);
+  auto job = MakeEmbeddedJob(*spec, *request, *programs);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  const Status here = CheckChiefIsHere(job->plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto job = BenchJobOptions(*input, *plan, *program);
-  if (!job.ok()) return Fail(job.status(), kExitCannotLaunch);
-  return chief::RunJob(*plan, *std::move(job));
+  job->options.view.plain_stdout = true;  // only the table goes to stdout
+  return chief::RunJob(job->plan, std::move(job->options));
 }
 
 void AddMeasurements(CLI::App& app, BenchOptions& options) {

@@ -8,6 +8,7 @@
 #include "base/home_folder.h"
 #include "chief/checks/doctor.h"
 #include "chief/plan_job.h"
+#include "cli/burn.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
@@ -27,6 +28,7 @@ constexpr int kExitBad = 1;
 struct DoctorOptions {
   v1::JobRequest request;
   bool full_mesh = false;
+  double burn_s = 0;  // 0: no load
 };
 
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
@@ -47,10 +49,16 @@ int Doctor(const DoctorOptions& options) {
   launch.request = request;
   launch.request.set_grace(0);
   launch.connector = slurm::ConnectorFor(*plan, request.agent(), launch.lease());
-  const auto diagnosis = chief::ProbeNodes(*plan, std::move(launch), options.full_mesh);
+  auto diagnosis = chief::ProbeNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : kExitCannotLaunch);
+  }
+  if (options.burn_s > 0 && !diagnosis::IsBad(*diagnosis)) {
+    const std::chrono::duration<double> time(options.burn_s);
+    const int exit_code = Burn(
+        *spec, request, std::chrono::duration_cast<std::chrono::milliseconds>(time), *diagnosis);
+    if (exit_code != 0) return exit_code;
   }
   const std::string text = request.json() ? diagnosis::DiagnosisAsJson(*diagnosis)
                                           : diagnosis::DiagnosisAsText(*diagnosis, ShowColours());
@@ -73,19 +81,25 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   AddField(app, request, group::kOptions, "--json", "Print the issues as JSON");
   app.add_flag("--full-mesh", options->full_mesh,
                "Connect each node to all others; default on more than 64 nodes: to a dozen");
+  app.add_option("--burn", options->burn_s,
+                 "If nothing prevents a run, also load all devices for this time, check their "
+                 "results and compare their speed; loads of seconds find most faults")
+      ->transform(Duration(1));
   AddPatience(app, request);
   AddFanOut(app, request);
   AddAgent(app, request);
   app.footer(R"(
 Checks all nodes in parallel and starts no rank. Reports everything that would
 make a run fail, with hints. With the run's program after '--', also checks that
-all nodes have the same files and, for Python, the same packages. Exit code 1 if
-a run would fail.
+all nodes have the same files and, for Python, the same packages. With --burn,
+also finds devices that are slow or compute wrong results. Exit code 1 if a run
+would fail.
 
 Examples:
   autodist doctor --spec cluster.yaml
   autodist doctor --spec cluster.yaml -- python3 train.py --config big.yaml
   autodist doctor --spec cluster.yaml --sync -- ./train
+  autodist doctor --spec cluster.yaml --burn 20
   autodist doctor --spec cluster.yaml --json | jq '.issues[]')");
   return [options, &program] {
     *options->request.mutable_program() = {program.begin(), program.end()};

@@ -9,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "diagnosis/burn_checks.h"
 #include "json/plain_json.h"
 
 namespace autodist::diagnosis {
@@ -103,6 +104,7 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
       text += "each node tried a dozen others; --full-mesh tries all\n";
     }
   }
+  if (const std::string burn = BurnAsText(diagnosis); !burn.empty()) text += "\n" + burn;
   for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
     text += "\n" + IssueAsText(diagnosis, issue, colour);
   }

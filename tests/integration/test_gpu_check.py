@@ -25,7 +25,7 @@ def test_steps_without_gpus_run_on_cpus(tmp_path):
     torch = {results.pop(name) for name in ("torch.distributed beside it", "PyTorch DDP: the same loss")}
     assert torch in ({"ok"}, {"not run"}), done.stdout
     assert results == {
-        "doctor": "ok", "bench, one rank": "ok", "bench, a rank on every GPU": "no GPU",
+        "doctor": "ok", "doctor --burn": "ok", "bench, one rank": "ok", "bench, a rank on every GPU": "no GPU",
         "bench, 2 and 4 ranks on one GPU": "ok", "bench on two virtual hosts": "no GPU",
         "train_digits: the same loss": "ok", "a rank killed in an all-reduce": "ok",
         **dict.fromkeys(["CPUs near the GPU", "NCCL's own view (RAS)", "--nccl-debug", "why: a rank is late",

@@ -21,6 +21,7 @@ DEATH_LIMIT_S = 60  # from a rank's death until all others have failed and the j
 SHARED_RANKS = (2, 4)
 VICTIM = 2  # of four
 EPOCHS = 5
+BURN_S = 5
 CLOSE = 1e-3  # relative difference of losses: ranks sum in another order
 
 # Lets several ranks share the first GPU: the local rank is an index in CUDA_VISIBLE_DEVICES, and NCCL
@@ -162,6 +163,18 @@ def doctor(setting):
     if code != 0 or (setting.gpu and results.get("gpus") not in ("good", "warning")):
         raise Failed(f"exit code {code}: {issues}")
     return issues or "all good"
+
+
+@row("doctor --burn")
+def burn(setting):
+    spec = setting.spec(max(len(setting.machine.gpus), 1), setting.gpu)
+    out = setting.commands.run([setting.autodist, "doctor", "--json", "--spec", spec, "--burn", BURN_S,
+                                "--log-dir", setting.commands.folder / "jobs"], BENCH_LIMIT_S)
+    devices = [device["result"] for device in json.loads(out)["burned"]]
+    if any(device["wrong"] for device in devices):
+        raise Failed(f"wrong results: {devices}")
+    return f"{len(devices)} x {devices[0]['device']}: " + ", ".join(
+        f"{rate['work']} {rate['rate']:.3g}" for rate in devices[0]["rates"])
 
 
 @row("bench, one rank")

@@ -1,4 +1,4 @@
-#include "transfer/bench_program.h"
+#include "transfer/bench_programs.h"
 
 #include <filesystem>
 
@@ -29,19 +29,21 @@ Status Unpack(const bundle::File& packed, const fs::path& to) {
 
 }  // namespace
 
-Result<BenchProgram> InstallBenchProgram(const std::string& home) {
+Result<BenchPrograms> InstallBenchPrograms(const std::string& home) {
   const auto files = bundle::BenchFiles();
   if (files.empty()) return base::LeftOut("bench", "AUTODIST_BENCH");
   const std::string place = "/.cache/autodist/bench/" + NameOf(files);
-  BenchProgram program{home + place, "~" + place, {}, {}};
+  BenchPrograms program{home + place, "~" + place, {}, {}};
   for (const bundle::File& file : files) {
     const std::string name(file.name);
     AD_RETURN_IF_ERROR(
         Annotate(Unpack(file, program.folder + "/" + name), "unpacking the program for the ranks"));
     if (name.starts_with("glibc/ld-linux")) {
-      program.for_cpus = {"./" + name, "--library-path", "glibc:.", "./autodist-bench"};
+      program.bench.for_cpus = {"./" + name, "--library-path", "glibc:.", "./autodist-bench"};
+      program.burn.for_cpus = {"./" + name, "--library-path", "glibc:.", "./autodist-burn"};
     }
-    if (name == "autodist-bench-nccl") program.for_gpus = {"./" + name};
+    if (name == "autodist-bench-nccl") program.bench.for_gpus = {"./" + name};
+    if (name == "autodist-burn") program.burn.for_gpus = {"./" + name};
   }
   return program;
 }

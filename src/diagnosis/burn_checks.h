@@ -1,0 +1,22 @@
+// Compares devices by how fast they were under the load of `doctor --burn`. Pure logic.
+#pragma once
+
+#include <string>
+
+#include "autodist/v1/diagnosis.pb.h"
+
+namespace autodist::diagnosis {
+
+// Adds an issue for each device that computed wrong numbers, and a warning for each that is slower
+// than others with the same name. Sets the result of CHECK_HEALTH of their nodes.
+void JudgeBurn(v1::Diagnosis& diagnosis);
+
+// The rates of each kind of device, in a line for each; "": nothing was measured.
+std::string BurnAsText(const v1::Diagnosis& diagnosis);
+
+// A device slower than this share of the usual rate is slow. Equal devices differ by less.
+inline constexpr double kSlow = 0.95;
+// The same for the memory of hosts, which all their CPUs share.
+inline constexpr double kSlowHostMemory = 0.75;
+
+}  // namespace autodist::diagnosis
