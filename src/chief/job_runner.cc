@@ -162,6 +162,7 @@ StageEvent JobRunner::AfterRanks() {
     parts_.stop.GraceIsOver();
   }
   parts_.input.EndAttempt();
+  ReportFaultyNode();
   EndedAttempt ended;
   ended.failed = state.cause().has_value();
   ended.over = over;
@@ -176,6 +177,14 @@ StageEvent JobRunner::AfterRanks() {
     default:
       return next;
   }
+}
+
+void JobRunner::ReportFaultyNode() {
+  const Attempt& attempt = run_.attempt();
+  const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors());
+  if (!faulty || !run_.state().cause() || !parts_.options.on_faulty_node) return;
+  parts_.options.on_faulty_node(parts_.AddressOf(attempt.nodes()[faulty->node_rank]),
+                                Describe(*faulty, attempt.plan()));
 }
 
 StageEvent JobRunner::RestartOrEnd() {

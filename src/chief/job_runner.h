@@ -45,6 +45,7 @@ class JobRunner {
   StageEvent Started();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
+  void ReportFaultyNode();
   RestartDecision Decide(const std::string& cause);
   void ReportFutility(Futility why, bool restarts);
   StageEvent EndJob();

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -17,6 +18,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_exit.h"
 #include "control/announced_job.h"
+#include "control/faulty_nodes.h"
 #include "control/job_record.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"
@@ -77,6 +79,18 @@ void PrintEnd(const Job& job, int exit_code) {
   std::fflush(stdout);
 }
 
+void Remember(const std::map<std::string, std::string>& faulty_nodes) {
+  for (const auto& [address, why] : faulty_nodes) {
+    const Status remembered = control::RememberFaultyNode(address, why);
+    Log(LogLevel::kWarning,
+        remembered.ok()
+            ? address +
+                  " is now remembered as faulty; once it is repaired: autodist nodes --forget " +
+                  address
+            : "remembering that " + address + " is faulty: " + Message(remembered));
+  }
+}
+
 // The result of a run.
 struct Outcome {
   int exit_code;
@@ -95,6 +109,10 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   options.on_status = [&](const v1::JobStatus& status) {
     announced.Changed(status);
     if (views) views(status);
+  };
+  std::map<std::string, std::string> faulty_nodes;  // why, by address
+  options.on_faulty_node = [&](const std::string& address, const std::string& why) {
+    faulty_nodes[address] = why;
   };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   // Other commands can send requests until this function returns, also by a refusal or an
@@ -125,6 +143,7 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
                            log_folder.path());
   const int exit_code = job.Run();
   announced.Ended(job.status());
+  Remember(faulty_nodes);
   ended(exit_code);
   if (job.blocked()) _exit(exit_code);
   if (request.json()) PrintEnd(job, exit_code);

@@ -21,6 +21,7 @@
 #include "cli/commands.h"
 #include "cli/display_options.h"
 #include "cli/job_views.h"
+#include "cli/left_out_nodes.h"
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
 #include "kubernetes/pods.h"
@@ -169,7 +170,7 @@ Result<v1::LaunchPlan> WithoutSpares(plan::Input input, const v1::LaunchPlan& al
 }
 
 int Run(const RunOptions& options) {
-  const v1::JobRequest& request = options.request;
+  v1::JobRequest request = options.request;
   const Status together = CheckTogether(options);
   if (!together.ok()) return Fail(together, kExitUsage);
   if (request.kubernetes()) {
@@ -178,6 +179,11 @@ int Run(const RunOptions& options) {
   }
   auto spec = SpecOf(request);
   if (!spec) return kExitUsage;
+  const Status left_out = LeaveOutNodes(options.exclude, *spec, request);
+  if (!left_out.ok()) {
+    return Fail(left_out,
+                left_out.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitCannotLaunch);
+  }
   const auto input = InputOf(*std::move(spec), request);
   auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {

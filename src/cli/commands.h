@@ -38,6 +38,7 @@ Command AddReport(CLI::App& app);
 Command AddFetch(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
+Command AddNodesCommand(CLI::App& app);
 Command AddPrune(CLI::App& app);
 Command AddFrameworks(CLI::App& app);
 Command AddCompletion(CLI::App& app);

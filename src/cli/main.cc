@@ -143,6 +143,7 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   add("validate", "Check a resource spec", AddValidate);
   add("doctor", "Check that nodes can run a job", AddDoctor, line.program);
   add("bench", "Measure bandwidth between devices", AddBench);
+  add("nodes", "List nodes that are remembered as faulty", AddNodesCommand);
   group = "Watch jobs";
   add_for_job("ps", "List jobs", AddPs);
   add_for_job("status", "Show the state of a job and its nodes", AddStatus);

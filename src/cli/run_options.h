@@ -14,6 +14,7 @@ struct RunOptions {
   bool dry_run = false;
   bool verbose = false;
   bool show_env_values = false;
+  std::vector<std::string> exclude = {};  // addresses of nodes
 };
 
 // Adds --framework, --per, --master-port, --workdir, --env and --pass-env.

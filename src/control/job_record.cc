@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "base/fd.h"
-#include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
+#include "control/state_folder.h"
 #include "json/proto_json.h"
 
 namespace autodist::control {
@@ -25,39 +24,10 @@ constexpr size_t kMaxRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
 constexpr char kStatusName[] = "job.json";
 
-// Whether the folder can be written to or created.
-bool CanBeWritten(const fs::path& folder) {
-  std::error_code error;
-  fs::path there = folder;
-  while (there.has_relative_path() && !fs::exists(there, error)) there = there.parent_path();
-  return fs::is_directory(there, error) && access(there.c_str(), W_OK | X_OK) == 0;
-}
-
-// All users can write to /tmp, so the folder must belong to this user alone.
-std::string FolderInTmp() { return "/tmp/autodist-state-" + std::to_string(geteuid()); }
-
-// The first folder that can be written to, which is the same in each command. Some users, as in a
-// container, have no home folder or cannot write to it. "": no folder.
+// "": no folder.
 std::string RecordFolder() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  std::vector<std::string> places;
-  if (state && state[0] == '/') places.push_back(std::string(state) + "/autodist/jobs");
-  std::string home = base::HomeFolder();
-  while (home.ends_with('/')) home.pop_back();
-  if (!base::HomeFolder().empty()) places.push_back(home + "/.local/state/autodist/jobs");
-  const auto found = std::ranges::find_if(places, CanBeWritten);
-  if (found != places.end()) return *found;
-  return base::CanBePrivateFolder(FolderInTmp()) ? FolderInTmp() + "/jobs" : "";
-}
-
-Status MakeFolders(const std::string& path) {
-  if (path.starts_with(FolderInTmp() + "/")) {
-    AD_RETURN_IF_ERROR(base::MakePrivateFolder(FolderInTmp(), "remove it"));
-  }
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (!error) fs::permissions(path, fs::perms::owner_all, error);
-  return error ? ErrnoError(error.value(), "making the folder " + path) : OkStatus();
+  const auto folder = StateFolder();
+  return folder.ok() ? *folder + "/jobs" : "";
 }
 
 bool LeadsNowhere(const std::string& link) {
@@ -97,20 +67,14 @@ Status RecordJob(const v1::JobStatus& status, const base::LogFolder& log_folder)
     return Error(StatusCode::kInvalidArgument, "not a job that can be recorded");
   }
   AD_RETURN_IF_ERROR(SaveStatus(status, log_folder));
-  const std::string folder = RecordFolder();
-  constexpr char kRemedy[] =
-      "name a folder that you can write to, for all commands: export XDG_STATE_HOME=FOLDER";
-  if (folder.empty()) {
-    return WithRemedy(Error(StatusCode::kNotFound,
-                            "neither the home folder nor " + FolderInTmp() + " can be written to"),
-                      kRemedy);
-  }
+  AD_ASSIGN_OR_RETURN(const std::string state, StateFolder());
+  const std::string folder = state + "/jobs";
   const std::string link = folder + "/" + status.job_id();
-  Status made = MakeFolders(folder);
+  Status made = MakeStateFolder(folder);
   if (made.ok() && symlink(status.log_folder().c_str(), link.c_str()) != 0) {
     made = ErrnoError(errno, link);
   }
-  if (!made.ok()) return WithRemedy(made, kRemedy);
+  if (!made.ok()) return WithRemedy(made, kAnotherStateFolder);
   Prune(folder);
   return OkStatus();
 }

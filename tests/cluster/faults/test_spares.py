@@ -89,7 +89,7 @@ def test_fewer_hosts_wait_for_the_one_that_is_cut_off(begin, cut):
     assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}
 
 
-def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, folder):
+def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, start, folder):
     log = folder / "kmsg"
     log.touch()
     hosts.on_host(LOST, f"mount --bind {log} /dev/kmsg")
@@ -99,8 +99,11 @@ def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, folder):
         log.write_text("6,1,1,-;NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
         (folder / "locks" / "fail-4").touch()
         outcome = moved_to_the_spare(job)
+        remembered = start("nodes").finish().out
     finally:
+        start("nodes", "--forget", address(LOST)).finish()
         hosts.on_host(LOST, "umount /dev/kmsg")
+    assert remembered.startswith(f"{address(LOST)}  ") and "fell off the bus (XID 79)" in remembered
     assert (f"restarting now, because GPU 0000:3b:00 on {address(LOST)} fell off the bus (XID 79): restart the node"
             in outcome.err)
     assert f"{address(LOST)} has a faulty GPU; the job goes on without it" in outcome.err
