@@ -93,14 +93,27 @@ void Add(v1::CheckResult result, const v1::BurnedDevice& device, const std::stri
   SetHealth(result, *diagnosis.mutable_nodes(static_cast<int>(device.node())));
 }
 
+bool IsCpu(const v1::BurnedDevice& device) {
+  return std::ranges::count(device.result().rates(), v1::BURN_WORK_HOST_MEMORY,
+                            &v1::BurnRate::work) > 0;
+}
+
+double LeastShare(const v1::BurnedDevice& device, v1::BurnWork work) {
+  if (work == v1::BURN_WORK_HOST_MEMORY) return kSlowHostMemory;
+  return IsCpu(device) ? kSlowCpu : kSlow;
+}
+
 // "memory 3.83 of 4.26 TB/s"; "": it is as fast as the others.
 std::string SlowWorks(const v1::BurnedDevice& device,
                       const std::map<Key, std::vector<double>>& rates) {
   std::string slow;
   for (const v1::BurnRate& rate : device.result().rates()) {
-    const double usual = base::Median(rates.at({device.result().device(), rate.work()}));
-    const bool shared = rate.work() == v1::BURN_WORK_HOST_MEMORY;
-    if (rate.rate() >= (shared ? kSlowHostMemory : kSlow) * usual) continue;
+    const std::vector<double>& all = rates.at({device.result().device(), rate.work()});
+    const double usual = base::Median(all);
+    const double limit = usual * LeastShare(device, rate.work());
+    if (rate.rate() >= limit) continue;
+    const auto slow_ones = std::ranges::count_if(all, [&](double one) { return one < limit; });
+    if (IsCpu(device) && slow_ones > std::max<std::ptrdiff_t>(1, std::ssize(all) / 4)) continue;
     const bool large = usual >= 1e12;
     slow += (slow.empty() ? "" : ", ") + std::string(NameOf(rate.work())) + " " +
             Amount(rate.rate(), large ? 1e12 : 1e9) + " of " + Range(rate.work(), usual, usual) +

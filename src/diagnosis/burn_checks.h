@@ -16,7 +16,9 @@ std::string BurnAsText(const v1::Diagnosis& diagnosis);
 
 // A device slower than this share of the usual rate is slow. Equal devices differ by less.
 inline constexpr double kSlow = 0.95;
-// The same for the memory of hosts, which all their CPUs share.
+// CPUs differ more, because other machines may share them. If more than a quarter is slow, there
+// are two kinds of machines.
+inline constexpr double kSlowCpu = 0.92;
 inline constexpr double kSlowHostMemory = 0.75;
 
 }  // namespace autodist::diagnosis

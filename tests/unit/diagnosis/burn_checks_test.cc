@@ -37,6 +37,25 @@ v1::Diagnosis Of(const std::vector<Device>& devices) {
   return diagnosis;
 }
 
+// CPUs of these rates, in GFLOP/s.
+v1::Diagnosis OfCpus(const std::vector<double>& rates) {
+  v1::Diagnosis diagnosis;
+  for (const double one : rates) {
+    diagnosis.add_nodes();
+    v1::BurnedDevice& device = *diagnosis.add_burned();
+    device.set_node(static_cast<uint32_t>(diagnosis.nodes_size() - 1));
+    device.mutable_result()->set_device("a CPU");
+    for (const auto& [work, rate] :
+         {std::pair{v1::BURN_WORK_MATRIX, one}, std::pair{v1::BURN_WORK_HOST_MEMORY, 10.0}}) {
+      v1::BurnRate& added = *device.mutable_result()->add_rates();
+      added.set_work(work);
+      added.set_rate(rate);
+    }
+  }
+  JudgeBurn(diagnosis);
+  return diagnosis;
+}
+
 v1::CheckResult HealthOf(const v1::Diagnosis& diagnosis, int node) {
   return diagnosis.nodes(node).checks(0).result();
 }
@@ -57,6 +76,14 @@ TEST(BurnChecksTest, ADeviceAtNineTenthsIsSlow) {
             "GPU 3 is slower than others like it: memory 3.40 of 4.26 TB/s (80 %)");
   EXPECT_EQ(HealthOf(diagnosis, 0), v1::CHECK_RESULT_GOOD);
   EXPECT_EQ(HealthOf(diagnosis, 1), v1::CHECK_RESULT_WARNING);
+}
+
+TEST(BurnChecksTest, CpusOfMachinesThatOthersShareDifferMore) {
+  EXPECT_EQ(OfCpus({10, 9.3, 10, 10, 10, 9.4, 10, 10}).issues_size(), 0);
+  EXPECT_EQ(OfCpus({10, 9.0, 10, 10, 10, 9.4, 10, 10}).issues_size(), 1);
+  EXPECT_EQ(OfCpus({10, 9.0, 10, 10, 10, 9.0, 10, 10}).issues_size(), 2);
+  EXPECT_EQ(OfCpus({10, 6, 10, 6, 10, 6, 10, 6}).issues_size(), 0);  // two kinds of machines
+  EXPECT_EQ(OfCpus({10, 9.0}).issues_size(), 1);
 }
 
 TEST(BurnChecksTest, TheSlowerOfTwoIsSlow) {
