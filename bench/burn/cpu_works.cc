@@ -76,7 +76,7 @@ class Copy {
     Piece piece;
     piece.amount = 2.0 * kWords * sizeof(uint64_t);
     piece.time =
-        TimeOf([this] { std::memcpy(to_.data(), from_.data(), kWords * sizeof(uint64_t)); });
+        CpuTimeOf([this] { std::memcpy(to_.data(), from_.data(), kWords * sizeof(uint64_t)); });
     for (size_t i = 0; i < kWords; ++i) piece.wrong += to_[i] != (i + round_) * kOdd;
     return piece;
   }
