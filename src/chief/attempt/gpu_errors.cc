@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "chief/attempt/cause.h"
 #include "health/xid_catalogue.h"
 
 namespace autodist::chief {
@@ -29,6 +28,11 @@ const NodeGpuError* FaultyGpu(const std::vector<NodeGpuError>& errors) {
   const auto found = std::ranges::find_if(
       errors, [](const NodeGpuError& one) { return one.error.needs_repair(); });
   return found == errors.end() ? nullptr : &*found;
+}
+
+const NodeGpuError* FaultyGpuBehind(const Cause& cause, const std::vector<NodeGpuError>& errors) {
+  const bool of_ranks = cause.kind == Cause::Kind::kRankFailed || cause.kind == Cause::Kind::kHung;
+  return of_ranks ? FaultyGpu(errors) : nullptr;
 }
 
 const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v1::LaunchPlan& plan,

@@ -7,6 +7,7 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "autodist/v1/session.pb.h"
+#include "chief/attempt/cause.h"
 
 namespace autodist::chief {
 
@@ -17,6 +18,10 @@ struct NodeGpuError {
 
 // Returns the first error after which the GPU cannot be trusted; nullptr: none.
 const NodeGpuError* FaultyGpu(const std::vector<NodeGpuError>& errors);
+
+// The same, if it may be why the attempt failed: a rank failed or hung, and nothing from outside
+// ended the job.
+const NodeGpuError* FaultyGpuBehind(const Cause& cause, const std::vector<NodeGpuError>& errors);
 
 // Returns the first error of the rank's GPU; nullptr: none, or the GPU is unknown.
 const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v1::LaunchPlan& plan,

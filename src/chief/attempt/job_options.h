@@ -36,7 +36,7 @@ struct JobOptions {
   StatusListener on_status;
   // Called once, when all is ready, before the ranks start; on a thread that may wait for a disk.
   std::function<void()> on_running;
-  // An attempt has failed because of a GPU of this node that needs repair. Called like on_status.
+  // An attempt did not end well, and a GPU of this node needs repair. Called like on_status.
   std::function<void(const std::string& address, const std::string& why)> on_faulty_node;
   // Creates the launcher that connects to the nodes.
   std::function<Result<std::unique_ptr<launch::Launcher>>(const v1::LaunchPlan& plan,

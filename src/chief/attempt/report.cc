@@ -162,9 +162,9 @@ std::string AllLines(const FatalMessage& message) {
 
 // "GPU 1 of rank 5 on host3 fell off the bus (XID 79): restart the node"; "": no GPU did.
 std::string FaultyGpuText(const Attempt& attempt) {
-  const Cause::Kind kind = attempt.state().cause()->kind;
-  const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors());
-  if (!faulty || (kind != Cause::Kind::kRankFailed && kind != Cause::Kind::kHung)) return "";
+  const NodeGpuError* const faulty =
+      FaultyGpuBehind(*attempt.state().cause(), attempt.gpu_errors());
+  if (!faulty) return "";
   return Describe(*faulty, attempt.plan()) + ": " + RemedyOf(*faulty);
 }
 

@@ -48,15 +48,16 @@ bool FailedEverywhere(const Attempt& attempt, const std::string& failure) {
 
 void AddGpuErrors(const Attempt& attempt, AttemptOutcome& outcome) {
   const Cause& cause = outcome.cause;
-  if (cause.kind != Cause::Kind::kRankFailed && cause.kind != Cause::Kind::kHung) return;
-  if (const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors())) {
+  if (const NodeGpuError* const faulty = FaultyGpuBehind(cause, attempt.gpu_errors())) {
     outcome.node = attempt.nodes()[faulty->node_rank];
     outcome.faulty_gpu = true;
-  } else if (const NodeGpuError* const error = ErrorOfRank(attempt.gpu_errors(), attempt.plan(),
-                                                           cause.node_rank, cause.exit.rank())) {
-    if (!error->error.unit().empty())
-      outcome.gpu_unit = error->error.address() + " " + error->error.unit();
+    return;
   }
+  if (cause.kind != Cause::Kind::kRankFailed) return;
+  const NodeGpuError* const error =
+      ErrorOfRank(attempt.gpu_errors(), attempt.plan(), cause.node_rank, cause.exit.rank());
+  if (error && !error->error.unit().empty())
+    outcome.gpu_unit = error->error.address() + " " + error->error.unit();
 }
 
 }  // namespace
