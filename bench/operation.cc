@@ -116,7 +116,6 @@ Status Operation::Fill() {
 Status Operation::Run(Communicator& ring) {
   constexpr DataType kType = DataType::kFloat32;
   const uint64_t count = size_.count;
-  const auto [rank, ranks] = place_;
   switch (collective_) {
     case v1::COLLECTIVE_ALL_REDUCE:
       return ring.AllReduce(in(), out(), count, kType, ReduceOp::kSum);
@@ -129,8 +128,7 @@ Status Operation::Run(Communicator& ring) {
     case v1::COLLECTIVE_ALL_TO_ALL:
       return ring.AllToAll(in(), out(), count, kType);
     case v1::COLLECTIVE_SEND_RECV:
-      return ring.SendReceive(in(), (rank + 1) % ranks, out(), (rank + ranks - 1) % ranks, count,
-                              kType);
+      return ring.SendReceive(in(), place_.to, out(), place_.from, count, kType);
     default:
       return Error(StatusCode::kInvalidArgument, "no such collective operation");
   }
@@ -138,7 +136,8 @@ Status Operation::Run(Communicator& ring) {
 
 Result<uint64_t> Operation::CountWrong() {
   const uint64_t count = size_.count;
-  const auto [rank, ranks] = place_;
+  const uint32_t rank = place_.rank;
+  const uint32_t ranks = place_.world_size;
   switch (collective_) {
     case v1::COLLECTIVE_ALL_REDUCE:
       return CountDifferent(*data_, out_.begin, count, SumOf(ranks), 0);
@@ -147,7 +146,7 @@ Result<uint64_t> Operation::CountWrong() {
     case v1::COLLECTIVE_BROADCAST:
       return CountDifferent(*data_, out_.begin, count, InputOf(kRoot), 0);
     case v1::COLLECTIVE_SEND_RECV:
-      return CountDifferent(*data_, out_.begin, count, InputOf((rank + ranks - 1) % ranks), 0);
+      return CountDifferent(*data_, out_.begin, count, InputOf(place_.from), 0);
     default:
       break;
   }

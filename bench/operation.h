@@ -14,6 +14,9 @@ namespace autodist::bench {
 struct Place {  // position of this rank in the job
   uint32_t rank;
   uint32_t world_size;
+  // The ranks with which it exchanges data.
+  uint32_t to = (rank + 1) % world_size;
+  uint32_t from = (rank + world_size - 1) % world_size;
 };
 
 // The location of the result.

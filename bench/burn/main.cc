@@ -7,6 +7,7 @@
 #include "base/parse_number.h"
 #include "cpu_works.h"
 #include "gpu_works.h"
+#include "stopped_time.h"
 
 namespace autodist::burn {
 namespace {
@@ -22,7 +23,10 @@ Result<std::string> BurnGpu(milliseconds time) {
 }
 
 Result<std::string> BurnCpu(milliseconds time) {
-  AD_ASSIGN_OR_RETURN(const Measured measured, Burn(CpuWorks(), time));
+  const char* const ranks = std::getenv("AUTODIST_LOCAL_WORLD_SIZE");
+  const StoppedTime stopped(ranks ? std::atoi(ranks) : 1);
+  AD_ASSIGN_OR_RETURN(Measured measured, Burn(CpuWorks(), time));
+  measured.stopped = stopped.Share();
   return AsJson(CpuName(), measured);
 }
 

@@ -19,7 +19,7 @@ Rate RateOf(const Work& work, const std::vector<Piece>& pieces) {
     rates.push_back(piece.amount / std::max(piece.time.count(), kShortest));
   }
   std::ranges::sort(rates);
-  return {work.kind, work.disturbed ? rates[rates.size() * 9 / 10]
+  return {work.kind, work.disturbed ? rates[rates.size() * 99 / 100]
                                     : all.amount / std::max(all.time.count(), kShortest)};
 }
 
@@ -49,7 +49,8 @@ std::string AsJson(const std::string& device, const Measured& measured) {
     json += std::string(json.ends_with('[') ? "" : ",") + "{\"work\":\"" + NameOf(rate.kind) +
             "\",\"rate\":" + std::to_string(rate.rate) + "}";
   }
-  return json + "],\"wrong\":\"" + std::to_string(measured.wrong) + "\"}";
+  return json + "],\"wrong\":\"" + std::to_string(measured.wrong) +
+         "\",\"stopped\":" + std::to_string(measured.stopped) + "}";
 }
 
 Result<Measured> Burn(const std::vector<Work>& works, std::chrono::milliseconds time) {

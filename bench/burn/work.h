@@ -23,6 +23,7 @@ struct Rate {
 struct Measured {
   std::vector<Rate> rates;
   uint64_t wrong = 0;  // numbers in the results
+  double stopped = 0;  // share of the time
 };
 
 // Returns an autodist.v1.BurnResult as JSON in one line.
@@ -37,8 +38,8 @@ struct Piece {
 
 struct Work {
   Kind kind;
-  // Whether other programs slow it down at times, so that the fastest tenth of the pieces shows how
-  // fast the device is; else their mean does.
+  // Whether other programs slow it down at times, so that the fastest hundredth of the pieces shows
+  // how fast the device is; else their mean does.
   bool disturbed = false;
   std::function<Result<Piece>()> run = {};  // does the next piece: milliseconds of work
 };

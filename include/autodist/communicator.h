@@ -59,7 +59,7 @@ class Communicator {
   virtual Status AllToAll(const void* in, void* out, size_t count, DataType type) = 0;
 
   // Sends `in` to rank `to` and receives `out` from rank `from` at the same time; those ranks make
-  // the matching call. Both may be this rank itself.
+  // the matching call, and other ranks need not call it. Both may be this rank itself.
   virtual Status SendReceive(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
                              DataType type) = 0;
 

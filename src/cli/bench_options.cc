@@ -15,12 +15,15 @@ constexpr std::array<std::pair<const char*, v1::Collective>, 6> kCollectives = {
      {"all-to-all", v1::COLLECTIVE_ALL_TO_ALL},
      {"send-recv", v1::COLLECTIVE_SEND_RECV}}};
 
-// NCCL supports only GPUs, and all ranks must use the same backend.
-Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::ResourceSpec& spec) {
-  const auto without = std::ranges::find_if(
+auto NodeWithoutGpu(const spec::ResourceSpec& spec) {
+  return std::ranges::find_if(
       spec.nodes, [](const spec::Node& node) { return node.gpus.empty() && !node.cpus.empty(); });
+}
+
+Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::ResourceSpec& spec) {
+  const auto without = NodeWithoutGpu(spec);
   if (wanted == "gloo") return v1::BACKEND_GLOO;
-  if (wanted == "auto") return without == spec.nodes.end() ? v1::BACKEND_NCCL : v1::BACKEND_GLOO;
+  if (wanted == "auto") return BackendOf(spec);
   if (without == spec.nodes.end()) return v1::BACKEND_NCCL;
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "--backend nccl, but the spec has no GPU "
@@ -36,6 +39,10 @@ std::vector<std::string> CollectiveNames() {
   names.reserve(kCollectives.size());
   for (const auto& [name, collective] : kCollectives) names.emplace_back(name);
   return names;
+}
+
+v1::Backend BackendOf(const spec::ResourceSpec& spec) {
+  return NodeWithoutGpu(spec) == spec.nodes.end() ? v1::BACKEND_NCCL : v1::BACKEND_GLOO;
 }
 
 Result<v1::BenchPlan> MakeBenchPlan(const BenchOptions& options, const spec::ResourceSpec& spec) {

@@ -26,6 +26,9 @@ struct BenchOptions {
 // "all-reduce", "send-recv" and so on.
 std::vector<std::string> CollectiveNames();
 
+// NCCL supports only GPUs, and all ranks must use the same backend.
+v1::Backend BackendOf(const spec::ResourceSpec& spec);
+
 // kInvalidArgument: the options contradict each other, or the spec.
 Result<v1::BenchPlan> MakeBenchPlan(const BenchOptions& options, const spec::ResourceSpec& spec);
 

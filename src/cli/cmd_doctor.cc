@@ -54,15 +54,16 @@ int Doctor(const DoctorOptions& options) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : kExitCannotLaunch);
   }
+  int exit_code = 0;
   if (options.burn_s > 0 && !diagnosis::IsBad(*diagnosis)) {
     const std::chrono::duration<double> time(options.burn_s);
-    const int exit_code = Burn(
-        *spec, request, std::chrono::duration_cast<std::chrono::milliseconds>(time), *diagnosis);
-    if (exit_code != 0) return exit_code;
+    exit_code = Burn(*spec, request, std::chrono::duration_cast<std::chrono::milliseconds>(time),
+                     *diagnosis);
   }
   const std::string text = request.json() ? diagnosis::DiagnosisAsJson(*diagnosis)
                                           : diagnosis::DiagnosisAsText(*diagnosis, ShowColours());
   std::fputs(text.c_str(), stdout);
+  if (exit_code != 0) return exit_code;
   return diagnosis::IsBad(*diagnosis) ? kExitBad : 0;
 }
 
@@ -82,8 +83,8 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   app.add_flag("--full-mesh", options->full_mesh,
                "Connect each node to all others; default on more than 64 nodes: to a dozen");
   app.add_option("--burn", options->burn_s,
-                 "If nothing prevents a run, also load all devices for this time, check their "
-                 "results and compare their speed; loads of seconds find most faults")
+                 "If nothing prevents a run, also load all devices and the links between them for "
+                 "this time, check their results and compare their speed")
       ->transform(Duration(1));
   AddPatience(app, request);
   AddFanOut(app, request);
@@ -92,7 +93,7 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
 Checks all nodes in parallel and starts no rank. Reports everything that would
 make a run fail, with hints. With the run's program after '--', also checks that
 all nodes have the same files and, for Python, the same packages. With --burn,
-also finds devices that are slow or compute wrong results. Exit code 1 if a run
+also finds devices and links that are slow or yield wrong results. Exit code 1 if a run
 would fail.
 
 Examples:

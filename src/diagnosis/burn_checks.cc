@@ -1,7 +1,7 @@
 #include "diagnosis/burn_checks.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,6 +9,8 @@
 #include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "diagnosis/late_issues.h"
+#include "diagnosis/rate_text.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -18,8 +20,20 @@ constexpr char kWrongRemedy[] =
 constexpr char kSlowRemedy[] =
     "see whether another program uses it; then its clocks and temperature (nvidia-smi -q), its "
     "cooling and, for copies, its PCIe link";
+constexpr char kStoppedRemedy[] =
+    "see the CPU quota of the control group (cpu.max; --cpus of a container) and, on a virtual "
+    "machine, the load of the host";
 
-using Key = std::pair<std::string, v1::BurnWork>;  // name of a device, and its work
+// Devices of the same name, and a kind of work. The distance between GPUs depends on their position
+// in the node, so those are compared with the same ones of other nodes.
+struct Key {
+  std::string device;
+  v1::BurnWork work;
+  std::string position = {};
+
+  auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+using Rates = std::map<Key, std::vector<double>>;
 
 const char* NameOf(v1::BurnWork work) {
   switch (work) {
@@ -34,63 +48,21 @@ const char* NameOf(v1::BurnWork work) {
       return "copies to it";
     case v1::BURN_WORK_FROM_DEVICE:
       return "copies from it";
+    case v1::BURN_WORK_BETWEEN_DEVICES:
+      return "copies to the next GPU";
     default:
       return "other work";
   }
 }
 
-bool IsOfBytes(v1::BurnWork work) {
-  return work != v1::BURN_WORK_MATRIX && work != v1::BURN_WORK_ARITHMETIC;
+RateUnit UnitOf(v1::BurnWork work) {
+  const bool operations = work == v1::BURN_WORK_MATRIX || work == v1::BURN_WORK_ARITHMETIC;
+  return operations ? RateUnit::kOperations : RateUnit::kBytes;
 }
 
-// "649" of 6.49e14 operations, with the unit "TFLOP/s".
-std::string Amount(double rate, double unit) {
-  char text[32];
-  std::snprintf(text, sizeof text,
-                rate / unit < 10    ? "%.2f"
-                : rate / unit < 100 ? "%.1f"
-                                    : "%.0f",
-                rate / unit);
-  return text;
-}
-
-// "641 to 649 TFLOP/s"
-std::string Range(v1::BurnWork work, double least, double most) {
-  const bool large = most >= 1e12;
-  const std::string unit = std::string(large ? "T" : "G") + (IsOfBytes(work) ? "B/s" : "FLOP/s");
-  const double divisor = large ? 1e12 : 1e9;
-  const std::string from = Amount(least, divisor);
-  const std::string to = Amount(most, divisor);
-  return (from == to ? "" : from + " to ") + to + " " + unit;
-}
-
-std::map<Key, std::vector<double>> RatesIn(const v1::Diagnosis& diagnosis) {
-  std::map<Key, std::vector<double>> rates;
-  for (const v1::BurnedDevice& device : diagnosis.burned()) {
-    for (const v1::BurnRate& rate : device.result().rates()) {
-      rates[{device.result().device(), rate.work()}].push_back(rate.rate());
-    }
-  }
-  return rates;
-}
-
-void SetHealth(v1::CheckResult result, v1::NodeChecks& node) {
-  const auto check =
-      std::ranges::find(*node.mutable_checks(), v1::CHECK_HEALTH, &v1::CheckOutcome::check);
-  if (check != node.mutable_checks()->end() && check->result() != v1::CHECK_RESULT_BAD)
-    check->set_result(result);
-}
-
-void Add(v1::CheckResult result, const v1::BurnedDevice& device, const std::string& what,
-         const char* remedy, v1::Diagnosis& diagnosis) {
-  v1::DiagnosedIssue issue;
-  issue.set_check(v1::CHECK_HEALTH);
-  issue.set_result(result);
-  issue.add_nodes(device.node());
-  issue.set_what(device.name() + " " + what);
-  issue.set_remedy(remedy);
-  *diagnosis.add_issues() = std::move(issue);
-  SetHealth(result, *diagnosis.mutable_nodes(static_cast<int>(device.node())));
+Key KeyOf(const v1::BurnedDevice& device, v1::BurnWork work) {
+  return {device.result().device(), work,
+          work == v1::BURN_WORK_BETWEEN_DEVICES ? device.name() : ""};
 }
 
 bool IsCpu(const v1::BurnedDevice& device) {
@@ -103,57 +75,73 @@ double LeastShare(const v1::BurnedDevice& device, v1::BurnWork work) {
   return IsCpu(device) ? kSlowCpu : kSlow;
 }
 
-// "memory 3.83 of 4.26 TB/s"; "": it is as fast as the others.
-std::string SlowWorks(const v1::BurnedDevice& device,
-                      const std::map<Key, std::vector<double>>& rates) {
+// How far most devices are from the median. CPUs differ more than GPUs, because other programs and
+// machines share them, and if there are two kinds of machines.
+double SpreadOf(const std::vector<double>& rates, double median) {
+  std::vector<double> distances;
+  distances.reserve(rates.size());
+  for (const double rate : rates) distances.push_back(std::abs(rate - median));
+  return base::Median(std::move(distances));
+}
+
+// "memory 3.83 of 4.26 TB/s (90 %)"; "": it is as fast as the others.
+std::string SlowWorks(const v1::BurnedDevice& device, const Rates& rates) {
   std::string slow;
   for (const v1::BurnRate& rate : device.result().rates()) {
-    const std::vector<double>& all = rates.at({device.result().device(), rate.work()});
+    const std::vector<double>& all = rates.at(KeyOf(device, rate.work()));
     const double usual = base::Median(all);
-    const double limit = usual * LeastShare(device, rate.work());
+    double limit = usual * LeastShare(device, rate.work());
+    if (IsCpu(device)) limit = std::min(limit, usual - kSpreads * SpreadOf(all, usual));
     if (rate.rate() >= limit) continue;
-    const auto slow_ones = std::ranges::count_if(all, [&](double one) { return one < limit; });
-    if (IsCpu(device) && slow_ones > std::max<std::ptrdiff_t>(1, std::ssize(all) / 4)) continue;
-    const bool large = usual >= 1e12;
     slow += (slow.empty() ? "" : ", ") + std::string(NameOf(rate.work())) + " " +
-            Amount(rate.rate(), large ? 1e12 : 1e9) + " of " + Range(rate.work(), usual, usual) +
-            " (" + std::to_string(std::lround(100 * rate.rate() / usual)) + " %)";
+            RateOf(UnitOf(rate.work()), rate.rate(), usual);
   }
   return slow;
 }
 
 }  // namespace
 
-void JudgeBurn(v1::Diagnosis& diagnosis) {
-  const auto rates = RatesIn(diagnosis);
+void JudgeDevices(v1::Diagnosis& diagnosis) {
+  Rates rates;
   for (const v1::BurnedDevice& device : diagnosis.burned()) {
+    for (const v1::BurnRate& rate : device.result().rates())
+      rates[KeyOf(device, rate.work())].push_back(rate.rate());
+  }
+  for (const v1::BurnedDevice& device : diagnosis.burned()) {
+    const auto add = [&](v1::CheckResult result, const std::string& what, const char* remedy) {
+      AddIssue(v1::CHECK_HEALTH, result, device.node(), device.name() + " " + what, remedy,
+               diagnosis);
+    };
+    const v1::BurnResult& result = device.result();
     const std::string slow = SlowWorks(device, rates);
-    if (!slow.empty()) {
-      Add(v1::CHECK_RESULT_WARNING, device, "is slower than others like it: " + slow, kSlowRemedy,
-          diagnosis);
+    if (!slow.empty())
+      add(v1::CHECK_RESULT_WARNING, "is slower than others like it: " + slow, kSlowRemedy);
+    if (result.stopped() > 1 - kSlow) {
+      add(v1::CHECK_RESULT_WARNING,
+          "could not run for " + base::Percent(result.stopped()) + " of the time", kStoppedRemedy);
     }
-    if (device.result().wrong() > 0) {
-      Add(v1::CHECK_RESULT_BAD, device,
-          "computed " + base::Count(device.result().wrong(), "wrong number"), kWrongRemedy,
-          diagnosis);
+    if (result.wrong() > 0) {
+      add(v1::CHECK_RESULT_BAD, "computed " + base::Count(result.wrong(), "wrong number"),
+          kWrongRemedy);
     }
   }
-  // Errors first.
-  std::ranges::stable_sort(*diagnosis.mutable_issues(), std::greater(),
-                           &v1::DiagnosedIssue::result);
 }
 
-std::string BurnAsText(const v1::Diagnosis& diagnosis) {
+std::string DevicesAsText(const v1::Diagnosis& diagnosis) {
+  Rates all;
+  for (const v1::BurnedDevice& device : diagnosis.burned()) {
+    for (const v1::BurnRate& rate : device.result().rates())
+      all[{device.result().device(), rate.work()}].push_back(rate.rate());
+  }
   std::map<std::string, std::string> lines;  // by name of a device
-  for (const auto& [key, rates] : RatesIn(diagnosis)) {
-    const auto& [device, work] = key;
-    std::string& line = lines[device];
+  for (const auto& [key, rates] : all) {
+    std::string& line = lines[key.device];
     if (line.empty()) {
-      line = base::Count(rates.size(), "device") + " (" + base::Printable(device) + ")";
+      line = base::Count(rates.size(), "device") + " (" + base::Printable(key.device) + ")";
     }
     const auto [least, most] = std::ranges::minmax(rates);
-    line += (line.ends_with(')') ? ": " : ", ") + std::string(NameOf(work)) + " " +
-            Range(work, least, most);
+    line += (line.ends_with(')') ? ": " : ", ") + std::string(NameOf(key.work)) + " " +
+            RateRange(UnitOf(key.work), least, most);
   }
   std::string text;
   for (const auto& [device, line] : lines) text += line + "\n";

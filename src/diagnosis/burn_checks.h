@@ -8,17 +8,17 @@
 namespace autodist::diagnosis {
 
 // Adds an issue for each device that computed wrong numbers, and a warning for each that is slower
-// than others with the same name. Sets the result of CHECK_HEALTH of their nodes.
-void JudgeBurn(v1::Diagnosis& diagnosis);
+// than others with the same name or was stopped. Sets the result of CHECK_HEALTH of their nodes.
+void JudgeDevices(v1::Diagnosis& diagnosis);
 
 // The rates of each kind of device, in a line for each; "": nothing was measured.
-std::string BurnAsText(const v1::Diagnosis& diagnosis);
+std::string DevicesAsText(const v1::Diagnosis& diagnosis);
 
 // A device slower than this share of the usual rate is slow. Equal devices differ by less.
 inline constexpr double kSlow = 0.95;
-// CPUs differ more, because other machines may share them. If more than a quarter is slow, there
-// are two kinds of machines.
-inline constexpr double kSlowCpu = 0.92;
+// A CPU is slow if it is also this many times farther from the median than most others.
+inline constexpr double kSlowCpu = 0.85;
 inline constexpr double kSlowHostMemory = 0.75;
+inline constexpr double kSpreads = 4;
 
 }  // namespace autodist::diagnosis

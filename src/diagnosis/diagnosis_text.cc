@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "diagnosis/burn_checks.h"
+#include "diagnosis/link_checks.h"
 #include "json/plain_json.h"
 
 namespace autodist::diagnosis {
@@ -104,7 +105,8 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
       text += "each node tried a dozen others; --full-mesh tries all\n";
     }
   }
-  if (const std::string burn = BurnAsText(diagnosis); !burn.empty()) text += "\n" + burn;
+  const std::string load = DevicesAsText(diagnosis) + LinksAsText(diagnosis);
+  if (!load.empty()) text += "\n" + load;
   for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
     text += "\n" + IssueAsText(diagnosis, issue, colour);
   }

@@ -5,11 +5,11 @@ import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
+from control_groups import limits
 from hosts import SPEC, _at_the_bridge, address, heal, in_host, start_in_host
-from jobs import BUILD, own_name, seconds_until
+from jobs import BUILD, seconds_until
 
 RANKS = 8
 WRONG = 3
@@ -75,25 +75,6 @@ def job(start, autodist, folder):
     yield run
     for one in jobs:
         assert autodist("stop", "--now", one).code == 0
-
-
-def limits(controller, *settings):
-    """Creates a control group with one of these settings, {file: value} of version 1 or 2; returns its
-    folder."""
-    places = (Path("/sys/fs/cgroup") / controller, Path("/sys/fs/cgroup"))
-    for place, values in zip(places, settings):
-        group = place / own_name("why")
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            for name, value in values.items():
-                (group / name).write_text(str(value))
-            return group
-        except OSError:
-            group.rmdir()
-    return pytest.skip(f"no cgroup whose {controller} can be limited")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ TEST(BurnTest, PausesCount) {
   EXPECT_NEAR(measured->rates[0].rate, 200, 50);
 }
 
-TEST(BurnTest, OnADisturbedDeviceTheFastestTenthCounts) {
+TEST(BurnTest, OnADisturbedDeviceTheFastestPiecesCount) {
   int run = 0;
   const Work work{Kind::kMatrix, true, [&]() -> Result<Piece> {
                     return Piece{1, milliseconds(++run % 2 == 0 ? 1 : 9), 0};
