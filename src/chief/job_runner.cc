@@ -51,6 +51,7 @@ void JobRunner::Enter(JobStage stage) {
   using enum JobStage;
   const bool fetched = stage_ == kAwaitingFetches || stage_ == kFetching;
   if (fetched && stage == kLeaving) parts_.stop.Resumed(parts_.loop->Now());
+  if (stage_ == kRunning) starter_.LeaveNodes();
   stage_ = stage;
   until_ = Loop::Time::max();
   switch (stage) {
@@ -93,6 +94,7 @@ std::optional<StageEvent> JobRunner::NextEvent() {
       if (!starter_.Advance()) return std::nullopt;
       return Started();
     case kRunning:
+      starter_.TakeNodesBack();
       if (!run_.IsOver() && !run_.state().cause() && !stop.given_up()) return std::nullopt;
       return StageEvent::kDone;
     case kEnding:

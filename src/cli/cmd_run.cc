@@ -124,6 +124,10 @@ Status CheckTogether(const RunOptions& options) {
   if (request.no_preflight() && request.has_on_busy()) {
     return wrong("--on-busy cannot be used with --no-preflight");
   }
+  if (request.on_node_loss() == v1::ON_NODE_LOSS_STOP &&
+      (request.spares() > 0 || request.min_nodes() > 0)) {
+    return wrong("--on-node-loss stop cannot be used with --spares or --min-nodes");
+  }
   return request.has_chief_on() ? CheckChiefOn(request, options.dry_run) : OkStatus();
 }
 
@@ -173,6 +177,8 @@ int Run(const RunOptions& options) {
   v1::JobRequest request = options.request;
   const Status together = CheckTogether(options);
   if (!together.ok()) return Fail(together, kExitUsage);
+  if (request.on_node_loss() == v1::ON_NODE_LOSS_SHRINK && request.min_nodes() == 0)
+    request.set_min_nodes(1);
   if (request.kubernetes()) {
     const auto pod = kubernetes::ThisPod();
     if (pod.ok() && !pod->chief) return Call(request.agent(), *pod);

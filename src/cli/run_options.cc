@@ -49,6 +49,9 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kFailure, "--spares",
            "Start no ranks on the last N nodes; a spare takes the place of a node that is lost")
       ->check(WholeNumber(1, kMaxNodes));
+  AddField(app, request, group::kFailure, "--on-node-loss",
+           "When a node is lost: spare uses --spares, --min-nodes and --max-restarts; shrink also "
+           "restarts without it, as --min-nodes 1; stop ends the job");
   AddField(app, request, group::kFailure, "--restart-policy",
            "If a restart can hardly succeed, for example after the same failure twice without "
            "progress: warn and restart, or stop the job (act)");

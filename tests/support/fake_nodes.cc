@@ -180,7 +180,9 @@ class FakeLauncher final : public launch::Launcher {
     agent.asked_to_prepare_ = true;
     if (agent.prepare_hangs) return;
     After(node, [this, node, &agent, request = std::move(request), link = std::move(link)] {
-      Finish(node, OkStatus(), link, agent.Prepare(request));
+      v1::PrepareResponse prepared = agent.Prepare(request);
+      prepared.mutable_facts()->MergeFrom(agent.facts);
+      Finish(node, OkStatus(), link, std::move(prepared));
     });
   }
   void Cancel() override {

@@ -32,6 +32,7 @@ class FakeAgent final : public SimulatedAgent {
   Status launch_fails;
   bool stays = false;              // its watchdog does not exit when all has ended
   std::function<void()> on_start;  // called when its ranks have started
+  v1::NodeInfo facts;              // further ones, when it is prepared again
   milliseconds lease{0};           // after which it kills its ranks and exits; 0: never
 
   int launches = 0;

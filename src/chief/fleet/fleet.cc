@@ -111,6 +111,11 @@ NodeAction Fleet::Take(uint32_t number, NodeEvent event, const std::string& why)
   const v1::NodePhase before = node.machine.phase();
   const bool drained = node.machine.drained();
   const NodeAction action = node.machine.Take(event, why);
+  if (node.machine.state() == NodeState::kLost) {
+    lost_.insert(number);
+  } else {
+    lost_.erase(number);
+  }
   if (const v1::NodePhase now = node.machine.phase(); now != before) {
     if (before == v1::NODE_PHASE_RECONNECTING) --disconnected_;
     if (now == v1::NODE_PHASE_RECONNECTING) ++disconnected_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,11 +63,16 @@ class Fleet final : private InboxReader {
   void Launches(uint32_t node, NodeEvent step) { Take(node, step); }
   // Adds the link of a node that was reached.
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
+  // Nodes that were given up, and have not rejoined.
+  const std::set<uint32_t>& lost() const { return lost_; }
   // Tries once more to reach a lost node, until the limit.
   void TryRejoin(uint32_t node, Loop::Time limit);
   void StopRejoining();
   // Returns whether a connection to the node is being made.
   bool BeingLinked(uint32_t node) const { return reconnection_.BeingLinked(node); }
+
+  // The attempt runs without this node, which has rejoined.
+  void PassOver(uint32_t node) { Take(node, NodeEvent::kPassOver); }
 
   // Notes that these nodes are prepared for another attempt.
   void Prepare(const std::vector<uint32_t>& nodes);
@@ -142,6 +148,7 @@ class Fleet final : private InboxReader {
     std::chrono::milliseconds grace{0};  // of the last End
   } orders_;
   size_t disconnected_ = 0;
+  std::set<uint32_t> lost_;
   mutable AllHold all_;
   RepeatLimit<base::LogLevel> reported_;
   std::vector<uint32_t> members_;

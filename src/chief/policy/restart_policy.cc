@@ -64,11 +64,13 @@ RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes) {
           .min_nodes = request.min_nodes() > 0 || request.spares() == 0 ? request.min_nodes()
                                                                         : without_spares,
           .acts = request.restart_policy() == v1::RESTART_POLICY_ACT,
-          .after_out_of_memory = request.restart_after_oom()};
+          .after_out_of_memory = request.restart_after_oom(),
+          .after_node_loss = request.on_node_loss() != v1::ON_NODE_LOSS_STOP};
 }
 
 RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
   if (!outcome.ran || !IsFailure(outcome.cause)) return {};
+  if (outcome.nodes_missing && !limits_.after_node_loss) return {};
   const bool progress = MadeProgress(outcome);
   history_.push_back({std::move(outcome), progress});
   const AttemptOutcome& last = history_.back().outcome;

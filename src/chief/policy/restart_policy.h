@@ -20,6 +20,7 @@ struct RestartLimits {
   // Whether an attempt that can hardly succeed is not made; otherwise only a warning is given.
   bool acts = false;
   bool after_out_of_memory = false;  // restarts also then
+  bool after_node_loss = true;
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
 };

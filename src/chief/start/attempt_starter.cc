@@ -44,9 +44,12 @@ AttemptStarter::AttemptStarter(const StartingJob& job)
     : job_(job),
       waits_(job),
       gathering_(job),
+      returning_(job, [this](uint32_t node) { LeaveOut(node); }),
       first_launch_(job, waits_),
       places_(FirstPlaces(job.nodes.size(), job.options.request().spares())) {
-  job_.loop.AddTimer([this] { return std::min(making_.until, gathering_.due()); });
+  job_.loop.AddTimer([this] {
+    return std::min({making_.until, gathering_.due(), returning_.due()});
+  });
 }
 
 void AttemptStarter::Begin(uint32_t number) {
@@ -206,7 +209,8 @@ std::vector<Candidate> AttemptStarter::Candidates(const std::vector<uint32_t>& a
       ++(device.kind() == v1::DEVICE_KIND_GPU ? nodes[node].gpus : nodes[node].cpus);
     }
   }
-  for (const uint32_t node : available) nodes[node].available = !left_out_.contains(node);
+  for (const uint32_t node : available)
+    nodes[node].available = !left_out_.contains(node) && !returning_.BeingPrepared(node);
   return nodes;
 }
 

@@ -20,6 +20,7 @@
 #include "chief/start/first_launch.h"
 #include "chief/start/node_gathering.h"
 #include "chief/start/node_results.h"
+#include "chief/start/returning_nodes.h"
 #include "chief/start/starting_job.h"
 #include "chief/start/waiting_message.h"
 #include "launch/launcher.h"
@@ -52,6 +53,12 @@ class AttemptStarter {
 
   // Returns the planned first attempt, without any preparation.
   std::unique_ptr<Attempt> FirstAttempt();
+
+  // Called while the ranks of an attempt run, after each task of the loop: takes back nodes that
+  // were lost.
+  void TakeNodesBack() { returning_.Advance(*launcher_); }
+  // Called when they have ended.
+  void LeaveNodes() { returning_.Pause(); }
 
   // Makes further attempts without the node.
   void LeaveOut(uint32_t node) { left_out_.insert(node); }
@@ -104,6 +111,7 @@ class AttemptStarter {
   const StartingJob job_;
   WaitingMessage waits_;
   NodeGathering gathering_;
+  ReturningNodes returning_;
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;

@@ -12,12 +12,13 @@ from jobs import processes, seconds_until
 LOST = 3
 SPARE = 4
 LEASE_S = 4
+RETURN_LIMIT_S = 30
 RANKS = 6  # two on each of three hosts; the fourth is the spare
-# The first attempt runs until it is ended; on the host that is lost, it ignores SIGTERM.
+# Attempts before number $2, from 0, run until they are ended; on the host that is lost, the first ignores SIGTERM.
 SCRIPT = """
 exec 9>"$1/$RANK"; flock -n 9 || echo twice
-[ $AUTODIST_RESTART_COUNT = 0 ] || { echo $RANK of $WORLD_SIZE again; exit; }
-[ $NODE_RANK != 2 ] || trap '' TERM
+[ $AUTODIST_RESTART_COUNT -lt $2 ] || { echo $RANK of $WORLD_SIZE again; exit; }
+[ $NODE_RANK != 2 ] || [ $AUTODIST_RESTART_COUNT != 0 ] || trap '' TERM
 echo up
 while ! [ -e "$1/fail-$RANK" ]; do sleep 0.05; done
 exit 7
@@ -26,10 +27,10 @@ exit 7
 
 @pytest.fixture
 def begin(start, folder):
-    def begin(*options, lease=LEASE_S):
+    def begin(*options, lease=LEASE_S, last=1):
         (folder / "locks").mkdir()
-        job = start("run", "--spec", SPEC, "--lease", lease, *options, "--", "sh", "-c", SCRIPT, "sh", folder / "locks")
-        return job
+        return start("run", "--spec", SPEC, "--lease", lease, *options, "--",
+                     "sh", "-c", SCRIPT, "sh", folder / "locks", last)
     return begin
 
 
@@ -107,3 +108,40 @@ def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, start, folde
     assert (f"restarting now, because GPU 0000:3b:00 on {address(LOST)} fell off the bus (XID 79): restart the node"
             in outcome.err)
     assert f"{address(LOST)} has a faulty GPU; the job goes on without it" in outcome.err
+
+
+def test_a_host_that_is_switched_on_again_becomes_a_spare(begin):
+    job = begin("--spares", "1", last=2)
+    job.await_lines(RANKS)
+    hosts.power_off(LOST)
+    try:
+        job.await_lines(RANKS)
+    finally:
+        hosts.power_on(LOST)
+    job.await_err(f"{address(LOST)} is back; a restart can use it", RETURN_LIMIT_S)
+    [agent] = agents_on(SPARE)
+    os.kill(agent, signal.SIGKILL)
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}
+    assert f"[{address(LOST)}:4]" in outcome.out and f"[{address(SPARE)}:" not in outcome.out
+
+
+def test_without_a_spare_a_job_may_shrink(begin, power_off):
+    job = begin("--on-node-loss", "shrink")
+    job.await_lines(RANKS + 2)
+    power_off(LOST)
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}
+
+
+def test_a_lost_host_may_end_the_job(begin):
+    job = begin("--on-node-loss", "stop", "--max-restarts", "3")
+    job.await_lines(RANKS + 2)
+    [agent] = agents_on(LOST)
+    os.kill(agent, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 125, outcome.err
+    assert outcome.out == "" and "restarting" not in outcome.err

@@ -17,6 +17,7 @@ class JobSparesTest : public JobTest {
  protected:
   JobSparesTest() : JobTest(test::EqualNodes()) {
     options_.launch.request.set_spares(1);
+    options_.launch.request.set_timeout(7'200);  // a job that does not end fails
     for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].lease = kLease;
   }
   // The spare has ranks then; they and those of the first node end with 0.
@@ -93,6 +94,68 @@ TEST_F(JobSparesTest, BrokenConnectionsInARowCauseNoRecovery) {
   });
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 1u);
+}
+
+TEST_F(JobSparesTest, ALostNodeReturnsAsASpare) {
+  loop_.After(seconds(5), [this] { nodes_[1].Die(); });
+  loop_.After(seconds(20), [this] {
+    EXPECT_TRUE(nodes_[1].running().empty());
+    EXPECT_TRUE(nodes_[1].connected());
+    nodes_[2].Die();
+  });
+  loop_.After(seconds(30), [this] {
+    EXPECT_FALSE(nodes_[1].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_,
+              ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2"), ElementsAre("10.0.0.1", "node3"),
+                          ElementsAre("10.0.0.1", "10.0.0.2")));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+  ExpectNothingRuns();
+}
+
+TEST_F(JobSparesTest, ANodeThatReturnsLateIsReachedLessAndLessOften) {
+  loop_.After(seconds(5), [this] {
+    nodes_[1].Die();
+    nodes_[1].unreachable = true;
+  });
+  int tries = 0;
+  loop_.After(std::chrono::minutes(30), [this, &tries] {
+    tries = nodes_[1].resumes;
+    nodes_[1].unreachable = false;
+  });
+  SpareSucceedsAt(std::chrono::minutes(33));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_LT(tries, 2'000);  // a look each second for 30 minutes; the launcher looks more often
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+}
+
+TEST_F(JobSparesTest, ANodeThatReturnsWithAFaultIsNotUsed) {
+  v1::HardwareFault& fault = *nodes_[1].facts.add_hardware_faults();
+  fault.set_what("the memory has uncorrectable errors");
+  fault.set_fatal(true);
+  loop_.After(seconds(5), [this] { nodes_[1].Die(); });
+  loop_.After(seconds(20), [this] { nodes_[2].Die(); });
+  EXPECT_NE(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back, but the job does without it: the memory has "
+                                   "uncorrectable errors"));
+}
+
+TEST_F(JobSparesTest, ANodeThatIsLostWhileItIsPreparedIsReachedAgain) {
+  loop_.After(seconds(5), [this] {
+    nodes_[1].prepare_hangs = true;
+    nodes_[1].Die();
+  });
+  loop_.After(seconds(20), [this] {
+    nodes_[1].prepare_hangs = false;
+    nodes_[1].Die();
+  });
+  SpareSucceedsAt(seconds(90));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
 }
 
 }  // namespace

@@ -212,6 +212,12 @@ TEST(RestartPolicyTest, LossesOfNodesThatAreNotNeededDoNotCount) {
   EXPECT_FALSE(policy.Next(Lost(1).Without(1).outcome).wait);
 }
 
+TEST(RestartPolicyTest, ALostNodeEndsTheJobIfThatIsWanted) {
+  RestartPolicy policy({.max_restarts = 3, .after_node_loss = false});
+  EXPECT_TRUE(policy.Next(Failed().outcome).wait);
+  EXPECT_FALSE(policy.Next(Lost(1).Without(1).outcome).wait);
+}
+
 // Returns the node that is left out.
 std::optional<uint32_t> LeftOut(const RestartLimits& limits, const std::vector<Past>& history) {
   const RestartDecision decision = After(limits, history);
