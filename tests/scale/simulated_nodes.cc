@@ -46,6 +46,9 @@ constexpr ssize_t kOrderSize = sizeof(Order);
 constexpr std::chrono::milliseconds kSampleInterval{2'000};
 constexpr uint32_t kSampleTurns = 100;
 
+// One node of so many has a fault of the hardware, with which ranks can run.
+constexpr uint32_t kNodesPerFault = 8;
+
 // Sets plausible facts of a cluster node.
 void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeInfo& facts) {
   facts.set_hostname("node" + std::to_string(node));
@@ -63,6 +66,12 @@ void FillFacts(uint32_t node, const v1::PrepareRequest& request, v1::NodeInfo& f
   facts.set_memlock_limit(UINT64_MAX);
   facts.set_open_files_limit(1 << 20);
   facts.set_program(request.node().ranks(0).argv(0));
+  if (request.probe().health() && node % kNodesPerFault == 0) {
+    v1::HardwareFault& fault = *facts.add_hardware_faults();
+    fault.set_what("a memory module had errors, which were corrected");
+    fault.set_source("kernel log");
+    fault.set_remedy("have the module replaced if the number grows");
+  }
 }
 
 class Agent;
