@@ -11,6 +11,7 @@ from podman import IMAGE
 
 HOSTS = (1, 2, 3)
 TOLD_LIMIT_S = 2
+RETURN_LIMIT_S = 30
 SAVES = ["sh", "-c", "trap 'sleep 1; echo saved; touch /data/saved.$RANK; exit 0' TERM; echo up; while :; do sleep 0.05; done"]
 
 pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl; setup/test_tools.sh brings it")
@@ -78,6 +79,21 @@ def test_a_job_continues_with_a_replacement_pod(submit, cluster):
     log = cluster.pod("chief").log()
     assert cluster.result == "Completed" and log.count("] up") == 12, cluster.logs()
     assert len(cluster.all_pods) == 4
+
+
+def test_a_spare_pod_takes_the_place_of_a_lost_one(submit, cluster):
+    """The replacement of the lost pod becomes a spare."""
+    cluster.backoff_s = 1
+    submit("--spares", 1, "--lease", 2, "--", "sh", "-c",
+           "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000; until [ -e /data/end ]; do sleep 0.05; done")
+    cluster.await_log("chief", "] up", 4)
+    lost = cluster.pod("worker-0-0")
+    lost.podman("kill", lost.container)
+    cluster.await_log("chief", "[worker-1:2] up", 1)
+    cluster.await_log("chief", "worker-0 is back; a restart can use it", 1, limit=RETURN_LIMIT_S)
+    (cluster.folder / "end").touch()
+    cluster.await_end()
+    assert cluster.result == "Completed" and cluster.pod("chief").log().count("] up") == 8, cluster.logs()
 
 
 def test_ranks_save_when_the_job_is_deleted(submit, cluster):

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, address, argv_of, in_host, kill_all, named_on, parent, pids, pids_on
+from hosts import SHARED, address, agents_on, argv_of, in_host, kill_all, named_on, parent, pids, pids_on
 from jobs import AUTODIST, processes, python, seconds_until
 from slurm import PORTS, PROGRAMS, Slurm
 
@@ -263,6 +263,17 @@ def test_a_restart_after_a_killed_srun(alloc):
     os.kill(min(pid for pid in sruns if parent(pid) not in sruns), signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
+
+
+def test_a_spare_takes_the_place_of_a_lost_host(alloc):
+    job = alloc("--spares", "1", "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
+    job.await_lines(6)
+    [agent] = agents_on(3)
+    os.kill(agent, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert {line.split("]")[0] for line in outcome.out.splitlines()} == {
+        f"[host{host}:{rank}" for host, rank in ((1, 0), (1, 1), (2, 2), (2, 3), (4, 4), (4, 5))}
 
 
 def test_a_killed_slurmd(alloc, slurm, folder):
