@@ -18,7 +18,7 @@ constexpr size_t kMaxErrors = 64;  // of an attempt on the node
 
 GpuErrorFilter::GpuErrorFilter(const std::vector<std::string>& gpus) {
   for (const std::string& address : gpus) {
-    if (const auto place = ParsePciPlace(address)) gpus_.push_back(*place);
+    if (const auto place = health::ParsePciPlace(address)) gpus_.push_back(*place);
   }
   std::ranges::sort(gpus_);  // as nvidia-smi numbers them
 }
@@ -35,7 +35,7 @@ void GpuErrorFilter::Take(std::string_view line,
   error.set_needs_repair(xid->NeedsRepair());
   error.set_address(xid->gpu);
   error.set_unit(xid->Unit());
-  const auto place = ParsePciPlace(xid->gpu);
+  const auto place = health::ParsePciPlace(xid->gpu);
   const auto gpu = place ? std::ranges::find(gpus_, *place) : gpus_.end();
   if (gpu != gpus_.end()) error.set_gpu(static_cast<uint32_t>(gpu - gpus_.begin()));
 }

@@ -32,7 +32,7 @@ class GpuErrorFilter {
             std::vector<v1::GpuError>& errors);
 
  private:
-  std::vector<PciPlace> gpus_;  // by their numbers in nvidia-smi
+  std::vector<health::PciPlace> gpus_;  // by their numbers in nvidia-smi
   std::set<std::pair<std::string, uint32_t>> reported_;
 };
 

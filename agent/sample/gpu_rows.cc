@@ -32,7 +32,7 @@ void TakeIndex(std::string_view value, GpuRow& row) {
   row.gpu.set_index(ParseNumber<uint32_t>(value).value_or(0));
 }
 void TakeUuid(std::string_view value, GpuRow& row) { row.gpu.set_uuid(std::string(value)); }
-void TakePlace(std::string_view value, GpuRow& row) { row.place = ParsePciPlace(value); }
+void TakePlace(std::string_view value, GpuRow& row) { row.place = health::ParsePciPlace(value); }
 void TakeUse(std::string_view value, GpuRow& row) {
   if (const auto percent = Amount(value)) row.gpu.set_use(std::min(*percent / 100, 1.0));
 }
@@ -48,19 +48,6 @@ void TakeReasons(std::string_view value, GpuRow& row) {
 }
 
 }  // namespace
-
-std::optional<PciPlace> ParsePciPlace(std::string_view text) {
-  text = text.substr(0, text.find('.'));
-  const size_t last = text.rfind(':');
-  if (last == std::string_view::npos) return std::nullopt;
-  const size_t first = text.find(':');
-  const auto domain = ParseNumber<uint32_t>(first < last ? text.substr(0, first) : "0", 16);
-  const auto bus = ParseNumber<uint8_t>(
-      first < last ? text.substr(first + 1, last - first - 1) : text.substr(0, last), 16);
-  const auto device = ParseNumber<uint8_t>(text.substr(last + 1), 16);
-  if (!domain || !bus || !device) return std::nullopt;
-  return PciPlace{*domain} << 16 | PciPlace{*bus} << 8 | *device;
-}
 
 // A field with its names, the newest first.
 struct GpuFields::Known {

@@ -9,17 +9,13 @@
 #include <vector>
 
 #include "autodist/v1/sample.pb.h"
+#include "health/pci_place.h"
 
 namespace autodist::agent {
 
-// The location of a GPU on the PCI bus, as one number.
-using PciPlace = uint64_t;
-// Parses "00000000:3B:00.0", or "0000:3b:00".
-std::optional<PciPlace> ParsePciPlace(std::string_view text);
-
 struct GpuRow {
   v1::GpuSample gpu;
-  std::optional<PciPlace> place;
+  std::optional<health::PciPlace> place;
 };
 
 // The queried fields, which differ between drivers.

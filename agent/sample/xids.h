@@ -18,11 +18,11 @@ class Xids {
  public:
   // Reads new messages. `is_jobs`: whether a process belongs to the job.
   void Read(const std::function<bool(pid_t pid)>& is_jobs);
-  std::optional<uint32_t> Last(PciPlace gpu) const;
+  std::optional<uint32_t> Last(health::PciPlace gpu) const;
 
  private:
   process::KernelLog log_;
-  std::map<PciPlace, uint32_t> last_;
+  std::map<health::PciPlace, uint32_t> last_;
 };
 
 }  // namespace autodist::agent

@@ -26,4 +26,12 @@ inline std::string LocalTime(const char* format, std::time_t time = std::time(nu
   return {text, std::strftime(text, sizeof text, format, &local)};
 }
 
+// The same in UTC; "" for a time whose year is too large.
+inline std::string UtcTime(const char* format, std::time_t time = std::time(nullptr)) {
+  std::tm utc{};
+  if (!gmtime_r(&time, &utc)) return "";
+  char text[64];
+  return {text, std::strftime(text, sizeof text, format, &utc)};
+}
+
 }  // namespace autodist::base

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/wall_clock.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/man_page.h"
@@ -22,10 +23,7 @@ struct ManOptions {
 std::string Today() {
   const char* const epoch = std::getenv("SOURCE_DATE_EPOCH");
   const std::time_t now = epoch ? std::atoll(epoch) : std::time(nullptr);
-  std::tm day{};
-  char text[32] = "";
-  if (gmtime_r(&now, &day)) (void)std::strftime(text, sizeof text, "%Y-%m-%d", &day);
-  return text;
+  return base::UtcTime("%Y-%m-%d", now);
 }
 
 Status WritePages(const CommandTree& tree, const std::string& folder) {

@@ -2,11 +2,10 @@
 
 #include <unistd.h>
 
-#include <ctime>
-
 #include "base/private_folder.h"
 #include "base/split.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "base/write_file.h"
 #include "control/state_folder.h"
 
@@ -18,14 +17,6 @@ constexpr size_t kLargestList = 1 << 20;  // bytes
 constexpr char kHeading[] =
     "# Nodes with faulty hardware, which autodist leaves out of jobs that have enough others.\n"
     "# ADDRESS SINCE WHY; lines can be added and removed.\n";
-
-std::string Now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
 
 // Removes and returns the first word.
 std::string_view TakeWord(std::string_view& line) {
@@ -85,7 +76,7 @@ Result<std::vector<FaultyNode>> ReadFaultyNodes() {
 Status RememberFaultyNode(const std::string& address, const std::string& why) {
   AD_ASSIGN_OR_RETURN(std::vector<FaultyNode> nodes, ReadFaultyNodes());
   std::erase_if(nodes, [&](const FaultyNode& node) { return node.address == address; });
-  nodes.push_back({address, Now(), why});
+  nodes.push_back({address, base::UtcTime("%Y-%m-%dT%H:%M:%SZ"), why});
   return Write(nodes);
 }
 

@@ -1,12 +1,12 @@
 #include "health/nvidia_smi.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <set>
 
 #include "base/parse_number.h"
+#include "health/pci_place.h"
 
 namespace autodist::health {
 namespace {
@@ -208,20 +208,18 @@ std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
 }
 
 void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults) {
-  // "00000000:3B:00.0" is "0000:3b:00" for the kernel.
-  constexpr size_t kLongerDomain = 4;
-  std::map<std::string, uint32_t> numbers;
+  constexpr std::string_view kGpu = "GPU ";
+  std::map<PciPlace, uint32_t> numbers;
   for (uint32_t number = 0; number < gpus.size(); ++number) {
-    std::string place = gpus[number].bus_id.substr(0, gpus[number].bus_id.find('.'));
-    if (place.size() <= kLongerDomain) continue;
-    std::ranges::transform(place, place.begin(), [](unsigned char c) { return std::tolower(c); });
-    numbers["GPU " + place.substr(kLongerDomain)] = number;
+    if (const auto place = ParsePciPlace(gpus[number].bus_id)) numbers[*place] = number;
   }
   for (Fault& fault : faults) {
-    const auto found = numbers.find(fault.subject.substr(0, fault.subject.find('.')));
+    if (!fault.subject.starts_with(kGpu)) continue;
+    const auto place = ParsePciPlace(std::string_view(fault.subject).substr(kGpu.size()));
+    const auto found = place ? numbers.find(*place) : numbers.end();
     if (found == numbers.end()) continue;
     fault.gpu = found->second;
-    fault.subject = "GPU " + std::to_string(found->second);
+    fault.subject = std::string(kGpu) + std::to_string(found->second);
     // The log also has what a reset of the GPU has mended since.
     const auto action = gpus[found->second].values.find("gpu_recovery_action");
     if (action != gpus[found->second].values.end() && action->second == "None") {

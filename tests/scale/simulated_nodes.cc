@@ -46,7 +46,7 @@ constexpr ssize_t kOrderSize = sizeof(Order);
 constexpr std::chrono::milliseconds kSampleInterval{2'000};
 constexpr uint32_t kSampleTurns = 100;
 
-// One node of so many has a fault of the hardware, with which ranks can run.
+// The first of this many nodes has a fault of the hardware, with which ranks can run.
 constexpr uint32_t kNodesPerFault = 8;
 
 // Sets plausible facts of a cluster node.
