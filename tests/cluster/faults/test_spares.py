@@ -145,3 +145,8 @@ def test_a_lost_host_may_end_the_job(begin):
     outcome = job.finish()
     assert outcome.code == 125, outcome.err
     assert outcome.out == "" and "restarting" not in outcome.err
+
+
+def test_a_job_with_spares_does_not_end_with_a_lost_host(start):
+    outcome = start("run", "--spec", SPEC, "--on-node-loss", "stop", "--spares", "1", "--", "true").finish()
+    assert outcome.code == 2 and "--on-node-loss stop cannot be used with --spares or --min-nodes" in outcome.err
