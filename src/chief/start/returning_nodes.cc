@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -14,9 +15,8 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookInterval{500};
-// A try to reach a node ends after this time, and the next one follows at the latest after that.
+// A try to reach a node ends after this time.
 constexpr milliseconds kTryLimit{10'000};
-constexpr milliseconds kLongestPause{60'000};
 
 }  // namespace
 
@@ -31,17 +31,15 @@ bool ReturningNodes::BeingPrepared(uint32_t node) const {
 }
 
 void ReturningNodes::Advance(launch::Launcher& launcher) {
-  if (!Wanted()) return Pause();
-  for (const uint32_t lost : job_.nodes.lost()) {
-    const auto [node, is_new] = nodes_.try_emplace(lost);
-    if (!is_new) continue;
-    node->second.backoff = base::Backoff(base::RandomNumber(), kLongestPause);
-    node->second.until = job_.loop.Now() + node->second.backoff.Next();
-    next_look_ = Loop::Time::min();
+  const std::set<uint32_t>& lost = job_.nodes.lost();
+  if (!Wanted() || (lost.empty() && nodes_.empty())) return Pause();
+  const Loop::Time now = job_.loop.Now();
+  if (now < next_look_ && next_look_ != Loop::Time::max()) return;
+  next_look_ = now + kLookInterval;
+  for (const uint32_t number : lost) {
+    const auto [node, is_new] = nodes_.try_emplace(number);
+    if (is_new) node->second.until = now + node->second.backoff.Next();
   }
-  if (nodes_.empty()) return Pause();
-  if (job_.loop.Now() < next_look_ && next_look_ != Loop::Time::max()) return;
-  next_look_ = job_.loop.Now() + kLookInterval;
   for (auto node = nodes_.begin(); node != nodes_.end();) {
     node = Advance(node->first, node->second, launcher) ? nodes_.erase(node) : std::next(node);
   }

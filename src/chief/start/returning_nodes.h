@@ -2,12 +2,14 @@
 // them as before the first attempt, and examines their hardware.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 
 #include "base/backoff.h"
+#include "base/random.h"
 #include "chief/start/node_results.h"
 #include "chief/start/starting_job.h"
 
@@ -31,11 +33,13 @@ class ReturningNodes {
   bool BeingPrepared(uint32_t node) const;
 
  private:
+  static constexpr std::chrono::milliseconds kLongestPause{60'000};  // between tries
+
   enum class Stage { kWaiting, kReaching, kPreparing };
   struct Node {
     Stage stage = Stage::kWaiting;
     Loop::Time until{};  // of kWaiting
-    base::Backoff backoff;
+    base::Backoff backoff{base::RandomNumber(), kLongestPause};
     NodeResults results{1};
   };
 
