@@ -35,6 +35,12 @@ struct Key {
 };
 using Rates = std::map<Key, std::vector<double>>;
 
+// What most devices of a key reach.
+struct Usual {
+  double rate = 0;    // the median
+  double spread = 0;  // how far most are from it
+};
+
 const char* NameOf(v1::BurnWork work) {
   switch (work) {
     case v1::BURN_WORK_MATRIX:
@@ -75,26 +81,29 @@ double LeastShare(const v1::BurnedDevice& device, v1::BurnWork work) {
   return IsCpu(device) ? kSlowCpu : kSlow;
 }
 
-// How far most devices are from the median. CPUs differ more than GPUs, because other programs and
-// machines share them, and if there are two kinds of machines.
-double SpreadOf(const std::vector<double>& rates, double median) {
+Usual UsualOf(const std::vector<double>& rates) {
+  const double median = base::Median(rates);
   std::vector<double> distances;
   distances.reserve(rates.size());
   for (const double rate : rates) distances.push_back(std::abs(rate - median));
-  return base::Median(std::move(distances));
+  return {median, base::Median(std::move(distances))};
+}
+
+// CPUs differ more than GPUs, because other programs and machines share them, and if there are two
+// kinds of machines.
+double LeastRate(const v1::BurnedDevice& device, v1::BurnWork work, const Usual& usual) {
+  const double least = usual.rate * LeastShare(device, work);
+  return IsCpu(device) ? std::min(least, usual.rate - kSpreads * usual.spread) : least;
 }
 
 // "memory 3.83 of 4.26 TB/s (90 %)"; "": it is as fast as the others.
-std::string SlowWorks(const v1::BurnedDevice& device, const Rates& rates) {
+std::string SlowWorks(const v1::BurnedDevice& device, const std::map<Key, Usual>& all) {
   std::string slow;
   for (const v1::BurnRate& rate : device.result().rates()) {
-    const std::vector<double>& all = rates.at(KeyOf(device, rate.work()));
-    const double usual = base::Median(all);
-    double limit = usual * LeastShare(device, rate.work());
-    if (IsCpu(device)) limit = std::min(limit, usual - kSpreads * SpreadOf(all, usual));
-    if (rate.rate() >= limit) continue;
+    const Usual& usual = all.at(KeyOf(device, rate.work()));
+    if (rate.rate() >= LeastRate(device, rate.work(), usual)) continue;
     slow += (slow.empty() ? "" : ", ") + std::string(NameOf(rate.work())) + " " +
-            RateOf(UnitOf(rate.work()), rate.rate(), usual);
+            RateOf(UnitOf(rate.work()), rate.rate(), usual.rate);
   }
   return slow;
 }
@@ -107,13 +116,15 @@ void JudgeDevices(v1::Diagnosis& diagnosis) {
     for (const v1::BurnRate& rate : device.result().rates())
       rates[KeyOf(device, rate.work())].push_back(rate.rate());
   }
+  std::map<Key, Usual> usual;
+  for (const auto& [key, of_key] : rates) usual[key] = UsualOf(of_key);
   for (const v1::BurnedDevice& device : diagnosis.burned()) {
     const auto add = [&](v1::CheckResult result, const std::string& what, const char* remedy) {
       AddIssue(v1::CHECK_HEALTH, result, device.node(), device.name() + " " + what, remedy,
                diagnosis);
     };
     const v1::BurnResult& result = device.result();
-    const std::string slow = SlowWorks(device, rates);
+    const std::string slow = SlowWorks(device, usual);
     if (!slow.empty())
       add(v1::CHECK_RESULT_WARNING, "is slower than others like it: " + slow, kSlowRemedy);
     if (result.stopped() > 1 - kSlow) {

@@ -14,8 +14,7 @@ namespace {
 
 constexpr char kSlowLinkRemedy[] =
     "see the speed and the errors of the network interfaces (ip -s link, ethtool, ibstat), then "
-    "the "
-    "cable and the port of the switch";
+    "the cable and the port of the switch";
 constexpr char kWrongLinkRemedy[] =
     "leave the node out and have its memory and network interfaces examined";
 
