@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -78,10 +77,6 @@ class Job(Running):
         self.held = set()
         super().__init__(["run", "--spec", SPEC, *options, "--", *python(SCRIPT),
                           self.chance.choice([2, 30]), self.fails], self.folder if self.syncs else TOGETHER, None)
-
-    def job_id(self):
-        match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
-        return match[1].decode() if match else None
 
     def make_fault(self):
         """Stops the job's processes on one host."""

@@ -4,7 +4,6 @@ host was lost."""
 
 import contextlib
 import random
-import re
 import signal
 import statistics
 import time
@@ -74,10 +73,6 @@ class Job(Running):
         self.folder.mkdir(parents=True)
         super().__init__(["run", "--spec", SPEC, "--lease", LEASE_S, "--grace", GRACE_S, "--spares", "1", "--",
                           "sh", "-c", SCRIPT, "sh", self.folder, int(self.stubborn)], self.folder, None)
-
-    def job_id(self):
-        match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
-        return match[1].decode() if match else None
 
     def up(self, attempt):
         return len(list(self.folder.glob(f"up-{attempt}-*"))) == RANKS

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import random
-import re
 import threading
 import time
 from collections import Counter
@@ -45,10 +44,6 @@ class Job(Running):
             options += ["--sync"]
         super().__init__(["run", "--spec", SPEC, *options, "--", *self.program.argv()], self.folder,
                          {"PWD": str(self.folder)})
-
-    def job_id(self):
-        match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
-        return match[1].decode() if match else None
 
     def watch_start(self):
         while not self.said_at and self.process.poll() is None:

@@ -70,6 +70,11 @@ class Running:
         for chunk in iter(lambda: self.process.stderr.read1(65536), b""):
             self.err += chunk
 
+    def job_id(self):
+        """The name of the job, once autodist has printed it."""
+        match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
+        return match[1].decode() if match else None
+
     def await_lines(self, count):
         """Reads this many lines of stdout."""
         lines = [self.process.stdout.readline().decode() for _ in range(count)]
