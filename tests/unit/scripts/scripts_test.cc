@@ -1,12 +1,17 @@
 #include "scripts/scripts.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/shell_quote.h"
 
@@ -68,14 +73,24 @@ TEST(ScriptsTest, AResumeCreatesNoContainer) {
   EXPECT_EQ(RuntimeCalls("job 0 key 60000 30000 resume boot:4026531836"), "exec\nexec\n");
 }
 
-// Returns the exit code of agent_is_there while a process with this name runs.
+// Returns the exit code of agent_is_there if a process with this name were the only one: agents of
+// other tests may run.
 int AgentIsThere(const std::string& name) {
   std::string folder = "/tmp/scripts_test.XXXXXX";
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
-  std::filesystem::copy("/bin/sleep", folder + "/" + name);
-  const std::string look = "sh -c " + base::ShellQuote(Script({"agent_is_there"}));
-  const int status = std::system(
-      (folder + "/" + name + " 100 & " + look + "; code=$?; kill $!; wait $!; exit $code").c_str());
+  const std::string program = folder + "/" + name;
+  std::filesystem::copy("/bin/sleep", program);
+  const char* const argv[] = {program.c_str(), "100", nullptr};
+  pid_t pid = -1;  // posix_spawn returns when the process has its name
+  EXPECT_EQ(posix_spawn(&pid, program.c_str(), nullptr, nullptr, const_cast<char**>(argv), environ),
+            0);
+  std::string script = Script({"agent_is_there"});
+  constexpr std::string_view kAnyProcess = "/proc/[0-9]*/";
+  script.replace(script.find(kAnyProcess), kAnyProcess.size(),
+                 "/proc/" + std::to_string(pid) + "/");
+  const int status = std::system(("sh -c " + base::ShellQuote(script)).c_str());
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
   std::filesystem::remove_all(folder);
   return WEXITSTATUS(status);
 }
