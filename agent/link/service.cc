@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "agent/fetch/send_files.h"
+#include "agent/prepare/warm_python.h"
 #include "agent/sample/clamp_sample.h"
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
@@ -297,6 +298,25 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   if (!started.ok()) send(std::nullopt, {.text = Message(started), .flight_record = ""});
 }
 
+// Best effort: without it, the next attempt starts as the first one.
+void AgentService::KeepWarm(const v1::KeepWarm& wanted) {
+  std::vector<RankCommand> ranks;
+  {
+    const std::lock_guard lock(mutex_);
+    ranks = prepared_.ranks.empty() ? started_ : prepared_.ranks;
+  }
+  std::erase_if(ranks, [](const RankCommand& rank) { return !rank.can_wait; });
+  if (!wanted.modules().empty() && !WriteModules(parts_.place.files, ranks, wanted.modules()).ok())
+    return;
+  if (wanted.report()) {
+    v1::AgentEvent event;
+    event.mutable_imported_modules()->set_names(
+        ImportedModules(parts_.place.files, ranks, rpc::kLargestModuleList));
+    parts_.events.SendReliably(std::move(event));
+  }
+  parts_.supervisor.KeepWarm(std::move(ranks));
+}
+
 void AgentService::Signal(int signal) {
   parts_.supervisor.Signal(signal);
   // The chief will be stopped itself, or continues.
@@ -316,6 +336,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     case v1::ChiefMessage::kStart: {
       const std::lock_guard lock(mutex_);
       claim_.Have();
+      started_ = prepared_.ranks;
       parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
       RemoveMarks();
       break;
@@ -326,6 +347,9 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     case v1::ChiefMessage::kSignal:
       Signal(message.signal().signal());
       break;
+    case v1::ChiefMessage::kKeepWarm:
+      KeepWarm(message.keep_warm());
+      break;
     case v1::ChiefMessage::kRankInput:
       parts_.input.Take(message.rank_input());
       break;
@@ -334,7 +358,8 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       break;
     case v1::ChiefMessage::kEnd:
       parts_.end.Begin(false);
-      parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()));
+      parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()),
+                            Supervisor::Warm::kKeep);
       break;
     case v1::ChiefMessage::kShutdown:
       parts_.end.Begin(true);

@@ -85,6 +85,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void RemoveMarks();  // mutex_ held
   void CollectStacks(const v1::CollectStacks& wanted);
+  void KeepWarm(const v1::KeepWarm& wanted);
   void Signal(int signal);
 
   const ServiceParts parts_;
@@ -96,6 +97,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   // Guarded by mutex_.
   bool sync_called_ = false;
   PreparedNode prepared_;
+  std::vector<RankCommand> started_;  // the ranks of the attempt
   int stop_signal_ = SIGTERM;
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the members above. Started with mutex_ held.

@@ -11,10 +11,13 @@
 #include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/split.h"
+#include "process/python_command.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
 namespace {
+
+using process::IsPython;
 
 constexpr size_t kMaxFirstLineLength = 256;  // the limit of Linux
 
@@ -185,8 +188,6 @@ std::string PythonOfFirstLine(const std::string& program, const ProgramCommand& 
 }
 
 }  // namespace
-
-bool IsPython(const std::string& program) { return IsNamed(program, "python"); }
 
 std::optional<RankPython> PythonOf(const std::vector<std::string>& command,
                                    const process::Environment& environment,

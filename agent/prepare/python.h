@@ -15,9 +15,6 @@
 
 namespace autodist::agent {
 
-// Whether a program is a Python, by the name of the file.
-bool IsPython(const std::string& program);
-
 // The limit for a Python to report facts, and to import the modules of a script, on a busy machine
 // and from a network file system.
 inline constexpr std::chrono::seconds kPythonLimit{10};

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/prepare/python.h"
 #include "agent/stacks/gdb.h"
 #include "agent/stacks/stack_text.h"
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
 #include "base/split.h"
+#include "process/python_command.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -40,7 +40,7 @@ process::Environment EnvironmentFor(const process::Environment& rank_environment
 }
 
 bool IsPythons(pid_t pid) {
-  return IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
+  return process::IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
 }
 
 // Returns the files with large code mappings. Does not access them: their file server may not

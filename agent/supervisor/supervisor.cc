@@ -76,6 +76,18 @@ void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
         StartRank(command);
       }
     }
+    warm_.KillAll();  // what is left fits no rank
+  });
+}
+
+// Best effort: without one, the rank is started as the first time.
+void Supervisor::KeepWarm(std::vector<RankCommand> ranks) {
+  tasks_.Post([this, ranks = std::move(ranks)]() mutable {
+    if (ending_.ends > 0 || closing_) return;
+    warm_.KillAll();
+    for (RankCommand& command : ranks) {
+      if (command.can_wait) (void)warm_.Add(std::move(command)).ok();
+    }
   });
 }
 
@@ -102,6 +114,10 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
+  if (auto warm = warm_.Take(command)) {
+    events_.pipes(command.rank, std::move(warm->ours.out), std::move(warm->ours.err));
+    return warm->pid;
+  }
   AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
   process::SpawnRequest& spawn = command.spawn;
   spawn.stdin_fd = streams.ranks.in.valid() ? streams.ranks.in.get() : -1;
@@ -123,6 +139,8 @@ bool Supervisor::Reap() {
     int wait_status = 0;
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
     if (pid <= 0) return pid == 0;
+    ++reaped_;
+    warm_.Gone(pid);
     if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
       const RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
       rank_of_.erase(rank);
@@ -136,6 +154,17 @@ bool Supervisor::Reap() {
       runs_.erase(run);
     }  // otherwise an adopted orphan
   }
+}
+
+// A child that ends during the search may hide its own children, which then become ours.
+bool Supervisor::AnyToEnd() {
+  while (Reap()) {
+    const uint64_t reaped = reaped_;
+    if (warm_.pids().empty() || !process::Descendants(getpid(), warm_.pids()).empty()) return true;
+    Reap();
+    if (reaped_ == reaped) return false;
+  }
+  return false;
 }
 
 std::map<uint32_t, pid_t> Supervisor::RunningRanks() const {
@@ -153,7 +182,7 @@ void Supervisor::Signal(int signal) {
 
 // A stopped process receives the signal only after it continues.
 void Supervisor::SignalDescendants() {
-  for (const pid_t pid : process::Descendants(getpid())) {
+  for (const pid_t pid : process::Descendants(getpid(), warm_.pids())) {
     if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
     if (ending_.signalled_groups.contains(getpgid(pid))) continue;
     if (!ending_.signalled.insert(pid).second) continue;
@@ -186,12 +215,13 @@ void Supervisor::OnSignalled(milliseconds grace) {
   });
 }
 
-void Supervisor::End(milliseconds grace) {
+void Supervisor::End(milliseconds grace, Warm warm) {
   {
     const std::lock_guard lock(mutex_);
     ++ends_under_way_;
   }
-  tasks_.Post([this, grace] {
+  tasks_.Post([this, grace, warm] {
+    if (warm == Warm::kEnd) warm_.KillAll();
     ++ending_.ends;
     KillAfter(grace);
   });
@@ -200,9 +230,9 @@ void Supervisor::End(milliseconds grace) {
 // Continues until there is no child left, and so, because orphans become our children, no
 // descendant. After the grace period, kills all descendants repeatedly.
 void Supervisor::ContinueEnd() {
-  if (Reap()) {
+  if (AnyToEnd()) {
     if (ending_.killing) {
-      process::KillDescendants(getpid());
+      process::KillDescendants(getpid(), warm_.pids());
     } else {
       SignalDescendants();
       // A process that is forked from now on may be part of the parent's shutdown; an orphan is

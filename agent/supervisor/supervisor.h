@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/supervisor/rank_streams.h"
+#include "agent/supervisor/warm_processes.h"
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -28,6 +29,7 @@ struct RankCommand {
   uint32_t rank = 0;
   process::SpawnRequest spawn;  // without descriptors
   RankStdin input = RankStdin::kNull;
+  bool can_wait = false;  // as WarmProcesses describes
 };
 
 struct RankExit {
@@ -60,6 +62,10 @@ class Supervisor {
   // Call once, or again after `ended`. `stop_signal` asks these ranks to end.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
+  // Starts processes for those of these ranks that can wait. At the next Start, each becomes the
+  // rank with its command, and the others end.
+  void KeepWarm(std::vector<RankCommand> ranks);
+
   // Sends the signal to the process group of every running rank.
   void Signal(int signal);
 
@@ -69,9 +75,11 @@ class Supervisor {
   // The same if another process has already sent the signal to all ranks.
   void OnSignalled(std::chrono::milliseconds grace);
 
+  enum class Warm { kEnd, kKeep };
   // Ends all descendants of this process, in any session: sends the stop signal to those that have
   // not had it, and SIGKILL after `grace` or after that of an earlier Stop; then calls `ended`.
-  void End(std::chrono::milliseconds grace);
+  // `warm`: what happens to the processes of KeepWarm.
+  void End(std::chrono::milliseconds grace, Warm warm = Warm::kEnd);
 
   // Blocks until the last End has completed.
   void WaitUntilEnded();
@@ -113,7 +121,8 @@ class Supervisor {
   void StartRank(RankCommand& command);
   Result<pid_t> SpawnRank(RankCommand& command);
   void NotStarted(uint32_t rank, const Status& why);
-  bool Reap();  // returns whether some children still run
+  bool Reap();      // returns whether some children still run
+  bool AnyToEnd();  // the same, without those that wait for the next attempt
   void SignalRanks(int signal);
   void SignalDescendants();
   void ContinueEnd();
@@ -132,6 +141,8 @@ class Supervisor {
   // Used only by the thread:
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
+  WarmProcesses warm_;
+  uint64_t reaped_ = 0;  // number of children that have ended
   int stop_signal_;
   Ending ending_;
   bool closing_ = false;  // the thread must end

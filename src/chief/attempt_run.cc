@@ -34,6 +34,7 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   parts.history.BeginAttempt();
   parts.stop.AttemptBegins();
   parts.hang.BeginAttempt();
+  warm_start_.BeginAttempt();
   parts.input.BeginAttempt(*attempt_);
   // Logged before any output of a rank.
   if (attempt_->number() > 0) {
@@ -119,12 +120,14 @@ Loop::Time AttemptRun::Tick() {
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
-  return std::min({timeout_at_, history_at, hang.next(running)});
+  const Loop::Time warm_at = running ? warm_start_.Tick(*attempt_) : Loop::Time::max();
+  return std::min({timeout_at_, history_at, hang.next(running), warm_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   HangResponse& hang = parts_.hang;
   if (event.has_rank_stacks()) return parts_.stacks.Take(member, event.rank_stacks());
+  if (event.has_imported_modules()) return warm_start_.Take(event.imported_modules());
   parts_.input.Take(member, event);
   if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);

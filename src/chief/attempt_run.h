@@ -15,6 +15,7 @@
 #include "chief/loop/loop.h"
 #include "chief/output/repeat_limit.h"
 #include "chief/suspension.h"
+#include "chief/warm_start.h"
 
 namespace autodist::chief {
 
@@ -22,7 +23,8 @@ namespace autodist::chief {
 class AttemptRun final : public FleetListener {
  public:
   // The arguments must outlive this object; they may be constructed after it.
-  AttemptRun(JobParts& parts, Suspension& suspension) : parts_(parts), suspension_(suspension) {}
+  AttemptRun(JobParts& parts, Suspension& suspension)
+      : parts_(parts), suspension_(suspension), warm_start_(parts) {}
 
   // Takes the planned first attempt. Called before anything else.
   void Plan(std::unique_ptr<Attempt> first) { attempt_ = std::move(first); }
@@ -56,6 +58,7 @@ class AttemptRun final : public FleetListener {
 
   JobParts& parts_;
   Suspension& suspension_;
+  WarmStart warm_start_;
   std::unique_ptr<Attempt> attempt_;
   bool looks_for_missing_ = false;  // stops the attempt afterwards
   Loop::Time timeout_at_ = Loop::Time::max();

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/wall_clock.h"
+#include "process/python_command.h"
 #include "reach/device_ips.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
@@ -72,9 +73,22 @@ Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
   return variables;
 }
 
+Status CheckWarm(const v1::JobRequest& request) {
+  if (!request.warm()) return OkStatus();
+  if (request.max_restarts() == 0 && request.spares() == 0 && request.min_nodes() == 0) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--warm is for restarts; it needs --max-restarts, --spares or --min-nodes");
+  }
+  if (process::ParsePython({request.program().begin(), request.program().end()})) return OkStatus();
+  return Error(
+      StatusCode::kInvalidArgument,
+      "--warm needs a program that begins like `python3 SCRIPT.py` or `python3 -m MODULE`");
+}
+
 }  // namespace
 
 Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
+  AD_RETURN_IF_ERROR(CheckWarm(request));
   plan::Input input;
   input.request = request;
   input.spec = spec;

@@ -49,6 +49,10 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kFailure, "--spares",
            "Start no ranks on the last N nodes; a spare takes the place of a node that is lost")
       ->check(WholeNumber(1, kMaxNodes));
+  AddField(
+      app, request, group::kFailure, "--warm",
+      "For programs in Python: beside each rank and on spares, keep a Python that has imported "
+      "the program's installed modules, and continues as the rank after a restart");
   AddField(app, request, group::kFailure, "--on-node-loss",
            "When a node is lost: spare uses --spares, --min-nodes and --max-restarts; shrink also "
            "restarts without it, as --min-nodes 1; stop ends the job");

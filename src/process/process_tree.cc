@@ -58,10 +58,11 @@ void VisitProcesses(const Visit& visit) {
 }
 
 // Visits each child as soon as its parent is known, because it may end soon.
-void VisitByChildLists(pid_t ancestor, const Visit& visit) {
+void VisitByChildLists(pid_t ancestor, const std::set<pid_t>& except, const Visit& visit) {
   std::vector<pid_t> found{ancestor};
   for (size_t i = 0; i < found.size(); ++i) {
     VisitChildren(found[i], [&](pid_t child) {
+      if (except.contains(child)) return;
       found.push_back(child);
       visit(child);
     });
@@ -69,12 +70,12 @@ void VisitByChildLists(pid_t ancestor, const Visit& visit) {
 }
 
 // The same by parents. Most parents have smaller numbers than their children, and come first.
-void VisitByParents(pid_t ancestor, const Visit& visit) {
+void VisitByParents(pid_t ancestor, const std::set<pid_t>& except, const Visit& visit) {
   std::set<pid_t> known{ancestor};
   for (bool more = true; more;) {
     more = false;
     VisitProcesses([&](pid_t pid) {
-      if (known.contains(pid) || !known.contains(ParentOf(pid))) return;
+      if (known.contains(pid) || except.contains(pid) || !known.contains(ParentOf(pid))) return;
       known.insert(pid);
       more = true;
       visit(pid);
@@ -82,11 +83,12 @@ void VisitByParents(pid_t ancestor, const Visit& visit) {
   }
 }
 
-void VisitDescendants(pid_t ancestor, TreeSource source, const Visit& visit) {
+void VisitDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source,
+                      const Visit& visit) {
   if (source == TreeSource::kChildLists) {
-    VisitByChildLists(ancestor, visit);
+    VisitByChildLists(ancestor, except, visit);
   } else {
-    VisitByParents(ancestor, visit);
+    VisitByParents(ancestor, except, visit);
   }
 }
 
@@ -110,18 +112,18 @@ TreeSource BestTreeSource() {
   return has_lists ? TreeSource::kChildLists : TreeSource::kAllProcesses;
 }
 
-std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source) {
+std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source) {
   std::vector<pid_t> found;
-  VisitDescendants(ancestor, source, [&](pid_t pid) { found.push_back(pid); });
+  VisitDescendants(ancestor, except, source, [&](pid_t pid) { found.push_back(pid); });
   return found;
 }
 
-void KillDescendants(pid_t ancestor, TreeSource source) {
+void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source) {
   std::set<pid_t> killed;
   bool found = true;
   for (int look = 0; found && look < kMaxLooks; ++look) {
     found = false;
-    VisitDescendants(ancestor, source, [&](pid_t pid) {
+    VisitDescendants(ancestor, except, source, [&](pid_t pid) {
       if (!killed.insert(pid).second) return;
       kill(pid, SIGKILL);
       found = true;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <vector>
 
 namespace autodist::process {
@@ -25,12 +26,14 @@ TreeSource BestTreeSource();
 
 // Returns the processes below `ancestor`, including zombies. A process that starts or loses its
 // parent meanwhile may be missing. If the ancestor has adopted its orphans, it has no descendants
-// when it has no child.
-std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source = BestTreeSource());
+// when it has no child. `except`: processes that are left out, with those below them.
+std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except = {},
+                               TreeSource source = BestTreeSource());
 
 // Sends SIGKILL to all descendants, and repeats until there are no new ones, at most 100 times. A
 // process that forks and ends quickly may still escape: call this again while there is a child, and
-// reap ended children in between, because they slow down the search.
-void KillDescendants(pid_t ancestor, TreeSource source = BestTreeSource());
+// reap ended children in between, because they slow down the search. `except`: as above.
+void KillDescendants(pid_t ancestor, const std::set<pid_t>& except = {},
+                     TreeSource source = BestTreeSource());
 
 }  // namespace autodist::process

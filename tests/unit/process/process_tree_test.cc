@@ -52,18 +52,18 @@ TEST_P(ProcessTreeTest, FindsGrandchildrenInOtherSessions) {
   }
   pid_t grandchild = 0;
   ASSERT_EQ(read(ready[0], &grandchild, sizeof grandchild), ssize_t{sizeof grandchild});
-  std::vector<pid_t> found = Descendants(getpid(), GetParam());
+  std::vector<pid_t> found = Descendants(getpid(), {}, GetParam());
   EXPECT_TRUE(Found(child, found));
   EXPECT_TRUE(Found(grandchild, found));
   EXPECT_FALSE(Found(getpid(), found));
   EXPECT_FALSE(Found(getppid(), found));
-  EXPECT_EQ(Descendants(child, GetParam()), std::vector{grandchild});
-  EXPECT_TRUE(Descendants(grandchild, GetParam()).empty());
+  EXPECT_EQ(Descendants(child, {}, GetParam()), std::vector{grandchild});
+  EXPECT_TRUE(Descendants(grandchild, {}, GetParam()).empty());
 
   // An orphan stays our descendant.
   kill(child, SIGKILL);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  found = Descendants(getpid(), GetParam());
+  found = Descendants(getpid(), {}, GetParam());
   EXPECT_TRUE(Found(grandchild, found));
   kill(grandchild, SIGKILL);
   EXPECT_EQ(waitpid(grandchild, nullptr, 0), grandchild);
@@ -84,7 +84,7 @@ TEST_P(ProcessTreeTest, KillsAllDescendants) {
   close(alive[1]);
   char byte = 0;
   for (int i = 0; i < 8; ++i) ASSERT_EQ(read(alive[0], &byte, 1), 1);
-  KillDescendants(getpid(), GetParam());
+  KillDescendants(getpid(), {}, GetParam());
   EXPECT_EQ(read(alive[0], &byte, 1), 0);  // all writers have closed
   close(alive[0]);
   while (wait(nullptr) > 0) continue;
@@ -125,7 +125,7 @@ TEST_P(ProcessTreeTest, AForkChainDoesNotEscape) {
   const ForkChain chain;
   while (chain.made() < 20) sched_yield();
   while (wait(nullptr) > 0 || errno != ECHILD) {
-    KillDescendants(getpid(), GetParam());
+    KillDescendants(getpid(), {}, GetParam());
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
   }
   EXPECT_LT(chain.made(), ForkChain::kLongest);

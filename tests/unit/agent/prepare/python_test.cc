@@ -55,12 +55,6 @@ class PythonTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
-TEST_F(PythonTest, IsRecognizedByItsName) {
-  EXPECT_TRUE(IsPython("python"));
-  EXPECT_TRUE(IsPython("/opt/venv/bin/python3.11"));
-  EXPECT_FALSE(IsPython("/opt/python/bin/train"));
-}
-
 TEST_F(PythonTest, ThePythonOfACommand) {
   const auto found = [&](const std::vector<std::string>& command) {
     const auto python = PythonOf(command, environment_, folder_.path());

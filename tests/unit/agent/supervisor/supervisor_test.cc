@@ -147,6 +147,88 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
 }
 
+// Waits for its variables, and then runs `script` with them.
+RankCommand Waiting(uint32_t rank, const std::string& script) {
+  RankCommand command{rank, {}};
+  command.spawn.argv = {
+      "python3", "-c",
+      "import os, sys\n"
+      "fd = os.environ.get('AUTODIST_WARM_FD')\n"
+      "if fd:\n"
+      "    data = b''\n"
+      "    while True:\n"
+      "        more = os.read(int(fd), 65536)\n"
+      "        data += more\n"
+      "        if not more: break\n"
+      "    if not data: os._exit(0)\n"
+      "    variables = dict(v.split('=', 1) for v in data.decode().split('\\0') if v)\n"
+      "else:\n"
+      "    variables = dict(os.environ)\n"
+      "print(variables['RANK'], 'was warm' if fd else 'is new', flush=True)\n"
+      "os.execvpe('sh', ['sh', '-c', sys.argv[1]], variables)",
+      script};
+  command.spawn.environment = {"PATH=/usr/bin:/bin", "RANK=" + std::to_string(rank)};
+  command.spawn.working_directory = "/";
+  command.can_wait = true;
+  return command;
+}
+
+TEST_F(SupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
+  Start({Rank(1, "sleep 1000 & sleep 1000")});
+  supervisor_->KeepWarm({Waiting(7, "exit 4")});
+  ASSERT_TRUE(Await([&] { return pids_.size() == 1; }));
+  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
+  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  const std::vector<pid_t> kept = process::Descendants(getpid());
+  ASSERT_EQ(kept.size(), 1u);
+  Start({Waiting(0, "exit 4")});
+  EXPECT_EQ(Read(), "0 was warm\n");
+  ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+  EXPECT_EQ(exits_[0].pid, kept[0]);
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 4);
+}
+
+TEST_F(SupervisorTest, AWaitingProcessWithAnotherCommandEnds) {
+  supervisor_->KeepWarm({Waiting(0, "exit 4")});
+  Start({Waiting(0, "exit 5")});
+  EXPECT_EQ(Read(), "0 is new\n");
+  ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 5);
+  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
+  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  EXPECT_TRUE(process::Descendants(getpid()).empty());
+}
+
+TEST_F(SupervisorTest, AWaitingProcessThatHasEndedIsReplaced) {
+  RankCommand fails = Waiting(0, "exit 4");
+  fails.spawn.argv[2] = "import os\nif 'AUTODIST_WARM_FD' not in os.environ: print('is new')";
+  supervisor_->KeepWarm({fails});
+  // The supervisor takes its orders in order.
+  ASSERT_TRUE(supervisor_->Run(Rank(1, "exit 0").spawn).ended.get().ok());
+  const auto limit = base::Deadline::After(milliseconds(kLimit));
+  while (!process::Descendants(getpid()).empty() && !limit.Expired()) sched_yield();
+  Start({fails});
+  EXPECT_EQ(Read(), "is new\n");
+}
+
+TEST_F(SupervisorTest, TheLastEndAlsoEndsWaitingProcesses) {
+  Start({Rank(1, "sleep 1000")});
+  supervisor_->KeepWarm({Waiting(0, "exit 4")});
+  supervisor_->End(milliseconds(0));
+  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  EXPECT_TRUE(process::Descendants(getpid()).empty());
+}
+
+// Children whose parents end during a search must be found, too.
+TEST_F(SupervisorTest, NoOtherProcessSurvivesBesideAWaitingOne) {
+  Start({Rank(1, "for i in 1 2 3 4 5 6 7 8; do ((sleep 1000 &) & sleep 0.0$i) & done; wait")});
+  supervisor_->KeepWarm({Waiting(0, "exit 4")});
+  ASSERT_TRUE(Await([&] { return exits_.contains(1); }));
+  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
+  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  EXPECT_EQ(process::Descendants(getpid()).size(), 1u);
+}
+
 TEST_F(SupervisorTest, ASignalReachesTheRanks) {
   Start({Rank(0, "trap 'echo usr2' USR2; echo up; while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");

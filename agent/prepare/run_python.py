@@ -1,0 +1,282 @@
+"""Runs a program as Python itself would, and records the names of the modules that it imports.
+
+    python [OPTIONS] run_python.py RECORD (SCRIPT | -m MODULE) [ARGUMENT]...
+
+With the variable AUTODIST_WARM_FD it first imports the modules in RECORD, as far as they are installed, and
+waits: it reads variables from that descriptor, until the end, and then runs the program with only those. If
+the imports would differ under these variables, it starts this Python again. For Python 3.6 and later.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import runpy
+import site
+import sys
+import sysconfig
+import types
+
+WAIT = "AUTODIST_WARM_FD"
+MOST_NAMES = 20000
+# mpi4py starts MPI when it is imported.
+LEFT_OUT = {"mpi4py.MPI", "__main__", "__mp_main__"}
+DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci", "/dev/accel")
+# Read once by a library in C, or by Python when it starts.
+READ_AT_START = ("LD_", "PYTHON", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_")
+
+
+class Recorder:
+    """Writes the name of each module that is imported for the first time; finds none."""
+
+    def __init__(self, path):
+        self.path = path
+        self.names = set()
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names or len(self.names) >= MOST_NAMES:
+            return
+        self.names.add(name)
+        try:
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, name.encode() + b"\n")
+            finally:
+                os.close(file)
+        except (OSError, ValueError):
+            pass
+
+
+class Reads:
+    """The variables that modules read while they are imported. `with` records them."""
+
+    def __init__(self):
+        self.values = {}  # by name; None: not set
+        self.names = None  # all, if they were listed
+
+    def __enter__(self):
+        reads, kind = self, type(os.environ)
+        get, listing = self.original = kind.__getitem__, kind.__iter__
+
+        def getitem(environ, key):
+            try:
+                value = get(environ, key)
+            except KeyError:
+                reads.values.setdefault(os.fsencode(key), None)
+                raise
+            reads.values.setdefault(os.fsencode(key), os.fsencode(value))
+            return value
+
+        def iterate(environ):
+            reads.names = set(os.environb._data)
+            return listing(environ)
+
+        kind.__getitem__, kind.__iter__ = getitem, iterate
+
+    def __exit__(self, *_):
+        kind = type(os.environ)
+        kind.__getitem__, kind.__iter__ = self.original
+
+    def difference(self, environment):
+        """Names a variable that was read and differs in this environment; b"": none."""
+        for name, value in self.values.items():
+            if environment.get(name) != value:
+                return name
+        if self.names is not None:
+            for name in self.names.symmetric_difference(environment):
+                return name
+        return b""
+
+
+def installed_folders():
+    paths = sysconfig.get_paths()
+    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders += site.getsitepackages() if hasattr(site, "getsitepackages") else []
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+
+
+def is_installed(package, folders):
+    """Only modules that are installed: the user's own may do anything when they are imported."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        return False
+    if spec.origin in ("built-in", "frozen"):
+        return True
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return bool(places) and all(os.path.realpath(place).startswith(folders) for place in places)
+
+
+def open_device():
+    """Returns the path of a device that this process uses; "": none."""
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink("/proc/self/fd/" + number)
+        except OSError:
+            continue
+        if path.startswith(DEVICES):
+            return path
+    return ""
+
+
+def import_installed(names, left_out):
+    """Imports modules; returns the first one that uses a device, and the device."""
+    folders = installed_folders()
+    installed = {}
+    for name in dict.fromkeys(names):
+        package = name.partition(".")[0]
+        if name in left_out or name in sys.modules:
+            continue
+        try:
+            if package not in installed:
+                installed[package] = is_installed(package, folders)
+            if installed[package]:
+                importlib.import_module(name)
+        except BaseException:  # also SystemExit: so it was in the program, which went on
+            continue
+        device = open_device()
+        if device:
+            return name, device
+    return "", ""
+
+
+def files_of_modules():
+    """The state of the files of all modules but this one."""
+    states = {}
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and path != __file__:
+            states[path] = state_of(path)
+    return states
+
+
+def state_of(path):
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def lines_of(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def start_again(environment):
+    with open("/proc/self/cmdline", "rb") as file:
+        arguments = file.read().split(b"\0")[:-1]
+    os.execve(sys.executable, arguments, environment)
+
+
+def read_all(fd):
+    data = b""
+    while True:
+        more = os.read(fd, 1 << 20)
+        if not more:
+            return data
+        data += more
+
+
+def wait(fd, record):
+    """Imports modules, and waits for the variables of the rank."""
+    os.set_inheritable(fd, False)
+    mine = dict(os.environb)
+    left_out = record + ".left_out"
+    reads = Reads()
+    with reads:
+        name, device = import_installed(lines_of(record), LEFT_OUT.union(lines_of(left_out)))
+    if name:
+        with open(left_out, "a", encoding="utf-8") as file:
+            file.write(name + "\n")
+        say(mine, "a restart will import {} later, because it opens {}".format(name, device))
+        os.set_inheritable(fd, True)
+        start_again(mine)
+    files = files_of_modules()
+    data = read_all(fd)
+    os.close(fd)
+    if not data:
+        os._exit(0)
+    wanted = dict(variable.split(b"=", 1) for variable in data.split(b"\0") if b"=" in variable)
+    del mine[WAIT.encode()]
+    why = reads.difference(wanted) and "a module read the variable {} when it was imported".format(
+        os.fsdecode(reads.difference(wanted)))
+    for variable in set(mine).union(wanted):
+        if mine.get(variable) != wanted.get(variable) and os.fsdecode(variable).startswith(READ_AT_START):
+            why = "the variable {} has changed".format(os.fsdecode(variable))
+    for path, state in files.items():
+        if state_of(path) != state:
+            why = "{} has changed".format(path)
+    if why:
+        say(wanted, "Python starts again: " + why)
+        start_again(wanted)
+    for variable in set(os.environb).difference(wanted):
+        del os.environb[variable]
+    os.environb.update(wanted)
+
+
+def say(environment, text):
+    """On one rank of each node, because all say the same."""
+    if environment.get(b"AUTODIST_LOCAL_RANK") == b"0":
+        sys.stderr.write("autodist: --warm: " + text + "\n")
+        sys.stderr.flush()
+
+
+def prepare_path(program):
+    """Sets sys.path as it would be without this script."""
+    if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
+        return
+    sys.path[0] = os.getcwd() if program == "-m" else os.path.dirname(os.path.realpath(program))
+
+
+def run(program, arguments):
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    if "__mp_main__" in sys.modules:  # multiprocessing's name for it
+        sys.modules["__mp_main__"] = main
+    main.__builtins__ = sys.modules["builtins"]
+    if program == "-m":
+        sys.argv[:] = arguments
+        return runpy._run_module_as_main(arguments[0])
+    sys.argv[:] = [program] + arguments
+    path = os.path.abspath(program) if sys.version_info >= (3, 9) else program
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        sys.stderr.write("{}: can't open file {!r}: [Errno {}] {}\n".format(
+            sys.executable, path, error.errno, error.strerror))
+        sys.exit(2)
+    main.__file__ = path
+    main.__cached__ = None
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+
+
+def main():
+    record, program, *arguments = sys.argv[1:]
+    prepare_path(program)
+    if hasattr(sys, "orig_argv"):
+        at = len(sys.orig_argv) - len(sys.argv)
+        del sys.orig_argv[at:at + 2]
+    if WAIT in os.environ:
+        sys.argv[:] = [program] + arguments
+        wait(int(os.environ[WAIT]), record)
+    sys.meta_path.insert(0, Recorder(record))
+    try:
+        run(program, arguments)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        # Without the frames of this script.
+        trace = error.__traceback__
+        while trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        sys.exit(1)
+
+
+main()

@@ -1,0 +1,54 @@
+// Processes that wait for the next attempt, in which each becomes a rank.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "agent/supervisor/rank_streams.h"
+#include "autodist/status.h"
+#include "base/fd.h"
+#include "process/spawn.h"
+
+namespace autodist::agent {
+
+struct RankCommand;
+
+// Used on one thread, on which the processes are started.
+class WarmProcesses {
+ public:
+  // What a process becomes a rank with. Each has the variable kVariable until then: the number of a
+  // descriptor from which it reads the rank's environment as "NAME=value\0...", to the end. At an
+  // end without data it exits.
+  static constexpr char kVariable[] = "AUTODIST_WARM_FD";
+  struct Taken {
+    pid_t pid = 0;
+    RankStreams::Ends ours;
+  };
+
+  // Starts one that can become this rank, or another with the same command.
+  Status Add(RankCommand command);
+  // Makes a waiting process the rank; nullopt: none has this command.
+  std::optional<Taken> Take(const RankCommand& command);
+  // The process has ended, and been reaped.
+  void Gone(pid_t pid);
+  // Kills all; each must still be reaped.
+  void KillAll();
+
+  const std::set<pid_t>& pids() const { return pids_; }
+
+ private:
+  struct Waiting {
+    process::SpawnRequest spawn;
+    pid_t pid = 0;
+    RankStreams::Ends ours;
+    base::UniqueFd gate;  // closing it without writing ends the process
+  };
+
+  std::vector<Waiting> waiting_;
+  std::set<pid_t> pids_;  // of them
+};
+
+}  // namespace autodist::agent
