@@ -263,6 +263,14 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   return call;
 }
 
+void AgentService::Start() {
+  const std::lock_guard lock(mutex_);
+  claim_.Have();
+  started_ = prepared_.ranks;
+  parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
+  RemoveMarks();
+}
+
 // All nodes have checked the marks. Removal may block on a file server.
 void AgentService::RemoveMarks() {
   if (prepared_.marks.empty() || preparing_.busy()) return;
@@ -333,14 +341,9 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
   }
   if (!parts_.events.Accept(session, message)) return;
   switch (message.message_case()) {
-    case v1::ChiefMessage::kStart: {
-      const std::lock_guard lock(mutex_);
-      claim_.Have();
-      started_ = prepared_.ranks;
-      parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
-      RemoveMarks();
+    case v1::ChiefMessage::kStart:
+      Start();
       break;
-    }
     case v1::ChiefMessage::kStop:
       parts_.supervisor.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
       break;

@@ -83,6 +83,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
                      v1::PrepareResponse& response);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
+  void Start();
   void RemoveMarks();  // mutex_ held
   void CollectStacks(const v1::CollectStacks& wanted);
   void KeepWarm(const v1::KeepWarm& wanted);

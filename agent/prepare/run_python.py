@@ -273,7 +273,7 @@ def main():
     except BaseException as error:
         # Without the frames of this script.
         trace = error.__traceback__
-        while trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+        while trace and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         sys.exit(1)

@@ -20,7 +20,7 @@ std::string RecordOf(const std::string& folder, size_t position) {
   return folder + "/modules." + std::to_string(position);
 }
 
-Status Write(const std::string& path, std::string_view content) {
+Status WritePrivate(const std::string& path, std::string_view content) {
   return base::WriteFile(path, content, base::IfExists::kReplace, base::Readers::kOwner);
 }
 
@@ -29,7 +29,7 @@ Status Write(const std::string& path, std::string_view content) {
 Status MakeWarm(const std::string& folder, std::vector<RankCommand>& ranks) {
   const base::EmbeddedFile& program = PythonPrograms().front();
   const std::string path = folder + "/" + std::string(program.name);
-  AD_RETURN_IF_ERROR(Write(path, program.content));
+  AD_RETURN_IF_ERROR(WritePrivate(path, program.content));
   size_t position = 0;
   for (RankCommand& rank : ranks) {
     auto command = process::ParsePython(rank.spawn.argv);
@@ -47,7 +47,7 @@ Status MakeWarm(const std::string& folder, std::vector<RankCommand>& ranks) {
 Status WriteModules(const std::string& folder, const std::vector<RankCommand>& ranks,
                     const std::string& names) {
   for (size_t position = 0; position < ranks.size(); ++position) {
-    AD_RETURN_IF_ERROR(Write(RecordOf(folder, position), names));
+    AD_RETURN_IF_ERROR(WritePrivate(RecordOf(folder, position), names));
   }
   return OkStatus();
 }

@@ -50,7 +50,7 @@ class Autodist(Contestant):
     def argv(self, program, folder, **options):
         options = {"grace": AUTODIST_GRACE_S, "lease": AUTODIST_LEASE_S, "log_dir": folder / "logs", **options}
         words = [str(word) for name, value in options.items()
-                 for word in ("--" + name.replace("_", "-"), value)]
+                 for word in ("--" + name.replace("_", "-"), value) if word != ""]
         return [self.program, "run", "--spec", str(SPEC), *words, "--", *program]
 
     def rank_line(self, line):

@@ -2,18 +2,21 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
-from fault_rows.measure import POLL_S, Run
+from fault_rows.measure import POLL_S, READY_LIMIT_S, Run
 from fault_rows.row import Row, Target
 from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on
 
 LEASE_S = 5
 SPARE = len(HOSTS) + 1
 VICTIM = RANKS_PER_HOST * (CUT_OFF - 1)  # the first rank of the host that is lost
+FIRST_STEP_S, WARM_STEP_S = 4, 1.5
+SETTLED_S = 1  # without use of a CPU: a process has imported its modules, and waits
 AT_ONCE_S = 0.15 if len(HOSTS) <= 4 else 0.5
 OPTIONS = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
 
@@ -24,11 +27,50 @@ class WaitingRun(Run):
     rank_program = ("/bin/sh", str(Path(__file__).with_name("waiting_rank.sh")))
 
 
-def recovers(fault, moved=range(VICTIM, VICTIM + RANKS_PER_HOST)):
+class TrainingRun(Run):
+    """Its ranks announce themselves after their first step."""
+
+    rank_program = (sys.executable, str(Path(__file__).with_name("training_rank.py")))
+
+
+class WarmRun(TrainingRun):
+    """The same with --warm: it is ready when all Pythons wait, also those on the spare."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, warm="", **options)
+
+    def await_ready(self, ranks=RANKS):
+        super().await_ready(ranks)
+        limit = time.monotonic() + READY_LIMIT_S
+        settled, seen = time.monotonic(), {}
+        while time.monotonic() < settled + SETTLED_S:
+            if time.monotonic() > limit:
+                raise RuntimeError(f"{len(seen)} Pythons waited after {READY_LIMIT_S} s")
+            now = {pid: cpu_time(pid) for pid in self.ranks() if waits(pid)}
+            if now != seen or len(now) != RANKS + RANKS_PER_HOST:
+                settled, seen = time.monotonic(), now
+            time.sleep(SETTLED_S / 10)
+
+
+def waits(pid):
+    try:
+        return b"\0AUTODIST_WARM_FD=" in Path(f"/proc/{pid}/environ").read_bytes() and pid == os.getpgid(pid)
+    except OSError:
+        return False
+
+
+def cpu_time(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return None
+
+
+def recovers(fault, moved=range(VICTIM, VICTIM + RANKS_PER_HOST), kind=WaitingRun):
     """Measures from the fault until every rank of another attempt has announced itself. `moved`: the ranks that
     then run on the spare."""
     def measure(contestant, folder, limit):
-        with at_last(heal), WaitingRun(contestant, folder=folder, **OPTIONS) as run:
+        with at_last(heal), kind(contestant, folder=folder, **OPTIONS) as run:
             run.await_ready()
             before = run.announced()
             fault(run)
@@ -82,4 +124,9 @@ ROWS = [
     row("an agent is killed", recovers(agent_killed), 1),
     row("a host is restarted", recovers(host_restarted), 1),
     row("a host is cut off", recovers(link_cut), LEASE_S + 0.3),
-]
+] + ([] if len(HOSTS) > 4 else [  # more ranks of PyTorch need too much memory
+    row("the first step after a rank is killed", recovers(rank_killed, moved=(), kind=TrainingRun), FIRST_STEP_S,
+        tools=("autodist", "torchrun"), peer_limit=60),
+    row("the first step after a rank is killed, --warm", recovers(rank_killed, moved=(), kind=WarmRun), WARM_STEP_S),
+    row("the first step after an agent is killed, --warm", recovers(agent_killed, kind=WarmRun), WARM_STEP_S),
+])
