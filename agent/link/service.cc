@@ -99,7 +99,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   Status joined;
   if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
   PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
-                                      parts_.place, parts_.supervisor, limit);
+                                      parts_.place, activations_, parts_.supervisor, limit);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {
     *response.add_issues() = MakeIssue(v1::PREPARE_ISSUE_KIND_PMIX, joined, kWithoutPmix);

@@ -91,6 +91,7 @@ class AgentService final : public v1::AgentService::CallbackService {
 
   const ServiceParts parts_;
   const DeviceClaim claim_;
+  Activations activations_;  // used by preparing_
 
   std::atomic<bool> replaceable_ = false;
   std::mutex session_mutex_;  // held while sessions change, to keep their order

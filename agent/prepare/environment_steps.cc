@@ -50,11 +50,12 @@ Environment TakeShellVariables(Environment& environment) {
   return taken;
 }
 
-// Runs the statements in a clean bash; replaces `environment` with the result.
-Status Activate(const std::string& statements, const std::string& directory,
-                std::chrono::milliseconds limit, Environment& environment, Supervisor& supervisor) {
+// Runs the statements in a clean bash.
+Result<Environment> Activate(const std::string& statements, const std::string& directory,
+                             const Environment& before, std::chrono::milliseconds limit,
+                             Supervisor& supervisor) {
   ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
-                      environment,
+                      before,
                       directory,
                       /*result_on_descriptor_3=*/true};
   const Environment aside = TakeShellVariables(bash.environment);
@@ -76,11 +77,11 @@ Status Activate(const std::string& statements, const std::string& directory,
   if (output.result.empty()) {
     return Error(StatusCode::kFailedPrecondition, what + "exited the shell");
   }
-  environment = Environment::FromNulSeparated(output.result);
+  Environment environment = Environment::FromNulSeparated(output.result);
   for (const char* name : kReadByBash) {
     if (aside.Has(name) && !environment.Has(name)) environment.Set(name, aside.Get(name));
   }
-  return OkStatus();
+  return environment;
 }
 
 // Returns "127.0.0.1:41234" with a free port, which the kernel does not assign to other programs
@@ -130,14 +131,24 @@ void Set(const v1::SetVariable& variable, const NodeValues& values, Environment&
 
 }  // namespace
 
+Result<Environment> Activations::Run(const std::string& statements, const std::string& folder,
+                                     const Environment& before, std::chrono::milliseconds limit,
+                                     Supervisor& supervisor) {
+  Input input{statements, folder, before.ToStrings()};
+  const auto known = results_.find(input);
+  if (known != results_.end()) return known->second;
+  AD_ASSIGN_OR_RETURN(Environment after, Activate(statements, folder, before, limit, supervisor));
+  return results_.emplace(std::move(input), std::move(after)).first->second;
+}
+
 Result<Environment> TakeSteps(const EnvironmentSteps& steps, Environment environment,
-                              const NodeValues& values, const ActivationPlace& activation,
-                              Supervisor& supervisor) {
+                              const NodeValues& values, const ActivationPlace& place,
+                              Activations& activations, Supervisor& supervisor) {
   for (const v1::EnvironmentStep& step : steps) {
     if (step.has_clean_login()) environment = Environment::CleanLogin(environment);
     if (step.has_activate()) {
-      AD_RETURN_IF_ERROR(
-          Activate(step.activate(), activation.folder, activation.limit, environment, supervisor));
+      AD_ASSIGN_OR_RETURN(environment, activations.Run(step.activate(), place.folder, environment,
+                                                       place.limit, supervisor));
     }
     for (const std::string& name : step.remove().names()) environment.Remove(name);
     if (step.has_set()) Set(step.set(), values, environment);

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "agent/supervisor/supervisor.h"
 #include "autodist/status.h"
@@ -22,6 +25,21 @@ struct NodeValues {
 
 using EnvironmentSteps = google::protobuf::RepeatedPtrField<v1::EnvironmentStep>;
 
+// Runs statements that activate an environment, once for each input: another attempt with the same
+// environment does not wait for them again. Used by one thread at a time.
+class Activations {
+ public:
+  // Returns the environment after the statements, which run in the folder after those before them.
+  // Blocks until they have ended, at most for `limit`.
+  Result<process::Environment> Run(const std::string& statements, const std::string& folder,
+                                   const process::Environment& before,
+                                   std::chrono::milliseconds limit, Supervisor& supervisor);
+
+ private:
+  using Input = std::tuple<std::string, std::string, std::vector<std::string>>;
+  std::map<Input, process::Environment> results_;
+};
+
 struct ActivationPlace {
   std::string folder;
   std::chrono::milliseconds limit;
@@ -31,6 +49,7 @@ struct ActivationPlace {
 // blocks until it has ended, at most for that limit.
 Result<process::Environment> TakeSteps(const EnvironmentSteps& steps,
                                        process::Environment environment, const NodeValues& values,
-                                       const ActivationPlace& activation, Supervisor& supervisor);
+                                       const ActivationPlace& place, Activations& activations,
+                                       Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -10,7 +10,6 @@
 
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
-#include "agent/prepare/environment_steps.h"
 #include "agent/prepare/gpu_memory.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
@@ -217,7 +216,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 }
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
-                         const AgentPlace& agent, Supervisor& supervisor,
+                         const AgentPlace& agent, Activations& activations, Supervisor& supervisor,
                          std::chrono::milliseconds limit) {
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
@@ -235,7 +234,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   // Applied even without the working directory, so that both issues are reported at once.
   const Result<Environment> environment =
       TakeSteps(node.environment(), agent_environment, values,
-                {has_directory ? directory : "/", limit}, supervisor);
+                {has_directory ? directory : "/", limit}, activations, supervisor);
   if (!environment.ok()) {
     report(MakeIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION, environment.status(),
                      "run the statements on the node in `bash --noprofile --norc`; if a failure is "

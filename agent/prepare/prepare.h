@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/prepare/device_claim.h"
+#include "agent/prepare/environment_steps.h"
 #include "agent/prepare/folder_marks.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.pb.h"
@@ -45,6 +46,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 // ended, at most for `limit`, and until the probe is complete.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
-                         Supervisor& supervisor, std::chrono::milliseconds limit);
+                         Activations& activations, Supervisor& supervisor,
+                         std::chrono::milliseconds limit);
 
 }  // namespace autodist::agent

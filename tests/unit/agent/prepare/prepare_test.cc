@@ -14,6 +14,7 @@ namespace {
 using process::Environment;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 class PrepareTest : public testing::Test {
@@ -41,7 +42,7 @@ class PrepareTest : public testing::Test {
   }
   PreparedNode Prepare() {
     return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
-                       *supervisor_, limit_);
+                       activations_, *supervisor_, limit_);
   }
 
   std::vector<std::string> ReadyEnvironment() {
@@ -64,6 +65,7 @@ class PrepareTest : public testing::Test {
   Environment agent_;
   v1::PrepareRequest request_;
   std::chrono::milliseconds limit_{60'000};
+  Activations activations_;
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
@@ -159,6 +161,20 @@ TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailInConditions) {
   folder_.Write("conda.sh", "conda() { export CONDA=$2; }\nfalse\n[ -n \"$NONE\" ] && x=1\ntrue\n");
   Activate("source ./conda.sh;conda activate autodist; false || true");
   EXPECT_THAT(ReadyEnvironment(), Contains("CONDA=autodist"));
+}
+
+TEST_F(PrepareTest, AnActivationRunsOnceForEachInput) {
+  const std::string runs = folder_.path() + "/runs";
+  const std::string statements = "echo >>" + runs + "; export RUN=$(wc -l <" + runs + ")";
+  Activate(statements);
+  EXPECT_THAT(ReadyEnvironment(), Contains("RUN=1"));
+  Set("LATER").set_literal("x");  // after the activation
+  EXPECT_THAT(ReadyEnvironment(), IsSupersetOf({"RUN=1", "LATER=x"}));
+  agent_.Set("HOME", "/");
+  EXPECT_THAT(ReadyEnvironment(), Contains("RUN=2"));
+  Activate(statements + "; [ $RUN = 4 ]");
+  EXPECT_FALSE(Prepare().issues.empty());
+  EXPECT_THAT(ReadyEnvironment(), Contains("RUN=4"));  // a failure is not kept
 }
 
 TEST_F(PrepareTest, TheBashOfAnActivationReadsNoInheritedFiles) {
