@@ -55,4 +55,11 @@ std::string Elapsed(std::chrono::milliseconds time) {
   return pair(seconds / kDay, "d", seconds % kDay / kHour, "h");
 }
 
+std::string ExactlyElapsed(std::chrono::milliseconds time) {
+  if (time.count() >= 10'000) return Elapsed(time);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(time.count()) / 1e3);
+  return text;
+}
+
 }  // namespace autodist::base

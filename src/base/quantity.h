@@ -39,4 +39,7 @@ inline std::string Seconds(std::chrono::milliseconds time) {
 // "0.3 s", "59 s", "2 min 31 s", "1 h 5 min", "3 d 4 h".
 std::string Elapsed(std::chrono::milliseconds time);
 
+// The same, but "0.35 s" below ten seconds.
+std::string ExactlyElapsed(std::chrono::milliseconds time);
+
 }  // namespace autodist::base

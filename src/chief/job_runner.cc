@@ -203,7 +203,7 @@ StageEvent JobRunner::RestartOrEnd() {
   }
   pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
-  parts_.snapshot.Launches();
+  parts_.snapshot.Launches(next_);
   const std::string when = pause_.count() == 0 ? "now" : "in " + base::Seconds(pause_);
   parts_.console.Log(LogLevel::kInfo, "restarting " + when + ", because " + cause);
   return StageEvent::kRestart;

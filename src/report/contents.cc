@@ -6,6 +6,7 @@
 #include "base/shell_quote.h"
 #include "report/sections.h"
 #include "snapshot/goodput_accounting.h"
+#include "snapshot/recovery_times.h"
 #include "snapshot/state_names.h"
 
 namespace autodist::report {
@@ -42,6 +43,12 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
     add("goodput", base::Percent(*goodput));
   }
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));
+  if (const auto time = snapshot::TimeToRecover(snapshot)) {
+    add("time to recover", base::ExactlyElapsed(std::chrono::milliseconds(*time)));
+  }
+  if (!snapshot.checkpoint().empty()) {
+    add("newest checkpoint", snapshot.checkpoint() + ", " + TimeText(snapshot.checkpoint_ms()));
+  }
   return facts;
 }
 

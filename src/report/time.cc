@@ -11,6 +11,7 @@
 #include "report/sections.h"
 #include "snapshot/events.h"
 #include "snapshot/goodput_accounting.h"
+#include "snapshot/recovery_times.h"
 
 namespace autodist::report {
 namespace {
@@ -18,52 +19,43 @@ namespace {
 struct AttemptTimes {
   uint32_t number;
   int64_t began_ms = 0;
-  int64_t ended_ms = 0;      // its ranks are asked to end, or have ended
-  int64_t restarted_ms = 0;  // they have ended, and another attempt is prepared; 0: none
-  std::string cause;         // of the attempt's end
+  int64_t ended_ms = 0;  // its ranks are asked to end, or have ended
+  std::string cause;     // of the attempt's end
 };
-
-// "0.35 s", "12 s"
-std::string MomentText(int64_t milliseconds) {
-  if (milliseconds >= 10'000) return SpanText(milliseconds);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(milliseconds) / 1e3);
-  return text;
-}
 
 // Derived from the events; later ones describe the cause better.
 std::vector<AttemptTimes> AttemptsOf(const v1::JobSnapshot& snapshot) {
   std::vector<AttemptTimes> attempts;
   for (const v1::JobEvent& event : snapshot.events()) {
     if (event.job_phase() == v1::JOB_PHASE_RUNNING) {
-      attempts.push_back({event.attempt(), event.time_ms(), 0, 0, ""});
+      attempts.push_back({event.attempt(), event.time_ms(), 0, ""});
     } else if (event.job_phase() == v1::JOB_PHASE_STOPPING ||
                event.job_phase() == v1::JOB_PHASE_RESTARTING ||
                event.job_phase() == v1::JOB_PHASE_ENDED) {
       if (attempts.empty()) continue;
       AttemptTimes& last = attempts.back();
       if (last.ended_ms == 0) last.ended_ms = event.time_ms();
-      if (event.job_phase() == v1::JOB_PHASE_RESTARTING) last.restarted_ms = event.time_ms();
       if (!event.what().empty()) last.cause = base::FirstLine(event.what());
     }
   }
   return attempts;
 }
 
-// How the time from the end of an attempt to the start of the next one was used.
-void AddRecovery(const AttemptTimes& ended, const AttemptTimes& next, Section& section) {
-  const int64_t total = next.began_ms - ended.ended_ms;
-  if (ended.restarted_ms == 0 || total <= 0) return;
-  const int64_t stopping = ended.restarted_ms - ended.ended_ms;
-  const auto share = [&](int64_t time) {
-    return static_cast<double>(time) / static_cast<double>(total);
+void AddRecovery(const v1::Recovery& recovery, Section& section) {
+  const int64_t total = snapshot::Total(recovery);
+  if (total <= 0) return;
+  const auto text = [](int64_t time) {
+    return base::ExactlyElapsed(std::chrono::milliseconds(time));
   };
-  const std::string title = "From attempt " + std::to_string(ended.number + 1) + " to " +
-                            std::to_string(next.number + 1) + ": " + MomentText(total);
-  section.blocks.emplace_back(Paragraph{title});
-  section.blocks.emplace_back(Shares{
-      {{"stopping", share(stopping), MomentText(stopping), Severity::kPlain},
-       {"preparing", share(total - stopping), MomentText(total - stopping), Severity::kSlow}}});
+  constexpr std::array kTones{Severity::kPlain, Severity::kSlow};  // of neighbours
+  Shares shares;
+  for (const snapshot::RecoveryPart& part : snapshot::PartsOf(recovery)) {
+    shares.parts.push_back({part.name, static_cast<double>(part.time) / static_cast<double>(total),
+                            text(part.time), kTones[shares.parts.size() % kTones.size()]});
+  }
+  section.blocks.emplace_back(Paragraph{
+      "Restart as attempt " + std::to_string(recovery.attempt() + 1) + ": " + text(total)});
+  section.blocks.emplace_back(std::move(shares));
 }
 
 std::string WhoseEvent(const v1::JobEvent& event) {
@@ -111,11 +103,12 @@ Section AttemptsSection(const v1::JobSnapshot& snapshot) {
                           Number(SpanText(ended - attempt.began_ms)),
                           {attempt.cause}});
   }
-  constexpr size_t kMaxRecoveries = 8;  // the last ones
   Section section{"Attempts", {std::move(table)}};
-  const size_t first = attempts.size() - std::min(attempts.size(), kMaxRecoveries + 1);
-  for (size_t i = first; i + 1 < attempts.size(); ++i)
-    AddRecovery(attempts[i], attempts[i + 1], section);
+  constexpr int kMaxRecoveries = 8;  // the last ones
+  const int count = snapshot.recoveries_size();
+  for (int i = std::max(count - kMaxRecoveries, 0); i < count; ++i) {
+    AddRecovery(snapshot.recoveries(i), section);
+  }
   return section;
 }
 

@@ -1,8 +1,10 @@
 // Draws the host values of the nodes, and how the job's time was spent.
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "base/quantity.h"
+#include "snapshot/recovery_times.h"
 #include "top/layout.h"
 #include "top/numbers.h"
 
@@ -44,12 +46,36 @@ std::string TimePartsText(const v1::GoodputParts& spent) {
   return text;
 }
 
+// The last restart: how long it took, and a bar and the names of all parts.
+void DrawRecovery(const Area& area, int row, const v1::Recovery& recovery) {
+  constexpr int kBar = 20;
+  constexpr std::array<uint32_t, 2> kGlyphs{U'█', U'▒'};  // of neighbours
+  const int64_t total = std::max<int64_t>(snapshot::Total(recovery), 1);
+  const auto text = [](int64_t time) {
+    return base::ExactlyElapsed(std::chrono::milliseconds(time));
+  };
+  area.Put(row, 1, "Restart", kLabel);
+  int column = area.Put(row, 10, text(total)) + 1;
+  const int begin = column;
+  std::string names;
+  int64_t before = 0;
+  for (size_t i = 0; const snapshot::RecoveryPart& part : snapshot::PartsOf(recovery)) {
+    before += part.time;
+    const int end = begin + static_cast<int>(before * kBar / total);
+    while (column < end) area.Set(row, column++, kGlyphs[i % kGlyphs.size()], kAccent);
+    names += std::string("  ") + part.name + " " + text(part.time);
+    ++i;
+  }
+  area.Put(row, column, names);
+}
+
 }  // namespace
 
 int NodeTableRows(const Scene& scene) {
   constexpr int kMaxNodes = 16;
   return 1 + std::min(scene.snapshot.nodes_size(), kMaxNodes) +
-         (scene.snapshot.has_goodput_parts() ? 2 : 0);
+         (scene.snapshot.has_goodput_parts() ? 2 : 0) +
+         (scene.snapshot.recoveries_size() > 0 ? 1 : 0);
 }
 
 void DrawNodeTable(const Area& area, const Scene& scene) {
@@ -62,6 +88,9 @@ void DrawNodeTable(const Area& area, const Scene& scene) {
     area.Put(--rows, 1, "Time", kLabel);
     area.Put(rows, 7, spent);
     --rows;
+  }
+  if (scene.snapshot.recoveries_size() > 0 && rows >= 4) {
+    DrawRecovery(area, --rows, *scene.snapshot.recoveries().rbegin());
   }
   constexpr int kNames = 15;
   area.Put(0, 1, "Nodes", kLabel);

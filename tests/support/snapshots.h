@@ -284,6 +284,16 @@ inline v1::JobSnapshot FailedSnapshot(v1::JobSnapshot snapshot) {
       snapshot, v1::Issue::KIND_FAILED,
       "Rank 22 on node3 exited with code 1: CUDA out of memory, train.py:214.", snapshot.time_ms());
   issue.add_ranks(22);
+  v1::Recovery& recovery = *snapshot.add_recoveries();
+  recovery.set_attempt(1);
+  recovery.set_began_ms(snapshot.time_ms() - 3'600'000);
+  recovery.set_notice(1'200);
+  recovery.set_stopping(340);
+  recovery.set_preparing(95);
+  recovery.set_starting(260);
+  recovery.set_first_step(4'400);
+  snapshot.set_checkpoint("step-36000/shard-3.pt");
+  snapshot.set_checkpoint_ms(snapshot.time_ms() - 100'000);
   AddEvent(snapshot, snapshot.time_ms(), "exited with code 1", "node3");
   snapshot.mutable_events()->rbegin()->set_rank(22);
   return snapshot;

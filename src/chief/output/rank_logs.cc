@@ -30,13 +30,6 @@ void KeepLine(std::string_view line, std::string& last) {
   last.assign(line.substr(0, FailureExcerpt::kMaxLineLength));
 }
 
-void KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
-  if (!progress) return;
-  report.failure.clear();  // it was survived
-  report.progress = *std::move(progress);
-  report.progress->set_time_ms(base::MillisecondsSince1970());
-}
-
 // Keeps the failure while few lines follow it.
 void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
   const FatalMessage* fatal = excerpt.fatal();
@@ -163,6 +156,14 @@ void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
   // A number at the end of an incomplete line may go on.
   if (!half) ReadProgress(rank, bar);
   ++report_version_;
+}
+
+void RankLogs::KeepProgress(std::optional<v1::Progress> progress, RankReport& report) {
+  if (!progress) return;
+  if (progress->has_step() && first_step_.load() == Time::max()) first_step_ = Time::clock::now();
+  report.failure.clear();  // it was survived
+  report.progress = *std::move(progress);
+  report.progress->set_time_ms(base::MillisecondsSince1970());
 }
 
 void RankLogs::ReadProgress(Rank& rank, std::string_view line) {

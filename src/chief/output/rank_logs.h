@@ -77,6 +77,8 @@ class RankLogs {
   // When a progress bar of other work than training last moved, such as an evaluation, in
   // milliseconds since 1970; 0: never. Thread-safe.
   int64_t other_work_ms() const { return other_work_ms_; }
+  // How long ago a rank reported the first step. Thread-safe; call only if one has.
+  Time::duration since_first_step() const { return Time::clock::now() - first_step_.load(); }
   // Warnings about lost output; valid after the last output.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -102,6 +104,7 @@ class RankLogs {
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
   void KeepBar(uint32_t number, std::string_view bar, bool half);
   void ReadProgress(Rank& rank, std::string_view line);
+  void KeepProgress(std::optional<v1::Progress> progress, RankReport& report);
   void Warn(const std::string& what);
 
   const base::LogFolder folder_;
@@ -113,6 +116,7 @@ class RankLogs {
   mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and report of all ranks
   std::atomic<uint64_t> report_version_ = 0;
   std::atomic<int64_t> other_work_ms_ = 0;
+  std::atomic<Time> first_step_ = Time::max();
 };
 
 }  // namespace autodist::chief

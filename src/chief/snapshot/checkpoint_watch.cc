@@ -34,21 +34,22 @@ int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000LL
 
 }  // namespace
 
-std::optional<int64_t> NewestFile(const std::string& folder) {
+std::optional<Checkpoint> NewestFile(const std::string& folder) {
   if (access(folder.c_str(), R_OK | X_OK) != 0) return std::nullopt;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
                                          error);
   if (error) return std::nullopt;
   const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
-  int64_t newest = 0;
+  Checkpoint newest;
   // A file that is removed meanwhile ends the scan; the next scan sees the rest.
   for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
     if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
     struct stat is {};
     if (lstat(entry->path().c_str(), &is) == 0 && S_ISREG(is.st_mode) &&
-        is.st_mtim.tv_sec <= latest_s && !IsLog(entry->path().filename().string())) {
-      newest = std::max(newest, Nanoseconds(is.st_mtim));
+        is.st_mtim.tv_sec <= latest_s && Nanoseconds(is.st_mtim) > newest.written_ns &&
+        !IsLog(entry->path().filename().string())) {
+      newest = {Nanoseconds(is.st_mtim), entry->path().lexically_relative(folder).string()};
     }
     entry.increment(error);
   }
@@ -59,8 +60,8 @@ std::optional<int64_t> NewestFile(const std::string& folder) {
 struct CheckpointWatch::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;              // guarded by mutex, as is the next
-  std::optional<int64_t> newest;  // the result of NewestFile
+  bool done = false;                 // guarded by mutex, as is the next
+  std::optional<Checkpoint> newest;  // the result of NewestFile
   base::Deadline::Clock::duration took{};
 };
 
@@ -72,7 +73,7 @@ void CheckpointWatch::Update() {
   if (again_) return;
   began_ = loop_.Now();
   const auto look = [shared = shared_, folder = folder_, begin = base::Deadline::Clock::now()] {
-    const std::optional<int64_t> newest = NewestFile(folder);
+    const std::optional<Checkpoint> newest = NewestFile(folder);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
     shared->newest = newest;
@@ -90,7 +91,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Take() {
 
 std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::milliseconds limit) {
   if (!looking_) return std::nullopt;
-  std::optional<int64_t> newest;
+  std::optional<Checkpoint> newest;
   {
     std::unique_lock lock(shared_->mutex);
     shared_->changed.wait_for(lock, limit, [this] { return shared_->done; });
@@ -102,9 +103,9 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
   looking_ = false;
   if (again_) Update();
   if (!newest) return std::nullopt;
-  if (*newest > newest_ns_) {
-    newest_ns_ = *newest;
-    const std::chrono::nanoseconds ago(base::NanosecondsSince1970() - newest_ns_);
+  if (newest->written_ns > newest_.written_ns) {
+    newest_ = *newest;
+    const std::chrono::nanoseconds ago(base::NanosecondsSince1970() - newest_.written_ns);
     const Loop::Time now = loop_.Now();
     written_ = std::min(now - std::chrono::duration_cast<Loop::Time::duration>(ago), now);
     // A file server's clock may differ: the file did not exist during the previous scan.
@@ -112,7 +113,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
   }
   seen_ = true;
   looked_ = began;
-  return newest_ns_ > 0 ? Seen{written_} : Seen{};
+  return newest_.written_ns > 0 ? Seen{written_, newest_} : Seen{};
 }
 
 }  // namespace autodist::chief

@@ -14,7 +14,11 @@ namespace autodist::chief {
 // Returns the modification time of the newest file in the folder, in nanoseconds since 1970; 0: no
 // files. Absent: the folder cannot be read. Ignores logs and does not follow links. Scans only part
 // of a folder with too many files. Blocks on the disk or file server.
-std::optional<int64_t> NewestFile(const std::string& folder);
+struct Checkpoint {
+  int64_t written_ns = 0;  // since 1970, by the file server's clock; 0: there is no file
+  std::string name = {};   // relative to the folder
+};
+std::optional<Checkpoint> NewestFile(const std::string& folder);
 
 // Scans the folder on detached threads, because its server may not answer. Used on the loop's
 // thread.
@@ -27,6 +31,7 @@ class CheckpointWatch {
 
   struct Seen {
     std::optional<Loop::Time> written;  // the newest; absent: none
+    std::optional<Checkpoint> file;     // the same
   };
 
   CheckpointWatch(std::string folder, Loop& loop);
@@ -54,10 +59,10 @@ class CheckpointWatch {
   bool again_ = false;  // after the running scan
   bool seen_ = false;
   Loop::Time due_{};
-  Loop::Time began_{};     // start of the running scan
-  Loop::Time looked_{};    // start of the last scan that could read the folder
-  int64_t newest_ns_ = 0;  // of all scans
-  Loop::Time written_{};   // that time by the chief's clock
+  Loop::Time began_{};    // start of the running scan
+  Loop::Time looked_{};   // start of the last scan that could read the folder
+  Checkpoint newest_;     // of all scans
+  Loop::Time written_{};  // that time by the chief's clock
 };
 
 }  // namespace autodist::chief

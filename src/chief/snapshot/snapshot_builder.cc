@@ -26,8 +26,8 @@ bool Failed(const Attempt& attempt) {
 
 }  // namespace
 
-void SnapshotBuilder::Launches() {
-  times_.Launches();
+void SnapshotBuilder::Launches(uint32_t attempt) {
+  times_.Launches(attempt);
   ++changes_;
 }
 
@@ -38,7 +38,12 @@ void SnapshotBuilder::BeginAttempt() {
 }
 
 void SnapshotBuilder::Stops(const Attempt& attempt) {
-  times_.Stops(Failed(attempt));
+  const auto& cause = attempt.state().cause();
+  const bool lost = cause && cause->kind == Cause::Kind::kNodeLost;
+  const Loop::Time now = loop_.Now();
+  const Loop::Time since =
+      lost ? nodes_.node(attempt.nodes()[cause->node_rank]).last_contact() : now;
+  times_.Stops(Failed(attempt), std::max(now - since, Loop::Time::duration(0)));
   ++changes_;
 }
 
@@ -89,13 +94,18 @@ void SnapshotBuilder::Fill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
     if (rank.has_progress() && !rank.auxiliary()) reported[rank.rank()] = rank.progress();
   }
   if (auto progress = progress::OfJob(reported)) {
-    if (progress->has_step()) times_.FirstStep();
+    if (progress->has_step()) times_.FirstStep(loop_.Now() - attempt.logs->since_first_step());
     *snapshot.mutable_progress() = *progress;
   }
   const auto& events = recorder_.events().last();
   *snapshot.mutable_events() = {events.begin(), events.end()};
   NoteStandstill(attempt, snapshot);
   *snapshot.mutable_goodput_parts() = times_.Now();
+  *snapshot.mutable_recoveries() = {times_.recoveries().begin(), times_.recoveries().end()};
+  if (const auto& checkpoint = times_.newest_file()) {
+    snapshot.set_checkpoint(checkpoint->name);
+    snapshot.set_checkpoint_ms(checkpoint->written_ns / 1'000'000);
+  }
   snapshot::Derive(snapshot);
 }
 

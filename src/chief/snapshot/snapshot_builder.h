@@ -37,8 +37,8 @@ class SnapshotBuilder {
         reported_(loop, nodes),
         times_(options.request().checkpoint_dir(), loop, nodes) {}
 
-  // An attempt is being started; its ranks start; they are asked to end.
-  void Launches();
+  // Another attempt is being started; its ranks start; they are asked to end.
+  void Launches(uint32_t attempt);
   void BeginAttempt();
   void Stops(const Attempt& attempt);
   // A node was disconnected or reconnected; the ranks hang since `since`, or do not.

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/wall_clock.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -21,8 +23,31 @@ int64_t TimeAccounting::Elapsed(Loop::Time at) const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(at - began_).count();
 }
 
-void TimeAccounting::Launches() {
-  accounting_.Launches(Elapsed(loop_.Now()));
+void TimeAccounting::Stops(bool failed, Loop::Time::duration notice) {
+  const int64_t now = Elapsed(loop_.Now());
+  accounting_.Stops(now, failed);
+  recoveries_.Stops(now, std::chrono::duration_cast<std::chrono::milliseconds>(notice).count());
+}
+
+void TimeAccounting::BeginAttempt() {
+  looks_ = checkpoints_.has_value();
+  recoveries_.Begins(Elapsed(loop_.Now()));
+}
+
+void TimeAccounting::Runs() {
+  accounting_.Runs(Elapsed(loop_.Now()));
+  recoveries_.Runs(Elapsed(loop_.Now()));
+}
+
+void TimeAccounting::FirstStep(Loop::Time at) {
+  accounting_.FirstStep(Elapsed(at));
+  recoveries_.FirstStep(Elapsed(at));
+}
+
+void TimeAccounting::Launches(uint32_t attempt) {
+  const int64_t now = Elapsed(loop_.Now());
+  accounting_.Launches(now);
+  recoveries_.Launches(now, attempt, base::MillisecondsSince1970());
   if (checkpoints_) checkpoints_->Update();  // including those written when ranks were asked to end
 }
 
@@ -62,6 +87,7 @@ Loop::Time TimeAccounting::Update() {
 void TimeAccounting::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
   if (!seen) return;
   checkpoint_ = seen->written;
+  newest_file_ = seen->file;
   accounting_.Looked(seen->written ? std::optional(Elapsed(*seen->written)) : std::nullopt);
 }
 

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
 #include "chief/snapshot/checkpoint_watch.h"
 #include "snapshot/goodput_accounting.h"
+#include "snapshot/recovery_times.h"
 
 namespace autodist::chief {
 
@@ -23,11 +25,12 @@ class TimeAccounting {
   TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes);
 
   // An attempt is being started; its ranks start; all run; one has made a step; they are to end.
-  void Launches();
-  void BeginAttempt() { looks_ = checkpoints_.has_value(); }
-  void Runs() { accounting_.Runs(Elapsed(loop_.Now())); }
-  void FirstStep() { accounting_.FirstStep(Elapsed(loop_.Now())); }
-  void Stops(bool failed) { accounting_.Stops(Elapsed(loop_.Now()), failed); }
+  // `attempt`: its number. `at`: when it was made. `notice`: how long the cause had existed before.
+  void Launches(uint32_t attempt);
+  void BeginAttempt();
+  void Runs();
+  void FirstStep(Loop::Time at);
+  void Stops(bool failed, Loop::Time::duration notice);
 
   // The ranks hang since `since`, or do not. Returns whether that is new.
   bool RanksHang(std::optional<Loop::Time> since);
@@ -43,8 +46,11 @@ class TimeAccounting {
   void End();
 
   v1::GoodputParts Now() const { return accounting_.At(Elapsed(loop_.Now())); }
+  const std::vector<v1::Recovery>& recoveries() const { return recoveries_.last(); }
   // When the newest known checkpoint was written.
   std::optional<Loop::Time> checkpoint() const { return checkpoint_; }
+  // Its file, and when it was written by that file; absent: none is known.
+  const std::optional<Checkpoint>& newest_file() const { return newest_file_; }
   // Returns whether the checkpoint folder was given but could never be read.
   bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
@@ -59,7 +65,9 @@ class TimeAccounting {
   snapshot::GoodputAccounting accounting_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: their folder is unknown
   std::optional<Loop::Time> checkpoint_;        // the newest
-  bool looks_ = false;                          // watches them, from the first attempt on
+  std::optional<Checkpoint> newest_file_;
+  snapshot::RecoveryTimes recoveries_;
+  bool looks_ = false;  // watches them, from the first attempt on
   std::optional<Loop::Time> hung_since_;
   std::optional<int64_t> no_step_since_;  // as Elapsed; absent: the job makes steps
 };

@@ -3,7 +3,7 @@ import { $, $$, make, plain, setText } from './dom.js';
 import { clock, count, dayPrefix, duration, known, orZero, rounded, shortClock } from './format.js';
 import { endOf, isOver, view } from './model.js';
 
-const ORDER = ['step', 'rate', 'metric', 'eta', 'elapsed', 'good'];
+const ORDER = ['step', 'rate', 'metric', 'eta', 'elapsed', 'good', 'recovery'];
 const MIN_RATES = 12;  // fewer have no meaningful median
 
 function makeFact(key) {
@@ -106,13 +106,11 @@ function timeParts(spent) {
   ];
 }
 
-function drawGoodput(spent) {
-  if (!spent) return;
-  const parts = timeParts(spent);
-  const total = parts.reduce((time, part) => time + part.time, 0);
-  if (total <= 0) return;
-  const value = (parts[0].time / total * 100).toFixed(1);
-  const fact = drawFact({ key: 'good', name: 'Goodput', value, unit: '%', note: null });
+const sum = parts => parts.reduce((time, part) => time + part.time, 0);
+
+// Draws a bar of the parts in the note of a fact; returns the element for text below the bar.
+function drawTimeParts(fact, parts) {
+  const total = sum(parts);
   const note = $('.n', fact);
   if (!note.firstChild) {
     const bars = parts.map(part => make('i', { style: `background:${part.colour}` }));
@@ -127,12 +125,41 @@ function drawGoodput(spent) {
     .filter(part => part.time)
     .map(part => `${part.name} ${duration(part.time)}`)
     .join('\n');
+  return $('span', note);
+}
+
+function drawGoodput(spent) {
+  if (!spent) return;
+  const parts = timeParts(spent);
+  const total = sum(parts);
+  if (total <= 0) return;
+  const value = (parts[0].time / total * 100).toFixed(1);
+  const fact = drawFact({ key: 'good', name: 'Goodput', value, unit: '%', note: null });
   const losses = parts.slice(1)
     .filter(part => part.time >= 1000)
     .sort((a, b) => b.time - a.time)
     .slice(0, 2)
     .map(part => `${part.name.split(',')[0]} ${duration(part.time)}`);
-  setText($('span', note), losses.join(' · '));
+  setText(drawTimeParts(fact, parts), losses.join(' · '));
+}
+
+// The last restart: how long each part took, from the cause to the first step.
+function drawRecovery(recoveries) {
+  if (!recoveries?.length) return;
+  const last = recoveries[recoveries.length - 1];
+  const parts = [
+    { name: 'notice', time: orZero(last.notice), colour: 'var(--bad)' },
+    { name: 'stopping', time: orZero(last.stopping), colour: 'var(--ink3)' },
+    { name: 'preparing', time: orZero(last.preparing), colour: 'var(--slow-fill)' },
+    { name: 'starting', time: orZero(last.starting), colour: 'var(--ink3)' },
+    { name: 'first step', time: orZero(last.first_step), colour: 'var(--accent)' },
+  ];
+  const total = sum(parts);
+  if (total <= 0) return;
+  const value = duration(total);
+  const fact = drawFact({ key: 'recovery', name: 'Last restart', value, note: null });
+  const longest = parts.reduce((one, other) => other.time > one.time ? other : one);
+  setText(drawTimeParts(fact, parts), `${longest.name} ${duration(longest.time)}`);
 }
 
 function removeOldFacts() {
@@ -169,6 +196,7 @@ export function drawFacts(snapshot, condition) {
   drawEnd(snapshot, known(progress.eta), { over, stalled: condition.stalled });
   drawElapsed(snapshot, over);
   drawGoodput(snapshot.goodput_parts);
+  drawRecovery(snapshot.recoveries);
   removeOldFacts();
   sortFacts();
   const share = total && step != null ? step / total : null;

@@ -57,13 +57,13 @@ class CheckpointWatchTest : public testing::Test {
 };
 
 TEST_F(CheckpointWatchTest, TheNewestFileInAnyFolderCounts) {
-  EXPECT_EQ(NewestFile(Folder()), std::nullopt);
+  EXPECT_FALSE(NewestFile(Folder()));
   std::filesystem::create_directory(Folder());
-  EXPECT_EQ(NewestFile(Folder()), 0);
+  EXPECT_EQ(NewestFile(Folder())->written_ns, 0);
   Write("step-1/model.pt", 100 * kSecond);
   Write("step-2/shards/0.pt", 300 * kSecond + 5);
   Write("step-3/model.pt", 200 * kSecond);
-  EXPECT_EQ(NewestFile(Folder()), 300 * kSecond + 5);
+  EXPECT_EQ(NewestFile(Folder())->written_ns, 300 * kSecond + 5);
 }
 
 TEST_F(CheckpointWatchTest, LogsLinksAndDeepFilesDoNotCount) {
@@ -77,18 +77,18 @@ TEST_F(CheckpointWatchTest, LogsLinksAndDeepFilesDoNotCount) {
   std::filesystem::create_directory_symlink(outside, Path("out"));
   std::filesystem::create_symlink(outside + "/new.pt", Path("new.pt"));
   std::filesystem::create_directory_symlink(Folder(), Path("round"));
-  EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
+  EXPECT_EQ(NewestFile(Folder())->written_ns, 100 * kSecond);
 }
 
 TEST_F(CheckpointWatchTest, AFileWithAFutureTimeHidesNoOther) {
   Write("model.pt", 100 * kSecond);
   WriteAgo("copied.pt", -std::chrono::hours(24 * 365));
-  EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
+  EXPECT_EQ(NewestFile(Folder())->written_ns, 100 * kSecond);
 }
 
 TEST_F(CheckpointWatchTest, AFileIsNotAFolder) {
   Write("model.pt", 100 * kSecond);
-  EXPECT_EQ(NewestFile(Path("model.pt")), std::nullopt);
+  EXPECT_FALSE(NewestFile(Path("model.pt")));
 }
 
 TEST_F(CheckpointWatchTest, TimesAreByOurClock) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "snapshot/recovery_times.h"
 #include "support/played_job.h"
 
 namespace autodist::chief {
@@ -171,6 +172,10 @@ TEST_F(SnapshotBuilderTest, ThePartsAddUpToTheTimeOfAllAttempts) {
               static_cast<double>(took_.count()), 20);
   EXPECT_GT(snapshot.goodput_parts().restarting(), 0);
   EXPECT_GT(snapshot.goodput_parts().training(), 25'000);
+  ASSERT_EQ(snapshot.recoveries_size(), 1);
+  EXPECT_EQ(snapshot.recoveries(0).attempt(), 1u);
+  EXPECT_TRUE(snapshot.recoveries(0).has_starting());
+  EXPECT_FALSE(snapshot.recoveries(0).has_first_step());  // the ranks report no steps
   // A point every two seconds without gaps.
   v1::History history;
   EXPECT_TRUE(
@@ -179,6 +184,25 @@ TEST_F(SnapshotBuilderTest, ThePartsAddUpToTheTimeOfAllAttempts) {
   int64_t width = 0;
   for (const v1::HistoryPoint& point : history.points()) width += point.width_ms();
   EXPECT_NEAR(static_cast<double>(width), 30'000, 2'500);
+}
+
+TEST_F(SnapshotBuilderTest, ARecoveryLastsFromTheLossOfANodeToTheFirstStep) {
+  options_.launch.request.set_max_restarts(1);
+  options_.launch.request.set_min_nodes(2);
+  options_.launch.request.set_lease(20);
+  loop_.After(seconds(10), [this] {
+    nodes_[1].unreachable = true;
+    nodes_[1].CutLink();
+  });
+  loop_.After(seconds(60),
+              [this] { nodes_[2].Write(2, "  7%|7         | 7/100 [00:07<10:00, 10.00s/it]\n"); });
+  AllExit(seconds(90), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::JobSnapshot snapshot = Kept();
+  ASSERT_EQ(snapshot.recoveries_size(), 1);
+  const v1::Recovery& recovery = snapshot.recoveries(0);
+  EXPECT_NEAR(static_cast<double>(recovery.notice()), 20'000, 5'000);
+  EXPECT_NEAR(static_cast<double>(snapshot::Total(recovery)), 50'000, 5'000);
 }
 
 // Uses a file with this time; scans use real time.
@@ -209,6 +233,7 @@ TEST_F(LostStepsTest, StepsSinceTheLastCheckpointAreLost) {
   // Seen within five seconds; its age is the same in simulated and real time.
   EXPECT_GE(spent.lost_steps(), 12'000 - 5'000 - 1'000);
   EXPECT_LE(spent.lost_steps(), 12'000 + 5'000);
+  EXPECT_EQ(Kept().checkpoint(), "20000.pt");
   EXPECT_NEAR(static_cast<double>(snapshot::Total(spent)), static_cast<double>(took_.count()), 20);
 }
 
