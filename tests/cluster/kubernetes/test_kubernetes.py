@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from jobs import seconds_until
 from jobset_cluster import Cluster
 from podman import IMAGE
 
@@ -129,6 +130,26 @@ def test_an_evicted_pod(submit, cluster):
 
 # Exits once the file exists.
 ENDS_WHEN_TOLD = ["sh", "-c", "trap 'exit 0' TERM; echo up $AUTODIST_RESTART_COUNT; until [ -e /data/end ]; do sleep 0.05; done"]
+
+
+# A second, and the time of podman on a busy machine.
+@pytest.mark.parametrize("fault, limit_s", [(("kill",), 3), (("kill", "--signal", "TERM"), 3)], ids=["killed", "evicted"])
+def test_a_spare_pod_takes_over_at_once(submit, cluster, fault, limit_s):
+    cluster.backoff_s = 1000
+    submit("--spares", 1, "--", "sh", "-c",
+           "trap 'exit 0' TERM; touch /data/$RANK.$AUTODIST_RESTART_COUNT; until [ -e /data/end ]; do sleep 0.05; done")
+    ranks = range(4)
+    seconds_until(lambda: all((cluster.folder / f"{rank}.0").exists() for rank in ranks), 60)
+    lost = cluster.pod("worker-0-0")
+    began = time.time()
+    lost.podman(*fault, lost.container)
+    seconds_until(lambda: all((cluster.folder / f"{rank}.1").exists() for rank in ranks), 60)
+    took = max((cluster.folder / f"{rank}.1").stat().st_mtime for rank in ranks) - began
+    print(f"all ranks ran again after {took:.2f} s")
+    (cluster.folder / "end").touch()
+    cluster.await_end()
+    assert cluster.result == "Completed", cluster.logs()
+    assert took < limit_s
 
 
 def test_two_evicted_pods(submit, cluster):
