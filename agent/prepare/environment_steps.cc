@@ -136,9 +136,10 @@ Result<Environment> Activations::Run(const std::string& statements, const std::s
                                      Supervisor& supervisor) {
   Input input{statements, folder, before.ToStrings()};
   const auto known = results_.find(input);
-  if (known != results_.end()) return known->second;
+  if (known != results_.end() && !known->second.fresh.Expired()) return known->second.environment;
   AD_ASSIGN_OR_RETURN(Environment after, Activate(statements, folder, before, limit, supervisor));
-  return results_.emplace(std::move(input), std::move(after)).first->second;
+  results_.insert_or_assign(std::move(input), Output{after, base::Deadline::After(kFresh)});
+  return after;
 }
 
 Result<Environment> TakeSteps(const EnvironmentSteps& steps, Environment environment,

@@ -10,6 +10,7 @@
 #include "agent/supervisor/supervisor.h"
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/deadline.h"
 #include "process/environment.h"
 
 namespace autodist::agent {
@@ -25,10 +26,13 @@ struct NodeValues {
 
 using EnvironmentSteps = google::protobuf::RepeatedPtrField<v1::EnvironmentStep>;
 
-// Runs statements that activate an environment, once for each input: another attempt with the same
-// environment does not wait for them again. Used by one thread at a time.
+// Runs statements that activate an environment, once for each input: an attempt soon after another
+// does not wait for them again. Used by one thread at a time.
 class Activations {
  public:
+  // Afterwards they run again, because they may have fetched something that expires.
+  static constexpr std::chrono::minutes kFresh{10};
+
   // Returns the environment after the statements, which run in the folder after those before them.
   // Blocks until they have ended, at most for `limit`.
   Result<process::Environment> Run(const std::string& statements, const std::string& folder,
@@ -37,7 +41,11 @@ class Activations {
 
  private:
   using Input = std::tuple<std::string, std::string, std::vector<std::string>>;
-  std::map<Input, process::Environment> results_;
+  struct Output {
+    process::Environment environment;
+    base::Deadline fresh;
+  };
+  std::map<Input, Output> results_;
 };
 
 struct ActivationPlace {

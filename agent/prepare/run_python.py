@@ -2,9 +2,10 @@
 
     python [OPTIONS] run_python.py RECORD (SCRIPT | -m MODULE) [ARGUMENT]...
 
-With the variable AUTODIST_WARM_FD it first imports the modules in RECORD, as far as they are installed, and
-waits: it reads variables from that descriptor, until the end, and then runs the program with only those. If
-the imports would differ under these variables, it starts this Python again. For Python 3.6 and later.
+With the variable AUTODIST_WARM_FD it first imports the modules in RECORD, as far as they are installed, writes
+a byte to that descriptor, and waits: it reads variables from there, until the end, and then runs the program with
+only those. If the imports would differ under these variables, it starts this Python again. For Python 3.6 and
+later.
 """
 
 import importlib.machinery
@@ -26,14 +27,24 @@ READ_AT_START = ("LD_", "PYTHON", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", 
 
 
 class Recorder:
-    """Writes the name of each module that is imported for the first time; finds none."""
+    """Writes the name of each module that is imported for the first time; finds none. Stops when the program has
+    changed its variables or where modules are found: then the same names may mean other modules."""
 
     def __init__(self, path):
         self.path = path
-        self.names = set()
+        self.names = set(lines_of(path))
+        self.process = os.getpid()
+        self.before = self.state()
+
+    @staticmethod
+    def state():
+        return dict(os.environ._data), list(sys.path)
 
     def find_spec(self, name, path=None, target=None):
-        if name in self.names or len(self.names) >= MOST_NAMES:
+        if name in self.names or len(self.names) >= MOST_NAMES or self.process != os.getpid():
+            return
+        if self.state() != self.before:
+            self.process = None
             return
         self.names.add(name)
         try:
@@ -44,6 +55,22 @@ class Recorder:
                 os.close(file)
         except (OSError, ValueError):
             pass
+
+
+class Refuser:
+    """Refuses to import modules that must not run ahead, and says so."""
+
+    def __init__(self):
+        self.refused = ""
+
+    def find_spec(self, name, path=None, target=None):
+        if name in LEFT_OUT:
+            self.refused = name
+            raise Refused(name)
+
+
+class Refused(BaseException):
+    """Modules handle an ImportError, and would then do without the module for good."""
 
 
 class Reads:
@@ -76,13 +103,14 @@ class Reads:
         kind = type(os.environ)
         kind.__getitem__, kind.__iter__ = self.original
 
-    def difference(self, environment):
-        """Names a variable that was read and differs in this environment; b"": none."""
+    def difference(self, before, environment):
+        """Names a variable that was read and differs in this environment; b"": none. `before`: the variables of
+        this process; those that a module has set itself do not count."""
         for name, value in self.values.items():
-            if environment.get(name) != value:
+            if value == before.get(name) and environment.get(name) != value:
                 return name
         if self.names is not None:
-            for name in self.names.symmetric_difference(environment):
+            for name in set(before).symmetric_difference(environment).difference([WAIT.encode()]):
                 return name
         return b""
 
@@ -120,32 +148,38 @@ def open_device():
 
 
 def import_installed(names, left_out):
-    """Imports modules; returns the first one that uses a device, and the device."""
+    """Imports modules; returns the first one that must not be imported now, and why."""
     folders = installed_folders()
     installed = {}
-    for name in dict.fromkeys(names):
-        package = name.partition(".")[0]
-        if name in left_out or name in sys.modules:
-            continue
-        try:
-            if package not in installed:
-                installed[package] = is_installed(package, folders)
-            if installed[package]:
-                importlib.import_module(name)
-        except BaseException:  # also SystemExit: so it was in the program, which went on
-            continue
-        device = open_device()
-        if device:
-            return name, device
+    refuser = Refuser()
+    sys.meta_path.insert(0, refuser)
+    try:
+        for name in dict.fromkeys(names):
+            parts = name.split(".")
+            parents = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+            if parents & left_out or name in sys.modules:
+                continue
+            try:
+                if parts[0] not in installed:
+                    installed[parts[0]] = is_installed(parts[0], folders)
+                if installed[parts[0]]:
+                    importlib.import_module(name)
+            except BaseException:  # also SystemExit: so it was in the program, which went on
+                pass
+            device = open_device()
+            if device or refuser.refused:
+                return name, "opens " + device if device else "imports " + refuser.refused
+    finally:
+        sys.meta_path.remove(refuser)
     return "", ""
 
 
 def files_of_modules():
-    """The state of the files of all modules but this one."""
+    """The state of the files of all modules but the program itself, which is read later."""
     states = {}
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if isinstance(path, str) and path != __file__:
+        if isinstance(path, str) and module is not sys.modules["__main__"]:
             states[path] = state_of(path)
     return states
 
@@ -181,41 +215,55 @@ def read_all(fd):
         data += more
 
 
+def variables_in(data):
+    return dict(variable.split(b"=", 1) for variable in data.split(b"\0") if b"=" in variable)
+
+
 def wait(fd, record):
     """Imports modules, and waits for the variables of the rank."""
     os.set_inheritable(fd, False)
-    mine = dict(os.environb)
+    with open("/proc/self/environ", "rb") as file:
+        mine = variables_in(file.read())  # without those that this Python has set
     left_out = record + ".left_out"
     reads = Reads()
     with reads:
-        name, device = import_installed(lines_of(record), LEFT_OUT.union(lines_of(left_out)))
+        name, why = import_installed(lines_of(record), LEFT_OUT.union(lines_of(left_out)))
     if name:
         with open(left_out, "a", encoding="utf-8") as file:
             file.write(name + "\n")
-        say(mine, "a restart will import {} later, because it opens {}".format(name, device))
+        say(mine, "a restart will import {} later, because it {}".format(name, why))
         os.set_inheritable(fd, True)
         start_again(mine)
     files = files_of_modules()
+    os.write(fd, b"w")
     data = read_all(fd)
     os.close(fd)
     if not data:
         os._exit(0)
-    wanted = dict(variable.split(b"=", 1) for variable in data.split(b"\0") if b"=" in variable)
-    del mine[WAIT.encode()]
-    why = reads.difference(wanted) and "a module read the variable {} when it was imported".format(
-        os.fsdecode(reads.difference(wanted)))
-    for variable in set(mine).union(wanted):
-        if mine.get(variable) != wanted.get(variable) and os.fsdecode(variable).startswith(READ_AT_START):
-            why = "the variable {} has changed".format(os.fsdecode(variable))
-    for path, state in files.items():
-        if state_of(path) != state:
-            why = "{} has changed".format(path)
+    wanted = variables_in(data)
+    why = difference(reads, files, mine, wanted)
     if why:
         say(wanted, "Python starts again: " + why)
         start_again(wanted)
-    for variable in set(os.environb).difference(wanted):
-        del os.environb[variable]
-    os.environb.update(wanted)
+    for name in set(mine).difference(wanted):
+        os.environb.pop(name, None)
+    for name, value in wanted.items():
+        if mine.get(name) != value:
+            os.environb[name] = value
+
+
+def difference(reads, files, mine, wanted):
+    """Why the imports would differ now; "": they would not."""
+    read = reads.difference(mine, wanted)
+    if read:
+        return "a module read the variable {} when it was imported".format(os.fsdecode(read))
+    for name in set(mine).union(wanted):
+        if mine.get(name) != wanted.get(name) and os.fsdecode(name).startswith(READ_AT_START):
+            return "the variable {} has changed".format(os.fsdecode(name))
+    for path, state in files.items():
+        if state_of(path) != state:
+            return "{} has changed".format(path)
+    return ""
 
 
 def say(environment, text):
@@ -232,17 +280,25 @@ def prepare_path(program):
     sys.path[0] = os.getcwd() if program == "-m" else os.path.dirname(os.path.realpath(program))
 
 
-def run(program, arguments):
+def make_main(program):
+    """The module of the program, which others may look at when they are imported."""
     main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main
-    if "__mp_main__" in sys.modules:  # multiprocessing's name for it
-        sys.modules["__mp_main__"] = main
     main.__builtins__ = sys.modules["builtins"]
+    if program != "-m":
+        path = os.path.abspath(program) if sys.version_info >= (3, 9) else program
+        main.__file__ = path
+        main.__cached__ = None
+        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    sys.modules["__main__"] = main
+    return main
+
+
+def run(main, program, arguments):
     if program == "-m":
         sys.argv[:] = arguments
         return runpy._run_module_as_main(arguments[0])
     sys.argv[:] = [program] + arguments
-    path = os.path.abspath(program) if sys.version_info >= (3, 9) else program
+    path = main.__file__
     try:
         with open(path, "rb") as file:
             source = file.read()
@@ -250,24 +306,22 @@ def run(program, arguments):
         sys.stderr.write("{}: can't open file {!r}: [Errno {}] {}\n".format(
             sys.executable, path, error.errno, error.strerror))
         sys.exit(2)
-    main.__file__ = path
-    main.__cached__ = None
-    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
     exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
 
 
-def main():
+def begin():
     record, program, *arguments = sys.argv[1:]
     prepare_path(program)
     if hasattr(sys, "orig_argv"):
         at = len(sys.orig_argv) - len(sys.argv)
         del sys.orig_argv[at:at + 2]
+    main = make_main(program)
     if WAIT in os.environ:
         sys.argv[:] = [program] + arguments
         wait(int(os.environ[WAIT]), record)
     sys.meta_path.insert(0, Recorder(record))
     try:
-        run(program, arguments)
+        run(main, program, arguments)
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -279,4 +333,4 @@ def main():
         sys.exit(1)
 
 
-main()
+begin()

@@ -1,8 +1,7 @@
 #include "agent/supervisor/warm_processes.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <string>
@@ -15,21 +14,26 @@ namespace {
 
 constexpr int kGateFd = 3;  // SpawnRequest::extra_fd
 
-// Writes everything without blocking, into an empty pipe.
-bool WriteAtOnce(int pipe, const std::vector<std::string>& environment) {
+bool Waits(int gate) {
+  char byte = 0;
+  return recv(gate, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+// Writes everything without blocking; false if the socket's buffer is too small.
+bool WriteAtOnce(int gate, const std::vector<std::string>& environment) {
   std::string text;
   for (const std::string& variable : environment) text += variable + '\0';
-  // Fails above the user's limit; then the write is incomplete.
-  (void)fcntl(pipe, F_SETPIPE_SZ, static_cast<int>(text.size()));
-  return write(pipe, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int size = static_cast<int>(text.size());
+  setsockopt(gate, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);  // the kernel doubles it
+  return send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(text.size());
 }
 
 }  // namespace
 
 Status WarmProcesses::Add(RankCommand command) {
   AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
-  AD_ASSIGN_OR_RETURN(base::FdPair gate, base::Pipe());
-  AD_RETURN_IF_ERROR(base::SetNonBlocking(gate.second.get()));
+  AD_ASSIGN_OR_RETURN(base::FdPair gate, base::StreamSocketPair());
   process::SpawnRequest& spawn = command.spawn;
   spawn.stdout_fd = streams.ranks.out.get();
   spawn.stderr_fd = streams.ranks.err.get();
@@ -47,7 +51,7 @@ std::optional<WarmProcesses::Taken> WarmProcesses::Take(const RankCommand& comma
            one.spawn.working_directory == command.spawn.working_directory;
   });
   if (found == waiting_.end()) return std::nullopt;
-  if (!WriteAtOnce(found->gate.get(), command.spawn.environment)) {
+  if (!Waits(found->gate.get()) || !WriteAtOnce(found->gate.get(), command.spawn.environment)) {
     kill(-found->pid, SIGKILL);
     return std::nullopt;
   }

@@ -20,8 +20,8 @@ struct RankCommand;
 class WarmProcesses {
  public:
   // What a process becomes a rank with. Each has the variable kVariable until then: the number of a
-  // descriptor from which it reads the rank's environment as "NAME=value\0...", to the end. At an
-  // end without data it exits.
+  // descriptor, to which it writes a byte when it waits, and from which it then reads the rank's
+  // environment as "NAME=value\0...", to the end. At an end without data it exits.
   static constexpr char kVariable[] = "AUTODIST_WARM_FD";
   struct Taken {
     pid_t pid = 0;
@@ -30,7 +30,7 @@ class WarmProcesses {
 
   // Starts one that can become this rank, or another with the same command.
   Status Add(RankCommand command);
-  // Makes a waiting process the rank; nullopt: none has this command.
+  // Makes a process that waits the rank; nullopt: none with this command does.
   std::optional<Taken> Take(const RankCommand& command);
   // The process has ended, and been reaped.
   void Gone(pid_t pid);

@@ -127,7 +127,7 @@ Loop::Time AttemptRun::Tick() {
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   HangResponse& hang = parts_.hang;
   if (event.has_rank_stacks()) return parts_.stacks.Take(member, event.rank_stacks());
-  if (event.has_imported_modules()) return warm_start_.Take(event.imported_modules());
+  if (event.has_imported_modules()) return warm_start_.Take(member, event.imported_modules());
   parts_.input.Take(member, event);
   if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);

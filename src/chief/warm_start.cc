@@ -21,6 +21,7 @@ Loop::Time WarmStart::Tick(const Attempt& attempt) {
     return due_;
   }
   due_ = Loop::Time::max();
+  asked_ = true;
   for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
     v1::ChiefMessage message;
     message.mutable_keep_warm()->set_report(member == 0);
@@ -29,8 +30,8 @@ Loop::Time WarmStart::Tick(const Attempt& attempt) {
   return due_;
 }
 
-void WarmStart::Take(const v1::ImportedModules& modules) {
-  if (modules.names().empty()) return;
+void WarmStart::Take(uint32_t member, const v1::ImportedModules& modules) {
+  if (member != 0 || !std::exchange(asked_, false) || modules.names().empty()) return;
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     if (parts_.nodes.state(node).state() != NodeState::kSpare) continue;
     v1::ChiefMessage message;

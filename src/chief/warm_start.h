@@ -20,12 +20,13 @@ class WarmStart {
   void BeginAttempt();
   // Does the work that is due; returns when to call it again.
   Loop::Time Tick(const Attempt& attempt);
-  // Passes the modules that a rank has imported on to the spares.
-  void Take(const v1::ImportedModules& modules);
+  // Passes the modules that the first member has reported on to the spares.
+  void Take(uint32_t member, const v1::ImportedModules& modules);
 
  private:
   JobParts& parts_;
   Loop::Time due_ = Loop::Time::max();
+  bool asked_ = false;  // the first member reports its modules
 };
 
 }  // namespace autodist::chief

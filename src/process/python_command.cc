@@ -5,7 +5,7 @@
 namespace autodist::process {
 namespace {
 
-constexpr std::string_view kFlags = "bBdEIOPqRsSuvx";
+constexpr std::string_view kFlags = "bBdEIOPqRsSuv";
 constexpr std::string_view kWithValue = "WX";
 
 }  // namespace

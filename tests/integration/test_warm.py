@@ -1,6 +1,7 @@
 """--warm: Pythons that wait for a restart, and the program that runs them and the ranks."""
 
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -156,16 +157,17 @@ def test_a_module_that_opens_a_device_is_left_out(tmp_path, site):
     (tmp_path / "record").write_text("opener\nharmless\n")
     (tmp_path / "train.py").write_text("import os, sys\nprint('opener' in sys.modules, 'harmless' in sys.modules)\n")
     variables = {"PYTHONUSERBASE": str(base), "AUTODIST_LOCAL_RANK": "0"}
-    gate, ours = os.pipe()
+    gate, ours = socket.socketpair()
     waiting = subprocess.Popen([PYTHON, program, "record", "train.py"], cwd=tmp_path, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, pass_fds=[gate],
-                               env={**variables, "AUTODIST_WARM_FD": str(gate)})
-    os.close(gate)
+                               stderr=subprocess.PIPE, text=True, pass_fds=[gate.fileno()],
+                               env={**variables, "AUTODIST_WARM_FD": str(gate.fileno())})
+    gate.close()
     limit = time.monotonic() + 60
     while not list(tmp_path.glob("harmless-*")) and time.monotonic() < limit:
         time.sleep(0.01)
-    os.write(ours, b"".join(f"{name}={value}\0".encode() for name, value in variables.items()))
-    os.close(ours)
+    with ours:
+        assert ours.recv(1) == b"w"
+        ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in variables.items()))
     out, err = waiting.communicate(timeout=60)
     assert out == "False True\n"
     assert f"a restart will import opener later, because it opens {device}" in err

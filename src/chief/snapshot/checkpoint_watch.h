@@ -11,13 +11,14 @@
 
 namespace autodist::chief {
 
-// Returns the modification time of the newest file in the folder, in nanoseconds since 1970; 0: no
-// files. Absent: the folder cannot be read. Ignores logs and does not follow links. Scans only part
-// of a folder with too many files. Blocks on the disk or file server.
 struct Checkpoint {
   int64_t written_ns = 0;  // since 1970, by the file server's clock; 0: there is no file
   std::string name = {};   // relative to the folder
 };
+
+// Returns the newest file in the folder. Absent: the folder cannot be read. Ignores logs and does
+// not follow links. Scans only part of a folder with too many files. Blocks on the disk or file
+// server.
 std::optional<Checkpoint> NewestFile(const std::string& folder);
 
 // Scans the folder on detached threads, because its server may not answer. Used on the loop's

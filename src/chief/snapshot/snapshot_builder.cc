@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "chief/attempt/cause.h"
 #include "progress/job_progress.h"
@@ -103,7 +104,7 @@ void SnapshotBuilder::Fill(const Attempt& attempt, v1::JobSnapshot& snapshot) {
   *snapshot.mutable_goodput_parts() = times_.Now();
   *snapshot.mutable_recoveries() = {times_.recoveries().begin(), times_.recoveries().end()};
   if (const auto& checkpoint = times_.newest_file()) {
-    snapshot.set_checkpoint(checkpoint->name);
+    snapshot.set_checkpoint(base::ToUtf8(checkpoint->name));
     snapshot.set_checkpoint_ms(checkpoint->written_ns / 1'000'000);
   }
   snapshot::Derive(snapshot);

@@ -53,6 +53,7 @@ TEST(PythonCommandTest, OtherCommandsAreNoPrograms) {
                                               {"python3", "-i", "train.py"},
                                               {"python3", "-m"},
                                               {"python3", "-W"},
+                                              {"python3", "-x", "train.py"},
                                               {"python3", "--version"},
                                               {"python3", "-Z", "train.py"}}) {
     EXPECT_FALSE(ParsePython(argv)) << testing::PrintToString(argv);

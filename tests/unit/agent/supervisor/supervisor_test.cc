@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 
 #include <condition_variable>
+#include <filesystem>
 
 #include "process/process_tree.h"
 #include "support/block_sigchld.h"
 #include "support/limit.h"
+#include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -148,13 +150,16 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
 }
 
 // Waits for its variables, and then runs `script` with them.
-RankCommand Waiting(uint32_t rank, const std::string& script) {
+RankCommand Waiting(uint32_t rank, const std::string& script,
+                    const std::string& waits = "/dev/null") {
   RankCommand command{rank, {}};
   command.spawn.argv = {
       "python3", "-c",
       "import os, sys\n"
       "fd = os.environ.get('AUTODIST_WARM_FD')\n"
       "if fd:\n"
+      "    os.write(int(fd), b'w')\n"
+      "    open(os.environ['WAITS'], 'w').close()\n"
       "    data = b''\n"
       "    while True:\n"
       "        more = os.read(int(fd), 65536)\n"
@@ -167,16 +172,20 @@ RankCommand Waiting(uint32_t rank, const std::string& script) {
       "print(variables['RANK'], 'was warm' if fd else 'is new', flush=True)\n"
       "os.execvpe('sh', ['sh', '-c', sys.argv[1]], variables)",
       script};
-  command.spawn.environment = {"PATH=/usr/bin:/bin", "RANK=" + std::to_string(rank)};
+  command.spawn.environment = {"PATH=/usr/bin:/bin", "RANK=" + std::to_string(rank),
+                               "WAITS=" + waits};
   command.spawn.working_directory = "/";
   command.can_wait = true;
   return command;
 }
 
 TEST_F(SupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
+  const test::TempFolder folder;
+  const std::string waits = folder.path() + "/waits";
   Start({Rank(1, "sleep 1000 & sleep 1000")});
-  supervisor_->KeepWarm({Waiting(7, "exit 4")});
-  ASSERT_TRUE(Await([&] { return pids_.size() == 1; }));
+  supervisor_->KeepWarm({Waiting(7, "exit 4", waits)});
+  const auto limit = base::Deadline::After(milliseconds(kLimit));
+  while (!std::filesystem::exists(waits) && !limit.Expired()) sched_yield();
   supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
   ASSERT_TRUE(Await([&] { return ended_ == 1; }));
   const std::vector<pid_t> kept = process::Descendants(getpid());
@@ -186,6 +195,17 @@ TEST_F(SupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
   ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
   EXPECT_EQ(exits_[0].pid, kept[0]);
   EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 4);
+}
+
+TEST_F(SupervisorTest, AProcessThatDoesNotWaitYetIsReplaced) {
+  RankCommand busy = Waiting(0, "exit 4");
+  busy.spawn.argv[2] =
+      "import os, time\n"
+      "if 'AUTODIST_WARM_FD' in os.environ: time.sleep(1000)\n"
+      "print('is new')";
+  supervisor_->KeepWarm({busy});
+  Start({busy});
+  EXPECT_EQ(Read(), "is new\n");
 }
 
 TEST_F(SupervisorTest, AWaitingProcessWithAnotherCommandEnds) {
