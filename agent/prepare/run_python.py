@@ -27,8 +27,8 @@ READ_AT_START = ("LD_", "PYTHON", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", 
 
 
 class Recorder:
-    """Writes the name of each module that is imported for the first time; finds none. Stops when the program has
-    changed its variables or where modules are found: then the same names may mean other modules."""
+    """Writes the name of each module that is imported for the first time; finds none. Not while variables or the
+    places of modules are other than at the start: then the same names may mean other modules."""
 
     def __init__(self, path):
         self.path = path
@@ -43,8 +43,7 @@ class Recorder:
     def find_spec(self, name, path=None, target=None):
         if name in self.names or len(self.names) >= MOST_NAMES or self.process != os.getpid():
             return
-        if self.state() != self.before:
-            self.process = None
+        if self.state() != self.before:  # some modules change a variable for a moment
             return
         self.names.add(name)
         try:
