@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "agent/fetch/send_files.h"
@@ -138,6 +139,8 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   const int stop_signal = static_cast<int>(request.stop_signal());
   const std::lock_guard lock(mutex_);
   prepared_ = std::move(prepared);
+  can_wait_.clear();
+  std::ranges::copy_if(prepared_.ranks, std::back_inserter(can_wait_), &RankCommand::can_wait);
   stop_signal_ = stop_signal > 0 && stop_signal < NSIG ? stop_signal : SIGTERM;
   replaceable_ = request.replaceable();
 }
@@ -266,7 +269,6 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
 void AgentService::Start() {
   const std::lock_guard lock(mutex_);
   claim_.Have();
-  started_ = prepared_.ranks;
   parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
   RemoveMarks();
 }
@@ -311,9 +313,8 @@ void AgentService::KeepWarm(const v1::KeepWarm& wanted) {
   std::vector<RankCommand> ranks;
   {
     const std::lock_guard lock(mutex_);
-    ranks = prepared_.ranks.empty() ? started_ : prepared_.ranks;
+    ranks = can_wait_;
   }
-  std::erase_if(ranks, [](const RankCommand& rank) { return !rank.can_wait; });
   if (!wanted.modules().empty() && !WriteModules(parts_.place.files, ranks, wanted.modules()).ok())
     return;
   if (wanted.report()) {

@@ -99,7 +99,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   // Guarded by mutex_.
   bool sync_called_ = false;
   PreparedNode prepared_;
-  std::vector<RankCommand> started_;  // the ranks of the attempt
+  std::vector<RankCommand> can_wait_;  // its ranks that can, also when they have started
   int stop_signal_ = SIGTERM;
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the members above. Started with mutex_ held.

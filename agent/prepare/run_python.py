@@ -34,16 +34,12 @@ class Recorder:
         self.path = path
         self.names = set(lines_of(path))
         self.process = os.getpid()
-        self.before = self.state()
-
-    @staticmethod
-    def state():
-        return dict(os.environ._data), list(sys.path)
+        self.variables, self.places = dict(os.environ._data), list(sys.path)
 
     def find_spec(self, name, path=None, target=None):
         if name in self.names or len(self.names) >= MOST_NAMES or self.process != os.getpid():
             return
-        if self.state() != self.before:  # some modules change a variable for a moment
+        if os.environ._data != self.variables or sys.path != self.places:  # some modules change a variable for a moment
             return
         self.names.add(name)
         try:

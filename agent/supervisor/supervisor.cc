@@ -85,9 +85,7 @@ void Supervisor::KeepWarm(std::vector<RankCommand> ranks) {
   tasks_.Post([this, ranks = std::move(ranks)]() mutable {
     if (ending_.ends > 0 || closing_) return;
     warm_.KillAll();
-    for (RankCommand& command : ranks) {
-      if (command.can_wait) (void)warm_.Add(std::move(command)).ok();
-    }
+    for (RankCommand& command : ranks) (void)warm_.Add(std::move(command)).ok();
   });
 }
 

@@ -62,8 +62,8 @@ class Supervisor {
   // Call once, or again after `ended`. `stop_signal` asks these ranks to end.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
-  // Starts processes for those of these ranks that can wait. At the next Start, each becomes the
-  // rank with its command, and the others end.
+  // Starts processes for these ranks, which can wait. At the next Start, each becomes the rank with
+  // its command, and the others end.
   void KeepWarm(std::vector<RankCommand> ranks);
 
   // Sends the signal to the process group of every running rank.

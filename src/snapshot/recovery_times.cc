@@ -57,8 +57,9 @@ std::vector<RecoveryPart> PartsOf(const v1::Recovery& recovery) {
 }
 
 int64_t Total(const v1::Recovery& recovery) {
-  return recovery.notice() + recovery.stopping() + recovery.preparing() + recovery.starting() +
-         recovery.first_step();
+  int64_t total = 0;
+  for (const RecoveryPart& part : PartsOf(recovery)) total += part.time;
+  return total;
 }
 
 std::optional<int64_t> TimeToRecover(const v1::JobSnapshot& snapshot) {

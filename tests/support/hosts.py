@@ -64,6 +64,14 @@ def _entering(host, command):
             *map(str, command)]
 
 
+def waits_for_restart(pid):
+    """Returns whether the process is a Python of --warm, and not a child of one; it may still import modules."""
+    try:
+        return b"\0AUTODIST_WARM_FD=" in Path(f"/proc/{pid}/environ").read_bytes() and pid == os.getpgid(pid)
+    except OSError:
+        return False
+
+
 def in_host(host, *command):
     """Runs a command on a host without using the network."""
     return subprocess.run(_entering(host, command), check=True, stdin=subprocess.DEVNULL,

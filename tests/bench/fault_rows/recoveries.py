@@ -10,7 +10,7 @@ from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
 from fault_rows.measure import POLL_S, READY_LIMIT_S, Run
 from fault_rows.row import Row, Target
-from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on
+from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on, waits_for_restart
 
 LEASE_S = 5
 SPARE = len(HOSTS) + 1
@@ -46,17 +46,10 @@ class WarmRun(TrainingRun):
         while time.monotonic() < settled + SETTLED_S:
             if time.monotonic() > limit:
                 raise RuntimeError(f"{len(seen)} Pythons waited after {READY_LIMIT_S} s")
-            now = {pid: cpu_time(pid) for pid in self.ranks() if waits(pid)}
+            now = {pid: cpu_time(pid) for pid in self.ranks() if waits_for_restart(pid)}
             if now != seen or len(now) != RANKS + RANKS_PER_HOST:
                 settled, seen = time.monotonic(), now
             time.sleep(SETTLED_S / 10)
-
-
-def waits(pid):
-    try:
-        return b"\0AUTODIST_WARM_FD=" in Path(f"/proc/{pid}/environ").read_bytes() and pid == os.getpgid(pid)
-    except OSError:
-        return False
 
 
 def cpu_time(pid):

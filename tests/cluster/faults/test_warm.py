@@ -3,9 +3,8 @@
 import os
 import re
 import signal
-from pathlib import Path
 
-from hosts import SPEC, address, agents_on, pids_on
+from hosts import SPEC, address, agents_on, pids_on, waits_for_restart
 from jobs import processes, seconds_until
 
 LOST = 3
@@ -22,13 +21,7 @@ for step in range(1, 1000 if attempt == 0 else 2):
 
 
 def waiting_on(host):
-    """The Pythons that wait, or still import modules."""
-    def waits(pid):
-        try:
-            return b"\0AUTODIST_WARM_FD=" in Path(f"/proc/{pid}/environ").read_bytes()
-        except OSError:
-            return False
-    return {pid for pid in pids_on(host) if waits(pid)}
+    return {pid for pid in pids_on(host) if waits_for_restart(pid)}
 
 
 def test_all_ranks_continue_in_pythons_that_waited(start, folder):
