@@ -56,6 +56,13 @@ std::string ThisProgram() {
   return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
 }
 
+// The connection will be reset when its socket is closed: the chief takes a regular end for that of
+// this process.
+void Reset(int socket) {
+  const linger at_once{1, 0};
+  setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 // Returns the other end of a socket whose bytes go through the session, in a separate process: so
 // ranks and connection survive if this process is killed alone.
 Result<base::UniqueFd> PumpApart(std::unique_ptr<secure::Session> session) {
@@ -102,7 +109,7 @@ class CallbackClient {
   bool Talk(Deadline& until);
   std::unique_ptr<secure::Session> Dial();
   std::unique_ptr<secure::Session> Greet(base::UniqueFd socket);
-  bool Serve(std::unique_ptr<secure::Session> session);
+  bool Serve(std::unique_ptr<secure::Session>& session);  // takes it for a program
   void Start(std::unique_ptr<secure::Session> session, const rpc::CallbackLine& order);
   bool Send(secure::Session& session, const std::string& line);
 
@@ -250,12 +257,18 @@ bool CallbackClient::Send(secure::Session& session, const std::string& line) {
 bool CallbackClient::Talk(Deadline& until) {
   auto session = Dial();
   if (!session) return false;
-  const bool served = Serve(std::move(session));
+  const bool served = Serve(session);
+  if (session && Leaves()) {
+    session->WriteEnd();
+    (void)session->Flush();  // best effort
+  } else if (session) {
+    Reset(session->socket());
+  }
   until = Deadline::After(patience_);
   return served;
 }
 
-bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
+bool CallbackClient::Serve(std::unique_ptr<secure::Session>& session) {
   std::string line;
   while (!Leaves()) {
     for (; !reports_.empty(); reports_.pop_front()) {
@@ -269,6 +282,11 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
     const auto order =
         read == secure::Progress::kDone ? rpc::CallbackLine::FromLine(line) : std::nullopt;
     if (order && order->kind == rpc::kCallbackOver) over_ = true;
+    HandleSignals();
+    if (order && order->kind == rpc::kCallbackRun && asked_to_end_) {
+      line.clear();  // no other program: this connection must report the end of this process
+      continue;
+    }
     if (!order || order->kind != rpc::kCallbackRun || order->texts.empty()) return false;
     Start(std::move(session), *order);
     return true;
@@ -279,7 +297,9 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session> session) {
 // A program that cannot be executed counts as ended, with the reason on stderr.
 void CallbackClient::Start(std::unique_ptr<secure::Session> session,
                            const rpc::CallbackLine& order) {
-  if (!Send(*session, rpc::CallbackLine{rpc::kCallbackStarted, order.id}.ToLine())) return;
+  if (!Send(*session, rpc::CallbackLine{rpc::kCallbackStarted, order.id}.ToLine())) {
+    return Reset(session->socket());
+  }
   const auto failed = [&](const Status& status) {
     reports_.push_back(
         rpc::CallbackLine{rpc::kCallbackEnded, order.id, {Message(status)}}.ToLine());

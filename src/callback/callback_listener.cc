@@ -28,6 +28,16 @@ constexpr int kMaxCallLines = 16;       // of a call, before the others get thei
 constexpr int kMaxUnknownEnds = 256;    // of a call, for programs without a stream
 constexpr ptrdiff_t kMaxDismissed = 4;  // connections of a node that must disconnect at the end
 
+// Reads what a lost connection has left.
+bool HasEnded(secure::Session& session) {
+  auto read = secure::Progress::kDone;
+  for (int lines = 0; read == secure::Progress::kDone && lines < kMaxCallLines; ++lines) {
+    std::string line;
+    read = session.ReadLine(line, rpc::kMaxReportLength);
+  }
+  return read == secure::Progress::kEnded || session.closed_by_peer();
+}
+
 }  // namespace
 
 // A connection until it belongs to a program.
@@ -199,6 +209,8 @@ Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   Node& node = found->second;
   std::unique_lock lock(table_->mutex);
+  // Its programs have continued without it, and still may.
+  if (node.gone_at && began > node.gone_at->when() + limits_.together) node.gone_at.reset();
   while (const CallPtr call = AwaitCall(lock, node, deadline, stop)) {
     call->session->Write(rpc::CallbackLine{rpc::kCallbackRun, call->order, argv}.ToLine());
     (void)call->session->Flush();  // the thread sends the rest
@@ -358,9 +370,12 @@ void CallbackListener::Read(const CallPtr& call) {
   }
 }
 
-// A client that still runs connects again at once.
+// A client that still runs connects again at once. It has ended if it said so, or its system did: a
+// reset may come from a machine between, and then its programs still run.
 void CallbackListener::HungUp(Call& call) {
-  if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
+  const bool was_client =
+      call.state == Call::State::kWaiting || call.state == Call::State::kOrdered;
+  if (was_client && HasEnded(*call.session)) {
     Node& node = table_->nodes.at(call.from.node);
     const bool newest = node.instance == call.from.instance;
     if (node.served && newest) node.gone_at = Deadline::After(limits_.gone);

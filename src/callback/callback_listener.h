@@ -46,8 +46,9 @@ namespace autodist::callback {
 struct CallbackLimits {
   std::chrono::milliseconds greeting{10'000};  // for a new connection to prove that it knows a key
   std::chrono::milliseconds start{10'000};     // for the client's response to an order
-  std::chrono::milliseconds gone{1'000};    // for a client that has disconnected to connect again
-  std::chrono::milliseconds report{1'000};  // between a program's last output and its stderr
+  std::chrono::milliseconds gone{500};        // for a client that has disconnected to connect again
+  std::chrono::milliseconds together{1'000};  // from the end of a client to that of a program
+  std::chrono::milliseconds report{1'000};    // between a program's last output and its stderr
   size_t strangers = 256;  // concurrent unauthenticated connections; above it, the oldest is closed
 };
 

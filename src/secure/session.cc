@@ -149,10 +149,16 @@ Progress Session::Fill() {
   if (most == 0) return Progress::kBroken;
   const ssize_t got = recv(socket_.get(), bytes.data(), most, MSG_DONTWAIT);
   if (got < 0 && NotNow()) return Progress::kWaits;
-  if (got <= 0) return Progress::kBroken;
+  if (got <= 0) return Lost(got == 0 || errno == EPIPE);
   if (handshake) handshake_bytes_ += static_cast<size_t>(got);
   Need(BIO_write(received_, bytes.data(), static_cast<int>(got)) == got);
   return Progress::kDone;
+}
+
+// Only the first error counts: EPIPE is a reset after a regular end, and follows any reset, too.
+Progress Session::Lost(bool closed_by_peer) {
+  if (!closed_by_peer_) closed_by_peer_ = closed_by_peer;
+  return Progress::kBroken;
 }
 
 Progress Session::Take(char* buffer, size_t size, bool leave_it, size_t& got) {
@@ -228,7 +234,7 @@ Progress Session::Flush() {
     }
     const ssize_t put =
         send(socket_.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put < 0 && !NotNow()) return Progress::kBroken;
+    if (put < 0 && !NotNow()) return Lost(errno == EPIPE);
     const bool waits = put < 0;
     sending_ = std::string(piece.substr(waits ? 0 : static_cast<size_t>(put)));
     if (waits) return Progress::kWaits;

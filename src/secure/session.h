@@ -65,6 +65,9 @@ class Session {
   bool has_to_send() const;
 
   int socket() const { return socket_.get(); }
+  // After kBroken: whether the peer's system has closed the connection, as it does when a process
+  // ends. False if it was reset, which others can do, or timed out.
+  bool closed_by_peer() const { return closed_by_peer_.value_or(false); }
 
  private:
   Session(base::UniqueFd socket, ssl_st* tls);
@@ -72,6 +75,7 @@ class Session {
   struct Callbacks;  // callbacks of OpenSSL
 
   Progress Fill();
+  Progress Lost(bool closed_by_peer);
   Progress Take(char* buffer, size_t size, bool leave_it, size_t& got);
 
   const base::UniqueFd socket_;
@@ -82,6 +86,7 @@ class Session {
   std::optional<Key> key_;
   FindKey find_key_;
   bool is_server_ = false;
+  std::optional<bool> closed_by_peer_;  // set when the connection is lost
   size_t handshake_bytes_ = 0;
   uint64_t written_ = 0;  // since the last key update
   std::string sending_;   // moved from to_send_

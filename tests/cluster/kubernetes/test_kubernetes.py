@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hosts import address, in_host
 from jobs import seconds_until
 from jobset_cluster import Cluster
 from podman import IMAGE
@@ -152,8 +153,33 @@ def test_a_spare_pod_takes_over_at_once(submit, cluster, fault, limit_s):
     assert took < limit_s
 
 
+def test_a_spare_waits_for_a_pod_whose_connections_are_reset(submit, cluster):
+    """A reset does not show that the pod has ended: something between may send it."""
+    lease_s = 20
+    submit("--spares", 1, "--lease", lease_s, "--", "sh", "-c",
+           "touch /data/$RANK.$AUTODIST_RESTART_COUNT; "
+           "until [ -e /data/end ]; do sleep 0.05; done")
+    ranks = range(4)
+    seconds_until(lambda: all((cluster.folder / f"{rank}.0").exists() for rank in ranks), 60)
+    host = cluster.pod("worker-0-0").host
+    in_host(host, "nft", "add table ip resets; add chain ip resets in { type filter hook input priority 0; }; "
+                         f"add rule ip resets in ip saddr {address(1)} meta l4proto tcp reject with tcp reset")
+    began = time.time()
+    try:
+        seconds_until(lambda: all((cluster.folder / f"{rank}.1").exists() for rank in ranks), 60)
+        took = max((cluster.folder / f"{rank}.1").stat().st_mtime for rank in ranks) - began
+        print(f"all ranks ran again after {took:.2f} s")
+    finally:
+        in_host(host, "nft", "delete table ip resets")
+    (cluster.folder / "end").touch()
+    cluster.await_end()
+    assert cluster.result == "Completed", cluster.logs()
+    assert lease_s / 2 < took < lease_s + 3
+
+
 def test_two_evicted_pods(submit, cluster):
-    submit("--max-restarts", 1, "--", *ENDS_WHEN_TOLD)
+    """podman may stop one of them when the job runs again without the other."""
+    submit("--max-restarts", 2, "--", *ENDS_WHEN_TOLD)
     cluster.await_log("chief", "] up 0", 6)
     with ThreadPoolExecutor() as both:
         list(both.map(lambda name: cluster.pod(name).stop(), ("worker-0-0", "worker-0-1")))

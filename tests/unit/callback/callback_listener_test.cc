@@ -131,6 +131,28 @@ class CallbackListenerTest : public testing::Test {
     while (nodes_->Calls(kNode) < count) std::this_thread::yield();
   }
 
+  // A client that runs a program, and has connected again.
+  struct Client {
+    std::unique_ptr<secure::Session> program;
+    std::unique_ptr<transport::Stream> stream;
+    std::unique_ptr<secure::Session> waits;
+  };
+  Client ClientWithProgram() {
+    Client client{CallAsNode(), nullptr, nullptr};
+    if (!client.program) return client;
+    std::thread caller([&] {
+      const auto order = rpc::CallbackLine::FromLine(test::LineOf(*client.program));
+      const std::string started =
+          rpc::CallbackLine{rpc::kCallbackStarted, order ? order->id : 0}.ToLine();
+      EXPECT_TRUE(test::SendAll(*client.program, started));
+    });
+    client.stream = Run({"cat"});
+    caller.join();
+    client.waits = CallAsNode();
+    AwaitCalls(2);
+    return client;
+  }
+
   std::unique_ptr<transport::Stream> Run(const std::vector<std::string>& argv) {
     CallbackTransport transport(nodes_, kNode, kLimit);
     auto stream = transport.Run(argv, {});
@@ -547,24 +569,56 @@ TEST_F(CallbackListenerTest, AClientEndsWithoutAChief) {
 
 TEST_F(CallbackListenerTest, TheEndOfAClientIsReportedOnce) {
   Listen({.gone = milliseconds(10)});
-  auto program = CallAsNode();
-  ASSERT_TRUE(program);
-  std::thread caller([&] {
-    const auto order = rpc::CallbackLine::FromLine(test::LineOf(*program));
-    const std::string started =
-        rpc::CallbackLine{rpc::kCallbackStarted, order ? order->id : 0}.ToLine();
-    EXPECT_TRUE(test::SendAll(*program, started));
-  });
-  const auto stream = Run({"cat"});
-  caller.join();
-  auto waits = CallAsNode();
-  AwaitCalls(2);
-  program.reset();
-  waits.reset();
+  Client client = ClientWithProgram();
+  ASSERT_TRUE(client.waits);
+  client.program.reset();
+  client.waits.reset();
   CallbackTransport transport(nodes_, kNode, milliseconds(100));
   const auto gone = transport.Run({"cat"}, {}).status();
   EXPECT_EQ(gone.code(), StatusCode::kAborted) << gone;
   // Another client may replace it.
+  EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+// It would run the program, and its end would not be noticed.
+TEST_F(CallbackListenerTest, AClientThatWasAskedToEndStartsNoProgram) {
+  Listen({.gone = milliseconds(10)});
+  const auto caller = StartClient();
+  auto stream = Run({"cat"});
+  AwaitCalls(2);
+  kill(caller->pid(), SIGTERM);
+  const std::jthread ends_the_first([&stream] {
+    std::this_thread::sleep_for(milliseconds(50));  // the order usually arrives before
+    stream.reset();
+  });
+  CallbackTransport transport(nodes_, kNode, kLimit);
+  const auto second = transport.Run({"cat"}, {}).status();
+  EXPECT_EQ(second.code(), StatusCode::kAborted) << second;
+  EXPECT_EQ(ExitOf(*caller), 128 + SIGTERM);
+}
+
+// Anything between may reset a connection.
+TEST_F(CallbackListenerTest, AResetDoesNotShowThatAClientHasEnded) {
+  Listen({.gone = milliseconds(10)});
+  Client client = ClientWithProgram();
+  ASSERT_TRUE(client.waits);
+  const linger at_once{1, 0};
+  ASSERT_EQ(setsockopt(client.waits->socket(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  client.program.reset();
+  client.waits.reset();
+  CallbackTransport transport(nodes_, kNode, milliseconds(300));
+  EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(CallbackListenerTest, AClientWhoseProgramsContinuedMayNotHaveEnded) {
+  Listen({.gone = milliseconds(1), .together = milliseconds(1)});
+  Client client = ClientWithProgram();
+  ASSERT_TRUE(client.waits);
+  shutdown(client.waits->socket(), SHUT_WR);
+  pollfd closed{client.waits->socket(), POLLIN, 0};
+  ASSERT_EQ(poll(&closed, 1, Limit().PollTimeout()), 1);  // the listener has seen the end
+  std::this_thread::sleep_for(milliseconds(5));
+  CallbackTransport transport(nodes_, kNode, milliseconds(300));
   EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
 }
 
