@@ -147,7 +147,6 @@ StageEvent JobRunner::Started() {
     refused_ = *refused;
     return StageEvent::kNotStarted;
   }
-  parts_.nodes.StopRejoining();
   return EndJob();  // the earlier cause remains
 }
 

@@ -221,7 +221,8 @@ class FakeLauncher final : public launch::Launcher {
       }
       if (agent.gone() && resume) return Finish(node, Error(StatusCode::kAborted, "it is gone"));
       agent.Begin();
-      Finish(node, OkStatus(), NewLink(node));
+      After(
+          node, [this, node] { Finish(node, OkStatus(), NewLink(node)); }, agent.link_takes);
     });
   }
   std::shared_ptr<launch::NodeLink> NewLink(uint32_t node) {

@@ -29,6 +29,7 @@ class FakeAgent final : public SimulatedAgent {
   bool fails_when_resumed = false;  // or after it
   bool launch_hangs = false;
   bool prepare_hangs = false;
+  milliseconds link_takes{0};  // when it is started again
   Status launch_fails;
   bool stays = false;              // its watchdog does not exit when all has ended
   std::function<void()> on_start;  // called when its ranks have started

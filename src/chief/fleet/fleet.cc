@@ -166,18 +166,11 @@ void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) 
 }
 
 void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
-  if (state(number).state() == NodeState::kQuarantined) return;
+  if (orders_.leaving || state(number).state() == NodeState::kQuarantined) return;
   reconnection_.Reach(number, limit, [this, number](const launch::LaunchedNode& linked) {
     // An agent that receives no session exits by itself.
-    if (linked.status.ok() && orders_.rejoin) Add(number, linked.link);
+    if (linked.status.ok() && !orders_.leaving) Add(number, linked.link);
   });
-}
-
-void Fleet::StopRejoining() {
-  orders_.rejoin = false;
-  for (const uint32_t node : reconnection_.linking()) {
-    if (!state(node).alive()) reconnection_.GiveUp(node);
-  }
 }
 
 void Fleet::Prepare(const std::vector<uint32_t>& nodes) {
@@ -212,6 +205,10 @@ void Fleet::StopRanks(milliseconds grace) {
 void Fleet::End(milliseconds grace, bool leave) {
   orders_.leaving = leave;
   orders_.grace = grace;
+  const std::set<uint32_t> linking = leave ? reconnection_.linking() : std::set<uint32_t>();
+  for (const uint32_t node : linking) {
+    if (!state(node).alive()) reconnection_.GiveUp(node);  // its agent would not be asked to exit
+  }
   for (uint32_t i = 0; i < size(); ++i) Take(i, leave ? NodeEvent::kDismiss : NodeEvent::kDrain);
 }
 

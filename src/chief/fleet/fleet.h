@@ -67,7 +67,6 @@ class Fleet final : private InboxReader {
   const std::set<uint32_t>& lost() const { return lost_; }
   // Tries once more to reach a lost node, until the limit.
   void TryRejoin(uint32_t node, Loop::Time limit);
-  void StopRejoining();
   // Returns whether a connection to the node is being made.
   bool BeingLinked(uint32_t node) const { return reconnection_.BeingLinked(node); }
 
@@ -143,8 +142,7 @@ class Fleet final : private InboxReader {
   Console& console_;
   FleetListener& listener_;
   struct {
-    bool rejoin = true;                  // lost nodes may rejoin
-    bool leaving = false;                // the agents have been asked to exit
+    bool leaving = false;                // the agents have been asked to exit, and none rejoins
     std::chrono::milliseconds grace{0};  // of the last End
   } orders_;
   size_t disconnected_ = 0;

@@ -11,6 +11,7 @@ using std::chrono::seconds;
 using test::JobTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // The last of three nodes is a spare.
 class JobSparesTest : public JobTest {
@@ -115,6 +116,32 @@ TEST_F(JobSparesTest, ALostNodeReturnsAsASpare) {
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
   ExpectNothingRuns();
 }
+
+// The ranks end while a returning node is reached, this long after its agent has started.
+class ReturnAtTheEndTest : public JobSparesTest, public testing::WithParamInterface<int> {
+ protected:
+  void EndOnceReached() {
+    if (nodes_[1].gone()) return loop_.After(milliseconds(1), [this] { EndOnceReached(); });
+    loop_.After(milliseconds(GetParam()), [this] {
+      nodes_[0].ExitAll(0);
+      nodes_[2].ExitAll(0);
+    });
+  }
+};
+
+TEST_P(ReturnAtTheEndTest, NoAgentIsLeft) {
+  nodes_[1].link_takes = milliseconds(8);
+  loop_.After(seconds(5), [this] {
+    nodes_[1].Die();
+    EndOnceReached();
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(nodes_[1].gone() || !nodes_[1].connected());
+  EXPECT_LT(took_, seconds(10));
+  EXPECT_THAT(messages_, Not(HasSubstr("did not confirm")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Milliseconds, ReturnAtTheEndTest, testing::Range(0, 16));
 
 TEST_F(JobSparesTest, ANodeThatReturnsLateIsReachedLessAndLessOften) {
   loop_.After(seconds(5), [this] {
