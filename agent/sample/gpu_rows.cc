@@ -47,12 +47,18 @@ void TakeReasons(std::string_view value, GpuRow& row) {
   }
 }
 
+// "[N/A]" and the like are unknown, but not "[GPU requires reset]".
+bool IsKnown(std::string_view value) {
+  return !value.starts_with('[') || value.starts_with("[GPU ");
+}
+
 }  // namespace
 
 // A field with its names, the newest first.
 struct GpuFields::Known {
   std::array<const char*, 2> names;
   void (*take)(std::string_view value, GpuRow& row);
+  const char* path = nullptr;
 };
 
 GpuFields::GpuFields(std::string_view help) {
@@ -70,12 +76,28 @@ GpuFields::GpuFields(std::string_view help) {
       {{"clocks.sm", "clocks.current.sm"}, TakeAmount<&v1::GpuSample::set_clock>},
       {{"clocks.max.sm", nullptr}, TakeAmount<&v1::GpuSample::set_clock_limit>},
       {{"clocks_event_reasons.active", "clocks_throttle_reasons.active"}, TakeReasons},
-      {{"ecc.errors.uncorrected.volatile.total", nullptr}, TakeErrors},
+      {{"ecc.errors.uncorrected.volatile.total", nullptr},
+       TakeErrors,
+       "ecc_errors/volatile/uncorrected"},
+      {{"gpu_recovery_action", nullptr}, nullptr, "gpu_recovery_action"},
+      {{"reset_status.reset_required", nullptr}, nullptr, "gpu_reset_status/reset_required"},
+      {{"reset_status.drain_and_reset_recommended", nullptr},
+       nullptr,
+       "gpu_reset_status/drain_and_reset_recommended"},
+      {{"remapped_rows.pending", nullptr}, nullptr, "remapped_rows/remapped_row_pending"},
+      {{"remapped_rows.failure", nullptr}, nullptr, "remapped_rows/remapped_row_failure"},
+      {{"retired_pages.pending", nullptr}, nullptr, "retired_pages/pending_retirement"},
+      {{"pcie.link.width.current", nullptr},
+       nullptr,
+       "pci/pci_gpu_link_info/link_widths/current_link_width"},
+      {{"pcie.link.width.max", nullptr},
+       nullptr,
+       "pci/pci_gpu_link_info/link_widths/max_link_width"},
   };
   for (const Known& field : kKnown) {
     for (const char* name : field.names) {
       if (!name || help.find('"' + std::string(name) + '"') == std::string_view::npos) continue;
-      fields_.push_back({name, field.take});
+      fields_.push_back({name, field.take, field.path});
       break;
     }
   }
@@ -97,7 +119,11 @@ std::optional<GpuRow> GpuFields::Parse(std::string_view row) const {
     const size_t end = row.find(kSeparator);
     const bool is_last = i + 1 == fields_.size();
     if (is_last != (end == std::string_view::npos)) return std::nullopt;
-    fields_[i].take(row.substr(0, end), reading);
+    const std::string_view value = row.substr(0, end);
+    if (fields_[i].take) fields_[i].take(value, reading);
+    if (fields_[i].path && IsKnown(value)) {
+      reading.description.values.emplace(fields_[i].path, value);
+    }
     row.remove_prefix(is_last ? row.size() : end + kSeparator.size());
   }
   return reading;

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "autodist/v1/sample.pb.h"
+#include "health/nvidia_smi.h"
 #include "health/pci_place.h"
 
 namespace autodist::agent {
 
 struct GpuRow {
-  v1::GpuSample gpu;
+  v1::GpuSample gpu;  // without faults
   std::optional<health::PciPlace> place;
+  health::GpuDescription description;  // what shows faults
 };
 
 // The queried fields, which differ between drivers.
@@ -34,7 +36,8 @@ class GpuFields {
  private:
   struct Field {
     const char* name;
-    void (*take)(std::string_view value, GpuRow& row);  // called for a valid value
+    void (*take)(std::string_view value, GpuRow& row);  // nullptr: not part of the sample
+    const char* path;  // of GpuDescription::values; nullptr: shows no fault
   };
   struct Known;
   std::vector<Field> fields_;

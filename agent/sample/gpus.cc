@@ -83,10 +83,32 @@ bool GpuReader::TakeOutput() {
 void GpuReader::TakeRow(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   std::optional<GpuRow> row = fields_->Parse(line);
-  if (!row || !plan_.indices.contains(row->gpu.index())) return;
+  if (!row) return TakeFailure(line);
+  if (!plan_.indices.contains(row->gpu.index())) return;
   backoff_ = base::Backoff(base::RandomNumber(), kMaxWait);
   const uint32_t index = row->gpu.index();
+  for (health::Fault& fault : health::FindInGpu(row->description, index)) {
+    row->gpu.add_faults(std::move(fault.what));
+  }
   readings_[index] = {*std::move(row), SampleTime::clock::now()};
+}
+
+void GpuReader::TakeFailure(std::string_view line) {
+  constexpr std::string_view kGpu = "GPU ";
+  for (health::Fault& fault : health::FindInFailure(line)) {
+    const std::string_view subject = fault.subject;
+    const auto place = subject.starts_with(kGpu)
+                           ? health::ParsePciPlace(subject.substr(kGpu.size()))
+                           : std::nullopt;
+    for (auto& [index, reading] : readings_) {
+      if (!place || reading.row.place != place) continue;
+      GpuRow lost{{}, place, {}};
+      lost.gpu.set_index(index);
+      lost.gpu.set_uuid(reading.row.gpu.uuid());
+      lost.gpu.add_faults(fault.what);
+      reading = {std::move(lost), SampleTime::max()};
+    }
+  }
 }
 
 void GpuReader::Update() {

@@ -67,6 +67,8 @@ class GpuReader {
   // Parses the complete lines of the output. Returns whether the program has ended.
   bool TakeOutput();
   void TakeRow(std::string_view line);
+  // A message that a GPU is lost.
+  void TakeFailure(std::string_view line);
   void Wait();
 
   const GpuPlan plan_;

@@ -1,7 +1,7 @@
 #include "health/nvidia_smi.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -72,17 +72,22 @@ class GpuChecker {
         return Fatal("is lost", "restart the node; if it happens again, have the GPU replaced");
       }
     }
+    // Drivers before 570 have these in place of the recovery action.
+    if (Is("gpu_reset_status/reset_required", "Yes")) return Fatal("must be reset", kReset);
+    if (Is("gpu_reset_status/drain_and_reset_recommended", "Yes")) {
+      return Fatal("must be reset before other programs use it", kReset);
+    }
     const std::string action = Value("gpu_recovery_action");
     if (action.empty() || action == "None") return;
     Fatal("needs a recovery action: " + action,
           action.find("Reboot") != std::string::npos ? "restart the node" : kReset);
   }
 
-  // Before driver 530, sram_uncorrectable was one number.
+  // Before driver 530, sram_uncorrectable was one number. A query of single properties has a total.
   void CheckEcc() {
     uint64_t uncorrectable = 0;
     for (const char* name : {"sram_uncorrectable", "sram_uncorrectable_parity",
-                             "sram_uncorrectable_secded", "dram_uncorrectable"}) {
+                             "sram_uncorrectable_secded", "dram_uncorrectable", "uncorrected"}) {
       uncorrectable += NumberOr0(std::string("ecc_errors/volatile/") + name);
     }
     if (uncorrectable > 0) {
@@ -196,10 +201,16 @@ void CheckEqual(const std::vector<GpuDescription>& gpus, const std::string& path
 
 }  // namespace
 
+std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number) {
+  std::vector<Fault> faults;
+  GpuChecker(gpu, number, faults).Check();
+  return faults;
+}
+
 std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
   std::vector<Fault> faults;
   for (uint32_t number = 0; number < gpus.size(); ++number) {
-    GpuChecker(gpus[number], number, faults).Check();
+    std::ranges::move(FindInGpu(gpus[number], number), std::back_inserter(faults));
   }
   CheckEqual(gpus, "vbios_version", "VBIOS versions", faults);
   CheckEqual(gpus, "power_readings/power_limit", "power limits", faults);
@@ -228,17 +239,32 @@ void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& f
   }
 }
 
+namespace {
+
+constexpr std::string_view kNoHandle = "Unable to determine the device handle for GPU";
+
+// "GPU 0000:3B:00.0"
+std::string GpuWithoutHandle(std::string_view printed) {
+  const size_t found = printed.find(kNoHandle);
+  if (found == std::string_view::npos) return "a GPU";
+  std::string_view address = printed.substr(found + kNoHandle.size());
+  address.remove_prefix(std::min(address.find_first_not_of(' '), address.size()));
+  address = address.substr(0, address.find(": "));
+  return ParsePciPlace(address) ? "GPU " + std::string(address) : "a GPU";
+}
+
+}  // namespace
+
 std::vector<Fault> FindInFailure(std::string_view printed) {
   const auto has = [&](std::string_view text) {
     return printed.find(text) != std::string_view::npos;
   };
-  const auto fatal = [](const char* subject, const char* what, const char* remedy) {
+  const auto fatal = [](const std::string& subject, const char* what, const char* remedy) {
     return std::vector<Fault>{{Severity::kFatal, subject, what, kNvidiaSmi, remedy}};
   };
   constexpr char kRestart[] = "restart the node; if it happens again, have the GPU replaced";
-  if (has("GPU is lost")) return fatal("a GPU", "is lost", kRestart);
-  if (has("Unable to determine the device handle"))
-    return fatal("a GPU", "does not answer", kRestart);
+  if (has("GPU is lost")) return fatal(GpuWithoutHandle(printed), "is lost", kRestart);
+  if (has(kNoHandle)) return fatal(GpuWithoutHandle(printed), "does not answer", kRestart);
   if (has("Driver/library version mismatch")) {
     return fatal("the driver", "is not of the same version as its libraries",
                  "restart the node, or load the driver again");

@@ -2,6 +2,7 @@
 // page of nvidia-smi. Elements that a driver or a GPU lacks are not checked.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,13 +27,15 @@ Result<std::vector<GpuDescription>> ParseGpus(std::string_view xml);
 
 // Pure logic.
 std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus);
+// The same for one GPU, without a comparison with others.
+std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number);
 
 // In faults of the kernel log, replaces "GPU 0000:3b:00" by the number of the GPU. They are
 // warnings if nvidia-smi says that the GPU needs no recovery action.
 void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults);
 
 // For an nvidia-smi that failed: what its output, or the lack of any, says. `printed`: both
-// streams.
+// streams. The subject may be "GPU 0000:3B:00.0", by its address.
 std::vector<Fault> FindInFailure(std::string_view printed);
 
 }  // namespace autodist::health

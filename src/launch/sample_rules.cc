@@ -43,10 +43,10 @@ bool IsPlausible(const v1::GpuSample& gpu) {
   return IsText(gpu.uuid()) &&
          AreAmounts(gpu.use(), gpu.power(), gpu.power_limit(), gpu.temperature(), gpu.clock(),
                     gpu.clock_limit()) &&
-         AreCounts(gpu.memory_used(), gpu.memory_total(), gpu.ecc_errors(), gpu.nvlink_errors()) &&
+         AreCounts(gpu.memory_used(), gpu.memory_total(), gpu.ecc_errors()) &&
          gpu.throttled_size() <= rpc::kMaxListLength &&
-         gpu.processes_size() <= rpc::kMaxListLength &&
-         std::ranges::all_of(gpu.throttled(), IsText);
+         gpu.processes_size() <= rpc::kMaxListLength && gpu.faults_size() <= rpc::kMaxListLength &&
+         std::ranges::all_of(gpu.throttled(), IsText) && std::ranges::all_of(gpu.faults(), IsText);
 }
 
 bool IsPlausible(const v1::RankSample& rank) {

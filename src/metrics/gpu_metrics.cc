@@ -44,8 +44,6 @@ void AddOwn(const v1::GpuSample& gpu, const Labels& labels, FamilySet& set) {
     set.Gauge("autodist_gpu_throttled", "1 for the reason why the GPU's clock is throttled.",
               With(labels, {{"reason", reason}}), 1);
   }
-  set.Counter("autodist_gpu_nvlink_errors_total", "NVLink errors of all kinds and links.", labels,
-              Known(gpu.has_nvlink_errors(), gpu.nvlink_errors()));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ inline v1::JobSnapshot ExampleSnapshot() {
               clock_limit: 1980
               throttled: "HW power brake"
               ecc_errors: 2
-              nvlink_errors: 5
+              faults: "needs a recovery action: Reset"
               xid: 79
             }
             gpus { index: 1 uuid: "GPU-0b" use: 0 memory_used: 7 memory_total: 0 }

@@ -62,6 +62,10 @@ constexpr FaultyGpu kFaultyGpus[] = {
      "fatal: GPU 1 needs a recovery action: Reboot"},
     {580, "<gpu_recovery_action>", "None", "Drain and Reset",
      "fatal: GPU 1 needs a recovery action: Drain and Reset"},
+    {535, "<gpu_reset_status>", "<reset_required>No", "<reset_required>Yes",
+     "fatal: GPU 1 must be reset"},
+    {550, "<gpu_reset_status>", "recommended>No", "recommended>Yes",
+     "fatal: GPU 1 must be reset before other programs use it"},
     {535, "<volatile>", "<dram_uncorrectable>0", "<dram_uncorrectable>1",
      "fatal: GPU 1 had 1 memory error that was not corrected since the driver was loaded"},
     {570, "<volatile>", "<sram_uncorrectable_parity>0", "<sram_uncorrectable_parity>3",
@@ -172,9 +176,11 @@ TEST(NvidiaSmiTest, FailuresOfTheProgramItselfAreUnderstood) {
   EXPECT_EQ(
       what("Unable to determine the device handle for GPU 0000:05:00.0: GPU is lost.  Reboot the "
            "system to recover this GPU"),
-      "a GPU is lost");
+      "GPU 0000:05:00.0 is lost");
   EXPECT_EQ(what("Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error"),
-            "a GPU does not answer");
+            "GPU 0000:3B:00.0 does not answer");
+  EXPECT_EQ(what("GPU is lost"), "a GPU is lost");
+  EXPECT_EQ(what("Unable to determine the device handle for GPU"), "a GPU does not answer");
   EXPECT_EQ(what("Failed to initialize NVML: Driver/library version mismatch\nNVML library "
                  "version: 535.129"),
             "the driver is not of the same version as its libraries");

@@ -125,6 +125,16 @@ TEST(IssuesTest, AGpuErrorIsShownAtOnce) {
   EXPECT_EQ(issues[0].what(), "rank 3 (node2, GPU 1): the driver reported a GPU error, XID 79");
 }
 
+TEST(IssuesTest, AFaultOfAGpuIsShownAtOnce) {
+  v1::JobSnapshot snapshot = Healthy(1'000);
+  snapshot.mutable_nodes(1)->mutable_sample()->mutable_gpus(1)->add_faults("must be\x1b reset");
+  const auto issues = IssueDetector().Detect(snapshot);
+  ASSERT_EQ(issues.size(), 1u);
+  EXPECT_EQ(issues[0].kind(), v1::Issue::KIND_WARNING);
+  EXPECT_EQ(issues[0].what(),
+            "rank 3 (node2, GPU 1): nvidia-smi reports that the GPU must be\\x1b reset");
+}
+
 TEST(IssuesTest, BriefThrottlingDoesNotCount) {
   IssueDetector watch;
   v1::JobSnapshot throttled = Healthy(100'000);

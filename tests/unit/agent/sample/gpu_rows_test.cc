@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "base/split.h"
+
 namespace autodist::agent {
 namespace {
 
@@ -78,6 +83,89 @@ TEST(GpuRowsTest, UnsupportedValuesAreAbsent) {
                gpu.has_clock() || gpu.has_clock_limit() || gpu.has_ecc_errors())
       << gpu.ShortDebugString();
   EXPECT_THAT(gpu.throttled(), IsEmpty());
+}
+
+// Of two healthy GPUs in use, as nvidia-smi of this driver prints them for our query; and the names
+// of the properties in its --help-query-gpu.
+struct Recording {
+  explicit Recording(int driver)
+      : fields(Text(driver, ".help")), rows(base::Lines(text = Text(driver, ".csv"))) {}
+  static std::string Text(int driver, const std::string& end) {
+    const std::ifstream file(TEST_SOURCE_DIR "/unit/agent/sample/recordings/driver_" +
+                             std::to_string(driver) + end);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::vector<health::Fault> FaultsIn(std::string_view row) const {
+    const auto parsed = fields.Parse(row);
+    EXPECT_TRUE(parsed) << row;
+    return parsed ? health::FindInGpu(parsed->description, parsed->gpu.index())
+                  : std::vector<health::Fault>();
+  }
+  // The second GPU's row with another value.
+  std::string With(const std::string& property, const std::string& value) const {
+    const std::string query = fields.Query() + ",";
+    const size_t at = query.find("," + property + ",");
+    EXPECT_NE(at, std::string::npos) << property;
+    std::string row(rows[1]);
+    size_t begin = 0;
+    for (auto i = std::count(query.begin(), query.begin() + static_cast<ptrdiff_t>(at) + 1, ',');
+         i > 0; --i) {
+      begin = row.find(", ", begin) + 2;
+    }
+    return row.replace(begin, row.find(", ", begin) - begin, value);
+  }
+
+  const GpuFields fields;
+  std::string text;
+  const std::vector<std::string_view> rows;
+};
+
+TEST(GpuRowsTest, NothingIsFoundOnHealthyGpus) {
+  for (const int driver : {535, 550, 570, 580}) {
+    const Recording recording(driver);
+    ASSERT_EQ(recording.rows.size(), 2u);
+    for (const std::string_view row : recording.rows) {
+      EXPECT_THAT(recording.FaultsIn(row), IsEmpty()) << driver << ": " << row;
+    }
+  }
+}
+
+TEST(GpuRowsTest, EveryFaultIsFound) {
+  const struct {
+    int driver;
+    const char* property;
+    const char* value;
+    const char* expected;  // "": none
+  } kFaults[] = {
+      {535, "reset_status.reset_required", "Yes", "must be reset"},
+      {550, "reset_status.drain_and_reset_recommended", "Yes",
+       "must be reset before other programs use it"},
+      {570, "gpu_recovery_action", "Reset", "needs a recovery action: Reset"},
+      {580, "gpu_recovery_action", "Drain and Reset", "needs a recovery action: Drain and Reset"},
+      {580, "gpu_recovery_action", "[N/A]", ""},
+      {550, "ecc.errors.uncorrected.volatile.total", "1",
+       "had 1 memory error that was not corrected since the driver was loaded"},
+      {580, "ecc.errors.uncorrected.volatile.total", "3",
+       "had 3 memory errors that were not corrected since the driver was loaded"},
+      {570, "ecc.errors.uncorrected.volatile.total", "[N/A]", ""},
+      {580, "remapped_rows.pending", "Yes",
+       "has a faulty row of memory that is replaced at a reset"},
+      {580, "remapped_rows.failure", "Yes", "could not replace a faulty row of memory"},
+      {535, "retired_pages.pending", "Yes", "has faulty memory that is retired at a reset"},
+      {570, "pcie.link.width.current", "8", "uses 8 of 16 PCIe lanes"},
+      {535, "pcie.link.width.current", "[GPU is lost]", "is lost"},
+      {550, "retired_pages.pending", "[GPU requires reset]", "must be reset"},
+      {570, "reset_status.reset_required", "[Unknown Error]", ""},
+  };
+  for (const auto& fault : kFaults) {
+    const Recording recording(fault.driver);
+    const auto found = recording.FaultsIn(recording.With(fault.property, fault.value));
+    const std::string what = found.empty() ? "" : found[0].what;
+    EXPECT_LE(found.size(), 1u) << fault.property;
+    EXPECT_EQ(what, fault.expected) << fault.driver << ": " << fault.property;
+  }
 }
 
 TEST(GpuRowsTest, MessagesAreNotRows) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "support/limit.h"
@@ -121,6 +122,26 @@ TEST_F(GpuReaderTest, AFailingToolIsRetriedLessAndLessOften) {
   // 200, 400 and 800 ms, each up to 50 % more or less.
   EXPECT_GE(SampleTime::clock::now() - began, milliseconds(700));
   EXPECT_LT(reader.next_look(), base::Deadline::After(GpuReader::kMaxWait));
+}
+
+TEST_F(GpuReaderTest, AGpuIsLostUntilItHasARowAgain) {
+  Install(std::string("  --help-query-gpu)\n  echo '\"index\" \"pci.bus_id\"' ;;\n  *)\n") +
+          "  if [ -e " + folder_.path() + "/lost ]; then\n" +
+          "    echo 'Unable to determine the device handle for GPU0000:2A:00.0: GPU is lost.'; "
+          "exit 15\n"
+          "  fi\n  echo '0, 00000000:18:00.0'; echo '1, 00000000:2A:00.0' ;;\n");
+  GpuReader reader(plan_, *supervisor_);
+  const auto faults_of_1 = [&] {
+    const v1::NodeSample sample = Read(reader);
+    return sample.gpus_size() < 2 ? -1 : sample.gpus(1).faults_size();
+  };
+  EXPECT_TRUE(Await([&] { return faults_of_1() == 0; }));
+  folder_.Write("lost", "");
+  EXPECT_TRUE(Await([&] { return faults_of_1() == 1; }));
+  EXPECT_EQ(Read(reader).gpus(1).faults(0), "is lost");
+  EXPECT_EQ(Read(reader).gpus(0).faults_size(), 0);
+  std::filesystem::remove(folder_.path() + "/lost");
+  EXPECT_TRUE(Await([&] { return faults_of_1() == 0; }));
 }
 
 TEST_F(GpuReaderTest, NothingIsRunWithoutGpusInTheJob) {
