@@ -10,13 +10,12 @@ from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
 from fault_rows.measure import POLL_S, READY_LIMIT_S, Run
 from fault_rows.row import Row, Target
-from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on, waits_for_restart
+from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on, pythons_that_wait
 
 LEASE_S = 5
 SPARE = len(HOSTS) + 1
 VICTIM = RANKS_PER_HOST * (CUT_OFF - 1)  # the first rank of the host that is lost
 FIRST_STEP_S, WARM_STEP_S = 4, 1.5
-SETTLED_S = 1  # without use of a CPU: a process has imported its modules, and waits
 AT_ONCE_S = 0.15 if len(HOSTS) <= 4 else 0.5
 OPTIONS = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
 
@@ -41,22 +40,7 @@ class WarmRun(TrainingRun):
 
     def await_ready(self, ranks=RANKS):
         super().await_ready(ranks)
-        limit = time.monotonic() + READY_LIMIT_S
-        settled, seen = time.monotonic(), {}
-        while time.monotonic() < settled + SETTLED_S:
-            if time.monotonic() > limit:
-                raise RuntimeError(f"{len(seen)} Pythons waited after {READY_LIMIT_S} s")
-            now = {pid: cpu_time(pid) for pid in self.ranks() if waits_for_restart(pid)}
-            if now != seen or len(now) != RANKS + RANKS_PER_HOST:
-                settled, seen = time.monotonic(), now
-            time.sleep(SETTLED_S / 10)
-
-
-def cpu_time(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    except OSError:
-        return None
+        pythons_that_wait(RANKS + RANKS_PER_HOST, READY_LIMIT_S, among=self.ranks)
 
 
 def recovers(fault, moved=range(VICTIM, VICTIM + RANKS_PER_HOST), kind=WaitingRun):
