@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "agent/sample/text.h"
@@ -73,8 +75,8 @@ std::optional<ProcessIo> ParseProcessIo(std::string_view io) {
   return known ? std::optional(bytes) : std::nullopt;
 }
 
-ProcessReader::ProcessReader(const std::string& proc_folder)
-    : folder_(opendir(proc_folder.c_str()), closedir) {}
+ProcessReader::ProcessReader(const std::string& proc_folder, process::TreeSource source)
+    : source_(source), folder_(opendir(proc_folder.c_str()), closedir) {}
 
 std::optional<ProcessStat> ProcessReader::StatOf(pid_t pid) {
   return ParseProcessStat(buffer_.ReadAt(dirfd(folder_.get()), PathOf(pid, "stat").text));
@@ -98,18 +100,34 @@ void ProcessReader::LookAt(pid_t pid) {
   }
 }
 
+// A rank may have started processes before it was reported.
+void ProcessReader::ForgetOthers(const std::map<uint32_t, pid_t>& ranks) {
+  others_before_.clear();
+  if (source_ == process::TreeSource::kAllProcesses) return;
+  std::set<pid_t> of_ranks;
+  for (const auto& [rank, pid] : ranks) {
+    of_ranks.insert(pid);
+    for (const pid_t descendant : process::Descendants(pid, {}, source_)) {
+      of_ranks.insert(descendant);
+    }
+  }
+  std::ranges::set_difference(all_, of_ranks, std::back_inserter(others_before_));
+}
+
 void ProcessReader::LookAtAll(const std::map<uint32_t, pid_t>& ranks) {
   ++samples_;
   newcomers_.clear();
   others_before_ = std::exchange(others_, {});
-  // A rank may have started processes before it was reported.
-  const auto is_member = [this](const auto& rank) { return members_.contains(rank.second); };
-  if (!std::ranges::all_of(ranks, is_member)) others_before_.clear();
-  for (auto& [pid, member] : members_) member.seen = false;
+  all_.clear();
   rewinddir(folder_.get());
   while (const dirent* entry = readdir(folder_.get())) {
-    if (const auto pid = ParseNumber<pid_t>(entry->d_name)) LookAt(*pid);
+    if (const auto pid = ParseNumber<pid_t>(entry->d_name)) all_.push_back(*pid);
   }
+  std::ranges::sort(all_);
+  const auto is_member = [this](const auto& rank) { return members_.contains(rank.second); };
+  if (!std::ranges::all_of(ranks, is_member)) ForgetOthers(ranks);
+  for (auto& [pid, member] : members_) member.seen = false;
+  for (const pid_t pid : all_) LookAt(pid);
   std::erase_if(members_, [](const auto& entry) { return !entry.second.seen; });
 }
 

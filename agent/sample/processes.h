@@ -16,6 +16,7 @@
 #include "agent/sample/kernel_file.h"
 #include "agent/sample/rate.h"
 #include "autodist/v1/sample.pb.h"
+#include "process/process_tree.h"
 
 namespace autodist::agent {
 
@@ -42,7 +43,9 @@ std::optional<ProcessIo> ParseProcessIo(std::string_view io);
 // are new. Not thread-safe.
 class ProcessReader {
  public:
-  explicit ProcessReader(const std::string& proc_folder);
+  // `source`: for the processes of new ranks.
+  explicit ProcessReader(const std::string& proc_folder,
+                         process::TreeSource source = process::BestTreeSource());
 
   // `ranks`: the running processes, by rank. Adds ranks in order, without `silent_ms`.
   void Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now, v1::NodeSample& sample);
@@ -75,6 +78,7 @@ class ProcessReader {
   };
 
   void LookAtAll(const std::map<uint32_t, pid_t>& ranks);
+  void ForgetOthers(const std::map<uint32_t, pid_t>& ranks);
   void LookAt(pid_t pid);
   std::optional<ProcessStat> StatOf(pid_t pid);
   void AddRanks(const std::map<uint32_t, pid_t>& ranks);
@@ -84,9 +88,11 @@ class ProcessReader {
   std::optional<uint64_t> AwaitedBy(pid_t pid);
   void Report(uint32_t rank, Total& total, SampleTime now, v1::RankSample& reading);
 
+  const process::TreeSource source_;
   TextBuffer buffer_;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder_;  // null: not available
   std::unordered_map<pid_t, Member> members_;
+  std::vector<pid_t> all_;     // ascending
   std::vector<pid_t> others_;  // ascending: processes of no rank
   std::vector<pid_t> others_before_;
   std::vector<Newcomer> newcomers_;

@@ -1,10 +1,14 @@
 #include "agent/sample/processes.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "base/fd.h"
+#include "process/spawn.h"
+#include "support/limit.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
@@ -73,7 +77,7 @@ class ProcessReaderTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
-  ProcessReader reader_{folder_.path()};
+  ProcessReader reader_{folder_.path(), process::TreeSource::kAllProcesses};
   SampleTime now_ = SampleTime::clock::now();
   static uint64_t TicksPerSecond() { return static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
 };
@@ -136,6 +140,27 @@ TEST_F(ProcessReaderTest, ARankThatIsRegisteredLateIsFoundWithItsChildren) {
   const v1::NodeSample sample = Read({{0, 70}, {1, 75}});
   ASSERT_EQ(sample.ranks_size(), 2);
   EXPECT_EQ(sample.ranks(1).processes(), 2u);
+}
+
+TEST(ProcessesTest, EarlierDescendantsOfANewRankAreFound) {
+  base::FdPair output = *base::Pipe();
+  process::SpawnRequest request = process::OurProgram(
+      {"/bin/sh", "-c", "sleep 1000 & (sleep 1000 & echo started; wait) & wait"});
+  request.stdout_fd = output.second.get();
+  const auto rank = process::Spawn(request);
+  ASSERT_TRUE(rank.ok()) << rank.status();
+  const auto limit = base::Deadline::After(test::kLimit);
+  char byte = 0;
+  ASSERT_TRUE(base::ReadSome(output.first.get(), &byte, 1, limit).ok());
+  ProcessReader reader("/proc");
+  for (int i = 0; i < 2; ++i) {
+    v1::NodeSample sample;
+    reader.Read({{3, *rank}}, SampleTime::clock::now(), sample);
+    ASSERT_EQ(sample.ranks_size(), 1);
+    EXPECT_EQ(sample.ranks(0).processes(), 4u);
+  }
+  process::KillDescendants(getpid());
+  waitpid(*rank, nullptr, 0);
 }
 
 TEST_F(ProcessReaderTest, AReusedPidIsAnotherProcess) {
