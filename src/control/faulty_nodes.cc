@@ -67,8 +67,10 @@ Result<std::string> FaultyNodesFile() {
 }
 
 Result<std::vector<FaultyNode>> ReadFaultyNodes() {
-  AD_ASSIGN_OR_RETURN(const std::string file, FaultyNodesFile());
-  if (access(file.c_str(), F_OK) != 0) return std::vector<FaultyNode>();
+  const auto found = FaultyNodesFile();
+  // Without a folder, none can have been remembered.
+  if (!found.ok() || access(found->c_str(), F_OK) != 0) return std::vector<FaultyNode>();
+  const std::string& file = *found;
   AD_ASSIGN_OR_RETURN(const std::string text, base::ReadOwnFile(file, kLargestList));
   return ParseFaultyNodes(text, file);
 }
