@@ -47,7 +47,9 @@ constexpr milliseconds kKeyLimit{60'000};        // for the key on stdin
 constexpr size_t kMaxKeyLine = 4096;             // also of a munge credential
 constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to prove that it knows the key
 constexpr milliseconds kSendLimit{10'000};       // per line
+constexpr milliseconds kLongTry{1'000};          // after one, the next is made at once
 constexpr std::string_view kMunge = "--munge";
+constexpr char kLeaving[] = "the scheduler ends the node's programs";
 
 // Returns the path of this program, also if it is in memory or has been removed.
 std::string ThisProgram() {
@@ -149,8 +151,9 @@ int CallbackClient::Run() {
   base::Backoff backoff;
   // After the order to end it no longer connects, because another process may have replaced it.
   while (!over_ && !asked_to_end_ && !until.Expired()) {
-    if (Talk(until)) {
-      backoff = base::Backoff();
+    const Deadline long_try = Deadline::After(kLongTry);
+    if (Talk(until) || long_try.Expired()) {
+      backoff = base::Backoff();  // a chief to which it was connected expects it at once
     } else if (!over_) {
       AwaitReady(-1, 0, std::min(until, Deadline::After(backoff.Next())));
     }
@@ -284,7 +287,9 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session>& session) {
     if (order && order->kind == rpc::kCallbackOver) over_ = true;
     HandleSignals();
     if (order && order->kind == rpc::kCallbackRun && asked_to_end_) {
-      line.clear();  // no other program: this connection must report the end of this process
+      // No other program: this connection must report the end of this process.
+      reports_.push_back(rpc::CallbackLine{rpc::kCallbackEnded, order->id, {kLeaving}}.ToLine());
+      line.clear();
       continue;
     }
     if (!order || order->kind != rpc::kCallbackRun || order->texts.empty()) return false;

@@ -216,7 +216,14 @@ Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
     (void)call->session->Flush();  // the thread sends the rest
     Wake();
     const Deadline limit = std::min(deadline, Deadline::After(limits_.start));
-    table_->changed.wait_until(lock, stop, limit.when(), [&] { return call->Over(); });
+    const uint64_t order = call->order;
+    table_->changed.wait_until(lock, stop, limit.when(),
+                               [&] { return call->Over() || call->order != order; });
+    if (call->order != order) {
+      const std::string why = node.programs.at(order).value_or("");
+      node.programs.erase(order);
+      return Error(StatusCode::kUnavailable, "the node starts no program: " + why);
+    }
     if (call->state == Call::State::kStarted) {
       node.served = true;
       auto socket = pumps_->Add(std::move(call->session));
@@ -403,13 +410,20 @@ void CallbackListener::Authenticated(const CallPtr& call) {
     if (node.superseded.size() > kMaxSuperseded) node.superseded.pop_front();
     node.instance = call->from.instance;
   }
+  ++node.calls;
+  node.gone_at.reset();
+  Offer(call);
+}
+
+// Makes the connection available for orders.
+void CallbackListener::Offer(const CallPtr& call) {
+  Node& node = table_->nodes.at(call->from.node);
   // The earlier connection of the two has been cut.
   if (node.waiting) Drop(*node.waiting);
   call->state = Call::State::kWaiting;
-  ++node.calls;
+  call->order = 0;
   node.waiting = call;
   node.expected = false;
-  node.gone_at.reset();
 }
 
 void CallbackListener::ReadReport(const CallPtr& call) {
@@ -418,6 +432,8 @@ void CallbackListener::ReadReport(const CallPtr& call) {
     auto& programs = table_->nodes.at(call->from.node).programs;
     if (const auto program = programs.find(line->id); program != programs.end()) {
       program->second = line->texts[0];
+      if (line->id == call->order && call->state == Call::State::kOrdered)
+        Offer(call);  // it refuses the order
     } else if (++call->unknown_ends > kMaxUnknownEnds) {
       Drop(*call);
     }

@@ -100,6 +100,7 @@ class CallbackListener {
   void LimitTo(ptrdiff_t max, const std::function<bool(const CallPtr&)>& of_the_kind);
   void LimitUnknown(const CallPtr& call);
   void Authenticated(const CallPtr& call);
+  void Offer(const CallPtr& call);
   void ReadReport(const CallPtr& call);
   void SayOver(Call& call);
   void HungUp(Call& call);
