@@ -87,12 +87,6 @@ GpuFields::GpuFields(std::string_view help) {
       {{"remapped_rows.pending", nullptr}, nullptr, "remapped_rows/remapped_row_pending"},
       {{"remapped_rows.failure", nullptr}, nullptr, "remapped_rows/remapped_row_failure"},
       {{"retired_pages.pending", nullptr}, nullptr, "retired_pages/pending_retirement"},
-      {{"pcie.link.width.current", nullptr},
-       nullptr,
-       "pci/pci_gpu_link_info/link_widths/current_link_width"},
-      {{"pcie.link.width.max", nullptr},
-       nullptr,
-       "pci/pci_gpu_link_info/link_widths/max_link_width"},
   };
   for (const Known& field : kKnown) {
     for (const char* name : field.names) {

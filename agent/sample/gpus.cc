@@ -106,7 +106,7 @@ void GpuReader::TakeFailure(std::string_view line) {
       lost.gpu.set_index(index);
       lost.gpu.set_uuid(reading.row.gpu.uuid());
       lost.gpu.add_faults(fault.what);
-      reading = {std::move(lost), SampleTime::max()};
+      reading = {std::move(lost), SampleTime::clock::now() + 2 * kMaxWait};  // until it is repeated
     }
   }
 }

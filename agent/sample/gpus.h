@@ -67,7 +67,8 @@ class GpuReader {
   // Parses the complete lines of the output. Returns whether the program has ended.
   bool TakeOutput();
   void TakeRow(std::string_view line);
-  // A message that a GPU is lost.
+  // A message that a GPU is lost, which names its place. It must have had a row before: what is
+  // lost at the start is found when the node is prepared.
   void TakeFailure(std::string_view line);
   void Wait();
 

@@ -241,16 +241,24 @@ void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& f
 
 namespace {
 
-constexpr std::string_view kNoHandle = "Unable to determine the device handle for GPU";
+constexpr std::string_view kNoHandle = "Unable to determine the device handle";
 
-// "GPU 0000:3B:00.0"
+// "GPU 0000:3B:00.0", of "GPU0000:3B:00.0: Unknown Error" and "GPU1: 0000:3B:00.0: GPU is lost".
 std::string GpuWithoutHandle(std::string_view printed) {
+  constexpr std::string_view kOfAddress = "0123456789abcdefABCDEF:.";
   const size_t found = printed.find(kNoHandle);
   if (found == std::string_view::npos) return "a GPU";
-  std::string_view address = printed.substr(found + kNoHandle.size());
-  address.remove_prefix(std::min(address.find_first_not_of(' '), address.size()));
-  address = address.substr(0, address.find(": "));
-  return ParsePciPlace(address) ? "GPU " + std::string(address) : "a GPU";
+  printed.remove_prefix(found + kNoHandle.size());
+  printed = printed.substr(0, printed.find('\n'));
+  while (!printed.empty()) {
+    const size_t begin = std::min(printed.find_first_of(kOfAddress), printed.size());
+    printed.remove_prefix(begin);
+    std::string_view word = printed.substr(0, printed.find_first_not_of(kOfAddress));
+    printed.remove_prefix(word.size());
+    while (word.ends_with(':') || word.ends_with('.')) word.remove_suffix(1);
+    if (word.find('.') != word.npos && ParsePciPlace(word)) return "GPU " + std::string(word);
+  }
+  return "a GPU";
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ void HeldBackRanks(const Snapshots& of, AllFound& found);
 
 // gpu_checks.cc
 void BrokenGpus(const Snapshots& of, AllFound& found);  // GPUs with driver errors
+void FaultyGpus(const Snapshots& of, AllFound& found);  // with faults that need a repair
 void SlowGpus(const Snapshots& of, AllFound& found);    // throttled, or with a low clock
 
 // network_checks.cc
@@ -50,8 +51,8 @@ void SlowInterfaces(const Snapshots& of, AllFound& found);  // slower than those
 // whose steps take longer than those of the others
 void SlowRanks(const Snapshots& of, AllFound& found);
 
-// Resources that may be scarce.
-enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu };
+// Resources that may be scarce. kRepair: what may have been so for days, and explains nothing.
+enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu, kRepair };
 
 // A check of a resource, and when it is made.
 struct ResourceCheck {
@@ -76,6 +77,7 @@ inline constexpr ResourceCheck kResourceChecks[] = {
     {SlowInterfaces, Resource::kNetwork, false, 0},
     {TakenCores, Resource::kCpu, true, kMinDurationMs},
     {HeldBackRanks, Resource::kCpu, false, 0},
+    {FaultyGpus, Resource::kRepair, true, 0},
 };
 
 }  // namespace autodist::issues

@@ -125,16 +125,23 @@ void AddGpuEvidence(const v1::GpuSample& gpu, const OtherClocks& others, v1::Iss
 
 void BrokenGpus(const Snapshots& of, AllFound& found) {
   for (const Gpu& gpu : GpusOf(of.now)) {
-    for (int i = 0; i < gpu.sample->faults_size(); ++i) {
-      found.push_back(
-          OfGpu(of.now, gpu, "fault" + std::to_string(i), v1::Issue::KIND_WARNING,
-                ": nvidia-smi reports that the GPU " + base::Printable(gpu.sample->faults(i))));
-    }
     if (gpu.sample->xid() == 0) continue;
     const std::string xid = std::to_string(gpu.sample->xid());
     found.push_back(OfGpu(of.now, gpu, "XID", v1::Issue::KIND_WARNING,
                           ": the driver reported a GPU error, XID " + xid));
     AddEvidence(found.back().issue, "XID", xid, "kernel log");
+  }
+}
+
+void FaultyGpus(const Snapshots& of, AllFound& found) {
+  for (const Gpu& gpu : GpusOf(of.now)) {
+    for (int i = 0; i < gpu.sample->faults_size(); ++i) {
+      const std::string fault = base::Printable(gpu.sample->faults(i));
+      found.push_back(OfGpu(of.now, gpu, "fault" + std::to_string(i), v1::Issue::KIND_WARNING,
+                            ": nvidia-smi reports that the GPU " + fault));
+      AddEvidence(found.back().issue, "GPU " + std::to_string(gpu.sample->index()), fault,
+                  "nvidia-smi");
+    }
   }
 }
 

@@ -206,6 +206,10 @@ std::vector<issues::ResourceIssue> ResourceCausesOf(const Known& known, const Ac
                                                     v1::Issue& evidence) {
   const v1::JobSnapshot* before = known.before ? &*known.before : nullptr;
   std::vector<issues::ResourceIssue> causes = issues::ResourceIssues(known.now, before);
+  if (!causes.empty() && causes.back().resource == issues::Resource::kRepair) {
+    issues::AddEvidence(evidence, "besides", causes.back().issue.what(), "nvidia-smi");
+    causes.pop_back();
+  }
   if (causes.empty()) AddRuledOut(known.now, evidence);
   if (auto cause = SentAgainCause(known.now, ranks)) {
     causes.insert(causes.begin(), {issues::Resource::kNetwork, *std::move(cause)});

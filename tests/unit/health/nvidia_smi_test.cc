@@ -179,6 +179,10 @@ TEST(NvidiaSmiTest, FailuresOfTheProgramItselfAreUnderstood) {
       "GPU 0000:05:00.0 is lost");
   EXPECT_EQ(what("Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error"),
             "GPU 0000:3B:00.0 does not answer");
+  EXPECT_EQ(what("Unable to determine the device handle for GPU1: 0000:05:00.0: GPU is lost."),
+            "GPU 0000:05:00.0 is lost");
+  EXPECT_EQ(what("Unable to determine the device handle for gpu 0000:23:00.0: Unknown Error"),
+            "GPU 0000:23:00.0 does not answer");
   EXPECT_EQ(what("GPU is lost"), "a GPU is lost");
   EXPECT_EQ(what("Unable to determine the device handle for GPU"), "a GPU does not answer");
   EXPECT_EQ(what("Failed to initialize NVML: Driver/library version mismatch\nNVML library "

@@ -205,6 +205,19 @@ TEST_F(BusyNodeTest, StalledRanksAreTheDiagnosis) {
   }));
 }
 
+// It may have been faulty for days.
+TEST_F(DiagnosisTest, AFaultyGpuIsOnlyMentioned) {
+  Gpus(1005);
+  node(0).mutable_sample()->mutable_gpus(0)->add_faults("had 1 memory error");
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
+  const v1::Issue issue = Judge(known_).issue;
+  EXPECT_TRUE(std::ranges::any_of(issue.evidence(), [](const v1::Evidence& one) {
+    return one.what() == "besides" && one.value().ends_with("the GPU had 1 memory error");
+  }));
+}
+
 TEST_F(BusyNodeTest, AnIdleRankNeedsNoCores) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
