@@ -167,16 +167,20 @@ def test_a_crash_is_not_retried_forever_after_a_node_was_lost(start, cut, folder
 
 
 def slow_restart(start, folder, *options):
-    """A job with a failing rank, and nodes that are not prepared again before the file 'go' exists."""
+    """A job that has lost the agent of host 3, whose environment is not activated again before the file 'go'
+    exists."""
     spec = folder / "slow.yaml"
-    wait = f"touch {folder}/preparing-$HOSTNAME; while [ ! -e {folder}/go ]; do sleep 0.05; done"
+    wait = f"touch {folder}/preparing; while [ ! -e {folder}/go ]; do sleep 0.05; done"
     spec.write_text(SPEC.read_text().replace(
         "    username: root\n",
         f"    username: root\n    python_venv: 'if [ -e {folder}/failed ]; then {wait}; fi'\n"))
     job = start("run", "--spec", spec, "--max-restarts", "3", *options, "--", "sh", "-c",
-                '[ $AUTODIST_RESTART_COUNT = 0 ] || { echo done; exit; }; [ $RANK = 0 ] || exec sleep 1000; '
-                'touch "$0/failed"; exit 5', folder)
-    seconds_until(lambda: len(list(folder.glob("preparing-*"))) == 3, 20)
+                'echo attempt $AUTODIST_RESTART_COUNT; [ $AUTODIST_RESTART_COUNT = 0 ] || exit 0; exec sleep 1000')
+    job.await_lines(RANKS)
+    (folder / "failed").touch()
+    [agent] = agents_on(3)
+    os.kill(agent, signal.SIGKILL)
+    seconds_until((folder / "preparing").exists, 20)
     return job
 
 
@@ -186,27 +190,27 @@ def test_ctrl_c_while_nodes_are_prepared_again(start, folder, signals):
     for _ in range(signals):
         job.interrupt(signal.SIGINT)
     outcome = job.finish(limit=10)
-    assert outcome.code == 5, outcome.err
+    assert outcome.code == 125, outcome.err
     seconds_until(lambda: not processes(), 10)
 
 
 def test_timeout_while_nodes_are_prepared_again(start, folder):
     outcome = slow_restart(start, folder, "--timeout", "4").finish()
-    assert outcome.code == 5, outcome.err
+    assert outcome.code == 125, outcome.err
     assert outcome.seconds < 20
 
 
 def test_an_agent_killed_while_nodes_are_prepared_again(start, folder):
     job = slow_restart(start, folder)
-    on_3 = pids_on(3)
-    [agent] = [pid for pid in on_3 & set(processes()) if "autodist-agent" in processes()[pid]
-               and {parent(pid), parent(parent(pid))} <= on_3 & set(processes())]
+    on_2 = pids_on(2)
+    [agent] = [pid for pid in on_2 & set(processes()) if "autodist-agent" in processes()[pid]
+               and {parent(pid), parent(parent(pid))} <= on_2 & set(processes())]
     os.kill(agent, signal.SIGKILL)
-    job.await_err("the connection is broken", 20)
+    job.await_err(f"{address(2)}: the connection is broken", 20)
     (folder / "go").touch()
     outcome = job.finish()
     assert outcome.code == 0, outcome.err
-    assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
+    assert outcome.lines() == {rank: ["attempt 1"] for rank in range(RANKS)}
 
 
 def test_a_restart_without_a_folder_for_its_logs(start, folder):

@@ -136,7 +136,6 @@ TEST_P(ReturnAtTheEndTest, NoAgentIsLeft) {
     EndOnceReached();
   });
   EXPECT_EQ(Run(), 0);
-  EXPECT_TRUE(nodes_[1].gone() || !nodes_[1].connected());
   EXPECT_LT(took_, seconds(10));
   EXPECT_THAT(messages_, Not(HasSubstr("did not confirm")));
 }
