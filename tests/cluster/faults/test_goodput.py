@@ -84,7 +84,7 @@ def test_the_parts_add_up_for_a_job_with_two_failures_and_a_disconnection(start,
     ends = [*(written(folder / f"failed-{attempt}") for attempt in range(RESTARTS)), trained_on]
     trained = sum(end - begin for begin, end in zip(begins, ends, strict=True)) - lost - away
     assert abs(spent["training"] - trained) < FIRST_STEP_S * len(begins), (spent, trained)
-    assert 0.1 < spent["restarting"] < 5, "the second restart waits, and the machine may be busy"
+    assert 0.1 < spent["restarting"] < 2
     goodput = float(re.search(r"goodput ([\d.]+) %", outcome.err)[1]) if "goodput" in outcome.err else None
     assert goodput is None or abs(goodput - 100 * spent["training"] / sum(spent.values())) < 0.1
 

@@ -174,8 +174,9 @@ TEST_F(WatchdogTest, AStoppedAgentOfRanksThatMayBeReplacedIsKilledWithinItsLease
   ASSERT_NO_FATAL_FAILURE(Start("8000"));
   const auto expires = base::Deadline::After(std::chrono::milliseconds(8000));
   kill(agent_, SIGSTOP);
-  while (!IsGone(rank_) && !expires.Expired()) (void)poll(nullptr, 0, 10);
-  EXPECT_TRUE(IsGone(rank_));
+  const auto all_gone = [this] { return IsGone(agent_) && IsGone(rank_) && IsGone(daemon_); };
+  while (!all_gone() && !expires.Expired()) (void)poll(nullptr, 0, 10);
+  EXPECT_TRUE(all_gone());
   AwaitAttach();
 }
 
