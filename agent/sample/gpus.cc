@@ -94,12 +94,8 @@ void GpuReader::TakeRow(std::string_view line) {
 }
 
 void GpuReader::TakeFailure(std::string_view line) {
-  constexpr std::string_view kGpu = "GPU ";
-  for (health::Fault& fault : health::FindInFailure(line)) {
-    const std::string_view subject = fault.subject;
-    const auto place = subject.starts_with(kGpu)
-                           ? health::ParsePciPlace(subject.substr(kGpu.size()))
-                           : std::nullopt;
+  for (const health::Fault& fault : health::FindInFailure(line)) {
+    const auto place = health::PlaceOf(fault);
     for (auto& [index, reading] : readings_) {
       if (!place || reading.row.place != place) continue;
       GpuRow lost{{}, place, {}};

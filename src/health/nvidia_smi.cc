@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <set>
 
 #include "base/parse_number.h"
-#include "health/pci_place.h"
 
 namespace autodist::health {
 namespace {
 
 constexpr char kNvidiaSmi[] = "nvidia-smi";
+constexpr std::string_view kGpu = "GPU ";
+constexpr std::string_view kNoHandle = "Unable to determine the device handle";
 constexpr char kReset[] = "reset the GPU (nvidia-smi --gpu-reset) or restart the node";
 constexpr char kReplace[] = "have the GPU replaced";
 constexpr char kCool[] = "check the cooling and power supply of the node";
@@ -199,50 +199,6 @@ void CheckEqual(const std::vector<GpuDescription>& gpus, const std::string& path
   }
 }
 
-}  // namespace
-
-std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number) {
-  std::vector<Fault> faults;
-  GpuChecker(gpu, number, faults).Check();
-  return faults;
-}
-
-std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
-  std::vector<Fault> faults;
-  for (uint32_t number = 0; number < gpus.size(); ++number) {
-    std::ranges::move(FindInGpu(gpus[number], number), std::back_inserter(faults));
-  }
-  CheckEqual(gpus, "vbios_version", "VBIOS versions", faults);
-  CheckEqual(gpus, "power_readings/power_limit", "power limits", faults);
-  CheckEqual(gpus, "gpu_power_readings/current_power_limit", "power limits", faults);
-  return faults;
-}
-
-void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults) {
-  constexpr std::string_view kGpu = "GPU ";
-  std::map<PciPlace, uint32_t> numbers;
-  for (uint32_t number = 0; number < gpus.size(); ++number) {
-    if (const auto place = ParsePciPlace(gpus[number].bus_id)) numbers[*place] = number;
-  }
-  for (Fault& fault : faults) {
-    if (!fault.subject.starts_with(kGpu)) continue;
-    const auto place = ParsePciPlace(std::string_view(fault.subject).substr(kGpu.size()));
-    const auto found = place ? numbers.find(*place) : numbers.end();
-    if (found == numbers.end()) continue;
-    fault.gpu = found->second;
-    fault.subject = std::string(kGpu) + std::to_string(found->second);
-    // The log also has what a reset of the GPU has mended since.
-    const auto action = gpus[found->second].values.find("gpu_recovery_action");
-    if (action != gpus[found->second].values.end() && action->second == "None") {
-      fault.severity = Severity::kWarning;
-    }
-  }
-}
-
-namespace {
-
-constexpr std::string_view kNoHandle = "Unable to determine the device handle";
-
 // "GPU 0000:3B:00.0", of "GPU0000:3B:00.0: Unknown Error" and "GPU1: 0000:3B:00.0: GPU is lost".
 std::string GpuWithoutHandle(std::string_view printed) {
   constexpr std::string_view kOfAddress = "0123456789abcdefABCDEF:.";
@@ -262,6 +218,47 @@ std::string GpuWithoutHandle(std::string_view printed) {
 }
 
 }  // namespace
+
+std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number) {
+  std::vector<Fault> faults;
+  GpuChecker(gpu, number, faults).Check();
+  return faults;
+}
+
+std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
+  std::vector<Fault> faults;
+  for (uint32_t number = 0; number < gpus.size(); ++number) {
+    std::ranges::move(FindInGpu(gpus[number], number), std::back_inserter(faults));
+  }
+  CheckEqual(gpus, "vbios_version", "VBIOS versions", faults);
+  CheckEqual(gpus, "power_readings/power_limit", "power limits", faults);
+  CheckEqual(gpus, "gpu_power_readings/current_power_limit", "power limits", faults);
+  return faults;
+}
+
+std::optional<PciPlace> PlaceOf(const Fault& fault) {
+  const std::string_view subject = fault.subject;
+  return subject.starts_with(kGpu) ? ParsePciPlace(subject.substr(kGpu.size())) : std::nullopt;
+}
+
+void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults) {
+  std::map<PciPlace, uint32_t> numbers;
+  for (uint32_t number = 0; number < gpus.size(); ++number) {
+    if (const auto place = ParsePciPlace(gpus[number].bus_id)) numbers[*place] = number;
+  }
+  for (Fault& fault : faults) {
+    const auto place = PlaceOf(fault);
+    const auto found = place ? numbers.find(*place) : numbers.end();
+    if (found == numbers.end()) continue;
+    fault.gpu = found->second;
+    fault.subject = std::string(kGpu) + std::to_string(found->second);
+    // The log also has what a reset of the GPU has mended since.
+    const auto action = gpus[found->second].values.find("gpu_recovery_action");
+    if (action != gpus[found->second].values.end() && action->second == "None") {
+      fault.severity = Severity::kWarning;
+    }
+  }
+}
 
 std::vector<Fault> FindInFailure(std::string_view printed) {
   const auto has = [&](std::string_view text) {

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
 #include "health/fault.h"
+#include "health/pci_place.h"
 
 namespace autodist::health {
 
@@ -29,6 +31,9 @@ Result<std::vector<GpuDescription>> ParseGpus(std::string_view xml);
 std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus);
 // The same for one GPU, without a comparison with others.
 std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number);
+
+// Returns where the GPU of a fault is whose subject is an address, "GPU 0000:3b:00".
+std::optional<PciPlace> PlaceOf(const Fault& fault);
 
 // In faults of the kernel log, replaces "GPU 0000:3b:00" by the number of the GPU. They are
 // warnings if nvidia-smi says that the GPU needs no recovery action.

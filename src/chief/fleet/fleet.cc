@@ -205,9 +205,9 @@ void Fleet::StopRanks(milliseconds grace) {
 void Fleet::End(milliseconds grace, bool leave) {
   orders_.leaving = leave;
   orders_.grace = grace;
-  const std::set<uint32_t> linking = leave ? reconnection_.linking() : std::set<uint32_t>();
-  for (const uint32_t node : linking) {
-    if (!state(node).alive()) reconnection_.GiveUp(node);  // its agent would not be asked to exit
+  for (const uint32_t node : reconnection_.linking()) {
+    // Its agent would not be asked to exit.
+    if (leave && !state(node).alive()) reconnection_.GiveUp(node);
   }
   for (uint32_t i = 0; i < size(); ++i) Take(i, leave ? NodeEvent::kDismiss : NodeEvent::kDrain);
 }
