@@ -30,6 +30,7 @@
 #include "agent/life/sealed_key.h"
 #include "base/backoff.h"
 #include "base/random.h"
+#include "base/tcp_connect.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
 #include "rpc/bootstrap_lines.h"
@@ -56,13 +57,6 @@ std::string ThisProgram() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
-}
-
-// The connection will be reset when its socket is closed: the chief takes a regular end for that of
-// this process.
-void Reset(int socket) {
-  const linger at_once{1, 0};
-  setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 // Returns the other end of a socket whose bytes go through the session, in a separate process: so
@@ -265,7 +259,8 @@ bool CallbackClient::Talk(Deadline& until) {
     session->WriteEnd();
     (void)session->Flush();  // best effort
   } else if (session) {
-    Reset(session->socket());
+    base::ResetOnClose(
+        session->socket());  // the chief takes a regular end for that of this process
   }
   until = Deadline::After(patience_);
   return served;
@@ -303,7 +298,7 @@ bool CallbackClient::Serve(std::unique_ptr<secure::Session>& session) {
 void CallbackClient::Start(std::unique_ptr<secure::Session> session,
                            const rpc::CallbackLine& order) {
   if (!Send(*session, rpc::CallbackLine{rpc::kCallbackStarted, order.id}.ToLine())) {
-    return Reset(session->socket());
+    return base::ResetOnClose(session->socket());
   }
   const auto failed = [&](const Status& status) {
     reports_.push_back(

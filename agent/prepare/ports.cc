@@ -16,6 +16,7 @@
 #include "base/ip_address.h"
 #include "base/quantity.h"
 #include "base/socket_address.h"
+#include "base/tcp_connect.h"
 #include "base/thread.h"
 
 namespace autodist::agent {
@@ -43,12 +44,6 @@ base::UniqueFd StreamSocket(bool v6) {
 
 void SetOption(const base::UniqueFd& fd, int level, int name, int value) {
   setsockopt(fd.get(), level, name, &value, sizeof value);
-}
-
-// The side that closes first would keep the port in TIME_WAIT; a reset avoids that.
-void ResetOnClose(const base::UniqueFd& fd) {
-  const linger none{1, 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
 // Returns the number of bytes that the other side has not acknowledged.
@@ -188,7 +183,8 @@ void PortListener::Accept(int listener) {
       if (exhausted) accept_at_ = Deadline::After(kAcceptPause);
       return;
     }
-    ResetOnClose(fd);
+    // The side that closes first would keep the port in TIME_WAIT; a reset avoids that.
+    base::ResetOnClose(fd.get());
     // The buffer of a new connection has room for it. The peer closes when it has read it.
     const ssize_t sent = send(fd.get(), token_.data(), token_.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(token_.size())) continue;
@@ -214,7 +210,7 @@ class Try {
     }
     fd_ = StreamSocket(address->v6);
     if (!fd_.valid()) return Fail(std::string("socket: ") + std::strerror(errno));
-    ResetOnClose(fd_);
+    base::ResetOnClose(fd_.get());
     began_ = Deadline::Clock::now();
     const base::SocketAddress to(*address, static_cast<uint16_t>(target_->port()));
     if (connect(fd_.get(), to.get(), to.length()) != 0 && errno != EINPROGRESS) {

@@ -31,6 +31,11 @@ void GiveUpWhenSilent(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
+void ResetOnClose(int fd) {
+  const linger at_once{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 std::variant<UniqueFd, int> StartConnecting(const IpAddress& address, uint16_t port) {
   const int family = address.v6 ? AF_INET6 : AF_INET;
   UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -1,4 +1,4 @@
-// Opens TCP connections without blocking.
+// Opens TCP connections without blocking, and sets how they end.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace autodist::base {
 // Makes the connection fail if the peer acknowledges nothing for 15 seconds, and disables Nagle's
 // algorithm.
 void GiveUpWhenSilent(int fd);
+
+// The connection will be reset when its socket is closed, in place of a regular end.
+void ResetOnClose(int fd);
 
 // Returns a non-blocking socket with a connection attempt in progress; it becomes writable when the
 // attempt has ended. Applies GiveUpWhenSilent. Fails with an errno value.

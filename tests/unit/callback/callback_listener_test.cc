@@ -604,8 +604,7 @@ TEST_F(CallbackListenerTest, AResetDoesNotShowThatAClientHasEnded) {
   Listen({.gone = milliseconds(10)});
   Client client = ClientWithProgram();
   ASSERT_TRUE(client.waits);
-  const linger at_once{1, 0};
-  ASSERT_EQ(setsockopt(client.waits->socket(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  base::ResetOnClose(client.waits->socket());
   client.program.reset();
   client.waits.reset();
   CallbackTransport transport(nodes_, kNode, milliseconds(300));
