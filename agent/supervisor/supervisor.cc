@@ -21,6 +21,17 @@ using std::chrono::milliseconds;
 // Killed processes need a moment to end, and a new process may be missing in a listing of /proc.
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kStopInterval{100};
+// Nothing else writes to the streams of a rank before it starts.
+constexpr milliseconds kWriteLimit{100};
+
+// On one rank of each node, as run_python.py does.
+void SayWhyNotWarm(const process::SpawnRequest& spawn, int err, const Status& why) {
+  if (std::ranges::find(spawn.environment, "AUTODIST_LOCAL_RANK=0") == spawn.environment.end()) {
+    return;
+  }
+  (void)base::WriteAll(err, "autodist: --warm: Python starts again: " + Message(why) + "\n",
+                       base::Deadline::After(kWriteLimit));
+}
 
 }  // namespace
 
@@ -112,7 +123,8 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
-  if (auto warm = warm_.Take(command)) {
+  Result<WarmProcesses::Taken> warm = warm_.Take(command);
+  if (warm.ok()) {
     events_.pipes(command.rank, std::move(warm->ours.out), std::move(warm->ours.err));
     return warm->pid;
   }
@@ -124,6 +136,9 @@ Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
   spawn.terminal_of_stdin = command.input == RankStdin::kTerminal;
   // A terminal must have its size from the start.
   if (streams.ours.in.valid()) events_.input(command.rank, std::move(streams.ours.in));
+  if (warm.status().code() != StatusCode::kNotFound) {
+    SayWhyNotWarm(spawn, streams.ranks.err.get(), warm.status());
+  }
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(spawn));
   events_.pipes(command.rank, std::move(streams.ours.out), std::move(streams.ours.err));
   return pid;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -13,20 +14,21 @@ namespace autodist::agent {
 namespace {
 
 constexpr int kGateFd = 3;  // SpawnRequest::extra_fd
+constexpr pid_t kEnded = -1;
 
 bool Waits(int gate) {
   char byte = 0;
   return recv(gate, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
-// Writes everything without blocking; false if the socket's buffer is too small.
-bool WriteAtOnce(int gate, const std::vector<std::string>& environment) {
+Status WriteAtOnce(int gate, const std::vector<std::string>& environment) {
   std::string text;
   for (const std::string& variable : environment) text += variable + '\0';
   const int size = static_cast<int>(text.size());
   setsockopt(gate, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);  // the kernel doubles it
-  return send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-         static_cast<ssize_t>(text.size());
+  const ssize_t sent = send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0) return ErrnoError(errno, "cannot pass the variables on");
+  return sent == size ? OkStatus() : Error(StatusCode::kResourceExhausted, "too many variables");
 }
 
 }  // namespace
@@ -45,15 +47,20 @@ Status WarmProcesses::Add(RankCommand command) {
   return OkStatus();
 }
 
-std::optional<WarmProcesses::Taken> WarmProcesses::Take(const RankCommand& command) {
+Result<WarmProcesses::Taken> WarmProcesses::Take(const RankCommand& command) {
   const auto found = std::ranges::find_if(waiting_, [&](const Waiting& one) {
     return one.spawn.argv == command.spawn.argv && one.spawn.cpus == command.spawn.cpus &&
            one.spawn.working_directory == command.spawn.working_directory;
   });
-  if (found == waiting_.end()) return std::nullopt;
-  if (!Waits(found->gate.get()) || !WriteAtOnce(found->gate.get(), command.spawn.environment)) {
+  if (found == waiting_.end()) return Error(StatusCode::kNotFound, "no process has this command");
+  if (found->pid == kEnded) return Error(StatusCode::kUnavailable, "the one that waited has ended");
+  const Status passed =
+      Waits(found->gate.get())
+          ? WriteAtOnce(found->gate.get(), command.spawn.environment)
+          : Error(StatusCode::kUnavailable, "the one that waited had not imported all modules yet");
+  if (!passed.ok()) {
     kill(-found->pid, SIGKILL);
-    return std::nullopt;
+    return passed;
   }
   Taken taken{found->pid, std::move(found->ours)};
   pids_.erase(found->pid);
@@ -63,11 +70,12 @@ std::optional<WarmProcesses::Taken> WarmProcesses::Take(const RankCommand& comma
 
 void WarmProcesses::Gone(pid_t pid) {
   if (pids_.erase(pid) == 0) return;
-  std::erase_if(waiting_, [pid](const Waiting& one) { return one.pid == pid; });
+  const auto found = std::ranges::find(waiting_, pid, &Waiting::pid);
+  if (found != waiting_.end()) found->pid = kEnded;
 }
 
 void WarmProcesses::KillAll() {
-  for (const Waiting& one : waiting_) kill(-one.pid, SIGKILL);
+  for (const pid_t pid : pids_) kill(-pid, SIGKILL);
   waiting_.clear();
   pids_.clear();
 }

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -30,8 +29,9 @@ class WarmProcesses {
 
   // Starts one that can become this rank, or another with the same command.
   Status Add(RankCommand command);
-  // Makes a process that waits the rank; nullopt: none with this command does.
-  std::optional<Taken> Take(const RankCommand& command);
+  // Makes a process that waits the rank. kNotFound: none was started with this command. After
+  // another error, such as kUnavailable because it does not wait yet, the process is killed.
+  Result<Taken> Take(const RankCommand& command);
   // The process has ended, and been reaped.
   void Gone(pid_t pid);
   // Kills all; each must still be reaped.

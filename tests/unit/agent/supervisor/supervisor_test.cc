@@ -58,11 +58,11 @@ class SupervisorTest : public testing::Test {
     supervisor_->Start(std::move(ranks), stop_signal);
   }
 
-  // The next bytes that rank 0 writes to stdout; "" at the end.
-  std::string Read() {
+  // The next bytes that rank 0 writes to stdout, or to stderr; "" at the end.
+  std::string Read(base::UniqueFd base::FdPair::*stream = &base::FdPair::first) {
     EXPECT_TRUE(Await([&] { return pipes_.contains(0); }));
     char buffer[4096];
-    const auto got = base::ReadSome(pipes_[0].first.get(), buffer, sizeof buffer,
+    const auto got = base::ReadSome((pipes_[0].*stream).get(), buffer, sizeof buffer,
                                     base::Deadline::After(milliseconds(kLimit)));
     EXPECT_TRUE(got.ok()) << got.status();
     return std::string(buffer, got.value_or(0));
@@ -203,9 +203,14 @@ TEST_F(SupervisorTest, AProcessThatDoesNotWaitYetIsReplaced) {
       "import os, time\n"
       "if 'AUTODIST_WARM_FD' in os.environ: time.sleep(1000)\n"
       "print('is new')";
+  busy.spawn.environment.push_back("AUTODIST_LOCAL_RANK=0");
   supervisor_->KeepWarm({busy});
   Start({busy});
   EXPECT_EQ(Read(), "is new\n");
+  EXPECT_EQ(
+      Read(&base::FdPair::second),
+      "autodist: --warm: Python starts again: the one that waited had not imported all modules "
+      "yet\n");
 }
 
 TEST_F(SupervisorTest, AWaitingProcessWithAnotherCommandEnds) {
@@ -222,6 +227,7 @@ TEST_F(SupervisorTest, AWaitingProcessWithAnotherCommandEnds) {
 TEST_F(SupervisorTest, AWaitingProcessThatHasEndedIsReplaced) {
   RankCommand fails = Waiting(0, "exit 4");
   fails.spawn.argv[2] = "import os\nif 'AUTODIST_WARM_FD' not in os.environ: print('is new')";
+  fails.spawn.environment.push_back("AUTODIST_LOCAL_RANK=0");
   supervisor_->KeepWarm({fails});
   // The supervisor takes its orders in order.
   ASSERT_TRUE(supervisor_->Run(Rank(1, "exit 0").spawn).ended.get().ok());
@@ -229,6 +235,8 @@ TEST_F(SupervisorTest, AWaitingProcessThatHasEndedIsReplaced) {
   while (!process::Descendants(getpid()).empty() && !limit.Expired()) sched_yield();
   Start({fails});
   EXPECT_EQ(Read(), "is new\n");
+  EXPECT_EQ(Read(&base::FdPair::second),
+            "autodist: --warm: Python starts again: the one that waited has ended\n");
 }
 
 TEST_F(SupervisorTest, TheLastEndAlsoEndsWaitingProcesses) {
