@@ -19,33 +19,67 @@ import types
 
 WAIT = "AUTODIST_WARM_FD"
 MOST_NAMES = 20000
+NO_CHANGES = "-"
 # mpi4py starts MPI when it is imported.
 LEFT_OUT = {"mpi4py.MPI", "__main__", "__mp_main__"}
+# Modules that list all variables, but look only at those with this beginning. PyTorch imports networkx.
+LOOK_FOR = {"networkx.utils.backends": "NETWORKX_", "numba.core.config": "NUMBA_", "dask.config": "DASK_"}
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci", "/dev/accel")
 # Read once by a library in C, or by Python when it starts.
 READ_AT_START = ("LD_", "PYTHON", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_")
 
 
-class Recorder:
-    """Writes the name of each module that is imported for the first time; finds none. Not while variables or the
-    places of modules are other than at the start: then the same names may mean other modules."""
+class Surroundings:
+    """The variables and sys.path, which modules depend on, as far as they differ from those at the start."""
 
-    def __init__(self, path):
-        self.path = path
-        self.names = set(lines_of(path))
-        self.process = os.getpid()
+    def __init__(self):
         self.variables, self.places = dict(os.environ._data), list(sys.path)
+        self.last = self.variables, self.places, NO_CHANGES
+
+    def changes(self):
+        """A text that is different for other changes; it does not contain the values."""
+        variables, places = getattr(os.environ, "_data", None), sys.path
+        if variables is None:
+            return "unknown"
+        if (variables, places) != self.last[:2]:
+            self.last = dict(variables), list(places), self.digest(variables, places)
+        return self.last[2]
+
+    def begin_with(self, variables):
+        self.variables, self.last = variables, (None, None, None)
+
+    def digest(self, variables, places):
+        changed = [(name, variables.get(name)) for name in sorted(set(variables).union(self.variables))
+                   if variables.get(name) != self.variables.get(name)]
+        if not changed and places == self.places:
+            return NO_CHANGES
+        digest = 0xcbf29ce484222325  # FNV-1a; a module for it could be one that the program imports
+        for byte in repr((changed, places != self.places and places)).encode("utf-8", "surrogateescape"):
+            digest = (digest ^ byte) * 0x100000001b3 % 2**64
+        return "{:016x}".format(digest)
+
+
+class Recorder:
+    """Writes the name of each module that is imported, and the changes of the surroundings; finds none."""
+
+    def __init__(self, path, surroundings):
+        self.path, self.surroundings = path, surroundings
+        self.known = records_in(path)
+        self.records = len(self.known)
+        self.process = os.getpid()
 
     def find_spec(self, name, path=None, target=None):
-        if name in self.names or len(self.names) >= MOST_NAMES or self.process != os.getpid():
+        if self.records >= MOST_NAMES or self.process != os.getpid():
             return
-        if os.environ._data != self.variables or sys.path != self.places:  # some modules change a variable for a moment
+        changes = self.surroundings.changes()
+        if self.known.get(name) == changes:
             return
-        self.names.add(name)
+        self.known[name] = changes
+        self.records += 1
         try:
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.write(file, name.encode() + b"\n")
+                os.write(file, "{} {}\n".format(name, changes).encode())
             finally:
                 os.close(file)
         except (OSError, ValueError):
@@ -74,12 +108,24 @@ class Reads:
     def __init__(self):
         self.values = {}  # by name; None: not set
         self.names = None  # all, if they were listed
+        self.beginnings = set()  # of names that were looked for in a list of all
 
     def __enter__(self):
         reads, kind = self, type(os.environ)
         get, listing = self.original = kind.__getitem__, kind.__iter__
 
+        def looks_for(frame):
+            """The names that a listing of all is for; None: all."""
+            while frame.f_globals.get("__name__") in ("os", "_collections_abc", "collections.abc"):
+                frame = frame.f_back
+            beginning = LOOK_FOR.get(frame.f_globals.get("__name__"))
+            if beginning:
+                reads.beginnings.add(beginning.encode())
+            return beginning
+
         def getitem(environ, key):
+            if sys._getframe(1).f_code.co_name == "__iter__" and looks_for(sys._getframe(1)):  # of items()
+                return get(environ, key)
             try:
                 value = get(environ, key)
             except KeyError:
@@ -89,7 +135,8 @@ class Reads:
             return value
 
         def iterate(environ):
-            reads.names = set(os.environb._data)
+            if not looks_for(sys._getframe(1)):
+                reads.names = set(os.environb._data)
             return listing(environ)
 
         kind.__getitem__, kind.__iter__ = getitem, iterate
@@ -104,8 +151,9 @@ class Reads:
         for name, value in self.values.items():
             if value == before.get(name) and environment.get(name) != value:
                 return name
-        if self.names is not None:
-            for name in set(before).symmetric_difference(environment).difference([WAIT.encode()]):
+        for name in set(before).union(environment):
+            listed = self.names is not None and (name in before) != (name in environment)
+            if listed or (name.startswith(tuple(self.beginnings)) and before.get(name) != environment.get(name)):
                 return name
         return b""
 
@@ -142,31 +190,35 @@ def open_device():
     return ""
 
 
-def import_installed(names, left_out):
-    """Imports modules; returns the first one that must not be imported now, and why."""
+def import_installed(records, left_out, surroundings):
+    """Imports modules; returns the first one that must not be imported now, and why, and then the packages that the
+    program imports in other surroundings."""
     folders = installed_folders()
     installed = {}
+    others = []
     refuser = Refuser()
     sys.meta_path.insert(0, refuser)
     try:
-        for name in dict.fromkeys(names):
+        for name, changes in records.items():
             parts = name.split(".")
             parents = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
-            if parents & left_out or name in sys.modules:
+            if name in sys.modules or not parents.isdisjoint(left_out) or not parents.isdisjoint(others):
                 continue
             try:
                 if parts[0] not in installed:
                     installed[parts[0]] = is_installed(parts[0], folders)
-                if installed[parts[0]]:
+                if installed[parts[0]] and surroundings.changes() != changes:
+                    others.append(name)
+                elif installed[parts[0]]:
                     importlib.import_module(name)
             except BaseException:  # also SystemExit: so it was in the program, which went on
                 pass
             device = open_device()
             if device or refuser.refused:
-                return name, "opens " + device if device else "imports " + refuser.refused
+                return name, "opens " + device if device else "imports " + refuser.refused, []
     finally:
         sys.meta_path.remove(refuser)
-    return "", ""
+    return "", "", [name for name in others if "." not in name and name not in sys.modules]
 
 
 def files_of_modules():
@@ -187,10 +239,16 @@ def state_of(path):
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
+def records_in(path):
+    """The modules, and in which surroundings the program has imported them the last time."""
+    lines = (line.split() for line in lines_of(path))
+    return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
 def lines_of(path):
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().split()
+            return file.read().splitlines()
     except OSError:
         return []
 
@@ -214,21 +272,26 @@ def variables_in(data):
     return dict(variable.split(b"=", 1) for variable in data.split(b"\0") if b"=" in variable)
 
 
-def wait(fd, record):
+def wait(fd, record, surroundings):
     """Imports modules, and waits for the variables of the rank."""
     os.set_inheritable(fd, False)
     with open("/proc/self/environ", "rb") as file:
         mine = variables_in(file.read())  # without those that this Python has set
+    gate = {WAIT.encode(): mine.pop(WAIT.encode())}
     left_out = record + ".left_out"
     reads = Reads()
     with reads:
-        name, why = import_installed(lines_of(record), LEFT_OUT.union(lines_of(left_out)))
+        name, why, others = import_installed(
+            records_in(record), LEFT_OUT.union(lines_of(left_out)), surroundings)
     if name:
         with open(left_out, "a", encoding="utf-8") as file:
             file.write(name + "\n")
         say(mine, "a restart will import {} later, because it {}".format(name, why))
         os.set_inheritable(fd, True)
-        start_again(mine)
+        start_again({**mine, **gate})
+    if others:
+        say(mine, "a restart will import {} later, because the program changes variables or sys.path before that".format(
+            others[0] if len(others) == 1 else "{} and {} other packages".format(others[0], len(others) - 1)))
     files = files_of_modules()
     os.write(fd, b"w")
     data = read_all(fd)
@@ -245,6 +308,7 @@ def wait(fd, record):
     for name, value in wanted.items():
         if mine.get(name) != value:
             os.environb[name] = value
+    surroundings.begin_with(wanted)
 
 
 def difference(reads, files, mine, wanted):
@@ -311,10 +375,12 @@ def begin():
         at = len(sys.orig_argv) - len(sys.argv)
         del sys.orig_argv[at:at + 2]
     main = make_main(program)
-    if WAIT in os.environ:
+    fd = os.environ.pop(WAIT, "")
+    surroundings = Surroundings()
+    if fd:
         sys.argv[:] = [program] + arguments
-        wait(int(os.environ[WAIT]), record)
-    sys.meta_path.insert(0, Recorder(record))
+        wait(int(fd), record, surroundings)
+    sys.meta_path.insert(0, Recorder(record, surroundings))
     try:
         run(main, program, arguments)
     except (SystemExit, KeyboardInterrupt):

@@ -145,29 +145,96 @@ def test_options_and_missing_files_are_as_in_python(tmp_path):
     assert ours == plain
 
 
-def test_a_module_that_opens_a_device_is_left_out(tmp_path, site):
+@pytest.fixture
+def in_waiting(tmp_path, site):
+    """Runs train.py in a Python that waited: returns its output, and what it wrote to stderr."""
+    base, _ = site
+    variables = {"PYTHONUSERBASE": str(base), "AUTODIST_LOCAL_RANK": "0", "RANK": "0"}
+
+    def run_train(program=RUN_PYTHON, **changes):
+        command = [PYTHON, str(program), "record", "train.py"]
+        if not (tmp_path / "record").exists():
+            subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=True)
+        gate, ours = socket.socketpair()
+        waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   pass_fds=[gate.fileno()],
+                                   env={**variables, "AUTODIST_WARM_FD": str(gate.fileno())})
+        gate.close()
+        with ours:
+            ours.settimeout(60)
+            while ours.recv(1) != b"w":
+                pass
+            ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in {**variables, **changes}.items()))
+        return waiting.communicate(timeout=60)
+    return run_train
+
+
+def test_a_module_that_opens_a_device_is_left_out(tmp_path, site, in_waiting):
     """A file stands in for the device."""
-    base, folder = site
     device = tmp_path / "device0"
     device.write_text("")
     program = tmp_path / "run_python.py"
     program.write_text(RUN_PYTHON.read_text().replace('"/dev/nvidia"', repr(str(device))))
-    (folder / "opener.py").write_text(f"FILE = open({str(device)!r})\n")
-    (folder / "harmless.py").write_text("import os\nopen(f'harmless-{os.getpid()}', 'w')\n")
-    (tmp_path / "record").write_text("opener\nharmless\n")
-    (tmp_path / "train.py").write_text("import os, sys\nprint('opener' in sys.modules, 'harmless' in sys.modules)\n")
-    variables = {"PYTHONUSERBASE": str(base), "AUTODIST_LOCAL_RANK": "0"}
-    gate, ours = socket.socketpair()
-    waiting = subprocess.Popen([PYTHON, program, "record", "train.py"], cwd=tmp_path, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, pass_fds=[gate.fileno()],
-                               env={**variables, "AUTODIST_WARM_FD": str(gate.fileno())})
-    gate.close()
-    limit = time.monotonic() + 60
-    while not list(tmp_path.glob("harmless-*")) and time.monotonic() < limit:
-        time.sleep(0.01)
-    with ours:
-        assert ours.recv(1) == b"w"
-        ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in variables.items()))
-    out, err = waiting.communicate(timeout=60)
+    (site[1] / "opener.py").write_text(f"FILE = open({str(device)!r})\n")
+    (site[1] / "harmless.py").write_text("")
+    (tmp_path / "record").write_text("opener -\nharmless -\n")
+    (tmp_path / "train.py").write_text("import sys\nprint('opener' in sys.modules, 'harmless' in sys.modules)\n")
+    out, err = in_waiting(program)
     assert out == "False True\n"
     assert f"a restart will import opener later, because it opens {device}" in err
+
+
+ALL = "early late wave"
+
+
+@pytest.mark.parametrize("change, ahead", [
+    ("import changes", ALL),
+    ("os.environ['OTHER'] = '1'", "early"),
+    ("os.environ.pop('RANK')", "early"),
+    ("sys.path.append('/nowhere')", "early"),
+    ("import mine", "early"),
+    ("import changes\nos.environ['OTHER'] = '2'", "early"),
+    ("os.environ['OTHER'] = '1'\nimport late\ndel os.environ['OTHER']", "early wave"),
+    ("import importlib.util\nimportlib.util.find_spec('late')\nos.environ['OTHER'] = '1'", "early"),
+    ("os.environ = dict(os.environ)", "early"),
+])
+def test_modules_are_imported_ahead_in_the_same_surroundings(tmp_path, site, in_waiting, change, ahead):
+    (tmp_path / "mine.py").write_text("import os\nos.environ['OTHER'] = '1'\n")
+    for name, text in {"early": "", "late": "import json.tool\n", "after": "import os\nos.environ['AFTER'] = '1'\n",
+                       "changes": "import os\nos.environ['OTHER'] = '1'\nimport after\n"}.items():
+        (site[1] / f"{name}.py").write_text(text)
+    (tmp_path / "train.py").write_text(
+        f"import os, sys\nprint(*sorted(set({ALL.split()}).intersection(sys.modules)))\n"
+        f"import early\n{change}\nimport late, wave\n")
+    out, err = in_waiting()
+    assert out == ahead + "\n"
+    assert ("because the program changes variables or sys.path before that" in err) == (ahead != ALL)
+
+
+def test_a_module_may_look_for_variables_with_a_beginning(tmp_path, site, in_waiting):
+    package = site[1] / "networkx/utils"
+    package.mkdir(parents=True)
+    for folder in package, package.parent:
+        (folder / "__init__.py").write_text("")
+    (package / "backends.py").write_text(
+        "import os\nFOUND = {name: value for name, value in os.environ.items() if name.startswith('NETWORKX_')}\n"
+        "ONE = os.environ.get('NETWORKX_ONE')\nOTHER = 'SOMETHING' in os.environ\n")
+    (tmp_path / "train.py").write_text(
+        "import sys\nahead = 'networkx.utils.backends' in sys.modules\nimport networkx.utils.backends as backends\n"
+        "print(ahead, backends.FOUND, backends.ONE)\n")
+    assert in_waiting(RANK="1", OTHER="2") == ("True {} None\n", "")
+    for name in "NETWORKX_ONE", "NETWORKX_TWO", "SOMETHING":
+        out, err = in_waiting(**{name: "1"})
+        assert out.startswith("False")
+        assert f"a module read the variable {name} when it was imported" in err
+
+
+@pytest.mark.parametrize("reads", ["os.environ.copy()['RANK']", "[name for name in os.environ if 'RA' in name]",
+                                   "[value for name, value in os.environ.items() if name.startswith('RA')]"])
+def test_other_modules_that_list_variables_have_read_all(tmp_path, site, in_waiting, reads):
+    (site[1] / "lists.py").write_text(f"import os\nREAD = {reads}\n")
+    (tmp_path / "train.py").write_text("import sys\nprint('lists' in sys.modules)\nimport lists\n")
+    assert in_waiting() == ("True\n", "")
+    out, err = in_waiting(RANK="1", RAM="1")
+    assert out == "False\n"
+    assert "a module read the variable RA" in err
