@@ -124,7 +124,8 @@ class Reads:
             return beginning
 
         def getitem(environ, key):
-            if sys._getframe(1).f_code.co_name == "__iter__" and looks_for(sys._getframe(1)):  # of items()
+            caller = sys._getframe(1)
+            if caller.f_code.co_name == "__iter__" and looks_for(caller):  # of items()
                 return get(environ, key)
             try:
                 value = get(environ, key)

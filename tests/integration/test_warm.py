@@ -162,8 +162,7 @@ def in_waiting(tmp_path, site):
         gate.close()
         with ours:
             ours.settimeout(60)
-            while ours.recv(1) != b"w":
-                pass
+            assert ours.recv(1) == b"w"
             ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in {**variables, **changes}.items()))
         return waiting.communicate(timeout=60)
     return run_train
