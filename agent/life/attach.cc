@@ -176,15 +176,17 @@ bool IsPlainWord(const char* word) {
 }
 
 // Returns why an agent has ended that does not listen and whose watchdog is not visible. Fails if
-// it may still run, for example in a container.
+// it may still run, for example in a container, or on a machine that has been replaced.
 Result<std::string> WhatBecameOfAgent(const Request& request) {
   std::string reason = request.folder.ReadEndReason();
   if (!reason.empty()) return reason;
   switch (AbsenceIn(request.scope, ProcessScope())) {
     case Absence::kMachineRestarted:
-      return std::string("the machine was restarted");
+      return Error(StatusCode::kUnavailable, "the machine was restarted, or replaced by another");
     case Absence::kEnded:
-      KillOrphans(request.folder);
+      if (!KillOrphans(request.folder)) {
+        return Error(StatusCode::kUnavailable, "killed processes of the job have not ended yet");
+      }
       return std::string("its agent and the agent's watchdog have ended for an unknown reason");
     case Absence::kUncertain:
       break;

@@ -91,7 +91,7 @@ const char* CleanJob(const JobFolder& folder) {
 }  // namespace
 
 // No ancestor is left to find the processes by descent.
-void KillOrphans(const JobFolder& folder) {
+bool KillOrphans(const JobFolder& folder) {
   const std::optional<Cgroup> cgroup = Cgroup::Find(folder);
   if (cgroup) cgroup->Kill();
   bool found = true;
@@ -103,6 +103,7 @@ void KillOrphans(const JobFolder& folder) {
     }
   }
   if (cgroup) cgroup->Remove();
+  return !found;
 }
 
 int Clean() {

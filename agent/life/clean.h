@@ -11,7 +11,7 @@ namespace autodist::agent {
 int Clean();
 
 // Kills the remaining processes of a job on this node after both its watchdog and agent were
-// killed. Blocks until they have been sent SIGKILL.
-void KillOrphans(const JobFolder& folder);
+// killed. Blocks until they have been sent SIGKILL; returns whether all have ended.
+bool KillOrphans(const JobFolder& folder);
 
 }  // namespace autodist::agent

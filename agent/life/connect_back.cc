@@ -254,13 +254,14 @@ bool CallbackClient::Send(secure::Session& session, const std::string& line) {
 bool CallbackClient::Talk(Deadline& until) {
   auto session = Dial();
   if (!session) return false;
+  // The chief takes a regular end for that of all programs. They survive this process if it is
+  // killed, unless it is process 1 of the PID namespace.
+  if (getpid() != 1) base::ResetOnClose(session->socket());
   const bool served = Serve(session);
+  if (session) base::ResetOnClose(session->socket(), !Leaves());
   if (session && Leaves()) {
     session->WriteEnd();
     (void)session->Flush();  // best effort
-  } else if (session) {
-    base::ResetOnClose(
-        session->socket());  // the chief takes a regular end for that of this process
   }
   until = Deadline::After(patience_);
   return served;
@@ -304,6 +305,7 @@ void CallbackClient::Start(std::unique_ptr<secure::Session> session,
     reports_.push_back(
         rpc::CallbackLine{rpc::kCallbackEnded, order.id, {Message(status)}}.ToLine());
   };
+  base::ResetOnClose(session->socket(), false);
   const auto socket = PumpApart(std::move(session));
   if (!socket.ok()) return failed(socket.status());
   has_children_ = true;

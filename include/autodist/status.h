@@ -46,12 +46,16 @@ class [[nodiscard]] Status {
   bool operator==(const Status& other) const = default;
 
  private:
+  friend class ProofOfEnd;  // base/proof_of_end.h
+  friend Status Annotate(const Status& status, std::string_view context);
   friend std::string Message(const Status& status);
+  friend Status WithRemedy(const Status& status, std::string_view remedy);
   friend std::string Remedy(const Status& status);
 
   StatusCode code_ = StatusCode::kOk;
   std::string message_;
   std::string remedy_;
+  bool proves_end_ = false;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Status& status);

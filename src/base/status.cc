@@ -43,14 +43,17 @@ Status ErrnoError(int errno_value, std::string_view what) {
 }
 
 Status Annotate(const Status& status, std::string_view context) {
-  if (status.ok()) return status;
-  return Status(status.code(), std::string(context) + ": " + Message(status), Remedy(status));
+  Status annotated = status;
+  if (!status.ok()) annotated.message_ = std::string(context) + ": " + status.message_;
+  return annotated;
 }
 
 std::string Message(const Status& status) { return status.message_; }
 
 Status WithRemedy(const Status& status, std::string_view remedy) {
-  return status.ok() ? status : Status(status.code(), Message(status), remedy);
+  Status with = status;
+  if (!status.ok()) with.remedy_ = remedy;
+  return with;
 }
 
 std::string Remedy(const Status& status) { return status.remedy_; }

@@ -31,8 +31,8 @@ void GiveUpWhenSilent(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 }
 
-void ResetOnClose(int fd) {
-  const linger at_once{1, 0};
+void ResetOnClose(int fd, bool reset) {
+  const linger at_once{reset ? 1 : 0, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 

@@ -13,8 +13,8 @@ namespace autodist::base {
 // algorithm.
 void GiveUpWhenSilent(int fd);
 
-// The connection will be reset when its socket is closed, in place of a regular end.
-void ResetOnClose(int fd);
+// Whether the connection will be reset when its socket is closed, in place of a regular end.
+void ResetOnClose(int fd, bool reset = true);
 
 // Returns a non-blocking socket with a connection attempt in progress; it becomes writable when the
 // attempt has ended. Applies GiveUpWhenSilent. Fails with an errno value.

@@ -9,6 +9,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "base/quantity.h"
 #include "base/tcp_connect.h"
 #include "base/thread.h"
@@ -64,11 +65,11 @@ struct CallbackListener::Call {
 struct CallbackListener::Node {
   CallPtr waiting = nullptr;
   bool expected = false;                 // it has accepted an order, and so connects again at once
-  bool served = false;                   // it has run a program since its end was last reported
   std::optional<Deadline> gone_at = {};  // it has disconnected, and must connect again by then
   uint64_t calls = 0;
   std::string instance = {};  // the process that connects
   std::deque<std::string> superseded = {};
+  std::set<std::string> serving = {};  // the processes whose programs may still run
   // The stderr of programs after their end, for programs with a stream.
   std::map<uint64_t, std::optional<std::string>> programs = {};
 };
@@ -225,7 +226,7 @@ Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
       return Error(StatusCode::kUnavailable, "the node starts no program: " + why);
     }
     if (call->state == Call::State::kStarted) {
-      node.served = true;
+      node.serving.insert(call->from.instance);
       auto socket = pumps_->Add(std::move(call->session));
       if (socket.ok()) {
         lock.unlock();
@@ -240,13 +241,15 @@ Result<std::unique_ptr<transport::Stream>> CallbackListener::Run(
     call->state = Call::State::kBroken;  // the thread closes it
     Wake();
   }
-  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
   // Reported once: afterwards a new client is expected.
   if (node.gone_at && node.gone_at->Expired()) {
     node.gone_at.reset();
-    node.served = false;
-    return Error(StatusCode::kAborted, "the program that connected from the node has ended");
+    node.serving.erase(node.instance);
+    const Status gone =
+        Error(StatusCode::kUnavailable, "the program that connected from the node has ended");
+    return node.serving.empty() ? ProofOfEnd::OfClient(gone) : gone;
   }
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
   const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
   return WithRemedy(
       Error(StatusCode::kDeadlineExceeded, "it did not connect within " + base::Seconds(waited)),
@@ -385,7 +388,9 @@ void CallbackListener::HungUp(Call& call) {
   if (was_client && HasEnded(*call.session)) {
     Node& node = table_->nodes.at(call.from.node);
     const bool newest = node.instance == call.from.instance;
-    if (node.served && newest) node.gone_at = Deadline::After(limits_.gone);
+    if (newest && node.serving.contains(node.instance)) {
+      node.gone_at = Deadline::After(limits_.gone);
+    }
   }
   Drop(call);
 }

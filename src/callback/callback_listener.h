@@ -69,7 +69,8 @@ class CallbackListener {
   const secure::Key& job_key() const { return job_key_; }
 
   // Runs argv on the node; blocks until it has connected and started the program.
-  // kDeadlineExceeded: it did not; kAborted: the node's client has ended, which is reported once.
+  // kDeadlineExceeded: it did not. The end of the node's client is reported once; a ProofOfEnd: no
+  // earlier client may have left programs there.
   // The streams may outlive this object.
   Result<std::unique_ptr<transport::Stream>> Run(const std::string& node,
                                                  const std::vector<std::string>& argv,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "base/split.h"
 #include "transport/local.h"
 
@@ -24,11 +25,9 @@ constexpr const char* kOwn[] = {"Error: ",
                                 "Error from server",
                                 "Unable to connect to the server",
                                 "The connection to the server"};
-constexpr const char* kContainerGonePatterns[] = {
-    "o such container",         "no container with name or ID",
-    "is not running",           "can only create exec sessions on running containers",
-    "container state improper", "(NotFound)",
-    "container not found",      "in a completed pod"};
+constexpr const char* kContainerGone[] = {"o such container", "no container with name or ID"};
+constexpr const char* kContainerOff[] = {"is not running", "container state improper", "(NotFound)",
+                                         "container not found", "in a completed pod"};
 constexpr const char* kNoImage[] = {"initializing source", "pull access denied", "manifest unknown",
                                     "Unable to find image", "short-name"};
 constexpr const char* kNoMount[] = {"statfs ", "bind source path does not exist"};
@@ -39,6 +38,16 @@ constexpr const char* kNoShell[] = {"executable file not found", "executable fil
 bool Has(const std::string& text, const auto& parts) {
   return std::ranges::any_of(
       parts, [&](const char* part) { return text.find(part) != std::string::npos; });
+}
+
+// See ProofOfEnd. podman says of paused containers, too, that they do not run; docker says that
+// they are paused.
+bool ProvesEnd(const std::string& what) {
+  const bool docker = what.starts_with("Error response from daemon: ");
+  if (docker && what.ends_with(" is not running") && what.find("ontainer ") != std::string::npos) {
+    return true;
+  }
+  return (docker || what.starts_with("Error: ")) && Has(what, kContainerGone);
 }
 
 class ExecStream final : public transport::Stream {
@@ -70,9 +79,11 @@ Status ExecError(const std::string& said) {
     if (std::ranges::none_of(kOwn, [&](const char* own) { return line.starts_with(own); }))
       continue;
     const std::string what(line.substr(0, line.find('\r')));
-    if (Has(what, kContainerGonePatterns)) {
-      return WithRemedy(Error(StatusCode::kAborted, "the container does not run: " + what),
-                        "start the container, and check its name in the spec");
+    if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
+      const Status off =
+          WithRemedy(Error(StatusCode::kUnavailable, "the container does not run: " + what),
+                     "start the container, and check its name in the spec");
+      return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;
     }
     if (Has(what, kNoShell)) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition, "the container has no sh: " + what),

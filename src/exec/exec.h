@@ -27,8 +27,8 @@ class ExecTransport final : public transport::Transport {
   const std::string where_;
 };
 
-// Converts the error output of such a program. kAborted: the container is gone, or does not run. OK
-// if the output has no such message.
+// Converts the error output of such a program, to a ProofOfEnd if the container has ended. OK if
+// the output has no such message.
 Status ExecError(const std::string& said);
 
 // Fails if kubectl is missing here, or older than 1.31, which does not close the stdin of a program

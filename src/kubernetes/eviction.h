@@ -6,7 +6,8 @@
 
 namespace autodist::kubernetes {
 
-// kAborted, as when the agent ends.
-inline Status Evicted() { return Error(StatusCode::kAborted, "its pod was deleted or evicted"); }
+inline Status Evicted() {
+  return Error(StatusCode::kUnavailable, "its pod was deleted or evicted");
+}
 
 }  // namespace autodist::kubernetes

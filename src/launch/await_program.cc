@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "rpc/bootstrap_lines.h"
@@ -118,7 +119,8 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
     return Error(StatusCode::kUnavailable,
                  "the connection broke while its agent's end was reported");
   }
-  return Error(StatusCode::kAborted, base::ToUtf8(reason, rpc::kMaxTextLength));
+  return ProofOfEnd::ByNode(
+      Error(StatusCode::kUnavailable, base::ToUtf8(reason, rpc::kMaxTextLength)));
 }
 
 // The text of a node is untrusted.

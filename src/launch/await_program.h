@@ -51,7 +51,7 @@ Status WhyNotStarted(const FailedStart& failed, const Status& why);
 // Reads the output of a command of launch/install_agent.h until the program reports that it runs
 // (rpc::ReadyLine), and uploads it on request. Returns the stream's socket. Blocks for the limit at
 // most, and five minutes more for an upload. kNotFound: the command ended without starting it.
-// kAborted: the agent to resume with has ended; the message says why.
+// A ProofOfEnd: the agent to resume with has ended; the message says why.
 Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop, const StartWatch& watch);

@@ -39,7 +39,7 @@ class Launcher {
   virtual void Start(const Done& done) = 0;
 
   // Waits, and then reconnects to the agent of a node whose connection, `broken`, broke; retries
-  // until the deadline. kAborted: that agent has ended.
+  // until the deadline. A ProofOfEnd: that agent has ended.
   virtual void Resume(uint32_t node_rank, std::chrono::milliseconds wait, base::Deadline deadline,
                       std::shared_ptr<NodeLink> broken, Done done) = 0;
   // Connects to the agent of a node, and starts one if it is missing.

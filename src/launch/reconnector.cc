@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "base/thread.h"
 
 namespace autodist::launch {
@@ -104,8 +105,7 @@ void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
   if (pending->tried && order.deadline.Expired()) return Finish(pending);
   pending->tried = true;
   pending->last = order.try_once(pending->stop.get_token());
-  if (pending->last.ok() || pending->last.status().code() == StatusCode::kAborted ||
-      order.deadline.Expired()) {
+  if (pending->last.ok() || ProofOfEnd::In(pending->last.status()) || order.deadline.Expired()) {
     return Finish(pending);
   }
   Wait(pending, pending->backoff.Next());

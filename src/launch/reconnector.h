@@ -45,7 +45,8 @@ class Reconnector {
     Try try_once;
     Done done;
   };
-  // Retries until it is connected, the agent has ended (kAborted), or the deadline has passed.
+  // Retries until it is connected, the agent has provably ended (ProofOfEnd), or the deadline
+  // has passed.
   void Start(Order order);
   // Ends the node's order with the failure of the last attempt.
   void GiveUp(uint32_t node);

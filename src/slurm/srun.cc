@@ -50,11 +50,9 @@ Status SrunError(const std::string& said) {
     const bool over = std::ranges::any_of(kJobEndedPatterns, [&](std::string_view part) {
       return what.find(part) != std::string::npos;
     });
-    if (over) {
-      return WithRemedy(Error(StatusCode::kAborted, "Slurm has ended the job: " + what),
-                        "squeue and sacct show the reason");
-    }
-    return WithRemedy(Error(StatusCode::kUnavailable, what), "test `srun hostname`");
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, (over ? "Slurm has ended the job: " : "") + what),
+        over ? "squeue and sacct show the reason" : "test `srun hostname`");
   }
   return OkStatus();
 }

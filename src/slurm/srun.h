@@ -16,7 +16,7 @@ namespace autodist::slurm {
 std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
                                   const std::vector<std::string>& secret);
 
-// kAborted: the allocation is over, or ends. OK if there is no error message of srun.
+// Converts the error output of srun. OK if there is no error message of srun.
 Status SrunError(const std::string& said);
 
 }  // namespace autodist::slurm

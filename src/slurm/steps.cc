@@ -16,6 +16,7 @@
 
 #include "base/host_name.h"
 #include "base/ip_address.h"
+#include "base/proof_of_end.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "callback/callback_listener.h"
@@ -111,8 +112,8 @@ class Step {
     std::string said = srun_->StderrTail();
     while (said.ends_with('\n')) said.pop_back();
     AD_RETURN_IF_ERROR(SrunError(said));
-    return WithRemedy(Error(StatusCode::kAborted, "the Slurm step of the agent has ended" +
-                                                      (said.empty() ? "" : ": " + said)),
+    return WithRemedy(Error(StatusCode::kUnavailable, "the Slurm step of the agent has ended" +
+                                                          (said.empty() ? "" : ": " + said)),
                       "squeue and sacct show the reason");
   }
 
@@ -281,7 +282,10 @@ class SlurmSteps {
     const std::stop_callback ended(step->over(), request);
     auto stream = nodes_->Run(reach.name(), argv, Deadline::After(milliseconds(reach.limit_ms())),
                               either.get_token());
-    if (stream.ok() || stop.stop_requested() || !step->over().stop_requested()) return stream;
+    if (stream.ok() || stop.stop_requested() || !step->over().stop_requested() ||
+        ProofOfEnd::In(stream.status())) {
+      return stream;
+    }
     return step->Failure();
   }
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "support/idle_link.h"
 
 namespace autodist::test {
@@ -219,7 +220,8 @@ class FakeLauncher final : public launch::Launcher {
         return After(
             node, [this, node, limit, resume] { Connect(node, limit, resume); }, kRetry);
       }
-      if (agent.gone() && resume) return Finish(node, Error(StatusCode::kAborted, "it is gone"));
+      if (agent.gone() && resume)
+        return Finish(node, ProofOfEnd::ByNode(Error(StatusCode::kUnavailable, "it is gone")));
       agent.Begin();
       After(
           node, [this, node] { Finish(node, OkStatus(), NewLink(node)); }, agent.link_takes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/proof_of_end.h"
 #include "base/quantity.h"
 #include "kubernetes/eviction.h"
 #include "rpc/message_rules.h"
@@ -147,7 +148,7 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
       return listener_.OnEvicted(number, node.member, kubernetes::Evicted());
     case NodeAction::kReportLoss:
       node.session->DropUnacknowledged();
-      node.cut_off = node.lost_because.code() != StatusCode::kAborted;
+      node.cut_off = !ProofOfEnd::In(node.lost_because);
       return listener_.OnLost(number, node.member, node.lost_because, drained);
   }
 }
@@ -307,7 +308,7 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   FleetNode& node = nodes_[number];
   if (!node.machine.disconnected()) return;
   const bool over = orders_.leaving && node.machine.drained();
-  if (over && linked.status.code() == StatusCode::kAborted) return OnGracefulExit(number);
+  if (over && ProofOfEnd::In(linked.status)) return OnGracefulExit(number);
   if (!linked.status.ok()) return MarkLost(number, NodeEvent::kLost, linked.status);
   node.lease.Linked(loop_.Now());
   node.session->Connect(linked.link);
@@ -331,7 +332,7 @@ void Fleet::OnGracefulExit(uint32_t number) {
   if (orders_.leaving) {
     Take(number, NodeEvent::kLeave);
   } else if (state(number).evicted()) {
-    MarkLost(number, NodeEvent::kLost, kubernetes::Evicted());
+    MarkLost(number, NodeEvent::kLost, ProofOfEnd::OfSession(kubernetes::Evicted()));
   } else {
     MarkLost(number, NodeEvent::kLost, Error(StatusCode::kUnavailable, "its agent exited"));
   }

@@ -35,7 +35,7 @@ class FleetListener {
   // ranks are alive: nodes with hanging ranks send samples, too.
   virtual void OnSample(uint32_t /*node*/, v1::NodeSample&& /*sample*/) {}
   // No more events will arrive from the node in this attempt, of which it may be a member.
-  // kAborted: its agent has exited. `drained`: nothing of the attempt was left there.
+  // A ProofOfEnd: its agent has ended. `drained`: nothing of the attempt was left there.
   virtual void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why,
                       bool drained) = 0;
   // The node is about to be lost: its scheduler ends it, and its ranks are being stopped.

@@ -231,7 +231,8 @@ def test_a_killed_holder(alloc):
 
 
 def test_a_killed_callback_client(alloc, slurm, folder):
-    job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
+    job = alloc("--max-restarts", "1", "--lease", "5", "--", "sh", "-c",
+                "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
     [client] = callback_clients_on(3)
     os.kill(client, signal.SIGKILL)
@@ -256,7 +257,7 @@ def test_a_killed_srun(alloc):
 
 
 def test_a_restart_after_a_killed_srun(alloc):
-    job = alloc("--max-restarts", "1", "--", "sh", "-c",
+    job = alloc("--max-restarts", "1", "--lease", "5", "--", "sh", "-c",
                 "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     job.await_lines(8)
     sruns = [pid for pid in pids() if argv_of(pid)[0] == "srun"]

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/proof_of_end.h"
+
 namespace autodist {
 namespace {
 
@@ -33,6 +35,19 @@ TEST(StatusTest, MacrosReturnTheFirstFailure) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Message(Quarter(6).status()), "odd");
   EXPECT_FALSE(Quarter(3).ok());
+}
+
+TEST(StatusTest, AProofOfEndIsPreserved) {
+  const Status aborted = Error(StatusCode::kAborted, "it is gone");
+  EXPECT_FALSE(ProofOfEnd::In(aborted));
+  const Status proof = ProofOfEnd::ByNode(aborted);
+  EXPECT_TRUE(ProofOfEnd::In(proof));
+  EXPECT_NE(proof, aborted);
+  const Status passed_on = Annotate(WithRemedy(proof, "start it"), "node3");
+  EXPECT_TRUE(ProofOfEnd::In(passed_on));
+  EXPECT_EQ(Message(passed_on), "node3: it is gone");
+  EXPECT_EQ(Remedy(passed_on), "start it");
+  EXPECT_FALSE(ProofOfEnd::In(ProofOfEnd::ByNode(OkStatus())));
 }
 
 TEST(StatusTest, AResultIsAValueOrAFailure) {

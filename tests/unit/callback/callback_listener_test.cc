@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/listen_address.h"
+#include "base/proof_of_end.h"
 #include "base/tcp_connect.h"
 #include "process/spawn.h"
 #include "secure/session.h"
@@ -575,10 +576,28 @@ TEST_F(CallbackListenerTest, TheEndOfAClientIsReportedOnce) {
   client.waits.reset();
   CallbackTransport patient(nodes_, kNode, kLimit);
   const auto gone = patient.Run({"cat"}, {}).status();
-  EXPECT_EQ(gone.code(), StatusCode::kAborted) << gone;
+  EXPECT_TRUE(ProofOfEnd::In(gone)) << gone;
   CallbackTransport transport(nodes_, kNode, milliseconds(100));
   // Another client may replace it.
   EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+// Programs of the earlier one may still run, for example on a machine that is cut off.
+TEST_F(CallbackListenerTest, TheEndOfAReplacementProvesNothing) {
+  Listen({.gone = milliseconds(10)});
+  const Client first = ClientWithProgram();
+  ASSERT_TRUE(first.waits);
+  const auto caller = StartClient();
+  AwaitCalls(3);
+  auto stream = Run({"cat"});
+  AwaitCalls(4);
+  stream.reset();
+  kill(caller->pid(), SIGTERM);
+  EXPECT_EQ(ExitOf(*caller), 128 + SIGTERM);
+  CallbackTransport transport(nodes_, kNode, kLimit);
+  const auto gone = transport.Run({"cat"}, {}).status();
+  EXPECT_THAT(Message(gone), HasSubstr("has ended"));
+  EXPECT_FALSE(ProofOfEnd::In(gone));
 }
 
 // It would run the program, and its end would not be noticed.
@@ -596,7 +615,7 @@ TEST_F(CallbackListenerTest, AClientThatWasAskedToEndStartsNoProgram) {
   stream.reset();
   EXPECT_EQ(ExitOf(*caller), 128 + SIGTERM);
   const auto gone = transport.Run({"cat"}, {}).status();
-  EXPECT_EQ(gone.code(), StatusCode::kAborted) << gone;
+  EXPECT_TRUE(ProofOfEnd::In(gone)) << gone;
 }
 
 // Anything between may reset a connection.
@@ -633,8 +652,10 @@ TEST_F(CallbackListenerTest, AClientWithoutAKeyDoesNotConnect) {
 }
 
 TEST_F(CallbackListenerTest, AKilledClientLeavesItsProgramsRunning) {
+  Listen({.gone = milliseconds(10)});
   const auto caller = StartClient();
   const auto stream = Run({"cat"});
+  AwaitCalls(2);
   ASSERT_TRUE(stream);
   const base::UniqueFd socket = stream->TakeSocket();
   ASSERT_TRUE(base::WriteAll(socket.get(), "up\n", Limit()).ok());
@@ -643,6 +664,8 @@ TEST_F(CallbackListenerTest, AKilledClientLeavesItsProgramsRunning) {
   EXPECT_TRUE(caller->WaitClosed(Limit()));
   ASSERT_TRUE(base::WriteAll(socket.get(), "on\n", Limit()).ok());
   EXPECT_EQ(ReadLineFrom(socket.get()), "on\n");
+  CallbackTransport transport(nodes_, kNode, milliseconds(300));
+  EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
   shutdown(socket.get(), SHUT_WR);
   EXPECT_EQ(ReadAll(socket.get()), "");
 }

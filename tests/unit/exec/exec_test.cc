@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/proof_of_end.h"
 #include "transport/local.h"
 
 namespace autodist::exec {
@@ -10,18 +11,50 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ExecErrorTest, AMissingContainerIsDistinguishedFromOtherFailures) {
-  for (const std::string said :
-       {"Error: no container with name or ID \"x\" found: no such container\n",
-        "Error: can only create exec sessions on running containers: container state improper\n",
-        "noise before\nError response from daemon: No such container: x\r\n",
-        "Error response from daemon: container 1f2e is not running\n",
-        "Error from server (NotFound): pods \"x\" not found\n",
-        "error: cannot exec into a container in a completed pod; current phase is Failed\n",
-        "Defaulted container \"a\" out of: a, b\nerror: unable to upgrade connection: container "
-        "not "
-        "found (\"a\")\n"}) {
-    EXPECT_EQ(ExecError(said).code(), StatusCode::kAborted) << said;
+struct Said {
+  std::string text;
+  bool proves_end;
+};
+
+class ContainerIsOffTest : public testing::TestWithParam<Said> {};
+
+TEST_P(ContainerIsOffTest, OnlyTheEndOfItsProcessesIsAProof) {
+  const Status off = ExecError(GetParam().text);
+  EXPECT_EQ(ProofOfEnd::In(off), GetParam().proves_end) << off;
+  EXPECT_THAT(Message(off), HasSubstr("the container does not run"));
+  EXPECT_THAT(Remedy(off), HasSubstr("start the container"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, ContainerIsOffTest,
+    testing::Values(
+        Said{"Error: no container with name or ID \"x\" found: no such container\n", true},
+        Said{"noise before\nError response from daemon: No such container: x\r\n", true},
+        Said{"Error response from daemon: container 1f2e is not running\n", true},
+        Said{"Error response from daemon: Container 1f2e is not running\n", true},
+        // Also for a paused container:
+        Said{"Error: can only create exec sessions on running containers: container state "
+             "improper\n",
+             false},
+        Said{"Error: vm \"podman-machine-default\" is not running\n", false},
+        // The pod may have been deleted by force, or be one of another cluster.
+        Said{"error: unable to upgrade connection: No such container: x\n", false},
+        Said{"Error from server (NotFound): pods \"x\" not found\n", false},
+        Said{"Error from server (NotFound): namespaces \"x\" not found\n", false},
+        Said{"error: cannot exec into a container in a completed pod; current phase is Failed\n",
+             false},
+        Said{"Defaulted container \"a\" out of: a, b\nerror: unable to upgrade connection: "
+             "container not found (\"a\")\n",
+             false}));
+
+TEST(ExecErrorTest, OtherFailuresAreDistinguishedFromAMissingContainer) {
+  for (const std::string paused :
+       {"Error response from daemon: Container 1f2e is paused, unpause the container before exec\n",
+        "Error response from daemon: Container 1f2e is restarting, wait until the container is "
+        "running\n",
+        "Error response from daemon: container 1f2e is not running: and yet it is paused\n"}) {
+    EXPECT_EQ(ExecError(paused).code(), StatusCode::kUnavailable) << paused;
+    EXPECT_FALSE(ProofOfEnd::In(ExecError(paused))) << paused;
   }
   const Status away =
       ExecError("Unable to connect to the server: dial tcp 10.0.0.1:6443: i/o timeout");

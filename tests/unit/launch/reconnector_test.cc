@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "base/proof_of_end.h"
 #include "support/forbid_threads.h"
 #include "support/idle_link.h"
 
@@ -72,7 +73,7 @@ TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
   Reconnector& reconnector = *owned;
   std::atomic<int> tries = 0;
   Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
-    if (++tries < 3) return Error(StatusCode::kUnavailable, "no route to host");
+    if (++tries < 3) return Error(StatusCode::kAborted, "the container is paused");
     return std::make_shared<AnyLink>();
   });
   EXPECT_TRUE(Await(1).ok());
@@ -85,9 +86,9 @@ TEST_F(ReconnectorTest, AnAgentThatHasExitedIsNotRetried) {
   std::atomic<int> tries = 0;
   Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
     ++tries;
-    return Error(StatusCode::kAborted, "it is gone");
+    return ProofOfEnd::ByNode(Error(StatusCode::kUnavailable, "it is gone"));
   });
-  EXPECT_EQ(Await(1).code(), StatusCode::kAborted);
+  EXPECT_TRUE(ProofOfEnd::In(Await(1)));
   EXPECT_EQ(tries, 1);
 }
 
