@@ -91,9 +91,9 @@ Status Agent::Build() {
                                {[this] { life_.Renew(); },
                                 [this](Deadline::Clock::time_point sent) { life_.Received(sent); },
                                 [this](bool expected) { life_.ExpectSilence(expected); },
-                                [this](bool suspended) { life_.Suspend(suspended); },
+                                [this](milliseconds hold) { life_.Suspend(hold); },
                                 [this](bool open) {
-                                  if (!open) life_.Suspend(false);
+                                  if (!open) life_.Suspend({});
                                 },
                                 [this](std::string key) { admission_->SetKey(std::move(key)); }},
                                [this] { life_.End(); }));
@@ -189,8 +189,7 @@ void Agent::EndJob() {
   }
   // Otherwise sent before its consequences.
   core_->events().SendReliably(std::move(expired));
-  core_->end().Begin(true);
-  core_->supervisor().End(options_.grace);
+  core_->service().Shutdown(options_.grace);
   core_->supervisor().WaitUntilEnded();
 }
 

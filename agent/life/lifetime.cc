@@ -10,14 +10,14 @@ using base::Deadline;
 void Lifetime::Renew() {
   const std::lock_guard lock(mutex_);
   claimed_ = true;
-  if (!by_receipts_) expires_ = Deadline::After(lease_);
+  if (!by_receipts_) SetExpires(Deadline::After(lease_));
 }
 
 void Lifetime::Received(Deadline::Clock::time_point sent) {
   const std::lock_guard lock(mutex_);
   const Deadline expires = Deadline::At(sent + lease_);
   if (!std::exchange(by_receipts_, true)) {
-    expires_ = expires;
+    SetExpires(expires);
     changed_.notify_all();
   }
   expires_ = std::max(expires_, expires);
@@ -34,16 +34,20 @@ void Lifetime::StarterGone() {
 void Lifetime::ExpectSilence(bool expected) {
   const std::lock_guard lock(mutex_);
   silence_expected_ = expected;
-  if (!by_receipts_) expires_ = Deadline::After(lease_);
+  if (!by_receipts_) SetExpires(Deadline::After(lease_));
   changed_.notify_all();
 }
 
-void Lifetime::Suspend(bool suspended) {
+void Lifetime::Suspend(std::chrono::milliseconds hold) {
   const std::lock_guard lock(mutex_);
-  if (suspended == suspended_) return;
-  suspended_ = suspended;
-  expires_ = Deadline::After(lease_);
+  if (hold.count() == 0 && !suspended_) return;
+  suspended_ = hold.count() > 0;
+  expires_ = Deadline::After(hold + lease_);
   changed_.notify_all();
+}
+
+void Lifetime::SetExpires(Deadline expires) {
+  expires_ = suspended_ ? std::max(expires_, expires) : expires;
 }
 
 void Lifetime::Shorten(std::chrono::milliseconds lease) {

@@ -26,8 +26,9 @@ class Lifetime {
   void StarterGone();
   // Suspends the lease while the agent works for the chief, which then sends nothing.
   void ExpectSilence(bool expected);
-  // Suspends the lease while the chief is stopped, until it continues or its connection breaks.
-  void Suspend(bool suspended);
+  // Suspends the lease while the chief is stopped, for at most this time; 0: it has continued, or
+  // its connection broke.
+  void Suspend(std::chrono::milliseconds hold);
   // Limits the lease to this time.
   void Shorten(std::chrono::milliseconds lease);
   // Ends the lease now, independently of later messages.
@@ -42,7 +43,8 @@ class Lifetime {
   base::Deadline expires() const;  // the current value
 
  private:
-  bool Held() const { return (silence_expected_ && !by_receipts_) || suspended_; }
+  void SetExpires(base::Deadline expires);  // not earlier while the chief is stopped
+  bool Held() const { return silence_expected_ && !by_receipts_; }
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -27,7 +27,7 @@ void AttemptEnd::OutputChanged() {
     last = last_;
   }
   v1::AgentEvent event;
-  event.mutable_ranks_ended();
+  event.mutable_ranks_ended()->set_generation(ended_());
   if (!last) return events_.SendReliably(std::move(event));
   events_.Close(std::move(event));
   last_ended_();

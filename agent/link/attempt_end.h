@@ -1,6 +1,7 @@
 // Detects the end of an attempt on this node: no process runs, and the chief has all its output.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 
@@ -16,7 +17,11 @@ class AttemptEnd {
   AttemptEnd(EventQueue& events, RankOutput& output, std::function<void()> last_ended)
       : events_(events), output_(output), last_ended_(std::move(last_ended)) {}
 
-  // Call before ending the processes.
+  // Sets what is called before the end of an attempt is reported; returns its generation.
+  void OnEnded(std::function<uint64_t()> ended) { ended_ = std::move(ended); }
+
+  // Call before ending the processes. Until the end is reported, RankOutput::Begin must not be
+  // called.
   void Begin(bool last);
   // Called by the supervisor: no process is left.
   void ProcessesGone();
@@ -26,6 +31,7 @@ class AttemptEnd {
   EventQueue& events_;
   RankOutput& output_;
   const std::function<void()> last_ended_;
+  std::function<uint64_t()> ended_ = [] { return 0; };
 
   std::mutex mutex_;
   bool last_ = false;  // guarded by mutex_

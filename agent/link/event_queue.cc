@@ -129,9 +129,10 @@ void EventQueue::Attach(SessionWriter* writer) {
 void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) {
   const std::lock_guard lock(mutex_);
   if (writer_ != writer || resumed_) return;
-  events_.Resume(message.acknowledged());
+  const bool ours = message.resume().instance() == instance_;
+  events_.Resume(ours ? message.acknowledged() : 0);
   changed_.notify_all();
-  output_.Resume(message.resume());
+  output_.Resume(ours ? message.resume() : v1::Resume());
   resumed_ = true;
   v1::AgentEvent resumed;
   resumed.mutable_resumed()->set_instance(instance_);

@@ -69,38 +69,127 @@ grpc::Status AsGrpc(const Status& failure) {
 
 }  // namespace
 
+// A call of Prepare, which has to be answered once.
+class AgentService::PrepareCall final : public grpc::ServerUnaryReactor {
+ public:
+  PrepareCall(AgentService& service, std::chrono::milliseconds time, v1::PrepareRequest its_request,
+              v1::PrepareResponse& its_response)
+      : limit(time), request(std::move(its_request)), response(its_response), service_(service) {}
+
+  const std::chrono::milliseconds limit;  // for the user's setup on the node
+  v1::PrepareRequest request;
+  v1::PrepareResponse& response;
+
+ private:
+  void OnCancel() override { service_.Cancel(this); }
+  void OnDone() override { delete this; }
+
+  AgentService& service_;
+};
+
+AgentService::AgentService(ServiceParts parts)
+    : parts_(std::move(parts)), claim_(parts_.place.devices, parts_.place.other_agents) {
+  parts_.end.OnEnded([this] {
+    const std::lock_guard lock(mutex_);
+    return gate_.Ended();
+  });
+}
+
+AgentService::~AgentService() {
+  const std::lock_guard lock(mutex_);
+  AnswerWaiting();
+  gate_.CancelPreparation();
+  stop_preparing_.request_stop();
+}
+
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
                                                 v1::PrepareResponse* response) {
-  // After a cancellation the lease runs again.
-  auto* const reactor = new CancellableCall([this] { parts_.chief.silence_expected(false); });
+  auto* const call = new PrepareCall(*this, TimeFor(*context), *request, *response);
   const std::lock_guard lock(mutex_);
-  if (preparing_.busy() || !parts_.supervisor.RunningRanks().empty()) {
-    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
-                     "this node is being prepared, or ranks run on it already"});
-    return reactor;
+  const auto what = gate_.Prepare(request->generation());
+  if (!what.ok()) {
+    call->Finish(AsGrpc(what.status()));
+    return call;
   }
+  AnswerWaiting();
   parts_.chief.silence_expected(true);
-  const Status started =
-      preparing_.Start([this, request = *request, response,
-                        limit = TimeFor(*context)] { AnswerPrepare(request, limit, *response); },
-                       [this, reactor] {
-                         parts_.chief.silence_expected(false);
-                         reactor->Finish(grpc::Status::OK);
-                       });
-  if (!started.ok()) {
-    parts_.chief.silence_expected(false);
-    reactor->Finish(AsGrpc(NotStarted(started)));
+  if (*what != AttemptGate::Do::kPrepare) {
+    waiting_call_ = call;
+    if (*what == AttemptGate::Do::kCancel) stop_preparing_.request_stop();
+    return call;
   }
-  return reactor;
+  working_call_ = call;
+  stop_preparing_ = {};
+  auto thread = base::StartThread([this] { RunPreparations(); });
+  if (thread.ok()) {
+    preparing_ = *std::move(thread);
+  } else {
+    working_call_ = nullptr;
+    gate_.CancelPreparation();
+    (void)gate_.WorkEnded();
+    parts_.chief.silence_expected(false);
+    call->Finish(AsGrpc(NotStarted(thread.status())));
+  }
+  return call;
 }
 
-void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
-                                 v1::PrepareResponse& response) {
+// After a cancellation the lease runs again.
+void AgentService::Cancel(const PrepareCall* call) {
+  const std::lock_guard lock(mutex_);
+  if (call == waiting_call_) {
+    AnswerWaiting();
+  } else if (call != working_call_ || waiting_call_ != nullptr) {
+    return;
+  }
+  gate_.CancelPreparation();
+  stop_preparing_.request_stop();
+  parts_.chief.silence_expected(false);
+}
+
+void AgentService::AnswerWaiting() {
+  if (PrepareCall* const call = std::exchange(waiting_call_, nullptr)) {
+    call->Finish({grpc::StatusCode::CANCELLED, "another order has followed"});
+  }
+}
+
+void AgentService::RunPreparations() {
+  AttemptGate::Do next = AttemptGate::Do::kPrepare;
+  while (next == AttemptGate::Do::kPrepare) {
+    std::unique_lock lock(mutex_);
+    PrepareCall* const call = working_call_;
+    const std::stop_token stop = stop_preparing_.get_token();
+    lock.unlock();
+    PreparedNode prepared = Prepare(*call, stop);
+    lock.lock();
+    const bool adopted = gate_.BeginAdopting();
+    if (adopted) {
+      lock.unlock();
+      Adopt(call->request, prepared);
+      lock.lock();
+      std::swap(prepared_, prepared);
+      can_wait_.clear();
+      std::ranges::copy_if(prepared_.ranks, std::back_inserter(can_wait_), &RankCommand::can_wait);
+    }
+    next = gate_.WorkEnded();
+    working_call_ = std::exchange(waiting_call_, nullptr);
+    if (working_call_ == nullptr) parts_.chief.silence_expected(false);
+    if (next == AttemptGate::Do::kPrepare) stop_preparing_ = {};
+    call->Finish(adopted ? grpc::Status::OK
+                         : grpc::Status(grpc::StatusCode::CANCELLED, "another order has followed"));
+    End(next);
+    lock.unlock();  // what was prepared before may wait for a file server now
+  }
+}
+
+PreparedNode AgentService::Prepare(PrepareCall& call, const std::stop_token& stop) {
+  v1::PrepareRequest& request = call.request;
+  v1::PrepareResponse& response = call.response;
   Status joined;
   if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
-  PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
-                                      parts_.place, activations_, parts_.supervisor, limit);
+  PreparedNode prepared =
+      PrepareNode(request, process::Environment::FromStrings(environ), parts_.place, activations_,
+                  parts_.supervisor, call.limit, stop);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {
     *response.add_issues() = MakeIssue(v1::PREPARE_ISSUE_KIND_PMIX, joined, kWithoutPmix);
@@ -127,6 +216,10 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
   LimitMessage(response, {.longest_text = rpc::kMaxTextLength,
                           .numbers = false,
                           .whole_lists = {"files", "modules", "seen"}});
+  return prepared;
+}
+
+void AgentService::Adopt(const v1::PrepareRequest& request, PreparedNode& prepared) {
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
   parts_.events.LetSamplesWait(request.samples_wait());
@@ -137,11 +230,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
     (void)parts_.progress.Add(rank, path).ok();
   }
   const int stop_signal = static_cast<int>(request.stop_signal());
-  const std::lock_guard lock(mutex_);
-  prepared_ = std::move(prepared);
-  can_wait_.clear();
-  std::ranges::copy_if(prepared_.ranks, std::back_inserter(can_wait_), &RankCommand::can_wait);
-  stop_signal_ = stop_signal > 0 && stop_signal < NSIG ? stop_signal : SIGTERM;
+  prepared.stop_signal = stop_signal > 0 && stop_signal < NSIG ? stop_signal : SIGTERM;
   replaceable_ = request.replaceable();
 }
 
@@ -266,18 +355,47 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   return call;
 }
 
-void AgentService::Start() {
+void AgentService::Start(uint64_t generation) {
   const std::lock_guard lock(mutex_);
+  if (!gate_.Start(generation)) return;
   claim_.Have();
-  parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
+  parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), prepared_.stop_signal);
   RemoveMarks();
+}
+
+void AgentService::Stop(const v1::StopRanks& order) {
+  const std::lock_guard lock(mutex_);
+  if (!gate_.Stop(order.generation())) return;
+  parts_.supervisor.Stop(std::chrono::milliseconds(order.grace_ms()));
+}
+
+void AgentService::EndRanks(const v1::EndRanks& order) {
+  const std::lock_guard lock(mutex_);
+  const AttemptGate::Do what = gate_.End(order.generation());
+  if (!end_.last) end_.grace = std::chrono::milliseconds(order.grace_ms());
+  End(what);
+}
+
+void AgentService::End(AttemptGate::Do what) {
+  if (what != AttemptGate::Do::kEnd) return;
+  AnswerWaiting();
+  stop_preparing_.request_stop();
+  parts_.chief.silence_expected(false);
+  parts_.end.Begin(end_.last);
+  parts_.supervisor.End(end_.grace, end_.last ? Supervisor::Warm::kEnd : Supervisor::Warm::kKeep);
+}
+
+void AgentService::Shutdown(std::chrono::milliseconds grace) {
+  const std::lock_guard lock(mutex_);
+  end_ = {true, grace};
+  End(gate_.Shutdown());
 }
 
 // All nodes have checked the marks. Removal may block on a file server.
 void AgentService::RemoveMarks() {
-  if (prepared_.marks.empty() || preparing_.busy()) return;
+  if (prepared_.marks.empty() || removing_marks_.busy()) return;
   const auto marks = std::make_shared<std::vector<FolderMark>>(std::move(prepared_.marks));
-  if (!preparing_.Start([marks] { marks->clear(); }).ok()) prepared_.marks = std::move(*marks);
+  if (!removing_marks_.Start([marks] { marks->clear(); }).ok()) prepared_.marks = std::move(*marks);
 }
 
 void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
@@ -326,11 +444,13 @@ void AgentService::KeepWarm(const v1::KeepWarm& wanted) {
   parts_.supervisor.KeepWarm(std::move(ranks));
 }
 
-void AgentService::Signal(int signal) {
-  parts_.supervisor.Signal(signal);
+void AgentService::Signal(const v1::SignalRanks& order) {
+  parts_.supervisor.Signal(order.signal());
   // The chief will be stopped itself, or continues.
-  if (signal == SIGTSTP) parts_.chief.suspended(true);
-  if (signal == SIGCONT) parts_.chief.suspended(false);
+  if (order.signal() == SIGTSTP) {
+    parts_.chief.suspended(std::chrono::milliseconds(order.hold_ms()));
+  }
+  if (order.signal() == SIGCONT) parts_.chief.suspended({});
 }
 
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
@@ -343,13 +463,13 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
   if (!parts_.events.Accept(session, message)) return;
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart:
-      Start();
+      Start(message.start().generation());
       break;
     case v1::ChiefMessage::kStop:
-      parts_.supervisor.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
+      Stop(message.stop());
       break;
     case v1::ChiefMessage::kSignal:
-      Signal(message.signal().signal());
+      Signal(message.signal());
       break;
     case v1::ChiefMessage::kKeepWarm:
       KeepWarm(message.keep_warm());
@@ -361,13 +481,10 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       CollectStacks(message.collect_stacks());
       break;
     case v1::ChiefMessage::kEnd:
-      parts_.end.Begin(false);
-      parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()),
-                            Supervisor::Warm::kKeep);
+      EndRanks(message.end());
       break;
     case v1::ChiefMessage::kShutdown:
-      parts_.end.Begin(true);
-      parts_.supervisor.End(std::chrono::milliseconds(message.shutdown().grace_ms()));
+      Shutdown(std::chrono::milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kOutputAck:
       parts_.output.Acknowledge(message.output_ack());

@@ -8,11 +8,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "agent/input/rank_input.h"
 #include "agent/link/attempt_end.h"
+#include "agent/link/attempt_gate.h"
 #include "agent/link/background_task.h"
 #include "agent/link/event_queue.h"
 #include "agent/link/open_calls.h"
@@ -36,7 +39,8 @@ struct ChiefEvents {
   // It has received the answer that was given at this time.
   std::function<void(base::Deadline::Clock::time_point given)> received;
   std::function<void(bool expected)> silence_expected;  // while we work for it
-  std::function<void(bool suspended)> suspended;  // stopped by Ctrl-Z: silent until it continues
+  // It is stopped by Ctrl-Z for at most this time: silent until it continues, which is 0.
+  std::function<void(std::chrono::milliseconds hold)> suspended;
   std::function<void(bool open)> session_changed;
   std::function<void(std::string key)> new_key;  // for its next connection
 };
@@ -58,8 +62,8 @@ struct ServiceParts {
 
 class AgentService final : public v1::AgentService::CallbackService {
  public:
-  explicit AgentService(ServiceParts parts)
-      : parts_(std::move(parts)), claim_(parts_.place.devices, parts_.place.other_agents) {}
+  explicit AgentService(ServiceParts parts);
+  ~AgentService() override;
 
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
@@ -74,36 +78,55 @@ class AgentService final : public v1::AgentService::CallbackService {
   grpc::ServerUnaryReactor* TryPorts(grpc::CallbackServerContext*, const v1::TryPortsRequest*,
                                      v1::TryPortsResponse*) override;
 
+  // Ends everything on the node, for good. Does not block.
+  void Shutdown(std::chrono::milliseconds grace);
+
   // Returns whether ranks may start elsewhere in place of ours after the lease.
   bool replaceable() const { return replaceable_; }
 
  private:
   class SessionReactor;
-  // Blocks. `limit`: for the user's setup on the node.
-  void AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
-                     v1::PrepareResponse& response);
+  class PrepareCall;
+  void Cancel(const PrepareCall* call);
+  void AnswerWaiting();    // mutex_ held: another order has cancelled it
+  void RunPreparations();  // blocks until none waits
+  // Fills in the response of the call. Blocks.
+  PreparedNode Prepare(PrepareCall& call, const std::stop_token& stop);
+  // Makes the node ready for the ranks of the request.
+  void Adopt(const v1::PrepareRequest& request, PreparedNode& prepared);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
-  void Start();
-  void RemoveMarks();  // mutex_ held
+  void Start(uint64_t generation);
+  void Stop(const v1::StopRanks& order);
+  void EndRanks(const v1::EndRanks& order);
+  void End(AttemptGate::Do what);  // mutex_ held
+  void RemoveMarks();              // mutex_ held
   void CollectStacks(const v1::CollectStacks& wanted);
   void KeepWarm(const v1::KeepWarm& wanted);
-  void Signal(int signal);
+  void Signal(const v1::SignalRanks& order);
 
   const ServiceParts parts_;
   const DeviceClaim claim_;
-  Activations activations_;  // used by preparing_
+  Activations activations_;  // used by the thread that prepares
 
   std::atomic<bool> replaceable_ = false;
   std::mutex session_mutex_;  // held while sessions change, to keep their order
   std::mutex mutex_;
   // Guarded by mutex_.
+  AttemptGate gate_;
+  PrepareCall* working_call_ = nullptr;  // answered by the thread that prepares
+  PrepareCall* waiting_call_ = nullptr;  // for the end of that work
+  std::stop_source stop_preparing_;      // of that work
+  struct {
+    bool last = false;
+    std::chrono::milliseconds grace{0};
+  } end_;  // the latest order to end
   bool sync_called_ = false;
   PreparedNode prepared_;
   std::vector<RankCommand> can_wait_;  // its ranks that can, also when they have started
-  int stop_signal_ = SIGTERM;
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the members above. Started with mutex_ held.
-  BackgroundTask preparing_;
+  std::jthread preparing_;
+  BackgroundTask removing_marks_;
   BackgroundTask collecting_stacks_;
   BackgroundTask trying_ports_;
   BackgroundTask syncing_;

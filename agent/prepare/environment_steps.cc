@@ -51,16 +51,16 @@ Environment TakeShellVariables(Environment& environment) {
 }
 
 // Runs the statements in a clean bash.
-Result<Environment> Activate(const std::string& statements, const std::string& directory,
-                             const Environment& before, std::chrono::milliseconds limit,
-                             Supervisor& supervisor) {
+Result<Environment> Activate(const std::string& statements, const ActivationPlace& place,
+                             const Environment& before, Supervisor& supervisor) {
   ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
                       before,
-                      directory,
-                      /*result_on_descriptor_3=*/true};
+                      place.folder,
+                      /*result_on_descriptor_3=*/true,
+                      place.stop};
   const Environment aside = TakeShellVariables(bash.environment);
   bash.environment.Set("AUTODIST_STATEMENTS", statements);
-  const auto ran = RunProgram(bash, limit, supervisor);
+  const auto ran = RunProgram(bash, place.limit, supervisor);
   if (!ran.ok()) {
     return WithRemedy(Annotate(ran.status(), "python_venv needs bash"),
                       "install bash there, or leave python_venv out and name the program by its "
@@ -131,13 +131,12 @@ void Set(const v1::SetVariable& variable, const NodeValues& values, Environment&
 
 }  // namespace
 
-Result<Environment> Activations::Run(const std::string& statements, const std::string& folder,
-                                     const Environment& before, std::chrono::milliseconds limit,
-                                     Supervisor& supervisor) {
-  Input input{statements, folder, before.ToStrings()};
+Result<Environment> Activations::Run(const std::string& statements, const ActivationPlace& place,
+                                     const Environment& before, Supervisor& supervisor) {
+  Input input{statements, place.folder, before.ToStrings()};
   const auto known = results_.find(input);
   if (known != results_.end() && !known->second.fresh.Expired()) return known->second.environment;
-  AD_ASSIGN_OR_RETURN(Environment after, Activate(statements, folder, before, limit, supervisor));
+  AD_ASSIGN_OR_RETURN(Environment after, Activate(statements, place, before, supervisor));
   results_.insert_or_assign(std::move(input), Output{after, base::Deadline::After(kFresh)});
   return after;
 }
@@ -148,8 +147,8 @@ Result<Environment> TakeSteps(const EnvironmentSteps& steps, Environment environ
   for (const v1::EnvironmentStep& step : steps) {
     if (step.has_clean_login()) environment = Environment::CleanLogin(environment);
     if (step.has_activate()) {
-      AD_ASSIGN_OR_RETURN(environment, activations.Run(step.activate(), place.folder, environment,
-                                                       place.limit, supervisor));
+      AD_ASSIGN_OR_RETURN(environment,
+                          activations.Run(step.activate(), place, environment, supervisor));
     }
     for (const std::string& name : step.remove().names()) environment.Remove(name);
     if (step.has_set()) Set(step.set(), values, environment);

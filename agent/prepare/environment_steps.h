@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,6 +27,12 @@ struct NodeValues {
 
 using EnvironmentSteps = google::protobuf::RepeatedPtrField<v1::EnvironmentStep>;
 
+struct ActivationPlace {
+  std::string folder;
+  std::chrono::milliseconds limit;
+  std::stop_token stop = {};  // ends it early
+};
+
 // Runs statements that activate an environment, once for each input: an attempt soon after another
 // does not wait for them again. Used by one thread at a time.
 class Activations {
@@ -34,10 +41,9 @@ class Activations {
   static constexpr std::chrono::minutes kFresh{10};
 
   // Returns the environment after the statements, which run in the folder after those before them.
-  // Blocks until they have ended, at most for `limit`.
-  Result<process::Environment> Run(const std::string& statements, const std::string& folder,
-                                   const process::Environment& before,
-                                   std::chrono::milliseconds limit, Supervisor& supervisor);
+  // Blocks until they have ended, at most for the limit.
+  Result<process::Environment> Run(const std::string& statements, const ActivationPlace& place,
+                                   const process::Environment& before, Supervisor& supervisor);
 
  private:
   using Input = std::tuple<std::string, std::string, std::vector<std::string>>;
@@ -46,11 +52,6 @@ class Activations {
     base::Deadline fresh;
   };
   std::map<Input, Output> results_;
-};
-
-struct ActivationPlace {
-  std::string folder;
-  std::chrono::milliseconds limit;
 };
 
 // Returns `environment` after the steps. Fails if an activation fails, which runs in that folder;

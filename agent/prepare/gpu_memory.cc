@@ -58,13 +58,13 @@ std::vector<std::string> MemoryLeft(const v1::NodePlan& node, const v1::NodeInfo
 std::vector<std::string> AwaitFreeMemory(const v1::NodePlan& node, const std::string& job,
                                          const process::Environment& environment,
                                          const std::string& working_directory, milliseconds limit,
-                                         Supervisor& supervisor) {
+                                         const std::stop_token& stop, Supervisor& supervisor) {
   const base::Deadline deadline = base::Deadline::After(limit);
   for (;;) {
     const v1::NodeInfo gpus =
         GpuUsers(environment, working_directory, supervisor, GpuNames::kNumbers);
     std::vector<std::string> left = MemoryLeft(node, gpus, job);
-    if (left.empty() || deadline.Expired()) return left;
+    if (left.empty() || deadline.Expired() || stop.stop_requested()) return left;
     std::this_thread::sleep_for(kLookAgain);
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ std::vector<std::string> MemoryLeft(const v1::NodePlan& node, const v1::NodeInfo
                                     const std::string& job);
 
 // Blocks until no memory is left, at most for `limit` plus the time that GpuUsers needs. Returns
-// what is left then; nothing if nvidia-smi does not answer.
+// what is left then, or at `stop`; nothing if nvidia-smi does not answer.
 std::vector<std::string> AwaitFreeMemory(const v1::NodePlan& node, const std::string& job,
                                          const process::Environment& environment,
                                          const std::string& working_directory,
-                                         std::chrono::milliseconds limit, Supervisor& supervisor);
+                                         std::chrono::milliseconds limit,
+                                         const std::stop_token& stop, Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -176,11 +176,12 @@ std::string JobOf(const v1::PrepareRequest& request) {
 
 // If no memory is free, ranks are started nevertheless.
 void FreeGpus(const v1::PrepareRequest& request, const Environment& environment,
-              const std::string& directory, Supervisor& supervisor, PreparedNode& prepared) {
+              const std::string& directory, const std::stop_token& stop, Supervisor& supervisor,
+              PreparedNode& prepared) {
   const v1::NodePlan& node = request.node();
   if (!request.frees_gpus() || !HasGpus(node) || node.ranks().empty()) return;
   for (const std::string& left : AwaitFreeMemory(node, JobOf(request), environment, directory,
-                                                 kFreeMemoryLimit, supervisor)) {
+                                                 kFreeMemoryLimit, stop, supervisor)) {
     prepared.warnings.push_back("the previous attempt has ended, but " + left);
   }
 }
@@ -217,7 +218,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
                          const AgentPlace& agent, Activations& activations, Supervisor& supervisor,
-                         std::chrono::milliseconds limit) {
+                         std::chrono::milliseconds limit, const std::stop_token& stop) {
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
   PreparedNode prepared;
@@ -234,7 +235,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   // Applied even without the working directory, so that both issues are reported at once.
   const Result<Environment> environment =
       TakeSteps(node.environment(), agent_environment, values,
-                {has_directory ? directory : "/", limit}, activations, supervisor);
+                {has_directory ? directory : "/", limit, stop}, activations, supervisor);
   if (!environment.ok()) {
     report(MakeIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION, environment.status(),
                      "run the statements on the node in `bash --noprofile --norc`; if a failure is "
@@ -271,7 +272,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   }
   if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
-  if (prepared.issues.empty()) FreeGpus(request, *environment, directory, supervisor, prepared);
+  if (prepared.issues.empty()) {
+    FreeGpus(request, *environment, directory, stop, supervisor, prepared);
+  }
   return prepared;
 }
 

@@ -1,10 +1,13 @@
 // Prepares a node for its ranks: working directory, environment, files, program. Starts no rank.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,7 @@ struct PreparedNode {
   std::optional<v1::NodeInfo> facts;                // if the request has a probe
   std::string data_address;                         // if the plan asks for it
   std::vector<FolderMark> marks;                    // until all nodes have checked for them
+  int stop_signal = SIGTERM;                        // asks a rank to end
 };
 
 // What ranks need to know about the agent.
@@ -43,10 +47,10 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
                            const std::string& otherwise);
 
 // `agent_environment` is that in which the agent was started. Blocks until the activation has
-// ended, at most for `limit`, and until the probe is complete.
+// ended, at most for `limit`, and until the probe is complete; `stop` shortens waits.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
                          Activations& activations, Supervisor& supervisor,
-                         std::chrono::milliseconds limit);
+                         std::chrono::milliseconds limit, const std::stop_token& stop = {});
 
 }  // namespace autodist::agent

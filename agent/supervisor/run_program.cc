@@ -53,12 +53,14 @@ std::string HowItEnded(int wait_status) {
 
 // Waits until it has ended: returns why it must be killed, or "".
 std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
-                  const base::UniqueFd& result, const base::UniqueFd& said, bool& timed_out) {
+                  const std::stop_token& stop, const base::UniqueFd& result,
+                  const base::UniqueFd& said, bool& timed_out) {
   const base::Deadline deadline = base::Deadline::After(limit);
   const auto next_look = [&] {
     return std::min(deadline, base::Deadline::After(kMeasureInterval)).when();
   };
   while (ended.wait_until(next_look()) != std::future_status::ready) {
+    if (stop.stop_requested()) return "was cancelled";
     timed_out = deadline.Expired();
     if (timed_out) return "did not end within " + base::Seconds(limit);
     if (std::max(SizeOf(result), SizeOf(said)) > kMaxWritten) {
@@ -84,7 +86,7 @@ Result<ProgramOutput> RunProgram(const ProgramCommand& command, milliseconds lim
   Supervisor::Running running = supervisor.Run(std::move(spawn));
 
   ProgramOutput output;
-  output.failure = Await(running.ended, limit, result, said, output.timed_out);
+  output.failure = Await(running.ended, limit, command.stop, result, said, output.timed_out);
   if (!output.failure.empty()) {
     supervisor.KillRun(running.id);
     if (running.ended.wait_for(kKillLimit) != std::future_status::ready) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ProgramCommand {
   std::string working_directory;
   // Whether the result is on descriptor 3; then both stdout and stderr are for users.
   bool result_on_descriptor_3 = false;
+  std::stop_token stop = {};  // kills it
 };
 
 struct ProgramOutput {

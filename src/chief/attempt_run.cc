@@ -16,7 +16,7 @@ constexpr uint32_t kMaxWarnings = 20;  // per node
 
 }  // namespace
 
-void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
+void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clearance& clearance) {
   JobParts& parts = parts_;
   parts.hang.Finish();  // of the previous attempt, as below
   looks_for_missing_ = false;
@@ -45,7 +45,7 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
   parts.nodes.BeginAttempt(attempt_->nodes());
   parts.recorder.EnterPhase(v1::JOB_PHASE_RUNNING, "");
   parts.recorder.Publish(parts.nodes, *attempt_);
-  parts.nodes.StartRanks();
+  parts.nodes.StartRanks(clearance);
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
     const uint32_t node = attempt_->nodes()[member];
     if (!parts.nodes.state(node).alive()) {
@@ -63,19 +63,12 @@ void AttemptRun::Stop() {
   parts_.nodes.StopRanks(parts_.options.launch.grace());
 }
 
-bool AttemptRun::IsOver() {
-  const JobState& state = attempt_->state();
-  if (state.AllEnded()) return true;
-  const uint32_t min_nodes = parts_.options.request().min_nodes();
-  if (!state.cause() || min_nodes == 0) return false;
+bool AttemptRun::NoneRunsOnConnected() {
   const std::vector<uint32_t>& members = attempt_->nodes();
-  const auto connected = [this](uint32_t node) { return parts_.nodes.Connected(node); };
-  return none_runs_(members.size(),
-                    [&](size_t member) {
-                      return state.RunningOn(static_cast<uint32_t>(member)) == 0 ||
-                             !connected(members[member]);
-                    }) &&
-         std::ranges::count_if(members, connected) >= min_nodes;
+  return none_runs_(members.size(), [&](size_t member) {
+    return attempt_->state().RunningOn(static_cast<uint32_t>(member)) == 0 ||
+           !parts_.nodes.Connected(members[member]);
+  });
 }
 
 void AttemptRun::StopLooking() {

@@ -32,12 +32,11 @@ class AttemptRun final : public FleetListener {
   JobState& state() { return attempt_->state(); }
 
   // Starts the ranks; all members are ready.
-  void Begin(std::unique_ptr<Attempt> attempt);
+  void Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clearance& clearance);
   // Asks the remaining ranks to end; the attempt has a cause.
   void Stop();
-  // Returns whether no rank runs on any node that is connected, or that is needed and may
-  // reconnect.
-  bool IsOver();
+  // Returns whether no rank runs on any node that is connected.
+  bool NoneRunsOnConnected();
   // Ends the search for missing ranks, because a signal stops the attempt.
   void StopLooking();
   // Does the work that is due; returns when to call it again.

@@ -8,6 +8,7 @@ namespace autodist::chief {
 namespace {
 
 using base::LogLevel;
+using std::chrono::milliseconds;
 
 JobOptions Completed(JobOptions options, Console& console) {
   if (options.view.json) {
@@ -29,7 +30,10 @@ JobParts::JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options,
       console(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes.node(node).Acknowledge(ack); }),
       output(*loop, console),
-      nodes(plan, options.launch.lease(), *loop, output, console, listener),
+      nodes(plan,
+            {options.launch.lease(),
+             options.launch.replaceable() ? milliseconds(0) : options.launch.grace()},
+            *loop, output, console, listener),
       recorder(plan, options, *loop),
       snapshot(options, *loop, nodes, output, recorder),
       history(options, nodes.size(), *loop, snapshot,

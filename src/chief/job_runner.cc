@@ -58,7 +58,8 @@ void JobRunner::Enter(JobStage stage) {
     case kStarting:
       return starter_.Begin(next_++);
     case kRunning:
-      return run_.Begin(starter_.TakeAttempt());
+      return run_.Begin(starter_.TakeAttempt(),
+                        parts_.nodes.ledger().MayStart(parts_.loop->Now()).value());
     case kEnding:
       return parts_.stop.BeginEnd(parts_.loop->Now(), false);
     case kAwaitingLastOutput:
@@ -95,10 +96,10 @@ std::optional<StageEvent> JobRunner::NextEvent() {
       return Started();
     case kRunning:
       starter_.TakeNodesBack();
-      if (!run_.IsOver() && !run_.state().cause() && !stop.given_up()) return std::nullopt;
+      if (!RanksAreOver() && !run_.state().cause() && !stop.given_up()) return std::nullopt;
       return StageEvent::kDone;
     case kEnding:
-      if (!HasEnded(run_.IsOver())) return std::nullopt;
+      if (!HasEnded(RanksAreOver())) return std::nullopt;
       return AfterRanks();
     case kAwaitingLastOutput:
       if (!HasEnded(AllNodes(false))) return std::nullopt;
@@ -150,10 +151,17 @@ StageEvent JobRunner::Started() {
   return EndJob();  // the earlier cause remains
 }
 
+// Ranks on nodes that are not connected are not waited for here if a restart can do without these.
+bool JobRunner::RanksAreOver() {
+  if (run_.state().AllEnded()) return true;
+  return run_.state().cause() && restarts_.MayRestart() && run_.NoneRunsOnConnected() &&
+         starter_.roster().Choose(Availability::kConnected).suffices;
+}
+
 // Called when no rank of the attempt is left, or when autodist waits for them no longer.
 StageEvent JobRunner::AfterRanks() {
   const JobState& state = run_.state();
-  const bool over = run_.IsOver();
+  const bool over = RanksAreOver();
   if (!over && !parts_.stop.given_up()) {
     parts_.console.Log(LogLevel::kWarning, base::Count(state.running(), "rank") +
                                                (parts_.nodes.AnyDisconnected()
@@ -195,10 +203,7 @@ StageEvent JobRunner::RestartOrEnd() {
   if (decision.futility) ReportFutility(*decision.futility, decision.wait.has_value());
   if (!decision.wait) return EndJob();
   if (decision.leave_out) {
-    parts_.console.Log(LogLevel::kWarning, parts_.AddressOf(decision.leave_out->node) + " " +
-                                               decision.leave_out->why +
-                                               "; the job goes on without it");
-    starter_.LeaveOut(decision.leave_out->node);
+    starter_.LeaveOut(decision.leave_out->node, decision.leave_out->why);
   }
   pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
@@ -212,8 +217,7 @@ RestartDecision JobRunner::Decide(const std::string& cause) {
   const Attempt& attempt = run_.attempt();
   if (port_races_.Lost(attempt)) return {.wait = milliseconds(0)};
   causes_.push_back("attempt " + std::to_string(attempt.number() + 1) + ": " + cause);
-  AttemptOutcome outcome = OutcomeOf(attempt, parts_.nodes, parts_.loop->Now());
-  outcome.nodes_present = starter_.NodesLeft();
+  AttemptOutcome outcome = OutcomeOf(attempt, parts_.nodes, starter_.roster(), parts_.loop->Now());
   parts_.snapshot.LookForCheckpoints();
   const auto checkpoint = parts_.snapshot.times().checkpoint();
   outcome.checkpoint = checkpoint && *checkpoint > attempt.began;

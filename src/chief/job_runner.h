@@ -43,6 +43,7 @@ class JobRunner {
   void Enter(JobStage stage);
   std::optional<StageEvent> NextEvent();
   StageEvent Started();
+  bool RanksAreOver();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
   void ReportFaultyNode();

@@ -18,8 +18,7 @@ void Suspension::Begin() {
   stage_ = Stage::kStopping;
   until_ = parts_.loop->Now() + kDeliveryLimit;
   if (parts_.own_terminal) parts_.own_terminal->Suspend();
-  parts_.SendSignal(SIGTSTP);
-  parts_.nodes.RenewAll();  // the answer shows that the node has received the message
+  parts_.nodes.Suspend();
 }
 
 void Suspension::Cancel() {
@@ -34,10 +33,9 @@ void Suspension::Advance() {
   if (std::exchange(stage_, Stage::kNone) == Stage::kStopping) {
     parts_.console.Clear();
     kill(getpid(), SIGSTOP);
-    parts_.nodes.ResetSilenceTimers();
     parts_.stop.Resumed(parts_.loop->Now());
   }
-  parts_.SendSignal(SIGCONT);
+  parts_.nodes.Continue();
   parts_.input.Resume();
   parts_.hang.Alive(parts_.loop->Now());
 }

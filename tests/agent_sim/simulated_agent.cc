@@ -10,7 +10,53 @@
 
 namespace autodist::test {
 
-v1::PrepareResponse SimulatedAgent::Prepare(const v1::PrepareRequest& request) {
+using agent::AttemptGate;
+
+void SimulatedAgent::Prepare(v1::PrepareRequest request, Prepared done) {
+  const auto what = gate_.Prepare(request.generation());
+  if (!what.ok()) return done(what.status());
+  AnswerWaiting();
+  waiting_ = {std::move(request), std::move(done)};
+  if (*what == AttemptGate::Do::kPrepare) Work();
+  if (*what == AttemptGate::Do::kCancel) CancelWork();
+}
+
+void SimulatedAgent::CancelPreparation() {
+  AnswerWaiting();
+  gate_.CancelPreparation();
+  CancelWork();
+}
+
+void SimulatedAgent::AnswerWaiting() {
+  if (!waiting_) return;
+  const Call call = *std::exchange(waiting_, std::nullopt);
+  call.done(Error(StatusCode::kCancelled, "another order has followed"));
+}
+
+void SimulatedAgent::Work() {
+  working_ = std::exchange(waiting_, std::nullopt);
+  ++works_;
+  if (preparing_takes.count() == 0) return EndWork();
+  After(preparing_takes, [this, work = works_] {
+    if (work == works_) EndWork();
+  });
+}
+
+void SimulatedAgent::CancelWork() {
+  if (!ignores_cancel) EndWork();
+}
+
+void SimulatedAgent::EndWork() {
+  if (!working_) return;
+  const Call call = *std::exchange(working_, std::nullopt);
+  Result<v1::PrepareResponse> answer = Error(StatusCode::kCancelled, "another order has followed");
+  if (gate_.BeginAdopting()) answer = Adopt(call.request);
+  const AttemptGate::Do next = gate_.WorkEnded();
+  call.done(std::move(answer));
+  if (next == AttemptGate::Do::kPrepare) Work();
+}
+
+v1::PrepareResponse SimulatedAgent::Adopt(const v1::PrepareRequest& request) {
   ranks_.clear();
   for (const v1::RankPlan& rank : request.node().ranks()) ranks_.insert(rank.rank());
   sampled_ = request.sample_ms() > 0;
@@ -34,7 +80,8 @@ v1::PrepareResponse SimulatedAgent::Prepare(const v1::PrepareRequest& request) {
 }
 
 void SimulatedAgent::Receive(const v1::ChiefMessage& message) {
-  while (!events_.empty() && events_.front().sequence() <= message.acknowledged()) {
+  const bool ours = !message.has_resume() || message.resume().instance() == instance_;
+  while (ours && !events_.empty() && events_.front().sequence() <= message.acknowledged()) {
     events_.pop_front();
   }
   if (message.sequence() > 0) {
@@ -59,17 +106,17 @@ void SimulatedAgent::Handle(const v1::ChiefMessage& message) {
       break;
     }
     case v1::ChiefMessage::kStart:
-      StartRanks();
+      if (gate_.Start(message.start().generation())) StartRanks();
       break;
     case v1::ChiefMessage::kStop:
-      Stop(milliseconds(message.stop().grace_ms()));
+      if (gate_.Stop(message.stop().generation())) Stop(milliseconds(message.stop().grace_ms()));
       break;
     case v1::ChiefMessage::kEnd:
-      End(milliseconds(message.end().grace_ms()));
+      End(gate_.End(message.end().generation()), milliseconds(message.end().grace_ms()));
       break;
     case v1::ChiefMessage::kShutdown:
       leaving_ = true;
-      End(milliseconds(message.shutdown().grace_ms()));
+      End(gate_.Shutdown(), milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kCollectStacks:
       SendStacks();
@@ -126,6 +173,10 @@ void SimulatedAgent::StartRanks(bool silently) {
 
 void SimulatedAgent::Restart() {
   ++instance_;
+  gate_ = {};
+  ++works_;
+  working_.reset();
+  waiting_.reset();
   written_.clear();
   ending_ = ended_ = leaving_ = false;
   events_.clear();
@@ -138,7 +189,10 @@ void SimulatedAgent::Stop(milliseconds grace) {
   for (const uint32_t rank : std::set(running_)) EndBy(rank, SIGTERM);
 }
 
-void SimulatedAgent::End(milliseconds grace) {
+void SimulatedAgent::End(AttemptGate::Do what, milliseconds grace) {
+  if (what != AttemptGate::Do::kEnd) return;
+  AnswerWaiting();
+  CancelWork();
   ending_ = true;
   Stop(grace);
   SendIfEnded();
@@ -167,7 +221,7 @@ void SimulatedAgent::SendIfEnded() {
   ending_ = false;
   ended_ = true;
   v1::AgentEvent event;
-  event.mutable_ranks_ended();
+  event.mutable_ranks_ended()->set_generation(gate_.Ended());
   SendReliably(std::move(event));
 }
 

@@ -1,6 +1,7 @@
 // The agent's side of the protocol, for tests: a state machine that receives the chief's messages
 // and sends the agent's. It has no processes, sockets, threads or clock; a derived class adds what
-// a test needs. It follows the protocol unless a fault is set or Handle is overridden.
+// a test needs. It follows the protocol unless a fault is set or Handle is overridden; what it
+// refuses is decided by the agent's own code.
 #pragma once
 
 #include <chrono>
@@ -8,10 +9,13 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "agent/link/attempt_gate.h"
+#include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 
 namespace autodist::test {
@@ -28,6 +32,8 @@ class SimulatedAgent {
   bool forgets = false;  // acknowledges no order and keeps no event
   bool ranks_ignore_stop = false;
   bool ranks_cannot_be_killed = false;
+  milliseconds preparing_takes{0};
+  bool ignores_cancel = false;  // a cancelled preparation takes as long as others
 
   // Answers to CollectStacks (for each rank; empty: no stacks) and to each Prepare.
   std::string stacks;
@@ -41,7 +47,11 @@ class SimulatedAgent {
   const std::set<uint32_t>& ranks() const { return ranks_; }  // of the last Prepare
   const std::set<uint32_t>& running() const { return running_; }
 
-  v1::PrepareResponse Prepare(const v1::PrepareRequest& request);
+  // `done` is called once, maybe later.
+  using Prepared = std::function<void(Result<v1::PrepareResponse> prepared)>;
+  void Prepare(v1::PrepareRequest request, Prepared done);
+  // The chief does not wait for the latest one any more.
+  void CancelPreparation();
   // Processes the next message of a session.
   void Receive(const v1::ChiefMessage& message);
   // Whether the session ends with OK: after Shutdown, when everything has been acknowledged.
@@ -74,14 +84,21 @@ class SimulatedAgent {
   void StartRanks(bool silently = false);
   // Removes the ranks without events.
   void LoseRanks() { running_.clear(); }
-  // Whether RanksEnded has been sent since the last Prepare.
-  bool ended() const { return ended_; }
   // Becomes a new agent without this one's orders and events.
   void Restart();
 
  private:
+  struct Call {
+    v1::PrepareRequest request;
+    Prepared done;
+  };
+  void Work();
+  void EndWork();
+  void CancelWork();
+  void AnswerWaiting();
+  v1::PrepareResponse Adopt(const v1::PrepareRequest& request);
+  void End(agent::AttemptGate::Do what, milliseconds grace);
   void Stop(milliseconds grace);
-  void End(milliseconds grace);
   void Kill();
   void EndBy(uint32_t rank, int signal);
   void RankEnded(uint32_t rank, v1::AgentEvent exited);
@@ -90,6 +107,10 @@ class SimulatedAgent {
   void SendNewSample();
 
   uint64_t instance_ = 1;
+  agent::AttemptGate gate_;
+  std::optional<Call> working_;  // is being prepared
+  std::optional<Call> waiting_;
+  uint64_t works_ = 0;  // number of calls that were worked on
   std::set<uint32_t> ranks_;
   std::set<uint32_t> running_;
   std::map<uint32_t, uint64_t> written_;  // bytes, by rank

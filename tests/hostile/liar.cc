@@ -144,7 +144,7 @@ LyingSession::LyingSession(const Behaviour& behaviour, const v1::PrepareRequest&
     : behaviour_(behaviour), stream_(stream) {
   forgets = true;
   ranks_ignore_stop = ranks_cannot_be_killed = !behaviour.exits;
-  SimulatedAgent::Prepare(prepared);
+  SimulatedAgent::Prepare(prepared, [](auto) {});
 }
 
 void LyingSession::Take(const v1::ChiefMessage& message) {

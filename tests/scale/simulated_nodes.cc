@@ -116,11 +116,15 @@ class Agent final : private test::SimulatedAgent {
  public:
   Agent(uint32_t node, int news) : node_(node), news_(news) {}
 
-  void Prepare(const v1::PrepareRequest& request, v1::PrepareResponse& response) {
+  Status Prepare(const v1::PrepareRequest& request, v1::PrepareResponse& response) {
     const std::lock_guard lock(mutex_);
-    response = SimulatedAgent::Prepare(request);
+    Result<v1::PrepareResponse> prepared;
+    SimulatedAgent::Prepare(request, [&](auto result) { prepared = std::move(result); });
+    if (!prepared.ok()) return prepared.status();
+    response = *std::move(prepared);
     sample_rounds_ = request.sample_ms() / static_cast<uint32_t>(kSampleInterval.count());
     FillFacts(node_, request, *response.mutable_facts());
+    return OkStatus();
   }
 
   // Sends events to this session from now on.
@@ -240,9 +244,9 @@ class Agents final : public v1::AgentService::CallbackService {
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext* context,
                                     const v1::PrepareRequest* request,
                                     v1::PrepareResponse* response) override {
-    Of(*context).Prepare(*request, *response);
+    const Status prepared = Of(*context).Prepare(*request, *response);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
+    reactor->Finish({static_cast<grpc::StatusCode>(prepared.code()), Message(prepared)});
     return reactor;
   }
   grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* Session(

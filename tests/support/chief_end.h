@@ -49,9 +49,11 @@ class ChiefEnd {
     Finish();
   }
 
-  void Resume(const std::string& next_key = "") {
+  // `instance`: the agent whose events have been taken.
+  void Resume(const std::string& next_key = "", uint64_t instance = 0) {
     v1::ChiefMessage message;
     message.mutable_resume()->set_next_key(next_key);
+    message.mutable_resume()->set_instance(instance);
     Send(message);
     resumed_ = Next();
     EXPECT_TRUE(resumed_.has_resumed()) << resumed_.ShortDebugString();

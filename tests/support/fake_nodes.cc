@@ -40,6 +40,7 @@ void FakeAgent::Close(const Status& why) {
     ++session_;
     listener->OnClosed(why);
   }
+  if (const auto broken = std::exchange(on_break_, nullptr)) broken();
 }
 
 void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
@@ -53,11 +54,6 @@ void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
 }
 
 void FakeAgent::Handle(const v1::ChiefMessage& message) {
-  // A slow End may arrive after the next Prepare, and would end that.
-  if (message.has_end()) {
-    const bool asked = std::exchange(asked_to_prepare_, false);  // it may not have arrived
-    EXPECT_FALSE(ended() && !asked) << "EndRanks after RanksEnded";
-  }
   if (message.has_renew_lease()) Renew(message.renew_lease().received());
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
@@ -157,7 +153,7 @@ class FakeLauncher final : public launch::Launcher {
           if (!agent.launch_fails.ok()) return Finish(node, agent.launch_fails);
           v1::PrepareRequest request;
           *request.mutable_node() = nodes_.plan_.nodes(static_cast<int>(node));
-          Finish(node, OkStatus(), NewLink(node), agent.Prepare(request));
+          PrepareNow(node, std::move(request), NewLink(node));
         });
       }
     }
@@ -172,18 +168,23 @@ class FakeLauncher final : public launch::Launcher {
     Begin(node, std::move(done));
     Connect(node, deadline.when(), false);
   }
-  void GiveUp(uint32_t node) override { Finish(node, kCancelled); }
+  void GiveUp(uint32_t node) override {
+    const bool prepares = std::exchange(nodes_[node].on_break_, nullptr) != nullptr;
+    Finish(node, kCancelled);
+    if (prepares) nodes_[node].CancelPreparation();
+  }
   void Prepare(uint32_t node, v1::PrepareRequest request, std::shared_ptr<launch::NodeLink> link,
                Done done) override {
     Begin(node, std::move(done));
     FakeAgent& agent = nodes_[node];
     ++agent.prepares;
-    agent.asked_to_prepare_ = true;
+    agent.on_break_ = [this, node, &agent, call = calls_] {
+      if (IsPending(node, call)) Finish(node, kBroken);
+      agent.CancelPreparation();
+    };
     if (agent.prepare_hangs) return;
-    After(node, [this, node, &agent, request = std::move(request), link = std::move(link)] {
-      v1::PrepareResponse prepared = agent.Prepare(request);
-      prepared.mutable_facts()->MergeFrom(agent.facts);
-      Finish(node, OkStatus(), link, std::move(prepared));
+    After(node, [this, node, request = std::move(request), link = std::move(link)] {
+      PrepareNow(node, request, link);
     });
   }
   void Cancel() override {
@@ -200,8 +201,23 @@ class FakeLauncher final : public launch::Launcher {
   void After(uint32_t node, std::function<void()> task, milliseconds time = kLatency) {
     const uint64_t call = pending_.at(node).call;
     nodes_.loop_.After(time, [this, node, call, task = std::move(task)] {
-      const auto pending = pending_.find(node);
-      if (pending != pending_.end() && pending->second.call == call) task();
+      if (IsPending(node, call)) task();
+    });
+  }
+  bool IsPending(uint32_t node, uint64_t call) const {
+    const auto pending = pending_.find(node);
+    return pending != pending_.end() && pending->second.call == call;
+  }
+  void PrepareNow(uint32_t node, v1::PrepareRequest request,
+                  std::shared_ptr<launch::NodeLink> link) {
+    FakeAgent& agent = nodes_[node];
+    agent.Prepare(std::move(request), [this, node, &agent, link = std::move(link),
+                                       call = pending_.at(node).call](auto prepared) {
+      if (!IsPending(node, call)) return;
+      agent.on_break_ = nullptr;
+      if (!prepared.ok()) return Finish(node, prepared.status());
+      prepared->mutable_facts()->MergeFrom(agent.facts);
+      Finish(node, OkStatus(), link, *std::move(prepared));
     });
   }
   void Finish(uint32_t node, const Status& status, std::shared_ptr<launch::NodeLink> link = nullptr,
@@ -231,6 +247,7 @@ class FakeLauncher final : public launch::Launcher {
     return std::make_shared<FakeLink>(nodes_.loop_, nodes_[node]);
   }
   const Status kCancelled = Error(StatusCode::kCancelled, "cancelled");
+  const Status kBroken = Error(StatusCode::kUnavailable, "connection reset by peer");
 
   struct Pending {
     uint64_t call;

@@ -77,7 +77,7 @@ class FakeAgent final : public SimulatedAgent {
   uint64_t pieces_ = 0;  // of output so far
   std::vector<chief::Loop::Time> answers_;
   chief::Loop::Time leased_from_{};
-  bool asked_to_prepare_ = false;  // since the last End
+  std::function<void()> on_break_;  // of the call that prepares it
   std::atomic<uint64_t> acknowledged_ = 0;
 };
 

@@ -25,7 +25,7 @@ class SmallAgent {
             folder.path() + "/pmix",
             {[this] { ++contacts; }, [](auto) {},
              [this](bool expected) { silences_expected += expected; },
-             [this](bool suspended) { paused = suspended; },
+             [this](std::chrono::milliseconds hold) { paused = hold.count() > 0; },
              [this](bool open) { sessions += open ? 1 : -1; },
              [this](std::string key) {
                const std::lock_guard lock(mutex_);

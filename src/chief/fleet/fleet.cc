@@ -1,6 +1,9 @@
 #include "chief/fleet/fleet.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/proof_of_end.h"
@@ -26,16 +29,17 @@ milliseconds Between(Loop::Time from, Loop::Time to) {
 
 }  // namespace
 
-Fleet::Fleet(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop, OutputRouter& output,
+Fleet::Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& output,
              Console& console, FleetListener& listener)
     : plan_(plan),
       lease_(lease),
       loop_(loop),
       console_(console),
       listener_(listener),
+      ledger_(static_cast<size_t>(plan.nodes_size())),
       inbox_(loop, output, *this),
-      reconnection_(lease, loop),
-      leases_(launch::RenewalInterval(lease, plan.nodes_size()),
+      reconnection_(lease.time, loop),
+      leases_(launch::RenewalInterval(lease.time, plan.nodes_size()),
               static_cast<size_t>(plan.nodes_size()), loop, nodes_,
               {[this](uint32_t node, milliseconds silent) {
                  TakeClosed(node, nodes_[node].session->connection(),
@@ -44,7 +48,7 @@ Fleet::Fleet(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop, OutputR
                },
                [this](uint32_t node) { Expire(node); },
                [this](uint32_t node) { return BeingLinked(node); }}) {
-  const LeaseTimer timer(lease, SilenceLimit(lease, plan.nodes_size()));
+  const LeaseTimer timer(lease.time, SilenceLimit(lease.time, plan.nodes_size()), lease.end_time);
   nodes_.reserve(static_cast<size_t>(plan.nodes_size()));
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
     nodes_.emplace_back(std::make_unique<Node>(i, inbox_, loop), timer);
@@ -81,12 +85,6 @@ bool Fleet::AllResumed() const {
   return All([this](uint32_t node) {
     return !nodes_[node].machine.alive() || nodes_[node].session->resumed();
   });
-}
-
-Loop::Time Fleet::RanksGoneAt(uint32_t number) const {
-  const FleetNode& node = nodes_[number];
-  const bool may_run = node.machine.disconnected() || (!node.machine.alive() && node.cut_off);
-  return may_run ? node.lease.RanksGoneAt(node.session->last_contact()) : Loop::Time::min();
 }
 
 bool Fleet::AnyMemberDisconnected() const {
@@ -134,11 +132,15 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
       break;
     case NodeAction::kRenewLease:
       return leases_.Renew(number);
+    case NodeAction::kRenewAndEnd:
+      leases_.Renew(number);
+      return SendEnd(node);
     case NodeAction::kBeginStreams:
       return node.session->BeginAttempt();
     case NodeAction::kSendEnd:
       return SendEnd(node);
     case NodeAction::kReconnect:
+      ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
       return reconnection_.Resume(number, node, [this, number](const launch::LaunchedNode& linked) {
         Reconnected(number, linked);
       });
@@ -147,8 +149,13 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
       if (node.machine.draining() && !orders_.leaving) SendEnd(node);
       return listener_.OnEvicted(number, node.member, kubernetes::Evicted());
     case NodeAction::kReportLoss:
-      node.session->DropUnacknowledged();
-      node.cut_off = !ProofOfEnd::In(node.lost_because);
+      node.session->DropMessages();
+      if (ProofOfEnd::In(node.lost_because)) {
+        ledger_.Ended(number, node.lost_because);
+      } else {
+        ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
+        node.cut_off = true;
+      }
       return listener_.OnLost(number, node.member, node.lost_because, drained);
   }
 }
@@ -168,14 +175,16 @@ void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) 
 
 void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
   if (orders_.leaving || state(number).state() == NodeState::kQuarantined) return;
+  if (ledger_.ClearAt(number) > loop_.Now()) return;
   reconnection_.Reach(number, limit, [this, number](const launch::LaunchedNode& linked) {
     // An agent that receives no session exits by itself.
     if (linked.status.ok() && !orders_.leaving) Add(number, linked.link);
   });
 }
 
-void Fleet::Prepare(const std::vector<uint32_t>& nodes) {
+uint64_t Fleet::Prepare(const std::vector<uint32_t>& nodes) {
   for (const uint32_t node : nodes) Take(node, NodeEvent::kPrepare);
+  return ++generation_;
 }
 
 void Fleet::BeginAttempt(const std::vector<uint32_t>& members) {
@@ -190,17 +199,50 @@ void Fleet::BeginAttempt(const std::vector<uint32_t>& members) {
   }
 }
 
-void Fleet::StartRanks() {
+void Fleet::StartRanks(const RankLedger::Clearance& clearance) {
   v1::ChiefMessage start;
-  start.mutable_start();
-  for (const uint32_t node : members_) nodes_[node].session->SendReliably(start);
+  start.mutable_start()->set_generation(generation_);
+  for (const uint32_t node : members_) {
+    Node& session = *nodes_[node].session;
+    if (!nodes_[node].machine.alive()) continue;  // lost meanwhile
+    ledger_.Start(clearance, node, generation_, session.instance());
+    session.SendReliably(start);
+  }
 }
 
 void Fleet::StopRanks(milliseconds grace) {
   for (const uint32_t node : members_) Take(node, NodeEvent::kStop);
   v1::ChiefMessage stop;
   stop.mutable_stop()->set_grace_ms(static_cast<uint32_t>(grace.count()));
+  stop.mutable_stop()->set_generation(generation_);
   SendToAll(stop);
+}
+
+void Fleet::Suspend() {
+  v1::ChiefMessage stop;
+  stop.mutable_signal()->set_signal(SIGTSTP);
+  stop.mutable_signal()->set_hold_ms(static_cast<uint32_t>(milliseconds(kMaxSuspension).count()));
+  for (FleetNode& node : nodes_) {
+    node.lease.Hold(loop_.Now(), kMaxSuspension);
+    node.continued_at = UINT64_MAX;
+  }
+  SendToAll(stop);
+  RenewAll();  // the answer shows that the node has received the message
+}
+
+// An answer to a later renewal shows that a node has received this.
+void Fleet::Continue() {
+  leases_.ResetSilenceTimers();
+  v1::ChiefMessage go;
+  go.mutable_signal()->set_signal(SIGCONT);
+  SendToAll(go);
+  for (FleetNode& node : nodes_) node.continued_at = node.clock.asked();
+  RenewAll();
+}
+
+void Fleet::GiveUp(uint32_t number, const std::string& why) {
+  if (const auto link = nodes_[number].session->link()) link->Break();
+  MarkLost(number, NodeEvent::kLost, Error(StatusCode::kDeadlineExceeded, why));
 }
 
 void Fleet::End(milliseconds grace, bool leave) {
@@ -220,7 +262,9 @@ void Fleet::SendEnd(FleetNode& node) {
     message.mutable_shutdown()->set_grace_ms(grace_ms);
   } else {
     message.mutable_end()->set_grace_ms(grace_ms);
+    message.mutable_end()->set_generation(generation_);
   }
+  node.end_generation = generation_;
   node.session->SendReliably(std::move(message));
 }
 
@@ -239,18 +283,21 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
     node.answer = event.lease_renewed().answer();
     node.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
                         arrived_ns);
+    if (event.lease_renewed().number() > node.continued_at) node.lease.Release();
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
     MarkLost(number, NodeEvent::kLost,
              Error(StatusCode::kDeadlineExceeded,
                    why.empty() ? "its agent received nothing from here for " +
-                                     base::Seconds(lease_) + " and ended its ranks"
+                                     base::Seconds(lease_.time) + " and ended its ranks"
                                : why));
   } else if (event.has_eviction_notice()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
     if (reach.has_callback() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
   } else if (event.has_ranks_ended()) {
-    Take(number, NodeEvent::kRanksEnded);
+    const uint64_t generation = event.ranks_ended().generation();
+    ledger_.Ended(number, generation, node.session->instance());
+    if (generation >= node.end_generation) Take(number, NodeEvent::kRanksEnded);
   } else if (event.has_warning()) {
     listener_.OnWarning(number, event.warning().what());
   } else if (event.has_sample()) {
@@ -324,6 +371,7 @@ void Fleet::TakeAnswer(uint32_t number) {
     again = "connected again after " + base::Seconds(Between(node.lease.broken(), loop_.Now()));
     if (!orders_.leaving || !node.machine.drained()) LogNode(LogLevel::kInfo, number, ": " + again);
   }
+  ledger_.Connected(number, node.session->instance());
   Take(number, NodeEvent::kAnswer, again);
 }
 

@@ -16,6 +16,7 @@
 #include "chief/fleet/fleet_node.h"
 #include "chief/fleet/inbox.h"
 #include "chief/fleet/lease_monitor.h"
+#include "chief/fleet/rank_ledger.h"
 #include "chief/fleet/reconnection.h"
 #include "chief/loop/loop.h"
 #include "chief/output/console.h"
@@ -49,9 +50,16 @@ class FleetListener {
 // Used on the loop's thread only.
 class Fleet final : private InboxReader {
  public:
+  struct Lease {
+    std::chrono::milliseconds time;
+    std::chrono::milliseconds end_time{0};  // of ranks after it, before SIGKILL
+  };
+  // The time for which the chief can be stopped by Ctrl-Z. Afterwards the agents end their ranks.
+  static constexpr std::chrono::hours kMaxSuspension{24};
+
   // The arguments must outlive the fleet.
-  Fleet(const v1::LaunchPlan& plan, std::chrono::milliseconds lease, Loop& loop,
-        OutputRouter& output, Console& console, FleetListener& listener);
+  Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& output, Console& console,
+        FleetListener& listener);
   ~Fleet() { DisconnectAtExit(); }
 
   // Sets the launcher for reconnections, and enables them.
@@ -65,23 +73,32 @@ class Fleet final : private InboxReader {
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
   // Nodes that were given up, and have not rejoined.
   const std::set<uint32_t>& lost() const { return lost_; }
-  // Tries once more to reach a lost node, until the limit.
+  // Tries once more to reach a lost node, until the limit. Does nothing while ranks may run there:
+  // a connection would renew the lease that ends them. What runs on a node that rejoins is ended.
   void TryRejoin(uint32_t node, Loop::Time limit);
+  // Gives up a node whose ranks do not end, so that its lease runs out.
+  void GiveUp(uint32_t node, const std::string& why);
   // Returns whether a connection to the node is being made.
   bool BeingLinked(uint32_t node) const { return reconnection_.BeingLinked(node); }
 
   // The attempt runs without this node, which has rejoined.
   void PassOver(uint32_t node) { Take(node, NodeEvent::kPassOver); }
 
-  // Notes that these nodes are prepared for another attempt.
-  void Prepare(const std::vector<uint32_t>& nodes);
+  // Notes that these nodes are prepared for another attempt. Returns the generation for their
+  // requests; those prepared last can start ranks.
+  uint64_t Prepare(const std::vector<uint32_t>& nodes);
+  // What may run where; asked before ranks are started.
+  const RankLedger& ledger() const { return ledger_; }
   // Begins an attempt on these nodes, in the order of the plan. The ranks start afterwards.
   void BeginAttempt(const std::vector<uint32_t>& members);
-  void StartRanks();
+  void StartRanks(const RankLedger::Clearance& clearance);
   void StopRanks(std::chrono::milliseconds grace);
   // Ends everything that runs on the nodes, and with `leave` the agents, too. Sends that once to
   // each node.
   void End(std::chrono::milliseconds grace, bool leave);
+  // The chief is about to be stopped by Ctrl-Z, and continues: so do the ranks.
+  void Suspend();
+  void Continue();
 
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
   const std::vector<uint32_t>& members() const { return members_; }
@@ -102,9 +119,6 @@ class Fleet final : private InboxReader {
   bool AnyMemberDisconnected() const;
   // Returns whether the node was lost in this attempt while its agent may have been running.
   bool WasCutOff(uint32_t node) const { return nodes_[node].cut_off; }
-  // When no rank of the attempt can run any more on a node that is not connected; in the past if
-  // that is known.
-  Loop::Time RanksGoneAt(uint32_t node) const;
   // Why the node was lost.
   const Status& lost_because(uint32_t node) const { return nodes_[node].lost_because; }
 
@@ -113,8 +127,6 @@ class Fleet final : private InboxReader {
 
   void RenewAll() { leases_.RenewAll(); }
   bool AllRenewed() const { return leases_.AllRenewed(); }
-  // Called after the chief itself was stopped.
-  void ResetSilenceTimers() { leases_.ResetSilenceTimers(); }
 
  private:
   void TakeEvent(uint32_t node, v1::AgentEvent event, int64_t arrived_ns) override;
@@ -137,7 +149,7 @@ class Fleet final : private InboxReader {
   void LogNode(base::LogLevel level, uint32_t node, const std::string& what);
 
   const v1::LaunchPlan& plan_;
-  const std::chrono::milliseconds lease_;
+  const Lease lease_;
   Loop& loop_;
   Console& console_;
   FleetListener& listener_;
@@ -145,6 +157,8 @@ class Fleet final : private InboxReader {
     bool leaving = false;                // the agents have been asked to exit, and none rejoins
     std::chrono::milliseconds grace{0};  // of the last End
   } orders_;
+  uint64_t generation_ = 0;  // of the latest preparation
+  RankLedger ledger_;
   size_t disconnected_ = 0;
   std::set<uint32_t> lost_;
   mutable AllHold all_;

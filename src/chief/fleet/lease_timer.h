@@ -19,9 +19,11 @@ class LeaseTimer {
   // The time in which SIGKILL ends ranks.
   static constexpr std::chrono::milliseconds kKillLimit{100};
 
+  // `end_time`: what an agent gives its ranks after the lease, before SIGKILL.
   explicit LeaseTimer(std::chrono::milliseconds lease,
-                      std::chrono::milliseconds silence_limit = kSilenceLimit)
-      : lease_(lease), silence_limit_(std::min(silence_limit, lease / 2)) {}
+                      std::chrono::milliseconds silence_limit = kSilenceLimit,
+                      std::chrono::milliseconds end_time = {})
+      : lease_(lease), end_time_(end_time), silence_limit_(std::min(silence_limit, lease / 2)) {}
 
   // The connection broke at `now`; the lease runs since the last contact.
   void Broken(Time last_contact, Time now) {
@@ -35,12 +37,15 @@ class LeaseTimer {
   // When a disconnected node is lost.
   Time lost_at() const { return std::max(last_contact_, reset_at_) + lease_; }
 
+  // The agent was ordered at `now` to hold its lease for at most this time, while the chief is
+  // stopped. It gets that order within its lease, or never.
+  void Hold(Time now, std::chrono::milliseconds time) { held_until_ = now + lease_ + time; }
+  // The agent has received that the chief continues.
+  void Release() { held_until_ = {}; }
   // When an agent has ended its ranks from which the last message arrived at `last_contact`: the
-  // lease began before that. While the chief is stopped, leases do not run, until the agents notice
-  // that their connections are broken, for which a lease is enough.
+  // lease began before that.
   Time RanksGoneAt(Time last_contact) const {
-    const Time since = last_contact < reset_at_ ? reset_at_ + lease_ : last_contact;
-    return since + lease_ + kKillLimit;
+    return std::max(last_contact, held_until_) + lease_ + end_time_ + kKillLimit;
   }
 
   // A renewal was sent at `now`.
@@ -57,12 +62,14 @@ class LeaseTimer {
 
  private:
   const std::chrono::milliseconds lease_;
+  const std::chrono::milliseconds end_time_;
   const std::chrono::milliseconds silence_limit_;
   Time last_contact_{};  // before the connection broke
   Time broken_{};
   Time linked_{};
   Time asked_{};  // the oldest unanswered renewal
   Time reset_at_{};
+  Time held_until_{};
 };
 
 }  // namespace autodist::chief

@@ -37,6 +37,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
     const std::lock_guard lock(mutex_);
     connection = ++connection_;
     link_ = link;
+    given_up_ = false;
     session_ = std::make_unique<Connection>(*this, connection);
     session = session_.get();
     keys_.BeginSession();
@@ -59,6 +60,7 @@ void Node::SendResume() {
     ack.set_offset(received);
   }
   resume.set_next_key(keys_.next());
+  resume.set_instance(taken_.instance);
   SendNow(std::move(message));
 }
 
@@ -93,6 +95,11 @@ uint64_t Node::connection() const {
   return connection_;
 }
 
+uint64_t Node::instance() const {
+  const std::lock_guard lock(mutex_);
+  return taken_.instance;
+}
+
 bool Node::resumed() const {
   const std::lock_guard lock(mutex_);
   return resumed_;
@@ -101,7 +108,7 @@ bool Node::resumed() const {
 void Node::SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value) {
   {
     const std::lock_guard lock(mutex_);
-    if (!broken_rule_.ok()) return;
+    if (!broken_rule_.ok() || given_up_) return;
     if (orders_.Add(std::move(message), std::move(value))) return SendOrders();
     Refuse(rpc::BrokenRule("it acknowledges no messages"));
   }
@@ -146,8 +153,9 @@ void Node::Acknowledge(const v1::OutputAck& ack) {
   SendIfConnected(std::move(message));
 }
 
-void Node::DropUnacknowledged() {
+void Node::DropMessages() {
   const std::lock_guard lock(mutex_);
+  given_up_ = true;
   orders_.Drop();
 }
 

@@ -57,6 +57,8 @@ class Node {
   uint64_t connection() const;
   // Returns whether the agent has answered on this connection.
   bool resumed() const;
+  // The agent that answered last (Resumed.instance); 0: none has.
+  uint64_t instance() const;
   // Returns whether anything new has arrived on this connection.
   bool made_progress() const { return made_progress_; }
 
@@ -68,8 +70,8 @@ class Node {
   // Acknowledges output of a rank that has been handled.
   void Acknowledge(const v1::OutputAck& ack);
 
-  // Drops unacknowledged messages, because the agent has exited.
-  void DropUnacknowledged();
+  // Drops unacknowledged messages, and those that follow until Connect: the node is given up.
+  void DropMessages();
 
   // Rank streams begin at offset 0 again.
   void BeginAttempt();
@@ -121,6 +123,7 @@ class Node {
   std::unique_ptr<Connection> session_;  // over link_
   uint64_t connection_ = 0;
   bool resumed_ = false;
+  bool given_up_ = false;
   SessionKeys keys_;
   ReliableOutbox orders_;
   launch::EventRules rules_;

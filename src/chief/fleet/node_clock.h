@@ -12,6 +12,7 @@ class NodeClock {
   uint64_t Ask(int64_t now_ns);
   // The answer to that renewal arrived at `now_ns`, with the node's time.
   void Answered(uint64_t number, int64_t there_ns, int64_t now_ns);
+  uint64_t asked() const { return asked_; }  // the number of the last renewal
   // Returns whether the last renewal has been answered.
   bool answered() const { return answered_ >= asked_; }
 

@@ -21,7 +21,7 @@ constexpr uint32_t In(States... states) {
 constexpr uint32_t kReaching = In(kUnknown, kConnecting, kBootstrapping, kProbing);
 constexpr uint32_t kIdle = In(kLinked, kReady, kSpare);
 constexpr uint32_t kEnding = In(kStopping, kDraining, kDrained);
-constexpr uint32_t kConnected = kIdle | In(kMember) | kEnding;
+constexpr uint32_t kConnected = kIdle | In(kReturned, kMember) | kEnding;
 constexpr uint32_t kAlive = kConnected | In(kDisconnected);
 constexpr uint32_t kOver = In(kGone, kLost, kQuarantined);
 
@@ -48,43 +48,47 @@ constexpr std::array kRules = {
     To(Event::kProbe, kReaching, kProbing, Do::kNone, ""),
     Ignore(Event::kProbe, kAlive | kOver, "it is prepared for another attempt"),
 
-    To(Event::kLink, kReaching | In(kGone, kLost), kLinked, Do::kOpenSession,
-       "a lost node may rejoin"),
+    To(Event::kLink, kReaching, kLinked, Do::kOpenSession, ""),
+    To(Event::kLink, In(kGone, kLost), kReturned, Do::kOpenSession, "a lost node may rejoin"),
     Ignore(Event::kLink, kAlive, "it has a session"),
     Ignore(Event::kLink, In(kQuarantined), "it is not trusted"),
 
     To(Event::kAnswer, In(kLinked), kReady, Do::kRenewLease, ""),
-    Stay(Event::kAnswer, (kConnected & ~In(kLinked)) | In(kDisconnected), Do::kRenewLease,
-         "a disconnected node is in its previous state again"),
+    To(Event::kAnswer, In(kReturned), kDraining, Do::kRenewAndEnd,
+       "it is prepared only when nothing of an earlier attempt is left"),
+    Stay(Event::kAnswer, (kConnected & ~In(kLinked, kReturned)) | In(kDisconnected),
+         Do::kRenewLease, "a disconnected node takes the answer in its previous state"),
     Ignore(Event::kAnswer, kReaching | kOver, "of a session that has ended"),
 
-    To(Event::kPrepare, kConnected, kReady, Do::kBeginStreams, ""),
+    To(Event::kPrepare, kIdle | In(kDrained), kReady, Do::kBeginStreams, ""),
+    Ignore(Event::kPrepare, In(kReturned, kMember, kStopping, kDraining), "ranks may run there"),
     Ignore(Event::kPrepare, kReaching | In(kDisconnected) | kOver, "it is not connected"),
 
     To(Event::kChoose, kIdle, kMember, Do::kNone, ""),
     Ignore(Event::kChoose, In(kMember), "it is a member already"),
-    Ignore(Event::kChoose, kEnding, "it was ordered to end meanwhile"),
+    Ignore(Event::kChoose, In(kReturned) | kEnding, "it was ordered to end meanwhile"),
     Ignore(Event::kChoose, kReaching | kOver, "it was lost meanwhile"),
 
-    To(Event::kPassOver, kIdle, kSpare, Do::kNone, ""),
-    Ignore(Event::kPassOver, In(kMember) | kEnding, "its ranks have yet to end"),
+    To(Event::kPassOver, kIdle | In(kDrained), kSpare, Do::kNone, ""),
+    Ignore(Event::kPassOver, In(kReturned, kMember, kStopping, kDraining),
+           "its ranks have yet to end"),
     Ignore(Event::kPassOver, kReaching | kOver, "it is not alive"),
 
     To(Event::kStop, kIdle | In(kMember), kStopping, Do::kNone, ""),
-    Ignore(Event::kStop, kEnding, "it is ending already"),
+    Ignore(Event::kStop, In(kReturned) | kEnding, "it is ending already, or will"),
     Ignore(Event::kStop, kReaching | kOver, "nothing runs there"),
 
-    To(Event::kDrain, kIdle | In(kMember, kStopping), kDraining, Do::kSendEnd, ""),
-    Ignore(Event::kDrain, In(kDraining, kDrained),
-           "sent once: a second order, or its answer, may arrive after the next kPrepare"),
+    To(Event::kDrain, kIdle | In(kReturned, kMember, kStopping), kDraining, Do::kSendEnd, ""),
+    Ignore(Event::kDrain, In(kDraining, kDrained), "it has the order"),
     Ignore(Event::kDrain, kReaching | kOver, "nothing runs there"),
 
-    To(Event::kDismiss, kIdle | In(kMember, kStopping, kDraining), kDraining, Do::kSendEnd, ""),
+    To(Event::kDismiss, kIdle | In(kReturned, kMember, kStopping, kDraining), kDraining,
+       Do::kSendEnd, ""),
     Stay(Event::kDismiss, In(kDrained), Do::kSendEnd, "its agent exits"),
     Ignore(Event::kDismiss, kReaching | kOver, "no agent is there, or it is ignored"),
 
     To(Event::kRanksEnded, In(kDraining), kDrained, Do::kNone, ""),
-    Ignore(Event::kRanksEnded, kIdle | In(kMember, kStopping, kDrained),
+    Ignore(Event::kRanksEnded, kIdle | In(kReturned, kMember, kStopping, kDrained),
            "an answer to an earlier order"),
     Ignore(Event::kRanksEnded, kReaching | kOver, "as above"),
 
@@ -128,17 +132,17 @@ constexpr bool EveryPairIsDecidedOnce() {
 static_assert(EveryPairIsDecidedOnce());
 
 constexpr std::array<const char*, kNodeStates> kStateNames = {
-    "unknown", "connecting",   "bootstrapping", "probing",  "linked",
-    "ready",   "spare",        "member",        "stopping", "draining",
-    "drained", "disconnected", "gone",          "lost",     "quarantined"};
+    "unknown",      "connecting", "bootstrapping", "probing",    "linked",   "returned",
+    "ready",        "spare",      "member",        "stopping",   "draining", "drained",
+    "disconnected", "gone",       "lost",          "quarantined"};
 
 constexpr std::array<const char*, kNodeEvents> kEventNames = {
     "connect", "bootstrap", "probe", "link",  "answer",  "prepare",
     "choose",  "pass over", "stop",  "drain", "dismiss", "ranks ended",
     "break",   "leave",     "evict", "lost",  "refuse"};
 
-constexpr std::array<const char*, 8> kActionNames = {
-    "",         "open session", "renew lease",     "begin streams",
+constexpr std::array<const char*, 9> kActionNames = {
+    "",         "open session", "renew lease",     "renew and end", "begin streams",
     "send end", "reconnect",    "report eviction", "report loss"};
 
 // Returns the detail of a node that is being reached, shown beside the phase.
@@ -179,6 +183,7 @@ v1::NodePhase PhaseOf(NodeState state) {
       return v1::NODE_PHASE_READY;
     case kMember:
       return v1::NODE_PHASE_RUNNING;
+    case kReturned:
     case kStopping:
     case kDraining:
     case kDrained:
@@ -207,11 +212,11 @@ NodeAction NodeMachine::Take(NodeEvent event, const std::string& why) {
     return meanwhile.action;
   }
   const NodeState from = state_;
-  const NodeTransition next = Follow(from, event);
+  const bool again = from == kDisconnected && event == Event::kAnswer;
+  const NodeTransition next = Follow(again ? before_ : from, event);
   state_ = next.to;
-  if (from == kDisconnected && event == Event::kAnswer) state_ = Follow(before_, event).to;
   if (from != kDisconnected && state_ == kDisconnected) before_ = from;
-  if (event == Event::kLink && state_ == kLinked) evicted_ = false;
+  if (next.action == NodeAction::kOpenSession) evicted_ = false;
   if (next.action == NodeAction::kReportEviction) evicted_ = true;
   if (phase() != PhaseOf(from)) {
     detail_ = why;

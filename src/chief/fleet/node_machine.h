@@ -17,6 +17,7 @@ enum class NodeState : uint8_t {
   kBootstrapping,  // its agent is being installed or started
   kProbing,        // files are sent; its agent prepares the node and reports what it found
   kLinked,         // a session is open, on which its agent has not answered yet
+  kReturned,       // the same, after the node was lost: ranks of an earlier attempt may run there
   kReady,          // its agent runs no ranks and is prepared for an attempt
   kSpare,          // as kReady; the attempt runs without it
   kMember,         // ranks of the attempt run there, or are about to
@@ -28,7 +29,7 @@ enum class NodeState : uint8_t {
   kLost,           // given up; its processes end with its lease
   kQuarantined,    // it broke a rule of the protocol; it is never connected again
 };
-inline constexpr size_t kNodeStates = 15;
+inline constexpr size_t kNodeStates = 16;
 
 enum class NodeEvent : uint8_t {
   kConnect,     // the launcher begins to log in
@@ -56,6 +57,7 @@ enum class NodeAction : uint8_t {
   kNone,
   kOpenSession,
   kRenewLease,
+  kRenewAndEnd,   // renew its lease, and order its agent to end everything
   kBeginStreams,  // ranks' output begins at offset 0 again
   kSendEnd,
   kReconnect,

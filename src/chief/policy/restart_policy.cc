@@ -69,7 +69,9 @@ RestartLimits RestartLimitsOf(const v1::JobRequest& request, uint32_t nodes) {
 }
 
 RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
-  if (!outcome.ran || !IsFailure(outcome.cause)) return {};
+  ever_ran_ |= outcome.ran;
+  const bool begun = ever_ran_ || outcome.cause.kind == Cause::Kind::kNodeLost;
+  if (!begun || !IsFailure(outcome.cause)) return {};
   if (outcome.nodes_missing && !limits_.after_node_loss) return {};
   const bool progress = MadeProgress(outcome);
   history_.push_back({std::move(outcome), progress});
@@ -77,9 +79,8 @@ RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
 
   RestartDecision decision;
   const auto leave_out = NodeToLeaveOut();
-  const bool enough = limits_.min_nodes > 0 && last.nodes_present >= limits_.min_nodes;
-  const bool goes_on_without =
-      (last.nodes_missing && enough) || (last.faulty_gpu && leave_out.has_value());
+  const bool goes_on_without = (limits_.min_nodes > 0 && last.nodes_missing && last.enough) ||
+                               (last.faulty_gpu && leave_out.has_value());
   if (!goes_on_without && counted_ == limits_.max_restarts) return decision;
   decision.futility = FutilityOfAnother();
   const bool a_fact = decision.futility == Futility::kOutOfMemory;
@@ -160,8 +161,7 @@ std::optional<Futility> RestartPolicy::FutilityOfAnother() const {
 std::optional<LeftOutNode> RestartPolicy::NodeToLeaveOut() const {
   const size_t attempts = history_.size();
   const AttemptOutcome& last = history_.back().outcome;
-  const bool needed = limits_.min_nodes == 0 || last.nodes_present <= limits_.min_nodes;
-  if (!last.node || needed) return std::nullopt;
+  if (!last.node || limits_.min_nodes == 0 || !last.node_replaceable) return std::nullopt;
   if (last.faulty_gpu) return LeftOutNode{*last.node, "has a faulty GPU"};
   if (!limits_.acts || attempts < 2 || last.everywhere) return std::nullopt;
   const AttemptOutcome& before = history_[attempts - 2].outcome;

@@ -40,7 +40,8 @@ struct AttemptOutcome {
   bool ran = false;                   // a rank had run
   bool everywhere = false;            // all ranks failed by themselves, in the same way
   bool nodes_missing = false;         // a node is lost or disconnected
-  uint32_t nodes_present = 0;         // that another attempt could use
+  bool enough = false;                // another attempt has enough nodes, if those return that may
+  bool node_replaceable = false;      // there are enough connected ones without `node`
   std::optional<uint64_t> step = {};  // the last step that a rank reported; absent: unknown
   bool checkpoint = false;            // a new one was written
   std::chrono::milliseconds lasted{0};
@@ -104,6 +105,7 @@ class RestartPolicy {
   };
   std::vector<Past> history_;
   std::optional<uint64_t> best_step_;  // of all attempts
+  bool ever_ran_ = false;              // a rank of any attempt
   bool progress_known_ = false;        // the job reports steps, or its checkpoints are seen
   uint32_t counted_ = 0;
   std::chrono::milliseconds wait_{0};

@@ -42,9 +42,11 @@ constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
     {kAwaitingConnections, Event::kStopRequested, kRefused},
 
     {kOpeningLogs, Event::kDone, kAnnouncing},
+    {kOpeningLogs, Event::kPlan, kGathering},
     {kOpeningLogs, Event::kFailed, kRefused},
     {kOpeningLogs, Event::kStopRequested, kRefused},
     {kAnnouncing, Event::kDone, kReady},
+    {kAnnouncing, Event::kPlan, kGathering},
     {kAnnouncing, Event::kStopRequested, kRefused},
 });
 static_assert(HasEachPairOnce(kTable));

@@ -62,7 +62,8 @@ void AddGpuErrors(const Attempt& attempt, AttemptOutcome& outcome) {
 
 }  // namespace
 
-AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time now) {
+AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, const Roster& roster,
+                         Loop::Time now) {
   AttemptOutcome outcome{*attempt.state().cause()};
   outcome.failure = FailureOf(attempt);
   const bool of_node = outcome.cause.kind == Cause::Kind::kRankFailed ||
@@ -71,7 +72,8 @@ AttemptOutcome OutcomeOf(const Attempt& attempt, const Fleet& nodes, Loop::Time 
   if (outcome.node && nodes.state(*outcome.node).evicted()) outcome.node.reset();
   AddGpuErrors(attempt, outcome);
   outcome.ran = attempt.state().ran();
-  outcome.nodes_present = nodes.staying();
+  outcome.enough = roster.Choose(Availability::kReturning).suffices;
+  outcome.node_replaceable = outcome.node && roster.SufficesWithout({*outcome.node});
   for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes.Stays(node);
   if (attempt.logs) {
     outcome.step = LastStep(attempt);

@@ -1,7 +1,7 @@
 #include "chief/start/attempt_starter.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -25,13 +25,6 @@ constexpr milliseconds kBreakReportLimit{1'000};
 // Max interval of checks for devices that others use.
 constexpr milliseconds kMaxDeviceWait{10'000};
 
-// The last nodes are the spares.
-std::vector<uint32_t> FirstPlaces(uint32_t nodes, uint32_t spares) {
-  std::vector<uint32_t> places(nodes - std::min(spares, nodes - 1));
-  std::iota(places.begin(), places.end(), 0);
-  return places;
-}
-
 void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Console& console) {
   for (const std::string& warning : WarningsOf(attempt, nodes)) {
     console.Log(LogLevel::kWarning, warning);
@@ -43,10 +36,11 @@ void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Co
 AttemptStarter::AttemptStarter(const StartingJob& job)
     : job_(job),
       waits_(job),
-      gathering_(job),
-      returning_(job, [this](uint32_t node) { LeaveOut(node); }),
-      first_launch_(job, waits_),
-      places_(FirstPlaces(job.nodes.size(), job.options.request().spares())) {
+      returning_(job,
+                 [this](uint32_t node, const std::string& why) { roster_.LeaveOut(node, why); }),
+      roster_(job, [this](uint32_t node) { return returning_.IsPreparing(node); }),
+      gathering_(job, roster_),
+      first_launch_(job, waits_) {
   job_.loop.AddTimer([this] {
     return std::min({making_.until, gathering_.due(), returning_.due()});
   });
@@ -79,11 +73,7 @@ void AttemptStarter::Enter(StartStage stage) {
       break;
     case kGathering:
       waits_.End();
-      if (making_.number > 0) {
-        gathering_.Begin([this](const std::vector<uint32_t>& nodes) {
-          return ChooseMembers(places_, Candidates(nodes)).empty == 0;
-        });
-      }
+      if (making_.number > 0) gathering_.Begin();
       break;
     case kPreparing:
       making_.at_once = Prepare();
@@ -164,6 +154,8 @@ std::optional<StartEvent> AttemptStarter::NextEvent() {
       if (!disk_task_->done) return std::nullopt;
       if (!disk_task_->logs.ok()) return RefuseStart(disk_task_->logs.status());
       if (making_.stage == kOpeningLogs) making_.attempt->logs = *disk_task_->logs;
+      // A node may have returned meanwhile whose ranks still run.
+      if (!job_.nodes.ledger().MayStart(job_.loop.Now())) return StartEvent::kPlan;
       return StartEvent::kDone;
     case kReady:
     case kRefused:
@@ -197,37 +189,22 @@ std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan
                                    job_.options.launch.grace(), send);
 }
 
-uint32_t AttemptStarter::NodesLeft() const {
-  const auto stays = [this](uint32_t node) { return job_.nodes.Stays(node); };
-  return job_.nodes.staying() - static_cast<uint32_t>(std::ranges::count_if(left_out_, stays));
-}
-
-std::vector<Candidate> AttemptStarter::Candidates(const std::vector<uint32_t>& available) const {
-  std::vector<Candidate> nodes(job_.nodes.size());
-  for (uint32_t node = 0; node < nodes.size(); ++node) {
-    for (const v1::Device& device : job_.plan.nodes(static_cast<int>(node)).devices()) {
-      ++(device.kind() == v1::DEVICE_KIND_GPU ? nodes[node].gpus : nodes[node].cpus);
-    }
-  }
-  for (const uint32_t node : available)
-    nodes[node].available = !left_out_.contains(node) && !returning_.BeingPrepared(node);
-  return nodes;
+void AttemptStarter::LeaveOut(uint32_t node, const std::string& why) {
+  job_.console.Log(LogLevel::kWarning, job_.plan.nodes(static_cast<int>(node)).address() + " " +
+                                           why + "; the job goes on without it");
+  roster_.LeaveOut(node, why);
 }
 
 // Plans for the nodes that are available now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
+  // At the first launch all nodes are connected, or it fails.
   const Choice choice =
-      ChooseMembers(places_, Candidates(number == 0 ? job_.nodes.members() : gathering_.found()));
-  places_ = choice.places;
+      roster_.Choose(number == 0 ? Availability::kReturning : Availability::kIdle);
   const std::vector<uint32_t>& members = choice.members;
-  const uint32_t min_nodes = job_.options.request().min_nodes();
-  const size_t needed = min_nodes > 0 ? min_nodes : places_.size();
   ++making_.plans;
-  if (members.size() < needed || members.empty()) {
-    return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
-                                               std::to_string(members.size()) + " can be reached");
-  }
+  if (!choice.suffices) return roster_.NotEnough(choice);
+  roster_.Take(choice);
   plan::Replan replan{number, {}, reported_addresses_};
   for (const uint32_t node : members) {
     replan.members.push_back(job_.plan.nodes(static_cast<int>(node)).address());
@@ -254,7 +231,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
   if (!MembersAreConnected()) return JudgePrepared();
   const Attempt& attempt = *making_.attempt;
   const std::vector<uint32_t>& members = attempt.nodes();
-  job_.nodes.Prepare(members);
+  const uint64_t generation = job_.nodes.Prepare(members);
   making_.results = NodeResults(members.size());
   waits_.Begin(members);
   for (uint32_t i = 0; i < members.size(); ++i) {
@@ -263,6 +240,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
     *request.mutable_environment() = attempt.plan().environment();
     if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
     request.set_frees_gpus(attempt.number() > 0);
+    request.set_generation(generation);
     // Everything else was checked before.
     if (AwaitsDevices()) request.mutable_probe()->set_device_users(true);
     launcher_->Prepare(members[i], std::move(request), job_.nodes.node(members[i]).link(),
@@ -295,7 +273,7 @@ StartEvent AttemptStarter::JudgeLaunched() {
     reported_addresses_ = ReportedAddresses(job_.plan, nodes);
     const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_);
     if (!checked.ok()) return RefuseStart(checked);
-    facts.plan_differs = Differ(job_.plan, reported_addresses_) || places_.size() < nodes.size();
+    facts.plan_differs = Differ(job_.plan, reported_addresses_) || roster_.has_spares();
   }
   return JudgeNodes(nodes, facts);
 }
@@ -331,10 +309,12 @@ StartEvent AttemptStarter::JudgePrepared() {
 StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts) {
   const Attempt& attempt = *making_.attempt;
   const int exit_code = LaunchExitCode(nodes);
+  if (exit_code != 0 && LeaveOutRefusing(nodes)) return StartEvent::kPlan;
   facts.refused = exit_code != 0;
   if (facts.refused) {
-    making_.refused = {exit_code,
-                       LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr)};
+    making_.refused = {
+        exit_code,
+        LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr, making_.number)};
     return Judge(facts);
   }
   if (AwaitsDevices()) {
@@ -352,6 +332,28 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedN
   if (event == StartEvent::kFailed) return RefuseStart(PortsTakenError(taken, movable));
   if (event == StartEvent::kPlan && facts.ports_taken) ++making_.moves;
   return event;
+}
+
+// At a restart, spares take the places of nodes that cannot run it. If all refuse for the same
+// reason, it is not the nodes'. At the first launch nothing is lost yet, and the spec can be
+// corrected.
+bool AttemptStarter::LeaveOutRefusing(const NodeResults::Nodes& nodes) {
+  if (making_.number == 0) return false;
+  std::vector<uint32_t> refusing;
+  std::map<std::string, size_t> reasons;
+  for (const launch::LaunchedNode& node : nodes) {
+    const std::string why = WhyRefused(node);
+    if (why.empty()) continue;
+    refusing.push_back(making_.attempt->nodes()[node.node_rank]);
+    ++reasons[why];
+  }
+  const bool alike = reasons.size() == 1 && refusing.size() == nodes.size() && nodes.size() > 1;
+  if (alike || !roster_.SufficesWithout(refusing, Availability::kReturning)) return false;
+  for (const launch::LaunchedNode& node : nodes) {
+    const std::string why = WhyRefused(node);
+    if (!why.empty()) LeaveOut(making_.attempt->nodes()[node.node_rank], "cannot be used: " + why);
+  }
+  return true;
 }
 
 // Waits until the next check.

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,12 @@
 #include "chief/attempt/attempt.h"
 #include "chief/checks/reported_addresses.h"
 #include "chief/loop/loop.h"
-#include "chief/policy/spare_policy.h"
 #include "chief/policy/start_policy.h"
 #include "chief/start/first_launch.h"
 #include "chief/start/node_gathering.h"
 #include "chief/start/node_results.h"
 #include "chief/start/returning_nodes.h"
+#include "chief/start/roster.h"
 #include "chief/start/starting_job.h"
 #include "chief/start/waiting_message.h"
 #include "launch/launcher.h"
@@ -58,12 +57,12 @@ class AttemptStarter {
   // were lost.
   void TakeNodesBack() { returning_.Advance(*launcher_); }
   // Called when they have ended.
-  void LeaveNodes() { returning_.Pause(); }
+  void LeaveNodes() { returning_.Pause(*launcher_); }
 
-  // Makes further attempts without the node.
-  void LeaveOut(uint32_t node) { left_out_.insert(node); }
-  // Returns the number of nodes that stay for another attempt.
-  uint32_t NodesLeft() const;
+  // The nodes as candidates for another attempt.
+  const Roster& roster() const { return roster_; }
+  // Makes further attempts without the node, and says so. `why` follows its name.
+  void LeaveOut(uint32_t node, const std::string& why);
 
   // Cancels the launch.
   void Cancel();
@@ -93,7 +92,6 @@ class AttemptStarter {
                                        const std::vector<uint32_t>& nodes);
   void Enter(StartStage stage);
   std::optional<StartEvent> NextEvent();
-  std::vector<Candidate> Candidates(const std::vector<uint32_t>& available) const;
   Status Plan();
   bool AwaitsDevices() const;
   std::optional<StartEvent> Launch();
@@ -102,6 +100,7 @@ class AttemptStarter {
   StartEvent JudgeLaunched();
   StartEvent JudgePrepared();
   StartEvent JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts);
+  bool LeaveOutRefusing(const NodeResults::Nodes& nodes);
   StartEvent Refuse(const Status& why);
   StartEvent RefuseStart(const Status& why);
   void AwaitDevices();
@@ -110,13 +109,12 @@ class AttemptStarter {
 
   const StartingJob job_;
   WaitingMessage waits_;
-  NodeGathering gathering_;
   ReturningNodes returning_;
+  Roster roster_;
+  NodeGathering gathering_;
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;
-  std::vector<uint32_t> places_;  // the nodes that attempts should have, by place
-  std::set<uint32_t> left_out_;   // nodes
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {

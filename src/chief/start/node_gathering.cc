@@ -14,108 +14,113 @@ using std::chrono::milliseconds;
 
 // The time for a restart to wait for nodes that it can do without.
 constexpr milliseconds kOptionalNodeLimit{3'000};
+// The time for a node to report the end of its processes, after the grace period.
+constexpr milliseconds kReportLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
+// A shorter wait is not reported.
+constexpr milliseconds kShortWait{2'000};
 
 }  // namespace
 
-void NodeGathering::Begin(Suffice suffice) {
-  suffice_ = std::move(suffice);
-  stage_ = Stage::kEvictions;
-  until_ = job_.loop.Now() + job_.options.launch.grace() + kOptionalNodeLimit;
+void NodeGathering::Begin() {
+  const Loop::Time now = job_.loop.Now();
+  job_.nodes.End(job_.options.launch.grace(), false);
+  ending_ = reported_ = false;
+  evicted_by_ = now + job_.options.launch.grace() + kReportLimit;
+  optional_until_ = needed_until_ = reach_at_ = {};
+  due_ = now;
 }
 
+void NodeGathering::WakeBy(Loop::Time time) { due_ = std::min(due_, time); }
+
 bool NodeGathering::Advance() {
-  while (stage_ != Stage::kEnded) {
-    if (!job_.stop.requested() && job_.loop.Now() < until_ && !StageIsOver()) return false;
-    const bool first = stage_ == Stage::kEvictions;
-    stage_ = job_.stop.requested() ? Stage::kEnded : Next();
-    until_ = Loop::Time::max();
-    if (first) {
-      const uint32_t min_nodes = job_.options.request().min_nodes();
-      enough_ = min_nodes > 0 && job_.nodes.staying() >= min_nodes;
-      limit_ = job_.loop.Now() + (enough_ ? kOptionalNodeLimit : ReturnLimit());
-    }
-    if (stage_ == Stage::kReaching) Reach();
-    if (stage_ == Stage::kLeases) until_ = RanksGoneAt();
-    if (stage_ == Stage::kDraining) Drain();
-    if (stage_ == Stage::kPause) until_ = std::min(limit_, job_.loop.Now() + kReachAgainInterval);
+  due_ = Loop::Time::max();
+  if (job_.stop.requested()) return true;
+  if (!AllEnded()) {
+    GiveUpOverdue();
+    // Most events are of nodes that end; while others do, nothing has to be counted.
+    if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
   }
+  const Choice idle = roster_.Choose(Availability::kIdle);
+  const bool waits = idle.empty > 0 && (AwaitsEvictions(idle) || AwaitsNodes(idle));
+  if (waits || AwaitsRanks()) return false;
+  due_ = Loop::Time::max();
   return true;
 }
 
-bool NodeGathering::StageIsOver() {
-  switch (stage_) {
-    case Stage::kEvictions:
-      return !job_.nodes.AnyEvicted() || StayingSuffice();
-    case Stage::kReaching:
-      return all_(awaited_.size(), [&](size_t i) { return !job_.nodes.BeingLinked(awaited_[i]); });
-    case Stage::kDraining:
-      return all_(awaited_.size(), [&](size_t i) {
-        return job_.nodes.state(awaited_[i]).drained() || !job_.nodes.Connected(awaited_[i]);
-      });
-    case Stage::kLeases:
-    case Stage::kPause:
-    case Stage::kEnded:
-      break;
+// Returns whether each connected node is idle, or about to be taken away.
+bool NodeGathering::AllEnded() {
+  const bool ended = all_ended_(job_.nodes.size(), [this](size_t i) {
+    const auto node = static_cast<uint32_t>(i);
+    return !job_.nodes.Connected(node) || job_.nodes.state(node).drained() ||
+           roster_.Of(node) == Availability::kIdle;
+  });
+  if (!ended && !std::exchange(ending_, true)) {
+    end_by_ = job_.loop.Now() + job_.options.launch.grace() + kReportLimit;
   }
-  return false;
+  ending_ = !ended;
+  return ended;
 }
 
-NodeGathering::Stage NodeGathering::Next() {
-  switch (stage_) {
-    case Stage::kEvictions:
-    case Stage::kPause:
-      return StayingSuffice() ? Stage::kLeases : Stage::kReaching;
-    case Stage::kReaching:
-      return Stage::kLeases;
-    case Stage::kLeases:
-      return Stage::kDraining;
-    case Stage::kDraining:
-      return suffice_(found()) || Missing(enough_).empty() || job_.loop.Now() >= limit_
-                 ? Stage::kEnded
-                 : Stage::kPause;
-    case Stage::kEnded:
-      break;
+void NodeGathering::GiveUpOverdue() {
+  if (job_.loop.Now() < end_by_) return WakeBy(end_by_);
+  for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
+    if (!job_.nodes.Connected(node) || job_.nodes.state(node).drained()) continue;
+    if (roster_.Of(node) == Availability::kIdle) continue;
+    job_.nodes.GiveUp(node, "its processes have not ended, not by SIGKILL either");
   }
-  return Stage::kEnded;
 }
 
-void NodeGathering::Reach() {
-  awaited_ = Missing(enough_);
-  for (const uint32_t node : awaited_) {
+// Nodes that are being evicted stop their ranks; another pod may then connect in their place.
+bool NodeGathering::AwaitsEvictions(const Choice& /*idle*/) {
+  if (!job_.nodes.AnyEvicted() || job_.loop.Now() >= evicted_by_) return false;
+  WakeBy(evicted_by_);
+  return true;
+}
+
+bool NodeGathering::AwaitsNodes(const Choice& idle) {
+  const Loop::Time now = job_.loop.Now();
+  if (needed_until_ == Loop::Time{}) {
+    optional_until_ = now + kOptionalNodeLimit;
+    needed_until_ = now + ReturnLimit();
+  }
+  const Loop::Time until = idle.suffices ? optional_until_ : needed_until_;
+  const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
+  if (ends) return true;  // at the latest at end_by_
+  if (now >= until || Missing(idle.suffices).empty()) return false;
+  ReachMissing();
+  WakeBy(until);
+  return true;
+}
+
+// Never two of a rank, even if a node has only lost its connection.
+bool NodeGathering::AwaitsRanks() {
+  const Loop::Time now = job_.loop.Now();
+  const RankLedger& ledger = job_.nodes.ledger();
+  const Loop::Time clear = ledger.ClearAt();
+  if (clear <= now) return false;
+  if (!ending_ && !std::exchange(reported_, true) && clear - now > kShortWait) {
+    job_.console.Log(
+        base::LogLevel::kInfo,
+        "waiting for " + base::Elapsed(std::chrono::ceil<std::chrono::seconds>(clear - now)) +
+            " at most: ranks may still run on " +
+            job_.plan.nodes(static_cast<int>(ledger.last())).address() + ", which does not answer");
+  }
+  if (clear != Loop::Time::max()) WakeBy(clear);
+  ReachMissing();
+  return true;
+}
+
+void NodeGathering::ReachMissing() {
+  const Loop::Time now = job_.loop.Now();
+  if (now < reach_at_) return WakeBy(reach_at_);
+  reach_at_ = now + kReachAgainInterval;
+  const Loop::Time limit = std::max(needed_until_, reach_at_);
+  for (const uint32_t node : Missing(false)) {
     // A live node is being reconnected already.
-    if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit_);
+    if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit);
   }
-  all_ = {};
-  until_ = limit_;
-}
-
-// Never two of a rank at a time, even if a node only lost its connection.
-Loop::Time NodeGathering::RanksGoneAt() const {
-  Loop::Time gone = Loop::Time::min();
-  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (!job_.nodes.Connected(i)) gone = std::max(gone, job_.nodes.RanksGoneAt(i));
-  }
-  return gone;
-}
-
-// A node that rejoins may have ranks of an earlier attempt.
-void NodeGathering::Drain() {
-  job_.nodes.End(job_.options.launch.grace(), false);
-  awaited_.clear();
-  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (job_.nodes.Connected(i) && !job_.nodes.state(i).drained()) awaited_.push_back(i);
-  }
-  all_ = {};
-  until_ = job_.loop.Now() + job_.options.launch.grace() + kOptionalNodeLimit;
-}
-
-std::vector<uint32_t> NodeGathering::found() const {
-  std::vector<uint32_t> found;
-  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (job_.nodes.Stays(i) && job_.nodes.state(i).drained()) found.push_back(i);
-  }
-  return found;
+  WakeBy(reach_at_);
 }
 
 // A lease, or longer if a scheduler may have to create a node that connects back.
@@ -135,20 +140,12 @@ milliseconds NodeGathering::ReturnLimit() {
   return limit;
 }
 
-// Whether no missing node has to be waited for, because spares can take its place.
-bool NodeGathering::StayingSuffice() const {
-  std::vector<uint32_t> staying;
-  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (job_.nodes.Stays(i)) staying.push_back(i);
-  }
-  return suffice_(staying);
-}
-
-// `enough`: omits nodes that were just tried in vain.
+// Nodes that may return. `enough`: without those that were just tried in vain.
 std::vector<uint32_t> NodeGathering::Missing(bool enough) const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (!job_.nodes.Stays(i) && !(enough && job_.nodes.WasCutOff(i))) missing.push_back(i);
+    if (roster_.Of(i) != Availability::kReturning) continue;
+    if (!(enough && job_.nodes.WasCutOff(i))) missing.push_back(i);
   }
   return missing;
 }

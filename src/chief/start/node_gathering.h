@@ -1,13 +1,14 @@
-// Finds the nodes for another attempt: connected nodes, and nodes that rejoin in time.
+// Waits until another attempt can start: no rank of an earlier one may run anywhere, and the nodes
+// that it needs are connected and idle, or will not return in time.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "chief/fleet/all_hold.h"
 #include "chief/loop/loop.h"
+#include "chief/start/roster.h"
 #include "chief/start/starting_job.h"
 
 namespace autodist::chief {
@@ -15,47 +16,38 @@ namespace autodist::chief {
 // Used on the loop's thread only; never blocks.
 class NodeGathering {
  public:
-  explicit NodeGathering(const StartingJob& job) : job_(job) {}
+  // `roster` must outlive it.
+  NodeGathering(const StartingJob& job, const Roster& roster) : job_(job), roster_(roster) {}
 
-  // `suffice`: whether these nodes can take all places of the attempt.
-  using Suffice = std::function<bool(const std::vector<uint32_t>& nodes)>;
-  void Begin(Suffice suffice);
-  // Continues as far as possible now; returns whether it has ended: all nodes are available, the
-  // time is over, or the job was asked to stop.
+  void Begin();
+  // Does what is due now; returns whether it has ended. Looks at the nodes anew each time, because
+  // any may break, return or end meanwhile.
   bool Advance();
   // When to call Advance at the latest.
-  Loop::Time due() const { return until_; }
-
-  // Returns the nodes that stay and run nothing of earlier attempts.
-  std::vector<uint32_t> found() const;
+  Loop::Time due() const { return due_; }
 
  private:
-  enum class Stage {
-    kEvictions,  // waits until evicted nodes are gone
-    kReaching,   // reconnects missing nodes
-    kLeases,     // waits until nodes that cannot be reached have ended their ranks
-    kDraining,   // ends what rejoined nodes may still run
-    kPause,      // an earlier agent may have to end first
-    kEnded,
-  };
-
-  bool StageIsOver();
-  Stage Next();
-  void Reach();
-  Loop::Time RanksGoneAt() const;
-  void Drain();
-  std::chrono::milliseconds ReturnLimit();
+  bool AllEnded();
+  void GiveUpOverdue();
+  bool AwaitsEvictions(const Choice& staying);
+  bool AwaitsNodes(const Choice& idle);
+  bool AwaitsRanks();
+  void ReachMissing();
   std::vector<uint32_t> Missing(bool enough) const;
-  bool StayingSuffice() const;
+  std::chrono::milliseconds ReturnLimit();
+  void WakeBy(Loop::Time time);
 
   const StartingJob job_;
-  Suffice suffice_;
-  Stage stage_ = Stage::kEnded;
-  Loop::Time until_ = Loop::Time::max();  // of the stage
-  Loop::Time limit_{};                    // of all stages from kReaching on
-  bool enough_ = false;                   // the job can start without the missing nodes
-  std::vector<uint32_t> awaited_;         // nodes of the stage
-  AllHold all_;
+  const Roster& roster_;
+  Loop::Time due_ = Loop::Time::max();
+  bool ending_ = false;          // some connected node has processes
+  Loop::Time end_by_{};          // for these
+  Loop::Time evicted_by_{};      // for nodes that are being evicted
+  Loop::Time optional_until_{};  // for nodes without which the attempt can start
+  Loop::Time needed_until_{};    // for others; zero: not yet known
+  Loop::Time reach_at_{};        // missing nodes, again
+  bool reported_ = false;        // that ranks may still run
+  AllHold all_ended_;
 };
 
 }  // namespace autodist::chief

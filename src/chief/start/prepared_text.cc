@@ -44,8 +44,13 @@ std::string AFewOf(const std::vector<std::string>& addresses) {
 
 }  // namespace
 
+std::string WhyRefused(const launch::LaunchedNode& node) {
+  if (!node.status.ok()) return Message(node.status);
+  return node.prepared.issues_size() > 0 ? node.prepared.issues(0).cause() : "";
+}
+
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced) {
+                         bool synced, uint32_t attempt) {
   diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
   evidence.synced = synced;
   const v1::Diagnosis diagnosis = diagnosis::DiagnoseLaunch(evidence);
@@ -68,7 +73,8 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
   const std::string which = nodes.size() == 1 ? "the node"
                                               : std::to_string(failed.size()) + " of " +
                                                     std::to_string(nodes.size()) + " nodes";
-  return "nothing was started, because " + which + " cannot run the job:\n" + text;
+  const char* const what = attempt == 0 ? "nothing was started" : "no restart";
+  return std::string(what) + ", because " + which + " cannot run the job:\n" + text;
 }
 
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {

@@ -10,9 +10,12 @@
 namespace autodist::chief {
 
 // Lists all nodes on which the launch failed, with cause and remedy, equal ones grouped; "" if
-// none. `synced`: the working directory was copied to them.
+// none. `synced`: the working directory was copied to them. `attempt`: its number.
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
-                         bool synced);
+                         bool synced, uint32_t attempt = 0);
+
+// Returns why the node cannot run its part of a plan; "": it can.
+std::string WhyRefused(const launch::LaunchedNode& node);
 
 // Returns 126 or 127 if the command is the only issue, else 125; 0 if there are no issues.
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -25,21 +24,38 @@ bool ReturningNodes::Wanted() const {
   return (request.spares() > 0 || request.min_nodes() > 0) && !job_.stop.requested();
 }
 
-bool ReturningNodes::BeingPrepared(uint32_t node) const {
+bool ReturningNodes::IsPreparing(uint32_t node) const {
   const auto found = nodes_.find(node);
-  return found != nodes_.end() && found->second.stage == Stage::kPreparing;
+  return found != nodes_.end() && !found->second.results.complete() &&
+         (found->second.stage == Stage::kPreparing || found->second.stage == Stage::kCancelled);
+}
+
+void ReturningNodes::Pause(launch::Launcher& launcher) {
+  next_look_ = Loop::Time::max();
+  for (auto& [number, node] : nodes_) {
+    if (node.stage != Stage::kPreparing) continue;
+    launcher.GiveUp(number);
+    node.stage = Stage::kCancelled;
+  }
+}
+
+// Looks at nodes that are lost, or idle but neither members nor spares.
+void ReturningNodes::FindReturned() {
+  for (const uint32_t number : job_.nodes.lost()) {
+    const auto [node, is_new] = nodes_.try_emplace(number);
+    if (is_new) node->second.until = job_.loop.Now() + node->second.backoff.Next();
+  }
+  for (uint32_t number = 0; number < job_.nodes.size(); ++number) {
+    if (job_.nodes.state(number).state() == NodeState::kDrained) nodes_.try_emplace(number);
+  }
 }
 
 void ReturningNodes::Advance(launch::Launcher& launcher) {
-  const std::set<uint32_t>& lost = job_.nodes.lost();
-  if (!Wanted() || (lost.empty() && nodes_.empty())) return Pause();
   const Loop::Time now = job_.loop.Now();
+  if (!Wanted()) return Pause(launcher);
   if (now < next_look_ && next_look_ != Loop::Time::max()) return;
   next_look_ = now + kLookInterval;
-  for (const uint32_t number : lost) {
-    const auto [node, is_new] = nodes_.try_emplace(number);
-    if (is_new) node->second.until = now + node->second.backoff.Next();
-  }
+  FindReturned();
   for (auto node = nodes_.begin(); node != nodes_.end();) {
     node = Advance(node->first, node->second, launcher) ? nodes_.erase(node) : std::next(node);
   }
@@ -47,14 +63,19 @@ void ReturningNodes::Advance(launch::Launcher& launcher) {
 
 bool ReturningNodes::Advance(uint32_t number, Node& node, launch::Launcher& launcher) {
   const NodeState state = job_.nodes.state(number).state();
+  if (IsPreparing(number)) return false;
   if (state == NodeState::kQuarantined || state == NodeState::kMember) return true;
-  const bool usable = state == NodeState::kReady || state == NodeState::kSpare;
   const Loop::Time now = job_.loop.Now();
   switch (node.stage) {
+    case Stage::kCancelled:
+      node.stage = Stage::kWaiting;
+      return false;
     case Stage::kWaiting:
-      if (usable) {
+      if (state == NodeState::kSpare) return true;
+      if (now < node.until) return false;
+      if (state == NodeState::kDrained || state == NodeState::kReady) {
         Prepare(number, node, launcher);
-      } else if (state == NodeState::kLost && now >= node.until) {
+      } else if (state == NodeState::kLost) {
         job_.nodes.TryRejoin(number, now + kTryLimit);
         node.stage = Stage::kReaching;
       }
@@ -62,12 +83,10 @@ bool ReturningNodes::Advance(uint32_t number, Node& node, launch::Launcher& laun
     case Stage::kReaching:
       if (job_.nodes.BeingLinked(number)) return false;
       node.stage = Stage::kWaiting;
-      node.until = now + node.backoff.Next();
+      node.until = state == NodeState::kLost ? now + node.backoff.Next() : now;
       return false;
     case Stage::kPreparing:
-      if (!node.results.complete()) return false;
-      Judge(number, node.results.nodes()[0]);
-      return true;
+      return Judge(number, node);
   }
   return true;
 }
@@ -79,28 +98,44 @@ void ReturningNodes::Prepare(uint32_t number, Node& node, launch::Launcher& laun
   *request.mutable_node() = job_.plan.nodes(static_cast<int>(number));
   *request.mutable_environment() = job_.plan.environment();
   request.mutable_probe()->set_health(job_.options.request().health() != v1::HEALTH_OFF);
+  request.set_generation(job_.nodes.Prepare({number}));
   launcher.Prepare(
       number, std::move(request), job_.nodes.node(number).link(),
       node.results.Taker(job_.loop, [](launch::LaunchedNode& one) { one.node_rank = 0; }));
 }
 
-void ReturningNodes::Judge(uint32_t number, const launch::LaunchedNode& prepared) {
+// Returns whether the node is usable, or left out. A call that fails is repeated: it says nothing
+// about what the node can run.
+bool ReturningNodes::Judge(uint32_t number, Node& node) {
   const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(number));
-  const auto refuse = [&](const std::string& why) {
-    leave_out_(number);
-    job_.console.Log(LogLevel::kWarning,
-                     plan.address() + " is back, but the job does without it: " + why);
-  };
+  const launch::LaunchedNode& prepared = node.results.nodes()[0];
   if (!prepared.status.ok()) {
-    if (job_.nodes.Connected(number)) refuse(Message(prepared.status));
-    return;  // else it was lost again
+    node.stage = Stage::kWaiting;
+    node.until = job_.loop.Now() + node.backoff.Next();
+    const std::string why = Message(prepared.status);
+    if (job_.nodes.Connected(number) && std::exchange(node.failed, why) != why) {
+      job_.console.Log(LogLevel::kWarning,
+                       plan.address() + " is back, but not usable yet: " + why + "; trying again");
+    }
+    return false;
   }
-  if (prepared.prepared.issues_size() > 0) return refuse(prepared.prepared.issues(0).cause());
   const auto faults = diagnosis::FaultsThatConcern(plan, prepared.prepared.facts());
   const auto fatal = std::ranges::find_if(faults, &v1::HardwareFault::fatal);
-  if (fatal != faults.end()) return refuse(fatal->what());
+  std::string why;
+  if (prepared.prepared.issues_size() > 0) {
+    why = prepared.prepared.issues(0).cause();
+  } else if (fatal != faults.end()) {
+    why = fatal->what();
+  }
+  if (!why.empty()) {
+    leave_out_(number, "cannot be used: " + why);
+    job_.console.Log(LogLevel::kWarning,
+                     plan.address() + " is back, but the job does without it: " + why);
+    return true;
+  }
   job_.nodes.PassOver(number);
   job_.console.Log(LogLevel::kInfo, plan.address() + " is back; a restart can use it");
+  return true;
 }
 
 }  // namespace autodist::chief

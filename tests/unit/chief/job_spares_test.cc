@@ -21,6 +21,15 @@ class JobSparesTest : public JobTest {
     options_.launch.request.set_timeout(7'200);  // a job that does not end fails
     for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].lease = kLease;
   }
+  // Its agent ends, which is known at once, and the next one takes long to start.
+  void EndForLong(uint32_t node) {
+    nodes_[node].link_takes = std::chrono::minutes(5);
+    nodes_[node].Die();
+  }
+  void EndSpareOncePreparing(uint32_t node) {
+    if (nodes_[node].prepares > 0) return EndForLong(2);
+    loop_.After(milliseconds(100), [this, node] { EndSpareOncePreparing(node); });
+  }
   // The spare has ranks then; they and those of the first node end with 0.
   void SpareSucceedsAt(seconds time) {
     loop_.After(time, [this] {
@@ -163,11 +172,16 @@ TEST_F(JobSparesTest, ANodeThatReturnsWithAFaultIsNotUsed) {
   fault.set_what("the memory has uncorrectable errors");
   fault.set_fatal(true);
   loop_.After(seconds(5), [this] { nodes_[1].Die(); });
-  loop_.After(seconds(20), [this] { nodes_[2].Die(); });
+  loop_.After(seconds(20), [this] {
+    nodes_[2].Die();
+    nodes_[2].unreachable = true;
+  });
   EXPECT_NE(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back, but the job does without it: the memory has "
                                    "uncorrectable errors"));
+  EXPECT_THAT(messages_, HasSubstr("restart: it needs 2 nodes and has 1; 10.0.0.2 cannot be used: "
+                                   "the memory has uncorrectable errors, node3 is lost: "));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostWhileItIsPreparedIsReachedAgain) {
@@ -182,6 +196,189 @@ TEST_F(JobSparesTest, ANodeThatIsLostWhileItIsPreparedIsReachedAgain) {
   SpareSucceedsAt(seconds(90));
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+}
+
+// Ranks of the first attempt on the second node; those of later ones have other agents or attempts.
+TEST_F(JobSparesTest, ALostNodeThatReturnsWithItsRanksEndsThemBeforeItIsUsed) {
+  nodes_[1].lease = milliseconds(0);  // its clock stands still: it outlives its lease
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(20) + kLease, [this] {
+    EXPECT_FALSE(nodes_[1].running().empty());
+    EXPECT_FALSE(nodes_[2].running().empty());
+    nodes_[1].unreachable = false;
+  });
+  loop_.After(seconds(90) + kLease, [this] { EXPECT_TRUE(nodes_[1].running().empty()); });
+  loop_.After(seconds(100) + kLease, [this] { EndForLong(2); });
+  loop_.After(seconds(120) + kLease, [this] {
+    EXPECT_FALSE(nodes_[1].running().empty()) << "it is used again";
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+}
+
+TEST_F(JobSparesTest, ANodeThatIsBeingPreparedWhenAnAttemptEndsIsUsed) {
+  loop_.After(seconds(5), [this] {
+    nodes_[1].preparing_takes = seconds(6);
+    nodes_[1].Die();
+  });
+  loop_.After(seconds(6), [this] { EndSpareOncePreparing(1); });
+  loop_.After(seconds(40), [this] {
+    EXPECT_FALSE(nodes_[1].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 3u);
+  EXPECT_THAT(messages_, Not(HasSubstr("does without it")));
+}
+
+TEST_F(JobSparesTest, ACancelledPreparationEndsBeforeTheNextBegins) {
+  loop_.After(seconds(5), [this] {
+    nodes_[1].preparing_takes = seconds(6);
+    nodes_[1].ignores_cancel = true;
+    nodes_[1].Die();
+  });
+  loop_.After(seconds(6), [this] { EndSpareOncePreparing(1); });
+  loop_.After(seconds(40), [this] {
+    EXPECT_FALSE(nodes_[1].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 3u);
+}
+
+TEST_F(JobSparesTest, ASpareTakesThePlaceOfANodeThatCannotBePrepared) {
+  options_.launch.request.set_max_restarts(1);
+  v1::PrepareIssue issue;
+  issue.set_cause("no space left on device");
+  loop_.After(seconds(5), [this, issue] {
+    nodes_[1].issues = {issue};
+    nodes_[0].ExitAll(7);
+  });
+  SpareSucceedsAt(seconds(10));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 3u);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 cannot be used: no space left on device; the job goes "
+                                   "on without it"));
+}
+
+TEST_F(JobSparesTest, IfAllNodesRefuseForTheSameReasonTheJobEnds) {
+  options_.launch.request.set_max_restarts(5);
+  v1::PrepareIssue issue;
+  issue.set_cause("program not found");
+  loop_.After(seconds(5), [this, issue] {
+    for (uint32_t node = 0; node < 3; ++node) nodes_[node].issues = {issue};
+    nodes_[0].ExitAll(7);
+  });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(planned_.size(), 2u);
+  EXPECT_THAT(messages_, HasSubstr("no restart, because 2 of 2 nodes cannot run the job"));
+}
+
+TEST_F(JobSparesTest, ARestartDoesNotWaitForTheLeaseOfANodeThatIsBack) {
+  options_.launch.request.set_max_restarts(1);
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(6), [this] { nodes_[0].ExitAll(7); });
+  loop_.After(seconds(8), [this] { nodes_[1].unreachable = false; });
+  loop_.After(seconds(15), [this] {
+    EXPECT_FALSE(nodes_[0].running().empty());
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_LT(took_, seconds(20));
+}
+
+TEST_F(JobSparesTest, ACallThatFailsWhileANodeReturnsIsRepeated) {
+  loop_.After(seconds(5), [this] {
+    nodes_[1].prepare_hangs = true;
+    nodes_[1].Die();
+  });
+  loop_.After(seconds(10), [this] {
+    nodes_[1].prepare_hangs = false;
+    nodes_[1].Break();
+  });
+  SpareSucceedsAt(seconds(90));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+  EXPECT_THAT(messages_, Not(HasSubstr("does without it")));
+}
+
+TEST_F(JobSparesTest, ASpareIsASpareAgainAfterARestart) {
+  options_.launch.request.set_max_restarts(1);
+  loop_.After(seconds(5), [this] { nodes_[0].ExitAll(7); });
+  loop_.After(seconds(10), [this] {
+    EXPECT_EQ(job_->status().nodes(2).phase(), v1::NODE_PHASE_READY);
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+}
+
+// Of two nodes that are lost one is a spare; both return within the lease.
+TEST_F(JobSparesTest, TwoNodesThatAreLostAtTheSameTimeAreAwaited) {
+  loop_.After(seconds(5), [this] {
+    for (const uint32_t node : {1u, 2u}) {
+      nodes_[node].Die();
+      nodes_[node].unreachable = true;
+    }
+  });
+  loop_.After(seconds(30), [this] { nodes_[1].unreachable = false; });
+  loop_.After(seconds(50), [this] {
+    nodes_[0].ExitAll(0);
+    nodes_[1].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+}
+
+// Three nodes, of which two suffice.
+class JobMinNodesTest : public JobTest {
+ protected:
+  JobMinNodesTest() : JobTest(test::EqualNodes()) {
+    options_.launch.request.set_min_nodes(2);
+    options_.launch.request.set_max_restarts(1);
+    options_.launch.request.set_timeout(7'200);
+    for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].lease = kLease;
+  }
+};
+
+// Its agent's lease is renewed, but the order to end its ranks has not arrived.
+TEST_F(JobMinNodesTest, AConnectionThatBreaksAgainWhileNodesAreGatheredIsWaitedFor) {
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(7), [this] {
+    nodes_[0].ExitAll(7);
+    nodes_[0].on_start = [this] { EXPECT_TRUE(nodes_[1].running().empty()); };
+  });
+  loop_.After(seconds(50), [this] {
+    nodes_[1].deaf = true;
+    nodes_[1].unreachable = false;
+  });
+  loop_.After(seconds(55), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(70), [this] { EXPECT_FALSE(nodes_[1].running().empty()); });
+  AllExit(seconds(200), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 1u);
+}
+
+TEST_F(JobMinNodesTest, NodesThatMayReturnAreAwaitedAlthoughOneIsLeftOut) {
+  v1::PrepareIssue issue;
+  issue.set_cause("no space left on device");
+  loop_.After(seconds(5), [this, issue] {
+    nodes_[2].issues = {issue};
+    nodes_[0].ExitAll(7);
+  });
+  loop_.After(seconds(20), [this] {
+    EXPECT_TRUE(nodes_[2].running().empty());
+    nodes_[1].CutLink();
+  });
+  loop_.After(seconds(60), [this] { nodes_[1].unreachable = false; });
+  AllExit(seconds(100), 0);
+  EXPECT_EQ(Run(), 0);
 }
 
 }  // namespace

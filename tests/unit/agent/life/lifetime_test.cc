@@ -86,20 +86,34 @@ TEST(LifetimeTest, AnAnswerThatWasReceivedLateEndsTheLeaseAtOnce) {
 TEST(LifetimeTest, APauseAndAPreparationSuspendItIndependently) {
   Lifetime life{hours(1)};
   life.ExpectSilence(true);
-  life.Suspend(true);
+  life.Suspend(hours(8));
   life.ExpectSilence(false);
-  EXPECT_TRUE(Held(life));
+  EXPECT_GT(life.expires().when(), Clock::now() + hours(8));
   life.ExpectSilence(true);
-  life.Suspend(false);
+  life.Suspend({});
   EXPECT_TRUE(Held(life));
   life.ExpectSilence(false);
-  EXPECT_FALSE(Held(life));
+  EXPECT_LT(life.expires().when(), Clock::now() + hours(2));
+}
+
+TEST(LifetimeTest, APauseEndsAfterItsLimitAndALease) {
+  Lifetime life{milliseconds(1)};
+  life.Suspend(milliseconds(1));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
+}
+
+TEST(LifetimeTest, MessagesThatWereOnTheirWayDoNotShortenAPause) {
+  Lifetime life{hours(1)};
+  life.Suspend(hours(8));
+  life.Renew();
+  life.Received(base::Deadline::Clock::now());
+  EXPECT_GT(life.expires().when(), Clock::now() + hours(8));
 }
 
 TEST(LifetimeTest, ResumingWithoutAPauseRenewsNothing) {
   Lifetime life{hours(1)};
   const auto before = life.expires();
-  life.Suspend(false);
+  life.Suspend({});
   EXPECT_EQ(life.expires().when(), before.when());
 }
 
@@ -116,7 +130,7 @@ TEST(LifetimeTest, WithoutItsStarterNoChiefComesUnlessOneHasConnected) {
 TEST(LifetimeTest, ExpireIsImmediate) {
   Lifetime life{hours(1)};
   life.ExpectSilence(true);
-  life.Suspend(true);
+  life.Suspend(hours(1));
   life.Expire();
   EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
 }

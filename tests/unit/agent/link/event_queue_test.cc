@@ -48,10 +48,17 @@ TEST_F(EventQueueTest, ANewSessionGetsTheRemainingEventsInOrder) {
   agent_.events->WaitUntilDetached(base::Deadline::At(base::Deadline::Clock::now() + kLimit));
   Push(4);
   ChiefEnd second(*stub_, 2);  // event 3 was lost on the way
-  second.Resume();
+  second.Resume("", first.resumed().resumed().instance());
   EXPECT_THAT(Ranks(second, 2), ElementsAre(3, 4));
   second.Send(Renew(1));
   EXPECT_TRUE(second.Next().has_lease_renewed());  // no duplicates
+}
+
+TEST_F(EventQueueTest, AnAcknowledgementOfAnotherAgentsEventsIsIgnored) {
+  Push(1);
+  ChiefEnd chief(*stub_, 1);
+  chief.Resume("", 12345);
+  EXPECT_THAT(Ranks(chief, 1), ElementsAre(1));
 }
 
 TEST_F(EventQueueTest, KnowsWhenItGaveEachOfTheLastAnswers) {

@@ -168,7 +168,7 @@ TEST_F(ServiceTest, ASecondSessionReplacesTheFirst) {
   ASSERT_TRUE(first.Next().has_rank_started());
   ASSERT_TRUE(first.Next().has_rank_exited());  // not acknowledged
   ChiefEnd second(*chief_, 1);
-  second.Resume();
+  second.Resume("", first.resumed().resumed().instance());
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::ABORTED);
   EXPECT_EQ(second.resumed().resumed().instance(), first.resumed().resumed().instance());
   EXPECT_EQ(second.resumed().acknowledged(), 1u);
@@ -185,6 +185,7 @@ TEST_F(ServiceTest, AStoppedChiefKeepsItsLeaseUntilItsConnectionBreaks) {
   EXPECT_EQ(agent_.sessions, 1);
   v1::ChiefMessage message;
   message.mutable_signal()->set_signal(SIGTSTP);
+  message.mutable_signal()->set_hold_ms(60'000);
   chief.Order(message, 1);
   chief.Send(Renew(1));
   EXPECT_TRUE(chief.Next().has_lease_renewed());

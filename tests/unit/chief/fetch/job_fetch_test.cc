@@ -104,7 +104,7 @@ class JobFetchTest : public testing::Test, protected FleetListener {
   const std::unique_ptr<launch::Launcher> launcher_ = nodes_.MakeLauncher();
   Console console_{[](uint32_t, const v1::OutputAck&) {}};
   OutputRouter output_{loop_, console_};
-  Fleet watch_{plan_, seconds(60), loop_, output_, console_, *this};
+  Fleet watch_{plan_, {seconds(60)}, loop_, output_, console_, *this};
   std::map<uint32_t, FilesLink::Bring> bring_;  // by node
   std::optional<Result<v1::JobFiles>> answer_;
   JobFetch fetch_{plan_, folder_.path(), loop_, watch_,

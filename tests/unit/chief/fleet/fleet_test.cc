@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent_sim/events.h"
 #include "base/proof_of_end.h"
 #include "support/fake_nodes.h"
 #include "support/plans.h"
@@ -36,9 +37,20 @@ class FleetTest : public testing::Test, protected FleetListener {
     watch_.ConnectAgainBy(*launcher_);
     loop_.RunUntil([this] { return watch_.staying() == 3 && watch_.AllResumed(); });
     watch_.BeginAttempt({0, 1, 2});
-    watch_.StartRanks();
+    watch_.StartRanks(watch_.ledger().MayStart(loop_.Now()).value());
     Run(milliseconds(100));
     began_ = loop_.Now();
+  }
+  // As for another attempt, with the ranks of the plan.
+  void Prepare(const std::vector<uint32_t>& nodes) {
+    const uint64_t generation = watch_.Prepare(nodes);
+    for (const uint32_t node : nodes) {
+      v1::PrepareRequest request;
+      *request.mutable_node() = plan_.nodes(static_cast<int>(node));
+      request.set_generation(generation);
+      launcher_->Prepare(node, request, watch_.node(node).link(), [](auto) {});
+    }
+    Run(milliseconds(10));
   }
   void Run(milliseconds time) {
     loop_.RunUntil([] { return false; }, loop_.Now() + time);
@@ -75,7 +87,7 @@ class FleetTest : public testing::Test, protected FleetListener {
   const std::unique_ptr<launch::Launcher> launcher_ = nodes_.MakeLauncher();
   Console console_{[](uint32_t, const v1::OutputAck&) {}};
   OutputRouter output_{loop_, console_};
-  Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
+  Fleet watch_{plan_, {kLease}, loop_, output_, console_, *this};
   Loop::Time began_{};
   std::vector<uint32_t> lost_;
   std::optional<uint32_t> lost_member_;
@@ -224,12 +236,15 @@ TEST_F(FleetTest, AnAgentThatExitedIsLostAtOnce) {
 
 TEST_F(FleetTest, MembersAreNumberedByTheirPositionInTheAttempt) {
   Start();
-  watch_.Prepare({0, 2});
+  watch_.End(seconds(0), false);
+  Run(milliseconds(10));
+  exits_.clear();
+  Prepare({0, 2});
   watch_.BeginAttempt({0, 2});
-  watch_.StartRanks();
+  watch_.StartRanks(watch_.ledger().MayStart(loop_.Now()).value());
   Run(milliseconds(10));
   nodes_[2].Exit(4, 3);
-  nodes_[1].Exit(2, 3);  // its node is no longer a member
+  nodes_[1].SendReliably(test::RankExited(2, 3));  // its node is no longer a member
   Run(milliseconds(10));
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 4)));
 }

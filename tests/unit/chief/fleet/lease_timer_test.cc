@@ -50,10 +50,21 @@ TEST(LeaseTimerTest, ALeaseDoesNotRunWhileTheChiefWasStopped) {
 TEST(LeaseTimerTest, RanksAreGoneALeaseAfterTheLastContact) {
   LeaseTimer timer(seconds(60));
   EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(160)) + LeaseTimer::kKillLimit);
-  timer.ResetSilence(At(seconds(90)));
+  timer.ResetSilence(At(seconds(500)));  // the chief's pauses do not prolong it
   EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(160)) + LeaseTimer::kKillLimit);
-  timer.ResetSilence(At(seconds(500)));
-  EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(620)) + LeaseTimer::kKillLimit);
+}
+
+TEST(LeaseTimerTest, RanksMayHaveTimeToEndAfterTheLease) {
+  const LeaseTimer timer(seconds(60), LeaseTimer::kSilenceLimit, seconds(30));
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(100))), At(seconds(190)) + LeaseTimer::kKillLimit);
+}
+
+TEST(LeaseTimerTest, AnAgentMayHoldItsLeaseUntilItHasReceivedThatTheChiefContinues) {
+  LeaseTimer timer(seconds(60));
+  timer.Hold(At(seconds(100)), seconds(1000));
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(99))), At(seconds(1220)) + LeaseTimer::kKillLimit);
+  timer.Release();
+  EXPECT_EQ(timer.RanksGoneAt(At(seconds(200))), At(seconds(260)) + LeaseTimer::kKillLimit);
 }
 
 TEST(LeaseTimerTest, WithAShortLeaseTheLimitIsHalfOfIt) {

@@ -17,9 +17,10 @@ namespace {
 using enum NodeState;
 using Event = NodeEvent;
 
-constexpr std::array kStates = {kUnknown, kConnecting,   kBootstrapping, kProbing,  kLinked,
-                                kReady,   kSpare,        kMember,        kStopping, kDraining,
-                                kDrained, kDisconnected, kGone,          kLost,     kQuarantined};
+constexpr std::array kStates = {kUnknown,      kConnecting, kBootstrapping, kProbing,
+                                kLinked,       kReturned,   kReady,         kSpare,
+                                kMember,       kStopping,   kDraining,      kDrained,
+                                kDisconnected, kGone,       kLost,          kQuarantined};
 static_assert(kStates.size() == kNodeStates);
 
 NodeMachine After(const std::vector<Event>& events) {
@@ -89,13 +90,33 @@ TEST(NodeMachineTest, ANodeIsAskedOnceToEndItsRanks) {
   EXPECT_EQ(machine.Take(Event::kDismiss), NodeAction::kSendEnd);  // the agent, too
 }
 
-TEST(NodeMachineTest, AnAnswerOfThePreviousAttemptIsIgnored) {
-  NodeMachine machine = After(Then(kToMember, {Event::kDrain, Event::kPrepare}));
-  machine.Take(Event::kRanksEnded);
-  EXPECT_FALSE(machine.drained());
-  machine.Take(Event::kChoose);
-  machine.Take(Event::kRanksEnded);
+TEST(NodeMachineTest, ANodeOnWhichRanksMayRunIsNotPrepared) {
+  for (const std::vector<Event>& events :
+       {std::vector<Event>{}, {Event::kStop}, {Event::kDrain}, {Event::kLost, Event::kLink}}) {
+    NodeMachine machine = After(Then(kToMember, events));
+    const NodeState before = machine.state();
+    EXPECT_EQ(machine.Take(Event::kPrepare), NodeAction::kNone);
+    EXPECT_EQ(machine.state(), before);
+  }
+  NodeMachine machine = After(kToMember);
+  machine.Take(Event::kRanksEnded);  // an answer to an earlier order
   EXPECT_EQ(machine.state(), kMember);
+}
+
+TEST(NodeMachineTest, ALostNodeThatReturnsIsDrainedFirst) {
+  NodeMachine machine = After(Then(kToMember, {Event::kLost, Event::kLink}));
+  EXPECT_EQ(machine.state(), kReturned);
+  for (const Event event :
+       {Event::kPrepare, Event::kChoose, Event::kPassOver, Event::kStop, Event::kRanksEnded}) {
+    EXPECT_EQ(machine.Take(event), NodeAction::kNone) << NameOf(event);
+  }
+  // Also if the connection breaks before the answer.
+  machine.Take(Event::kBreak);
+  EXPECT_EQ(machine.Take(Event::kAnswer), NodeAction::kRenewAndEnd);
+  EXPECT_EQ(machine.state(), kDraining);
+  machine.Take(Event::kRanksEnded);
+  machine.Take(Event::kPassOver);
+  EXPECT_EQ(machine.state(), kSpare);
 }
 
 TEST(NodeMachineTest, AReconnectedNodeHasThePreviousState) {

@@ -74,6 +74,7 @@ class NodeTest : public testing::Test, protected NodeListener {
   static v1::ChiefMessage Signal(int signal) {
     v1::ChiefMessage message;
     message.mutable_signal()->set_signal(signal);
+    message.mutable_signal()->set_hold_ms(60'000);
     return message;
   }
   void PushRank(uint32_t rank) { agent_.events->SendReliably(test::RankStarted(rank)); }

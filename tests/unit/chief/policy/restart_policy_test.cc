@@ -19,7 +19,7 @@ struct Past {
   Past(Kind kind) {
     outcome.cause.kind = kind;
     outcome.ran = true;
-    outcome.nodes_present = 4;
+    outcome.enough = outcome.node_replaceable = true;
     outcome.lasted = seconds(1);
   }
   Past& Of(const std::string& failure) { return outcome.failure = failure, *this; }
@@ -28,11 +28,10 @@ struct Past {
   Past& Saved() { return outcome.checkpoint = true, *this; }
   Past& Lasted(milliseconds time) { return outcome.lasted = time, *this; }
   Past& Everywhere() { return outcome.everywhere = true, *this; }
-  Past& Without(uint32_t left) {
-    outcome.nodes_missing = true;
-    outcome.nodes_present = left;
-    return *this;
-  }
+  Past& Missing() { return outcome.nodes_missing = true, *this; }
+  Past& NotEnough() { return outcome.enough = false, Needed(); }  // nodes, even if some return
+  Past& Needed() { return outcome.node_replaceable = false, *this; }
+  Past& NeverRan() { return outcome.ran = false, *this; }
   Past& OutOfMemory() {
     outcome.cause.exit.mutable_out_of_memory();
     return *this;
@@ -187,7 +186,7 @@ TEST(RestartPolicyTest, FailuresThatARestartCannotFixAreFinal) {
   EXPECT_FALSE(policy.Next(Past(Kind::kTimedOut).outcome).wait);
   AttemptOutcome never_ran = Failed().outcome;
   never_ran.ran = false;
-  EXPECT_FALSE(policy.Next(never_ran).wait);
+  EXPECT_FALSE(RestartPolicy({.max_restarts = 9}).Next(never_ran).wait);
   EXPECT_EQ(policy.restarts_counted(), 0u);
 }
 
@@ -205,17 +204,24 @@ TEST(RestartPolicyTest, TheFirstRestartIsAtOnceAndTheWaitThenDoublesUpToALimit) 
 
 TEST(RestartPolicyTest, LossesOfNodesThatAreNotNeededDoNotCount) {
   RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
-  for (uint32_t i = 0; i < 5; ++i) EXPECT_TRUE(policy.Next(Lost(i).Without(2).outcome).wait);
+  for (uint32_t i = 0; i < 5; ++i) EXPECT_TRUE(policy.Next(Lost(i).Missing().outcome).wait);
   EXPECT_EQ(policy.restarts_counted(), 0u);
   EXPECT_TRUE(policy.Next(Failed().outcome).wait);  // with all nodes: it counts
   EXPECT_EQ(policy.restarts_counted(), 1u);
-  EXPECT_FALSE(policy.Next(Lost(1).Without(1).outcome).wait);
+  EXPECT_FALSE(policy.Next(Lost(1).Missing().NotEnough().outcome).wait);
+}
+
+TEST(RestartPolicyTest, ANodeThatIsLostBeforeItsRanksStartIsReplaced) {
+  EXPECT_TRUE(After({.min_nodes = 2}, {Lost(1).Missing().NeverRan()}).wait);
+  EXPECT_FALSE(After({.max_restarts = 9}, {Failed().NeverRan()}).wait);
+  // Ranks have run in an earlier attempt.
+  EXPECT_TRUE(After({.max_restarts = 9}, {Failed("a"), Failed("b").NeverRan()}).wait);
 }
 
 TEST(RestartPolicyTest, ALostNodeEndsTheJobIfThatIsWanted) {
   RestartPolicy policy({.max_restarts = 3, .after_node_loss = false});
   EXPECT_TRUE(policy.Next(Failed().outcome).wait);
-  EXPECT_FALSE(policy.Next(Lost(1).Without(1).outcome).wait);
+  EXPECT_FALSE(policy.Next(Lost(1).Missing().NotEnough().outcome).wait);
 }
 
 // Returns the node that is left out.
@@ -231,8 +237,8 @@ TEST(RestartPolicyTest, ANodeWithAFaultyGpuIsLeftOut) {
   EXPECT_TRUE(After(spares, {FaultyGpu(3)}).wait);
   // Nothing can replace it.
   EXPECT_EQ(LeftOut({.max_restarts = 9}, {FaultyGpu(3)}), std::nullopt);
-  EXPECT_EQ(LeftOut({.max_restarts = 9, .min_nodes = 4}, {FaultyGpu(3)}), std::nullopt);
-  EXPECT_FALSE(After({.min_nodes = 4}, {FaultyGpu(3)}).wait);
+  EXPECT_EQ(LeftOut({.max_restarts = 9, .min_nodes = 4}, {FaultyGpu(3).Needed()}), std::nullopt);
+  EXPECT_FALSE(After({.min_nodes = 4}, {FaultyGpu(3).Needed()}).wait);
 
   RestartPolicy policy({.max_restarts = 1, .min_nodes = 2});
   EXPECT_TRUE(policy.Next(FaultyGpu(3).outcome).wait);
@@ -259,15 +265,15 @@ TEST(RestartPolicyTest, ANodeThatIsTheCauseTwiceIsLeftOut) {
   EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(2)}), std::nullopt);
   EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(2), Failed("c").On(3)}),
             std::nullopt);
-  EXPECT_EQ(LeftOut(limits, {Lost(3).Without(3), Lost(3).Without(3)}), 3u);
-  EXPECT_EQ(LeftOut(limits, {Lost(3).Without(3), Failed("a").On(3)}), std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Lost(3).Missing(), Lost(3).Missing()}), 3u);
+  EXPECT_EQ(LeftOut(limits, {Lost(3).Missing(), Failed("a").On(3)}), std::nullopt);
   // All nodes are needed.
   EXPECT_EQ(LeftOut({.max_restarts = 9, .acts = true}, {Failed("a").On(3), Failed("b").On(3)}),
             std::nullopt);
   // An inference, so nothing is done by default.
   EXPECT_EQ(LeftOut({.max_restarts = 9, .min_nodes = 2}, {Failed("a").On(3), Failed("b").On(3)}),
             std::nullopt);
-  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3).Without(2)}), std::nullopt);
+  EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3).Needed()}), std::nullopt);
   // The program fails, not the node.
   EXPECT_EQ(LeftOut(limits, {Failed("a").On(3), Failed("b").On(3).Everywhere()}), std::nullopt);
 }

@@ -71,7 +71,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   bool MayHaveLostPortRace() const { return PortRaces(options_, loop_).MayHaveLost(*attempt_); }
   bool IsRestarted() const {
     return RestartPolicy(RestartLimitsOf(options_.request(), watch_.size()))
-        .Next(OutcomeOf(*attempt_, watch_, loop_.Now()))
+        .Next(OutcomeOf(*attempt_, watch_, starter_->roster(), loop_.Now()))
         .wait.has_value();
   }
   // Sets attempt_ or refused_.
@@ -97,7 +97,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     Start(0);
     ASSERT_TRUE(attempt_) << refused_.report;
     watch_.BeginAttempt(attempt_->nodes());
-    watch_.StartRanks();
+    watch_.StartRanks(watch_.ledger().MayStart(loop_.Now()).value());
     attempt_->began = loop_.Now();
     Wait(seconds(5));
     happens();
@@ -154,7 +154,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   Console console_{
       [this](uint32_t node, const v1::OutputAck& ack) { watch_.node(node).Acknowledge(ack); }};
   OutputRouter output_{loop_, console_};
-  Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
+  Fleet watch_{plan_, {kLease}, loop_, output_, console_, *this};
   std::optional<AttemptStarter> starter_;
   std::vector<plan::Replan> planned_;
   std::unique_ptr<Attempt> attempt_;
@@ -463,7 +463,8 @@ TEST_F(AttemptStarterTest, RanksOfADisconnectedNodeEndBeforeAnAttemptWithoutIt) 
 TEST_F(AttemptStarterTest, ANecessaryNodeIsAwaitedForALease) {
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
-  ExpectRefused(kExitCannotLaunch, "restart: it needs 3 nodes; 2 can be reached");
+  ExpectRefused(kExitCannotLaunch,
+                "restart: it needs 3 nodes and has 2; 10.0.0.2 is lost: no connection for");
   EXPECT_GT(took_, kLease - seconds(10));
   EXPECT_LT(took_, kLease + seconds(10));
 }
@@ -477,7 +478,7 @@ TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
       },
       kLease + seconds(5));
   Start(1);
-  ExpectRefused(kExitCannotLaunch, "restart: it needs 2 nodes; 1 can be reached");
+  ExpectRefused(kExitCannotLaunch, "restart: it needs 2 nodes and has 1; 10.0.0.2 is lost: ");
   EXPECT_THAT(planned_, IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-#include "chief/policy/spare_policy.h"
+#include "chief/policy/member_policy.h"
 
 #include <algorithm>
 
@@ -11,17 +11,21 @@ bool Fits(const Candidate& one, const Candidate& other) {
 
 }  // namespace
 
-Choice ChooseMembers(const std::vector<uint32_t>& places, const std::vector<Candidate>& nodes) {
+Choice ChooseMembers(const Places& places, const std::vector<Candidate>& nodes,
+                     Availability at_least) {
+  const auto available = [&](uint32_t node) {
+    return nodes[node].available >= std::max(at_least, Availability::kReturning);
+  };
   std::vector<bool> has_place(nodes.size());
-  for (const uint32_t node : places) has_place[node] = true;
+  for (const uint32_t node : places.nodes) has_place[node] = true;
   std::vector<uint32_t> spares;
   for (uint32_t node = 0; node < nodes.size(); ++node) {
-    if (nodes[node].available && !has_place[node]) spares.push_back(node);
+    if (available(node) && !has_place[node]) spares.push_back(node);
   }
   Choice choice;
-  choice.places = places;
+  choice.places = places.nodes;
   for (uint32_t& node : choice.places) {
-    if (nodes[node].available) {
+    if (available(node)) {
       choice.members.push_back(node);
       continue;
     }
@@ -35,6 +39,9 @@ Choice ChooseMembers(const std::vector<uint32_t>& places, const std::vector<Cand
     choice.members.push_back(node);
     spares.erase(spare);
   }
+  choice.needed =
+      places.min_nodes > 0 ? places.min_nodes : static_cast<uint32_t>(places.nodes.size());
+  choice.suffices = !choice.members.empty() && choice.members.size() >= choice.needed;
   return choice;
 }
 

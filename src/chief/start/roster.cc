@@ -1,0 +1,85 @@
+#include "chief/start/roster.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/quantity.h"
+
+namespace autodist::chief {
+namespace {
+
+constexpr size_t kMaxReasons = 5;
+
+// The last nodes are the spares.
+std::vector<uint32_t> FirstPlaces(uint32_t nodes, uint32_t spares) {
+  std::vector<uint32_t> places(nodes - std::min(spares, nodes - 1));
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+}  // namespace
+
+Roster::Roster(const StartingJob& job, std::function<bool(uint32_t node)> is_prepared)
+    : job_(job),
+      is_prepared_(std::move(is_prepared)),
+      devices_(job.nodes.size()),
+      places_{FirstPlaces(job.nodes.size(), job.options.request().spares()),
+              job.options.request().min_nodes()} {
+  for (uint32_t node = 0; node < devices_.size(); ++node) {
+    for (const v1::Device& device : job_.plan.nodes(static_cast<int>(node)).devices()) {
+      ++(device.kind() == v1::DEVICE_KIND_GPU ? devices_[node].gpus : devices_[node].cpus);
+    }
+  }
+}
+
+Availability Roster::Of(uint32_t node) const {
+  const NodeMachine& state = job_.nodes.state(node);
+  if (left_out_.contains(node) || state.state() == NodeState::kQuarantined) {
+    return Availability::kNever;
+  }
+  if (!job_.nodes.Stays(node)) return Availability::kReturning;
+  const bool empty =
+      state.drained() || state.state() == NodeState::kReady || state.state() == NodeState::kSpare;
+  return empty && !is_prepared_(node) ? Availability::kIdle : Availability::kConnected;
+}
+
+std::vector<Candidate> Roster::Candidates() const {
+  std::vector<Candidate> nodes = devices_;
+  for (uint32_t node = 0; node < nodes.size(); ++node) nodes[node].available = Of(node);
+  return nodes;
+}
+
+bool Roster::SufficesWithout(const std::vector<uint32_t>& nodes, Availability at_least) const {
+  std::vector<Candidate> candidates = Candidates();
+  for (const uint32_t node : nodes) candidates[node].available = Availability::kNever;
+  return ChooseMembers(places_, candidates, at_least).suffices;
+}
+
+std::string Roster::WhyMissing(uint32_t node) const {
+  if (const auto found = left_out_.find(node); found != left_out_.end()) return found->second;
+  if (job_.nodes.state(node).evicted()) return "is being evicted";
+  const Status& lost = job_.nodes.lost_because(node);
+  if (!job_.nodes.state(node).alive()) return "is lost: " + Message(lost);
+  if (!job_.nodes.Connected(node)) return "is not connected";
+  return Of(node) == Availability::kIdle ? "does not fit: it has other devices"
+                                         : "has processes that have not ended";
+}
+
+Status Roster::NotEnough(const Choice& choice) const {
+  std::string text = "it needs " + base::Count(choice.needed, "node") + " and has " +
+                     std::to_string(choice.members.size());
+  size_t missing = 0;
+  for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
+    if (std::ranges::count(choice.members, node) > 0) continue;
+    if (++missing > kMaxReasons) continue;
+    text += (missing == 1 ? "; " : ", ") + job_.plan.nodes(static_cast<int>(node)).address() + " " +
+            WhyMissing(node);
+  }
+  if (missing > kMaxReasons) {
+    text += ", and " + base::Count(missing - kMaxReasons, "other") + " cannot be used";
+  }
+  return Error(StatusCode::kUnavailable, text);
+}
+
+}  // namespace autodist::chief
