@@ -37,24 +37,18 @@ void Console::Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output ou
   Add({Piece::kOutput, std::move(logs), node, std::move(output)});
 }
 
-void Console::EndLines(std::shared_ptr<RankLogs> logs) {
-  Add({Piece::kEnd, std::move(logs), 0, {}});
-}
+void Console::EndLines(std::shared_ptr<RankLogs> logs) { Add({Piece::kEnd, std::move(logs)}); }
 
 void Console::ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank) {
-  Add({Piece::kErrors, std::move(logs), rank, {}});
+  Add({Piece::kErrors, std::move(logs), rank});
 }
 
 void Console::Print(std::string line) {
-  v1::Output output;
-  output.set_data(std::move(line) + "\n");
-  Add({Piece::kLine, nullptr, 0, std::move(output)});
+  Add({.kind = Piece::kLine, .text = std::move(line) + "\n"});
 }
 
 void Console::Log(base::LogLevel level, std::string text) {
-  const std::lock_guard lock(mutex_);
-  queue_.messages.emplace_back(level, std::move(text));
-  changed_.notify_all();
+  Add({.kind = Piece::kMessage, .text = std::move(text), .level = level});
 }
 
 void Console::Clear() {
@@ -94,9 +88,7 @@ Console::Queue Console::Await() {
   const auto screen_due = screen_.Due();
   const auto due = lines_due && screen_due ? std::min(lines_due, screen_due)
                                            : (lines_due ? lines_due : screen_due);
-  const auto anything = [this] {
-    return !queue_.pieces.empty() || !queue_.messages.empty() || queue_.clear || queue_.finish;
-  };
+  const auto anything = [this] { return !queue_.pieces.empty() || queue_.clear || queue_.finish; };
   Queue taken;
   std::unique_lock lock(mutex_);
   writing_ = false;
@@ -121,7 +113,11 @@ void Console::Show(const Queue& taken) {
         shown_ = piece.logs;
         break;
       case Piece::kLine:
-        screen_.Append(display::kStdout, piece.output.data());
+        screen_.Append(display::kStdout, piece.text);
+        break;
+      case Piece::kMessage:
+        screen_.Clear();
+        base::WriteLog(piece.level, piece.text);
         break;
       case Piece::kEnd:
         piece.logs->EndLines(screen_);
@@ -132,9 +128,8 @@ void Console::Show(const Queue& taken) {
     }
   }
   if (shown_) shown_->Update(now, screen_);
-  if (taken.messages.empty() && !taken.clear && !taken.finish) return screen_.Update(now);
+  if (!taken.clear && !taken.finish) return screen_.Update(now);
   screen_.Clear();
-  for (const auto& [level, text] : taken.messages) base::WriteLog(level, text);
 }
 
 void Console::Run() {

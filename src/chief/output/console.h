@@ -11,7 +11,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "autodist/v1/agent.pb.h"
@@ -40,7 +39,7 @@ class Console {
   void ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank);
   // Writes a line to stdout, in order.
   void Print(std::string line);
-  // Writes a message of autodist.
+  // Writes a message of autodist to stderr, in order.
   void Log(base::LogLevel level, std::string text);
   // Removes the progress bars from the terminal before another program writes to it; they return
   // with the next output. Blocks for at most kClearLimit.
@@ -61,15 +60,16 @@ class Console {
 
  private:
   struct Piece {
-    enum Kind { kOutput, kEnd, kErrors, kLine } kind;
-    std::shared_ptr<RankLogs> logs;
-    uint32_t number;    // of the node; for kErrors, of the rank
-    v1::Output output;  // kOutput: the output; kLine: its data is the line
+    enum Kind { kOutput, kEnd, kErrors, kLine, kMessage } kind;
+    std::shared_ptr<RankLogs> logs{};
+    uint32_t number = 0;                           // of the node; for kErrors, of the rank
+    v1::Output output{};                           // of kOutput
+    std::string text{};                            // of kLine and kMessage
+    base::LogLevel level = base::LogLevel::kInfo;  // of kMessage
   };
   struct Queue {
     std::vector<Piece> pieces;
     size_t outputs = 0;  // number of kOutput pieces
-    std::vector<std::pair<base::LogLevel, std::string>> messages;
     bool clear = false;
     bool finish = false;
   };

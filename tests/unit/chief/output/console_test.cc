@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <future>
+
 #include "support/plans.h"
 #include "support/spool_files.h"
 #include "support/temp_folder.h"
@@ -191,6 +193,41 @@ TEST_F(ConsoleTest, OutputLostByTheNodeIsReportedAndAcknowledged) {
   EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{7, 3, 1002}));
   testing::internal::GetCapturedStdout();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1000 bytes that rank 3 wrote"));
+}
+
+TEST_F(ConsoleTest, MessagesKeepTheirPlaceAtASlowTerminal) {
+  auto pipe = base::Pipe();
+  ASSERT_TRUE(pipe.ok());
+  const std::string terminal = "/proc/self/fd/" + std::to_string(pipe->second.get());
+  const std::string line(1 << 20, 'x');  // more than a pipe holds
+  std::future<std::string> shown;
+  {
+    const Redirected out(STDOUT_FILENO, terminal.c_str());
+    const Redirected err(STDERR_FILENO, terminal.c_str());
+    pipe->second.Reset();
+    Write(0, line + "\n");
+    char first = 0;
+    ASSERT_EQ(read(pipe->first.get(), &first, 1),
+              1);  // the console waits for the reader from now on
+    console_->Log(base::LogLevel::kInfo, "attempt 2");
+    Write(0, "a line of attempt 2\n");
+    console_->Log(base::LogLevel::kInfo, "rank 0 exited");
+    console_->Print("printed");
+    shown = std::async(std::launch::async, [&pipe] {
+      std::string all;
+      char buffer[4096];
+      for (ssize_t got; (got = read(pipe->first.get(), buffer, sizeof buffer)) > 0;) {
+        all.append(buffer, static_cast<size_t>(got));
+      }
+      return all;
+    });
+    Finish();
+  }
+  EXPECT_EQ(shown.get().substr(line.size() + sizeof "[10.0.0.1:0]"),
+            "autodist: attempt 2\n[10.0.0.1:0] a line of attempt 2\n"
+            "autodist: rank 0 exited\nprinted\n");
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
 }
 
 TEST_F(ConsoleTest, ALogFileOnAFullDiskIsTruncatedAndTheJobContinues) {
