@@ -14,6 +14,7 @@
 
 #include "agent/life/keepers.h"
 #include "agent/prepare/device_claim.h"
+#include "base/folder_entries.h"
 #include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "base/write_file.h"
@@ -33,8 +34,9 @@ bool IsIn(const std::string& parent, const std::string& name) {
 void RemoveOldEndReasons(const std::string& folder) {
   std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> reasons;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    reasons.emplace_back(entry.last_write_time(error), entry.path());
+  for (const std::string& name : base::EntriesOf(folder)) {
+    const std::filesystem::path path = folder + "/" + name;
+    reasons.emplace_back(std::filesystem::last_write_time(path, error), path);
   }
   std::ranges::sort(reasons, std::greater<>());
   for (size_t i = kEndReasonsKept; i < reasons.size(); ++i) {
@@ -73,10 +75,8 @@ std::vector<JobFolder> JobFolder::All() {
   std::vector<JobFolder> all;
   for (const std::string& parent : base::SocketFolders()) {
     if (!base::IsPrivateFolder(parent)) continue;
-    std::error_code error;
-    for (std::filesystem::directory_iterator entry(parent, error), end; entry != end;
-         entry.increment(error)) {
-      all.push_back(JobFolder(Place{parent, entry->path().filename()}));
+    for (std::string& name : base::EntriesOf(parent)) {
+      all.push_back(JobFolder(Place{parent, std::move(name)}));
     }
   }
   return all;
@@ -121,14 +121,12 @@ base::UniqueFd JobFolder::OpenLock(int flags) const {
   base::UniqueFd file(open(lock().c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.valid()) return file;
   for (const pid_t keeper : KeepersOf(name_)) {
-    std::error_code error;
-    const std::string descriptors = "/proc/" + std::to_string(keeper) + "/fd";
-    for (std::filesystem::directory_iterator entry(descriptors, error), end; !error && entry != end;
-         entry.increment(error)) {
-      std::string target = base::LinkTarget(entry->path());
+    const std::string descriptors = "/proc/" + std::to_string(keeper) + "/fd/";
+    for (const std::string& entry : base::EntriesOf(descriptors)) {
+      std::string target = base::LinkTarget(descriptors + entry);
       if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
       if (!target.ends_with("/" + name_ + "/lock")) continue;
-      return base::UniqueFd(open(entry->path().c_str(), (flags & ~O_CREAT) | O_CLOEXEC));
+      return base::UniqueFd(open((descriptors + entry).c_str(), (flags & ~O_CREAT) | O_CLOEXEC));
     }
   }
   return {};

@@ -1,18 +1,17 @@
 #include "agent/prepare/folder_marks.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <thread>
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/parse_number.h"
 
 namespace autodist::agent {
@@ -28,10 +27,9 @@ std::string NameOfMark(const std::string& word, const std::string& node) {
 
 // Adds all nodes whose marks are in the folder now.
 void AddAllSeen(const std::string& folder, const std::string& word, v1::SharedFolderFact& fact) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
   const std::string beginning = NameOfMark(word, "");
-  while (const dirent* entry = listing ? readdir(listing.get()) : nullptr) {
-    std::string_view name = entry->d_name;
+  for (const std::string& entry : base::EntriesOf(folder)) {
+    std::string_view name = entry;
     if (!name.starts_with(beginning)) continue;
     name.remove_prefix(beginning.size());
     if (const auto node = base::ParseNumber<uint32_t>(name)) fact.add_seen(*node);

@@ -1,12 +1,9 @@
 #include "agent/sample/infiniband.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-
 #include "agent/sample/text.h"
+#include "base/folder_entries.h"
 
 namespace autodist::agent {
 namespace {
@@ -38,16 +35,6 @@ constexpr const char* kErrors[] = {"symbol_error",
                                    "port_xmit_discards",
                                    "VL15_dropped"};
 
-std::vector<std::string> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir(folder.c_str()), closedir);
-  while (const dirent* entry = all ? readdir(all.get()) : nullptr) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 std::optional<uint64_t> CountIn(std::string_view text) {
   return ParseNumber<uint64_t>(TakeLine(text));
 }
@@ -58,8 +45,8 @@ bool ParsePortIsActive(std::string_view state) { return state.starts_with("4:");
 
 InfinibandReader::InfinibandReader(const std::string& sys_folder) {
   const std::string devices = sys_folder + "/class/infiniband/";
-  for (const std::string& device : NamesIn(devices)) {
-    for (const std::string& number : NamesIn(devices + device + "/ports")) {
+  for (const std::string& device : base::EntriesOf(devices)) {
+    for (const std::string& number : base::EntriesOf(devices + device + "/ports")) {
       if (ports_.size() >= kMaxPorts) return;
       const std::string folder = devices + device + "/ports/" + number;
       const bool by_specification = access((folder + kOfSpecification.received).c_str(), F_OK) == 0;

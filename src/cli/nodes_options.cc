@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/did_you_mean.h"
+#include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -169,13 +170,11 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
 std::string NearestFile(const std::string& file) {
   const std::filesystem::path path(file);
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  std::vector<std::string> names;
+  std::vector<std::string> names = base::EntriesOf(folder);
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->is_regular_file(error)) names.push_back(entry->path().filename().string());
-  }
-  std::ranges::sort(names);
+  std::erase_if(names, [&](const std::string& name) {
+    return !std::filesystem::is_regular_file(folder / name, error);
+  });
   const std::string near = base::Nearest(path.filename().string(), names);
   return near.empty() ? "" : std::filesystem::path(path).replace_filename(near).string();
 }

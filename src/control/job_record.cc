@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/private_folder.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
@@ -17,8 +17,6 @@
 
 namespace autodist::control {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kMaxRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
@@ -38,9 +36,7 @@ bool LeadsNowhere(const std::string& link) {
 // The record's entries, including those whose log folder was removed.
 std::set<std::string> Entries(const std::string& folder) {
   std::set<std::string> jobs;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename();
+  for (std::string& name : base::EntriesOf(folder)) {
     if (IsJobId(name)) jobs.insert(std::move(name));
   }
   return jobs;

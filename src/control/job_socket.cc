@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/folder_entries.h"
 #include "base/host_name.h"
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
@@ -67,9 +67,8 @@ std::string SocketIn(const std::string& folder, const std::string& job_id) {
 
 // Removes sockets in the folder on which no process listens, because their autodist was killed.
 void RemoveAbandoned(const std::string& folder) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string path = entry.path();
+  for (const std::string& name : base::EntriesOf(folder)) {
+    const std::string path = folder + "/" + name;
     if (!path.ends_with(kSuffix)) continue;
     errno = 0;
     // Any other failure may be temporary: the listener may be too busy.
@@ -143,12 +142,10 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
 std::set<std::string> JobsWithSocket() {
   std::set<std::string> jobs;
   for (const std::string& folder : PrivateFolders()) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      std::string name = entry.path().filename();
+    for (std::string& name : base::EntriesOf(folder)) {
       if (!name.ends_with(kSuffix)) continue;
       name.resize(name.size() - (sizeof kSuffix - 1));
-      if (IsJobId(name)) jobs.insert(name);
+      if (IsJobId(name)) jobs.insert(std::move(name));
     }
   }
   return jobs;

@@ -1,6 +1,5 @@
 #include "files/file_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,11 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/text_file.h"
 #include "files/git_index.h"
 #include "files/ignore_rules.h"
@@ -88,20 +87,10 @@ Status Scan::Unreadable() const {
 }
 
 std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(Absolute(path).c_str()), closedir);
-  if (!listing) {
-    if (errno != ENOENT || path.empty()) Issue(errno, path);
-    return std::nullopt;
-  }
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  if (errno != 0) Issue(errno, path);
-  std::ranges::sort(names);
-  return names;
+  std::vector<std::string> names = base::EntriesOf(Absolute(path));
+  const int error = errno;
+  if (error != 0 && (error != ENOENT || path.empty())) Issue(error, path);
+  return error == 0 ? std::optional(std::move(names)) : std::nullopt;
 }
 
 Scan::Level Scan::ReadLevel(const std::string& path) {

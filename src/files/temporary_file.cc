@@ -1,15 +1,14 @@
 #include "files/temporary_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <utility>
 
+#include "base/folder_entries.h"
 #include "base/random.h"
 
 namespace autodist::files {
@@ -63,20 +62,17 @@ Status TemporaryFile::Keep(const std::string& name) {
 }
 
 void RemoveLeftovers(int folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
-      fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), closedir);
-  if (!listing) return;
-  while (const dirent* entry = readdir(listing.get())) {
-    if (!IsTemporaryName(entry->d_name)) continue;
+  for (const std::string& name : base::EntriesOf(folder)) {
+    if (!IsTemporaryName(name)) continue;
     struct stat info;
-    if (fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (S_ISREG(info.st_mode)) {
       const base::UniqueFd fd(
-          openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+          openat(folder, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
       if (!fd.valid() || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
-      unlinkat(folder, entry->d_name, 0);
+      unlinkat(folder, name.c_str(), 0);
     } else if (S_ISLNK(info.st_mode)) {
-      unlinkat(folder, entry->d_name, 0);  // links are renamed at once, so it is a leftover
+      unlinkat(folder, name.c_str(), 0);  // links are renamed at once, so it is a leftover
     }
   }
 }

@@ -7,11 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <queue>
 #include <set>
 
+#include "base/folder_entries.h"
 #include "display/log_files.h"
 #include "logs/last_lines.h"
 
@@ -65,9 +65,8 @@ IndexedLog& LogReader::LogOf(File file) {
 // In the order of ranks and streams.
 std::vector<LogReader::File> LogReader::ExistingFiles() {
   std::set<File> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    const auto file = ParseName(entry.path().filename().string());
+  for (const std::string& name : base::EntriesOf(folder_)) {
+    const auto file = ParseName(name);
     if (file && IsWanted(*file)) files.insert(*file);
   }
   return {files.begin(), files.end()};

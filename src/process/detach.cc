@@ -10,10 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <iterator>
 
 #include "base/deadline.h"
+#include "base/folder_entries.h"
 #include "base/log.h"
 #include "process/spawn.h"
 
@@ -30,11 +29,7 @@ sigset_t PassedOn() {
 // A joined thread remains visible until the kernel has removed it.
 constexpr std::chrono::milliseconds kPutAwayLimit{1'000};
 
-bool HasOtherThreads() {
-  std::error_code error;
-  const std::filesystem::directory_iterator threads("/proc/self/task", error);
-  return std::distance(begin(threads), end(threads)) > 1;
-}
+bool HasOtherThreads() { return base::EntriesOf("/proc/self/task").size() > 1; }
 
 // Only the calling thread survives in a forked process, and locks of other threads stay locked.
 Status CheckOneThread() {

@@ -15,6 +15,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -50,12 +51,9 @@ std::string HeadOf(const std::string& file) {
 
 // Whether binfmt_misc has other formats: emulators, Wine, Java. `begin`: prefix of their names.
 bool KnowsOtherFormats(std::string_view begin = "") {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(kBinfmt, error)) {
-    const std::string name = entry.path().filename();
-    if (name != "register" && name != "status" && name.starts_with(begin)) return true;
-  }
-  return false;
+  return std::ranges::any_of(base::EntriesOf(kBinfmt), [&](const std::string& name) {
+    return name != "register" && name != "status" && name.starts_with(begin);
+  });
 }
 
 struct Machine {
@@ -216,12 +214,8 @@ Status CheckInterpreter(const std::string& name, const Shebang& line, const Prog
 }
 
 std::string NearestIn(const std::string& folder, const std::string& name) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (names.size() >= kMaxNames) break;
-    names.push_back(entry.path().filename());
-  }
+  std::vector<std::string> names = base::EntriesOf(folder);
+  names.resize(std::min(names.size(), kMaxNames));
   return base::Nearest(name, names);
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/deadline.h"
+#include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
@@ -53,9 +54,7 @@ std::string NoneFound(const VariableOf& variable, const GpusPresent& present) {
 // Counts "dev/nvidia0" and the like.
 uint32_t CountDeviceFiles() {
   uint32_t count = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/dev", error)) {
-    const std::string name = entry.path().filename();
+  for (const std::string& name : base::EntriesOf("/dev")) {
     constexpr std::string_view kNvidia = "nvidia";
     count += name.starts_with(kNvidia) && name.size() > kNvidia.size() &&
              name.find_first_not_of("0123456789", kNvidia.size()) == std::string::npos;
@@ -93,11 +92,7 @@ std::optional<uint32_t> AskNvidiaSmi() {
 
 GpusPresent ThisMachinesGpus() {
   GpusPresent present;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", error)) {
-    (void)entry;
-    ++present.nvidia;
-  }
+  present.nvidia = static_cast<uint32_t>(base::EntriesOf("/proc/driver/nvidia/gpus").size());
   if (present.nvidia == 0) present.nvidia = AskNvidiaSmi().value_or(0);
   if (present.nvidia == 0) present.nvidia = CountDeviceFiles();
   present.others = HasOtherAccelerators();

@@ -11,6 +11,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "plan/command_argv.h"
 
 namespace autodist::chief {
@@ -203,10 +204,9 @@ class Collector {
     found_.files.push_back(path);
     found_.missing_script = path;
     std::vector<std::string> beside;
-    for (const auto& entry : fs::directory_iterator(full.parent_path(), error)) {
-      if (entry.path().extension() == full.extension() && beside.size() < kMaxFiles) {
-        beside.push_back(entry.path().filename());
-      }
+    for (std::string& name : base::EntriesOf(full.parent_path())) {
+      const bool alike = fs::path(name).extension() == full.extension();
+      if (alike && beside.size() < kMaxFiles) beside.push_back(std::move(name));
     }
     const std::string nearest = base::Nearest(full.filename().string(), beside);
     if (!nearest.empty()) found_.nearest_script = fs::path(path).replace_filename(nearest);
