@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/folder_entries.h"
 #include "base/random.h"
 #include "base/write_file.h"
 
@@ -40,14 +41,11 @@ bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
 Status RemoveContents(int folder, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const std::string here = "/proc/self/fd/" + std::to_string(folder);
-  std::vector<fs::path> entries;
-  for (fs::directory_iterator entry(here, error), end; !error && entry != end;
-       entry.increment(error)) {
-    entries.push_back(entry->path());
-  }
-  for (const fs::path& entry : entries) {
-    if (!error) fs::remove_all(entry, error);
+  const std::string here = "/proc/self/fd/" + std::to_string(folder) + "/";
+  const std::vector<std::string> names = EntriesOf(folder);
+  error.assign(errno, std::generic_category());
+  for (const std::string& name : names) {
+    if (!error) fs::remove_all(here + name, error);
   }
   return error ? ErrnoError(error.value(), "removing what is in " + path) : OkStatus();
 }
@@ -82,30 +80,29 @@ struct LogFolder::Shared {
   std::shared_ptr<Shared> above;  // null: the folder of a job
   std::string name;               // within `above`
   std::mutex mutex;
-  std::vector<std::string> made_above;  // innermost first; guarded by mutex
-  // Guarded by mutex. The last one is current; earlier ones have been removed, and stay open for
-  // other threads that use them.
-  std::vector<UniqueFd> folders;
+  std::vector<std::string> made_above;     // innermost first; guarded by mutex
+  std::shared_ptr<const UniqueFd> folder;  // guarded by mutex
 
-  Result<int> Open() {
+  Result<std::shared_ptr<const UniqueFd>> Open() {
     const std::lock_guard lock(mutex);
-    if (!folders.empty() && !IsRemoved(folders.back().get())) return folders.back().get();
-    int in = AT_FDCWD;
+    if (folder && !IsRemoved(folder->get())) return folder;
+    std::shared_ptr<const UniqueFd> in;
     if (above) {
       AD_ASSIGN_OR_RETURN(in, above->Open());
     } else {
       std::error_code error;
       const auto parent = std::filesystem::path(path).parent_path();
-      for (auto folder = parent; !folder.empty() && !std::filesystem::exists(folder, error);
-           folder = folder.parent_path()) {
-        made_above.push_back(folder);
+      for (auto missing = parent; !missing.empty() && !std::filesystem::exists(missing, error);
+           missing = missing.parent_path()) {
+        made_above.push_back(missing);
       }
       if (!parent.empty()) std::filesystem::create_directories(parent, error);
       if (error) return Failure(path, error.value());
     }
-    AD_ASSIGN_OR_RETURN(UniqueFd folder, MakeAndOpen(in, above ? name : path, path));
-    folders.push_back(std::move(folder));
-    return folders.back().get();
+    AD_ASSIGN_OR_RETURN(UniqueFd made,
+                        MakeAndOpen(in ? in->get() : AT_FDCWD, in ? name : path, path));
+    folder = std::make_shared<const UniqueFd>(std::move(made));
+    return folder;
   }
 };
 
@@ -124,12 +121,12 @@ LogFolder LogFolder::Within(const std::string& name) const {
   return LogFolder(std::move(within));
 }
 
-Result<int> LogFolder::Open() const { return here_->Open(); }
+Result<std::shared_ptr<const UniqueFd>> LogFolder::Open() const { return here_->Open(); }
 
 Result<UniqueFd> LogFolder::OpenFile(const std::string& name, int flags) const {
-  AD_ASSIGN_OR_RETURN(const int folder, Open());
-  UniqueFd file(
-      openat(folder, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, kFileForUsAlone));
+  AD_ASSIGN_OR_RETURN(const auto folder, Open());
+  UniqueFd file(openat(folder->get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+                       kFileForUsAlone));
   if (!file.valid()) return ErrnoError(errno, path() + "/" + name);
   return file;
 }
@@ -137,8 +134,8 @@ Result<UniqueFd> LogFolder::OpenFile(const std::string& name, int flags) const {
 Status LogFolder::Remove() const {
   struct stat info;
   if (lstat(path().c_str(), &info) != 0) return ErrnoError(errno, path());
-  AD_ASSIGN_OR_RETURN(const int folder, Open());
-  AD_RETURN_IF_ERROR(RemoveContents(folder, path()));
+  AD_ASSIGN_OR_RETURN(const auto folder, Open());
+  AD_RETURN_IF_ERROR(RemoveContents(folder->get(), path()));
   if (rmdir(path().c_str()) != 0) return ErrnoError(errno, "removing " + path());
   const std::lock_guard lock(here_->mutex);
   // Folders that have other contents stay.
@@ -149,8 +146,9 @@ Status LogFolder::Remove() const {
 }
 
 Status LogFolder::WriteFile(const std::string& name, std::string_view content) const {
-  AD_ASSIGN_OR_RETURN(const int folder, Open());
-  return Annotate(WriteFileIn(folder, name, content, IfExists::kReplace, Readers::kOwner), path());
+  AD_ASSIGN_OR_RETURN(const auto folder, Open());
+  return Annotate(WriteFileIn(folder->get(), name, content, IfExists::kReplace, Readers::kOwner),
+                  path());
 }
 
 }  // namespace autodist::base

@@ -22,10 +22,10 @@ class LogFolder {
   // Returns a subfolder, which is also created for this user only.
   LogFolder Within(const std::string& name) const;
 
-  // Returns a descriptor that stays valid while a copy of this object exists. The first call
-  // creates the folder, if it is missing, with mode 0700, and its parents with the usual mode.
-  // Fails if it is a link or belongs to another user.
-  Result<int> Open() const;
+  // Returns the open folder, which is shared. Creates the folder, if it is missing or was removed,
+  // with mode 0700, and its parents with the usual mode. Fails if it is a link or belongs to
+  // another user.
+  Result<std::shared_ptr<const UniqueFd>> Open() const;
 
   // Opens a file in the folder without following links; creates it for this user only.
   Result<UniqueFd> OpenFile(const std::string& name, int flags) const;

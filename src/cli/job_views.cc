@@ -39,7 +39,7 @@ Result<std::unique_ptr<JobViews>> JobViews::Start(const v1::JobRequest& request,
 JobViews::~JobViews() {
   if (!address_kept_in_) return;
   const auto folder = address_kept_in_->Open();
-  if (folder.ok()) unlinkat(*folder, kAddressFile, 0);  // the address is no longer valid
+  if (folder.ok()) unlinkat((*folder)->get(), kAddressFile, 0);  // the address is no longer valid
 }
 
 void JobViews::Announce(const base::LogFolder& log_folder) {

@@ -119,8 +119,8 @@ Result<base::UniqueFd> EnterFolder(int folder, const std::string& name) {
 }  // namespace
 
 Status FetchedFolder::Open() {
-  AD_ASSIGN_OR_RETURN(const int parent, parent_.Open());
-  AD_ASSIGN_OR_RETURN(root_, EnterFolder(parent, name_));
+  AD_ASSIGN_OR_RETURN(const auto parent, parent_.Open());
+  AD_ASSIGN_OR_RETURN(root_, EnterFolder(parent->get(), name_));
   return OkStatus();
 }
 

@@ -48,6 +48,21 @@ TEST_F(LogFolderTest, TheFolderAndItsFilesArePrivateDespiteTheUmask) {
   }
 }
 
+TEST_F(LogFolderTest, ARemovedFolderCostsNoDescriptor) {
+  const auto descriptors = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const LogFolder job(job_);
+  const LogFolder attempt = job.Within("restart-1");
+  ASSERT_TRUE(Makes(attempt, "rank-0.out"));
+  const auto before = descriptors();
+  for (int i = 0; i < 20; ++i) {
+    fs::remove_all(job_);
+    ASSERT_TRUE(Makes(attempt, "rank-0.out"));
+  }
+  EXPECT_EQ(descriptors(), before);
+}
+
 TEST_F(LogFolderTest, FilesAreNotOpenedThroughLinks) {
   const std::string victim = folder_.Write("victim", "precious");
   fs::create_directories(job_);
