@@ -17,16 +17,16 @@ struct FaultyNode {
   bool operator==(const FaultyNode&) const = default;
 };
 
-// "ADDRESS SINCE WHY" in each line; lines that begin with '#' are comments. kInvalidArgument names
-// the line that is wrong, and `file`.
-Result<std::vector<FaultyNode>> ParseFaultyNodes(std::string_view text, const std::string& file);
-std::string FaultyNodesText(const std::vector<FaultyNode>& nodes);
+// "ADDRESS SINCE WHY" in each line; lines that begin with '#' are comments. Adds the numbers of
+// other lines, from 1, to `wrong_lines`.
+std::vector<FaultyNode> ParseFaultyNodes(std::string_view text, std::vector<int>& wrong_lines);
 
-// The functions below block on the disk. If two write at the same time, the later one counts.
+// The functions below block on the disk. Those that write keep all lines of others, and wait for
+// each other.
 
 // Returns the path of the file, which may be missing.
 Result<std::string> FaultyNodesFile();
-// Oldest first; none if the file is missing.
+// Oldest first; none if the file is missing. Warns of wrong lines and skips them.
 Result<std::vector<FaultyNode>> ReadFaultyNodes();
 // Replaces what is remembered of the node; the time is now.
 Status RememberFaultyNode(const std::string& address, const std::string& why);
