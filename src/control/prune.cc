@@ -1,14 +1,17 @@
 #include "control/prune.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
+#include <optional>
 
+#include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/log_folder.h"
+#include "base/random.h"
 #include "base/wall_clock.h"
 #include "control/job_record.h"
 
@@ -24,15 +27,32 @@ int64_t EndOf(const v1::JobStatus& job) {
   return std::max(job.started_ms(), job.last_output_ms());
 }
 
-// When a file in the folder was last written, since 1970; 0: never.
-int64_t LastWrittenMs(const std::string& folder) {
-  int64_t last = 0;
+int64_t Milliseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
+// Returns the time by the clock of the folder's file server, which a new file gets. nullopt: no
+// file can be made.
+std::optional<int64_t> TimeOfFilesNow(const std::string& folder) {
+  const std::string path = folder + "/.clock-" + base::RandomHex();
+  const base::UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid()) return std::nullopt;
   struct stat info;
-  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()), closedir);
-  while (const dirent* entry = opened ? readdir(opened.get()) : nullptr) {
-    if (fstatat(dirfd(opened.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    last = std::max(last, int64_t{info.st_mtim.tv_sec} * 1000);
+  // A write, because an empty file may have the time of this machine.
+  const bool known = write(file.get(), "x", 1) == 1 && fstat(file.get(), &info) == 0;
+  unlink(path.c_str());
+  return known ? std::optional(Milliseconds(info.st_mtim)) : std::nullopt;
+}
+
+// Returns how long ago a file in the folder was written; nullopt: none was.
+std::optional<int64_t> SinceLastWrittenMs(const std::string& folder, int64_t now_ms) {
+  std::optional<int64_t> last;
+  for (const std::string& name : base::EntriesOf(folder)) {
+    struct stat info;
+    if (lstat((folder + "/" + name).c_str(), &info) != 0) continue;
+    last = std::max(last.value_or(0), Milliseconds(info.st_mtim));
   }
+  if (last) *last = TimeOfFilesNow(folder).value_or(now_ms) - *last;
   return last;
 }
 
@@ -44,8 +64,9 @@ bool IsOver(const v1::JobStatus& job) {
 
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
   if (!job.chief_gone() || job.phase() == v1::JOB_PHASE_ENDED) return false;
-  const int64_t last = std::max(EndOf(job), LastWrittenMs(job.attempt_folder()));
-  return now_ms - last < kMaxLease.count();
+  const int64_t silent_ms = now_ms - EndOf(job);
+  const auto unwritten_ms = SinceLastWrittenMs(job.attempt_folder(), now_ms);
+  return std::min(silent_ms, unwritten_ms.value_or(silent_ms)) < kMaxLease.count();
 }
 
 Status EndCrashed(const v1::JobStatus& job, int exit_code) {

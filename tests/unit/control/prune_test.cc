@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/wall_clock.h"
 #include "control/job_record.h"
 #include "support/session.h"
+#include "support/temp_folder.h"
 
 namespace autodist::control {
 namespace {
@@ -55,6 +57,25 @@ TEST(PruneTest, SelectsJobs) {
   EXPECT_THAT(Pruned({.older_than = {}, .keep = 3}), IsEmpty());
   EXPECT_THAT(Pruned({.older_than = {}, .keep = 99}), IsEmpty());
   EXPECT_THAT(Pruned({.older_than = hours(60), .keep = 1}), ElementsAre("old"));
+}
+
+TEST(MayStillRunTest, AFileServerMayHaveAnotherClock) {
+  const test::TempFolder logs;
+  const std::string output = logs.Write("rank-0.out", "x");
+  const int64_t server_ms = base::MillisecondsSince1970();
+  v1::JobStatus crashed;
+  crashed.set_phase(v1::JOB_PHASE_RUNNING);
+  crashed.set_chief_gone(true);
+  crashed.set_attempt_folder(logs.path());
+  const auto still_runs = [&](int64_t our_hours_ahead, std::chrono::minutes age) {
+    fs::last_write_time(output, fs::file_time_type::clock::now() - age);
+    return MayStillRun(crashed, server_ms + our_hours_ahead * kHour);
+  };
+  for (const int64_t ahead : {-5, 0, 5}) {
+    EXPECT_TRUE(still_runs(ahead, std::chrono::minutes(30))) << ahead;
+    EXPECT_FALSE(still_runs(ahead, std::chrono::minutes(90))) << ahead;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(logs.path()), {}), 1);
 }
 
 class RemoveJobTest : public testing::Test {
