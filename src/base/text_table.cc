@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/text_width.h"
 #include "base/utf8.h"
 
 namespace autodist::base {
@@ -11,11 +12,17 @@ namespace {
 
 constexpr size_t kBetweenColumns = 2;
 
+// Removes the first character, or a byte that is none; returns its width.
+size_t TakeCharacter(std::string_view& text) {
+  const size_t length = Utf8CharacterLength(text);
+  const size_t columns = length == 0 ? 1 : ColumnsOf(CodePoint(text.substr(0, length)));
+  text.remove_prefix(std::max<size_t>(length, 1));
+  return columns;
+}
+
 size_t Columns(std::string_view text) {
   size_t columns = 0;
-  for (; !text.empty(); ++columns) {
-    text.remove_prefix(std::max<size_t>(Utf8CharacterLength(text), 1));
-  }
+  while (!text.empty()) columns += TakeCharacter(text);
   return columns;
 }
 
@@ -23,10 +30,11 @@ size_t Columns(std::string_view text) {
 std::string CutTo(const std::string& text, size_t columns) {
   if (Columns(text) <= columns) return text;
   std::string_view rest = text;
-  for (size_t taken = 0; taken + 1 < columns; ++taken) {
-    rest.remove_prefix(std::max<size_t>(Utf8CharacterLength(rest), 1));
+  size_t kept = 0;
+  for (size_t used = TakeCharacter(rest); used < columns; used += TakeCharacter(rest)) {
+    kept = text.size() - rest.size();
   }
-  return text.substr(0, text.size() - rest.size()) + "…";
+  return text.substr(0, kept) + "…";
 }
 
 // The widths of all columns but the last, with the blanks behind each.

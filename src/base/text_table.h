@@ -10,7 +10,7 @@ namespace autodist::base {
 using TextRow = std::vector<std::string>;
 
 // Returns one line for each row, two blanks between columns, no trailing blanks. All rows have as
-// many cells as the first; cells are UTF-8, and each character takes one column. `width`, if not 0:
+// many cells as the first; cells are UTF-8. `width`, if not 0:
 // the maximum width of a line, to which the last cell is cut: "./train --lr…".
 std::string TextTable(const std::vector<TextRow>& rows, size_t width = 0);
 

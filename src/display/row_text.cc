@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/text_width.h"
 #include "base/utf8.h"
 
 namespace autodist::display {
@@ -34,23 +35,6 @@ bool IsColour(std::string_view sequence) {
 
 }  // namespace
 
-size_t ColumnsOf(uint32_t code) {
-  struct Range {
-    uint32_t first, last;
-    size_t columns;
-  };
-  static constexpr Range kOthers[] = {
-      {0x0300, 0x036F, 0},   {0x1100, 0x115F, 2}, {0x200B, 0x200F, 0}, {0x20D0, 0x20FF, 0},
-      {0x2E80, 0xA4CF, 2},   {0xAC00, 0xD7A3, 2}, {0xF900, 0xFAFF, 2}, {0xFE00, 0xFE0F, 0},
-      {0xFE30, 0xFE6F, 2},   {0xFF00, 0xFF60, 2}, {0xFFE0, 0xFFE6, 2}, {0x1F300, 0x1FAFF, 2},
-      {0x20000, 0x3FFFD, 2},
-  };
-  for (const Range& range : kOthers) {
-    if (code >= range.first && code <= range.last) return range.columns;
-  }
-  return 1;
-}
-
 std::string Harmless(std::string_view text) {
   return Cut(text, std::numeric_limits<size_t>::max());
 }
@@ -70,7 +54,7 @@ std::string Cut(std::string_view text, size_t columns) {
     const uint32_t code = length == 0 ? '?' : base::CodePoint(character);
     const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
     if (control && code != '\t') continue;
-    const size_t width = code == '\t' ? kTabWidth - used % kTabWidth : ColumnsOf(code);
+    const size_t width = code == '\t' ? kTabWidth - used % kTabWidth : base::ColumnsOf(code);
     if (used + width > columns) break;
     used += width;
     if (code == '\t' && columns != std::numeric_limits<size_t>::max()) {

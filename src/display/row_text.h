@@ -14,10 +14,6 @@ std::string Harmless(std::string_view text);
 // Also cuts the text at `columns` columns.
 std::string Cut(std::string_view text, size_t columns);
 
-// The number of columns of a character on most terminals (Unicode's East Asian Width W and F, and
-// combining marks): 0, 1 or 2.
-size_t ColumnsOf(uint32_t code);
-
 // The part of a bar without its progress: "train:" of "train:  12%|█▏ | 12/100". Bars of the same
 // kind have the same label.
 std::string BarLabel(std::string_view bar);

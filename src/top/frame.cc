@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text_width.h"
 #include "base/utf8.h"
-#include "display/row_text.h"
 
 namespace autodist::top {
 namespace {
@@ -17,7 +17,7 @@ void ForEachCharacter(std::string_view text, const Take& take) {
   while (!text.empty()) {
     const std::string_view character = text.substr(0, base::Utf8CharacterLength(text));
     const uint32_t code = base::CodePoint(character);
-    const int columns = static_cast<int>(display::ColumnsOf(code));
+    const int columns = static_cast<int>(base::ColumnsOf(code));
     if (columns > 0 && !take(code, columns)) return;
     text.remove_prefix(character.size());
   }

@@ -20,6 +20,15 @@ TEST(TextTableTest, CountsCharactersAndNotBytes) {
   EXPECT_EQ(TextTable({{"größe", "äöüäöü"}}, 12), "größe  äöüä…\n");
 }
 
+TEST(TextTableTest, WideCharactersTakeTwoColumns) {
+  EXPECT_EQ(TextTable({{"NAME", "STATE"}, {"训练", "running"}, {"cafe\u0301s", "ended"}}),
+            "NAME   STATE\n"
+            "训练   running\n"
+            "cafe\u0301s  ended\n");
+  EXPECT_EQ(TextTable({{"a", "训练训练"}}, 9), "a  训练…\n");
+  EXPECT_EQ(TextTable({{"a", "训练训练"}}, 10), "a  训练训…\n");
+}
+
 TEST(TextTableTest, OnlyTheLastColumnIsTruncated) {
   EXPECT_EQ(TextTable({{"JOB", "COMMAND"}, {"1", "./train --lr 1"}}, 12),
             "JOB  COMMAND\n"
