@@ -1,6 +1,5 @@
 #include "agent/fetch/matching_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
+#include "base/folder_entries.h"
 #include "base/split.h"
 #include "files/temporary_file.h"
 #include "files/within_folder.h"
@@ -18,47 +17,66 @@
 namespace autodist::agent {
 namespace {
 
+// Opens a folder within `root`; "": the root itself.
+base::UniqueFd OpenFolderWithin(int root, std::string_view path) {
+  base::UniqueFd folder(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const std::string_view part : base::Split(path, '/')) {
+    if (folder.valid() && !part.empty()) {
+      folder = files::OpenFolderIn(folder.get(), std::string(part));
+    }
+  }
+  return folder;
+}
+
 class Search {
  public:
   Search(const files::FilePatterns& patterns, const std::function<bool()>& go_on)
       : patterns_(patterns), go_on_(go_on) {}
 
-  Status VisitFolder(int folder, const std::string& path, bool all);
+  // Opens one folder at a time, because a tree may be deeper than there are descriptors.
+  Status Visit(int root) {
+    while (!folders_.empty()) {
+      const Folder folder = std::move(folders_.back());
+      folders_.pop_back();
+      AD_RETURN_IF_ERROR(VisitFolder(OpenFolderWithin(root, folder.path), folder));
+    }
+    std::ranges::sort(found_.paths);
+    std::ranges::sort(found_.left_out);
+    return OkStatus();
+  }
   MatchingFiles& found() { return found_; }
 
  private:
-  Status Visit(int folder, const std::string& name, const std::string& path, bool all);
+  struct Folder {
+    std::string path;
+    bool all;  // a pattern has matched this folder, or one above it
+  };
+
+  Status VisitFolder(const base::UniqueFd& fd, const Folder& folder);
+  Status VisitEntry(int folder, const std::string& name, const std::string& path, bool all);
   void LeaveOut(const std::string& path, const std::string& why) {
     found_.left_out.push_back((path.empty() ? "." : path) + ": " + why);
   }
 
   const files::FilePatterns& patterns_;
   const std::function<bool()>& go_on_;
+  std::vector<Folder> folders_{{"", false}};  // to be visited
   MatchingFiles found_;
 };
 
-// `all`: a pattern has matched this folder, or one above it.
-Status Search::VisitFolder(int folder, const std::string& path, bool all) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
-      fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), closedir);
-  if (!listing) {
-    LeaveOut(path, std::strerror(errno));
-    return OkStatus();
-  }
+Status Search::VisitFolder(const base::UniqueFd& fd, const Folder& folder) {
   std::vector<std::string> names;
-  while (const dirent* entry = readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && !files::IsTemporaryName(name)) names.emplace_back(name);
-    if (!go_on_()) return Error(StatusCode::kCancelled, "cancelled");
-  }
-  std::ranges::sort(names);
+  if (fd.valid()) names = base::EntriesOf(fd.get());
+  if (!fd.valid() || errno != 0) LeaveOut(folder.path, std::strerror(errno));
   for (const std::string& name : names) {
-    AD_RETURN_IF_ERROR(Visit(folder, name, path.empty() ? name : path + "/" + name, all));
+    if (files::IsTemporaryName(name)) continue;
+    const std::string path = folder.path.empty() ? name : folder.path + "/" + name;
+    AD_RETURN_IF_ERROR(VisitEntry(fd.get(), name, path, folder.all));
   }
   return OkStatus();
 }
 
-Status Search::Visit(int folder, const std::string& name, const std::string& path, bool all) {
+Status Search::VisitEntry(int folder, const std::string& name, const std::string& path, bool all) {
   if (!go_on_()) return Error(StatusCode::kCancelled, "cancelled");
   const bool wanted = all || patterns_.Match(path);
   if (!wanted && !patterns_.MayMatchIn(path)) return OkStatus();
@@ -66,9 +84,7 @@ Status Search::Visit(int folder, const std::string& name, const std::string& pat
   // Removed meanwhile.
   if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return OkStatus();
   if (S_ISDIR(info.st_mode)) {
-    const base::UniqueFd fd = files::OpenFolderIn(folder, name);
-    if (fd.valid()) return VisitFolder(fd.get(), path, wanted);
-    LeaveOut(path, std::strerror(errno));
+    folders_.push_back({path, wanted});
   } else if (!wanted) {
     return OkStatus();
   } else if (!S_ISREG(info.st_mode)) {
@@ -90,20 +106,15 @@ Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatt
   base::UniqueFd root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "the working directory " + folder);
   Search search(patterns, go_on);
-  AD_RETURN_IF_ERROR(search.VisitFolder(root.get(), "", false));
+  AD_RETURN_IF_ERROR(search.Visit(root.get()));
   search.found().folder = std::move(root);
   return std::move(search.found());
 }
 
 base::UniqueFd OpenWithin(int folder, const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return files::OpenFileIn(folder, path);
-  base::UniqueFd above;
-  for (const std::string_view part : base::Split(std::string_view(path).substr(0, slash), '/')) {
-    above = files::OpenFolderIn(above.valid() ? above.get() : folder, std::string(part));
-    if (!above.valid()) return {};
-  }
-  return files::OpenFileIn(above.get(), path.substr(slash + 1));
+  const size_t name = path.rfind('/') + 1;  // 0 without a slash
+  const base::UniqueFd above = OpenFolderWithin(folder, std::string_view(path).substr(0, name));
+  return above.valid() ? files::OpenFileIn(above.get(), path.substr(name)) : base::UniqueFd();
 }
 
 }  // namespace autodist::agent

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -60,6 +61,23 @@ class SendFilesTest : public testing::Test {
   std::map<std::string, std::string> files_;
   std::function<void(const v1::FetchFilesResponse&)> after_;
 };
+
+TEST_F(SendFilesTest, ADeepFolderTakesFewDescriptors) {
+  constexpr rlim_t kDescriptors = 200;  // of this process, which needs some for the connection
+  std::string deep;
+  for (rlim_t i = 0; i < kDescriptors; ++i) deep += "d/";
+  Folder(deep);
+  temp_.Write(deep + "a", "bottom");
+  temp_.Write("e", "after it");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{kDescriptors, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  Fetch({"d", "e"});
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(files_, ElementsAre(Pair(deep + "a", "bottom"), Pair("e", "after it")));
+  EXPECT_THAT(finished_.left_out(), ElementsAre());
+}
 
 TEST_F(SendFilesTest, MatchingFilesAndContentsOfMatchingFoldersAreSent) {
   Folder("ckpt-2/deep");
