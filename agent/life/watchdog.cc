@@ -24,10 +24,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBeatInterval{1'000};            // for checking the agent
-constexpr size_t kLargestLog = 1 << 20;                 // bytes
-constexpr size_t kLastOfLog = 3000;                     // bytes
-constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // killed processes need a moment to end
+constexpr milliseconds kBeatInterval{1'000};  // for checking the agent
+constexpr size_t kLargestLog = 1 << 20;       // bytes
+constexpr size_t kLastOfLog = 3000;           // bytes
+// Killed processes need a moment to end, but one in the kernel may never end.
+constexpr milliseconds kFirstSweepInterval{5};
+constexpr milliseconds kMaxSweepInterval{1'000};
 
 struct AgentEnd {
   int status;
@@ -86,9 +88,15 @@ class AgentWatch {
 // After the agent's end its remaining processes are our children.
 void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
   if (cgroup) cgroup->Kill();
-  while (waitpid(-1, nullptr, WNOHANG) >= 0 || errno == EINTR) {
+  for (milliseconds wait = kFirstSweepInterval;; wait = std::min(2 * wait, kMaxSweepInterval)) {
+    pid_t ended = 0;
+    do {
+      ended = waitpid(-1, nullptr, WNOHANG);
+    } while (ended > 0 || (ended < 0 && errno == EINTR));
+    if (ended < 0) break;
     process::KillDescendants(getpid());
-    sigtimedwait(&signals, nullptr, &kOrphanSweepInterval);
+    const timespec interval{wait.count() / 1000, wait.count() % 1000 * 1'000'000};
+    sigtimedwait(&signals, nullptr, &interval);  // SIGCHLD ends it
   }
   if (cgroup) cgroup->Remove();
 }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -142,6 +143,29 @@ TEST_F(WatchdogTest, EndsTheProcessesOfAKilledAgent) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   EXPECT_THAT(folder_.ReadEndReason(),
               HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
+}
+
+TEST_F(WatchdogTest, AProcessThatDoesNotEndCostsLittle) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
+  const auto sweeps = [&] {
+    const std::string status =
+        *base::ReadFile("/proc/" + std::to_string(*watchdog) + "/status", 1 << 16);
+    constexpr std::string_view kLine = "\nvoluntary_ctxt_switches:";
+    return std::stoi(status.substr(status.find(kLine) + kLine.size()));
+  };
+  // A traced process does not end for its parent before its tracer waits for it.
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, daemon_, nullptr, nullptr), 0);
+  kill(agent_, SIGKILL);
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(daemon_), &ended, WEXITED | WNOWAIT), 0);
+  const int before = sweeps();
+  (void)poll(nullptr, 0, 1500);
+  EXPECT_FALSE(IsGone(*watchdog));
+  EXPECT_LT(sweeps() - before, 40);
+  ASSERT_EQ(waitpid(daemon_, nullptr, 0), daemon_);
+  AwaitAttach();
 }
 
 TEST_F(WatchdogTest, AJobEndedByItsChiefHasNoEndReason) {
