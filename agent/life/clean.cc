@@ -2,14 +2,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,23 +34,13 @@ bool BelongsTo(const JobFolder& folder, pid_t pid) {
   });
 }
 
-// Sends the signal to the process if `is_meant` holds, through a descriptor, because the number may
-// have been reused meanwhile. Returns whether it was sent.
-bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
-  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!process.valid() && errno == ENOSYS)
-    return is_meant() && kill(pid, signal) == 0;  // before Linux 5.3
-  return process.valid() && is_meant() &&
-         syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
-}
-
 // Makes a watchdog end its job, also a stopped one.
 bool Terminate(pid_t watchdog, int lock) {
   // On another machine or in another container, which shares our /tmp.
   if (watchdog <= 0) return false;
   const auto is_meant = [&] { return LockHolder(lock, JobLock::kWatchdog) == watchdog; };
-  const bool reported = Send(SIGTERM, watchdog, is_meant);
-  Send(SIGCONT, watchdog, is_meant);
+  const bool reported = process::Signal(watchdog, SIGTERM, is_meant);
+  process::Signal(watchdog, SIGCONT, is_meant);
   return reported;
 }
 
@@ -99,7 +86,7 @@ bool KillOrphans(const JobFolder& folder) {
     found = false;
     for (const pid_t pid : process::AllProcesses()) {
       if (!BelongsTo(folder, pid)) continue;
-      found |= Send(SIGKILL, pid, [&] { return BelongsTo(folder, pid); });
+      found |= process::Signal(pid, SIGKILL, [&] { return BelongsTo(folder, pid); });
     }
   }
   if (cgroup) cgroup->Remove();

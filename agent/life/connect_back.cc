@@ -187,7 +187,9 @@ void CallbackClient::HandleSignals() {
     for (const pid_t pid : process::Descendants(getpid())) {
       // Not to the agent, a child with the same name, which would report that the watchdog has
       // already signalled its ranks.
-      if (IsNamedWatchdog(pid) && !IsNamedWatchdog(process::ParentOf(pid))) kill(pid, SIGTERM);
+      process::Signal(pid, SIGTERM, [pid] {
+        return IsNamedWatchdog(pid) && !IsNamedWatchdog(process::ParentOf(pid));
+      });
     }
   }
   TakeEnded();

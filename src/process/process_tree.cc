@@ -3,9 +3,12 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <set>
@@ -14,6 +17,8 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/parse_number.h"
+#include "base/split.h"
 
 namespace autodist::process {
 namespace {
@@ -37,15 +42,30 @@ void VisitChildren(pid_t pid, const Visit& visit) {
   }
 }
 
-// Returns the parent in the text of a process's stat file, "7 (name) S 1 ..."; the name may contain
-// anything, also ") S 1". 0: no parent in the text.
-pid_t ParentIn(std::string_view stat) {
-  constexpr size_t kToParent = 4;  // ") S "
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos || stat.size() < name_end + kToParent) return 0;
-  pid_t parent = 0;
-  std::from_chars(stat.data() + name_end + kToParent, stat.data() + stat.size(), parent);
-  return parent;
+// The fields of proc(5), /proc/PID/stat.
+constexpr size_t kParent = 4;
+constexpr size_t kStartTime = 22;
+
+// Returns a number of a process's stat file, "7 (name) S 1 ..."; the name may contain anything, for
+// example ") S 1". 0: no such process.
+uint64_t StatOf(pid_t pid, size_t field) {
+  constexpr size_t kFirst = 2;  // the name
+  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
+  if (!stat.ok()) return 0;
+  const auto fields = base::Split(std::string_view(*stat).substr(stat->rfind(')') + 1), ' ');
+  if (fields.size() <= field - kFirst) return 0;
+  return base::ParseNumber<uint64_t>(fields[field - kFirst]).value_or(0);
+}
+
+// In clock ticks since the machine's start.
+uint64_t StartOf(pid_t pid) { return StatOf(pid, kStartTime); }
+
+uint64_t TicksSinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(now.tv_sec) * per_second +
+         static_cast<uint64_t>(now.tv_nsec) * per_second / 1'000'000'000;
 }
 
 void VisitProcesses(const Visit& visit) {
@@ -94,9 +114,13 @@ void VisitDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource 
 
 }  // namespace
 
-pid_t ParentOf(pid_t pid) {
-  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
-  return stat.ok() ? ParentIn(*stat) : 0;
+pid_t ParentOf(pid_t pid) { return static_cast<pid_t>(StatOf(pid, kParent)); }
+
+bool Signal(pid_t pid, int signal, const std::function<bool()>& is_meant) {
+  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid() && (errno == ESRCH || errno == EINVAL)) return false;
+  if (!process.valid()) return is_meant() && kill(pid, signal) == 0;
+  return is_meant() && syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
 std::vector<pid_t> AllProcesses() {
@@ -123,10 +147,17 @@ void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource s
   bool found = true;
   for (int look = 0; found && look < kMaxLooks; ++look) {
     found = false;
+    const uint64_t begin = TicksSinceBoot();
     VisitDescendants(ancestor, except, source, [&](pid_t pid) {
-      if (!killed.insert(pid).second) return;
-      kill(pid, SIGKILL);
+      if (killed.contains(pid)) return;
       found = true;
+      // A younger process may have got the number of a descendant that has ended. If it is a
+      // descendant, the next look finds it.
+      Signal(pid, SIGKILL, [&] {
+        const bool is_older = StartOf(pid) <= begin;
+        if (is_older) killed.insert(pid);
+        return is_older;
+      });
     });
   }
 }

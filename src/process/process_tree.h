@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -13,6 +14,10 @@ std::vector<pid_t> AllProcesses();
 
 // Returns 0 if the process does not exist.
 pid_t ParentOf(pid_t pid);
+
+// Sends the signal if `is_meant` holds. A process that gets the number after this call does not get
+// the signal, except before Linux 5.3 and without a free descriptor. Returns whether it was sent.
+bool Signal(pid_t pid, int signal, const std::function<bool()>& is_meant);
 
 // Makes orphaned descendants our children instead of init's.
 void AdoptOrphans();

@@ -1,5 +1,6 @@
 #include "process/process_tree.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <string>
 
 namespace autodist::process {
 namespace {
@@ -88,6 +90,57 @@ TEST_P(ProcessTreeTest, KillsAllDescendants) {
   EXPECT_EQ(read(alive[0], &byte, 1), 0);  // all writers have closed
   close(alive[0]);
   while (wait(nullptr) > 0) continue;
+}
+
+// The kernel gives the next process the number after this one, unless others start meanwhile.
+bool SetLastNumber(pid_t pid) {
+  const int file = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+  const std::string number = std::to_string(pid);
+  const bool set = write(file, number.data(), number.size()) > 0;
+  close(file);
+  return set;
+}
+
+pid_t Sleeper() {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (;;) pause();
+  }
+  return child;
+}
+
+TEST(SignalTest, AProcessThatGetsTheNumberMeanwhileIsSpared) {
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const pid_t meant = Sleeper();
+    pid_t other = 0;
+    const bool sent = Signal(meant, SIGKILL, [&] {
+      kill(meant, SIGKILL);
+      EXPECT_EQ(waitpid(meant, nullptr, 0), meant);
+      if (!SetLastNumber(meant - 1)) return false;
+      other = Sleeper();
+      return true;
+    });
+    if (other == 0) GTEST_SKIP() << "takes root";
+    const bool spared = waitpid(other, nullptr, WNOHANG) == 0;
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+    if (other != meant) continue;
+    EXPECT_FALSE(sent);
+    EXPECT_TRUE(spared);
+    return;
+  }
+  FAIL() << "no process got the number";
+}
+
+TEST(SignalTest, OnlyTheProcessThatIsMeant) {
+  const pid_t child = Sleeper();
+  EXPECT_FALSE(Signal(child, SIGKILL, [] { return false; }));
+  EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
+  EXPECT_TRUE(Signal(child, SIGKILL, [] { return true; }));
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(Signal(child, SIGKILL, [] { return true; }));
 }
 
 // Each process creates the next one and exits, like a program that tries to escape.
