@@ -285,7 +285,8 @@ Result<v1::TryPortsResponse> GrpcLink::TryPorts(const v1::TryPortsRequest& reque
 transfer::FetchedFiles GrpcLink::Fetch(const transfer::FetchOrder& order,
                                        transfer::FetchedFolder& folder,
                                        const std::stop_token& stop) {
-  transfer::FetchedFiles fetched = transfer::FetchFiles(*stub_, order, folder, stop);
+  transfer::FetchedFiles fetched = transfer::FetchFiles(
+      *stub_, order, folder, [this] { HangUp(); }, stop);
   if (!fetched.status.ok() && !stream_->Failure().ok()) fetched.status = stream_->Failure();
   return fetched;
 }

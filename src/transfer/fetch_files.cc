@@ -139,13 +139,14 @@ Result<files::NewFile> FetchedFolder::Create(const v1::FetchedFile& file) {
 }
 
 FetchedFiles FetchFiles(v1::AgentService::Stub& agent, const FetchOrder& order,
-                        FetchedFolder& folder, const std::stop_token& stop) {
+                        FetchedFolder& folder, const std::function<void()>& hang_up,
+                        const std::stop_token& stop) {
   v1::FetchFilesRequest request;
   request.set_folder(order.folder);
   for (const std::string& pattern : order.patterns) request.add_patterns(pattern);
   request.set_probe(order.probe);
   FetchedFiles fetched;
-  FetchStream stream(agent, request, stop, order.silence);
+  FetchStream stream(agent, request, stop, order.silence, hang_up);
   fetched.status = Fetch(stream, order, folder, fetched).Run();
   return fetched;
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -56,7 +57,9 @@ class FetchedFolder {
   base::UniqueFd root_;
 };
 
+// `hang_up` closes the connection: called if the call does not end otherwise.
 FetchedFiles FetchFiles(v1::AgentService::Stub& agent, const FetchOrder& order,
-                        FetchedFolder& folder, const std::stop_token& stop);
+                        FetchedFolder& folder, const std::function<void()>& hang_up,
+                        const std::stop_token& stop);
 
 }  // namespace autodist::transfer

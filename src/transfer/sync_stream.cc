@@ -1,24 +1,14 @@
 #include "transfer/sync_stream.h"
 
-#include "rpc/channel.h"
+#include <utility>
 
 namespace autodist::transfer {
-
-namespace {
-
-// The time for a cancelled call to end: gRPC first finishes a write in progress, which a stalled
-// connection prevents.
-constexpr std::chrono::milliseconds kCancelLimit{1000};
-
-}  // namespace
 
 SyncStream::SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules,
                        const std::stop_token& stop, std::chrono::milliseconds stall_limit,
                        std::function<void()> hang_up, std::function<void(uint64_t bytes)> received)
-    : rules_(rules),
-      stop_(stop),
-      stall_limit_(stall_limit),
-      hang_up_(std::move(hang_up)),
+    : CancellableCall(stop, stall_limit, std::move(hang_up)),
+      rules_(rules),
       received_(std::move(received)) {
   agent.async()->Sync(&context_, this);
   AddHold();  // Write is called from outside of gRPC's callbacks
@@ -30,32 +20,6 @@ SyncStream::~SyncStream() {
   std::unique_lock lock(mutex_);
   if (!outcome_.ended() && !cancelled_) Cancel();
   Await(lock, [this] { return outcome_.ended(); });
-}
-
-void SyncStream::Cancel() {
-  context_.TryCancel();
-  cancelled_ = Clock::now();
-}
-
-// Waits for the condition, which must hold once no read or write is in progress.
-template <typename Condition>
-void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) {
-  while (!condition()) {
-    const auto now = Clock::now();
-    if (cancelled_ && now >= *cancelled_ + kCancelLimit) {
-      hang_up_();
-      changed_.wait(lock, condition);
-    } else if (cancelled_) {
-      changed_.wait_until(lock, *cancelled_ + kCancelLimit);
-    } else if (stop_.stop_requested() || now >= moved_ + stall_limit_) {
-      outcome_.Stall("no data was transferred for " + std::to_string(stall_limit_.count() / 1000) +
-                     " seconds");
-      Cancel();
-    } else {
-      changed_.wait_until(lock, stop_, moved_ + stall_limit_,
-                          [&] { return condition() || cancelled_; });
-    }
-  }
 }
 
 bool SyncStream::Write(const v1::SyncRequest& message) {
@@ -78,13 +42,6 @@ std::optional<v1::SyncResponse> SyncStream::Read() {
   return response;
 }
 
-Status SyncStream::End() {
-  std::unique_lock lock(mutex_);
-  moved_ = Clock::now();
-  Await(lock, [this] { return outcome_.ended(); });
-  return outcome_.Get(stop_);
-}
-
 void SyncStream::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
@@ -97,7 +54,7 @@ void SyncStream::OnReadDone(bool ok) {
     if (!ok) {
       read_all_ = true;
     } else if (outcome_.rule_broken()) {
-      // The message is ignored.
+      incoming_.Clear();  // ignored
     } else if (incoming_.has_finished()) {
       outcome_.Finish(incoming_.finished().error(), incoming_.finished().remedy());
     } else if (!incoming_.has_bytes_written()) {
@@ -117,12 +74,6 @@ void SyncStream::OnWriteDone(bool) {
   const std::lock_guard lock(mutex_);  // a failed write is reported by the end of reading
   moved_ = Clock::now();
   writing_ = false;
-  changed_.notify_all();
-}
-
-void SyncStream::OnDone(const grpc::Status& status) {
-  const std::lock_guard lock(mutex_);
-  outcome_.End(rpc::FromGrpc(status));
   changed_.notify_all();
 }
 

@@ -14,6 +14,7 @@
 #include "files/temporary_file.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"
+#include "support/blockable_line.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
@@ -66,7 +67,8 @@ class FetchFilesTest : public testing::Test {
 
   FetchedFiles Fetch() {
     FetchedFolder folder(temp_.path(), "node");
-    return FetchFiles(*agent_, order_, folder, stop_.get_token());
+    return FetchFiles(
+        *agent_, order_, folder, [] {}, stop_.get_token());
   }
   // Fetches from an agent that sends these messages in order.
   FetchedFiles FetchOf(const std::vector<v1::FetchFilesResponse>& said) {
@@ -254,8 +256,28 @@ TEST_F(FetchFilesTest, ASilentAgentTimesOut) {
     while (!context.IsCancelled()) std::this_thread::sleep_for(milliseconds(1));
   });
   const FetchedFiles fetched = Fetch();
-  EXPECT_THAT(Message(fetched.status), HasSubstr("no data was received for 0.2 s"));
+  EXPECT_THAT(Message(fetched.status), HasSubstr("no data was transferred for 0.2 s"));
   EXPECT_THAT(All(), ElementsAre("node"));
+}
+
+// gRPC finishes a write that it has started before it lets a call end.
+TEST_F(FetchFilesTest, ABlockedConnectionTimesOut) {
+  test::BlockableLine line;
+  const auto agent = v1::AgentService::NewStub(*rpc::ChannelOver(line.To(server_.Connect())));
+  FetchedFolder folder(temp_.path(), "node");
+  const auto fetch = [&] {
+    return FetchFiles(
+        *agent, order_, folder, [&] { line.HangUp(); }, stop_.get_token());
+  };
+  service_.Behave([](grpc::ServerContext&, Writer& writer) {
+    writer.Write(Found(0));
+    writer.Write(Finished());
+  });
+  const FetchedFiles first = fetch();
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  line.Stop();
+  order_.silence = milliseconds(100);
+  EXPECT_EQ(fetch().status.code(), StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(FetchFilesTest, CanBeCancelled) {

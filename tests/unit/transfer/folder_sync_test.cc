@@ -3,9 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +14,7 @@
 #include "files/digest.h"
 #include "rpc/message_rules.h"
 #include "secure/key.h"
+#include "support/blockable_line.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
@@ -33,56 +31,6 @@ class FakeAgent final : public v1::AgentService::Service {
  public:
   grpc::Status Sync(grpc::ServerContext*, AgentEnd* stream) override { return behave(*stream); }
   std::function<grpc::Status(AgentEnd&)> behave;
-};
-
-// A connection that can be blocked, like that to an sshd.
-class Line {
- public:
-  // Returns the near end for this far end.
-  base::UniqueFd To(base::UniqueFd far) {
-    signal(SIGPIPE, SIG_IGN);  // when one end has closed
-    far_ = std::move(far);
-    auto ends = *base::StreamSocketPair();
-    once_more_.Reset(dup(ends.first.get()));
-    near_ = std::move(ends.second);
-    to_agent_ = std::jthread([this] { Pass(near_.get(), far_.get(), stopped_); });
-    from_agent_ = std::jthread([this] { Pass(far_.get(), near_.get(), never_); });
-    return std::move(ends.first);
-  }
-  ~Line() { End(); }
-  void End() {
-    for (const base::UniqueFd* fd : {&near_, &far_}) shutdown(fd->get(), SHUT_RDWR);
-  }
-  // Accepts no more data and is full; the agent's data still arrives.
-  void Stop() {
-    stopped_ = true;
-    const auto limit = base::Deadline::After(milliseconds(20'000));
-    pollfd room{once_more_.get(), POLLOUT, 0};
-    while (!limit.Expired() && poll(&room, 1, 0) != 0) std::this_thread::yield();
-  }
-  void HangUp() {
-    EXPECT_TRUE(stopped_);
-    shutdown(once_more_.get(), SHUT_RDWR);
-  }
-
- private:
-  void Pass(int from, int to, const std::atomic<bool>& stopped) {
-    char buffer[65536];
-    while (!stopped) {
-      const auto got = base::ReadSome(from, buffer, sizeof buffer, base::Deadline::Never());
-      if (!got.ok() || *got == 0) break;
-      if (!base::WriteAll(to, {buffer, *got}, base::Deadline::Never()).ok()) return;
-    }
-    if (!stopped_) shutdown(to, SHUT_RDWR);
-  }
-
-  base::UniqueFd once_more_;
-  base::UniqueFd near_;
-  base::UniqueFd far_;
-  std::atomic<bool> stopped_{false};
-  const std::atomic<bool> never_{false};
-  std::jthread to_agent_;
-  std::jthread from_agent_;
 };
 
 class FolderSyncTest : public testing::Test {
@@ -148,7 +96,7 @@ class FolderSyncTest : public testing::Test {
 
   const test::TempFolder folder_;
   FakeAgent service_;
-  Line line_;
+  test::BlockableLine line_;
   test::GrpcServer server_{&service_};
   const std::unique_ptr<v1::AgentService::Stub> agent_ =
       v1::AgentService::NewStub(*rpc::ChannelOver(line_.To(server_.Connect())));
@@ -383,6 +331,26 @@ TEST_F(FolderSyncTest, MarksTheFolderWhileItRuns) {
   service_.behave = [](AgentEnd&) { return grpc::Status(grpc::StatusCode::INTERNAL, "oh"); };
   EXPECT_THAT(Message(Copy()), HasSubstr("oh"));
   EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(FolderSyncTest, ANumberThatBreaksARuleIsNotCounted) {
+  service_.behave = [](AgentEnd& agent) {
+    for (const uint64_t bytes : {5u, 3u, 7u}) {
+      v1::SyncResponse response;
+      response.mutable_bytes_written()->set_bytes(bytes);
+      agent.Write(response);
+    }
+    return Finish(agent);
+  };
+  std::vector<uint64_t> counted;
+  {
+    SyncStream stream(
+        *agent_, SyncRules(1, 10), {}, kStallLimit, [] {},
+        [&](uint64_t bytes) { counted.push_back(bytes); });
+    EXPECT_FALSE(stream.Read());
+    EXPECT_THAT(Message(stream.End()), HasSubstr("a bytes_written for 3 of 10 bytes"));
+  }
+  EXPECT_THAT(counted, testing::ElementsAre(5));
 }
 
 TEST_F(FolderSyncTest, ReportsErrorsOfTheNode) {
