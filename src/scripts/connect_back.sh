@@ -1,7 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # set by install_program.sh, which comes behind this
 # Runs in a task of a Slurm step. Slurm's variables have the name of the node and the address of
 # srun, that is, the chief. stdin begins with the key. All tasks have the same stdin: a task that
-# already has the program must consume it, or the others would not receive it. $1 seconds, $2 the
+# already has the program must consume it, or the others would not receive it. The agent, too, gets
+# the signals of Slurm, so the shell only waits for it. $1 seconds, $2 the
 # chief's port, then the addresses of the chief.
 l=;
 run() {
@@ -17,8 +18,9 @@ run() {
     timeout "$w" cat <&3 > /dev/null 2>&1 3<&- &
     exec 3<&-;
   };
-  exec "./$f" "$@" << E
-$l
-E
+  exec < /dev/null;
+  trap : HUP INT PIPE USR1 USR2 TERM;
+  printf '%s\n' "$l" | exec "./$f" "$@";
+  exit;
 };
 skip() { IFS= read -r l; };

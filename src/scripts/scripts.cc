@@ -14,18 +14,11 @@ std::span<const base::EmbeddedFile> Files();
 
 std::string OneLine(std::string_view file) {
   std::string script;
-  bool here_document = false;
   for (const std::string_view line : base::Lines(file)) {
     const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-    if (here_document) {
-      script += "\n" + std::string(line);
-      here_document = line != "E";
-      if (!here_document) script += '\n';
-    } else if (!text.empty() && !text.starts_with('#')) {
-      if (!script.empty() && !script.ends_with('\n')) script += ' ';
-      script += text;
-      here_document = text.ends_with("<< E");
-    }
+    if (text.empty() || text.starts_with('#')) continue;
+    if (!script.empty()) script += ' ';
+    script += text;
   }
   return script;
 }

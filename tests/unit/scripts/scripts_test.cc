@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,9 +25,33 @@ TEST(ScriptsTest, AFileBecomesOneLine) {
             "if true; then echo '#'; fi");
 }
 
-TEST(ScriptsTest, AHereDocumentKeepsItsLines) {
-  EXPECT_EQ(OneLine("a() {\n  cat << E\n  $l\n# no comment\nE\n};\nb\n"),
-            "a() { cat << E\n  $l\n# no comment\nE\n}; b");
+// Shells before bash 5.1 write a here-document, which may contain a key, to a file in /tmp.
+TEST(ScriptsTest, NoneHasAHereDocument) {
+  for (const std::string_view name : {"start_agent", "own_folder", "install_program",
+                                      "connect_back", "clean", "clean_step", "run_on_node"}) {
+    EXPECT_EQ(Script({name}).find("<<"), std::string::npos) << name;
+  }
+}
+
+// Slurm signals the shell, too, which must not end before the agent.
+TEST(ScriptsTest, ConnectBackPassesTheKeyOnAndEndsWithTheAgent) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string agent = folder + "/agent";
+  std::ofstream(agent) << "#!/bin/sh\nread key\nkill -TERM $PPID\necho \"$key $*\"\nexit 3\n";
+  std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
+  const std::string script = Script({"connect_back"}) + " l=KEY; run 60 7 h; echo continued";
+  const std::string command = "cd " + folder +
+                              " && f=agent o=022 w=5 SLURMD_NODENAME=n "
+                              "SLURM_LAUNCH_NODE_IPADDR=10.0.0.9 sh -c " +
+                              base::ShellQuote(script);
+  FILE* const output = popen(command.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::array<char, 200> printed{};
+  (void)!fread(printed.data(), 1, printed.size() - 1, output);
+  EXPECT_EQ(WEXITSTATUS(pclose(output)), 3);
+  EXPECT_STREQ(printed.data(), "KEY connect-back n 60 10.0.0.9:7 h\n");
+  std::filesystem::remove_all(folder);
 }
 
 // A shell can parse each as one line, alone and after the others.
