@@ -1,8 +1,10 @@
 #include "agent/prepare/environment_steps.h"
 
 #include <absl/strings/str_replace.h>
+#include <absl/strings/str_split.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <optional>
@@ -129,11 +131,36 @@ void Set(const v1::SetVariable& variable, const NodeValues& values, Environment&
   if (value) environment.Set(variable.name(), *value);
 }
 
+// Returns the versions of the files that the statements source.
+std::vector<int64_t> FileVersions(const std::string& statements, const std::string& folder,
+                                  const Environment& environment) {
+  std::vector<int64_t> versions;
+  const std::vector<std::string> words =
+      absl::StrSplit(statements, absl::ByAnyChar(" \t\n;&|<>()'\""), absl::SkipEmpty());
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i - 1] != "source" && words[i - 1] != ".") continue;
+    const std::string& word = words[i];
+    const bool at_home = word.starts_with("~/");
+    const std::string path = environment.Expand(at_home ? "$HOME" + word.substr(1) : word);
+    struct stat info;
+    if (path.empty() || stat((path[0] == '/' ? path : folder + "/" + path).c_str(), &info) != 0 ||
+        !S_ISREG(info.st_mode)) {
+      continue;
+    }
+    for (const int64_t number : {int64_t{info.st_mtim.tv_sec}, int64_t{info.st_mtim.tv_nsec},
+                                 int64_t{info.st_size}, static_cast<int64_t>(info.st_ino)}) {
+      versions.push_back(number);
+    }
+  }
+  return versions;
+}
+
 }  // namespace
 
 Result<Environment> Activations::Run(const std::string& statements, const ActivationPlace& place,
                                      const Environment& before, Supervisor& supervisor) {
-  Input input{statements, place.folder, before.ToStrings()};
+  Input input{statements, place.folder, before.ToStrings(),
+              FileVersions(statements, place.folder, before)};
   const auto known = results_.find(input);
   if (known != results_.end() && !known->second.fresh.Expired()) return known->second.environment;
   AD_ASSIGN_OR_RETURN(Environment after, Activate(statements, place, before, supervisor));

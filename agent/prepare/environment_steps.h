@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -33,8 +34,9 @@ struct ActivationPlace {
   std::stop_token stop = {};  // ends it early
 };
 
-// Runs statements that activate an environment, once for each input: an attempt soon after another
-// does not wait for them again. Used by one thread at a time.
+// Runs statements that activate an environment, once for each input and version of the files that
+// they source: an attempt soon after another does not wait for them again. Used by one thread at a
+// time.
 class Activations {
  public:
   // Afterwards they run again, because they may have fetched something that expires.
@@ -46,7 +48,8 @@ class Activations {
                                    const process::Environment& before, Supervisor& supervisor);
 
  private:
-  using Input = std::tuple<std::string, std::string, std::vector<std::string>>;
+  using Input =
+      std::tuple<std::string, std::string, std::vector<std::string>, std::vector<int64_t>>;
   struct Output {
     process::Environment environment;
     base::Deadline fresh;

@@ -177,6 +177,18 @@ TEST_F(PrepareTest, AnActivationRunsOnceForEachInput) {
   EXPECT_THAT(ReadyEnvironment(), Contains("RUN=4"));  // a failure is not kept
 }
 
+TEST_F(PrepareTest, AnActivationRunsAgainAfterAChangeOfItsFile) {
+  agent_.Set("HOME", folder_.path());
+  for (const std::string& file :
+       std::vector<std::string>{"activate", folder_.path() + "/activate", "~/activate"}) {
+    folder_.Write("activate", "export V=wrong");
+    Activate((file == "activate" ? "true && . ./" : "true && source ") + file + ";");
+    EXPECT_THAT(ReadyEnvironment(), Contains("V=wrong"));
+    folder_.Write("activate", "export V=mended");
+    EXPECT_THAT(ReadyEnvironment(), Contains("V=mended")) << file;
+  }
+}
+
 TEST_F(PrepareTest, TheBashOfAnActivationReadsNoInheritedFiles) {
   const std::string init = folder_.Write("init.sh", "export FROM_INIT=1; exit 3\n");
   node().clear_environment();
