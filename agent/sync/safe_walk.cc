@@ -17,7 +17,6 @@ namespace autodist::agent {
 namespace {
 
 constexpr int kMaxLinks = 40;  // the limit of the kernel
-constexpr mode_t kOpenToAll = S_ISVTX | S_IWOTH;
 
 class SafeWalk {
  public:
@@ -82,7 +81,7 @@ class SafeWalk {
     if (fstat(at_.fd.get(), &above) != 0) return ErrnoError(errno, shown);
     const bool trusted =
         info.st_uid == geteuid() || info.st_uid == 0 || info.st_uid == above.st_uid;
-    if (trusted || (above.st_mode & kOpenToAll) != kOpenToAll) return OkStatus();
+    if (trusted || (above.st_mode & S_IWOTH) == 0) return OkStatus();
     return WithRemedy(
         Error(StatusCode::kPermissionDenied, shown + " belongs to another user, number " +
                                                  std::to_string(info.st_uid) +

@@ -56,7 +56,7 @@ TEST_F(SafeWalkTest, FilesOfOthersInASharedFolderAreRefused) {
   const Case cases[] = {
       {01777, 0, 0, true},        {01777, 0, kNobody, false},      {01777, kNobody, kNobody, true},
       {01777, kNobody, 0, true},  {01777, kNobody, kThird, false}, {03777, 0, kNobody, false},
-      {01703, 0, kNobody, false}, {0777, 0, kNobody, true},        {01775, 0, kNobody, true},
+      {01703, 0, kNobody, false}, {0777, 0, kNobody, false},       {01775, 0, kNobody, true},
       {02775, 0, kNobody, true},  {0755, 0, kNobody, true},        {01755, 0, kNobody, true},
   };
   Make("elsewhere/sub", 0755, 0);
