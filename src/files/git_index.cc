@@ -1,6 +1,7 @@
 #include "files/git_index.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -120,6 +121,16 @@ std::optional<std::vector<std::string>> ReadEntries(std::string_view content, si
                                                     : std::nullopt;
 }
 
+// Like git, trusts only what belongs to this user or to root: an index says which files are sent
+// although they are to be ignored. What is missing is trusted.
+Status CheckOwner(const fs::path& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || info.st_uid == geteuid() || info.st_uid == 0) {
+    return OkStatus();
+  }
+  return Error(StatusCode::kPermissionDenied, path.string() + " belongs to another user");
+}
+
 // Returns the path of the index if this folder is the top of a repository; otherwise "".
 std::string IndexOf(const fs::path& folder) {
   const std::string git = folder / ".git";
@@ -174,6 +185,10 @@ Result<TrackedFiles> FilesTrackedIn(const std::string& folder, bool above) {
   while (above && IndexOf(top).empty() && top.has_relative_path()) top = top.parent_path();
   const std::string index = IndexOf(top);
   if (index.empty()) return TrackedFiles();
+  for (const fs::path& path :
+       {top / ".git", fs::path(index).parent_path() / ".", fs::path(index)}) {
+    AD_RETURN_IF_ERROR(CheckOwner(path));
+  }
   const auto content = base::ReadFile(index, kLargestIndex);
   if (content.status().code() == StatusCode::kNotFound) return TrackedFiles();
   AD_RETURN_IF_ERROR(content.status());

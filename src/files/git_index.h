@@ -30,7 +30,8 @@ class TrackedFiles {
 Result<std::vector<std::string>> ReadGitIndex(std::string_view content);
 
 // Returns the tracked files in `folder`, according to its repository; empty outside of
-// repositories. `above`: whether to search for the repository in parent folders, too.
+// repositories. Fails if another user than root owns the repository's index or its folder. `above`:
+// whether to search for the repository in parent folders, too.
 Result<TrackedFiles> FilesTrackedIn(const std::string& folder, bool above);
 
 }  // namespace autodist::files

@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
 #include "files/file_tree.h"
+#include "support/nobody.h"
 #include "support/temp_folder.h"
 
 namespace autodist::files {
@@ -138,6 +140,27 @@ TEST_F(GitIndexTest, ASplitIndexCausesAWarning) {
   Git("update-index --split-index");
   EXPECT_THAT(Paths(), ElementsAre(".gitignore"));
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("what git tracks is not known")));
+}
+
+TEST_F(GitIndexTest, TheIndexOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  Git("init -q .");
+  Write(".gitignore", "secret\n");
+  Write("own/secret");
+  Write("own/.gitignore", "secret\n");
+  Git("add -f own/secret");
+  EXPECT_THAT(Paths("/own"), ElementsAre(".gitignore", "secret"));
+  for (const char* theirs : {".git", ".git/index"}) {
+    const std::string path = folder_.path() + "/" + theirs;
+    ASSERT_EQ(chown(path.c_str(), test::kNobody, test::kNobody), 0);
+    EXPECT_THAT(Paths("/own"), ElementsAre(".gitignore")) << theirs;
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("belongs to another user"))) << theirs;
+    ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
+  }
+  // Nor that of a .git file, which names any folder.
+  std::filesystem::rename(folder_.path() + "/.git", folder_.path() + "/repository");
+  ASSERT_EQ(lchown(folder_.Write(".git", "gitdir: repository\n").c_str(), test::kNobody, 0), 0);
+  EXPECT_THAT(Paths("/own"), ElementsAre(".gitignore"));
 }
 
 TEST_F(GitIndexTest, WithoutARepositoryNothingIsTracked) {
