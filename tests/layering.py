@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Checks the includes against the tables of docs/explanation/modules.md: which module may use which,
-and where the headers of third parties may be included."""
+and where the headers of third parties may be included. Checks that no loop over a folder throws."""
 
 import graphlib
 import re
@@ -81,6 +81,10 @@ def issue_with(name, included):
     return f"<{header}> is for {', '.join(places)} alone"
 
 
+# A loop over std::filesystem's iterator throws if reading a folder fails halfway.
+THROWING = re.compile(r"(?<!recursive_)directory_iterator|: [\w:]*recursive_directory_iterator\(")
+
+
 def issues():
     names = [name for module in MODULES for name in (module, *MODULES[module])]
     names += [place for places in THIRD_PARTIES.values() for place in places]
@@ -94,7 +98,10 @@ def issues():
             name = str(path.relative_to(ROOT))
             if folder != "include" and not module_of(name):
                 yield f"{name}: in no module of {NAME}"
-            for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
+            text = path.read_text()
+            if THROWING.search(text):
+                yield f"{name}: directory_iterator throws: use base::EntriesOf, or increment(error)"
+            for included in re.findall(r'#include ["<]([^">]+)[">]', text):
                 issue = issue_with(name, included)
                 if issue:
                     yield f"{name}: {included}: {issue}"
