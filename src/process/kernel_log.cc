@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/parse_number.h"
@@ -17,14 +15,28 @@ namespace {
 
 constexpr int kMaxRecords = 100'000;  // in one call; more than a kernel keeps by default
 constexpr size_t kLargestRecord = 8192;
+// The number at the start of a record is 8 * facility + severity; the kernel's facility is 0, which
+// no other logger can use.
+constexpr uint32_t kOfOthers = 8;
 
 }  // namespace
 
-KernelLog::KernelLog(From from) : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+std::optional<KernelRecord> ParseKernelRecord(std::string_view record) {
+  const size_t end = record.find(';');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string_view> head = base::Split(record.substr(0, end), ',');
+  const auto level = base::ParseNumber<uint32_t>(head[0]);
+  const auto time = head.size() > 2 ? base::ParseNumber<int64_t>(head[2]) : std::nullopt;
+  if (!level || *level >= kOfOthers || !time) return std::nullopt;
+  record.remove_prefix(end + 1);
+  return KernelRecord{record.substr(0, record.find('\n')), std::chrono::microseconds(*time)};
+}
+
+KernelLog::KernelLog(From from, const char* path)
+    : log_(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   if (from == From::kNow && log_.valid() && lseek(log_.get(), 0, SEEK_END) < 0) log_.Reset();
 }
 
-// A record is "6,339,5140900,-;text", followed by lines that begin with a space.
 void KernelLog::Read(const std::function<void(const KernelRecord& record)>& take) {
   if (!log_.valid()) return;
   char record[kLargestRecord];
@@ -32,12 +44,7 @@ void KernelLog::Read(const std::function<void(const KernelRecord& record)>& take
     const ssize_t size = read(log_.get(), record, sizeof record);
     if (size < 0 && errno == EPIPE) continue;  // records have been overwritten
     if (size <= 0) return;
-    std::string_view text(record, static_cast<size_t>(size));
-    text = text.substr(0, text.find('\n'));
-    const size_t begin = std::min(text.find(';') + 1, text.size());
-    const std::vector<std::string_view> head = base::Split(text.substr(0, begin), ',');
-    const auto time = head.size() > 2 ? base::ParseNumber<int64_t>(head[2]) : std::nullopt;
-    take({text.substr(begin), std::chrono::microseconds(time.value_or(0))});
+    if (const auto own = ParseKernelRecord({record, static_cast<size_t>(size)})) take(*own);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/fd.h"
@@ -14,6 +15,12 @@ struct KernelRecord {
   std::chrono::microseconds since_boot;
 };
 
+// Parses "6,339,5140900,-;text", followed by lines that begin with a space. nullopt: it is not of
+// the kernel but of another logger, who may write texts of any user. What the kernel itself writes
+// has names of programs and files in it: only the beginning of a line, beyond the 15 bytes of a
+// program's name or with a strict format, shows what the line is.
+std::optional<KernelRecord> ParseKernelRecord(std::string_view record);
+
 // For one thread; never blocks.
 class KernelLog {
  public:
@@ -21,11 +28,11 @@ class KernelLog {
     kStart,
     kNow
   };  // kStart: includes earlier records, as far as the kernel has them
-  explicit KernelLog(From from = From::kNow);
+  explicit KernelLog(From from = From::kNow, const char* path = "/dev/kmsg");
 
   // Whether this process may read the log.
   bool readable() const { return log_.valid(); }
-  // Passes on the records since the previous call.
+  // Passes on the kernel's own records since the previous call.
   void Read(const std::function<void(const KernelRecord& record)>& take);
 
  private:

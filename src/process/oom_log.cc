@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/take_start.h"
 
 namespace autodist::process {
 namespace {
@@ -12,32 +13,36 @@ namespace {
 constexpr size_t kMaxKills = 1'000;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // the kernel's PROC_PID_INIT_INO
 constexpr uint64_t kKibi = 1024;
+constexpr size_t kMaxProgramName = 15;  // bytes of the name of a program, which may have any text
 
 // Returns the number after `name` in the line.
 std::optional<uint64_t> NumberAfter(std::string_view name, std::string_view line) {
   const size_t at = line.find(name);
   if (at == std::string_view::npos) return std::nullopt;
-  uint64_t number = 0;
-  const char* begin = line.data() + at + name.size();
-  const auto parsed = std::from_chars(begin, line.data() + line.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr == begin) return std::nullopt;
-  return number;
+  line.remove_prefix(at + name.size());
+  return base::TakeNumber<uint64_t>(line);
 }
 
 }  // namespace
 
 // Formats of Linux 3.10 to 6.18: mm/oom_kill.c and mm/memcontrol.c.
 std::optional<OomLogReader::Kill> OomLogReader::Take(std::string_view line) {
-  if (line.starts_with("memory: usage ")) {
-    used_ = NumberAfter("usage ", line).value_or(0) * kKibi;
-    limit_ = NumberAfter("limit ", line).value_or(0) * kKibi;
+  if (base::TakePrefix(line, "memory: usage ")) {
+    const auto used = base::TakeNumber<uint64_t>(line);
+    if (!used || !base::TakePrefix(line, "kB, limit ")) return std::nullopt;
+    used_ = *used * kKibi;
+    limit_ = base::TakeNumber<uint64_t>(line).value_or(0) * kKibi;
     return std::nullopt;
   }
-  if (line.find("invoked oom-killer") != std::string_view::npos) *this = {};
-  if (line.starts_with("Memory cgroup out of memory: ")) of_cgroup_ = true;
-  const auto pid = NumberAfter("Killed process ", line);
-  if (!pid) return std::nullopt;
-  Kill kill{static_cast<pid_t>(*pid), std::nullopt, {of_cgroup_, used_, limit_}};
+  if (line.find(" invoked oom-killer: ") <= kMaxProgramName) *this = {};
+  if (base::TakePrefix(line, "Memory cgroup out of memory: ")) of_cgroup_ = true;
+  base::TakePrefix(line, "Out of memory: ");
+  base::TakePrefix(line, "Out of memory (oom_kill_allocating_task): ");
+  if (!base::TakePrefix(line, "Killed process ")) return std::nullopt;
+  const auto pid = base::TakeNumber<pid_t>(line);
+  if (!pid || *pid <= 0 || !line.starts_with(" (")) return std::nullopt;
+  line.remove_prefix(line.rfind(')') + 1);  // the name of the program
+  Kill kill{*pid, std::nullopt, {of_cgroup_, used_, limit_}};
   if (const auto uid = NumberAfter("UID:", line)) kill.uid = static_cast<uid_t>(*uid);
   if (!of_cgroup_) {
     kill.how = {};

@@ -60,6 +60,29 @@ TEST(OomLogReaderTest, SupportsTheFormatOfOlderKernels) {
   EXPECT_FALSE(reader.Take("Killed process "));
 }
 
+// A program that crashes has its name, of 15 bytes, and that of its file in the log.
+TEST(OomLogReaderTest, NamesOfProgramsAndFilesAreNoKills) {
+  OomLogReader reader;
+  for (const char* line :
+       {"x[27810]: segfault at 8 ip 0 sp 0 error 6 in Out of memory: Killed process 99 (x) "
+        "total-vm:8kB, UID:0[161e,401000+78000]",
+        "Killed process [27810]: segfault at 8 ip 0 sp 0 error 6 in 99 (x) total-vm:8kB",
+        "Killed process 9[27810]: segfault at 8 ip 0 sp 0 error 6 in x (x) total-vm:8kB",
+        "Killed process -1 (x) total-vm:8kB"}) {
+    EXPECT_FALSE(reader.Take(line)) << line;
+  }
+  reader.Take("memory: usage 250kB, limit 256kB, failcnt 19");
+  reader.Take("memory: usage 9[27810]: segfault at 8 ip 0 error 6 in limit 3kB, failcnt 19");
+  reader.Take("x[27810]: segfault at 8 ip 0 error 6 in train invoked oom-killer: gfp_mask=0");
+  const auto kill = reader.Take(
+      "Memory cgroup out of memory: Killed process 5 (UID:0 )) total-vm:8kB, anon-rss:8kB, UID:7 "
+      "pgtables:156kB");
+  ASSERT_TRUE(kill);
+  EXPECT_EQ(kill->uid, 7u);
+  EXPECT_EQ(kill->how.used, 250 * kKibi);
+  EXPECT_EQ(kill->how.limit, 256 * kKibi);
+}
+
 class MemoryCgroupsTest : public testing::Test {
  protected:
   void Write(const std::string& file, const std::string& text) {
