@@ -27,7 +27,7 @@ void Append(std::vector<Fault> more, std::vector<Fault>& faults) {
                 std::make_move_iterator(more.end()));
 }
 
-std::vector<Fault> FindInOwnKernelLog(size_t gpus) {
+std::vector<Fault> FindInOwnKernelLog(const std::vector<health::PciPlace>& gpus) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   process::KernelLog log(process::KernelLog::From::kStart);
@@ -40,13 +40,18 @@ std::vector<Fault> FindInOwnKernelLog(size_t gpus) {
   return health::FindInKernelLog(lines, gpus);
 }
 
-v1::HardwareFault AsMessage(const Fault& fault) {
+v1::HardwareFault AsMessage(const Fault& fault, const std::vector<GpuDescription>& gpus) {
   v1::HardwareFault message;
   message.set_what(fault.subject.empty() ? fault.what : fault.subject + " " + fault.what);
   message.set_fatal(fault.severity == health::Severity::kFatal);
   message.set_source(fault.source);
   message.set_remedy(fault.remedy);
+  message.set_min_gpus(fault.min_gpus);
   if (fault.gpu) message.set_gpu(*fault.gpu);
+  if (fault.gpu && *fault.gpu < gpus.size()) {
+    const auto uuid = gpus[*fault.gpu].values.find("uuid");
+    if (uuid != gpus[*fault.gpu].values.end()) message.set_gpu_uuid(uuid->second);
+  }
   return message;
 }
 
@@ -55,23 +60,24 @@ v1::HardwareFault AsMessage(const Fault& fault) {
 v1::NodeInfo HardwareFaults(const process::Environment& environment,
                             const std::string& working_directory, Supervisor& supervisor,
                             const std::string& root) {
-  std::vector<Fault> faults;
+  const std::vector<health::PciPlace> places = health::GpusOfDriver(root);
+  std::vector<Fault> faults = FindInOwnKernelLog(places);
   std::vector<GpuDescription> gpus;
   const auto printed = DescribeGpus(environment, working_directory, supervisor);
   if (printed.ok()) {
     gpus = health::ParseGpus(*printed).value_or(std::vector<GpuDescription>());
-    Append(health::FindInGpus(gpus), faults);
   } else {
     Append(health::FindInFailure(Message(printed.status())), faults);
   }
-  std::vector<Fault> logged = FindInOwnKernelLog(gpus.size());
-  health::RelateToGpus(gpus, logged);
-  Append(std::move(logged), faults);
+  health::RelateToGpus(places, gpus, faults);
+  Append(health::FindInGpus(gpus), faults);
   Append(health::FindInLinks(root), faults);
   Append(health::FindInSystem(root), faults);
   v1::NodeInfo facts;
   for (const Fault& fault : faults) {
-    if (facts.hardware_faults_size() < kMaxFaults) *facts.add_hardware_faults() = AsMessage(fault);
+    if (facts.hardware_faults_size() < kMaxFaults) {
+      *facts.add_hardware_faults() = AsMessage(fault, gpus);
+    }
   }
   return facts;
 }

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
-#include "agent/prepare/gpus.h"
-#include "health/small_files.h"
 #include "health/xid.h"
 
 namespace autodist::agent {
@@ -16,18 +15,13 @@ constexpr size_t kMaxErrors = 64;  // of an attempt on the node
 
 }  // namespace
 
-GpuErrorFilter::GpuErrorFilter(const std::vector<std::string>& gpus) {
-  for (const std::string& address : gpus) {
-    if (const auto place = health::ParsePciPlace(address)) gpus_.push_back(*place);
-  }
-  std::ranges::sort(gpus_);  // as nvidia-smi numbers them
-}
-
 void GpuErrorFilter::Take(std::string_view line,
                           const std::function<bool(pid_t pid)>& runs_elsewhere,
                           std::vector<v1::GpuError>& errors) {
   const auto xid = health::ParseXid(line);
   if (!xid || reported_.size() >= kMaxErrors) return;
+  const auto gpu = std::ranges::find(gpus_, health::ParsePciPlace(xid->gpu));
+  if (gpu == gpus_.end()) return;
   if (xid->IsOfProgram() && xid->pid && runs_elsewhere(*xid->pid)) return;
   if (!reported_.emplace(xid->gpu, xid->number).second) return;
   v1::GpuError& error = errors.emplace_back();
@@ -35,24 +29,25 @@ void GpuErrorFilter::Take(std::string_view line,
   error.set_needs_repair(xid->NeedsRepair());
   error.set_address(xid->gpu);
   error.set_unit(xid->Unit());
-  const auto place = health::ParsePciPlace(xid->gpu);
-  const auto gpu = place ? std::ranges::find(gpus_, *place) : gpus_.end();
-  if (gpu != gpus_.end()) error.set_gpu(static_cast<uint32_t>(gpu - gpus_.begin()));
+  error.set_gpu(static_cast<uint32_t>(gpu - gpus_.begin()));
 }
 
-GpuErrors::GpuErrors() : filter_(health::NamesIn(std::string(kDriverFolder) + "/gpus")) {}
+GpuErrors::GpuErrors(const char* log, const std::string& root)
+    : log_(process::KernelLog::From::kNow, log), filter_(health::GpusOfDriver(root)) {}
 
 void GpuErrors::RankStarted(pid_t pid) {
   if (running_.empty()) {
+    late_ = Read();
+    std::erase_if(late_, [](const v1::GpuError& error) { return !error.needs_repair(); });
     ended_.clear();
-    Read();
     filter_.Clear();
   }
   running_.insert(pid);
 }
 
 std::vector<v1::GpuError> GpuErrors::RankEnded(pid_t pid) {
-  std::vector<v1::GpuError> errors = Read();
+  std::vector<v1::GpuError> errors = std::exchange(late_, {});
+  std::ranges::move(Read(), std::back_inserter(errors));
   running_.erase(pid);
   ended_.insert(pid);
   return errors;

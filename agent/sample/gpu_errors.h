@@ -20,8 +20,8 @@ namespace autodist::agent {
 // Pure logic.
 class GpuErrorFilter {
  public:
-  // `gpus`: PCI addresses as /proc/driver/nvidia/gpus has them, "0000:3b:00.0".
-  explicit GpuErrorFilter(const std::vector<std::string>& gpus);
+  // `gpus`: as health::GpusOfDriver returns them. Others have no errors.
+  explicit GpuErrorFilter(std::vector<health::PciPlace> gpus) : gpus_(std::move(gpus)) {}
 
   // Forgets what has been reported.
   void Clear() { reported_.clear(); }
@@ -32,16 +32,18 @@ class GpuErrorFilter {
             std::vector<v1::GpuError>& errors);
 
  private:
-  std::vector<health::PciPlace> gpus_;  // by their numbers in nvidia-smi
+  const std::vector<health::PciPlace> gpus_;
   std::set<std::pair<std::string, uint32_t>> reported_;
 };
 
 // For one thread; never blocks.
 class GpuErrors {
  public:
-  GpuErrors();
+  // `root`: "" or a folder with a copy of /proc.
+  explicit GpuErrors(const char* log = "/dev/kmsg", const std::string& root = "");
 
-  // The first of an attempt: errors count from now on.
+  // The first of an attempt: errors count from now on, and those after which a GPU cannot be
+  // trusted from the end of the previous attempt's last rank on: the driver may report them late.
   void RankStarted(pid_t pid);
   // Returns the errors since the previous call.
   std::vector<v1::GpuError> RankEnded(pid_t pid);
@@ -53,6 +55,7 @@ class GpuErrors {
   GpuErrorFilter filter_;
   std::set<pid_t> running_;
   std::set<pid_t> ended_;
+  std::vector<v1::GpuError> late_;
 };
 
 }  // namespace autodist::agent

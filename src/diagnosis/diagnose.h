@@ -10,6 +10,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/diagnosis.pb.h"
+#include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/plan.pb.h"
 
 namespace autodist::diagnosis {
@@ -53,14 +54,13 @@ struct Evidence {
   std::vector<std::string> mentioned_variables;
   // The result if other jobs use devices of the plan; CHECK_RESULT_UNSPECIFIED: not checked.
   v1::CheckResult busy_devices = v1::CHECK_RESULT_WARNING;
-  // The result if a node has a fault with which ranks would fail.
-  v1::CheckResult fatal_fault = v1::CHECK_RESULT_BAD;
-  bool cpus_can_be_busy = false;  // CPUs can count as busy, although jobs may share them
-  bool synced = false;            // the chief's working directory was copied to the nodes
-  bool will_sync = false;         // a run would copy it
-  uint32_t fixed_port = 0;        // the rendezvous port that the user chose; 0: any
-  bool warnings = false;          // includes the agents' warnings
-  Status logs_here;               // whether the job's logs can be written
+  v1::Health health = v1::HEALTH_STRICT;  // what a fault of the hardware means
+  bool cpus_can_be_busy = false;          // CPUs can count as busy, although jobs may share them
+  bool synced = false;                    // the chief's working directory was copied to the nodes
+  bool will_sync = false;                 // a run would copy it
+  uint32_t fixed_port = 0;                // the rendezvous port that the user chose; 0: any
+  bool warnings = false;                  // includes the agents' warnings
+  Status logs_here;                       // whether the job's logs can be written
 };
 
 v1::Diagnosis Diagnose(const Evidence& evidence);

@@ -1,31 +1,44 @@
 #include "diagnosis/hardware_faults.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace autodist::diagnosis {
 namespace {
 
-// A GPU that the plan does not use concerns others.
-bool Concerns(const v1::NodePlan& node, const v1::HardwareFault& fault, const v1::NodeInfo& facts) {
-  if (!fault.has_gpu()) return true;
+bool Uses(const v1::Device& device, const v1::HardwareFault& fault, const v1::NodeInfo& facts) {
+  if (device.kind() != v1::DEVICE_KIND_GPU) return false;
+  if (device.uuid().empty()) return device.index() == fault.gpu();
+  const auto is_device = [&](const std::string& uuid) { return uuid.starts_with(device.uuid()); };
   const auto gpu = std::ranges::find(facts.gpus(), fault.gpu(), &v1::GpuFact::index);
-  return std::ranges::any_of(node.devices(), [&](const v1::Device& device) {
-    if (device.kind() != v1::DEVICE_KIND_GPU) return false;
-    if (device.uuid().empty()) return device.index() == fault.gpu();
-    return gpu == facts.gpus().end() || device.uuid().starts_with("MIG-") ||
-           gpu->uuid().starts_with(device.uuid());
-  });
+  return is_device(fault.gpu_uuid()) ||
+         (gpu != facts.gpus().end() &&
+          (is_device(gpu->uuid()) || std::ranges::any_of(gpu->mig_uuids(), is_device)));
 }
 
 }  // namespace
 
+bool Concerns(const v1::NodePlan& node, const v1::HardwareFault& fault, const v1::NodeInfo& facts) {
+  const auto gpus = std::ranges::count(node.devices(), v1::DEVICE_KIND_GPU, &v1::Device::kind);
+  if (static_cast<uint32_t>(gpus) < fault.min_gpus()) return false;
+  return !fault.has_gpu() || std::ranges::any_of(node.devices(), [&](const v1::Device& device) {
+    return Uses(device, fault, facts);
+  });
+}
+
 std::vector<v1::HardwareFault> FaultsThatConcern(const v1::NodePlan& node,
                                                  const v1::NodeInfo& facts) {
   std::vector<v1::HardwareFault> faults;
-  for (const v1::HardwareFault& fault : facts.hardware_faults()) {
-    if (Concerns(node, fault, facts)) faults.push_back(fault);
-  }
+  std::ranges::copy_if(
+      facts.hardware_faults(), std::back_inserter(faults),
+      [&](const v1::HardwareFault& fault) { return Concerns(node, fault, facts); });
   return faults;
+}
+
+v1::CheckResult ResultOf(const v1::HardwareFault& fault, v1::Health health) {
+  if (health == v1::HEALTH_OFF) return v1::CHECK_RESULT_UNSPECIFIED;
+  return fault.fatal() && health == v1::HEALTH_STRICT ? v1::CHECK_RESULT_BAD
+                                                      : v1::CHECK_RESULT_WARNING;
 }
 
 }  // namespace autodist::diagnosis

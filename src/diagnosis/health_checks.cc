@@ -11,8 +11,8 @@ void CheckHealth(const Evidence& evidence, IssueList& issues) {
     issues.Checked(v1::CHECK_HEALTH, node);
     for (const v1::HardwareFault& fault :
          FaultsThatConcern(PlanOf(evidence, node), FactsOf(evidence, node))) {
-      issues.Add(v1::CHECK_HEALTH, fault.fatal() ? evidence.fatal_fault : v1::CHECK_RESULT_WARNING,
-                 node, fault.what() + " (" + fault.source() + ")", fault.remedy());
+      issues.Add(v1::CHECK_HEALTH, ResultOf(fault, evidence.health), node,
+                 fault.what() + " (" + fault.source() + ")", fault.remedy());
     }
   }
 }

@@ -20,6 +20,7 @@ struct Fault {
   std::string source;  // "kernel log", "nvidia-smi", "/sys", "/proc"
   std::string remedy;
   std::optional<uint32_t> gpu = {};  // its number in nvidia-smi; absent: none, or unknown
+  uint32_t min_gpus = 0;             // concerns only jobs with as many GPUs on the node
 
   bool operator==(const Fault&) const = default;
 };

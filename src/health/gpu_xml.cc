@@ -40,6 +40,8 @@ class Reader {
                                         const XML_Char*) { static_cast<Reader*>(self)->Refuse(); });
   }
 
+  // Whether it has as many GPUs as it says: the name of a process may look like one more.
+  bool Complete() const { return std::to_string(gpus_.size()) == attached_; }
   std::vector<GpuDescription> Take() { return std::move(gpus_); }
 
  private:
@@ -47,9 +49,12 @@ class Reader {
 
   void Begin(std::string_view name, const XML_Char** attributes) {
     if (path_.size() >= kMaxDepth) return Refuse();
+    // What follows may have texts of any user, the names of processes.
+    if (InGpu() && path_.size() == 2 && name == "processes") among_processes_ = true;
     if (path_.size() == 1 && name == "gpu") {
       if (gpus_.size() >= kMaxGpus) return Refuse();
       gpus_.emplace_back();
+      among_processes_ = false;
       for (; attributes[0] != nullptr; attributes += 2) {
         if (std::string_view(attributes[0]) == "id") gpus_.back().bus_id = attributes[1];
       }
@@ -68,7 +73,9 @@ class Reader {
       std::string path = path_[2];
       for (size_t i = 3; i < path_.size(); ++i) path += "/" + path_[i];
       auto& values = gpus_.back().values;
-      if (values.size() < kMaxValues) values.emplace(path, value);
+      if (values.size() < kMaxValues && !among_processes_) values.emplace(path, value);
+    } else if (path_.size() == 2 && path_[1] == "attached_gpus" && attached_.empty()) {
+      attached_ = value;
     }
     text_.clear();
     path_.pop_back();
@@ -80,6 +87,8 @@ class Reader {
   std::vector<std::string> path_;  // of the current element
   std::string text_;               // of the current element, so far
   std::vector<GpuDescription> gpus_;
+  bool among_processes_ = false;  // or after them, in the current GPU
+  std::string attached_;
 };
 
 }  // namespace
@@ -95,11 +104,10 @@ Result<std::vector<GpuDescription>> ParseGpus(std::string_view xml) {
                      XML_ErrorString(XML_GetErrorCode(parser.get())) + " in line " +
                      std::to_string(XML_GetCurrentLineNumber(parser.get())));
   }
-  auto gpus = reader.Take();
-  if (gpus.empty()) {
-    return Error(StatusCode::kInvalidArgument, "nvidia-smi -q -x describes no GPU");
+  if (!reader.Complete()) {
+    return Error(StatusCode::kInvalidArgument, "nvidia-smi -q -x does not describe all GPUs");
   }
-  return gpus;
+  return reader.Take();
 }
 
 }  // namespace autodist::health

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "health/fault.h"
+#include "health/pci_place.h"
 
 namespace autodist::health {
 
@@ -15,10 +15,11 @@ struct LogLine {
   std::chrono::seconds age{0};
 };
 
-// `lines`: the messages since the node was started, oldest first. What the driver of GPUs reports
-// counts until a restart, all else for a day. `gpus`: how many the node has; 0: unknown. Faults of
-// programs are no faults, except if they always hit the same GPU of several. Each kind of fault
-// is found once for a device. Pure logic; the text is untrusted.
-std::vector<Fault> FindInKernelLog(const std::vector<LogLine>& lines, size_t gpus);
+// `lines`: the kernel's own records since the node was started, oldest first. What the driver of
+// GPUs reports counts until the driver is loaded again, all else for a day; errors of programs do
+// not count. `gpus`: those of the driver; others have no faults. Each kind of fault is found once
+// for a device. Pure logic; the text is untrusted.
+std::vector<Fault> FindInKernelLog(const std::vector<LogLine>& lines,
+                                   const std::vector<PciPlace>& gpus);
 
 }  // namespace autodist::health

@@ -1,29 +1,30 @@
-// Takes the lines of a kernel log apart. All text is untrusted.
+// Takes the lines of a kernel log apart. All text is untrusted: names of programs and files may be
+// anywhere in a line, except at a beginning that ParseKernelRecord describes.
 #pragma once
 
-#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "base/parse_number.h"
+#include "health/pci_place.h"
 
 namespace autodist::health {
 
-// Returns what follows `begin`; nullopt: the line lacks it.
+// Returns what follows `begin`, which may be anywhere; nullopt: the line lacks it.
 inline std::optional<std::string_view> After(std::string_view line, std::string_view begin) {
   const size_t found = line.find(begin);
   if (found == std::string_view::npos) return std::nullopt;
   return line.substr(found + begin.size());
 }
 
-// Returns the number at the beginning; 0 without one.
-template <typename Number>
-Number NumberAt(std::string_view text) {
-  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
-  return base::ParseNumber<Number>(std::string_view(text.begin(), end)).value_or(0);
+// Removes the PCI address at the beginning, and `end` after it; nullopt: there is none.
+inline std::optional<std::string_view> TakePciPlace(std::string_view& text, std::string_view end) {
+  const size_t size = text.find(end);
+  if (size == std::string_view::npos || !ParsePciPlace(text.substr(0, size))) return std::nullopt;
+  const std::string_view place = text.substr(0, size);
+  text.remove_prefix(size + end.size());
+  return place;
 }
 
 // Returns the first 40 bytes, of these only letters, digits and `others`.

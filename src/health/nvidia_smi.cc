@@ -1,10 +1,12 @@
 #include "health/nvidia_smi.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <set>
 
 #include "base/parse_number.h"
+#include "base/take_start.h"
 
 namespace autodist::health {
 namespace {
@@ -46,7 +48,7 @@ class GpuChecker {
   }
   void Add(Severity severity, const std::string& what, const std::string& remedy) {
     faults_.push_back(
-        {severity, "GPU " + std::to_string(number_), what, kNvidiaSmi, remedy, number_});
+        {severity, "GPU " + std::to_string(number_), what, kNvidiaSmi, remedy, number_, 1});
   }
 
   // Returns "" if it is absent or "N/A".
@@ -193,9 +195,13 @@ void CheckEqual(const std::vector<GpuDescription>& gpus, const std::string& path
     if (different.size() < 2) continue;
     std::string text;
     for (const std::string& value : different) text += (text.empty() ? "" : ", ") + value;
-    faults.push_back({Severity::kWarning, "",
-                      "has GPUs of the same kind with different " + what + ": " + text, kNvidiaSmi,
-                      "bring them to the same version"});
+    faults.push_back({Severity::kWarning,
+                      "",
+                      "has GPUs of the same kind with different " + what + ": " + text,
+                      kNvidiaSmi,
+                      "bring them to the same version",
+                      {},
+                      2});
   }
 }
 
@@ -215,6 +221,16 @@ std::string GpuWithoutHandle(std::string_view printed) {
     if (word.find('.') != word.npos && ParsePciPlace(word)) return "GPU " + std::string(word);
   }
   return "a GPU";
+}
+
+// Whether it needs no repair; false if that is unknown.
+bool Works(const GpuDescription& gpu) {
+  const auto action = gpu.values.find("gpu_recovery_action");
+  if (action != gpu.values.end()) return action->second == "None";
+  const auto answer = gpu.values.find("temperature/gpu_temp");
+  return answer != gpu.values.end() &&
+         std::isdigit(static_cast<unsigned char>(answer->second[0])) &&
+         std::ranges::count(FindInGpu(gpu, 0), Severity::kFatal, &Fault::severity) == 0;
 }
 
 }  // namespace
@@ -237,26 +253,23 @@ std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus) {
 }
 
 std::optional<PciPlace> PlaceOf(const Fault& fault) {
-  const std::string_view subject = fault.subject;
-  return subject.starts_with(kGpu) ? ParsePciPlace(subject.substr(kGpu.size())) : std::nullopt;
+  std::string_view subject = fault.subject;
+  const bool of_device =
+      base::TakePrefix(subject, kGpu) || base::TakePrefix(subject, "PCI device ");
+  return of_device ? ParsePciPlace(subject) : std::nullopt;
 }
 
-void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults) {
-  std::map<PciPlace, uint32_t> numbers;
-  for (uint32_t number = 0; number < gpus.size(); ++number) {
-    if (const auto place = ParsePciPlace(gpus[number].bus_id)) numbers[*place] = number;
-  }
+void RelateToGpus(const std::vector<PciPlace>& places, const std::vector<GpuDescription>& gpus,
+                  std::vector<Fault>& faults) {
   for (Fault& fault : faults) {
     const auto place = PlaceOf(fault);
-    const auto found = place ? numbers.find(*place) : numbers.end();
-    if (found == numbers.end()) continue;
-    fault.gpu = found->second;
-    fault.subject = std::string(kGpu) + std::to_string(found->second);
-    // The log also has what a reset of the GPU has mended since.
-    const auto action = gpus[found->second].values.find("gpu_recovery_action");
-    if (action != gpus[found->second].values.end() && action->second == "None") {
-      fault.severity = Severity::kWarning;
-    }
+    const auto found = place ? std::ranges::find(places, *place) : places.end();
+    if (found == places.end()) continue;
+    fault.gpu = static_cast<uint32_t>(found - places.begin());
+    fault.subject = std::string(kGpu) + std::to_string(*fault.gpu);
+    const auto gpu = std::ranges::find(
+        gpus, place, [](const GpuDescription& one) { return ParsePciPlace(one.bus_id); });
+    if (gpu != gpus.end() && Works(*gpu)) fault.severity = Severity::kWarning;
   }
 }
 
@@ -265,7 +278,7 @@ std::vector<Fault> FindInFailure(std::string_view printed) {
     return printed.find(text) != std::string_view::npos;
   };
   const auto fatal = [](const std::string& subject, const char* what, const char* remedy) {
-    return std::vector<Fault>{{Severity::kFatal, subject, what, kNvidiaSmi, remedy}};
+    return std::vector<Fault>{{Severity::kFatal, subject, what, kNvidiaSmi, remedy, {}, 1}};
   };
   constexpr char kRestart[] = "restart the node; if it happens again, have the GPU replaced";
   if (has("GPU is lost")) return fatal(GpuWithoutHandle(printed), "is lost", kRestart);

@@ -20,7 +20,7 @@ struct GpuDescription {
   std::string bus_id;  // "00000000:3B:00.0"
   std::map<std::string, std::string>
       values;            // by path, "pci/pci_gpu_link_info/link_widths/max_link_width"
-  size_t processes = 0;  // that use it
+  size_t processes = 0;  // that use it; their values have texts of any user and are not kept
 };
 
 // In the order of their numbers. kInvalidArgument: it is not XML, or describes no GPU, for example
@@ -32,12 +32,15 @@ std::vector<Fault> FindInGpus(const std::vector<GpuDescription>& gpus);
 // The same for one GPU, without a comparison with others.
 std::vector<Fault> FindInGpu(const GpuDescription& gpu, uint32_t number);
 
-// Returns where the GPU of a fault is whose subject is an address, "GPU 0000:3b:00".
+// Returns where the device of a fault is whose subject is an address, "GPU 0000:3b:00".
 std::optional<PciPlace> PlaceOf(const Fault& fault);
 
-// In faults of the kernel log, replaces "GPU 0000:3b:00" by the number of the GPU. They are
-// warnings if nvidia-smi says that the GPU needs no recovery action.
-void RelateToGpus(const std::vector<GpuDescription>& gpus, std::vector<Fault>& faults);
+// Replaces "GPU 0000:3b:00", and "PCI device 0000:3b:00.0" of a GPU, by the number of the GPU.
+// `places`: as GpusOfDriver returns them. Such faults are warnings if nvidia-smi says that the GPU
+// needs no recovery action, or, with a driver that does not say it, if the GPU answers and has no
+// fatal fault: the log also has what was mended since.
+void RelateToGpus(const std::vector<PciPlace>& places, const std::vector<GpuDescription>& gpus,
+                  std::vector<Fault>& faults);
 
 // For an nvidia-smi that failed: what its output, or the lack of any, says. `printed`: both
 // streams. The subject may be "GPU 0000:3B:00.0", by its address.

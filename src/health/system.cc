@@ -1,5 +1,8 @@
 #include "health/system.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cctype>
 #include <optional>
 
@@ -24,6 +27,12 @@ std::optional<Process> ParseProcess(const std::string& line) {
   return Process{line.substr(begin + 1, end - begin - 1), line[end + 2]};
 }
 
+// Whether root or this user runs the process: others may give theirs any name.
+bool MayBeOfDriver(const std::string& folder) {
+  struct stat info {};
+  return stat(folder.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid());
+}
+
 // Programs of the driver that wait uninterruptibly: a GPU or its driver does not answer. Others may
 // wait for a disk.
 void FindHungDriver(const std::string& root, std::vector<Fault>& faults) {
@@ -32,6 +41,7 @@ void FindHungDriver(const std::string& root, std::vector<Fault>& faults) {
     if (std::isdigit(static_cast<unsigned char>(pid[0])) == 0) continue;
     const auto process = ParseProcess(LineOf(folder + "/" + pid + "/stat"));
     if (!process || process->state != 'D' || !process->name.starts_with("nvidia")) continue;
+    if (!MayBeOfDriver(folder + "/" + pid)) continue;
     faults.push_back({Severity::kWarning, process->name + " (pid " + pid + ")",
                       "waits in the driver and cannot be ended", "/proc",
                       "if it stays so, restart the node"});

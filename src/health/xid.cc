@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/take_start.h"
 #include "health/log_text.h"
 #include "health/xid_catalogue.h"
 
@@ -12,24 +13,27 @@ constexpr uint32_t kRecoveryActionChanged = 154;
 
 constexpr uint32_t kWorkEnded[] = {43, 45};  // after an error of the program
 
+// "NETIR_LINK_EVT Nonfatal XC0 i0 Link 17 (…)". The name of a program may precede it, with any
+// text.
+bool IsFatal(std::string_view text) {
+  const size_t fatal = text.rfind(" Fatal ");
+  const size_t nonfatal = text.rfind(" Nonfatal ");
+  return fatal != text.npos && (nonfatal == text.npos || nonfatal < fatal);
+}
+
 }  // namespace
 
 // Old drivers omit "PCI:".
 std::optional<Xid> ParseXid(std::string_view line) {
-  auto rest = After(line, "NVRM: Xid (");
-  if (!rest) return std::nullopt;
-  if (rest->starts_with("PCI:")) rest->remove_prefix(4);
-  constexpr std::string_view kEnd = "): ";
-  const size_t end = rest->find(kEnd);
-  if (end == std::string_view::npos) return std::nullopt;
-  Xid xid{.gpu = OnlyNameOf(rest->substr(0, end)), .number = 0, .pid = {}, .text = {}};
-  rest->remove_prefix(end + kEnd.size());
-  xid.number = NumberAt<uint32_t>(*rest);
-  if (xid.gpu.empty() || xid.number == 0) return std::nullopt;
-  xid.text = rest->substr(std::min(rest->find(", "), rest->size()));
-  if (xid.text.starts_with(", ")) xid.text.remove_prefix(2);
-  const auto pid = After(xid.text, "pid=");
-  if (pid && NumberAt<pid_t>(*pid) > 0) xid.pid = NumberAt<pid_t>(*pid);
+  if (!base::TakePrefix(line, "NVRM: Xid (")) return std::nullopt;
+  base::TakePrefix(line, "PCI:");
+  const auto gpu = TakePciPlace(line, "): ");
+  const auto number = gpu ? base::TakeNumber<uint32_t>(line) : std::nullopt;
+  if (!number || *number == 0) return std::nullopt;
+  base::TakePrefix(line, ", ");
+  Xid xid{.gpu = std::string(*gpu), .number = *number, .pid = {}, .text = line};
+  if (base::TakePrefix(line, "pid=")) xid.pid = base::TakeNumber<pid_t>(line);
+  if (xid.pid && *xid.pid <= 0) xid.pid.reset();
   return xid;
 }
 
@@ -43,8 +47,9 @@ bool Xid::IsOfProgram() const {
 bool Xid::NeedsRepair() const {
   const XidMeaning* const meaning = MeaningOf(number);
   if (meaning == nullptr || !health::NeedsRepair(meaning->remedy)) return false;
-  const auto action = After(text, " to ");
-  return number != kRecoveryActionChanged || !action || !After(*action, "(None)");
+  if (meaning->has_severity) return IsFatal(text);
+  return number != kRecoveryActionChanged ||
+         text.substr(std::min(text.rfind(" to "), text.size())).find("(None)") == text.npos;
 }
 
 // "Graphics SM Warp Exception on (GPC 1, TPC 2, SM 0): Misaligned Address", or
@@ -57,7 +62,8 @@ std::string Xid::Unit() const {
   const auto gpc = engine ? After(*engine, " GPC") : std::nullopt;
   const auto client = engine ? After(*engine, "GPCCLIENT_") : std::nullopt;
   if (!gpc || !client) return "";
-  return "GPC " + std::to_string(NumberAt<uint32_t>(*gpc)) + ", client " +
+  std::string_view rest = *gpc;
+  return "GPC " + std::to_string(base::TakeNumber<uint32_t>(rest).value_or(0)) + ", client " +
          OnlyNameOf(client->substr(0, client->find(' ')));
 }
 

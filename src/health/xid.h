@@ -26,7 +26,7 @@ struct Xid {
   std::string Unit() const;
 };
 
-// The result refers to `line`, which is untrusted.
+// nullopt: the line does not begin as one of the driver. The result refers to `line`.
 std::optional<Xid> ParseXid(std::string_view line);
 
 }  // namespace autodist::health

@@ -45,13 +45,13 @@ constexpr XidMeaning kCatalogue[] = {
     {137, kNone, "reported an NVLink access without permission"},
     {140, kResetGpu, "has a memory error that was not corrected"},
     {143, kResetGpu, "could not be initialized"},
-    {144, kCheckNvlink, "has an NVLink error"},
-    {145, kCheckNvlink, "has an NVLink error"},
-    {146, kCheckNvlink, "has an NVLink error"},
-    {147, kCheckNvlink, "has an NVLink error"},
-    {148, kCheckNvlink, "has an NVLink error"},
-    {149, kCheckNvlink, "has an NVLink error"},
-    {150, kCheckNvlink, "has an NVLink error"},
+    {144, kCheckNvlink, "has an NVLink error", true},
+    {145, kCheckNvlink, "has an NVLink error", true},
+    {146, kCheckNvlink, "has an NVLink error", true},
+    {147, kCheckNvlink, "has an NVLink error", true},
+    {148, kCheckNvlink, "has an NVLink error", true},
+    {149, kCheckNvlink, "has an NVLink error", true},
+    {150, kCheckNvlink, "has an NVLink error", true},
     {154, kRecoveryAction, "needs another recovery action than before"},
     {155, kResetGpu, "reported an NVLink software error"},
     {156, kResetGpu, "reported an error of a resource"},
@@ -86,5 +86,7 @@ const char* TextOf(XidRemedy remedy) {
 }
 
 bool NeedsRepair(XidRemedy remedy) { return remedy != kNone && remedy != kRestartProgram; }
+
+uint32_t MinGpus(XidRemedy remedy) { return remedy == kCheckNvlink ? 2 : 1; }
 
 }  // namespace autodist::health

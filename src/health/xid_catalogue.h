@@ -19,7 +19,8 @@ enum class XidRemedy {
 struct XidMeaning {
   uint32_t number;
   XidRemedy remedy;
-  const char* what;  // follows the name of a GPU: "fell off the bus"
+  const char* what;           // follows the name of a GPU: "fell off the bus"
+  bool has_severity = false;  // the driver adds "Fatal" or "Nonfatal"
 };
 
 // Returns nullptr if the catalogue lacks the number.
@@ -30,5 +31,8 @@ const char* TextOf(XidRemedy remedy);
 
 // Whether the GPU cannot be trusted until the remedy was applied.
 bool NeedsRepair(XidRemedy remedy);
+
+// Returns how many GPUs of the node a job must use for the error to concern it: 2 for NVLink.
+uint32_t MinGpus(XidRemedy remedy);
 
 }  // namespace autodist::health

@@ -65,7 +65,7 @@ v1::Diagnosis FirstLaunch::Diagnose() const {
   evidence.cpus_can_be_busy = request.has_on_busy();
   if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::CHECK_RESULT_BAD;
   if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::CHECK_RESULT_UNSPECIFIED;
-  if (request.health() == v1::HEALTH_WARN) evidence.fatal_fault = v1::CHECK_RESULT_WARNING;
+  evidence.health = request.health();
   return diagnosis::Diagnose(evidence);
 }
 

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
 #include "diagnosis/collective_variables.h"
 #include "diagnosis/diagnosis_text.h"
+#include "diagnosis/hardware_faults.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -205,9 +207,9 @@ TEST_F(DiagnoseTest, FaultsOfTheHardware) {
   fault.set_fatal(true);
   ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_BAD, 1,
              "GPU 0 fell off the bus (XID 79) (kernel log)");
-  evidence_.fatal_fault = v1::CHECK_RESULT_WARNING;
+  evidence_.health = v1::HEALTH_WARN;
   ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_WARNING, 1, "GPU 0 fell off the bus");
-  evidence_.fatal_fault = v1::CHECK_RESULT_BAD;
+  evidence_.health = v1::HEALTH_STRICT;
   fault.set_fatal(false);
   ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_WARNING, 1, "GPU 0 fell off the bus");
 }
@@ -219,6 +221,64 @@ TEST_F(DiagnoseTest, FaultsOfGpusThatThePlanDoesNotUse) {
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   fault.set_gpu(0);
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 1);
+}
+
+TEST(HardwareFaultsTest, AFaultConcernsAJobThatUsesWhatIsFaulty) {
+  struct Row {
+    const char* what;
+    std::vector<const char*> gpus;  // of the plan: numbers or UUIDs
+    std::optional<uint32_t> gpu;
+    const char* uuid;
+    uint32_t min_gpus;
+    bool concerns;
+  };
+  const Row rows[] = {
+      {"memory of the node, no GPUs", {}, {}, "", 0, true},
+      {"the driver, no GPUs", {}, {}, "", 1, false},
+      {"the driver", {"3"}, {}, "", 1, true},
+      {"a GPU, no GPUs", {}, 3, "", 1, false},
+      {"a GPU of the plan", {"0", "3"}, 3, "", 1, true},
+      {"another GPU", {"0", "3"}, 7, "", 1, false},
+      {"NVLink, one GPU", {"3"}, 3, "", 2, false},
+      {"NVLink", {"0", "3"}, 3, "", 2, true},
+      {"NVLink of another GPU", {"0", "3"}, 7, "", 2, false},
+      {"an NVSwitch, one GPU", {"3"}, {}, "", 2, false},
+      {"an NVSwitch", {"0", "3"}, {}, "", 2, true},
+      {"the GPU of a UUID", {"GPU-89"}, 3, "GPU-8932", 1, true},
+      {"the GPU of another UUID", {"GPU-89"}, 3, "GPU-1ab9", 1, false},
+      {"the number is that of the list", {"GPU-89"}, 0, "GPU-1ab9", 1, false},
+      {"a GPU of which the UUID is unknown", {"GPU-89"}, 0, "", 1, false},
+      {"a GPU whose MIG devices are unknown", {"MIG-a2"}, 3, "GPU-8932", 1, false},
+  };
+  for (const Row& row : rows) {
+    v1::NodePlan node;
+    for (const std::string name : row.gpus) {
+      v1::Device& device = *node.add_devices();
+      device.set_kind(v1::DEVICE_KIND_GPU);
+      if (name.find('-') == name.npos) {
+        device.set_index(static_cast<uint32_t>(std::stoul(name)));
+      } else {
+        device.set_uuid(name);
+      }
+    }
+    node.add_devices()->set_kind(v1::DEVICE_KIND_CPU);
+    v1::HardwareFault fault;
+    if (row.gpu) fault.set_gpu(*row.gpu);
+    fault.set_gpu_uuid(row.uuid);
+    fault.set_min_gpus(row.min_gpus);
+    EXPECT_EQ(Concerns(node, fault), row.concerns) << row.what;
+  }
+}
+
+TEST(HardwareFaultsTest, OnlyAFatalFaultOfAStrictJobIsBad) {
+  for (const bool fatal : {false, true}) {
+    v1::HardwareFault fault;
+    fault.set_fatal(fatal);
+    EXPECT_EQ(ResultOf(fault, v1::HEALTH_STRICT),
+              fatal ? v1::CHECK_RESULT_BAD : v1::CHECK_RESULT_WARNING);
+    EXPECT_EQ(ResultOf(fault, v1::HEALTH_WARN), v1::CHECK_RESULT_WARNING);
+    EXPECT_EQ(ResultOf(fault, v1::HEALTH_OFF), v1::CHECK_RESULT_UNSPECIFIED);
+  }
 }
 
 TEST_F(DiagnoseTest, GpusByUuid) {

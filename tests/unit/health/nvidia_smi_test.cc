@@ -131,23 +131,68 @@ Fault OffTheBus(const std::string& gpu) {
           "restart the node"};
 }
 
+const std::vector<PciPlace> kPlaces = {*ParsePciPlace("0000:1b:00"), *ParsePciPlace("0000:43:00")};
+
 TEST(NvidiaSmiTest, FaultsOfTheKernelLogGetTheNumberOfTheGpu) {
-  const auto gpus = ParseGpus(RecordingOf(535));  // knows no recovery action
-  ASSERT_TRUE(gpus.ok());
-  std::vector<Fault> faults = {OffTheBus("0000:43:00"), OffTheBus("0000:99:00")};
-  RelateToGpus(*gpus, faults);
+  Fault of_slot = OffTheBus("0000:1b:00");
+  of_slot.subject = "PCI device 0000:1b:00.0";
+  Fault of_card = OffTheBus("0000:99:00");
+  of_card.subject = "PCI device 0000:99:00.0";
+  std::vector<Fault> faults = {OffTheBus("0000:43:00"), OffTheBus("0000:99:00"), of_slot, of_card};
+  RelateToGpus(kPlaces, {}, faults);  // nvidia-smi says nothing, as it does if a GPU is lost
   EXPECT_EQ(faults[0].subject, "GPU 1");
   EXPECT_EQ(faults[0].gpu, 1u);
   EXPECT_EQ(faults[0].severity, Severity::kFatal);
   EXPECT_EQ(faults[1], OffTheBus("0000:99:00"));
+  EXPECT_EQ(faults[2].gpu, 0u);
+  EXPECT_EQ(faults[3], of_card);
 }
 
-TEST(NvidiaSmiTest, AGpuThatNeedsNoRecoveryActionWasMended) {
-  const auto gpus = ParseGpus(RecordingOf(570));
-  ASSERT_TRUE(gpus.ok());
-  std::vector<Fault> faults = {OffTheBus("0000:43:00")};
-  RelateToGpus(*gpus, faults);
-  EXPECT_EQ(faults[0].severity, Severity::kWarning);
+// Drivers before 570 show no recovery action.
+TEST(NvidiaSmiTest, AGpuThatNeedsNoRepairWasMended) {
+  struct Row {
+    int driver;
+    const char* before;
+    const char* now;
+    Severity severity;
+  };
+  const Row rows[] = {
+      {535, "", "", Severity::kWarning},
+      {570, "", "", Severity::kWarning},
+      {570, "<gpu_recovery_action>None", "<gpu_recovery_action>Reset", Severity::kFatal},
+      {535, "<gpu_temp>31 C", "<gpu_temp>GPU is lost", Severity::kFatal},
+      {535, "<gpu_temp>31 C", "<gpu_temp>Unknown Error", Severity::kFatal},
+      {550, "<reset_required>No", "<reset_required>Yes", Severity::kFatal},
+      {535, "<dram_uncorrectable>0", "<dram_uncorrectable>1", Severity::kFatal},
+  };
+  for (const Row& row : rows) {
+    std::string xml = RecordingOf(row.driver);
+    const size_t at = xml.find(row.before, xml.rfind("<gpu id="));
+    ASSERT_NE(at, std::string::npos) << row.before;
+    const auto gpus = ParseGpus(xml.replace(at, std::string(row.before).size(), row.now));
+    ASSERT_TRUE(gpus.ok()) << gpus.status();
+    std::vector<Fault> faults = {OffTheBus("0000:43:00")};
+    RelateToGpus(kPlaces, *gpus, faults);
+    EXPECT_EQ(faults[0].severity, row.severity) << row.driver << row.now;
+  }
+}
+
+TEST(NvidiaSmiTest, NamesOfProcessesAreNoFaults) {
+  for (const char* name :
+       {"GPU is lost", "GPU requires reset", "x</process_name><b>GPU is lost</b><process_name>",
+        "x</process_name></process_info></processes><gpu_reset_status><reset_required>Yes"
+        "</reset_required></gpu_reset_status><processes><process_info><process_name>"}) {
+    std::string xml = RecordingOf("580_h200");
+    const std::string section = "<process_name>";
+    xml.replace(xml.find(section) + section.size(), std::string("python3").size(), name);
+    EXPECT_THAT(Find(xml), IsEmpty()) << name;
+  }
+  std::string one_more = RecordingOf("580_h200");
+  one_more.replace(one_more.find("python3"), 7,
+                   "x</process_name></process_info></processes></gpu><gpu id=\"00000000:99:00.0\">"
+                   "<gpu_recovery_action>Reset</gpu_recovery_action><processes><process_info>"
+                   "<process_name>");
+  EXPECT_FALSE(ParseGpus(one_more).ok());
 }
 
 TEST(NvidiaSmiTest, ATextThatEndsEarlyIsAnError) {

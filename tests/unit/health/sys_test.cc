@@ -1,5 +1,6 @@
 // Links and system, in copies of /sys and /proc.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -131,6 +132,13 @@ TEST_F(SysTest, DriverProcessesThatCannotBeEnded) {
   Write("/proc/15/stat", "15 (");
   EXPECT_EQ(TextOf(FindInSystem(root())),
             "nvidia-smi (pid 4711) waits in the driver and cannot be ended");
+}
+
+TEST_F(SysTest, ProcessesOfOtherUsersMayHaveAnyName) {
+  Write("/proc/4711/stat", "4711 (nvidia-smi) D 1 4711 4711 0 -1 4194304");
+  constexpr uid_t kOther = 65534;
+  if (chown((root() + "/proc/4711").c_str(), kOther, kOther) != 0) GTEST_SKIP() << "needs root";
+  EXPECT_THAT(FindInSystem(root()), IsEmpty());
 }
 
 TEST_F(SysTest, AClockThatIsSlow) {

@@ -36,6 +36,26 @@ constexpr Row kRows[] = {
     {"NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) "
      "to 0x0 (None)",
      "0000:3b:00", 154, 0, false, ""},
+    // The name of a program is any text.
+    {"NVRM: Xid (PCI:0000:3b:00): 154, pid=7, name= to 0x0 (None), GPU recovery action changed "
+     "from "
+     "0x0 (None) to 0x1 (GPU Reset Required)",
+     "0000:3b:00", 154, 7, true, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal   XC0 i0 Link 17 (0x00000001 "
+     "0x00000002)",
+     "0018:01:00", 149, 0, true, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Nonfatal XC0 i0 Link 17 (0x00000001 "
+     "0x00000002)",
+     "0018:01:00", 149, 0, false, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 144, SAW_MVB Nonfatal XC0 i0 Link 17 (0x00000001)", "0018:01:00",
+     144, 0, false, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 145, pid=7, name=x Fatal y, RLW_CTRL Nonfatal XC0 i0 Link 2",
+     "0018:01:00", 145, 7, false, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 150, pid=7, name=x Nonfatal y, MSE_WATCHDOG Fatal XC0 i0 Link 2",
+     "0018:01:00", 150, 7, true, ""},
+    {"NVRM: Xid (PCI:0018:01:00): 147, something new", "0018:01:00", 147, 0, false, ""},
+    {"NVRM: Xid (PCI:0000:3b:00): 79, GPU pid=4711 has fallen off the bus.", "0000:3b:00", 79, 0,
+     true, ""},
     {"NVRM: Xid (0000:03:00): 31, Ch 00000010", "0000:03:00", 31, 0, false, ""},
     {"NVRM: Xid (PCI:0000:03:00): 9999, something new", "0000:03:00", 9999, 0, false, ""},
 };
@@ -64,7 +84,14 @@ TEST(XidTest, ProgramsCauseSome) {
 TEST(XidTest, OtherLinesAreNone) {
   for (const char* none :
        {"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module", "NVRM: Xid (PCI:0000:5d:00", "x",
-        "NVRM: Xid (PCI:0000:5d:00): many", "NVRM: Xid (): 79,"}) {
+        "NVRM: Xid (PCI:0000:5d:00): many", "NVRM: Xid (): 79,",
+        "NVRM: Xid (PCI:\x1b[31m<b>): 79, x", "NVRM: Xid (PCI:0000:5d:00): 4294967297, x",
+        // Of programs that crash: the kernel writes their name, of 15 bytes, and their file's.
+        "NVRM: Xid (PCI:[27810]: segfault at 8 ip 0 sp 0 error 6 in 0000:3b:00): 79, pid=1, x",
+        "NVRM: Xid (0000[27810]: segfault at 8 ip 0 sp 0 error 6 in :3b:00): 79, pid=1, x",
+        "NVRM: Demo (PCI[27810]: segfault at 8 ip 0 error 6 in NVRM: Xid (PCI:0000:3b:00): 79, x",
+        "aaaaaaaaaaaaaaa[27810]: segfault at 8 ip 0 error 6 in NVRM: Xid (PCI:0000:3b:00): 79",
+        "aaaaaaaaaaaaaaa NVRM: Xid (PCI:0000:3b:00): 79, pid=1"}) {
     EXPECT_FALSE(ParseXid(none)) << none;
   }
 }

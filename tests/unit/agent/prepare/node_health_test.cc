@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -51,6 +52,31 @@ TEST_F(NodeHealthTest, AGpuThatMustBeReset) {
   xml.replace(xml.find("<gpu_recovery_action>None"), 25, "<gpu_recovery_action>Reset");
   Install("cat <<'EOT'\n" + xml + "EOT\n");
   EXPECT_EQ(Found(), "GPU 0 needs a recovery action: Reset\n");
+}
+
+TEST_F(NodeHealthTest, FaultsNameTheGpuAndWhomTheyConcern) {
+  process::Environment environment;
+  environment.Set("PATH", folder_.path() + ":/usr/bin:/bin");
+  const auto found = [&](const std::string& source) {
+    const v1::NodeInfo facts = HardwareFaults(environment, "/", *supervisor_, folder_.path());
+    for (const v1::HardwareFault& fault : facts.hardware_faults()) {
+      if (fault.source() == source) return fault;
+    }
+    return v1::HardwareFault();
+  };
+  std::string xml = Recording();
+  xml.replace(xml.rfind("<gpu_recovery_action>None"), 25, "<gpu_recovery_action>Reset");
+  Install("cat <<'EOT'\n" + xml + "EOT\n");
+  EXPECT_EQ(found("nvidia-smi").gpu(), 1u);
+  EXPECT_EQ(found("nvidia-smi").min_gpus(), 1u);
+  EXPECT_TRUE(found("nvidia-smi").gpu_uuid().starts_with("GPU-"));
+  // It describes none if one is lost.
+  std::filesystem::create_directories(folder_.path() + "/proc/driver/nvidia/gpus/0000:1b:00.0");
+  std::filesystem::create_directories(folder_.path() + "/proc/driver/nvidia/gpus/0000:43:00.0");
+  Install(
+      "echo 'Unable to determine the device handle for GPU1: 0000:43:00.0: GPU is lost.'; exit 15");
+  EXPECT_EQ(found("nvidia-smi").what(), "GPU 1 is lost");
+  EXPECT_EQ(found("nvidia-smi").gpu(), 1u);
 }
 
 TEST_F(NodeHealthTest, AnNvidiaSmiThatFails) {
