@@ -190,8 +190,11 @@ StageEvent JobRunner::AfterRanks() {
 
 void JobRunner::ReportFaultyNode() {
   const Attempt& attempt = run_.attempt();
-  const NodeGpuError* const faulty = FaultyGpu(attempt.gpu_errors());
-  if (!faulty || !run_.state().cause() || !parts_.options.on_faulty_node) return;
+  const auto& cause = run_.state().cause();
+  if (!cause || !parts_.options.on_faulty_node) return;
+  if (parts_.options.request().health() == v1::HEALTH_OFF) return;
+  const NodeGpuError* const faulty = FaultyGpuBehind(*cause, attempt.gpu_errors());
+  if (!faulty) return;
   parts_.options.on_faulty_node(parts_.AddressOf(attempt.nodes()[faulty->node_rank]),
                                 Describe(*faulty, attempt.plan()));
 }

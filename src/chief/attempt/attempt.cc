@@ -61,7 +61,9 @@ Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
 
 void Attempt::TakeGpuErrors(uint32_t member, const v1::RankExited& exit) {
   for (const v1::GpuError& error : exit.gpu_errors()) {
-    if (gpu_errors_.size() < kMaxGpuErrors) gpu_errors_.push_back({member, error});
+    if (gpu_errors_.size() < kMaxGpuErrors && Concerns(member_plan(member), error)) {
+      gpu_errors_.push_back({member, error});
+    }
   }
 }
 

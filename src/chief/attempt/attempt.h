@@ -73,7 +73,7 @@ class Attempt {
   const base::LogFolder& logs_folder() const { return folder_; }
   const std::string& folder() const { return folder_.path(); }
   const std::optional<v1::PmixWorld>& pmix() const { return calls_.pmix(); }
-  // What the driver reported of GPUs, in order of arrival.
+  // What the driver reported of GPUs of the job, in order of arrival.
   const std::vector<NodeGpuError>& gpu_errors() const { return gpu_errors_; }
   // The number of processes: ranks and auxiliary processes.
   uint32_t processes() const { return processes_; }

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "diagnosis/hardware_faults.h"
 #include "health/xid_catalogue.h"
 
 namespace autodist::chief {
 namespace {
 
-// Returns the rank whose device the GPU is; nullptr: none, or unknown.
+// Returns the rank whose device the GPU is; nullptr: a launcher's, which starts ranks itself.
 const v1::RankPlan* RankOn(const NodeGpuError& error, const v1::LaunchPlan& plan) {
-  if (!error.error.has_gpu()) return nullptr;
   for (const v1::RankPlan& rank : plan.nodes(static_cast<int>(error.node_rank)).ranks()) {
     const v1::Device& device = rank.device();
     // The index of a device with a UUID is another number.
@@ -24,15 +24,20 @@ const v1::RankPlan* RankOn(const NodeGpuError& error, const v1::LaunchPlan& plan
 
 }  // namespace
 
-const NodeGpuError* FaultyGpu(const std::vector<NodeGpuError>& errors) {
-  const auto found = std::ranges::find_if(
-      errors, [](const NodeGpuError& one) { return one.error.needs_repair(); });
-  return found == errors.end() ? nullptr : &*found;
+bool Concerns(const v1::NodePlan& node, const v1::GpuError& error) {
+  if (!error.has_gpu()) return false;
+  v1::HardwareFault fault;
+  fault.set_gpu(error.gpu());
+  const health::XidMeaning* const meaning = health::MeaningOf(error.xid());
+  if (meaning) fault.set_min_gpus(health::MinGpus(meaning->remedy));
+  return diagnosis::Concerns(node, fault);
 }
 
 const NodeGpuError* FaultyGpuBehind(const Cause& cause, const std::vector<NodeGpuError>& errors) {
   const bool of_ranks = cause.kind == Cause::Kind::kRankFailed || cause.kind == Cause::Kind::kHung;
-  return of_ranks ? FaultyGpu(errors) : nullptr;
+  const auto found = std::ranges::find_if(
+      errors, [](const NodeGpuError& one) { return one.error.needs_repair(); });
+  return found == errors.end() || !of_ranks ? nullptr : &*found;
 }
 
 const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v1::LaunchPlan& plan,
@@ -48,9 +53,7 @@ const NodeGpuError* ErrorOfRank(const std::vector<NodeGpuError>& errors, const v
 std::string Describe(const NodeGpuError& error, const v1::LaunchPlan& plan) {
   const v1::NodePlan& node = plan.nodes(static_cast<int>(error.node_rank));
   const v1::RankPlan* const rank = RankOn(error, plan);
-  std::string text = "GPU ";
-  text += error.error.has_gpu() ? std::to_string(error.error.gpu())
-                                : base::Printable(error.error.address());
+  std::string text = "GPU " + std::to_string(error.error.gpu());
   text += (rank ? " of " + rank->name() : "") + " on " + node.address();
   const health::XidMeaning* const meaning = health::MeaningOf(error.error.xid());
   text += std::string(" ") + (meaning ? meaning->what : "reported an error");

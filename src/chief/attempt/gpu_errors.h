@@ -11,16 +11,17 @@
 
 namespace autodist::chief {
 
+// An error of a GPU that the job uses.
 struct NodeGpuError {
   uint32_t node_rank = 0;
   v1::GpuError error;
 };
 
-// Returns the first error after which the GPU cannot be trusted; nullptr: none.
-const NodeGpuError* FaultyGpu(const std::vector<NodeGpuError>& errors);
+// Whether the error is of what the plan uses on the node.
+bool Concerns(const v1::NodePlan& node, const v1::GpuError& error);
 
-// The same, if it may be why the attempt failed: a rank failed or hung, and nothing from outside
-// ended the job.
+// Returns the first error after which the GPU cannot be trusted, if it may be why the attempt
+// failed: a rank failed or hung, and nothing from outside ended the job. nullptr: none.
 const NodeGpuError* FaultyGpuBehind(const Cause& cause, const std::vector<NodeGpuError>& errors);
 
 // Returns the first error of the rank's GPU; nullptr: none, or the GPU is unknown.

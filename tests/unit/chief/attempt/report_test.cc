@@ -82,6 +82,62 @@ TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
             "1");
 }
 
+// On GPUs 1 and 3 of node 0, and on CPUs of the others.
+TEST_F(EndReportTest, AFaultOfWhatTheJobDoesNotUseIsNoCause) {
+  struct Row {
+    uint32_t node;
+    uint32_t xid;
+    std::optional<uint32_t> gpu;
+    bool counts;
+  };
+  const Row rows[] = {{0, 79, 7, false},  {0, 74, 7, false}, {1, 79, 0, false}, {2, 79, 0, false},
+                      {0, 79, {}, false}, {0, 79, 3, true},  {0, 74, 3, true}};
+  for (const Row& row : rows) {
+    Attempt attempt{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
+    v1::AgentEvent event;
+    v1::RankExited& exit = *event.mutable_rank_exited();
+    exit.set_rank(attempt.member_plan(row.node).ranks(0).rank());
+    exit.set_exit_code(1);
+    v1::GpuError& error = *exit.add_gpu_errors();
+    error.set_xid(row.xid);
+    error.set_needs_repair(true);
+    if (row.gpu) error.set_gpu(*row.gpu);
+    attempt.Take(row.node, event);
+    const bool is_cause =
+        FaultyGpuBehind(*attempt.state().cause(), attempt.gpu_errors()) != nullptr;
+    EXPECT_EQ(is_cause, row.counts) << row.node << " " << row.xid << " " << row.gpu.value_or(99);
+  }
+}
+
+TEST_F(EndReportTest, AnNvlinkErrorConcernsOnlyANodeWithSeveralRanksGpus) {
+  v1::NodePlan node;
+  v1::GpuError error;
+  error.set_gpu(1);
+  error.set_xid(74);
+  for (const bool expected : {false, true}) {
+    v1::Device& device = *node.add_devices();
+    device.set_kind(v1::DEVICE_KIND_GPU);
+    device.set_index(static_cast<uint32_t>(node.devices_size()));
+    EXPECT_EQ(Concerns(node, error), expected);
+  }
+}
+
+TEST_F(EndReportTest, AFaultyGpuIsNotBehindAnEndFromOutside) {
+  const NodeGpuError error = {0, [] {
+                                v1::GpuError one;
+                                one.set_needs_repair(true);
+                                return one;
+                              }()};
+  for (const auto& [kind, behind] :
+       {std::pair(Cause::Kind::kRankFailed, true), std::pair(Cause::Kind::kHung, true),
+        std::pair(Cause::Kind::kInterrupted, false), std::pair(Cause::Kind::kTimedOut, false),
+        std::pair(Cause::Kind::kNodeLost, false)}) {
+    Cause cause;
+    cause.kind = kind;
+    EXPECT_EQ(FaultyGpuBehind(cause, {error}) != nullptr, behind);
+  }
+}
+
 TEST_F(EndReportTest, AnErrorOfItsGpuMayExplainHowARankEnded) {
   v1::AgentEvent event;
   v1::RankExited& exit = *event.mutable_rank_exited();
