@@ -188,7 +188,7 @@ PreparedNode AgentService::Prepare(PrepareCall& call, const std::stop_token& sto
   Status joined;
   if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
   PreparedNode prepared =
-      PrepareNode(request, process::Environment::FromStrings(environ), parts_.place, activations_,
+      PrepareNode(request, process::Environment::FromStrings(environ), parts_.place, prepare_state_,
                   parts_.supervisor, call.limit, stop);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {

@@ -106,7 +106,7 @@ class AgentService final : public v1::AgentService::CallbackService {
 
   const ServiceParts parts_;
   const DeviceClaim claim_;
-  Activations activations_;  // used by the thread that prepares
+  PrepareState prepare_state_;  // used by the thread that prepares
 
   std::atomic<bool> replaceable_ = false;
   std::mutex session_mutex_;  // held while sessions change, to keep their order

@@ -10,7 +10,7 @@
 
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
-#include "agent/prepare/gpu_memory.h"
+#include "agent/prepare/gpus.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
 #include "agent/prepare/warm_python.h"
@@ -174,14 +174,21 @@ std::string JobOf(const v1::PrepareRequest& request) {
   return "";
 }
 
-// If no memory is free, ranks are started nevertheless.
+// If no memory is free, ranks are started nevertheless. `before`: at the first call, when none of
+// the job's ranks has run on the node.
 void FreeGpus(const v1::PrepareRequest& request, const Environment& environment,
-              const std::string& directory, const std::stop_token& stop, Supervisor& supervisor,
-              PreparedNode& prepared) {
+              const std::string& directory, std::optional<UnseenMemory>& before,
+              const std::stop_token& stop, Supervisor& supervisor, PreparedNode& prepared) {
   const v1::NodePlan& node = request.node();
-  if (!request.frees_gpus() || !HasGpus(node) || node.ranks().empty()) return;
-  for (const std::string& left : AwaitFreeMemory(node, JobOf(request), environment, directory,
-                                                 kFreeMemoryLimit, stop, supervisor)) {
+  if (!HasGpus(node) || node.ranks().empty()) return;
+  if (!before) {
+    const bool known = prepared.facts && prepared.facts->gpus_size() > 0;
+    before = UnseenOf(known ? *prepared.facts : GpuUsers(environment, directory, supervisor));
+    return;
+  }
+  if (!request.frees_gpus()) return;
+  for (const std::string& left : AwaitFreeMemory(node, JobOf(request), *before, environment,
+                                                 directory, kFreeMemoryLimit, stop, supervisor)) {
     prepared.warnings.push_back("the previous attempt has ended, but " + left);
   }
 }
@@ -217,7 +224,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 }
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
-                         const AgentPlace& agent, Activations& activations, Supervisor& supervisor,
+                         const AgentPlace& agent, PrepareState& state, Supervisor& supervisor,
                          std::chrono::milliseconds limit, const std::stop_token& stop) {
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
@@ -235,7 +242,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   // Applied even without the working directory, so that both issues are reported at once.
   const Result<Environment> environment =
       TakeSteps(node.environment(), agent_environment, values,
-                {has_directory ? directory : "/", limit, stop}, activations, supervisor);
+                {has_directory ? directory : "/", limit, stop}, state.activations, supervisor);
   if (!environment.ok()) {
     report(MakeIssue(v1::PREPARE_ISSUE_KIND_ACTIVATION, environment.status(),
                      "run the statements on the node in `bash --noprofile --norc`; if a failure is "
@@ -273,7 +280,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
   if (prepared.issues.empty()) {
-    FreeGpus(request, *environment, directory, stop, supervisor, prepared);
+    FreeGpus(request, *environment, directory, state.memory_before, stop, supervisor, prepared);
   }
   return prepared;
 }

@@ -14,6 +14,7 @@
 #include "agent/prepare/device_claim.h"
 #include "agent/prepare/environment_steps.h"
 #include "agent/prepare/folder_marks.h"
+#include "agent/prepare/gpu_memory.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.pb.h"
 #include "process/environment.h"
@@ -42,6 +43,12 @@ struct AgentPlace {
   std::function<std::vector<OtherAgent>()> other_agents = {};
 };
 
+// What an agent keeps from one call of PrepareNode to the next.
+struct PrepareState {
+  Activations activations;
+  std::optional<UnseenMemory> memory_before;  // the job's first ranks started
+};
+
 // Uses the hint of `why`, or else `otherwise`.
 v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
                            const std::string& otherwise);
@@ -50,7 +57,7 @@ v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
 // ended, at most for `limit`, and until the probe is complete; `stop` shortens waits.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
-                         Activations& activations, Supervisor& supervisor,
+                         PrepareState& state, Supervisor& supervisor,
                          std::chrono::milliseconds limit, const std::stop_token& stop = {});
 
 }  // namespace autodist::agent

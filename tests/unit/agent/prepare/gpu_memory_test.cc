@@ -17,7 +17,8 @@ struct Row {
   uint32_t gpu;
   uint64_t mebibytes;
   std::vector<Process> processes;
-  const char* left;  // "": nothing
+  const char* left;     // "": nothing
+  uint64_t before = 0;  // mebibytes that could not be seen before the first attempt
 };
 
 const std::vector<Row>& Rows() {
@@ -41,6 +42,20 @@ const std::vector<Row>& Rows() {
        "GPU 0 still has 3144 MiB in use, of no process that can be seen on the node"},
       {"a process outside the job, whose memory is unknown", 0, 6144, {{"", 0}}, ""},
       {"a GPU of another job", 1, 103'016, {}, ""},
+      {"what a container that cannot be seen had before", 0, 20'000, {}, "", 20'000},
+      {"what such a container freed meanwhile", 0, 4, {}, "", 20'000},
+      {"what such a container had, and memory of ours",
+       0,
+       23'000,
+       {{"other", 1000}},
+       "GPU 0 still has 2000 MiB in use, of no process that can be seen on the node",
+       20'000},
+      {"a process of ours, where a container had memory",
+       0,
+       23'000,
+       {{"ours", 3000}},
+       "GPU 0 still has 23000 MiB in use, of python3 (pid 7, of ann)",
+       20'000},
   };
   return kRows;
 }
@@ -72,7 +87,7 @@ TEST(GpuMemoryTest, OnlyWhatThePreviousAttemptHasLeftCounts) {
   for (const Row& row : Rows()) {
     v1::NodeInfo gpus;
     *gpus.add_gpus() = FactOf(row);
-    const auto left = MemoryLeft(OneGpu(), gpus, "ours");
+    const auto left = MemoryLeft(OneGpu(), gpus, "ours", {{0, row.before * kMebi}});
     EXPECT_EQ(left.empty() ? "" : left[0], row.left) << row.what;
   }
 }
@@ -85,8 +100,19 @@ TEST(GpuMemoryTest, AGpuMayBeNamedByItsUuid) {
     gpu.set_uuid("GPU-" + std::to_string(index));
     gpu.set_memory_used(4096 * kMebi);
   }
-  EXPECT_THAT(MemoryLeft(OneGpu("GPU-5"), gpus, "ours"),
+  EXPECT_THAT(MemoryLeft(OneGpu("GPU-5"), gpus, "ours", {{0, 0}, {5, 0}}),
               testing::ElementsAre(testing::StartsWith("GPU 5 still has 4096 MiB")));
+}
+
+TEST(GpuMemoryTest, MemoryCountsOnlyIfItIsKnownWhatWasInUseBefore) {
+  v1::NodeInfo gpus;
+  *gpus.add_gpus() = FactOf({"", 0, 4096, {}, ""});
+  EXPECT_THAT(MemoryLeft(OneGpu(), gpus, "ours", {}), testing::IsEmpty());
+  EXPECT_EQ(UnseenOf(gpus), (UnseenMemory{{0, 4096 * kMebi}}));
+  *gpus.mutable_gpus(0) = FactOf({"", 0, 4096, {{"other", 0}}, ""});
+  EXPECT_EQ(UnseenOf(gpus), UnseenMemory());
+  *gpus.mutable_gpus(0) = FactOf({"", 0, 4096, {{"other", 96}}, ""});
+  EXPECT_EQ(UnseenOf(gpus), (UnseenMemory{{0, 4000 * kMebi}}));
 }
 
 }  // namespace

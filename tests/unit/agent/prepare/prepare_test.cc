@@ -42,7 +42,7 @@ class PrepareTest : public testing::Test {
   }
   PreparedNode Prepare() {
     return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
-                       activations_, *supervisor_, limit_);
+                       state_, *supervisor_, limit_);
   }
 
   std::vector<std::string> ReadyEnvironment() {
@@ -65,7 +65,7 @@ class PrepareTest : public testing::Test {
   Environment agent_;
   v1::PrepareRequest request_;
   std::chrono::milliseconds limit_{60'000};
-  Activations activations_;
+  PrepareState state_;
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
