@@ -27,9 +27,9 @@ exit 7
 
 @pytest.fixture
 def begin(start, folder):
-    def begin(*options, lease=LEASE_S, last=1):
+    def begin(*options, lease=LEASE_S, last=1, spec=SPEC):
         (folder / "locks").mkdir()
-        return start("run", "--spec", SPEC, "--lease", lease, *options, "--",
+        return start("run", "--spec", spec, "--lease", lease, *options, "--",
                      "sh", "-c", SCRIPT, "sh", folder / "locks", last)
     return begin
 
@@ -90,24 +90,55 @@ def test_fewer_hosts_wait_for_the_one_that_is_cut_off(begin, cut):
     assert outcome.lines() == {rank: [f"{rank} of {RANKS} again"] for rank in range(RANKS)}
 
 
-def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, start, folder):
+@pytest.fixture
+def kernel_log(folder):
+    """The kernel log of LOST, which has one GPU of NVIDIA."""
     log = folder / "kmsg"
     log.touch()
-    hosts.on_host(LOST, f"mount --bind {log} /dev/kmsg")
+    hosts.on_host(LOST, f"mount --bind {log} /dev/kmsg; mount -t tmpfs none /proc/driver; "
+                        "mkdir -p /proc/driver/nvidia/gpus/0000:3b:00.0")
+    yield log
+    hosts.on_host(LOST, "umount /dev/kmsg /proc/driver")
+
+
+FELL_OFF = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=x, GPU has fallen off the bus."
+
+
+def test_a_spare_takes_the_place_of_a_host_with_a_faulty_gpu(begin, start, folder, spec, kernel_log):
+    on_gpus = spec(*[(f"{address(host)}\n    cpus: [0, 1]", f"{address(host)}\n    gpus: [0, 1]") for host in (2, 3, 4)])
     try:
-        job = begin("--spares", "1", "--grace", "1")
+        job = begin("--spares", "1", "--grace", "1", "--no-preflight", spec=on_gpus)
         job.await_lines(RANKS)
-        log.write_text("6,1,1,-;NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n")
+        kernel_log.write_text(f"6,1,1,-;{FELL_OFF}\n")
         (folder / "locks" / "fail-4").touch()
         outcome = moved_to_the_spare(job)
         remembered = start("nodes").finish().out
     finally:
         start("nodes", "--forget", address(LOST)).finish()
-        hosts.on_host(LOST, "umount /dev/kmsg")
     assert remembered.startswith(f"{address(LOST)}  ") and "fell off the bus (XID 79)" in remembered
-    assert (f"restarting now, because GPU 0000:3b:00 on {address(LOST)} fell off the bus (XID 79): restart the node"
+    assert (f"restarting now, because GPU 0 of rank 4 on {address(LOST)} fell off the bus (XID 79): restart the node"
             in outcome.err)
     assert f"{address(LOST)} has a faulty GPU; the job goes on without it" in outcome.err
+
+
+@pytest.mark.parametrize("uses_gpus, record", [
+    # A job on CPUs.
+    (False, f"6,1,1,-;{FELL_OFF}"),
+    # What any user can write: a name of a file, and a text for the system's log.
+    (True, f"6,1,1,-;NVRM: Demo (PCI[27810]: segfault at 8 ip 0 sp 0 error 6 in {FELL_OFF}[161e,401000+78000]"),
+    (True, f"14,1,1,-;{FELL_OFF}"),
+    # Not a GPU of the host.
+    (True, f"6,1,1,-;{FELL_OFF.replace('3b', '3c')}"),
+], ids=["other-gpu", "file-name", "logger", "no-gpu"])
+def test_a_host_is_not_blamed_for_a_fault_that_is_none_of_the_job(begin, start, folder, spec, kernel_log, uses_gpus, record):
+    gpus = [(f"{address(host)}\n    cpus: [0, 1]", f"{address(host)}\n    gpus: [0, 1]") for host in (2, 3, 4)]
+    job = begin("--spares", "1", "--grace", "1", "--no-preflight", spec=spec(*(gpus if uses_gpus else [])))
+    job.await_lines(RANKS)
+    kernel_log.write_text(record + "\n")
+    (folder / "locks" / "fail-4").touch()
+    outcome = job.finish()
+    assert outcome.code == 7 and "XID" not in outcome.err
+    assert address(LOST) not in start("nodes").finish().out
 
 
 def test_a_host_that_is_switched_on_again_becomes_a_spare(begin):
