@@ -21,20 +21,24 @@ void Modex::Handle(uint32_t node, const v1::RendezvousRequest& request, const Re
   std::string wrong = Check(request.modex());
   if (wrong.empty()) wrong = calls_.Enter(node, WaitingCalls::kCostOfCall);
   if (!wrong.empty()) return reply(request.id(), nullptr, wrong);
+  const auto [open, is_new] = open_.try_emplace(rank, next_id_);
+  Question& waiting = questions_[open->second];
+  waiting.rank = rank;
+  waiting.calls.push_back({node, request.id(), WaitingCalls::kCostOfCall, reply});
+  if (!is_new) return;
   v1::ModexQuestion question;
   question.set_id(next_id_++);
   question.set_name_space(name_space_);
   question.set_rank(rank);
-  waiting_[question.id()] = {node_of_[rank],
-                             {node, request.id(), WaitingCalls::kCostOfCall, reply}};
   ask_(node_of_[rank], question);
 }
 
 void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
-  const auto found = waiting_.find(answer.id());
-  if (found == waiting_.end() || found->second.asked != node) return;
-  const WaitingCall call = std::move(found->second.call);
-  waiting_.erase(found);
+  const auto found = questions_.find(answer.id());
+  if (found == questions_.end() || node_of_[found->second.rank] != node) return;
+  open_.erase(found->second.rank);
+  const std::vector<WaitingCall> calls = std::move(found->second.calls);
+  questions_.erase(found);
   std::string error = answer.error();
   SharedValue value;
   if (answer.data().size() > rpc::kLargestModex) {
@@ -44,7 +48,7 @@ void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
     value = values_.Make(node, answer.data());
     if (!value) error = "too much data of ranks is queued for the nodes";
   }
-  calls_.Answer(call, value, error);
+  for (const WaitingCall& call : calls) calls_.Answer(call, value, error);
 }
 
 }  // namespace autodist::chief

@@ -33,9 +33,9 @@ class Modex {
   void Answered(uint32_t node, const v1::ModexAnswer& answer);
 
  private:
-  struct Waiting {
-    uint32_t asked;  // the node
-    WaitingCall call;
+  struct Question {
+    uint32_t rank = 0;
+    std::vector<WaitingCall> calls = {};  // that wait for its answer
   };
 
   std::string Check(const v1::ModexRequest& request) const;
@@ -46,7 +46,9 @@ class Modex {
   WaitingCalls& calls_;
   uint64_t next_id_;
   const Ask ask_;
-  std::map<uint64_t, Waiting> waiting_;  // by the question's id
+  std::map<uint64_t, Question> questions_;  // that are open, by id
+  // The questions by rank: one at a time for each, so that others cannot overload its node.
+  std::map<uint32_t, uint64_t> open_;
 };
 
 }  // namespace autodist::chief

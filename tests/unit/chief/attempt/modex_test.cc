@@ -12,12 +12,12 @@ using testing::HasSubstr;
 
 class ModexTest : public testing::Test {
  protected:
-  void Ask(uint64_t id, uint32_t rank, const std::string& name_space = "world") {
+  void Ask(uint64_t id, uint32_t rank, const std::string& name_space = "world", uint32_t node = 0) {
     v1::RendezvousRequest request;
     request.set_id(id);
     request.mutable_modex()->set_name_space(name_space);
     request.mutable_modex()->set_rank(rank);
-    modex_.Handle(0, request,
+    modex_.Handle(node, request,
                   [this](uint64_t to, const SharedValue& value, const std::string& error) {
                     EXPECT_FALSE(replies_.contains(to)) << "answered twice";
                     replies_[to].set_error(error);
@@ -71,6 +71,27 @@ TEST_F(ModexTest, OnlyTheNodeThatWasAskedMayAnswerOnce) {
   Answer(1, id, "right");
   Answer(1, id, "again");
   EXPECT_EQ(replies_.at(7).value(), "right");
+}
+
+TEST_F(ModexTest, ANodeIsAskedOnceForTheSameRank) {
+  uint64_t id = 1;
+  for (; !replies_.contains(id - 1); ++id) {
+    ASSERT_LE(id * WaitingCalls::kCostOfCall, 2 * WaitingCalls::kMaxOfNode);
+    Ask(id, 2);
+  }
+  EXPECT_THAT(replies_.at(id - 1).error(), HasSubstr("wait for already have"));
+  EXPECT_GT(id, 60'000u);
+  Ask(id + 1, 2, "world", 1);
+  Ask(id + 2, 1, "world", 2);
+  ASSERT_EQ(asked_.size(), 2u);
+  Answer(1, asked_[0].second.id(), "of rank 2");
+  EXPECT_EQ(replies_.size(), id);
+  EXPECT_EQ(replies_.at(1).value(), "of rank 2");
+  EXPECT_EQ(replies_.at(id + 1).value(), "of rank 2");
+  EXPECT_FALSE(replies_.contains(id + 2));
+  Ask(id + 3, 2);  // it may have published more
+  ASSERT_EQ(asked_.size(), 3u);
+  EXPECT_NE(asked_[2].second.id(), asked_[0].second.id());
 }
 
 TEST_F(ModexTest, RefusesInvalidRequests) {
