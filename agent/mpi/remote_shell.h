@@ -9,8 +9,8 @@ namespace autodist::agent {
 // it fails, the job fails. Exit code 255 if it could not be passed on, like ssh.
 int RemoteShell(int argc, char** argv);
 
-// `remote-shell-server ADDRESS`: runs the commands that are passed on to this node, in parallel.
-// Blocks until it is killed with the job, or a command fails, whose exit code it returns.
+// `remote-shell-server NODE`: runs the commands of node 0 to this node, in parallel. `NODE` is its
+// number. Blocks until it is killed with the job, or a command fails, whose exit code it returns.
 int RemoteShellServer(int argc, char** argv);
 
 }  // namespace autodist::agent

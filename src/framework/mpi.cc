@@ -115,7 +115,7 @@ void ServeMpirun(v1::LaunchPlan& plan) {
     v1::RankPlan& waiting = AddAuxiliary(plan, node, "mpirun's daemon");
     waiting.set_by_agent(true);
     waiting.add_argv("remote-shell-server");
-    waiting.add_argv(node.data_address());
+    waiting.add_argv(std::to_string(node.node_rank()));
   }
 }
 

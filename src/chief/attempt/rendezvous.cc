@@ -18,6 +18,15 @@ std::string CheckName(const std::string& name) {
              : "";
 }
 
+// Ranks that read a key below "autodist/node-N/" rely on its value: only ranks of node N can set
+// it.
+std::string CheckSetter(uint32_t node, const std::string& key) {
+  return key.starts_with("autodist/") &&
+                 !key.starts_with("autodist/node-" + std::to_string(node) + "/")
+             ? "ranks of this node cannot set the key '" + key + "'"
+             : "";
+}
+
 }  // namespace
 
 void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply) {
@@ -49,6 +58,7 @@ void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, con
 
 std::string Rendezvous::Set(uint32_t node, const v1::SetRequest& request) {
   std::string wrong = CheckName(request.key());
+  if (wrong.empty()) wrong = CheckSetter(node, request.key());
   if (!wrong.empty()) return wrong;
   if (request.value().size() > rpc::kLargestValue) {
     return TooLarge("the value of '" + request.key() + "' has ", request.value().size(),
@@ -60,12 +70,7 @@ std::string Rendezvous::Set(uint32_t node, const v1::SetRequest& request) {
            " of a node's ranks, and " + base::Bytes(Values::kMaxBytes) + " of all";
   }
   stored_[request.key()] = value;
-  if (const auto waiting = gets_.extract(request.key())) {
-    for (const WaitingCall& get : waiting.mapped()) {
-      waiting_.erase({get.node, get.id});
-      calls_.Answer(get, value);
-    }
-  }
+  AnswerAll(gets_, request.key(), value);
   return "";
 }
 
@@ -75,65 +80,56 @@ std::string Rendezvous::Get(WaitingCall call, const std::string& key) {
     call.reply(call.id, found->second, "");
     return "";
   }
-  std::string wrong = CheckName(key);
-  if (!wrong.empty()) return wrong;
-  if (waiting_.contains({call.node, call.id})) return "the call's id is already in use";
-  call.cost += key.size();
-  wrong = calls_.Enter(call.node, call.cost);
-  if (!wrong.empty()) return wrong;
-  const auto gets = gets_.try_emplace(key).first;
-  waiting_[{call.node, call.id}] = gets;
-  gets->second.push_back(std::move(call));
-  return "";
+  return Wait(std::move(call), gets_, key, ++last_get_);
 }
 
 std::string Rendezvous::EnterBarrier(WaitingCall call, const v1::BarrierRequest& request) {
-  std::string wrong = CheckName(request.name());
+  const std::string& name = request.name();
+  if (request.rank() >= node_of_.size() || node_of_[request.rank()] != call.node) {
+    return "rank " + std::to_string(request.rank()) + " is not a rank of this node";
+  }
+  std::string wrong = Wait(std::move(call), barriers_, name, request.rank());
   if (!wrong.empty()) return wrong;
-  if (request.rank() >= node_of_.size()) {
-    return "rank " + std::to_string(request.rank()) + " is not in the job";
-  }
+  if (barriers_.at(name).size() == node_of_.size()) AnswerAll(barriers_, name, nullptr);
+  return "";
+}
+
+std::string Rendezvous::Wait(WaitingCall call, Queues& queues, const std::string& name,
+                             uint64_t position) {
+  std::string wrong = CheckName(name);
+  if (!wrong.empty()) return wrong;
   if (waiting_.contains({call.node, call.id})) return "the call's id is already in use";
-  const auto found = barriers_.find(request.name());
-  if (found != barriers_.end() && found->second.entered.contains(request.rank())) {
-    return "rank " + std::to_string(request.rank()) + " is in the barrier '" + request.name() +
-           "' already";
+  const auto queue = queues.find(name);
+  if (queue != queues.end() && queue->second.contains(position)) {
+    return "rank " + std::to_string(position) + " is in the barrier '" + name + "' already";
   }
-  call.cost += request.name().size();
+  call.cost += name.size();
   wrong = calls_.Enter(call.node, call.cost);
   if (!wrong.empty()) return wrong;
-  const auto barrier = barriers_.try_emplace(request.name()).first;
-  waiting_[{call.node, call.id}] = barrier;
-  barrier->second.entered.emplace(request.rank(), std::move(call));
-  if (barrier->second.entered.size() < node_of_.size()) return "";
-  const auto complete = barriers_.extract(barrier);
-  for (const auto& [rank, entered] : complete.mapped().entered) {
-    waiting_.erase({entered.node, entered.id});
-    calls_.Answer(entered, nullptr);
-  }
+  const std::pair key(call.node, call.id);
+  const auto entered = queues.try_emplace(name).first;
+  const auto place = entered->second.emplace(position, std::move(call)).first;
+  waiting_.emplace(key, Place{queues, entered, place});
   return "";
+}
+
+void Rendezvous::AnswerAll(Queues& queues, const std::string& name, const SharedValue& value) {
+  const auto queue = queues.extract(name);
+  if (!queue) return;
+  for (const auto& [position, call] : queue.mapped()) {
+    waiting_.erase({call.node, call.id});
+    calls_.Answer(call, value);
+  }
 }
 
 // Removes a waiting call as if it had never been made.
 void Rendezvous::Forget(uint32_t node, uint64_t id) {
   const auto waiting = waiting_.extract({node, id});
   if (!waiting) return;  // answered meanwhile
-  const auto is_it = [&](const WaitingCall& call) { return call.node == node && call.id == id; };
-  if (const auto* gets = std::get_if<Gets::iterator>(&waiting.mapped())) {
-    auto& calls = (*gets)->second;
-    const auto call = std::ranges::find_if(calls, is_it);
-    calls_.Leave(node, call->cost);
-    calls.erase(call);
-    if (calls.empty()) gets_.erase(*gets);
-    return;
-  }
-  const auto barrier = std::get<Barriers::iterator>(waiting.mapped());
-  auto& entered = barrier->second.entered;
-  const auto call =
-      std::ranges::find_if(entered, [&](const auto& rank) { return is_it(rank.second); });
-  calls_.Leave(node, call->second.cost);
-  entered.erase(call);
-  if (entered.empty()) barriers_.erase(barrier);
+  const Place& place = waiting.mapped();
+  calls_.Leave(node, place.call->second.cost);
+  place.queue->second.erase(place.call);
+  if (place.queue->second.empty()) place.queues.erase(place.queue);
 }
 
 std::set<uint32_t> Rendezvous::NodesOf(const v1::GatherRequest& request) const {

@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "autodist/v1/agent.pb.h"
@@ -32,18 +31,20 @@ class Rendezvous {
   void Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply);
 
  private:
-  struct Barrier {
-    std::map<uint32_t, WaitingCall> entered;  // by rank
-  };
   struct Gathering {
     std::set<uint32_t> nodes;              // that take part
     std::map<uint32_t, std::string> data;  // of nodes that have contributed
     size_t size = 0;                       // bytes
     std::vector<WaitingCall> waiting;
   };
-  using Gets = std::map<std::string, std::vector<WaitingCall>>;
-  using Barriers = std::map<std::string, Barrier>;
-  using Place = std::variant<Gets::iterator, Barriers::iterator>;
+  // Calls that wait for the same event: gets by their order, calls of a barrier by rank.
+  using Queue = std::map<uint64_t, WaitingCall>;
+  using Queues = std::map<std::string, Queue>;  // by key, or by name of a barrier
+  struct Place {
+    Queues& queues;
+    Queues::iterator queue;
+    Queue::iterator call;
+  };
 
   // Each returns the reason of a refusal, or "".
   std::string Set(uint32_t node, const v1::SetRequest& request);
@@ -51,6 +52,9 @@ class Rendezvous {
   std::string EnterBarrier(WaitingCall call, const v1::BarrierRequest& request);
   std::string Gather(WaitingCall call, const v1::GatherRequest& request);
 
+  // Returns the reason of a refusal, or "".
+  std::string Wait(WaitingCall call, Queues& queues, const std::string& name, uint64_t position);
+  void AnswerAll(Queues& queues, const std::string& name, const SharedValue& value);
   void Complete(const Gathering& gathering);
   void Forget(uint32_t node, uint64_t id);
   std::string CheckGather(uint32_t node, const v1::GatherRequest& request) const;
@@ -61,8 +65,9 @@ class Rendezvous {
   Values& values_;
   WaitingCalls& calls_;
   std::map<std::string, SharedValue> stored_;
-  Gets gets_;  // by key not yet set
-  Barriers barriers_;
+  Queues gets_;  // by key not yet set
+  Queues barriers_;
+  uint64_t last_get_ = 0;
   std::map<std::pair<uint32_t, uint64_t>, Place> waiting_;  // calls by node and id, to cancel them
   std::map<std::vector<uint32_t>, Gathering> gathers_;      // by ranks
 };

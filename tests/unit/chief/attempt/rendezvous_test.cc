@@ -5,7 +5,9 @@
 
 #include <numeric>
 
+#include "base/deadline.h"
 #include "rpc/limits.h"
+#include "support/limit.h"
 
 namespace autodist::chief {
 namespace {
@@ -21,19 +23,22 @@ class RendezvousTest : public testing::Test {
     request.mutable_set()->set_value(value);
     Handle(request, node);
   }
-  uint64_t Get(const std::string& key) {
+  uint64_t Get(const std::string& key, uint32_t node = 0) {
     v1::RendezvousRequest request;
     request.set_id(++id_);
     request.mutable_get()->set_key(key);
-    Handle(request);
+    Handle(request, node);
     return id_;
   }
   uint64_t Enter(const std::string& name, uint32_t rank) {
+    return Enter(name, rank, rank < kNodeOf.size() ? kNodeOf[rank] : 0);
+  }
+  uint64_t Enter(const std::string& name, uint32_t rank, uint32_t node) {
     v1::RendezvousRequest request;
     request.set_id(++id_);
     request.mutable_barrier()->set_name(name);
     request.mutable_barrier()->set_rank(rank);
-    Handle(request);
+    Handle(request, node);
     return id_;
   }
   uint64_t Gather(uint32_t node, const std::vector<uint32_t>& ranks, const std::string& data,
@@ -62,10 +67,11 @@ class RendezvousTest : public testing::Test {
     Handle(request, node);
   }
 
+  static inline const std::vector<uint32_t> kNodeOf = {0, 1, 0, 2};  // by rank
   uint64_t id_ = 0;
   Values values_;
   WaitingCalls calls_;
-  Rendezvous rendezvous_{{0, 1, 0, 2}, "world", values_, calls_};  // 1 on node 1, 3 on node 2
+  Rendezvous rendezvous_{kNodeOf, "world", values_, calls_};
   std::map<uint64_t, v1::RendezvousReply> replies_;
 };
 
@@ -100,7 +106,7 @@ TEST_F(RendezvousTest, ABarrierOpensWhenAllHaveEnteredAndIsReusable) {
 TEST_F(RendezvousTest, RefusesInvalidRequests) {
   Enter("b", 0);
   EXPECT_THAT(replies_.at(Enter("b", 0)).error(), HasSubstr("already"));
-  EXPECT_THAT(replies_.at(Enter("b", 4)).error(), HasSubstr("not in the job"));
+  EXPECT_THAT(replies_.at(Enter("b", 4)).error(), HasSubstr("4 is not a rank of this node"));
   Set("big", std::string(rpc::kLargestValue + 1, 'x'));
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("1048576 are allowed"));
 }
@@ -178,7 +184,7 @@ TEST_F(RendezvousTest, ACancelledCallIsForgotten) {
     Cancel(get);
   }
   Enter("b", 0);
-  Cancel(Enter("b", 1), 0);
+  Cancel(Enter("b", 1), 1);
   const uint64_t again = Enter("b", 1);
   Enter("b", 2);
   EXPECT_FALSE(replies_.contains(again));
@@ -193,6 +199,57 @@ TEST_F(RendezvousTest, ANodeCanCancelOnlyItsOwnCalls) {
   Cancel(get, 1);
   Set("k", "v");
   EXPECT_EQ(replies_.at(get).value(), "v");
+}
+
+TEST_F(RendezvousTest, ANodeEntersABarrierOnlyForItsOwnRanks) {
+  EXPECT_THAT(replies_.at(Enter("b", 0, 1)).error(), HasSubstr("0 is not a rank of this node"));
+  for (uint32_t rank = 0; rank < kNodeOf.size(); ++rank) Enter("b", rank);
+  EXPECT_EQ(replies_.at(id_).error(), "");
+}
+
+TEST_F(RendezvousTest, KeysBelowTheNameOfANodeAreSetByThatNodeOnly) {
+  struct Case {
+    const char* key;
+    uint32_t node;
+    bool allowed;
+  };
+  for (const auto& [key, node, allowed] : {
+           Case{"autodist/node-0/x", 0, true},
+           Case{"autodist/node-0/x", 2, false},
+           Case{"autodist/node-0/remote-shell/1/0", 1, false},
+           Case{"autodist/node-1/remote-shell/next", 1, true},
+           Case{"autodist/node-1/remote-shell/next", 0, false},
+           Case{"autodist/node-1", 1, false},
+           Case{"autodist/node-12/x", 1, false},
+           Case{"autodist/node-1/x", 12, false},
+           Case{"autodist/node-01/x", 1, false},
+           Case{"autodist/", 0, false},
+           Case{"autodist/other", 0, false},
+           Case{"autodist", 1, true},
+           Case{"/autodist/node-0/x", 1, true},
+           Case{"Autodist/node-0/x", 1, true},
+           Case{"", 1, true},
+       }) {
+    Set(key, "v", node);
+    EXPECT_EQ(replies_.at(id_).error().empty(), allowed) << key << " of node " << node;
+  }
+  EXPECT_FALSE(replies_.contains(Get("autodist/node-0/remote-shell/1/0")));
+}
+
+TEST_F(RendezvousTest, ManyCallsAreCancelledInTheOrderInWhichTheyWereMade) {
+  const base::Deadline limit = base::Deadline::After(test::kLimit);
+  std::vector<std::pair<uint64_t, uint32_t>> waiting;
+  for (int i = 0; i < 60'000; ++i) {
+    for (uint32_t node = 0; node < 4; ++node) waiting.emplace_back(Get("k", node), node);
+  }
+  const uint64_t last = Get("k", 5);
+  for (const auto& [id, node] : waiting) {
+    Cancel(id, node);
+    ASSERT_FALSE(limit.Expired());
+  }
+  Set("k", "v");
+  EXPECT_EQ(replies_.at(last).value(), "v");
+  EXPECT_FALSE(replies_.contains(waiting[0].first));
 }
 
 TEST_F(RendezvousTest, ANodesPendingCallsAreLimited) {
