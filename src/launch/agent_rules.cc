@@ -8,6 +8,7 @@
 #include "launch/sample_rules.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"
+#include "rpc/printable_text.h"
 
 namespace autodist::launch {
 namespace {
@@ -179,8 +180,9 @@ Status EventRules::CheckPace(Clock::time_point now) {
   return samples_paid_ > now ? rpc::BrokenRule("sample after sample without a pause") : OkStatus();
 }
 
-Status EventRules::Check(const v1::AgentEvent& event, Clock::time_point now) {
+Status EventRules::Check(v1::AgentEvent& event, Clock::time_point now) {
   AD_RETURN_IF_ERROR(CheckEvent(event));
+  rpc::EscapeText(event);
   AD_RETURN_IF_ERROR(CheckOrder(event));
   if (event.has_sample()) AD_RETURN_IF_ERROR(CheckPace(now));
   const size_t cost = CostOf(event);

@@ -1,5 +1,6 @@
 // Validation of messages from agents. All data from nodes is untrusted: each message is checked
-// here on arrival, before any other code uses it. A node whose agent breaks a rule has failed.
+// here on arrival, before any other code uses it, and its texts are escaped (rpc/printable_text.h).
+// A node whose agent breaks a rule has failed.
 #pragma once
 
 #include <chrono>
@@ -38,8 +39,8 @@ class EventRules {
   using Clock = std::chrono::steady_clock;
 
   void BeginSession() { resumed_ = refused_ = false; }
-  // `now`: for tests.
-  Status Check(const v1::AgentEvent& event, Clock::time_point now = Clock::now());
+  // Also escapes the texts of the event. `now`: for tests.
+  Status Check(v1::AgentEvent& event, Clock::time_point now = Clock::now());
 
   // The memory that an event needs while it is queued.
   static size_t CostOf(const v1::AgentEvent& event);

@@ -13,6 +13,7 @@
 
 #include "launch/agent_rules.h"
 #include "rpc/message_rules.h"
+#include "rpc/printable_text.h"
 
 namespace autodist::launch {
 namespace {
@@ -205,6 +206,7 @@ Result<Response> GrpcLink::Checked(const grpc::Status& status, const Request& re
   if (!stream_->Failure().ok()) return stream_->Failure();
   AD_RETURN_IF_ERROR(failure);
   AD_RETURN_IF_ERROR(CheckAnswer(request, response));
+  rpc::EscapeText(response);
   return response;
 }
 

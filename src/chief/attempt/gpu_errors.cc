@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
 #include "diagnosis/hardware_faults.h"
 #include "health/xid_catalogue.h"
 
@@ -58,7 +57,7 @@ std::string Describe(const NodeGpuError& error, const v1::LaunchPlan& plan) {
   const health::XidMeaning* const meaning = health::MeaningOf(error.error.xid());
   text += std::string(" ") + (meaning ? meaning->what : "reported an error");
   text += " (XID " + std::to_string(error.error.xid());
-  if (!error.error.unit().empty()) text += ", " + base::Printable(error.error.unit());
+  if (!error.error.unit().empty()) text += ", " + error.error.unit();
   return text + ")";
 }
 

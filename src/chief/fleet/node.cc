@@ -191,7 +191,7 @@ bool Node::TakeOutput(const v1::Output& output) {
   return true;
 }
 
-bool Node::IsAllowed(const v1::AgentEvent& event) {
+bool Node::IsAllowed(v1::AgentEvent& event) {
   const std::lock_guard lock(mutex_);
   if (!broken_rule_.ok()) return false;
   const Status allowed = rules_.Check(event);

@@ -102,7 +102,7 @@ class Node {
   void Take(uint64_t connection, v1::AgentEvent event);
   void TakeIfAllowed(uint64_t connection, v1::AgentEvent event);
   void BreakIfRefused();
-  bool IsAllowed(const v1::AgentEvent& event);
+  bool IsAllowed(v1::AgentEvent& event);      // escapes its texts
   bool TakeOutput(const v1::Output& output);  // false: a gap in the stream
   void TakeResumed(const v1::AgentEvent& event);
   void TakeAcknowledged(uint64_t sequence);  // mutex_ held, also below

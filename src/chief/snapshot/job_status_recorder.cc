@@ -19,7 +19,7 @@ v1::NodeStatus StatusOf(uint32_t node, const Fleet& nodes, const v1::LaunchPlan&
   v1::NodeStatus status;
   status.set_address(job.nodes(static_cast<int>(node)).address());
   status.set_phase(nodes.state(node).phase());
-  status.set_detail(base::ToUtf8(nodes.state(node).detail()));
+  status.set_detail(base::PrintableLines(nodes.state(node).detail()));
   return status;
 }
 
@@ -98,7 +98,7 @@ void JobStatusRecorder::BeginAttempt(const Attempt& attempt) {
 
 void JobStatusRecorder::Ended(int exit_code, const std::string& report, int64_t last_output_ms) {
   status_.set_exit_code(exit_code);
-  status_.set_report(base::ToUtf8(report));
+  status_.set_report(base::PrintableLines(report));
   status_.set_ended_ms(base::MillisecondsSince1970());
   status_.set_last_output_ms(last_output_ms);
   EnterPhase(v1::JOB_PHASE_ENDED, report);
@@ -117,7 +117,7 @@ void JobStatusRecorder::Record(v1::JobEvent event) {
 void JobStatusRecorder::Keep(v1::JobEvent event) {
   event.set_attempt(status_.attempt());
   event.set_time_ms(base::MillisecondsSince1970());
-  event.set_what(base::ToUtf8(event.what()));
+  event.set_what(base::PrintableLines(event.what()));
   Print("event", event);
   if (log_) log_->Record(std::move(event));
 }

@@ -30,6 +30,12 @@ std::string Broken(const Status& status) {
   return Message(status);
 }
 
+Status Check(EventRules& rules, v1::AgentEvent event,
+             EventRules::Clock::time_point now = EventRules::Clock::now()) {
+  return rules.Check(event, now);
+}
+Status Check(EventRules&& rules, v1::AgentEvent event) { return rules.Check(event); }
+
 TEST(AgentRules, ProgressIsALineOfARank) {
   v1::AgentEvent event;
   v1::ProgressLine& reported = *event.mutable_progress_line();
@@ -271,34 +277,43 @@ TEST(AgentRules, PortsAreTheRequestedOnes) {
 
 TEST(AgentRules, ASessionResumesOnceAtItsStart) {
   EventRules rules;
-  EXPECT_THAT(Broken(EventRules().Check(Exit(0))), HasSubstr("has not begun"));
-  EXPECT_TRUE(rules.Check(Resumed()).ok());
-  EXPECT_TRUE(rules.Check(Exit(0)).ok());
+  EXPECT_THAT(Broken(Check(EventRules(), Exit(0))), HasSubstr("has not begun"));
+  EXPECT_TRUE(Check(rules, Resumed()).ok());
+  EXPECT_TRUE(Check(rules, Exit(0)).ok());
   rules.BeginSession();
-  EXPECT_TRUE(rules.Check(Resumed()).ok());
-  EXPECT_THAT(Broken(rules.Check(Resumed())), HasSubstr("begins twice"));
+  EXPECT_TRUE(Check(rules, Resumed()).ok());
+  EXPECT_THAT(Broken(Check(rules, Resumed())), HasSubstr("begins twice"));
+}
+
+TEST(AgentRules, TextsOfAnEventAreEscapedAfterItsLengthIsChecked) {
+  EventRules rules;
+  ASSERT_TRUE(Check(rules, Resumed()).ok());
+  v1::AgentEvent event = test::Warning(std::string(rpc::kMaxTextLength - 1, '\n') + "\x1b");
+  ASSERT_TRUE(rules.Check(event).ok());
+  EXPECT_EQ(event.warning().what().substr(0, 4), "\\n\\n");
+  EXPECT_THAT(event.warning().what(), testing::EndsWith("\\x1b"));
 }
 
 TEST(AgentRules, QueuedEventsAreLimited) {
   EventRules rules;
-  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  ASSERT_TRUE(Check(rules, Resumed()).ok());
   for (int i = 0; i < 1'000'000; ++i) {
-    ASSERT_TRUE(rules.Check(Exit(0)).ok());
+    ASSERT_TRUE(Check(rules, Exit(0)).ok());
     rules.Handled(EventRules::CostOf(Exit(0)));
   }
   size_t waiting = 0;
-  while (rules.Check(Exit(0)).ok()) ++waiting;
+  while (Check(rules, Exit(0)).ok()) ++waiting;
   EXPECT_NEAR(static_cast<double>(waiting * EventRules::CostOf(Exit(0))),
               static_cast<double>(EventRules::kMaxEvents), 1000);
 }
 
 TEST(AgentRules, TheRateOfSamplesIsLimited) {
   EventRules rules;
-  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  ASSERT_TRUE(Check(rules, Resumed()).ok());
   v1::AgentEvent sample;
   sample.mutable_sample()->set_time_ns(1);
   const auto send = [&](EventRules::Clock::time_point now) {
-    const Status status = rules.Check(sample, now);
+    const Status status = Check(rules, sample, now);
     if (status.ok()) rules.Handled(EventRules::CostOf(sample));
     return status;
   };
@@ -316,29 +331,29 @@ TEST(AgentRules, TheRateOfSamplesIsLimited) {
 
 TEST(AgentRules, QueuedOutputAndItsRanksAreLimited) {
   EventRules rules;
-  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  ASSERT_TRUE(Check(rules, Resumed()).ok());
   for (int i = 0; i < 100'000; ++i) {
-    ASSERT_TRUE(rules.Check(Output("x")).ok());
+    ASSERT_TRUE(Check(rules, Output("x")).ok());
     rules.OutputWritten();
   }
   Status status;
-  while (status.ok()) status = rules.Check(Output(std::string(1000, 'x')));
+  while (status.ok()) status = Check(rules, Output(std::string(1000, 'x')));
   EXPECT_THAT(Broken(status), HasSubstr("more output than it was asked for"));
   EventRules gaps;
   status = OkStatus();
   for (int session = 0; status.ok(); ++session) {
     ASSERT_LT(session, 10);
     gaps.BeginSession();
-    ASSERT_TRUE(gaps.Check(Resumed()).ok());
-    ASSERT_TRUE(gaps.Check(Output("x")).ok());
+    ASSERT_TRUE(Check(gaps, Resumed()).ok());
+    ASSERT_TRUE(Check(gaps, Output("x")).ok());
     status = gaps.OutputRefused();
   }
   EXPECT_THAT(Broken(status), HasSubstr("does not follow what came before"));
   EventRules others;
-  ASSERT_TRUE(others.Check(Resumed()).ok());
+  ASSERT_TRUE(Check(others, Resumed()).ok());
   status = OkStatus();
   for (uint32_t rank = 0; status.ok(); ++rank) {
-    status = others.Check(Output("", rank));
+    status = Check(others, Output("", rank));
     others.OutputWritten();
   }
   EXPECT_THAT(Broken(status), HasSubstr("of more ranks than a node has"));

@@ -65,6 +65,23 @@ class BreakingListener final : public SessionListener {
   bool closed_ = false;
 };
 
+class WarningAgent final : public v1::AgentService::Service {
+  grpc::Status Prepare(grpc::ServerContext*, const v1::PrepareRequest*,
+                       v1::PrepareResponse* response) override {
+    response->add_warnings("a\n\x1b[2Jb");
+    return grpc::Status::OK;
+  }
+};
+
+TEST(GrpcLinkTest, TextsOfResponsesAreEscaped) {
+  WarningAgent agent;
+  test::GrpcServer server({&agent});
+  GrpcLink link(std::make_unique<TakenStream>(), server.Channel());
+  const auto prepared = link.Prepare({}, base::Deadline::After(kLimit), {});
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->warnings(0), "a\\n\\x1b[2Jb");
+}
+
 // Otherwise the test fails under ThreadSanitizer, or hangs with an open session.
 TEST(GrpcLinkTest, ASessionCanBeBrokenByItsFirstEvent) {
   constexpr int kSessions = 100;
