@@ -17,6 +17,10 @@ namespace {
 constexpr size_t kPiece = 64 * 1024;
 // Keys are updated long before the limit of AES-GCM (RFC 8446, 5.5: 2^24.5 full records).
 constexpr uint64_t kBytesPerKeys = uint64_t{1} << 36;
+// Messages of TLS itself from the other side, such as key updates: in its handshake, and then for
+// each of these bytes of data. Reading one takes as long as reading many bytes.
+constexpr size_t kMaxTlsMessages = 32;
+constexpr size_t kBytesPerTlsMessages = 1 << 20;
 constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
 
 // Aborts on a null pointer: without memory the session cannot continue.
@@ -65,6 +69,13 @@ struct Session::Callbacks {
     return 1;
   }
 
+  // OpenSSL would read any number of them in one call.
+  static void Count(int written, int, int type, const void*, size_t, SSL* tls, void*) {
+    if (written != 0 || type != SSL3_RT_HANDSHAKE) return;
+    Session& self = Of(tls);
+    if (++self.tls_messages_ > kMaxTlsMessages) Need(BIO_reset(self.received_) == 1);
+  }
+
   static SSL_CTX* Context(const SSL_METHOD* method) {
     OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
     SSL_CTX* context = Made(SSL_CTX_new(method));
@@ -76,6 +87,7 @@ struct Session::Callbacks {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     Need(SSL_CTX_set_num_tickets(context, 0) == 1);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_msg_callback(context, Count);
     return context;
   }
 
@@ -166,7 +178,12 @@ Progress Session::Take(char* buffer, size_t size, bool leave_it, size_t& got) {
     ERR_clear_error();
     const int done =
         leave_it ? SSL_peek_ex(tls_, buffer, size, &got) : SSL_read_ex(tls_, buffer, size, &got);
-    if (done == 1) return Progress::kDone;
+    if (tls_messages_ > kMaxTlsMessages) return Progress::kBroken;
+    if (done == 1) {
+      data_ += leave_it ? 0 : got;
+      if (data_ >= kBytesPerTlsMessages) data_ = tls_messages_ = 0;
+      return Progress::kDone;
+    }
     const int why = SSL_get_error(tls_, done);
     if (why == SSL_ERROR_ZERO_RETURN) return Progress::kEnded;
     if (why != SSL_ERROR_WANT_READ) return Progress::kBroken;

@@ -88,8 +88,10 @@ class Session {
   bool is_server_ = false;
   std::optional<bool> closed_by_peer_;  // set when the connection is lost
   size_t handshake_bytes_ = 0;
-  uint64_t written_ = 0;  // since the last key update
-  std::string sending_;   // moved from to_send_
+  size_t tls_messages_ = 0;  // received
+  size_t data_ = 0;          // bytes received since tls_messages_ was 0
+  uint64_t written_ = 0;     // since the last key update
+  std::string sending_;      // moved from to_send_
 };
 
 }  // namespace autodist::secure

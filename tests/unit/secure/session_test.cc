@@ -1,6 +1,7 @@
 #include "secure/session.h"
 
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -41,9 +42,16 @@ class SessionTest : public testing::Test {
   }
 
   Progress ReadOnce() {
-    std::array<char, 100> bytes;
+    std::array<char, 2000> bytes;
     size_t got = 0;
     return called_->Read(bytes, got);
+  }
+
+  // Reads until there is no more data.
+  Progress ReadAll() {
+    Progress progress = Progress::kDone;
+    while (progress == Progress::kDone) progress = ReadOnce();
+    return progress;
   }
 
   std::optional<Key> key_ = Key::Random();
@@ -112,6 +120,86 @@ TEST_F(SessionTest, DataBeforeAuthenticationIsLimited) {
   ASSERT_TRUE(base::WriteAll(caller_->socket(), endless, base::Deadline::After(test::kLimit)).ok());
   EXPECT_EQ(called_->Handshake(), Progress::kBroken);
   EXPECT_FALSE(called_->has_to_send());
+}
+
+// A client that knows the key, and can do what Session does not.
+class RawClient {
+ public:
+  RawClient(base::UniqueFd socket, const Key& key)
+      : socket_(std::move(socket)),
+        context_(SSL_CTX_new(TLS_client_method())),
+        tls_(SSL_new(context_)),
+        key_(key) {
+    SSL_set_app_data(tls_, this);
+    SSL_set_psk_use_session_callback(tls_, Use);
+    SSL_set_fd(tls_, socket_.get());
+  }
+  ~RawClient() {
+    SSL_free(tls_);
+    SSL_CTX_free(context_);
+  }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  bool ShakeHands() { return SSL_connect(tls_) == 1; }
+  bool UpdateKeys(int times) {
+    for (int i = 0; i < times; ++i) {
+      if (SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1 || SSL_do_handshake(tls_) != 1)
+        return false;
+    }
+    return true;
+  }
+  bool Send(const std::string& data) {
+    return SSL_write(tls_, data.data(), static_cast<int>(data.size())) > 0;
+  }
+
+ private:
+  static int Use(SSL* tls, const EVP_MD*, const unsigned char** identity, size_t* size,
+                 SSL_SESSION** session) {
+    const std::string_view key = static_cast<RawClient*>(SSL_get_app_data(tls))->key_.bytes();
+    const unsigned char cipher[] = {0x13, 0x01};
+    *identity = reinterpret_cast<const unsigned char*>(kIdentity);
+    *size = sizeof kIdentity - 1;
+    *session = SSL_SESSION_new();
+    return SSL_SESSION_set1_master_key(*session, reinterpret_cast<const unsigned char*>(key.data()),
+                                       key.size()) == 1 &&
+           SSL_SESSION_set_cipher(*session, SSL_CIPHER_find(tls, cipher)) == 1 &&
+           SSL_SESSION_set_protocol_version(*session, TLS1_3_VERSION) == 1;
+  }
+
+  const base::UniqueFd socket_;
+  SSL_CTX* const context_;
+  SSL* const tls_;
+  const Key key_;
+};
+
+class RawClientTest : public SessionTest {
+ protected:
+  void SetUp() override {
+    auto sockets = base::StreamSocketPair();
+    ASSERT_TRUE(sockets.ok());
+    client_.emplace(std::move(sockets->first), *key_);
+    called_ =
+        Session::OfServer(std::move(sockets->second), [this](std::string_view) { return key_; });
+    std::thread thread([&] { EXPECT_TRUE(client_->ShakeHands()); });
+    EXPECT_TRUE(test::ShakeHands(*called_));
+    thread.join();
+  }
+
+  std::optional<RawClient> client_;
+};
+
+TEST_F(RawClientTest, KeyUpdatesAreLimited) {
+  EXPECT_TRUE(client_->UpdateKeys(20));
+  EXPECT_TRUE(client_->Send("data"));
+  EXPECT_EQ(ReadOnce(), Progress::kDone);
+  // A little data among them changes nothing.
+  Progress progress = Progress::kWaits;
+  for (int i = 0; progress == Progress::kWaits && i < 20; ++i) {
+    ASSERT_TRUE(client_->UpdateKeys(1) && client_->Send("x"));
+    progress = ReadAll();
+  }
+  EXPECT_EQ(progress, Progress::kBroken);
 }
 
 TEST_F(SessionTest, ALineHasAMaxLength) {
