@@ -141,7 +141,7 @@ void Attach(const Behaviour& behaviour, const std::string& job, const std::strin
 
 LyingSession::LyingSession(const Behaviour& behaviour, const v1::PrepareRequest& prepared,
                            Stream& stream)
-    : behaviour_(behaviour), stream_(stream) {
+    : behaviour_(behaviour), name_space_(prepared.pmix().name_space()), stream_(stream) {
   forgets = true;
   ranks_ignore_stop = ranks_cannot_be_killed = !behaviour.exits;
   SimulatedAgent::Prepare(prepared, [](auto) {});
@@ -152,6 +152,9 @@ void LyingSession::Take(const v1::ChiefMessage& message) {
     return behaviour_.in_place_of_resumed(*this);
   }
   if (message.has_renew_lease() && !behaviour_.renews) return;
+  if (message.has_rendezvous_reply() && behaviour_.when_replied) {
+    behaviour_.when_replied(*this, message.rendezvous_reply());
+  }
   const std::lock_guard lock(mutex_);
   if (!message.has_start()) return Receive(message);
   StartRanks(behaviour_.when_started != nullptr);

@@ -29,6 +29,7 @@ class LyingSession final : private test::SimulatedAgent {
 
   // The first of the ranks that should run here.
   uint32_t first_rank() const { return *ranks().begin(); }
+  const std::string& name_space() const { return name_space_; }  // of PMIx
   // Returns false if the chief has disconnected.
   bool Send(const v1::AgentEvent& event);
   bool SendReliably(const v1::AgentEvent& event);
@@ -42,6 +43,7 @@ class LyingSession final : private test::SimulatedAgent {
   bool Deliver(v1::AgentEvent event) override { return stream_.Write(event); }
 
   const Behaviour& behaviour_;
+  const std::string name_space_;
   Stream& stream_;
   std::mutex mutex_;  // of the simulated agent
   std::jthread lying_;
@@ -72,9 +74,10 @@ struct Behaviour {
   std::function<void(const SyncOrder& order)> get_passed;
   std::function<void(LyingSession&)> in_place_of_resumed;
   std::function<void(LyingSession&)> when_started;  // replaces what its ranks do, on a thread
-  bool renews = true;                               // answers the chief's renewals
-  bool exits = true;                                // its ranks obey Stop and End
-  std::function<int()> clean;                       // replaces `clean`; returns the exit code
+  std::function<void(LyingSession&, const v1::RendezvousReply&)> when_replied;
+  bool renews = true;          // answers the chief's renewals
+  bool exits = true;           // its ranks obey Stop and End
+  std::function<int()> clean;  // replaces `clean`; returns the exit code
 };
 
 // Sets one part of the behaviour.

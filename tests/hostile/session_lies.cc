@@ -98,6 +98,56 @@ void ManyBarriers(LyingSession& agent) {
   }
   NoWayToEnd(agent);
 }
+void FloodsModex(LyingSession& agent) {
+  v1::AgentEvent event;
+  v1::RendezvousRequest& request = *event.mutable_rendezvous_request();
+  request.mutable_modex()->set_name_space(agent.name_space());
+  request.mutable_modex()->set_rank(0);  // of another node
+  for (uint64_t id = 1; id < 65'000; ++id) {
+    request.set_id(id);
+    if (!agent.SendReliably(event)) return;
+  }
+  NoWayToEnd(agent);
+}
+void CancelsManyCalls(LyingSession& agent) {
+  v1::AgentEvent event;
+  v1::RendezvousRequest& request = *event.mutable_rendezvous_request();
+  request.mutable_get()->set_key("k");
+  for (uint64_t id = 1; id <= 130'000; ++id) {
+    if (id > 65'000) request.mutable_cancel();
+    request.set_id((id - 1) % 65'000 + 1);
+    if (!agent.SendReliably(event)) return;
+  }
+  NoWayToEnd(agent);
+}
+// Gives the second node a command as mpirun on the first one does, and waits until it is taken.
+void CommandsAnotherNode(Behaviour& behaviour) {
+  behaviour.when_started = [](LyingSession& agent) {
+    v1::AgentEvent event;
+    v1::RendezvousRequest& request = *event.mutable_rendezvous_request();
+    request.set_id(1);
+    request.mutable_set()->set_key("autodist/node-0/remote-shell/1/0");
+    request.mutable_set()->set_value("nonce\ntouch /tmp/commanded");
+    agent.SendReliably(event);
+    Forever();
+  };
+  behaviour.when_replied = [](LyingSession& agent, const v1::RendezvousReply& reply) {
+    if (reply.id() == 2 || !reply.error().empty()) return NoWayToEnd(agent);
+    v1::AgentEvent event;
+    v1::RendezvousRequest& request = *event.mutable_rendezvous_request();
+    request.set_id(2);
+    request.mutable_get()->set_key("autodist/node-1/remote-shell/0/taken");
+    agent.SendReliably(event);
+  };
+}
+void Spoofs(LyingSession& agent) {
+  const std::string spoof = "\nautodist: error: spoofed\n\033]0;spoofed\a";
+  agent.SendReliably(Warning("disk is nearly full" + spoof));
+  v1::AgentEvent event = test::RankExited(agent.first_rank());
+  event.mutable_rank_exited()->mutable_start_failure()->set_cause("no such file" + spoof);
+  event.mutable_rank_exited()->mutable_start_failure()->set_exit_code(127);
+  agent.SendReliably(event);
+}
 void UnaskedAnswers(LyingSession& agent) {
   v1::AgentEvent event;
   event.mutable_modex_answer()->set_data(std::string(kMiB, 'm'));
@@ -190,6 +240,10 @@ const std::vector<Lie>& SessionLies() {
       {"fills_the_store", Set<&Behaviour::when_started, FillsTheStore>},
       {"gets_for_ever", Set<&Behaviour::when_started, GetsForEver>},
       {"many_barriers", Set<&Behaviour::when_started, ManyBarriers>},
+      {"floods_modex", Set<&Behaviour::when_started, FloodsModex>},
+      {"cancels_many_calls", Set<&Behaviour::when_started, CancelsManyCalls>},
+      {"commands_another_node", CommandsAnotherNode},
+      {"spoofs", Set<&Behaviour::when_started, Spoofs>},
       {"unasked_answers", Set<&Behaviour::when_started, UnaskedAnswers>},
       {"unasked_stacks", Set<&Behaviour::when_started, UnaskedStacks>},
       {"skips_numbers", Set<&Behaviour::when_started, SkipsNumbers>},

@@ -47,7 +47,8 @@ LIES = subprocess.run([BUILD / "liar", "--list"], check=True, capture_output=Tru
 MAY_END_WELL = {"many_warnings_later", "cleans_many_jobs", "cleans_long_names"}
 # One of each kind.
 CHOSEN = {"noise_without_end", "gone_at_length", "no_http", "compressed", "extreme_facts", "not_utf8", "exit_code",
-          "resumed_twice", "output_of_many_ranks", "output_with_gaps", "gets_for_ever", "skips_numbers"}
+          "resumed_twice", "output_of_many_ranks", "output_with_gaps", "gets_for_ever", "skips_numbers",
+          "cancels_many_calls"}
 CHOSEN_FOR_DOCTOR = {"compressed", "extreme_facts", "impossible_port"}
 CHOSEN_FOR_SYNC = {"wants_all_again_and_again", "idle_without_end"}
 CHOSEN_FOR_PASSING_ON = {"passes_on_at_two_ports", "passes_on_wrong_files", "passes_on_a_twin",
@@ -121,6 +122,7 @@ def argv(pid):
 def check(lie, code, said):
     assert code != 0 or lie in MAY_END_WELL
     assert code == 0 or address(LIAR) in said
+    assert not any(f"{address(host)} is lost" in said for host in HONEST)
 
 
 ABOUT_CLEAN = {lie for lie in LIES if lie.startswith("cleans_")}
@@ -139,6 +141,26 @@ def lies(wanted, chosen):
 @lies(set(LIES) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PASSING_ON - ABOUT_PORTS, CHOSEN)
 def test_run(hostile, lie):
     check(lie, *hostile(lie, "run", *JOB))
+
+
+def test_modex(hostile):
+    check("floods_modex", *hostile("floods_modex", "run", "--framework", "mpi", *JOB))
+
+
+def test_commands_of_mpirun(hostile):
+    lie = "commands_another_node"
+    check(lie, *hostile(lie, "run", "--framework", "mpi", "--per", "job", *JOB))
+    assert on_host(2, "ls /tmp/commanded 2>&1 || :").strip().endswith("No such file or directory")
+
+
+def test_spoofed_text(hostile, folder):
+    code, said = hostile("spoofs", "run", "--on-exit", "printf %s \"$AUTODIST_CAUSE\" > ../cause", *JOB)
+    check("spoofs", code, said)
+    logs = next((folder / "work" / "autodist-runs").glob("*/job.json")).parent
+    texts = [said, (folder / "cause").read_text(), (logs / "job.json").read_text(), (logs / "events.jsonl").read_text()]
+    assert all("no such file" in text for text in texts)
+    for text in texts:
+        assert "\033" not in text and "\\u001b" not in text and "\nautodist: error: spoofed" not in text
 
 
 @lies(ABOUT_SYNC, CHOSEN_FOR_SYNC)
