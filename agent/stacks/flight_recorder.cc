@@ -9,20 +9,25 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <unordered_set>
 
-#include "agent/stacks/pickled.h"
 #include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "pickle/pickled.h"
 
 namespace autodist::agent {
 namespace {
+
+using pickle::PickledValue;
 
 constexpr size_t kLargestRecord = 64 << 20;  // bytes
 constexpr std::string_view kPipe = ".pipe";
 // Per group: ranks may continue for a while after they differ.
 constexpr size_t kLastOperations = 16;
+constexpr size_t kMaxGroups = 256;      // of one rank
+constexpr size_t kMaxRecordText = 200;  // bytes, of each text of an entry
 
 // Parses 3 from "flight-recorder.3" with the end ""; nullopt for other names.
 std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
@@ -67,22 +72,25 @@ void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
   }
 }
 
+std::string ShortText(const PickledValue& value) { return value.text.substr(0, kMaxRecordText); }
+
 // Formats lists of numbers as "[4, 2] [3]".
 std::string SizesText(const PickledValue& sizes) {
   std::string text;
   for (const PickledValue* one : sizes.items) {
     text += text.empty() ? "[" : " [";
-    for (size_t i = 0; i < one->items.size(); ++i) {
+    for (size_t i = 0; i < one->items.size() && text.size() < kMaxRecordText; ++i) {
       text += (i == 0 ? "" : ", ") + std::to_string(one->items[i]->integer);
     }
     text += "]";
+    if (text.size() >= kMaxRecordText) break;
   }
   return text;
 }
 
 // Formats "all_reduce of [4, 2]". The tensors of other operations may differ between ranks.
 std::string OperationText(const PickledValue& entry) {
-  std::string name = entry["profiling_name"].text;
+  std::string name = ShortText(entry["profiling_name"]);
   name.erase(0, name.find(':') + 1);  // "nccl:"
   const bool alike = name == "all_reduce" || name == "broadcast";
   const std::string sizes = alike ? SizesText(entry["input_sizes"]) : "";
@@ -90,25 +98,30 @@ std::string OperationText(const PickledValue& entry) {
 }
 
 // Counts the ranks in "[0, 1]".
-uint64_t RanksOf(const std::string& list) {
+uint64_t RanksOf(std::string_view list) {
   if (list.size() <= 2) return 0;
   return static_cast<uint64_t>(std::ranges::count(list, ',')) + 1;
 }
 
 std::string GroupName(const PickledValue& group) {
-  const std::string& description = group.At(1).text;
+  std::string description = ShortText(group.At(1));
   if (description == "default_pg") return description;
   const bool is_described = !description.empty() && description != "undefined";
-  return group.At(0).text + (is_described ? " (" + description + ")" : "");
+  return ShortText(group.At(0)) + (is_described ? " (" + description + ")" : "");
 }
 
-// Returns the number of ended ones, according to the entry or the record's summary of the group.
-uint64_t EndedOf(const PickledValue& entry, const PickledValue& summaries) {
-  const PickledValue& ended =
-      summaries[std::to_string(entry["pg_id"].integer)]["last_completed_collective"];
-  const int64_t last = std::max(
-      ended.integer, entry["state"].text == "completed" ? entry["collective_seq_id"].integer : 0);
-  return static_cast<uint64_t>(std::max<int64_t>(last, 0));
+uint64_t NotNegative(int64_t number) { return static_cast<uint64_t>(std::max<int64_t>(number, 0)); }
+
+// Returns what the record's summaries say about the group of the entry.
+GroupCount CountOfGroup(std::string name, const PickledValue& entry, const PickledValue& root) {
+  const PickledValue& config = root["pg_config"][entry["process_group"].At(0).text];
+  const PickledValue& status = root["pg_status"][std::to_string(entry["pg_id"].integer)];
+  GroupCount count;
+  count.source = "its flight recorder";
+  count.group = std::move(name);
+  count.size = RanksOf(config["ranks"].text);
+  count.ended = NotNegative(status["last_completed_collective"].integer);
+  return count;
 }
 
 std::string RecordText(std::string_view bytes) {
@@ -135,24 +148,30 @@ std::vector<std::string> LastOf(const std::map<uint64_t, const PickledValue*>& e
 }  // namespace
 
 Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t now_ms) {
-  AD_ASSIGN_OR_RETURN(const Pickled record, Pickled::Read(bytes));
+  AD_ASSIGN_OR_RETURN(const pickle::Pickled record, pickle::Pickled::Read(bytes));
   std::map<std::string, GroupCount> counts;
   std::map<std::string, std::map<uint64_t, const PickledValue*>> entries;  // by group and number
+  // An entry may be in a list often; to read it again would change nothing.
+  std::unordered_set<const PickledValue*> seen;
   const PickledValue& root = record.root();
   for (const PickledValue* entry : root["entries"].items) {
-    const PickledValue& group = (*entry)["process_group"];
+    if (!seen.insert(entry).second) continue;
     const int64_t number = (*entry)["collective_seq_id"].integer;
     if ((*entry)["is_p2p"].integer != 0 || number <= 0) continue;
-    GroupCount& count = counts[GroupName(group)];
-    count.source = "its flight recorder";
-    count.group = GroupName(group);
-    count.size = RanksOf(root["pg_config"][group.At(0).text]["ranks"].text);
+    const std::string name = GroupName((*entry)["process_group"]);
+    auto found = counts.find(name);
+    if (found == counts.end()) {
+      if (counts.size() == kMaxGroups)
+        return Error(StatusCode::kDataLoss, "it has too many groups");
+      found = counts.emplace(name, CountOfGroup(name, *entry, root)).first;
+    }
+    GroupCount& count = found->second;
     const auto entered = static_cast<uint64_t>(number);
-    entries[count.group].try_emplace(entered, entry);
+    entries[name].try_emplace(entered, entry);
     count.entered = std::max(count.entered, entered);
     const int64_t ago_ms = now_ms - (*entry)["time_created_ns"].integer / 1'000'000;
     count.last_ago_ms = std::max<int64_t>(std::min(count.last_ago_ms.value_or(ago_ms), ago_ms), 0);
-    count.ended = std::max(count.ended.value_or(0), EndedOf(*entry, root["pg_status"]));
+    if ((*entry)["state"].text == "completed") count.ended = std::max(*count.ended, entered);
   }
   std::vector<GroupCount> all;
   all.reserve(counts.size());
@@ -187,7 +206,12 @@ void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {
 }
 
 std::optional<FlightRecord> ReadFlightRecord(const std::string& folder, uint32_t rank) {
-  auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
+  const std::string path = RecordPath(folder, rank);
+  // The program may have put something else there, such as a pipe.
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  auto bytes = base::ReadWhole(fd.get(), path, kLargestRecord);
   if (!bytes.ok()) return std::nullopt;
   std::string text = RecordText(*bytes);
   return FlightRecord{.bytes = *std::move(bytes), .text = std::move(text)};

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "pickle/pickled.h"
 
 namespace autodist::chief {
 namespace {
@@ -37,10 +39,14 @@ void StackFile::Append(std::string text) {
 void StackFile::WriteRecord(const v1::RankStacks& stacks) {
   if (records_ + stacks.flight_record().size() > kMaxRecords) return;
   records_ += stacks.flight_record().size();
-  loop_.InBackground([folder = folder_.Within("flight-recorder"),
-                      name = "rank-" + std::to_string(stacks.rank()),
-                      record = stacks.flight_record(), written = written_] {
-    if (written->ok()) *written = folder.WriteFile(name, record);
+  loop_.InBackground([folder = folder_, rank = std::to_string(stacks.rank()),
+                      record = stacks.flight_record(), text_name = name_, written = written_] {
+    if (!written->ok()) return;
+    const auto plain = pickle::Rewrite(record);
+    *written = plain.ok() ? folder.Within("flight-recorder").WriteFile("rank-" + rank, *plain)
+                          : AppendTo(folder, text_name,
+                                     "==== flight record of rank " + rank + "\nit is not saved: " +
+                                         base::Printable(Message(plain.status())) + "\n");
   });
 }
 

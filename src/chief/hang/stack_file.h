@@ -23,8 +23,9 @@ class StackFile {
   StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop);
 
   // Adds the stacks of `whose`, such as "rank 3 on node2", and writes the flight record to
-  // FOLDER/flight-recorder/rank-3. Returns false and ignores them if the node was not asked, or has
-  // sent them before.
+  // FOLDER/flight-recorder/rank-3, as a new pickle of plain data, because other programs execute
+  // pickles. A record with anything else is not written, and the text says so. Returns false and
+  // ignores them if the node was not asked, or has sent them before.
   bool Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <regex>
 #include <string>
@@ -50,6 +51,52 @@ TEST(FlightRecorderTest, CountsTheCollectivesOfARealRecord) {
   EXPECT_EQ(WithoutAges(text), kCounts);
   EXPECT_THAT(text, HasSubstr("1 ended, the last 5013 ms ago; broadcast"));
   EXPECT_THAT(text, HasSubstr("4 ended, the last 5012 ms ago; barrier"));
+}
+
+std::string Text(const std::string& text) {
+  return std::string("X") + static_cast<char>(text.size() & 0xff) +
+         static_cast<char>(text.size() >> 8 & 0xff) + static_cast<char>(text.size() >> 16) + '\0' +
+         text;
+}
+
+// A record with these entries, each of group "g", which has `groups` others before it.
+std::string Record(const std::string& entries, int groups = 0) {
+  std::string config;
+  for (int i = 0; i < groups; ++i) config += Text("x" + std::to_string(i)) + "N";
+  return "\x80\x02}(" + Text("pg_config") + "}(" + config + Text("g") + "}" + Text("ranks") +
+         Text("[0, 1]") + "su" + Text("entries") + "](" + entries + "eu.";
+}
+
+std::string Entry(const std::string& group, const std::string& number) {
+  return "}(" + Text("process_group") + Text(group) + Text("") + "\x86" +
+         Text("collective_seq_id") + number + "u";
+}
+
+// If the cost were the product of two sizes, these would take minutes and hours.
+TEST(FlightRecorderTest, TimeGrowsWithTheSizeOfTheRecord) {
+  std::string many;
+  for (int i = 0; i < 30'000; ++i) many += Entry("g", "K\x01");
+  const auto counts = CountsOfRecord(Record(many, 100'000), 0);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  ASSERT_EQ(counts->size(), 1U);
+  EXPECT_EQ(counts->front().size, 2U);
+
+  std::string large = "}(" + Text("sizes");
+  for (int i = 0; i < 400'000; ++i) large += "NN";
+  large += "K\x01" + Text("collective_seq_id") + "K\x02uq0";
+  for (int i = 0; i < 1'000'000; ++i) large += "h0";
+  const auto shared = CountsOfRecord(Record(large), 0);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_EQ(shared->front().entered, 2U);
+}
+
+TEST(FlightRecorderTest, TextsAndGroupsAreLimited) {
+  const auto counts = CountsOfRecord(Record(Entry(std::string(100'000, 'g'), "K\x01")), 0);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->front().group.size(), 200U);
+  std::string many;
+  for (int i = 0; i < 300; ++i) many += Entry(std::to_string(i), "K\x01");
+  EXPECT_THAT(Message(CountsOfRecord(Record(many), 0).status()), HasSubstr("too many groups"));
 }
 
 class FlightRecordsTest : public testing::Test {
@@ -124,6 +171,13 @@ TEST_F(FlightRecordsTest, AFileInPlaceOfAPipeIsLeftAlone) {
   folder_.Write("flight-recorder.3.pipe", "mine");
   EXPECT_THAT(Texts(), ElementsAre());
   EXPECT_EQ(folder_.Read("flight-recorder.3.pipe"), "mine");
+}
+
+TEST_F(FlightRecordsTest, OnlyARegularFileIsARecord) {
+  folder_.Write("record", RealRecord());
+  ASSERT_EQ(mkfifo(Path("flight-recorder.3").c_str(), 0600), 0);
+  ASSERT_EQ(symlink(Path("record").c_str(), Path("flight-recorder.4").c_str()), 0);
+  EXPECT_THAT(Texts(), ElementsAre());
 }
 
 TEST_F(FlightRecordsTest, ARankThatDoesNotAnswerIsAwaitedUntilTheDeadline) {

@@ -5,11 +5,14 @@
 
 #include <filesystem>
 
+#include "pickle/pickled.h"
 #include "support/temp_folder.h"
 #include "support/turned_loop.h"
 
 namespace autodist::chief {
 namespace {
+
+using namespace std::string_literals;
 
 v1::RankStacks OfRank(uint32_t rank, const std::string& text) {
   v1::RankStacks stacks;
@@ -55,6 +58,28 @@ TEST_F(StackFileTest, IsCompleteAfterTheLastMessageOfEachNode) {
             "==== rank 1 on n0\nmain\n"
             "==== rank 4 on n2\nwithout an end\n"
             "==== NCCL on n2\nring\n");
+}
+
+// What a node sends as a flight record is loaded by other programs, which execute pickles.
+TEST_F(StackFileTest, AFlightRecordIsWrittenAgainFromItsValues) {
+  v1::RankStacks stacks = OfRank(1, "main\n");
+  stacks.set_flight_record("\x80\x02}X\x01\x00\x00\x00vK\x07s."s);
+  file_.Add(0, "rank 1 on n0", stacks);
+  EXPECT_EQ(folder_.Read("flight-recorder/rank-1"), *pickle::Rewrite(stacks.flight_record()));
+  EXPECT_NE(folder_.Read("flight-recorder/rank-1"), stacks.flight_record());
+}
+
+TEST_F(StackFileTest, AFlightRecordThatCallsFunctionsIsNotWritten) {
+  v1::RankStacks stacks = OfRank(1, "main\n");
+  stacks.set_flight_record(
+      "\x80\x02"
+      "cposix\nsystem\nX\x04\x00\x00\x00true\x85R."s);
+  file_.Add(0, "rank 1 on n0", stacks);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/flight-recorder"));
+  EXPECT_EQ(Content(),
+            "==== flight record of rank 1\n"
+            "it is not saved: no pickle of plain data: operation 99\n"
+            "==== rank 1 on n0\nmain\n");
 }
 
 TEST_F(StackFileTest, ALostNodeIsNotAwaited) {

@@ -1,12 +1,16 @@
-#include "agent/stacks/pickled.h"
+#include "pickle/pickled.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
-namespace autodist::agent {
+#include "base/fd.h"
+#include "support/temp_folder.h"
+
+namespace autodist::pickle {
 namespace {
 
 using namespace std::string_view_literals;
@@ -27,10 +31,11 @@ std::string Shown(const PickledValue& value) {
       return std::to_string(value.number);
     case Kind::kText:
       return "'" + value.text + "'";
+    case Kind::kTuple:
     case Kind::kList:
       for (const PickledValue* item : value.items)
         text += (text.empty() ? "" : ", ") + Shown(*item);
-      return "[" + text + "]";
+      return value.kind == Kind::kList ? "[" + text + "]" : "(" + text + ")";
     case Kind::kDict:
       for (size_t i = 0; i < value.items.size(); i += 2) {
         text +=
@@ -61,14 +66,14 @@ TEST(PickledTest, ReadsPythonsOutput) {
           Case{"\x80\x02\x8a\x05\x00\x00\x00\x00\xff."sv, "-4294967296"},
           Case{"\x80\x02G?\xf8\x00\x00\x00\x00\x00\x00."sv, "1.500000"},
           Case{"\x80\x02}q\x00(X\x01\x00\x00\x00\x61q\x01K\x01X\x01\x00\x00\x00\x62q\x02)u."sv,
-               "{'a': 1, 'b': []}"},
-          Case{"\x80\x02(K\x01K\x02K\x03K\x04tq\x00."sv, "[1, 2, 3, 4]"},
-          Case{"\x80\x02X\x01\x00\x00\x00xq\x00h\x00\x86q\x01."sv, "['x', 'x']"},
+               "{'a': 1, 'b': ()}"},
+          Case{"\x80\x02(K\x01K\x02K\x03K\x04tq\x00."sv, "(1, 2, 3, 4)"},
+          Case{"\x80\x02X\x01\x00\x00\x00xq\x00h\x00\x86q\x01."sv, "('x', 'x')"},
           Case{
               "\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01\x61\x94]\x94K\x07\x61u."sv,
               "{'a': [7]}"},
           Case{"\x80\x04\x95\x07\x00\x00\x00\x00\x00\x00\x00\x8c\x01y\x94h\x00\x86\x94."sv,
-               "['y', 'y']"},
+               "('y', 'y')"},
       }) {
     EXPECT_EQ(Read(bytes), value) << testing::PrintToString(std::string(bytes));
   }
@@ -123,6 +128,16 @@ TEST(PickledTest, AListMayContainItself) {
 
 TEST(PickledTest, MemoryIsLimitedByTheInput) {
   EXPECT_THAT(Read(std::string(2'000'000, 'N') + "."), HasSubstr("it has no end"));
+  EXPECT_THAT(Read(std::string(2'000'000, '(') + "."), HasSubstr("too large"));
+  std::string remembers = "N";
+  for (uint32_t i = 0; i < 2'000'000; ++i) {
+    remembers += 'r';
+    for (int shift = 0; shift < 32; shift += 8) remembers += static_cast<char>(i >> shift & 0xff);
+  }
+  EXPECT_THAT(Read(remembers + "."), HasSubstr("too large"));
+  std::string recalls = "](Nq0";
+  for (int i = 0; i < 5'000'000; ++i) recalls += "h0";
+  EXPECT_THAT(Read(recalls + "e."), HasSubstr("too large"));
 }
 
 TEST(PickledTest, AMissingValueIsNone) {
@@ -133,5 +148,60 @@ TEST(PickledTest, AMissingValueIsNone) {
   EXPECT_EQ(pickled->root()["a"]["b"].kind, Kind::kNone);
 }
 
+// Whether Python loads equal values from both.
+bool AreEqualForPython(const std::string& one, const std::string& other) {
+  const test::TempFolder folder;
+  const std::string command =
+      "/usr/bin/python3 -c 'import pickle, sys\n"
+      "one, other = (pickle.load(open(name, \"rb\")) for name in sys.argv[1:])\n"
+      "sys.exit(repr(one) != repr(other))' " +
+      folder.Write("one", one) + " " + folder.Write("other", other);
+  return std::system(command.c_str()) == 0;
+}
+
+TEST(RewriteTest, PythonReadsTheSameValues) {
+  for (const std::string_view bytes :
+       {"\x80\x02N."sv,
+        "\x80\x02](\x88\x89K\x01M,\x01J\xfe\xff\xff\xffG?\xf8\x00\x00\x00\x00\x00\x00\x65."sv,
+        "\x80\x02\x8a\x05\x00\x00\x00\x00\xff."sv,
+        "\x80\x02}q\x00(X\x01\x00\x00\x00\x61q\x01K\x01K\x02)u."sv,
+        "\x80\x02(K\x01X\x02\x00\x00\x00\xc3\xa4K\x03K\x04tq\x00."sv,
+        "\x80\x02](]q\x00K\x01\x61h\x00\x65."sv, "\x80\x02]q\x00h\x00\x61."sv}) {
+    const auto rewritten = Rewrite(bytes);
+    ASSERT_TRUE(rewritten.ok()) << rewritten.status();
+    EXPECT_TRUE(AreEqualForPython(std::string(bytes), *rewritten))
+        << testing::PrintToString(std::string(bytes));
+  }
+}
+
+TEST(RewriteTest, PythonReadsARealFlightRecord) {
+  const std::string record =
+      base::ReadFile(TEST_SOURCE_DIR "/golden/flight_record.pickle", 1 << 20).value_or("");
+  const auto rewritten = Rewrite(record);
+  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
+  EXPECT_NE(*rewritten, record);
+  EXPECT_TRUE(AreEqualForPython(record, *rewritten));
+}
+
+TEST(RewriteTest, SharedValuesAreWrittenOnce) {
+  // Lists that contain the one before twice.
+  std::string bytes = "]q0";
+  for (char i = '0'; i < '@'; ++i) bytes += std::string("](h") + i + "h" + i + "eq" + char(i + 1);
+  const auto nested = Rewrite("(" + bytes + "t.");
+  ASSERT_TRUE(nested.ok()) << nested.status();
+  EXPECT_LT(nested->size(), 20 * bytes.size());
+}
+
+TEST(RewriteTest, RefusesWhatPythonCannotLoadOrWouldExecute) {
+  EXPECT_THAT(Message(Rewrite("\x80\x02\x63posix\nsystem\nX\x04\x00\x00\x00true\x85R."sv).status()),
+              HasSubstr("operation 99"));
+  EXPECT_THAT(Message(Rewrite("\x80\x02}]Ns."sv).status()), HasSubstr("no scalar"));
+  EXPECT_THAT(Message(Rewrite(std::string(50, ']') + std::string(49, 'a') + ".").status()),
+              HasSubstr("too deeply"));
+  // Text that is not UTF-8 is repaired.
+  EXPECT_EQ(*Rewrite("\x80\x02X\x01\x00\x00\x00\xff."sv),
+            "\x80\x02X\x01\x00\x00\x00?r\x00\x00\x00\x00."sv);
+}
+
 }  // namespace
-}  // namespace autodist::agent
+}  // namespace autodist::pickle

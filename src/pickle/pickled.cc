@@ -1,15 +1,16 @@
-#include "agent/stacks/pickled.h"
+#include "pickle/pickled.h"
 
 #include <map>
 #include <utility>
 
-#include "agent/stacks/pickle_bytes.h"
+#include "pickle/pickle_bytes.h"
 
-namespace autodist::agent {
+namespace autodist::pickle {
 
 using Kind = PickledValue::Kind;
 
-constexpr size_t kMaxValues = 1'000'000;
+constexpr size_t kMaxValues = 1'000'000;  // also limits the memo and the marks
+constexpr size_t kMaxRecalls = 4'000'000;
 
 const PickledValue& PickledValue::operator[](std::string_view key) const {
   static const PickledValue none;
@@ -21,7 +22,7 @@ const PickledValue& PickledValue::operator[](std::string_view key) const {
 
 const PickledValue& PickledValue::At(size_t index) const {
   static const PickledValue none;
-  return kind == Kind::kList && index < items.size() ? *items[index] : none;
+  return kind != Kind::kDict && index < items.size() ? *items[index] : none;
 }
 
 namespace {
@@ -47,7 +48,7 @@ class PickleReader {
         return NoPickle("operation " + std::to_string(static_cast<unsigned char>(code[0])));
       }
       if (failed_ || bytes_.failed()) {
-        return NoPickle("it is cut off, or uses missing values");
+        return NoPickle("it is cut off, too large, or uses missing values");
       }
     }
     if (stack_.size() != 1) return NoPickle("it leaves more than one value");
@@ -94,7 +95,7 @@ class PickleReader {
   void PushTuple(size_t size) {
     std::vector<const PickledValue*> items(size);
     for (size_t i = size; i > 0; --i) items[i - 1] = Pop();
-    Push(Kind::kList).items = std::move(items);
+    Push(Kind::kTuple).items = std::move(items);
   }
 
   void PushAll(Kind kind) {
@@ -115,7 +116,7 @@ class PickleReader {
   }
 
   void Remember(uint64_t number) {
-    if (stack_.empty()) {
+    if (stack_.empty() || memo_.size() > kMaxValues) {
       failed_ = true;
     } else {
       memo_[number] = stack_.back();
@@ -124,7 +125,7 @@ class PickleReader {
 
   void Recall(uint64_t number) {
     const auto found = memo_.find(number);
-    if (found == memo_.end() || stack_.size() > kMaxValues) {
+    if (found == memo_.end() || ++recalls_ > kMaxRecalls) {
       failed_ = true;
     } else {
       stack_.push_back(found->second);
@@ -170,13 +171,16 @@ class PickleReader {
   bool DoContainer(unsigned char code) {
     switch (code) {
       case '(':
+        failed_ = marks_.size() > kMaxValues;
         return marks_.push_back(stack_.size()), true;
       case '}':
         return Push(Kind::kDict), true;
       case ']':
-      case ')':
         return Push(Kind::kList), true;
+      case ')':
+        return Push(Kind::kTuple), true;
       case 't':
+        return PushAll(Kind::kTuple), true;
       case 'l':
         return PushAll(Kind::kList), true;
       case 'd':
@@ -228,7 +232,8 @@ class PickleReader {
   }
 
   PickleBytes bytes_;
-  bool failed_ = false;  // uses missing values of the stack or the memo
+  bool failed_ = false;  // uses missing values of the stack or the memo, or too many
+  size_t recalls_ = 0;
   PickledValue nothing_;
   Pickled pickled_;
   std::vector<PickledValue*> stack_;
@@ -238,4 +243,4 @@ class PickleReader {
 
 Result<Pickled> Pickled::Read(std::string_view bytes) { return PickleReader(bytes).Read(); }
 
-}  // namespace autodist::agent
+}  // namespace autodist::pickle

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace autodist::agent {
+namespace autodist::pickle {
 
 // Reads sequentially. Not thread-safe.
 class PickleBytes {
@@ -60,4 +60,4 @@ class PickleBytes {
   bool failed_ = false;
 };
 
-}  // namespace autodist::agent
+}  // namespace autodist::pickle

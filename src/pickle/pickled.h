@@ -9,10 +9,10 @@
 
 #include "autodist/status.h"
 
-namespace autodist::agent {
+namespace autodist::pickle {
 
 struct PickledValue {
-  enum class Kind { kNone, kBool, kInteger, kFloat, kText, kList, kDict };  // a tuple is a list
+  enum class Kind { kNone, kBool, kInteger, kFloat, kText, kTuple, kList, kDict };
 
   Kind kind = Kind::kNone;
   int64_t integer = 0;  // also for kBool
@@ -22,7 +22,7 @@ struct PickledValue {
 
   // Returns the value of this key in a dict; kNone if it is missing.
   const PickledValue& operator[](std::string_view key) const;
-  // Returns an element of a list; kNone beyond its end.
+  // Returns an element of a list or tuple; kNone beyond its end.
   const PickledValue& At(size_t index) const;
 };
 
@@ -30,7 +30,8 @@ struct PickledValue {
 class Pickled {
  public:
   // Supports protocols 2 to 5. The bytes are untrusted: operations that call or import Python
-  // objects are errors and are not executed. A value may be in many places, and within itself.
+  // objects are errors and are not executed. A value may be in many places, and within itself. The
+  // number of values, and of the places that they are in, is limited.
   static Result<Pickled> Read(std::string_view bytes);
 
   const PickledValue& root() const { return *root_; }
@@ -41,4 +42,8 @@ class Pickled {
   const PickledValue* root_ = nullptr;
 };
 
-}  // namespace autodist::agent
+// Reads a pickle, and returns its values as a new one, in which no operation is from the first. Any
+// reader of pickles may load the result: it contains only values of the kinds above.
+Result<std::string> Rewrite(std::string_view bytes);
+
+}  // namespace autodist::pickle
