@@ -2,6 +2,8 @@
 // Protocol: NCCL's src/ras/client_support.cc.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +29,13 @@ struct NcclView {
 
 // Returns NCCL's report about all processes of the job that it knows, as received until the
 // deadline. `address`: a numeric address and a port, or "localhost", for which NCCL uses 127.0.0.1
-// or ::1, according to the node's /etc/hosts. Blocks until the deadline at most. SIGPIPE must be
-// ignored.
-NcclView AskNccl(const std::string& address, base::Deadline deadline);
+// or ::1, according to the node's /etc/hosts. Any user's program may listen there: an answer counts
+// only if one of `processes`, those of the job, gives it. Blocks until the deadline at most.
+// SIGPIPE must be ignored.
+NcclView AskNccl(const std::string& address, const std::vector<pid_t>& processes,
+                 base::Deadline deadline);
 
-// Parses an answer in JSON, which may come from another program at this address.
+// Parses an answer in JSON, which is untrusted. Needs memory for the ranks in it only.
 Result<NcclView> ReadNcclJson(std::string_view json);
 
 }  // namespace autodist::agent

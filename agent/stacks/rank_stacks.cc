@@ -37,6 +37,12 @@ std::set<std::string> OwnAddresses() {
   return addresses;
 }
 
+std::vector<pid_t> WithDescendants(pid_t pid) {
+  std::vector<pid_t> processes = process::Descendants(pid);
+  processes.insert(processes.begin(), pid);
+  return processes;
+}
+
 // NCCL's counts for processes of this machine.
 class NcclCounts {
  public:
@@ -51,10 +57,8 @@ class NcclCounts {
   // Returns the lines of a process and all its descendants.
   std::string LinesOf(pid_t pid) const {
     if (lines_.empty()) return "";
-    std::vector<pid_t> processes = process::Descendants(pid);
-    processes.insert(processes.begin(), pid);
     std::string lines;
-    for (const pid_t one : processes) {
+    for (const pid_t one : WithDescendants(pid)) {
       const auto found = lines_.find(one);
       if (found != lines_.end()) lines += found->second;
     }
@@ -70,9 +74,14 @@ struct Nccl {
   NcclCounts counts;
 };
 
-Nccl Ask(const std::string& address) {
-  const NcclView view =
-      AskNccl(address.empty() ? kNcclRasAddress : address, base::Deadline::After(kNcclLimit));
+Nccl Ask(const std::string& address, const std::map<uint32_t, pid_t>& ranks) {
+  std::vector<pid_t> processes;
+  for (const auto& [rank, pid] : ranks) {
+    const std::vector<pid_t> its = WithDescendants(pid);
+    processes.insert(processes.end(), its.begin(), its.end());
+  }
+  const NcclView view = AskNccl(address.empty() ? kNcclRasAddress : address, processes,
+                                base::Deadline::After(kNcclLimit));
   return {view.summary, NcclCounts(view)};
 }
 
@@ -81,12 +90,12 @@ Nccl Ask(const std::string& address) {
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const std::string& files, bool flight_records,
                        const std::function<void(uint32_t rank, const RankReport& report)>& send) {
-  auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR")] {
-                return Ask(address);
+  const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
+  auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR"), running] {
+                return Ask(address, running);
               }).share();
   const std::set<uint32_t> recording =
       flight_records ? RecordingRanks(files) : std::set<uint32_t>();
-  const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
   const auto send_rank = [&](size_t i, FlightRecord record) {

@@ -1,7 +1,12 @@
 #include "agent/stacks/tcp_peer.h"
 
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "base/fd.h"
 #include "base/listen_address.h"
@@ -31,26 +36,63 @@ std::string AddressText(std::string_view hexadecimal) {
     const uint32_t word = Hexadecimal(hexadecimal.substr(i * kWordDigits, kWordDigits));
     std::memcpy(address.ip.bytes.data() + i * sizeof word, &word, sizeof word);
   }
+  address.ip = base::IpAddress::Parse(address.ip.ToString()).value_or(address.ip);
   return address.ToString();
+}
+
+// The positions of fields in a line: slot, local, remote, state, queues, timer, retransmits, user,
+// probes, inode.
+constexpr size_t kLocal = 1;
+constexpr size_t kRemote = 2;
+constexpr size_t kSentAgain = 6;
+constexpr size_t kInode = 9;
+
+using Fields = std::array<std::string_view, kInode + 1>;
+
+// Returns empty fields for missing ones.
+Fields FieldsOf(std::string_view line) {
+  Fields fields;
+  for (std::string_view& field : fields) {
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
+    field = line.substr(0, line.find(' '));
+    line.remove_prefix(field.size());
+  }
+  return fields;
 }
 
 }  // namespace
 
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
-  // Fields: slot, local, remote, state, queues, timer, retransmits, user, probes, inode.
-  constexpr size_t kRemote = 2;
-  constexpr size_t kSentAgain = 6;
-  constexpr size_t kInode = 9;
   for (const std::string_view line : base::Lines(table)) {
-    std::vector<std::string_view> words;
-    for (const std::string_view word : base::Split(line, ' ')) {
-      if (!word.empty()) words.push_back(word);
-    }
-    if (words.size() <= kInode || words[kInode] != inode) continue;
-    TcpPeer peer{AddressText(words[kRemote]), Hexadecimal(words[kSentAgain])};
+    const Fields fields = FieldsOf(line);
+    if (fields[kInode] != inode) continue;
+    TcpPeer peer{AddressText(fields[kRemote]), Hexadecimal(fields[kSentAgain])};
     return peer.address.empty() ? std::nullopt : std::optional(peer);
   }
   return std::nullopt;
+}
+
+std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
+                                std::string_view remote) {
+  for (const std::string_view line : base::Lines(table)) {
+    const Fields fields = FieldsOf(line);
+    if (AddressText(fields[kRemote]) != remote || AddressText(fields[kLocal]) != local) continue;
+    return base::ParseNumber<uint64_t>(fields[kInode]);
+  }
+  return std::nullopt;
+}
+
+std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
+  std::unordered_set<uint64_t> inodes;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(descriptors.c_str()), closedir);
+  while (const dirent* file = folder ? readdir(folder.get()) : nullptr) {
+    std::array<char, 64> target;
+    const ssize_t length =
+        readlinkat(dirfd(folder.get()), file->d_name, target.data(), target.size());
+    const std::string_view link(target.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    if (const auto inode = base::ParseNumber<uint64_t>(SocketInode(link))) inodes.insert(*inode);
+  }
+  return inodes;
 }
 
 std::string_view SocketInode(std::string_view link) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 namespace autodist::agent {
 
@@ -17,6 +18,14 @@ struct TcpPeer {
 // `table`: the text of a /proc/net/tcp or tcp6, see proc_net_tcp.rst of the kernel. nullopt: the
 // socket with this inode is not in it, or has no peer.
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode);
+
+// Returns the inode of the socket at `local` that is connected with `remote`, both as
+// "10.0.0.7:5000". IPv4-mapped IPv6 addresses are IPv4 addresses.
+std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
+                                std::string_view remote);
+
+// Returns the inodes of the sockets in a folder of descriptors, such as /proc/self/fd.
+std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors);
 
 // Returns "12345" of "socket:[12345]", the target of a descriptor in /proc; "": not a socket.
 std::string_view SocketInode(std::string_view link);

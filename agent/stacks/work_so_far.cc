@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <ctime>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <unordered_set>
 
 #include "agent/sample/processes.h"
 #include "agent/sample/text.h"
@@ -84,19 +82,6 @@ std::string SentText(const std::map<std::string, SentTo>& peers) {
             std::to_string(sent.unanswered) + "\n";
   }
   return text;
-}
-
-std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
-  std::unordered_set<uint64_t> inodes;
-  const Folder folder(opendir(descriptors.c_str()), closedir);
-  while (const dirent* file = folder ? readdir(folder.get()) : nullptr) {
-    std::array<char, 64> target;
-    const ssize_t length =
-        readlinkat(dirfd(folder.get()), file->d_name, target.data(), target.size());
-    const std::string_view link(target.data(), length > 0 ? static_cast<size_t>(length) : 0);
-    if (const auto inode = ParseNumber<uint64_t>(SocketInode(link))) inodes.insert(*inode);
-  }
-  return inodes;
 }
 
 uint64_t NowMilliseconds() {

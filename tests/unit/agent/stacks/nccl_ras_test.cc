@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <functional>
 #include <thread>
@@ -77,12 +78,13 @@ class NcclRasTest : public testing::Test {
   }
 
   std::string Summary(milliseconds limit = kLimit) const {
-    return AskNccl("localhost:" + port_, Deadline::After(limit)).summary;
+    return AskNccl("localhost:" + port_, processes_, Deadline::After(limit)).summary;
   }
 
   base::UniqueFd listener_;
   std::string port_;
-  bool has_json_ = false;  // since 2.28.7
+  bool has_json_ = false;                      // since 2.28.7
+  std::vector<pid_t> processes_ = {getpid()};  // of the job
   std::thread peer_;
 };
 
@@ -104,12 +106,24 @@ TEST_F(NcclRasTest, LocalhostMayBeIpv6) {
   EXPECT_EQ(Summary(), "NCCL version 2.24.3\n");
 }
 
+// Another user may listen at NCCL's address, which is the same for all.
+TEST_F(NcclRasTest, AnAnswerOfAnotherProcessDoesNotCount) {
+  processes_ = {getppid()};
+  Answer([this](int fd) {
+    EXPECT_EQ(ReadLine(fd), "CLIENT PROTOCOL 2\n");
+    Say(fd, "SERVER PROTOCOL 3\nOK\nOK\n{\"nccl_version\": \"9\"}");
+    shutdown(fd, SHUT_WR);
+    while (!ReadLine(fd).empty()) continue;  // until the other side gives up
+  });
+  EXPECT_EQ(Summary(), "");
+}
+
 TEST_F(NcclRasTest, NoListenerMeansNoNccl) {
   listener_.Reset();
   EXPECT_EQ(Summary(), "");
   for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999",
                               "127.0.0.1:80x", "localhost.:1", "[::1:1", ":1"}) {
-    EXPECT_EQ(AskNccl(address, Deadline::After(kLimit)).summary, "") << address;
+    EXPECT_EQ(AskNccl(address, processes_, Deadline::After(kLimit)).summary, "") << address;
   }
 }
 
@@ -175,7 +189,7 @@ TEST_F(NcclRasTest, ReadsJsonIfNcclHasIt) {
     Greet(fd);
     Say(fd, kJson);
   });
-  const NcclView view = AskNccl("localhost:" + port_, Deadline::After(kLimit));
+  const NcclView view = AskNccl("localhost:" + port_, processes_, Deadline::After(kLimit));
   EXPECT_EQ(view.summary,
             "NCCL 2.29.2\n"
             "communicator 0x1f of 4 ranks\n"
@@ -202,9 +216,22 @@ TEST(NcclJsonTest, OtherJsonHasNoRanks) {
        R"({"communicators": [{"ranks": [{"collective_counts": [1], "pid": "x", "rank": 1e9}]}]})"}) {
     EXPECT_TRUE(ReadNcclJson(json).ok()) << json;
   }
+  EXPECT_FALSE(ReadNcclJson("3").ok());
+  EXPECT_FALSE(ReadNcclJson(R"({"a": [[[[[[[[1]]]]]]]]})").ok());  // too deep
   const auto view = ReadNcclJson(R"({"nccl_version": "\u001b[31m"})");
   ASSERT_TRUE(view.ok());
   EXPECT_EQ(view->summary, "NCCL \\x1b[31m\n");
+}
+
+TEST(NcclJsonTest, TextsAndRanksAreLimited) {
+  const auto view = ReadNcclJson(R"({"communicators": [{"ranks": [{"host": "x"}], "hash": ")" +
+                                 std::string(1000, 'h') + R"("}]})");
+  ASSERT_TRUE(view.ok());
+  ASSERT_EQ(view->processes.size(), 1U);
+  EXPECT_EQ(view->processes[0].count.group.size(), 200U);
+  std::string ranks = "{}";
+  for (int i = 0; i < 70'000; ++i) ranks += ",{}";
+  EXPECT_FALSE(ReadNcclJson(R"({"communicators": [{"ranks": [)" + ranks + "]}]}").ok());
 }
 
 }  // namespace

@@ -38,5 +38,16 @@ TEST(TcpPeerTest, AListenerHasNoPeer) {
   EXPECT_EQ(SocketText("/proc/self", "pipe:[1]"), "pipe:[1]");
 }
 
+TEST(TcpPeerTest, TheInodeIsFoundByBothAddresses) {
+  EXPECT_EQ(InodeIn(kTable, "10.0.0.2:49153", "10.0.0.7:5000"), 12U);
+  EXPECT_EQ(InodeIn(kTable6, "[fd77::1]:49153", "[fd77::7]:80"), 13U);
+  EXPECT_EQ(
+      InodeIn("0: 0000000000000000FFFF00000100007F:6D7C 0000000000000000FFFF00000100007F:0007 "
+              "01 0 0 0 1000 0 14\n",
+              "127.0.0.1:28028", "127.0.0.1:7"),
+      14U);
+  EXPECT_FALSE(InodeIn(kTable, "10.0.0.7:5000", "10.0.0.2:49153"));
+}
+
 }  // namespace
 }  // namespace autodist::agent
