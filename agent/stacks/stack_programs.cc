@@ -1,11 +1,13 @@
 #include "agent/stacks/stack_programs.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "agent/sample/processes.h"
 #include "agent/stacks/gdb.h"
 #include "agent/stacks/stack_text.h"
 #include "agent/supervisor/run_program.h"
@@ -24,6 +26,7 @@ constexpr seconds kAllProgramsLimit{60};    // no program is started later
 constexpr milliseconds kForAnother{1000};   // additional time of gdb for each process but the first
 constexpr uint64_t kLargeCode = 1 << 19;    // gdb reads the symbols of smaller ones quickly
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
+constexpr size_t kLargestStat = 4 << 10;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
     "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
@@ -65,12 +68,6 @@ std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
   return files;
 }
 
-// A program that is killed while it attaches may leave a pending SIGSTOP, which SIGCONT removes. It
-// may also resume a process that was stopped before.
-void LeaveAsItWas(const LookedAt& process) {
-  kill(process.pid, process.stopped ? SIGSTOP : SIGCONT);
-}
-
 std::string Section(const std::string& program, std::string text) {
   return "  user-space stacks by " + program + ":\n" +
          Indented(Cut(std::move(text), kShownStacks), "    ");
@@ -81,6 +78,11 @@ std::string NoStacks(const std::string& reason) {
 }
 
 }  // namespace
+
+uint64_t StartTime(pid_t pid) {
+  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
+  return ParseProcessStat(stat.value_or("")).value_or(ProcessStat{}).started;
+}
 
 StackPrograms::StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
                              milliseconds limit)
@@ -93,6 +95,25 @@ StackPrograms::StackPrograms(Supervisor& supervisor, const process::Environment&
 
 bool StackPrograms::Has(const std::string& program) const {
   return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
+}
+
+bool StackPrograms::IsSuspended(pid_t pid) const {
+  if (!supervisor_.suspended()) return false;
+  const pid_t group = getpgid(pid);
+  return std::ranges::any_of(supervisor_.RunningRanks(),
+                             [group](const auto& rank) { return rank.second == group; });
+}
+
+// A program that is killed while it attaches may leave a pending SIGSTOP, which SIGCONT removes. It
+// may also resume a process that was stopped before. Repeats if the job is suspended or continued
+// meanwhile, because this signal may be the later one.
+void StackPrograms::LeaveAsItWas(const LookedAt& process) const {
+  bool suspended = false;
+  do {
+    if (StartTime(process.pid) != process.started) return;
+    suspended = IsSuspended(process.pid);
+    kill(process.pid, suspended || process.stopped ? SIGSTOP : SIGCONT);
+  } while (suspended != IsSuspended(process.pid));
 }
 
 std::map<pid_t, std::string> StackPrograms::StacksOf(const std::vector<LookedAt>& processes) {
@@ -140,7 +161,8 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   std::vector<pid_t> pids;
   pids.reserve(ordered.size());
   for (const LookedAt& process : ordered) pids.push_back(process.pid);
-  const milliseconds limit = limit_ + kForAnother * (processes.size() - 1);
+  const milliseconds limit =
+      std::min<milliseconds>(limit_ + kForAnother * (processes.size() - 1), kAllProgramsLimit);
   const auto output = RunProgram({GdbCommand(pids, LargeFilesOf(processes)), environment_, "/"},
                                  limit, supervisor_);
   std::map<pid_t, GdbStacks> stacks;

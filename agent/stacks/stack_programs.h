@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,9 +15,13 @@
 
 namespace autodist::agent {
 
+// Returns when the process was started, in the kernel's ticks; 0: it has ended.
+uint64_t StartTime(pid_t pid);
+
 struct LookedAt {
   pid_t pid = 0;
-  bool stopped = false;          // by a signal, before the examination
+  uint64_t started = 0;          // StartTime, because the PID may be reused
+  bool stopped = false;          // by a signal, not because the job is suspended
   bool uninterruptible = false;  // in the kernel: gdb may wait for it forever
 };
 
@@ -27,6 +32,8 @@ class StackPrograms {
                 std::chrono::milliseconds limit);
 
   bool has_any() const { return has_py_spy_ || has_gdb_; }
+  // Whether it is stopped, or about to be, because the job is suspended.
+  bool IsSuspended(pid_t pid) const;
 
   // Returns lines by process: "  user-space stacks by gdb:" with its output, or why there are no
   // stacks. Processes are stopped meanwhile, and resumed afterwards if they ran before. Blocks:
@@ -35,6 +42,7 @@ class StackPrograms {
 
  private:
   bool Has(const std::string& program) const;
+  void LeaveAsItWas(const LookedAt& process) const;
   std::string ByPySpy(const LookedAt& process);
   std::map<pid_t, std::string> ByGdb(const std::vector<LookedAt>& processes);
 

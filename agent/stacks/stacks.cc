@@ -177,7 +177,8 @@ struct Shown {
   std::string text;
 };
 
-Shown Show(pid_t pid, const TcpTraffic& traffic) {
+Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
+  const uint64_t started = StartTime(pid);
   const std::string status = ProcFile("/proc/" + std::to_string(pid) + "/status");
   if (status.empty()) {
     return {.process = {},
@@ -198,7 +199,8 @@ Shown Show(pid_t pid, const TcpTraffic& traffic) {
   if (!tracer.empty()) hindrance = tracer + " holds the process";
   if (!ended && !hindrance.empty()) text += "  no user-space stacks: " + hindrance + "\n";
   return {.process = {.pid = pid,
-                      .stopped = IsStopped(status),
+                      .started = started,
+                      .stopped = IsStopped(status) && !suspended,
                       .uninterruptible = Field(status, "State").starts_with('D')},
           .by_programs = !ended && hindrance.empty(),
           .text = std::move(text)};
@@ -217,7 +219,7 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   std::vector<Shown> shown;
   std::vector<LookedAt> looked_at;
   for (const pid_t process : processes) {
-    shown.push_back(Show(process, traffic));
+    shown.push_back(Show(process, traffic, programs.IsSuspended(process)));
     if (shown.back().by_programs) looked_at.push_back(shown.back().process);
   }
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);

@@ -186,6 +186,7 @@ std::map<uint32_t, pid_t> Supervisor::RunningRanks() const {
 }
 
 void Supervisor::SignalRanks(int signal) {
+  if (signal == SIGTSTP || signal == SIGCONT) suspended_ = signal == SIGTSTP;
   for (const auto& [pid, rank] : rank_of_) kill(-pid, signal);
 }
 

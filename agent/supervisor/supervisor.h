@@ -68,6 +68,8 @@ class Supervisor {
 
   // Sends the signal to the process group of every running rank.
   void Signal(int signal);
+  // Whether the last SIGTSTP or SIGCONT for the ranks was SIGTSTP; set before they are sent it.
+  bool suspended() const { return suspended_; }
 
   // Sends the stop signal once to the process group of every running rank, and SIGKILL after
   // `grace`. Another call can only shorten the time until SIGKILL.
@@ -132,6 +134,7 @@ class Supervisor {
   base::UniqueFd children_;  // signalfd: SIGCHLD
   base::TaskQueue tasks_;
   std::atomic<uint64_t> next_run_ = 1;
+  std::atomic<bool> suspended_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable ended_changed_;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/stacks/stack_programs.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "process/process_tree.h"
@@ -219,6 +220,59 @@ TEST_F(StacksTest, AnEndedProcessIsNoError) {
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);  // or the supervisor does, which reaps all our children
   EXPECT_EQ(Look(), "process " + std::to_string(pid_) + " has ended\n");
+}
+
+// A gdb that fails after it has announced itself to the test and has waited for the answer.
+class SuspendedStacksTest : public StacksTest {
+ protected:
+  SuspendedStacksTest() {
+    for (const char* name : {"asks", "answers"}) {
+      EXPECT_EQ(mkfifo((folder_.path() + "/" + name).c_str(), 0600), 0);
+    }
+    InstallGdb("echo > " + folder_.path() + "/asks; read x < " + folder_.path() +
+               "/answers; exit 1");
+    RankCommand rank;
+    rank.spawn.argv = {"/bin/sh", "-c", "while :; do :; done"};
+    rank.spawn.working_directory = "/";
+    supervisor_->Start({rank}, SIGTERM);
+    const Deadline deadline = Deadline::After(kLimit);
+    while (supervisor_->RunningRanks().empty() && !deadline.Expired()) std::this_thread::yield();
+    rank_ = supervisor_->RunningRanks().at(0);
+    AwaitState(rank_, "(running)");
+  }
+
+  // Signals the rank while gdb runs.
+  void LookAndSignal(int signal, const std::string& state) {
+    std::thread look([&] { ProcessStacks(rank_, *supervisor_, environment_, kLimit); });
+    EXPECT_EQ(*base::ReadFile(folder_.path() + "/asks", 1), "\n");
+    supervisor_->Signal(signal);
+    AwaitState(rank_, state);
+    folder_.Write("answers", "\n");
+    look.join();
+    AwaitState(rank_, state);
+  }
+
+  pid_t rank_ = 0;
+};
+
+TEST_F(SuspendedStacksTest, ARankThatIsSuspendedMeanwhileStaysSuspended) {
+  LookAndSignal(SIGTSTP, "(stopped)");
+}
+
+TEST_F(SuspendedStacksTest, ARankThatIsContinuedMeanwhileRunsOn) {
+  supervisor_->Signal(SIGTSTP);
+  AwaitState(rank_, "(stopped)");
+  LookAndSignal(SIGCONT, "(running)");
+}
+
+TEST_F(StacksTest, AnotherProcessWithThePidIsNotSignalled) {
+  InstallGdb("kill -STOP $pid; exit 1");
+  Start({"sh", "-c", "echo ready; while :; do :; done"});
+  StackPrograms programs(*supervisor_, environment_, kLimit);
+  programs.StacksOf({{.pid = pid_, .started = StartTime(pid_) + 1}});
+  AwaitState(pid_, "(stopped)");
+  programs.StacksOf({{.pid = pid_, .started = StartTime(pid_)}});
+  AwaitState(pid_, "(running)");
 }
 
 }  // namespace
