@@ -266,18 +266,21 @@ std::vector<const RankProcess*> Participants(const std::vector<RankProcess>& pro
   return found;
 }
 
-// True also for the same process.
-bool DescendsFrom(const RankProcess& process, const RankProcess& ancestor,
-                  const std::vector<RankProcess>& processes) {
-  const RankProcess* one = &process;
-  for (size_t steps = 0; steps <= processes.size(); ++steps) {
-    if (one == &ancestor) return true;
-    const uint64_t parent = one->parent;
-    const auto found = std::ranges::find(processes, parent, &RankProcess::pid);
-    if (parent == 0 || found == processes.end()) return false;
-    one = &*found;
+// Returns a process and those below it, in their order.
+std::vector<const RankProcess*> Subtree(const RankProcess& top,
+                                        const std::vector<RankProcess>& processes) {
+  std::vector<const RankProcess*> found = {&top};
+  std::vector<bool> seen(processes.size());
+  seen[static_cast<size_t>(&top - processes.data())] = true;
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (size_t j = 0; j < processes.size(); ++j) {
+      if (seen[j] || processes[j].parent == 0 || processes[j].parent != found[i]->pid) continue;
+      seen[j] = true;
+      found.push_back(&processes[j]);
+    }
   }
-  return false;
+  std::ranges::sort(found);
+  return found;
 }
 
 Activity Ending() {
@@ -300,10 +303,10 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
   std::vector<Activity> activities;
   for (const RankProcess* participant : participants) {
     std::vector<const RankProcess*> with;
-    for (const RankProcess& process : processes) {
-      const bool is_its =
-          participants.size() == 1 || DescendsFrom(process, *participant, processes);
-      if (is_its) with.push_back(&process);
+    if (participants.size() > 1) {
+      with = Subtree(*participant, processes);
+    } else {
+      for (const RankProcess& process : processes) with.push_back(&process);
     }
     Activity activity = ActivityOf(*participant, with, folder);
     for (const GroupCount& count : counts) {

@@ -132,6 +132,7 @@ std::optional<v1::Issue> Differing(const v1::JobSnapshot& snapshot,
   uint64_t last = MostEntered(group);
   for (const Entered& one : group) {
     const GroupCount& count = *one.count;
+    if (count.what.empty()) return std::nullopt;
     if (count.what.size() <= count.entered) {
       first = std::max(first, count.entered - count.what.size() + 1);
     }

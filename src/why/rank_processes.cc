@@ -24,6 +24,11 @@ constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kCountedBy = "counted by ";
+// Limits for texts of a hostile node: some costs grow with their squares.
+constexpr size_t kMaxProcesses = 512;
+constexpr size_t kMaxCounts = 1024;
+constexpr size_t kMaxOperations = 64;
+constexpr size_t kMaxPeers = 4096;
 constexpr std::string_view kProgramsLines = "    ";  // indentation of each program's lines
 
 void AddFrames(const std::vector<std::string_view>& programs_lines, Language language,
@@ -94,7 +99,7 @@ std::optional<SentAgain> ReadSentAgain(std::string_view text) {
 std::vector<std::string> ReadOperations(std::string_view text) {
   constexpr std::string_view kBefore = " < ";
   std::vector<std::string> operations;
-  while (!text.empty()) {
+  while (!text.empty() && operations.size() < kMaxOperations) {
     operations.emplace_back(text.substr(0, text.find(kBefore)));
     text.remove_prefix(std::min(text.size(), operations.back().size() + kBefore.size()));
   }
@@ -136,6 +141,7 @@ void ReadFacts(std::string_view line, RankProcess& process) {
   } else if (line.starts_with(kWork)) {
     process.work = ReadWork(line);
   } else if (line.starts_with(kSentAgain)) {
+    if (process.sent_again.size() == kMaxPeers) return;
     if (auto sent = ReadSentAgain(line.substr(kSentAgain.size()))) {
       process.sent_again.push_back(*std::move(sent));
     }
@@ -204,7 +210,7 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
     if (lines[at].starts_with(kNone)) missing = lines[at].substr(kNone.size());
   }
   std::vector<RankProcess> processes;
-  while (at < lines.size()) {
+  while (at < lines.size() && processes.size() < kMaxProcesses) {
     const bool ended = lines[at].ends_with(" has ended");
     RankProcess process = ReadProcess(lines, at);
     if (ended) continue;
@@ -217,7 +223,7 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
 std::vector<GroupCount> ReadGroupCounts(std::string_view text) {
   std::vector<GroupCount> counts;
   for (const std::string_view line : base::Lines(BeforeProcesses(text))) {
-    if (!line.starts_with(kCountedBy)) continue;
+    if (!line.starts_with(kCountedBy) || counts.size() == kMaxCounts) continue;
     if (auto count = ReadGroupCount(line)) counts.push_back(*std::move(count));
   }
   return counts;

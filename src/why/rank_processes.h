@@ -65,7 +65,8 @@ struct RankProcess {
 };
 
 // Reads the processes that have not ended; the first is the rank itself. `text` comes from an
-// untrusted agent: texts in the result are neither short nor printable.
+// untrusted agent: texts in the result are neither short nor printable. Reads
+// limited numbers of processes and counts.
 std::vector<RankProcess> ReadProcesses(std::string_view text);
 
 // Reads the same text; returns each group once.

@@ -202,5 +202,13 @@ TEST_F(GroupCountsTest, InvalidLinesAreIgnored) {
   EXPECT_EQ(Says().find("entered"), std::string::npos) << Says();
 }
 
+// A node may send any numbers.
+TEST_F(GroupCountsTest, ACountWithoutOperationsIsNotCompared) {
+  for (int i = 0; i < 2; ++i) {
+    Rank("counted by its flight recorder: group g: 18446744073709551615 entered\n");
+  }
+  EXPECT_EQ(Says().find("group"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace autodist::why

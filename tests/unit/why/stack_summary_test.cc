@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "why/activity.h"
+#include "why/rank_processes.h"
 #include "why/stack_groups.h"
 
 namespace autodist::why {
@@ -267,6 +269,30 @@ TEST_F(StackGroupsTest, TheReasonForMissingStacksIsShown) {
   EXPECT_EQ(
       Text(),
       "rank 0 sleeping in pipe_read (no stack: neither py-spy nor gdb is installed on this node)");
+}
+
+std::string Process(int pid, int parent, const std::string& state) {
+  return "process " + std::to_string(pid) + " (sleeping): sh\n  child of " +
+         std::to_string(parent) + "\n  thread " + std::to_string(pid) + " (sh): " + state + "\n";
+}
+
+// A hostile node sends what it likes. If the cost were a power of the number of processes, this
+// would take hours.
+TEST(ActivitiesTest, ManyProcessesTakeLittleTime) {
+  std::string text = Process(1, 0, "sleeping in do_wait");
+  for (int pid = 2; pid <= 1000; ++pid) text += Process(pid, 1, "running");
+  for (int pid = 1001; pid < 3000; ++pid) text += Process(pid, pid + 1, "running");
+  text += Process(3000, 1001, "running");
+  EXPECT_EQ(ActivitiesOf(text, kFolder).size(), 511U);
+
+  std::string same = Process(1, 0, "sleeping in do_wait");
+  for (int i = 0; i < 10'000; ++i) same += Process(7, 7, "sleeping in do_wait");
+  EXPECT_EQ(ReadProcesses(same).size(), 512U);
+  EXPECT_FALSE(ActivitiesOf(same, kFolder).empty());
+
+  std::string counts;
+  for (int i = 0; i < 10'000; ++i) counts += "counted by NCCL: group g: 1 entered; a < b\n";
+  EXPECT_EQ(ReadGroupCounts(counts).size(), 1024U);
 }
 
 }  // namespace
