@@ -3,21 +3,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
+#include <span>
 
 #include "agent/fetch/send_files.h"
-#include "agent/prepare/warm_python.h"
 #include "agent/sample/clamp_sample.h"
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
+#include "base/embedded_file.h"
 #include "base/home_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "base/write_file.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
+
+std::span<const base::EmbeddedFile> PythonPrograms();
+
 namespace {
 
 constexpr std::chrono::milliseconds kMaxPortTries{10'000};
@@ -168,8 +172,7 @@ void AgentService::RunPreparations() {
       Adopt(call->request, prepared);
       lock.lock();
       std::swap(prepared_, prepared);
-      can_wait_.clear();
-      std::ranges::copy_if(prepared_.ranks, std::back_inserter(can_wait_), &RankCommand::can_wait);
+      ranks_ = prepared_.ranks;
     }
     next = gate_.WorkEnded();
     working_call_ = std::exchange(waiting_call_, nullptr);
@@ -428,20 +431,12 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
 
 // Best effort: without it, the next attempt starts as the first one.
 void AgentService::KeepWarm(const v1::KeepWarm& wanted) {
-  std::vector<RankCommand> ranks;
-  {
-    const std::lock_guard lock(mutex_);
-    ranks = can_wait_;
-  }
-  if (!wanted.modules().empty() && !WriteModules(parts_.place.files, ranks, wanted.modules()).ok())
-    return;
-  if (wanted.report()) {
-    v1::AgentEvent event;
-    event.mutable_imported_modules()->set_names(
-        ImportedModules(parts_.place.files, ranks, rpc::kLargestModuleList));
-    parts_.events.SendReliably(std::move(event));
-  }
-  parts_.supervisor.KeepWarm(std::move(ranks));
+  const base::EmbeddedFile& program = PythonPrograms().front();
+  const std::string path = parts_.place.files + "/" + std::string(program.name);
+  const Status written =
+      base::WriteFile(path, program.content, base::IfExists::kReplace, base::Readers::kOwner);
+  const std::lock_guard lock(mutex_);
+  if (written.ok()) parts_.supervisor.KeepWarm(ranks_, path, wanted.modules());
 }
 
 void AgentService::Signal(const v1::SignalRanks& order) {

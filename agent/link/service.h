@@ -122,7 +122,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   } end_;  // the latest order to end
   bool sync_called_ = false;
   PreparedNode prepared_;
-  std::vector<RankCommand> can_wait_;  // its ranks that can, also when they have started
+  std::vector<RankCommand> ranks_;  // its ranks, also when they have started
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the members above. Started with mutex_ held.
   std::jthread preparing_;

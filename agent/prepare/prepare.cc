@@ -13,7 +13,6 @@
 #include "agent/prepare/gpus.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
-#include "agent/prepare/warm_python.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
@@ -265,10 +264,6 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
       Environment own = rank.auxiliary() ? *environment : of_ranks;
       if (!rank.auxiliary()) SetProgress(rank.rank(), agent.files, own, prepared);
       prepared.ranks.push_back(MakeRank(rank, directory, agent.program, std::move(own)));
-    }
-    if (request.warm()) {
-      const Status made = MakeWarm(agent.files, prepared.ranks);
-      if (!made.ok()) prepared.warnings.push_back("--warm has no effect: " + Message(made));
     }
   }
   if (environment.ok()) prepared.environment = *environment;

@@ -1,398 +1,216 @@
-"""Runs a program as Python itself would, and records the names of the modules that it imports.
+"""Runs a program as Python itself would, with modules that were imported ahead (--warm).
 
-    python [OPTIONS] run_python.py RECORD (SCRIPT | -m MODULE) [ARGUMENT]...
+    python [OPTIONS] run_python.py FD MODULES (SCRIPT | -m MODULE) [ARGUMENT]...
 
-With the variable AUTODIST_WARM_FD it first imports the modules in RECORD, as far as they are installed, writes
-a byte to that descriptor, and waits: it reads variables from there, until the end, and then runs the program with
-only those. If the imports would differ under these variables, it starts this Python again. For Python 3.6 and
-later.
+Imports MODULES, such as "torch,flash_attn", and the frameworks that the program imports before it does anything
+else. Then it writes "w" to the descriptor FD, reads the rank's variables from there, and runs the program. If the
+program could notice a difference, it writes the reason to FD and ends; once it has the variables, it executes this
+Python without this script. Without arguments it prints which variables `site` reads. For Python 3.6 and later.
 """
 
-import importlib.machinery
-import importlib.util
+import ast
+import importlib
 import os
 import runpy
-import site
+import signal
+import subprocess
 import sys
-import sysconfig
 import types
+from importlib.machinery import PathFinder, SourceFileLoader
 
-WAIT = "AUTODIST_WARM_FD"
-MOST_NAMES = 20000
-NO_CHANGES = "-"
-# mpi4py starts MPI when it is imported.
-LEFT_OUT = {"mpi4py.MPI", "__main__", "__mp_main__"}
-# Modules that list all variables, but look only at those with this beginning. PyTorch imports networkx.
-LOOK_FOR = {"networkx.utils.backends": "NETWORKX_", "numba.core.config": "NUMBA_", "dask.config": "DASK_"}
+# A program cannot notice that they were imported ahead. Not paddle: it handles SIGTERM from then on.
+FRAMEWORKS = ("jax", "mindspore", "numpy", "tensorflow", "torch")
+STANDARD = getattr(sys, "stdlib_module_names", ())  # since Python 3.10; before that, modules must be named
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci", "/dev/accel")
-# Read once by a library in C, or by Python when it starts.
-READ_AT_START = ("LD_", "PYTHON", "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_")
 
 
-class Surroundings:
-    """The variables and sys.path, which modules depend on, as far as they differ from those at the start."""
-
-    def __init__(self):
-        self.variables, self.places = dict(os.environ._data), list(sys.path)
-        self.last = self.variables, self.places, NO_CHANGES
-
-    def changes(self):
-        """A text that is different for other changes; it does not contain the values."""
-        variables, places = getattr(os.environ, "_data", None), sys.path
-        if variables is None:
-            return "unknown"
-        if (variables, places) != self.last[:2]:
-            self.last = dict(variables), list(places), self.digest(variables, places)
-        return self.last[2]
-
-    def begin_with(self, variables):
-        self.variables, self.last = variables, (None, None, None)
-
-    def digest(self, variables, places):
-        changed = [(name, variables.get(name)) for name in sorted(set(variables).union(self.variables))
-                   if variables.get(name) != self.variables.get(name)]
-        if not changed and places == self.places:
-            return NO_CHANGES
-        digest = 0xcbf29ce484222325  # FNV-1a; a module for it could be one that the program imports
-        for byte in repr((changed, places != self.places and places)).encode("utf-8", "surrogateescape"):
-            digest = (digest ^ byte) * 0x100000001b3 % 2**64
-        return "{:016x}".format(digest)
+class StartsCold(BaseException):
+    """Why the rank must start in the usual way. Modules handle an Exception."""
 
 
-class Recorder:
-    """Writes the name of each module that is imported, and the changes of the surroundings; finds none."""
-
-    def __init__(self, path, surroundings):
-        self.path, self.surroundings = path, surroundings
-        self.known = records_in(path)
-        self.records = len(self.known)
-        self.process = os.getpid()
-
-    def find_spec(self, name, path=None, target=None):
-        if self.records >= MOST_NAMES or self.process != os.getpid():
-            return
-        changes = self.surroundings.changes()
-        if self.known.get(name) == changes:
-            return
-        self.known[name] = changes
-        self.records += 1
-        try:
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, "{} {}\n".format(name, changes).encode())
-            finally:
-                os.close(file)
-        except (OSError, ValueError):
-            pass
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
-class Refuser:
-    """Refuses to import modules that must not run ahead, and says so."""
-
-    def __init__(self):
-        self.refused = ""
-
-    def find_spec(self, name, path=None, target=None):
-        if name in LEFT_OUT:
-            self.refused = name
-            raise Refused(name)
+def record_reads():
+    """Returns the set of the variables that are read from now on, b"*" for all, and what undoes it."""
+    kind, names = type(os.environ), set()
+    get, listing = kind.__getitem__, kind.__iter__
+    kind.__getitem__ = lambda environ, name: names.add(os.fsencode(name)) or get(environ, name)
+    kind.__iter__ = lambda environ: names.add(b"*") or listing(environ)
+    return names, lambda: (setattr(kind, "__getitem__", get), setattr(kind, "__iter__", listing))
 
 
-class Refused(BaseException):
-    """Modules handle an ImportError, and would then do without the module for good."""
+def print_reads_of_site():
+    import site
+    names, _ = record_reads()
+    site.main()
+    sys.stdout.buffer.write(b"\n\n" + b"\0".join(names))
 
 
-class Reads:
-    """The variables that modules read while they are imported. `with` records them."""
-
-    def __init__(self):
-        self.values = {}  # by name; None: not set
-        self.names = None  # all, if they were listed
-        self.beginnings = set()  # of names that were looked for in a list of all
-
-    def __enter__(self):
-        reads, kind = self, type(os.environ)
-        get, listing = self.original = kind.__getitem__, kind.__iter__
-
-        def looks_for(frame):
-            """The names that a listing of all is for; None: all."""
-            while frame.f_globals.get("__name__") in ("os", "_collections_abc", "collections.abc"):
-                frame = frame.f_back
-            beginning = LOOK_FOR.get(frame.f_globals.get("__name__"))
-            if beginning:
-                reads.beginnings.add(beginning.encode())
-            return beginning
-
-        def getitem(environ, key):
-            caller = sys._getframe(1)
-            if caller.f_code.co_name == "__iter__" and looks_for(caller):  # of items()
-                return get(environ, key)
-            try:
-                value = get(environ, key)
-            except KeyError:
-                reads.values.setdefault(os.fsencode(key), None)
-                raise
-            reads.values.setdefault(os.fsencode(key), os.fsencode(value))
-            return value
-
-        def iterate(environ):
-            if not looks_for(sys._getframe(1)):
-                reads.names = set(os.environb._data)
-            return listing(environ)
-
-        kind.__getitem__, kind.__iter__ = getitem, iterate
-
-    def __exit__(self, *_):
-        kind = type(os.environ)
-        kind.__getitem__, kind.__iter__ = self.original
-
-    def difference(self, before, environment):
-        """Names a variable that was read and differs in this environment; b"": none. `before`: the variables of
-        this process; those that a module has set itself do not count."""
-        for name, value in self.values.items():
-            if value == before.get(name) and environment.get(name) != value:
-                return name
-        for name in set(before).union(environment):
-            listed = self.names is not None and (name in before) != (name in environment)
-            if listed or (name.startswith(tuple(self.beginnings)) and before.get(name) != environment.get(name)):
-                return name
-        return b""
+def is_in(folders, name):
+    spec = PathFinder.find_spec(name, folders)  # executes nothing
+    return spec is not None and spec.has_location
 
 
-def installed_folders():
-    paths = sysconfig.get_paths()
-    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    folders += site.getsitepackages() if hasattr(site, "getsitepackages") else []
-    if site.ENABLE_USER_SITE:
-        folders.append(site.getusersitepackages())
-    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
+def files_of(program):
+    """The program's files in the order in which they run."""
+    if program[0] != "-m":
+        return [program[0]]
+    files, places, parts = [], sys.path, program[1].split(".") + ["__main__"]
+    for end in range(1, len(parts) + 1):
+        spec = places and PathFinder.find_spec(".".join(parts[:end]), places)
+        files += [spec.origin] if spec and spec.has_location else []
+        places = spec and spec.submodule_search_locations
+    return files
 
 
-def is_installed(package, folders):
-    """Only modules that are installed: the user's own may do anything when they are imported."""
-    spec = importlib.util.find_spec(package)
-    if spec is None:
-        return False
-    if spec.origin in ("built-in", "frozen"):
-        return True
-    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    return bool(places) and all(os.path.realpath(place).startswith(folders) for place in places)
+def first_frameworks(files, own):
+    """The frameworks that are imported before anything but the standard library can have an effect."""
+    for path in files:
+        tree = ast.parse(content(path))
+        for statement in tree.body[ast.get_docstring(tree) is not None:]:
+            if not isinstance(statement, (ast.Import, ast.ImportFrom)) or getattr(statement, "level", 0):
+                return
+            for alias in statement.names:
+                name = (getattr(statement, "module", None) or alias.name).split(".")[0]
+                if is_in(own, name) or name not in FRAMEWORKS + tuple(STANDARD):
+                    return
+                if name in FRAMEWORKS:
+                    yield name
 
 
-def open_device():
-    """Returns the path of a device that this process uses; "": none."""
+def state():
+    """What a program may find out about its process when it begins."""
+    status = dict(line.split(b":", 1) for line in content("/proc/self/status").splitlines())
+    # Without the signals 32 and 33, which the C library uses.
+    masks = [int(status[name], 16) & ~(3 << 31) for name in (b"SigBlk", b"SigIgn", b"SigCgt")]
+    return {"the arguments": content("/proc/self/cmdline"), "the working directory": os.readlink("/proc/self/cwd"),
+            "signals": (masks, [signal.getsignal(number) for number in range(1, signal.NSIG)]),
+            "the umask": status.get(b"Umask"), "the CPUs": status[b"Cpus_allowed"],
+            "limits": content("/proc/self/limits"), "sys.path": list(sys.path)}
+
+
+def import_ahead(modules, program, own):
+    """Returns the variables that were read. `own`: folders with modules of the user, which do not run."""
+    name_of_program = (program[1] if program[0] == "-m" else os.path.basename(program[0])).split(".")[0]
+    refused = []
+
+    def refuse(name, path=None, target=None):
+        if name.split(".")[0] == name_of_program or name.endswith("__main__"):
+            refused.append(name)
+            raise StartsCold("a module imports {}, which is the program".format(name))
+
+    path, guard = list(sys.path), types.SimpleNamespace(find_spec=refuse)
+    sys.path[:] = [folder for folder in path if folder not in own]
+    before = state()
+    sys.meta_path.insert(0, guard)
+    reads, end_recording = record_reads()
+    for name in modules:
+        importlib.import_module(name)
+    end_recording()
+    sys.meta_path.remove(guard)
+    after = state()
+    changed = [what for what in before if after[what] != before[what]]
+    if changed:
+        raise StartsCold("a module changes {} when it is imported".format(changed[0]))
+    sys.path[:] = path
     for number in os.listdir("/proc/self/fd"):
-        try:
-            path = os.readlink("/proc/self/fd/" + number)
-        except OSError:
-            continue
-        if path.startswith(DEVICES):
-            return path
-    return ""
-
-
-def import_installed(records, left_out, surroundings):
-    """Imports modules; returns the first one that must not be imported now, and why, and then the packages that the
-    program imports in other surroundings."""
-    folders = installed_folders()
-    installed = {}
-    others = []
-    refuser = Refuser()
-    sys.meta_path.insert(0, refuser)
-    try:
-        for name, changes in records.items():
-            parts = name.split(".")
-            parents = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
-            if name in sys.modules or not parents.isdisjoint(left_out) or not parents.isdisjoint(others):
-                continue
-            try:
-                if parts[0] not in installed:
-                    installed[parts[0]] = is_installed(parts[0], folders)
-                if installed[parts[0]] and surroundings.changes() != changes:
-                    others.append(name)
-                elif installed[parts[0]]:
-                    importlib.import_module(name)
-            except BaseException:  # also SystemExit: so it was in the program, which went on
-                pass
-            device = open_device()
-            if device or refuser.refused:
-                return name, "opens " + device if device else "imports " + refuser.refused, []
-    finally:
-        sys.meta_path.remove(refuser)
-    return "", "", [name for name in others if "." not in name and name not in sys.modules]
-
-
-def files_of_modules():
-    """The state of the files of all modules but the program itself, which is read later."""
-    states = {}
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str) and module is not sys.modules["__main__"]:
-            states[path] = state_of(path)
-    return states
+        link = "/proc/self/fd/" + number
+        if os.path.lexists(link) and os.readlink(link).startswith(DEVICES):
+            raise StartsCold("a module opens {} when it is imported".format(os.readlink(link)))
+    early = {"__main__", "sitecustomize", "usercustomize"}
+    hidden = [name for name in {name.split(".")[0] for name in sys.modules} - early if is_in(own, name)]
+    if hidden or refused:
+        raise StartsCold("a module imports {}, which is {}".format(
+            (hidden + refused)[0], "also a module of the user" if hidden else "the program"))
+    return reads
 
 
 def state_of(path):
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    found = os.path.exists(path) and os.stat(path)
+    return found and (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def records_in(path):
-    """The modules, and in which surroundings the program has imported them the last time."""
-    lines = (line.split() for line in lines_of(path))
-    return {words[0]: words[1] for words in lines if len(words) == 2}
-
-
-def lines_of(path):
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
-    except OSError:
-        return []
-
-
-def start_again(environment):
-    with open("/proc/self/cmdline", "rb") as file:
-        arguments = file.read().split(b"\0")[:-1]
-    os.execve(sys.executable, arguments, environment)
-
-
-def read_all(fd):
-    data = b""
-    while True:
-        more = os.read(fd, 1 << 20)
-        if not more:
-            return data
-        data += more
+def difference(added, used, files):
+    """Why a Python that starts now would differ; "": it would not. `added`: variables that it would have."""
+    for name in sorted(added):
+        if name in used or b"*" in used:
+            return "a module read or set the variable {} when it was imported".format(os.fsdecode(name))
+    changed = [path for path in sorted(files) if state_of(path) != files[path]]
+    return changed[0] + " has changed" if changed else ""
 
 
 def variables_in(data):
     return dict(variable.split(b"=", 1) for variable in data.split(b"\0") if b"=" in variable)
 
 
-def wait(fd, record, surroundings):
-    """Imports modules, and waits for the variables of the rank."""
+def prepare(named, program, options):
+    """Imports modules; returns the variables that they read, and the files that they are from."""
+    places = os.environ.get("PYTHONPATH")
+    own = [os.path.abspath(place) for place in (places.split(":") if places else ())
+           if not place.rstrip("/").endswith("-packages")]
+    if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
+        sys.path[0] = os.getcwd() if program[0] == "-m" else os.path.dirname(os.path.realpath(program[0]))
+        own.append(sys.path[0])
+    files = files_of(program)
+    modules = named + list(first_frameworks(files, own))
+    if not modules:
+        raise StartsCold("the program does something else before it imports one of {}; hint: name modules, as in "
+                         "--warm=torch".format(", ".join(FRAMEWORKS)))
+    reads = import_ahead(modules, program, own)
+    if not sys.flags.no_site:  # what sitecustomize and .pth files read, which have run before this script
+        found = subprocess.check_output([sys.executable, "-S", *options, __file__])
+        reads.update(found.rpartition(b"\n\n")[2].split(b"\0"))
+    paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())] + files
+    return reads, {path: state_of(path) for path in paths if isinstance(path, str)}
+
+
+def wait(fd, named, program, command):
+    """Waits for the variables of the rank, and sets them. `command`: of this Python, without this script."""
     os.set_inheritable(fd, False)
-    with open("/proc/self/environ", "rb") as file:
-        mine = variables_in(file.read())  # without those that this Python has set
-    gate = {WAIT.encode(): mine.pop(WAIT.encode())}
-    left_out = record + ".left_out"
-    reads = Reads()
-    with reads:
-        name, why, others = import_installed(
-            records_in(record), LEFT_OUT.union(lines_of(left_out)), surroundings)
-    if name:
-        with open(left_out, "a", encoding="utf-8") as file:
-            file.write(name + "\n")
-        say(mine, "a restart will import {} later, because it {}".format(name, why))
-        os.set_inheritable(fd, True)
-        start_again({**mine, **gate})
-    if others:
-        say(mine, "a restart will import {} later, because the program changes variables or sys.path before that".format(
-            others[0] if len(others) == 1 else "{} and {} other packages".format(others[0], len(others) - 1)))
-    files = files_of_modules()
-    os.write(fd, b"w")
-    data = read_all(fd)
-    os.close(fd)
-    if not data:
-        os._exit(0)
-    wanted = variables_in(data)
-    why = difference(reads, files, mine, wanted)
-    if why:
-        say(wanted, "Python starts again: " + why)
-        start_again(wanted)
-    for name in set(mine).difference(wanted):
-        os.environb.pop(name, None)
-    for name, value in wanted.items():
-        if mine.get(name) != value:
-            os.environb[name] = value
-    surroundings.begin_with(wanted)
-
-
-def difference(reads, files, mine, wanted):
-    """Why the imports would differ now; "": they would not."""
-    read = reads.difference(mine, wanted)
-    if read:
-        return "a module read the variable {} when it was imported".format(os.fsdecode(read))
-    for name in set(mine).union(wanted):
-        if mine.get(name) != wanted.get(name) and os.fsdecode(name).startswith(READ_AT_START):
-            return "the variable {} has changed".format(os.fsdecode(name))
-    for path, state in files.items():
-        if state_of(path) != state:
-            return "{} has changed".format(path)
-    return ""
-
-
-def say(environment, text):
-    """On one rank of each node, because all say the same."""
-    if environment.get(b"AUTODIST_LOCAL_RANK") == b"0":
-        sys.stderr.write("autodist: --warm: " + text + "\n")
-        sys.stderr.flush()
-
-
-def prepare_path(program):
-    """Sets sys.path as it would be without this script."""
-    if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
-        return
-    sys.path[0] = os.getcwd() if program == "-m" else os.path.dirname(os.path.realpath(program))
-
-
-def make_main(program):
-    """The module of the program, which others may look at when they are imported."""
-    main = types.ModuleType("__main__")
-    main.__builtins__ = sys.modules["builtins"]
-    if program != "-m":
-        path = os.path.abspath(program) if sys.version_info >= (3, 9) else program
-        main.__file__ = path
-        main.__cached__ = None
-        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
-    sys.modules["__main__"] = main
-    return main
-
-
-def run(main, program, arguments):
-    if program == "-m":
-        sys.argv[:] = arguments
-        return runpy._run_module_as_main(arguments[0])
-    sys.argv[:] = [program] + arguments
-    path = main.__file__
     try:
-        with open(path, "rb") as file:
-            source = file.read()
-    except OSError as error:
-        sys.stderr.write("{}: can't open file {!r}: [Errno {}] {}\n".format(
-            sys.executable, path, error.errno, error.strerror))
-        sys.exit(2)
-    exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        reads, files = prepare(named, program, command[1:-len(program)])
+    except BaseException as error:
+        reason = str(error) if isinstance(error, StartsCold) else repr(error)
+        os.write(fd, reason.encode("utf-8", "replace")[:500])
+        os._exit(0)
+    os.write(fd, b"w")
+    with os.fdopen(fd, "rb") as file:
+        variables = variables_in(file.read())
+    if not variables:
+        os._exit(0)
+    old = variables_in(content("/proc/self/environ"))
+    added = {name: value for name, value in variables.items() if name not in old}
+    why = difference(added, reads.union(os.environb), files)
+    if why:
+        if variables.get(b"AUTODIST_LOCAL_RANK") == b"0":  # all ranks of a node would say it
+            print("autodist: --warm: Python starts again: " + why, file=sys.stderr, flush=True)
+        os.execve(sys.executable, command, {**old, **added})
+    os.environb.update(added)
 
 
 def begin():
-    record, program, *arguments = sys.argv[1:]
-    prepare_path(program)
+    fd, named, *program = sys.argv[1:]
+    command = content("/proc/self/cmdline").split(b"\0")[:-1]
+    at = len(command) - len(sys.argv)
     if hasattr(sys, "orig_argv"):
-        at = len(sys.orig_argv) - len(sys.argv)
-        del sys.orig_argv[at:at + 2]
-    main = make_main(program)
-    fd = os.environ.pop(WAIT, "")
-    surroundings = Surroundings()
-    if fd:
-        sys.argv[:] = [program] + arguments
-        wait(int(fd), record, surroundings)
-    sys.meta_path.insert(0, Recorder(record, surroundings))
-    try:
-        run(main, program, arguments)
-    except (SystemExit, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        # Without the frames of this script.
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        sys.exit(1)
+        del sys.orig_argv[at:at + 3]
+    sys.argv[:] = program
+    # Modules may look at it when they are imported.
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    main.__builtins__ = sys.modules["builtins"]
+    if program[0] != "-m":
+        main.__file__ = os.path.join(os.getcwd(), program[0]) if sys.version_info >= (3, 9) else program[0]
+        main.__cached__, main.__loader__ = None, SourceFileLoader("__main__", main.__file__)
+    wait(int(fd), named.split(",") if named else [], program, command[:at] + command[at + 3:])
+    if program[0] == "-m":
+        sys.argv[:] = program[1:]
+        runpy._run_module_as_main(program[1])
+    else:
+        exec(compile(content(main.__file__), main.__file__, "exec", dont_inherit=True), main.__dict__)
 
 
-begin()
+if __name__ == "__main__":
+    begin() if len(sys.argv) > 1 else print_reads_of_site()

@@ -92,11 +92,17 @@ void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
 }
 
 // Best effort: without one, the rank is started as the first time.
-void Supervisor::KeepWarm(std::vector<RankCommand> ranks) {
-  tasks_.Post([this, ranks = std::move(ranks)]() mutable {
-    if (ending_.ends > 0 || closing_) return;
-    warm_.KillAll();
-    for (RankCommand& command : ranks) (void)warm_.Add(std::move(command)).ok();
+void Supervisor::KeepWarm(std::vector<RankCommand> ranks, std::string run_python,
+                          std::string modules) {
+  tasks_.Post([this, ranks = std::move(ranks), run_python = std::move(run_python),
+               modules = std::move(modules)] {
+    if (ending_.ends > 0 || closing_ || ending_.stopped || !warm_.pids().empty()) return;
+    warm_.KillAll();  // what has ended
+    for (const RankCommand& command : ranks) {
+      if (command.input == RankStdin::kNull) {
+        (void)warm_.Add(command.spawn, run_python, modules).ok();
+      }
+    }
   });
 }
 
@@ -123,7 +129,7 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
-  Result<WarmProcesses::Taken> warm = warm_.Take(command);
+  Result<WarmProcesses::Taken> warm = warm_.Take(command.spawn);
   if (warm.ok()) {
     events_.pipes(command.rank, std::move(warm->ours.out), std::move(warm->ours.err));
     return warm->pid;
@@ -153,7 +159,7 @@ bool Supervisor::Reap() {
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
     if (pid <= 0) return pid == 0;
     ++reaped_;
-    warm_.Gone(pid);
+    warm_.Reaped(pid);
     if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
       const RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
       rank_of_.erase(rank);

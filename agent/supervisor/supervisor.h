@@ -29,7 +29,6 @@ struct RankCommand {
   uint32_t rank = 0;
   process::SpawnRequest spawn;  // without descriptors
   RankStdin input = RankStdin::kNull;
-  bool can_wait = false;  // as WarmProcesses describes
 };
 
 struct RankExit {
@@ -62,9 +61,10 @@ class Supervisor {
   // Call once, or again after `ended`. `stop_signal` asks these ranks to end.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
-  // Starts processes for these ranks, which can wait. At the next Start, each becomes the rank with
-  // its command, and the others end.
-  void KeepWarm(std::vector<RankCommand> ranks);
+  // Starts processes for those of these ranks that run Python, as WarmProcesses::Add describes,
+  // unless some wait already, or the ranks are being stopped. At the next Start, each becomes the
+  // rank with its command, and the others end.
+  void KeepWarm(std::vector<RankCommand> ranks, std::string run_python, std::string modules);
 
   // Sends the signal to the process group of every running rank.
   void Signal(int signal);

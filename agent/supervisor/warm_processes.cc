@@ -4,74 +4,93 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <string>
+#include <string_view>
 #include <utility>
 
-#include "agent/supervisor/supervisor.h"
+#include "process/python_command.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr int kGateFd = 3;  // SpawnRequest::extra_fd
-constexpr pid_t kEnded = -1;
+// Only these may differ in the next attempt. Programs read them, or libraries when programs call
+// them.
+constexpr std::string_view kOfAttempt =
+    " AUTODIST_CHIEF_ADDRESS AUTODIST_NODE_ADDRESSES AUTODIST_NODE_COUNT AUTODIST_NODE_RANK "
+    "AUTODIST_PROGRESS AUTODIST_RANK AUTODIST_RESTART_COUNT AUTODIST_WORLD_SIZE CROSS_RANK "
+    "CROSS_SIZE DISTRIBUTED_TRAINER_ENDPOINTS GROUP_RANK GROUP_WORLD_SIZE HOROVOD_CROSS_RANK "
+    "HOROVOD_CROSS_SIZE HOROVOD_GLOO_RENDEZVOUS_ADDR HOROVOD_GLOO_RENDEZVOUS_PORT HOROVOD_RANK "
+    "HOROVOD_SIZE JAX_COORDINATOR_ADDRESS JAX_COORDINATOR_PORT JAX_NUM_PROCESSES JAX_PROCESS_ID "
+    "MASTER_ADDR MASTER_PORT MS_NODE_ID MS_SCHED_HOST MS_SCHED_PORT MS_WORKER_NUM NCCL_RAS_ADDR "
+    "NODE_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE OMPI_UNIVERSE_SIZE PADDLE_GLOBAL_RANK "
+    "PADDLE_CURRENT_ENDPOINT PADDLE_GLOBAL_SIZE PADDLE_MASTER PADDLE_NNODES PADDLE_RANK "
+    "PADDLE_TRAINERS_NUM PADDLE_TRAINER_ENDPOINTS PADDLE_TRAINER_ID RANK RANK_ID RANK_SIZE "
+    "ROLE_RANK ROLE_WORLD_SIZE SLURM_JOB_ID SLURM_NTASKS SLURM_PROCID SLURM_STEP_NODELIST "
+    "SLURM_STEP_NUM_NODES TF_CONFIG TORCHELASTIC_RESTART_COUNT WORLD_SIZE no_grpc_proxy ";
 
-bool Waits(int gate) {
-  char byte = 0;
-  return recv(gate, &byte, 1, MSG_DONTWAIT) == 1;
+bool IsOfAttempt(const std::string& variable) {
+  const std::string name = variable.substr(0, variable.find('='));
+  return name.starts_with("PMIX_") || kOfAttempt.find(' ' + name + ' ') != kOfAttempt.npos;
 }
 
-Status WriteAtOnce(int gate, const std::vector<std::string>& environment) {
+// Passes the variables, if the process waits for them.
+Status Pass(const std::vector<std::string>& environment, int gate) {
+  char said[512];
+  const ssize_t size = recv(gate, said, sizeof said, MSG_DONTWAIT);
+  if (size < 0) return Error(StatusCode::kUnavailable, "it has not imported all modules yet");
+  const std::string reason(said, static_cast<size_t>(size));
+  if (reason != "w") return Error(StatusCode::kUnavailable, size > 0 ? reason : "it has ended");
   std::string text;
   for (const std::string& variable : environment) text += variable + '\0';
-  const int size = static_cast<int>(text.size());
-  setsockopt(gate, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);  // the kernel doubles it
-  const ssize_t sent = send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent < 0) return ErrnoError(errno, "cannot pass the variables on");
-  return sent == size ? OkStatus() : Error(StatusCode::kResourceExhausted, "too many variables");
+  const int length = static_cast<int>(text.size());
+  setsockopt(gate, SOL_SOCKET, SO_SNDBUF, &length, sizeof length);  // the kernel doubles it
+  return send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == length
+             ? OkStatus()
+             : Error(StatusCode::kUnavailable, "its variables cannot be passed on");
 }
 
 }  // namespace
 
-Status WarmProcesses::Add(RankCommand command) {
-  AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
+Status WarmProcesses::Add(process::SpawnRequest rank, const std::string& run_python,
+                          const std::string& modules) {
+  auto command = process::ParsePython(rank.argv);
+  if (!command) return Error(StatusCode::kInvalidArgument, "not a program in Python");
+  std::erase_if(rank.environment, IsOfAttempt);
+  AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(RankStdin::kNull));
   AD_ASSIGN_OR_RETURN(base::FdPair gate, base::StreamSocketPair());
-  process::SpawnRequest& spawn = command.spawn;
+  process::SpawnRequest spawn = rank;
+  spawn.argv = std::move(command->python);
+  spawn.argv.insert(spawn.argv.end(), {run_python, std::to_string(kGateFd), modules});
+  spawn.argv.insert(spawn.argv.end(), command->program.begin(), command->program.end());
   spawn.stdout_fd = streams.ranks.out.get();
   spawn.stderr_fd = streams.ranks.err.get();
   spawn.extra_fd = gate.first.get();
-  spawn.environment.push_back(std::string(kVariable) + "=" + std::to_string(kGateFd));
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(spawn));
   pids_.insert(pid);
-  waiting_.push_back({std::move(spawn), pid, std::move(streams.ours), std::move(gate.second)});
+  waiting_.push_back({std::move(rank), pid, std::move(streams.ours), std::move(gate.second)});
   return OkStatus();
 }
 
-Result<WarmProcesses::Taken> WarmProcesses::Take(const RankCommand& command) {
+Result<WarmProcesses::Taken> WarmProcesses::Take(const process::SpawnRequest& rank) {
+  std::vector<std::string> environment = rank.environment;
+  std::erase_if(environment, IsOfAttempt);
   const auto found = std::ranges::find_if(waiting_, [&](const Waiting& one) {
-    return one.spawn.argv == command.spawn.argv && one.spawn.cpus == command.spawn.cpus &&
-           one.spawn.working_directory == command.spawn.working_directory;
+    return one.rank.argv == rank.argv && one.rank.environment == environment &&
+           one.rank.cpus == rank.cpus && one.rank.working_directory == rank.working_directory;
   });
-  if (found == waiting_.end()) return Error(StatusCode::kNotFound, "no process has this command");
-  if (found->pid == kEnded) return Error(StatusCode::kUnavailable, "the one that waited has ended");
-  const Status passed =
-      Waits(found->gate.get())
-          ? WriteAtOnce(found->gate.get(), command.spawn.environment)
-          : Error(StatusCode::kUnavailable, "the one that waited had not imported all modules yet");
-  if (!passed.ok()) {
-    kill(-found->pid, SIGKILL);
-    return passed;
+  if (found == waiting_.end()) {
+    return waiting_.empty() ? Error(StatusCode::kNotFound, "none waits")
+                            : Error(StatusCode::kUnavailable, "its variables or CPUs have changed");
   }
-  Taken taken{found->pid, std::move(found->ours)};
-  pids_.erase(found->pid);
+  Waiting one = std::move(*found);
   waiting_.erase(found);
-  return taken;
-}
-
-void WarmProcesses::Gone(pid_t pid) {
-  if (pids_.erase(pid) == 0) return;
-  const auto found = std::ranges::find(waiting_, pid, &Waiting::pid);
-  if (found != waiting_.end()) found->pid = kEnded;
+  const Status passed = Pass(rank.environment, one.gate.get());
+  if (passed.ok()) {
+    pids_.erase(one.pid);
+    return Taken{one.pid, std::move(one.ours)};
+  }
+  if (pids_.contains(one.pid)) kill(-one.pid, SIGKILL);
+  return passed;
 }
 
 void WarmProcesses::KillAll() {

@@ -1,6 +1,7 @@
 #include "chief/attempt_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/quantity.h"
@@ -13,6 +14,9 @@ namespace {
 using base::LogLevel;
 
 constexpr uint32_t kMaxWarnings = 20;  // per node
+// Programs whose steps are not known have imported their modules after this time.
+constexpr std::chrono::milliseconds kImportTime{30'000};
+constexpr std::chrono::milliseconds kWarmInterval{2'000};
 
 }  // namespace
 
@@ -34,7 +38,8 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
   parts.history.BeginAttempt();
   parts.stop.AttemptBegins();
   parts.hang.BeginAttempt();
-  warm_start_.BeginAttempt();
+  warm_at_ = attempt_->began + kImportTime;
+  warm_.clear();
   parts.input.BeginAttempt(*attempt_);
   // Logged before any output of a rank.
   if (attempt_->number() > 0) {
@@ -113,14 +118,33 @@ Loop::Time AttemptRun::Tick() {
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
-  const Loop::Time warm_at = running ? warm_start_.Tick(*attempt_) : Loop::Time::max();
+  const Loop::Time warm_at = running ? KeepWarm() : Loop::Time::max();
   return std::min({timeout_at_, history_at, hang.next(running), warm_at});
+}
+
+// Also asks nodes that become spares later.
+Loop::Time AttemptRun::KeepWarm() {
+  const v1::JobRequest& request = parts_.options.request();
+  if (!request.has_warm()) return Loop::Time::max();
+  const Loop::Time now = parts_.loop->Now();
+  if (now < warm_at_ && (!warm_.empty() || !parts_.history.step_time())) return warm_at_;
+  warm_at_ = now + kWarmInterval;
+  for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
+    const NodeState state = parts_.nodes.state(node).state();
+    if (state != NodeState::kMember && state != NodeState::kSpare) {
+      warm_.erase(node);
+    } else if (warm_.insert(node).second) {
+      v1::ChiefMessage message;
+      message.mutable_keep_warm()->set_modules(request.warm());
+      parts_.nodes.node(node).SendReliably(std::move(message));
+    }
+  }
+  return warm_at_;
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   HangResponse& hang = parts_.hang;
   if (event.has_rank_stacks()) return parts_.stacks.Take(member, event.rank_stacks());
-  if (event.has_imported_modules()) return warm_start_.Take(member, event.imported_modules());
   parts_.input.Take(member, event);
   if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);

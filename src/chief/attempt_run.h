@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "chief/attempt/attempt.h"
@@ -15,7 +16,6 @@
 #include "chief/loop/loop.h"
 #include "chief/output/repeat_limit.h"
 #include "chief/suspension.h"
-#include "chief/warm_start.h"
 
 namespace autodist::chief {
 
@@ -23,8 +23,7 @@ namespace autodist::chief {
 class AttemptRun final : public FleetListener {
  public:
   // The arguments must outlive this object; they may be constructed after it.
-  AttemptRun(JobParts& parts, Suspension& suspension)
-      : parts_(parts), suspension_(suspension), warm_start_(parts) {}
+  AttemptRun(JobParts& parts, Suspension& suspension) : parts_(parts), suspension_(suspension) {}
 
   // Takes the planned first attempt. Called before anything else.
   void Plan(std::unique_ptr<Attempt> first) { attempt_ = std::move(first); }
@@ -54,14 +53,16 @@ class AttemptRun final : public FleetListener {
 
  private:
   void RankFailed();
+  Loop::Time KeepWarm();  // --warm; returns when to call it again
 
   JobParts& parts_;
   Suspension& suspension_;
-  WarmStart warm_start_;
   std::unique_ptr<Attempt> attempt_;
   bool looks_for_missing_ = false;  // stops the attempt afterwards
   Loop::Time timeout_at_ = Loop::Time::max();
-  AllHold none_runs_;                         // no member of the attempt runs a rank
+  Loop::Time warm_at_ = Loop::Time::max();
+  std::set<uint32_t> warm_;  // nodes that were asked to keep Pythons for the next attempt
+  AllHold none_runs_;        // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node
   RepeatLimit<int> lost_;                     // lost nodes, to limit their messages
 };

@@ -74,7 +74,7 @@ Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
 }
 
 Status CheckWarm(const v1::JobRequest& request) {
-  if (!request.warm()) return OkStatus();
+  if (!request.has_warm()) return OkStatus();
   if (request.max_restarts() == 0 && request.spares() == 0 && request.min_nodes() == 0) {
     return Error(StatusCode::kInvalidArgument,
                  "--warm is for restarts; it needs --max-restarts, --spares or --min-nodes");

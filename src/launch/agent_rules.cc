@@ -101,9 +101,6 @@ Status CheckEvent(const v1::AgentEvent& event) {
                  : OkStatus();
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
-    case v1::AgentEvent::kImportedModules:
-      return CheckSize("names of modules", event.imported_modules().names(),
-                       rpc::kLargestModuleList);
     case v1::AgentEvent::kProgressLine:
       return CheckProgress(event.progress_line());
     default:

@@ -200,7 +200,6 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_spool_limit(options_.request.output_buffer());
   request.set_stop_signal(options_.request.stop_signal());
   request.set_replaceable(options_.replaceable());
-  request.set_warm(options_.request.warm());
   const milliseconds sample = SampleInterval(options_.request, plan_.nodes_size());
   request.set_sample_ms(static_cast<uint32_t>(sample.count()));
   request.set_samples_wait(sample >= RenewalInterval(options_.lease(), plan_.nodes_size()));

@@ -37,9 +37,6 @@ inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
 // A line that a rank writes to AUTODIST_PROGRESS.
 inline constexpr size_t kMaxProgressLength = 4 << 10;
 
-// The names of the modules that a rank has imported.
-inline constexpr size_t kLargestModuleList = 1 << 20;
-
 // A chunk of a rank's output.
 inline constexpr size_t kLargestOutput = 64 << 10;
 

@@ -3,92 +3,109 @@
 import os
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 RUN_PYTHON = Path(__file__).resolve().parents[2] / "agent/prepare/run_python.py"
 PYTHON = "/usr/bin/python3"
+LIMIT_S = 60
+# At its end: the first attempt fails once a Python waits beside each rank, the second succeeds.
 FAILS_ONCE = """
-import os, signal, sys, time
-import {module}
 attempt = int(os.environ["AUTODIST_RESTART_COUNT"])
-print(f"attempt {{attempt}} has {{{module}.VALUE}} imported by {{{module}.BY == os.getpid()}}", flush=True)
-for step in range(1, 1000):
-    print(f"step {{step}}/1000", flush=True)
+open(os.environ["RUNS"], "a").write(f"{attempt} {os.environ['RANK']} {os.getpid()}\\n")
+
+
+def cpu_time_of_waiting():
+    times = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = open(f"/proc/{pid}/cmdline").read().split("\\0")
+            fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getppid() and any(word.endswith("run_python.py") for word in words):
+            times[pid] = fields[11:13]
+    return times
+
+
+step, seen, still = 0, {}, 0
+while attempt == 0 and still < 10 and step < 300:
+    step += 1
+    print(f"step {step}/1000", flush=True)
     time.sleep(0.1)
-    waiting = open(os.environ["IMPORTS"]).read().count("\\n") - attempt > 1
-    if waiting and attempt == 0:
-        {before}
-        time.sleep(1)  # until it waits
-        os.kill(os.getpid(), signal.SIGKILL)
-    if attempt == 1:
-        sys.exit(0)
+    before, seen = seen, cpu_time_of_waiting()
+    still = still + 1 if seen == before and (seen or WAITED) else 0
+    WAITED = seen or WAITED
+if attempt == 0:
+    print("the ranks fail", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
 """
+PRELUDE = "import os, signal, time\nimport torch\n"
+PROGRAM = PRELUDE + """
+WAITED = False
+print(f"attempt {os.environ['AUTODIST_RESTART_COUNT']} has {torch.VALUE} imported by {torch.BY == os.getpid()}", flush=True)
+""" + FAILS_ONCE
+TORCH = "import os\nBY = os.getpid()\nVALUE = 1\n"
 
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder of installed modules, as pip install --user has it."""
+    """A folder of installed modules, as pip install --user has it, with a small module torch."""
     base = tmp_path / "base"
     path = subprocess.run([PYTHON, "-m", "site", "--user-site"], env={"PYTHONUSERBASE": str(base)},
                           capture_output=True, text=True, check=True).stdout.strip()
     Path(path).mkdir(parents=True)
-    return base, Path(path)
+    (Path(path) / "torch.py").write_text(TORCH)
+    return Path(path)
 
 
-def run(autodist, tmp_path, site, module, before="pass", name="some_module"):
-    base, folder = site
-    imports = tmp_path / "imports"
-    (folder / f"{name}.py").write_text(
-        "import os\nBY = os.getpid()\nVALUE = 1\n"
-        "open(os.environ['IMPORTS'], 'a').write(f'{BY}\\n')\n" + module)
-    (tmp_path / "train.py").write_text(FAILS_ONCE.format(module=name, before=before))
-    outcome = autodist("run", "--max-restarts", "1", "--warm", "--env", f"PYTHONUSERBASE={base}", "--env",
-                       f"IMPORTS={imports}", "--", PYTHON, "train.py")
-    assert outcome.code == 0, outcome.err
-    return outcome, imports.read_text().split()
+@pytest.fixture
+def run(autodist, tmp_path, site):
+    """Runs a job that fails once; returns the outcome, and each run of the program: [attempt, rank, process]."""
+    def run_job(*command, ranks=1, options=("--warm",)):
+        outcome = autodist("run", "-n", ranks, "--max-restarts", "1", *options, "--env", f"PYTHONUSERBASE={tmp_path / 'base'}",
+                           "--env", f"RUNS={tmp_path / 'runs'}", "--", PYTHON, *command)
+        assert outcome.code == 0, outcome.err
+        return outcome, [line.split() for line in (tmp_path / "runs").read_text().splitlines()]
+    return run_job
 
 
-def test_a_restart_continues_in_the_python_that_waited(autodist, tmp_path, site):
-    outcome, imports = run(autodist, tmp_path, site, "")
-    assert "attempt 1 has 1 imported by True" in outcome.out
-    assert len(imports) >= 2, "one by the first attempt, one while it ran"
+@pytest.mark.parametrize("options", [("--warm",), ("--warm", "torch"), ("--warm=sleeptrainer",)])
+def test_a_program_runs_once_for_each_rank_and_attempt(run, site, options):
+    package = site / "sleeptrainer"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(PROGRAM)
+    outcome, runs = run("-m", "sleeptrainer", ranks=2, options=options)
+    assert sorted(run[:2] for run in runs) == [["0", "0"], ["0", "1"], ["1", "0"], ["1", "1"]], outcome.err
+    assert ("attempt 1 has 1 imported by True" in outcome.out)
+    assert ("Python starts again: a module imports sleeptrainer" in outcome.err) == (options[0] == "--warm=sleeptrainer")
+
+
+def test_a_restart_continues_in_the_python_that_waited(run, tmp_path, site):
+    (site / "torch.py").write_text(TORCH + "open(os.environ['RUNS'] + '.imports', 'a').write(f'{BY}\\n')\n")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    outcome, runs = run("train.py")
     assert "starts again" not in outcome.err
+    assert [attempt for attempt, _, _ in runs] == ["0", "1"]
+    imports = (tmp_path / "runs.imports").read_text().split()
+    assert imports[:2] == [runs[0][2], runs[1][2]], "the second one before it became the rank"
 
 
-def test_a_module_that_read_a_changed_variable_is_imported_again(autodist, tmp_path, site):
-    outcome, _ = run(autodist, tmp_path, site, "VALUE = 'R' + os.environ['AUTODIST_RESTART_COUNT']\n")
-    assert "attempt 1 has R1 imported by True" in outcome.out
-    assert ("autodist: --warm: Python starts again: a module read the variable AUTODIST_RESTART_COUNT when it was "
-            "imported") in outcome.err
-
-
-def test_a_module_that_has_changed_is_imported_again(autodist, tmp_path, site):
-    outcome, _ = run(autodist, tmp_path, site, "",
-                     before="open(some_module.__file__, 'a').write('VALUE = 2\\n')")
-    assert "attempt 1 has 2 imported by True" in outcome.out
-    assert "some_module.py has changed" in outcome.err
-
-
-def test_modules_of_the_user_do_not_run_ahead(autodist, tmp_path, site):
-    (tmp_path / "mine.py").write_text("import os\nopen(f'mine-{os.getpid()}', 'w')\n")
-    outcome, _ = run(autodist, tmp_path, site, "import mine\n")
-    assert "attempt 1 has 1 imported by True" in outcome.out
-    (tmp_path / "train.py").write_text("import mine\n" + FAILS_ONCE.format(module="some_module", before="pass"))
-    for path in tmp_path.glob("mine-*"):
-        path.unlink()
-    outcome = autodist("run", "--max-restarts", "1", "--warm", "--env", f"PYTHONUSERBASE={site[0]}", "--env",
-                       f"IMPORTS={tmp_path / 'imports'}", "--", PYTHON, "train.py")
-    assert outcome.code == 0, outcome.err
-    assert len(list(tmp_path.glob("mine-*"))) == 2, "once per attempt"
+def test_the_reason_for_a_usual_start_is_in_the_output(run, tmp_path):
+    (tmp_path / "train.py").write_text("import os\nos.environ['SET'] = '1'\n" + PROGRAM)
+    outcome, _ = run("train.py")
+    assert "autodist: --warm: Python starts again: the program does something else before it imports" in outcome.err
 
 
 @pytest.mark.parametrize("words, said", [
     (["--max-restarts", "1", "--warm", "--", "./train"], "--warm needs a program that begins like"),
     (["--max-restarts", "1", "--warm", "--", "python3", "-c", "pass"], "--warm needs a program that begins like"),
     (["--warm", "--", "python3", "train.py"], "--warm is for restarts; it needs --max-restarts"),
+    (["--max-restarts", "1", "--warm", "python3", "train.py"], "write -- before the program"),
+    (["--max-restarts", "1", "--warm=torch.nn", "--", "python3", "train.py"], "must be modules, such as"),
+    (["--max-restarts", "1", "--warm=torch,,os", "--", "python3", "train.py"], "must be modules, such as"),
 ])
 def test_what_cannot_wait_is_refused(autodist, words, said):
     outcome = autodist("run", *words)
@@ -96,8 +113,226 @@ def test_what_cannot_wait_is_refused(autodist, words, said):
     assert said in outcome.err
 
 
+class Waiting:
+    """A Python that was started to wait: `said` is what it wrote, b"w" or why it does not wait."""
+
+    def __init__(self, words, folder, script=RUN_PYTHON, modules="", own=(), **variables):
+        self.variables = {"PYTHONUSERBASE": str(folder / "base"), "AUTODIST_LOCAL_RANK": "0", "PATH": os.environ["PATH"],
+                          **variables}
+        self.command = [PYTHON, *own]
+        self.words, self.folder = words, folder
+        gate, self.ours = socket.socketpair()
+        self.process = subprocess.Popen(
+            [*self.command, str(script), str(gate.fileno()), modules, *words], cwd=folder, env=self.variables,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[gate.fileno()])
+        gate.close()
+        self.ours.settimeout(LIMIT_S)
+        self.said = self.ours.recv(1000)
+
+    def become(self, **added):
+        """Makes it the rank; returns its exit code, output and errors."""
+        assert self.said == b"w"
+        self.ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in {**self.variables, **added}.items()))
+        return self.end()
+
+    def end(self):
+        self.ours.close()
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, out, err
+
+    def plain(self, **added):
+        """What Python itself does."""
+        done = subprocess.run([*self.command, *self.words], cwd=self.folder, env={**self.variables, **added},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("program, waits", [
+    ("import torch", True),
+    ("'''A text.'''\nfrom __future__ import annotations\nimport os, torch", True),
+    ("from torch import VALUE", True),
+    ("import json, xml.sax as sax\nfrom os import path\nimport torch\nimport mine", True),
+    ("import os\nos.environ['SET'] = '1'\nimport torch", False),
+    ("print()\nimport torch", False),
+    ("import mine\nimport torch", False),
+    ("import installed\nimport torch", False),
+    ("from . import torch", False),
+    ("import importlib.util\nimportlib.util.find_spec('torch')", False),
+    ("try:\n    import torch\nexcept ImportError:\n    pass", False),
+    ("if True:\n    import torch", False),
+    ("def f():\n    import torch", False),
+    ("import torch as a, mine as b", True),
+    ("import mine as b, torch as a", False),
+])
+@pytest.mark.parametrize("kind", ["script", "module", "package"])
+def test_only_what_the_program_imports_first_is_imported_ahead(tmp_path, site, program, waits, kind):
+    (tmp_path / "mine.py").write_text("open('mine', 'a')\n")
+    (site / "installed.py").write_text("")
+    (site / "torch.py").write_text("open('torch', 'a').write('1')\nVALUE = 1\n")
+    name = {"script": "train.py", "module": "pack/train.py", "package": "pack/__main__.py"}[kind]
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "pack/__init__.py").write_text("import json\n") if kind != "script" else None
+    (tmp_path / name).write_text(program + "\n")
+    waiting = Waiting({"script": ["train.py"], "module": ["-m", "pack.train"], "package": ["-m", "pack"]}[kind], tmp_path)
+    assert (waiting.said == b"w") == waits, waiting.said
+    assert (tmp_path / "torch").exists() == waits
+    assert not (tmp_path / "mine").exists(), "the user's module does not run ahead"
+    if not waits:
+        assert waiting.said.startswith(b"the program does something else before it imports one of ")
+    assert waiting.end()[0] == 0
+
+
+def test_what_a_package_does_comes_before_its_program(tmp_path, site):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("import os\nos.environ['SET'] = '1'\n")
+    (package / "__main__.py").write_text("import torch\n")
+    waiting = Waiting(["-m", "pack"], tmp_path)
+    assert waiting.said.startswith(b"the program does something else")
+    waiting.end()
+
+
+@pytest.mark.parametrize("module, said", [
+    ("import os; os.chdir('/')", "a module changes the working directory"),
+    ("import os; os.umask(0)", "a module changes the umask"),
+    ("import signal; signal.signal(signal.SIGTERM, print)", "a module changes signals"),
+    ("import signal; signal.signal(signal.SIGINT, print)", "a module changes signals"),
+    ("import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)", "a module changes signals"),
+    ("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])", "a module changes signals"),
+    ("import faulthandler; faulthandler.enable()", "a module changes signals"),
+    ("import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", "a module changes limits"),
+    ("import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])", "a module changes the CPUs"),
+    ("import sys; sys.path.append('/nowhere')", "a module changes sys.path"),
+    ("import ctypes; ctypes.memset({arg0}, 88, 3)", "a module changes the arguments"),
+    ("import json", "a module imports json, which is also a module of the user"),
+    ("import train", "a module imports train, which is the program"),
+    ("import venv.__main__", "a module imports venv.__main__, which is the program"),
+    ("try:\n    import train\nexcept BaseException:\n    pass", "a module imports train, which is the program"),
+    ("raise SystemExit(3)", "SystemExit(3)"),
+    ("raise ValueError('x\\n')", "ValueError"),
+    ("import missing_module", "ModuleNotFoundError"),
+])
+def test_a_module_with_effects_is_not_imported_ahead(tmp_path, site, module, said):
+    (tmp_path / "json.py").write_text("open('json', 'a')\n")
+    (tmp_path / "train.py").write_text("open('train', 'a')\n")
+    arg0 = "int(open('/proc/self/stat').read().rpartition(')')[2].split()[45])"
+    (site / "torch.py").write_text(module.replace("{arg0}", arg0) + "\n")
+    waiting = Waiting(["train.py"], tmp_path, modules="torch")
+    assert waiting.said.decode().startswith(said)
+    assert waiting.end() == (0, "", "")
+    assert not (tmp_path / "json").exists() and not (tmp_path / "train").exists(), "the user's modules do not run"
+
+
+def test_modules_in_pythonpath_are_those_of_the_user(tmp_path, site):
+    (tmp_path / "train.py").write_text("import torch\n")
+    own, installed = tmp_path / "own", tmp_path / "site-packages"
+    for folder in own, installed:
+        folder.mkdir()
+        (folder / "torch.py").write_text(f"open({str(folder / 'imported')!r}, 'a')\n")
+    waiting = Waiting(["train.py"], tmp_path, PYTHONPATH=f"own:{installed}")
+    assert waiting.said.startswith(b"the program does something else")
+    assert waiting.end()[0] == 0
+    waiting = Waiting(["train.py"], tmp_path, PYTHONPATH=str(installed))
+    assert waiting.said == b"w"
+    assert waiting.become()[0] == 0
+    assert (installed / "imported").exists() and not (own / "imported").exists()
+
+
+def test_a_module_that_opens_a_device_is_not_imported_ahead(tmp_path, site):
+    """A file stands in for the device."""
+    device = tmp_path / "device0"
+    device.write_text("")
+    script = tmp_path / "run_python.py"
+    script.write_text(RUN_PYTHON.read_text().replace('"/dev/nvidia"', repr(str(device))))
+    (site / "torch.py").write_text(f"FILE = open({str(device)!r})\n")
+    (tmp_path / "train.py").write_text("import torch\n")
+    waiting = Waiting(["train.py"], tmp_path, script=script)
+    assert waiting.said.decode() == f"a module opens {device} when it is imported"
+    waiting.end()
+
+
+def test_what_a_module_starts_cannot_pass_variables(tmp_path, site):
+    (site / "torch.py").write_text("import os\nos.system('ls -l /proc/self/fd > files')\n")
+    (tmp_path / "train.py").write_text("import torch\n")
+    waiting = Waiting(["train.py"], tmp_path)
+    assert waiting.said == b"w"
+    waiting.end()
+    assert "socket" not in (tmp_path / "files").read_text()
+
+
+SHOWS = ("import torch, os, sys\nprint(torch.VALUE, torch.BY, os.getcwd(), os.umask(0), os.environ['RANK'], sys.argv, "
+         "__file__, sys.path[0])\n")
+
+
+@pytest.mark.parametrize("module, name", [
+    ("VALUE = os.environ.get('RANK')", "RANK"),
+    ("VALUE = os.getenv('RANK')", "RANK"),
+    ("VALUE = os.environb.get(b'RANK')", "RANK"),
+    ("VALUE = 'RANK' in os.environ", "RANK"),
+    ("VALUE = os.environ.copy().get('RANK')", "MASTER_PORT"),
+    ("VALUE = ','.join(n for n in os.environ if 'RA' in n)", "MASTER_PORT"),
+    ("VALUE = dict(os.environ.items()).get('RANK')", "MASTER_PORT"),
+    ("os.environ['RANK'] = 'x'\nVALUE = 1", "RANK"),
+    ("os.environ.setdefault('OTHER', 'x')\nVALUE = os.environ['AUTODIST_LOCAL_RANK'] + os.environ['OTHER']", ""),
+    ("VALUE = os.environ.get('LOCAL_RANK', 'none')", ""),
+])
+def test_a_module_that_read_a_variable_of_the_attempt_is_imported_again(tmp_path, site, module, name):
+    (site / "torch.py").write_text(TORCH + module + "\n")
+    (tmp_path / "train.py").write_text(SHOWS)
+    waiting = Waiting(["train.py", "-x", "y"], tmp_path)
+    added = {"RANK": "1", "MASTER_PORT": "2"}
+    code, out, err = waiting.become(**added)
+    expected = waiting.plain(**added)
+    if name == "RANK" and "'x'" in module:
+        expected = (0, out, "")
+    assert (code, out.split(" ")[0], out.split(" ")[2:]) == (0, expected[1].split(" ")[0], expected[1].split(" ")[2:])
+    assert out.split()[1] == str(waiting.process.pid) or not name
+    assert err == (f"autodist: --warm: Python starts again: a module read or set the variable {name} when it was "
+                   "imported\n" if name else "")
+
+
+@pytest.mark.parametrize("file, text, name", [
+    ("sitecustomize.py", "import builtins, os\nbuiltins.SEEN = os.environ.get('RANK')\n", "RANK"),
+    ("usercustomize.py", "import builtins, os\nbuiltins.SEEN = os.environ.get('RANK')\n", "RANK"),
+    ("some.pth", "import builtins, os; builtins.SEEN = os.environ.get('RANK')\n", "RANK"),
+    ("some.pth", "import builtins, os; builtins.SEEN = os.environ.get('HOME'); print('text')\n", ""),
+])
+def test_what_is_read_before_the_program_counts_too(tmp_path, site, file, text, name):
+    folder = tmp_path / "first"  # before Debian's own sitecustomize.py
+    folder.mkdir()
+    (folder / file if file == "sitecustomize.py" else site / file).write_text(text)
+    (tmp_path / "train.py").write_text("import torch\nprint(SEEN)\n")
+    waiting = Waiting(["train.py"], tmp_path, PYTHONPATH=str(folder), HOME="/")
+    code, out, err = waiting.become(RANK="1")
+    assert (code, out) == waiting.plain(RANK="1")[:2]
+    assert (f"a module read or set the variable {name} " in err) == bool(name)
+
+
+@pytest.mark.parametrize("file, words", [("torch.py", ["train.py"]), ("train.py", ["train.py"]), ("train.py", ["-m", "train"])])
+def test_a_file_that_has_changed_is_read_again(tmp_path, site, file, words):
+    (tmp_path / "train.py").write_text("import torch\nprint(torch.VALUE)\n")
+    waiting = Waiting(words, tmp_path)
+    path = {"torch.py": site, "train.py": tmp_path}[file] / file
+    path.write_text(path.read_text().replace("VALUE = 1", "VALUE = 2") + "#\n")
+    code, out, err = waiting.become(RANK="1")
+    assert (code, out) == waiting.plain(RANK="1")[:2]
+    assert err.startswith("autodist: --warm: Python starts again: ") and err.endswith(f"{file} has changed\n")
+
+
+def test_a_program_that_is_gone_is_an_error_of_python(tmp_path, site):
+    (tmp_path / "train.py").write_text("import torch\n")
+    waiting = Waiting(["train.py"], tmp_path, AUTODIST_LOCAL_RANK="1")
+    (tmp_path / "train.py").unlink()
+    assert waiting.become() == waiting.plain()
+
+
 PROGRAMS = {
-    "paths": "import sys\nprint(sys.argv, sys.path[0], __name__, __file__, getattr(sys, 'orig_argv', 0))\n",
+    "paths": "import os, sys\nprint(sys.argv, sys.path, __name__, __file__, getattr(sys, 'orig_argv', 0), sys.flags)\n"
+             "print(os.getcwd(), sorted(os.environ.items()), os.path.exists('/proc/self/fd/3'))\n",
+    "signals": "import os, signal\nprint([signal.getsignal(n) for n in range(1, 65)], os.umask(0))\n"
+               "print([line for line in open('/proc/self/status') if line.startswith('Sig')][2:])\n",
+    "meta path": "import os, sys\nprint([type(f) for f in sys.meta_path if f.__class__ is not type], os.environ.__class__,"
+                 " type(os.environ).__getitem__.__name__, type(os.environ).__iter__.__name__)\n",
     "traceback": "def f():\n    raise ValueError('x')\n\n\ntry:\n    f()\nexcept ValueError as error:\n"
                  "    raise RuntimeError('y') from error\n",
     "syntax error": "print('x'\n",
@@ -113,127 +348,16 @@ PROGRAMS = {
 }
 
 
-def both(words, folder, own=()):
-    """The outcomes of Python itself, and of run_python.py."""
-    def outcome(*before):
-        done = subprocess.run([PYTHON, *own, *before, *words], cwd=folder, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout, done.stderr
-    return outcome(), outcome(str(RUN_PYTHON), str(folder / "record"))
-
-
+@pytest.mark.parametrize("own", [(), ("-Ou", "-W", "error", "-X", "utf8"), ("-I",)])
+@pytest.mark.parametrize("words", [["program.py"], ["-m", "program"], ["./program.py"]])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_script_runs_as_in_python(tmp_path, name):
+def test_a_program_runs_as_in_python(tmp_path, name, words, own):
     (tmp_path / "program.py").write_text(PROGRAMS[name])
-    plain, ours = both(["program.py", "-x", "y"], tmp_path)
-    assert ours == plain
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_module_runs_as_in_python(tmp_path, name):
-    (tmp_path / "program.py").write_text(PROGRAMS[name])
-    plain, ours = both(["-m", "program", "-x", "y"], tmp_path)
-    # Errors in a module have frames of runpy in both.
-    assert ours[:2] == plain[:2]
-    assert ours[2].splitlines()[-1:] == plain[2].splitlines()[-1:]
-
-
-def test_options_and_missing_files_are_as_in_python(tmp_path):
-    plain, ours = both(["no.py"], tmp_path)
-    assert ours == plain
-    (tmp_path / "program.py").write_text("import sys\nassert False\nprint(sys.flags)\n")
-    plain, ours = both(["program.py"], tmp_path, own=["-Ou", "-W", "error", "-X", "utf8"])
-    assert ours == plain
-
-
-@pytest.fixture
-def in_waiting(tmp_path, site):
-    """Runs train.py in a Python that waited: returns its output, and what it wrote to stderr."""
-    base, _ = site
-    variables = {"PYTHONUSERBASE": str(base), "AUTODIST_LOCAL_RANK": "0", "RANK": "0"}
-
-    def run_train(program=RUN_PYTHON, **changes):
-        command = [PYTHON, str(program), "record", "train.py"]
-        if not (tmp_path / "record").exists():
-            subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=True)
-        gate, ours = socket.socketpair()
-        waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   pass_fds=[gate.fileno()],
-                                   env={**variables, "AUTODIST_WARM_FD": str(gate.fileno())})
-        gate.close()
-        with ours:
-            ours.settimeout(60)
-            assert ours.recv(1) == b"w"
-            ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in {**variables, **changes}.items()))
-        return waiting.communicate(timeout=60)
-    return run_train
-
-
-def test_a_module_that_opens_a_device_is_left_out(tmp_path, site, in_waiting):
-    """A file stands in for the device."""
-    device = tmp_path / "device0"
-    device.write_text("")
-    program = tmp_path / "run_python.py"
-    program.write_text(RUN_PYTHON.read_text().replace('"/dev/nvidia"', repr(str(device))))
-    (site[1] / "opener.py").write_text(f"FILE = open({str(device)!r})\n")
-    (site[1] / "harmless.py").write_text("")
-    (tmp_path / "record").write_text("opener -\nharmless -\n")
-    (tmp_path / "train.py").write_text("import sys\nprint('opener' in sys.modules, 'harmless' in sys.modules)\n")
-    out, err = in_waiting(program)
-    assert out == "False True\n"
-    assert f"a restart will import opener later, because it opens {device}" in err
-
-
-ALL = "early late wave"
-
-
-@pytest.mark.parametrize("change, ahead", [
-    ("import changes", ALL),
-    ("os.environ['OTHER'] = '1'", "early"),
-    ("os.environ.pop('RANK')", "early"),
-    ("sys.path.append('/nowhere')", "early"),
-    ("import mine", "early"),
-    ("import changes\nos.environ['OTHER'] = '2'", "early"),
-    ("os.environ['OTHER'] = '1'\nimport late\ndel os.environ['OTHER']", "early wave"),
-    ("import importlib.util\nimportlib.util.find_spec('late')\nos.environ['OTHER'] = '1'", "early"),
-    ("os.environ = dict(os.environ)", "early"),
-])
-def test_modules_are_imported_ahead_in_the_same_surroundings(tmp_path, site, in_waiting, change, ahead):
-    (tmp_path / "mine.py").write_text("import os\nos.environ['OTHER'] = '1'\n")
-    for name, text in {"early": "", "late": "import json.tool\n", "after": "import os\nos.environ['AFTER'] = '1'\n",
-                       "changes": "import os\nos.environ['OTHER'] = '1'\nimport after\n"}.items():
-        (site[1] / f"{name}.py").write_text(text)
-    (tmp_path / "train.py").write_text(
-        f"import os, sys\nprint(*sorted(set({ALL.split()}).intersection(sys.modules)))\n"
-        f"import early\n{change}\nimport late, wave\n")
-    out, err = in_waiting()
-    assert out == ahead + "\n"
-    assert ("because the program changes variables or sys.path before that" in err) == (ahead != ALL)
-
-
-def test_a_module_may_look_for_variables_with_a_beginning(tmp_path, site, in_waiting):
-    package = site[1] / "networkx/utils"
-    package.mkdir(parents=True)
-    for folder in package, package.parent:
-        (folder / "__init__.py").write_text("")
-    (package / "backends.py").write_text(
-        "import os\nFOUND = {name: value for name, value in os.environ.items() if name.startswith('NETWORKX_')}\n"
-        "ONE = os.environ.get('NETWORKX_ONE')\nOTHER = 'SOMETHING' in os.environ\n")
-    (tmp_path / "train.py").write_text(
-        "import sys\nahead = 'networkx.utils.backends' in sys.modules\nimport networkx.utils.backends as backends\n"
-        "print(ahead, backends.FOUND, backends.ONE)\n")
-    assert in_waiting(RANK="1", OTHER="2") == ("True {} None\n", "")
-    for name in "NETWORKX_ONE", "NETWORKX_TWO", "SOMETHING":
-        out, err = in_waiting(**{name: "1"})
-        assert out.startswith("False")
-        assert f"a module read the variable {name} when it was imported" in err
-
-
-@pytest.mark.parametrize("reads", ["os.environ.copy()['RANK']", "[name for name in os.environ if 'RA' in name]",
-                                   "[value for name, value in os.environ.items() if name.startswith('RA')]"])
-def test_other_modules_that_list_variables_have_read_all(tmp_path, site, in_waiting, reads):
-    (site[1] / "lists.py").write_text(f"import os\nREAD = {reads}\n")
-    (tmp_path / "train.py").write_text("import sys\nprint('lists' in sys.modules)\nimport lists\n")
-    assert in_waiting() == ("True\n", "")
-    out, err = in_waiting(RANK="1", RAM="1")
-    assert out == "False\n"
-    assert "a module read the variable RA" in err
+    waiting = Waiting([*words, "-x", "y"], tmp_path, modules="wave", own=own)
+    if name == "syntax error" or (own == ("-I",) and "-m" in words):  # which has no such module
+        assert waiting.said.startswith(b"SyntaxError") or "-I" in own
+        waiting.end()
+        return
+    plain, warm = waiting.plain(RANK="1"), waiting.become(RANK="1")
+    assert warm[:2] == plain[:2]
+    assert warm[2].splitlines()[-1:] == plain[2].splitlines()[-1:]

@@ -67,7 +67,7 @@ def _entering(host, command):
 def waits_for_restart(pid):
     """Returns whether the process is a Python of --warm, and not a child of one; it may still import modules."""
     try:
-        return b"\0AUTODIST_WARM_FD=" in Path(f"/proc/{pid}/environ").read_bytes() and pid == os.getpgid(pid)
+        return b"/run_python.py\0" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid == os.getpgid(pid)
     except OSError:
         return False
 

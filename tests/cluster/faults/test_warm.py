@@ -1,10 +1,10 @@
-"""--warm: on a spare, too, a Python has imported the modules of the program and becomes a rank."""
+"""--warm: on a spare, too, a Python has imported modules and becomes a rank, and also on a node that returns."""
 
 import os
 import re
 import signal
 
-from hosts import SPEC, address, agents_on, pids_on, waits_for_restart
+from hosts import SPEC, address, agents_on, pids_on, pythons_that_wait, waits_for_restart
 from jobs import processes, seconds_until
 
 LOST = 3
@@ -14,7 +14,9 @@ TRAIN = """
 import os, time, xml.sax
 attempt = int(os.environ["AUTODIST_RESTART_COUNT"])
 print(f"{attempt}: rank {os.environ['RANK']} is process {os.getpid()}", flush=True)
-for step in range(1, 1000 if attempt == 0 else 2):
+for step in range(1, 1000):
+    if attempt == 1 and os.path.exists("end"):
+        break
     print(f"step {step}/1000", flush=True)
     time.sleep(0.1)
 """
@@ -26,13 +28,16 @@ def waiting_on(host):
 
 def test_all_ranks_continue_in_pythons_that_waited(start, folder):
     (folder / "train.py").write_text(TRAIN)
-    job = start("run", "--spec", SPEC, "--spares", "1", "--max-restarts", "2", "--warm", "--", "/usr/bin/python3",
-                folder / "train.py")
+    job = start("run", "--spec", SPEC, "--spares", "1", "--max-restarts", "2", "--warm=xml", "--", "/usr/bin/python3",
+                folder / "train.py", cwd=folder)
     hosts = (1, 2, SPARE)
-    seconds_until(lambda: all(len(waiting_on(host)) == 2 for host in (*hosts, LOST)), LIMIT_S)
+    pythons_that_wait(2 * (len(hosts) + 1), LIMIT_S)
     waiting = {host: waiting_on(host) for host in hosts}
+    before = waiting_on(LOST)
     [agent] = agents_on(LOST)
     os.kill(agent, signal.SIGKILL)
+    seconds_until(lambda: len(waiting_on(LOST) - before) == 2, LIMIT_S)  # it is a spare now
+    (folder / "end").touch()
     outcome = job.finish()
     assert outcome.code == 0, outcome.err
     again = {}

@@ -11,11 +11,6 @@ import time
 import torch
 import torch.distributed as dist
 
-try:
-    import networkx  # noqa: F401  lists all variables; a part of PyTorch imports it  pylint: disable=unused-import
-except ImportError:
-    pass
-
 STEP_S = 0.1
 
 

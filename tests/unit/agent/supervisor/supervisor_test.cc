@@ -6,7 +6,9 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <string_view>
 
+#include "base/write_file.h"
 #include "process/process_tree.h"
 #include "support/block_sigchld.h"
 #include "support/limit.h"
@@ -149,111 +151,174 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
 }
 
-// Waits for its variables, and then runs `script` with them.
-RankCommand Waiting(uint32_t rank, const std::string& script,
-                    const std::string& waits = "/dev/null") {
-  RankCommand command{rank, {}};
-  command.spawn.argv = {
-      "python3", "-c",
-      "import os, sys\n"
-      "fd = os.environ.get('AUTODIST_WARM_FD')\n"
-      "if fd:\n"
-      "    os.write(int(fd), b'w')\n"
-      "    open(os.environ['WAITS'], 'w').close()\n"
-      "    data = b''\n"
-      "    while True:\n"
-      "        more = os.read(int(fd), 65536)\n"
-      "        data += more\n"
-      "        if not more: break\n"
-      "    if not data: os._exit(0)\n"
-      "    variables = dict(v.split('=', 1) for v in data.decode().split('\\0') if v)\n"
-      "else:\n"
-      "    variables = dict(os.environ)\n"
-      "print(variables['RANK'], 'was warm' if fd else 'is new', flush=True)\n"
-      "os.execvpe('sh', ['sh', '-c', sys.argv[1]], variables)",
-      script};
-  command.spawn.environment = {"PATH=/usr/bin:/bin", "RANK=" + std::to_string(rank),
-                               "WAITS=" + waits};
-  command.spawn.working_directory = "/";
-  command.can_wait = true;
-  return command;
-}
+// Ranks that can wait: a script in Python says with which variables it runs, and executes `script`.
+class WarmSupervisorTest : public SupervisorTest {
+ protected:
+  RankCommand Python(uint32_t rank, const std::string& script) const {
+    RankCommand command{rank, {}};
+    command.spawn.argv = {"python3", rank_, script};
+    command.spawn.environment = {"AUTODIST_LOCAL_RANK=0", "PATH=/usr/bin:/bin",
+                                 "RANK=" + std::to_string(rank)};
+    command.spawn.working_directory = "/";
+    return command;
+  }
+  void KeepWarm(const RankCommand& command) {
+    supervisor_->KeepWarm({command}, run_python_, waits_);
+  }
+  void AwaitWaiting() const {
+    const auto limit = base::Deadline::After(milliseconds(kLimit));
+    while (!std::filesystem::exists(waits_) && !limit.Expired()) sched_yield();
+  }
+  // The supervisor takes its orders in order.
+  void AwaitOrders() { ASSERT_TRUE(supervisor_->Run(Rank(1, "exit 0").spawn).ended.get().ok()); }
+  void EndAndKeep() {
+    supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
+    ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  }
 
-TEST_F(SupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
-  const test::TempFolder folder;
-  const std::string waits = folder.path() + "/waits";
+  const test::TempFolder folder_;
+  const std::string waits_ = folder_.path() + "/waits";  // exists once a process waits
+  const std::string rank_ = folder_.Write("rank.py",
+                                          "import os, sys\n"
+                                          "print(os.environ['RANK'], 'is new', flush=True)\n"
+                                          "os.execvp('sh', ['sh', '-c', sys.argv[1]])\n");
+  std::string run_python_ =
+      folder_.Write("run_python.py",
+                    "import os, sys\n"
+                    "had = os.environ.get('RANK', 'none')\n"
+                    "os.write(int(sys.argv[1]), b'w')\n"
+                    "open(sys.argv[2], 'w').close()\n"
+                    "data = os.fdopen(int(sys.argv[1]), 'rb').read().decode()\n"
+                    "if not data: os._exit(0)\n"
+                    "variables = dict(v.split('=', 1) for v in data.split('\\0') if v)\n"
+                    "print(variables['RANK'], 'was warm, with RANK', had, flush=True)\n"
+                    "os.execvpe('sh', ['sh', '-c', sys.argv[4]], variables)\n");
+};
+
+TEST_F(WarmSupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
   Start({Rank(1, "sleep 1000 & sleep 1000")});
-  supervisor_->KeepWarm({Waiting(7, "exit 4", waits)});
-  const auto limit = base::Deadline::After(milliseconds(kLimit));
-  while (!std::filesystem::exists(waits) && !limit.Expired()) sched_yield();
-  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
-  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  KeepWarm(Python(7, "exit 4"));
+  AwaitWaiting();
+  EndAndKeep();
   const std::vector<pid_t> kept = process::Descendants(getpid());
   ASSERT_EQ(kept.size(), 1u);
-  Start({Waiting(0, "exit 4")});
-  EXPECT_EQ(Read(), "0 was warm\n");
+  Start({Python(0, "exit 4")});
+  EXPECT_EQ(Read(), "0 was warm, with RANK none\n");
   ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
   EXPECT_EQ(exits_[0].pid, kept[0]);
   EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 4);
 }
 
-TEST_F(SupervisorTest, AProcessThatDoesNotWaitYetIsReplaced) {
-  RankCommand busy = Waiting(0, "exit 4");
-  busy.spawn.argv[2] =
-      "import os, time\n"
-      "if 'AUTODIST_WARM_FD' in os.environ: time.sleep(1000)\n"
-      "print('is new')";
-  busy.spawn.environment.push_back("AUTODIST_LOCAL_RANK=0");
-  supervisor_->KeepWarm({busy});
-  Start({busy});
-  EXPECT_EQ(Read(), "is new\n");
-  EXPECT_EQ(
-      Read(&base::FdPair::second),
-      "autodist: --warm: Python starts again: the one that waited had not imported all modules "
-      "yet\n");
+TEST_F(WarmSupervisorTest, AProcessThatDoesNotWaitIsReplaced) {
+  struct Case {
+    const char* run_python;
+    const char* why;
+  };
+  for (const Case& it :
+       {Case{"import time\ntime.sleep(1000)", "it has not imported all modules yet"},
+        Case{"", "it has ended"}, Case{"import os\nos.write(3, b'no module')", "no module"},
+        Case{"import os\nos.write(3, b'w')\nos._exit(0)", "its variables cannot be passed on"}}) {
+    run_python_ = folder_.Write("run_python.py", it.run_python);
+    KeepWarm(Python(0, "exit 4"));
+    AwaitOrders();
+    const auto limit = base::Deadline::After(milliseconds(kLimit));
+    const bool ends = std::string_view(it.run_python).find("sleep") == std::string_view::npos;
+    while (ends && !process::Descendants(getpid()).empty() && !limit.Expired()) sched_yield();
+    Start({Python(0, "exit 4")});
+    ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+    EXPECT_EQ(Read(), "0 is new\n") << it.why;
+    EXPECT_EQ(Read(&base::FdPair::second),
+              "autodist: --warm: Python starts again: " + std::string(it.why) + "\n");
+    Change([&] {
+      exits_.clear();
+      pipes_.clear();
+    });
+  }
 }
 
-TEST_F(SupervisorTest, AWaitingProcessWithAnotherCommandEnds) {
-  supervisor_->KeepWarm({Waiting(0, "exit 4")});
-  Start({Waiting(0, "exit 5")});
-  EXPECT_EQ(Read(), "0 is new\n");
-  ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
-  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 5);
-  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
-  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+TEST_F(WarmSupervisorTest, OnlyARankThatIsTheSameExceptForTheAttemptContinues) {
+  struct Case {
+    void (*change)(process::SpawnRequest& next);
+    bool warm;
+  };
+  for (const Case& it : {
+           Case{[](auto&) {}, true},
+           Case{[](auto& next) { next.environment.push_back("MASTER_PORT=1"); }, true},
+           Case{[](auto& next) { next.environment.push_back("PMIX_RANK=1"); }, true},
+           Case{[](auto& next) { next.environment.push_back("RANKS=1"); }, false},
+           Case{[](auto& next) { next.environment.push_back("OMP_NUM_THREADS=1"); }, false},
+           Case{[](auto& next) { next.environment.erase(next.environment.begin()); }, false},
+           Case{[](auto& next) { next.argv.back() = "exit 5"; }, false},
+           Case{[](auto& next) { next.working_directory = "/tmp"; }, false},
+           Case{[](auto& next) { next.cpus = {0}; }, false},
+       }) {
+    std::filesystem::remove(waits_);
+    KeepWarm(Python(3, "exit 4"));
+    AwaitWaiting();
+    RankCommand next = Python(0, "exit 4");
+    it.change(next.spawn);
+    Start({next});
+    EXPECT_EQ(Read(), it.warm ? "0 was warm, with RANK none\n" : "0 is new\n");
+    ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+    supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
+    supervisor_->WaitUntilEnded();
+    EXPECT_TRUE(process::Descendants(getpid()).empty()) << "what fits no rank ends";
+    Change([&] {
+      exits_.clear();
+      pipes_.clear();
+    });
+  }
+}
+
+TEST_F(WarmSupervisorTest, RanksOnOneNodeContinueEachInItsOwn) {
+  RankCommand other = Python(1, "exit 5");
+  other.spawn.environment[0] = "AUTODIST_LOCAL_RANK=1";
+  supervisor_->KeepWarm({Python(0, "exit 5"), other}, run_python_, waits_);
+  AwaitOrders();
+  const std::vector<pid_t> waiting = process::Descendants(getpid());
+  ASSERT_EQ(waiting.size(), 2u);
+  KeepWarm(Python(0, "exit 5"));  // they wait already
+  AwaitOrders();
+  EXPECT_EQ(process::Descendants(getpid()), waiting);
+}
+
+TEST_F(WarmSupervisorTest, OnlyProgramsInPythonWithoutInputWait) {
+  RankCommand with_input = Python(0, "exit 4");
+  with_input.input = RankStdin::kPipe;
+  supervisor_->KeepWarm({Rank(0, "exit 4"), with_input}, run_python_, waits_);
+  AwaitOrders();
   EXPECT_TRUE(process::Descendants(getpid()).empty());
 }
 
-TEST_F(SupervisorTest, AWaitingProcessThatHasEndedIsReplaced) {
-  RankCommand fails = Waiting(0, "exit 4");
-  fails.spawn.argv[2] = "import os\nif 'AUTODIST_WARM_FD' not in os.environ: print('is new')";
-  fails.spawn.environment.push_back("AUTODIST_LOCAL_RANK=0");
-  supervisor_->KeepWarm({fails});
-  // The supervisor takes its orders in order.
-  ASSERT_TRUE(supervisor_->Run(Rank(1, "exit 0").spawn).ended.get().ok());
-  const auto limit = base::Deadline::After(milliseconds(kLimit));
-  while (!process::Descendants(getpid()).empty() && !limit.Expired()) sched_yield();
-  Start({fails});
-  EXPECT_EQ(Read(), "is new\n");
-  EXPECT_EQ(Read(&base::FdPair::second),
-            "autodist: --warm: Python starts again: the one that waited has ended\n");
+TEST_F(WarmSupervisorTest, NoneIsStartedWhileRanksAreBeingStopped) {
+  Start({Rank(0, "trap '' TERM; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(seconds(60));
+  KeepWarm(Python(0, "exit 4"));
+  AwaitOrders();
+  EXPECT_FALSE(std::filesystem::exists(waits_));
+  for (const pid_t pid : process::Descendants(getpid())) {
+    EXPECT_NE(base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 100).value_or(""),
+              "python3\n");
+  }
+  supervisor_->End(milliseconds(0));
+  supervisor_->WaitUntilEnded();
 }
 
-TEST_F(SupervisorTest, TheLastEndAlsoEndsWaitingProcesses) {
+TEST_F(WarmSupervisorTest, TheLastEndAlsoEndsWaitingProcesses) {
   Start({Rank(1, "sleep 1000")});
-  supervisor_->KeepWarm({Waiting(0, "exit 4")});
+  KeepWarm(Python(0, "exit 4"));
   supervisor_->End(milliseconds(0));
   ASSERT_TRUE(Await([&] { return ended_ == 1; }));
   EXPECT_TRUE(process::Descendants(getpid()).empty());
 }
 
 // Children whose parents end during a search must be found, too.
-TEST_F(SupervisorTest, NoOtherProcessSurvivesBesideAWaitingOne) {
+TEST_F(WarmSupervisorTest, NoOtherProcessSurvivesBesideAWaitingOne) {
   Start({Rank(1, "for i in 1 2 3 4 5 6 7 8; do ((sleep 1000 &) & sleep 0.0$i) & done; wait")});
-  supervisor_->KeepWarm({Waiting(0, "exit 4")});
+  KeepWarm(Python(0, "exit 4"));
   ASSERT_TRUE(Await([&] { return exits_.contains(1); }));
-  supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
-  ASSERT_TRUE(Await([&] { return ended_ == 1; }));
+  EndAndKeep();
   EXPECT_EQ(process::Descendants(getpid()).size(), 1u);
 }
 
