@@ -62,20 +62,23 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     StartCall();
   }
 
-  // Blocks until the last call of the listener has returned. False: gRPC has not ended the session,
-  // and may use it, and the channel, until this process exits.
-  bool End() {
+  // Ends the call. The listener is not called after this returns.
+  void Detach() {
     Break();
-    {
-      std::unique_lock lock(mutex_);
-      const auto done = [this] { return done_; };
-      if (done_changed_.wait_for(lock, kEndLimit, done)) return true;
-      link_.HangUp();
-      if (done_changed_.wait_for(lock, kShutDownLimit, done)) return true;
-    }
     const std::lock_guard lock(listener_mutex_);
-    if (!closed_) Close(Error(StatusCode::kDeadlineExceeded, "gRPC does not end its session"));
-    return false;
+    closed_ = true;
+    if (detached_ == Clock::time_point{}) detached_ = Clock::now();
+  }
+
+  // Blocks until gRPC has ended the session; the limits count from the first Detach. False: gRPC
+  // has not, and may use the session, and the channel, until this process exits.
+  bool End() {
+    Detach();
+    std::unique_lock lock(mutex_);
+    const auto done = [this] { return done_; };
+    if (done_changed_.wait_until(lock, detached_ + kEndLimit, done)) return true;
+    link_.HangUp();
+    return done_changed_.wait_until(lock, detached_ + kEndLimit + kShutDownLimit, done);
   }
 
   void Break() { context_.TryCancel(); }
@@ -94,6 +97,8 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   }
 
  private:
+  using Clock = base::Deadline::Clock;
+
   void OnReadDone(bool ok) override {
     if (!ok) {
       {
@@ -130,8 +135,8 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   void OnDone(const grpc::Status& status) override {
     {
       const std::lock_guard lock(listener_mutex_);
-      if (closed_) return;  // the link may no longer exist
-      Close(WhyEnded(status));
+      // Otherwise the link may no longer exist.
+      if (!std::exchange(closed_, true)) listener_.OnClosed(WhyEnded(status));
     }
     const std::lock_guard lock(mutex_);
     failed_ = true;
@@ -145,11 +150,6 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     // The stream has a better reason than gRPC for a broken connection.
     const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
     return broken.ok() ? FromAgent(status) : broken;
-  }
-  // Call with listener_mutex_ held.
-  void Close(const Status& why) {
-    closed_ = true;
-    listener_.OnClosed(why);
   }
 
   void Fail(const std::string& broken_rule) {
@@ -170,9 +170,10 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   GrpcLink& link_;
   SessionListener& listener_;
   grpc::ClientContext context_;
-  grpc::ByteBuffer bytes_;     // of the next event
-  std::mutex listener_mutex_;  // held while the listener is called
-  bool closed_ = false;        // guarded by listener_mutex_: no more calls
+  grpc::ByteBuffer bytes_;        // of the next event
+  std::mutex listener_mutex_;     // held while the listener is called
+  bool closed_ = false;           // guarded by listener_mutex_: no more calls
+  Clock::time_point detached_{};  // set once, before End waits
   std::mutex mutex_;
   std::condition_variable done_changed_;
   std::deque<v1::ChiefMessage> outgoing_;  // the first is being written
@@ -300,6 +301,10 @@ void GrpcLink::OpenSession(SessionListener& listener) {
 
 void GrpcLink::Break() {
   if (session_) session_->Break();
+}
+
+void GrpcLink::Detach() {
+  if (session_) session_->Detach();
 }
 
 void GrpcLink::EndSession() {

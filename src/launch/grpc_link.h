@@ -33,6 +33,7 @@ class GrpcLink final : public NodeLink {
   void OpenSession(SessionListener& listener) override;
   void Send(v1::ChiefMessage message) override;
   void Break() override;
+  void Detach() override;
   void EndSession() override;
   void EndAtExit() override;
   bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }

@@ -58,7 +58,8 @@ class PlanLauncher final : public Launcher {
   void Start(const Done& done) override;
   void Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
               std::shared_ptr<NodeLink> broken, Done done) override;
-  void Reach(uint32_t node_rank, Deadline deadline, Done done) override;
+  void Reach(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
+             Done done) override;
   void GiveUp(uint32_t node_rank) override;
   void Prepare(uint32_t node_rank, v1::PrepareRequest request, std::shared_ptr<NodeLink> link,
                Done done) override;
@@ -292,8 +293,10 @@ void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadli
   LinkAgain(node_rank, AgentMode::kResume, wait, deadline, std::move(broken), std::move(done));
 }
 
-void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
-  LinkAgain(node_rank, AgentMode::kRejoin, milliseconds(0), deadline, nullptr, std::move(done));
+void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
+                         Done done) {
+  LinkAgain(node_rank, AgentMode::kRejoin, milliseconds(0), deadline, std::move(broken),
+            std::move(done));
 }
 
 // For all nodes in parallel, since it needs no thread.

@@ -42,8 +42,9 @@ class Launcher {
   // until the deadline. A ProofOfEnd: that agent has ended.
   virtual void Resume(uint32_t node_rank, std::chrono::milliseconds wait, base::Deadline deadline,
                       std::shared_ptr<NodeLink> broken, Done done) = 0;
-  // Connects to the agent of a node, and starts one if it is missing.
-  virtual void Reach(uint32_t node_rank, base::Deadline deadline, Done done) = 0;
+  // The same without waiting first, and starts an agent if it is missing. `broken` may be null.
+  virtual void Reach(uint32_t node_rank, base::Deadline deadline, std::shared_ptr<NodeLink> broken,
+                     Done done) = 0;
   // Cancels the Resume, Reach or Prepare that is in progress for the node.
   virtual void GiveUp(uint32_t node_rank) = 0;
   // Prepares a node for another attempt. `request` may omit what is the same in all attempts.

@@ -16,7 +16,8 @@ namespace autodist::launch {
 class SessionListener {
  public:
   virtual void OnEvent(v1::AgentEvent event) = 0;
-  // Last call. OK: the agent has reported that no process of the job is left on its node.
+  // Last call, unless the link is detached. OK: the agent has reported that no process of the job
+  // is left on its node.
   virtual void OnClosed(Status status) = 0;
 
  protected:
@@ -26,7 +27,7 @@ class SessionListener {
 // Thread-safe.
 class NodeLink {
  public:
-  // Breaks off the session, if it is still open, and waits for OnClosed to return.
+  // Ends the session, as EndSession does.
   virtual ~NodeLink() = default;
 
   // Call once, before Prepare. Blocks until the node of this rank has the folder; `stop` ends it
@@ -61,7 +62,10 @@ class NodeLink {
   virtual void Send(v1::ChiefMessage message) = 0;
   // Ends the session from this side; OnClosed follows.
   virtual void Break() = 0;
-  // The same, and waits for OnClosed to return.
+  // The same, but the listener is not called after this returns. Waits only for a call of the
+  // listener that is in progress.
+  virtual void Detach() { EndSession(); }
+  // The same, and waits until the connection allows to end the session: over a second.
   virtual void EndSession() = 0;
   // The same at process exit; does not destroy gRPC objects, which is slow.
   virtual void EndAtExit() { EndSession(); }

@@ -99,7 +99,7 @@ void Reconnector::Run() {
 // Makes the next attempt.
 void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
   Order& order = pending->order;
-  order.broken.reset();
+  if (const auto broken = std::exchange(order.broken, nullptr)) broken->EndSession();
   if (pending->stop.stop_requested()) return Finish(pending);
   if (order.wait.count() > 0) return Wait(pending, std::exchange(order.wait, {}));
   if (pending->tried && order.deadline.Expired()) return Finish(pending);

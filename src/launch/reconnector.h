@@ -41,7 +41,7 @@ class Reconnector {
     uint32_t node;                     // one order at a time
     std::chrono::milliseconds wait;    // before the first attempt
     base::Deadline deadline;           // of the last attempt
-    std::shared_ptr<NodeLink> broken;  // released first, which may take seconds
+    std::shared_ptr<NodeLink> broken;  // ended and released first, which may take seconds
     Try try_once;
     Done done;
   };

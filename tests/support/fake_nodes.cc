@@ -164,7 +164,8 @@ class FakeLauncher final : public launch::Launcher {
     After(
         node, [this, node, deadline] { Connect(node, deadline.when(), true); }, wait);
   }
-  void Reach(uint32_t node, base::Deadline deadline, Done done) override {
+  void Reach(uint32_t node, base::Deadline deadline, std::shared_ptr<launch::NodeLink>,
+             Done done) override {
     Begin(node, std::move(done));
     Connect(node, deadline.when(), false);
   }

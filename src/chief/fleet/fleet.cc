@@ -63,7 +63,12 @@ Fleet::Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& 
 }
 
 void Fleet::DisconnectAtExit() {
-  for (FleetNode& node : nodes_) node.session->DisconnectAtExit();
+  std::vector<std::shared_ptr<launch::NodeLink>> links;
+  for (FleetNode& node : nodes_) links.push_back(node.session->Disconnect());
+  // All have been detached, so that all end at the same time.
+  for (const auto& link : links) {
+    if (link) link->EndAtExit();
+  }
 }
 
 const std::string& Fleet::AddressOf(uint32_t node) const {
@@ -176,10 +181,11 @@ void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) 
 void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
   if (orders_.leaving || state(number).state() == NodeState::kQuarantined) return;
   if (ledger_.ClearAt(number) > loop_.Now()) return;
-  reconnection_.Reach(number, limit, [this, number](const launch::LaunchedNode& linked) {
-    // An agent that receives no session exits by itself.
-    if (linked.status.ok() && !orders_.leaving) Add(number, linked.link);
-  });
+  reconnection_.Reach(number, nodes_[number], limit,
+                      [this, number](const launch::LaunchedNode& linked) {
+                        // An agent that receives no session exits by itself.
+                        if (linked.status.ok() && !orders_.leaving) Add(number, linked.link);
+                      });
 }
 
 uint64_t Fleet::Prepare(const std::vector<uint32_t>& nodes) {

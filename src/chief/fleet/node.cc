@@ -70,19 +70,14 @@ void Node::SendNow(v1::ChiefMessage message) {
 }
 
 std::shared_ptr<launch::NodeLink> Node::Disconnect() {
-  std::shared_ptr<launch::NodeLink> link = TakeLink();
-  if (link) link->EndSession();
+  std::shared_ptr<launch::NodeLink> link;
+  {
+    const std::lock_guard lock(mutex_);
+    resumed_ = false;
+    link = std::move(link_);
+  }
+  if (link) link->Detach();
   return link;
-}
-
-void Node::DisconnectAtExit() {
-  if (const auto link = TakeLink()) link->EndAtExit();
-}
-
-std::shared_ptr<launch::NodeLink> Node::TakeLink() {
-  const std::lock_guard lock(mutex_);
-  resumed_ = false;
-  return std::move(link_);
 }
 
 std::shared_ptr<launch::NodeLink> Node::link() const {

@@ -34,8 +34,8 @@ class NodeListener {
   ~NodeListener() = default;
 };
 
-// Thread-safe. Only the destructor, Connect and Disconnect block: they wait for the listener to
-// return.
+// Thread-safe. Disconnect waits only for the listener to return. The destructor, and Connect while
+// there is a link, block longer: they destroy it.
 class Node {
  public:
   // `number` is passed to the listener. `listener` and `loop` must outlive the node; `loop` is the
@@ -48,10 +48,8 @@ class Node {
 
   // Opens a session over the link and closes the previous one. Returns the connection's number.
   uint64_t Connect(const std::shared_ptr<launch::NodeLink>& link);
-  // Returns the previous link, whose destruction may take seconds.
+  // Detaches the link and returns it, if there is one: its end and destruction may take seconds.
   std::shared_ptr<launch::NodeLink> Disconnect();
-  // The same at the end of the process.
-  void DisconnectAtExit();
   // The current link; null: disconnected.
   std::shared_ptr<launch::NodeLink> link() const;
   uint64_t connection() const;
@@ -98,7 +96,6 @@ class Node {
   // The listener of one connection, with its number.
   class Connection;
 
-  std::shared_ptr<launch::NodeLink> TakeLink();
   void Take(uint64_t connection, v1::AgentEvent event);
   void TakeIfAllowed(uint64_t connection, v1::AgentEvent event);
   void BreakIfRefused();

@@ -29,9 +29,10 @@ void Reconnection::Resume(uint32_t number, FleetNode& node, Linked linked) {
                     OnLoop(number, std::move(linked)));
 }
 
-void Reconnection::Reach(uint32_t number, Loop::Time limit, Linked linked) {
+void Reconnection::Reach(uint32_t number, FleetNode& node, Loop::Time limit, Linked linked) {
   if (!linking_.insert(number).second) return;
-  launcher_->Reach(number, Deadline::At(limit), OnLoop(number, std::move(linked)));
+  launcher_->Reach(number, Deadline::At(limit), node.session->Disconnect(),
+                   OnLoop(number, std::move(linked)));
 }
 
 // Two leases, because an order sent shortly before a break may not have arrived, neither in the

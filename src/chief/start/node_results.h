@@ -28,6 +28,7 @@ class NodeResults {
       loop.Post([state, came, node = std::move(node)]() mutable {
         came(node);
         ++state->done;
+        node.link.reset();  // the fleet has it, and destroying a link may block
         state->nodes[node.node_rank] = std::move(node);
       });
     };

@@ -123,7 +123,7 @@ TEST_F(LauncherTest, ReconnectingToManyNodesUsesALimitedNumberOfThreads) {
   for (uint32_t node = 0; node < kNodes; ++node) {
     const auto done = [&](const LaunchedNode&) { ++ended; };
     if (node % 2 == 0) {
-      launcher_->Reach(node, base::Deadline::Never(), done);
+      launcher_->Reach(node, base::Deadline::Never(), nullptr, done);
     } else {
       launcher_->Resume(node, {}, base::Deadline::Never(), std::make_shared<SlowLink>(), done);
     }

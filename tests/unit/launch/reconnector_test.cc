@@ -22,10 +22,14 @@ using std::chrono::seconds;
 constexpr seconds kLongEnough{30};
 
 class AnyLink final : public test::IdleLink {
+ public:
+  std::atomic<bool> ended = false;
+
+ private:
   void OpenSession(SessionListener&) override {}
   void Send(v1::ChiefMessage) override {}
   void Break() override {}
-  void EndSession() override {}
+  void EndSession() override { ended = true; }
   bool WaitClosed(Deadline) override { return true; }
 };
 
@@ -78,6 +82,17 @@ TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
   });
   EXPECT_TRUE(Await(1).ok());
   EXPECT_EQ(tries, 3);
+}
+
+// Otherwise the thread that releases it last would wait for its end.
+TEST_F(ReconnectorTest, EndsABrokenLinkThatOthersHold) {
+  const auto owned = *Reconnector::Create(1);
+  const auto broken = std::make_shared<AnyLink>();
+  owned->Start({1, milliseconds(0), Deadline::After(kLongEnough), broken,
+                [](const auto&) -> Reconnector::Link { return std::make_shared<AnyLink>(); },
+                Turns(1)});
+  EXPECT_TRUE(Await(1).ok());
+  EXPECT_TRUE(broken->ended);
 }
 
 TEST_F(ReconnectorTest, AnAgentThatHasExitedIsNotRetried) {
