@@ -11,6 +11,7 @@
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
 #include "base/embedded_file.h"
+#include "base/exceptions.h"
 #include "base/home_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -298,10 +299,13 @@ class AgentService::SessionReactor final : public SessionWriter {
  private:
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    service_.Handle(this, message_);
+    // gRPC would swallow an exception; the watchdog ends the ranks of an agent that dies.
+    base::HandlingExceptions([this] { service_.Handle(this, message_); });
     StartRead(&message_);
   }
-  void OnWriteDone(bool ok) override { service_.parts_.events.WriteDone(this, ok); }
+  void OnWriteDone(bool ok) override {
+    base::HandlingExceptions([&] { service_.parts_.events.WriteDone(this, ok); });
+  }
   void OnCancel() override {
     Leave();
     End(grpc::Status::CANCELLED);

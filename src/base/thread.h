@@ -4,11 +4,14 @@
 #include <signal.h>
 
 #include <future>
+#include <stop_token>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "autodist/status.h"
+#include "base/exceptions.h"
 
 namespace autodist::base {
 
@@ -19,11 +22,19 @@ inline Status NoThread(const std::system_error& error) {
       "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
 }
 
-// kResourceExhausted: no more threads can be started.
+// kResourceExhausted: no more threads can be started. Exceptions: see base/exceptions.h.
 template <typename Function>
 Result<std::jthread> StartThread(Function&& function) {
   try {
-    return std::jthread(std::forward<Function>(function));
+    return std::jthread([own = std::forward<Function>(function)](std::stop_token stop) mutable {
+      HandlingExceptions([&] {
+        if constexpr (std::is_invocable_v<decltype(own)&, std::stop_token>) {
+          own(std::move(stop));
+        } else {
+          own();
+        }
+      });
+    });
   } catch (const std::system_error& error) {
     return NoThread(error);
   }

@@ -1,4 +1,5 @@
-// A background thread that runs tasks one after another.
+// A background thread that runs tasks one after another. It survives their exceptions
+// (base/exceptions.h).
 #pragma once
 
 #include <condition_variable>
@@ -8,6 +9,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "base/exceptions.h"
 
 namespace autodist::base {
 
@@ -43,7 +46,7 @@ class Worker {
         tasks_.pop_front();
       }
       if (!task) return;
-      task();
+      HandlingExceptions(task);
     }
   }
 

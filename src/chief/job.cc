@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "chief/attempt/report.h"
 
 namespace autodist::chief {
@@ -32,6 +34,9 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       signals_(parts_, run_, runner_, suspension_),
       watcher_(std::in_place, [this](int signal) { Signal(signal); }) {
   ::signal(SIGPIPE, SIG_IGN);
+  base::SetExceptionHandler([&loop = *parts_.loop](std::exception_ptr thrown) {
+    loop.Post([thrown = std::move(thrown)] { std::rethrow_exception(thrown); });
+  });
   parts_.loop->AddTimer([this] { return std::min(run_.Tick(), suspension_.due()); });
 }
 
@@ -44,6 +49,7 @@ Job::~Job() {
   parts_.console.Finish();
   parts_.loop->DrainBackground();
   watcher_.reset();
+  base::SetExceptionHandler(nullptr);
 }
 
 void Job::Signal(int signal, const std::string& by) {
@@ -65,14 +71,58 @@ int Job::Run() {
   parts_.recorder.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
   parts_.recorder.Publish(parts_.nodes, run_.attempt());
   runner_.Begin();
-  parts_.loop->RunUntil([this] {
-    suspension_.Advance();
-    return runner_.Advance();
-  });
+  RunLoop();
+  if (!internal_error_.empty()) {
+    const Status error =
+        WithRemedy(Error(StatusCode::kInternal, internal_error_),
+                   "this is a fault of autodist: please report it, with the output of "
+                   "`autodist report " +
+                       parts_.plan.job_id() + "`");
+    outcome_ = "failed";
+    const int exit_code = Finish(kExitCannotLaunch, base::FailureText(error), began);
+    if (!finishing_.blocked) base::LogFailure(error);
+    return exit_code;
+  }
   if (const auto& refused = runner_.refused()) {
     return Finish(refused->exit_code, refused->report, began);
   }
   return Finish(runner_.futile() ? kExitFutile : run_.state().ExitCode(), "", began);
+}
+
+void Job::RunLoop() {
+  for (bool over = false; !over;) {
+    bool advancing = false;
+    try {
+      over = parts_.loop->RunUntil([&] {
+        advancing = true;
+        suspension_.Advance();
+        const bool done = runner_.Advance();
+        advancing = false;
+        return done;
+      });
+    } catch (const std::exception& thrown) {
+      over = !EndAfter(thrown, advancing);
+    }
+  }
+}
+
+// Its parts may be inconsistent now, so the agents end the ranks, whatever the stage. Later
+// exceptions cost only what they interrupted; but if the job cannot be brought forward, leases end
+// the ranks.
+bool Job::EndAfter(const std::exception& thrown, bool advancing) {
+  if (!internal_error_.empty()) return !advancing;
+  internal_error_ = "internal error: " + base::Printable(thrown.what());
+  parts_.console.Log(LogLevel::kError, internal_error_ + "; the job is being stopped");
+  base::HandlingExceptions([this, advancing] {
+    if (!advancing && parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
+      return Signal(SIGTERM, "internal error");  // awaits the nodes that are being reached
+    }
+    suspension_.Cancel();
+    run_.state().Interrupted(SIGTERM, "internal error");  // the cause of what follows
+    parts_.fetch.Cancel();
+    if (!runner_.leaving()) runner_.Leave();
+  });
+  return true;
 }
 
 control::JobRequests Job::Requests(const std::string& by) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -49,6 +50,11 @@ class Job {
   bool blocked() const { return finishing_.blocked; }
 
  private:
+  // Runs the loop until the job is over.
+  void RunLoop();
+  // Ends the job in order after an exception. Returns whether the loop can continue. `advancing`:
+  // thrown while the job was brought forward.
+  bool EndAfter(const std::exception& thrown, bool advancing);
   void CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
   void Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
              const FetchAnswer& answer);
@@ -66,6 +72,7 @@ class Job {
   JobRunner runner_;
   JobSignals signals_;
   std::string outcome_ = "not started";
+  std::string internal_error_;  // the first one; "": none
   std::optional<SignalWatcher> watcher_;
 };
 

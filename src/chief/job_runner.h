@@ -26,6 +26,8 @@ class JobRunner {
   JobRunner(JobParts& parts, AttemptRun& run);
 
   void Begin();
+  // Ends the job from any stage: asks all agents to end the ranks and to leave.
+  void Leave() { Enter(JobStage::kLeaving); }
   // Continues as far as possible now; returns whether the job is over. Called after each task of
   // the loop.
   bool Advance();

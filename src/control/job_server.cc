@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "autodist/v1/job.grpc.pb.h"
+#include "base/exceptions.h"
 #include "base/unix_socket.h"
 #include "control/answer_later.h"
 #include "control/job_socket.h"
@@ -270,7 +271,7 @@ Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
   server->stop_ = std::move(stop.second);
   server->acceptor_ =
       std::thread([server = server.get(), ending = server->ending_, end = std::move(stop.first)] {
-        server->AcceptLoop(end.get());
+        base::HandlingExceptions([&] { server->AcceptLoop(end.get()); });
         grpc::Server& grpc_server = *server->server_;
         ending->accepts_no_more.set_value();
         ending->may_shut_down.get_future().wait();

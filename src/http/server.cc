@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/exceptions.h"
 #include "base/task_queue.h"
 #include "base/tcp_connect.h"
 #include "http/connection.h"
@@ -49,7 +50,7 @@ class Server::Loop {
 
   Status Start() {
     AD_RETURN_IF_ERROR(tasks_.Open());
-    thread_ = std::thread([this] { Run(); });
+    thread_ = std::thread([this] { base::HandlingExceptions([this] { Run(); }); });
     return OkStatus();
   }
   void End() {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "launch/agent_rules.h"
 #include "rpc/message_rules.h"
 #include "rpc/printable_text.h"
@@ -114,10 +115,10 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       RemoveHold();
       return;
     }
-    {
+    base::HandlingExceptions([&] {
       const std::lock_guard lock(listener_mutex_);
       if (!closed_) listener_.OnEvent(std::move(event));
-    }
+    });
     StartRead(&bytes_);
   }
 
@@ -133,11 +134,11 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   }
 
   void OnDone(const grpc::Status& status) override {
-    {
+    base::HandlingExceptions([&] {
       const std::lock_guard lock(listener_mutex_);
       // Otherwise the link may no longer exist.
       if (!std::exchange(closed_, true)) listener_.OnClosed(WhyEnded(status));
-    }
+    });
     const std::lock_guard lock(mutex_);
     failed_ = true;
     done_ = true;
@@ -252,13 +253,17 @@ void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
   call.done = std::move(done);
   call.context.set_deadline(WallTimeOf(deadline));
   call.cancel.emplace(stop, [&context = call.context] { context.TryCancel(); });
-  stub_->async()->Prepare(&call.context, &call.request, &call.response,
-                          [this, &call](const grpc::Status& status) {
-                            const Prepared own = call.TakeDone();
-                            if (!own) return;  // the link may no longer exist
-                            call.cancel.reset();
-                            own(Checked(status, call.request, std::move(call.response)));
-                          });
+  stub_->async()->Prepare(
+      &call.context, &call.request, &call.response, [this, &call](const grpc::Status& status) {
+        const Prepared own = call.TakeDone();
+        if (!own) return;  // the link may no longer exist
+        call.cancel.reset();
+        Result<v1::PrepareResponse> prepared =
+            Error(StatusCode::kInternal, "its answer could not be read");
+        base::HandlingExceptions(
+            [&] { prepared = Checked(status, call.request, std::move(call.response)); });
+        base::HandlingExceptions([&] { own(std::move(prepared)); });
+      });
 }
 
 // Leaks what gRPC does not end, until this process exits.

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <vector>
 
+#include "base/exceptions.h"
 #include "base/wall_clock.h"
 #include "control/jobs.h"
 #include "json/proto_json.h"
@@ -44,7 +45,7 @@ v1::JobSnapshot SnapshotFrom(const v1::JobStatus& job) {
 
 JobSubscription::JobSubscription(std::string job_id)
     : job_id_(std::move(job_id)), reader_(job_id_) {
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] { base::HandlingExceptions([this] { Run(); }); });
 }
 
 JobSubscription::~JobSubscription() {

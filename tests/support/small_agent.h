@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,7 +26,10 @@ class SmallAgent {
             folder.path() + "/pmix",
             {[this] { ++contacts; }, [](auto) {},
              [this](bool expected) { silences_expected += expected; },
-             [this](std::chrono::milliseconds hold) { paused = hold.count() > 0; },
+             [this](std::chrono::milliseconds hold) {
+               paused = hold.count() > 0;
+               if (when_paused) when_paused();
+             },
              [this](bool open) { sessions += open ? 1 : -1; },
              [this](std::string key) {
                const std::lock_guard lock(mutex_);
@@ -46,7 +50,8 @@ class SmallAgent {
   std::atomic<int> contacts = 0;
   std::atomic<int> silences_expected = 0;
   std::atomic<bool> paused = false;
-  std::atomic<int> sessions = 0;  // opened and not closed
+  std::function<void()> when_paused;  // set it before the chief connects
+  std::atomic<int> sessions = 0;      // opened and not closed
 
  private:
   mutable std::mutex mutex_;

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/parallel.h"
@@ -108,7 +109,8 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
   auto thread = base::StartThread([this, order = std::move(order), sources = Sources(),
                                    answer = answer, stop = cancel_.get_token()]() mutable {
-    v1::JobFiles files = Fetch(std::move(order), sources, stop);
+    Result<v1::JobFiles> files = Error(StatusCode::kInternal, "the fetch failed");
+    base::HandlingExceptions([&] { files = Fetch(std::move(order), sources, stop); });
     sources.clear();  // closes links of lost nodes, which may take a moment
     loop_.Post([this, files = std::move(files), answer = std::move(answer)] {
       busy_ = false;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
@@ -23,8 +24,11 @@ void Inbox::OnEvent(uint32_t node, v1::AgentEvent event) {
 
 void Inbox::TakeQuiet() {
   for (QuietEvents::Event& one : quiet_.Take()) {
-    reader_.TakeEvent(one.node, std::move(one.event), one.arrived_ns);
-    reader_.Handled(one.node, one.cost);
+    // An exception must not cost the other events, or the timer that calls this.
+    base::HandlingExceptions([&] {
+      reader_.TakeEvent(one.node, std::move(one.event), one.arrived_ns);
+      reader_.Handled(one.node, one.cost);
+    });
   }
 }
 

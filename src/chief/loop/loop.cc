@@ -48,7 +48,11 @@ bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
     Time next = limit;
     if (!looked || Empty() || now - *looked >= kMaxDelay) {
       looked = now;
-      for (const auto& due : due_) next = std::min(next, due());
+      for (auto& due : due_) {
+        auto timer = std::exchange(due, [] { return Time::max(); });
+        next = std::min(next, timer());
+        due = std::move(timer);
+      }
       if (done()) return true;
     }
     if (const auto task = Take(next)) (*task)();

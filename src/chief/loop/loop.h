@@ -43,14 +43,16 @@ class Loop {
   void DrainBackground() { background_.Drain(); }
 
   // Adds a timer. `due` is called before each wait, and at least every kMaxDelay between tasks: it
-  // does the work that is due, and returns when to call it again at the latest.
+  // does the work that is due, and returns when to call it again at the latest. One that throws is
+  // not called again.
   void AddTimer(std::function<Time()> due) { due_.push_back(std::move(due)); }
 
   // The maximum delay of timers while there are always tasks: with many nodes, one check of the
   // timers costs as much as many tasks.
   static constexpr std::chrono::milliseconds kMaxDelay{10};
 
-  // Runs tasks until `done`, or until the limit. Returns whether it is done.
+  // Runs tasks until `done`, or until the limit. Returns whether it is done. Throws what a task, a
+  // timer or `done` throws; call it again to continue.
   bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());
 
  protected:

@@ -6,6 +6,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/exceptions.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -43,7 +45,7 @@ SignalWatcher::SignalWatcher(std::function<void(int)> handler) : stop_(eventfd(0
       if (fds[1].revents != 0) return;
       signalfd_siginfo info;
       if (read(signals_.get(), &info, sizeof info) == sizeof info) {
-        handler(static_cast<int>(info.ssi_signo));
+        base::HandlingExceptions([&] { handler(static_cast<int>(info.ssi_signo)); });
       }
     }
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/exceptions.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -135,10 +137,12 @@ void Console::Show(const Queue& taken) {
 void Console::Run() {
   for (bool finish = false; !finish;) {
     const Queue taken = Await();
-    Show(taken);
-    for (const Piece& piece : taken.pieces) {
-      if (piece.kind == Piece::kOutput) written_(piece.number, AckOf(piece.output));
-    }
+    base::HandlingExceptions([&] {
+      Show(taken);
+      for (const Piece& piece : taken.pieces) {
+        if (piece.kind == Piece::kOutput) written_(piece.number, AckOf(piece.output));
+      }
+    });
     finish = taken.finish;
     if (!taken.clear) continue;
     const std::lock_guard lock(mutex_);

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <stdexcept>
 
+#include "base/exceptions.h"
 #include "support/grpc_server.h"
 
 namespace autodist::launch {
@@ -82,6 +85,12 @@ TEST(GrpcLinkTest, TextsOfResponsesAreEscaped) {
   EXPECT_EQ(prepared->warnings(0), "a\\n\\x1b[2Jb");
 }
 
+class ThrowingListener final : public SessionListener {
+ public:
+  void OnEvent(v1::AgentEvent) override { throw std::out_of_range("map::at"); }
+  void OnClosed(Status) override {}
+};
+
 // Otherwise the test fails under ThreadSanitizer, or hangs with an open session.
 TEST(GrpcLinkTest, ASessionCanBeBrokenByItsFirstEvent) {
   constexpr int kSessions = 100;
@@ -93,6 +102,21 @@ TEST(GrpcLinkTest, ASessionCanBeBrokenByItsFirstEvent) {
     link.OpenSession(listener);
     ASSERT_TRUE(listener.AwaitClosed()) << i;
   }
+}
+
+// gRPC would swallow it, and the session would receive nothing more.
+TEST(GrpcLinkTest, AnExceptionOfTheListenerIsPassedOn) {
+  EagerAgent agent;
+  test::GrpcServer server({&agent});
+  std::promise<void> thrown;
+  base::SetExceptionHandler([&](const std::exception_ptr&) { thrown.set_value(); });
+  {
+    ThrowingListener listener;
+    GrpcLink link(std::make_unique<TakenStream>(), server.Channel());
+    link.OpenSession(listener);
+    EXPECT_EQ(thrown.get_future().wait_for(kLimit), std::future_status::ready);
+  }
+  base::SetExceptionHandler(nullptr);
 }
 
 }  // namespace
