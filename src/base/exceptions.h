@@ -1,5 +1,5 @@
-// Exceptions that nothing else catches: in a thread they would end this process, and gRPC swallows
-// those of its callbacks.
+// Exceptions that nothing else catches: in a thread they would end this process, and in a callback
+// gRPC would swallow them.
 #pragma once
 
 #include <exception>

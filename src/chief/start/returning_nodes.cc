@@ -120,12 +120,15 @@ bool ReturningNodes::Judge(uint32_t number, Node& node) {
     return false;
   }
   const auto faults = diagnosis::FaultsThatConcern(plan, prepared.prepared.facts());
-  const auto fatal = std::ranges::find_if(faults, &v1::HardwareFault::fatal);
+  const v1::Health health = job_.options.request().health();
+  const auto bad = std::ranges::find_if(faults, [&](const v1::HardwareFault& fault) {
+    return diagnosis::ResultOf(fault, health) == v1::CHECK_RESULT_BAD;
+  });
   std::string why;
   if (prepared.prepared.issues_size() > 0) {
     why = prepared.prepared.issues(0).cause();
-  } else if (fatal != faults.end()) {
-    why = fatal->what();
+  } else if (bad != faults.end()) {
+    why = bad->what();
   }
   if (!why.empty()) {
     leave_out_(number, "cannot be used: " + why);

@@ -168,6 +168,7 @@ TEST_F(JobSparesTest, ANodeThatReturnsLateIsReachedLessAndLessOften) {
 }
 
 TEST_F(JobSparesTest, ANodeThatReturnsWithAFaultIsNotUsed) {
+  options_.launch.request.set_health(v1::HEALTH_STRICT);
   v1::HardwareFault& fault = *nodes_[1].facts.add_hardware_faults();
   fault.set_what("the memory has uncorrectable errors");
   fault.set_fatal(true);

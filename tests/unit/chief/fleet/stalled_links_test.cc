@@ -100,7 +100,7 @@ class StalledLinksTest : public testing::Test, private FleetListener {
   Console console_{[](uint32_t, const v1::OutputAck&) {}};
   OutputRouter output_{loop_, console_};
   KeepingLauncher launcher_;
-  Fleet fleet_{plan_, seconds(60), loop_, output_, console_, *this};
+  Fleet fleet_{plan_, {seconds(60)}, loop_, output_, console_, *this};
 };
 
 TEST_F(StalledLinksTest, TheLoopDoesNotWaitForTheirEnd) {
