@@ -51,6 +51,12 @@ def hold(folder):
         starts.write(own + "\n")
 
 
+def mounts():
+    """Options of `podman run` with which `witness` runs in an image that has only busybox: it needs flock."""
+    paths = ("/usr", "/lib", "/lib64", PROGRAM.parent)
+    return [word for path in paths for word in ("-v", f"{path}:{path}:ro")]
+
+
 def starts(folder):
     """{rank: its processes, in the order of their starts}."""
     return {int(path.name.removeprefix("starts-")): [Run.of(match) for match in re.findall(RUN, path.read_text())]

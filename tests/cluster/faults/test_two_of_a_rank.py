@@ -140,8 +140,8 @@ if __name__ == "__main__" or {unguarded}:
 
 @pytest.mark.parametrize("module", ["trainer", "trainer.train", "trainer.guarded"])
 def test_a_waiting_python_does_not_run_the_program(start, folder, module):
-    site = Path(subprocess.run(["/usr/bin/python3", "-m", "site", "--user-site"], check=True, text=True, stdout=subprocess.PIPE,
-                               env={"PYTHONUSERBASE": str(folder / "base")}).stdout.strip())
+    site = Path(subprocess.run(["/usr/bin/python3", "-m", "site", "--user-site"], check=True, text=True,
+                               stdout=subprocess.PIPE, env={"PYTHONUSERBASE": str(folder / "base")}).stdout.strip())
     (site / "trainer").mkdir(parents=True)
     (site / "trainer" / "__init__.py").touch()
     for name in ("__main__", "train", "guarded"):
@@ -155,7 +155,8 @@ def test_a_waiting_python_does_not_run_the_program(start, folder, module):
                     f"PYTHONUSERBASE={folder}/base", "--", "/usr/bin/python3", "-m", module).finish()
     assert outcome.code == 0, outcome.err
     assert witness.two_of_a_rank(folder) == []
-    assert {rank: [run.attempt for run in runs] for rank, runs in witness.starts(folder).items()} == {0: [0, 1], 1: [0, 1]}
+    assert {rank: [run.attempt for run in runs] for rank, runs in witness.starts(folder).items()} == {
+        0: [0, 1], 1: [0, 1]}
     assert "found in sys.modules" not in outcome.err  # runpy's warning: the module was imported before it ran
 
 
@@ -184,6 +185,32 @@ def test_a_node_that_disconnects_again_while_a_restart_waits_for_its_lease(begin
     job.ends_well()
 
 
+def test_an_agent_that_stops_shortly_before_its_lease_expires(begin):
+    """Its watchdog ends the ranks in time."""
+    lease = 5
+    job = begin(3, 2, "--spares", "1", "--lease", lease)
+    agent = agent_on(LOST)
+    hosts.cut_replies(LOST)
+    try:
+        time.sleep(lease - 2)
+        os.kill(agent, signal.SIGSTOP)
+        job.attempt_runs(1, lease + RESTART_LIMIT_S)
+    finally:
+        hosts.heal(LOST)
+    job.ends_well()
+
+
+def test_a_second_node_that_is_lost_while_a_restart_waits_for_the_first(begin):
+    """The restart could do without the first one; now it needs one of them, and waits for a lease."""
+    lease = 20
+    job = begin(4, 4, "--min-nodes", "3", "--lease", lease, "--max-restarts", "3")
+    os.kill(parent(agent_on(LOST)), signal.SIGKILL)  # the watchdog; the agent ends the ranks
+    job.await_err("restarting now", RESTART_LIMIT_S)
+    kill_agent(OTHER)
+    job.attempt_runs(1, lease + RESTART_LIMIT_S, ranks=3)
+    job.ends_well()
+
+
 # Preparing.
 
 def test_a_node_that_is_prepared_when_another_is_lost(begin, folder, power_off):
@@ -199,6 +226,7 @@ def test_a_node_that_is_prepared_when_another_is_lost(begin, folder, power_off):
     job.ends_well()
 
 
+@pytest.mark.smoke
 def test_a_node_that_is_prepared_when_a_rank_fails_can_be_used_afterwards(begin, folder):
     job = begin(3, 2, "--spares", "1", "--max-restarts", "3", activation=activation_that_waits(folder))
     prepare_slowly(folder, LOST)
@@ -226,6 +254,7 @@ def folder_on_each_host():
         hosts.in_host(host, "rm", "-rf", WORK)
 
 
+@pytest.mark.smoke
 def test_a_spare_replaces_a_node_that_cannot_be_prepared_again(begin, folder_on_each_host):
     job = begin(3, 2, "--spares", "1", "--max-restarts", "3", "--workdir", folder_on_each_host)
     hosts.in_host(LOST, "rm", "-r", folder_on_each_host)
@@ -278,7 +307,8 @@ def test_the_end_of_an_attempt_beside_preparations_is_always_reported(begin, fol
     for number in range(TRIES):
         own = folder / str(number)
         own.mkdir()
-        job = begin(8, 2, "--spares", len(SPARES), "--max-restarts", "1", activation=activation_that_waits(own), folder=own)
+        job = begin(8, 2, "--spares", len(SPARES), "--max-restarts", "1", activation=activation_that_waits(own),
+                    folder=own)
         prepare_slowly(own, *SPARES)
         for host in SPARES:
             slow_down(host)
@@ -306,8 +336,7 @@ ssh: {{boxes: {{key_file: {SHARED}/user_ed25519, via: podman, container: box}}}}
     try:
         for host in (LOST, OTHER):
             runtimes[host] = Podman(host, folder)
-            runtimes[host].run("box", "-v", f"{folder}:{folder}", *(
-                word for path in ("/usr", "/lib", "/lib64", witness.PROGRAM.parent) for word in ("-v", f"{path}:{path}:ro")))
+            runtimes[host].run("box", "-v", f"{folder}:{folder}", *witness.mounts())
         yield spec, runtimes[LOST]
     finally:
         for runtime in runtimes.values():
@@ -345,7 +374,7 @@ def test_the_ranks_of_a_container_that_is_paused_for_longer_end_when_it_continue
         job.attempt_runs(1, lease + RESTART_LIMIT_S)
     finally:
         podman("unpause", "box")
-    # The chief has heard of the agent up to an eighth of a lease before the pause.
+    # The last contact may have been an eighth of a lease before the pause.
     assert min(run.started for runs in witness.starts(job.folder).values() for run in runs if run.attempt == 1) \
         > paused + 7 / 8 * lease
     seconds_until(lambda: not runs_on(LOST), SLACK_S)
