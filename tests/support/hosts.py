@@ -157,6 +157,15 @@ def heal(host):
     _at_the_bridge(f"add table bridge cut{host}", f"delete table bridge cut{host}")
 
 
+def unplug(host):
+    """Pulls the host's cable, which the host sees."""
+    subprocess.run(["nsenter", "--target", "1", "--net", "ip", "link", "set", f"veth{host}", "down"], check=True)
+
+
+def plug(host):
+    subprocess.run(["nsenter", "--target", "1", "--net", "ip", "link", "set", f"veth{host}", "up"], check=True)
+
+
 def _await_end(pid):
     """Waits until the process has released its ports."""
     with contextlib.suppress(OSError):
