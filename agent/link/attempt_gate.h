@@ -1,8 +1,8 @@
 // Decides which orders about attempts an agent executes, and when. An attempt on a node is
-// prepared, started and ended, in that order; its orders have the generation of its preparation, so
-// that late ones change nothing. Pure logic; not thread-safe.
+// prepared, started and ended, in that order. Its orders have the number of the preparation, the
+// generation, so that late ones change nothing. Pure logic; not thread-safe.
 //
-// A preparation works on a thread of its own, which cannot be stopped at once. An order to end
+// A preparation works on a separate thread, which cannot be stopped at once. An order to end
 // cancels it and does not wait for it; only the next preparation does, and the moment in which the
 // node adopts the result.
 #pragma once
@@ -20,7 +20,7 @@ class AttemptGate {
   enum class Do : uint8_t {
     kNothing,
     kPrepare,  // begin the work of the latest preparation
-    kCancel,   // stop the work of an earlier preparation; WorkEnded tells what follows
+    kCancel,   // stop the work of an earlier preparation; WorkEnded returns what follows
     kEnd,      // end everything, and call Ended then
   };
 

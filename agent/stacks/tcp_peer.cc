@@ -47,11 +47,11 @@ constexpr size_t kRemote = 2;
 constexpr size_t kSentAgain = 6;
 constexpr size_t kInode = 9;
 
-using Fields = std::array<std::string_view, kInode + 1>;
+using SocketFields = std::array<std::string_view, kInode + 1>;
 
 // Returns empty fields for missing ones.
-Fields FieldsOf(std::string_view line) {
-  Fields fields;
+SocketFields FieldsOf(std::string_view line) {
+  SocketFields fields;
   for (std::string_view& field : fields) {
     line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
     field = line.substr(0, line.find(' '));
@@ -64,7 +64,7 @@ Fields FieldsOf(std::string_view line) {
 
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
   for (const std::string_view line : base::Lines(table)) {
-    const Fields fields = FieldsOf(line);
+    const SocketFields fields = FieldsOf(line);
     if (fields[kInode] != inode) continue;
     TcpPeer peer{AddressText(fields[kRemote]), Hexadecimal(fields[kSentAgain])};
     return peer.address.empty() ? std::nullopt : std::optional(peer);
@@ -75,7 +75,7 @@ std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
 std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
                                 std::string_view remote) {
   for (const std::string_view line : base::Lines(table)) {
-    const Fields fields = FieldsOf(line);
+    const SocketFields fields = FieldsOf(line);
     if (AddressText(fields[kRemote]) != remote || AddressText(fields[kLocal]) != local) continue;
     return base::ParseNumber<uint64_t>(fields[kInode]);
   }

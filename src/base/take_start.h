@@ -14,7 +14,7 @@ inline bool TakePrefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Removes the number at the beginning of the text; nullopt: there is none, or it is too large.
+// Removes the number at the beginning of the text; nullopt: it is missing or too large.
 template <typename Number>
 std::optional<Number> TakeNumber(std::string_view& text) {
   Number number = 0;

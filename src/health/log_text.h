@@ -18,7 +18,7 @@ inline std::optional<std::string_view> After(std::string_view line, std::string_
   return line.substr(found + begin.size());
 }
 
-// Removes the PCI address at the beginning, and `end` after it; nullopt: there is none.
+// Removes the PCI address at the beginning, and `end` after it; nullopt: it is missing.
 inline std::optional<std::string_view> TakePciPlace(std::string_view& text, std::string_view end) {
   const size_t size = text.find(end);
   if (size == std::string_view::npos || !ParsePciPlace(text.substr(0, size))) return std::nullopt;

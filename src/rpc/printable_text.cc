@@ -25,7 +25,7 @@ constexpr std::string_view kSeveralLines[] = {
     "autodist.v1.PrepareIssue.cause",
     "autodist.v1.PythonFact.error",
 };
-// Has a format of its own, by lines, and is shown below a heading that begins with "====".
+// Has a separate format, by lines, and is shown below a heading that begins with "====".
 constexpr std::string_view kStacks = "autodist.v1.RankStacks.text";
 
 std::string Escaped(const FieldDescriptor& field, const std::string& text) {

@@ -36,14 +36,14 @@ class RankLedger {
     return ClearAt() <= now ? std::optional(Clearance()) : std::nullopt;
   }
   // When no rank can run any more anywhere, as far as is known now; Time::min(): none does.
-  // Time::max(): only a report or a proof will tell.
+  // Time::max(): not before a report or a proof.
   Time ClearAt() const { return until_.empty() ? Time::min() : until_.rbegin()->first; }
   // When none can run any more on this node.
   Time ClearAt(uint32_t node) const { return entries_[node] ? entries_[node]->until : Time::min(); }
   // The node whose ranks end last; only while some may run.
   uint32_t last() const { return until_.rbegin()->second; }
 
-  // Ranks are started on the node by this instance of its agent (Resumed.instance).
+  // Ranks are started on the node by this instance of the agent (Resumed.instance).
   void Start(const Clearance& /*clearance*/, uint32_t node, uint64_t generation,
              uint64_t instance) {
     Set(node, Entry{generation, instance, Time::max()});
@@ -67,7 +67,7 @@ class RankLedger {
     Set(node, entry);
   }
   // An agent is connected again. If it is the one that ran the ranks, they may still run, even
-  // after the end of its lease: its clock may have stood still.
+  // when the lease has expired: the clock may have stood still.
   void Connected(uint32_t node, uint64_t instance) {
     if (entries_[node] && entries_[node]->instance == instance) EndsBy(node, Time::max());
   }

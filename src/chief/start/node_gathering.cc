@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 // The time for a restart to wait for nodes that it can do without.
 constexpr milliseconds kOptionalNodeLimit{3'000};
-// The time for a node to report the end of its processes, after the grace period.
+// The time for a node to report that the processes have ended, after the grace period.
 constexpr milliseconds kReportLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
 // A shorter wait is not reported.

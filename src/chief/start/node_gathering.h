@@ -20,7 +20,7 @@ class NodeGathering {
   NodeGathering(const StartingJob& job, const Roster& roster) : job_(job), roster_(roster) {}
 
   void Begin();
-  // Does what is due now; returns whether it has ended. Looks at the nodes anew each time, because
+  // Does what is due now; returns whether it has ended. Looks at all nodes each time, because
   // any may break, return or end meanwhile.
   bool Advance();
   // When to call Advance at the latest.

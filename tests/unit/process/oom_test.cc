@@ -60,7 +60,7 @@ TEST(OomLogReaderTest, SupportsTheFormatOfOlderKernels) {
   EXPECT_FALSE(reader.Take("Killed process "));
 }
 
-// A program that crashes has its name, of 15 bytes, and that of its file in the log.
+// The log has the name of a program that crashes, with 15 bytes, and that of the file.
 TEST(OomLogReaderTest, NamesOfProgramsAndFilesAreNoKills) {
   OomLogReader reader;
   for (const char* line :
