@@ -158,9 +158,22 @@ bool JobRunner::RanksAreOver() {
          starter_.roster().Choose(Availability::kConnected).suffices;
 }
 
+// If another attempt may follow, nodes whose ranks do not end are given up: their leases end them.
+void JobRunner::GiveUpOverdueNodes() {
+  const bool goes_on = run_.state().cause() && restarts_.MayRestart() && !parts_.stop.requested();
+  if (!goes_on || parts_.stop.given_up()) return;
+  const std::vector<uint32_t>& members = run_.attempt().nodes();
+  for (uint32_t member = 0; member < members.size(); ++member) {
+    if (run_.state().RunningOn(member) > 0 && parts_.nodes.Connected(members[member])) {
+      parts_.nodes.GiveUp(members[member], "its ranks have not ended, not by SIGKILL either");
+    }
+  }
+}
+
 // Called when no rank of the attempt is left, or when autodist waits for them no longer.
 StageEvent JobRunner::AfterRanks() {
   const JobState& state = run_.state();
+  if (!RanksAreOver()) GiveUpOverdueNodes();
   const bool over = RanksAreOver();
   if (!over && !parts_.stop.given_up()) {
     parts_.console.Log(LogLevel::kWarning, base::Count(state.running(), "rank") +

@@ -46,6 +46,7 @@ class JobRunner {
   std::optional<StageEvent> NextEvent();
   StageEvent Started();
   bool RanksAreOver();
+  void GiveUpOverdueNodes();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
   void ReportFaultyNode();

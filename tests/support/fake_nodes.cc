@@ -28,6 +28,7 @@ void FakeAgent::Die() {
 
 void FakeAgent::Open(launch::SessionListener& listener) {
   listener_ = &listener;
+  resumed_ = false;
   ++session_;
   if (!gone_) return;
   After(kLatency, [this, session = session_] {
@@ -54,6 +55,7 @@ void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
 }
 
 void FakeAgent::Handle(const v1::ChiefMessage& message) {
+  resumed_ |= message.has_resume();
   if (message.has_renew_lease()) Renew(message.renew_lease().received());
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
@@ -86,7 +88,7 @@ void FakeAgent::Begin() {
 
 bool FakeAgent::Deliver(v1::AgentEvent event) {
   if (event.has_resumed() || event.has_lease_renewed()) NumberAnswer(event);
-  if (!listener_ || silent || mute || unreachable) return false;
+  if (!listener_ || !resumed_ || silent || mute || unreachable) return false;
   pieces_ += event.has_output() ? 1 : 0;
   // The chief compares this time with its wall clock, which stands still in simulated time.
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();

@@ -73,6 +73,7 @@ class FakeAgent final : public SimulatedAgent {
   TurnedLoop& loop_;
   launch::SessionListener* listener_ = nullptr;
   uint64_t session_ = 0;
+  bool resumed_ = false;  // the session; no event is sent before
   bool gone_ = false;
   uint64_t pieces_ = 0;  // of output so far
   std::vector<chief::Loop::Time> answers_;

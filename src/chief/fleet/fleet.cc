@@ -331,7 +331,10 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
   if (BeingLinked(number)) return;  // closed by us
   if (status.ok()) return OnGracefulExit(number);
   if (rpc::IsBrokenRule(status)) return MarkLost(number, NodeEvent::kRefuse, status);
-  if (!reconnection_.possible()) return MarkLost(number, NodeEvent::kLost, status);
+  const bool never_answered = node.machine.state() == NodeState::kReturned;
+  if (!reconnection_.possible() || never_answered) {
+    return MarkLost(number, NodeEvent::kLost, status);
+  }
   if (reconnection_.IsNotAcking(node)) {
     return MarkLost(
         number, NodeEvent::kLost,

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 
 // Limits plans that are made because of ports in use.
 constexpr uint32_t kMaxMoves = 5;
+// Limits plans that are made because of failed calls to connected nodes.
+constexpr uint32_t kMaxRepeats = 5;
 // A failed call may be reported shortly before the broken connection that caused it.
 constexpr milliseconds kBreakReportLimit{1'000};
 // Max interval of checks for devices that others use.
@@ -309,6 +311,10 @@ StartEvent AttemptStarter::JudgePrepared() {
 StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts) {
   const Attempt& attempt = *making_.attempt;
   const int exit_code = LaunchExitCode(nodes);
+  // A call that failed although its node is connected again says nothing about the node.
+  if (making_.number > 0 && !making_.results.AllReached() && making_.repeats++ < kMaxRepeats) {
+    return StartEvent::kPlan;
+  }
   if (exit_code != 0 && LeaveOutRefusing(nodes)) return StartEvent::kPlan;
   facts.refused = exit_code != 0;
   if (facts.refused) {

@@ -74,8 +74,9 @@ class AttemptStarter {
   struct Making {
     StartStage stage = StartStage::kRefused;
     uint32_t number = 0;
-    uint32_t plans = 0;  // number of plans for it
-    uint32_t moves = 0;  // number of plans because of ports in use
+    uint32_t plans = 0;    // number of plans for it
+    uint32_t moves = 0;    // number of plans because of ports in use
+    uint32_t repeats = 0;  // number of plans because of failed calls
     std::unique_ptr<Attempt> attempt;
     NodeResults results{0};
     Loop::Time until = Loop::Time::max();  // of the stage

@@ -71,9 +71,9 @@ bool ReturningNodes::Advance(uint32_t number, Node& node, launch::Launcher& laun
       node.stage = Stage::kWaiting;
       return false;
     case Stage::kWaiting:
-      if (state == NodeState::kSpare) return true;
       if (now < node.until) return false;
-      if (state == NodeState::kDrained || state == NodeState::kReady) {
+      if (state == NodeState::kDrained || state == NodeState::kReady ||
+          state == NodeState::kSpare) {
         Prepare(number, node, launcher);
       } else if (state == NodeState::kLost) {
         job_.nodes.TryRejoin(number, now + kTryLimit);

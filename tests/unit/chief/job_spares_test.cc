@@ -309,6 +309,18 @@ TEST_F(JobSparesTest, ACallThatFailsWhileANodeReturnsIsRepeated) {
   EXPECT_THAT(messages_, Not(HasSubstr("does without it")));
 }
 
+TEST_F(JobSparesTest, ANodeWhosePreparationARestartCancelledIsPreparedAgain) {
+  options_.launch.request.set_max_restarts(1);
+  loop_.After(seconds(5), [this] { nodes_[1].Die(); });
+  loop_.After(seconds(6), [this] {
+    nodes_[1].preparing_takes = seconds(6);
+    nodes_[0].ExitAll(7);
+  });
+  SpareSucceedsAt(seconds(30));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back; a restart can use it"));
+}
+
 TEST_F(JobSparesTest, ASpareIsASpareAgainAfterARestart) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] { nodes_[0].ExitAll(7); });
