@@ -1,5 +1,5 @@
 // Proves that an agent has ended on its node, with all processes that it started there. With a
-// proof, other ranks may replace its ranks at once; without, only when its lease is over.
+// proof, other ranks may replace its ranks at once; without, only when its lease has expired.
 #pragma once
 
 #include <utility>

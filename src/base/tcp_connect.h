@@ -13,7 +13,7 @@ namespace autodist::base {
 // algorithm.
 void GiveUpWhenSilent(int fd);
 
-// Whether the connection will be reset when its socket is closed, in place of a regular end.
+// Whether the connection will be reset when its socket is closed, instead of ended regularly.
 void ResetOnClose(int fd, bool reset = true);
 
 // Returns a non-blocking socket with a connection attempt in progress; it becomes writable when the

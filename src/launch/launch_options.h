@@ -56,7 +56,7 @@ struct LaunchOptions {
   std::chrono::milliseconds lease() const { return base::ToMilliseconds(request.lease()); }
   // The time between the stop signal and SIGKILL.
   std::chrono::milliseconds grace() const { return base::ToMilliseconds(request.grace()); }
-  // Whether ranks may start elsewhere in place of those of a lost node. If so, these get SIGKILL at
+  // Whether ranks may start elsewhere instead of those of a lost node. If so, these get SIGKILL at
   // the end of the lease, else they have the grace period then.
   bool replaceable() const { return request.min_nodes() > 0 || request.spares() > 0; }
 };

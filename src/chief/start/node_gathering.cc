@@ -42,7 +42,7 @@ bool NodeGathering::Advance() {
     if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
   }
   const Choice idle = roster_.Choose(Availability::kIdle);
-  const bool waits = idle.empty > 0 && (AwaitsEvictions(idle) || AwaitsNodes(idle));
+  const bool waits = idle.empty > 0 && (AwaitsEvictions() || AwaitsNodes(idle));
   if (waits || AwaitsRanks()) return false;
   due_ = Loop::Time::max();
   return true;
@@ -72,7 +72,7 @@ void NodeGathering::GiveUpOverdue() {
 }
 
 // Nodes that are being evicted stop their ranks; another pod may then connect in their place.
-bool NodeGathering::AwaitsEvictions(const Choice& /*idle*/) {
+bool NodeGathering::AwaitsEvictions() {
   if (!job_.nodes.AnyEvicted() || job_.loop.Now() >= evicted_by_) return false;
   WakeBy(evicted_by_);
   return true;

@@ -29,7 +29,7 @@ class NodeGathering {
  private:
   bool AllEnded();
   void GiveUpOverdue();
-  bool AwaitsEvictions(const Choice& staying);
+  bool AwaitsEvictions();
   bool AwaitsNodes(const Choice& idle);
   bool AwaitsRanks();
   void ReachMissing();
