@@ -30,9 +30,6 @@ constexpr milliseconds kCloseLimit{1000};
 constexpr milliseconds kLookInterval{1000};  // for checking the lease
 // The delay of a heartbeat after which the watchdog considers the agent hung.
 constexpr milliseconds kBeatSlack{3000};
-// The watchdog may notice that late, and must kill the ranks before the chief replaces them.
-constexpr milliseconds kWatchdogDelay{2000};
-constexpr milliseconds kShortestBeat{2000};  // a beat is due after kLookInterval
 // The lease after the scheduler has begun to end the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
 constexpr char kNoWatchdog[] = "its agent's watchdog was killed, so the agent ended its ranks";
@@ -110,16 +107,14 @@ Status Agent::Build() {
   return OkStatus();
 }
 
-// Promises another beat within the lease.
-void Agent::BeatWithin(Deadline expires) {
+// The chief replaces the ranks when the lease has expired, also if this agent cannot end them.
+void Agent::OnLease(Deadline expires) {
   if (!options_.heartbeat) return;
-  milliseconds within = options_.lease + kBeatSlack;
-  if (core_->service().replaceable()) {
-    const auto left =
-        std::chrono::duration_cast<milliseconds>(expires.when() - Deadline::Clock::now());
-    within = std::clamp(left - kWatchdogDelay, kShortestBeat, within);
-  }
-  options_.heartbeat->Beat(within);
+  options_.heartbeat->ExpireAt(core_->service().replaceable() ? expires : Deadline::Never());
+}
+
+void Agent::Beat() {
+  if (options_.heartbeat) options_.heartbeat->Beat(options_.lease + kBeatSlack);
 }
 
 // SIGALRM kills the agent, and so its ranks, even if it hangs in the kernel; the watchdog ends the
@@ -173,7 +168,7 @@ void Agent::OnEvictionNotice(bool ranks_were_signalled) {
 // The chief may be disconnected now; until the lease expires it may reconnect for the rest.
 void Agent::AwaitDelivery() {
   const auto look = [this] {
-    BeatWithin(life_.expires());
+    Beat();
     return std::min(life_.expires(), Deadline::After(kLookInterval));
   };
   while (!core_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
@@ -209,8 +204,7 @@ Result<AgentResult> Agent::Run() {
   AD_ASSIGN_OR_RETURN(std::jthread admission,
                       base::StartThread([&] { admission_->Run(stop.first.get(), Watched()); }));
 
-  const bool ended =
-      life_.WaitForEnd(kLookInterval, [this](Deadline expires) { BeatWithin(expires); });
+  const bool ended = life_.WaitForEnd(kLookInterval, [this] { Beat(); });
   if (ended) {
     AwaitDelivery();
     LeaveWithin(kHangLimit);

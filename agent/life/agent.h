@@ -48,7 +48,9 @@ inline constexpr std::chrono::seconds kHangLimit{15};
 
 class Agent {
  public:
-  explicit Agent(AgentOptions options) : options_(std::move(options)), life_(options_.lease) {}
+  explicit Agent(AgentOptions options)
+      : options_(std::move(options)),
+        life_(options_.lease, [this](base::Deadline expires) { OnLease(expires); }) {}
 
   // The main function of the agent's process: serves the sockets until the job has ended on this
   // node. Returns the exit status.
@@ -61,7 +63,8 @@ class Agent {
   void EndJob();  // after the lease or the watchdog has ended
   void RemoveFolder();
   void OnEvictionNotice(bool ranks_were_signalled);
-  void BeatWithin(base::Deadline expires);
+  void OnLease(base::Deadline expires);
+  void Beat();
   void LeaveWithin(std::chrono::milliseconds time);
   std::vector<Admission::Watched> Watched();
 

@@ -19,8 +19,10 @@ void Heartbeat::Beat(std::chrono::milliseconds within) {
   ++shared_->beats;
 }
 
-void MissedBeats::Count(uint64_t beats) {
-  missed_ = std::exchange(beats_, beats) == beats ? missed_ + interval_ : interval_.zero();
+void Heartbeat::ExpireAt(base::Deadline deadline) { shared_->expires = deadline.when(); }
+
+void MissedBeats::Count(uint64_t beats, std::chrono::milliseconds waited) {
+  missed_ = std::exchange(beats_, beats) == beats ? missed_ + waited : waited.zero();
 }
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-// A counter in shared memory by which a watchdog detects that its agent is running.
+// Shared memory by which a watchdog detects that its agent is running, and when its lease expires.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "autodist/status.h"
+#include "base/deadline.h"
 
 namespace autodist::agent {
 
@@ -18,14 +19,18 @@ class Heartbeat {
 
   // Called by the agent: promises another beat, or its end, within this time.
   void Beat(std::chrono::milliseconds within);
+  // Called by the agent: nothing of the job may run afterwards, whether or not the agent runs.
+  void ExpireAt(base::Deadline deadline);
 
   uint64_t beats() const { return shared_->beats; }
   std::chrono::milliseconds within() const { return std::chrono::milliseconds(shared_->within_ms); }
+  base::Deadline expires() const { return base::Deadline::At(shared_->expires); }
 
  private:
   struct Shared {
     std::atomic<uint64_t> beats = 0;
     std::atomic<int64_t> within_ms = INT64_MAX;
+    std::atomic<base::Deadline::Clock::time_point> expires = base::Deadline::Never().when();
   };
   explicit Heartbeat(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
@@ -36,14 +41,11 @@ class Heartbeat {
 // which the machine or the observer was stopped is ignored. Pure logic.
 class MissedBeats {
  public:
-  explicit MissedBeats(std::chrono::milliseconds interval) : interval_(interval) {}
-
-  // Call at each interval, with the current count.
-  void Count(uint64_t beats);
+  // Call after each time of waiting, with the current count.
+  void Count(uint64_t beats, std::chrono::milliseconds waited);
   std::chrono::milliseconds missed() const { return missed_; }
 
  private:
-  const std::chrono::milliseconds interval_;
   std::chrono::milliseconds missed_{0};
   uint64_t beats_ = 0;
 };

@@ -10,17 +10,13 @@ using base::Deadline;
 void Lifetime::Renew() {
   const std::lock_guard lock(mutex_);
   claimed_ = true;
-  if (!by_receipts_) SetExpires(Deadline::After(lease_));
+  SetExpires(by_receipts_ ? expires_ : Deadline::After(lease_));
 }
 
 void Lifetime::Received(Deadline::Clock::time_point sent) {
   const std::lock_guard lock(mutex_);
   const Deadline expires = Deadline::At(sent + lease_);
-  if (!std::exchange(by_receipts_, true)) {
-    SetExpires(expires);
-    changed_.notify_all();
-  }
-  expires_ = std::max(expires_, expires);
+  SetExpires(std::exchange(by_receipts_, true) ? std::max(expires_, expires) : expires);
 }
 
 void Lifetime::StarterGone() {
@@ -34,27 +30,20 @@ void Lifetime::StarterGone() {
 void Lifetime::ExpectSilence(bool expected) {
   const std::lock_guard lock(mutex_);
   silence_expected_ = expected;
-  if (!by_receipts_) SetExpires(Deadline::After(lease_));
-  changed_.notify_all();
+  SetExpires(by_receipts_ ? expires_ : Deadline::After(lease_));
 }
 
 void Lifetime::Suspend(std::chrono::milliseconds hold) {
   const std::lock_guard lock(mutex_);
   if (hold.count() == 0 && !suspended_) return;
   suspended_ = hold.count() > 0;
-  expires_ = Deadline::After(hold + lease_);
-  changed_.notify_all();
-}
-
-void Lifetime::SetExpires(Deadline expires) {
-  expires_ = suspended_ ? std::max(expires_, expires) : expires;
+  MoveExpires(Deadline::After(hold + lease_));
 }
 
 void Lifetime::Shorten(std::chrono::milliseconds lease) {
   const std::lock_guard lock(mutex_);
   lease_ = std::min(lease_, lease);
-  expires_ = std::min(expires_, Deadline::After(lease_));
-  changed_.notify_all();
+  MoveExpires(std::min(expires_, Deadline::After(lease_)));
 }
 
 void Lifetime::Expire() {
@@ -70,20 +59,33 @@ void Lifetime::End() {
 }
 
 bool Lifetime::WaitForEnd(std::chrono::milliseconds interval,
-                          const std::function<void(Deadline expires)>& waiting) {
+                          const std::function<void()>& waiting) {
   std::unique_lock lock(mutex_);
-  while (!ended_ && !expired_at_ && (Held() || !expires_.Expired())) {
-    waiting(Held() ? Deadline::Never() : expires_);
-    const Deadline next = Deadline::After(interval);
-    changed_.wait_until(lock, (Held() ? next : std::min(expires_, next)).when());
+  while (!ended_ && !expired_at_ && !LeaseEnd().Expired()) {
+    waiting();
+    changed_.wait_until(lock, std::min(LeaseEnd(), Deadline::After(interval)).when());
   }
+  std::exchange(on_lease_, [](Deadline) {})(Deadline::Never());
   return ended_;
 }
 
 Deadline Lifetime::expires() const {
   const std::lock_guard lock(mutex_);
-  if (expired_at_) return *expired_at_;
-  return Held() ? Deadline::Never() : expires_;
+  return expired_at_.value_or(LeaseEnd());
+}
+
+void Lifetime::SetExpires(Deadline expires) {
+  MoveExpires(suspended_ ? std::max(expires_, expires) : expires);
+}
+
+void Lifetime::MoveExpires(Deadline expires) {
+  expires_ = expires;
+  on_lease_(LeaseEnd());
+  changed_.notify_all();
+}
+
+Deadline Lifetime::LeaseEnd() const {
+  return silence_expected_ && !by_receipts_ ? Deadline::Never() : expires_;
 }
 
 }  // namespace autodist::agent

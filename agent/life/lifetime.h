@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/deadline.h"
 
@@ -14,8 +15,12 @@ namespace autodist::agent {
 // Uses this machine's monotonic clock for the lease. Thread-safe.
 class Lifetime {
  public:
-  explicit Lifetime(std::chrono::milliseconds lease)
-      : lease_(lease), expires_(base::Deadline::After(lease)) {}
+  // `on_lease` gets each new end of the lease until WaitForEnd returns, and then Never. It must not
+  // call this object.
+  explicit Lifetime(
+      std::chrono::milliseconds lease,
+      std::function<void(base::Deadline expires)> on_lease = [](base::Deadline) {})
+      : lease_(lease), on_lease_(std::move(on_lease)), expires_(base::Deadline::After(lease)) {}
 
   // The chief has sent a message. Renews the lease before the first call of Received.
   void Renew();
@@ -37,19 +42,21 @@ class Lifetime {
   void End();
 
   // Returns true when everything has ended, false when the lease has expired. Calls `waiting` once
-  // per interval, with the current end of the lease; it must not call this object.
-  bool WaitForEnd(std::chrono::milliseconds interval,
-                  const std::function<void(base::Deadline expires)>& waiting);
+  // per interval; it must not call this object.
+  bool WaitForEnd(std::chrono::milliseconds interval, const std::function<void()>& waiting);
   base::Deadline expires() const;  // the current value
 
  private:
   void SetExpires(base::Deadline expires);  // not earlier while the chief is stopped
-  bool Held() const { return silence_expected_ && !by_receipts_; }
+  void MoveExpires(base::Deadline expires);
+  // The current value, unless Expire has been called.
+  base::Deadline LeaseEnd() const;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::chrono::milliseconds lease_;
+  std::function<void(base::Deadline expires)> on_lease_;
   base::Deadline expires_;
   bool claimed_ = false;      // whether a chief has sent a message
   bool by_receipts_ = false;  // whether only Received renews the lease

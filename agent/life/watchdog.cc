@@ -25,8 +25,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBeatInterval{1'000};  // for checking the agent
-constexpr size_t kLargestLog = 1 << 20;       // bytes
-constexpr size_t kLastOfLog = 3000;           // bytes
+// An agent that runs ends the ranks itself when its lease expires. The chief waits a little longer
+// (chief/fleet/lease_timer.h).
+constexpr milliseconds kEndsItself{30};
+constexpr size_t kLargestLog = 1 << 20;  // bytes
+constexpr size_t kLastOfLog = 3000;      // bytes
 // Killed processes need a moment to end, but one in the kernel may never end.
 constexpr milliseconds kFirstSweepInterval{5};
 constexpr milliseconds kMaxSweepInterval{1'000};
@@ -37,6 +40,12 @@ struct AgentEnd {
   bool out_of_memory;  // the kernel killed processes for lack of memory meanwhile
 };
 
+// Returns the signal; -1 if there is none within this time.
+int AwaitSignal(const sigset_t& signals, milliseconds limit) {
+  const timespec time{limit.count() / 1000, limit.count() % 1000 * 1'000'000};
+  return sigtimedwait(&signals, nullptr, &time);
+}
+
 class AgentWatch {
  public:
   AgentWatch(pid_t agent, const sigset_t& signals, milliseconds grace, bool held)
@@ -46,12 +55,13 @@ class AgentWatch {
   AgentEnd Await(const Heartbeat& heartbeat, int lock) {
     bool asked_to_end = false;
     bool hung = false;
-    MissedBeats missed(kBeatInterval);
+    MissedBeats missed;
     // At the check before the last one, because a killed process may need time to end.
     uint64_t kills_before = process::OomKills();
     for (uint64_t kills = kills_before;; kills = process::OomKills()) {
-      const timespec interval{kBeatInterval.count() / 1000, 0};
-      const int signal = sigtimedwait(&signals_, nullptr, &interval);
+      const milliseconds interval =
+          hung ? kBeatInterval : std::min(kBeatInterval, UntilExpiry(heartbeat));
+      const int signal = AwaitSignal(signals_, interval);
       if (const auto status = TakeEnded()) {
         return {*status, hung, process::OomKills() > kills_before};
       }
@@ -62,15 +72,20 @@ class AgentWatch {
         kill(agent_, SIGTERM);
         kill(agent_, SIGCONT);  // in case it was stopped
       }
-      if (signal >= 0) continue;
-      missed.Count(heartbeat.beats());
+      if (signal < 0) missed.Count(heartbeat.beats(), interval);
       const milliseconds limit = heartbeat.within();
-      hung = missed.missed() >= (asked_to_end ? std::min(limit, end_limit_) : limit);
+      hung = missed.missed() >= (asked_to_end ? std::min(limit, end_limit_) : limit) ||
+             UntilExpiry(heartbeat).count() == 0;
       if (hung) kill(agent_, SIGKILL);
     }
   }
 
  private:
+  static milliseconds UntilExpiry(const Heartbeat& heartbeat) {
+    const auto left = heartbeat.expires().when() - (base::Deadline::Clock::now() - kEndsItself);
+    return std::max(std::chrono::ceil<milliseconds>(left), milliseconds(0));
+  }
+
   std::optional<int> TakeEnded() const {
     for (int status = 0;;) {
       const pid_t pid = waitpid(-1, &status, WNOHANG);
@@ -95,8 +110,7 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
     } while (ended > 0 || (ended < 0 && errno == EINTR));
     if (ended < 0) break;
     process::KillDescendants(getpid());
-    const timespec interval{wait.count() / 1000, wait.count() % 1000 * 1'000'000};
-    sigtimedwait(&signals, nullptr, &interval);  // SIGCHLD ends it
+    AwaitSignal(signals, wait);  // SIGCHLD ends it
   }
   if (cgroup) cgroup->Remove();
 }

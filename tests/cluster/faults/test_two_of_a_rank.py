@@ -185,7 +185,6 @@ def test_a_node_that_disconnects_again_while_a_restart_waits_for_its_lease(begin
     job.ends_well()
 
 
-@pytest.mark.xfail(strict=True, reason="the watchdog counts whole seconds, and kills up to 2 s late")
 def test_an_agent_that_stops_shortly_before_its_lease_expires(begin):
     """Its watchdog ends the ranks in time."""
     lease = 5

@@ -18,14 +18,14 @@ bool Held(const Lifetime& life) { return life.expires().when() == Clock::time_po
 
 TEST(LifetimeTest, ExpiresWithoutMessages) {
   Lifetime life(milliseconds(20));
-  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
 }
 
 TEST(LifetimeTest, ReportsThatItWaits) {
   Lifetime life(milliseconds(50));
   life.ExpectSilence(true);  // also while the lease is suspended
   int waits = 0;
-  EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&](base::Deadline) {
+  EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&] {
     if (++waits == 10) std::thread([&] { life.End(); }).detach();
   }));
   EXPECT_GE(waits, 10);
@@ -33,8 +33,7 @@ TEST(LifetimeTest, ReportsThatItWaits) {
 
 TEST(LifetimeTest, EndsWhenNoRanksAreLeft) {
   Lifetime life{hours(1)};
-  auto ended =
-      std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [](base::Deadline) {}); });
+  auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [] {}); });
   life.End();
   EXPECT_TRUE(ended.get());
 }
@@ -50,8 +49,7 @@ TEST(LifetimeTest, TheLeaseDoesNotRunWhileItIsHeld) {
   Lifetime life(milliseconds(20));
   life.ExpectSilence(true);
   life.Renew();
-  auto expired = std::async(std::launch::async,
-                            [&] { return !life.WaitForEnd(kLook, [](base::Deadline) {}); });
+  auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(kLook, [] {}); });
   EXPECT_EQ(expired.wait_for(milliseconds(100)), std::future_status::timeout);
   EXPECT_TRUE(Held(life));
   life.ExpectSilence(false);
@@ -77,8 +75,7 @@ TEST(LifetimeTest, OnceTheChiefHasReceivedAnAnswerTheLeaseBeginsWithTheAnswer) {
 
 TEST(LifetimeTest, AnAnswerThatWasReceivedLateEndsTheLeaseAtOnce) {
   Lifetime life{hours(1)};
-  auto expired = std::async(std::launch::async,
-                            [&] { return !life.WaitForEnd(hours(1), [](base::Deadline) {}); });
+  auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(hours(1), [] {}); });
   life.Received(Clock::now() - hours(1));
   EXPECT_TRUE(expired.get());
 }
@@ -99,7 +96,7 @@ TEST(LifetimeTest, APauseAndAPreparationSuspendItIndependently) {
 TEST(LifetimeTest, APauseEndsAfterItsLimitAndALease) {
   Lifetime life{milliseconds(1)};
   life.Suspend(milliseconds(1));
-  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
 }
 
 TEST(LifetimeTest, MessagesThatWereOnTheirWayDoNotShortenAPause) {
@@ -120,11 +117,40 @@ TEST(LifetimeTest, ResumingWithoutAPauseRenewsNothing) {
 TEST(LifetimeTest, WithoutItsStarterNoChiefComesUnlessOneHasConnected) {
   Lifetime unclaimed{hours(1)};
   unclaimed.StarterGone();
-  EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [](base::Deadline) {}));
+  EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [] {}));
   Lifetime claimed{hours(1)};
   claimed.Renew();
   claimed.StarterGone();
   EXPECT_FALSE(claimed.expires().Expired());
+}
+
+TEST(LifetimeTest, ReportsEachEndOfTheLease) {
+  Clock::time_point reported;
+  Lifetime life(hours(1), [&](base::Deadline expires) { reported = expires.when(); });
+  const auto is_current = [&] { return reported == life.expires().when(); };
+  life.Renew();
+  EXPECT_TRUE(is_current());
+  life.ExpectSilence(true);
+  EXPECT_EQ(reported, Clock::time_point::max());
+  life.ExpectSilence(false);
+  EXPECT_TRUE(is_current());
+  life.Suspend(hours(8));
+  EXPECT_TRUE(is_current());
+  life.Suspend({});
+  EXPECT_TRUE(is_current());
+  life.Received(Clock::now() - seconds(10));
+  EXPECT_TRUE(is_current());
+  life.Received(Clock::now());
+  EXPECT_TRUE(is_current());
+  reported = {};
+  life.Renew();  // no renewal any more, but a message
+  EXPECT_TRUE(is_current());
+  life.Shorten(milliseconds(1));
+  EXPECT_TRUE(is_current());
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
+  EXPECT_EQ(reported, Clock::time_point::max());
+  life.Received(Clock::now());
+  EXPECT_EQ(reported, Clock::time_point::max());
 }
 
 TEST(LifetimeTest, ExpireIsImmediate) {
@@ -132,7 +158,7 @@ TEST(LifetimeTest, ExpireIsImmediate) {
   life.ExpectSilence(true);
   life.Suspend(hours(1));
   life.Expire();
-  EXPECT_FALSE(life.WaitForEnd(kLook, [](base::Deadline) {}));
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
 }
 
 }  // namespace
