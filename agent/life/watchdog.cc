@@ -40,7 +40,7 @@ struct AgentEnd {
   bool out_of_memory;  // the kernel killed processes for lack of memory meanwhile
 };
 
-// Returns the signal; -1 if there is none within this time.
+// Returns the signal, or -1 after this time.
 int AwaitSignal(const sigset_t& signals, milliseconds limit) {
   const timespec time{limit.count() / 1000, limit.count() % 1000 * 1'000'000};
   return sigtimedwait(&signals, nullptr, &time);
