@@ -1,14 +1,34 @@
 #include "display/rank_lines.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "base/fd.h"
+#include "base/json_quote.h"
 #include "base/quantity.h"
-#include "display/json_lines.h"
-#include "display/log_files.h"
-#include "display/row_text.h"
+#include "base/utf8.h"
 
 namespace autodist::display {
 namespace {
+
+// Formats output of ranks as lines of JSON, for `run --json`.
+// {"type":"output","time_ms":...,"rank":3,"node":"gpu1","stream":"stdout","text":"..."}, without a
+// line feed. Bytes that are not UTF-8 become '?'; an unknown time is null.
+std::string OutputAsJson(const Process& process, Stream stream, std::optional<base::WallTime> time,
+                         std::string_view text) {
+  using std::chrono::milliseconds;
+  const auto since_1970 = [](base::WallTime at) {
+    return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
+  };
+  return "{\"type\":\"output\",\"time_ms\":" + (time ? std::to_string(since_1970(*time)) : "null") +
+         ",\"rank\":" + std::to_string(process.rank) +
+         ",\"node\":" + base::JsonQuoted(base::ToUtf8(process.node)) + ",\"stream\":\"" +
+         (stream == kStdout ? "stdout" : "stderr") +
+         "\",\"text\":" + base::JsonQuoted(base::ToUtf8(text)) + "}";
+}
 
 using std::chrono::milliseconds;
 
@@ -23,6 +43,18 @@ constexpr std::string_view kLongLine = "(a line of more than 1 MiB, which the lo
 // Max bytes of a rank's earlier stderr that are shown when it has failed.
 constexpr size_t kLastErrors = 8 * 1024;
 constexpr size_t kMaxKindsOfBars = 1000;
+
+constexpr size_t kPiece = 256 * 1024;
+
+base::UniqueFd OpenToRead(const std::string& path) {
+  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
+}
+
+// Reads at most the size of `text`.
+void ReadInto(const base::UniqueFd& file, uint64_t from, std::string& text) {
+  const ssize_t got = pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+}
 
 }  // namespace
 
@@ -296,6 +328,35 @@ std::optional<Time> RankLines::BarsDue(const Screen& screen) const {
     due = due ? std::min(*due, at) : at;
   }
   return due;
+}
+
+std::string LogName(uint32_t rank, Stream stream) {
+  return "rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
+}
+
+std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
+  return folder + "/" + LogName(rank, stream);
+}
+
+void ReadPieces(const std::string& path, uint64_t from,
+                const std::function<bool(std::string_view piece)>& take) {
+  const base::UniqueFd file = OpenToRead(path);
+  std::string piece;
+  do {
+    from += piece.size();
+    piece.resize(kPiece);
+    ReadInto(file, from, piece);
+  } while (!piece.empty() && take(piece));
+}
+
+std::optional<FileEnd> ReadEnd(const std::string& path, size_t most) {
+  const base::UniqueFd file = OpenToRead(path);
+  struct stat info {};
+  if (!file.valid() || fstat(file.get(), &info) != 0) return std::nullopt;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  FileEnd end{size - std::min<uint64_t>(size, most), std::string(most, '\0')};
+  ReadInto(file, end.begin, end.text);
+  return end;
 }
 
 }  // namespace autodist::display

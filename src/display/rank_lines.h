@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,7 +16,6 @@
 
 #include "base/wall_clock.h"
 #include "display/line_reader.h"
-#include "display/prefixes.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
 
@@ -126,5 +126,20 @@ class RankLines {
   Time updated_{};
   size_t to_skip_ = 0;
 };
+
+// The log file of a rank's stream: FOLDER/rank-N.out or rank-N.err.
+std::string LogName(uint32_t rank, Stream stream);
+std::string LogPath(const std::string& folder, uint32_t rank, Stream stream);
+
+// Passes the content from `from` on in pieces, until `take` returns false. Blocks on the disk.
+void ReadPieces(const std::string& path, uint64_t from,
+                const std::function<bool(std::string_view piece)>& take);
+
+struct FileEnd {
+  uint64_t begin = 0;  // offset of the text
+  std::string text;
+};
+// Reads at most the last `most` bytes; nullopt: the file cannot be read.
+std::optional<FileEnd> ReadEnd(const std::string& path, size_t most);
 
 }  // namespace autodist::display

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,16 @@
 #include "display/line_reader.h"
 
 namespace autodist::display {
+
+// Removes all terminal control sequences except colors (SGR of ECMA-48).
+std::string Harmless(std::string_view text);
+
+// Also cuts the text at `columns` columns.
+std::string Cut(std::string_view text, size_t columns);
+
+// The part of a bar without its progress: "train:" of "train:  12%|█▏ | 12/100". Bars of the same
+// kind have the same label.
+std::string BarLabel(std::string_view bar);
 
 enum Stream : size_t { kStdout = 0, kStderr = 1 };
 

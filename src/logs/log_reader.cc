@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/folder_entries.h"
-#include "display/log_files.h"
+#include "display/rank_lines.h"
 #include "logs/last_lines.h"
 
 namespace autodist::logs {

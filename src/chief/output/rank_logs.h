@@ -20,7 +20,6 @@
 #include "base/fd.h"
 #include "base/log_folder.h"
 #include "chief/output/failure_excerpt.h"
-#include "display/log_files.h"
 #include "display/rank_lines.h"
 #include "logs/log_index.h"
 #include "progress/progress_reader.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "display/row_text.h"
+#include "display/screen.h"
 
 namespace autodist::chief {
 namespace {

@@ -1,4 +1,4 @@
-#include "display/prefixes.h"
+#include "display/shown_ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "display/row_text.h"
+#include "display/screen.h"
 
 #include <gtest/gtest.h>
 

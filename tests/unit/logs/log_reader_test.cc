@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "base/deadline.h"
-#include "display/log_files.h"
+#include "display/rank_lines.h"
 #include "support/temp_folder.h"
 
 namespace autodist::logs {
