@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/embedded_job.h"
 #include "diagnosis/burn_checks.h"
-#include "diagnosis/link_checks.h"
 #include "json/proto_json.h"
 
 namespace autodist::cli {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,11 +11,64 @@
 #include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "diagnosis/late_issues.h"
-#include "diagnosis/rate_text.h"
 
 namespace autodist::diagnosis {
 namespace {
+
+enum class RateUnit { kOperations, kBytes };  // per second
+
+struct Scale {
+  double divisor;
+  std::string unit;
+};
+
+Scale ScaleOf(RateUnit unit, double rate) {
+  const bool large = rate >= 1e12;
+  return {large ? 1e12 : 1e9,
+          std::string(large ? "T" : "G") + (unit == RateUnit::kBytes ? "B/s" : "FLOP/s")};
+}
+
+// Three digits: "649" of 6.49e14 at a divisor of 1e12.
+std::string Amount(double rate, double divisor) {
+  const double amount = rate / divisor;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", amount < 10 ? 2 : amount < 100 ? 1 : 0, amount);
+  return text;
+}
+
+// "641 to 649 TFLOP/s"; "649 TFLOP/s" if both look the same.
+std::string RateRange(RateUnit unit, double least, double most) {
+  const Scale scale = ScaleOf(unit, most);
+  const std::string from = Amount(least, scale.divisor);
+  const std::string to = Amount(most, scale.divisor);
+  return (from == to ? "" : from + " to ") + to + " " + scale.unit;
+}
+
+// "584 of 649 TFLOP/s (90 %)"
+std::string RateOf(RateUnit unit, double rate, double usual) {
+  const Scale scale = ScaleOf(unit, usual);
+  return Amount(rate, scale.divisor) + " of " + Amount(usual, scale.divisor) + " " + scale.unit +
+         " (" + std::to_string(std::lround(100 * rate / usual)) + " %)";
+}
+
+// Adds an issue of one node to a diagnosis that is complete, and sets the result of this check.
+// Errors stay first.
+void AddIssue(v1::Check check, v1::CheckResult result, uint32_t node, const std::string& what,
+              const std::string& remedy, v1::Diagnosis& diagnosis) {
+  v1::DiagnosedIssue issue;
+  issue.set_check(check);
+  issue.set_result(result);
+  issue.add_nodes(node);
+  issue.set_what(what);
+  issue.set_remedy(remedy);
+  *diagnosis.add_issues() = std::move(issue);
+  std::ranges::stable_sort(*diagnosis.mutable_issues(), std::greater(),
+                           &v1::DiagnosedIssue::result);
+  auto& checks = *diagnosis.mutable_nodes(static_cast<int>(node))->mutable_checks();
+  const auto outcome = std::ranges::find(checks, check, &v1::CheckOutcome::check);
+  if (outcome != checks.end() && outcome->result() != v1::CHECK_RESULT_BAD)
+    outcome->set_result(result);
+}
 
 constexpr char kWrongRemedy[] =
     "leave the node out and have the device examined: it computes wrong results";
@@ -108,6 +163,31 @@ std::string SlowWorks(const v1::BurnedDevice& device, const std::map<Key, Usual>
   return slow;
 }
 
+constexpr char kSlowLinkRemedy[] =
+    "see the speed and the errors of the network interfaces (ip -s link, ethtool, ibstat), then "
+    "the cable and the port of the switch";
+constexpr char kWrongLinkRemedy[] =
+    "leave the node out and have its memory and network interfaces examined";
+
+struct Links {           // of a node
+  double best = 0;       // rate
+  std::string partners;  // "10.0.0.2 and 10.0.0.5"
+  uint64_t wrong = 0;
+};
+
+std::map<uint32_t, Links> NodesWithLinks(const v1::Diagnosis& diagnosis) {
+  std::map<uint32_t, Links> nodes;
+  for (const v1::MeasuredLink& link : diagnosis.links()) {
+    const v1::ExchangeRate& exchange = link.exchange();
+    Links& node = nodes[link.node()];
+    node.best = std::max(node.best, exchange.rate());
+    node.partners += (node.partners.empty() ? "" : " and ") +
+                     diagnosis.nodes(static_cast<int>(exchange.partner())).address();
+    node.wrong += exchange.wrong();
+  }
+  return nodes;
+}
+
 }  // namespace
 
 void JudgeDevices(v1::Diagnosis& diagnosis) {
@@ -157,6 +237,38 @@ std::string DevicesAsText(const v1::Diagnosis& diagnosis) {
   std::string text;
   for (const auto& [device, line] : lines) text += line + "\n";
   return text;
+}
+
+void JudgeLinks(v1::Diagnosis& diagnosis) {
+  const std::map<uint32_t, Links> nodes = NodesWithLinks(diagnosis);
+  if (nodes.empty()) return;
+  std::vector<double> rates;
+  rates.reserve(nodes.size());
+  for (const auto& [rank, node] : nodes) rates.push_back(node.best);
+  const double usual = base::Median(rates);
+  for (const auto& [rank, node] : nodes) {
+    if (node.best < usual * kSlowLink) {
+      AddIssue(v1::CHECK_NETWORK, v1::CHECK_RESULT_WARNING, rank,
+               "exchanged data more slowly than others: " +
+                   RateOf(RateUnit::kBytes, node.best, usual) + ", with " + node.partners,
+               kSlowLinkRemedy, diagnosis);
+    }
+    if (node.wrong > 0) {
+      AddIssue(v1::CHECK_NETWORK, v1::CHECK_RESULT_BAD, rank,
+               "received " + base::Count(node.wrong, "wrong number") + " from " + node.partners,
+               kWrongLinkRemedy, diagnosis);
+    }
+  }
+}
+
+std::string LinksAsText(const v1::Diagnosis& diagnosis) {
+  const std::map<uint32_t, Links> nodes = NodesWithLinks(diagnosis);
+  if (nodes.empty()) return "";
+  std::vector<double> rates;
+  for (const v1::MeasuredLink& link : diagnosis.links()) rates.push_back(link.exchange().rate());
+  const auto [least, most] = std::ranges::minmax(rates);
+  return base::Count(nodes.size(), "node") +
+         " in pairs: " + RateRange(RateUnit::kBytes, least, most) + " in each direction\n";
 }
 
 }  // namespace autodist::diagnosis

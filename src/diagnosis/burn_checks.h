@@ -1,4 +1,5 @@
-// Compares devices by how fast they were under the load of `doctor --burn`. Pure logic.
+// Compares devices, and links between nodes, by how fast they were under the load of `doctor
+// --burn`. Pure logic.
 #pragma once
 
 #include <string>
@@ -20,5 +21,17 @@ inline constexpr double kSlow = 0.95;
 inline constexpr double kSlowCpu = 0.85;
 inline constexpr double kSlowHostMemory = 0.75;
 inline constexpr double kSpreads = 4;
+
+// Compares nodes by how fast they exchanged data in pairs. Adds a warning for each node that was
+// slow with every partner, and an issue for each that received wrong numbers. Sets the result of
+// CHECK_NETWORK of their nodes.
+void JudgeLinks(v1::Diagnosis& diagnosis);
+
+// The range of the rates, in a line; "": nothing was measured.
+std::string LinksAsText(const v1::Diagnosis& diagnosis);
+
+// A node is slow below this share of the usual rate. Equal nodes differ by less, also if they share
+// processors.
+inline constexpr double kSlowLink = 0.7;
 
 }  // namespace autodist::diagnosis

@@ -10,7 +10,6 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "diagnosis/burn_checks.h"
-#include "diagnosis/link_checks.h"
 #include "json/plain_json.h"
 
 namespace autodist::diagnosis {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "diagnosis/issue_list.h"
+
 namespace autodist::diagnosis {
 namespace {
 
@@ -39,6 +41,18 @@ v1::CheckResult ResultOf(const v1::HardwareFault& fault, v1::Health health) {
   if (health == v1::HEALTH_OFF) return v1::CHECK_RESULT_UNSPECIFIED;
   return fault.fatal() && health == v1::HEALTH_STRICT ? v1::CHECK_RESULT_BAD
                                                       : v1::CHECK_RESULT_WARNING;
+}
+
+void CheckHealth(const Evidence& evidence, IssueList& issues) {
+  if (!evidence.probe.health()) return;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    issues.Checked(v1::CHECK_HEALTH, node);
+    for (const v1::HardwareFault& fault :
+         FaultsThatConcern(PlanOf(evidence, node), FactsOf(evidence, node))) {
+      issues.Add(v1::CHECK_HEALTH, ResultOf(fault, evidence.health), node,
+                 fault.what() + " (" + fault.source() + ")", fault.remedy());
+    }
+  }
 }
 
 }  // namespace autodist::diagnosis

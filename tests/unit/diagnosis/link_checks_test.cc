@@ -1,4 +1,4 @@
-#include "diagnosis/link_checks.h"
+#include "diagnosis/burn_checks.h"
 
 #include <gtest/gtest.h>
 
