@@ -9,7 +9,7 @@
 
 #include "snapshot/history.h"
 #include "top/layout.h"
-#include "top/numbers.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/quantity.h"
 #include "top/layout.h"
-#include "top/numbers.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {

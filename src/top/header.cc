@@ -6,7 +6,7 @@
 #include "snapshot/goodput_accounting.h"
 #include "snapshot/lookup.h"
 #include "top/layout.h"
-#include "top/numbers.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 namespace {

@@ -1,8 +1,10 @@
 // Polls a job on its own thread, so that drawing never waits.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,9 +14,35 @@
 
 #include "autodist/status.h"
 #include "control/snapshot_client.h"
-#include "top/log_tail.h"
+#include "display/line_reader.h"
+#include "logs/log_reader.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
+
+inline constexpr size_t kTailLines = 5'000;
+
+// The last lines of a rank's output, updated as it grows. Reads the rank's files rank-N.out and
+// rank-N.err. Not thread-safe; blocks on the disk.
+class LogTail {
+ public:
+  LogTail(std::string folder, uint32_t rank);
+
+  const std::string& folder() const { return folder_; }
+  uint32_t rank() const { return rank_; }
+
+  // Returns whether anything was added.
+  bool ReadNew();
+  // In order of time; incomplete bars come last.
+  std::shared_ptr<const TextLines> lines() const;
+
+ private:
+  const std::string folder_;
+  const uint32_t rank_;
+  logs::LogReader reader_;
+  std::array<display::LineReader, 2> streams_;
+  TextLines lines_;
+};
 
 // The pointed-to objects are shared and never change.
 struct SnapshotUpdate {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
-#include "top/view_state.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 

@@ -8,7 +8,6 @@
 #include "autodist/v1/snapshot.pb.h"
 #include "top/frame.h"
 #include "top/view_model.h"
-#include "top/view_state.h"
 
 namespace autodist::top {
 

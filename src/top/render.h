@@ -3,7 +3,7 @@
 
 #include "autodist/v1/snapshot.pb.h"
 #include "top/frame.h"
-#include "top/view_state.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 

@@ -7,7 +7,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
-#include "top/view_state.h"
+#include "top/view_model.h"
 
 namespace autodist::top {
 

@@ -1,4 +1,4 @@
-#include "top/log_tail.h"
+#include "top/job_poller.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "top/painter.h"
+#include "top/terminal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
