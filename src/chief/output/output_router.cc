@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/wall_clock.h"
-#include "chief/output/requested_output.h"
+#include "chief/output/rank_logs.h"
 
 namespace autodist::chief {
 

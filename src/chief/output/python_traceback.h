@@ -9,6 +9,15 @@
 
 namespace autodist::chief {
 
+// Removes escape sequences that choose colours (ECMA-48: SGR). `buffer` holds the result if there
+// were any.
+std::string_view WithoutColours(std::string_view line, std::string& buffer);
+
+// Returns the content of a line in a box drawn by rich, without its sides and blanks; other lines
+// unchanged. The rules above and below a box yield only their title: "Traceback (most recent call
+// last)".
+std::string_view WithoutBox(std::string_view line);
+
 // Also reads the reports of rich and IPython. Lines may have a prefix, such as PyTorch's "[rank0]:
 // ", and other lines between them. In a report with several tracebacks, such as an exception group,
 // the first that is no group counts.

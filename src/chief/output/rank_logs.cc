@@ -1,15 +1,27 @@
 #include "chief/output/rank_logs.h"
 
 #include <fcntl.h>
+#include <string.h>
+
+#include <algorithm>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
-#include "chief/output/requested_output.h"
-#include "chief/output/undecorated.h"
+#include "chief/output/python_traceback.h"
 #include "progress/arguments.h"
 
 namespace autodist::chief {
 namespace {
+
+// Returns the line as a terminal finally shows it.
+std::string_view AsShown(std::string_view line) {
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  const void* replaced = memrchr(line.data(), '\r', line.size());
+  if (!replaced) return line;
+  return line.substr(static_cast<size_t>(static_cast<const char*>(replaced) - line.data()) + 1);
+}
+
+constexpr std::string_view kRecords = "ProcessGroupNCCL preparing to dump debug info";
 
 // Limits open files: a large job has more files than a process may open.
 constexpr size_t kMaxOpen = 500;
@@ -41,6 +53,61 @@ void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
 }
 
 }  // namespace
+
+void FailureExcerpt::Take(display::Stream stream, std::string_view line, display::Time now) {
+  std::string plain;
+  const std::string_view shown = WithoutColours(AsShown(line), plain);
+  fatal_[stream].Take(shown, now);
+  const std::string_view kept = shown.substr(0, kMaxLineLength);
+  if (kept.find_first_not_of(" \t") == std::string_view::npos) return;
+  Ring& ring = rings_[stream];
+  ring.lines[ring.taken++ % kMaxLines].assign(kept);
+  last_ = stream;
+}
+
+std::vector<std::string> FailureExcerpt::Lines(display::Stream stream) const {
+  const Ring& ring = rings_[stream];
+  std::vector<std::string> lines;
+  for (size_t i = ring.taken - std::min(ring.taken, kMaxLines); i < ring.taken; ++i) {
+    lines.push_back(ring.lines[i % kMaxLines]);
+  }
+  return lines;
+}
+
+std::string FailureExcerpt::LastLine() const {
+  const Ring& ring = rings_[last_];
+  return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMaxLines];
+}
+
+const FatalMessages* FailureExcerpt::Fatal() const {
+  const auto& err = fatal_[display::kStderr].last();
+  const auto& out = fatal_[display::kStdout].last();
+  if (err && (!out || err->weight >= out->weight)) return &fatal_[display::kStderr];
+  return out ? &fatal_[display::kStdout] : nullptr;
+}
+
+const FatalMessage* FailureExcerpt::fatal() const {
+  const FatalMessages* messages = Fatal();
+  return messages ? &*messages->last() : nullptr;
+}
+
+uint32_t FailureExcerpt::lines_since_fatal() const {
+  const FatalMessages* messages = Fatal();
+  return messages ? messages->lines_since() : 0;
+}
+
+// The first line decides for nearly all output.
+bool IsRequestedOutput(std::string_view output) {
+  bool any = false;  // not for a line end alone
+  while (!output.empty()) {
+    const std::string_view line = output.substr(0, output.find('\n'));
+    output.remove_prefix(std::min(output.size(), line.size() + 1));
+    if (line.empty()) continue;
+    if (line.find(kRecords) == std::string_view::npos) return false;
+    any = true;
+  }
+  return any;
+}
 
 std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan) {
   std::vector<display::Process> processes;

@@ -6,16 +6,46 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/loop/loop.h"
-#include "chief/snapshot/issue_warnings.h"
 #include "chief/snapshot/snapshot_builder.h"
 #include "snapshot/history.h"
 
 namespace autodist::chief {
+
+// A warning about a slow part of a running job, for its terminal.
+struct IssueWarning {
+  std::string address;  // of the node
+  std::string what;     // one line
+};
+
+// Reports each issue of a sequence of snapshots once. Not thread-safe.
+class IssueWarnings {
+ public:
+  static constexpr size_t kMaxLines = 20;  // lines per attempt
+
+  // A new attempt begins: all issues are new.
+  void Begin() {
+    reported_.clear();
+    lines_ = 0;
+  }
+  // Returns new warnings: none that was returned for the same rank or node and cause, and none that
+  // the chief reports by itself, such as a failed rank or a disconnected node.
+  std::vector<IssueWarning> Take(const v1::JobSnapshot& snapshot);
+
+ private:
+  void Add(const v1::JobSnapshot& snapshot, const v1::Issue& issue, std::string what,
+           std::vector<IssueWarning>& warnings);
+
+  std::set<std::string> reported_;  // see KeyOf
+  size_t lines_ = 0;
+};
 
 // Used on the loop's thread, which it does not block.
 class JobHistory {

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
 #include "chief/attempt/attempt.h"
@@ -13,11 +16,50 @@
 #include "chief/loop/loop.h"
 #include "chief/output/output_router.h"
 #include "chief/snapshot/job_status_recorder.h"
-#include "chief/snapshot/reported_state.h"
 #include "chief/snapshot/time_accounting.h"
 #include "issues/issue_detector.h"
 
 namespace autodist::chief {
+
+// The state of nodes and ranks as reported by agents: the largest part of a snapshot. Used on the
+// loop's thread only. A sample only replaces the previous one.
+class ReportedState {
+ public:
+  // The arguments must outlive it.
+  ReportedState(const Loop& loop, const Fleet& nodes)
+      : loop_(loop), nodes_(nodes), samples_(nodes.size()) {}
+
+  // The ranks of another attempt start.
+  void BeginAttempt() {
+    pids_.clear();
+    ends_.clear();
+  }
+  // Takes a validated event of a member. Returns whether it changes this state.
+  bool Take(const v1::AgentEvent& event);
+  void TakeSample(uint32_t node, v1::NodeSample sample) { samples_[node] = std::move(sample); }
+  // The number of started processes of the attempt.
+  size_t started() const { return pids_.size(); }
+
+  // Adds nodes and ranks to a snapshot that has the job's status and the time.
+  void AddTo(v1::JobSnapshot& snapshot, const Attempt& attempt) const;
+
+ private:
+  struct RankEnd {
+    std::string how;
+    uint32_t code = 0;
+    int64_t ms = 0;  // since 1970
+  };
+
+  void AddNodes(v1::JobSnapshot& snapshot) const;
+  void AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned,
+               v1::RankSnapshot& rank) const;
+
+  const Loop& loop_;
+  const Fleet& nodes_;
+  std::vector<std::optional<v1::NodeSample>> samples_;  // the last, by node
+  std::unordered_map<uint32_t, int32_t> pids_;          // of this attempt, as are ends_
+  std::unordered_map<uint32_t, RankEnd> ends_;
+};
 
 // Used on the loop's thread; only End and LookForCheckpoints block. A snapshot is made when a
 // client asks for one or the history is due, once per version and for all clients: that takes long

@@ -1,16 +1,122 @@
 #include "chief/snapshot/time_accounting.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr int kMaxDepth = 8;
+constexpr int kMaxEntries = 100'000;
+// A file server's clock may be ahead of ours; a file with an invented time would hide all files
+// that are written until then.
+constexpr std::chrono::seconds kMaxAhead{3600};
+
+// Files that trainers write all the time beside their checkpoints.
+bool IsLog(std::string_view name) {
+  return name.ends_with(".log") || name.starts_with("events.out.tfevents");
+}
+
+int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000LL + time.tv_nsec; }
+
 constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
 
 }  // namespace
+
+std::optional<Checkpoint> NewestFile(const std::string& folder) {
+  if (access(folder.c_str(), R_OK | X_OK) != 0) return std::nullopt;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
+                                         error);
+  if (error) return std::nullopt;
+  const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
+  Checkpoint newest;
+  // A file that is removed meanwhile ends the scan; the next scan sees the rest.
+  for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
+    if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
+    struct stat is {};
+    if (lstat(entry->path().c_str(), &is) == 0 && S_ISREG(is.st_mode) &&
+        is.st_mtim.tv_sec <= latest_s && Nanoseconds(is.st_mtim) > newest.written_ns &&
+        !IsLog(entry->path().filename().string())) {
+      newest = {Nanoseconds(is.st_mtim), entry->path().lexically_relative(folder).string()};
+    }
+    entry.increment(error);
+  }
+  return newest;
+}
+
+// Outlives the watch if a scan does.
+struct CheckpointWatch::Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;                 // guarded by mutex, as is the next
+  std::optional<Checkpoint> newest;  // the result of NewestFile
+  base::Deadline::Clock::duration took{};
+};
+
+CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop)
+    : folder_(std::move(folder)), loop_(loop), shared_(std::make_shared<Shared>()) {}
+
+void CheckpointWatch::Update() {
+  again_ = std::exchange(looking_, true);
+  if (again_) return;
+  began_ = loop_.Now();
+  const auto look = [shared = shared_, folder = folder_, begin = base::Deadline::Clock::now()] {
+    const std::optional<Checkpoint> newest = NewestFile(folder);
+    const std::lock_guard lock(shared->mutex);
+    shared->done = true;
+    shared->newest = newest;
+    shared->took = base::Deadline::Clock::now() - begin;
+    shared->changed.notify_one();
+  };
+  if (loop_.RunDetached(look).ok()) return;
+  looking_ = false;
+  due_ = loop_.Now() + kInterval;
+}
+
+std::optional<CheckpointWatch::Seen> CheckpointWatch::Take() {
+  return Await(std::chrono::milliseconds(0));
+}
+
+std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::milliseconds limit) {
+  if (!looking_) return std::nullopt;
+  std::optional<Checkpoint> newest;
+  {
+    std::unique_lock lock(shared_->mutex);
+    shared_->changed.wait_for(lock, limit, [this] { return shared_->done; });
+    if (!std::exchange(shared_->done, false)) return std::nullopt;
+    newest = shared_->newest;
+    due_ = std::max(began_ + kInterval, loop_.Now() + kShare * shared_->took);
+  }
+  const Loop::Time began = began_;
+  looking_ = false;
+  if (again_) Update();
+  if (!newest) return std::nullopt;
+  if (newest->written_ns > newest_.written_ns) {
+    newest_ = *newest;
+    const std::chrono::nanoseconds ago(base::NanosecondsSince1970() - newest_.written_ns);
+    const Loop::Time now = loop_.Now();
+    written_ = std::min(now - std::chrono::duration_cast<Loop::Time::duration>(ago), now);
+    // A file server's clock may differ: the file did not exist during the previous scan.
+    if (seen_) written_ = std::max(written_, looked_);
+  }
+  seen_ = true;
+  looked_ = began;
+  return newest_.written_ns > 0 ? Seen{written_, newest_} : Seen{};
+}
 
 TimeAccounting::TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes)
     : loop_(loop), nodes_(nodes), began_(loop.Now()), accounting_(0) {

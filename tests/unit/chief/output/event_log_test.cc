@@ -1,4 +1,4 @@
-#include "chief/output/event_log.h"
+#include "chief/snapshot/job_status_recorder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "chief/output/failure_excerpt.h"
+#include "chief/output/rank_logs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

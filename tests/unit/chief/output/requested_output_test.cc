@@ -1,4 +1,4 @@
-#include "chief/output/requested_output.h"
+#include "chief/output/rank_logs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "chief/snapshot/checkpoint_watch.h"
+#include "chief/snapshot/time_accounting.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

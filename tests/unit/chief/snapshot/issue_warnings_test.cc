@@ -1,4 +1,4 @@
-#include "chief/snapshot/issue_warnings.h"
+#include "chief/snapshot/job_history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
