@@ -1,8 +1,5 @@
 #include "chief/hang/hang_response.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "chief/attempt/report.h"
 
 namespace autodist::chief {

@@ -1,12 +1,239 @@
 #include "chief/hang/stack_collector.h"
 
-#include <algorithm>
-#include <set>
-#include <utility>
+#include <fcntl.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/home_folder.h"
 #include "base/quantity.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "pickle/pickled.h"
+#include "why/diagnosis.h"
+#include "why/stack_summary.h"
+#include "why/work_between.h"
 
 namespace autodist::chief {
+namespace {
+
+Status AppendTo(const base::LogFolder& folder, const std::string& name, const std::string& text) {
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd,
+                      folder.OpenFile(name, O_WRONLY | O_CREAT | O_APPEND));
+  return Annotate(base::WriteAll(fd.get(), text, base::Deadline::Never()), name);
+}
+
+void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
+  const bool runs = attempt.state().Runs(rank.rank());
+  if (runs) rank.set_state(v1::RANK_STATE_RUNNING);
+  const RankReport report = attempt.logs->LastReport(rank.rank());
+  rank.set_failure(report.failure);
+  rank.set_failure_ms(report.failure_ms);
+}
+
+// Makes a snapshot with the parts that a diagnosis from stacks needs.
+v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
+  v1::JobSnapshot snapshot;
+  snapshot.mutable_job()->set_working_directory(attempt.plan().working_directory());
+  for (const v1::NodePlan& node : attempt.plan().nodes()) {
+    for (const v1::RankPlan& process : node.ranks()) {
+      v1::RankSnapshot& rank = *snapshot.add_ranks();
+      rank.set_rank(process.rank());
+      rank.set_node(static_cast<uint32_t>(snapshot.nodes_size()));
+      rank.set_name(process.name());
+      rank.set_auxiliary(process.auxiliary());
+      const v1::Device& device = process.device();
+      const bool numbered = device.kind() == v1::DEVICE_KIND_GPU && device.uuid().empty();
+      if (numbered) rank.add_gpus(device.index());
+      AddState(attempt, rank);
+    }
+    snapshot.add_nodes()->set_address(node.address());
+  }
+  std::ranges::sort(*snapshot.mutable_ranks(), {}, &v1::RankSnapshot::rank);
+  for (const EndedWell& ended : attempt.state().ended_well()) {
+    const auto rank = std::ranges::lower_bound(*snapshot.mutable_ranks(), ended.rank, {},
+                                               &v1::RankSnapshot::rank);
+    rank->set_state(v1::RANK_STATE_ENDED);
+    rank->set_ended_ms(ended.time_ns / 1'000'000);
+  }
+  return snapshot;
+}
+
+why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks) {
+  why::Known known;
+  known.now = std::move(snapshot);
+  known.stalled = true;
+  for (const auto& [rank, text] : stacks) {
+    v1::WholeStack& stack = known.stacks.emplace_back();
+    stack.set_rank(rank);
+    stack.set_text(text);
+  }
+  return known;
+}
+
+// "rank 2 (host2) has not entered …"; "": unknown.
+std::string DiagnosisOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
+                        std::chrono::milliseconds silent) {
+  why::Known known = KnownOf(std::move(snapshot), stacks);
+  known.now.set_time_ms(base::MillisecondsSince1970());
+  known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
+  const why::Diagnosis diagnosis = why::Judge(known);
+  return diagnosis.kind == why::Diagnosis::Kind::kWrong ? diagnosis.issue.what() : "";
+}
+
+bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
+  return std::ranges::any_of(node.ranks(), [&](const v1::RankPlan& planned) {
+    return planned.rank() == rank && planned.device().kind() == v1::DEVICE_KIND_GPU;
+  });
+}
+
+// A process that waits for its GPU seems to compute.
+bool IsAtWork(const why::Activity& activity, bool has_gpu) {
+  return activity.AtWork() && !(has_gpu && activity.doing == why::Doing::kCompute);
+}
+
+}  // namespace
+
+StackFile::StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop)
+    : folder_(std::move(folder)),
+      name_(base::LocalTime("stacks-%H%M%S.txt")),
+      path_(std::filesystem::absolute(folder_.path()) / name_),
+      missing_(std::move(nodes)),
+      loop_(loop) {
+  Append("");
+}
+
+void StackFile::Append(std::string text) {
+  loop_.InBackground([folder = folder_, name = name_, text = std::move(text), written = written_] {
+    if (written->ok()) *written = AppendTo(folder, name, text);
+  });
+}
+
+void StackFile::WriteRecord(const v1::RankStacks& stacks) {
+  if (records_ + stacks.flight_record().size() > kMaxRecords) return;
+  records_ += stacks.flight_record().size();
+  loop_.InBackground([folder = folder_, rank = std::to_string(stacks.rank()),
+                      record = stacks.flight_record(), text_name = name_, written = written_] {
+    if (!written->ok()) return;
+    const auto plain = pickle::Rewrite(record);
+    *written = plain.ok() ? folder.Within("flight-recorder").WriteFile("rank-" + rank, *plain)
+                          : AppendTo(folder, text_name,
+                                     "==== flight record of rank " + rank + "\nit is not saved: " +
+                                         base::Printable(Message(plain.status())) + "\n");
+  });
+}
+
+bool StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
+  if (!missing_.contains(node)) return false;
+  const bool is_last = !stacks.has_rank();
+  if (!is_last && !reported_.emplace(node, stacks.rank()).second) return false;
+  if (is_last) missing_.erase(node);
+  if (!is_last && !stacks.flight_record().empty()) WriteRecord(stacks);
+  if (stacks.text().empty()) return true;
+  std::string text = "==== " + whose + "\n" + stacks.text();
+  if (!text.ends_with('\n')) text += '\n';
+  Append(std::move(text));
+  return true;
+}
+
+void StackFile::Finish(std::function<void(const Status& written)> finished) {
+  loop_.InBackground([written = written_, finished = std::move(finished)] { finished(*written); });
+}
+
+void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
+  if (stacks.has_rank() && !attempt_.Has(member, stacks.rank())) return;
+  const std::string whose = stacks.has_rank() ? NameAndNode(attempt_.plan(), member, stacks.rank())
+                                              : "NCCL on " + attempt_.member_plan(member).address();
+  if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
+  if (!attempt_.state().Runs(stacks.rank())) return;  // only its remaining processes
+  const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
+  groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
+  const bool has_gpu = HasGpu(attempt_.member_plan(member), stacks.rank());
+  for (why::Activity& activity : why::ActivitiesOf(stacks.text(), folder)) {
+    AddActivity(stacks.rank(), std::move(activity), has_gpu);
+  }
+  if (kept_bytes_ + stacks.text().size() > kMaxKept) return;
+  kept_bytes_ += stacks.text().size();
+  kept_.emplace(stacks.rank(), stacks.text());
+}
+
+std::string StackCollection::Missing() const {
+  return why::WhoIsMissing(KnownOf(SnapshotOf(attempt_), kept_));
+}
+
+void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
+  if (may_load_ && activity.counts.empty()) has_gpu = false;
+  any_at_work_ |= IsAtWork(activity, has_gpu);
+  const auto earlier = earlier_.find({rank, activity.pid});
+  if (earlier != earlier_.end()) {
+    any_at_work_ |= !why::WorkBetween(earlier->second, activity,
+                                      has_gpu ? why::Counted::kNotMainThread : why::Counted::kAll)
+                         .empty();
+  }
+  activities_.emplace(std::pair(rank, activity.pid), std::move(activity));
+}
+
+void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks& stacks) const {
+  size_t bytes = 0;
+  for (const uint32_t rank : ranks) {
+    const auto kept = kept_.find(rank);
+    if (kept == kept_.end() || bytes + kept->second.size() > kMaxAnswered) continue;
+    bytes += kept->second.size();
+    v1::WholeStack& whole = *stacks.add_stacks();
+    whole.set_rank(rank);
+    whole.set_text(kept->second);
+  }
+}
+
+void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
+  for (const v1::NodePlan& node : attempt_.plan().nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (groups_.Has(rank.rank())) continue;
+      groups_.AddUnknown(rank.rank(),
+                         attempt_.state().Runs(rank.rank())
+                             ? why_unknown(node.address(), attempt_.nodes()[node.node_rank()])
+                             : "its process has ended");
+    }
+  }
+  v1::JobStacks stacks;
+  for (v1::StackGroup& group : groups_.Groups()) *stacks.add_groups() = std::move(group);
+  std::vector<std::pair<v1::JobStacks, StacksAnswer>> answers;
+  for (Reader& reader : readers_) {
+    answers.emplace_back(stacks, std::move(reader.answer));
+    AddWhole(reader.whole, answers.back().first);
+  }
+  const std::string what = std::string("what ") + (complete() ? "all" : "some of the") +
+                           " ranks are doing is in " + file_.path() + "; in short:\n" +
+                           why::GroupsText(stacks.groups());
+  // In the background, because large stacks take time to parse.
+  std::function<std::string()> diagnosis = [] { return std::string(); };
+  if (silent_) {
+    diagnosis = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
+      return DiagnosisOf(snapshot, stacks, silent);
+    };
+  }
+  file_.Finish([what, show = std::move(show), diagnosis = std::move(diagnosis), path = file_.path(),
+                kept = attempt_.hang_diagnosis,
+                answers = std::move(answers)](const Status& written) mutable {
+    std::string text = written.ok() ? what
+                                    : Message(written) + "; what ranks are doing:\n" +
+                                          what.substr(what.find('\n') + 1);
+    if (const std::string found = diagnosis(); !found.empty()) {
+      if (written.ok()) kept->Set(found);
+      text = found + "\n" + text;
+    }
+    show(written.ok(), std::move(text));
+    for (auto& [answer_stacks, answer] : answers) {
+      if (written.ok()) {
+        answer_stacks.set_file(path);
+      } else {
+        answer_stacks.set_file_error(Message(written));
+      }
+      answer(std::move(answer_stacks));
+    }
+  });
+}
 
 StackCollection& StackCollector::Ask(const Attempt& attempt, bool flight_records) {
   if (collection_) return *collection_;

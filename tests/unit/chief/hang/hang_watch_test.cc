@@ -1,4 +1,4 @@
-#include "chief/hang/hang_watch.h"
+#include "chief/hang/hang_response.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "chief/hang/stack_file.h"
+#include "chief/hang/stack_collector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
