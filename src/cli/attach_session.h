@@ -7,9 +7,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
-#include "chief/input/escape_keys.h"
-#include "chief/input/raw_terminal.h"
-#include "chief/input/stdin_reader.h"
+#include "chief/input/terminal_input.h"
 #include "control/terminal_session.h"
 
 namespace autodist::cli {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/exit_codes.h"
-#include "chief/input/raw_terminal.h"
+#include "chief/input/terminal_input.h"
 #include "chief/loop/signal_watcher.h"
 #include "cli/attach_session.h"
 #include "cli/commands.h"

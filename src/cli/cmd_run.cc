@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "chief/input/raw_terminal.h"
+#include "chief/input/terminal_input.h"
 #include "chief/output/rank_logs.h"
 #include "chief/plan_job.h"
 #include "chief/remote_controller/start_remote.h"

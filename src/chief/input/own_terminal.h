@@ -5,9 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "chief/input/escape_keys.h"
-#include "chief/input/raw_terminal.h"
-#include "chief/input/stdin_reader.h"
+#include "chief/input/terminal_input.h"
 #include "control/terminal_user.h"
 
 namespace autodist::chief {

@@ -24,7 +24,7 @@ sigset_t WatchedSignals() {
   return set;
 }
 
-// Includes SIGWINCH, for which readers of the terminal wait (chief/input/stdin_reader.h).
+// Includes SIGWINCH, for which readers of the terminal wait (chief/input/terminal_input.h).
 sigset_t BlockedSignals() {
   sigset_t set = WatchedSignals();
   sigaddset(&set, SIGWINCH);

@@ -1,4 +1,4 @@
-#include "chief/input/escape_keys.h"
+#include "chief/input/terminal_input.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "chief/input/stdin_reader.h"
+#include "chief/input/terminal_input.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
