@@ -6,19 +6,39 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <latch>
 #include <map>
+#include <memory>
+#include <set>
 #include <system_error>
+#include <utility>
 
+#include "base/deadline.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
-#include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
-#include "chief/checks/probe_nodes.h"
 #include "chief/checks/reported_addresses.h"
+#include "chief/fleet/node.h"
+#include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 
 namespace autodist::chief {
 namespace {
+
+using base::Deadline;
+
+// An agent that has not received the shutdown by then stays until its lease ends. Nodes without a
+// failure get more time, because the machines may be busy.
+constexpr std::chrono::milliseconds kAgentsGoneLimit{10'000};
+constexpr std::chrono::milliseconds kFailedAgentsGoneLimit{3'000};
+
+// Ignores the events of agents that are about to leave.
+class NullListener final : public NodeListener {
+ public:
+  void OnEvent(uint32_t, v1::AgentEvent) override {}
+  void OnOutput(uint32_t, v1::Output) override {}
+  void OnClosed(uint32_t, uint64_t, Status) override {}
+};
 
 using base::Deadline;
 using std::chrono::milliseconds;
@@ -178,6 +198,50 @@ class Mesh {
 };
 
 }  // namespace
+
+std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count) {
+  struct Launching {
+    explicit Launching(size_t all) : nodes(all), left(static_cast<ptrdiff_t>(all)) {}
+    std::vector<launch::LaunchedNode> nodes;
+    std::latch left;
+  };
+  const auto launching = std::make_shared<Launching>(count);
+  launcher.Start([launching](launch::LaunchedNode node) {
+    const uint32_t number = node.node_rank;
+    launching->nodes[number] = std::move(node);
+    launching->left.count_down();
+  });
+  launching->left.wait();  // each node has a result in bounded time
+  return std::move(launching->nodes);
+}
+
+void EndAgents(std::vector<launch::LaunchedNode>& nodes) {
+  v1::ChiefMessage shutdown;
+  shutdown.mutable_shutdown()->set_grace_ms(0);
+  const Loop clock;
+  NullListener listener;
+  std::vector<std::unique_ptr<Node>> ending;
+  for (launch::LaunchedNode& node : nodes) {
+    if (!node.link) continue;
+    ending.push_back(std::make_unique<Node>(node.node_rank, listener, clock));
+    ending.back()->Connect(node.link);
+    ending.back()->SendReliably(shutdown);
+  }
+  const Deadline gone = Deadline::After(kAgentsGoneLimit);
+  const Deadline failed_gone = Deadline::After(kFailedAgentsGoneLimit);
+  for (launch::LaunchedNode& node : nodes) {
+    if (node.link) node.link->WaitClosed(node.status.ok() ? gone : failed_gone);
+  }
+}
+
+std::vector<uint32_t> MeshTargets(uint32_t node, uint32_t nodes, bool full) {
+  std::set<uint32_t> targets = {0, (node + nodes - 1) % nodes};
+  for (uint32_t step = 1; step < nodes; step = full ? step + 1 : step * 2) {
+    targets.insert((node + step) % nodes);
+  }
+  targets.erase(node);
+  return {targets.begin(), targets.end()};
+}
 
 Status CheckFolderForLogs(const std::string& folder) {
   namespace fs = std::filesystem;

@@ -1,7 +1,10 @@
 // Checks everything that a run needs, on all nodes at the same time, without starting ranks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/diagnosis.pb.h"
@@ -9,6 +12,21 @@
 #include "launch/launcher.h"
 
 namespace autodist::chief {
+
+// Starts agents on all nodes for checks, without ranks. Returns the result for each node, by rank.
+// Blocks until all have one, in bounded time.
+std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count);
+
+// Asks the agents to leave, and waits for that, for seconds at most.
+void EndAgents(std::vector<launch::LaunchedNode>& nodes);
+
+// Up to this many nodes, each tries all others; more would need tens of thousands of connections.
+inline constexpr uint32_t kLargestFullMesh = 64;
+
+// Returns the nodes that `node`, one of `nodes`, tries to connect to, in order. `full`: all others.
+// Otherwise its neighbours in a ring, the nodes at each power of two along it, so that each is
+// tried as often as it tries others, and the first node, where all ranks meet.
+std::vector<uint32_t> MeshTargets(uint32_t node, uint32_t nodes, bool full);
 
 // Blocks for seconds, until every node has been checked or given up and every agent has ended. Call
 // it before any other thread is started. `full_mesh`: each node tries to connect to all others,

@@ -18,7 +18,7 @@
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "chief/checks/probe_nodes.h"
+#include "chief/checks/doctor.h"
 #include "chief/checks/reported_addresses.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/remote_controller/controller_lines.h"

@@ -1,4 +1,4 @@
-#include "chief/checks/mesh_targets.h"
+#include "chief/checks/doctor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

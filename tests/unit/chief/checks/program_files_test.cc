@@ -1,4 +1,4 @@
-#include "chief/checks/program_files.h"
+#include "chief/checks/preflight.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
