@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "chief/remote_controller/controller_lines.h"
+#include "chief/remote_controller/controller.h"
 #include "cli/display_options.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"

@@ -1,7 +1,5 @@
 #include "chief/remote_controller/run_remote.h"
 
-#include <absl/strings/escaping.h>
-#include <absl/strings/str_split.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,10 +11,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_split.h>
 #include "base/fd.h"
 #include "base/random.h"
 #include "base/shell_quote.h"
-#include "chief/remote_controller/remote_output.h"
+#include "display/screen.h"
 #include "process/spawn.h"
 #include "scripts/scripts.h"
 #include "ssh/ssh_program.h"
@@ -24,6 +24,15 @@
 
 namespace autodist::chief {
 namespace {
+
+constexpr size_t kMaxShownLineLength = 64 << 10;  // bytes; a longer line is passed on in pieces
+
+// Returns the length of the longest suffix of `text` that is a prefix of the mark.
+size_t BegunMark(std::string_view text, std::string_view mark) {
+  size_t length = std::min(text.size(), mark.size() - 1);
+  while (length > 0 && !text.ends_with(mark.substr(0, length))) --length;
+  return length;
+}
 
 constexpr int kExitOfSshItself = 255;
 
@@ -90,6 +99,41 @@ void PassOnUntilEnd(int program_end, std::vector<PassedStream>& streams) {
 bool OnTerminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0; }
 
 }  // namespace
+
+std::string MarkOf255(const std::string& nonce) {
+  return std::string(1, '\0') + "AUTODIST-ENDED-WITH-255 " + nonce;
+}
+
+std::string RemoteOutput::Take(std::string_view bytes) {
+  held_ += bytes;
+  if (const size_t at = held_.find(mark_); at != std::string::npos) {
+    marked_ = true;
+    held_.erase(at, mark_.size());
+  }
+  const size_t ready = held_.size() - BegunMark(held_, mark_);
+  text_.append(held_, 0, ready);
+  held_.erase(0, ready);
+  return Shown(false);
+}
+
+std::string RemoteOutput::End() {
+  text_ += std::exchange(held_, "");
+  return Shown(true);
+}
+
+std::string RemoteOutput::Shown(bool end) {
+  if (!to_terminal_) return std::exchange(text_, "");
+  std::string shown;
+  size_t begin = 0;
+  for (size_t line = text_.find('\n'); line != std::string::npos; line = text_.find('\n', begin)) {
+    shown += display::Harmless(std::string_view(text_).substr(begin, line - begin)) + "\n";
+    begin = line + 1;
+  }
+  text_.erase(0, begin);
+  if (end || text_.size() > kMaxShownLineLength)
+    shown += display::Harmless(std::exchange(text_, ""));
+  return shown;
+}
 
 Result<std::vector<std::string>> DecodeArgv(const std::string& encoded) {
   const bool hex = std::ranges::all_of(encoded, [](unsigned char c) { return std::isxdigit(c); });

@@ -1,4 +1,4 @@
-#include "chief/remote_controller/remote_output.h"
+#include "chief/remote_controller/run_remote.h"
 
 #include <gtest/gtest.h>
 

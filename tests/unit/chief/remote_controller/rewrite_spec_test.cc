@@ -1,9 +1,8 @@
-#include "chief/remote_controller/rewrite_spec.h"
+#include "chief/remote_controller/start_remote.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "chief/remote_controller/start_remote.h"
 #include "spec/spec_text.h"
 #include "spec/yaml_reader.h"
 #include "support/plans.h"

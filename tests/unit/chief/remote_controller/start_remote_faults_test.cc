@@ -11,7 +11,7 @@
 
 #include "autodist/v1/job_request.pb.h"
 #include "chief/loop/signal_watcher.h"
-#include "chief/remote_controller/controller_lines.h"
+#include "chief/remote_controller/controller.h"
 #include "json/proto_json.h"
 #include "spec/yaml_reader.h"
 #include "support/agents_test.h"
