@@ -1,27 +1,169 @@
 // autodist doctor [options] [-- PROGRAM [ARGUMENTS]]
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
+#include "autodist/v1/diagnosis.pb.h"
+#include "autodist/v1/job_request.pb.h"
 #include "base/exit_codes.h"
+#include "base/fd.h"
 #include "base/home_folder.h"
 #include "chief/checks/doctor.h"
 #include "chief/plan_job.h"
-#include "cli/burn.h"
+#include "chief/run_job.h"
+#include "cli/bench_job.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
+#include "diagnosis/burn_checks.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
+#include "json/proto_json.h"
 #include "slurm/steps.h"
+#include "spec/resource_spec.h"
 #include "transfer/sync_source.h"
 
 namespace autodist::cli {
 namespace {
+
+using std::chrono::milliseconds;
+
+// The job of `doctor`, with another program: it has its nodes and variables.
+Result<EmbeddedJob> JobOf(const spec::ResourceSpec& spec, v1::JobRequest request,
+                          const transfer::BenchPrograms& programs,
+                          const std::vector<std::string>& command, const std::string& argument) {
+  *request.mutable_program() = {command.begin(), command.end()};
+  request.add_program(argument);
+  request.clear_per();
+  request.clear_framework();
+  request.clear_sync();
+  request.clear_json();
+  request.set_no_preflight(true);  // doctor has just checked the nodes
+  AD_ASSIGN_OR_RETURN(EmbeddedJob job, MakeEmbeddedJob(spec, std::move(request), programs));
+  AD_ASSIGN_OR_RETURN(job.options.view.show, display::ShownRanks::Parse("none"));
+  return job;
+}
+
+// Runs it, and calls `read` with the output of each rank and the file that contains it. Prints what
+// fails, and returns 0 or an exit code.
+template <typename Read>
+int RunAndRead(Result<EmbeddedJob> job, const Read& read) {
+  constexpr size_t kLongestResult = 64 << 10;
+  if (!job.ok()) return Fail(job.status(), kExitCannotLaunch);
+  const std::string folder = job->options.log_folder.path();
+  const int exit_code = chief::RunJob(job->plan, std::move(job->options));
+  if (exit_code != 0) return exit_code;
+  for (const v1::NodePlan& node : job->plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      const std::string file = folder + "/rank-" + std::to_string(rank.rank()) + ".out";
+      const auto line = base::ReadFile(file, kLongestResult);
+      const Status status = line.ok() ? Annotate(read(node, rank, *line), file) : line.status();
+      if (!status.ok()) return Fail(status, kExitCannotLaunch);
+    }
+  }
+  return 0;
+}
+
+std::string NameOf(const v1::Device& device) {
+  return (device.kind() == v1::DEVICE_KIND_GPU ? "GPU " : "CPU ") + std::to_string(device.index());
+}
+
+int LoadDevices(const spec::ResourceSpec& spec, const v1::JobRequest& doctor,
+                const transfer::BenchPrograms& programs, milliseconds time,
+                v1::Diagnosis& diagnosis) {
+  const bool gpus =
+      std::ranges::any_of(spec.nodes, [](const spec::Node& node) { return !node.gpus.empty(); });
+  const auto& command = gpus ? programs.burn.for_gpus : programs.burn.for_cpus;
+  return RunAndRead(
+      JobOf(spec, doctor, programs, command, std::to_string(time.count())),
+      [&](const v1::NodePlan& node, const v1::RankPlan& rank, const std::string& line) {
+        v1::BurnedDevice& device = *diagnosis.add_burned();
+        device.set_node(node.node_rank());
+        device.set_rank(rank.rank());
+        device.set_name(NameOf(rank.device()));
+        return json::FromJson(line, *device.mutable_result());
+      });
+}
+
+void AddRates(const v1::ExchangeResult& result, uint32_t node, uint32_t rank,
+              v1::Diagnosis& diagnosis) {
+  for (const v1::ExchangeRate& rate : result.pairs()) {
+    const auto same = std::ranges::find_if(*diagnosis.mutable_links(), [&](const auto& link) {
+      return link.node() == node && link.exchange().partner() == rate.partner();
+    });
+    if (same == diagnosis.mutable_links()->end()) {
+      v1::MeasuredLink& link = *diagnosis.add_links();
+      link.set_node(node);
+      *link.mutable_exchange() = rate;
+    } else {
+      v1::ExchangeRate& exchange = *same->mutable_exchange();
+      exchange.set_rate(exchange.rate() + rate.rate());
+      exchange.set_wrong(exchange.wrong() + rate.wrong());
+    }
+  }
+  if (!result.has_between_devices()) return;
+  v1::BurnResult& device =
+      *std::ranges::find(*diagnosis.mutable_burned(), rank, &v1::BurnedDevice::rank)
+           ->mutable_result();
+  v1::BurnRate& rate = *device.add_rates();
+  rate.set_work(v1::BURN_WORK_BETWEEN_DEVICES);
+  rate.set_rate(result.between_devices().rate());
+  device.set_wrong(device.wrong() + result.between_devices().wrong());
+}
+
+int LoadLinks(const spec::ResourceSpec& spec, const v1::JobRequest& doctor,
+              const transfer::BenchPrograms& programs, milliseconds time,
+              v1::Diagnosis& diagnosis) {
+  v1::BenchPlan bench;
+  bench.set_backend(BackendOf(spec));
+  const bool gpus = bench.backend() == v1::BACKEND_NCCL;
+  const auto& command = gpus ? programs.bench.for_gpus : programs.bench.for_cpus;
+  if (command.empty()) {
+    base::Log(base::LogLevel::kWarning,
+              "links are not measured, because this autodist was built without NCCL");
+    return 0;
+  }
+  bench.set_exchange_ms(static_cast<uint32_t>(time.count()));
+  return RunAndRead(
+      JobOf(spec, doctor, programs, command, json::JsonText(bench)),
+      [&](const v1::NodePlan& node, const v1::RankPlan& rank, const std::string& line) {
+        v1::ExchangeResult result;
+        AD_RETURN_IF_ERROR(json::FromJson(line, result));
+        AddRates(result, node.node_rank(), rank.rank(), diagnosis);
+        return OkStatus();
+      });
+}
+
+bool HasLinks(const spec::ResourceSpec& spec) {
+  return spec.nodes.size() > 1 || std::ranges::any_of(spec.nodes, [](const spec::Node& node) {
+           return node.gpus.size() > 1;
+         });
+}
+
+// Puts a load on all devices and on the links between them, for `doctor --burn`. Runs jobs that
+// load each device and each link for this time in total, and adds their results and issues to the
+// diagnosis. Prints what fails. Returns 0, or the exit code of a job that failed; the diagnosis
+// then has what was measured before. Blocks. Call it in a process without other threads that take
+// signals.
+int Burn(const spec::ResourceSpec& spec, const v1::JobRequest& doctor, milliseconds time,
+         v1::Diagnosis& diagnosis) {
+  const auto programs = transfer::InstallBenchPrograms(base::HomeFolder());
+  if (!programs.ok()) return Fail(programs.status(), kExitCannotLaunch);
+  const milliseconds for_links = HasLinks(spec) ? time * 2 / 5 : milliseconds(0);
+  int exit_code = LoadDevices(spec, doctor, *programs, time - for_links, diagnosis);
+  if (exit_code == 0 && for_links.count() > 0)
+    exit_code = LoadLinks(spec, doctor, *programs, for_links, diagnosis);
+  diagnosis::JudgeDevices(diagnosis);
+  diagnosis::JudgeLinks(diagnosis);
+  return exit_code;
+}
 
 constexpr int kExitBad = 1;
 

@@ -1,8 +1,14 @@
 // autodist licenses
+#include <span>
+
+#include "base/embedded_file.h"
 #include "cli/commands.h"
-#include "cli/licenses.h"
 
 namespace autodist::cli {
+
+// The licences of all components that are linked into the programs, from setup/licenses.py. One
+// file, "licenses.txt".
+std::span<const base::EmbeddedFile> LicenseTexts();
 
 Command AddLicenses(CLI::App& app) {
   app.footer(R"(

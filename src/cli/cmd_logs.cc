@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "cli/commands.h"
-#include "cli/display_options.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
+#include "cli/run_options.h"
 #include "cli/values.h"
 #include "control/follow_job.h"
 #include "control/job_record.h"

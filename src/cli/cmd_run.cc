@@ -5,11 +5,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
 #include "base/exit_codes.h"
 #include "base/home_folder.h"
 #include "base/log.h"
+#include "base/log_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "chief/input/terminal_input.h"
@@ -19,20 +27,161 @@
 #include "chief/run_job.h"
 #include "cli/chief_on.h"
 #include "cli/commands.h"
-#include "cli/display_options.h"
-#include "cli/job_views.h"
-#include "cli/left_out_nodes.h"
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
+#include "control/faulty_nodes.h"
 #include "kubernetes/pods.h"
+#include "metrics/server.h"
 #include "plan/plan_summary.h"
 #include "plan/plan_text.h"
 #include "slurm/allocation.h"
 #include "slurm/steps.h"
+#include "spec/resource_spec.h"
 #include "transfer/sync_source.h"
+#include "web/server.h"
 
 namespace autodist::cli {
 namespace {
+
+using base::Log;
+using base::LogLevel;
+
+constexpr char kAddressFile[] = "web-address";
+
+// The page and the metrics that `run` serves while its job runs. Both are clients of the job's
+// control socket, as another process would be. Not thread-safe.
+class JobViews {
+ public:
+  // Starts the servers of --metrics and --web. Fails if one of them cannot listen.
+  static Result<std::unique_ptr<JobViews>> Start(const v1::JobRequest& request,
+                                                 const std::string& job_id);
+  JobViews(const JobViews&) = delete;
+  JobViews& operator=(const JobViews&) = delete;
+  ~JobViews();
+
+  // Prints the addresses, once. The address of the page grants access: if stderr is not a terminal,
+  // and so may be a file that other users can read, writes it to a file in this folder that only
+  // this user can read. Blocks on the disk.
+  void Announce(const base::LogFolder& log_folder);
+
+ private:
+  JobViews() = default;
+  void KeepAddress(const base::LogFolder& folder);
+
+  std::unique_ptr<metrics::Server> metrics_;
+  std::unique_ptr<web::Server> web_;
+  bool announced_ = false;
+  std::optional<base::LogFolder> address_kept_in_;
+};
+
+Result<std::unique_ptr<JobViews>> JobViews::Start(const v1::JobRequest& request,
+                                                  const std::string& job_id) {
+  std::unique_ptr<JobViews> views(new JobViews);
+  if (request.has_metrics()) {
+    auto metrics = metrics::Server::Start({request.metrics(), job_id});
+    if (!metrics.ok()) return Annotate(metrics.status(), "--metrics");
+    views->metrics_ = *std::move(metrics);
+  }
+  if (request.has_web()) {
+    auto web = web::Server::Start({.job = job_id,
+                                   .only_job = true,
+                                   .address = request.web(),
+                                   .control = request.web_allow_actions()});
+    if (!web.ok()) return Annotate(web.status(), "--web");
+    views->web_ = *std::move(web);
+  }
+  return views;
+}
+
+JobViews::~JobViews() {
+  if (!address_kept_in_) return;
+  const auto folder = address_kept_in_->Open();
+  if (folder.ok()) unlinkat((*folder)->get(), kAddressFile, 0);  // the address is no longer valid
+}
+
+void JobViews::Announce(const base::LogFolder& log_folder) {
+  if (std::exchange(announced_, true)) return;
+  if (metrics_) Log(LogLevel::kInfo, "metrics at " + metrics_->url());
+  if (!web_) return;
+  if (!web_->is_local()) Log(LogLevel::kWarning, web::kTokenIsRead);
+  if (isatty(STDERR_FILENO) == 1) {
+    Log(LogLevel::kInfo, "page at " + web_->url());
+  } else {
+    KeepAddress(log_folder);
+  }
+}
+
+void JobViews::KeepAddress(const base::LogFolder& folder) {
+  const Status kept = folder.WriteFile(kAddressFile, web_->url() + "\n");
+  if (!kept.ok()) {
+    return Log(LogLevel::kWarning, "the address of the page cannot be written: " + Message(kept));
+  }
+  address_kept_in_ = folder;
+  Log(LogLevel::kInfo, "page: its address is in " +
+                           (std::filesystem::absolute(folder.path()) / kAddressFile).string());
+}
+
+Status Exclude(const std::vector<std::string>& addresses, spec::ResourceSpec& spec) {
+  for (const std::string& address : addresses) {
+    const size_t removed =
+        std::erase_if(spec.nodes, [&](const spec::Node& node) { return node.address == address; });
+    if (removed > 0) continue;
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "--exclude " + address + ": the spec has no such node"),
+        "write the address as in the spec; `autodist validate` prints all nodes");
+  }
+  if (!spec.nodes.empty()) return OkStatus();
+  return Error(StatusCode::kInvalidArgument, "--exclude leaves no node");
+}
+
+// How many nodes the job can do without before it starts.
+uint32_t Dispensable(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
+  const auto nodes = static_cast<uint32_t>(std::ranges::count_if(
+      spec.nodes, [](const spec::Node& node) { return !node.devices().empty(); }));
+  if (request.min_nodes() == 0) return request.spares();
+  return nodes - std::min(nodes, std::max(request.min_nodes(), 1u));
+}
+
+std::string TextOf(const control::FaultyNode& node) {
+  return node.address + " is remembered as faulty since " + base::Printable(node.since) + ": " +
+         base::Printable(node.why);
+}
+
+std::string HowToForget(const std::string& address) {
+  return "`autodist nodes --forget " + address + "`, once it is repaired";
+}
+
+// Leaves nodes out of a run. Removes the nodes of --exclude from the spec, and those that are
+// remembered as faulty as far as spares or --min-nodes allow it; their number is taken from the
+// spares of the request. Logs what it removes, and warns of faulty nodes that stay.
+// kInvalidArgument: no such node, or none is left; with --health strict, kFailedPrecondition: a
+// faulty node would stay.
+Status LeaveOutNodes(const std::vector<std::string>& exclude, spec::ResourceSpec& spec,
+                     v1::JobRequest& request) {
+  AD_RETURN_IF_ERROR(Exclude(exclude, spec));
+  if (request.health() == v1::HEALTH_OFF) return OkStatus();
+  AD_ASSIGN_OR_RETURN(const auto faulty, control::ReadFaultyNodes());
+  uint32_t dispensable = Dispensable(spec, request);
+  for (const control::FaultyNode& one : faulty) {
+    const auto node = std::ranges::find(spec.nodes, one.address, &spec::Node::address);
+    if (node == spec.nodes.end()) continue;
+    if (dispensable > 0 && !node->chief) {
+      --dispensable;
+      request.set_spares(request.spares() - std::min(request.spares(), 1u));
+      spec.nodes.erase(node);
+      base::Log(base::LogLevel::kWarning, TextOf(one) + "; this job does without it");
+    } else if (request.health() == v1::HEALTH_STRICT) {
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition, TextOf(one)),
+          "leave it out with --exclude " + one.address + "; or " + HowToForget(one.address));
+    } else {
+      base::Log(base::LogLevel::kWarning, TextOf(one));
+      base::Log(base::LogLevel::kInfo, "to leave it out: --exclude " + one.address +
+                                           "; to use it: " + HowToForget(one.address));
+    }
+  }
+  return OkStatus();
+}
 
 // How long a pod waits for a chief that still pulls its image; then Kubernetes recreates the pod.
 constexpr std::chrono::seconds kCallPatience{3600};

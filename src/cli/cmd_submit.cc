@@ -1,24 +1,211 @@
 // autodist submit (--slurm | --kubernetes) [options] -- PROGRAM [ARGUMENTS]
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/parse_number.h"
+#include "base/utf8.h"
+#include "cli/app.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/run_options.h"
-#include "cli/submit_kubernetes.h"
-#include "cli/submit_slurm.h"
 #include "cli/values.h"
+#include "exec/exec.h"
 #include "json/proto_json.h"
+#include "kubernetes/manifest.h"
 #include "secure/key.h"
+#include "slurm/batch_script.h"
 #include "spec/host_list.h"
+#include "transport/hand_over.h"
 
 namespace autodist::cli {
 namespace {
+
+// autodist submit --kubernetes
+struct KubernetesOptions {
+  kubernetes::KubernetesRequest request;
+  std::string kube_context;  // of kubectl's configuration; "": the current one
+  std::string kube_namespace;
+};
+
+constexpr std::chrono::seconds kKubectlLimit{60};  // for a distant or busy API server
+
+CLI::Validator Quantity() {
+  return {[](const std::string& text) -> std::string {
+            const size_t unit = text.find_first_not_of("0123456789.");
+            if (unit != 0 && !text.empty() && text.size() - std::min(unit, text.size()) <= 2)
+              return "";
+            return "'" + text + "' is not a Kubernetes quantity, such as 16, 500m or 64Gi";
+          },
+          ""};
+}
+
+// Removes the first part if the second fails: half of a job would wait forever.
+Status CreateBoth(const KubernetesOptions& options) {
+  const kubernetes::KubernetesRequest& request = options.request;
+  const auto kubectl = [&](std::vector<std::string> more) {
+    std::vector<std::string> argv = {"kubectl"};
+    if (!options.kube_context.empty()) argv.push_back("--context=" + options.kube_context);
+    if (!options.kube_namespace.empty()) argv.push_back("--namespace=" + options.kube_namespace);
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  };
+  auto uid = transport::HandOver(kubectl({"create", "-f", "-", "-o", "jsonpath={.metadata.uid}"}),
+                                 kubernetes::JobSetManifest(request), kKubectlLimit);
+  if (!uid.ok()) {
+    return WithRemedy(Annotate(uid.status(), "kubectl create"),
+                      "--print shows the manifest; the cluster needs JobSet: "
+                      "https://jobset.sigs.k8s.io/docs/installation");
+  }
+  const auto rest = transport::HandOver(
+      kubectl({"create", "-f", "-"}), kubernetes::CompanionsManifest(request, *uid), kKubectlLimit);
+  if (rest.ok()) return OkStatus();
+  const auto gone = transport::HandOver(kubectl({"delete", "jobset", request.name, "--wait=false"}),
+                                        "", kKubectlLimit);
+  return WithRemedy(Annotate(rest.status(), "kubectl create"),
+                    gone.ok() ? "the job was removed again; check that you may create Secrets and "
+                                "NetworkPolicies in this namespace"
+                              : "kubectl delete jobset " + request.name);
+}
+
+// Adds the options of group::kKubernetes. `options` must outlive the parsing.
+void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
+  kubernetes::KubernetesRequest& request = options.request;
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->check(NotEmpty())->group(group::kKubernetes);
+  };
+  add("--image", request.image,
+      "Image of the pods; contains autodist, unless --autodist-image is given")
+      ->type_name("IMAGE");
+  add("--autodist-image", request.autodist_image,
+      "Image with sh, cp and autodist; autodist is copied from it into the pods")
+      ->type_name("IMAGE");
+  add("--cpus", request.cpus, "CPUs of each node: 16, 500m")->check(Quantity())->type_name("N");
+  add("--memory", request.memory, "Memory of each node: 64Gi")
+      ->check(Quantity())
+      ->type_name("SIZE");
+  app.add_option_function<std::vector<std::string>>(
+         "--volume",
+         [&request](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             if (auto volume = kubernetes::ParseVolume(text); volume.ok())
+               request.volumes.push_back(*volume);
+           }
+         },
+         "Mount a persistent volume claim: data:/data or data:/data:ro; repeatable")
+      ->check(ParsedBy(kubernetes::ParseVolume, "VOLUME"))
+      ->allow_extra_args(false)
+      ->group(group::kKubernetes);
+  add("--env-from", request.env_from, "Set variables from the entries of a Secret; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("SECRET");
+  add("--pull-secret", request.pull_secret, "Secret for the image registry")->type_name("SECRET");
+  add("--namespace", options.kube_namespace, "Namespace of the job; default: that of kubectl")
+      ->type_name("NAMESPACE");
+  add("--context", options.kube_context, "kubectl context; default: the current one")
+      ->type_name("CONTEXT");
+}
+
+// Prints the manifest, or creates its objects with kubectl. Returns the exit code.
+int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
+  const kubernetes::KubernetesRequest& request = options.request;
+  if (request.image.empty()) {
+    return Fail(
+        WithRemedy(Error(StatusCode::kInvalidArgument, "no image for the pods"),
+                   "give --image NAME, an image with your program and autodist; if it has no "
+                   "autodist, add --autodist-image"),
+        kExitUsage);
+  }
+  if (print) {
+    const std::string all =
+        kubernetes::CompanionsManifest(request, "") + "---\n" + kubernetes::JobSetManifest(request);
+    std::fputs(all.c_str(), stdout);
+    return 0;
+  }
+  Status created = exec::CheckKubectl();
+  if (created.ok()) created = CreateBoth(options);
+  if (!created.ok()) return Fail(created, 1);
+  base::Log(base::LogLevel::kInfo,
+            "submitted as JobSet " + request.name + "; kubectl logs -f job/" + request.name +
+                "-chief-0 shows its output, kubectl delete jobset " + request.name + " ends it");
+  std::printf("%s\n", request.name.c_str());
+  return 0;
+}
+
+constexpr std::chrono::seconds kSubmitLimit{60};  // a busy slurmctld makes sbatch wait
+
+// Rejects characters that would end or split the option in a line of the batch script.
+CLI::Validator SbatchWord() {
+  return {[](const std::string& text) -> std::string {
+            const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+              return std::isgraph(c) && c != '"' && c != '\'' && c != '\\' && c != '#';
+            });
+            return plain ? ""
+                         : "'" + text +
+                               "' cannot be used in a batch script: no spaces, quotes, # or \\";
+          },
+          ""};
+}
+
+CLI::Validator SbatchOption() {
+  return {[](const std::string& text) -> std::string {
+            if (text.starts_with("--") && text.size() > 2) return "";
+            return "'" + text + "' is not an sbatch option, such as --constraint=a100";
+          },
+          ""};
+}
+
+// Adds the options of group::kSlurm. `request` must outlive the parsing.
+void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->check(SbatchWord())->group(group::kSlurm);
+  };
+  add("--time", request.time, "Time limit of the job: 30 (minutes), 2:00:00, 1-12")
+      ->type_name("TIME");
+  add("--signal", request.signal,
+      "Send a signal to all ranks before the time limit: USR1@120 is 120 s before")
+      ->type_name("SIGNAL@SECONDS");
+  add("--partition", request.partition, "Slurm partition")->type_name("PARTITION");
+  add("--account", request.account, "Slurm account")->type_name("ACCOUNT");
+  add("--sbatch", request.others,
+      "Another option for sbatch, such as --constraint=a100; repeatable")
+      ->check(SbatchOption())
+      ->allow_extra_args(false)
+      ->type_name("OPTION");
+}
+
+// `job`: a v1::JobRequest as JSON. Prints the script or submits it with sbatch. Returns the exit
+// code.
+int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bool print) {
+  if (const std::string why = SbatchWord()(request.gpus); !request.gpus.empty() && !why.empty()) {
+    return Fail(Error(StatusCode::kInvalidArgument, "--gpus-per-node: " + why), kExitUsage);
+  }
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string script = slurm::SlurmScript(request, error ? "autodist" : self.string(), job);
+  if (print) {
+    std::fputs(script.c_str(), stdout);
+    return 0;
+  }
+  const auto said = transport::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
+  if (!said.ok()) {
+    return Fail(WithRemedy(Annotate(said.status(), "sbatch refused the script"),
+                           "--print shows the script"),
+                1);
+  }
+  const std::string number = base::Printable(said->substr(0, said->find_first_of(";\n")));
+  base::Log(base::LogLevel::kInfo, "submitted as Slurm job " + number + "; output in slurm-" +
+                                       number + ".out in this folder; squeue --jobs=" + number +
+                                       " shows its state, scancel " + number + " ends it");
+  std::printf("%s\n", number.c_str());
+  return 0;
+}
 
 constexpr uint32_t kMaxMachines = 100'000;
 

@@ -32,7 +32,7 @@ struct TopCommandOptions {
 };
 
 template <typename Enum, typename Names>
-Enum Named(const std::string& name, const Names& names) {
+Enum ValueNamed(const std::string& name, const Names& names) {
   return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
 }
 
@@ -65,8 +65,8 @@ int Top(const TopCommandOptions& chosen) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   top::TopOptions options{.job_id = job->job_id()};
   options.interval = std::chrono::milliseconds(static_cast<int64_t>(chosen.interval * 1000));
-  options.view.sort = Named<top::Sort>(chosen.sort, top::kSortNames);
-  options.view.fact = Named<top::Fact>(chosen.cells, top::kFactNames);
+  options.view.sort = ValueNamed<top::Sort>(chosen.sort, top::kSortNames);
+  options.view.fact = ValueNamed<top::Fact>(chosen.cells, top::kFactNames);
   options.stacks_text = [](const v1::JobStacks& stacks) {
     return why::GroupsText(stacks.groups());
   };

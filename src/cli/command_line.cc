@@ -12,8 +12,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/shell_quote.h"
-#include "cli/help_topics.h"
-#include "cli/old_names.h"
+#include "cli/help_text.h"
 #include "cli/other_launchers.h"
 
 namespace autodist::cli {
@@ -294,7 +293,6 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
   const auto help = std::ranges::find(own, "--help");
   line.help_all = own.end() - help > 1 && help[1] == "all";
   if (line.help_all) own.erase(help + 1);
-  own.front() = CurrentName(own.front());
   const CLI::App* command = CommandOf(app, own.front());
   if (!command) return UnknownCommand(app, own);
 
@@ -306,8 +304,6 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
       own.erase(word, own.end());
       break;
     }
-    const std::string current = CurrentName(*word);
-    if (Find(*command, current)) *word = current;
     const CLI::Option* option = Find(*command, *word);
     const std::string next = std::next(word) == own.end() ? "" : *std::next(word);
     if (!option) {
@@ -316,9 +312,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
     }
-    if (!TakesNext(*command, *option, *word, next)) continue;
-    const std::string& name = *word++;
-    *word = CurrentValue(name, next);
+    if (TakesNext(*command, *option, *word, next)) ++word;
   }
   return line;
 }

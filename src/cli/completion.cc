@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/help_topics.h"
+#include "cli/help_text.h"
 
 namespace autodist::cli {
 namespace {

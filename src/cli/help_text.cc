@@ -4,8 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/split.h"
+#include "cli/commands.h"
+#include "spec/node_entry.h"
+#include "spec/ssh_section.h"
+#include "spec/yaml_reader.h"
 
 namespace autodist::cli {
 namespace {
@@ -33,6 +38,169 @@ std::string Wrapped(std::string_view text, size_t width, const std::string& line
     column += word.size();
   }
   return lines;
+}
+
+constexpr size_t kWidth = 80;  // characters
+constexpr size_t kKeyColumn = 18;
+
+constexpr char kSpecIntroduction[] =
+    R"(A resource spec is a YAML file that lists the machines of a job.
+
+  nodes:
+    - address: 10.0.0.1
+      gpus: [0, 1, 2, 3]
+      chief: true              # if you run autodist on this node
+    - address: 10.0.0.2
+      gpus: [0, 1, 2, 3]
+      ssh_config: lab
+  ssh:
+    lab:
+      username: ubuntu
+      key_file: ~/.ssh/id_ed25519
+
+`autodist init` writes one, `autodist validate` checks one. `run` uses the file
+of --spec, or of $AUTODIST_SPEC, or autodist.yaml in the current folder.
+)";
+
+constexpr char kExitCodes[] = R"(run, and submit's jobs:
+  0            all ranks exited with 0
+  1 to 255     the exit code of the first rank that failed; 128 + n if signal n
+               ended it (134 SIGABRT, 137 SIGKILL, 139 SIGSEGV, 143 SIGTERM)
+  2            wrong usage or an invalid spec; there is no job
+  123          --restart-policy act: another attempt could hardly succeed
+  124          --timeout or --hang-timeout expired
+  125          a node cannot be reached, cannot run the job, or was lost
+  126          the program exists on a node but cannot be executed
+  127          the program was not found on a node
+  129, 130     autodist received SIGHUP, or SIGINT (Ctrl-C)
+  143          autodist received SIGTERM, or `autodist stop`
+
+Other commands:
+  doctor       0: a run would start; 1: it would fail; 125: it could not check
+  attach       the job's; 130: you left with Ctrl-C and the job continues;
+               125: the job has crashed
+  why          0: no issue; 3: an issue was found; 4: the cause is not known;
+               125: the job does not answer
+  stop, stacks
+               125: the job has crashed or does not answer
+  report       125: the job does not answer, or the file cannot be written
+  clean        125: a node could not be cleaned
+  submit       1: sbatch or kubectl refused the job
+  all          2: wrong usage, an invalid spec, or no such job
+
+A program can exit with 2 or 123 to 143 itself. To distinguish the two, read the
+last lines of the output, `autodist status JOB --json`, or AUTODIST_OUTCOME in
+the command of --on-exit.
+)";
+
+constexpr char kEnvironment[] = R"(Variables of every rank:
+  AUTODIST_JOB_ID                id of the job; also the name of the log folder
+  AUTODIST_RANK                  number of this rank, from 0
+  AUTODIST_WORLD_SIZE            number of ranks
+  AUTODIST_LOCAL_RANK            number of this rank on its node
+  AUTODIST_LOCAL_WORLD_SIZE      number of ranks on this node
+  AUTODIST_NODE_RANK             number of this node, from 0
+  AUTODIST_NODE_COUNT            number of nodes
+  AUTODIST_NODE_ADDRESS          IP address of this node
+  AUTODIST_NODE_ADDRESSES        IP addresses of all nodes
+  AUTODIST_CHIEF_ADDRESS         IP address of node 0
+  AUTODIST_RESTART_COUNT         number of attempts before this one
+  AUTODIST_DEVICE                gpu or cpu
+  AUTODIST_PROGRESS              file for progress, one JSON object per line
+  AUTODIST_AGENT_SOCKET          socket of the node's agent (worker library)
+
+Each framework adds its own, such as RANK, WORLD_SIZE and MASTER_ADDR for torch:
+`autodist frameworks` lists them, `run --framework` chooses. `run --dry-run
+--verbose` prints the environment of each rank.
+
+Variables of the command of --on-exit:
+  AUTODIST_JOB_ID                id of the job
+  AUTODIST_OUTCOME               ended (success), failed, stopped or not started
+  AUTODIST_EXIT_CODE             exit code of run
+  AUTODIST_CAUSE                 first line of the report; empty after success
+  AUTODIST_ELAPSED_S             seconds from the start of run to the end
+  AUTODIST_WORLD_SIZE            number of ranks of the last attempt
+  AUTODIST_LOG_FOLDER            absolute path of the log folder
+
+Variables that autodist reads:
+  AUTODIST_SPEC                  the spec to use without --spec
+  NO_COLOR                       no colors, unless --color is given
+  SSH_AUTH_SOCK                  the SSH agent that holds your keys
+  XDG_CONFIG_HOME                folder of autodist/config.toml [~/.config]
+  XDG_STATE_HOME                 folder of the list of jobs [~/.local/state]
+)";
+
+constexpr char kOutput[] =
+    R"(autodist prints the ranks' stdout on its stdout and their stderr on its stderr,
+line by line. Its own messages begin with "autodist: " and go to stderr.
+
+  [gpu1:0] loss 0.41             a line of rank 0 on node gpu1
+
+Options of run, attach and logs:
+  --show 0,8-15                  only these ranks
+  --show local0                  the first rank of each node
+  --show node:gpu3               the ranks of one node
+  --prefix none|rank|node|time   prefix of each line
+  --color auto|always|never
+
+The log folder, autodist-runs/JOB, contains all output, independent of --show:
+  rank-N.out, rank-N.err         output of rank N, unchanged
+  events.jsonl                   events, one JSON object per line
+  restart-N/                     the same for restart N
+
+Commands:
+  autodist logs last -f          print and follow the output of the newest job
+  autodist logs last --rank 3    the bytes of rank 3
+  autodist attach last           the last lines, then what follows
+  autodist run --json            output and events as JSON lines on stdout
+)";
+
+// Removes Markdown markup: the docs use the same tables of keys.
+std::string PlainText(const std::string& markdown) {
+  std::string text;
+  for (size_t at = 0; at < markdown.size(); ++at) {
+    if (markdown[at] == '\\' && at + 1 < markdown.size()) {
+      text += markdown[++at];
+    } else if (markdown.compare(at, 2, "](") == 0) {
+      at = markdown.find(')', at);
+    } else if (markdown[at] != '`' && markdown[at] != '[') {
+      text += markdown[at];
+    }
+  }
+  return text;
+}
+
+std::string KeyTable(const std::string& heading, const std::vector<spec::KeyText>& keys) {
+  std::string table = "\n" + heading + ":\n";
+  for (const spec::KeyText& key : keys) {
+    const std::string meaning = std::string(key.value) + ". " + key.meaning;
+    table += HelpEntry(key.name, PlainText(meaning), kKeyColumn, kWidth);
+  }
+  return table;
+}
+
+std::string SpecText() {
+  return kSpecIntroduction + KeyTable("Keys of the file", spec::SpecKeyTexts()) +
+         KeyTable("Keys of a node", spec::NodeKeyTexts()) +
+         KeyTable("Keys of an ssh group", spec::GroupKeyTexts());
+}
+
+// Shown by the short help of `run`.
+constexpr auto kCommon = std::to_array<std::string_view>(
+    {"--help",         "--spec",    "--hosts", "--nproc-per-node", "--slurm",        "--per",
+     "--framework",    "--workdir", "--env",   "--pass-env",       "--max-restarts", "--timeout",
+     "--hang-timeout", "--name",    "--show",  "--log-dir",        "--detach",       "--web",
+     "--dry-run",      "--sync",    "--fetch"});
+// Shown by the short help of `submit`, in addition.
+constexpr auto kCommonOfSubmit = std::to_array<std::string_view>(
+    {"--nodes", "--gpus-per-node", "--ntasks-per-node", "--print", "--kubernetes", "--time",
+     "--partition", "--account", "--sbatch", "--image", "--cpus", "--memory", "--volume",
+     "--namespace"});
+
+bool IsCommon(const CLI::App& command, const CLI::Option& option) {
+  const std::string name = "--" + (option.get_lnames().empty() ? "" : option.get_lnames().front());
+  return std::ranges::count(kCommon, name) > 0 ||
+         (command.get_name() == "submit" && std::ranges::count(kCommonOfSubmit, name) > 0);
 }
 
 }  // namespace
@@ -110,6 +278,50 @@ std::string HelpText::make_usage(const CLI::App* app, std::string name) const {
   std::string usage = Formatter::make_usage(app, std::move(name));
   if (app->get_prefix_command()) usage.insert(usage.size() - 1, " -- PROGRAM [ARGUMENTS]");
   return usage;
+}
+
+const std::vector<HelpTopic>& HelpTopics() {
+  static const std::vector<HelpTopic> topics = {
+      {"spec", "The resource spec: which machines, and how to log in", SpecText},
+      {"exit-codes", "Exit codes of all commands", [] { return std::string(kExitCodes); }},
+      {"environment", "Environment variables of ranks and of autodist",
+       [] { return std::string(kEnvironment); }},
+      {"output", "What is printed, and what the log folder contains",
+       [] { return std::string(kOutput); }}};
+  return topics;
+}
+
+const HelpTopic* FindHelpTopic(std::string_view name) {
+  const auto topic = std::ranges::find(HelpTopics(), name, &HelpTopic::name);
+  return topic == HelpTopics().end() ? nullptr : &*topic;
+}
+
+void HideUncommonOptions(CLI::App& command) {
+  if (command.get_name() != "run" && command.get_name() != "submit") return;
+  size_t shown = 0;
+  size_t hidden = 0;
+  for (CLI::Option* const option : command.get_options()) {
+    if (option->get_group().empty()) continue;
+    if (IsCommon(command, *option)) {
+      ++shown;
+      continue;
+    }
+    option->group("");
+    ++hidden;
+  }
+  const std::string all = std::to_string(shown + hidden);
+  command.footer("\n`autodist " + command.get_name() + " --help all` shows all " + all +
+                 " options.\n" + command.get_footer());
+}
+
+Command AddHelp(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("TOPIC", *name, "The topic")->required();
+  return [name] {
+    // Other names are read as commands (ReadCommandLine).
+    const Status written = WriteOutput("", FindHelpTopic(*name)->text(), /*force=*/false);
+    return written.ok() ? 0 : Fail(written, kExitCannotLaunch);
+  };
 }
 
 }  // namespace autodist::cli

@@ -1,7 +1,9 @@
-// Formats the output of --help for the width of the terminal.
+// The texts of `--help` and of `autodist help TOPIC`.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/app.h"
 
@@ -22,6 +24,7 @@ inline constexpr char kFiles[] = "Files";
 inline constexpr char kAdvanced[] = "Advanced";
 }  // namespace group
 
+// Formats the output of --help for the width of the terminal.
 class HelpText final : public CLI::Formatter {
  public:
   explicit HelpText(size_t width) : width_(width) {}
@@ -48,5 +51,23 @@ std::string HelpEntry(const std::string& name, const std::string& text, size_t c
 
 // Returns the width of the terminal at stdout; 80 if stdout is not a terminal.
 size_t TerminalWidth();
+
+// A text of `autodist help TOPIC`, for a topic that concerns several commands.
+struct HelpTopic {
+  std::string name;       // "exit-codes"
+  std::string summary;    // a line for the list of topics
+  std::string (*text)();  // paragraphs and tables, at most 80 characters wide
+};
+
+// All topics in the order of the list.
+const std::vector<HelpTopic>& HelpTopics();
+
+// Null if the topic does not exist.
+const HelpTopic* FindHelpTopic(std::string_view name);
+
+// The short help of commands with many options. Hides all but the common options of `run` and
+// `submit` from their help, and adds a line that names `--help all`. Leaves other commands as they
+// are.
+void HideUncommonOptions(CLI::App& command);
 
 }  // namespace autodist::cli

@@ -2,13 +2,36 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
-#include "cli/job_progress.h"
+#include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::cli {
+
+// Returns the progress in the snapshot; nullopt if the job is over or reports none.
+std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
+
+using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by job id, if known
+
+// Queries the chiefs of all jobs in parallel. Blocks for at most a few seconds.
+ProgressOfJobs ProgressOf(const std::vector<v1::JobStatus>& jobs);
+
+struct JobDetails {
+  bool stalled = false;
+  std::vector<std::pair<std::string, std::string>> rows;  // name, value
+};
+
+// "step 25 of 60, epoch 1/2, 10.1 steps/s", metrics, issues with steps, and the cause of the last
+// restart.
+JobDetails DetailsOf(const v1::JobSnapshot& snapshot);
+
+// {"since_ms":…,"what":"…"}, or null if the job makes steps, or no steps are known.
+std::string StalledJson(const v1::JobSnapshot& snapshot);
 
 // "running", "exit 0", "crashed".
 std::string StateText(const v1::JobStatus& job);

@@ -1,4 +1,4 @@
-// The options of `autodist run`.
+// The options of `autodist run`, and those that other commands share with it.
 #pragma once
 
 #include <string>
@@ -6,8 +6,18 @@
 #include "autodist/status.h"
 #include "autodist/v1/job_request.pb.h"
 #include "cli/app.h"
+#include "display/rank_lines.h"
 
 namespace autodist::cli {
+
+// --show, --prefix and --color: how the output of ranks is shown. `display` must outlive the
+// parsing. `group`: heading in the help.
+void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group);
+
+// Also sets the colors of autodist's messages. kInvalidArgument: --show names ranks that are not
+// among the processes.
+Result<display::View> ViewOf(const v1::Display& display,
+                             const std::vector<display::Process>& processes);
 
 struct RunOptions {
   v1::JobRequest request;

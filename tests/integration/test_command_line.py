@@ -216,31 +216,3 @@ def test_options_of_the_migration_page_are_recognized(autodist, words):
     values = {"FOLDER": "/tmp", "FILE": "hosts", "N": "2", "S": "60", "NAME": "A", "NAME=VALUE": "A=1", "MIN:MAX": "1:2"}
     said = autodist("run", *[values.get(word, word) for word in words], "--dry-run", "--", "true").err
     assert "run has no option" not in said or re.search("write `autodist |leave it out", said), said
-
-
-@pytest.mark.parametrize("old, new", [
-    (["--dialect", "jax"], ["--framework", "jax"]),
-    (["--dialect=jax"], ["--framework=jax"]),
-    (["--on-end", "true"], ["--on-exit", "true"]),
-    (["--progress", r"(?P<step>\d+)"], ["--progress-regex", r"(?P<step>\d+)"]),
-    (["--sample", "5"], ["--sample-interval", "5"]),
-    (["--show-values"], ["--show-env-values"]),
-    (["--spool", "1M"], ["--output-buffer", "1M"]),
-    (["--sync-from", "here"], ["--sync-topology", "direct"]),
-    (["--sync-from=first"], ["--sync-topology=relay"]),
-    (["--web", "127.0.0.1:0", "--web-control"], ["--web", "127.0.0.1:0", "--web-allow-actions"]),
-], ids=lambda words: words[-1] if isinstance(words, list) else None)
-def test_old_option_names_mean_the_same(autodist, old, new):
-    before, now = (autodist("run", *words, "--dry-run", "--", "true") for words in (old, new))
-    assert before.code == now.code == 0, (before.err, now.err)
-    # Each run has its own job name and free ports.
-    assert re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", before.out) == re.sub(r"\d{8}-\d{6}-\w+|\d{5}", "", now.out)
-
-
-def test_commands_keep_their_old_names(autodist):
-    assert autodist("dialects", "jax").out == autodist("frameworks", "jax").out != ""
-
-
-def test_no_help_shows_old_names(autodist):
-    said = autodist("run", "--help", "all").out + autodist("--help").out
-    assert not re.search(r"--(dialect|on-end|spool|web-control|show-values|sync-from)\b|--(sample|progress)[ ,=]|\bdialects\b", said)

@@ -235,7 +235,7 @@ def test_what_doctor_finds(autodist):
 
 def test_what_the_page_is_answered(autodist, tmp_path):
     assert autodist("run", "--detach", "-n", 2, "--", "sh", "-c", "echo step 1/9 loss 2; sleep 100").code == 0
-    web = Web("--control", cwd=tmp_path)
+    web = Web("--allow-actions", cwd=tmp_path)
     try:
         web.enter()
 

@@ -1,4 +1,4 @@
-#include "cli/bench_options.h"
+#include "cli/bench_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -73,15 +73,6 @@ TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstArgumentThatIsNoOption) {
   EXPECT_THAT(line.program, ElementsAre("python", "train.py", "--lease"));
 }
 
-TEST_F(CommandLineTest, OldNamesOfOptionsStillWork) {
-  EXPECT_THAT(Read({"run", "--dialect", "jax", "--sync-from", "here", "--", "./dialect"}).argv,
-              ElementsAre("run", "--framework", "jax", "--sync-topology", "direct"));
-  EXPECT_THAT(Read({"run", "--dialect=jax", "--sync-from=first"}).argv,
-              ElementsAre("run", "--framework=jax", "--sync-topology=relay"));
-  EXPECT_THAT(Read({"run", "train", "--dialect", "x"}).program,
-              ElementsAre("train", "--dialect", "x"));
-}
-
 TEST_F(CommandLineTest, OtherCommandsHaveTheirOwnOptions) {
   const CommandLine line = Read({"logs", "last", "--follow"});
   EXPECT_THAT(line.argv, ElementsAre("logs", "last", "--follow"));

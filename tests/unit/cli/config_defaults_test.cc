@@ -123,10 +123,6 @@ TEST_F(DefaultArgvTest, Values) {
   EXPECT_THAT(Argv({"run"}, "[run]\nweb = \"127.0.0.1:1\""), ElementsAre("--web=127.0.0.1:1"));
 }
 
-TEST_F(DefaultArgvTest, OldNamesStillWork) {
-  EXPECT_THAT(Argv({"run"}, "sync-from = \"here\""), ElementsAre("--sync-topology=direct"));
-}
-
 TEST_F(DefaultArgvTest, TheCommandLineHasPriority) {
   constexpr char kText[] = "[run]\ngrace = \"2m\"\nspec = \"c.yaml\"\n[logs]\nshow = \"0\"";
   EXPECT_THAT(Argv({"run", "--grace", "3"}, kText), ElementsAre("--spec=c.yaml"));

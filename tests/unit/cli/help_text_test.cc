@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/split.h"
-#include "cli/common_options.h"
-#include "cli/help_topics.h"
 
 namespace autodist::cli {
 namespace {

@@ -1,13 +1,18 @@
-// The options of `autodist bench`, and the measurement plan that they select.
+// The options of `autodist bench`, the measurement plan that they select, and jobs of programs that
+// autodist contains.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/bench.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/job.h"
 #include "spec/resource_spec.h"
+#include "transfer/bench_programs.h"
 
 namespace autodist::cli {
 
@@ -31,5 +36,16 @@ v1::Backend BackendOf(const spec::ResourceSpec& spec);
 
 // kInvalidArgument: the options contradict each other, or the spec.
 Result<v1::BenchPlan> MakeBenchPlan(const BenchOptions& options, const spec::ResourceSpec& spec);
+
+// A job whose ranks run a program that autodist contains.
+struct EmbeddedJob {
+  v1::LaunchPlan plan;
+  chief::JobOptions options;
+};
+
+// `request`: with the program. Copies the folder of the programs to the nodes at the start. A
+// failure of kInvalidArgument is a mistake of the user.
+Result<EmbeddedJob> MakeEmbeddedJob(const spec::ResourceSpec& spec, v1::JobRequest request,
+                                    const transfer::BenchPrograms& programs);
 
 }  // namespace autodist::cli
