@@ -26,8 +26,10 @@ void AttemptEnd::OutputChanged() {
     gone_ = false;
     last = last_;
   }
+  const std::optional<uint64_t> generation = ended_();
+  if (!last && !generation) return;
   v1::AgentEvent event;
-  event.mutable_ranks_ended()->set_generation(ended_());
+  event.mutable_ranks_ended()->set_generation(generation.value_or(UINT64_MAX));
   if (!last) return events_.SendReliably(std::move(event));
   events_.Close(std::move(event));
   last_ended_();

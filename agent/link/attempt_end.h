@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "agent/link/event_queue.h"
 #include "agent/output/rank_output.h"
@@ -17,8 +18,9 @@ class AttemptEnd {
   AttemptEnd(EventQueue& events, RankOutput& output, std::function<void()> last_ended)
       : events_(events), output_(output), last_ended_(std::move(last_ended)) {}
 
-  // Sets what is called before the end of an attempt is reported; returns its generation.
-  void OnEnded(std::function<uint64_t()> ended) { ended_ = std::move(ended); }
+  // Sets what is called before the end of an attempt is reported; returns its generation, or
+  // nullopt if it was reported.
+  void OnEnded(std::function<std::optional<uint64_t>()> ended) { ended_ = std::move(ended); }
 
   // Call before ending the processes. Until the end is reported, RankOutput::Begin must not be
   // called.
@@ -31,7 +33,7 @@ class AttemptEnd {
   EventQueue& events_;
   RankOutput& output_;
   const std::function<void()> last_ended_;
-  std::function<uint64_t()> ended_ = [] { return 0; };
+  std::function<std::optional<uint64_t>()> ended_ = [] { return 0; };
 
   std::mutex mutex_;
   bool last_ = false;  // guarded by mutex_

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "autodist/status.h"
@@ -41,19 +42,21 @@ class AttemptGate {
   // kEnd, for which the work of a preparation is stopped, too; kNothing: the order is late, or
   // WorkEnded will return kEnd.
   Do End(uint64_t generation);
-  // The same in any generation; nothing is prepared any more.
-  Do Shutdown();
-  // Nothing is left. Returns the generation of the last order to end.
-  uint64_t Ended();
+  // The same about all generations: nothing is prepared any more.
+  Do Shutdown() { return End(kAll); }
+  bool last() const { return generation_ == kAll; }  // after Shutdown
+  // Nothing is left. Returns the generation of the last order to end; nullopt: it was reported.
+  std::optional<uint64_t> Ended();
 
  private:
+  static constexpr uint64_t kAll = UINT64_MAX;
+
   enum class State : uint8_t { kIdle, kPreparing, kAdopting, kPrepared, kRunning, kEnding };
 
   Do EndNow();
 
   State state_ = State::kIdle;
   uint64_t generation_ = 0;
-  bool last_ = false;       // after Shutdown
   bool working_ = false;    // a preparation, which may be cancelled
   bool cancelled_ = false;  // that is
   bool waits_ = false;      // the latest preparation waits for it
@@ -62,8 +65,8 @@ class AttemptGate {
 
 inline Result<AttemptGate::Do> AttemptGate::Prepare(uint64_t generation) {
   const char* refused = nullptr;
-  if (last_) refused = "the agent ends";
   if (generation < generation_) refused = "another preparation has followed";
+  if (last()) refused = "the agent ends";
   if (state_ == State::kRunning) refused = "ranks run on the node";
   if (state_ == State::kEnding || end_waits_) refused = "ranks on the node have yet to end";
   if (refused) return Error(StatusCode::kFailedPrecondition, refused);
@@ -119,11 +122,6 @@ inline AttemptGate::Do AttemptGate::End(uint64_t generation) {
   return EndNow();
 }
 
-inline AttemptGate::Do AttemptGate::Shutdown() {
-  last_ = true;
-  return EndNow();
-}
-
 inline AttemptGate::Do AttemptGate::EndNow() {
   waits_ = false;
   if (state_ == State::kAdopting) {
@@ -135,8 +133,9 @@ inline AttemptGate::Do AttemptGate::EndNow() {
   return Do::kEnd;
 }
 
-inline uint64_t AttemptGate::Ended() {
-  if (state_ == State::kEnding) state_ = State::kIdle;
+inline std::optional<uint64_t> AttemptGate::Ended() {
+  if (state_ != State::kEnding) return std::nullopt;
+  state_ = State::kIdle;
   return generation_;
 }
 

@@ -379,7 +379,7 @@ void AgentService::Stop(const v1::StopRanks& order) {
 void AgentService::EndRanks(const v1::EndRanks& order) {
   const std::lock_guard lock(mutex_);
   const AttemptGate::Do what = gate_.End(order.generation());
-  if (!end_.last) end_.grace = std::chrono::milliseconds(order.grace_ms());
+  if (!gate_.last()) grace_ = std::chrono::milliseconds(order.grace_ms());
   End(what);
 }
 
@@ -388,13 +388,13 @@ void AgentService::End(AttemptGate::Do what) {
   AnswerWaiting();
   stop_preparing_.request_stop();
   parts_.chief.silence_expected(false);
-  parts_.end.Begin(end_.last);
-  parts_.supervisor.End(end_.grace, end_.last ? Supervisor::Warm::kEnd : Supervisor::Warm::kKeep);
+  parts_.end.Begin(gate_.last());
+  parts_.supervisor.End(grace_, gate_.last() ? Supervisor::Warm::kEnd : Supervisor::Warm::kKeep);
 }
 
 void AgentService::Shutdown(std::chrono::milliseconds grace) {
   const std::lock_guard lock(mutex_);
-  end_ = {true, grace};
+  grace_ = grace;
   End(gate_.Shutdown());
 }
 

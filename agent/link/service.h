@@ -116,10 +116,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   PrepareCall* working_call_ = nullptr;  // answered by the thread that prepares
   PrepareCall* waiting_call_ = nullptr;  // for the end of that work
   std::stop_source stop_preparing_;      // of that work
-  struct {
-    bool last = false;
-    std::chrono::milliseconds grace{0};
-  } end_;  // the latest order to end
+  std::chrono::milliseconds grace_{0};   // of the latest order to end
   bool sync_called_ = false;
   PreparedNode prepared_;
   std::vector<RankCommand> ranks_;  // its ranks, also when they have started

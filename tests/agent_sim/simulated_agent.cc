@@ -115,7 +115,6 @@ void SimulatedAgent::Handle(const v1::ChiefMessage& message) {
       End(gate_.End(message.end().generation()), milliseconds(message.end().grace_ms()));
       break;
     case v1::ChiefMessage::kShutdown:
-      leaving_ = true;
       End(gate_.Shutdown(), milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kCollectStacks:
@@ -178,7 +177,7 @@ void SimulatedAgent::Restart() {
   working_.reset();
   waiting_.reset();
   written_.clear();
-  ending_ = ended_ = leaving_ = false;
+  ending_ = ended_ = false;
   events_.clear();
   last_event_ = last_order_ = 0;
 }
@@ -221,7 +220,7 @@ void SimulatedAgent::SendIfEnded() {
   ending_ = false;
   ended_ = true;
   v1::AgentEvent event;
-  event.mutable_ranks_ended()->set_generation(gate_.Ended());
+  event.mutable_ranks_ended()->set_generation(gate_.Ended().value());
   SendReliably(std::move(event));
 }
 

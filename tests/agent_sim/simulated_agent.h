@@ -55,7 +55,7 @@ class SimulatedAgent {
   // Processes the next message of a session.
   void Receive(const v1::ChiefMessage& message);
   // Whether the session ends with OK: after Shutdown, when everything has been acknowledged.
-  bool done() const { return leaving_ && ended_ && events_.empty(); }
+  bool done() const { return gate_.last() && ended_ && events_.empty(); }
 
   // Numbers the event, and sends it in each session until the chief has acknowledged it.
   bool SendReliably(v1::AgentEvent event);
@@ -120,7 +120,6 @@ class SimulatedAgent {
   uint32_t samples_ = 0;
   bool ending_ = false;  // RanksEnded is to be sent
   bool ended_ = false;
-  bool leaving_ = false;
   std::deque<v1::AgentEvent> events_;  // not acknowledged
   uint64_t last_event_ = 0;
   uint64_t last_order_ = 0;

@@ -68,7 +68,7 @@ TEST(AttemptGateTest, ANodeIsNotPreparedWhile) {
        [] {
          AttemptGate gate;
          EXPECT_EQ(gate.Shutdown(), Do::kEnd);
-         EXPECT_EQ(gate.Ended(), 0u);
+         EXPECT_EQ(gate.Ended(), UINT64_MAX);
          return gate;
        }},
   };
@@ -123,8 +123,21 @@ TEST(AttemptGateTest, AnOrderToEndWaitsUntilTheResultIsAdopted) {
     EXPECT_EQ(last ? gate.Shutdown() : gate.End(1), Do::kNothing);
     EXPECT_EQ(gate.WorkEnded(), Do::kEnd);
     EXPECT_FALSE(gate.Start(1));
-    EXPECT_EQ(gate.Ended(), 1u);
+    EXPECT_EQ(gate.Ended(), last ? UINT64_MAX : 1u);
   }
+}
+
+// Several orders to end may end at the same time; the next attempt may have begun meanwhile.
+TEST(AttemptGateTest, TheEndIsReportedOnce) {
+  AttemptGate gate = Running(3);
+  EXPECT_EQ(gate.End(3), Do::kEnd);
+  EXPECT_EQ(gate.End(3), Do::kEnd);
+  EXPECT_EQ(gate.Ended(), 3u);
+  EXPECT_EQ(Prepare(gate, 4), Do::kPrepare);
+  EXPECT_EQ(gate.Ended(), std::nullopt);
+  Work(gate);
+  EXPECT_TRUE(gate.Start(4));
+  EXPECT_EQ(gate.Ended(), std::nullopt) << "its ranks run";
 }
 
 TEST(AttemptGateTest, ACancelledPreparationIsNotAdopted) {

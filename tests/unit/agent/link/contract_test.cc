@@ -47,7 +47,10 @@ v1::ChiefMessage Order(const std::string& name, uint64_t generation) {
 std::string TextOf(const v1::AgentEvent& event) {
   if (event.has_rank_started()) return "started";
   if (event.has_rank_exited()) return "exited";
-  if (event.has_ranks_ended()) return "ended " + std::to_string(event.ranks_ended().generation());
+  if (event.has_ranks_ended()) {
+    const uint64_t generation = event.ranks_ended().generation();
+    return "ended " + (generation == UINT64_MAX ? "all" : std::to_string(generation));
+  }
   return "";
 }
 
@@ -238,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
               "answer 2",
               "ready; started; exited; ended 1; ready; "},
         Scene{"NothingIsPreparedAfterShutdown",
-              "prepare 1 answer 1 shutdown 1 next prepare 2 answer 2", "ready; ended 1; 9; "}),
+              "prepare 1 answer 1 shutdown 1 next prepare 2 answer 2", "ready; ended all; 9; "}),
     [](const auto& scene) { return std::string(scene.param.name); });
 
 }  // namespace
