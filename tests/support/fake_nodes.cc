@@ -16,12 +16,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLatency{1};
 constexpr milliseconds kRetry{500};
+constexpr milliseconds kLookInterval{100};
 constexpr std::chrono::seconds kConsoleLimit{10};
 
 }  // namespace
 
 void FakeAgent::Die() {
   gone_ = true;
+  held_.clear();
   LoseRanks();
   Close(Error(StatusCode::kUnavailable, "Broken pipe"));
 }
@@ -45,7 +47,8 @@ void FakeAgent::Close(const Status& why) {
 }
 
 void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
-  if (session != session_ || !listener_ || silent || unreachable || gone_) return;
+  if (session != session_ || !listener_ || unreachable || gone_) return;
+  if (silent) return Hold([this, session, message] { Take(session, message); });
   if (fails_at_once) return Break();
   received.push_back(message);
   Receive(message);
@@ -59,7 +62,7 @@ void FakeAgent::Handle(const v1::ChiefMessage& message) {
   if (message.has_renew_lease()) Renew(message.renew_lease().received());
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
-  if (message.has_start() && on_start) After(kLatency, on_start);
+  if (message.has_start() && on_start) on_start();
 }
 
 void FakeAgent::NumberAnswer(v1::AgentEvent& event) {
@@ -86,9 +89,25 @@ void FakeAgent::Begin() {
   Restart();
 }
 
+void FakeAgent::Hold(std::function<void()> task) {
+  held_.push_back(std::move(task));
+  if (held_.size() == 1) After(kLookInterval, [this] { RunHeld(); });
+}
+
+void FakeAgent::RunHeld() {
+  if (silent) return After(kLookInterval, [this] { RunHeld(); });
+  for (const auto& task : std::exchange(held_, {})) task();
+}
+
 bool FakeAgent::Deliver(v1::AgentEvent event) {
+  if (silent) {
+    Hold([this, session = session_, event] {
+      if (session == session_) Deliver(event);
+    });
+    return true;
+  }
   if (event.has_resumed() || event.has_lease_renewed()) NumberAnswer(event);
-  if (!listener_ || !resumed_ || silent || mute || unreachable) return false;
+  if (!listener_ || !resumed_ || mute || unreachable) return false;
   pieces_ += event.has_output() ? 1 : 0;
   // The chief compares this time with its wall clock, which stands still in simulated time.
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();

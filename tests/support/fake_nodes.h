@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -22,7 +23,7 @@ class FakeAgent final : public SimulatedAgent {
   explicit FakeAgent(TurnedLoop& loop) : loop_(loop) {}
 
   // Faults.
-  bool silent = false;              // stopped: connected, but sends no messages
+  bool silent = false;              // stopped: connected, but neither reads nor sends
   bool mute = false;                // receives messages, but its own are lost
   bool unreachable = false;         // the link is cut
   bool fails_at_once = false;       // each session, before its first answer
@@ -64,6 +65,9 @@ class FakeAgent final : public SimulatedAgent {
     loop_.After(time, std::move(task));
   }
   int64_t Now() const override { return loop_.Now().time_since_epoch().count(); }
+  // Runs the task when the agent is no longer silent.
+  void Hold(std::function<void()> task);
+  void RunHeld();
   void AwaitAcknowledged() const;
   void NumberAnswer(v1::AgentEvent& event);
   void Renew(uint64_t answer);
@@ -75,7 +79,8 @@ class FakeAgent final : public SimulatedAgent {
   uint64_t session_ = 0;
   bool resumed_ = false;  // the session; no event is sent before
   bool gone_ = false;
-  uint64_t pieces_ = 0;  // of output so far
+  uint64_t pieces_ = 0;                     // of output so far
+  std::deque<std::function<void()>> held_;  // what it does once it continues
   std::vector<chief::Loop::Time> answers_;
   chief::Loop::Time leased_from_{};
   std::function<void()> on_break_;  // of the call that prepares it
