@@ -104,7 +104,7 @@ Loop::Time AttemptRun::Tick() {
     if (state.TimedOut()) Stop();
   }
   HangResponse& hang = parts_.hang;
-  hang.Alive(parts_.output.last());
+  hang.Alive(std::max(parts_.output.last(), parts_.loop->resumed()));
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
   if (stop && looks_for_missing_) {

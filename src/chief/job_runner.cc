@@ -283,6 +283,7 @@ void JobRunner::Fetch() {
 
 // Returns whether the current shutdown is complete, or autodist waits for it no longer.
 bool JobRunner::HasEnded(bool over) {
+  parts_.stop.Resumed(parts_.loop->resumed());
   return over || parts_.stop.given_up() ||
          parts_.stop.EndIsOverdue(
              parts_.loop->Now(),

@@ -33,11 +33,10 @@ void Suspension::Advance() {
   if (std::exchange(stage_, Stage::kNone) == Stage::kStopping) {
     parts_.console.Clear();
     kill(getpid(), SIGSTOP);
-    parts_.stop.Resumed(parts_.loop->Now());
+    parts_.loop->Resumed();
   }
   parts_.nodes.Continue();
   parts_.input.Resume();
-  parts_.hang.Alive(parts_.loop->Now());
 }
 
 }  // namespace autodist::chief

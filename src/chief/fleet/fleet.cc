@@ -238,7 +238,6 @@ void Fleet::Suspend() {
 
 // An answer to a later renewal shows that a node has received this.
 void Fleet::Continue() {
-  leases_.ResetSilenceTimers();
   v1::ChiefMessage go;
   go.mutable_signal()->set_signal(SIGCONT);
   SendToAll(go);
@@ -353,7 +352,7 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     if (!orders_.leaving || !node.machine.drained()) {
       LogNode(LogLevel::kWarning, number,
               ": the connection is broken: " + Message(status) + "; trying again for " +
-                  base::Seconds(Between(now, node.lease.lost_at())) +
+                  base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
                   (node.member ? "; its ranks continue" : ""));
     }
   }

@@ -21,7 +21,7 @@ LeaseMonitor::LeaseMonitor(milliseconds renewal, size_t count, Loop& loop,
 void LeaseMonitor::Renew(uint32_t number) {
   FleetNode& node = nodes_[number];
   node.lease.Asked(loop_.Now(), node.session->last_contact());
-  deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->last_contact()));
+  deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->last_contact(), loop_.resumed()));
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
   renew.mutable_renew_lease()->set_received(node.answer);
@@ -40,15 +40,9 @@ bool LeaseMonitor::AllRenewed() const {
   });
 }
 
-void LeaseMonitor::ResetSilenceTimers() {
-  for (FleetNode& node : nodes_) node.lease.ResetSilence(loop_.Now());
-}
-
 Loop::Time LeaseMonitor::Tick() {
   const Loop::Time now = loop_.Now();
   if (now >= renew_at_) {
-    if (now - renew_at_ > LeaseTimer::kSilenceLimit / 2)
-      ResetSilenceTimers();  // the chief itself did not run
     renew_at_ = now + renewal_;
     RenewAll();
   }
@@ -62,17 +56,17 @@ Loop::Time LeaseMonitor::Check(uint32_t number) {
   if (!node.machine.alive()) return Loop::Time::max();
   const Loop::Time now = loop_.Now();
   const bool disconnected = node.machine.disconnected();
-  if (disconnected && now >= node.lease.lost_at()) {
+  const Loop::Time lost = disconnected ? node.lease.LostAt(loop_.resumed()) : Loop::Time::max();
+  if (now >= lost) {
     events_.expired(number);
     return Loop::Time::max();
   }
-  const Loop::Time lost = disconnected ? node.lease.lost_at() : Loop::Time::max();
   if (disconnected && events_.being_linked(number)) return lost;
   const Loop::Time last_contact = node.session->last_contact();
-  const Loop::Time silent = node.lease.SilentAt(last_contact);
+  const Loop::Time silent = node.lease.SilentAt(last_contact, loop_.resumed());
   if (now < silent) return std::min(silent, lost);
   events_.silent(number, std::chrono::duration_cast<milliseconds>(now - last_contact));
-  return node.machine.disconnected() ? node.lease.lost_at() : Loop::Time::max();
+  return node.machine.disconnected() ? node.lease.LostAt(loop_.resumed()) : Loop::Time::max();
 }
 
 }  // namespace autodist::chief

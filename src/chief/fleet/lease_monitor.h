@@ -36,8 +36,6 @@ class LeaseMonitor {
   bool AllRenewed() const;
   // Called when a node may have to be checked earlier; a later check needs no call.
   void CheckSoon(uint32_t node) { deadlines_.SetEarlier(node, loop_.Now()); }
-  // Called after the chief itself was stopped.
-  void ResetSilenceTimers();
 
   // Does the work that is due; returns when to call it again.
   Loop::Time Tick();

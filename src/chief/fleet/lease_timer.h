@@ -34,8 +34,8 @@ class LeaseTimer {
   void Linked(Time now) { linked_ = asked_ = now; }
   Time linked() const { return linked_; }
   Time broken() const { return broken_; }
-  // When a disconnected node is lost.
-  Time lost_at() const { return std::max(last_contact_, reset_at_) + lease_; }
+  // When a disconnected node is lost. `resumed`, also below: the chief was stopped until then.
+  Time LostAt(Time resumed) const { return std::max(last_contact_, resumed) + lease_; }
 
   // The agent was ordered at `now` to hold its lease for at most this time, while the chief is
   // stopped. It gets that order within its lease, or never.
@@ -53,12 +53,10 @@ class LeaseTimer {
     if (last_contact >= asked_) asked_ = now;
   }
   // When the agent's silence exceeds the limit.
-  Time SilentAt(Time last_contact) const {
+  Time SilentAt(Time last_contact, Time resumed) const {
     if (last_contact >= asked_) return Time::max();
-    return std::max({last_contact, linked_, reset_at_}) + silence_limit_;
+    return std::max({last_contact, linked_, resumed}) + silence_limit_;
   }
-  // Ignores the time until `now`, in which the chief itself was stopped.
-  void ResetSilence(Time now) { reset_at_ = now; }
 
  private:
   const std::chrono::milliseconds lease_;
@@ -68,7 +66,6 @@ class LeaseTimer {
   Time broken_{};
   Time linked_{};
   Time asked_{};  // the oldest unanswered renewal
-  Time reset_at_{};
   Time held_until_{};
 };
 

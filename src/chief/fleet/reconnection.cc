@@ -25,8 +25,8 @@ void Reconnection::Resume(uint32_t number, FleetNode& node, Linked linked) {
     if (!node.backoff) node.backoff.emplace();
     wait = node.backoff->Next();
   }
-  launcher_->Resume(number, wait, Deadline::At(node.lease.lost_at()), node.session->Disconnect(),
-                    OnLoop(number, std::move(linked)));
+  launcher_->Resume(number, wait, Deadline::At(node.lease.LostAt(loop_.resumed())),
+                    node.session->Disconnect(), OnLoop(number, std::move(linked)));
 }
 
 void Reconnection::Reach(uint32_t number, FleetNode& node, Loop::Time limit, Linked linked) {

@@ -6,6 +6,11 @@
 #include "base/thread.h"
 
 namespace autodist::chief {
+namespace {
+
+constexpr std::chrono::seconds kLongPause{5};
+
+}  // namespace
 
 void Loop::Post(Task task) {
   const std::lock_guard lock(mutex_);
@@ -40,10 +45,17 @@ std::optional<Loop::Task> Loop::Take(Time limit) {
   return task;
 }
 
+Loop::Time Loop::NoticePause() {
+  const Time now = Now();
+  if (now > awake_by_ && now - awake_by_ > kLongPause) Resumed();
+  return awake_by_ = now;
+}
+
 bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
   std::optional<Time> looked;  // the last check of the timers
-  while (!done()) {
-    const Time now = Now();
+  for (;;) {
+    const Time now = NoticePause();
+    if (done()) return true;
     if (now >= limit) return false;
     Time next = limit;
     if (!looked || Empty() || now - *looked >= kMaxDelay) {
@@ -54,10 +66,13 @@ bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
         due = std::move(timer);
       }
       if (done()) return true;
+      awake_by_ = next;
     }
-    if (const auto task = Take(next)) (*task)();
+    if (const auto task = Take(next)) {
+      NoticePause();
+      (*task)();
+    }
   }
-  return true;
 }
 
 }  // namespace autodist::chief

@@ -51,6 +51,12 @@ class Loop {
   // timers costs as much as many tasks.
   static constexpr std::chrono::milliseconds kMaxDelay{10};
 
+  // Since when this thread has run without a long pause, in which it noticed nothing: limits for
+  // what others do count from then. Zero: always. On the loop's thread, as Resumed.
+  Time resumed() const { return resumed_; }
+  // This process was stopped until now. The loop notices longer pauses by itself.
+  void Resumed() { resumed_ = Now(); }
+
   // Runs tasks until `done`, or until the limit. Returns whether it is done. Throws what a task, a
   // timer or `done` throws; call it again to continue.
   bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());
@@ -61,6 +67,10 @@ class Loop {
   bool Empty() const;
 
  private:
+  Time NoticePause();  // returns the time
+
+  Time awake_by_ = Time::max();  // when the thread was to run at the latest
+  Time resumed_{};
   mutable std::mutex mutex_;
   std::condition_variable posted_;
   std::deque<Task> first_;  // guarded by mutex_
