@@ -63,7 +63,6 @@ void JobRunner::Enter(JobStage stage) {
     case kEnding:
       return parts_.stop.BeginEnd(parts_.loop->Now(), false);
     case kAwaitingLastOutput:
-    case kDraining:
     case kDrainingToFetch:
       return End(false);
     case kPausing:
@@ -104,7 +103,6 @@ std::optional<StageEvent> JobRunner::NextEvent() {
     case kAwaitingLastOutput:
       if (!HasEnded(AllNodes(false))) return std::nullopt;
       return RestartOrEnd();
-    case kDraining:
     case kDrainingToFetch:
       if (!HasEnded(AllNodes(false))) return std::nullopt;
       return StageEvent::kDone;
@@ -185,20 +183,9 @@ StageEvent JobRunner::AfterRanks() {
   }
   parts_.input.EndAttempt();
   ReportFaultyNode();
-  EndedAttempt ended;
-  ended.failed = state.cause().has_value();
-  ended.over = over;
-  ended.stop_requested = parts_.stop.requested();
-  ended.output_matters =
-      ended.failed && (restarts_.MayRestart() || port_races_.MayHaveLost(run_.attempt()));
-  switch (const StageEvent next = AfterAttempt(ended)) {
-    case StageEvent::kRestart:
-      return RestartOrEnd();
-    case StageEvent::kEnd:
-      return EndJob();
-    default:
-      return next;
-  }
+  const bool may_follow = state.cause() && over && !parts_.stop.requested() &&
+                          (restarts_.MayRestart() || port_races_.MayHaveLost(run_.attempt()));
+  return may_follow ? StageEvent::kAwaitLastOutput : EndJob();
 }
 
 void JobRunner::ReportFaultyNode() {

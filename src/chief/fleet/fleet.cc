@@ -104,22 +104,11 @@ bool Fleet::AnyEvicted() const {
   });
 }
 
-uint32_t Fleet::staying() const {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < size(); ++i) count += Stays(i) ? 1 : 0;
-  return count;
-}
-
 NodeAction Fleet::Take(uint32_t number, NodeEvent event, const std::string& why) {
   FleetNode& node = nodes_[number];
   const v1::NodePhase before = node.machine.phase();
   const bool drained = node.machine.drained();
   const NodeAction action = node.machine.Take(event, why);
-  if (node.machine.state() == NodeState::kLost) {
-    lost_.insert(number);
-  } else {
-    lost_.erase(number);
-  }
   if (const v1::NodePhase now = node.machine.phase(); now != before) {
     if (before == v1::NODE_PHASE_RECONNECTING) --disconnected_;
     if (now == v1::NODE_PHASE_RECONNECTING) ++disconnected_;
@@ -135,17 +124,12 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
     case NodeAction::kNone:
     case NodeAction::kOpenSession:  // done by Add, which has the link
       break;
-    case NodeAction::kRenewLease:
-      return leases_.Renew(number);
-    case NodeAction::kRenewAndEnd:
-      leases_.Renew(number);
-      return SendEnd(node);
     case NodeAction::kBeginStreams:
       return node.session->BeginAttempt();
     case NodeAction::kSendEnd:
       return SendEnd(node);
     case NodeAction::kReconnect:
-      ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
+      EndsByLease(number);
       return reconnection_.Resume(number, node, [this, number](const launch::LaunchedNode& linked) {
         Reconnected(number, linked);
       });
@@ -155,14 +139,15 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
       return listener_.OnEvicted(number, node.member, kubernetes::Evicted());
     case NodeAction::kReportLoss:
       node.session->DropMessages();
-      if (ProofOfEnd::In(node.lost_because)) {
-        ledger_.Ended(number, node.lost_because);
-      } else {
-        ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
-        node.cut_off = true;
-      }
+      EndsByLease(number);
+      ledger_.Ended(number, node.lost_because);
       return listener_.OnLost(number, node.member, node.lost_because, drained);
   }
+}
+
+void Fleet::EndsByLease(uint32_t number) {
+  const FleetNode& node = nodes_[number];
+  ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
 }
 
 void Fleet::MarkLost(uint32_t number, NodeEvent event, const Status& why) {
@@ -195,10 +180,7 @@ uint64_t Fleet::Prepare(const std::vector<uint32_t>& nodes) {
 
 void Fleet::BeginAttempt(const std::vector<uint32_t>& members) {
   members_ = members;
-  for (FleetNode& node : nodes_) {
-    node.member.reset();
-    node.cut_off = false;
-  }
+  for (FleetNode& node : nodes_) node.member.reset();
   for (uint32_t i = 0; i < members.size(); ++i) nodes_[members[i]].member = i;
   for (uint32_t i = 0; i < size(); ++i) {
     Take(i, nodes_[i].member ? NodeEvent::kChoose : NodeEvent::kPassOver);
@@ -209,9 +191,10 @@ void Fleet::StartRanks(const RankLedger::Clearance& clearance) {
   v1::ChiefMessage start;
   start.mutable_start()->set_generation(generation_);
   for (const uint32_t node : members_) {
-    Node& session = *nodes_[node].session;
     if (!nodes_[node].machine.alive()) continue;  // lost meanwhile
+    Node& session = *nodes_[node].session;
     ledger_.Start(clearance, node, generation_, session.instance());
+    if (!Connected(node)) EndsByLease(node);
     session.SendReliably(start);
   }
 }
@@ -229,10 +212,11 @@ void Fleet::Suspend() {
   stop.mutable_signal()->set_signal(SIGTSTP);
   stop.mutable_signal()->set_hold_ms(static_cast<uint32_t>(milliseconds(kMaxSuspension).count()));
   for (FleetNode& node : nodes_) {
+    if (!node.connected()) continue;  // its lease is not held, even if it reconnects meanwhile
     node.lease.Hold(loop_.Now(), kMaxSuspension);
     node.continued_at = UINT64_MAX;
+    node.session->SendReliably(stop);
   }
-  SendToAll(stop);
   RenewAll();  // the answer shows that the node has received the message
 }
 
@@ -381,16 +365,18 @@ void Fleet::TakeAnswer(uint32_t number) {
   }
   ledger_.Connected(number, node.session->instance());
   Take(number, NodeEvent::kAnswer, again);
+  if (node.connected()) leases_.Renew(number);
 }
 
 // Called when the agent has ended the session, as it does after Shutdown.
 void Fleet::OnGracefulExit(uint32_t number) {
   if (orders_.leaving) {
     Take(number, NodeEvent::kLeave);
-  } else if (state(number).evicted()) {
-    MarkLost(number, NodeEvent::kLost, ProofOfEnd::OfSession(kubernetes::Evicted()));
   } else {
-    MarkLost(number, NodeEvent::kLost, Error(StatusCode::kUnavailable, "its agent exited"));
+    MarkLost(number, NodeEvent::kLost,
+             ProofOfEnd::OfSession(state(number).evicted()
+                                       ? kubernetes::Evicted()
+                                       : Error(StatusCode::kUnavailable, "its agent exited")));
   }
 }
 
@@ -400,13 +386,9 @@ void Fleet::Expire(uint32_t number) {
   const std::string time = base::Seconds(Between(node.session->last_contact(), loop_.Now()));
   const bool linked = !BeingLinked(number);
   reconnection_.GiveUp(number);
-  if (const auto link = node.session->link()) link->Break();
-  MarkLost(number, NodeEvent::kLost,
-           linked ? Error(StatusCode::kDeadlineExceeded,
-                          "no answer from its agent for " + time +
-                              ", although the node is reachable; the agent may be stopped or hang")
-                  : Error(StatusCode::kDeadlineExceeded,
-                          "no connection for " + time + ": " + node.machine.detail()));
+  GiveUp(number, linked ? "no answer from its agent for " + time +
+                              ", although the node is reachable; the agent may be stopped or hang"
+                        : "no connection for " + time + ": " + node.machine.detail());
 }
 
 }  // namespace autodist::chief

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -71,8 +70,6 @@ class Fleet final : private InboxReader {
   void Launches(uint32_t node, NodeEvent step) { Take(node, step); }
   // Adds the link of a node that was reached.
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
-  // Nodes that were given up, and have not rejoined.
-  const std::set<uint32_t>& lost() const { return lost_; }
   // Tries once more to reach a lost node, until the limit. Does nothing while ranks may run there:
   // a connection would renew the lease that ends them. What runs on a node that rejoins is ended.
   void TryRejoin(uint32_t node, Loop::Time limit);
@@ -110,15 +107,12 @@ class Fleet final : private InboxReader {
   bool Connected(uint32_t node) const { return nodes_[node].connected(); }
   // Connected, and not being evicted.
   bool Stays(uint32_t node) const { return Connected(node) && !state(node).evicted(); }
-  uint32_t staying() const;  // their number
   // Returns whether a node is being evicted.
   bool AnyEvicted() const;
   // Returns whether the agents of all live nodes have answered, and so will not exit by themselves.
   bool AllResumed() const;
   bool AnyDisconnected() const { return disconnected_ > 0; }
   bool AnyMemberDisconnected() const;
-  // Returns whether the node was lost in this attempt while its agent may have been running.
-  bool WasCutOff(uint32_t node) const { return nodes_[node].cut_off; }
   // Why the node was lost.
   const Status& lost_because(uint32_t node) const { return nodes_[node].lost_because; }
 
@@ -137,6 +131,7 @@ class Fleet final : private InboxReader {
   NodeAction Take(uint32_t node, NodeEvent event, const std::string& why = "");
   // `drained`: the state before the event.
   void Do(uint32_t node, NodeAction action, bool drained);
+  void EndsByLease(uint32_t node);
   void MarkLost(uint32_t node, NodeEvent event, const Status& why);
   void TakeMemberEvent(FleetNode& node, v1::AgentEvent event);
   void TakeAnswer(uint32_t node);
@@ -160,7 +155,6 @@ class Fleet final : private InboxReader {
   uint64_t generation_ = 0;  // of the latest preparation
   RankLedger ledger_;
   size_t disconnected_ = 0;
-  std::set<uint32_t> lost_;
   mutable AllHold all_;
   RepeatLimit<base::LogLevel> reported_;
   std::vector<uint32_t> members_;

@@ -30,7 +30,6 @@ struct FleetNode {
   uint64_t answer = 0;             // the number of the agent's latest answer
   std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
   Status lost_because;
-  bool cut_off = false;         // lost in this attempt, without a proof that its agent has ended
   uint64_t end_generation = 0;  // of the latest order to end
   uint64_t continued_at = 0;    // the last renewal before the chief continued after Ctrl-Z
   // For its reconnection.

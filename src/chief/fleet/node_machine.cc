@@ -53,11 +53,11 @@ constexpr std::array kRules = {
     Ignore(Event::kLink, kAlive, "it has a session"),
     Ignore(Event::kLink, In(kQuarantined), "it is not trusted"),
 
-    To(Event::kAnswer, In(kLinked), kReady, Do::kRenewLease, ""),
-    To(Event::kAnswer, In(kReturned), kDraining, Do::kRenewAndEnd,
+    To(Event::kAnswer, In(kLinked), kReady, Do::kNone, ""),
+    To(Event::kAnswer, In(kReturned), kDraining, Do::kSendEnd,
        "it is prepared only when nothing of an earlier attempt is left"),
-    Stay(Event::kAnswer, (kConnected & ~In(kLinked, kReturned)) | In(kDisconnected),
-         Do::kRenewLease, "a disconnected node takes the answer in its previous state"),
+    Ignore(Event::kAnswer, (kConnected & ~In(kLinked, kReturned)) | In(kDisconnected),
+           "a disconnected node takes the answer in its previous state"),
     Ignore(Event::kAnswer, kReaching | kOver, "of a session that has ended"),
 
     To(Event::kPrepare, kIdle | In(kDrained), kReady, Do::kBeginStreams, ""),
@@ -141,9 +141,8 @@ constexpr std::array<const char*, kNodeEvents> kEventNames = {
     "choose",  "pass over", "stop",  "drain", "dismiss", "ranks ended",
     "break",   "leave",     "evict", "lost",  "refuse"};
 
-constexpr std::array<const char*, 9> kActionNames = {
-    "",         "open session", "renew lease",     "renew and end", "begin streams",
-    "send end", "reconnect",    "report eviction", "report loss"};
+constexpr std::array<const char*, 7> kActionNames = {
+    "", "open session", "begin streams", "send end", "reconnect", "report eviction", "report loss"};
 
 // Returns the detail of a node that is being reached, shown beside the phase.
 std::string DetailOf(NodeState state) {

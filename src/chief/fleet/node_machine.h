@@ -56,8 +56,6 @@ inline constexpr size_t kNodeEvents = 17;
 enum class NodeAction : uint8_t {
   kNone,
   kOpenSession,
-  kRenewLease,
-  kRenewAndEnd,   // renew its lease, and order its agent to end everything
   kBeginStreams,  // ranks' output begins at offset 0 again
   kSendEnd,
   kReconnect,
@@ -104,17 +102,20 @@ class NodeMachine {
   bool alive() const { return IsAlive(state_); }
   bool disconnected() const { return state_ == NodeState::kDisconnected; }
   // Returns whether the node is alive and nothing of any attempt is left on it.
-  bool drained() const { return (disconnected() ? before_ : state_) == NodeState::kDrained; }
-  // Returns whether it was ordered to end everything that runs there.
-  bool draining() const {
-    return drained() || (disconnected() ? before_ : state_) == NodeState::kDraining;
+  bool drained() const {
+    return role() == NodeState::kReady || role() == NodeState::kSpare ||
+           role() == NodeState::kDrained;
   }
+  // Returns whether it was ordered to end everything that runs there.
+  bool draining() const { return role() == NodeState::kDraining || role() == NodeState::kDrained; }
   // Returns whether its scheduler will take it away soon.
   bool evicted() const { return evicted_; }
   // Why it is in its phase.
   const std::string& detail() const { return detail_; }
 
  private:
+  NodeState role() const { return disconnected() ? before_ : state_; }
+
   NodeState state_ = NodeState::kUnknown;
   NodeState before_ = NodeState::kUnknown;  // state before the break
   bool evicted_ = false;

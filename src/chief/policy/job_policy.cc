@@ -21,17 +21,15 @@ constexpr auto kTable = std::to_array<StageRule<JobStage, StageEvent>>({
     {kRunning, Event::kDone, kEnding},
 
     {kEnding, Event::kAwaitLastOutput, kAwaitingLastOutput},
-    {kEnding, Event::kRestart, kDraining},
     {kEnding, Event::kFetch, kDrainingToFetch},
     {kEnding, Event::kAwaitFetch, kAwaitingFetches},
     {kEnding, Event::kEnd, kLeaving},
 
-    {kAwaitingLastOutput, Event::kRestart, kDraining},
+    {kAwaitingLastOutput, Event::kRestart, kPausing},
     {kAwaitingLastOutput, Event::kFetch, kDrainingToFetch},
     {kAwaitingLastOutput, Event::kAwaitFetch, kAwaitingFetches},
     {kAwaitingLastOutput, Event::kEnd, kLeaving},
 
-    {kDraining, Event::kDone, kPausing},
     {kPausing, Event::kDone, kStarting},
 
     {kDrainingToFetch, Event::kDone, kAwaitingFetches},
@@ -46,19 +44,10 @@ constexpr auto kTable = std::to_array<StageRule<JobStage, StageEvent>>({
 });
 static_assert(HasEachPairOnce(kTable));
 
-constexpr std::array<const char*, kJobStages> kStageNames = {"starting",
-                                                             "running",
-                                                             "ending",
-                                                             "awaiting last output",
-                                                             "draining",
-                                                             "pausing",
-                                                             "draining to fetch",
-                                                             "awaiting fetches",
-                                                             "fetching",
-                                                             "leaving",
-                                                             "give-up notice",
-                                                             "awaiting agents",
-                                                             "over"};
+constexpr std::array<const char*, kJobStages> kStageNames = {
+    "starting", "running",           "ending",           "awaiting last output",
+    "pausing",  "draining to fetch", "awaiting fetches", "fetching",
+    "leaving",  "give-up notice",    "awaiting agents",  "over"};
 
 constexpr std::array<const char*, kStageEvents> kEventNames = {
     "done",        "not started", "await last output", "restart", "fetch",
@@ -72,11 +61,6 @@ JobStage Follow(JobStage from, StageEvent event) {
 }
 const char* NameOf(JobStage stage) { return job_table::kStageNames[static_cast<size_t>(stage)]; }
 const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast<size_t>(event)]; }
-
-StageEvent AfterAttempt(const EndedAttempt& ended) {
-  if (!ended.failed || !ended.over || ended.stop_requested) return StageEvent::kEnd;
-  return ended.output_matters ? StageEvent::kAwaitLastOutput : StageEvent::kRestart;
-}
 
 // After a request to kill, only waits for running fetches, which are cancelled.
 StageEvent BeforeLeaving(const FetchWishes& wishes) {

@@ -11,7 +11,6 @@ enum class JobStage : uint8_t {
   kRunning,             // its ranks run
   kEnding,              // they have been asked to end, or have ended
   kAwaitingLastOutput,  // waits for the ranks' last output, which says why they failed
-  kDraining,            // nothing of the attempt may be left before the next
   kPausing,             // until the next attempt
   kDrainingToFetch,     // nothing may be left that changes files
   kAwaitingFetches,     // waits for running fetches of clients
@@ -21,7 +20,7 @@ enum class JobStage : uint8_t {
   kAwaitingAgents,      // they have answered, and exit
   kOver,
 };
-inline constexpr size_t kJobStages = 13;
+inline constexpr size_t kJobStages = 12;
 
 enum class StageEvent : uint8_t {
   kDone,             // the stage has done its work
@@ -38,18 +37,6 @@ inline constexpr size_t kStageEvents = 8;
 JobStage Follow(JobStage from, StageEvent event);
 const char* NameOf(JobStage stage);
 const char* NameOf(StageEvent event);
-
-// How an attempt ended, and what may follow.
-struct EndedAttempt {
-  bool failed = false;  // it has a cause
-  bool over = false;    // no rank is left
-  bool stop_requested = false;
-  bool output_matters = false;  // for the decision about another attempt
-};
-
-// Returns whether to wait for its last output (kAwaitLastOutput), to ask the restart policy
-// (kRestart), or neither (kEnd).
-StageEvent AfterAttempt(const EndedAttempt& ended);
 
 // Decides about files when no attempt follows, and when nothing is left that changes them.
 struct FetchWishes {

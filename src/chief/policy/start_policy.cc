@@ -22,24 +22,15 @@ constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
     {kGathering, Event::kStopRequested, kRefused},
 
     {kPreparing, Event::kDone, kOpeningLogs},
-    {kPreparing, Event::kUnsure, kAwaitingBreakReport},
     {kPreparing, Event::kPlan, kGathering},
     {kPreparing, Event::kBusy, kAwaitingDevices},
     {kPreparing, Event::kFailed, kRefused},
     {kPreparing, Event::kStopRequested, kCancelling},
 
-    {kAwaitingBreakReport, Event::kDone, kOpeningLogs},
-    {kAwaitingBreakReport, Event::kPlan, kGathering},
-    {kAwaitingBreakReport, Event::kBusy, kAwaitingDevices},
-    {kAwaitingBreakReport, Event::kFailed, kRefused},
-    {kAwaitingBreakReport, Event::kStopRequested, kRefused},
-
     {kCancelling, Event::kDone, kRefused},
 
-    {kAwaitingDevices, Event::kDone, kAwaitingConnections},
+    {kAwaitingDevices, Event::kDone, kGathering},
     {kAwaitingDevices, Event::kStopRequested, kRefused},
-    {kAwaitingConnections, Event::kDone, kGathering},
-    {kAwaitingConnections, Event::kStopRequested, kRefused},
 
     {kOpeningLogs, Event::kDone, kAnnouncing},
     {kOpeningLogs, Event::kPlan, kGathering},
@@ -51,20 +42,12 @@ constexpr auto kTable = std::to_array<StageRule<StartStage, StartEvent>>({
 });
 static_assert(HasEachPairOnce(kTable));
 
-constexpr std::array<const char*, kStartStages> kStageNames = {"launching",
-                                                               "gathering",
-                                                               "preparing",
-                                                               "awaiting break report",
-                                                               "cancelling",
-                                                               "awaiting devices",
-                                                               "awaiting connections",
-                                                               "opening logs",
-                                                               "announcing",
-                                                               "ready",
-                                                               "refused"};
+constexpr std::array<const char*, kStartStages> kStageNames = {
+    "launching",    "gathering",  "preparing", "cancelling", "awaiting devices",
+    "opening logs", "announcing", "ready",     "refused"};
 
-constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "unsure", "plan",
-                                                               "busy", "failed", "stop requested"};
+constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "plan", "busy", "failed",
+                                                               "stop requested"};
 
 }  // namespace
 }  // namespace start_table
@@ -77,17 +60,6 @@ const char* NameOf(StartStage stage) {
 }
 const char* NameOf(StartEvent event) {
   return start_table::kEventNames[static_cast<size_t>(event)];
-}
-
-StartEvent Judge(const PreparedNodes& nodes) {
-  if (nodes.refused) return StartEvent::kFailed;
-  if (nodes.cut_off && nodes.awaits_devices)
-    return nodes.lost ? StartEvent::kFailed : StartEvent::kBusy;
-  if (nodes.cut_off) return nodes.may_do_without ? StartEvent::kPlan : StartEvent::kFailed;
-  if (nodes.plan_differs) return StartEvent::kPlan;
-  if (nodes.busy) return StartEvent::kBusy;
-  if (nodes.ports_taken) return nodes.ports_may_move ? StartEvent::kPlan : StartEvent::kFailed;
-  return StartEvent::kDone;
 }
 
 }  // namespace autodist::chief

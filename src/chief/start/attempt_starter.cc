@@ -22,8 +22,6 @@ using std::chrono::milliseconds;
 constexpr uint32_t kMaxMoves = 5;
 // Limits plans that are made because of failed calls to connected nodes.
 constexpr uint32_t kMaxRepeats = 5;
-// A failed call may be reported shortly before the broken connection that caused it.
-constexpr milliseconds kBreakReportLimit{1'000};
 // Max interval of checks for devices that others use.
 constexpr milliseconds kMaxDeviceWait{10'000};
 
@@ -75,13 +73,10 @@ void AttemptStarter::Enter(StartStage stage) {
       break;
     case kGathering:
       waits_.End();
-      if (making_.number > 0) gathering_.Begin();
+      gathering_.Begin(making_.plans > 1);
       break;
     case kPreparing:
       making_.at_once = Prepare();
-      break;
-    case kAwaitingBreakReport:
-      making_.until = job_.loop.Now() + kBreakReportLimit;
       break;
     case kCancelling:
       for (const uint32_t node : making_.attempt->nodes()) {
@@ -91,8 +86,6 @@ void AttemptStarter::Enter(StartStage stage) {
       break;
     case kAwaitingDevices:
       AwaitDevices();
-      break;
-    case kAwaitingConnections:
       break;
     case kOpeningLogs:
       OpenLogs();
@@ -129,15 +122,11 @@ std::optional<StartEvent> AttemptStarter::NextEvent() {
       if (!first_launch_.over() && !job_.stop.WaitsNoLonger(job_.loop.Now())) return std::nullopt;
       return stop_requested ? StartEvent::kStopRequested : JudgeLaunched();
     case kGathering:
-      if (making_.number > 0 && !gathering_.Advance()) return std::nullopt;
+      if (!gathering_.Advance()) return std::nullopt;
       return stop_requested ? StartEvent::kStopRequested : StartEvent::kDone;
     case kPreparing:
       if (stop_requested) return StartEvent::kStopRequested;
       if (!making_.results.complete()) return std::nullopt;
-      return making_.results.AllReached() ? JudgePrepared() : StartEvent::kUnsure;
-    case kAwaitingBreakReport:
-      if (stop_requested) return StartEvent::kStopRequested;
-      if (in_time && MembersAreConnected()) return std::nullopt;
       return JudgePrepared();
     case kCancelling:
       if (in_time && !job_.stop.given_up() && !making_.results.complete()) return std::nullopt;
@@ -146,18 +135,15 @@ std::optional<StartEvent> AttemptStarter::NextEvent() {
       if (stop_requested) return StartEvent::kStopRequested;
       if (in_time) return std::nullopt;
       return StartEvent::kDone;
-    case kAwaitingConnections:
-      if (stop_requested) return StartEvent::kStopRequested;
-      if (job_.nodes.AnyDisconnected()) return std::nullopt;
-      return StartEvent::kDone;
     case kOpeningLogs:
     case kAnnouncing:
       if (stop_requested) return StartEvent::kStopRequested;
       if (!disk_task_->done) return std::nullopt;
       if (!disk_task_->logs.ok()) return RefuseStart(disk_task_->logs.status());
       if (making_.stage == kOpeningLogs) making_.attempt->logs = *disk_task_->logs;
-      // A node may have returned meanwhile whose ranks still run.
+      // A node may have returned meanwhile whose ranks still run, or been lost.
       if (!job_.nodes.ledger().MayStart(job_.loop.Now())) return StartEvent::kPlan;
+      if (making_.number > 0 && !MembersStay()) return JudgePrepared();
       return StartEvent::kDone;
     case kReady:
     case kRefused:
@@ -200,9 +186,7 @@ void AttemptStarter::LeaveOut(uint32_t node, const std::string& why) {
 // Plans for the nodes that are available now.
 Status AttemptStarter::Plan() {
   const uint32_t number = making_.number;
-  // At the first launch all nodes are connected, or it fails.
-  const Choice choice =
-      roster_.Choose(number == 0 ? Availability::kReturning : Availability::kIdle);
+  const Choice choice = roster_.Choose(Availability::kIdle);
   const std::vector<uint32_t>& members = choice.members;
   ++making_.plans;
   if (!choice.suffices) return roster_.NotEnough(choice);
@@ -230,7 +214,7 @@ std::optional<StartEvent> AttemptStarter::Prepare() {
   making_.results = NodeResults(0);
   if (const Status planned = Plan(); !planned.ok()) return RefuseStart(planned);
   if (job_.stop.requested()) return StartEvent::kStopRequested;
-  if (!MembersAreConnected()) return JudgePrepared();
+  if (!MembersStay()) return JudgePrepared();
   const Attempt& attempt = *making_.attempt;
   const std::vector<uint32_t>& members = attempt.nodes();
   const uint64_t generation = job_.nodes.Prepare(members);
@@ -259,15 +243,14 @@ bool AttemptStarter::AwaitsDevices() const {
   return making_.number == 0 && job_.options.request().on_busy() == v1::ON_BUSY_WAIT;
 }
 
-bool AttemptStarter::MembersAreConnected() const {
+bool AttemptStarter::MembersStay() const {
   return std::ranges::all_of(making_.attempt->nodes(),
-                             [this](uint32_t node) { return job_.nodes.Connected(node); });
+                             [this](uint32_t node) { return job_.nodes.Stays(node); });
 }
 
 StartEvent AttemptStarter::JudgeLaunched() {
   const NodeResults::Nodes& nodes = first_launch_.Results();
   LogNodeWarnings(*making_.attempt, nodes, job_.console);
-  PreparedNodes facts;
   if (LaunchExitCode(nodes) == 0) {
     job_.nodes.ConnectAgainBy(*launcher_);
     const Status found = first_launch_.Check();
@@ -275,69 +258,50 @@ StartEvent AttemptStarter::JudgeLaunched() {
     reported_addresses_ = ReportedAddresses(job_.plan, nodes);
     const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_);
     if (!checked.ok()) return RefuseStart(checked);
-    facts.plan_differs = Differ(job_.plan, reported_addresses_) || roster_.has_spares();
+    if (Differ(job_.plan, reported_addresses_) || roster_.has_spares()) return StartEvent::kPlan;
   }
-  return JudgeNodes(nodes, facts);
+  return JudgeNodes(nodes);
 }
 
 StartEvent AttemptStarter::JudgePrepared() {
-  PreparedNodes facts;
-  facts.cut_off = !MembersAreConnected();
-  if (!facts.cut_off) {
+  if (MembersStay()) {
     if (!devices_.backoff) {
       LogNodeWarnings(*making_.attempt, making_.results.nodes(), job_.console);
     }
-    return JudgeNodes(making_.results.nodes(), facts);
-  }
-  const Attempt& attempt = *making_.attempt;
-  Status why = WithRemedy(
-      Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
-      "start the job again");
-  facts.awaits_devices = devices_.backoff.has_value();
-  if (facts.awaits_devices) {
-    for (uint32_t member = 0; member < attempt.nodes().size() && !facts.lost; ++member) {
-      const Status& lost = job_.nodes.lost_because(attempt.nodes()[member]);
-      facts.lost = !lost.ok();
-      if (facts.lost) why = Annotate(lost, attempt.member_plan(member).address());
-    }
+    return JudgeNodes(making_.results.nodes());
   }
   // Nodes may be lost while others are prepared.
-  facts.may_do_without = making_.number > 0 && making_.plans <= job_.nodes.size() + kMaxMoves;
-  const StartEvent event = Judge(facts);
-  return event == StartEvent::kFailed ? RefuseStart(why) : event;
+  if (making_.plans <= job_.nodes.size() + kMaxMoves) return StartEvent::kPlan;
+  return RefuseStart(WithRemedy(
+      Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
+      "start the job again"));
 }
 
 // Judges nodes that are all connected.
-StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts) {
+StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes) {
   const Attempt& attempt = *making_.attempt;
-  const int exit_code = LaunchExitCode(nodes);
-  // A call that failed although its node is connected again says nothing about the node.
-  if (making_.number > 0 && !making_.results.AllReached() && making_.repeats++ < kMaxRepeats) {
-    return StartEvent::kPlan;
-  }
-  if (exit_code != 0 && LeaveOutRefusing(nodes)) return StartEvent::kPlan;
-  facts.refused = exit_code != 0;
-  if (facts.refused) {
+  // A call that failed although its node is connected says nothing about the node: the connection
+  // was broken, or that is reported soon.
+  if (!making_.results.AllReached() && making_.repeats++ < kMaxRepeats) return StartEvent::kPlan;
+  if (const int exit_code = LaunchExitCode(nodes); exit_code != 0) {
+    if (LeaveOutRefusing(nodes)) return StartEvent::kPlan;
     making_.refused = {
         exit_code,
         LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr, making_.number)};
-    return Judge(facts);
+    return StartEvent::kFailed;
   }
   if (AwaitsDevices()) {
     devices_.who = BusyDevices(attempt, nodes);
-    facts.busy = !devices_.who.empty();
+    if (!devices_.who.empty()) return StartEvent::kBusy;
   }
   const std::vector<TakenPort> taken = PortsTaken(attempt.plan(), nodes);
-  facts.ports_taken = !taken.empty();
+  if (taken.empty()) return StartEvent::kDone;
   // Whether another plan would replace these ports.
   const bool movable =
       job_.options.plan_attempt &&
       std::ranges::count(taken, job_.options.request().master_port(), &TakenPort::port) == 0;
-  facts.ports_may_move = movable && making_.moves < kMaxMoves;
-  const StartEvent event = Judge(facts);
-  if (event == StartEvent::kFailed) return RefuseStart(PortsTakenError(taken, movable));
-  if (event == StartEvent::kPlan && facts.ports_taken) ++making_.moves;
-  return event;
+  if (movable && making_.moves++ < kMaxMoves) return StartEvent::kPlan;
+  return RefuseStart(PortsTakenError(taken, movable));
 }
 
 // At a restart, spares take the places of nodes that cannot run it. If all refuse for the same
@@ -365,6 +329,7 @@ bool AttemptStarter::LeaveOutRefusing(const NodeResults::Nodes& nodes) {
 // Waits until the next check.
 void AttemptStarter::AwaitDevices() {
   waits_.End();
+  making_.plans = 0;  // only those in a row are limited
   if (!devices_.backoff) {
     devices_.backoff.emplace(base::RandomNumber(), kMaxDeviceWait);
     job_.console.Log(LogLevel::kInfo,

@@ -97,10 +97,10 @@ class AttemptStarter {
   bool AwaitsDevices() const;
   std::optional<StartEvent> Launch();
   std::optional<StartEvent> Prepare();
-  bool MembersAreConnected() const;
+  bool MembersStay() const;
   StartEvent JudgeLaunched();
   StartEvent JudgePrepared();
-  StartEvent JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts);
+  StartEvent JudgeNodes(const NodeResults::Nodes& nodes);
   bool LeaveOutRefusing(const NodeResults::Nodes& nodes);
   StartEvent Refuse(const Status& why);
   StartEvent RefuseStart(const Status& why);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/proof_of_end.h"
 #include "base/quantity.h"
 
 namespace autodist::chief {
@@ -17,18 +18,21 @@ constexpr milliseconds kOptionalNodeLimit{3'000};
 // The time for a node to report that the processes have ended, after the grace period.
 constexpr milliseconds kReportLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
+constexpr milliseconds kCountInterval{50};
 // A shorter wait is not reported.
 constexpr milliseconds kShortWait{2'000};
 
 }  // namespace
 
-void NodeGathering::Begin() {
-  const Loop::Time now = job_.loop.Now();
+NodeGathering::NodeGathering(const StartingJob& job, const Roster& roster)
+    : job_(job), roster_(roster), end_limit_(job.options.launch.grace() + kReportLimit) {}
+
+void NodeGathering::Begin(bool again) {
   job_.nodes.End(job_.options.launch.grace(), false);
   ending_ = reported_ = false;
-  evicted_by_ = now + job_.options.launch.grace() + kReportLimit;
-  optional_until_ = needed_until_ = reach_at_ = {};
-  due_ = now;
+  again_ = again;
+  count_at_ = awaits_since_ = reach_at_ = {};
+  due_ = began_ = job_.loop.Now();
 }
 
 void NodeGathering::WakeBy(Loop::Time time) { due_ = std::min(due_, time); }
@@ -38,9 +42,14 @@ bool NodeGathering::Advance() {
   if (job_.stop.requested()) return true;
   if (!AllEnded()) {
     GiveUpOverdue();
-    // Most events are of nodes that end; while others do, nothing has to be counted.
-    if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
+    // Most events are of nodes that end. While others do, all nodes are counted only now and then.
+    if (job_.loop.Now() < count_at_) {
+      WakeBy(count_at_);
+      return false;
+    }
+    count_at_ = job_.loop.Now() + kCountInterval;
   }
+  if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
   const Choice idle = roster_.Choose(Availability::kIdle);
   const bool waits = idle.empty > 0 && (AwaitsEvictions() || AwaitsNodes(idle));
   if (waits || AwaitsRanks()) return false;
@@ -48,49 +57,52 @@ bool NodeGathering::Advance() {
   return true;
 }
 
-// Returns whether each connected node is idle, or about to be taken away.
+// Returns whether nothing is left on each connected node.
 bool NodeGathering::AllEnded() {
   const bool ended = all_ended_(job_.nodes.size(), [this](size_t i) {
     const auto node = static_cast<uint32_t>(i);
-    return !job_.nodes.Connected(node) || job_.nodes.state(node).drained() ||
-           roster_.Of(node) == Availability::kIdle;
+    return !job_.nodes.Connected(node) || job_.nodes.state(node).drained();
   });
-  if (!ended && !std::exchange(ending_, true)) {
-    end_by_ = job_.loop.Now() + job_.options.launch.grace() + kReportLimit;
-  }
-  ending_ = !ended;
+  if (std::exchange(ending_, !ended) == ended) ending_since_ = job_.loop.Now();
   return ended;
 }
 
 void NodeGathering::GiveUpOverdue() {
-  if (job_.loop.Now() < end_by_) return WakeBy(end_by_);
+  const Loop::Time limit = Since(ending_since_) + end_limit_;
+  if (job_.loop.Now() < limit) return WakeBy(limit);
   for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
     if (!job_.nodes.Connected(node) || job_.nodes.state(node).drained()) continue;
-    if (roster_.Of(node) == Availability::kIdle) continue;
     job_.nodes.GiveUp(node, "its processes have not ended, not by SIGKILL either");
   }
 }
 
 // Nodes that are being evicted stop their ranks; another pod may then connect in their place.
 bool NodeGathering::AwaitsEvictions() {
-  if (!job_.nodes.AnyEvicted() || job_.loop.Now() >= evicted_by_) return false;
-  WakeBy(evicted_by_);
+  const Loop::Time limit = Since(began_) + end_limit_;
+  if (!job_.nodes.AnyEvicted() || job_.loop.Now() >= limit) return false;
+  WakeBy(limit);
   return true;
 }
 
 bool NodeGathering::AwaitsNodes(const Choice& idle) {
   const Loop::Time now = job_.loop.Now();
-  if (needed_until_ == Loop::Time{}) {
-    optional_until_ = now + kOptionalNodeLimit;
-    needed_until_ = now + ReturnLimit();
+  if (awaits_since_ == Loop::Time{}) {
+    awaits_since_ = now;
+    return_limit_ = ReturnLimit();
   }
-  const Loop::Time until = idle.suffices ? optional_until_ : needed_until_;
+  const milliseconds optional = again_ ? milliseconds(0) : kOptionalNodeLimit;
+  const Loop::Time until = idle.suffices ? Since(awaits_since_) + optional : NeededUntil();
   const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
-  if (ends) return true;  // at the latest at end_by_
+  if (ends) return true;  // at the latest when they are given up
   if (now >= until || Missing(idle.suffices).empty()) return false;
   ReachMissing();
   WakeBy(until);
   return true;
+}
+
+// A node is not reached as long as its ranks may run.
+Loop::Time NodeGathering::NeededUntil() const {
+  return std::max(Since(awaits_since_), job_.nodes.ledger().ClearAt()) + return_limit_;
 }
 
 // Never two of a rank, even if a node has only lost its connection.
@@ -106,7 +118,7 @@ bool NodeGathering::AwaitsRanks() {
             " at most: ranks may still run on " +
             job_.plan.nodes(static_cast<int>(ledger.last())).address() + ", which does not answer");
   }
-  if (clear != Loop::Time::max()) WakeBy(clear);
+  WakeBy(clear);
   ReachMissing();
   return true;
 }
@@ -115,7 +127,7 @@ void NodeGathering::ReachMissing() {
   const Loop::Time now = job_.loop.Now();
   if (now < reach_at_) return WakeBy(reach_at_);
   reach_at_ = now + kReachAgainInterval;
-  const Loop::Time limit = std::max(needed_until_, reach_at_);
+  const Loop::Time limit = std::max(NeededUntil(), reach_at_);
   for (const uint32_t node : Missing(false)) {
     // A live node is being reconnected already.
     if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit);
@@ -145,7 +157,9 @@ std::vector<uint32_t> NodeGathering::Missing(bool enough) const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
     if (roster_.Of(i) != Availability::kReturning) continue;
-    if (!(enough && job_.nodes.WasCutOff(i))) missing.push_back(i);
+    const bool cut_off = job_.nodes.state(i).state() == NodeState::kLost &&
+                         !ProofOfEnd::In(job_.nodes.lost_because(i));
+    if (!(enough && cut_off)) missing.push_back(i);
   }
   return missing;
 }

@@ -2,6 +2,7 @@
 // that it needs are connected and idle, or will not return in time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -17,9 +18,11 @@ namespace autodist::chief {
 class NodeGathering {
  public:
   // `roster` must outlive it.
-  NodeGathering(const StartingJob& job, const Roster& roster) : job_(job), roster_(roster) {}
+  NodeGathering(const StartingJob& job, const Roster& roster);
 
-  void Begin();
+  // `again`: for the same attempt, because several plans could not be prepared: nodes without which
+  // it can start are awaited no more.
+  void Begin(bool again);
   // Does what is due now; returns whether it has ended. Looks at all nodes each time, because
   // any may break, return or end meanwhile.
   bool Advance();
@@ -28,9 +31,12 @@ class NodeGathering {
 
  private:
   bool AllEnded();
+  // A time since which others could act: the chief did not run before.
+  Loop::Time Since(Loop::Time time) const { return std::max(time, job_.loop.resumed()); }
   void GiveUpOverdue();
   bool AwaitsEvictions();
   bool AwaitsNodes(const Choice& idle);
+  Loop::Time NeededUntil() const;
   bool AwaitsRanks();
   void ReachMissing();
   std::vector<uint32_t> Missing(bool enough) const;
@@ -40,13 +46,16 @@ class NodeGathering {
   const StartingJob job_;
   const Roster& roster_;
   Loop::Time due_ = Loop::Time::max();
-  bool ending_ = false;          // some connected node has processes
-  Loop::Time end_by_{};          // for these
-  Loop::Time evicted_by_{};      // for nodes that are being evicted
-  Loop::Time optional_until_{};  // for nodes without which the attempt can start
-  Loop::Time needed_until_{};    // for others; zero: not yet known
-  Loop::Time reach_at_{};        // missing nodes, again
-  bool reported_ = false;        // that ranks may still run
+  const std::chrono::milliseconds end_limit_;  // for processes, from the order to end them
+  Loop::Time began_{};
+  bool ending_ = false;                        // some connected node has processes
+  Loop::Time ending_since_{};                  // as above
+  Loop::Time count_at_{};                      // the nodes, while some end
+  bool again_ = false;                         // as in Begin
+  Loop::Time awaits_since_{};                  // missing nodes; zero: not yet
+  std::chrono::milliseconds return_limit_{0};  // for them
+  Loop::Time reach_at_{};                      // missing nodes, again
+  bool reported_ = false;                      // that ranks may still run
   AllHold all_ended_;
 };
 

@@ -26,8 +26,7 @@ bool ReturningNodes::Wanted() const {
 
 bool ReturningNodes::IsPreparing(uint32_t node) const {
   const auto found = nodes_.find(node);
-  return found != nodes_.end() && !found->second.results.complete() &&
-         (found->second.stage == Stage::kPreparing || found->second.stage == Stage::kCancelled);
+  return found != nodes_.end() && !found->second.results.complete();
 }
 
 void ReturningNodes::Pause(launch::Launcher& launcher) {
@@ -35,18 +34,18 @@ void ReturningNodes::Pause(launch::Launcher& launcher) {
   for (auto& [number, node] : nodes_) {
     if (node.stage != Stage::kPreparing) continue;
     launcher.GiveUp(number);
-    node.stage = Stage::kCancelled;
+    node.stage = Stage::kWaiting;
   }
 }
 
 // Looks at nodes that are lost, or idle but neither members nor spares.
 void ReturningNodes::FindReturned() {
-  for (const uint32_t number : job_.nodes.lost()) {
-    const auto [node, is_new] = nodes_.try_emplace(number);
-    if (is_new) node->second.until = job_.loop.Now() + node->second.backoff.Next();
-  }
   for (uint32_t number = 0; number < job_.nodes.size(); ++number) {
-    if (job_.nodes.state(number).state() == NodeState::kDrained) nodes_.try_emplace(number);
+    const NodeState state = job_.nodes.state(number).state();
+    if (state != NodeState::kLost && state != NodeState::kDrained) continue;
+    const auto [node, is_new] = nodes_.try_emplace(number);
+    if (!is_new || state == NodeState::kDrained) continue;
+    node->second.until = job_.loop.Now() + node->second.backoff.Next();
   }
 }
 
@@ -67,9 +66,6 @@ bool ReturningNodes::Advance(uint32_t number, Node& node, launch::Launcher& laun
   if (state == NodeState::kQuarantined || state == NodeState::kMember) return true;
   const Loop::Time now = job_.loop.Now();
   switch (node.stage) {
-    case Stage::kCancelled:
-      node.stage = Stage::kWaiting;
-      return false;
     case Stage::kWaiting:
       if (now < node.until) return false;
       if (state == NodeState::kDrained || state == NodeState::kReady ||

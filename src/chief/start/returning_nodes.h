@@ -38,13 +38,13 @@ class ReturningNodes {
  private:
   static constexpr std::chrono::milliseconds kLongestPause{60'000};  // between tries
 
-  enum class Stage { kWaiting, kReaching, kPreparing, kCancelled };
+  enum class Stage { kWaiting, kReaching, kPreparing };
   struct Node {
     Stage stage = Stage::kWaiting;
     Loop::Time until{};  // of kWaiting
     base::Backoff backoff{base::RandomNumber(), kLongestPause};
-    NodeResults results{1};
-    std::string failed;  // why it could not be prepared; reported
+    NodeResults results{0};  // of the call that prepares it
+    std::string failed;      // why it could not be prepared; reported
   };
 
   bool Wanted() const;

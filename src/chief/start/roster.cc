@@ -39,9 +39,8 @@ Availability Roster::Of(uint32_t node) const {
     return Availability::kNever;
   }
   if (!job_.nodes.Stays(node)) return Availability::kReturning;
-  const bool empty =
-      state.drained() || state.state() == NodeState::kReady || state.state() == NodeState::kSpare;
-  return empty && !is_prepared_(node) ? Availability::kIdle : Availability::kConnected;
+  const bool idle = state.drained() && !is_prepared_(node);
+  return idle ? Availability::kIdle : Availability::kConnected;
 }
 
 std::vector<Candidate> Roster::Candidates() const {

@@ -214,6 +214,47 @@ def test_a_second_node_that_is_lost_while_a_restart_waits_for_the_first(begin):
     job.ends_well()
 
 
+def test_a_node_that_returns_before_its_ranks_must_have_ended(begin, cut):
+    """The grace period is longer than the time for which a node is awaited."""
+    lease, grace = 5, 20
+    job = begin(2, 2, "--lease", lease, "--max-restarts", "1", grace=grace)
+    cut(LOST)
+    job.await_err(f"{address(LOST)} is lost", lease + SLACK_S)
+    hosts.heal(LOST)
+    job.attempt_runs(1, lease + grace + RESTART_LIMIT_S)
+    job.ends_well()
+
+
+# A chief that is stopped.
+
+def stop_for(job, time_s, number=signal.SIGSTOP):
+    job.process.send_signal(number)
+    time.sleep(time_s)
+    job.process.send_signal(signal.SIGCONT)
+
+
+def test_a_job_that_is_suspended_while_a_node_is_cut_off(begin, cut):
+    """The node does not get the order that lets its ranks run for as long."""
+    lease = 5
+    job = begin(3, 2, "--spares", "1", "--lease", lease)
+    cut(LOST)
+    job.await_err("the connection is broken", lease)
+    stop_for(job, lease + SLACK_S, signal.SIGTSTP)
+    job.attempt_runs(1, lease + RESTART_LIMIT_S)
+    job.ends_well()
+
+
+def test_a_chief_that_is_stopped_while_ranks_end_blames_no_node(begin, folder):
+    (folder / "ignore-1-0").touch()
+    job = begin(3, 2, "--spares", "1", "--lease", 30, "--max-restarts", "3")
+    job.fail(0, 0)
+    job.await_err("stopping the other ranks", RESTART_LIMIT_S)
+    stop_for(job, 15)  # longer than the time for ranks to end
+    job.attempt_runs(1, RESTART_LIMIT_S)
+    outcome = job.ends_well()
+    assert "is lost" not in outcome.err, outcome.err
+
+
 # Preparing.
 
 def test_a_node_that_is_prepared_when_another_is_lost(begin, folder, power_off):

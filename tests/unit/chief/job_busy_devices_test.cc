@@ -116,7 +116,7 @@ TEST_F(BusyDevicesTest, ALostNodeEndsTheWait) {
   for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
   EXPECT_EQ(Run(), 125);
-  EXPECT_THAT(report_, HasSubstr("10.0.0.2: "));
+  EXPECT_THAT(report_, HasSubstr("10.0.0.2 is lost: "));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ constexpr char kContinue[] =
 
 class JobSuspendTest : public test::JobTest {
  protected:
-  JobSuspendTest() {
+  explicit JobSuspendTest(const plan::Input& input = test::ThreeNodeInput()) : JobTest(input) {
     watcher_ = *process::Spawn(process::OurProgram(
         {"sh", "-c", kContinue, "sh", std::to_string(getpid()), stopped_file_}));
   }
@@ -75,6 +75,31 @@ TEST_F(JobSuspendTest, ARankThatFailsInTheMeantimeEndsTheJobInstead) {
   EXPECT_EQ(Run(), 3);
   EXPECT_FALSE(WasStopped());
   ExpectNothingRuns();
+}
+
+class SpareSuspendTest : public JobSuspendTest {
+ protected:
+  SpareSuspendTest() : JobSuspendTest(test::EqualNodes()) {
+    options_.launch.request.set_spares(1);
+    options_.launch.request.set_timeout(7'200);
+    nodes_[1].lease = kLease;
+  }
+  void SpareSucceedsAt(seconds time) {
+    loop_.After(time, [this] {
+      EXPECT_FALSE(nodes_[2].running().empty());
+      nodes_[0].ExitAll(0);
+      nodes_[2].ExitAll(0);
+    });
+  }
+};
+
+// It does not get the order that extends its lease.
+TEST_F(SpareSuspendTest, ANodeThatWasCutOffBeforeIsReplacedAfterItsLease) {
+  loop_.After(seconds(4), [this] { nodes_[1].CutLink(); });
+  Signal(seconds(5), SIGTSTP);
+  SpareSucceedsAt(seconds(20) + kLease);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(WasStopped());
 }
 
 }  // namespace

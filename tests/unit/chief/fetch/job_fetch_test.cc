@@ -65,7 +65,10 @@ class JobFetchTest : public testing::Test, protected FleetListener {
       loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
     });
     watch_.ConnectAgainBy(*launcher_);
-    loop_.RunUntil([this] { return watch_.staying() == 3 && watch_.AllResumed(); });
+    loop_.RunUntil([this] {
+      const auto connected = [this](uint32_t node) { return watch_.Connected(node); };
+      return watch_.All(connected) && watch_.AllResumed();
+    });
   }
   ~JobFetchTest() override {
     launcher_->Stop();

@@ -70,9 +70,8 @@ TEST(NodeMachineTest, EveryPairOfStateAndEvent) {
       if (state == kQuarantined) {
         EXPECT_EQ(next.to, kQuarantined) << pair;
       }
-      const bool sends = next.action == NodeAction::kSendEnd ||
-                         next.action == NodeAction::kRenewLease ||
-                         next.action == NodeAction::kReconnect;
+      const bool sends =
+          next.action == NodeAction::kSendEnd || next.action == NodeAction::kReconnect;
       EXPECT_TRUE(!sends || IsAlive(state)) << pair << ": sends to a dead node";
       EXPECT_EQ(next.action == NodeAction::kReportLoss,
                 IsAlive(state) && (next.to == kLost || next.to == kQuarantined))
@@ -112,7 +111,7 @@ TEST(NodeMachineTest, ALostNodeThatReturnsIsDrainedFirst) {
   }
   // Also if the connection breaks before the answer.
   machine.Take(Event::kBreak);
-  EXPECT_EQ(machine.Take(Event::kAnswer), NodeAction::kRenewAndEnd);
+  EXPECT_EQ(machine.Take(Event::kAnswer), NodeAction::kSendEnd);
   EXPECT_EQ(machine.state(), kDraining);
   machine.Take(Event::kRanksEnded);
   machine.Take(Event::kPassOver);
@@ -127,7 +126,7 @@ TEST(NodeMachineTest, AReconnectedNodeHasThePreviousState) {
   EXPECT_EQ(machine.detail(), "reset");
   machine.Take(Event::kBreak, "again");
   EXPECT_EQ(machine.detail(), "reset");
-  EXPECT_EQ(machine.Take(Event::kAnswer, "connected again"), NodeAction::kRenewLease);
+  EXPECT_EQ(machine.Take(Event::kAnswer, "connected again"), NodeAction::kNone);
   EXPECT_EQ(machine.state(), kMember);
   EXPECT_EQ(machine.detail(), "connected again");
 }

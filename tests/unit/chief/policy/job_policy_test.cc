@@ -7,28 +7,6 @@ namespace {
 
 using Event = StageEvent;
 
-TEST(JobPolicyTest, TheNextStageAfterAnAttempt) {
-  struct Case {
-    EndedAttempt ended;
-    StageEvent next;
-  };
-  // failed, over, being stopped, its output matters
-  for (const auto& [ended, next] : {
-           Case{{false, true, false, false}, Event::kEnd},
-           Case{{false, true, true, false}, Event::kEnd},
-           Case{{true, true, false, false}, Event::kRestart},
-           Case{{true, true, false, true}, Event::kAwaitLastOutput},
-           Case{{true, true, true, false}, Event::kEnd},
-           Case{{true, true, true, true}, Event::kEnd},
-           Case{{true, false, false, false}, Event::kEnd},
-           Case{{true, false, false, true}, Event::kEnd},
-           Case{{true, false, true, true}, Event::kEnd},
-       }) {
-    EXPECT_EQ(AfterAttempt(ended), next)
-        << ended.failed << ended.over << ended.stop_requested << ended.output_matters;
-  }
-}
-
 TEST(JobPolicyTest, FilesAreFetchedBeforeTheAgentsExit) {
   struct Case {
     FetchWishes wishes;
