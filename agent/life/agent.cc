@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grpc/grpc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -178,13 +179,15 @@ void Agent::AwaitDelivery() {
 void Agent::EndJob() {
   v1::AgentEvent expired;
   expired.mutable_lease_expired()->set_why(watchdog_gone_ ? kNoWatchdog : "");
-  if (core_->service().replaceable()) {
+  const bool replaceable = core_->service().replaceable();
+  if (replaceable) {
     core_->supervisor().End(milliseconds(0));
     core_->supervisor().WaitUntilEnded();
   }
   // Otherwise sent before its consequences.
   core_->events().SendReliably(std::move(expired));
-  core_->service().Shutdown(options_.grace);
+  // An order to start may have been waiting while this process was stopped.
+  core_->service().Shutdown(replaceable ? milliseconds(0) : options_.grace);
   core_->supervisor().WaitUntilEnded();
 }
 
@@ -223,6 +226,8 @@ Result<AgentResult> Agent::Run() {
 
 int Agent::Main(AgentOptions options) {
   PrepareSignals();
+  // So that it ends its ranks even if it is stopped when its watchdog is killed.
+  prctl(PR_SET_PDEATHSIG, SIGCONT);
   rpc::BeginProgram();
   process::AdoptOrphans();
   // Never undone: gRPC's shutdown waits for a poller that may sleep for seconds.

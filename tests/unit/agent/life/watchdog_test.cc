@@ -214,6 +214,16 @@ TEST_F(WatchdogTest, AnAgentWithoutItsWatchdogEndsItsRanks) {
   EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("watchdog was killed"));
 }
 
+TEST_F(WatchdogTest, AStoppedAgentEndsItsRanksWhenItsWatchdogIsKilled) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
+  ASSERT_TRUE(watchdog);
+  kill(agent_, SIGSTOP);
+  kill(*watchdog, SIGKILL);
+  AwaitAttach();
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("watchdog was killed"));
+}
+
 TEST_F(WatchdogTest, SigtermEndsAnAgentWithoutAChiefInCharge) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const auto watchdog = LockHolder(lock_.get(), JobLock::kWatchdog);
