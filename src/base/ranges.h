@@ -1,8 +1,11 @@
-// Formats numbers as ranges.
+// Summaries of lists of numbers.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace autodist::base {
 
@@ -20,6 +23,13 @@ std::string RangesText(const Numbers& numbers, std::string_view between) {
     first = next;
   }
   return text;
+}
+
+// Returns the larger one of two middle values; `values` must not be empty.
+inline double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 }  // namespace autodist::base

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/median.h"
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "base/utf8.h"
 
 namespace autodist::diagnosis {

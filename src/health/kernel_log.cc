@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/parse_number.h"
-#include "base/take_start.h"
+#include "base/split.h"
 #include "health/log_text.h"
 #include "health/xid.h"
 #include "health/xid_catalogue.h"

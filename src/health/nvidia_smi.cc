@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/parse_number.h"
-#include "base/take_start.h"
+#include "base/split.h"
 
 namespace autodist::health {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/take_start.h"
+#include "base/split.h"
 #include "health/log_text.h"
 #include "health/xid_catalogue.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/median.h"
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "base/utf8.h"
 #include "issues/checks.h"
 #include "snapshot/lookup.h"

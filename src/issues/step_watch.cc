@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/median.h"
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "issues/thresholds.h"
 
 namespace autodist::issues {

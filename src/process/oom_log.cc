@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/take_start.h"
+#include "base/split.h"
 
 namespace autodist::process {
 namespace {

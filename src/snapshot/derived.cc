@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/median.h"
+#include "base/ranges.h"
 #include "snapshot/state_names.h"
 
 namespace autodist::snapshot {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/median.h"
+#include "base/ranges.h"
 
 namespace autodist::snapshot {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/median.h"
+#include "base/ranges.h"
 #include "issues/issue.h"
 #include "issues/thresholds.h"
 #include "snapshot/lookup.h"
