@@ -11,7 +11,6 @@
 #include "base/folder_entries.h"
 #include "base/split.h"
 #include "files/temporary_file.h"
-#include "files/within_folder.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {

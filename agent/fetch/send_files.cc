@@ -17,7 +17,6 @@
 #include "files/file_patterns.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
-#include "files/within_folder.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {

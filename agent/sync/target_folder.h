@@ -10,7 +10,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/fd.h"
-#include "files/within_folder.h"
+#include "files/temporary_file.h"
 
 namespace autodist::agent {
 

@@ -13,8 +13,8 @@
 #include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/text_file.h"
+#include "files/file_patterns.h"
 #include "files/git_index.h"
-#include "files/ignore_rules.h"
 #include "files/temporary_file.h"
 
 namespace autodist::files {

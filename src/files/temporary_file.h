@@ -1,8 +1,11 @@
-// Temporary files in the user's folders, and the removal of those that a killed process has left.
+// Temporary files in the user's folders, the removal of those that a killed process has left, and
+// files that are replaced at once, within a folder only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "autodist/status.h"
 #include "base/fd.h"
@@ -43,5 +46,54 @@ class TemporaryFile {
 
 // Removes temporary files that no process has locked from a folder that is open for reading.
 void RemoveLeftovers(int folder);
+
+// Opens and writes files by a path that others name, without touching anything outside of a folder:
+// no path leads up or through a symbolic link. A file has its old content or its new one, never a
+// part.
+
+inline constexpr uint32_t kPermissions = 0777;
+
+// Whether it is "a" or "a/b/c", without "." and "..".
+Status CheckPathWithin(const std::string& path);
+
+// Opens the entry of this name in the open folder. The result is invalid, with errno, if it is not
+// a folder, or not a regular file.
+base::UniqueFd OpenFolderIn(int folder, const std::string& name);
+base::UniqueFd OpenFileIn(int folder, const std::string& name);
+
+// Like futimens: -1, and errno.
+int SetModified(int fd, int64_t modified_ns);
+
+struct FileAttributes {
+  uint64_t size = 0;
+  uint32_t mode = 0;  // masked with kPermissions
+  int64_t modified_ns = 0;
+};
+
+// The new content of a file, beside it until it is complete. Not thread-safe; blocks.
+class NewFile {
+ public:
+  // Creates the file for `name` in `folder`, which is open, and need not stay so.
+  static Result<NewFile> Create(int folder, const std::string& name,
+                                const FileAttributes& attributes);
+
+  Status Write(std::string_view data);
+  // Replaces the old file; if this fails, it still has the old content.
+  Status Finish();
+
+ private:
+  NewFile(base::UniqueFd folder, std::string name, const FileAttributes& attributes,
+          TemporaryFile file)
+      : folder_(std::move(folder)),
+        name_(std::move(name)),
+        attributes_(attributes),
+        file_(std::move(file)) {}
+
+  base::UniqueFd folder_;
+  std::string name_;
+  FileAttributes attributes_;
+  TemporaryFile file_;
+  uint64_t size_ = 0;
+};
 
 }  // namespace autodist::files

@@ -13,7 +13,7 @@
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
 #include "base/log_folder.h"
-#include "files/within_folder.h"
+#include "files/temporary_file.h"
 
 namespace autodist::transfer {
 

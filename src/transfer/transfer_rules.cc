@@ -6,7 +6,7 @@
 
 #include "base/ip_address.h"
 #include "base/utf8.h"
-#include "files/within_folder.h"
+#include "files/temporary_file.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"
 

@@ -1,5 +1,5 @@
 // Compares with git on random trees and patterns; a table has the most important rules.
-#include "files/ignore_rules.h"
+#include "files/file_patterns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
