@@ -8,7 +8,7 @@
 #include "base/split.h"
 #include "slurm/devices.h"
 #include "spec/address.h"
-#include "spec/host_range.h"
+#include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 

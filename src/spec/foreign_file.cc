@@ -15,7 +15,6 @@
 #include "spec/scalars.h"
 #include "spec/text_check.h"
 #include "spec/yaml_tree.h"
-#include "spec/yaml_view.h"
 
 namespace autodist::spec {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/ip_address.h"
 #include "base/split.h"
 #include "spec/address.h"
-#include "spec/host_range.h"
+#include "spec/host_list.h"
 #include "spec/scalars.h"
 
 namespace autodist::spec {

@@ -3,12 +3,11 @@
 #include <set>
 
 #include "base/quantity.h"
-#include "spec/host_range.h"
-#include "spec/key.h"
+#include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 #include "spec/ssh_section.h"
-#include "spec/value_schemas.h"
+#include "spec/value_reader.h"
 
 namespace autodist::spec {
 namespace {

@@ -1,16 +1,30 @@
 // Reads an entry of the list 'nodes'; an address range makes it stand for several nodes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "spec/address.h"
+#include "spec/issue.h"
 #include "spec/resource_spec.h"
-#include "spec/spec_check.h"
 #include "spec/value_reader.h"
 
 namespace autodist::spec {
+
+// The positions of a node's values; for missing ones that of the node itself.
+struct NodePositions {
+  Position address;
+  Position ssh_config;
+  Position data_address;
+  Position device_ips;
+  Position chief;
+  Position ssh_address;
+  Position host_keys;
+};
+
+using ReportIssue = std::function<void(Position where, const std::string& what)>;
 
 struct NodeEntry {
   Node node;  // without addresses

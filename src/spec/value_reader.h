@@ -5,10 +5,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/status.h"
 #include "spec/issue.h"
+#include "spec/quoted.h"
 #include "spec/yaml_tree.h"
 
 namespace autodist::spec {
@@ -90,5 +92,99 @@ class ValueReader {
   std::vector<Issue> issues_;
   size_t values_ = 0;
 };
+
+// JSON Schemas of values, for the tables of keys.
+
+// "type": "string", not empty.
+std::string TextSchema();
+// A text that the regular expression matches completely.
+std::string PatternSchema(const std::string& pattern);
+// A list of such values.
+std::string ListSchema(const std::string& entry);
+
+// Regular expressions for addresses as spec/address.h parses them.
+std::string AddressPattern();    // a host or a range, in brackets with a port
+std::string HostsPattern();      // a host or a range
+std::string ProxyJumpPattern();  // jump hosts, with users and ports
+
+// The keys of a spec. Each mapping has a table of keys, from which the reader,
+// docs/resource_spec.schema.json and a table in docs/reference/spec.md are derived.
+// tests/unit/spec/spec_docs_test.cc compares the last two with it.
+
+// The value of a key while it is read. All issues are reported.
+struct KeyedValue {
+  ValueReader& reader;
+  const YamlValue& value;
+  const char* name;
+
+  void Report(const std::string& what) const { reader.Report(value, what); }
+
+  // Reads a text that passes `check` into `to`.
+  void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const {
+    std::string text = reader.ReadString(value, name);
+    const Status status = check && !text.empty() ? check(text) : OkStatus();
+    if (!status.ok()) return Report("'" + std::string(name) + "': " + Message(status));
+    to = std::move(text);
+  }
+
+  // Reads a text and converts it with `read`.
+  template <typename Value>
+  std::optional<Value> As(Result<Value> (*read)(const std::string& text)) const {
+    return reader.ReadAs(value, name, read);
+  }
+
+  // Reads a list of texts and converts each with `read`; `wanted` describes the list.
+  template <typename Value>
+  std::vector<Value> List(const char* wanted,
+                          Result<Value> (*read)(const std::string& text)) const {
+    std::vector<Value> values;
+    if (!IsList(wanted)) return values;
+    reader.ForEach(value, [&](const YamlValue& entry) {
+      if (auto one = reader.ReadAs(entry, name, read)) values.push_back(*std::move(one));
+    });
+    return values;
+  }
+
+  bool IsList(const char* wanted) const {
+    return reader.CheckKind(value, YamlValue::Kind::kList, Quoted(name), wanted);
+  }
+};
+
+// A key of a mapping that is read into a T.
+template <typename T>
+struct Key {
+  KeyText text;
+  void (*read)(const KeyedValue& in, T& to);
+};
+
+// Concatenates several tables.
+template <typename T>
+std::vector<Key<T>> Joined(const std::vector<std::vector<Key<T>>>& parts) {
+  std::vector<Key<T>> keys;
+  for (const auto& part : parts) keys.insert(keys.end(), part.begin(), part.end());
+  return keys;
+}
+
+template <typename T>
+std::vector<KeyText> TextsOf(const std::vector<Key<T>>& keys) {
+  std::vector<KeyText> texts;
+  texts.reserve(keys.size());
+  for (const Key<T>& key : keys) texts.push_back(key.text);
+  return texts;
+}
+
+// Reads a mapping like ValueReader::ReadMapping.
+template <typename T>
+std::optional<ValueReader::Given> ReadKeys(ValueReader& reader, const YamlValue& yaml,
+                                           const std::string& where,
+                                           const std::vector<Key<T>>& keys, T& to,
+                                           ValueReader::EntryPredicate passed_over = nullptr) {
+  return reader.ReadMapping(
+      yaml, where, TextsOf(keys),
+      [&](size_t key, const YamlValue& value) {
+        keys[key].read({reader, value, keys[key].text.name}, to);
+      },
+      passed_over);
+}
 
 }  // namespace autodist::spec

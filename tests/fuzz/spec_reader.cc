@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "spec/address.h"
 #include "spec/spec_text.h"
-#include "spec/via.h"
+#include "spec/ssh_section.h"
 #include "spec/yaml_reader.h"
 
 namespace autodist::spec {

@@ -1,4 +1,4 @@
-#include "spec/host_range.h"
+#include "spec/host_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

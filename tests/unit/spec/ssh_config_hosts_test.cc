@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/ssh_pattern.h"
-#include "spec/ssh_config_text.h"
 #include "support/temp_folder.h"
 
 namespace autodist::spec {
