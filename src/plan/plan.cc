@@ -9,10 +9,8 @@
 #include "framework/frameworks.h"
 #include "framework/world.h"
 #include "plan/command_argv.h"
-#include "plan/placeholders.h"
-#include "plan/process_variables.h"
 #include "plan/rank_environment.h"
-#include "plan/reach.h"
+#include "plan/ssh_reach.h"
 #include "spec/scalars.h"
 
 namespace autodist::plan {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/parse_number.h"
 #include "base/split.h"
 
 namespace autodist::plan {
@@ -70,12 +70,8 @@ bool AreOfTheLocale(const Values& values) {
 }
 
 bool IsAtMostOurMinimum(const Values& values) {
-  uint32_t bits = kMinRsaBits + 1;
-  if (!values.empty()) {
-    const std::string& text = values.front();
-    std::from_chars(text.data(), text.data() + text.size(), bits);
-  }
-  return bits <= kMinRsaBits;
+  const std::string_view bits = values.empty() ? "" : std::string_view(values.front());
+  return base::ParseNumber<uint32_t>(bits).value_or(kMinRsaBits + 1) <= kMinRsaBits;
 }
 
 constexpr char kBySshG[] = "applied by `ssh -G`, which autodist runs";

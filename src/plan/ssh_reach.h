@@ -1,5 +1,5 @@
-// How a node is reached over SSH: by the spec, then OpenSSH's configuration, then OpenSSH's
-// defaults.
+// How a node is reached: directly on this machine, by SSH, by another program, or by connecting
+// back.
 #pragma once
 
 #include <map>
@@ -37,5 +37,16 @@ struct User {
 // `group` is the one that the node names.
 v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
                           const NodeAddress& address, const User& user);
+
+// The job that a container is created for.
+struct ContainerUse {
+  std::string job_id;
+  uint32_t node_rank;
+  std::string working_directory;  // the plan's
+};
+
+// `group` is the one that the node names; it is ignored for the chief.
+v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
+                    const User& user, const ContainerUse& use);
 
 }  // namespace autodist::plan

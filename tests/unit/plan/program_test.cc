@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/command_argv.h"
-#include "plan/placeholders.h"
+#include "plan/rank_environment.h"
 #include "support/example_plan.h"
 
 namespace autodist::plan {

@@ -1,4 +1,4 @@
-#include "plan/reach.h"
+#include "plan/ssh_reach.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
