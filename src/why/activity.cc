@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "why/collectives.h"
+#include "why/doing.h"
 #include "why/stack_summary.h"
 
 namespace autodist::why {

@@ -1,5 +1,5 @@
-// Finds ranks that are behind in a group, by the counts of entered collectives that NCCL and
-// PyTorch keep. Pure logic.
+// Finds ranks that are behind: in a group, by the counts of entered collectives that NCCL and
+// PyTorch keep, or in the steps of a running job. Pure logic.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,11 @@ namespace autodist::why {
 // is enough, and ranks at work count too.
 std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
                                      bool stalled);
+
+// Finds the rank that the others wait for in each step of a running job. Compares what the main
+// threads computed between two samples. Ranks in the same steps need the same CPU time, so the
+// others wait for one that needs more, even on busy machines. nullopt: no outlier, or unknown
+// because GPUs compute, not the main threads.
+std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 }  // namespace autodist::why

@@ -1,9 +1,7 @@
 #include "why/rank_processes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/split.h"
@@ -51,11 +49,8 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
     const std::string_view line = lines[at].substr(kProgramsLines.size());
     if (line.starts_with(kFile)) process.file = line.substr(kFile.size());
     if (!line.starts_with(kSwitched)) continue;
-    uint64_t switches = 0;
-    const std::string_view digits = line.substr(kSwitched.size());
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), switches);
-    if (error == std::errc()) process.switches = switches;
+    std::string_view digits = line.substr(kSwitched.size());
+    if (const auto switches = base::TakeNumber<uint64_t>(digits)) process.switches = switches;
   }
 }
 
@@ -63,11 +58,7 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
 std::optional<uint64_t> NextNumber(std::string_view& line) {
   constexpr std::string_view kDigits = "0123456789";
   line.remove_prefix(std::min(line.size(), line.find_first_of(kDigits)));
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<size_t>(end - line.data()));
-  return number;
+  return base::TakeNumber<uint64_t>(line);
 }
 
 std::optional<ProcessWork> ReadWork(std::string_view line) {

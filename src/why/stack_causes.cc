@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <string>
@@ -10,14 +11,94 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "issues/issue.h"
 #include "snapshot/lookup.h"
-#include "why/collectives.h"
-#include "why/odd_ones.h"
-#include "why/standing.h"
+#include "why/doing.h"
 
 namespace autodist::why {
 namespace {
+
+std::string CommonPlace(const Ranks& ranks) {
+  const std::string& place = ranks.front()->now.place;
+  const bool same = std::ranges::all_of(
+      ranks, [&](const RankActivity* rank) { return rank->now.place == place; });
+  return same && !place.empty() ? " in " + place : "";
+}
+
+// "…; the 3 others wait at sockets in exchange (train.py)".
+v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
+              const std::string& others_do) {
+  return StalledIssue(
+      snapshot, Numbers(odd),
+      (odd.size() == 1 ? "" : snapshot::RanksName(Numbers(odd)) + " stand still: ") +
+          WhatTheyDo(snapshot, odd) + ", while " + Others(others.size()) + " " + others_do +
+          CommonPlace(others));
+}
+
+Ranks Those(const Ranks& ranks, Doing doing, bool is) {
+  Ranks those;
+  std::ranges::copy_if(ranks, std::back_inserter(those),
+                       [&](const RankActivity* rank) { return (rank->now.doing == doing) == is; });
+  return those;
+}
+
+// Finds ranks that differ from most, for when no collective is recognized. For ranks that stand
+// still while most only wait: compares what they do, otherwise where they are.
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  for (const auto& [doing, one, several] :
+       {std::tuple{Doing::kSocket, "waits at a socket", "wait at sockets"},
+        std::tuple{Doing::kWait, "waits for another thread or process",
+                   "wait for other threads or processes"}}) {
+    const Ranks waiting = Those(ranks, doing, true);
+    const Ranks odd = Those(ranks, doing, false);
+    const bool sleeps = std::ranges::all_of(
+        odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
+    const bool definite = doing == Doing::kSocket
+                              ? !waiting.empty()
+                              : waiting.size() >= 2 || (!waiting.empty() && sleeps);
+    if (!definite || odd.empty() || odd.size() > waiting.size()) continue;
+    return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
+  }
+  std::map<std::string, Ranks> places;
+  for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
+  const auto found =
+      std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
+  const std::string most = found->first;
+  const Ranks waiting = places[most];
+  if (most.empty() || waiting.size() < 2 || 2 * waiting.size() <= ranks.size()) return std::nullopt;
+  Ranks odd;
+  std::ranges::copy_if(ranks, std::back_inserter(odd), [&](const RankActivity* rank) {
+    return rank->now.place != most && !rank->now.place.empty();
+  });
+  if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
+  return Odd(snapshot, odd, waiting, "wait");
+}
+
+// Ranks seem to compute while they wait for their GPUs, as in NCCL's collectives. Finds ranks that
+// rest elsewhere meanwhile.
+std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  Ranks computing;
+  Ranks odd;
+  for (const RankActivity& rank : ranks) {
+    const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
+    const bool computes = of && of->gpus_size() > 0 && rank.now.doing == Doing::kCompute;
+    (computes ? computing : odd).push_back(&rank);
+  }
+  const auto rests = [](const RankActivity* rank) {
+    return Stands(rank) && HasRested(*rank).value_or(false) && !rank->now.MayBeAtWork() &&
+           rank->now.doing != Doing::kCollective;
+  };
+  const bool same = std::ranges::all_of(computing, [](const RankActivity* rank) {
+    return SameTwice(rank) && rank->earlier->words == rank->now.words;
+  });
+  if (!same || odd.empty() || odd.size() >= computing.size() || !std::ranges::all_of(odd, rests)) {
+    return std::nullopt;
+  }
+  return Odd(
+      snapshot, odd, computing,
+      computing.size() == 1 ? "waits for its GPU, or computes" : "wait for their GPUs, or compute");
+}
 
 constexpr size_t kShownGroups = 5;  // groups of ranks shown as evidence
 
@@ -143,6 +224,54 @@ std::optional<v1::Issue> AllWait(const v1::JobSnapshot& snapshot, const Ranks& r
   return StalledIssue(snapshot, Numbers(ranks), who + WhatTheyDo(snapshot, ranks));
 }
 
+std::string Ago(const v1::JobSnapshot& snapshot, int64_t time_ms) {
+  const auto ago = std::chrono::milliseconds(std::max<int64_t>(0, snapshot.time_ms() - time_ms));
+  return base::Elapsed(ago) + " ago";
+}
+
+const Activity* NowOf(const Activities& ranks, uint32_t number) {
+  const auto found = std::ranges::lower_bound(ranks, number, {}, &RankActivity::rank);
+  return found == ranks.end() || found->rank != number ? nullptr : &found->now;
+}
+
+// "; the 3 others wait"
+std::string OthersWait(size_t number) {
+  if (number == 0) return "";
+  return number == 1 ? "; the other rank waits" : "; the " + base::Count(number, "other") + " wait";
+}
+
+// Describes the running ranks: a single one, or all if they are in the same collective.
+std::string WhatTheRestDo(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  const Activity& first = ranks.front().now;
+  if (ranks.size() == 1)
+    return snapshot::RankName(snapshot, ranks[0].rank) + " still runs: it " + first.words;
+  const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
+    return rank.now.doing == Doing::kCollective && rank.now.collective == first.collective;
+  });
+  const std::string others = "the " + base::Count(ranks.size(), "other");
+  if (!same) return others + " still run";
+  return others + " wait in " +
+         (first.collective.empty() ? "a collective" : WithArticle(first.collective));
+}
+
+// A few ranks have not ended although most have.
+v1::Issue StillRuns(const v1::JobSnapshot& snapshot, const Activities& ranks, size_t ended,
+                    int64_t last_ms) {
+  std::vector<uint32_t> numbers;
+  for (const RankActivity& rank : ranks) {
+    if (numbers.empty() || numbers.back() != rank.rank) numbers.push_back(rank.rank);
+  }
+  const std::string others =
+      ended == 1 ? "the other one ended" : "the " + base::Count(ended, "other") + " ended";
+  const bool one = numbers.size() == 1;
+  return StalledIssue(snapshot, numbers,
+                      (one ? snapshot::RankName(snapshot, numbers[0]) + " has"
+                           : snapshot::RanksName(numbers) + " have") +
+                          " not ended: " + (one ? "it" : snapshot::RankName(snapshot, numbers[0])) +
+                          " " + ranks[0].now.words + "; " + others + " with 0" +
+                          (ended == 1 ? " " : ", the last ") + Ago(snapshot, last_ms));
+}
+
 }  // namespace
 
 bool AllRun(const Activities& ranks) {
@@ -231,6 +360,53 @@ void AddActivities(const Activities& ranks, v1::Issue& issue) {
   for (const auto& [activity, whose] : groups) {
     issues::AddEvidence(issue, snapshot::RanksName(whose), activity->evidence, activity->source);
   }
+}
+
+bool MostHaveEnded(const v1::JobSnapshot& snapshot) {
+  const auto ended =
+      std::ranges::count(snapshot.ranks(), v1::RANK_STATE_ENDED, &v1::RankSnapshot::state);
+  return 2 * ended >= snapshot.ranks_size() && ended > 0;
+}
+
+std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  const v1::RankSnapshot* first = nullptr;
+  size_t running = 0;
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
+    if (rank.auxiliary() || rank.state() != v1::RANK_STATE_RUNNING) continue;
+    ++running;
+    if (rank.failure().empty()) continue;
+    const Activity* activity = NowOf(ranks, rank.rank());
+    const bool goes_on = activity && (activity->AtWork() || activity->doing == Doing::kCollective);
+    if (goes_on) continue;
+    if (!first || rank.failure_ms() < first->failure_ms()) first = &rank;
+  }
+  if (!first) return std::nullopt;
+  v1::Issue issue = StalledIssue(snapshot, {first->rank()},
+                                 snapshot::RankName(snapshot, first->rank()) +
+                                     " wrote an exception " + Ago(snapshot, first->failure_ms()) +
+                                     " and has not ended: " + base::Printable(first->failure()) +
+                                     OthersWait(running - 1));
+  issues::AddEvidence(issue, snapshot::RankName(snapshot, first->rank()),
+                      base::Printable(first->failure()), "its output");
+  return issue;
+}
+
+std::optional<v1::Issue> EndedWellCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  if (ranks.empty()) return std::nullopt;
+  std::vector<uint32_t> ended;
+  int64_t last_ms = 0;
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
+    if (rank.auxiliary() || rank.state() != v1::RANK_STATE_ENDED) continue;
+    ended.push_back(rank.rank());
+    last_ms = std::max(last_ms, rank.ended_ms());
+  }
+  if (ended.empty()) return std::nullopt;
+  if (ended.size() >= ranks.size()) return StillRuns(snapshot, ranks, ended.size(), last_ms);
+  const std::string who = ended.size() == 1 ? snapshot::RankName(snapshot, ended[0])
+                                            : snapshot::RanksName(ended) + " have";
+  return StalledIssue(snapshot, ended,
+                      who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
+                          Ago(snapshot, last_ms) + "; " + WhatTheRestDo(snapshot, ranks));
 }
 
 }  // namespace autodist::why

@@ -31,4 +31,17 @@ bool AllMoveData(const Activities& ranks);
 // Counts the ranks, or processes of ranks, that wait in a collective.
 size_t Waiting(const Activities& ranks);
 
+// The causes below are ranks that others wait for because they have ended or are about to.
+
+// A rank printed an uncaught exception but has not ended, for example because it hangs in cleanup.
+// Only for ranks that stand still: one that is at work, or waits for others, survived the
+// exception.
+std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
+
+// Some ranks have exited with 0 and the others rest, so they may wait for them.
+std::optional<v1::Issue> EndedWellCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
+
+// At least half of the ranks exited with code 0.
+bool MostHaveEnded(const v1::JobSnapshot& snapshot);
+
 }  // namespace autodist::why

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/v1/job.pb.h"
 #include "autodist/v1/snapshot.pb.h"
 #include "why/activity.h"
 
@@ -40,5 +41,12 @@ std::string Others(size_t number);
 std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const std::vector<uint32_t>& whose,
                        std::string what);
+
+using Stacks = std::vector<v1::WholeStack>;
+
+// Reads what ranks were doing from two samples of stacks that their agents sent.
+// Sorted by rank, without auxiliary processes. Marks as at work every rank that made progress
+// between the samples.
+Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now, const Stacks& earlier);
 
 }  // namespace autodist::why
