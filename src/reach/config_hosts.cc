@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 #include "reach/name_service.h"
-#include "ssh/openssh_config.h"
+#include "ssh/ssh_program.h"
 
 namespace autodist::reach {
 namespace {

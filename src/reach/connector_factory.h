@@ -14,8 +14,8 @@
 #include "reach/connector.h"
 #include "ssh/identities.h"
 #include "ssh/known_hosts.h"
-#include "ssh/ssh_fallback.h"
 #include "ssh/ssh_loop.h"
+#include "ssh/ssh_transport.h"
 #include "transport/transport.h"
 
 namespace autodist::reach {

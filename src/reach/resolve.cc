@@ -22,7 +22,7 @@
 #include "plan/ssh_keywords.h"
 #include "reach/name_service.h"
 #include "spec/address.h"
-#include "ssh/openssh_config.h"
+#include "ssh/ssh_program.h"
 
 namespace autodist::reach {
 namespace {

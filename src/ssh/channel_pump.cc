@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ssh/ssh_errors.h"
-
 namespace autodist::ssh {
 namespace {
 

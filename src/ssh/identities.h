@@ -11,9 +11,8 @@
 
 #include "autodist/status.h"
 #include "ssh/key_file.h"
-#include "ssh/private_ssh_agent.h"
 #include "ssh/ssh_agent.h"
-#include "ssh/ssh_identity.h"
+#include "ssh/ssh_public_key.h"
 
 namespace autodist::ssh {
 

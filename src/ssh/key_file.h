@@ -5,7 +5,7 @@
 #include <string>
 
 #include "autodist/status.h"
-#include "ssh/ssh_identity.h"
+#include "ssh/ssh_public_key.h"
 
 namespace autodist::ssh {
 

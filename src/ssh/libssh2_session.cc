@@ -1,14 +1,30 @@
 #include "ssh/libssh2_session.h"
 
 #include <libssh2.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "ssh/ssh_errors.h"
 
 namespace autodist::ssh {
 namespace {
+
+// No data packet is written while another is buffered. So anything beyond this limit is responses
+// that a server requests and does not read.
+constexpr size_t kMaxUnsent = 1 << 20;
+
+constexpr std::string_view kBanner = "SSH-";
+// The limits of OpenSSH's client.
+constexpr size_t kMaxLines = 1024;
+constexpr size_t kMaxLineLength = 8192;
+constexpr size_t kMaxKept = 1024;
 
 constexpr int kFreeTries = 10;  // three are needed
 
@@ -35,6 +51,75 @@ libssh2_cb_generic* Generic(Function* function) {
 }
 
 }  // namespace
+
+ssize_t PacketSocket::Note(ssize_t moved) {
+  if (moved > 0) moved_ += static_cast<uint64_t>(moved);
+  if (moved >= 0) return moved;
+  const int error = errno;
+  if (error != EAGAIN && error != EINTR && lost_ == 0) lost_ = error;
+  return error == EINTR ? -EAGAIN : -error;
+}
+
+// Requests immediate acknowledgements: otherwise small writes of sshd wait 40 ms for a delayed one.
+ssize_t PacketSocket::Receive(void* to, size_t size) {
+  if (hung_up_) return -ECONNRESET;
+  if (!received_.empty()) {
+    const size_t count = received_.copy(static_cast<char*>(to), size);
+    received_.erase(0, count);
+    return static_cast<ssize_t>(count);
+  }
+  const ssize_t got = Note(recv(fd_, to, size, MSG_DONTWAIT));
+  if (got == 0 && lost_ == 0) lost_ = -1;
+  const int one = 1;
+  if (got > 0) setsockopt(fd_, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof one);
+  return got;
+}
+
+ssize_t PacketSocket::Send(std::string_view packet) {
+  Flush();
+  if (hung_up_ || lost_ > 0) return hung_up_ ? -EPIPE : -lost_;
+  std::string_view left = packet;
+  if (!has_unsent()) {
+    const ssize_t put = Note(send(fd_, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    if (put < 0 && put != -EAGAIN) return put;
+    left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(put, 0)));
+  }
+  if (unsent_.size() - sent_ + left.size() > kMaxUnsent) return -ENOBUFS;
+  unsent_ += left;
+  return static_cast<ssize_t>(packet.size());
+}
+
+void PacketSocket::Flush() {
+  if (!has_unsent() || hung_up_) return;
+  const ssize_t put =
+      Note(send(fd_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT));
+  if (put > 0) sent_ += static_cast<size_t>(put);
+  if (!has_unsent() || lost_ > 0) {
+    unsent_.clear();
+    sent_ = 0;
+  }
+}
+
+void PacketSocket::HangUp() {
+  shutdown(fd_, SHUT_RDWR);
+  hung_up_ = true;
+}
+
+ServerBanner::Answer ServerBanner::Take(std::string_view text) {
+  rest_ += text;
+  for (;;) {
+    const std::string_view begin = std::string_view(rest_).substr(0, kBanner.size());
+    if (begin == kBanner) return Answer::kFound;
+    if (kBanner.starts_with(begin)) return Answer::kMore;
+    const size_t end = rest_.find('\n');
+    if (end == std::string::npos && rest_.size() <= kMaxLineLength) return Answer::kMore;
+    if (end == std::string::npos || ++lines_ > kMaxLines) return Answer::kEndless;
+    if (said_.size() < kMaxKept) said_ += rest_.substr(0, end + 1);
+    rest_.erase(0, end + 1);
+  }
+}
+
+std::string ServerBanner::Said() const { return (said_ + rest_).substr(0, kMaxKept); }
 
 struct Libssh2Session::Callbacks {
   static ssize_t Receive(libssh2_socket_t, void* buffer, size_t length, int, void** self) {
@@ -206,6 +291,64 @@ bool Libssh2Session::RemoteEnded() const { return libssh2_channel_eof(channel_) 
 
 bool Libssh2Session::HasWindow() const {
   return libssh2_channel_window_write_ex(channel_, nullptr) > 0;
+}
+
+Authentication::Authentication(std::string username, std::vector<Identity> identities,
+                               std::vector<std::string> notes, AskToSign ask_to_sign)
+    : username_(std::move(username)),
+      identities_(std::move(identities)),
+      notes_(std::move(notes)),
+      ask_to_sign_(std::move(ask_to_sign)),
+      sign_([this](std::string_view request) { return Sign(request); }) {}
+
+std::optional<Status> Authentication::Advance(Libssh2Session& session) {
+  while (next_ < identities_.size()) {
+    if (AwaitsSignature()) return std::nullopt;
+    switch (session.LogIn(username_, identities_[next_]->public_blob(), sign_)) {
+      case Libssh2Session::LoginAnswer::kNotYet:
+        return std::nullopt;
+      case Libssh2Session::LoginAnswer::kAccepted:
+        return OkStatus();
+      case Libssh2Session::LoginAnswer::kRefused:
+        NextIdentity();
+        break;
+      case Libssh2Session::LoginAnswer::kConnectionLost:
+        if (session.HadTooManyFailures()) {
+          NextIdentity();
+          return Refused();
+        }
+        return LoginInterruptedError(session.disconnect_message().empty()
+                                         ? session.LastError()
+                                         : session.disconnect_message());
+    }
+  }
+  return Refused();
+}
+
+std::optional<Result<std::string>> Authentication::Sign(std::string_view request) {
+  const Identity& identity = identities_[next_];
+  if (!identity->slow()) {
+    signature_ = identity->SignRequest(request, {});
+  } else if (!asked_) {
+    asked_ = true;
+    ask_to_sign_(identity, request);
+  }
+  if (!signature_) return std::nullopt;
+  asked_ = false;
+  auto signature = std::exchange(signature_, std::nullopt);
+  not_signed_ = signature->status();
+  return signature;
+}
+
+void Authentication::NextIdentity() {
+  if (!not_signed_.ok()) notes_.push_back(Message(std::exchange(not_signed_, OkStatus())));
+  ++next_;
+}
+
+Status Authentication::Refused() const {
+  std::vector<std::string> tried;
+  for (size_t i = 0; i < next_; ++i) tried.push_back(identities_[i]->description());
+  return KeyRefusedError(username_, tried, notes_);
 }
 
 }  // namespace autodist::ssh

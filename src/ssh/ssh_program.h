@@ -2,13 +2,54 @@
 // security keys, host certificates, and other configuration of OpenSSH.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 #include "transport/transport.h"
 
 namespace autodist::ssh {
+
+// OpenSSH's configuration, as `ssh -G` prints it. Only ssh parses the files, so that Host, Match,
+// Include and tokens mean the same as for ssh.
+
+// Values by keyword in lower case.
+using OpensshConfig = std::multimap<std::string, std::string>;
+
+// Returns "" for a keyword that is missing or "none".
+std::string ValueOf(const OpensshConfig& config, const std::string& keyword);
+
+// The host, and the options that the command line of `ssh` would have.
+struct OpensshQuery {
+  std::string host;
+  std::string username = {};          // empty: as configured
+  std::optional<uint16_t> port = {};  // empty: as configured
+  std::string hostname = {};          // empty: as configured
+};
+
+// Whether OpenSSH's configuration files, the user's in `home` or the system's, have a keyword for
+// which `matters` is true. Usually none has, and `ssh -G` costs 5 ms for each host. Keywords that
+// every distribution's file sets are ignored.
+bool OpensshConfigMatters(const std::string& home,
+                          const std::function<bool(const std::string& keyword)>& matters);
+
+// Runs `ssh -G`, and expands tokens, variables and "~user" in names of keys and certificates.
+// Blocks for a second at most, unless the files themselves run programs.
+Result<OpensshConfig> QueryOpensshConfig(const OpensshQuery& query);
+
+// Returns the output of `ssh -G` for an empty configuration. Runs it once.
+const Result<OpensshConfig>& OpensshDefaults();
+
+// Expands `text`, a file name of the configuration, as ssh would for the host.
+Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string& text);
+
+// Whether `ssh` has an open shared connection to the host (ControlPath).
+bool HasControlConnection(const OpensshConfig& config);
 
 // The use of an `ssh` process.
 struct SshUse {

@@ -17,13 +17,10 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
-#include "ssh/authentication.h"
 #include "ssh/channel_pump.h"
 #include "ssh/identities.h"
 #include "ssh/known_hosts.h"
 #include "ssh/libssh2_session.h"
-#include "ssh/progress_watch.h"
-#include "ssh/server_banner.h"
 #include "ssh/ssh_loop.h"
 
 namespace autodist::ssh {

@@ -1,15 +1,42 @@
 // Runs programs on nodes over SSH.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
+#include <string>
 
-#include "ssh/ssh_fallback.h"
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
 #include "ssh/ssh_program.h"
 #include "ssh/ssh_session.h"
 #include "transport/transport.h"
 
 namespace autodist::ssh {
+
+// The nodes that are reached through the `ssh` program because autodist's login fails there.
+// Thread-safe.
+class SshFallback {
+ public:
+  // Whether an earlier call has found that the ssh program succeeds there.
+  bool IsChosen(const v1::SshReach& reach) const;
+
+  // Whether it is known which of the two login methods works there, or that neither does.
+  bool IsSettled(const v1::SshReach& reach) const;
+
+  // Records that autodist's login has succeeded: a later failure has a cause that ssh would share.
+  void SettleOnOwn(const v1::SshReach& reach);
+
+  // Whether `ssh NODE true` succeeds after autodist's login failed for this reason; tried once for
+  // a node, with a warning if it does. Blocks for a login at most, or until it is stopped.
+  bool Helps(const v1::SshReach& reach, const Status& failure, const std::stop_token& stop);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, bool> tried_;  // by login; guarded by mutex_; value: whether ssh succeeds
+};
 
 // Uses libssh2 where it can. Uses the `ssh` program where libssh2 is known not to work, and where
 // libssh2 has failed and `ssh NODE true` succeeds.

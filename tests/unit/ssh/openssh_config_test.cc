@@ -1,4 +1,4 @@
-#include "ssh/openssh_config.h"
+#include "ssh/ssh_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

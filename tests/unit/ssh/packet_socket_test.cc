@@ -1,4 +1,4 @@
-#include "ssh/packet_socket.h"
+#include "ssh/libssh2_session.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

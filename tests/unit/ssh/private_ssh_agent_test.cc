@@ -1,4 +1,3 @@
-#include "ssh/private_ssh_agent.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

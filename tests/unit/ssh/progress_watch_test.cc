@@ -1,4 +1,4 @@
-#include "ssh/progress_watch.h"
+#include "ssh/channel_pump.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

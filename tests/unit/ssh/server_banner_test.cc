@@ -1,4 +1,4 @@
-#include "ssh/server_banner.h"
+#include "ssh/libssh2_session.h"
 
 #include <gtest/gtest.h>
 
