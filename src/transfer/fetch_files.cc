@@ -4,16 +4,96 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
-#include "transfer/fetch_stream.h"
+#include "transfer/cancellable_call.h"
+#include "transfer/transfer_rules.h"
 
 namespace autodist::transfer {
 namespace {
+
+// One call of AgentService.FetchFiles: gRPC's asynchronous stream with a blocking interface.
+// For one thread. Holds at most one message: the node waits until it is read.
+class FetchStream final : public grpc::ClientReadReactor<v1::FetchFilesResponse>, CancellableCall {
+ public:
+  // See CancellableCall.
+  FetchStream(v1::AgentService::Stub& agent, const v1::FetchFilesRequest& request,
+              const std::stop_token& stop, std::chrono::milliseconds silence,
+              std::function<void()> hang_up);
+  // Cancels the call if it has not ended.
+  ~FetchStream() override;
+
+  // Blocks until there is a message. nullopt at the end; End returns the reason.
+  std::optional<v1::FetchFilesResponse> Read();
+  // Returns, after the last message, whether the node has succeeded.
+  Status End() { return AwaitEnd(); }
+
+ private:
+  bool Next(std::unique_lock<std::mutex>& lock);
+  void OnReadDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override { SetEnd(status); }
+
+  const v1::FetchFilesRequest request_;
+  FetchRules rules_;
+  bool over_ = false;                // no more messages follow
+  v1::FetchFilesResponse incoming_;  // used by gRPC while reading_
+
+  // Guarded by mutex_.
+  bool reading_ = false;
+  bool read_ok_ = false;
+};
+
+FetchStream::FetchStream(v1::AgentService::Stub& agent, const v1::FetchFilesRequest& request,
+                         const std::stop_token& stop, std::chrono::milliseconds silence,
+                         std::function<void()> hang_up)
+    : CancellableCall(stop, silence, std::move(hang_up)), request_(request) {
+  agent.async()->FetchFiles(&context_, &request_, this);
+  AddHold();  // reads are started outside of gRPC's callbacks
+  StartCall();
+}
+
+FetchStream::~FetchStream() {
+  std::unique_lock lock(mutex_);
+  if (!outcome_.ended() && !cancelled_) Cancel();
+  while (!over_) Next(lock);
+  Await(lock, [this] { return outcome_.ended(); });
+}
+
+// Waits for a message; returns whether there is one.
+bool FetchStream::Next(std::unique_lock<std::mutex>& lock) {
+  reading_ = true;
+  moved_ = Clock::now();
+  StartRead(&incoming_);
+  Await(lock, [this] { return !reading_; });
+  if (read_ok_) return true;
+  over_ = true;
+  lock.unlock();
+  RemoveHold();
+  lock.lock();
+  return false;
+}
+
+std::optional<v1::FetchFilesResponse> FetchStream::Read() {
+  std::unique_lock lock(mutex_);
+  if (over_ || outcome_.rule_broken() || !Next(lock)) return std::nullopt;
+  outcome_.BreakRule(rules_.Check(incoming_));
+  if (outcome_.rule_broken()) return std::nullopt;
+  const v1::FetchFinished& finished = incoming_.finished();
+  if (incoming_.has_finished()) outcome_.Finish(finished.error(), finished.remedy());
+  return std::move(incoming_);
+}
+
+void FetchStream::OnReadDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  reading_ = false;
+  read_ok_ = ok;
+  changed_.notify_all();
+}
 
 constexpr mode_t kForUsAlone = 0700;
 constexpr size_t kMaxWarnings = 40;  // of one node
