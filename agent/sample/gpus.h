@@ -1,4 +1,5 @@
-// Samples a job's GPUs with an nvidia-smi that runs as long as samples are needed.
+// Samples a job's GPUs with an nvidia-smi that runs as long as samples are needed, and parses its
+// output.
 #pragma once
 
 #include <sys/types.h>
@@ -10,18 +11,58 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "agent/sample/gpu_rows.h"
-#include "agent/sample/rate.h"
-#include "agent/sample/xids.h"
+#include "agent/sample/gpu_errors.h"
+#include "agent/sample/kernel_file.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/sample.pb.h"
 #include "base/backoff.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "health/nvidia_smi.h"
+#include "health/pci_place.h"
 #include "process/environment.h"
 
 namespace autodist::agent {
+
+// Parses nvidia-smi's output about GPUs, with --query-gpu=... --format=csv,noheader,nounits. Pure
+// logic.
+
+struct GpuRow {
+  v1::GpuSample gpu;  // without faults
+  std::optional<health::PciPlace> place;
+  health::GpuDescription description;  // what shows faults
+};
+
+// The queried fields, which differ between drivers.
+class GpuFields {
+ public:
+  // Selects the fields that are in this output of nvidia-smi --help-query-gpu: it rejects a query
+  // with an unknown field.
+  explicit GpuFields(std::string_view help);
+
+  // Whether the fields identify GPUs.
+  bool usable() const { return usable_; }
+  std::string Query() const;  // "--query-gpu=index,..."
+  // nullopt: not a row, but a message.
+  std::optional<GpuRow> Parse(std::string_view row) const;
+
+ private:
+  struct Field {
+    const char* name;
+    void (*take)(std::string_view value, GpuRow& row);  // nullptr: not part of the sample
+    const char* path;  // of GpuDescription::values; nullptr: shows no fault
+  };
+  struct Known;
+  std::vector<Field> fields_;
+  bool usable_ = false;
+};
+
+// Returns the reasons for a reduced clock in a mask of nvml.h (nvmlClocksEventReasons), except
+// idleness.
+std::vector<std::string> ThrottleReasons(uint64_t mask);
 
 struct GpuPlan {
   std::set<uint32_t> indices;  // nvidia-smi's; empty: no samples

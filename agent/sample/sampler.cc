@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/sample/cgroups.h"
 #include "agent/sample/clamp_sample.h"
-#include "agent/sample/disk_space.h"
 #include "agent/sample/host.h"
-#include "agent/sample/infiniband.h"
-#include "agent/sample/interfaces.h"
+#include "agent/sample/network.h"
 #include "agent/sample/processes.h"
 #include "base/deadline.h"
 #include "base/wall_clock.h"

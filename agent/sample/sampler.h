@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "agent/sample/gpus.h"
-#include "agent/sample/rate.h"
+#include "agent/sample/kernel_file.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/sample.pb.h"
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/sample/kernel_file.h"
 #include "agent/sample/processes.h"
-#include "agent/sample/text.h"
 #include "agent/stacks/tcp_peer.h"
 #include "base/fd.h"
 

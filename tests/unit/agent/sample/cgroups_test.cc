@@ -1,4 +1,4 @@
-#include "agent/sample/cgroups.h"
+#include "agent/sample/processes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/sample/gpu_rows.h"
+#include "agent/sample/gpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "agent/sample/disk_space.h"
 #include "support/forbid_threads.h"
 #include "support/limit.h"
 #include "support/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "agent/sample/infiniband.h"
+#include "agent/sample/network.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/sample/interfaces.h"
+#include "agent/sample/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/sample/send_queues.h"
+#include "agent/sample/network.h"
 
 #include <gtest/gtest.h>
 #include <linux/gen_stats.h>
