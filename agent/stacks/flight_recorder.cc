@@ -1,6 +1,5 @@
 #include "agent/stacks/flight_recorder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -8,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <unordered_set>
 
 #include "base/fd.h"
+#include "base/folder_entries.h"
 #include "base/parse_number.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
@@ -40,9 +39,8 @@ std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
 
 std::set<uint32_t> RanksIn(const std::string& folder, std::string_view end) {
   std::set<uint32_t> ranks;
-  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()), closedir);
-  while (const dirent* entry = opened ? readdir(opened.get()) : nullptr) {
-    if (const auto rank = RankIn(entry->d_name, end)) ranks.insert(*rank);
+  for (const std::string& name : base::EntriesOf(folder)) {
+    if (const auto rank = RankIn(name, end)) ranks.insert(*rank);
   }
   return ranks;
 }

@@ -1,4 +1,4 @@
-#include "agent/stacks/gdb.h"
+#include "agent/stacks/stack_programs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

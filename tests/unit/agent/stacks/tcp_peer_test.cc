@@ -1,4 +1,4 @@
-#include "agent/stacks/tcp_peer.h"
+#include "agent/stacks/tcp_sockets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/stacks/work_so_far.h"
+#include "agent/stacks/stacks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "agent/stacks/tcp_traffic.h"
+#include "agent/stacks/tcp_sockets.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"

@@ -1,10 +1,12 @@
-// The TCP peer of a process, and whether it still answers.
+// The TCP sockets of processes: their peers, whether these still answer, and, from sock_diag(7),
+// the traffic in this network namespace. No file of /proc has the data of send(2) and recv(2).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace autodist::agent {
@@ -33,5 +35,24 @@ std::string_view SocketInode(std::string_view link);
 // Describes "socket:[12345]", an open descriptor of the thread in this folder of /proc: "socket to
 // 10.0.0.7:5000, sent again 4 times". Returns it unchanged if it is no TCP socket.
 std::string SocketText(const std::string& folder, const std::string& socket);
+
+struct SocketTraffic {
+  uint64_t bytes = 0;       // received, plus sent and acknowledged
+  std::string peer;         // address; "": on this machine, or none
+  uint32_t sent = 0;        // segments with data
+  uint32_t sent_again = 0;  // retransmitted ones
+  uint32_t unanswered = 0;  // how often the oldest unacknowledged one was retransmitted
+
+  bool operator==(const SocketTraffic&) const = default;
+};
+
+// By inode of the socket.
+using TcpTraffic = std::unordered_map<uint64_t, SocketTraffic>;
+
+// Adds a part of the kernel's answer; returns whether it is the last part.
+bool AddTcpTraffic(std::string_view messages, TcpTraffic& traffic);
+
+// Reads all sockets; empty if the kernel does not support it. Does not block.
+TcpTraffic ReadTcpTraffic();
 
 }  // namespace autodist::agent
