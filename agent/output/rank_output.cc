@@ -21,6 +21,26 @@ constexpr std::chrono::milliseconds kStalled{1000};
 
 }  // namespace
 
+bool SendTurns::MayGo(uint32_t rank, uint64_t turn, uint64_t bytes) {
+  Batch& batch = batches_[rank];
+  if (turn <= batch.last_turn) return true;
+  if (!batch.next.Expired() && bytes < kWorthAMessage) {
+    next_batch_ = std::min(next_batch_, batch.next);
+    return false;
+  }
+  batch.last_turn = last_;
+  // Batches have the same times for all ranks.
+  const auto batches = (base::Deadline::Clock::now() - began_) / kBatchInterval;
+  batch.next = base::Deadline::At(began_ + (batches + 1) * kBatchInterval);
+  return true;
+}
+
+bool SendTurns::TakeNextBatch() {
+  if (!next_batch_.Expired()) return false;
+  next_batch_ = base::Deadline::Never();
+  return true;
+}
+
 Result<std::unique_ptr<RankOutput>> RankOutput::Create(Events events, std::string spool_folder) {
   std::unique_ptr<RankOutput> output(new RankOutput(std::move(events), std::move(spool_folder)));
   output->epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));

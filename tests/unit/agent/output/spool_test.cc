@@ -1,4 +1,4 @@
-#include "agent/output/spool.h"
+#include "agent/output/stream_backlog.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
