@@ -8,7 +8,6 @@
 
 #include "agent/prepare/data_address.h"
 #include "agent/sync/file_port.h"
-#include "agent/sync/file_source.h"
 #include "agent/sync/target_folder.h"
 #include "base/deadline.h"
 #include "base/home_folder.h"

@@ -14,11 +14,23 @@
 
 namespace autodist::agent {
 
+struct ReachedFolder {
+  base::UniqueFd fd;  // O_PATH
+  bool made = false;  // whether it was created; then with mode 0700
+};
+
+// Opens a folder safely on a machine where other users may have created parts of the path. Walks
+// the absolute path from /, and creates missing folders. Follows symbolic links. Like the
+// kernel's protected_symlinks, but also for folders: in a world-writable sticky folder, such as
+// /tmp, only enters or follows entries that belong to this user, to root or to the owner of that
+// folder; otherwise kPermissionDenied. Blocks on the file system.
+Result<ReachedFolder> ReachFolder(const std::string& path);
+
 // Not thread-safe; all calls block on the file system.
 class TargetFolder {
  public:
   // `path` is absolute; it may contain symbolic links, but not entries of other users in shared
-  // folders (agent/sync/safe_walk.h). Creates it with missing parents and these permissions,
+  // folders (ReachFolder). Creates it with missing parents and these permissions,
   // without write permission for others. kPermissionDenied: it exists, and others can write to it.
   static Result<TargetFolder> Open(const std::string& path, uint32_t mode);
 

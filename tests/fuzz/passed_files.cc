@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "agent/sync/file_port.h"
-#include "agent/sync/file_source.h"
 #include "base/socket_address.h"
 #include "fuzz/check.h"
 #include "support/secure_peer.h"

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <future>
 
-#include "agent/sync/file_source.h"
 #include "base/socket_address.h"
 #include "support/limit.h"
 #include "support/recording_proxy.h"

@@ -1,4 +1,4 @@
-#include "agent/sync/safe_walk.h"
+#include "agent/sync/target_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 
 #include "agent/link/service.h"
 #include "agent/sync/file_port.h"
-#include "agent/sync/file_source.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/random.h"
 #include "files/digest.h"
