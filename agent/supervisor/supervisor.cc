@@ -205,9 +205,10 @@ void Supervisor::SignalDescendants() {
   for (const pid_t pid : process::Descendants(getpid(), warm_.pids())) {
     if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
     if (ending_.signalled_groups.contains(getpgid(pid))) continue;
-    if (!ending_.signalled.insert(pid).second) continue;
-    kill(pid, stop_signal_);
-    kill(pid, SIGCONT);
+    if (ending_.signalled.contains(pid)) continue;
+    const auto is_meant = [&] { return process::IsDescendant(pid, getpid(), warm_.pids()); };
+    if (process::Signal(pid, stop_signal_, is_meant)) ending_.signalled.insert(pid);
+    process::Signal(pid, SIGCONT, is_meant);
   }
 }
 

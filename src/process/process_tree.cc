@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <set>
@@ -40,32 +39,6 @@ void VisitChildren(pid_t pid, const Visit& visit) {
     std::istringstream numbers(*list);
     for (pid_t child = 0; numbers >> child;) visit(child);
   }
-}
-
-// The fields of proc(5), /proc/PID/stat.
-constexpr size_t kParent = 4;
-constexpr size_t kStartTime = 22;
-
-// Returns a number of a process's stat file, "7 (name) S 1 ..."; the name may contain anything, for
-// example ") S 1". 0: no such process.
-uint64_t StatOf(pid_t pid, size_t field) {
-  constexpr size_t kFirst = 2;  // the name
-  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
-  if (!stat.ok()) return 0;
-  const auto fields = base::Split(std::string_view(*stat).substr(stat->rfind(')') + 1), ' ');
-  if (fields.size() <= field - kFirst) return 0;
-  return base::ParseNumber<uint64_t>(fields[field - kFirst]).value_or(0);
-}
-
-// In clock ticks since the machine's start.
-uint64_t StartOf(pid_t pid) { return StatOf(pid, kStartTime); }
-
-uint64_t TicksSinceBoot() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  return static_cast<uint64_t>(now.tv_sec) * per_second +
-         static_cast<uint64_t>(now.tv_nsec) * per_second / 1'000'000'000;
 }
 
 void VisitProcesses(const Visit& visit) {
@@ -114,7 +87,18 @@ void VisitDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource 
 
 }  // namespace
 
-pid_t ParentOf(pid_t pid) { return static_cast<pid_t>(StatOf(pid, kParent)); }
+// The file has "7 (name) S 1 ..."; the name may contain anything, for example ") S 1".
+pid_t ParentOf(pid_t pid) {
+  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
+  if (!stat.ok()) return 0;
+  const auto fields = base::Split(std::string_view(*stat).substr(stat->rfind(')') + 1), ' ');
+  return fields.size() > 2 ? base::ParseNumber<pid_t>(fields[2]).value_or(0) : 0;
+}
+
+bool IsDescendant(pid_t pid, pid_t ancestor, const std::set<pid_t>& except) {
+  while (pid > 0 && pid != ancestor && !except.contains(pid)) pid = ParentOf(pid);
+  return pid == ancestor;
+}
 
 bool Signal(pid_t pid, int signal, const std::function<bool()>& is_meant) {
   const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
@@ -147,17 +131,11 @@ void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource s
   bool found = true;
   for (int look = 0; found && look < kMaxLooks; ++look) {
     found = false;
-    const uint64_t begin = TicksSinceBoot();
     VisitDescendants(ancestor, except, source, [&](pid_t pid) {
       if (killed.contains(pid)) return;
       found = true;
-      // A younger process may have got the number of a descendant that has ended. If it is a
-      // descendant, the next look finds it.
-      Signal(pid, SIGKILL, [&] {
-        const bool is_older = StartOf(pid) <= begin;
-        if (is_older) killed.insert(pid);
-        return is_older;
-      });
+      Signal(pid, SIGKILL,
+             [&] { return IsDescendant(pid, ancestor, except) && killed.insert(pid).second; });
     });
   }
 }

@@ -35,6 +35,10 @@ TreeSource BestTreeSource();
 std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except = {},
                                TreeSource source = BestTreeSource());
 
+// Whether the process is below `ancestor` now. The number that Descendants returned may have been
+// reused. `except`: as above.
+bool IsDescendant(pid_t pid, pid_t ancestor, const std::set<pid_t>& except = {});
+
 // Sends SIGKILL to all descendants, and repeats until there are no new ones, at most 100 times. A
 // process that forks and ends quickly may still escape: call this again while there is a child, and
 // reap ended children in between, because they slow down the search. `except`: as above.

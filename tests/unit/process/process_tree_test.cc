@@ -73,6 +73,41 @@ TEST_P(ProcessTreeTest, FindsGrandchildrenInOtherSessions) {
   close(ready[1]);
 }
 
+pid_t Sleeper() {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    for (;;) pause();
+  }
+  return child;
+}
+
+TEST(IsDescendantTest, OnlyAProcessBelowTheAncestor) {
+  AdoptOrphans();
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t grandchild = Sleeper();
+    (void)!write(ready[1], &grandchild, sizeof grandchild);
+    for (;;) pause();
+  }
+  pid_t grandchild = 0;
+  ASSERT_EQ(read(ready[0], &grandchild, sizeof grandchild), ssize_t{sizeof grandchild});
+  for (const pid_t pid : {child, grandchild}) EXPECT_TRUE(IsDescendant(pid, getpid()));
+  for (const pid_t pid : {child, grandchild}) EXPECT_FALSE(IsDescendant(pid, getpid(), {child}));
+  EXPECT_TRUE(IsDescendant(child, getpid(), {grandchild}));
+  EXPECT_FALSE(IsDescendant(child, grandchild));
+  EXPECT_FALSE(IsDescendant(getppid(), getpid()));
+  for (const pid_t pid : {child, grandchild}) {
+    kill(pid, SIGKILL);
+    ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+    EXPECT_FALSE(IsDescendant(pid, getpid()));
+  }
+  close(ready[0]);
+  close(ready[1]);
+}
+
 TEST_P(ProcessTreeTest, KillsAllDescendants) {
   int alive[2];
   ASSERT_EQ(pipe(alive), 0);
@@ -99,15 +134,6 @@ bool SetLastNumber(pid_t pid) {
   const bool set = write(file, number.data(), number.size()) > 0;
   close(file);
   return set;
-}
-
-pid_t Sleeper() {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    for (;;) pause();
-  }
-  return child;
 }
 
 TEST(SignalTest, AProcessThatGetsTheNumberMeanwhileIsSpared) {
