@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <thread>
 
+#include "base/deadline.h"
+#include "support/limit.h"
 #include "support/secure_peer.h"
 
 namespace autodist::secure {
@@ -200,6 +204,36 @@ TEST_F(RawClientTest, KeyUpdatesAreLimited) {
     progress = ReadAll();
   }
   EXPECT_EQ(progress, Progress::kBroken);
+}
+
+TEST_F(RawClientTest, TheLimitOfKeyUpdatesIsForEachMebibyteOfData) {
+  constexpr size_t kPiece = 16 << 10;
+  for (int time = 0; time < 3; ++time) {
+    ASSERT_TRUE(client_->UpdateKeys(20));
+    for (size_t sent = 0; sent < 1 << 20; sent += kPiece) {
+      ASSERT_TRUE(client_->Send(std::string(kPiece, 'x')));
+      ASSERT_EQ(ReadAll(), Progress::kWaits) << time;
+    }
+  }
+}
+
+TEST_F(RawClientTest, AFloodOfKeyUpdatesEndsTheSession) {
+  signal(SIGPIPE, SIG_IGN);  // of the client, when the session has ended
+  const base::Deadline limit = base::Deadline::After(test::kLimit);
+  std::atomic<bool> sent = false;
+  std::thread flood([&] {
+    client_->UpdateKeys(20'000);
+    sent = true;
+  });
+  Progress progress = Progress::kWaits;
+  while (progress == Progress::kWaits && !limit.Expired()) {
+    const bool last = sent;
+    progress = ReadAll();
+    if (last) break;
+  }
+  EXPECT_EQ(progress, Progress::kBroken);
+  called_.reset();
+  flood.join();
 }
 
 TEST_F(SessionTest, ALineHasAMaxLength) {
