@@ -34,6 +34,9 @@ void SimulatedAgent::AnswerWaiting() {
 }
 
 void SimulatedAgent::Work() {
+  if (working_) {  // the gate lets it end first
+    return waiting_->done(Error(StatusCode::kFailedPrecondition, "another one is being prepared"));
+  }
   working_ = std::exchange(waiting_, std::nullopt);
   ++works_;
   if (preparing_takes.count() == 0) return EndWork();
