@@ -24,7 +24,7 @@ constexpr milliseconds kStopInterval{100};
 // Nothing else writes to the streams of a rank before it starts.
 constexpr milliseconds kWriteLimit{100};
 
-// On one rank of each node, as run_python.py does.
+// On one rank of each node.
 void SayWhyNotWarm(const process::SpawnRequest& spawn, int err, const Status& why) {
   if (std::ranges::find(spawn.environment, "AUTODIST_LOCAL_RANK=0") == spawn.environment.end()) {
     return;
@@ -131,8 +131,8 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
   Result<WarmProcesses::Taken> warm = warm_.Take(command.spawn);
   if (warm.ok()) {
-    events_.pipes(command.rank, std::move(warm->ours.out), std::move(warm->ours.err));
-    return warm->pid;
+    events_.pipes(command.rank, std::move(warm->second.out), std::move(warm->second.err));
+    return warm->first;
   }
   AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
   process::SpawnRequest& spawn = command.spawn;

@@ -4,9 +4,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "base/deadline.h"
 #include "process/python_command.h"
 
 namespace autodist::agent {
@@ -33,20 +35,29 @@ bool IsOfAttempt(const std::string& variable) {
   return name.starts_with("PMIX_") || kOfAttempt.find(' ' + name + ' ') != kOfAttempt.npos;
 }
 
+// Waits until the process writes "w"; returns what else it writes. `silent`: the error if it does
+// not.
+Status Answer(int gate, std::chrono::milliseconds limit, const char* silent) {
+  char said[512];
+  const auto size = base::ReadSome(gate, said, sizeof said, base::Deadline::After(limit));
+  std::string answer(said, size.value_or(0));
+  const bool is_silent = size.status().code() == StatusCode::kDeadlineExceeded;
+  if (answer.empty()) answer = is_silent ? silent : "it has ended";
+  return answer == "w" ? OkStatus() : Error(StatusCode::kUnavailable, answer);
+}
+
 // Passes the variables, if the process waits for them.
 Status Pass(const std::vector<std::string>& environment, int gate) {
-  char said[512];
-  const ssize_t size = recv(gate, said, sizeof said, MSG_DONTWAIT);
-  if (size < 0) return Error(StatusCode::kUnavailable, "it has not imported all modules yet");
-  const std::string reason(said, static_cast<size_t>(size));
-  if (reason != "w") return Error(StatusCode::kUnavailable, size > 0 ? reason : "it has ended");
+  AD_RETURN_IF_ERROR(Answer(gate, {}, "it has not imported all modules yet"));
   std::string text;
   for (const std::string& variable : environment) text += variable + '\0';
-  const int length = static_cast<int>(text.size());
-  setsockopt(gate, SOL_SOCKET, SO_SNDBUF, &length, sizeof length);  // the kernel doubles it
-  return send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == length
-             ? OkStatus()
-             : Error(StatusCode::kUnavailable, "its variables cannot be passed on");
+  const ssize_t sent = send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(text.size())) {
+    return Error(StatusCode::kUnavailable, "its variables cannot be passed on");
+  }
+  shutdown(gate, SHUT_WR);
+  // It looks at each imported file, which may be in a network file system.
+  return Answer(gate, std::chrono::seconds(2), "it has not checked its files in time");
 }
 
 }  // namespace
@@ -60,7 +71,8 @@ Status WarmProcesses::Add(process::SpawnRequest rank, const std::string& run_pyt
   AD_ASSIGN_OR_RETURN(base::FdPair gate, base::StreamSocketPair());
   process::SpawnRequest spawn = rank;
   spawn.argv = std::move(command->python);
-  spawn.argv.insert(spawn.argv.end(), {run_python, std::to_string(kGateFd), modules});
+  spawn.argv.insert(spawn.argv.end(),
+                    {run_python, std::to_string(kGateFd), modules, rank.working_directory});
   spawn.argv.insert(spawn.argv.end(), command->program.begin(), command->program.end());
   spawn.stdout_fd = streams.ranks.out.get();
   spawn.stderr_fd = streams.ranks.err.get();
@@ -87,7 +99,7 @@ Result<WarmProcesses::Taken> WarmProcesses::Take(const process::SpawnRequest& ra
   const Status passed = Pass(rank.environment, one.gate.get());
   if (passed.ok()) {
     pids_.erase(one.pid);
-    return Taken{one.pid, std::move(one.ours)};
+    return Taken(one.pid, std::move(one.ours));
   }
   if (pids_.contains(one.pid)) kill(-one.pid, SIGKILL);
   return passed;

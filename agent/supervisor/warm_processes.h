@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/supervisor/rank_streams.h"
@@ -17,10 +18,7 @@ namespace autodist::agent {
 // Used on one thread, on which the processes are started.
 class WarmProcesses {
  public:
-  struct Taken {
-    pid_t pid = 0;
-    RankStreams::Ends ours;
-  };
+  using Taken = std::pair<pid_t, RankStreams::Ends>;
 
   // Starts a Python that can become this rank, by the program `run_python.py`, which imports
   // `modules`. It does not have the variables that differ between attempts.

@@ -129,15 +129,13 @@ Loop::Time AttemptRun::KeepWarm() {
   const Loop::Time now = parts_.loop->Now();
   if (now < warm_at_ && (!warm_.empty() || !parts_.history.step_time())) return warm_at_;
   warm_at_ = now + kWarmInterval;
+  v1::ChiefMessage message;
+  message.mutable_keep_warm()->set_modules(request.warm());
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     const NodeState state = parts_.nodes.state(node).state();
-    if (state != NodeState::kMember && state != NodeState::kSpare) {
-      warm_.erase(node);
-    } else if (warm_.insert(node).second) {
-      v1::ChiefMessage message;
-      message.mutable_keep_warm()->set_modules(request.warm());
-      parts_.nodes.node(node).SendReliably(std::move(message));
-    }
+    const bool wanted = state == NodeState::kMember || state == NodeState::kSpare;
+    if (!wanted) warm_.erase(node);
+    if (wanted && warm_.insert(node).second) parts_.nodes.node(node).SendReliably(message);
   }
   return warm_at_;
 }

@@ -74,15 +74,12 @@ Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
 }
 
 Status CheckWarm(const v1::JobRequest& request) {
-  if (!request.has_warm()) return OkStatus();
-  if (request.max_restarts() == 0 && request.spares() == 0 && request.min_nodes() == 0) {
-    return Error(StatusCode::kInvalidArgument,
-                 "--warm is for restarts; it needs --max-restarts, --spares or --min-nodes");
-  }
-  if (process::ParsePython({request.program().begin(), request.program().end()})) return OkStatus();
-  return Error(
-      StatusCode::kInvalidArgument,
-      "--warm needs a program that begins like `python3 SCRIPT.py` or `python3 -m MODULE`");
+  const bool restarts = request.max_restarts() + request.spares() + request.min_nodes() > 0;
+  const auto program = process::ParsePython({request.program().begin(), request.program().end()});
+  if (!request.has_warm() || (restarts && program)) return OkStatus();
+  return Error(StatusCode::kInvalidArgument,
+               "--warm needs a program that begins like `python3 SCRIPT.py` or `python3 -m MODULE`,"
+               " and --max-restarts, --spares or --min-nodes");
 }
 
 }  // namespace

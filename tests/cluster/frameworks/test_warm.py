@@ -24,8 +24,8 @@ for step in range(100000 if attempt == 0 else 0):
     sys.exit(1)
 print(f"process {{os.getpid()}} runs attempt {{attempt}}", flush=True)
 """
-# The program, options, and processes: MindSpore has a scheduler, too. Not Paddle: it handles SIGTERM, so its ranks
-# start in the usual way.
+# The program, options, and processes: MindSpore has a scheduler, too. Not Paddle: its import reads
+# PADDLE_TRAINER_ID, so its ranks start in the usual way.
 PROGRAM_OF = {
     "torch": ("torch_ddp.py", (), 6),
     "mindspore": ("mindspore_allreduce.py", ("--framework", "mindspore"), 7),

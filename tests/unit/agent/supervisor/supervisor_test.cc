@@ -188,11 +188,12 @@ class WarmSupervisorTest : public SupervisorTest {
                     "had = os.environ.get('RANK', 'none')\n"
                     "os.write(int(sys.argv[1]), b'w')\n"
                     "open(sys.argv[2], 'w').close()\n"
-                    "data = os.fdopen(int(sys.argv[1]), 'rb').read().decode()\n"
+                    "data = open(3, 'rb', closefd=False).read().decode()\n"
                     "if not data: os._exit(0)\n"
+                    "os.write(3, b'w')\n"
                     "variables = dict(v.split('=', 1) for v in data.split('\\0') if v)\n"
                     "print(variables['RANK'], 'was warm, with RANK', had, flush=True)\n"
-                    "os.execvpe('sh', ['sh', '-c', sys.argv[4]], variables)\n");
+                    "os.execvpe('sh', ['sh', '-c', sys.argv[5]], variables)\n");
 };
 
 TEST_F(WarmSupervisorTest, AWaitingProcessSurvivesTheEndAndBecomesTheRank) {
@@ -217,12 +218,22 @@ TEST_F(WarmSupervisorTest, AProcessThatDoesNotWaitIsReplaced) {
   for (const Case& it :
        {Case{"import time\ntime.sleep(1000)", "it has not imported all modules yet"},
         Case{"", "it has ended"}, Case{"import os\nos.write(3, b'no module')", "no module"},
-        Case{"import os\nos.write(3, b'w')\nos._exit(0)", "its variables cannot be passed on"}}) {
+        Case{"import os\nos.write(3, b'w')\nos._exit(0)", "its variables cannot be passed on"},
+        Case{"import os, sys\nos.write(3, b'w')\nopen(sys.argv[2], 'w').close()\n"
+             "open(3, 'rb', closefd=False).read()\nos.write(3, b'train.py has changed')",
+             "train.py has changed"},
+        Case{"import os, sys, time\nos.write(3, b'w')\nopen(sys.argv[2], 'w').close()\n"
+             "time.sleep(1000)",
+             "it has not checked its files in time"}}) {
+    std::filesystem::remove(waits_);
     run_python_ = folder_.Write("run_python.py", it.run_python);
     KeepWarm(Python(0, "exit 4"));
     AwaitOrders();
     const auto limit = base::Deadline::After(milliseconds(kLimit));
-    const bool ends = std::string_view(it.run_python).find("sleep") == std::string_view::npos;
+    const std::string_view text = it.run_python;
+    const bool waits = text.find("argv") != text.npos;
+    if (waits) AwaitWaiting();
+    const bool ends = !waits && text.find("sleep") == text.npos;
     while (ends && !process::Descendants(getpid()).empty() && !limit.Expired()) sched_yield();
     Start({Python(0, "exit 4")});
     ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
