@@ -2,8 +2,13 @@
 
 #include <utility>
 
+#include "base/wall_clock.h"
+#include "metrics/snapshot_metrics.h"
+
 namespace autodist::metrics {
 namespace {
+
+constexpr std::chrono::seconds kFresh{1};
 
 constexpr int kNotFound = 404;
 constexpr int kNotAllowed = 405;
@@ -29,6 +34,25 @@ http::Admission AdmitTo(const http::Request& request) {
 }
 
 }  // namespace
+
+void Scrapes::Read(Clock::time_point now) {
+  const auto snapshot = read_snapshot_();
+  if (!snapshot.ok()) {
+    families_ = snapshot.status();
+  } else if (!*snapshot) {
+    families_ = Error(StatusCode::kUnavailable, "no snapshot of the job yet");
+  } else {
+    families_ = MetricsOf(**snapshot, base::MillisecondsSince1970());
+  }
+  read_at_ = now;
+}
+
+Result<std::string> Scrapes::Scrape(Format format, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (!read_at_ || now - *read_at_ >= kFresh) Read(now);
+  if (!families_.ok()) return families_.status();
+  return AsText(*families_, format);
+}
 
 Result<std::unique_ptr<Server>> Server::Start(const Options& options) {
   AD_ASSIGN_OR_RETURN(const auto address, base::ListenAddress::Parse(options.address));

@@ -1,4 +1,4 @@
-#include "metrics/scrapes.h"
+#include "metrics/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

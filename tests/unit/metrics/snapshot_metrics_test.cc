@@ -9,7 +9,7 @@
 #include <iterator>
 #include <optional>
 
-#include "metrics/text_format.h"
+#include "metrics/family.h"
 #include "support/example_snapshot.h"
 
 namespace autodist::metrics {

@@ -1,4 +1,4 @@
-#include "metrics/text_format.h"
+#include "metrics/family.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
