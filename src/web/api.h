@@ -6,17 +6,43 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/deadline.h"
+#include "control/snapshot_client.h"
 #include "http/message.h"
 #include "web/access.h"
-#include "web/connection_limit.h"
 #include "web/job_subscription.h"
-#include "web/jobs_list.h"
+#include "web/json.h"
 #include "web/log_file.h"
+#include "web/streams.h"
 
 namespace autodist::web {
+
+// The list of this user's jobs, for any number of viewers. Thread-safe.
+class JobsList {
+ public:
+  // `only`: the one job that is listed; empty: all.
+  explicit JobsList(std::string only) : only_(std::move(only)) {}
+
+  // Lists jobs and their progress; the caller fills in the rest. Renewed at most every two seconds.
+  // Blocks until `stop`, or for a few seconds if the autodist of a job does not answer.
+  JobsPage Get(const std::stop_token& stop);
+
+ private:
+  std::vector<v1::JobStatus> List() const;
+
+  const std::string only_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::optional<base::Deadline> fresh_;
+  JobsPage page_;
+  std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers_;  // of the running jobs
+};
 
 inline constexpr size_t kMaxViewers = 64;
 

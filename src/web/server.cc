@@ -1,18 +1,22 @@
 #include "web/server.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/embedded_file.h"
 #include "base/listen_address.h"
+#include "base/unix_socket.h"
 #include "http/server.h"
 #include "web/access.h"
 #include "web/api.h"
-#include "web/listen.h"
-#include "web/page_files.h"
 
 namespace autodist::web {
+
+std::span<const base::EmbeddedFile> PageFiles();  // the files of the page
+
 namespace {
 
 constexpr char kForwarded[] = "localhost:8080";
@@ -56,6 +60,14 @@ http::Answer WithHeaders(http::Answer answer) {
 }
 
 }  // namespace
+
+Result<base::UniqueFd> ListenAtPath(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 && (!S_ISSOCK(info.st_mode) || base::HasListener(path))) {
+    return Error(StatusCode::kAlreadyExists, path + " already exists");
+  }
+  return base::ListenAt(path);
+}
 
 Server::Server(Options options) : options_(std::move(options)) {}
 

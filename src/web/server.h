@@ -6,12 +6,17 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "base/fd.h"
 
 namespace autodist::http {
 class Server;
 }  // namespace autodist::http
 
 namespace autodist::web {
+
+// Listens at a unix socket. Only this user can connect to the path. Removes the socket of a killed
+// server; kAlreadyExists if anything else is there.
+Result<base::UniqueFd> ListenAtPath(const std::string& path);
 
 struct Options {
   std::string job = {};   // id of the job that the page opens with; empty: the newest running job

@@ -1,4 +1,4 @@
-#include "web/latest_value.h"
+#include "web/job_subscription.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "web/connection_limit.h"
+#include "web/streams.h"
 
 namespace autodist::web {
 namespace {

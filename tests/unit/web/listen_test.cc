@@ -1,4 +1,4 @@
-#include "web/listen.h"
+#include "web/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,6 @@
 #include "support/example_snapshot.h"
 #include "support/session.h"
 #include "support/temp_folder.h"
-#include "web/connection_limit.h"
 
 namespace autodist::web {
 namespace {
