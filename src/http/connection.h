@@ -1,20 +1,51 @@
-// One connection of a server: its socket, and sending on it.
+// One connection of a server: reads the heads of requests, within limits, and sends answers.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/ip_address.h"
 #include "http/message.h"
-#include "http/request_head.h"
 
 namespace autodist::http {
 
-// Used by one thread at a time: by a handler's thread during a request, else by the server's. The
-// server's thread may call Abort, Authenticate and the queries at any time.
+// Max bytes of a head with its blank line: a browser
+// sends the cookies of all ports of a host.
+inline constexpr size_t kMaxHead = 16 << 10;
+inline constexpr size_t kMaxHeaders = 32;
+
+struct RequestHead {
+  Request request;         // without `gone`
+  bool is_head = false;    // the answer must have no body
+  bool may_chunk = false;  // the client supports chunked encoding
+  bool close = false;      // no request follows
+};
+
+// Bytes of the head at the beginning of `input`; 0: it is incomplete.
+size_t HeadSize(std::string_view input);
+
+// `head` as delimited by HeadSize. Refuses malformed requests, too many headers, and requests with
+// a body, which this server does not read.
+std::variant<RequestHead, Answer> ReadHead(std::string_view head);
+
+// The refusal of `input`, which has kMaxHead bytes without a whole head.
+Answer TooLarge(std::string_view input);
+
+// Whether a client with this Host header means a server that listens at `listening` (nullopt: a
+// unix socket, to which a port is forwarded). A foreign name is a sign of DNS rebinding. Ours are
+// localhost and, on a network, any address and this machine's own name, with or without its domain.
+bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening);
+
+// The socket, and sending on it. Used by one thread at a time: by a handler's thread during a
+// request, else by the server's. The server's thread may call Abort, Authenticate and the queries
+// at any time.
 class Connection {
  public:
   using Time = base::Deadline::Clock::time_point;

@@ -6,8 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,11 +23,71 @@
 #include "base/task_queue.h"
 #include "base/tcp_connect.h"
 #include "http/connection.h"
-#include "http/request_head.h"
-#include "http/threads.h"
 
 namespace autodist::http {
 namespace {
+
+// Creates threads on demand up to a limit, and keeps them. Not thread-safe; only the destructor
+// blocks.
+class Threads {
+ public:
+  explicit Threads(size_t max) : max_(max) {}
+  // Blocks until all tasks have ended.
+  ~Threads();
+
+  // Runs the task, or queues it if all threads are busy. False: no thread could be created.
+  bool Post(std::function<void()> task);
+
+ private:
+  void Run();
+
+  const size_t max_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;  // guarded by mutex_, as are these two
+  size_t idle_ = 0;     // threads without a task
+  std::deque<std::function<void()>> waiting_;
+  std::vector<std::thread> threads_;
+};
+
+Threads::~Threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool Threads::Post(std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.size() >= idle_ && threads_.size() < max_) {
+    try {
+      threads_.emplace_back([this] { Run(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+    ++idle_;
+  }
+  waiting_.push_back(std::move(task));
+  changed_.notify_one();
+  return true;
+}
+
+void Threads::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const auto task = std::exchange(waiting_.front(), nullptr);
+    waiting_.pop_front();
+    --idle_;
+    lock.unlock();
+    task();
+    lock.lock();
+    ++idle_;
+  }
+}
 
 using base::Deadline;
 

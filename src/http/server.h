@@ -12,7 +12,6 @@
 #include "autodist/status.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
-#include "http/host.h"
 #include "http/message.h"
 
 namespace autodist::http {

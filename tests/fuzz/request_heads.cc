@@ -5,8 +5,7 @@
 #include <string_view>
 
 #include "fuzz/check.h"
-#include "http/host.h"
-#include "http/request_head.h"
+#include "http/connection.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist;

@@ -1,4 +1,4 @@
-#include "http/host.h"
+#include "http/connection.h"
 
 #include <gtest/gtest.h>
 

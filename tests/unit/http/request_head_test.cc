@@ -1,4 +1,4 @@
-#include "http/request_head.h"
+#include "http/connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

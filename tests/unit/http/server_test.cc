@@ -14,7 +14,7 @@
 
 #include "base/listen_address.h"
 #include "base/socket_address.h"
-#include "http/request_head.h"
+#include "http/connection.h"
 
 namespace autodist::http {
 namespace {
