@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <string_view>
 #include <thread>
@@ -19,7 +21,6 @@
 
 #include "base/split.h"
 #include "base/thread.h"
-#include "process/file_limit.h"
 #include "process/program_check.h"
 
 namespace autodist::process {
@@ -134,6 +135,10 @@ pid_t BorrowingFork(const Prepared& child) {
   return pid;
 }
 
+constexpr rlim_t kNotRaised = RLIM_INFINITY;  // an infinite limit cannot be raised
+
+std::atomic<rlim_t> soft_limit_before = kNotRaised;
+
 }  // namespace
 
 Result<pid_t> Spawn(const SpawnRequest& request) {
@@ -228,6 +233,22 @@ Result<std::string> FindProgram(const std::string& program, const std::string& p
   return Error(StatusCode::kNotFound, has_slash
                                           ? "'" + program + "' does not exist"
                                           : "'" + program + "' is not in PATH (" + path + ")");
+}
+
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  soft_limit_before = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void RestoreFileLimit() {
+  const rlim_t before = soft_limit_before;
+  rlimit limit{};
+  if (before == kNotRaised || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = before < limit.rlim_max ? before : limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace autodist::process

@@ -2,7 +2,7 @@
 
 #include "base/ip_address.h"
 #include "exec/exec.h"
-#include "process/file_limit.h"
+#include "process/spawn.h"
 #include "secure/key.h"
 #include "ssh/ssh_transport.h"
 #include "transport/local.h"

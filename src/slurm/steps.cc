@@ -21,7 +21,7 @@
 #include "base/thread.h"
 #include "callback/callback_listener.h"
 #include "launch/install_agent.h"
-#include "process/file_limit.h"
+#include "process/spawn.h"
 #include "reach/connector_factory.h"
 #include "scripts/scripts.h"
 #include "secure/key.h"

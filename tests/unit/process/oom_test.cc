@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "process/memory_cgroups.h"
-#include "process/oom_log.h"
+#include "process/oom_watch.h"
 #include "support/temp_folder.h"
 
 namespace autodist::process {

@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "base/fd.h"
-#include "process/file_limit.h"
 #include "support/temp_folder.h"
 
 namespace autodist::process {
