@@ -6,13 +6,16 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/split.h"
-#include "reach/ask_devices.h"
+#include "base/take_start.h"
 #include "reach/connector_factory.h"
 #include "reach/login_script.h"
 #include "scripts/scripts.h"
 
 namespace autodist::reach {
 namespace {
+
+constexpr size_t kMaxMachine = 300;  // bytes
+constexpr std::string_view kMarker = "\nAUTODIST-DEVICES ";
 
 constexpr size_t kAskedTogether = 64;
 constexpr std::string_view kBegin = "\nAUTODIST-DEVICE-IPS\n";
@@ -34,6 +37,40 @@ Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
 }
 
 }  // namespace
+
+Result<Devices> ReadDevices(std::string_view output) {
+  const Status incomplete = Error(StatusCode::kNotFound, "no answer");
+  const size_t marker = output.rfind(kMarker);
+  if (marker == std::string_view::npos) return incomplete;
+  std::string_view line = output.substr(marker + kMarker.size());
+  const size_t end = line.find('\n');
+  if (end == std::string_view::npos) return incomplete;
+  line = line.substr(0, end);
+
+  if (line.starts_with("hangs ")) {
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, "nvidia-smi -L there did not answer within 5 s"),
+        "run it on the node; if it hangs, the driver or a GPU hangs");
+  }
+  const auto gpus = base::TakeNumber<uint32_t>(line);
+  const bool both = gpus && base::TakePrefix(line, " ");
+  const auto cpus = both ? base::TakeNumber<uint32_t>(line) : std::nullopt;
+  if (!cpus || (!line.empty() && !base::TakePrefix(line, " "))) {
+    return Error(StatusCode::kInternal, "the answer is invalid");
+  }
+  Devices devices{*gpus, *cpus};
+  // With a missing part it would not be unique.
+  const size_t slash = line.find('/');
+  const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < line.size();
+  if (whole && line.size() <= kMaxMachine) devices.machine = line;
+  return devices;
+}
+
+Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
+                           std::chrono::milliseconds limit) {
+  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", scripts::Script({"devices"})},
+                                 ReadDevices, limit, servers);
+}
 
 Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t devices) {
   const size_t begin = output.rfind(kBegin);

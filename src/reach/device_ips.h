@@ -1,4 +1,5 @@
-// Asks nodes for the addresses of NPUs on the NPUs' network, if the spec does not give them.
+// Asks hosts for their devices, and nodes for the addresses of NPUs on the NPUs' network if the
+// spec does not give them.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,23 @@
 #include "transport/transport.h"
 
 namespace autodist::reach {
+
+inline constexpr std::chrono::seconds kAskLimit{10};  // includes the login
+
+struct Devices {
+  uint32_t gpus = 0;  // as the NVIDIA driver lists them
+  uint32_t cpus = 0;
+  std::string machine = {};  // "HOST-NAME/BOOT-ID", unique to the machine; empty: unknown
+
+  bool operator==(const Devices&) const = default;
+};
+
+// Asks a host for its devices, by one constant command. Blocks for `limit` at most.
+Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
+                           std::chrono::milliseconds limit = kAskLimit);
+
+// Finds the command's answer after any output of the login shell; kNotFound while it is incomplete.
+Result<Devices> ReadDevices(std::string_view output);
 
 // Asks the nodes of `input` that have gpus without device_ips in the spec, and adds the answers.
 // Blocks until all have answered, in parallel, for kAskLimit each at most. If the plan has another

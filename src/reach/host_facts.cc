@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
-#include "reach/ask_devices.h"
 #include "reach/config_hosts.h"
 #include "reach/connector_factory.h"
+#include "reach/device_ips.h"
 #include "reach/login_retry_budget.h"
 #include "reach/resolve.h"
 

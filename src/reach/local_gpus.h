@@ -1,15 +1,31 @@
 // The GPUs of the machine that autodist runs on.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
-#include "reach/visible_gpus.h"
 
 namespace autodist::reach {
+
+struct VisibleGpus {
+  std::vector<uint32_t> gpus;
+  // One for each GPU or empty, as in spec::Node.
+  std::vector<std::string> uuids = {};
+  std::string warning = {};  // about what is probably not intended
+
+  bool operator==(const VisibleGpus&) const = default;
+};
+
+// Parses CUDA_VISIBLE_DEVICES like CUDA. Returns the devices that the value names; none if it
+// excludes all (an empty value, -1, "none", "void", "NoDevFiles"). `present`: the number of GPUs of
+// the machine; nullopt: unknown. kInvalidArgument, with the value in quotes, if CUDA would see
+// other devices than intended.
+Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32_t> present);
 
 struct LocalGpus {
   VisibleGpus visible;

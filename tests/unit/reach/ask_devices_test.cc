@@ -1,4 +1,4 @@
-#include "reach/ask_devices.h"
+#include "reach/device_ips.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "reach/ask_devices.h"
 #include "support/temp_folder.h"
 #include "transport/local.h"
 

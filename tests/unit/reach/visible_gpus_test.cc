@@ -1,4 +1,3 @@
-#include "reach/visible_gpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
