@@ -18,10 +18,12 @@ struct Snapshots {
   }
 };
 
-// end_checks.cc: failed and lost ranks, unreachable nodes.
+// rank_checks.cc: failed and lost ranks, unreachable nodes.
 void FailedRanks(const Snapshots& of, AllFound& found);
 void LostRanks(const Snapshots& of, AllFound& found);  // lost with their nodes
 void DisconnectedNodes(const Snapshots& of, AllFound& found);
+// Whose steps take longer than those of the others.
+void SlowRanks(const Snapshots& of, AllFound& found);
 
 // storage_checks.cc: disks and memory.
 void FullDisks(const Snapshots& of, AllFound& found);
@@ -46,10 +48,6 @@ void SlowGpus(const Snapshots& of, AllFound& found);    // throttled, or with a 
 void InterfaceErrors(const Snapshots& of, AllFound& found);
 void SendQueues(const Snapshots& of, AllFound& found);      // long ones
 void SlowInterfaces(const Snapshots& of, AllFound& found);  // slower than those of other nodes
-
-// step_checks.cc
-// whose steps take longer than those of the others
-void SlowRanks(const Snapshots& of, AllFound& found);
 
 // Resources that may be scarce. kRepair: what may have been so for days, and explains nothing.
 enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu, kRepair };

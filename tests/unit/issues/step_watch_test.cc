@@ -1,4 +1,3 @@
-#include "issues/step_watch.h"
 
 #include <gtest/gtest.h>
 
