@@ -13,7 +13,7 @@
 #include "autodist/status.h"
 #include "base/fd.h"
 #include "display/rank_lines.h"
-#include "logs/indexed_log.h"
+#include "logs/log_index.h"
 
 namespace autodist::logs {
 

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/split.h"
-#include "base/split.h"
 #include "reach/connector_factory.h"
 #include "reach/login_script.h"
 #include "scripts/scripts.h"
