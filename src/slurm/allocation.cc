@@ -1,7 +1,6 @@
 #include "slurm/allocation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
@@ -64,12 +63,12 @@ std::string_view Setting(std::string_view config, std::string_view name) {
 
 // Returns the ports on which nodes may reach this machine; Slurm's 0-0 means any.
 base::PortRange SrunPorts(std::string_view config) {
-  const std::string_view text = Setting(config, "SrunPortRange");
-  const size_t dash = std::min(text.find('-'), text.size());
+  std::string_view text = Setting(config, "SrunPortRange");
   base::PortRange ports;
-  std::from_chars(text.data(), text.data() + dash, ports.first);
-  std::from_chars(text.data() + std::min(dash + 1, text.size()), text.data() + text.size(),
-                  ports.last);
+  ports.first = base::TakeNumber<uint16_t>(text).value_or(ports.first);
+  if (base::TakePrefix(text, "-")) {
+    ports.last = base::TakeNumber<uint16_t>(text).value_or(ports.last);
+  }
   return ports;
 }
 
@@ -139,11 +138,8 @@ Result<spec::ResourceSpec> SlurmAllocation() {
 
 Result<std::chrono::seconds> SlurmKillWait() {
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
-  const std::string_view text = Setting(config, "KillWait");  // "30 sec"
-  int64_t seconds = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc()) {
-    return std::chrono::seconds(seconds);
-  }
+  std::string_view text = Setting(config, "KillWait");  // "30 sec"
+  if (const auto seconds = base::TakeNumber<int64_t>(text)) return std::chrono::seconds(*seconds);
   return Error(StatusCode::kNotFound, "`scontrol show config` has no KillWait");
 }
 
