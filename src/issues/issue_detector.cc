@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "base/ranges.h"
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "base/split.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
