@@ -86,4 +86,21 @@ struct Document {
   std::vector<Section> sections;
 };
 
+// "✕ ", because severities are never shown by color alone; empty for kPlain.
+inline std::string GlyphOf(Severity tone) {
+  switch (tone) {
+    case Severity::kRunning:
+      return "● ";
+    case Severity::kSlow:
+      return "▲ ";
+    case Severity::kBad:
+      return "✕ ";
+    case Severity::kAway:
+      return "↻ ";
+    case Severity::kPlain:
+      break;
+  }
+  return "";
+}
+
 }  // namespace autodist::report

@@ -8,7 +8,7 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "report/severity.h"
+#include "report/document.h"
 
 namespace autodist::report {
 namespace {

@@ -10,14 +10,6 @@ Section TimeSection(const v1::JobSnapshot& snapshot);      // time by use
 Section AttemptsSection(const v1::JobSnapshot& snapshot);  // in order
 Section EventsSection(const v1::JobSnapshot& snapshot);
 Section CurvesSection(const v1::JobSnapshot& snapshot, const v1::History& history);
-Section SlowestSection(const v1::JobSnapshot& snapshot);  // of ranks
-Section FailedSection(const JobFacts& facts);  // failed ranks, and the end of their output
-Section NodesSection(const v1::JobSnapshot& snapshot);
-Section RunSection(const v1::JobStatus& job);  // command, folder and machine
-
-// The name of a rank as in snapshot and job, "rank 3"; its node and GPUs, "node4, GPU 5".
-std::string RankName(const v1::RankSnapshot& rank);
-std::string Place(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank);
 
 Severity ToneOf(v1::Mark mark);
 // Local time: "2026-11-23 14:36:22"; empty: unknown.
