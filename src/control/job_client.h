@@ -38,7 +38,7 @@ class JobClient {
   Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
 
   // Returns the job's snapshot, or nothing if `known` is its current version. Blocks for a few
-  // seconds at most, or until `stop`. kUnimplemented: that autodist is older.
+  // seconds at most, or until `stop`.
   Result<std::optional<v1::JobSnapshot>> GetSnapshot(uint64_t known,
                                                      const std::stop_token& stop = {}) const;
   // Returns the history since this time, in milliseconds since 1970; blocks and fails as

@@ -18,10 +18,8 @@
 #include "autodist/v1/job.grpc.pb.h"
 #include "base/exceptions.h"
 #include "base/unix_socket.h"
-#include "control/answer_later.h"
+#include "control/job_calls.h"
 #include "control/job_socket.h"
-#include "control/snapshot_calls.h"
-#include "control/terminal_call.h"
 #include "rpc/server.h"
 
 namespace autodist::control {

@@ -54,18 +54,11 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
     auto answer = (*client)->GetSnapshot(known, stop);
     const std::lock_guard lock(mutex_);
     if (answer.ok()) {
-      if (*answer) {
-        // The autodist is of an earlier version.
-        if ((*answer)->state().empty()) snapshot::Derive(**answer);
-        snapshot_ = std::make_shared<const v1::JobSnapshot>(**std::move(answer));
-      }
+      if (*answer) snapshot_ = std::make_shared<const v1::JobSnapshot>(**std::move(answer));
       return snapshot_;
     }
     client_.reset();
-    if (answer.status().code() == StatusCode::kUnimplemented ||
-        answer.status().code() == StatusCode::kDeadlineExceeded) {
-      return answer.status();
-    }
+    if (answer.status().code() == StatusCode::kDeadlineExceeded) return answer.status();
   } else if (client.status().code() == StatusCode::kUnavailable) {
     return client.status();  // the saved data is older
   }
