@@ -61,4 +61,11 @@ class CpuDevice final : public Device {
 
 std::unique_ptr<Device> MakeCpuDevice() { return std::make_unique<CpuDevice>(); }
 
+Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client&) {
+  if (backend == v1::BACKEND_NCCL) {
+    return Error(StatusCode::kUnimplemented, "this autodist-bench was built without NCCL");
+  }
+  return MakeCpuDevice();
+}
+
 }  // namespace autodist::bench

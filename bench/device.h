@@ -37,8 +37,8 @@ class Device {
 
 std::unique_ptr<Device> MakeCpuDevice();
 
-// Implemented by each program: one uses the host's memory and Gloo, the other the GPU of the local
-// rank and NCCL, without Gloo. kUnimplemented for the other backend.
+// Each program has its own: one uses the host's memory and Gloo (cpu_device.cc), the other the GPU
+// of the local rank and NCCL, without Gloo (gpu_device.cc). kUnimplemented for the other backend.
 Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client& client);
 
 }  // namespace autodist::bench

@@ -1,4 +1,4 @@
-#include "bandwidth.h"
+#include "operation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pairing.h"
+#include "exchange.h"
 
 #include <gtest/gtest.h>
 
