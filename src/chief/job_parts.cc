@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "chief/policy/restart_policy.h"
+
 namespace autodist::chief {
 namespace {
 
