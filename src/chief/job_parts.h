@@ -38,13 +38,6 @@ struct JobParts {
     return plan.nodes(static_cast<int>(node)).address();
   }
 
-  // Sends a signal to the ranks of all nodes.
-  void SendSignal(int number) {
-    v1::ChiefMessage message;
-    message.mutable_signal()->set_signal(number);
-    nodes.SendToAll(message);
-  }
-
   const v1::LaunchPlan& plan;
   const JobOptions options;
   const std::unique_ptr<Loop> loop;

@@ -17,7 +17,7 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
-      return parts_.SendSignal(signal);
+      return parts_.nodes.SendToAll(Fleet::SignalTo(signal));
     case SIGTSTP:
       return suspension_.Begin();
     case SIGQUIT:

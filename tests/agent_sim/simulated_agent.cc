@@ -33,14 +33,18 @@ void SimulatedAgent::AnswerWaiting() {
   call.done(Error(StatusCode::kCancelled, "another order has followed"));
 }
 
+void SimulatedAgent::Later(milliseconds time, std::function<void()> task) {
+  if (time.count() == 0) return task();
+  After(time, std::move(task));
+}
+
 void SimulatedAgent::Work() {
   if (working_) {  // the gate lets it end first
     return waiting_->done(Error(StatusCode::kFailedPrecondition, "another one is being prepared"));
   }
   working_ = std::exchange(waiting_, std::nullopt);
   ++works_;
-  if (preparing_takes.count() == 0) return EndWork();
-  After(preparing_takes, [this, work = works_] {
+  Later(preparing_takes, [this, work = works_] {
     if (work == works_) EndWork();
   });
 }
@@ -50,13 +54,24 @@ void SimulatedAgent::CancelWork() {
 }
 
 void SimulatedAgent::EndWork() {
-  if (!working_) return;
+  if (!working_ || adopting_) return;
+  ++works_;
+  if (!gate_.BeginAdopting()) {
+    return Finish(Error(StatusCode::kCancelled, "another order has followed"));
+  }
+  adopting_ = true;
+  Later(adopting_takes, [this, work = works_] {
+    if (work == works_) Finish(Adopt(working_->request));
+  });
+}
+
+void SimulatedAgent::Finish(Result<v1::PrepareResponse> answer) {
   const Call call = *std::exchange(working_, std::nullopt);
-  Result<v1::PrepareResponse> answer = Error(StatusCode::kCancelled, "another order has followed");
-  if (gate_.BeginAdopting()) answer = Adopt(call.request);
+  adopting_ = false;
   const AttemptGate::Do next = gate_.WorkEnded();
   call.done(std::move(answer));
   if (next == AttemptGate::Do::kPrepare) Work();
+  End(next, milliseconds(0));
 }
 
 v1::PrepareResponse SimulatedAgent::Adopt(const v1::PrepareRequest& request) {
@@ -66,7 +81,7 @@ v1::PrepareResponse SimulatedAgent::Adopt(const v1::PrepareRequest& request) {
   samples_wait_ = request.samples_wait();
   sample_waits_ = false;
   written_.clear();
-  ended_ = false;
+  ended_ = ending_ = false;
   v1::PrepareResponse response;
   response.mutable_issues()->Add(issues.begin(), issues.end());
   response.mutable_warnings()->Add(warnings.begin(), warnings.end());
@@ -177,10 +192,12 @@ void SimulatedAgent::Restart() {
   ++instance_;
   gate_ = {};
   ++works_;
+  adopting_ = false;
   working_.reset();
   waiting_.reset();
   written_.clear();
   ending_ = ended_ = false;
+  reported_ends_ = ends_;
   events_.clear();
   last_event_ = last_order_ = 0;
 }
@@ -196,6 +213,7 @@ void SimulatedAgent::End(AttemptGate::Do what, milliseconds grace) {
   AnswerWaiting();
   CancelWork();
   ending_ = true;
+  ++ends_;
   Stop(grace);
   SendIfEnded();
 }
@@ -219,9 +237,14 @@ void SimulatedAgent::RankEnded(uint32_t rank, v1::AgentEvent exited) {
 }
 
 void SimulatedAgent::SendIfEnded() {
+  if (ending_ && running_.empty()) Later(reporting_takes, [this] { ReportEnd(); });
+}
+
+void SimulatedAgent::ReportEnd() {
   if (!ending_ || !running_.empty()) return;
   ending_ = false;
   ended_ = true;
+  reported_ends_ = ends_;
   v1::AgentEvent event;
   event.mutable_ranks_ended()->set_generation(gate_.Ended().value());
   SendReliably(std::move(event));

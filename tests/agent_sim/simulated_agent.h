@@ -33,7 +33,9 @@ class SimulatedAgent {
   bool ranks_ignore_stop = false;
   bool ranks_cannot_be_killed = false;
   milliseconds preparing_takes{0};
-  bool ignores_cancel = false;  // a cancelled preparation takes as long as others
+  milliseconds adopting_takes{0};   // the result of a preparation
+  milliseconds reporting_takes{0};  // that the ranks have ended
+  bool ignores_cancel = false;      // a cancelled preparation takes as long as others
 
   // Answers to CollectStacks (for each rank; empty: no stacks) and to each Prepare.
   std::string stacks;
@@ -54,6 +56,8 @@ class SimulatedAgent {
   void CancelPreparation();
   // Processes the next message of a session.
   void Receive(const v1::ChiefMessage& message);
+  // Whether an order to end has not been answered.
+  bool owes_report() const { return ends_ > reported_ends_; }
   // Whether the session ends with OK: after Shutdown, when everything has been acknowledged.
   bool done() const { return gate_.last() && ended_ && events_.empty(); }
 
@@ -92,8 +96,10 @@ class SimulatedAgent {
     v1::PrepareRequest request;
     Prepared done;
   };
+  void Later(milliseconds time, std::function<void()> task);
   void Work();
   void EndWork();
+  void Finish(Result<v1::PrepareResponse> answer);
   void CancelWork();
   void AnswerWaiting();
   v1::PrepareResponse Adopt(const v1::PrepareRequest& request);
@@ -103,12 +109,14 @@ class SimulatedAgent {
   void EndBy(uint32_t rank, int signal);
   void RankEnded(uint32_t rank, v1::AgentEvent exited);
   void SendIfEnded();
+  void ReportEnd();
   void SendStacks();
   void SendNewSample();
 
   uint64_t instance_ = 1;
   agent::AttemptGate gate_;
   std::optional<Call> working_;  // is being prepared
+  bool adopting_ = false;        // its result
   std::optional<Call> waiting_;
   uint64_t works_ = 0;  // number of calls that were worked on
   std::set<uint32_t> ranks_;
@@ -118,6 +126,8 @@ class SimulatedAgent {
   bool samples_wait_ = false;
   bool sample_waits_ = false;
   uint32_t samples_ = 0;
+  uint64_t ends_ = 0;  // number of orders to end
+  uint64_t reported_ends_ = 0;
   bool ending_ = false;  // RanksEnded is to be sent
   bool ended_ = false;
   std::deque<v1::AgentEvent> events_;  // not acknowledged

@@ -1,7 +1,9 @@
 #include "support/fake_nodes.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 #include <utility>
@@ -23,9 +25,31 @@ constexpr std::chrono::seconds kConsoleLimit{10};
 
 void FakeAgent::Die() {
   gone_ = true;
-  held_.clear();
+  deferred_.clear();
   LoseRanks();
   Close(Error(StatusCode::kUnavailable, "Broken pipe"));
+}
+
+void FakeAgent::Thaw(bool clock_stood) {
+  const auto frozen = loop_.Now() - *std::exchange(frozen_since_, std::nullopt);
+  if (clock_stood && expires_) *expires_ += frozen;
+  CheckLease();
+  Break();
+  for (const auto& task : std::exchange(stopped_tasks_, {})) task();
+}
+
+void FakeAgent::Evict() {
+  v1::AgentEvent event;
+  event.mutable_eviction_notice();
+  SendReliably(std::move(event));
+  ExitAll(128 + SIGTERM);
+}
+
+void FakeAgent::After(milliseconds time, std::function<void()> task) {
+  loop_.After(time, [this, task = std::move(task)] {
+    if (!frozen()) return task();
+    stopped_tasks_.push_back(task);
+  });
 }
 
 void FakeAgent::Open(launch::SessionListener& listener) {
@@ -33,7 +57,7 @@ void FakeAgent::Open(launch::SessionListener& listener) {
   resumed_ = false;
   ++session_;
   if (!gone_) return;
-  After(kLatency, [this, session = session_] {
+  loop_.After(kLatency, [this, session = session_] {
     if (session == session_) Close(Error(StatusCode::kUnavailable, "connection reset by peer"));
   });
 }
@@ -47,8 +71,8 @@ void FakeAgent::Close(const Status& why) {
 }
 
 void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
-  if (session != session_ || !listener_ || unreachable || gone_) return;
-  if (silent) return Hold([this, session, message] { Take(session, message); });
+  if (session != session_ || !listener_ || unreachable || gone_ || frozen()) return;
+  if (silent) return Defer([this, session, message] { Take(session, message); });
   if (fails_at_once) return Break();
   received.push_back(message);
   Receive(message);
@@ -60,6 +84,8 @@ void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
 void FakeAgent::Handle(const v1::ChiefMessage& message) {
   resumed_ |= message.has_resume();
   if (message.has_renew_lease()) Renew(message.renew_lease().received());
+  if (message.has_signal()) Hold(message.signal());
+  if (message.has_start()) generation_ = message.start().generation();
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
   if (message.has_start() && on_start) on_start();
@@ -71,47 +97,66 @@ void FakeAgent::NumberAnswer(v1::AgentEvent& event) {
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->set_answer(answers_.size());
 }
 
-// As an agent whose ranks may be replaced.
 void FakeAgent::Renew(uint64_t answer) {
-  if (lease.count() == 0 || answer == 0) return;
-  ASSERT_LE(answer, answers_.size());
-  leased_from_ = answers_[answer - 1];
-  loop_.After(std::chrono::ceil<milliseconds>(leased_from_ + lease - loop_.Now()), [this] {
-    const bool began = leased_from_ != chief::Loop::Time();
-    if (!gone_ && began && loop_.Now() >= leased_from_ + lease) Die();
+  if (lease.count() == 0 || answer == 0 || answer > answers_.size()) return;
+  SetExpires(std::max(expires_.value_or(chief::Loop::Time()), answers_[answer - 1] + lease));
+}
+
+void FakeAgent::Hold(const v1::SignalRanks& signal) {
+  if (lease.count() == 0 || (signal.signal() != SIGTSTP && signal.signal() != SIGCONT)) return;
+  if (signal.signal() == SIGCONT && !held_) return;
+  held_ = signal.signal() == SIGTSTP;
+  SetExpires(loop_.Now() + lease + milliseconds(held_ ? signal.hold_ms() : 0));
+}
+
+void FakeAgent::SetExpires(chief::Loop::Time expires) {
+  expires_ = expires;
+  CheckLease();
+}
+
+// Ends it if its lease has expired, or looks again then.
+void FakeAgent::CheckLease() {
+  if (!expires_ || gone_ || frozen()) return;
+  if (loop_.Now() >= *expires_) return Die();
+  if (check_at_ <= *expires_) return;
+  check_at_ = *expires_;
+  loop_.Schedule(check_at_, [this, at = check_at_] {
+    if (check_at_ == at) check_at_ = chief::Loop::Time::max();
+    CheckLease();
   });
 }
 
 void FakeAgent::Begin() {
   if (!std::exchange(gone_, false)) return;
   answers_.clear();
-  leased_from_ = {};
+  expires_.reset();
+  held_ = false;
   Restart();
 }
 
-void FakeAgent::Hold(std::function<void()> task) {
-  held_.push_back(std::move(task));
-  if (held_.size() == 1) After(kLookInterval, [this] { RunHeld(); });
+void FakeAgent::Defer(std::function<void()> task) {
+  deferred_.push_back(std::move(task));
+  if (deferred_.size() == 1) After(kLookInterval, [this] { RunDeferred(); });
 }
 
-void FakeAgent::RunHeld() {
-  if (silent) return After(kLookInterval, [this] { RunHeld(); });
-  for (const auto& task : std::exchange(held_, {})) task();
+void FakeAgent::RunDeferred() {
+  if (silent) return After(kLookInterval, [this] { RunDeferred(); });
+  for (const auto& task : std::exchange(deferred_, {})) task();
 }
 
 bool FakeAgent::Deliver(v1::AgentEvent event) {
   if (silent) {
-    Hold([this, session = session_, event] {
+    Defer([this, session = session_, event] {
       if (session == session_) Deliver(event);
     });
     return true;
   }
   if (event.has_resumed() || event.has_lease_renewed()) NumberAnswer(event);
-  if (!listener_ || !resumed_ || mute || unreachable) return false;
+  if (!listener_ || !resumed_ || mute || unreachable || frozen()) return false;
   pieces_ += event.has_output() ? 1 : 0;
   // The chief compares this time with its wall clock, which stands still in simulated time.
   if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();
-  After(kLatency, [this, session = session_, event = std::move(event)] {
+  loop_.After(kLatency, [this, session = session_, event = std::move(event)] {
     if (session != session_ || !listener_) return;
     listener_->OnEvent(event);
     if (event.has_output()) AwaitAcknowledged();
@@ -235,7 +280,7 @@ class FakeLauncher final : public launch::Launcher {
     FakeAgent& agent = nodes_[node];
     agent.Prepare(std::move(request), [this, node, &agent, link = std::move(link),
                                        call = pending_.at(node).call](auto prepared) {
-      if (!IsPending(node, call)) return;
+      if (!IsPending(node, call) || agent.unreachable || agent.silent) return;
       agent.on_break_ = nullptr;
       if (!prepared.ok()) return Finish(node, prepared.status());
       prepared->mutable_facts()->MergeFrom(agent.facts);
@@ -254,7 +299,9 @@ class FakeLauncher final : public launch::Launcher {
       if (nodes_.loop_.Now() >= limit) {
         return Finish(node, Error(StatusCode::kDeadlineExceeded, "no route to host"));
       }
-      if (agent.unreachable || agent.mute) {
+      const Status fails = agent.frozen() && agent.reach_fails ? agent.reach_fails() : OkStatus();
+      if (ProofOfEnd::In(fails)) return Finish(node, fails);
+      if (agent.unreachable || agent.mute || agent.frozen()) {
         return After(
             node, [this, node, limit, resume] { Connect(node, limit, resume); }, kRetry);
       }

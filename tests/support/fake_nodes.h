@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,10 +33,11 @@ class FakeAgent final : public SimulatedAgent {
   bool prepare_hangs = false;
   milliseconds link_takes{0};  // when it is started again
   Status launch_fails;
-  bool stays = false;              // its watchdog does not exit when all has ended
-  std::function<void()> on_start;  // called when its ranks have started
-  v1::NodeInfo facts;              // further ones, when it is prepared again
-  milliseconds lease{0};           // after which it kills its ranks and exits; 0: never
+  bool stays = false;                   // its watchdog does not exit when all has ended
+  std::function<void()> on_start;       // called when its ranks have started
+  v1::NodeInfo facts;                   // further ones, when it is prepared again
+  milliseconds lease{0};                // after which it kills its ranks and exits; 0: never
+  std::function<Status()> reach_fails;  // while it is frozen; a ProofOfEnd ends the attempts
 
   int launches = 0;
   int resumes = 0;
@@ -43,6 +45,8 @@ class FakeAgent final : public SimulatedAgent {
   std::vector<v1::ChiefMessage> received;
   bool gone() const { return gone_; }
   bool connected() const { return listener_ != nullptr; }
+  bool frozen() const { return frozen_since_.has_value(); }
+  uint64_t generation() const { return generation_; }  // of the ranks that it started last
 
   // Kills it with its watchdog, so that it answers no more.
   void Die();
@@ -51,6 +55,12 @@ class FakeAgent final : public SimulatedAgent {
     unreachable = true;
     Break();
   }
+  // Stops all its processes, as a paused container does, or a suspended machine, whose clock stands
+  // still. Messages are lost; so is the connection when they continue.
+  void Freeze() { frozen_since_ = loop_.Now(); }
+  void Thaw(bool clock_stood);
+  // Its scheduler ends it: its ranks get SIGTERM. Die follows.
+  void Evict();
 
  private:
   friend class FakeLink;
@@ -61,16 +71,18 @@ class FakeAgent final : public SimulatedAgent {
   void Take(uint64_t session, const v1::ChiefMessage& message);
   bool Deliver(v1::AgentEvent event) override;
   void Handle(const v1::ChiefMessage& message) override;
-  void After(milliseconds time, std::function<void()> task) override {
-    loop_.After(time, std::move(task));
-  }
+  void After(milliseconds time, std::function<void()> task) override;
   int64_t Now() const override { return loop_.Now().time_since_epoch().count(); }
   // Runs the task when the agent is no longer silent.
-  void Hold(std::function<void()> task);
-  void RunHeld();
+  void Defer(std::function<void()> task);
+  void RunDeferred();
   void AwaitAcknowledged() const;
   void NumberAnswer(v1::AgentEvent& event);
+  // As an agent whose ranks may be replaced.
   void Renew(uint64_t answer);
+  void Hold(const v1::SignalRanks& signal);
+  void SetExpires(chief::Loop::Time expires);
+  void CheckLease();
   // It was gone, and is started again.
   void Begin();
 
@@ -79,10 +91,15 @@ class FakeAgent final : public SimulatedAgent {
   uint64_t session_ = 0;
   bool resumed_ = false;  // the session; no event is sent before
   bool gone_ = false;
-  uint64_t pieces_ = 0;                     // of output so far
-  std::deque<std::function<void()>> held_;  // what it does once it continues
+  uint64_t pieces_ = 0;                         // of output so far
+  std::deque<std::function<void()>> deferred_;  // what it does once it continues
   std::vector<chief::Loop::Time> answers_;
-  chief::Loop::Time leased_from_{};
+  std::optional<chief::Loop::Time> expires_;               // the lease; absent: not yet granted
+  chief::Loop::Time check_at_ = chief::Loop::Time::max();  // of the lease
+  bool held_ = false;                                      // the lease, while the chief is stopped
+  std::optional<chief::Loop::Time> frozen_since_;
+  std::vector<std::function<void()>> stopped_tasks_;  // while frozen
+  uint64_t generation_ = 0;
   std::function<void()> on_break_;  // of the call that prepares it
   std::atomic<uint64_t> acknowledged_ = 0;
 };

@@ -33,6 +33,15 @@ class TurnedLoop : public chief::Loop {
 
   // Simulates that this thread was not scheduled for a while.
   void Sleep(std::chrono::milliseconds time) { now_ += time; }
+  // Simulates that this process is stopped, while what is scheduled of others goes on.
+  void Stand(std::chrono::milliseconds time) {
+    const Time end = now_ + time;
+    while (!scheduled_.empty() && scheduled_.begin()->first <= end) {
+      now_ = std::max(now_, scheduled_.begin()->first);
+      TakeScheduled()();
+    }
+    now_ = end;
+  }
 
  protected:
   std::optional<Task> Take(Time limit) override {

@@ -158,16 +158,21 @@ void Fleet::MarkLost(uint32_t number, NodeEvent event, const Status& why) {
 
 void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) {
   if (Take(number, NodeEvent::kLink) != NodeAction::kOpenSession) return;
-  nodes_[number].lease.Linked(loop_.Now());
-  nodes_[number].session->Connect(link);
+  FleetNode& node = nodes_[number];
+  node.lease.Linked(loop_.Now());
+  node.session->Connect(link);
+  if (node.lease.held(loop_.Now())) node.session->SendReliably(SignalTo(SIGCONT));  // it was lost
   leases_.CheckSoon(number);
 }
 
 void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
   if (orders_.leaving || state(number).state() == NodeState::kQuarantined) return;
-  if (ledger_.ClearAt(number) > loop_.Now()) return;
-  reconnection_.Reach(number, nodes_[number], limit,
+  FleetNode& node = nodes_[number];
+  const bool may_run = ledger_.ClearAt(number) > loop_.Now();
+  if (may_run && !node.lease.held(loop_.Now())) return;
+  reconnection_.Reach(number, node, limit, may_run,
                       [this, number](const launch::LaunchedNode& linked) {
+                        ledger_.Ended(number, linked.status);
                         // An agent that receives no session exits by itself.
                         if (linked.status.ok() && !orders_.leaving) Add(number, linked.link);
                       });
@@ -207,9 +212,14 @@ void Fleet::StopRanks(milliseconds grace) {
   SendToAll(stop);
 }
 
+v1::ChiefMessage Fleet::SignalTo(int signal) {
+  v1::ChiefMessage message;
+  message.mutable_signal()->set_signal(signal);
+  return message;
+}
+
 void Fleet::Suspend() {
-  v1::ChiefMessage stop;
-  stop.mutable_signal()->set_signal(SIGTSTP);
+  v1::ChiefMessage stop = SignalTo(SIGTSTP);
   stop.mutable_signal()->set_hold_ms(static_cast<uint32_t>(milliseconds(kMaxSuspension).count()));
   for (FleetNode& node : nodes_) {
     if (!node.connected()) continue;  // its lease is not held, even if it reconnects meanwhile
@@ -217,16 +227,14 @@ void Fleet::Suspend() {
     node.continued_at = UINT64_MAX;
     node.session->SendReliably(stop);
   }
-  RenewAll();  // the answer shows that the node has received the message
+  leases_.RenewAll();  // the answer shows that the node has received the message
 }
 
 // An answer to a later renewal shows that a node has received this.
 void Fleet::Continue() {
-  v1::ChiefMessage go;
-  go.mutable_signal()->set_signal(SIGCONT);
-  SendToAll(go);
+  SendToAll(SignalTo(SIGCONT));
   for (FleetNode& node : nodes_) node.continued_at = node.clock.asked();
-  RenewAll();
+  leases_.RenewAll();
 }
 
 void Fleet::GiveUp(uint32_t number, const std::string& why) {
@@ -272,7 +280,8 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
     node.answer = event.lease_renewed().answer();
     node.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
                         arrived_ns);
-    if (event.lease_renewed().number() > node.continued_at) node.lease.Release();
+    const bool continued = event.lease_renewed().number() > node.continued_at;
+    if (continued && node.connected() && node.session->oldest_order() == 0) node.lease.Release();
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
     MarkLost(number, NodeEvent::kLost,

@@ -70,8 +70,9 @@ class Fleet final : private InboxReader {
   void Launches(uint32_t node, NodeEvent step) { Take(node, step); }
   // Adds the link of a node that was reached.
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
-  // Tries once more to reach a lost node, until the limit. Does nothing while ranks may run there:
-  // a connection would renew the lease that ends them. What runs on a node that rejoins is ended.
+  // Tries once more to reach a lost node, until the limit. What runs on a node that rejoins is
+  // ended. Does nothing while ranks may run there: a connection would renew the lease that ends
+  // them. Only if Ctrl-Z holds the lease, this finds out whether they do.
   void TryRejoin(uint32_t node, Loop::Time limit);
   // Gives up a node whose ranks do not end, so that its lease runs out.
   void GiveUp(uint32_t node, const std::string& why);
@@ -118,8 +119,8 @@ class Fleet final : private InboxReader {
 
   // Sends to all live nodes.
   void SendToAll(const v1::ChiefMessage& message);
+  static v1::ChiefMessage SignalTo(int signal);  // an order to signal the ranks
 
-  void RenewAll() { leases_.RenewAll(); }
   bool AllRenewed() const { return leases_.AllRenewed(); }
 
  private:

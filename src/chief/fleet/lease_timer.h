@@ -42,6 +42,7 @@ class LeaseTimer {
   void Hold(Time now, std::chrono::milliseconds time) { held_until_ = now + lease_ + time; }
   // The agent has received that the chief continues.
   void Release() { held_until_ = {}; }
+  bool held(Time now) const { return now < held_until_; }
   // When an agent has ended its ranks from which the last message arrived at `last_contact`: the
   // lease began before that.
   Time RanksGoneAt(Time last_contact) const {

@@ -59,17 +59,15 @@ class RankLedger {
   void Ended(uint32_t node, const Status& why) {
     if (ProofOfEnd::In(why)) Set(node, std::nullopt);
   }
-  // The agent is not connected; unless it is again, its ranks end by then.
+  // The agent is not connected; unless it is again, its ranks end by then. Later connections that
+  // it does not answer, or another agent, renew no lease.
   void EndsBy(uint32_t node, Time until) {
-    if (!entries_[node]) return;
-    Entry entry = *entries_[node];
-    entry.until = until;
-    Set(node, entry);
+    if (ClearAt(node) == Time::max()) SetUntil(node, until);
   }
   // An agent is connected again. If it is the one that ran the ranks, they may still run, even
   // when the lease has expired: the clock may have stood still.
   void Connected(uint32_t node, uint64_t instance) {
-    if (entries_[node] && entries_[node]->instance == instance) EndsBy(node, Time::max());
+    if (entries_[node] && entries_[node]->instance == instance) SetUntil(node, Time::max());
   }
 
  private:
@@ -78,6 +76,11 @@ class RankLedger {
     uint64_t instance;
     Time until;
   };
+  void SetUntil(uint32_t node, Time until) {
+    Entry entry = *entries_[node];
+    entry.until = until;
+    Set(node, entry);
+  }
   void Set(uint32_t node, std::optional<Entry> entry) {
     if (entries_[node]) until_.erase({entries_[node]->until, node});
     if (entry) until_.emplace(entry->until, node);

@@ -29,10 +29,14 @@ void Reconnection::Resume(uint32_t number, FleetNode& node, Linked linked) {
                     node.session->Disconnect(), OnLoop(number, std::move(linked)));
 }
 
-void Reconnection::Reach(uint32_t number, FleetNode& node, Loop::Time limit, Linked linked) {
+void Reconnection::Reach(uint32_t number, FleetNode& node, Loop::Time limit, bool same,
+                         Linked linked) {
   if (!linking_.insert(number).second) return;
-  launcher_->Reach(number, Deadline::At(limit), node.session->Disconnect(),
-                   OnLoop(number, std::move(linked)));
+  const Deadline deadline = Deadline::At(limit);
+  auto broken = node.session->Disconnect();
+  auto done = OnLoop(number, std::move(linked));
+  if (same) return launcher_->Resume(number, {}, deadline, std::move(broken), std::move(done));
+  launcher_->Reach(number, deadline, std::move(broken), std::move(done));
 }
 
 // Two leases, because an order sent shortly before a break may not have arrived, neither in the

@@ -26,8 +26,9 @@ class Reconnection {
   // an increasing delay. Does nothing if a connection is being made; else calls `linked` on the
   // loop's thread.
   void Resume(uint32_t number, FleetNode& node, Linked linked);
-  // Tries to reach a lost node until the limit; calls `linked` as Resume does.
-  void Reach(uint32_t number, FleetNode& node, Loop::Time limit, Linked linked);
+  // Tries to reach a lost node until the limit; calls `linked` as Resume does. `same`: only the
+  // same agent.
+  void Reach(uint32_t number, FleetNode& node, Loop::Time limit, bool same, Linked linked);
   void GiveUp(uint32_t number) { launcher_->GiveUp(number); }
   // Returns whether a connection to it is being made.
   bool BeingLinked(uint32_t number) const { return linking_.contains(number); }

@@ -311,5 +311,62 @@ TEST_F(FleetTest, ALostNodeCanRejoin) {
   EXPECT_TRUE(watch_.Connected(1));
 }
 
+// Ctrl-Z while the node is cut off; it is lost soon after the chief continues.
+class SuspendedFleetTest : public FleetTest {
+ protected:
+  void LoseWhileSuspended() {
+    nodes_[1].lease = kLease;
+    Start();
+    Run(seconds(10));
+    watch_.Suspend();
+    Run(milliseconds(10));
+    nodes_[1].CutLink();
+    loop_.Stand(std::chrono::hours(1));
+    watch_.Continue();
+    Run(kLease + seconds(1));
+    ASSERT_THAT(lost_, ElementsAre(1));
+    ASSERT_GT(watch_.ledger().ClearAt(), loop_.Now() + std::chrono::hours(20));
+    nodes_[1].unreachable = false;
+  }
+  void Rejoin() {
+    watch_.TryRejoin(1, loop_.Now() + seconds(10));
+    Run(seconds(1));
+  }
+};
+
+TEST_F(SuspendedFleetTest, ALostNodeIsReachedAlthoughItsLeaseIsHeld) {
+  LoseWhileSuspended();
+  Rejoin();
+  EXPECT_TRUE(watch_.state(1).drained());
+  EXPECT_LE(watch_.ledger().ClearAt(1), loop_.Now());
+  Run(seconds(10));
+  nodes_[1].CutLink();  // it holds its lease no longer
+  Run(kLease + seconds(2));
+  EXPECT_TRUE(nodes_[1].gone());
+}
+
+TEST_F(SuspendedFleetTest, AnAgentThatHasEndedMeanwhileProvesIt) {
+  LoseWhileSuspended();
+  nodes_[1].Die();
+  Rejoin();
+  EXPECT_LE(watch_.ledger().ClearAt(1), loop_.Now());
+  EXPECT_FALSE(watch_.Connected(1));
+  Rejoin();
+  EXPECT_TRUE(watch_.Connected(1));  // another agent
+}
+
+TEST_F(SuspendedFleetTest, TheLeaseIsHeldUntilTheAgentHasTheOrderToContinue) {
+  nodes_[1].lease = kLease;
+  Start();
+  watch_.Suspend();
+  Run(seconds(1));
+  nodes_[1].deaf = true;
+  watch_.Continue();
+  Run(seconds(20));  // renewals are answered
+  nodes_[1].CutLink();
+  Run(seconds(1));
+  EXPECT_GT(watch_.ledger().ClearAt(1), loop_.Now() + std::chrono::hours(20));
+}
+
 }  // namespace
 }  // namespace autodist::chief

@@ -74,6 +74,14 @@ TEST_F(RankLedgerTest, AnotherAgentOnTheNodeProvesNothing) {
   EXPECT_TRUE(MayStart(seconds(60)));
 }
 
+TEST_F(RankLedgerTest, ConnectionsThatItDoesNotAnswerProlongNothing) {
+  Start(0);
+  ledger_.EndsBy(0, At(seconds(60)));
+  ledger_.Connected(0, kOtherAgent);
+  ledger_.EndsBy(0, At(seconds(200)));
+  EXPECT_TRUE(MayStart(seconds(60)));
+}
+
 TEST_F(RankLedgerTest, OnlyAProofOfTheEndIsTakenForIt) {
   Start(0);
   const Status why = Error(StatusCode::kAborted, "its agent has ended");
