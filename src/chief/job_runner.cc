@@ -162,9 +162,10 @@ void JobRunner::GiveUpOverdueNodes() {
   if (!goes_on || parts_.stop.given_up()) return;
   const std::vector<uint32_t>& members = run_.attempt().nodes();
   for (uint32_t member = 0; member < members.size(); ++member) {
-    if (run_.state().RunningOn(member) > 0 && parts_.nodes.Connected(members[member])) {
-      parts_.nodes.GiveUp(members[member], "its ranks have not ended, not by SIGKILL either");
-    }
+    if (run_.state().RunningOn(member) == 0) continue;
+    parts_.nodes.GiveUp(members[member], parts_.nodes.Connected(members[member])
+                                             ? "its ranks have not ended, not by SIGKILL either"
+                                             : "it does not answer while its ranks are stopped");
   }
 }
 

@@ -238,6 +238,7 @@ void Fleet::Continue() {
 }
 
 void Fleet::GiveUp(uint32_t number, const std::string& why) {
+  reconnection_.GiveUp(number);
   if (const auto link = nodes_[number].session->link()) link->Break();
   MarkLost(number, NodeEvent::kLost, Error(StatusCode::kDeadlineExceeded, why));
 }
@@ -393,11 +394,10 @@ void Fleet::OnGracefulExit(uint32_t number) {
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
   const std::string time = base::Seconds(Between(node.session->last_contact(), loop_.Now()));
-  const bool linked = !BeingLinked(number);
-  reconnection_.GiveUp(number);
-  GiveUp(number, linked ? "no answer from its agent for " + time +
-                              ", although the node is reachable; the agent may be stopped or hang"
-                        : "no connection for " + time + ": " + node.machine.detail());
+  GiveUp(number, BeingLinked(number)
+                     ? "no connection for " + time + ": " + node.machine.detail()
+                     : "no answer from its agent for " + time +
+                           ", although the node is reachable; the agent may be stopped or hang");
 }
 
 }  // namespace autodist::chief

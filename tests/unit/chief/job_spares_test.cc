@@ -51,6 +51,16 @@ TEST_F(JobSparesTest, ASpareRunsNoRank) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobSparesTest, ANodeThatIsCutOffWhileRanksAreStoppedDoesNotEndTheJob) {
+  loop_.After(seconds(9), [this] { nodes_[0].deaf = true; });
+  loop_.After(seconds(10), [this] { nodes_[1].ExitAll(7); });
+  loop_.After(seconds(40), [this] { nodes_[1].Die(); });  // its agent can be started again
+  loop_.After(seconds(60), [this] { nodes_[0].CutLink(); });
+  AllExit(seconds(400), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_EQ(planned_.size(), 2u);
+}
+
 TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
   loop_.After(seconds(5), [this] { nodes_[1].Die(); });
   SpareSucceedsAt(seconds(8));
