@@ -31,6 +31,11 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
   static const std::shared_ptr<RankLogs> of_all(new RankLogs(plan, folder, view));
   return of_all;
 }
+std::vector<std::string> FailureExcerpt::Lines(display::Stream) const { return {}; }
+std::string FailureExcerpt::LastLine() const { return ""; }
+const FatalMessage* FailureExcerpt::fatal() const { return nullptr; }
+uint32_t FailureExcerpt::lines_since_fatal() const { return 0; }
+bool IsRequestedOutput(std::string_view) { return false; }
 FailureExcerpt RankLogs::ExcerptOf(uint32_t) const { return FailureExcerpt({}); }
 std::vector<RankFailure> RankLogs::Failures() const { return {}; }
 RankReport RankLogs::LastReport(uint32_t) const { return {}; }
