@@ -20,7 +20,7 @@ run() {
   };
   exec < /dev/null;
   trap : HUP INT PIPE USR1 USR2;
-  e= p=;
+  e='' p='';
   trap 'e=1; end' TERM;
   printf '%s\n' "$l" | exec "./$f" "$@" &
   p=$!;
