@@ -119,7 +119,7 @@ class Run:
         """Returns the pids of all ranks and their children."""
         marker = self.marker.encode()
         return {pid for pid in pids() - self.before
-                for argv in [argv_of(pid)] if self.rank_program[1].encode() in argv[1:5] and marker in argv}
+                for argv in [argv_of(pid)] if self.rank_program[1].encode() in argv[1:6] and marker in argv}
 
     def announced(self):
         """Returns the pids of the ranks that have reported that they are up."""
