@@ -165,7 +165,7 @@ void AgentService::RunPreparations() {
     PrepareCall* const call = working_call_;
     const std::stop_token stop = stop_preparing_.get_token();
     lock.unlock();
-    PreparedNode prepared = Prepare(*call, stop);
+    PreparedNode prepared = Answer(*call, stop);
     lock.lock();
     const bool adopted = gate_.BeginAdopting();
     if (adopted) {
@@ -186,7 +186,7 @@ void AgentService::RunPreparations() {
   }
 }
 
-PreparedNode AgentService::Prepare(PrepareCall& call, const std::stop_token& stop) {
+PreparedNode AgentService::Answer(PrepareCall& call, const std::stop_token& stop) {
   v1::PrepareRequest& request = call.request;
   v1::PrepareResponse& response = call.response;
   Status joined;

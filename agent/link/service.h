@@ -91,7 +91,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void AnswerWaiting();    // mutex_ held: another order has cancelled it
   void RunPreparations();  // blocks until none waits
   // Fills in the response of the call. Blocks.
-  PreparedNode Prepare(PrepareCall& call, const std::stop_token& stop);
+  PreparedNode Answer(PrepareCall& call, const std::stop_token& stop);
   // Makes the node ready for the ranks of the request.
   void Adopt(const v1::PrepareRequest& request, PreparedNode& prepared);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);

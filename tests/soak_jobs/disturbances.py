@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,7 +89,10 @@ def refuse_logins(host):
 
 def podman(command, undo=None):
     def act(job, host):
-        job.containers[host](*command)
+        try:
+            job.containers[host](*command)
+        except subprocess.CalledProcessError as error:
+            raise AssertionError(f"podman {' '.join(command)}: {error.stdout}") from error
         return undo and (lambda: job.containers[host](*undo))
     return act
 

@@ -166,7 +166,7 @@ def run_one(job):
         job.wrong.append(str(error))
     finally:
         for one in job.planned:
-            if one.begun is not None and one.ended is None:
+            if one.undo and one.ended is None:
                 one.end()
         (job.folder / "end").touch()
         outcome = job.finish(END_LIMIT_S)
