@@ -26,7 +26,11 @@ void AttemptEnd::OutputChanged() {
     gone_ = false;
     last = last_;
   }
-  const std::optional<uint64_t> generation = ended_();
+  std::optional<uint64_t> generation;
+  {
+    const std::lock_guard lock(ended_mutex_);
+    generation = ended_();
+  }
   if (!last && !generation) return;
   v1::AgentEvent event;
   event.mutable_ranks_ended()->set_generation(generation.value_or(UINT64_MAX));

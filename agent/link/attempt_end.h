@@ -19,8 +19,11 @@ class AttemptEnd {
       : events_(events), output_(output), last_ended_(std::move(last_ended)) {}
 
   // Sets what is called before the end of an attempt is reported; returns its generation, or
-  // nullopt if it was reported.
-  void OnEnded(std::function<std::optional<uint64_t>()> ended) { ended_ = std::move(ended); }
+  // nullopt if it was reported. Waits until an earlier one has returned.
+  void OnEnded(std::function<std::optional<uint64_t>()> ended) {
+    const std::lock_guard lock(ended_mutex_);
+    ended_ = std::move(ended);
+  }
 
   // Call before ending the processes. Until the end is reported, RankOutput::Begin must not be
   // called.
@@ -33,7 +36,8 @@ class AttemptEnd {
   EventQueue& events_;
   RankOutput& output_;
   const std::function<void()> last_ended_;
-  std::function<std::optional<uint64_t>()> ended_ = [] { return 0; };
+  std::mutex ended_mutex_;
+  std::function<std::optional<uint64_t>()> ended_ = [] { return 0; };  // guarded by ended_mutex_
 
   std::mutex mutex_;
   bool last_ = false;  // guarded by mutex_

@@ -101,6 +101,7 @@ AgentService::AgentService(ServiceParts parts)
 }
 
 AgentService::~AgentService() {
+  parts_.end.OnEnded([] { return std::nullopt; });
   const std::lock_guard lock(mutex_);
   AnswerWaiting();
   gate_.CancelPreparation();
