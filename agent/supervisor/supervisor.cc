@@ -131,8 +131,9 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
   Result<WarmProcesses::Taken> warm = warm_.Take(command.spawn);
   if (warm.ok()) {
-    events_.pipes(command.rank, std::move(warm->second.out), std::move(warm->second.err));
-    return warm->first;
+    auto& [pid, ours] = *warm;
+    events_.pipes(command.rank, std::move(ours.out), std::move(ours.err));
+    return pid;
   }
   AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
   process::SpawnRequest& spawn = command.spawn;

@@ -15,6 +15,8 @@ namespace autodist::agent {
 namespace {
 
 constexpr int kGateFd = 3;  // SpawnRequest::extra_fd
+// For looking at each imported file, which may be in a network file system.
+constexpr std::chrono::milliseconds kCheckLimit{2'000};
 // Only these may differ in the next attempt. Programs read them, or libraries when programs call
 // them.
 constexpr std::string_view kOfAttempt =
@@ -56,8 +58,7 @@ Status Pass(const std::vector<std::string>& environment, int gate) {
     return Error(StatusCode::kUnavailable, "its variables cannot be passed on");
   }
   shutdown(gate, SHUT_WR);
-  // It looks at each imported file, which may be in a network file system.
-  return Answer(gate, std::chrono::seconds(2), "it has not checked its files in time");
+  return Answer(gate, kCheckLimit, "it has not checked its files in time");
 }
 
 }  // namespace

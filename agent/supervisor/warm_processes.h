@@ -18,7 +18,7 @@ namespace autodist::agent {
 // Used on one thread, on which the processes are started.
 class WarmProcesses {
  public:
-  using Taken = std::pair<pid_t, RankStreams::Ends>;
+  using Taken = std::pair<pid_t, RankStreams::Ends>;  // the process, and our ends of the streams
 
   // Starts a Python that can become this rank, by the program `run_python.py`, which imports
   // `modules`. It does not have the variables that differ between attempts.

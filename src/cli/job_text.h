@@ -13,7 +13,7 @@
 
 namespace autodist::cli {
 
-// Returns the progress in the snapshot; nullopt if the job is over or reports none.
+// Returns the progress in the snapshot; nullopt if the job has ended or reports none.
 std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
 
 using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by job id, if known

@@ -105,7 +105,7 @@ def end_clients(_, host):
 class Kind:
     name: str
     area: str  # disturbances of a host in the same area do not overlap
-    begin: Callable  # of a job and a host; returns how to end it, unless it is over at once
+    begin: Callable  # of a job and a host; returns how to end it, unless it has ended
     harms: bool = True  # the host may be lost
     freezes: bool = False  # neither the agent nor its watchdog can end the ranks
     returns_in: float = RETURN_S  # until the host can be used again
@@ -141,7 +141,7 @@ class Disturbance:
     kind: Kind
     host: int
     after: float  # seconds after the ranks' start
-    lasts: float  # 0: it is over at once
+    lasts: float  # 0: it ends right away
     begun: float | None = None  # as of witness.now()
     ended: float | None = None
     undo: Callable | None = field(default=None, repr=False)
@@ -207,7 +207,7 @@ def hosts_that_work(planned, when):
 
 def explained(planned, host, when):
     """Whether a rank may have run elsewhere at `when` beside one on this host: nothing there could end it, and the
-    lease was over."""
+    lease had expired."""
     frozen = any(one.host == host and one.kind.freezes and one.begun is not None and one.begun <= when
                  and (one.ended is None or when <= one.ended + 0.5) for one in planned)
     since = when

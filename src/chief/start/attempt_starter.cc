@@ -1,7 +1,6 @@
 #include "chief/start/attempt_starter.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -310,18 +309,19 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes) {
 bool AttemptStarter::LeaveOutRefusing(const NodeResults::Nodes& nodes) {
   if (making_.number == 0) return false;
   std::vector<uint32_t> refusing;
-  std::map<std::string, size_t> reasons;
+  std::vector<std::string> reasons;  // of each of them
   for (const launch::LaunchedNode& node : nodes) {
-    const std::string why = WhyRefused(node);
+    std::string why = WhyRefused(node);
     if (why.empty()) continue;
     refusing.push_back(making_.attempt->nodes()[node.node_rank]);
-    ++reasons[why];
+    reasons.push_back(std::move(why));
   }
-  const bool alike = reasons.size() == 1 && refusing.size() == nodes.size() && nodes.size() > 1;
+  const bool alike =
+      refusing.size() == nodes.size() && nodes.size() > 1 &&
+      std::ranges::all_of(reasons, [&](const auto& why) { return why == reasons[0]; });
   if (alike || !roster_.SufficesWithout(refusing, Availability::kReturning)) return false;
-  for (const launch::LaunchedNode& node : nodes) {
-    const std::string why = WhyRefused(node);
-    if (!why.empty()) LeaveOut(making_.attempt->nodes()[node.node_rank], "cannot be used: " + why);
+  for (size_t i = 0; i < refusing.size(); ++i) {
+    LeaveOut(refusing[i], "cannot be used: " + reasons[i]);
   }
   return true;
 }
