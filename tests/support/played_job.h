@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -55,6 +56,8 @@ class JobTest : public testing::Test {
     }
     output_ = testing::internal::GetCapturedStdout();
     messages_ = testing::internal::GetCapturedStderr();
+    // What failed meanwhile was written there as well.
+    if (HasFailure()) std::printf("%s\n%s\n", output_.c_str(), messages_.c_str());
     return exit_code;
   }
   void Signal(milliseconds after, int signal = SIGINT) {

@@ -31,6 +31,7 @@ void NodeGathering::Begin(bool again) {
   job_.nodes.End(job_.options.launch.grace(), false);
   ending_ = reported_ = false;
   again_ = again;
+  missing_.clear();
   count_at_ = awaits_since_ = reach_at_ = {};
   due_ = began_ = job_.loop.Now();
 }
@@ -49,6 +50,7 @@ bool NodeGathering::Advance() {
     }
     count_at_ = job_.loop.Now() + kCountInterval;
   }
+  NoteMissing();
   if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
   const Choice idle = roster_.Choose(Availability::kIdle);
   const bool waits = idle.empty > 0 && (AwaitsEvictions() || AwaitsNodes(idle));
@@ -86,10 +88,7 @@ bool NodeGathering::AwaitsEvictions() {
 
 bool NodeGathering::AwaitsNodes(const Choice& idle) {
   const Loop::Time now = job_.loop.Now();
-  if (awaits_since_ == Loop::Time{}) {
-    awaits_since_ = now;
-    return_limit_ = ReturnLimit();
-  }
+  if (awaits_since_ == Loop::Time{}) awaits_since_ = now;
   const milliseconds optional = again_ ? milliseconds(0) : kOptionalNodeLimit;
   const Loop::Time until = idle.suffices ? Since(awaits_since_) + optional : NeededUntil();
   const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
@@ -100,9 +99,18 @@ bool NodeGathering::AwaitsNodes(const Choice& idle) {
   return true;
 }
 
-// A node is not reached as long as its ranks may run.
+// Each missing node has the whole time to return, from its loss and from when no ranks may run.
+void NodeGathering::NoteMissing() {
+  std::vector<uint32_t> missing = Missing(false);
+  const bool more = !std::ranges::includes(missing_, missing);
+  missing_ = std::move(missing);
+  if (more) return_limit_ = ReturnLimit();
+  const Loop::Time now = job_.loop.Now();
+  if (more || job_.nodes.ledger().ClearAt() > now) missing_since_ = now;
+}
+
 Loop::Time NodeGathering::NeededUntil() const {
-  return std::max(Since(awaits_since_), job_.nodes.ledger().ClearAt()) + return_limit_;
+  return std::max(Since(missing_since_), job_.nodes.ledger().ClearAt()) + return_limit_;
 }
 
 // Never two of a rank, even if a node has only lost its connection.
@@ -128,7 +136,7 @@ void NodeGathering::ReachMissing() {
   if (now < reach_at_) return WakeBy(reach_at_);
   reach_at_ = now + kReachAgainInterval;
   const Loop::Time limit = std::max(NeededUntil(), reach_at_);
-  for (const uint32_t node : Missing(false)) {
+  for (const uint32_t node : missing_) {
     // A live node is being reconnected already.
     if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit);
   }
@@ -139,7 +147,7 @@ void NodeGathering::ReachMissing() {
 milliseconds NodeGathering::ReturnLimit() {
   milliseconds limit = job_.options.launch.lease();
   std::string called;
-  for (const uint32_t i : Missing(false)) {
+  for (const uint32_t i : missing_) {
     const v1::NodePlan& node = job_.plan.nodes(static_cast<int>(i));
     if (!node.reach().has_callback()) continue;
     limit = std::max(limit, milliseconds(node.reach().callback().limit_ms()));

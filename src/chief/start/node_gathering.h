@@ -36,6 +36,7 @@ class NodeGathering {
   void GiveUpOverdue();
   bool AwaitsEvictions();
   bool AwaitsNodes(const Choice& idle);
+  void NoteMissing();
   Loop::Time NeededUntil() const;
   bool AwaitsRanks();
   void ReachMissing();
@@ -52,7 +53,9 @@ class NodeGathering {
   Loop::Time ending_since_{};                  // as above
   Loop::Time count_at_{};                      // the nodes, while some end
   bool again_ = false;                         // as in Begin
-  Loop::Time awaits_since_{};                  // missing nodes; zero: not yet
+  Loop::Time awaits_since_{};                  // nodes that it can do without; zero: not yet
+  std::vector<uint32_t> missing_;              // nodes that may return
+  Loop::Time missing_since_{};                 // the last of them, or while ranks may run
   std::chrono::milliseconds return_limit_{0};  // for them
   Loop::Time reach_at_{};                      // missing nodes, again
   bool reported_ = false;                      // that ranks may still run

@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <random>
 #include <set>
 #include <string>
@@ -138,7 +137,6 @@ class RandomFaultsTest : public test::JobTest, public testing::WithParamInterfac
 TEST_P(RandomFaultsTest, EndsInTimeAndLeavesNoRanks) {
   Plan();
   const int exit_code = Run();
-  if (HasFailure()) std::printf("%s\n%s\n", output_.c_str(), messages_.c_str());
   EXPECT_GE(exit_code, 0);
   EXPECT_LE(took_, first_signal_ + kGrace + StopPolicy::kEndLimit) << messages_;
   // Ranks of a lost node end with its lease, maybe later.

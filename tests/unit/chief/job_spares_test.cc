@@ -363,6 +363,20 @@ TEST_F(JobSparesTest, TwoNodesThatAreLostAtTheSameTimeAreAwaited) {
   EXPECT_EQ(planned_.size(), 2u);
 }
 
+TEST_F(JobSparesTest, ANodeThatIsLostLateHasTheWholeTimeToReturn) {
+  loop_.After(seconds(5), [this] {
+    EndForLong(1);
+    nodes_[2].link_takes = kLease - seconds(2);
+    nodes_[2].Die();
+  });
+  loop_.After(seconds(2) + kLease, [this] {
+    nodes_[0].link_takes = seconds(10);
+    nodes_[0].Die();
+  });
+  SpareSucceedsAt(seconds(30) + kLease);
+  EXPECT_EQ(Run(), 0);
+}
+
 // Three nodes, of which two suffice.
 class JobMinNodesTest : public JobTest {
  protected:
