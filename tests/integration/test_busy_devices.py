@@ -64,12 +64,15 @@ def test_processes_on_a_gpu(begin, tmp_path):
 
 
 def test_a_restart_waits_for_memory_that_the_driver_still_frees(begin, tmp_path):
-    # The memory is free when nvidia-smi has been asked three times.
+    # The job has memory until nvidia-smi has been asked three times after the failure.
     (tmp_path / "nvidia-smi").write_text(f"""#!/bin/sh
 case "$*" in
   *query-gpu=index,name,uuid,memory.used*)
-    [ ! -e {tmp_path}/failed ] || echo x >>{tmp_path}/asked
-    [ "$(cat {tmp_path}/asked | wc -l)" -ge 3 ] && used=4 || used=5000
+    used=4
+    if [ -e {tmp_path}/failed ]; then
+      echo x >>{tmp_path}/asked
+      [ "$(cat {tmp_path}/asked | wc -l)" -ge 3 ] || used=5000
+    fi
     echo "0, A100, GPU-a, $used";;
 esac
 """)

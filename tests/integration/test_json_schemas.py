@@ -323,6 +323,8 @@ def test_the_events_page_has_the_texts_of_the_code():
 def test_the_metrics_page_has_every_metric_with_its_type_and_labels():
     types = {name: kind.lower() for kind, name in
              re.findall(r'set\.(Gauge|Counter|Untyped)\(\s*"(\w+)"', METRICS)}
+    for name, more in re.findall(r'\{"\w+",\s*"((?:autodist|DCGM)_\w+)",\s*"[^"]*"([^}]*)\}', METRICS):
+        types[name] = (re.findall(r"Type::k(\w+)", more) or ["gauge"])[0].lower()
     assert set(types) >= set(re.findall(r"^# TYPE (\w+)", EXPORTED, re.MULTILINE))
     named = {name: row for name, row in rows("metrics.md").items() if re.match(r"autodist_|DCGM_", name)}
     assert set(named) == set(types)
