@@ -86,31 +86,81 @@ bool NodeGathering::AwaitsEvictions() {
   return true;
 }
 
-bool NodeGathering::AwaitsNodes(const Choice& idle) {
+// Each missing node has the whole time to return, from its loss and from when no ranks may run.
+void NodeGathering::NoteMissing() {
   const Loop::Time now = job_.loop.Now();
-  if (awaits_since_ == Loop::Time{}) awaits_since_ = now;
-  const milliseconds optional = again_ ? milliseconds(0) : kOptionalNodeLimit;
-  const Loop::Time until = idle.suffices ? Since(awaits_since_) + optional : NeededUntil();
+  const bool ranks_may_run = job_.nodes.ledger().ClearAt() > now;
+  for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
+    if (roster_.Of(node) != Availability::kReturning) {
+      missing_.erase(node);
+    } else if (!missing_.try_emplace(node, now).second && ranks_may_run) {
+      missing_[node] = now;
+    }
+  }
+}
+
+bool NodeGathering::AwaitsNodes(const Choice& idle) {
+  if (awaits_since_ == Loop::Time{}) {
+    awaits_since_ = job_.loop.Now();
+    AnnounceCalls();
+  }
   const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
   if (ends) return true;  // at the latest when they are given up
-  if (now >= until || Missing(idle.suffices).empty()) return false;
+  return idle.suffices ? AwaitsOptional() : AwaitsNeeded();
+}
+
+bool NodeGathering::AwaitsOptional() {
+  const Loop::Time until = Since(awaits_since_) + (again_ ? milliseconds(0) : kOptionalNodeLimit);
+  // Those that were just tried in vain are not waited for.
+  const bool may_return = std::ranges::any_of(missing_, [this](const auto& one) {
+    return job_.nodes.state(one.first).state() != NodeState::kLost ||
+           ProofOfEnd::In(job_.nodes.lost_because(one.first));
+  });
+  if (job_.loop.Now() >= until || !may_return) return false;
   ReachMissing();
   WakeBy(until);
   return true;
 }
 
-// Each missing node has the whole time to return, from its loss and from when no ranks may run.
-void NodeGathering::NoteMissing() {
-  std::vector<uint32_t> missing = Missing(false);
-  const bool more = !std::ranges::includes(missing_, missing);
-  missing_ = std::move(missing);
-  if (more) return_limit_ = ReturnLimit();
-  const Loop::Time now = job_.loop.Now();
-  if (more || job_.nodes.ledger().ClearAt() > now) missing_since_ = now;
+bool NodeGathering::AwaitsNeeded() {
+  std::vector<uint32_t> late;
+  for (const auto& [node, since] : missing_) {
+    const Loop::Time until = Until(node);
+    if (job_.loop.Now() < until) {
+      WakeBy(until);
+    } else {
+      late.push_back(node);
+    }
+  }
+  const bool may_suffice =
+      late.size() < missing_.size() && roster_.SufficesWithout(late, Availability::kReturning);
+  if (!may_suffice) return false;
+  ReachMissing();
+  return true;
 }
 
-Loop::Time NodeGathering::NeededUntil() const {
-  return std::max(Since(missing_since_), job_.nodes.ledger().ClearAt()) + return_limit_;
+// A lease, or longer if a scheduler may have to create a node that connects back.
+milliseconds NodeGathering::ReturnLimit(uint32_t node) const {
+  const v1::Reach& reach = job_.plan.nodes(static_cast<int>(node)).reach();
+  const milliseconds lease = job_.options.launch.lease();
+  return reach.has_callback() ? std::max(lease, milliseconds(reach.callback().limit_ms())) : lease;
+}
+
+Loop::Time NodeGathering::Until(uint32_t node) const {
+  return std::max(Since(missing_.at(node)), job_.nodes.ledger().ClearAt()) + ReturnLimit(node);
+}
+
+void NodeGathering::AnnounceCalls() {
+  milliseconds limit = job_.options.launch.lease();
+  std::string called;
+  for (const auto& [node, since] : missing_) {
+    if (ReturnLimit(node) <= job_.options.launch.lease()) continue;
+    limit = std::max(limit, ReturnLimit(node));
+    called += (called.empty() ? "" : ", ") + job_.plan.nodes(static_cast<int>(node)).address();
+  }
+  if (called.empty()) return;
+  job_.console.Log(base::LogLevel::kInfo, "waiting for " + called + " to connect again, for " +
+                                              base::Elapsed(limit) + " at most");
 }
 
 // Never two of a rank, even if a node has only lost its connection.
@@ -135,41 +185,12 @@ void NodeGathering::ReachMissing() {
   const Loop::Time now = job_.loop.Now();
   if (now < reach_at_) return WakeBy(reach_at_);
   reach_at_ = now + kReachAgainInterval;
-  const Loop::Time limit = std::max(NeededUntil(), reach_at_);
-  for (const uint32_t node : missing_) {
+  for (const auto& [node, since] : missing_) {
     // A live node is being reconnected already.
-    if (!job_.nodes.state(node).alive()) job_.nodes.TryRejoin(node, limit);
+    if (job_.nodes.state(node).alive()) continue;
+    job_.nodes.TryRejoin(node, std::max(Until(node), reach_at_));
   }
   WakeBy(reach_at_);
-}
-
-// A lease, or longer if a scheduler may have to create a node that connects back.
-milliseconds NodeGathering::ReturnLimit() {
-  milliseconds limit = job_.options.launch.lease();
-  std::string called;
-  for (const uint32_t i : missing_) {
-    const v1::NodePlan& node = job_.plan.nodes(static_cast<int>(i));
-    if (!node.reach().has_callback()) continue;
-    limit = std::max(limit, milliseconds(node.reach().callback().limit_ms()));
-    called += (called.empty() ? "" : ", ") + node.address();
-  }
-  if (limit > job_.options.launch.lease()) {
-    job_.console.Log(base::LogLevel::kInfo, "waiting for " + called + " to connect again, for " +
-                                                base::Elapsed(limit) + " at most");
-  }
-  return limit;
-}
-
-// Nodes that may return. `enough`: without those that were just tried in vain.
-std::vector<uint32_t> NodeGathering::Missing(bool enough) const {
-  std::vector<uint32_t> missing;
-  for (uint32_t i = 0; i < job_.nodes.size(); ++i) {
-    if (roster_.Of(i) != Availability::kReturning) continue;
-    const bool cut_off = job_.nodes.state(i).state() == NodeState::kLost &&
-                         !ProofOfEnd::In(job_.nodes.lost_because(i));
-    if (!(enough && cut_off)) missing.push_back(i);
-  }
-  return missing;
 }
 
 }  // namespace autodist::chief

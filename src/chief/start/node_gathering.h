@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <vector>
+#include <map>
 
 #include "chief/fleet/all_hold.h"
 #include "chief/loop/loop.h"
@@ -35,13 +35,15 @@ class NodeGathering {
   Loop::Time Since(Loop::Time time) const { return std::max(time, job_.loop.resumed()); }
   void GiveUpOverdue();
   bool AwaitsEvictions();
-  bool AwaitsNodes(const Choice& idle);
   void NoteMissing();
-  Loop::Time NeededUntil() const;
+  bool AwaitsNodes(const Choice& idle);
+  bool AwaitsOptional();
+  bool AwaitsNeeded();
   bool AwaitsRanks();
   void ReachMissing();
-  std::vector<uint32_t> Missing(bool enough) const;
-  std::chrono::milliseconds ReturnLimit();
+  void AnnounceCalls();
+  std::chrono::milliseconds ReturnLimit(uint32_t node) const;
+  Loop::Time Until(uint32_t node) const;
   void WakeBy(Loop::Time time);
 
   const StartingJob job_;
@@ -49,16 +51,14 @@ class NodeGathering {
   Loop::Time due_ = Loop::Time::max();
   const std::chrono::milliseconds end_limit_;  // for processes, from the order to end them
   Loop::Time began_{};
-  bool ending_ = false;                        // some connected node has processes
-  Loop::Time ending_since_{};                  // as above
-  Loop::Time count_at_{};                      // the nodes, while some end
-  bool again_ = false;                         // as in Begin
-  Loop::Time awaits_since_{};                  // nodes that it can do without; zero: not yet
-  std::vector<uint32_t> missing_;              // nodes that may return
-  Loop::Time missing_since_{};                 // the last of them, or while ranks may run
-  std::chrono::milliseconds return_limit_{0};  // for them
-  Loop::Time reach_at_{};                      // missing nodes, again
-  bool reported_ = false;                      // that ranks may still run
+  bool ending_ = false;                     // some connected node has processes
+  Loop::Time ending_since_{};               // as above
+  Loop::Time count_at_{};                   // the nodes, while some end
+  bool again_ = false;                      // as in Begin
+  Loop::Time awaits_since_{};               // missing nodes; zero: not yet
+  std::map<uint32_t, Loop::Time> missing_;  // nodes that may return, since then
+  Loop::Time reach_at_{};                   // missing nodes, again
+  bool reported_ = false;                   // that ranks may still run
   AllHold all_ended_;
 };
 

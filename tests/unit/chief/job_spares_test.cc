@@ -377,6 +377,17 @@ TEST_F(JobSparesTest, ANodeThatIsLostLateHasTheWholeTimeToReturn) {
   EXPECT_EQ(Run(), 0);
 }
 
+TEST_F(JobSparesTest, ANodeThatIsLostAgainAndAgainGivesOthersNoMoreTime) {
+  loop_.After(seconds(5), [this] {
+    EndForLong(1);
+    EndForLong(2);
+    nodes_[0].link_takes = seconds(5);
+  });
+  for (int i = 1; i < 20; ++i) loop_.After(seconds(10 * i), [this] { nodes_[0].Die(); });
+  EXPECT_NE(Run(), 0);
+  EXPECT_LT(took_, seconds(10) + kLease);
+}
+
 // Three nodes, of which two suffice.
 class JobMinNodesTest : public JobTest {
  protected:
