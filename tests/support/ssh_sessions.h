@@ -63,15 +63,17 @@ class SshSessions : public testing::Test {
     loop_->Add(session_);
     return session_->WaitStarted();
   }
-  std::string ReadAll() {
+  // Until the end, or until it has as many bytes.
+  std::string ReadAll(size_t enough = std::string::npos) {
     std::string all;
     char buffer[65536];
-    for (;;) {
+    while (all.size() < enough) {
       const auto got =
           base::ReadSome(ours_.get(), buffer, sizeof buffer, base::Deadline::After(kSessionLimit));
-      if (!got.ok() || *got == 0) return all;
+      if (!got.ok() || *got == 0) break;
       all.append(buffer, *got);
     }
+    return all;
   }
 
   const TempFolder folder_;

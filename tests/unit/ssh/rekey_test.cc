@@ -38,10 +38,7 @@ class RekeyTest : public test::SshSessions, public testing::WithParamInterface<T
   // Sends all at once, while another thread reads.
   std::future<Status> Upload(const std::string& bytes) {
     return std::async(std::launch::async, [this, &bytes] {
-      const Status sent =
-          base::WriteAll(ours_.get(), bytes, Deadline::After(10 * test::kSessionLimit));
-      shutdown(ours_.get(), SHUT_WR);
-      return sent;
+      return base::WriteAll(ours_.get(), bytes, Deadline::After(10 * test::kSessionLimit));
     });
   }
 };
@@ -59,8 +56,10 @@ TEST_P(RekeyTest, EveryByteIsRight) {
     ASSERT_EQ(Start(target, back ? "exec cat" : "exec cat > " + folder_.path() + "/bytes"),
               OkStatus());
     auto sent = Upload(bytes);
-    got = ReadAll();
+    if (back) got = ReadAll(bytes.size());
     EXPECT_EQ(sent.get(), OkStatus());
+    shutdown(ours_.get(), SHUT_WR);
+    got += ReadAll();
     if (!back) got = folder_.Read("bytes");
   }
   EXPECT_TRUE(session_->WaitEnded(Deadline::After(test::kSessionLimit)));
