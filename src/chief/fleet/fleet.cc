@@ -296,6 +296,7 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
   } else if (event.has_ranks_ended()) {
     const uint64_t generation = event.ranks_ended().generation();
     ledger_.Ended(number, generation, node.session->instance());
+    node.overdue = ledger_.Overdue(number, node.session->instance());
     if (generation >= node.end_generation) Take(number, NodeEvent::kRanksEnded);
   } else if (event.has_warning()) {
     listener_.OnWarning(number, event.warning().what());
@@ -373,7 +374,8 @@ void Fleet::TakeAnswer(uint32_t number) {
     again = "connected again after " + base::Seconds(Between(node.lease.broken(), loop_.Now()));
     if (!orders_.leaving || !node.machine.drained()) LogNode(LogLevel::kInfo, number, ": " + again);
   }
-  ledger_.Connected(number, node.session->instance());
+  ledger_.Connected(number, node.session->instance(), loop_.Now());
+  node.overdue = ledger_.Overdue(number, node.session->instance());
   Take(number, NodeEvent::kAnswer, again);
   if (node.connected()) leases_.Renew(number);
 }

@@ -24,7 +24,7 @@ void LeaseMonitor::Renew(uint32_t number) {
   deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->last_contact(), loop_.resumed()));
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
-  renew.mutable_renew_lease()->set_received(node.answer);
+  if (!node.overdue) renew.mutable_renew_lease()->set_received(node.answer);
   node.session->SendIfConnected(std::move(renew));
 }
 

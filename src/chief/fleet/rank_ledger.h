@@ -66,8 +66,15 @@ class RankLedger {
   }
   // An agent is connected again. If it is the one that ran the ranks, they may still run, even
   // when the lease has expired: the clock may have stood still.
-  void Connected(uint32_t node, uint64_t instance) {
-    if (entries_[node] && entries_[node]->instance == instance) SetUntil(node, Time::max());
+  void Connected(uint32_t node, uint64_t instance, Time now) {
+    auto& entry = entries_[node];
+    if (!entry || entry->instance != instance) return;
+    entry->overdue |= entry->until <= now;
+    SetUntil(node, Time::max());
+  }
+  // Whether this agent may have ranks that should have ended, so that they may have been replaced.
+  bool Overdue(uint32_t node, uint64_t instance) const {
+    return entries_[node] && entries_[node]->instance == instance && entries_[node]->overdue;
   }
 
  private:
@@ -75,6 +82,7 @@ class RankLedger {
     uint64_t generation;
     uint64_t instance;
     Time until;
+    bool overdue = false;
   };
   void SetUntil(uint32_t node, Time until) {
     Entry entry = *entries_[node];

@@ -89,6 +89,18 @@ TEST_F(JobSparesTest, ASpareNeverRunsARankThatStillRuns) {
   EXPECT_EQ(planned_.size(), 2u);
 }
 
+TEST_F(JobSparesTest, RanksThatWereReplacedEndEvenIfNoOrderArrives) {
+  loop_.After(seconds(5), [this] { nodes_[1].Freeze(); });
+  loop_.After(seconds(40) + kLease, [this] {
+    nodes_[1].deaf = true;
+    nodes_[1].Thaw(true);
+    EXPECT_FALSE(nodes_[1].running().empty());
+  });
+  loop_.After(seconds(40) + 2 * kLease, [this] { EXPECT_TRUE(nodes_[1].running().empty()); });
+  SpareSucceedsAt(seconds(40) + 3 * kLease);
+  EXPECT_EQ(Run(), 0);
+}
+
 TEST_F(JobSparesTest, AfterAFailureASpareWaitsForTheLeaseOfANodeThatIsCutOff) {
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(7), [this] { nodes_[0].ExitAll(7); });

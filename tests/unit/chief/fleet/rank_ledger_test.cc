@@ -58,18 +58,23 @@ TEST_F(RankLedgerTest, WithoutItsAgentTheLeaseEndsThem) {
 TEST_F(RankLedgerTest, AConnectionThatComesBackMakesThemRunAgain) {
   Start(0);
   ledger_.EndsBy(0, At(seconds(60)));
-  ledger_.Connected(0, kAgent);
+  ledger_.Connected(0, kAgent, At(seconds(59)));
   EXPECT_FALSE(MayStart(seconds(61)));
+  EXPECT_FALSE(ledger_.Overdue(0, kAgent));
   ledger_.EndsBy(0, At(seconds(80)));
   EXPECT_TRUE(MayStart(seconds(80)));
-  ledger_.Connected(0, kAgent);  // its clock stood still
+  ledger_.Connected(0, kAgent, At(seconds(80)));  // its clock stood still
   EXPECT_FALSE(MayStart(seconds(90)));
+  EXPECT_TRUE(ledger_.Overdue(0, kAgent));
+  EXPECT_FALSE(ledger_.Overdue(0, kOtherAgent));
+  ledger_.Ended(0, 1, kAgent);
+  EXPECT_FALSE(ledger_.Overdue(0, kAgent));
 }
 
 TEST_F(RankLedgerTest, AnotherAgentOnTheNodeProvesNothing) {
   Start(0);
   ledger_.EndsBy(0, At(seconds(60)));
-  ledger_.Connected(0, kOtherAgent);
+  ledger_.Connected(0, kOtherAgent, At(seconds(1)));
   EXPECT_FALSE(MayStart(seconds(59)));
   EXPECT_TRUE(MayStart(seconds(60)));
 }
@@ -77,7 +82,7 @@ TEST_F(RankLedgerTest, AnotherAgentOnTheNodeProvesNothing) {
 TEST_F(RankLedgerTest, ConnectionsThatItDoesNotAnswerProlongNothing) {
   Start(0);
   ledger_.EndsBy(0, At(seconds(60)));
-  ledger_.Connected(0, kOtherAgent);
+  ledger_.Connected(0, kOtherAgent, At(seconds(1)));
   ledger_.EndsBy(0, At(seconds(200)));
   EXPECT_TRUE(MayStart(seconds(60)));
 }
@@ -93,7 +98,7 @@ TEST_F(RankLedgerTest, OnlyAProofOfTheEndIsTakenForIt) {
 
 TEST_F(RankLedgerTest, ANodeWithoutRanksIsNotWaitedFor) {
   ledger_.EndsBy(2, At(seconds(60)));
-  ledger_.Connected(2, kAgent);
+  ledger_.Connected(2, kAgent, At(seconds(1)));
   EXPECT_TRUE(MayStart(seconds(0)));
 }
 
