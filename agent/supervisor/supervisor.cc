@@ -129,7 +129,10 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
-  Result<WarmProcesses::Taken> warm = warm_.Take(command.spawn);
+  Result<WarmProcesses::Taken> warm =
+      command.input == RankStdin::kNull
+          ? warm_.Take(command.spawn)
+          : Error(StatusCode::kNotFound, "none waits for a rank with input");
   if (warm.ok()) {
     auto& [pid, ours] = *warm;
     events_.pipes(command.rank, std::move(ours.out), std::move(ours.err));

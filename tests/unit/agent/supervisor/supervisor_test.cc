@@ -31,6 +31,9 @@ class SupervisorTest : public testing::Test {
     events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
     events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
     events.ended = [this] { Change([&] { ++ended_; }); };
+    events.input = [this](uint32_t rank, base::UniqueFd in) {
+      Change([&] { inputs_[rank] = std::move(in); });
+    };
     auto supervisor = Supervisor::Create(std::move(events));
     ASSERT_TRUE(supervisor.ok());
     supervisor_ = std::move(*supervisor);
@@ -75,6 +78,7 @@ class SupervisorTest : public testing::Test {
   std::map<uint32_t, pid_t> pids_;
   std::map<uint32_t, base::FdPair> pipes_;
   std::map<uint32_t, RankExit> exits_;
+  std::map<uint32_t, base::UniqueFd> inputs_;
   int ended_ = 0;
   std::unique_ptr<Supervisor> supervisor_;
 };
@@ -299,6 +303,19 @@ TEST_F(WarmSupervisorTest, OnlyProgramsInPythonWithoutInputWait) {
   supervisor_->KeepWarm({Rank(0, "exit 4"), with_input}, run_python_, waits_);
   AwaitOrders();
   EXPECT_TRUE(process::Descendants(getpid()).empty());
+}
+
+TEST_F(WarmSupervisorTest, ARankWithInputStartsInTheUsualWay) {
+  KeepWarm(Python(0, "exit 4"));
+  AwaitWaiting();
+  RankCommand with_input = Python(0, "cat");
+  with_input.input = RankStdin::kPipe;
+  with_input.spawn.argv = Python(0, "exit 4").spawn.argv;
+  Start({with_input});
+  ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+  EXPECT_EQ(Read(), "0 is new\n");
+  EXPECT_EQ(Read(&base::FdPair::second), "") << "nothing has changed";
+  EXPECT_TRUE(inputs_.contains(0));
 }
 
 TEST_F(WarmSupervisorTest, NoneIsStartedWhileRanksAreBeingStopped) {
