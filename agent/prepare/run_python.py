@@ -3,9 +3,9 @@
     python [OPTIONS] run_python.py FD MODULES FOLDER (SCRIPT | -m MODULE) [ARGUMENT]...
 
 Imports MODULES, such as "torch,flash_attn", and the frameworks that the program imports before it does anything
-else. Then it writes "w" to the socket FD, reads the rank's variables from there, writes "w" again, and runs the
-program in FOLDER. If the program could notice that modules were imported ahead, it instead writes the reason, and
-ends. Without arguments it prints which variables `site` reads. For Python 3.6 and later.
+else. Then it writes "w" to the socket FD, reads the rank's variables from there, writes "w" again, reads "r", and runs
+the program in FOLDER. If the program could notice that modules were imported ahead, it instead writes the reason, and
+is killed. Without arguments it prints which variables `site` reads. For Python 3.6 and later.
 """
 
 import ast
@@ -133,6 +133,11 @@ def check(added, used, own, files, folder):
             raise StartsCold("a module imports {}, which is also a module of the user".format(name))
 
 
+def read(fd):
+    """Ends the process if no rank is to continue here."""
+    return os.read(fd, 1 << 16) or os._exit(0)
+
+
 def wait(fd, named, folder, program):
     """Returns the variables that only the rank has."""
     before = set(os.environb)
@@ -151,13 +156,14 @@ def wait(fd, named, folder, program):
     files += [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     files = {path: state_of(path) for path in files if isinstance(path, str)}
     os.write(fd, b"w")
-    with open(fd, "rb", closefd=False) as file:
-        variables = dict(variable.split(b"=", 1) for variable in file.read().split(b"\0")[:-1])
-    if not variables:  # no rank is to continue here
-        os._exit(0)
+    data = read(fd)
+    while not data.endswith(b"\0\0"):
+        data += read(fd)
+    variables = dict(variable.split(b"=", 1) for variable in data[:-2].split(b"\0"))
     added = {name: value for name, value in variables.items() if name not in before}
     check(added, reads.union(os.environb), own, files, folder)
     os.write(fd, b"w")
+    read(fd)
     os.close(fd)
     return added
 
@@ -180,7 +186,7 @@ def begin():
     except BaseException as error:
         reason = str(error) if isinstance(error, StartsCold) else repr(error)
         os.write(int(fd), reason.encode("utf-8", "replace")[:500])
-        os._exit(0)
+        read(int(fd))  # until the agent kills it with all that modules have started
     os.environb.update(added)
     if is_module:
         runpy._run_module_as_main(program[1])

@@ -63,10 +63,10 @@ Status Supervisor::Open() {
 
 void Supervisor::Loop() {
   while (!closing_ || ending_.ends > 0) {
-    pollfd fds[] = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
-    poll(fds, 2, std::min(ending_.next_look, ending_.kill_at).PollTimeout());
+    Await();
     Reap();
     tasks_.RunAll();
+    ContinueStart();
     if (ending_.kill_at.Expired()) {
       ending_.kill_at = base::Deadline::Never();
       ending_.killing = true;
@@ -76,19 +76,47 @@ void Supervisor::Loop() {
   }
 }
 
+void Supervisor::Await() {
+  std::vector<pollfd> fds = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
+  warm_.AddTo(fds);
+  base::Deadline next = std::min(ending_.next_look, ending_.kill_at);
+  if (!starting_.empty()) next = std::min(next, warm_.limit());
+  poll(fds.data(), fds.size(), next.PollTimeout());
+}
+
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
     stop_signal_ = stop_signal;
-    const bool late = ending_.ends > 0 || closing_ || ending_.stopped;
     for (RankCommand& command : ranks) {
-      if (late) {
-        NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
-      } else {
-        StartRank(command);
-      }
+      Result<pid_t> asked = command.input == RankStdin::kNull
+                                ? warm_.Ask(command.spawn)
+                                : Error(StatusCode::kNotFound, "none waits for a rank with input");
+      starting_.push_back({std::move(command), std::move(asked)});
     }
-    warm_.KillAll();  // what is left fits no rank
+    warm_.KillUnasked();
+    ContinueStart();
   });
+}
+
+// Starts each rank whose Python has checked its files, and others once all killed ones have ended.
+void Supervisor::ContinueStart() {
+  warm_.ReadAnswers();
+  if (starting_.empty()) return;
+  for (Starting& one : std::exchange(starting_, {})) {
+    if (IsEnding()) {
+      NotStarted(one.command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
+      continue;
+    }
+    auto warm = one.asked.ok() ? warm_.Take(*one.asked) : one.asked.status();
+    if (warm && (warm->ok() || !warm_.AnyDying())) {
+      StartRank(one.command, std::move(*warm));
+    } else {
+      starting_.push_back(std::move(one));
+    }
+  }
+  if (!starting_.empty()) return;
+  warm_.KillAll();
+  signals_.clear();
 }
 
 // Best effort: without one, the rank is started as the first time.
@@ -96,7 +124,7 @@ void Supervisor::KeepWarm(std::vector<RankCommand> ranks, std::string run_python
                           std::string modules) {
   tasks_.Post([this, ranks = std::move(ranks), run_python = std::move(run_python),
                modules = std::move(modules)] {
-    if (ending_.ends > 0 || closing_ || ending_.stopped || !warm_.pids().empty()) return;
+    if (IsEnding() || !starting_.empty() || !warm_.pids().empty()) return;
     warm_.KillAll();  // what has ended
     for (const RankCommand& command : ranks) {
       if (command.input == RankStdin::kNull) {
@@ -106,8 +134,8 @@ void Supervisor::KeepWarm(std::vector<RankCommand> ranks, std::string run_python
   });
 }
 
-void Supervisor::StartRank(RankCommand& command) {
-  const Result<pid_t> pid = SpawnRank(command);
+void Supervisor::StartRank(RankCommand& command, Result<WarmProcesses::Taken> warm) {
+  const Result<pid_t> pid = SpawnRank(command, std::move(warm));
   if (!pid.ok()) {
     NotStarted(command.rank, pid.status());
     return;
@@ -118,6 +146,7 @@ void Supervisor::StartRank(RankCommand& command) {
     running_[command.rank] = *pid;
   }
   events_.started(command.rank, *pid);
+  for (const int signal : signals_) kill(-*pid, signal);
 }
 
 void Supervisor::NotStarted(uint32_t rank, const Status& why) {
@@ -128,11 +157,7 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
   events_.exited(exit);
 }
 
-Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
-  Result<WarmProcesses::Taken> warm =
-      command.input == RankStdin::kNull
-          ? warm_.Take(command.spawn)
-          : Error(StatusCode::kNotFound, "none waits for a rank with input");
+Result<pid_t> Supervisor::SpawnRank(RankCommand& command, Result<WarmProcesses::Taken> warm) {
   if (warm.ok()) {
     auto& [pid, ours] = *warm;
     events_.pipes(command.rank, std::move(ours.out), std::move(ours.err));
@@ -201,7 +226,10 @@ void Supervisor::SignalRanks(int signal) {
 }
 
 void Supervisor::Signal(int signal) {
-  tasks_.Post([this, signal] { SignalRanks(signal); });
+  tasks_.Post([this, signal] {
+    SignalRanks(signal);
+    if (!starting_.empty()) signals_.push_back(signal);
+  });
 }
 
 // A stopped process receives the signal only after it continues.

@@ -58,12 +58,13 @@ class Supervisor {
   // Kills the remaining processes.
   ~Supervisor();
 
-  // Call once, or again after `ended`. `stop_signal` asks these ranks to end.
+  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. A rank that has not
+  // started before Stop or End, because a process of KeepWarm checks its files, never starts.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
-  // Starts processes for those of these ranks that run Python, as WarmProcesses::Add describes,
-  // unless some wait already, or the ranks are being stopped. At the next Start, each becomes the
-  // rank with its command, and the others end.
+  // Starts processes for those of these ranks that run Python and have no input, as
+  // WarmProcesses::Add describes, unless some wait already, or the ranks are being stopped. At the
+  // next Start, each becomes the rank with its command, and the others end.
   void KeepWarm(std::vector<RankCommand> ranks, std::string run_python, std::string modules);
 
   // Sends the signal to the process group of every running rank.
@@ -117,11 +118,19 @@ class Supervisor {
     base::Deadline next_look = base::Deadline::Never();
   };
 
+  struct Starting {
+    RankCommand command;
+    Result<pid_t> asked;  // the process that may become the rank
+  };
+
   explicit Supervisor(SupervisorEvents events);
   Status Open();
   void Loop();
-  void StartRank(RankCommand& command);
-  Result<pid_t> SpawnRank(RankCommand& command);
+  void Await();
+  bool IsEnding() const { return ending_.ends > 0 || closing_ || ending_.stopped; }
+  void ContinueStart();
+  void StartRank(RankCommand& command, Result<WarmProcesses::Taken> warm);
+  Result<pid_t> SpawnRank(RankCommand& command, Result<WarmProcesses::Taken> warm);
   void NotStarted(uint32_t rank, const Status& why);
   bool Reap();      // returns whether some children still run
   bool AnyToEnd();  // the same, without those that wait for the next attempt
@@ -145,7 +154,9 @@ class Supervisor {
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
   WarmProcesses warm_;
-  uint64_t reaped_ = 0;  // number of children that have ended
+  std::vector<Starting> starting_;
+  std::vector<int> signals_;  // that ranks in starting_ have missed
+  uint64_t reaped_ = 0;       // number of children that have ended
   int stop_signal_;
   Ending ending_;
   bool closing_ = false;  // the thread must end

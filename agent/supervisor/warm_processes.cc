@@ -3,12 +3,10 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
 
-#include "base/deadline.h"
 #include "process/python_command.h"
 
 namespace autodist::agent {
@@ -17,6 +15,8 @@ namespace {
 constexpr int kGateFd = 3;  // SpawnRequest::extra_fd
 // For looking at each imported file, which may be in a network file system.
 constexpr std::chrono::milliseconds kCheckLimit{2'000};
+// For the end of a killed process, which frees its memory and its ports.
+constexpr std::chrono::milliseconds kEndLimit{2'000};
 // Only these may differ in the next attempt. Programs read them, or libraries when programs call
 // them.
 constexpr std::string_view kOfAttempt =
@@ -37,28 +37,9 @@ bool IsOfAttempt(const std::string& variable) {
   return name.starts_with("PMIX_") || kOfAttempt.find(' ' + name + ' ') != kOfAttempt.npos;
 }
 
-// Waits until the process writes "w"; returns what else it writes. `silent`: the error if it does
-// not.
-Status Answer(int gate, std::chrono::milliseconds limit, const char* silent) {
-  char said[512];
-  const auto size = base::ReadSome(gate, said, sizeof said, base::Deadline::After(limit));
-  std::string answer(said, size.value_or(0));
-  const bool is_silent = size.status().code() == StatusCode::kDeadlineExceeded;
-  if (answer.empty()) answer = is_silent ? silent : "it has ended";
-  return answer == "w" ? OkStatus() : Error(StatusCode::kUnavailable, answer);
-}
-
-// Passes the variables, if the process waits for them.
-Status Pass(const std::vector<std::string>& environment, int gate) {
-  AD_RETURN_IF_ERROR(Answer(gate, {}, "it has not imported all modules yet"));
-  std::string text;
-  for (const std::string& variable : environment) text += variable + '\0';
+bool Send(int gate, const std::string& text) {
   const ssize_t sent = send(gate, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(text.size())) {
-    return Error(StatusCode::kUnavailable, "its variables cannot be passed on");
-  }
-  shutdown(gate, SHUT_WR);
-  return Answer(gate, kCheckLimit, "it has not checked its files in time");
+  return sent == static_cast<ssize_t>(text.size());
 }
 
 }  // namespace
@@ -84,32 +65,102 @@ Status WarmProcesses::Add(process::SpawnRequest rank, const std::string& run_pyt
   return OkStatus();
 }
 
-Result<WarmProcesses::Taken> WarmProcesses::Take(const process::SpawnRequest& rank) {
+Result<pid_t> WarmProcesses::Ask(const process::SpawnRequest& rank) {
+  ReadAnswers();
+  if (waiting_.empty()) return Error(StatusCode::kNotFound, "none waits");
   std::vector<std::string> environment = rank.environment;
   std::erase_if(environment, IsOfAttempt);
-  const auto found = std::ranges::find_if(waiting_, [&](const Waiting& one) {
-    return one.rank.argv == rank.argv && one.rank.environment == environment &&
-           one.rank.cpus == rank.cpus && one.rank.working_directory == rank.working_directory;
+  const auto one = std::ranges::find_if(waiting_, [&](const Waiting& each) {
+    return each.rank.argv == rank.argv && each.rank.environment == environment &&
+           each.rank.cpus == rank.cpus && each.rank.working_directory == rank.working_directory &&
+           each.phase != Phase::kChecks;
   });
-  if (found == waiting_.end()) {
-    return waiting_.empty() ? Error(StatusCode::kNotFound, "none waits")
-                            : Error(StatusCode::kUnavailable, "its variables or CPUs have changed");
+  if (one == waiting_.end()) {
+    return Error(StatusCode::kUnavailable, "its variables or CPUs have changed");
   }
-  Waiting one = std::move(*found);
-  waiting_.erase(found);
-  const Status passed = Pass(rank.environment, one.gate.get());
-  if (passed.ok()) {
-    pids_.erase(one.pid);
-    return Taken(one.pid, std::move(one.ours));
+  std::string variables;
+  for (const std::string& variable : rank.environment) variables += variable + '\0';
+  if (one->phase == Phase::kImports) {
+    Refuse(*one, "it has not imported all modules yet");
+  } else if (one->phase == Phase::kWaits && !Send(one->gate.get(), variables + '\0')) {
+    Refuse(*one, "its variables cannot be passed on");
+  } else if (one->phase == Phase::kWaits) {
+    one->phase = Phase::kChecks;
+    check_by_ = std::min(check_by_, base::Deadline::After(kCheckLimit));
   }
-  if (pids_.contains(one.pid)) kill(-one.pid, SIGKILL);
-  return passed;
+  return one->pid;
+}
+
+std::optional<Result<WarmProcesses::Taken>> WarmProcesses::Take(pid_t asked) {
+  const auto one = std::ranges::find(waiting_, asked, &Waiting::pid);
+  if (one->phase == Phase::kChecks) return std::nullopt;
+  // It runs the program only then.
+  if (one->phase == Phase::kFits && !Send(one->gate.get(), "r")) Refuse(*one, "it has ended");
+  if (one->phase == Phase::kRefused) return one->refusal;
+  Taken taken(asked, std::move(one->ours));
+  pids_.erase(asked);
+  waiting_.erase(one);
+  return taken;
+}
+
+void WarmProcesses::ReadAnswers() {
+  const bool is_late = check_by_.Expired();
+  if (is_late) check_by_ = base::Deadline::Never();
+  for (Waiting& one : waiting_) {
+    if (one.phase != Phase::kRefused) ReadAnswer(one);
+    if (is_late && one.phase == Phase::kChecks) {
+      Refuse(one, "it has not checked its files in time");
+    }
+  }
+}
+
+// It writes "w" when it has imported all modules, and when it has checked them; or why not.
+void WarmProcesses::ReadAnswer(Waiting& one) {
+  char text[512];
+  const auto size = base::ReadSome(one.gate.get(), text, sizeof text, base::Deadline::After({}));
+  if (size.status().code() == StatusCode::kDeadlineExceeded) return;
+  const std::string answer(text, size.value_or(0));
+  if (answer != "w") return Refuse(one, answer.empty() ? "it has ended" : answer);
+  one.phase = one.phase == Phase::kImports ? Phase::kWaits : Phase::kFits;
+}
+
+void WarmProcesses::Refuse(Waiting& one, const std::string& why) {
+  one.phase = Phase::kRefused;
+  one.refusal = Error(StatusCode::kUnavailable, why);
+  Kill(one.pid);
+}
+
+void WarmProcesses::Kill(pid_t pid) {
+  if (pids_.erase(pid) == 0) return;
+  kill(-pid, SIGKILL);
+  dying_.insert(pid);
+  end_by_ = base::Deadline::After(kEndLimit);
+}
+
+void WarmProcesses::KillUnasked() {
+  std::erase_if(waiting_, [this](const Waiting& one) {
+    if (one.phase == Phase::kImports || one.phase == Phase::kWaits) Kill(one.pid);
+    return one.phase == Phase::kImports || one.phase == Phase::kWaits;
+  });
 }
 
 void WarmProcesses::KillAll() {
-  for (const pid_t pid : pids_) kill(-pid, SIGKILL);
+  while (!pids_.empty()) Kill(*pids_.begin());
   waiting_.clear();
-  pids_.clear();
+  check_by_ = base::Deadline::Never();
+}
+
+bool WarmProcesses::AnyDying() {
+  std::erase_if(dying_, [](pid_t pid) { return kill(pid, 0) != 0; });
+  if (end_by_.Expired()) dying_.clear();
+  if (dying_.empty()) end_by_ = base::Deadline::Never();
+  return !dying_.empty();
+}
+
+void WarmProcesses::AddTo(std::vector<pollfd>& fds) const {
+  for (const Waiting& one : waiting_) {
+    if (one.phase != Phase::kRefused) fds.push_back({one.gate.get(), POLLIN, 0});
+  }
 }
 
 }  // namespace autodist::agent

@@ -132,9 +132,11 @@ class Waiting:
     def become(self, **added):
         """Makes it the rank; returns its exit code, output and errors. If it refuses, `said` is why."""
         assert self.said == b"w"
-        self.ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in {**self.variables, **added}.items()))
-        self.ours.shutdown(socket.SHUT_WR)
+        variables = {**self.variables, **added}
+        self.ours.sendall(b"".join(f"{name}={value}\0".encode() for name, value in variables.items()) + b"\0")
         self.said = self.ours.recv(1000)
+        if self.said == b"w":
+            self.ours.sendall(b"r")
         return self.end()
 
     def end(self):
@@ -373,11 +375,13 @@ def test_the_program_runs_in_the_folder_that_a_new_start_would_have(tmp_path, si
     assert waiting.said == b"the working directory has changed"
 
 
-def test_a_half_of_the_variables_makes_no_rank(tmp_path, site):
-    """The agent ends while it writes them."""
+@pytest.mark.parametrize("sent", [b"RANK=1\0WORLD", b"RANK=1\0", b"RANK=1\0\0"])
+def test_the_program_does_not_run_without_the_order(tmp_path, site, sent):
+    """The agent ends, or is to end, before it has sent the variables, or while they are checked."""
     (tmp_path / "train.py").write_text("import torch\nopen('ran', 'a')\n")
     waiting = Waiting(["train.py"], tmp_path)
-    waiting.ours.sendall(b"RANK=1\0WORLD")
+    waiting.ours.sendall(sent)
+    assert waiting.ours.recv(1000) == b"w" if sent.endswith(b"\0\0") else True
     waiting.end()
     assert not (tmp_path / "ran").exists()
 

@@ -169,12 +169,33 @@ class WarmSupervisorTest : public SupervisorTest {
   void KeepWarm(const RankCommand& command) {
     supervisor_->KeepWarm({command}, run_python_, waits_);
   }
-  void AwaitWaiting() const {
+  void AwaitWaiting() const { AwaitFile(waits_); }
+  static void AwaitFile(const std::string& path) {
     const auto limit = base::Deadline::After(milliseconds(kLimit));
-    while (!std::filesystem::exists(waits_) && !limit.Expired()) sched_yield();
+    while (!std::filesystem::exists(path) && !limit.Expired()) sched_yield();
   }
   // The supervisor takes its orders in order.
   void AwaitOrders() { ASSERT_TRUE(supervisor_->Run(Rank(1, "exit 0").spawn).ended.get().ok()); }
+  RankCommand PythonOfLocalRank(uint32_t local) const {
+    RankCommand command = Python(local, "echo is up; exec sleep 1000");
+    command.spawn.environment[0] = "AUTODIST_LOCAL_RANK=" + std::to_string(local);
+    return command;
+  }
+  std::vector<RankCommand> Four() const {
+    std::vector<RankCommand> four;
+    for (uint32_t rank = 0; rank < 4; ++rank) four.push_back(PythonOfLocalRank(rank));
+    return four;
+  }
+  // Four processes that have imported their modules, and then hang.
+  void KeepFourThatHang() {
+    run_python_ = folder_.Write("hangs.py",
+                                "import os, sys, time\n"
+                                "os.write(3, b'w')\n"
+                                "open(sys.argv[2] + os.environ['AUTODIST_LOCAL_RANK'], 'w')\n"
+                                "time.sleep(1000)\n");
+    supervisor_->KeepWarm(Four(), run_python_, waits_);
+    for (const char* rank : {"0", "1", "2", "3"}) AwaitFile(waits_ + rank);
+  }
   void EndAndKeep() {
     supervisor_->End(milliseconds(0), Supervisor::Warm::kKeep);
     ASSERT_TRUE(Await([&] { return ended_ == 1; }));
@@ -192,9 +213,9 @@ class WarmSupervisorTest : public SupervisorTest {
                     "had = os.environ.get('RANK', 'none')\n"
                     "os.write(int(sys.argv[1]), b'w')\n"
                     "open(sys.argv[2], 'w').close()\n"
-                    "data = open(3, 'rb', closefd=False).read().decode()\n"
-                    "if not data: os._exit(0)\n"
+                    "data = os.read(3, 10000).decode()\n"
                     "os.write(3, b'w')\n"
+                    "if not data.endswith('\\0\\0') or not os.read(3, 1): os._exit(0)\n"
                     "variables = dict(v.split('=', 1) for v in data.split('\\0') if v)\n"
                     "print(variables['RANK'], 'was warm, with RANK', had, flush=True)\n"
                     "os.execvpe('sh', ['sh', '-c', sys.argv[5]], variables)\n");
@@ -222,9 +243,9 @@ TEST_F(WarmSupervisorTest, AProcessThatDoesNotWaitIsReplaced) {
   for (const Case& it :
        {Case{"import time\ntime.sleep(1000)", "it has not imported all modules yet"},
         Case{"", "it has ended"}, Case{"import os\nos.write(3, b'no module')", "no module"},
-        Case{"import os\nos.write(3, b'w')\nos._exit(0)", "its variables cannot be passed on"},
+        Case{"import os\nos.write(3, b'w')\nos._exit(0)", "it has ended"},
         Case{"import os, sys\nos.write(3, b'w')\nopen(sys.argv[2], 'w').close()\n"
-             "open(3, 'rb', closefd=False).read()\nos.write(3, b'train.py has changed')",
+             "os.read(3, 10000)\nos.write(3, b'train.py has changed')",
              "train.py has changed"},
         Case{"import os, sys, time\nos.write(3, b'w')\nopen(sys.argv[2], 'w').close()\n"
              "time.sleep(1000)",
@@ -316,6 +337,42 @@ TEST_F(WarmSupervisorTest, ARankWithInputStartsInTheUsualWay) {
   EXPECT_EQ(Read(), "0 is new\n");
   EXPECT_EQ(Read(&base::FdPair::second), "") << "nothing has changed";
   EXPECT_TRUE(inputs_.contains(0));
+}
+
+TEST_F(WarmSupervisorTest, NoRankStartsAfterTheOrderToEnd) {
+  for (const bool stop : {true, false}) {
+    KeepFourThatHang();
+    const auto begin = base::Deadline::Clock::now();
+    Start(Four());
+    if (stop) supervisor_->Stop(seconds(600));
+    supervisor_->End(seconds(600));
+    supervisor_->WaitUntilEnded();
+    EXPECT_LT(base::Deadline::Clock::now() - begin, seconds(2)) << "it waits for no answer";
+    EXPECT_TRUE(pids_.empty());
+    ASSERT_EQ(exits_.size(), 4u);
+    EXPECT_EQ(exits_[3].start_failure.code(), StatusCode::kCancelled);
+    EXPECT_TRUE(process::Descendants(getpid()).empty());
+    Change([&] {
+      exits_.clear();
+      pids_.clear();
+    });
+    for (const char* rank : {"0", "1", "2", "3"}) std::filesystem::remove(waits_ + rank);
+  }
+}
+
+TEST_F(WarmSupervisorTest, RanksWaitAtTheSameTimeForProcessesThatHang) {
+  KeepFourThatHang();
+  const auto begin = base::Deadline::Clock::now();
+  Start(Four());
+  supervisor_->Signal(SIGSTOP);
+  ASSERT_TRUE(Await([&] { return pids_.size() == 4; }));
+  EXPECT_LT(base::Deadline::Clock::now() - begin, seconds(6));
+  AwaitOrders();
+  for (const auto& [rank, pid] : pids_) {
+    siginfo_t info{};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
+    EXPECT_EQ(info.si_status, SIGSTOP) << "the signal reaches a rank that was about to start";
+  }
 }
 
 TEST_F(WarmSupervisorTest, NoneIsStartedWhileRanksAreBeingStopped) {
