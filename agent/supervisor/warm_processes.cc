@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "process/process_tree.h"
 #include "process/python_command.h"
 
 namespace autodist::agent {
@@ -122,6 +123,8 @@ void WarmProcesses::ReadAnswer(Waiting& one) {
   const std::string answer(text, size.value_or(0));
   if (answer != "w") return Refuse(one, answer.empty() ? "it has ended" : answer);
   one.phase = one.phase == Phase::kImports ? Phase::kWaits : Phase::kFits;
+  // It has not got the variables of the rank, either.
+  if (!process::Descendants(one.pid).empty()) Refuse(one, "a module has started a process");
 }
 
 void WarmProcesses::Refuse(Waiting& one, const std::string& why) {
@@ -132,8 +135,8 @@ void WarmProcesses::Refuse(Waiting& one, const std::string& why) {
 
 void WarmProcesses::Kill(pid_t pid) {
   if (pids_.erase(pid) == 0) return;
-  kill(-pid, SIGKILL);
-  dying_.insert(pid);
+  dying_.merge(process::KillTree(pid));
+  kill(-pid, SIGKILL);  // also what has lost its parent
   end_by_ = base::Deadline::After(kEndLimit);
 }
 

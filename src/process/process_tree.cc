@@ -140,4 +140,19 @@ void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource s
   }
 }
 
+std::set<pid_t> KillTree(pid_t root, TreeSource source) {
+  std::set<pid_t> tree{root};
+  kill(root, SIGSTOP);
+  size_t known = 0;
+  for (int look = 0; known < tree.size() && look < kMaxLooks; ++look) {
+    known = tree.size();
+    VisitDescendants(root, {}, source, [&](pid_t pid) {
+      if (tree.contains(pid)) return;
+      Signal(pid, SIGSTOP, [&] { return IsDescendant(pid, root) && tree.insert(pid).second; });
+    });
+  }
+  for (const pid_t pid : tree) kill(pid, SIGKILL);
+  return tree;
+}
+
 }  // namespace autodist::process

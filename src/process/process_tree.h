@@ -45,4 +45,8 @@ bool IsDescendant(pid_t pid, pid_t ancestor, const std::set<pid_t>& except = {})
 void KillDescendants(pid_t ancestor, const std::set<pid_t>& except = {},
                      TreeSource source = BestTreeSource());
 
+// Sends SIGKILL to a process and its descendants, and returns them. It need not adopt its orphans:
+// all are stopped first, so that none of them loses its parent during the search.
+std::set<pid_t> KillTree(pid_t root, TreeSource source = BestTreeSource());
+
 }  // namespace autodist::process

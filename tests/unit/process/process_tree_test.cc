@@ -108,23 +108,60 @@ TEST(IsDescendantTest, OnlyAProcessBelowTheAncestor) {
   close(ready[1]);
 }
 
-TEST_P(ProcessTreeTest, KillsAllDescendants) {
-  int alive[2];
-  ASSERT_EQ(pipe(alive), 0);
-  if (fork() == 0) {
-    close(alive[0]);
-    for (int i = 0; i < 3; ++i) fork();
-    (void)!write(alive[1], "x", 1);
-    alarm(60);  // if the test hangs
-    for (;;) pause();
+// Eight processes in different sessions, which end only if they are killed.
+class Eight {
+ public:
+  Eight() {
+    int alive[2];
+    EXPECT_EQ(pipe(alive), 0);
+    root_ = fork();
+    if (root_ == 0) {
+      close(alive[0]);
+      for (int i = 0; i < 3; ++i) {
+        if (fork() == 0) setsid();
+      }
+      (void)!write(alive[1], "x", 1);
+      alarm(60);  // if the test hangs
+      for (;;) pause();
+    }
+    close(alive[1]);
+    alive_ = alive[0];
+    char byte = 0;
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(read(alive_, &byte, 1), 1);
   }
-  close(alive[1]);
-  char byte = 0;
-  for (int i = 0; i < 8; ++i) ASSERT_EQ(read(alive[0], &byte, 1), 1);
+  Eight(const Eight&) = delete;
+  Eight& operator=(const Eight&) = delete;
+  ~Eight() {
+    close(alive_);
+    while (wait(nullptr) > 0) continue;
+  }
+
+  pid_t root() const { return root_; }
+  void AwaitEnd() const {
+    char byte = 0;
+    EXPECT_EQ(read(alive_, &byte, 1), 0);  // all writers have closed
+  }
+
+ private:
+  pid_t root_ = 0;
+  int alive_ = -1;
+};
+
+TEST_P(ProcessTreeTest, KillsAllDescendants) {
+  const Eight eight;
   KillDescendants(getpid(), {}, GetParam());
-  EXPECT_EQ(read(alive[0], &byte, 1), 0);  // all writers have closed
-  close(alive[0]);
-  while (wait(nullptr) > 0) continue;
+  eight.AwaitEnd();
+}
+
+TEST_P(ProcessTreeTest, KillsAProcessWithItsDescendants) {
+  const pid_t other = Sleeper();
+  {
+    const Eight eight;
+    EXPECT_EQ(KillTree(eight.root(), GetParam()).size(), 8u);
+    eight.AwaitEnd();
+    EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0) << "it is spared";
+    kill(other, SIGKILL);
+  }
 }
 
 // The kernel gives the next process the number after this one, unless others start meanwhile.

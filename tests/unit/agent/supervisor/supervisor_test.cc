@@ -28,7 +28,10 @@ class SupervisorTest : public testing::Test {
     events.pipes = [this](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
       Change([&] { pipes_[rank] = {std::move(out), std::move(err)}; });
     };
-    events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
+    events.started = [this](uint32_t rank, pid_t pid) {
+      Change([&] { pids_[rank] = pid; });
+      on_started_(rank);
+    };
     events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
     events.ended = [this] { Change([&] { ++ended_; }); };
     events.input = [this](uint32_t rank, base::UniqueFd in) {
@@ -80,6 +83,7 @@ class SupervisorTest : public testing::Test {
   std::map<uint32_t, RankExit> exits_;
   std::map<uint32_t, base::UniqueFd> inputs_;
   int ended_ = 0;
+  std::function<void(uint32_t)> on_started_ = [](uint32_t) {};
   std::unique_ptr<Supervisor> supervisor_;
 };
 
@@ -158,6 +162,17 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
 // Ranks that can wait: a script in Python says with which variables it runs, and executes `script`.
 class WarmSupervisorTest : public SupervisorTest {
  protected:
+  // Starts a helper in a session of its own, which ignores SIGTERM and has a child, while it
+  // imports modules.
+  static constexpr char kHasChild[] =
+      "import os, subprocess, sys, time\n"
+      "script = 'trap \"\" TERM; sleep 1000 & echo $!; wait'\n"
+      "child = subprocess.Popen(['sh', '-c', script], start_new_session=True, stdout=-1)\n"
+      "pids = f'{os.getpid()} {child.pid} {int(child.stdout.readline())}'\n"
+      "open(sys.argv[2] + '.new', 'w').write(pids)\n"
+      "os.rename(sys.argv[2] + '.new', sys.argv[2])\n"
+      "time.sleep(1000)\n";
+
   RankCommand Python(uint32_t rank, const std::string& script) const {
     RankCommand command{rank, {}};
     command.spawn.argv = {"python3", rank_, script};
@@ -207,6 +222,7 @@ class WarmSupervisorTest : public SupervisorTest {
                                           "import os, sys\n"
                                           "print(os.environ['RANK'], 'is new', flush=True)\n"
                                           "os.execvp('sh', ['sh', '-c', sys.argv[1]])\n");
+  std::string text_;
   std::string run_python_ =
       folder_.Write("run_python.py",
                     "import os, sys\n"
@@ -249,7 +265,10 @@ TEST_F(WarmSupervisorTest, AProcessThatDoesNotWaitIsReplaced) {
              "train.py has changed"},
         Case{"import os, sys, time\nos.write(3, b'w')\nopen(sys.argv[2], 'w').close()\n"
              "time.sleep(1000)",
-             "it has not checked its files in time"}}) {
+             "it has not checked its files in time"},
+        Case{"import os, subprocess, sys\nsubprocess.Popen(['sleep', '1000'])\nos.write(3, b'w')\n"
+             "open(sys.argv[2], 'w').close()\nos.read(3, 10000)\nos.write(3, b'w')",
+             "a module has started a process"}}) {
     std::filesystem::remove(waits_);
     run_python_ = folder_.Write("run_python.py", it.run_python);
     KeepWarm(Python(0, "exit 4"));
@@ -372,6 +391,49 @@ TEST_F(WarmSupervisorTest, RanksWaitAtTheSameTimeForProcessesThatHang) {
     siginfo_t info{};
     EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
     EXPECT_EQ(info.si_status, SIGSTOP) << "the signal reaches a rank that was about to start";
+  }
+}
+
+// The port or the memory of one may be what the other needs.
+TEST_F(WarmSupervisorTest, ARankStartsAfterTheEndOfTheProcessThatItReplaces) {
+  const std::string looks =
+      "for i in $(cat " + waits_ + "); do [ -e /proc/$i ] && echo $i lives; done; echo ok";
+  for (const bool refused : {true, false}) {
+    std::filesystem::remove(waits_);
+    run_python_ = folder_.Write("run_python.py", kHasChild);
+    KeepWarm(Python(0, refused ? looks : "exit 4"));
+    AwaitWaiting();
+    // The thread of the supervisor reaps nothing until the rank has looked.
+    on_started_ = [this](uint32_t) {
+      text_.clear();
+      for (std::string more = "x"; !text_.ends_with("ok\n") && !more.empty(); text_ += more) {
+        more = Read();
+      }
+    };
+    Start({Python(0, looks)});
+    ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+    EXPECT_EQ(text_, "0 is new\nok\n");
+    Change([&] {
+      exits_.clear();
+      pipes_.clear();
+    });
+  }
+}
+
+TEST_F(WarmSupervisorTest, WhatAWaitingProcessHasStartedEndsWithIt) {
+  for (const bool rank : {true, false}) {
+    std::filesystem::remove(waits_);
+    run_python_ = folder_.Write("run_python.py", kHasChild);
+    KeepWarm(Python(0, "exit 4"));
+    AwaitWaiting();
+    EXPECT_EQ(process::Descendants(getpid()).size(), 3u);
+    if (rank) {
+      Start({Python(0, "exec sleep 1000")});
+      ASSERT_TRUE(Await([&] { return pids_.contains(0); }));
+      EXPECT_EQ(process::Descendants(getpid()), std::vector<pid_t>{pids_[0]});
+    }
+    supervisor_->End(seconds(600));
+    EXPECT_TRUE(Await([&] { return ended_ == (rank ? 1 : 2); })) << "without the time to stop";
   }
 }
 
