@@ -47,8 +47,8 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorEvents events) 
 
 Supervisor::~Supervisor() {
   if (!thread_.joinable()) return;
-  tasks_.Post([this] { closing_ = true; });
   End(milliseconds(0));
+  tasks_.Post([this] { closing_ = true; });
   thread_.join();
 }
 

@@ -162,8 +162,7 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
 // Ranks that can wait: a script in Python says with which variables it runs, and executes `script`.
 class WarmSupervisorTest : public SupervisorTest {
  protected:
-  // Starts a helper in a session of its own, which ignores SIGTERM and has a child, while it
-  // imports modules.
+  // Starts a helper in a new session, which ignores SIGTERM and has a child.
   static constexpr char kHasChild[] =
       "import os, subprocess, sys, time\n"
       "script = 'trap \"\" TERM; sleep 1000 & echo $!; wait'\n"
