@@ -1,5 +1,6 @@
 #include "process/python_command.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace autodist::process {
@@ -11,7 +12,11 @@ constexpr std::string_view kWithValue = "WX";
 }  // namespace
 
 bool IsPython(const std::string& program) {
-  return std::string_view(program).substr(program.rfind('/') + 1).starts_with("python");
+  std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
+  if (!name.starts_with("python")) return false;
+  name.remove_prefix(std::string_view("python").size());
+  name.remove_prefix(std::min(name.find_first_not_of("0123456789."), name.size()));
+  return name.empty() || name == "t" || name == "d" || name == "td";
 }
 
 std::optional<PythonCommand> ParsePython(const std::vector<std::string>& argv) {

@@ -7,7 +7,8 @@
 
 namespace autodist::process {
 
-// Returns whether a program is a Python, by the name of the file.
+// Returns whether a program is a Python, by the name of the file: python3, or python3.13t, which
+// has no global lock; not python_train.
 bool IsPython(const std::string& program);
 
 // `python -u train.py --epochs 3`, as `python -u` and `train.py --epochs 3`.

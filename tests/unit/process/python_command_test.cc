@@ -10,7 +10,11 @@ using Words = std::vector<std::string>;
 TEST(PythonCommandTest, APythonIsRecognizedByItsName) {
   EXPECT_TRUE(IsPython("python"));
   EXPECT_TRUE(IsPython("/opt/venv/bin/python3.11"));
-  EXPECT_FALSE(IsPython("/opt/python/bin/train"));
+  EXPECT_TRUE(IsPython("python3.13t"));
+  for (const char* other :
+       {"/opt/python/bin/train", "./python_train", "python3-config", "python3.sh", "pythonw", ""}) {
+    EXPECT_FALSE(IsPython(other)) << other;
+  }
 }
 
 TEST(PythonCommandTest, SeparatesThePythonFromItsProgram) {
