@@ -26,18 +26,26 @@ class StartsCold(BaseException):
     """Why the rank must start in the usual way. Modules handle an Exception."""
 
 
-def record_reads():
-    """Returns the set of the variables that are read from now on, b"*" for all, and what undoes it."""
-    kind, names = type(os.environ), set()
-    get, listing = kind.__getitem__, kind.__iter__
-    kind.__getitem__ = lambda environ, name: names.add(os.fsencode(name)) or get(environ, name)
-    kind.__iter__ = lambda environ: names.add(b"*") or listing(environ)
-    return names, lambda: (setattr(kind, "__getitem__", get), setattr(kind, "__iter__", listing))
+def record_uses():
+    """Returns the set of the variables that are read or set from now on, b"*" for all, and what undoes it."""
+    names, originals = set(), []
+
+    def record(owner, function, position):
+        original = getattr(owner, function)
+        originals.append((owner, function, original))
+        setattr(owner, function, lambda *given: names.add(
+            os.fsencode(given[position]) if len(given) > position else b"*") or original(*given))
+
+    for method in "__getitem__", "__delitem__", "__iter__", "__len__", "__repr__":
+        record(type(os.environ), method, 1)
+    record(os, "putenv", 0)
+    record(os, "unsetenv", 0)
+    return names, lambda: [setattr(*each) for each in originals]
 
 
 def print_reads_of_site():
     import site
-    names, _ = record_reads()
+    names, _ = record_uses()
     site.main()
     sys.stdout.buffer.write(b"\n\n" + b"\0".join(names))
 
@@ -87,7 +95,7 @@ def first_frameworks(files, own):
 
 
 def import_ahead(modules, program, own):
-    """Returns the variables that modules read; runs nothing of the user."""
+    """Returns the variables that modules use; runs nothing of the user."""
     name_of_program = (program[1] if program[0] == "-m" else os.path.basename(program[0])).split(".")[0]
     refused = []
 
@@ -100,7 +108,7 @@ def import_ahead(modules, program, own):
 
     refuse.find_spec = refuse
     sys.meta_path.insert(0, refuse)
-    reads, end_recording = record_reads()
+    uses, end_recording = record_uses()
     for name in modules:
         __import__(name)
     end_recording()
@@ -109,7 +117,7 @@ def import_ahead(modules, program, own):
     refused += ["a module opens {} when it is imported".format(path) for path in opened if path.startswith(DEVICES)]
     if refused:
         raise StartsCold(refused[0])
-    return reads
+    return uses
 
 
 def state_of(path):
@@ -149,10 +157,12 @@ def wait(fd, named, folder, program):
     if not modules:
         raise StartsCold("the program does something else before it imports one of {}; hint: name modules, as in "
                          "--warm=torch".format(", ".join(FRAMEWORKS)))
-    reads = import_ahead(modules, program, own)
+    uses = import_ahead(modules, program, own)
     if not sys.flags.no_site:  # what sitecustomize and .pth files read, which have run before this script
         again = [sys.executable, "-S", *subprocess._args_from_interpreter_flags(), __file__]
-        reads.update(subprocess.check_output(again).rpartition(b"\n\n")[2].split(b"\0"))
+        uses.update(subprocess.check_output(again).rpartition(b"\n\n")[2].split(b"\0"))
+    if len(sys._current_frames()) > 1:  # it may read variables at any time
+        raise StartsCold("a module has started a thread")
     files += [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     files = {path: state_of(path) for path in files if isinstance(path, str)}
     os.write(fd, b"w")
@@ -161,7 +171,7 @@ def wait(fd, named, folder, program):
         data += read(fd)
     variables = dict(variable.split(b"=", 1) for variable in data[:-2].split(b"\0"))
     added = {name: value for name, value in variables.items() if name not in before}
-    check(added, reads.union(os.environb), own, files, folder)
+    check(added, uses.union(os.environb), own, files, folder)
     os.write(fd, b"w")
     read(fd)
     os.close(fd)

@@ -262,6 +262,14 @@ def test_modules_in_pythonpath_are_those_of_the_user(tmp_path, site):
     assert (installed / "imported").exists() and not (own / "imported").exists()
 
 
+def test_a_module_that_leaves_a_thread_is_not_imported_ahead(tmp_path, site):
+    (site / "torch.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n")
+    (tmp_path / "train.py").write_text("import torch\n")
+    waiting = Waiting(["train.py"], tmp_path)
+    assert waiting.said == b"a module has started a thread"
+    waiting.end()
+
+
 def test_a_module_that_opens_a_device_is_not_imported_ahead(tmp_path, site):
     """A file stands in for the device."""
     device = tmp_path / "device0"
@@ -297,6 +305,12 @@ SHOWS = ("import torch, os, sys\nprint(torch.VALUE, torch.BY, os.getcwd(), os.um
     ("VALUE = ','.join(n for n in os.environ if 'RA' in n)", "MASTER_PORT"),
     ("VALUE = dict(os.environ.items()).get('RANK')", "MASTER_PORT"),
     ("os.environ['RANK'] = 'x'\nVALUE = 1", "RANK"),
+    ("os.environ.pop('RANK', None)", "RANK"),
+    ("try:\n    del os.environ['RANK']\nexcept KeyError:\n    pass", "RANK"),
+    ("os.unsetenv('RANK')", "RANK"),
+    ("os.putenv('RANK', 'x')", "RANK"),
+    ("VALUE = len(os.environ)", "MASTER_PORT"),
+    ("VALUE = repr(os.environ)", "MASTER_PORT"),
     ("os.environ.setdefault('OTHER', 'x')\nVALUE = os.environ['AUTODIST_LOCAL_RANK'] + os.environ['OTHER']", ""),
     ("VALUE = os.environ.get('LOCAL_RANK', 'none')", ""),
 ])
