@@ -9,6 +9,7 @@ is killed. Without arguments it prints which variables `site` reads. For Python 
 """
 
 import ast
+import importlib
 import os
 import runpy
 import subprocess
@@ -94,8 +95,8 @@ def first_frameworks(files, own):
                     yield name
 
 
-def import_ahead(modules, program, own):
-    """Returns the variables that modules use; runs nothing of the user."""
+def import_ahead(modules, program, own, states):
+    """Returns the variables that modules use; runs nothing of the user. Adds the files' states before they run."""
     name_of_program = (program[1] if program[0] == "-m" else os.path.basename(program[0])).split(".")[0]
     refused = []
 
@@ -105,6 +106,9 @@ def import_ahead(modules, program, own):
             refused.append("a module imports {}, which is {}".format(
                 name, "the program" if of_program else "also a module of the user"))
             raise StartsCold(refused[0])
+        spec = PathFinder.find_spec(name, path)
+        if spec and spec.has_location:
+            states.setdefault(spec.origin, state_of(spec.origin))
 
     refuse.find_spec = refuse
     sys.meta_path.insert(0, refuse)
@@ -125,16 +129,18 @@ def state_of(path):
     return found and (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def check(added, used, own, files, folder):
+def check(added, used, own, states, folder):
     """Refuses if a Python that starts now would differ. `added`: variables that it would have."""
     for name in sorted(added):
         if name in used or b"*" in used:
             raise StartsCold("a module read or set the variable {} when it was imported".format(os.fsdecode(name)))
-    for path in sorted(files):
-        if state_of(path) != files[path]:
+    for path in sorted(states):
+        if state_of(path) != states[path]:
             raise StartsCold(path + " has changed")
     if not os.path.samefile(folder, "."):
         raise StartsCold("the working directory has changed")
+    sys.path_importer_cache.clear()  # has no folders that were made meanwhile
+    importlib.invalidate_caches()
     for name, module in list(sys.modules.items()):
         origin = None if "." in name or name == "__main__" else origin_in(own, name)
         if origin not in (None, getattr(module, "__file__", None)):
@@ -151,27 +157,29 @@ def wait(fd, named, folder, program):
     before = set(os.environb)
     own = folders_of_user(program)
     files = files_of(program)
+    states = {path: state_of(path) for path in files}
     if program[0] == "-m":
         sys.argv[:1] = files[-1:]
     modules = named + list(first_frameworks(files, own))
     if not modules:
         raise StartsCold("the program does something else before it imports one of {}; hint: name modules, as in "
                          "--warm=torch".format(", ".join(FRAMEWORKS)))
-    uses = import_ahead(modules, program, own)
+    uses = import_ahead(modules, program, own, states)
     if not sys.flags.no_site:  # what sitecustomize and .pth files read, which have run before this script
         again = [sys.executable, "-S", *subprocess._args_from_interpreter_flags(), __file__]
         uses.update(subprocess.check_output(again).rpartition(b"\n\n")[2].split(b"\0"))
     if len(sys._current_frames()) > 1:  # it may read variables at any time
         raise StartsCold("a module has started a thread")
-    files += [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    files = {path: state_of(path) for path in files if isinstance(path, str)}
+    for path in [getattr(module, "__file__", None) for module in list(sys.modules.values())]:
+        if isinstance(path, str) and path not in states:
+            states[path] = state_of(path)
     os.write(fd, b"w")
     data = read(fd)
     while not data.endswith(b"\0\0"):
         data += read(fd)
     variables = dict(variable.split(b"=", 1) for variable in data[:-2].split(b"\0"))
     added = {name: value for name, value in variables.items() if name not in before}
-    check(added, uses.union(os.environb), own, files, folder)
+    check(added, uses.union(os.environb), own, states, folder)
     os.write(fd, b"w")
     read(fd)
     os.close(fd)

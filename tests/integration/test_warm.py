@@ -347,7 +347,20 @@ def test_what_is_read_before_the_program_counts_too(tmp_path, site, file, text, 
     assert done == ((0, "", "") if name else waiting.plain(RANK="1"))
 
 
-@pytest.mark.parametrize("file, words", [("torch.py", ["train.py"]), ("train.py", ["train.py"]), ("train.py", ["-m", "train"])])
+CHANGED = pytest.mark.parametrize("file, words", [("torch.py", ["train.py"]), ("train.py", ["train.py"]), ("train.py", ["-m", "train"])])
+
+
+@CHANGED
+def test_a_file_that_changed_while_modules_were_imported_is_not_used(tmp_path, site, file, words):
+    path = {"torch.py": site, "train.py": tmp_path}[file] / file
+    (tmp_path / "train.py").write_text("import torch\nprint(torch.VALUE)\n")
+    (site / "torch.py").write_text(f"VALUE = 1\nopen({str(path)!r}, 'a').write('#')\n")
+    waiting = Waiting(words, tmp_path)
+    assert waiting.become(RANK="1") == (0, "", "")
+    assert waiting.said.decode() == f"{path} has changed"
+
+
+@CHANGED
 def test_a_file_that_has_changed_is_not_used(tmp_path, site, file, words):
     (tmp_path / "train.py").write_text("import torch\nprint(torch.VALUE)\n")
     waiting = Waiting(words, tmp_path)
@@ -372,6 +385,16 @@ def test_a_module_of_the_user_that_was_written_meanwhile_is_found(tmp_path, site
     (tmp_path / "json.py").write_text("")
     waiting.become(RANK="1")
     assert waiting.said == b"a module imports json, which is also a module of the user"
+
+
+@pytest.mark.parametrize("module", ["mine", "torch"])
+def test_a_folder_that_was_made_meanwhile_is_found(tmp_path, site, module):
+    (tmp_path / "train.py").write_text("import torch\nimport mine\nprint(mine.VALUE)\n")
+    waiting = Waiting(["train.py"], tmp_path, PYTHONPATH=str(tmp_path / "later"))
+    (tmp_path / "later").mkdir()
+    (tmp_path / f"later/{module}.py").write_text("VALUE = 1\n")
+    assert waiting.become(RANK="1") == ((0, "1\n", "") if module == "mine" else (0, "", ""))
+    assert waiting.said == (b"w" if module == "mine" else b"a module imports torch, which is also a module of the user")
 
 
 @pytest.mark.parametrize("module", ["", "import os; os.chdir('/')"])
