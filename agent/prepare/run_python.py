@@ -8,14 +8,22 @@ the program in FOLDER. If the program could notice that modules were imported ah
 is killed. Without arguments it prints which variables `site` reads. For Python 3.6 and later.
 """
 
-import ast
-import importlib
-import os
-import runpy
-import subprocess
 import sys
-from importlib.machinery import PathFinder, SourceFileLoader
-from pathlib import Path
+
+PLACES = sys.path[:]
+LIBRARY = sys.modules["encodings"].__path__[0].rpartition("/")[0]
+# Before it are modules of the user, which may have the names of these.
+sys.path[:] = PLACES[LIBRARY in PLACES and PLACES.index(LIBRARY):]
+
+import ast  # noqa: E402
+import importlib  # noqa: E402
+import os  # noqa: E402
+import runpy  # noqa: E402
+import subprocess  # noqa: E402
+import warnings  # noqa: E402
+from importlib.machinery import PathFinder, SourceFileLoader  # noqa: E402
+
+sys.path[:] = PLACES
 
 # Not paddle, whose import reads PADDLE_TRAINER_ID.
 FRAMEWORKS = ("jax", "mindspore", "numpy", "tensorflow", "torch")
@@ -83,8 +91,10 @@ def files_of(program):
 def first_frameworks(files, own):
     """The frameworks that are imported before anything but the standard library can have an effect."""
     for path in files:
-        tree = ast.parse(Path(path).read_bytes())
-        for statement in tree.body[ast.get_docstring(tree) is not None:]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(bytes_of(path))
+        for statement in tree.body[ast.get_docstring(tree, clean=False) is not None:]:
             if not isinstance(statement, (ast.Import, ast.ImportFrom)) or getattr(statement, "level", 0):
                 return
             for alias in statement.names:
@@ -129,6 +139,19 @@ def state_of(path):
     return found and (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
+def bytes_of(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def check_names(own):
+    """Refuses if the program would import modules of the user instead of those that have been imported."""
+    for name, module in list(sys.modules.items()):
+        origin = None if "." in name or name == "__main__" else origin_in(own, name)
+        if origin not in (None, getattr(module, "__file__", None)):
+            raise StartsCold("a module imports {}, which is also a module of the user".format(name))
+
+
 def check(added, used, own, states, folder):
     """Refuses if a Python that starts now would differ. `added`: variables that it would have."""
     for name in sorted(added):
@@ -141,10 +164,7 @@ def check(added, used, own, states, folder):
         raise StartsCold("the working directory has changed")
     sys.path_importer_cache.clear()  # has no folders that were made meanwhile
     importlib.invalidate_caches()
-    for name, module in list(sys.modules.items()):
-        origin = None if "." in name or name == "__main__" else origin_in(own, name)
-        if origin not in (None, getattr(module, "__file__", None)):
-            raise StartsCold("a module imports {}, which is also a module of the user".format(name))
+    check_names(own)
 
 
 def read(fd):
@@ -156,6 +176,7 @@ def wait(fd, named, folder, program):
     """Returns the variables that only the rank has."""
     before = set(os.environb)
     own = folders_of_user(program)
+    check_names(own)
     files = files_of(program)
     states = {path: state_of(path) for path in files}
     if program[0] == "-m":
@@ -209,7 +230,7 @@ def begin():
     if is_module:
         runpy._run_module_as_main(program[1])
     else:
-        exec(compile(Path(path).read_bytes(), main.__file__, "exec", dont_inherit=True), main.__dict__)
+        exec(compile(bytes_of(path), main.__file__, "exec", dont_inherit=True), main.__dict__)
 
 
 if __name__ == "__main__":

@@ -270,6 +270,27 @@ def test_a_module_that_leaves_a_thread_is_not_imported_ahead(tmp_path, site):
     waiting.end()
 
 
+STANDARD = ("ast", "contextlib", "fnmatch", "inspect", "ntpath", "pathlib", "runpy", "selectors", "signal", "subprocess", "token")
+
+
+@pytest.mark.parametrize("name", STANDARD)
+@pytest.mark.parametrize("variables", [{"PYTHONPATH": "."}, {}])
+def test_a_module_of_the_user_that_is_named_as_a_standard_one_does_not_run_ahead(tmp_path, site, name, variables):
+    (tmp_path / f"{name}.py").write_text("import os\nopen('ran', 'a').write(os.environ.get('RANK', 'ahead'))\n")
+    (tmp_path / "train.py").write_text("'''A text.'''\nimport torch\n")
+    waiting = Waiting(["train.py"], tmp_path, **variables)
+    assert waiting.said in (b"w", f"a module imports {name}, which is also a module of the user".encode())
+    waiting.end()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_nothing_is_printed_ahead(tmp_path, site):
+    (tmp_path / "train.py").write_text("import torch\nprint(len('\\d'))\n")
+    waiting = Waiting(["train.py"], tmp_path, own=("-W", "default"))
+    assert waiting.said == b"w"
+    assert waiting.end() == (0, "", "")
+
+
 def test_a_module_that_opens_a_device_is_not_imported_ahead(tmp_path, site):
     """A file stands in for the device."""
     device = tmp_path / "device0"
