@@ -14,6 +14,7 @@
 #include "base/wall_clock.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
+#include "snapshot/derived.h"
 #include "support/snapshots.h"
 
 namespace autodist {
@@ -64,6 +65,7 @@ class Simulation {
     if (scene_ == "stalled") snapshot_ = test::StalledSnapshot(std::move(snapshot_));
     if (scene_ == "large") snapshot_ = test::LargeSnapshot(std::move(snapshot_));
     if (ended_) snapshot_ = test::EndedSnapshot(std::move(snapshot_));
+    snapshot::Derive(snapshot_);
     snapshot_.mutable_job()->set_job_id(job_);
     snapshot_.mutable_job()->set_attempt_folder(folder_);
     snapshot_.mutable_job()->set_log_folder(folder_);
