@@ -142,8 +142,9 @@ void WarmProcesses::Kill(pid_t pid) {
 
 void WarmProcesses::KillUnasked() {
   std::erase_if(waiting_, [this](const Waiting& one) {
-    if (one.phase == Phase::kImports || one.phase == Phase::kWaits) Kill(one.pid);
-    return one.phase == Phase::kImports || one.phase == Phase::kWaits;
+    const bool unasked = one.phase == Phase::kImports || one.phase == Phase::kWaits;
+    if (unasked) Kill(one.pid);
+    return unasked;
   });
 }
 

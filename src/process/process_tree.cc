@@ -107,6 +107,27 @@ bool Signal(pid_t pid, int signal, const std::function<bool()>& is_meant) {
   return is_meant() && syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
+namespace {
+
+// Sends the signal once to each, also to those that start meanwhile; returns them.
+std::set<pid_t> SignalDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source,
+                                  int signal) {
+  std::set<pid_t> sent;
+  bool found = true;
+  for (int look = 0; found && look < kMaxLooks; ++look) {
+    found = false;
+    VisitDescendants(ancestor, except, source, [&](pid_t pid) {
+      if (sent.contains(pid)) return;
+      found = true;
+      Signal(pid, signal,
+             [&] { return IsDescendant(pid, ancestor, except) && sent.insert(pid).second; });
+    });
+  }
+  return sent;
+}
+
+}  // namespace
+
 std::vector<pid_t> AllProcesses() {
   std::vector<pid_t> all;
   VisitProcesses([&](pid_t pid) { all.push_back(pid); });
@@ -127,30 +148,13 @@ std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except, Tr
 }
 
 void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source) {
-  std::set<pid_t> killed;
-  bool found = true;
-  for (int look = 0; found && look < kMaxLooks; ++look) {
-    found = false;
-    VisitDescendants(ancestor, except, source, [&](pid_t pid) {
-      if (killed.contains(pid)) return;
-      found = true;
-      Signal(pid, SIGKILL,
-             [&] { return IsDescendant(pid, ancestor, except) && killed.insert(pid).second; });
-    });
-  }
+  SignalDescendants(ancestor, except, source, SIGKILL);
 }
 
 std::set<pid_t> KillTree(pid_t root, TreeSource source) {
-  std::set<pid_t> tree{root};
   kill(root, SIGSTOP);
-  size_t known = 0;
-  for (int look = 0; known < tree.size() && look < kMaxLooks; ++look) {
-    known = tree.size();
-    VisitDescendants(root, {}, source, [&](pid_t pid) {
-      if (tree.contains(pid)) return;
-      Signal(pid, SIGSTOP, [&] { return IsDescendant(pid, root) && tree.insert(pid).second; });
-    });
-  }
+  std::set<pid_t> tree = SignalDescendants(root, {}, source, SIGSTOP);
+  tree.insert(root);
   for (const pid_t pid : tree) kill(pid, SIGKILL);
   return tree;
 }
