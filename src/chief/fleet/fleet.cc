@@ -40,7 +40,7 @@ Fleet::Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& 
       inbox_(loop, output, *this),
       reconnection_(lease.time, loop),
       leases_(launch::RenewalInterval(lease.time, plan.nodes_size()),
-              static_cast<size_t>(plan.nodes_size()), loop, nodes_,
+              static_cast<size_t>(plan.nodes_size()), loop, nodes_, ledger_,
               {[this](uint32_t node, milliseconds silent) {
                  TakeClosed(node, nodes_[node].session->connection(),
                             Error(StatusCode::kUnavailable,
@@ -296,7 +296,6 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
   } else if (event.has_ranks_ended()) {
     const uint64_t generation = event.ranks_ended().generation();
     ledger_.Ended(number, generation, node.session->instance());
-    node.overdue = ledger_.Overdue(number, node.session->instance());
     if (generation >= node.end_generation) Take(number, NodeEvent::kRanksEnded);
   } else if (event.has_warning()) {
     listener_.OnWarning(number, event.warning().what());
@@ -375,7 +374,6 @@ void Fleet::TakeAnswer(uint32_t number) {
     if (!orders_.leaving || !node.machine.drained()) LogNode(LogLevel::kInfo, number, ": " + again);
   }
   ledger_.Connected(number, node.session->instance(), loop_.Now());
-  node.overdue = ledger_.Overdue(number, node.session->instance());
   Take(number, NodeEvent::kAnswer, again);
   if (node.connected()) leases_.Renew(number);
 }

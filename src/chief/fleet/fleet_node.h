@@ -28,7 +28,6 @@ struct FleetNode {
   LeaseTimer lease;
   NodeClock clock;
   uint64_t answer = 0;             // the number of the agent's latest answer
-  bool overdue = false;            // its lease is not renewed: RankLedger::Overdue
   std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
   Status lost_because;
   uint64_t end_generation = 0;  // of the latest order to end

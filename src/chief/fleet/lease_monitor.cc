@@ -10,10 +10,11 @@ namespace autodist::chief {
 using std::chrono::milliseconds;
 
 LeaseMonitor::LeaseMonitor(milliseconds renewal, size_t count, Loop& loop,
-                           std::vector<FleetNode>& nodes, Events events)
+                           std::vector<FleetNode>& nodes, const RankLedger& ledger, Events events)
     : renewal_(renewal),
       loop_(loop),
       nodes_(nodes),
+      ledger_(ledger),
       events_(std::move(events)),
       renew_at_(loop.Now() + renewal_),
       deadlines_(count) {}
@@ -24,7 +25,9 @@ void LeaseMonitor::Renew(uint32_t number) {
   deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->last_contact(), loop_.resumed()));
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
-  if (!node.overdue) renew.mutable_renew_lease()->set_received(node.answer);
+  if (!ledger_.Overdue(number, node.session->instance())) {
+    renew.mutable_renew_lease()->set_received(node.answer);
+  }
   node.session->SendIfConnected(std::move(renew));
 }
 

@@ -9,6 +9,7 @@
 #include "chief/fleet/all_hold.h"
 #include "chief/fleet/deadlines.h"
 #include "chief/fleet/fleet_node.h"
+#include "chief/fleet/rank_ledger.h"
 #include "chief/loop/loop.h"
 
 namespace autodist::chief {
@@ -25,9 +26,9 @@ class LeaseMonitor {
     std::function<bool(uint32_t node)> being_linked;
   };
 
-  // `loop` and `nodes` must outlive it; nodes may be added until the first call.
+  // `loop`, `nodes` and `ledger` must outlive it; nodes may be added until the first call.
   LeaseMonitor(std::chrono::milliseconds renewal, size_t count, Loop& loop,
-               std::vector<FleetNode>& nodes, Events events);
+               std::vector<FleetNode>& nodes, const RankLedger& ledger, Events events);
 
   void Renew(uint32_t node);
   void RenewAll();
@@ -46,6 +47,7 @@ class LeaseMonitor {
   const std::chrono::milliseconds renewal_;  // interval
   Loop& loop_;
   std::vector<FleetNode>& nodes_;
+  const RankLedger& ledger_;  // leases of overdue ranks are not renewed
   const Events events_;
   Loop::Time renew_at_;
   Deadlines deadlines_;

@@ -125,7 +125,7 @@ bool NodeGathering::AwaitsOptional() {
 bool NodeGathering::AwaitsNeeded() {
   std::vector<uint32_t> late;
   for (const auto& [node, since] : missing_) {
-    const Loop::Time until = Until(node);
+    const Loop::Time until = Until(node, since);
     if (job_.loop.Now() < until) {
       WakeBy(until);
     } else {
@@ -146,8 +146,8 @@ milliseconds NodeGathering::ReturnLimit(uint32_t node) const {
   return reach.has_callback() ? std::max(lease, milliseconds(reach.callback().limit_ms())) : lease;
 }
 
-Loop::Time NodeGathering::Until(uint32_t node) const {
-  return std::max(Since(missing_.at(node)), job_.nodes.ledger().ClearAt()) + ReturnLimit(node);
+Loop::Time NodeGathering::Until(uint32_t node, Loop::Time since) const {
+  return std::max(Since(since), job_.nodes.ledger().ClearAt()) + ReturnLimit(node);
 }
 
 void NodeGathering::AnnounceCalls() {
@@ -188,7 +188,7 @@ void NodeGathering::ReachMissing() {
   for (const auto& [node, since] : missing_) {
     // A live node is being reconnected already.
     if (job_.nodes.state(node).alive()) continue;
-    job_.nodes.TryRejoin(node, std::max(Until(node), reach_at_));
+    job_.nodes.TryRejoin(node, std::max(Until(node, since), reach_at_));
   }
   WakeBy(reach_at_);
 }

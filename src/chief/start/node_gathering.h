@@ -43,7 +43,8 @@ class NodeGathering {
   void ReachMissing();
   void AnnounceCalls();
   std::chrono::milliseconds ReturnLimit(uint32_t node) const;
-  Loop::Time Until(uint32_t node) const;
+  // When a node that is missing since then is waited for no longer.
+  Loop::Time Until(uint32_t node, Loop::Time since) const;
   void WakeBy(Loop::Time time);
 
   const StartingJob job_;
