@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hosts import SPEC, address, agents_on, in_host, kill_all, listening_sshd, parent, pids_on, sshd_sessions
-from jobs import own_name, processes, seconds_until
+from jobs import own_name, processes, seconds_until, state
 
 SLOWER = 3
 CLEAN_S = 1 * SLOWER
@@ -61,12 +61,13 @@ def kill_chief(job):
 
 
 def kill_watchdog_and_agent(host):
-    """Stops the agent first, so that neither reacts to the other's end."""
+    """Stops the watchdog first, so that it does not react to the agent's end."""
     [agent] = agents_on(host)
     watchdog = parent(agent)
-    os.kill(agent, signal.SIGSTOP)
-    os.kill(watchdog, signal.SIGKILL)
+    os.kill(watchdog, signal.SIGSTOP)
+    seconds_until(lambda: state(watchdog) == "T", 5 * SLOWER)
     os.kill(agent, signal.SIGKILL)
+    os.kill(watchdog, signal.SIGKILL)
 
 
 @pytest.mark.smoke
