@@ -14,7 +14,7 @@ BURN_S = 12
 LIMIT_S = 20
 SLOW = 4
 SLOW_LINK = ["tbf", "rate", "1gbit", "burst", "256k", "latency", "20ms"]
-QUOTA = 0.2  # cores; without it, a host gets a quarter of one
+QUOTA = 0.08  # cores; without it, a host gets a quarter of one, and less if other programs run
 
 
 @pytest.fixture
