@@ -4,24 +4,19 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "agent/fetch/send_files.h"
 #include "agent/sample/clamp_sample.h"
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
-#include "base/embedded_file.h"
 #include "base/exceptions.h"
 #include "base/home_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "base/write_file.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
-
-std::span<const base::EmbeddedFile> PythonPrograms();
 
 namespace {
 
@@ -174,7 +169,6 @@ void AgentService::RunPreparations() {
       Adopt(call->request, prepared);
       lock.lock();
       std::swap(prepared_, prepared);
-      ranks_ = prepared_.ranks;
     }
     next = gate_.WorkEnded();
     working_call_ = std::exchange(waiting_call_, nullptr);
@@ -390,7 +384,7 @@ void AgentService::End(AttemptGate::Do what) {
   stop_preparing_.request_stop();
   parts_.chief.silence_expected(false);
   parts_.end.Begin(gate_.last());
-  parts_.supervisor.End(grace_, gate_.last() ? Supervisor::Warm::kEnd : Supervisor::Warm::kKeep);
+  parts_.supervisor.End(grace_);
 }
 
 void AgentService::Shutdown(std::chrono::milliseconds grace) {
@@ -434,16 +428,6 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   if (!started.ok()) send(std::nullopt, {.text = Message(started), .flight_record = ""});
 }
 
-// Best effort: without it, the next attempt starts as the first one.
-void AgentService::KeepWarm(const v1::KeepWarm& wanted) {
-  const base::EmbeddedFile& program = PythonPrograms().front();
-  const std::string path = parts_.place.files + "/" + std::string(program.name);
-  const Status written =
-      base::WriteFile(path, program.content, base::IfExists::kReplace, base::Readers::kOwner);
-  const std::lock_guard lock(mutex_);
-  if (written.ok()) parts_.supervisor.KeepWarm(ranks_, path, wanted.modules());
-}
-
 void AgentService::Signal(const v1::SignalRanks& order) {
   parts_.supervisor.Signal(order.signal());
   // The chief will be stopped itself, or continues.
@@ -470,9 +454,6 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       break;
     case v1::ChiefMessage::kSignal:
       Signal(message.signal());
-      break;
-    case v1::ChiefMessage::kKeepWarm:
-      KeepWarm(message.keep_warm());
       break;
     case v1::ChiefMessage::kRankInput:
       parts_.input.Take(message.rank_input());

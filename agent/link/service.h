@@ -101,7 +101,6 @@ class AgentService final : public v1::AgentService::CallbackService {
   void End(AttemptGate::Do what);  // mutex_ held
   void RemoveMarks();              // mutex_ held
   void CollectStacks(const v1::CollectStacks& wanted);
-  void KeepWarm(const v1::KeepWarm& wanted);
   void Signal(const v1::SignalRanks& order);
 
   const ServiceParts parts_;
@@ -119,7 +118,6 @@ class AgentService final : public v1::AgentService::CallbackService {
   std::chrono::milliseconds grace_{0};   // of the latest order to end
   bool sync_called_ = false;
   PreparedNode prepared_;
-  std::vector<RankCommand> ranks_;  // its ranks, also when they have started
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the members above. Started with mutex_ held.
   std::jthread preparing_;

@@ -122,7 +122,7 @@ void ProcessReader::ForgetOthers(const std::map<uint32_t, pid_t>& ranks) {
   std::set<pid_t> of_ranks;
   for (const auto& [rank, pid] : ranks) {
     of_ranks.insert(pid);
-    const std::vector<pid_t> descendants = process::Descendants(pid, {}, source_);
+    const std::vector<pid_t> descendants = process::Descendants(pid, source_);
     of_ranks.insert(descendants.begin(), descendants.end());
   }
   std::ranges::set_difference(all_, of_ranks, std::back_inserter(others_before_));

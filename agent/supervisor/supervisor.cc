@@ -21,17 +21,6 @@ using std::chrono::milliseconds;
 // Killed processes need a moment to end, and a new process may be missing in a listing of /proc.
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kStopInterval{100};
-// Nothing else writes to the streams of a rank before it starts.
-constexpr milliseconds kWriteLimit{100};
-
-// On one rank of each node.
-void SayWhyNotWarm(const process::SpawnRequest& spawn, int err, const Status& why) {
-  if (std::ranges::find(spawn.environment, "AUTODIST_LOCAL_RANK=0") == spawn.environment.end()) {
-    return;
-  }
-  (void)base::WriteAll(err, "autodist: --warm: Python starts again: " + Message(why) + "\n",
-                       base::Deadline::After(kWriteLimit));
-}
 
 }  // namespace
 
@@ -66,7 +55,6 @@ void Supervisor::Loop() {
     Await();
     Reap();
     tasks_.RunAll();
-    ContinueStart();
     if (ending_.kill_at.Expired()) {
       ending_.kill_at = base::Deadline::Never();
       ending_.killing = true;
@@ -77,65 +65,26 @@ void Supervisor::Loop() {
 }
 
 void Supervisor::Await() {
-  std::vector<pollfd> fds = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
-  warm_.AddTo(fds);
-  base::Deadline next = std::min(ending_.next_look, ending_.kill_at);
-  if (!starting_.empty()) next = std::min(next, warm_.limit());
-  poll(fds.data(), fds.size(), next.PollTimeout());
+  pollfd fds[] = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
+  poll(fds, std::size(fds), std::min(ending_.next_look, ending_.kill_at).PollTimeout());
 }
 
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
     stop_signal_ = stop_signal;
+    const bool late = ending_.ends > 0 || closing_ || ending_.stopped;
     for (RankCommand& command : ranks) {
-      Result<pid_t> asked = command.input == RankStdin::kNull
-                                ? warm_.Ask(command.spawn)
-                                : Error(StatusCode::kNotFound, "none waits for a rank with input");
-      starting_.push_back({std::move(command), std::move(asked)});
-    }
-    warm_.KillUnasked();
-    ContinueStart();
-  });
-}
-
-// Starts each rank whose Python has checked its files, and others once all killed ones have ended.
-void Supervisor::ContinueStart() {
-  warm_.ReadAnswers();
-  if (starting_.empty()) return;
-  for (Starting& one : std::exchange(starting_, {})) {
-    if (IsEnding()) {
-      NotStarted(one.command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
-      continue;
-    }
-    auto warm = one.asked.ok() ? warm_.Take(*one.asked) : one.asked.status();
-    if (warm && (warm->ok() || !warm_.AnyDying())) {
-      StartRank(one.command, std::move(*warm));
-    } else {
-      starting_.push_back(std::move(one));
-    }
-  }
-  if (!starting_.empty()) return;
-  warm_.KillAll();
-  signals_.clear();
-}
-
-// Best effort: without one, the rank is started as the first time.
-void Supervisor::KeepWarm(std::vector<RankCommand> ranks, std::string run_python,
-                          std::string modules) {
-  tasks_.Post([this, ranks = std::move(ranks), run_python = std::move(run_python),
-               modules = std::move(modules)] {
-    if (IsEnding() || !starting_.empty() || !warm_.pids().empty()) return;
-    warm_.KillAll();  // what has ended
-    for (const RankCommand& command : ranks) {
-      if (command.input == RankStdin::kNull) {
-        (void)warm_.Add(command.spawn, run_python, modules).ok();
+      if (late) {
+        NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
+      } else {
+        StartRank(command);
       }
     }
   });
 }
 
-void Supervisor::StartRank(RankCommand& command, Result<WarmProcesses::Taken> warm) {
-  const Result<pid_t> pid = SpawnRank(command, std::move(warm));
+void Supervisor::StartRank(RankCommand& command) {
+  const Result<pid_t> pid = SpawnRank(command);
   if (!pid.ok()) {
     NotStarted(command.rank, pid.status());
     return;
@@ -146,7 +95,6 @@ void Supervisor::StartRank(RankCommand& command, Result<WarmProcesses::Taken> wa
     running_[command.rank] = *pid;
   }
   events_.started(command.rank, *pid);
-  for (const int signal : signals_) kill(-*pid, signal);
 }
 
 void Supervisor::NotStarted(uint32_t rank, const Status& why) {
@@ -157,12 +105,7 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
   events_.exited(exit);
 }
 
-Result<pid_t> Supervisor::SpawnRank(RankCommand& command, Result<WarmProcesses::Taken> warm) {
-  if (warm.ok()) {
-    auto& [pid, ours] = *warm;
-    events_.pipes(command.rank, std::move(ours.out), std::move(ours.err));
-    return pid;
-  }
+Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
   AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
   process::SpawnRequest& spawn = command.spawn;
   spawn.stdin_fd = streams.ranks.in.valid() ? streams.ranks.in.get() : -1;
@@ -171,9 +114,6 @@ Result<pid_t> Supervisor::SpawnRank(RankCommand& command, Result<WarmProcesses::
   spawn.terminal_of_stdin = command.input == RankStdin::kTerminal;
   // A terminal must have its size from the start.
   if (streams.ours.in.valid()) events_.input(command.rank, std::move(streams.ours.in));
-  if (warm.status().code() != StatusCode::kNotFound) {
-    SayWhyNotWarm(spawn, streams.ranks.err.get(), warm.status());
-  }
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(spawn));
   events_.pipes(command.rank, std::move(streams.ours.out), std::move(streams.ours.err));
   return pid;
@@ -187,8 +127,6 @@ bool Supervisor::Reap() {
     int wait_status = 0;
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
     if (pid <= 0) return pid == 0;
-    ++reaped_;
-    warm_.Reaped(pid);
     if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
       const RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
       rank_of_.erase(rank);
@@ -204,17 +142,6 @@ bool Supervisor::Reap() {
   }
 }
 
-// A child that ends during the search may hide its own children, which then become ours.
-bool Supervisor::AnyToEnd() {
-  while (Reap()) {
-    const uint64_t reaped = reaped_;
-    if (warm_.pids().empty() || !process::Descendants(getpid(), warm_.pids()).empty()) return true;
-    Reap();
-    if (reaped_ == reaped) return false;
-  }
-  return false;
-}
-
 std::map<uint32_t, pid_t> Supervisor::RunningRanks() const {
   const std::lock_guard lock(mutex_);
   return running_;
@@ -226,19 +153,16 @@ void Supervisor::SignalRanks(int signal) {
 }
 
 void Supervisor::Signal(int signal) {
-  tasks_.Post([this, signal] {
-    SignalRanks(signal);
-    if (!starting_.empty()) signals_.push_back(signal);
-  });
+  tasks_.Post([this, signal] { SignalRanks(signal); });
 }
 
 // A stopped process receives the signal only after it continues.
 void Supervisor::SignalDescendants() {
-  for (const pid_t pid : process::Descendants(getpid(), warm_.pids())) {
+  for (const pid_t pid : process::Descendants(getpid())) {
     if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
     if (ending_.signalled_groups.contains(getpgid(pid))) continue;
     if (ending_.signalled.contains(pid)) continue;
-    const auto is_meant = [&] { return process::IsDescendant(pid, getpid(), warm_.pids()); };
+    const auto is_meant = [&] { return process::IsDescendant(pid, getpid()); };
     if (process::Signal(pid, stop_signal_, is_meant)) ending_.signalled.insert(pid);
     process::Signal(pid, SIGCONT, is_meant);
   }
@@ -268,13 +192,12 @@ void Supervisor::OnSignalled(milliseconds grace) {
   });
 }
 
-void Supervisor::End(milliseconds grace, Warm warm) {
+void Supervisor::End(milliseconds grace) {
   {
     const std::lock_guard lock(mutex_);
     ++ends_under_way_;
   }
-  tasks_.Post([this, grace, warm] {
-    if (warm == Warm::kEnd) warm_.KillAll();
+  tasks_.Post([this, grace] {
     ++ending_.ends;
     KillAfter(grace);
   });
@@ -283,9 +206,9 @@ void Supervisor::End(milliseconds grace, Warm warm) {
 // Continues until there is no child left, and so, because orphans become our children, no
 // descendant. After the grace period, kills all descendants repeatedly.
 void Supervisor::ContinueEnd() {
-  if (AnyToEnd()) {
+  if (Reap()) {
     if (ending_.killing) {
-      process::KillDescendants(getpid(), warm_.pids());
+      process::KillDescendants(getpid());
     } else {
       SignalDescendants();
       // A process that is forked from now on may be part of the parent's shutdown; an orphan is

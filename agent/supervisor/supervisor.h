@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "agent/supervisor/rank_streams.h"
-#include "agent/supervisor/warm_processes.h"
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -58,14 +57,9 @@ class Supervisor {
   // Kills the remaining processes.
   ~Supervisor();
 
-  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. A rank that has not
-  // started before Stop or End, because a process of KeepWarm checks its files, never starts.
+  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. After Stop or End, no
+  // rank starts.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
-
-  // Starts processes for those of these ranks that run Python and have no input, as
-  // WarmProcesses::Add describes, unless some wait already, or the ranks are being stopped. At the
-  // next Start, each becomes the rank with its command, and the others end.
-  void KeepWarm(std::vector<RankCommand> ranks, std::string run_python, std::string modules);
 
   // Sends the signal to the process group of every running rank.
   void Signal(int signal);
@@ -78,11 +72,9 @@ class Supervisor {
   // The same if another process has already sent the signal to all ranks.
   void OnSignalled(std::chrono::milliseconds grace);
 
-  enum class Warm { kEnd, kKeep };
   // Ends all descendants of this process, in any session: sends the stop signal to those that have
   // not had it, and SIGKILL after `grace` or after that of an earlier Stop; then calls `ended`.
-  // `warm`: what happens to the processes of KeepWarm.
-  void End(std::chrono::milliseconds grace, Warm warm = Warm::kEnd);
+  void End(std::chrono::milliseconds grace);
 
   // Blocks until the last End has completed.
   void WaitUntilEnded();
@@ -118,22 +110,14 @@ class Supervisor {
     base::Deadline next_look = base::Deadline::Never();
   };
 
-  struct Starting {
-    RankCommand command;
-    Result<pid_t> asked;  // the process that may become the rank
-  };
-
   explicit Supervisor(SupervisorEvents events);
   Status Open();
   void Loop();
   void Await();
-  bool IsEnding() const { return ending_.ends > 0 || closing_ || ending_.stopped; }
-  void ContinueStart();
-  void StartRank(RankCommand& command, Result<WarmProcesses::Taken> warm);
-  Result<pid_t> SpawnRank(RankCommand& command, Result<WarmProcesses::Taken> warm);
+  void StartRank(RankCommand& command);
+  Result<pid_t> SpawnRank(RankCommand& command);
   void NotStarted(uint32_t rank, const Status& why);
-  bool Reap();      // returns whether some children still run
-  bool AnyToEnd();  // the same, without those that wait for the next attempt
+  bool Reap();  // returns whether some children still run
   void SignalRanks(int signal);
   void SignalDescendants();
   void ContinueEnd();
@@ -153,10 +137,6 @@ class Supervisor {
   // Used only by the thread:
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
-  WarmProcesses warm_;
-  std::vector<Starting> starting_;
-  std::vector<int> signals_;  // that ranks in starting_ have missed
-  uint64_t reaped_ = 0;       // number of children that have ended
   int stop_signal_;
   Ending ending_;
   bool closing_ = false;  // the thread must end

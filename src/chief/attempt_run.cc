@@ -14,9 +14,6 @@ namespace {
 using base::LogLevel;
 
 constexpr uint32_t kMaxWarnings = 20;  // per node
-// Programs whose steps are not known have imported their modules after this time.
-constexpr std::chrono::milliseconds kImportTime{30'000};
-constexpr std::chrono::milliseconds kWarmInterval{2'000};
 
 }  // namespace
 
@@ -38,8 +35,6 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
   parts.history.BeginAttempt();
   parts.stop.AttemptBegins();
   parts.hang.BeginAttempt();
-  warm_at_ = attempt_->began + kImportTime;
-  warm_.clear();
   parts.input.BeginAttempt(*attempt_);
   // Logged before any output of a rank.
   if (attempt_->number() > 0) {
@@ -118,26 +113,7 @@ Loop::Time AttemptRun::Tick() {
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
-  const Loop::Time warm_at = running ? KeepWarm() : Loop::Time::max();
-  return std::min({timeout_at_, history_at, hang.next(running), warm_at});
-}
-
-// Also asks nodes that become spares later.
-Loop::Time AttemptRun::KeepWarm() {
-  const v1::JobRequest& request = parts_.options.request();
-  if (!request.has_warm()) return Loop::Time::max();
-  const Loop::Time now = parts_.loop->Now();
-  if (now < warm_at_ && (!warm_.empty() || !parts_.history.step_time())) return warm_at_;
-  warm_at_ = now + kWarmInterval;
-  v1::ChiefMessage message;
-  message.mutable_keep_warm()->set_modules(request.warm());
-  for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
-    const NodeState state = parts_.nodes.state(node).state();
-    const bool wanted = state == NodeState::kMember || state == NodeState::kSpare;
-    if (!wanted) warm_.erase(node);
-    if (wanted && warm_.insert(node).second) parts_.nodes.node(node).SendReliably(message);
-  }
-  return warm_at_;
+  return std::min({timeout_at_, history_at, hang.next(running)});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "chief/attempt/attempt.h"
@@ -53,16 +52,13 @@ class AttemptRun final : public FleetListener {
 
  private:
   void RankFailed();
-  Loop::Time KeepWarm();  // --warm; returns when to call it again
 
   JobParts& parts_;
   Suspension& suspension_;
   std::unique_ptr<Attempt> attempt_;
   bool looks_for_missing_ = false;  // stops the attempt afterwards
   Loop::Time timeout_at_ = Loop::Time::max();
-  Loop::Time warm_at_ = Loop::Time::max();
-  std::set<uint32_t> warm_;  // nodes that were asked to keep Pythons for the next attempt
-  AllHold none_runs_;        // no member of the attempt runs a rank
+  AllHold none_runs_;                         // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node
   RepeatLimit<int> lost_;                     // lost nodes, to limit their messages
 };

@@ -7,7 +7,6 @@
 
 #include "base/random.h"
 #include "base/wall_clock.h"
-#include "process/python_command.h"
 #include "reach/device_ips.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
@@ -73,19 +72,9 @@ Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
   return variables;
 }
 
-Status CheckWarm(const v1::JobRequest& request) {
-  const bool restarts = request.max_restarts() + request.spares() + request.min_nodes() > 0;
-  const auto program = process::ParsePython({request.program().begin(), request.program().end()});
-  if (!request.has_warm() || (restarts && program)) return OkStatus();
-  return Error(StatusCode::kInvalidArgument,
-               "--warm needs a program that begins like `python3 SCRIPT.py` or `python3 -m MODULE`,"
-               " and --max-restarts, --spares or --min-nodes");
-}
-
 }  // namespace
 
 Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
-  AD_RETURN_IF_ERROR(CheckWarm(request));
   plan::Input input;
   input.request = request;
   input.spec = spec;

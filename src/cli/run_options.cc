@@ -51,22 +51,6 @@ CLI::Validator ProgressPattern() {
           "REGEX"};
 }
 
-// "python3" is the program.
-CLI::Validator ModuleNames() {
-  return {[](const std::string& text) -> std::string {
-            const std::vector<std::string> names = absl::StrSplit(text, ',');
-            const auto fits = [](const std::string& name) {
-              return !name.empty() && !name.starts_with("python") &&
-                     std::ranges::all_of(
-                         name, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
-            };
-            if (text.empty() || std::ranges::all_of(names, fits)) return "";
-            return "'" + text +
-                   "' must be modules, such as torch,flash_attn; write -- before the program";
-          },
-          "MODULES"};
-}
-
 CLI::Validator WorkingDirectory() {
   return {[](const std::string& text) -> std::string {
             if (text.starts_with('/') || text.starts_with("~/")) return "";
@@ -87,13 +71,6 @@ void AddFailureOptions(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kFailure, "--spares",
            "Start no ranks on the last N nodes; a spare takes the place of a node that is lost")
       ->check(WholeNumber(1, kMaxNodes));
-  AddField(
-      app, request, group::kFailure, "--warm",
-      "For programs in Python: beside each rank and on spares, keep a Python that has imported "
-      "the program's framework, and continues as the rank after a restart. [MODULES]: import "
-      "these too: torch,flash_attn")
-      ->expected(0, 1)
-      ->check(ModuleNames());
   AddField(app, request, group::kFailure, "--on-node-loss",
            "When a node is lost: spare uses --spares, --min-nodes and --max-restarts; shrink also "
            "restarts without it, as --min-nodes 1; stop ends the job");

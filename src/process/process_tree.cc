@@ -51,11 +51,10 @@ void VisitProcesses(const Visit& visit) {
 }
 
 // Visits each child as soon as its parent is known, because it may end soon.
-void VisitByChildLists(pid_t ancestor, const std::set<pid_t>& except, const Visit& visit) {
+void VisitByChildLists(pid_t ancestor, const Visit& visit) {
   std::vector<pid_t> found{ancestor};
   for (size_t i = 0; i < found.size(); ++i) {
     VisitChildren(found[i], [&](pid_t child) {
-      if (except.contains(child)) return;
       found.push_back(child);
       visit(child);
     });
@@ -63,12 +62,12 @@ void VisitByChildLists(pid_t ancestor, const std::set<pid_t>& except, const Visi
 }
 
 // The same by parents. Most parents have smaller numbers than their children, and come first.
-void VisitByParents(pid_t ancestor, const std::set<pid_t>& except, const Visit& visit) {
+void VisitByParents(pid_t ancestor, const Visit& visit) {
   std::set<pid_t> known{ancestor};
   for (bool more = true; more;) {
     more = false;
     VisitProcesses([&](pid_t pid) {
-      if (known.contains(pid) || except.contains(pid) || !known.contains(ParentOf(pid))) return;
+      if (known.contains(pid) || !known.contains(ParentOf(pid))) return;
       known.insert(pid);
       more = true;
       visit(pid);
@@ -76,12 +75,11 @@ void VisitByParents(pid_t ancestor, const std::set<pid_t>& except, const Visit& 
   }
 }
 
-void VisitDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source,
-                      const Visit& visit) {
+void VisitDescendants(pid_t ancestor, TreeSource source, const Visit& visit) {
   if (source == TreeSource::kChildLists) {
-    VisitByChildLists(ancestor, except, visit);
+    VisitByChildLists(ancestor, visit);
   } else {
-    VisitByParents(ancestor, except, visit);
+    VisitByParents(ancestor, visit);
   }
 }
 
@@ -95,8 +93,8 @@ pid_t ParentOf(pid_t pid) {
   return fields.size() > 2 ? base::ParseNumber<pid_t>(fields[2]).value_or(0) : 0;
 }
 
-bool IsDescendant(pid_t pid, pid_t ancestor, const std::set<pid_t>& except) {
-  while (pid > 0 && pid != ancestor && !except.contains(pid)) pid = ParentOf(pid);
+bool IsDescendant(pid_t pid, pid_t ancestor) {
+  while (pid > 0 && pid != ancestor) pid = ParentOf(pid);
   return pid == ancestor;
 }
 
@@ -106,27 +104,6 @@ bool Signal(pid_t pid, int signal, const std::function<bool()>& is_meant) {
   if (!process.valid()) return is_meant() && kill(pid, signal) == 0;
   return is_meant() && syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
-
-namespace {
-
-// Sends the signal once to each, also to those that start meanwhile; returns them.
-std::set<pid_t> SignalDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source,
-                                  int signal) {
-  std::set<pid_t> sent;
-  bool found = true;
-  for (int look = 0; found && look < kMaxLooks; ++look) {
-    found = false;
-    VisitDescendants(ancestor, except, source, [&](pid_t pid) {
-      if (sent.contains(pid)) return;
-      found = true;
-      Signal(pid, signal,
-             [&] { return IsDescendant(pid, ancestor, except) && sent.insert(pid).second; });
-    });
-  }
-  return sent;
-}
-
-}  // namespace
 
 std::vector<pid_t> AllProcesses() {
   std::vector<pid_t> all;
@@ -141,22 +118,24 @@ TreeSource BestTreeSource() {
   return has_lists ? TreeSource::kChildLists : TreeSource::kAllProcesses;
 }
 
-std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source) {
+std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source) {
   std::vector<pid_t> found;
-  VisitDescendants(ancestor, except, source, [&](pid_t pid) { found.push_back(pid); });
+  VisitDescendants(ancestor, source, [&](pid_t pid) { found.push_back(pid); });
   return found;
 }
 
-void KillDescendants(pid_t ancestor, const std::set<pid_t>& except, TreeSource source) {
-  SignalDescendants(ancestor, except, source, SIGKILL);
-}
-
-std::set<pid_t> KillTree(pid_t root, TreeSource source) {
-  kill(root, SIGSTOP);
-  std::set<pid_t> tree = SignalDescendants(root, {}, source, SIGSTOP);
-  tree.insert(root);
-  for (const pid_t pid : tree) kill(pid, SIGKILL);
-  return tree;
+void KillDescendants(pid_t ancestor, TreeSource source) {
+  std::set<pid_t> killed;
+  bool found = true;
+  for (int look = 0; found && look < kMaxLooks; ++look) {
+    found = false;
+    VisitDescendants(ancestor, source, [&](pid_t pid) {
+      if (killed.contains(pid)) return;
+      found = true;
+      Signal(pid, SIGKILL,
+             [&] { return IsDescendant(pid, ancestor) && killed.insert(pid).second; });
+    });
+  }
 }
 
 }  // namespace autodist::process

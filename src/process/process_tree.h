@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <set>
 #include <vector>
 
 namespace autodist::process {
@@ -31,22 +30,16 @@ TreeSource BestTreeSource();
 
 // Returns the processes below `ancestor`, including zombies. A process that starts or loses its
 // parent meanwhile may be missing. If the ancestor has adopted its orphans, it has no descendants
-// when it has no child. `except`: processes that are left out, with those below them.
-std::vector<pid_t> Descendants(pid_t ancestor, const std::set<pid_t>& except = {},
-                               TreeSource source = BestTreeSource());
+// when it has no child.
+std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source = BestTreeSource());
 
 // Whether the process is below `ancestor` now. The number that Descendants returned may have been
-// reused. `except`: as above.
-bool IsDescendant(pid_t pid, pid_t ancestor, const std::set<pid_t>& except = {});
+// reused.
+bool IsDescendant(pid_t pid, pid_t ancestor);
 
 // Sends SIGKILL to all descendants, and repeats until there are no new ones, at most 100 times. A
 // process that forks and ends quickly may still escape: call this again while there is a child, and
-// reap ended children in between, because they slow down the search. `except`: as above.
-void KillDescendants(pid_t ancestor, const std::set<pid_t>& except = {},
-                     TreeSource source = BestTreeSource());
-
-// Sends SIGKILL to a process and its descendants, and returns them. It need not adopt its orphans:
-// all are stopped first, so that none of them loses its parent during the search.
-std::set<pid_t> KillTree(pid_t root, TreeSource source = BestTreeSource());
+// reap ended children in between, because they slow down the search.
+void KillDescendants(pid_t ancestor, TreeSource source = BestTreeSource());
 
 }  // namespace autodist::process

@@ -64,36 +64,6 @@ def _entering(host, command):
             *map(str, command)]
 
 
-def waits_for_restart(pid):
-    """Returns whether the process is a Python of --warm, and not a child of one; it may still import modules."""
-    try:
-        return b"/run_python.py\0" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid == os.getpgid(pid)
-    except OSError:
-        return False
-
-
-def _cpu_time(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    except OSError:
-        return None
-
-
-def pythons_that_wait(count, limit_s, among=pids):
-    """Returns the Pythons of --warm once there are `count`, and they use no CPU: they have imported their modules."""
-    settle_s = 1
-    limit = time.monotonic() + limit_s
-    settled, seen = time.monotonic(), {}
-    while time.monotonic() < settled + settle_s:
-        if time.monotonic() > limit:
-            raise RuntimeError(f"{len(seen)} Pythons waited after {limit_s} s")
-        now = {pid: _cpu_time(pid) for pid in among() if waits_for_restart(pid)}
-        if now != seen or len(now) != count:
-            settled, seen = time.monotonic(), now
-        time.sleep(settle_s / 10)
-    return set(seen)
-
-
 def in_host(host, *command):
     """Runs a command on a host without using the network."""
     return subprocess.run(_entering(host, command), check=True, stdin=subprocess.DEVNULL,

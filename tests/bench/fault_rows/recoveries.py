@@ -8,14 +8,14 @@ from pathlib import Path
 
 from fault_rows.contestants import HOSTS, RANKS, RANKS_PER_HOST
 from fault_rows.losses import CUT_OFF, at_last
-from fault_rows.measure import POLL_S, READY_LIMIT_S, Run
+from fault_rows.measure import POLL_S, Run
 from fault_rows.row import Row, Target
-from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on, pythons_that_wait
+from hosts import agents_on, cut, heal, kill_all, pids_on, power_off, power_on
 
 LEASE_S = 5
 SPARE = len(HOSTS) + 1
 VICTIM = RANKS_PER_HOST * (CUT_OFF - 1)  # the first rank of the host that is lost
-FIRST_STEP_S, WARM_STEP_S = 4, 1.5
+FIRST_STEP_S = 4
 AT_ONCE_S = 0.15 if len(HOSTS) <= 4 else 0.5
 OPTIONS = {"spares": 1, "max_restarts": 3, "lease": LEASE_S}
 
@@ -30,17 +30,6 @@ class TrainingRun(Run):
     """Its ranks announce themselves after their first step."""
 
     rank_program = (sys.executable, str(Path(__file__).with_name("training_rank.py")))
-
-
-class WarmRun(TrainingRun):
-    """The same with --warm: it is ready when all Pythons wait, also those on the spare."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, warm="", **options)
-
-    def await_ready(self, ranks=RANKS):
-        super().await_ready(ranks)
-        pythons_that_wait(RANKS + RANKS_PER_HOST, READY_LIMIT_S, among=self.ranks)
 
 
 def recovers(fault, moved=range(VICTIM, VICTIM + RANKS_PER_HOST), kind=WaitingRun):
@@ -104,6 +93,4 @@ ROWS = [
 ] + ([] if len(HOSTS) > 4 else [  # more ranks of PyTorch need too much memory
     row("the first step after a rank is killed", recovers(rank_killed, moved=(), kind=TrainingRun), FIRST_STEP_S,
         tools=("autodist", "torchrun"), peer_limit=60),
-    row("the first step after a rank is killed, --warm", recovers(rank_killed, moved=(), kind=WarmRun), WARM_STEP_S),
-    row("the first step after an agent is killed, --warm", recovers(agent_killed, kind=WarmRun), WARM_STEP_S),
 ])

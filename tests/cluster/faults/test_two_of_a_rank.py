@@ -122,44 +122,6 @@ def finish_preparing(folder, *hosts):
         (folder / f"hold-host{host}").unlink()
 
 
-# A waiting Python of --warm and the program.
-
-TRAINER = """
-import os, sys, time
-sys.path.insert(0, {support!r})
-import witness
-if __name__ == "__main__" or {unguarded}:
-    witness.hold({folder!r})
-    for step in range(1, 41):
-        print(f"step {{step}}/40", flush=True)
-        time.sleep(0.1)
-    if os.environ["AUTODIST_RESTART_COUNT"] == "0":
-        sys.exit(7)
-"""
-
-
-@pytest.mark.parametrize("module", ["trainer", "trainer.train", "trainer.guarded"])
-def test_a_waiting_python_does_not_run_the_program(start, folder, module):
-    site = Path(subprocess.run(["/usr/bin/python3", "-m", "site", "--user-site"], check=True, text=True,
-                               stdout=subprocess.PIPE, env={"PYTHONUSERBASE": str(folder / "base")}).stdout.strip())
-    (site / "trainer").mkdir(parents=True)
-    (site / "trainer" / "__init__.py").touch()
-    for name in ("__main__", "train", "guarded"):
-        (site / "trainer" / f"{name}.py").write_text(TRAINER.format(
-            support=str(witness.PROGRAM.parent), folder=str(folder), unguarded=name != "guarded"))
-    spec = folder / "spec.yaml"
-    spec.write_text(f"nodes:\n  - {{address: {address(1)}, cpus: [0], chief: true}}\n"
-                    f"  - {{address: {address(2)}, cpus: [0], ssh_config: g}}\n"
-                    f"ssh: {{g: {{key_file: {SHARED}/user_ed25519, username: root}}}}\n")
-    outcome = start("run", "--spec", spec, "--grace", "1", "--max-restarts", "1", "--warm", "--env",
-                    f"PYTHONUSERBASE={folder}/base", "--", "/usr/bin/python3", "-m", module).finish()
-    assert outcome.code == 0, outcome.err
-    assert witness.two_of_a_rank(folder) == []
-    assert {rank: [run.attempt for run in runs] for rank, runs in witness.starts(folder).items()} == {
-        0: [0, 1], 1: [0, 1]}
-    assert "found in sys.modules" not in outcome.err  # runpy's warning: the module was imported before it ran
-
-
 # Connections.
 
 @pytest.fixture

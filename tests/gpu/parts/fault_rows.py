@@ -15,7 +15,6 @@ FIGURES = ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USA
            "DCGM_FI_DEV_SM_CLOCK", "autodist_rank_gpu_info"]
 HANG_S = 8
 LEAST_USE = 30  # % of the time
-IMPORT_S = 20  # until another Python has imported torch
 
 
 class FaultyJob:
@@ -117,23 +116,16 @@ def bad_index(setting):
         return named(job.report(), "device-side assert")
 
 
-@row("a restart, and with --warm")
-def warm(setting):
-    """The next attempt continues in a Python that has imported PyTorch, although the rank uses a GPU."""
-    seconds = step_after_kill(setting, 1, []), step_after_kill(setting, IMPORT_S, ["--warm"])
-    if seconds[1] >= seconds[0]:
-        raise Failed(f"--warm makes it slower: {seconds}")
-    return "the first step after a kill: {:.1f} s, with --warm {:.1f} s".format(*seconds)
-
-
-def step_after_kill(setting, steps_s, options):
-    program = [torch_of(setting), Path(__file__).with_name("torch_restart.py"), setting.backend, steps_s]
-    with setting.start(1, program, ["--max-restarts", "1", *options], script=None) as running:
+@row("a restart")
+def restart(setting):
+    program = [torch_of(setting), Path(__file__).with_name("torch_restart.py"), setting.backend]
+    with setting.start(1, program, ["--max-restarts", "1"], script=None) as running:
         code = running.finish(TORCH_LIMIT_S)
-    if code != 0 or "--warm" in running.err:
+    if code != 0:
         raise Failed(f"exit code {code}: {running.failure_excerpt()}")
     ended, = re.findall(r"ends at (\S+)", running.out)
-    return float(re.findall(r"first step at (\S+)", running.out)[-1]) - float(ended)
+    took = float(re.findall(r"first step at (\S+)", running.out)[-1]) - float(ended)
+    return f"the first step after a kill: {took:.1f} s"
 
 
 def named(report, words=""):
