@@ -72,7 +72,7 @@ void Supervisor::Await() {
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
     stop_signal_ = stop_signal;
-    const bool late = ending_.ends > 0 || closing_ || ending_.stopped;
+    const bool late = ending_.ends > 0 || closing_ || refuses_;
     for (RankCommand& command : ranks) {
       if (late) {
         NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
@@ -173,8 +173,13 @@ void Supervisor::KillAfter(milliseconds grace) {
   if (!ending_.killing) ending_.kill_at = std::min(ending_.kill_at, kill_at);
 }
 
+void Supervisor::RefuseRanks() {
+  tasks_.Post([this] { refuses_ = true; });
+}
+
 void Supervisor::Stop(milliseconds grace) {
   tasks_.Post([this, grace] {
+    if (HasEnded()) return;
     if (!std::exchange(ending_.stopped, true) && grace.count() > 0) {
       SignalRanks(stop_signal_);
       SignalRanks(SIGCONT);
@@ -186,6 +191,7 @@ void Supervisor::Stop(milliseconds grace) {
 
 void Supervisor::OnSignalled(milliseconds grace) {
   tasks_.Post([this, grace] {
+    if (HasEnded()) return;
     ending_.stopped = true;
     for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
     KillAfter(grace);

@@ -57,7 +57,7 @@ class Supervisor {
   // Kills the remaining processes.
   ~Supervisor();
 
-  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. After Stop or End, no
+  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. During an End, no
   // rank starts.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
@@ -66,8 +66,12 @@ class Supervisor {
   // Whether the last SIGTSTP or SIGCONT for the ranks was SIGTSTP; set before they are sent it.
   bool suspended() const { return suspended_; }
 
+  // From now on, no rank starts.
+  void RefuseRanks();
+
   // Sends the stop signal once to the process group of every running rank, and SIGKILL after
-  // `grace`. Another call can only shorten the time until SIGKILL.
+  // `grace`. Another call can only shorten the time until SIGKILL. Without ranks, or once they have
+  // ended, it does nothing: later ranks are not concerned.
   void Stop(std::chrono::milliseconds grace);
   // The same if another process has already sent the signal to all ranks.
   void OnSignalled(std::chrono::milliseconds grace);
@@ -118,6 +122,7 @@ class Supervisor {
   Result<pid_t> SpawnRank(RankCommand& command);
   void NotStarted(uint32_t rank, const Status& why);
   bool Reap();  // returns whether some children still run
+  bool HasEnded() const { return rank_of_.empty() && ending_.ends == 0; }
   void SignalRanks(int signal);
   void SignalDescendants();
   void ContinueEnd();
@@ -139,6 +144,7 @@ class Supervisor {
   std::map<pid_t, OtherChild> runs_;
   int stop_signal_;
   Ending ending_;
+  bool refuses_ = false;  // to start ranks
   bool closing_ = false;  // the thread must end
 
   std::jthread thread_;  // last: starts when the members above exist

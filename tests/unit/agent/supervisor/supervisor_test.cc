@@ -148,17 +148,27 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
 }
 
-TEST_F(SupervisorTest, NoRankStartsAfterTheOrderToStopOrToEnd) {
+TEST_F(SupervisorTest, NoRankStartsDuringAnEndOrAfterTheOrderToRefuseRanks) {
   Start({Rank(0, "trap '' TERM; echo up; while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");
-  supervisor_->Stop(seconds(60));
+  supervisor_->End(milliseconds(100));
   Start({Rank(1, "exit 0")});
-  supervisor_->End(seconds(60));
+  supervisor_->WaitUntilEnded();
+  supervisor_->RefuseRanks();
   Start({Rank(2, "exit 0")});
   ASSERT_TRUE(Await([&] { return exits_.contains(1) && exits_.contains(2); }));
   for (const uint32_t rank : {1u, 2u}) {
     EXPECT_EQ(exits_[rank].start_failure.code(), StatusCode::kCancelled);
   }
+}
+
+// The order to stop an attempt may reach a node that takes no part in it.
+TEST_F(SupervisorTest, AnOrderToStopDoesNotConcernLaterRanks) {
+  supervisor_->Stop(milliseconds(50));
+  supervisor_->OnSignalled(milliseconds(50));
+  Start({Rank(0, "sleep 0.3; exit 3")});
+  ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 3);
 }
 
 TEST_F(SupervisorTest, ASignalReachesTheRanks) {
