@@ -54,7 +54,7 @@ bool NodeGathering::Advance() {
   if (job_.nodes.ledger().ClearAt() == Loop::Time::max()) return false;
   const Choice idle = roster_.Choose(Availability::kIdle);
   const bool waits = idle.empty > 0 && (AwaitsEvictions() || AwaitsNodes(idle));
-  if (waits || AwaitsRanks()) return false;
+  if (waits || AwaitsPlaces(idle) || AwaitsRanks()) return false;
   due_ = Loop::Time::max();
   return true;
 }
@@ -107,6 +107,15 @@ bool NodeGathering::AwaitsNodes(const Choice& idle) {
   const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
   if (ends) return true;  // at the latest when they are given up
   return idle.suffices ? AwaitsOptional() : AwaitsNeeded();
+}
+
+// A node that will soon have ended keeps its place, although a spare could take it.
+bool NodeGathering::AwaitsPlaces(const Choice& idle) {
+  const Loop::Time until = Since(ending_since_) + kOptionalNodeLimit;
+  if (!ending_ || job_.loop.Now() >= until) return false;
+  if (roster_.Choose(Availability::kConnected).places == idle.places) return false;
+  WakeBy(until);
+  return true;
 }
 
 bool NodeGathering::AwaitsOptional() {

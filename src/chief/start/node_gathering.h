@@ -37,6 +37,7 @@ class NodeGathering {
   bool AwaitsEvictions();
   void NoteMissing();
   bool AwaitsNodes(const Choice& idle);
+  bool AwaitsPlaces(const Choice& idle);
   bool AwaitsOptional();
   bool AwaitsNeeded();
   bool AwaitsRanks();

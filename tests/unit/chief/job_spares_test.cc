@@ -51,6 +51,24 @@ TEST_F(JobSparesTest, ASpareRunsNoRank) {
   ExpectNothingRuns();
 }
 
+// With spares, what runs on the nodes is ended before the first attempt, too.
+TEST_F(JobSparesTest, ANodeThatReportsItsEndLateKeepsItsPlace) {
+  nodes_[0].reporting_takes = seconds(1);
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2")));
+}
+
+TEST_F(JobSparesTest, ASpareTakesThePlaceOfANodeThatDoesNotReportItsEnd) {
+  nodes_[0].reporting_takes = std::chrono::hours(1);
+  loop_.After(seconds(10), [this] {
+    nodes_[1].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_, ElementsAre(ElementsAre("node3", "10.0.0.2")));
+}
+
 TEST_F(JobSparesTest, ANodeThatIsCutOffWhileRanksAreStoppedDoesNotEndTheJob) {
   loop_.After(seconds(9), [this] { nodes_[0].deaf = true; });
   loop_.After(seconds(10), [this] { nodes_[1].ExitAll(7); });
