@@ -161,7 +161,9 @@ void SnapshotBuilder::RanksHang(std::optional<Loop::Time> since) {
 
 void SnapshotBuilder::Take(const v1::AgentEvent& event, const Attempt& attempt) {
   if (!reported_.Take(event)) return;
-  if (event.has_rank_started() && reported_.started() == attempt.processes()) times_.Runs();
+  if (event.has_rank_started() && reported_.started() == attempt.processes()) {
+    times_.Runs(loop_.Now());
+  }
   ++changes_;
 }
 

@@ -131,21 +131,26 @@ int64_t TimeAccounting::Elapsed(Loop::Time at) const {
 
 void TimeAccounting::Stops(bool failed, Loop::Time::duration notice) {
   const int64_t now = Elapsed(loop_.Now());
+  starting_ = false;
   accounting_.Stops(now, failed);
   recoveries_.Stops(now, std::chrono::duration_cast<std::chrono::milliseconds>(notice).count());
 }
 
 void TimeAccounting::BeginAttempt() {
   looks_ = checkpoints_.has_value();
+  starting_ = true;
   recoveries_.Begins(Elapsed(loop_.Now()));
 }
 
-void TimeAccounting::Runs() {
-  accounting_.Runs(Elapsed(loop_.Now()));
-  recoveries_.Runs(Elapsed(loop_.Now()));
+void TimeAccounting::Runs(Loop::Time at) {
+  if (!std::exchange(starting_, false)) return;
+  accounting_.Runs(Elapsed(at));
+  recoveries_.Runs(Elapsed(at));
 }
 
+// The report of a node that its ranks run may come later, or never.
 void TimeAccounting::FirstStep(Loop::Time at) {
+  Runs(at);
   accounting_.FirstStep(Elapsed(at));
   recoveries_.FirstStep(Elapsed(at));
 }

@@ -79,11 +79,12 @@ class TimeAccounting {
   // The arguments must outlive it. `checkpoints`: their folder; "": unknown.
   TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes);
 
-  // An attempt is being started; its ranks start; all run; one has made a step; they are to end.
-  // `attempt`: its number. `at`: when it was made. `notice`: how long the cause had existed before.
+  // An attempt is being started; its ranks start; all run; one has made a step, which also shows
+  // that they run; they are to end. `attempt`: its number. `at`: when it was made. `notice`: how
+  // long the cause had existed before.
   void Launches(uint32_t attempt);
   void BeginAttempt();
-  void Runs();
+  void Runs(Loop::Time at);
   void FirstStep(Loop::Time at);
   void Stops(bool failed, Loop::Time::duration notice);
 
@@ -122,7 +123,8 @@ class TimeAccounting {
   std::optional<Loop::Time> checkpoint_;        // the newest
   std::optional<Checkpoint> newest_file_;
   snapshot::RecoveryTimes recoveries_;
-  bool looks_ = false;  // watches them, from the first attempt on
+  bool starting_ = false;  // the ranks start, and are not known to run
+  bool looks_ = false;     // watches them, from the first attempt on
   std::optional<Loop::Time> hung_since_;
   std::optional<int64_t> no_step_since_;  // as Elapsed; absent: the job makes steps
 };

@@ -158,6 +158,21 @@ TEST_F(SnapshotBuilderTest, NorIsTheTimeBeforeTheJobIsEnded) {
   EXPECT_NEAR(static_cast<double>(spent.stalled()), 100'000, 5'000);
 }
 
+TEST_F(SnapshotBuilderTest, AStepShowsThatRanksRunBeforeAllNodesHaveReportedIt) {
+  nodes_[2].deaf = true;
+  loop_.After(seconds(2),
+              [this] { nodes_[0].Write(0, "  7%|7         | 7/100 [00:07<10:00, 10.00s/it]\n"); });
+  loop_.After(seconds(12), [this] {
+    nodes_[2].deaf = false;
+    nodes_[2].Break();
+  });
+  AllExit(seconds(30), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::GoodputParts spent = Kept().goodput_parts();
+  EXPECT_NEAR(static_cast<double>(spent.start_up()), 2'000, 1'100);
+  EXPECT_NEAR(static_cast<double>(spent.training()), 28'000, 1'100);
+}
+
 TEST_F(SnapshotBuilderTest, ThePartsAddUpToTheTimeOfAllAttempts) {
   options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(10), [this] {
