@@ -110,6 +110,13 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
     announced.Changed(status);
     if (views) views(status);
   };
+  if (options.on_running) {
+    // Users find a job as soon as they read that it runs.
+    options.on_running = [&announced, announce = std::move(options.on_running)] {
+      announced.AwaitRecord();
+      announce();
+    };
+  }
   std::map<std::string, std::string> faulty_nodes;  // why, by address
   options.on_faulty_node = [&](const std::string& address, const std::string& why) {
     faulty_nodes[address] = why;

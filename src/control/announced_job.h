@@ -14,7 +14,7 @@
 
 namespace autodist::control {
 
-// Not thread-safe. Only Start, Withdraw and Ended block.
+// Not thread-safe, except AwaitRecord. Only Start, Withdraw, AwaitRecord and Ended block.
 class AnnouncedJob {
  public:
   AnnouncedJob(std::string job_id, base::LogFolder log_folder)
@@ -25,6 +25,8 @@ class AnnouncedJob {
   // Blocks until no request is being made.
   void Withdraw() { server_.reset(); }
   void Changed(const v1::JobStatus& status);
+  // Blocks until what has changed so far is recorded.
+  void AwaitRecord() { records_.Drain(); }
   // Blocks until all is recorded. The job must write nothing after this.
   void Ended(const v1::JobStatus& status);
 
