@@ -4,6 +4,7 @@
 #include <string_view>
 
 namespace autodist::process {
+
 bool IsPython(const std::string& program) {
   std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
   if (!name.starts_with("python")) return false;

@@ -1,4 +1,4 @@
-// The command line of Python.
+// Recognizes Python by the name of a program.
 #pragma once
 
 #include <string>

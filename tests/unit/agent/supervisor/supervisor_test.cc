@@ -27,7 +27,6 @@ class SupervisorTest : public testing::Test {
     events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
     events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
     events.ended = [this] { Change([&] { ++ended_; }); };
-    events.input = [](uint32_t, const base::UniqueFd&) {};
     auto supervisor = Supervisor::Create(std::move(events));
     ASSERT_TRUE(supervisor.ok());
     supervisor_ = std::move(*supervisor);
