@@ -287,6 +287,7 @@ void RankOutput::ReadToTheEnd() {
   std::string warning;
   {
     const std::lock_guard lock(mutex_);
+    if (!finishing_) return;  // another attempt has begun
     for (auto& [key, stream] : streams_) {
       while (stream.pipe.valid() && Room(stream) > 0) Read(stream, warning);
     }

@@ -11,7 +11,9 @@
 #include <condition_variable>
 #include <ctime>
 #include <deque>
+#include <future>
 #include <random>
+#include <thread>
 
 #include "agent/supervisor/rank_streams.h"
 #include "support/limit.h"
@@ -412,6 +414,27 @@ TEST_F(RankOutputTest, AnAttemptStartsWithoutTheOutputOfThePreviousOne) {
   Write(again, "new");
   TakeUntil(3);
   EXPECT_EQ(got_[Key(0, kStdout)], "new");
+}
+
+// The thread was busy between the end of an attempt and the start of the next one.
+TEST_F(RankOutputTest, TheEndOfAnAttemptDoesNotReadTheNextOneToItsEnd) {
+  std::unique_lock busy(mutex_);  // its next change blocks
+  auto ended = base::Pipe();
+  ASSERT_TRUE(base::SetNonBlocking(ended->first.get()).ok());
+  output_->Add(0, std::move(ended->first), {});
+  ended->second.Reset();
+  output_->Finish();
+  const auto limit = base::Deadline::After(kLimit);
+  while (!output_->Drained() && !limit.Expired()) std::this_thread::yield();
+  ASSERT_TRUE(output_->Drained());
+  output_->Begin(1 << 20);
+  auto [out, err] = Add(0);
+  Write(out, "new");
+  busy.unlock();
+  auto taken = std::async(std::launch::async, [this] { TakeUntil(3); });
+  EXPECT_EQ(taken.wait_for(kLimit), std::future_status::ready) << "the thread spins";
+  out.Reset();
+  err.Reset();
 }
 
 // Simulates the chief's side of connections that break at random.
