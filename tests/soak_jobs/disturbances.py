@@ -25,6 +25,7 @@ MOST_REPEATED_S = LEASE_S
 REPEATED = {"network"}
 GAP_IN_CONTACT_S = 2  # too short for a new connection, on a busy machine
 LAST_RENEWAL_S = LEASE_S / 8
+PAUSE_TRIES = 5  # on a busy machine, runc gives up freezing a container
 
 
 def watchdogs_of(job, host):
@@ -87,12 +88,15 @@ def refuse_logins(host):
     kill_all(pid for pid in pids_on(host) if hosts.argv_of(pid)[0].startswith("sshd:"))
 
 
-def podman(command, undo=None):
+def podman(command, undo=None, tries=1):
     def act(job, host):
-        try:
-            job.containers[host](*command)
-        except subprocess.CalledProcessError as error:
-            raise AssertionError(f"podman {' '.join(command)}: {error.stdout}") from error
+        for left in reversed(range(tries)):
+            try:
+                job.containers[host](*command)
+                break
+            except subprocess.CalledProcessError as error:
+                if left == 0:
+                    raise AssertionError(f"podman {' '.join(command)}: {error.stdout}") from error
         return undo and (lambda: job.containers[host](*undo))
     return act
 
@@ -131,7 +135,7 @@ ALWAYS = (
 KINDS = (*ALWAYS, Kind("switched off", POWER, on_host(hosts.power_off, hosts.power_on)))
 KINDS_OF_CONTAINERS = (
     *ALWAYS,
-    Kind("paused", "processes", podman(("pause", "box"), ("unpause", "box")), freezes=True),
+    Kind("paused", "processes", podman(("pause", "box"), ("unpause", "box"), PAUSE_TRIES), freezes=True),
     Kind("container killed", POWER, podman(("kill", "box"), ("start", "box"))),
     Kind("clients killed", "server", end_clients, harms=False))
 
