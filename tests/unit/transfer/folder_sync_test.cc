@@ -57,7 +57,7 @@ class FolderSyncTest : public testing::Test {
     response.mutable_target_info();
     agent.Write(response);
     do {
-      agent.Read(&request);
+      if (!agent.Read(&request)) return;  // the call has ended
     } while (!request.list().last());
     *response.mutable_differences() = differences;
     response.mutable_differences()->set_last(true);
