@@ -357,9 +357,15 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   return call;
 }
 
-void AgentService::Start(uint64_t generation) {
+// The lease begins with that answer.
+void AgentService::ChiefReceived(uint64_t answer) {
+  if (const auto sent = parts_.events.AnsweredAt(answer)) parts_.chief.received(*sent);
+}
+
+void AgentService::Start(const v1::StartRanks& order) {
+  ChiefReceived(order.received());
   const std::lock_guard lock(mutex_);
-  if (!gate_.Start(generation)) return;
+  if (!gate_.Start(order.generation())) return;
   claim_.Have();
   parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), prepared_.stop_signal);
   RemoveMarks();
@@ -447,7 +453,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
   if (!parts_.events.Accept(session, message)) return;
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart:
-      Start(message.start().generation());
+      Start(message.start());
       break;
     case v1::ChiefMessage::kStop:
       Stop(message.stop());
@@ -480,9 +486,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       parts_.pmix.Answer(message.modex_question());
       break;
     case v1::ChiefMessage::kRenewLease:
-      if (const auto sent = parts_.events.AnsweredAt(message.renew_lease().received())) {
-        parts_.chief.received(*sent);
-      }
+      ChiefReceived(message.renew_lease().received());
       parts_.events.AnswerRenewal(message.renew_lease());
       break;
     case v1::ChiefMessage::kResume:

@@ -95,7 +95,8 @@ class AgentService final : public v1::AgentService::CallbackService {
   // Makes the node ready for the ranks of the request.
   void Adopt(const v1::PrepareRequest& request, PreparedNode& prepared);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
-  void Start(uint64_t generation);
+  void ChiefReceived(uint64_t answer);
+  void Start(const v1::StartRanks& order);
   void Stop(const v1::StopRanks& order);
   void EndRanks(const v1::EndRanks& order);
   void End(AttemptGate::Do what);  // mutex_ held

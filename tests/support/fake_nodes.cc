@@ -85,7 +85,10 @@ void FakeAgent::Handle(const v1::ChiefMessage& message) {
   resumed_ |= message.has_resume();
   if (message.has_renew_lease()) Renew(message.renew_lease().received());
   if (message.has_signal()) Hold(message.signal());
-  if (message.has_start()) generation_ = message.start().generation();
+  if (message.has_start()) {
+    generation_ = message.start().generation();
+    Renew(message.start().received());
+  }
   SimulatedAgent::Handle(message);
   if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
   if (message.has_start() && on_start) on_start();

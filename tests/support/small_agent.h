@@ -24,7 +24,7 @@ class SmallAgent {
                return std::vector<agent::OtherAgent>{{"other", folder.path() + "/other"}};
              }},
             folder.path() + "/pmix",
-            {[this] { ++contacts; }, [](auto) {},
+            {[this] { ++contacts; }, [this](auto) { ++receipts; },
              [this](bool expected) { silences_expected += expected; },
              [this](std::chrono::milliseconds hold) {
                paused = hold.count() > 0;
@@ -48,6 +48,7 @@ class SmallAgent {
 
   const TempFolder folder;
   std::atomic<int> contacts = 0;
+  std::atomic<int> receipts = 0;  // answers of which the chief reported that it received them
   std::atomic<int> silences_expected = 0;
   std::atomic<bool> paused = false;
   std::function<void()> when_paused;  // set it before the chief connects

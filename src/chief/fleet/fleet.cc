@@ -200,6 +200,7 @@ void Fleet::StartRanks(const RankLedger::Clearance& clearance) {
     Node& session = *nodes_[node].session;
     ledger_.Start(clearance, node, generation_, session.instance());
     if (!Connected(node)) EndsByLease(node);
+    start.mutable_start()->set_received(session.answer());
     session.SendReliably(start);
   }
 }
@@ -275,10 +276,8 @@ void Fleet::SendToAll(const v1::ChiefMessage& message) {
 void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns) {
   FleetNode& node = nodes_[number];
   if (event.has_resumed()) {
-    node.answer = event.resumed().answer();
     TakeAnswer(number);
   } else if (event.has_lease_renewed()) {
-    node.answer = event.lease_renewed().answer();
     node.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
                         arrived_ns);
     const bool continued = event.lease_renewed().number() > node.continued_at;

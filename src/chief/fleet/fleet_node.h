@@ -27,7 +27,6 @@ struct FleetNode {
   NodeMachine machine;
   LeaseTimer lease;
   NodeClock clock;
-  uint64_t answer = 0;             // the number of the agent's latest answer
   std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
   Status lost_because;
   uint64_t end_generation = 0;  // of the latest order to end

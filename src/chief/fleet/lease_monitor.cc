@@ -26,7 +26,7 @@ void LeaseMonitor::Renew(uint32_t number) {
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
   if (!ledger_.Overdue(number, node.session->instance())) {
-    renew.mutable_renew_lease()->set_received(node.answer);
+    renew.mutable_renew_lease()->set_received(node.session->answer());
   }
   node.session->SendIfConnected(std::move(renew));
 }

@@ -217,7 +217,9 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
 void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
   if (!IsAllowed(event)) return;
   last_contact_ = loop_.Now();
+  if (event.has_lease_renewed()) answer_ = event.lease_renewed().answer();
   if (event.has_resumed()) {
+    answer_ = event.resumed().answer();
     TakeResumed(event);
   } else if (event.has_output()) {
     if (TakeOutput(event.output())) {

@@ -85,6 +85,8 @@ class Node {
 
   // When the agent itself last sent something. A connection that its node accepts does not count.
   Loop::Time last_contact() const { return last_contact_; }
+  // The number of the agent's latest answer, which arrived no later than last_contact(); 0: none.
+  uint64_t answer() const { return answer_; }
 
  private:
   // What has arrived from the agent that runs there now.
@@ -112,6 +114,7 @@ class Node {
   NodeListener& listener_;
   const Loop& loop_;
   std::atomic<Loop::Time> last_contact_;
+  std::atomic<uint64_t> answer_ = 0;
   std::atomic<bool> made_progress_ = false;
 
   mutable std::mutex mutex_;

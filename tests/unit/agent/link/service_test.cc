@@ -65,6 +65,20 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   EXPECT_GE(agent_.contacts, 4);
 }
 
+// Otherwise the lease would begin with a message of the chief that was sent after the last one that
+// it received, and may have been on its way for long.
+TEST_F(ServiceTest, FromTheStartTheLeaseBeginsWithAnAnswerThatTheChiefHasReceived) {
+  ASSERT_EQ(Prepare("sleep 1000").issues_size(), 0);
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  EXPECT_EQ(agent_.receipts, 0);
+  v1::ChiefMessage start = Start();
+  start.mutable_start()->set_received(chief.resumed().resumed().answer());
+  chief.Order(start, 1);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+  EXPECT_EQ(agent_.receipts, 1);
+}
+
 TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
   sample_ms_ = 100;
   ASSERT_EQ(Prepare("echo hello; sleep 1000 & wait").issues_size(), 0);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "agent_sim/events.h"
 #include "base/proof_of_end.h"
 #include "support/fake_nodes.h"
@@ -100,6 +102,17 @@ class FleetTest : public testing::Test, protected FleetListener {
   std::vector<std::pair<uint32_t, int64_t>> samples_;  // node, time
   bool reported_ = false;
 };
+
+// Otherwise a message that is long on its way to a node could renew its lease.
+TEST_F(FleetTest, TheLeaseOfRanksBeginsWithAnAnswerOfTheirAgent) {
+  Start();
+  for (uint32_t node = 0; node < 3; ++node) {
+    const auto& received = nodes_[node].received;
+    const auto start = std::ranges::find_if(received, &v1::ChiefMessage::has_start);
+    ASSERT_NE(start, received.end());
+    EXPECT_GT(start->start().received(), 0u);
+  }
+}
 
 TEST_F(FleetTest, ANodeThatAnswersStaysForever) {
   Start();
