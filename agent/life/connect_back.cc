@@ -229,6 +229,9 @@ std::unique_ptr<secure::Session> CallbackClient::Dial() {
 }
 
 std::unique_ptr<secure::Session> CallbackClient::Greet(base::UniqueFd socket) {
+  // The chief takes a regular end for that of all programs. They survive this process if it is
+  // killed, unless it is process 1 of the PID namespace.
+  if (getpid() != 1) base::ResetOnClose(socket.get());
   auto session = secure::Session::OfClient(std::move(socket), identity_.ToText(), key_);
   const Deadline deadline = Deadline::After(kHandshakeLimit);
   for (;;) {
@@ -256,9 +259,6 @@ bool CallbackClient::Send(secure::Session& session, const std::string& line) {
 bool CallbackClient::Talk(Deadline& until) {
   auto session = Dial();
   if (!session) return false;
-  // The chief takes a regular end for that of all programs. They survive this process if it is
-  // killed, unless it is process 1 of the PID namespace.
-  if (getpid() != 1) base::ResetOnClose(session->socket());
   const bool served = Serve(session);
   if (session) base::ResetOnClose(session->socket(), !Leaves());
   if (session && Leaves()) {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -668,6 +669,23 @@ TEST_F(CallbackListenerTest, AKilledClientLeavesItsProgramsRunning) {
   EXPECT_EQ(transport.Run({"cat"}, {}).status().code(), StatusCode::kDeadlineExceeded);
   shutdown(socket.get(), SHUT_WR);
   EXPECT_EQ(ReadAll(socket.get()), "");
+}
+
+// Its programs may run: a regular end would prove that they have ended.
+TEST_F(CallbackListenerTest, AClientThatIsKilledWhileItConnectsResetsTheConnection) {
+  const auto listener = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(listener.ok());
+  const auto caller = callback::StartClient(KeyLine(), {AtLoopback(listener->address.port)});
+  ASSERT_TRUE(base::WaitReadable(listener->socket.get(), Limit()).ok());
+  const base::UniqueFd socket(accept4(listener->socket.get(), nullptr, nullptr, SOCK_NONBLOCK));
+  ASSERT_TRUE(base::WaitReadable(socket.get(), Limit()).ok());  // the handshake has begun
+  kill(caller->pid(), SIGKILL);
+  EXPECT_TRUE(caller->WaitClosed(Limit()));
+  char bytes[4096];
+  ssize_t got = 0;
+  while ((got = recv(socket.get(), bytes, sizeof bytes, 0)) > 0) continue;
+  EXPECT_EQ(got, -1);
+  EXPECT_EQ(errno, ECONNRESET);
 }
 
 // A shell with the watchdog's name stands for it.
