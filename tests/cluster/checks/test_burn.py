@@ -38,10 +38,11 @@ def test_equal_hosts(burn, run):
 def test_a_slow_link(burn):
     in_host(SLOW, "tc", "qdisc", "add", "dev", "eth0", "root", *SLOW_LINK)
     try:
-        [(nodes, check, what)] = burn()
+        # Other programs of this machine may make CPUs unequal.
+        [(nodes, what)] = [(nodes, what) for nodes, check, what in burn() if check == "network"]
     finally:
         in_host(SLOW, "tc", "qdisc", "del", "dev", "eth0", "root")
-    assert nodes == [SLOW - 1] and check == "network"
+    assert nodes == [SLOW - 1]
     assert what.startswith("exchanged data more slowly than others: 0.1")
 
 
