@@ -226,7 +226,8 @@ OURS = re.compile(rb"\x1b\[(?:\?7[lh]|\d+A|[JK]|[\d;]*m)")
     "ps --all --json", "why last --json"])
 def test_no_command_passes_control_sequences_of_ranks(autodist, terminal, term, command):
     text = subprocess.run(["printf", HOSTILE], stdout=subprocess.PIPE, check=True).stdout
-    program = f"printf '{HOSTILE}'; printf '{HOSTILE}\\n' >&2; exit 3"
+    # Rank 0 ends the job, after its output.
+    program = f"printf '{HOSTILE}'; printf '{HOSTILE}\\n' >&2; [ $RANK = 1 ] && exec sleep 60; exit 3"
     assert autodist("run", "-n", 2, "--", "sh", "-c", program, text.decode(errors="ignore")).code == 3
     seen = terminal(*command.split(), emulated=False, env={"TERM": term})
     seen.finish()

@@ -55,9 +55,18 @@ def folders(host):
     return in_host(host, "sh", "-c", "ls /tmp/autodist-0 2>/dev/null || true").split()
 
 
+def connected(job):
+    """Pids of the job's processes that show others, by a shared lock, that a chief is connected."""
+    locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return {int(lock[4]) for lock in locks if (lock[1], lock[3]) == ("POSIX", "READ")} & of_job(job)
+
+
 def kill_chief(job):
+    """Returns when the nodes have noticed it."""
+    assert connected(job_id(job))
     job.interrupt(signal.SIGKILL)
     assert job.finish().code == -signal.SIGKILL
+    seconds_until(lambda: not connected(job_id(job)), CLEAN_S)
 
 
 def kill_watchdog_and_agent(host):
