@@ -66,7 +66,7 @@ def kill_chief(job):
     assert connected(job_id(job))
     job.interrupt(signal.SIGKILL)
     assert job.finish().code == -signal.SIGKILL
-    seconds_until(lambda: not connected(job_id(job)), CLEAN_S)
+    await_none(lambda: connected(job_id(job)))
 
 
 def kill_watchdog_and_agent(host):
