@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/home_folder.h"
-#include "base/split.h"
 #include "base/utf8.h"
 #include "files/file_patterns.h"
 #include "files/file_tree.h"
@@ -29,35 +29,58 @@ namespace {
 
 // Finds the files of a folder on this node that the chief has requested.
 
+// The time of a job by the clock of the folder's file server, in nanoseconds since 1970. Times in a
+// request are too old by what the request takes to arrive, and clocks of files tick coarsely.
+class JobSpan {
+ public:
+  JobSpan(const v1::FetchFilesRequest& request, int folder) {
+    if (request.began_ms() == 0) return;
+    const int64_t now = files::TimeOfFilesNow(folder);
+    began_ = now - AsNanoseconds(request.began_ms());
+    if (request.ended_ms() != 0) ended_ = now - AsNanoseconds(request.ended_ms());
+  }
+
+  // Whether the file was written then, or has become another one under its name. What --sync copied
+  // before has an older time.
+  bool HasChanged(const struct stat& info) const {
+    return Covers(files::ModifiedNs(info), kTolerance) || Covers(files::ChangedNs(info), 0);
+  }
+
+ private:
+  static constexpr int64_t kTolerance = 1'000'000'000;
+
+  static int64_t AsNanoseconds(uint64_t ms) {
+    constexpr uint64_t kLongestMs = uint64_t{1000} * 3600 * 24 * 365 * 50;
+    return static_cast<int64_t>(std::min(ms, kLongestMs)) * 1'000'000;
+  }
+  bool Covers(int64_t time, int64_t tolerance) const {
+    return (!began_ || time >= *began_ - tolerance) && (!ended_ || time <= *ended_ + tolerance);
+  }
+
+  std::optional<int64_t> began_;
+  std::optional<int64_t> ended_;
+};
+
 struct MatchingFiles {
   base::UniqueFd folder;
   std::vector<std::string> paths;     // of regular files within it, by name
   uint64_t bytes = 0;                 // of these files at present
+  uint64_t unchanged = 0;             // other matching files, which the job has not changed
   std::vector<std::string> left_out;  // other matching entries, and unreadable ones, with reasons
 };
 
-// Opens a folder within `root`; "": the root itself.
-base::UniqueFd OpenFolderWithin(int root, std::string_view path) {
-  base::UniqueFd folder(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (const std::string_view part : base::Split(path, '/')) {
-    if (folder.valid() && !part.empty()) {
-      folder = files::OpenFolderIn(folder.get(), std::string(part));
-    }
-  }
-  return folder;
-}
-
 class Search {
  public:
-  Search(const files::FilePatterns& patterns, const std::function<bool()>& go_on)
-      : patterns_(patterns), go_on_(go_on) {}
+  Search(const files::FilePatterns& patterns, const JobSpan& span,
+         const std::function<bool()>& go_on)
+      : patterns_(patterns), span_(span), go_on_(go_on) {}
 
   // Opens one folder at a time, because a tree may be deeper than there are descriptors.
   Status Visit(int root) {
     while (!folders_.empty()) {
       const Folder folder = std::move(folders_.back());
       folders_.pop_back();
-      AD_RETURN_IF_ERROR(VisitFolder(OpenFolderWithin(root, folder.path), folder));
+      AD_RETURN_IF_ERROR(VisitFolder(files::OpenFolderWithin(root, folder.path), folder));
     }
     std::ranges::sort(found_.paths);
     std::ranges::sort(found_.left_out);
@@ -78,6 +101,7 @@ class Search {
   }
 
   const files::FilePatterns& patterns_;
+  const JobSpan& span_;
   const std::function<bool()>& go_on_;
   std::vector<Folder> folders_{{"", false}};  // to be visited
   MatchingFiles found_;
@@ -88,7 +112,7 @@ Status Search::VisitFolder(const base::UniqueFd& fd, const Folder& folder) {
   if (fd.valid()) names = base::EntriesOf(fd.get());
   if (!fd.valid() || errno != 0) LeaveOut(folder.path, std::strerror(errno));
   for (const std::string& name : names) {
-    if (files::IsTemporaryName(name)) continue;
+    if (files::IsTemporaryName(name) || name == files::kSyncRecord) continue;
     const std::string path = folder.path.empty() ? name : folder.path + "/" + name;
     AD_RETURN_IF_ERROR(VisitEntry(fd.get(), name, path, folder.all));
   }
@@ -106,6 +130,8 @@ Status Search::VisitEntry(int folder, const std::string& name, const std::string
     folders_.push_back({path, wanted});
   } else if (!wanted) {
     return OkStatus();
+  } else if (!span_.HasChanged(info)) {
+    ++found_.unchanged;
   } else if (!S_ISREG(info.st_mode)) {
     LeaveOut(path, S_ISLNK(info.st_mode) ? "a symbolic link" : "neither a file nor a folder");
   } else {
@@ -121,10 +147,12 @@ Status Search::VisitEntry(int folder, const std::string& name, const std::string
 // Follows symbolic links in the path of the folder, but none below it. kCancelled if `go_on`, which
 // is called often, returns false. Blocks while it reads.
 Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatterns& patterns,
+                                const v1::FetchFilesRequest& request,
                                 const std::function<bool()>& go_on) {
   base::UniqueFd root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "the working directory " + folder);
-  Search search(patterns, go_on);
+  const JobSpan span(request, root.get());
+  Search search(patterns, span, go_on);
   AD_RETURN_IF_ERROR(search.Visit(root.get()));
   search.found().folder = std::move(root);
   return std::move(search.found());
@@ -134,7 +162,8 @@ Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatt
 // file.
 base::UniqueFd OpenWithin(int folder, const std::string& path) {
   const size_t name = path.rfind('/') + 1;  // 0 without a slash
-  const base::UniqueFd above = OpenFolderWithin(folder, std::string_view(path).substr(0, name));
+  const base::UniqueFd above =
+      files::OpenFolderWithin(folder, std::string_view(path).substr(0, name));
   return above.valid() ? files::OpenFileIn(above.get(), path.substr(name)) : base::UniqueFd();
 }
 
@@ -171,7 +200,7 @@ Status Sender::Run(const v1::FetchFilesRequest& request) {
   AD_ASSIGN_OR_RETURN(
       const files::FilePatterns patterns,
       files::FilePatterns::Parse({request.patterns().begin(), request.patterns().end()}));
-  AD_ASSIGN_OR_RETURN(found_, FindFiles(folder, patterns, [this] { return GoOn(); }));
+  AD_ASSIGN_OR_RETURN(found_, FindFiles(folder, patterns, request, [this] { return GoOn(); }));
   AD_RETURN_IF_ERROR(TellFound(false));
   for (const std::string& path : found_.paths) AD_RETURN_IF_ERROR(Send(path));
   return OkStatus();
@@ -182,6 +211,7 @@ Status Sender::TellFound(bool same_folder) {
   response.mutable_found()->set_same_folder(same_folder);
   response.mutable_found()->set_files(found_.paths.size());
   response.mutable_found()->set_bytes(found_.bytes);
+  response.mutable_found()->set_unchanged(found_.unchanged);
   return call_.Write(std::move(response));
 }
 

@@ -84,7 +84,8 @@ Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(
       core_, AgentCore::Create({options_.folder.rank_socket(), options_.folder.files(),
                                 OwnProgram(), options_.folder.devices(),
-                                [own = options_.folder.job_id()] { return OthersThan(own); }},
+                                [own = options_.folder.job_id()] { return OthersThan(own); },
+                                options_.folder.job_id()},
                                options_.folder.pmix(),
                                {[this] { life_.Renew(); },
                                 [this](Deadline::Clock::time_point sent) { life_.Received(sent); },

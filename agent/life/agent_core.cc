@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "agent/life/end_facts.h"
 #include "agent/sample/gpu_errors.h"
 #include "base/utf8.h"
 #include "process/oom_watch.h"
@@ -82,9 +83,17 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
     SetOutOfMemory(*memory, exited);
+    exited.set_signalled(exit.signalled);
+    if (exit.first_failure) *exited.mutable_failure_facts() = FailureFactsNow();
     for (v1::GpuError& error : gpu_errors->RankEnded(exit.pid)) {
       *exited.add_gpu_errors() = std::move(error);
     }
+    events.SendReliably(std::move(event));
+  };
+  into.left = [&events](v1::LeftStage stage, const std::vector<pid_t>& processes) {
+    v1::AgentEvent event;
+    *event.mutable_processes_left() = DescribeLeft(stage, processes);
+    if (event.processes_left().processes().empty()) return;
     events.SendReliably(std::move(event));
   };
   return into;

@@ -13,7 +13,6 @@
 #include "base/home_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "base/wall_clock.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
@@ -88,7 +87,8 @@ class AgentService::PrepareCall final : public grpc::ServerUnaryReactor {
 };
 
 AgentService::AgentService(ServiceParts parts)
-    : parts_(std::move(parts)), claim_(parts_.place.devices, parts_.place.other_agents) {
+    : parts_(std::move(parts)),
+      claim_(parts_.place.devices, parts_.place.other_agents, parts_.place.job_id) {
   parts_.end.OnEnded([this] {
     const std::lock_guard lock(mutex_);
     return gate_.Ended();
@@ -203,13 +203,13 @@ PreparedNode AgentService::Answer(PrepareCall& call, const std::stop_token& stop
   }
   response.set_data_address(prepared.data_address);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
-  // Writes our entry first: if two agents ask at the same time, at least one sees the other.
-  // `doctor` only reads.
-  if (!request.probe().thorough()) claim_.Want(request.node());
+  const bool only_reads = request.probe().thorough();  // `doctor`
   if (request.probe().device_users()) {
-    for (v1::OtherJob& job : claim_.OfOthers()) {
+    for (v1::OtherJob& job : only_reads ? claim_.OfOthers() : claim_.Reserve(request.node())) {
       *response.mutable_facts()->add_other_jobs() = std::move(job);
     }
+  } else if (!only_reads) {
+    claim_.Want(request.node());
   }
   // Truncates excessive lists and texts, which users could not read either.
   LimitMessage(response, {.longest_text = rpc::kMaxTextLength,
@@ -350,8 +350,10 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
 grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
     grpc::CallbackServerContext* context, const v1::FetchFilesRequest* request) {
   auto* call = new FetchCall(*context);
-  fetching_.Post([call, request = *request] {
+  parts_.chief.silence_expected(true);  // of a chief that only fetches, without a session
+  fetching_.Post([this, call, request = *request] {
     SendFiles(*call, request);
+    parts_.chief.silence_expected(false);
     call->End();
   });
   return call;
@@ -389,6 +391,8 @@ void AgentService::End(AttemptGate::Do what) {
   AnswerWaiting();
   stop_preparing_.request_stop();
   parts_.chief.silence_expected(false);
+  // No second look follows. Otherwise the kernel would report all sockets that are closed.
+  if (!collecting_stacks_.busy()) connections_ = ConnectionWatch();
   parts_.end.Begin(gate_.last());
   parts_.supervisor.End(grace_);
 }
@@ -426,9 +430,10 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   const auto of_node = std::make_shared<std::string>();
   // After the last message the chief may send the next request.
   const Status started = collecting_stacks_.Start(
-      [this, send, of_node, records = wanted.flight_records(),
+      [this, send, of_node, wanted,
        environment = prepared_.environment.value_or(process::Environment())] {
-        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, records, send);
+        *of_node =
+            RankStacks(parts_.supervisor, environment, parts_.place, wanted, connections_, send);
       },
       [send, of_node] { send(std::nullopt, {.text = *of_node, .flight_record = ""}); });
   if (!started.ok()) send(std::nullopt, {.text = Message(started), .flight_record = ""});

@@ -26,6 +26,7 @@
 #include "agent/prepare/ports.h"
 #include "agent/prepare/prepare.h"
 #include "agent/sample/sampler.h"
+#include "agent/stacks/tcp_sockets.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/deadline.h"
@@ -120,6 +121,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   bool sync_called_ = false;
   PreparedNode prepared_;
   std::unique_ptr<PortListener> port_listener_;
+  ConnectionWatch connections_;  // used by the thread that collects stacks
   // Last: they use the members above. Started with mutex_ held.
   std::jthread preparing_;
   BackgroundTask removing_marks_;

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -18,7 +20,8 @@ std::string Waiting(const std::string& file) { return file + ".waiting"; }
 
 }  // namespace
 
-std::vector<std::string> FilesOfClaim(const std::string& file) { return {file, Waiting(file)}; }
+// In the order in which a file that is being renamed is not missed.
+std::vector<std::string> FilesOfClaim(const std::string& file) { return {Waiting(file), file}; }
 
 void DeviceClaim::Want(const v1::NodePlan& node) const {
   if (file_.empty() || access(file_.c_str(), F_OK) == 0) return;
@@ -36,6 +39,30 @@ void DeviceClaim::Want(const v1::NodePlan& node) const {
 
 void DeviceClaim::Have() const {
   if (!file_.empty()) (void)std::rename(Waiting(file_).c_str(), file_.c_str());
+}
+
+std::pair<std::vector<v1::OtherJob>, bool> DeviceClaim::Look(const v1::NodePlan& node) const {
+  std::vector<v1::OtherJob> others = OfOthers();
+  const bool is_later = std::ranges::any_of(others, [&](const v1::OtherJob& other) {
+    if (other.waiting() && other.job_id() > job_id_) return false;
+    return std::ranges::any_of(node.devices(), [&](const v1::Device& device) {
+      const auto& taken = device.kind() == v1::DEVICE_KIND_GPU ? other.gpus() : other.cpus();
+      return device.uuid().empty() && std::ranges::count(taken, device.index()) > 0;
+    });
+  });
+  return {std::move(others), is_later};
+}
+
+std::vector<v1::OtherJob> DeviceClaim::Reserve(const v1::NodePlan& node) const {
+  const auto give_way = [this] { (void)std::rename(file_.c_str(), Waiting(file_).c_str()); };
+  give_way();  // it may have reserved them before
+  Want(node);
+  if (auto [others, is_later] = Look(node); is_later) return std::move(others);
+  Have();
+  // Another job may have read the claim before.
+  auto [others, is_later] = Look(node);
+  if (is_later) give_way();
+  return std::move(others);
 }
 
 std::vector<v1::OtherJob> DeviceClaim::OfOthers() const {

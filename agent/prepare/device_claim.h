@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/v1/agent.pb.h"
@@ -21,8 +22,9 @@ struct OtherAgent {
 class DeviceClaim {
  public:
   // `others`: returns the current ones of this user. With an empty `file`, nothing is recorded.
-  DeviceClaim(std::string file, std::function<std::vector<OtherAgent>()> others)
-      : file_(std::move(file)), others_(std::move(others)) {}
+  DeviceClaim(std::string file, std::function<std::vector<OtherAgent>()> others,
+              std::string job_id = "")
+      : file_(std::move(file)), others_(std::move(others)), job_id_(std::move(job_id)) {}
 
   // The job waits for the node's devices; no effect if it already has them. Best effort, like the
   // other calls: a job also runs without it.
@@ -30,11 +32,20 @@ class DeviceClaim {
   // The job has the devices until the file is removed.
   void Have() const;
 
+  // For a job that has not started: it has the devices, unless another job has some of them or an
+  // older one waits for them. Returns the claims of the others. Of several jobs that call this at
+  // the same moment, at most one has the devices.
+  std::vector<v1::OtherJob> Reserve(const v1::NodePlan& node) const;
+
   std::vector<v1::OtherJob> OfOthers() const;
 
  private:
+  // The others, and whether one of them comes before this job.
+  std::pair<std::vector<v1::OtherJob>, bool> Look(const v1::NodePlan& node) const;
+
   const std::string file_;
   const std::function<std::vector<OtherAgent>()> others_;
+  const std::string job_id_;  // begins with the time
 };
 
 // Returns both names of the file.

@@ -142,14 +142,6 @@ void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeInfo
   }
 }
 
-// Returns the job in the environment of the process, which only its user can read; or "".
-std::string JobOfProcess(const std::string& proc_folder) {
-  constexpr size_t kLargestEnvironment = 4 << 20;
-  const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
-  if (!environment.ok()) return "";
-  return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
-}
-
 std::string CommandOf(const std::string& proc_folder) {
   constexpr size_t kLongestCommand = 64;
   const std::string name = base::ReadFile(proc_folder + "/comm", kLongestCommand).value_or("");
@@ -209,6 +201,13 @@ void AddOwners(const process::Environment& environment, Supervisor& supervisor,
 }
 
 }  // namespace
+
+std::string JobOfProcess(const std::string& proc_folder) {
+  constexpr size_t kLargestEnvironment = 4 << 20;
+  const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
+  if (!environment.ok()) return "";
+  return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
+}
 
 Result<std::string> FindNvidiaSmi(const process::Environment& environment,
                                   const std::string& working_directory) {

@@ -35,6 +35,9 @@ Result<std::string> DescribeGpus(const process::Environment& environment,
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, GpuNames names = GpuNames::kNumbers);
 
+// Returns the job in the environment of a process, by its folder of /proc; "": none, or unreadable.
+std::string JobOfProcess(const std::string& proc_folder);
+
 // Returns the facts gpus, gpu_error, driver_version and cuda_version. Runs nvidia-smi, several
 // times in parallel, if it exists; without it and without a driver, the node has no GPUs. Blocks
 // for kProbeLimit at most, plus the time that a killed nvidia-smi needs to end.

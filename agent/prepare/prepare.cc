@@ -1,18 +1,22 @@
 #include "agent/prepare/prepare.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <future>
 #include <set>
+#include <system_error>
 
 #include "agent/prepare/affinity.h"
 #include "agent/prepare/data_address.h"
 #include "agent/prepare/gpus.h"
 #include "agent/prepare/probe.h"
 #include "agent/prepare/rank_interfaces.h"
+#include "agent/supervisor/run_program.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
@@ -36,7 +40,7 @@ std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   return MakeIssue(v1::PREPARE_ISSUE_KIND_WORKING_DIRECTORY,
                    ErrnoError(error, "working directory " + path),
                    "put the program's folder at the same absolute path on every node (a symbolic "
-                   "link will do)");
+                   "link will do); a program that needs no files runs in any folder: --workdir /");
 }
 
 // Returns the interface for the ranks; "" with a warning if it is not found.
@@ -53,17 +57,44 @@ std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_addres
   return chosen.name;
 }
 
+// Asks the loader of a binary for its libraries, unless a package of the system owns the binary.
+// kNotFound: the loader does not find all. OK also if that is unknown. `name`: of the user.
+Status CheckLibraries(const std::string& file, const std::string& name,
+                      const Environment& environment, const std::string& directory,
+                      Supervisor& supervisor) {
+  std::error_code error;
+  // The loader does not resolve the link itself if it is to expand $ORIGIN.
+  const std::string real = std::filesystem::canonical(file, error);
+  for (const char* folder : {"/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/"}) {
+    if (real.starts_with(folder)) return OkStatus();
+  }
+  const std::string loader = process::LoaderOf(real);
+  if (!loader.starts_with('/')) return OkStatus();
+  // glibc's loader ends with 0 if only a version is missing.
+  const auto output =
+      RunProgram({{loader, "--list", real}, environment, directory}, kProbeLimit, supervisor);
+  if (!output.ok() || output->timed_out) return OkStatus();
+  return process::LibrariesMissing(name, output->said);
+}
+
 std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
                                              const std::string& directory,
-                                             const Environment& environment) {
+                                             const Environment& environment,
+                                             Supervisor& supervisor) {
   const process::ProgramPlace place{environment.Get("PATH"), directory};
   const auto found = process::FindProgram(program, place.path, directory);
   const bool in_path_unusable =
       found.status().code() == StatusCode::kPermissionDenied && program.find('/') == program.npos;
-  const Status why = found.ok()         ? process::CheckProgramFile(*found, program, place)
-                     : in_path_unusable ? found.status()
-                                        : process::WhyNotFound(program, place);
+  Status why = found.ok()         ? process::CheckProgramFile(*found, program, place)
+               : in_path_unusable ? found.status()
+                                  : process::WhyNotFound(program, place);
+  if (found.ok() && why.ok()) {
+    why = CheckLibraries(*found, program, environment, directory, supervisor);
+  }
   if (why.ok()) return std::nullopt;
+  if (found.ok() && why.code() == StatusCode::kNotFound) {
+    return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS, why, "install it on this node");
+  }
   if (why.code() == StatusCode::kPermissionDenied) {
     return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, why,
                      program.ends_with(".py") ? "write python3 before it"
@@ -73,7 +104,7 @@ std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
   if (program == "python" && Remedy(why).empty() &&
       process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
     return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
-                     "write python3, which is, or activate an environment by python_venv");
+                     "write python3, which is, or activate an environment with python_venv");
   }
   return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
                    program.find('/') == program.npos
@@ -95,11 +126,11 @@ void WarnOfWindowsLines(const std::string& program, const std::string& script,
 
 // Checks each program once, however many ranks run it.
 void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
-                   const Environment& environment, PreparedNode& prepared) {
+                   const Environment& environment, Supervisor& supervisor, PreparedNode& prepared) {
   std::set<std::string> programs;
   for (const v1::RankPlan& rank : node.ranks()) {
     if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
-    auto issue = CheckProgram(rank.argv(0), directory, environment);
+    auto issue = CheckProgram(rank.argv(0), directory, environment, supervisor);
     if (issue) prepared.issues.push_back(*std::move(issue));
     if (rank.argv_size() > 1) WarnOfWindowsLines(rank.argv(0), rank.argv(1), directory, prepared);
   }
@@ -140,6 +171,18 @@ RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
   if (rank.stdin() == v1::STDIN_KIND_PIPE) command.input = RankStdin::kPipe;
   if (rank.stdin() == v1::STDIN_KIND_TERMINAL) command.input = RankStdin::kTerminal;
   return command;
+}
+
+// Returns the first issue: the ranks' arguments are nearly the same.
+std::optional<v1::PrepareIssue> CheckSizes(const std::vector<RankCommand>& ranks) {
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0) return std::nullopt;
+  for (const RankCommand& rank : ranks) {
+    const Status fits =
+        process::CheckSizeOfArguments(rank.spawn.argv, rank.spawn.environment, stack.rlim_cur);
+    if (!fits.ok()) return MakeIssue(v1::PREPARE_ISSUE_KIND_UNSPECIFIED, fits, "");
+  }
+  return std::nullopt;
 }
 
 bool HasGpus(const v1::NodePlan& node) {
@@ -253,7 +296,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
           v1::PREPARE_ISSUE_KIND_UNSPECIFIED, written,
           "the job's folder on this node, " + agent.files + ", must be writable and have room"));
     }
-    CheckPrograms(node, directory, *environment, prepared);
+    CheckPrograms(node, directory, *environment, supervisor, prepared);
   }
   if (prepared.issues.empty()) {
     Environment of_ranks = *environment;
@@ -265,6 +308,8 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
       if (!rank.auxiliary()) SetProgress(rank.rank(), agent.files, own, prepared);
       prepared.ranks.push_back(MakeRank(rank, directory, agent.program, std::move(own)));
     }
+    report(CheckSizes(prepared.ranks));
+    if (!prepared.issues.empty()) prepared.ranks.clear();
   }
   if (environment.ok()) prepared.environment = *environment;
   // In parallel with the probe, because both may have to run nvidia-smi, which is slow.

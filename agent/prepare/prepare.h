@@ -41,6 +41,7 @@ struct AgentPlace {
   // The device file, for the agents of other jobs, and its counterparts (device_claim.h).
   std::string devices = {};
   std::function<std::vector<OtherAgent>()> other_agents = {};
+  std::string job_id = {};
 };
 
 // What an agent keeps from one call of PrepareNode to the next.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <future>
 #include <limits>
 #include <string_view>
@@ -116,6 +117,16 @@ void AddCheapFacts(const v1::ProbeRequest& probe, const ProbedNode& node, v1::No
   if (program.ok()) facts.set_program(*program);
 }
 
+// The path is normalized, because the working directory may be missing: "../data" is beside it.
+bool IsThere(const std::string& path, const ProbedNode& node) {
+  if (path.find('/') == std::string::npos) {
+    const std::string search = node.rank_environment ? node.rank_environment->Get("PATH") : "";
+    return process::FindProgram(path, search, node.working_directory).ok();
+  }
+  const std::filesystem::path whole = std::filesystem::path(node.working_directory) / path;
+  return access(whole.lexically_normal().c_str(), F_OK) == 0;
+}
+
 void AddFiles(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInfo& facts) {
   const base::Deadline deadline = base::Deadline::After(kDigestLimit);
   for (const std::string& file : probe.files()) {
@@ -125,6 +136,9 @@ void AddFiles(const v1::ProbeRequest& probe, const ProbedNode& node, v1::NodeInf
   }
   for (const std::string& file : probe.shared_files()) {
     *facts.add_shared_files() = SharedFileFact(file);
+  }
+  for (int i = 0; i < probe.paths_size(); ++i) {
+    if (!IsThere(probe.paths(i), node)) facts.add_missing_paths(static_cast<uint32_t>(i));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/stacks/flight_recorder.h"
 #include "agent/stacks/nccl_ras.h"
+#include "agent/stacks/other_processes.h"
 #include "agent/stacks/stacks.h"
 #include "base/deadline.h"
 #include "base/ip_address.h"
@@ -85,26 +86,47 @@ Nccl Ask(const std::string& address, const std::map<uint32_t, pid_t>& ranks) {
   return {view.summary, NcclCounts(view)};
 }
 
+std::string TextOfFailed(const FailedConnections& failed) {
+  constexpr size_t kMaxDestinations = 20;
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [to, attempts] : failed) {
+    if (shown++ == kMaxDestinations) break;
+    for (const auto& [number, how] :
+         {std::pair(attempts.refused, "refused"), std::pair(attempts.failed, "failed")}) {
+      if (number > 0)
+        text += "connections to " + to + ": " + std::to_string(number) + " " + how + "\n";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
-                       const std::string& files, bool flight_records,
+                       const AgentPlace& place, const v1::CollectStacks& wanted,
+                       ConnectionWatch& connections,
                        const std::function<void(uint32_t rank, const RankReport& report)>& send) {
+  const std::string& files = place.files;
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
+  const std::string failed = TextOfFailed(connections.End());
+  auto other = base::Async([job = place.job_id] { return BusiestOther(job); }).share();
   auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR"), running] {
                 return Ask(address, running);
               }).share();
   const std::set<uint32_t> recording =
-      flight_records ? RecordingRanks(files) : std::set<uint32_t>();
+      wanted.flight_records() ? RecordingRanks(files) : std::set<uint32_t>();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
   const auto send_rank = [&](size_t i, FlightRecord record) {
     const auto [rank, pid] = ranks[i];
-    send(rank, {.text = record.text + nccl.get().counts.LinesOf(pid) + stacks[i],
-                .flight_record = std::move(record.bytes)});
+    send(rank,
+         {.text = record.text + nccl.get().counts.LinesOf(pid) + failed + other.get() + stacks[i],
+          .flight_record = std::move(record.bytes)});
   };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
-    stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
+    stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment,
+                              {.programs = wanted.programs()});
     const uint32_t rank = ranks[i].first;
     if (recording.contains(rank)) return;
     send_rank(i, ReadFlightRecord(files, rank).value_or(FlightRecord()));
@@ -121,7 +143,9 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   for (auto& [rank, record] : records) {
     send(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
   }
-  return nccl.get().summary;
+  std::string summary = nccl.get().summary;
+  if (wanted.watch()) connections.Begin();  // not earlier: NCCL was asked by a connection, too
+  return summary;
 }
 
 }  // namespace autodist::agent

@@ -66,7 +66,8 @@ std::string DemangledName(std::string_view name) {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAllProgramsLimit{60};    // no program is started later
+constexpr seconds kAllProgramsLimit{60};  // no program is started later
+constexpr milliseconds kUninterruptibleLimit{3'000};
 constexpr milliseconds kForAnother{1000};   // additional time of gdb for each process but the first
 constexpr uint64_t kLargeCode = 1 << 19;    // gdb reads the symbols of smaller ones quickly
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
@@ -75,6 +76,12 @@ constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
     "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
     "installed on this node\n";
+constexpr char kNoProgram[] =
+    "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
+constexpr char kNotRequested[] = "no user-space stacks: none were requested\n";
+constexpr char kOnlyPySpy[] =
+    "no user-space stacks: py-spy (pip install py-spy) is not installed on this node, and gdb was "
+    "not requested\n";
 constexpr char kQuicker[] = "; py-spy (pip install py-spy) is quicker, of a Python";
 // The reason precedes it.
 constexpr std::string_view kNotAttached = "The program is not being run.";
@@ -203,13 +210,19 @@ uint64_t StartTime(pid_t pid) {
 }
 
 StackPrograms::StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
-                             milliseconds limit)
+                             const StackOptions& options)
     : supervisor_(supervisor),
       environment_(EnvironmentFor(rank_environment)),
-      limit_(limit),
+      options_(options),
       deadline_(base::Deadline::After(kAllProgramsLimit)),
-      has_py_spy_(Has("py-spy")),
-      has_gdb_(Has("gdb")) {}
+      has_py_spy_(options.programs != v1::CollectStacks::PROGRAMS_NONE && Has("py-spy")),
+      has_gdb_(options.programs == v1::CollectStacks::PROGRAMS_UNSPECIFIED && Has("gdb")) {}
+
+std::string StackPrograms::WhyNone() const {
+  if (has_py_spy_ || has_gdb_) return "";
+  if (options_.programs == v1::CollectStacks::PROGRAMS_NONE) return kNotRequested;
+  return options_.programs == v1::CollectStacks::PROGRAMS_QUICK ? kOnlyPySpy : kNoProgram;
+}
 
 bool StackPrograms::Has(const std::string& program) const {
   return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
@@ -236,32 +249,50 @@ void StackPrograms::LeaveAsItWas(const LookedAt& process) const {
 
 std::map<pid_t, std::string> StackPrograms::StacksOf(const std::vector<LookedAt>& processes) {
   std::map<pid_t, std::string> texts;
+  std::map<pid_t, std::string> failures;  // of py-spy, instead of which gdb is used
   std::vector<LookedAt> for_gdb;
   for (const LookedAt& process : processes) {
     if (has_py_spy_ && IsPythons(process.pid)) {
-      texts[process.pid] = ByPySpy(process);
+      PySpyStacks shown = ByPySpy(process);
+      if (shown.failure.empty() || !has_gdb_ || process.uninterruptible) {
+        texts[process.pid] = std::move(shown.text);
+      } else {
+        failures[process.pid] = std::move(shown.failure);
+        for_gdb.push_back(process);
+      }
     } else if (has_gdb_) {
       for_gdb.push_back(process);
-    } else if (has_any()) {
-      texts[process.pid] = NoStacks("gdb is not installed");
+    } else if (has_py_spy_) {
+      texts[process.pid] =
+          NoStacks(options_.programs == v1::CollectStacks::PROGRAMS_QUICK ? "gdb was not requested"
+                                                                          : "gdb is not installed");
     }
   }
   texts.merge(ByGdb(for_gdb));
+  for (const auto& [pid, failure] : failures) {
+    texts[pid] += Indented("no user-space stacks of Python: py-spy " + failure, "  ");
+  }
   return texts;
 }
 
-std::string StackPrograms::ByPySpy(const LookedAt& process) {
-  if (deadline_.Expired()) return NoStacks("the looks before took too long");
+StackPrograms::PySpyStacks StackPrograms::ByPySpy(const LookedAt& process) {
+  if (deadline_.Expired()) return {NoStacks("the looks before took too long"), ""};
   const std::vector<std::string> argv = {"py-spy", "dump", "--full-filenames", "--pid",
                                          std::to_string(process.pid)};
-  const auto output = RunProgram({argv, environment_, "/"}, limit_, supervisor_);
+  // A process in the kernel may never let py-spy attach.
+  const milliseconds limit =
+      process.uninterruptible ? std::min(options_.limit, kUninterruptibleLimit) : options_.limit;
+  const auto output = RunProgram({argv, environment_, "/"}, limit, supervisor_);
   const bool ended_well = output.ok() && output->failure.empty();
   if (!ended_well) LeaveAsItWas(process);
-  if (!output.ok()) return NoStacks(Message(output.status()));
+  if (!output.ok()) return {NoStacks(Message(output.status())), ""};
   std::string text = Section("py-spy", output->result);
   if (!ended_well) text += "    py-spy " + output->failure + "\n";
   if (!ended_well || output->result.empty()) text += Indented(output->said, "    ");
-  return text;
+  const bool has_frames =
+      ("\n" + output->result).find("\n" + std::string(kThread)) != std::string::npos;
+  if (has_frames || output->timed_out) return {std::move(text), ""};
+  return {std::move(text), ended_well ? "shows no frames" : output->failure};
 }
 
 std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& processes) {
@@ -279,8 +310,8 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   std::vector<pid_t> pids;
   pids.reserve(ordered.size());
   for (const LookedAt& process : ordered) pids.push_back(process.pid);
-  const milliseconds limit =
-      std::min<milliseconds>(limit_ + kForAnother * (processes.size() - 1), kAllProgramsLimit);
+  const milliseconds limit = std::min<milliseconds>(
+      options_.limit + kForAnother * (processes.size() - 1), kAllProgramsLimit);
   const auto output = RunProgram({GdbCommand(pids, LargeFilesOf(processes)), environment_, "/"},
                                  limit, supervisor_);
   std::map<pid_t, GdbStacks> stacks;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/supervisor/supervisor.h"
+#include "autodist/v1/session.pb.h"
 #include "base/deadline.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -71,6 +72,13 @@ std::string Demangled(std::string_view text);
 // Returns when the process was started, in the kernel's ticks; 0: it has ended.
 uint64_t StartTime(pid_t pid);
 
+inline constexpr std::chrono::seconds kStackProgramLimit{25};  // per process
+
+struct StackOptions {
+  v1::CollectStacks::Programs programs = v1::CollectStacks::PROGRAMS_UNSPECIFIED;
+  std::chrono::milliseconds limit = kStackProgramLimit;  // of a program, for one process
+};
+
 struct LookedAt {
   pid_t pid = 0;
   uint64_t started = 0;          // StartTime, because the PID may be reused
@@ -80,11 +88,12 @@ struct LookedAt {
 
 class StackPrograms {
  public:
-  // `limit`: for one process. Uses programs in the PATH of `rank_environment`.
+  // Uses programs in the PATH of `rank_environment`.
   StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
-                std::chrono::milliseconds limit);
+                const StackOptions& options);
 
-  bool has_any() const { return has_py_spy_ || has_gdb_; }
+  // Returns a line about the whole node: why no program can run; "": one can.
+  std::string WhyNone() const;
   // Whether it is stopped, or about to be, because the job is suspended.
   bool IsSuspended(pid_t pid) const;
 
@@ -94,14 +103,19 @@ class StackPrograms {
   std::map<pid_t, std::string> StacksOf(const std::vector<LookedAt>& processes);
 
  private:
+  struct PySpyStacks {
+    std::string text;
+    std::string failure;  // why it shows no frames; "": it does, or has taken too long
+  };
+
   bool Has(const std::string& program) const;
   void LeaveAsItWas(const LookedAt& process) const;
-  std::string ByPySpy(const LookedAt& process);
+  PySpyStacks ByPySpy(const LookedAt& process);
   std::map<pid_t, std::string> ByGdb(const std::vector<LookedAt>& processes);
 
   Supervisor& supervisor_;
   const process::Environment environment_;
-  const std::chrono::milliseconds limit_;
+  const StackOptions options_;
   const base::Deadline deadline_;
   const bool has_py_spy_;
   const bool has_gdb_;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -82,13 +83,42 @@ struct SentTo {
   uint32_t unanswered = 0;
 };
 
-std::string SentText(const std::map<std::string, SentTo>& peers) {
+struct TrafficOfProcess {
+  uint64_t bytes = 0;
+  std::map<std::string, SentTo> peers;
+  std::map<std::string, uint32_t> connecting;  // how often the SYN was sent again
+};
+
+TrafficOfProcess TrafficOf(const std::unordered_set<uint64_t>& sockets, const TcpTraffic& traffic) {
+  TrafficOfProcess sum;
+  for (const uint64_t inode : sockets) {
+    const auto found = traffic.find(inode);
+    if (found == traffic.end()) continue;
+    const SocketTraffic& socket = found->second;
+    sum.bytes += socket.bytes;
+    if (!socket.connecting_to.empty()) {
+      uint32_t& again = sum.connecting[socket.connecting_to];
+      again = std::max(again, socket.unanswered);
+    } else if (!socket.peer.empty()) {
+      SentTo& to = sum.peers[socket.peer];
+      to.segments += socket.sent;
+      to.again += socket.sent_again;
+      to.unanswered = std::max(to.unanswered, socket.unanswered);
+    }
+  }
+  return sum;
+}
+
+std::string TextOf(const TrafficOfProcess& traffic) {
   std::string text;
-  for (const auto& [peer, sent] : peers) {
+  for (const auto& [peer, sent] : traffic.peers) {
     if (sent.again == 0) continue;
     text += "sent again to " + peer + ": " + std::to_string(sent.again) + " of " +
             std::to_string(sent.segments) + " segments, unanswered " +
             std::to_string(sent.unanswered) + "\n";
+  }
+  for (const auto& [to, again] : traffic.connecting) {
+    text += "connecting to " + to + ": sent again " + std::to_string(again) + " times\n";
   }
   return text;
 }
@@ -99,13 +129,9 @@ uint64_t NowMilliseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-using std::chrono::milliseconds;
-
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
 constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process
 constexpr size_t kMaxTextLength = 1 << 20;     // bytes
-constexpr char kNoProgram[] =
-    "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
 
 // Returns the value of a line "Name:\tvalue" in a status file.
 std::string Field(const std::string& status, const std::string& name) {
@@ -166,6 +192,19 @@ std::string TextAt(const std::string& folder, uint64_t address) {
   return std::string(read.substr(0, read.find('\0')));
 }
 
+// Returns the TCP socket for which poll(2) waits, or "". `address`: of the only pollfd.
+std::string SocketPolledBy(const std::string& folder, uint64_t address) {
+  const base::UniqueFd memory(open((folder + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
+  int descriptor = -1;
+  constexpr auto kSize = static_cast<ssize_t>(sizeof descriptor);
+  const bool is_read = memory.valid() && pread(memory.get(), &descriptor, sizeof descriptor,
+                                               static_cast<off_t>(address)) == kSize;
+  if (!is_read) return "";
+  const std::string text =
+      SocketText(folder, base::LinkTarget(folder + "/fd/" + std::to_string(descriptor)));
+  return text.starts_with("socket to ") ? text : "";
+}
+
 // Returns what the thread reads, writes or opens in its system call, which /proc shows as "0 0x3
 // 0x7f0c …"; "" for other system calls, and if unknown.
 std::string FileOf(const std::string& folder, const std::string& call) {
@@ -189,7 +228,9 @@ std::string FileOf(const std::string& folder, const std::string& call) {
 #ifdef __x86_64__  // newer architectures lack these
   constexpr std::array<long, 5> kOfPath = {SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_mkdir};
   if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
+  if (number == SYS_poll && word(2) == 1) return SocketPolledBy(folder, word(1));
 #endif
+  if (number == SYS_ppoll && word(2) == 1) return SocketPolledBy(folder, word(1));
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
   const std::string link = base::LinkTarget(folder + "/fd/" + std::to_string(word(1)));
   const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
@@ -277,32 +318,20 @@ std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
   const auto stat = StatOf(folder);
   if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
-  uint64_t data = DataOf(folder);
-  std::map<std::string, SentTo> peers;
-  for (const uint64_t inode : SocketsOf(folder + "/fd")) {
-    const auto found = traffic.find(inode);
-    if (found == traffic.end()) continue;
-    const SocketTraffic& socket = found->second;
-    data += socket.bytes;
-    if (socket.peer.empty()) continue;
-    SentTo& to = peers[socket.peer];
-    to.segments += socket.sent;
-    to.again += socket.sent_again;
-    to.unanswered = std::max(to.unanswered, socket.unanswered);
-  }
+  const TrafficOfProcess tcp = TrafficOf(SocketsOf(folder + "/fd"), traffic);
   return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
          std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
          std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
-         " ms, data " + std::to_string(data) + " bytes\n" + SentText(peers);
+         " ms, data " + std::to_string(DataOf(folder) + tcp.bytes) + " bytes\n" + TextOf(tcp);
 }
 
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
                           const process::Environment& rank_environment,
-                          milliseconds program_limit) {
+                          const StackOptions& options) {
   std::vector<pid_t> processes = process::Descendants(pid);
   processes.insert(processes.begin(), pid);
-  StackPrograms programs(supervisor, rank_environment, program_limit);
+  StackPrograms programs(supervisor, rank_environment, options);
   const TcpTraffic traffic = ReadTcpTraffic();
   // The kernel's data first, because programs stop the processes.
   std::vector<Shown> shown;
@@ -312,7 +341,7 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
     if (shown.back().by_programs) looked_at.push_back(shown.back().process);
   }
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
-  std::string text = programs.has_any() ? "" : kNoProgram;
+  std::string text = programs.WhyNone();
   for (const Shown& one : shown) {
     if (text.size() <= kMaxTextLength) text += one.text + stacks[one.process.pid];
   }

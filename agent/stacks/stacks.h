@@ -3,9 +3,9 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <string>
 
+#include "agent/stacks/stack_programs.h"
 #include "agent/stacks/tcp_sockets.h"
 #include "agent/supervisor/supervisor.h"
 #include "process/environment.h"
@@ -18,10 +18,9 @@ namespace autodist::agent {
 // of this machine; the CPU time of all threads and ended children, except NCCL's busy-waiting
 // threads; the bytes read and written by files, pipes and TCP. Then a line for each other machine
 // with retransmissions: "sent again to 10.0.0.3: 4 of 170 segments, unanswered 2", where the last
-// number is that of the oldest segment. "": the process has ended.
+// number is that of the oldest segment; and one for each destination that has not answered yet:
+// "connecting to 10.0.0.3:5000: sent again 2 times". "": the process has ended.
 std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic);
-
-inline constexpr std::chrono::seconds kStackProgramLimit{25};  // per process
 
 // Returns a text about `pid` and every process below it: the kernel's data about each thread, and
 // the stacks from py-spy (for Python) or gdb, whichever is in the rank's PATH. They stop the
@@ -32,6 +31,6 @@ inline constexpr std::chrono::seconds kStackProgramLimit{25};  // per process
 // it.
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
                           const process::Environment& rank_environment,
-                          std::chrono::milliseconds program_limit = kStackProgramLimit);
+                          const StackOptions& options = {});
 
 }  // namespace autodist::agent

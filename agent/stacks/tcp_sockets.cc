@@ -1,17 +1,20 @@
 #include "agent/stacks/tcp_sockets.h"
 
 #include <linux/inet_diag.h>
+#include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "agent/prepare/netlink.h"
 #include "agent/sample/kernel_file.h"
-#include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/ip_address.h"
 #include "base/listen_address.h"
@@ -49,6 +52,7 @@ std::string AddressText(std::string_view hexadecimal) {
 // probes, inode.
 constexpr size_t kLocal = 1;
 constexpr size_t kRemote = 2;
+constexpr size_t kState = 3;
 constexpr size_t kSentAgain = 6;
 constexpr size_t kInode = 9;
 
@@ -61,27 +65,56 @@ SocketFields FieldsOf(std::string_view line) {
   return fields;
 }
 
+// An established socket without an inode belongs to no process yet.
+bool IsUnaccepted(std::string_view table, std::string_view local, std::string_view remote) {
+  return std::ranges::any_of(base::Lines(table), [&](std::string_view line) {
+    const SocketFields fields = FieldsOf(line);
+    return fields[kLocal] == local && fields[kRemote] == remote && fields[kState] == "01" &&
+           fields[kInode] == "0";
+  });
+}
+
 // Offsets in the kernel's tcp_info, which only grows. The C library's header lacks the last one,
 // and conflicts with the kernel's header.
 constexpr size_t kRetransmits = 2;  // one byte
+constexpr size_t kRoundTrip = 68;
 constexpr size_t kTotalRetransmits = 100;
 constexpr size_t kBytesAcked = 120;
 constexpr size_t kBytesReceived = 128;
+constexpr size_t kSegmentsIn = 140;
 constexpr size_t kDataSegmentsOut = 156;
+
+// States of a socket, by tcp_states.h of the kernel.
+constexpr uint8_t kSynSent = 2;
+constexpr uint8_t kClosed = 7;
 
 template <typename Number>
 Number NumberAt(std::string_view info, size_t at) {
   return info.size() < at ? Number{0} : NetlinkValue<Number>(info.substr(at)).value_or(Number{0});
 }
 
-// Formats the peer; "" on this machine.
-std::string PeerOf(const inet_diag_msg& socket) {
+std::optional<base::IpAddress> DestinationOf(const inet_diag_msg& socket) {
   base::IpAddress address;
   address.v6 = socket.idiag_family == AF_INET6;
   std::memcpy(address.bytes.data(), &socket.id.idiag_dst, address.v6 ? 16 : 4);
   // Converts an IPv4-mapped IPv6 address.
-  const auto peer = base::IpAddress::Parse(address.ToString());
-  return !peer || peer->IsLoopback() || peer->IsUnspecified() ? "" : peer->ToString();
+  auto destination = base::IpAddress::Parse(address.ToString());
+  return destination && destination->IsUnspecified() ? std::nullopt : destination;
+}
+
+// Formats the peer; "" on this machine.
+std::string PeerOf(const inet_diag_msg& socket) {
+  const auto peer = DestinationOf(socket);
+  return !peer || peer->IsLoopback() ? "" : peer->ToString();
+}
+
+std::string EndpointOf(const inet_diag_msg& socket) {
+  const auto ip = DestinationOf(socket);
+  if (!ip || socket.id.idiag_dport == 0) return "";
+  base::ListenAddress address;
+  address.ip = *ip;
+  address.port = ntohs(socket.id.idiag_dport);
+  return address.ToString();
 }
 
 void AddSocket(std::string_view message, TcpTraffic& traffic) {
@@ -92,9 +125,31 @@ void AddSocket(std::string_view message, TcpTraffic& traffic) {
   SocketTraffic& of = traffic[socket->idiag_inode];
   of.bytes = NumberAt<uint64_t>(info, kBytesAcked) + NumberAt<uint64_t>(info, kBytesReceived);
   of.peer = PeerOf(*socket);
+  if (socket->idiag_state == kSynSent) of.connecting_to = EndpointOf(*socket);
   of.sent = NumberAt<uint32_t>(info, kDataSegmentsOut);
   of.sent_again = NumberAt<uint32_t>(info, kTotalRetransmits);
   of.unanswered = NumberAt<uint8_t>(info, kRetransmits);
+}
+
+// Adds a closed socket if its connection was never established.
+void AddClosed(std::string_view message, FailedConnections& failed) {
+  const auto socket = NetlinkValue<inet_diag_msg>(message);
+  if (!socket || socket->idiag_state != kClosed) return;
+  const std::string_view info =
+      NetlinkAttribute(message.substr(NetlinkAligned(sizeof *socket)), INET_DIAG_INFO);
+  const bool was_connected = NumberAt<uint32_t>(info, kRoundTrip) > 0 ||
+                             NumberAt<uint64_t>(info, kBytesAcked) > 0 ||
+                             NumberAt<uint64_t>(info, kBytesReceived) > 0;
+  const std::string to = EndpointOf(*socket);
+  const bool is_known = info.size() >= kSegmentsIn + sizeof(uint32_t) && !to.empty();
+  if (was_connected || !is_known) return;
+  FailedAttempts& attempts = failed[to];
+  ++(NumberAt<uint32_t>(info, kSegmentsIn) > 0 ? attempts.refused : attempts.failed);
+}
+
+base::UniqueFd OpenDiag() {
+  return base::UniqueFd(
+      socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
 }
 
 void ReadFamily(int socket, uint8_t family, std::vector<char>& buffer, TcpTraffic& traffic) {
@@ -113,7 +168,8 @@ std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
   for (const std::string_view line : base::Lines(table)) {
     const SocketFields fields = FieldsOf(line);
     if (fields[kInode] != inode) continue;
-    TcpPeer peer{AddressText(fields[kRemote]), Hexadecimal(fields[kSentAgain])};
+    TcpPeer peer{AddressText(fields[kRemote]), Hexadecimal(fields[kSentAgain]),
+                 IsUnaccepted(table, fields[kRemote], fields[kLocal])};
     return peer.address.empty() ? std::nullopt : std::optional(peer);
   }
   return std::nullopt;
@@ -127,6 +183,19 @@ std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
     return base::ParseNumber<uint64_t>(fields[kInode]);
   }
   return std::nullopt;
+}
+
+void AddPortUses(std::string_view table, PortUses& uses) {
+  constexpr std::string_view kListening = "0A";
+  constexpr std::string_view kTimeWait = "06";
+  for (const std::string_view line : base::Lines(table)) {
+    const SocketFields fields = FieldsOf(line);
+    const bool listening = fields[kState] == kListening;
+    if (!listening && fields[kState] != kTimeWait) continue;
+    const std::string_view local = fields[kLocal];
+    const auto port = base::ParseNumber<uint16_t>(local.substr(local.rfind(':') + 1), 16);
+    if (port) (listening ? uses.listening : uses.closing).insert(*port);
+  }
 }
 
 std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
@@ -149,9 +218,10 @@ std::string SocketText(const std::string& folder, const std::string& socket) {
   for (const char* table : {"/net/tcp", "/net/tcp6"}) {
     const auto peer = PeerIn(base::ReadFile(folder + table, kLargestTable).value_or(""), inode);
     if (!peer) continue;
-    return "socket to " + peer->address +
-           (peer->sent_again == 0 ? ""
-                                  : ", sent again " + std::to_string(peer->sent_again) + " times");
+    std::string text = "socket to " + peer->address;
+    if (peer->unaccepted) text += ", not accepted";
+    if (peer->sent_again > 0) text += ", sent again " + std::to_string(peer->sent_again) + " times";
+    return text;
   }
   return socket;
 }
@@ -162,13 +232,43 @@ bool AddTcpTraffic(std::string_view messages, TcpTraffic& traffic) {
   });
 }
 
+void AddClosedSockets(std::string_view messages, FailedConnections& failed) {
+  ReadNetlinkPart(messages, [&](uint16_t type, std::string_view message) {
+    if (type == SOCK_DIAG_BY_FAMILY) AddClosed(message, failed);
+  });
+}
+
+void ConnectionWatch::Begin() {
+  socket_.Reset();
+  base::UniqueFd diag = OpenDiag();
+  sockaddr_nl groups{};
+  groups.nl_family = AF_NETLINK;
+  groups.nl_groups =
+      (1U << (SKNLGRP_INET_TCP_DESTROY - 1)) | (1U << (SKNLGRP_INET6_TCP_DESTROY - 1));
+  const auto* const address = reinterpret_cast<const sockaddr*>(&groups);
+  if (diag.valid() && bind(diag.get(), address, sizeof groups) == 0) socket_ = std::move(diag);
+}
+
+FailedConnections ConnectionWatch::End() {
+  constexpr int kMaxReports = 10'000;
+  FailedConnections failed;
+  std::vector<char> buffer(kLargestNetlinkPart);
+  for (int i = 0; socket_.valid() && i < kMaxReports; ++i) {
+    const ssize_t got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && errno == ENOBUFS) continue;  // some reports were dropped
+    if (got <= 0) break;
+    AddClosedSockets(std::string_view(buffer.data(), static_cast<size_t>(got)), failed);
+  }
+  socket_.Reset();
+  return failed;
+}
+
 TcpTraffic ReadTcpTraffic() {
   TcpTraffic traffic;
   std::vector<char> buffer(kLargestNetlinkPart);
   for (const uint8_t family : {uint8_t{AF_INET}, uint8_t{AF_INET6}}) {
     // A socket for each request: the rest of a truncated answer must not mix with the next one.
-    const base::UniqueFd diag(
-        socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+    const base::UniqueFd diag = OpenDiag();
     if (diag.valid()) ReadFamily(diag.get(), family, buffer, traffic);
   }
   return traffic;

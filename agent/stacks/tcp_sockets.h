@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "base/fd.h"
 
 namespace autodist::agent {
 
@@ -15,6 +19,8 @@ struct TcpPeer {
   std::string address;  // "10.0.0.7:5000", "[fd77::7]:5000"
   // How often the oldest unacknowledged data were retransmitted.
   uint32_t sent_again = 0;
+  // The other end is on this machine, where no program has accepted the connection yet.
+  bool unaccepted = false;
 };
 
 // `table`: the text of a /proc/net/tcp or tcp6, see proc_net_tcp.rst of the kernel. nullopt: the
@@ -26,6 +32,14 @@ std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode);
 std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
                                 std::string_view remote);
 
+// Local ports.
+struct PortUses {
+  std::set<uint16_t> listening;
+  std::set<uint16_t> closing;  // in TIME_WAIT
+};
+// Adds those of a table.
+void AddPortUses(std::string_view table, PortUses& uses);
+
 // Returns the inodes of the sockets in a folder of descriptors, such as /proc/self/fd.
 std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors);
 
@@ -33,17 +47,46 @@ std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors);
 std::string_view SocketInode(std::string_view link);
 
 // Describes "socket:[12345]", an open descriptor of the thread in this folder of /proc: "socket to
-// 10.0.0.7:5000, sent again 4 times". Returns it unchanged if it is no TCP socket.
+// 10.0.0.7:5000, sent again 4 times", or ", not accepted". Returns it unchanged if it is no TCP
+// socket.
 std::string SocketText(const std::string& folder, const std::string& socket);
 
 struct SocketTraffic {
-  uint64_t bytes = 0;       // received, plus sent and acknowledged
-  std::string peer;         // address; "": on this machine, or none
+  uint64_t bytes = 0;  // received, plus sent and acknowledged
+  std::string peer;    // address; "": on this machine, or none
+  // "10.0.0.7:5000", to which it is connecting: its SYN has not been answered; "": none.
+  std::string connecting_to;
   uint32_t sent = 0;        // segments with data
   uint32_t sent_again = 0;  // retransmitted ones
   uint32_t unanswered = 0;  // how often the oldest unacknowledged one was retransmitted
 
   bool operator==(const SocketTraffic&) const = default;
+};
+
+// Failed connection attempts of this network namespace, by destination: "10.0.0.7:5000".
+struct FailedAttempts {
+  uint32_t refused = 0;  // by a reset, because no program listens there
+  uint32_t failed = 0;   // given up by the program, or rejected by the network
+
+  bool operator==(const FailedAttempts&) const = default;
+};
+using FailedConnections = std::map<std::string, FailedAttempts>;
+
+// Adds what the kernel reports of closed sockets.
+void AddClosedSockets(std::string_view messages, FailedConnections& failed);
+
+// Watches for failed connection attempts, which no table of sockets shows: the kernel reports each
+// socket when it is closed. Blocking connect(2) calls are missing, because the kernel forgets their
+// port. Not thread-safe; does not block.
+class ConnectionWatch {
+ public:
+  // Without support by the kernel, nothing is seen.
+  void Begin();
+  // Returns what was seen since Begin. Until then, the kernel needs some time for each socket.
+  FailedConnections End();
+
+ private:
+  base::UniqueFd socket_;
 };
 
 // By inode of the socket.

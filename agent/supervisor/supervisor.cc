@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/thread.h"
 #include "base/wall_clock.h"
@@ -21,6 +22,9 @@ using std::chrono::milliseconds;
 // Killed processes need a moment to end, and a new process may be missing in a listing of /proc.
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kStopInterval{100};
+// What ranks that succeeded have left gets this time before the stop signal: a program to which a
+// script has piped its output ends by itself.
+constexpr milliseconds kSettle{100};
 
 }  // namespace
 
@@ -72,6 +76,8 @@ void Supervisor::Await() {
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
     stop_signal_ = stop_signal;
+    sent_ = 0;
+    failed_ = false;
     const bool late = ending_.ends > 0 || closing_ || refuses_;
     for (RankCommand& command : ranks) {
       if (late) {
@@ -128,7 +134,10 @@ bool Supervisor::Reap() {
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
     if (pid <= 0) return pid == 0;
     if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
-      const RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
+      RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
+      exit.signalled = sent_;
+      const bool ending = ending_.stopped || ending_.ends > 0;
+      if (wait_status != 0) exit.first_failure = !std::exchange(failed_, true) && !ending;
       rank_of_.erase(rank);
       {
         const std::lock_guard lock(mutex_);
@@ -148,7 +157,11 @@ std::map<uint32_t, pid_t> Supervisor::RunningRanks() const {
 }
 
 void Supervisor::SignalRanks(int signal) {
-  if (signal == SIGTSTP || signal == SIGCONT) suspended_ = signal == SIGTSTP;
+  if (signal == SIGTSTP || signal == SIGCONT) {
+    suspended_ = signal == SIGTSTP;
+  } else {
+    sent_ = signal;
+  }
   for (const auto& [pid, rank] : rank_of_) kill(-pid, signal);
 }
 
@@ -158,6 +171,7 @@ void Supervisor::Signal(int signal) {
 
 // A stopped process receives the signal only after it continues.
 void Supervisor::SignalDescendants() {
+  sent_ = stop_signal_;
   for (const pid_t pid : process::Descendants(getpid())) {
     if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
     if (ending_.signalled_groups.contains(getpgid(pid))) continue;
@@ -179,6 +193,7 @@ void Supervisor::RefuseRanks() {
 
 void Supervisor::Stop(milliseconds grace) {
   tasks_.Post([this, grace] {
+    failed_ |= rank_of_.empty();  // elsewhere: a restart does not wait for what ranks here left
     if (HasEnded()) return;
     if (!std::exchange(ending_.stopped, true) && grace.count() > 0) {
       SignalRanks(stop_signal_);
@@ -193,6 +208,7 @@ void Supervisor::OnSignalled(milliseconds grace) {
   tasks_.Post([this, grace] {
     if (HasEnded()) return;
     ending_.stopped = true;
+    sent_ = stop_signal_;
     for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
     KillAfter(grace);
   });
@@ -209,10 +225,36 @@ void Supervisor::End(milliseconds grace) {
   });
 }
 
+// Reports what ranks have left when its next stage begins. Returns whether it may end by itself.
+bool Supervisor::LeftMayEnd() {
+  const bool awaited = ending_.left == v1::LEFT_STAGE_AWAITED;
+  if (!rank_of_.empty() || ending_.killing != awaited) return false;
+  if (ending_.left == v1::LEFT_STAGE_SIGNALLED && !ending_.left_until->Expired()) return false;
+  const bool first = ending_.left == v1::LEFT_STAGE_UNSPECIFIED;
+  if (first && (failed_ || ending_.stopped)) {  // a restart waits; reported only if it stays
+    ending_.left = v1::LEFT_STAGE_SIGNALLED;
+    ending_.left_until = base::Deadline::After(kLeftAwaited);
+    return false;
+  }
+  std::vector<pid_t> left = process::Descendants(getpid());
+  std::erase_if(left, [this](pid_t pid) { return runs_.contains(getpgid(pid)); });
+  if (left.empty()) return false;
+  if (first) {
+    if (!ending_.left_until) ending_.left_until = base::Deadline::After(kSettle);
+    ending_.next_look = *ending_.left_until;
+    if (!ending_.left_until->Expired()) return true;
+  }
+  ending_.left = static_cast<v1::LeftStage>(ending_.left + 1);
+  ending_.left_until = base::Deadline::After(kLeftAwaited);
+  if (events_.left) events_.left(ending_.left, left);
+  return false;
+}
+
 // Continues until there is no child left, and so, because orphans become our children, no
 // descendant. After the grace period, kills all descendants repeatedly.
 void Supervisor::ContinueEnd() {
   if (Reap()) {
+    if (LeftMayEnd()) return;
     if (ending_.killing) {
       process::KillDescendants(getpid());
     } else {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 
 #include "agent/supervisor/rank_streams.h"
 #include "autodist/status.h"
+#include "autodist/v1/session.pb.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/task_queue.h"
@@ -32,11 +34,16 @@ struct RankCommand {
 
 struct RankExit {
   uint32_t rank = 0;
-  pid_t pid = 0;         // 0: not started
-  int wait_status = 0;   // from waitpid
-  int64_t time_ns = 0;   // of detection, since 1970
-  Status start_failure;  // if pid is 0
+  pid_t pid = 0;               // 0: not started
+  int wait_status = 0;         // from waitpid
+  int64_t time_ns = 0;         // of detection, since 1970
+  Status start_failure;        // if pid is 0
+  int signalled = 0;           // the last signal that it was sent here, but for SIGTSTP and SIGCONT
+  bool first_failure = false;  // of these ranks, which were not being stopped
 };
+
+// After this time, processes that ranks have left are reported as awaited.
+inline constexpr std::chrono::seconds kLeftAwaited{2};
 
 // Events, on the supervisor's thread.
 struct SupervisorEvents {
@@ -47,6 +54,9 @@ struct SupervisorEvents {
   std::function<void()> ended;  // after End, when no process is left
   // A rank with an input is about to start: the non-blocking write end.
   std::function<void(uint32_t rank, base::UniqueFd in)> input = {};
+  // During an End, when no rank runs any more: what ranks have left, once for each stage; that it
+  // is signalled, only after a success.
+  std::function<void(v1::LeftStage stage, const std::vector<pid_t>& processes)> left = {};
 };
 
 // Thread-safe; no call blocks. SIGCHLD must be blocked in every thread of the process, and the
@@ -107,10 +117,12 @@ class Supervisor {
     bool stopped = false;  // the stop signal has been sent to the ranks
     bool killing = false;  // the grace period is over
     base::Deadline kill_at = base::Deadline::Never();
-    int ends = 0;                      // calls of End in progress
-    std::set<pid_t> signalled_groups;  // have been sent the stop signal by Stop
-    std::set<pid_t> signalled;         // other processes that have
-    bool only_orphans = false;         // only these are sent it from now on
+    int ends = 0;                                     // calls of End in progress
+    std::set<pid_t> signalled_groups;                 // have been sent the stop signal by Stop
+    std::set<pid_t> signalled;                        // other processes that have
+    bool only_orphans = false;                        // only these are sent it from now on
+    v1::LeftStage left = v1::LEFT_STAGE_UNSPECIFIED;  // the last one
+    std::optional<base::Deadline> left_until;         // the end of the stage
     base::Deadline next_look = base::Deadline::Never();
   };
 
@@ -125,6 +137,7 @@ class Supervisor {
   bool HasEnded() const { return rank_of_.empty() && ending_.ends == 0; }
   void SignalRanks(int signal);
   void SignalDescendants();
+  bool LeftMayEnd();
   void ContinueEnd();
   void KillAfter(std::chrono::milliseconds grace);
 
@@ -143,6 +156,8 @@ class Supervisor {
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
   int stop_signal_;
+  int sent_ = 0;         // as RankExit::signalled
+  bool failed_ = false;  // a rank since the last Start, maybe of another node
   Ending ending_;
   bool refuses_ = false;  // to start ranks
   bool closing_ = false;  // the thread must end

@@ -15,4 +15,7 @@ inline std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// Whether this is the name of this machine; an empty one is.
+inline bool IsThisHost(const std::string& name) { return name.empty() || name == HostName(); }
+
 }  // namespace autodist::base

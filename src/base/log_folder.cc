@@ -19,6 +19,8 @@ namespace {
 
 constexpr mode_t kForUsAlone = 0700;
 constexpr mode_t kFileForUsAlone = 0600;
+constexpr char kUsualLogDir[] = "autodist-runs";
+constexpr char kGitIgnore[] = ".gitignore";
 
 Status Refuse(const Status& why) { return WithRemedy(why, "name another place with --log-dir"); }
 
@@ -48,6 +50,14 @@ Status RemoveContents(int folder, const std::string& path) {
     if (!error) fs::remove_all(here + name, error);
   }
   return error ? ErrnoError(error.value(), "removing what is in " + path) : OkStatus();
+}
+
+// Lets git ignore a folder of log folders. Best effort; an existing file stays as it is.
+void HideFromGit(const std::filesystem::path& folder) {
+  if (folder.filename() != kUsualLogDir) return;
+  const UniqueFd file(open((folder / kGitIgnore).c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (file.valid()) (void)WriteAll(file.get(), "*\n", Deadline::Never()).ok();
 }
 
 // A renamed folder does not count as removed.
@@ -98,6 +108,7 @@ struct LogFolder::Shared {
       }
       if (!parent.empty()) std::filesystem::create_directories(parent, error);
       if (error) return Failure(path, error.value());
+      HideFromGit(parent);
     }
     AD_ASSIGN_OR_RETURN(UniqueFd made,
                         MakeAndOpen(in ? in->get() : AT_FDCWD, in ? name : path, path));
@@ -140,6 +151,9 @@ Status LogFolder::Remove() const {
   const std::lock_guard lock(here_->mutex);
   // Folders that have other contents stay.
   for (const std::string& above : here_->made_above) {
+    if (EntriesOf(above) == std::vector<std::string>{kGitIgnore}) {
+      unlink((above + "/" + kGitIgnore).c_str());
+    }
     if (rmdir(above.c_str()) != 0) break;
   }
   return OkStatus();

@@ -23,8 +23,8 @@ class LogFolder {
   LogFolder Within(const std::string& name) const;
 
   // Returns the open folder, which is shared. Creates the folder, if it is missing or was removed,
-  // with mode 0700, and its parents with the usual mode. Fails if it is a link or belongs to
-  // another user.
+  // with mode 0700, and its parents with the usual mode; git ignores a parent that is called
+  // autodist-runs. Fails if it is a link or belongs to another user.
   Result<std::shared_ptr<const UniqueFd>> Open() const;
 
   // Opens a file in the folder without following links; creates it for this user only.

@@ -16,6 +16,7 @@ namespace {
 
 // A connection fails when the peer has acknowledged nothing for this long.
 constexpr std::chrono::milliseconds kUnacknowledgedLimit{15'000};
+constexpr std::chrono::milliseconds kNextAddress{250};  // between attempts of a race
 
 }  // namespace
 
@@ -56,6 +57,36 @@ int ConnectResult(int fd) {
   sockaddr_storage peer;
   socklen_t peer_length = sizeof peer;
   return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) == 0 ? 0 : EINPROGRESS;
+}
+
+std::optional<UniqueFd> ConnectRace::Advance() {
+  for (auto attempt = attempts_.begin(); attempt != attempts_.end();) {
+    const int error = ConnectResult(attempt->socket.get());
+    if (error == 0) return std::move(attempt->socket);
+    if (error == EINPROGRESS) {
+      ++attempt;
+    } else {
+      failed_.push_back({attempt->address, error});
+      attempt = attempts_.erase(attempt);
+    }
+  }
+  while (begun_ < addresses_.size() && (attempts_.empty() || begin_next_.Expired())) {
+    const IpAddress& address = addresses_[begun_++];
+    auto connecting = StartConnecting(address, port_);
+    if (const int* error = std::get_if<int>(&connecting)) {
+      failed_.push_back({address, *error});
+      continue;
+    }
+    attempts_.push_back({address, std::get<UniqueFd>(std::move(connecting))});
+    begin_next_ = Deadline::After(kNextAddress);
+  }
+  return std::nullopt;
+}
+
+std::vector<int> ConnectRace::sockets() const {
+  std::vector<int> all;
+  for (const Attempt& attempt : attempts_) all.push_back(attempt.socket.get());
+  return all;
 }
 
 }  // namespace autodist::base

@@ -14,6 +14,7 @@
 #include "base/shell_quote.h"
 #include "cli/help_text.h"
 #include "cli/other_launchers.h"
+#include "spec/scalars.h"
 
 namespace autodist::cli {
 namespace {
@@ -48,8 +49,20 @@ Argv OptionNames(const CLI::App& command) {
   return names;
 }
 
+// Spells an option as autodist does: with '-' for '_', without its value.
+std::string OurSpelling(const std::string& word) {
+  std::string spelling = WithoutValue(word);
+  std::ranges::replace(spelling, '_', '-');
+  return spelling;
+}
+
+std::string Respelled(const std::string& word) {
+  return OurSpelling(word) + word.substr(WithoutValue(word).size());
+}
+
+// Accepts both spellings, as torchrun does.
 const CLI::Option* Find(const CLI::App& command, const std::string& word) {
-  if (const auto* option = command.get_option_no_throw(WithoutValue(word))) return option;
+  if (const auto* option = command.get_option_no_throw(OurSpelling(word))) return option;
   // -n4, but not mpirun's -np
   const bool short_one = !word.starts_with("--") && std::isalpha(word[2]) == 0;
   return short_one ? command.get_option_no_throw(word.substr(0, 2)) : nullptr;
@@ -85,25 +98,10 @@ std::string CommandWith(const CLI::App& app, const CLI::App& preferred, const st
   return preferred.get_name();
 }
 
-// Spells an option as autodist does: with '-' for '_'.
-std::string OurSpelling(const std::string& word) {
-  std::string spelling = WithoutValue(word);
-  std::ranges::replace(spelling, '_', '-');
-  return spelling;
-}
-
 // Returns what to write for another launcher's option; "" if the option is unknown. `before`: the
 // autodist options that precede it, each after a space.
 std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const std::string& word,
                            const std::string& next, const std::string& before = "") {
-  const std::string spelling = OurSpelling(word);
-  if (command.get_option_no_throw(spelling)) {
-    const size_t equals = word.find('=');
-    const std::string value = equals != std::string::npos ? word.substr(equals)
-                              : IsOption(next)            ? ""
-                                                          : " " + next;
-    return "write `autodist " + command.get_name() + " " + spelling + value + "`";
-  }
   if (!Find(command, "--hosts")) return "";  // the command uses no nodes
   const auto here = OptionOfAnotherLauncher(word, next);
   if (!here) return "";
@@ -120,7 +118,7 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   Argv having;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (Find(*command, word))
-      having.push_back("`autodist " + command->get_name() + " " + word + "`");
+      having.push_back("`autodist " + command->get_name() + " " + Respelled(word) + "`");
   }
   if (having.empty()) {
     const std::string here = SameOptionHere(app, *CommandOf(app, "run"), word, next);
@@ -131,7 +129,7 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
 
 // Returns the command's option for the name that other programs use; "" if it has none.
 std::string MeantOption(const CLI::App& command, const std::string& word) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMeant = {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kMeant = {
       {{"--all", "--keep"},
        {"--force", "--now"},
        {"-9", "--now"},
@@ -144,7 +142,8 @@ std::string MeantOption(const CLI::App& command, const std::string& word) {
        {"--dir", "--workdir"},
        {"--cwd", "--workdir"},
        {"--port", "--listen"},
-       {"--html", "--output"}}};
+       {"--html", "--output"},
+       {"--env-file", "--pass-env"}}};
   for (const auto& [other, ours] : kMeant) {
     if (WithoutValue(word) == other && Find(command, std::string(ours))) return std::string(ours);
   }
@@ -166,8 +165,7 @@ std::vector<Unknown> UnknownOptions(const CLI::App& command, Argv::const_iterato
     bool takes_next = option && TakesNext(command, *option, *word, next);
     if (!option) {
       unknown.push_back({*word, next});
-      const CLI::Option* ours = command.get_option_no_throw(OurSpelling(*word));
-      takes_next = ours ? TakesNext(command, *ours, *word, next) : TakesValue(*word, next);
+      takes_next = TakesValue(*word, next);
     }
     if (takes_next) ++word;
   }
@@ -180,7 +178,6 @@ bool SelectsNodes(const Unknown& one) {
   return here && here->option.starts_with("--hosts ");
 }
 bool SetsNumberOfRanks(const Unknown& one) {
-  if (OurSpelling(one.word) == "--nproc-per-node") return true;
   const auto here = OptionOfAnotherLauncher(one.word, one.next);
   return here && here->option.starts_with("-n ");
 }
@@ -206,12 +203,32 @@ std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& comma
                 "use instead:" + advice);
 }
 
+// Returns what to write for an option of sbatch; "" if a short one is unknown.
+std::string SbatchOptionHere(const CLI::App& command, const std::string& word,
+                             const std::string& next) {
+  const bool is_short = !word.starts_with("--");
+  const std::string name = is_short ? LongSbatchOption(word) : WithoutValue(word);
+  if (name.empty()) return "";
+  const size_t equals = word.find('=');
+  const std::string value = equals != std::string::npos      ? word.substr(equals + 1)
+                            : is_short && word.size() > 2    ? word.substr(2)
+                            : next.empty() || IsOption(next) ? ""
+                                                             : next;
+  if (Find(command, name)) {
+    return "write `autodist " + command.get_name() + " " + name + " " + value + "`";
+  }
+  return "for sbatch: `--sbatch=" + name + (value.empty() ? "" : "=" + value) + "`";
+}
+
 Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
                      const std::string& next, const std::string& before) {
   const std::string& name = command.get_name();
   const std::string what = name + " has no option '" + WithoutValue(word) + "'";
   const std::string here = SameOptionHere(app, command, word, next, before);
   if (!here.empty()) return Refuse(what, here);
+  const std::string of_sbatch =
+      Find(command, "--sbatch") ? SbatchOptionHere(command, word, next) : "";
+  if (!of_sbatch.empty() && !word.starts_with("--")) return Refuse(what, of_sbatch);
   if (const std::string meant = MeantOption(command, word); !meant.empty()) {
     return Refuse(what, "did you mean " + meant + "? " + Help(name));
   }
@@ -227,11 +244,8 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
       return Refuse(what, "it belongs to `autodist " + other->get_name() + "`");
   }
   const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
-  if (Find(command, "--sbatch")) {
-    const bool apart = WithoutValue(word) == word && !next.empty() && !IsOption(next);
-    const std::string value = apart ? (word.starts_with("--") ? "=" : "") + next : "";
-    return Refuse(what, (nearest.empty() ? "" : "did you mean " + nearest + "? or, ") +
-                            "for sbatch: `--sbatch=" + word + value + "`");
+  if (!of_sbatch.empty()) {
+    return Refuse(what, (nearest.empty() ? "" : "did you mean " + nearest + "? or, ") + of_sbatch);
   }
   if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   return Refuse(
@@ -254,11 +268,22 @@ std::string Joined(Argv::const_iterator begin, Argv::const_iterator end) {
   return begin == end ? "" : " " + base::ShellLine({begin, end});
 }
 
+// Whether it is "NAME=VALUE".
+bool IsAssignment(const std::string& word) {
+  const size_t equals = word.find('=');
+  return equals != std::string::npos && spec::CheckVariableName(word.substr(0, equals)).ok();
+}
+
+std::string RepeatEnv(const std::string& word) {
+  return "give each variable its own option: --env " + base::ShellQuote(word);
+}
+
 // `found`: the first word that is not an option; `dashes`: "--" follows it, so it is misplaced.
 Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes) {
   if (!dashes) return OkStatus();
   const std::string& word = *found;
   const std::string what = "'" + word + "' is not an option";
+  if (IsAssignment(word)) return Refuse(what, RepeatEnv(word));
   if (word.ends_with(".yaml") || word.ends_with(".yml")) {
     return Refuse(what, "give a spec with --spec: autodist " + argv.front() + " --spec " + word);
   }
@@ -267,6 +292,42 @@ Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes)
     return Refuse(what, "write the list without spaces: " + *before + word);
   }
   return Refuse(what, "only options may precede '--'; the program follows it");
+}
+
+// Whether the word begins a program as torchrun has it: "-m MODULE".
+bool IsModule(const CLI::App& command, const std::string& word) {
+  return word == "-m" && !Find(command, word);
+}
+
+// Refuses a program that begins with an option, autodist's or another launcher's, or with a
+// variable. `own`: autodist's words, the command first.
+Status CheckProgram(const CLI::App& app, const CLI::App& command, const Argv& own,
+                    const Argv& program) {
+  if (program.empty() || IsModule(command, program.front())) return OkStatus();
+  const std::string& word = program.front();
+  const std::string what = "'" + word + "' is not a program";
+  if (IsAssignment(word) && Find(command, "--env")) return Refuse(what, RepeatEnv(word));
+  if (!IsOption(word)) return OkStatus();
+  const std::string before = Joined(own.cbegin() + 1, own.cend());
+  const auto next_of = [&](Argv::const_iterator at) {
+    return std::next(at) == program.cend() ? std::string() : *std::next(at);
+  };
+  auto at = program.cbegin();
+  Argv options;
+  for (; at != program.cend() && IsOption(*at); ++at) {
+    const CLI::Option* option = Find(command, *at);
+    if (!option) break;
+    options.push_back(Respelled(*at));
+    if (TakesNext(command, *option, *at, next_of(at))) options.push_back(*++at);
+  }
+  if (!options.empty()) {
+    return Refuse(what, "write options before '--': `autodist " + command.get_name() + before +
+                            " " + base::ShellLine(options) + " --" + Joined(at, program.cend()) +
+                            "`");
+  }
+  const auto unknown = UnknownOptions(command, at, program.cend());
+  if (auto refusal = OptionsOfOthers(app, command, unknown, before)) return *refusal;
+  return UnknownOption(app, command, word, next_of(at), before);
 }
 
 }  // namespace
@@ -297,7 +358,8 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
   if (!command) return UnknownCommand(app, own);
 
   for (auto word = own.begin() + 1; word != own.end(); ++word) {
-    if (!IsOption(*word)) {
+    const bool begins_program = command->get_prefix_command() && IsModule(*command, *word);
+    if (!IsOption(*word) || begins_program) {
       if (!command->get_prefix_command()) continue;
       AD_RETURN_IF_ERROR(CheckBeginning(own, word, dashes != argv.end()));
       line.program.assign(word, own.end());
@@ -312,9 +374,27 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Argv& argv) {
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
     }
-    if (TakesNext(*command, *option, *word, next)) ++word;
+    const bool takes_next = TakesNext(*command, *option, *word, next);
+    *word = Respelled(*word);
+    if (takes_next) ++word;
+  }
+  if (command->get_prefix_command()) {
+    AD_RETURN_IF_ERROR(CheckProgram(app, *command, own, line.program));
   }
   return line;
+}
+
+std::vector<Argument> ArgumentsOf(const CLI::App& command, const Argv& argv) {
+  std::vector<Argument> arguments;
+  for (size_t i = 1; i < argv.size(); ++i) {
+    const CLI::Option* const option = IsOption(argv[i]) ? Find(command, argv[i]) : nullptr;
+    arguments.push_back({option ? WithoutValue(argv[i]) : "", {argv[i]}});
+    if (!option || i + 1 == argv.size()) continue;
+    if (TakesNext(command, *option, argv[i], argv[i + 1])) {
+      arguments.back().words.push_back(argv[++i]);
+    }
+  }
+  return arguments;
 }
 
 Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {

@@ -22,6 +22,14 @@ struct CommandLine {
 // leaves `autodist help TOPIC` unchanged. kInvalidArgument: unknown command or option.
 Result<CommandLine> ReadCommandLine(const CLI::App& app, const std::vector<std::string>& argv);
 
+// An option of a command line, with its value, or another argument.
+struct Argument {
+  std::string option;  // as given, without a value: "--rank"; "": none
+  std::vector<std::string> words;
+};
+// Splits the arguments of a command that ReadCommandLine accepted.
+std::vector<Argument> ArgumentsOf(const CLI::App& command, const std::vector<std::string>& argv);
+
 // Explains why CLI11 rejected arguments that ReadCommandLine accepted.
 Status WhyRefused(const CLI::App& app, const CLI::ParseError& error);
 

@@ -126,7 +126,7 @@ class Completer {
         return Commands(begin, before, false);
       case ValueKind::kJob:
         words = jobs_();
-        words.insert(words.begin(), {"last", "the newest job"});
+        words.insert(words.begin(), {"last", "the last job"});
         break;
       case ValueKind::kNone:
       case ValueKind::kAny:

@@ -25,6 +25,9 @@ constexpr char kMeeting[] = "the ranks meet on node 0; --master-port chooses the
 constexpr char kDevices[] =
     " with `gpus: [0, 1]`; on this machine, CUDA_VISIBLE_DEVICES also works";
 constexpr char kAllocation[] = "; give this one to salloc or sbatch";
+constexpr char kEnvFile[] =
+    " for each variable; or read the file in this shell (set -a; . FILE), and pass its variables "
+    "with --pass-env NAME";
 
 // Of several entries with one name, the first that fits the value is used.
 constexpr KnownOption kKnown[] = {
@@ -48,6 +51,7 @@ constexpr KnownOption kKnown[] = {
     {"srun", "export", "--env", "NAME=VALUE", ""},
     {"srun", "export", "--pass-env", "NAME", ""},
     {"mpirun", "genv genvlist export-env", "--env", "NAME=VALUE", ""},
+    {"docker", "env-file", "--env NAME=VALUE", "", kEnvFile},
     {"torchrun", "master-addr local-addr", "", "",
      "autodist sets MASTER_ADDR; to change it, set `data_address` of node 0 in the spec"},
     {"accelerate", "main-process-ip", "", "", "autodist sets MASTER_ADDR"},
@@ -100,6 +104,11 @@ constexpr char kAlone[] =
     "standalone no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu allow-run-as-root "
     "oversubscribe tag-output l label K kill-on-bad-exit u unbuffered cpu use-cpu pty";
 
+// Short options of sbatch, and their long names here or there.
+constexpr char kSbatchNames[] =
+    "A:account C:constraint D:workdir G:gpus J:name N:nodes c:cpus-per-task d:dependency e:error "
+    "n:ntasks o:output p:partition q:qos t:time w:nodelist x:exclude";
+
 struct KnownCommand {
   const char* names;
   const char* here;  // the equivalent command
@@ -120,6 +129,31 @@ constexpr KnownCommand kCommands[] = {
     {"cp download pull get", "`autodist fetch PATTERN` copies files from the nodes"},
     {"hosts nodes config", "`autodist init --hosts HOST,...` writes a spec"},
     {"connect join", "`autodist attach` shows a job's output"},
+    {"wait", "`autodist attach JOB` waits for a job and ends with its exit code"},
+    {"sync push upload",
+     "`autodist run --sync -- PROGRAM` copies this folder to the nodes before the start"},
+    {"env export setenv",
+     "`autodist run --env NAME=VALUE -- PROGRAM` sets a variable for all ranks; `autodist run "
+     "--dry-run --verbose -- PROGRAM` shows all"},
+    {"metrics prometheus",
+     "`autodist run --metrics 127.0.0.1:9464 -- PROGRAM` serves a job's metrics for Prometheus; "
+     "`autodist top` shows them"},
+    {"debug pdb",
+     "`autodist run --stdin-rank 0 -- python3 -m pdb train.py` debugs a rank in this terminal"},
+    {"gpus gpu nvidia-smi",
+     "`autodist top` shows the GPUs of a job, and `autodist doctor` checks those of the nodes"},
+    {"ssh shell login", "use ssh itself: ssh HOST; `autodist status` lists the nodes of a job"},
+    {"forward tunnel port-forward proxy",
+     "use ssh itself: ssh -L PORT:localhost:PORT HOST; `autodist web` shows jobs in a browser"},
+    {"notebook jupyter tensorboard",
+     "start it on the node, and forward its port: ssh -L PORT:localhost:PORT HOST"},
+    {"profile profiler",
+     "`autodist why` explains slow steps; to profile ranks, put the profiler before the program: "
+     "`autodist run -- nsys profile ./train`"},
+    {"resume restart retry",
+     "`autodist run --max-restarts 3 -- PROGRAM` starts a failed job again; to resume an ended "
+     "job, run it again: the program reads its checkpoint"},
+    {"upgrade update", "replace autodist by a newer release; the nodes get it at the next run"},
 };
 
 bool IsNumber(std::string_view text) {
@@ -167,6 +201,14 @@ const KnownOption* FindKnown(const Named& named) {
 }
 
 }  // namespace
+
+std::string LongSbatchOption(const std::string& word) {
+  for (const std::string_view known : base::Split(kSbatchNames, ' ')) {
+    const bool is_short = word.size() > 1 && word[0] == '-' && word[1] == known[0];
+    if (is_short) return "--" + std::string(known.substr(2));
+  }
+  return "";
+}
 
 std::string CommandHere(const std::string& word) {
   for (const KnownCommand& known : kCommands) {

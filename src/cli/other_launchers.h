@@ -20,6 +20,9 @@ std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word, const
 // Whether `next` is the value of the other launcher's option `word`, and not the program.
 bool TakesValue(const std::string& word, const std::string& next);
 
+// Returns the long name, here or there, of a short option of sbatch: "--nodes" for "-N3"; or "".
+std::string LongSbatchOption(const std::string& word);
+
 // Returns a sentence with autodist's equivalent of another program's command; "" if unknown.
 std::string CommandHere(const std::string& word);
 

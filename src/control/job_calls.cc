@@ -65,6 +65,20 @@ grpc::ServerUnaryReactor* SnapshotCalls::GetHistory(grpc::CallbackServerContext*
   return call.get();
 }
 
+grpc::ServerUnaryReactor* SnapshotCalls::GetDiagnosis(grpc::CallbackServerContext*,
+                                                      const v1::GetDiagnosisRequest*,
+                                                      v1::JobDiagnosis* response) {
+  const auto call = AnswerLater<v1::JobDiagnosis>::Create(response, [] {});
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !handlers_.diagnosis) {
+    call->Refuse(JobHasEnded());
+  } else {
+    handlers_.diagnosis(
+        [call](Result<v1::JobDiagnosis> diagnosis) { call->Answer(std::move(diagnosis)); });
+  }
+  return call.get();
+}
+
 std::shared_ptr<TerminalCall> TerminalCall::Create(const JobRequests::Terminal& requests,
                                                    std::function<void()> done) {
   std::shared_ptr<TerminalCall> call(new TerminalCall(requests, std::move(done)));

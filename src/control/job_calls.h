@@ -87,7 +87,8 @@ class SnapshotWriter {
 // Thread-safe.
 class SnapshotCalls final
     : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
-          v1::SnapshotService::WithCallbackMethod_GetHistory<v1::SnapshotService::Service>> {
+          v1::SnapshotService::WithCallbackMethod_GetHistory<
+              v1::SnapshotService::WithCallbackMethod_GetDiagnosis<v1::SnapshotService::Service>>> {
  public:
   explicit SnapshotCalls(JobRequests::SnapshotHandlers handlers) : handlers_(std::move(handlers)) {}
 
@@ -100,6 +101,9 @@ class SnapshotCalls final
   grpc::ServerUnaryReactor* GetHistory(grpc::CallbackServerContext*,
                                        const v1::GetHistoryRequest* request,
                                        v1::History* response) override;
+  grpc::ServerUnaryReactor* GetDiagnosis(grpc::CallbackServerContext*,
+                                         const v1::GetDiagnosisRequest*,
+                                         v1::JobDiagnosis* response) override;
 
  private:
   const JobRequests::SnapshotHandlers handlers_;

@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::seconds kAnswerLimit{5};
 // Longer than nodes need, and a slow disk for the files.
 constexpr std::chrono::seconds kStacksLimit{60};
+constexpr std::chrono::seconds kDiagnosisLimit{120};
 
 using JobStub = v1::JobService::Stub;
 using SnapshotStub = v1::SnapshotService::Stub;
@@ -79,6 +80,11 @@ Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_toke
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);
   return Ask(*snapshot_, &SnapshotStub::GetHistory, request, kAnswerLimit, stop);
+}
+
+Result<v1::JobDiagnosis> JobClient::GetDiagnosis(const std::stop_token& stop) const {
+  return Ask(*snapshot_, &SnapshotStub::GetDiagnosis, v1::GetDiagnosisRequest(), kDiagnosisLimit,
+             stop);
 }
 
 Status JobClient::Signal(int signal) const {

@@ -45,6 +45,9 @@ class JobClient {
   // GetSnapshot.
   Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
+  // Returns why the job makes little progress. Blocks for two minutes at most; fails as GetStacks.
+  Result<v1::JobDiagnosis> GetDiagnosis(const std::stop_token& stop = {}) const;
+
   // Acts as if that autodist had received the signal: SIGINT, SIGTERM, SIGQUIT, SIGUSR1 or SIGUSR2.
   // Blocks for a few seconds at most.
   Status Signal(int signal) const;

@@ -41,11 +41,14 @@ struct JobRequests {
 
   // Returns the snapshot or history; `answer` as above. Several requests may receive the same
   // snapshot.
+  using DiagnosisAnswer = std::function<void(Result<v1::JobDiagnosis>)>;
   using SnapshotAnswer = std::function<void(std::shared_ptr<const v1::JobSnapshot>)>;
   struct SnapshotHandlers {
     std::function<void(const v1::GetSnapshotRequest&, SnapshotAnswer answer)> snapshot;
     std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
         history;
+    // `answer` may be called later on any thread, or never if the job ends.
+    std::function<void(DiagnosisAnswer answer)> diagnosis = {};
   } snapshots = {};
 };
 

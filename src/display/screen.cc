@@ -78,6 +78,12 @@ winsize SizeOf(Stream stream) {
 
 }  // namespace
 
+void EndAsBySigpipe() {
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+  _exit(128 + SIGPIPE);  // it is blocked
+}
+
 std::string Harmless(std::string_view text) {
   return Cut(text, std::numeric_limits<size_t>::max());
 }
@@ -221,10 +227,7 @@ void Screen::Write(Stream stream, std::string_view text) {
   const int fd = Descriptor(stream);
   const Status written = base::WriteAll(fd, text, base::Deadline::Never());
   if (written.ok()) return;
-  if (ends_with_reader_ && ReaderHasGone(fd)) {
-    signal(SIGPIPE, SIG_DFL);
-    raise(SIGPIPE);
-  }
+  if (ends_with_reader_ && ReaderHasGone(fd)) EndAsBySigpipe();
   closed_[stream] = true;
   const std::string what = std::string("cannot write to ") +
                            (stream == kStdout ? "stdout" : "stderr") + " (" + Message(written) +

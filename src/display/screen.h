@@ -37,6 +37,9 @@ struct Style {
 // kAuto: colors if the terminal supports them, unless NO_COLOR is set (no-color.org).
 Style StyleOf(Stream stream, Colour colour);
 
+// Ends this process as by SIGPIPE, which is ignored because nodes may close connections.
+[[noreturn]] void EndAsBySigpipe();
+
 // Not thread-safe; blocks while the reader accepts nothing.
 class Screen {
  public:
@@ -60,8 +63,7 @@ class Screen {
   // correctly.
   void Clear();
 
-  // From now on, ends this process as by SIGPIPE when its reader has closed the stream, as in `|
-  // head`. SIGPIPE itself is ignored, because a node may close a connection at any time.
+  // From now on, a write ends this process as by SIGPIPE if the reader has gone, as in `| head`.
   void EndWithReader() { ends_with_reader_ = true; }
 
   // Streams that can no longer be written to, so that lines are only in the log files; not those

@@ -226,4 +226,28 @@ std::optional<bool> IgnoreRules::Ignores(std::string_view path, bool is_folder) 
   return std::nullopt;
 }
 
+void IgnoreTree::Add(const IgnoreFiles& files) {
+  Rules& rules = folders_[files.folder];
+  rules.git.Add(files.git);
+  rules.own.Add(files.own);
+}
+
+IgnoreTree::Fate IgnoreTree::FateOf(std::string_view path, bool is_folder,
+                                    bool within_ignored) const {
+  std::optional<bool> by_git;
+  std::string_view folder = path;
+  while (!by_git && !folder.empty()) {
+    const size_t slash = folder.rfind('/');
+    folder = folder.substr(0, slash == std::string_view::npos ? 0 : slash);
+    const auto rules = folders_.find(folder);
+    if (rules == folders_.end()) continue;
+    const std::string_view within = folder.empty() ? path : path.substr(folder.size() + 1);
+    if (const auto own = rules->second.own.Ignores(within, is_folder)) {
+      return *own ? Fate::kLeftOut : Fate::kCopied;
+    }
+    by_git = rules->second.git.Ignores(within, is_folder);
+  }
+  return by_git.value_or(false) || within_ignored ? Fate::kIgnoredByGit : Fate::kCopied;
+}
+
 }  // namespace autodist::files

@@ -1,6 +1,9 @@
 // Selects files of a folder by patterns of the user, "ckpt*" or "out/**/*.pt", and by ignore files.
+// Pure.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +53,33 @@ class IgnoreRules {
   void AddLine(std::string_view line);
 
   std::vector<Pattern> patterns_;
+};
+
+// The ignore files in one folder of a tree.
+struct IgnoreFiles {
+  std::string folder;  // its path in the tree: "", or "a/b"
+  std::string git;     // the content of .gitignore
+  std::string own;     // the content of .autodistignore, which takes precedence
+};
+
+// The ignore files of a tree: which paths --sync copies.
+class IgnoreTree {
+ public:
+  enum class Fate { kCopied, kLeftOut, kIgnoredByGit };
+
+  void Add(const IgnoreFiles& files);
+
+  // Applies the rules of the folders above the path, of which the deepest take precedence.
+  // `within_ignored`: whether .gitignore excludes the folder of the path.
+  Fate FateOf(std::string_view path, bool is_folder, bool within_ignored) const;
+
+ private:
+  struct Rules {
+    IgnoreRules git;
+    IgnoreRules own;
+  };
+
+  std::map<std::string, Rules, std::less<>> folders_;  // those with rules
 };
 
 }  // namespace autodist::files

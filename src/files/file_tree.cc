@@ -7,13 +7,13 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/text_file.h"
-#include "files/file_patterns.h"
+#include "base/wall_clock.h"
 #include "files/git_index.h"
 #include "files/temporary_file.h"
 
@@ -22,11 +22,19 @@ namespace {
 
 constexpr size_t kLargestIgnoreFile = 16 << 20;  // bytes
 constexpr size_t kMaxShown = 10;
+constexpr size_t kEndSize = 256;  // bytes
+// A file that was modified within this time, by the clock of a file server, may be growing.
+constexpr int64_t kMayGrowNs = 3'600'000'000'000;
 
 class Scan {
  public:
-  Scan(const std::string& folder, const std::string& left_out) : left_out_(left_out) {
+  Scan(const std::string& folder, const std::string& left_out) {
     tree_.folder = folder;
+    if (!left_out.empty()) tree_.left_out.push_back(left_out);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+      struct stat info;
+      if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) output_.insert(IdOf(info));
+    }
   }
 
   Result<FileTree> Run() {
@@ -38,15 +46,17 @@ class Scan {
   }
 
  private:
-  // The rules of one folder for its contents.
+  using Fate = IgnoreTree::Fate;
+
+  // One of the folders in which the scan is.
   struct Level {
-    size_t prefix;  // length of the folder's path with its '/'
-    IgnoreRules git;
-    IgnoreRules own;                      // of .autodistignore, which takes precedence
+    size_t prefix;                        // length of the folder's path with its '/'
     std::optional<TrackedFiles> tracked;  // at the top of a repository
   };
 
-  enum class Fate { kCopied, kLeftOut, kIgnoredByGit };
+  static std::pair<dev_t, ino_t> IdOf(const struct stat& info) {
+    return {info.st_dev, info.st_ino};
+  }
 
   std::string Absolute(const std::string& path) const {
     return path.empty() ? tree_.folder : tree_.folder + "/" + path;
@@ -56,19 +66,21 @@ class Scan {
   }
   Status Unreadable() const;
   std::optional<std::vector<std::string>> Names(const std::string& path);
-  Level ReadLevel(const std::string& path);
+  void ReadIgnoreFiles(const std::string& path);
   void ReadIndex(const std::string& path, Level& level);
   void VisitFolder(const std::string& path);
   void Visit(const std::string& path, const std::string& name);
-  Fate FateOf(const std::string& path, const std::string& name, bool is_folder);
+  Fate FateOf(const std::string& path, const std::string& name, const struct stat& info);
   // Whether git tracks the path, or something below it.
   bool IsTracked(const std::string& path, bool is_folder) const;
   void CountIgnored(const std::string& path, const std::string& name, const struct stat& info);
   void AddFile(FileEntry entry, const struct stat& info);
   void AddSymlink(FileEntry entry);
 
-  const std::string left_out_;
+  const int64_t begun_ns_ = base::NanosecondsSince1970();
+  std::set<std::pair<dev_t, ino_t>> output_;  // the files that are our stdout and stderr
   FileTree tree_;
+  IgnoreTree rules_;
   std::vector<Level> levels_;    // of the current folder and those above it
   bool within_ignored_ = false;  // whether .gitignore excludes the current folder
   std::vector<std::string> issues_;
@@ -93,24 +105,25 @@ std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
   return error == 0 ? std::optional(std::move(names)) : std::nullopt;
 }
 
-Scan::Level Scan::ReadLevel(const std::string& path) {
-  Level level{path.empty() ? 0 : path.size() + 1, {}, {}, std::nullopt};
-  const auto read = [&](const char* name, IgnoreRules& rules) {
+void Scan::ReadIgnoreFiles(const std::string& path) {
+  IgnoreFiles found{path, "", ""};
+  const auto read = [&](const char* name, std::string& content) {
     const std::string file = path.empty() ? name : path + "/" + name;
     struct stat info;
     // Does not follow symbolic links, like git.
     if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
-    const auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
+    auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
     if (text.ok()) {
-      rules.Add(*text);
+      content = *std::move(text);
     } else {
       issues_.push_back(Message(text.status()));
     }
   };
-  read(".gitignore", level.git);
-  read(".autodistignore", level.own);
-  ReadIndex(path, level);
-  return level;
+  read(".gitignore", found.git);
+  read(".autodistignore", found.own);
+  if (found.git.empty() && found.own.empty()) return;
+  rules_.Add(found);
+  tree_.ignore_files.push_back(std::move(found));
 }
 
 void Scan::ReadIndex(const std::string& path, Level& level) {
@@ -131,7 +144,9 @@ void Scan::ReadIndex(const std::string& path, Level& level) {
 void Scan::VisitFolder(const std::string& path) {
   const auto names = Names(path);
   if (!names) return;
-  levels_.push_back(ReadLevel(path));
+  ReadIgnoreFiles(path);
+  levels_.push_back({path.empty() ? 0 : path.size() + 1, std::nullopt});
+  ReadIndex(path, levels_.back());
   for (const std::string& name : *names) Visit(path.empty() ? name : path + "/" + name, name);
   levels_.pop_back();
 }
@@ -146,26 +161,21 @@ bool Scan::IsTracked(const std::string& path, bool is_folder) const {
   return false;
 }
 
-Scan::Fate Scan::FateOf(const std::string& path, const std::string& name, bool is_folder) {
-  if (name == ".git" || IsTemporaryName(name) || (is_folder && name == "autodist-runs") ||
-      path == left_out_) {
+Scan::Fate Scan::FateOf(const std::string& path, const std::string& name, const struct stat& info) {
+  const bool is_folder = S_ISDIR(info.st_mode);
+  if (IsNeverCopied(name, is_folder) || std::ranges::count(tree_.left_out, path) > 0) {
     return Fate::kLeftOut;
   }
-  std::optional<bool> by_git;
-  for (auto level = levels_.rbegin(); level != levels_.rend() && !by_git; ++level) {
-    const std::string_view within = std::string_view(path).substr(level->prefix);
-    if (const auto own = level->own.Ignores(within, is_folder)) {
-      return *own ? Fate::kLeftOut : Fate::kCopied;
-    }
-    by_git = level->git.Ignores(within, is_folder);
+  if (output_.contains(IdOf(info))) {
+    tree_.left_out.push_back(path);
+    return Fate::kLeftOut;
   }
-  if (!by_git.value_or(false) && !within_ignored_) return Fate::kCopied;
-  return Fate::kIgnoredByGit;
+  return rules_.FateOf(path, is_folder, within_ignored_);
 }
 
 void Scan::CountIgnored(const std::string& path, const std::string& name, const struct stat& info) {
   constexpr size_t kMaxExamples = 3;
-  if (name == "__pycache__" || name.ends_with(".pyc")) return;
+  if (name.ends_with(".pyc")) return;
   const bool is_folder = S_ISDIR(info.st_mode);
   Ignored& ignored = tree_.ignored;
   ++(is_folder ? ignored.folders : ignored.files);
@@ -182,7 +192,7 @@ void Scan::Visit(const std::string& path, const std::string& name) {
     return;
   }
   const bool is_folder = S_ISDIR(info.st_mode);
-  const Fate fate = FateOf(path, name, is_folder);
+  const Fate fate = FateOf(path, name, info);
   if (fate == Fate::kLeftOut) return;
   if (fate == Fate::kIgnoredByGit && !IsTracked(path, is_folder)) {
     return CountIgnored(path, name, info);
@@ -213,6 +223,13 @@ void Scan::AddFile(FileEntry entry, const struct stat& info) {
   }
   entry.size = static_cast<uint64_t>(info.st_size);
   entry.modified_ns = ModifiedNs(info);
+  entry.changed_ns = ChangedNs(info);
+  entry.inode = info.st_ino;
+  if (entry.modified_ns > begun_ns_ - kMayGrowNs) {
+    const base::UniqueFd fd(
+        open(Absolute(entry.path).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (fd.valid()) entry.end = EndOf(fd.get(), entry.size);
+  }
   ++tree_.files;
   tree_.bytes += entry.size;
   tree_.entries.push_back(std::move(entry));
@@ -232,8 +249,24 @@ void Scan::AddSymlink(FileEntry entry) {
 
 }  // namespace
 
+bool IsNeverCopied(std::string_view name, bool is_folder) {
+  return name == ".git" || name == kSyncRecord || IsTemporaryName(name) ||
+         (is_folder && (name == "autodist-runs" || name == "__pycache__"));
+}
+
 int64_t ModifiedNs(const struct stat& info) {
   return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+int64_t ChangedNs(const struct stat& info) {
+  return int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+}
+
+std::optional<std::string> EndOf(int fd, uint64_t size) {
+  std::string end(std::min<uint64_t>(size, kEndSize), '\0');
+  const auto from = static_cast<off_t>(size - end.size());
+  const ssize_t got = end.empty() ? 0 : pread(fd, end.data(), end.size(), from);
+  return got == static_cast<ssize_t>(end.size()) ? std::optional(std::move(end)) : std::nullopt;
 }
 
 Result<FileTree> ScanFolder(const std::string& folder, const std::string& left_out) {

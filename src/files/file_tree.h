@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
+#include "files/file_patterns.h"
 
 namespace autodist::files {
 
@@ -19,6 +22,11 @@ struct FileEntry {
   uint32_t mode = 0;        // permissions, without set-user-ID and the like
   uint64_t size = 0;        // of a regular file
   int64_t modified_ns = 0;  // of a regular file, since 1970
+  // Of a regular file: one of them changes with its content, even if its time is set back.
+  int64_t changed_ns = 0;
+  uint64_t inode = 0;
+  // EndOf a regular file that was modified not long ago, and may be growing.
+  std::optional<std::string> end;
   std::string link_target;  // of a symbolic link
 };
 
@@ -39,15 +47,26 @@ struct FileTree {
   uint64_t files = 0;                 // number of regular files
   uint64_t bytes = 0;
   Ignored ignored;
+  std::vector<IgnoreFiles> ignore_files;
+  std::vector<std::string> left_out;  // paths: the given one, and the output of this process
 };
 
 // Excludes what .gitignore and .autodistignore in the folder or below say, except files that git
-// tracks in spite of .gitignore; also .git, folders named autodist-runs, our temporary files, and
-// the path `left_out` within the folder ("": none). Symbolic links are entries and are not
-// followed. Fails if anything is unreadable, and names all of it. Blocks while it reads.
+// tracks in spite of .gitignore; also what IsNeverCopied, the path `left_out` within the folder
+// ("": none), and the files that are this process's stdout or stderr. Symbolic links are entries
+// and are not followed. Fails if anything is unreadable, and names all of it. Blocks while it
+// reads.
 Result<FileTree> ScanFolder(const std::string& folder, const std::string& left_out);
 
-// Returns the modification time, since 1970.
+// Whether --sync copies no entry of this name: .git, autodist's own files and Python's bytecode,
+// which each machine makes from the sources.
+bool IsNeverCopied(std::string_view name, bool is_folder);
+
+// Returns the modification time, and that of the last change of content or attributes, since 1970.
 int64_t ModifiedNs(const struct stat& info);
+int64_t ChangedNs(const struct stat& info);
+
+// Returns up to a few hundred of a file's bytes before the offset `size`; nullopt: unreadable.
+std::optional<std::string> EndOf(int fd, uint64_t size);
 
 }  // namespace autodist::files

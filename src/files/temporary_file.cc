@@ -13,11 +13,17 @@
 #include "base/folder_entries.h"
 #include "base/random.h"
 #include "base/split.h"
+#include "base/wall_clock.h"
 
 namespace autodist::files {
 namespace {
 
 constexpr std::string_view kPrefix = ".autodist-sync-";
+constexpr size_t kMinHole = 4096;  // bytes: a block of most file systems
+
+Status WrongSize() {
+  return Error(StatusCode::kInvalidArgument, "the content has another size than announced");
+}
 
 }  // namespace
 
@@ -105,6 +111,24 @@ base::UniqueFd OpenFileIn(int folder, const std::string& name) {
   return fd;
 }
 
+base::UniqueFd OpenFolderWithin(int root, std::string_view path) {
+  base::UniqueFd folder(openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const std::string_view part : base::Split(path, '/')) {
+    if (folder.valid() && !part.empty()) folder = OpenFolderIn(folder.get(), std::string(part));
+  }
+  return folder;
+}
+
+int64_t TimeOfFilesNow(int folder) {
+  const auto file = TemporaryFile::Create(folder);
+  struct stat info;
+  // A write, because an empty file may have the time of this machine.
+  if (!file.ok() || write(file->fd(), "x", 1) != 1 || fstat(file->fd(), &info) != 0) {
+    return base::NanosecondsSince1970();
+  }
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
 int SetModified(int fd, int64_t modified_ns) {
   const std::chrono::nanoseconds time(modified_ns);
   const auto whole = std::chrono::floor<std::chrono::seconds>(time);
@@ -121,14 +145,24 @@ Result<NewFile> NewFile::Create(int folder, const std::string& name,
 }
 
 Status NewFile::Write(std::string_view data) {
+  if (data.size() >= kMinHole && data.find_first_not_of('\0') == std::string_view::npos) {
+    return AddHole(data.size());
+  }
   size_ += data.size();
   return base::WriteAll(file_.fd(), data, base::Deadline::Never());
 }
 
+Status NewFile::AddHole(uint64_t bytes) {
+  if (bytes == 0) return OkStatus();
+  if (size_ > attributes_.size || bytes > attributes_.size - size_) return WrongSize();
+  size_ += bytes;
+  const auto end = static_cast<off_t>(size_);
+  if (ftruncate(file_.fd(), end) == 0 && lseek(file_.fd(), end, SEEK_SET) == end) return OkStatus();
+  return ErrnoError(errno, "making a hole");
+}
+
 Status NewFile::Finish() {
-  if (size_ != attributes_.size) {
-    return Error(StatusCode::kInvalidArgument, "the content has another size than announced");
-  }
+  if (size_ != attributes_.size) return WrongSize();
   if (fchmod(file_.fd(), attributes_.mode & kPermissions) != 0 ||
       SetModified(file_.fd(), attributes_.modified_ns) != 0) {
     return ErrnoError(errno, "setting permissions and time");

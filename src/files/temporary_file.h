@@ -15,6 +15,8 @@ namespace autodist::files {
 // Returns an unpredictable, unused name: ".autodist-sync-" and 128 random bits.
 std::string NewTemporaryName();
 bool IsTemporaryName(std::string_view name);
+// The name of the record that --sync keeps in a folder on a node, of what was received.
+inline constexpr char kSyncRecord[] = ".autodist-sync";
 // Whether the folder has the file of this name, which shows that it is the same folder elsewhere.
 bool HasTemporary(const std::string& folder, const std::string& name);
 
@@ -60,6 +62,12 @@ Status CheckPathWithin(const std::string& path);
 // a folder, or not a regular file.
 base::UniqueFd OpenFolderIn(int folder, const std::string& name);
 base::UniqueFd OpenFileIn(int folder, const std::string& name);
+// Opens a folder by its path within `root`; "": the root itself. Does not close or keep `root`.
+base::UniqueFd OpenFolderWithin(int root, std::string_view path);
+
+// Returns the time by the clock of the file server of an open folder, which new files get, since
+// 1970; that of this machine if no file can be made there.
+int64_t TimeOfFilesNow(int folder);
 
 // Like futimens: -1, and errno.
 int SetModified(int fd, int64_t modified_ns);
@@ -77,7 +85,10 @@ class NewFile {
   static Result<NewFile> Create(int folder, const std::string& name,
                                 const FileAttributes& attributes);
 
+  // A long piece of zeros becomes a hole.
   Status Write(std::string_view data);
+  // Adds zeros without writing them.
+  Status AddHole(uint64_t bytes);
   // Replaces the old file; if this fails, it still has the old content.
   Status Finish();
 

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "base/parse_number.h"
-#include "base/quantity.h"
 #include "base/split.h"
 
 namespace autodist::health {
@@ -369,9 +368,14 @@ std::vector<Fault> FindInFailure(std::string_view printed) {
     return fatal("the driver", "is not of the same version as its libraries",
                  "restart the node, or load the driver again");
   }
+  if (has("NVML: Unknown Error")) {
+    return fatal("the driver", "cannot be reached",
+                 "in a container, start it again: systemd may have taken its devices away; "
+                 "otherwise restart the node");
+  }
   if (has("couldn't communicate with the NVIDIA driver")) {
     return fatal("the driver", "is not loaded",
-                 "load it, or see the kernel log for why it was not");
+                 "load the driver, or see the kernel log for why it was not loaded");
   }
   if (has("No devices were found")) return fatal("the driver", "finds no GPU", kRestart);
   return {};

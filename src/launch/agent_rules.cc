@@ -26,8 +26,16 @@ std::string Number(int64_t number) { return std::to_string(number); }
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(rpc::CheckTime(exit.time_ns()));
   if (exit.pid() < 0) return rpc::BrokenRule("a process " + Number(exit.pid()));
-  if (exit.out_of_memory().used() > kMaxMemory || exit.out_of_memory().limit() > kMaxMemory) {
-    return rpc::BrokenRule("more memory than there can be");
+  const v1::FailureFacts& facts = exit.failure_facts();
+  for (const uint64_t memory : {exit.out_of_memory().used(), exit.out_of_memory().limit(),
+                                facts.shared_memory_size(), facts.shared_memory_free()}) {
+    if (memory > kMaxMemory) return rpc::BrokenRule("more memory than there can be");
+  }
+  for (const auto* ports : {&facts.listening_ports(), &facts.closing_ports()}) {
+    for (const uint32_t port : *ports) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
+  }
+  if (exit.signalled() < 0 || exit.signalled() >= NSIG) {
+    return rpc::BrokenRule("a rank that was sent signal " + Number(exit.signalled()));
   }
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
@@ -59,6 +67,16 @@ Status CheckOutput(const v1::Output& output) {
   AD_RETURN_IF_ERROR(CheckSize("a piece of output", output.data(), rpc::kLargestOutput));
   if (output.offset() > rpc::kLargestSize || output.lost() > rpc::kLargestSize) {
     return rpc::BrokenRule("more output than there can be");
+  }
+  return OkStatus();
+}
+
+Status CheckLeft(const v1::ProcessesLeft& left) {
+  if (left.processes_size() > rpc::kMaxLeftProcesses) {
+    return rpc::BrokenRule(Number(left.processes_size()) + " processes that ranks left");
+  }
+  for (const v1::LeftProcess& process : left.processes()) {
+    AD_RETURN_IF_ERROR(CheckSize("a program's name", process.name(), rpc::kMaxProgramName));
   }
   return OkStatus();
 }
@@ -103,6 +121,8 @@ Status CheckEvent(const v1::AgentEvent& event) {
       return CheckOutput(event.output());
     case v1::AgentEvent::kProgressLine:
       return CheckProgress(event.progress_line());
+    case v1::AgentEvent::kProcessesLeft:
+      return CheckLeft(event.processes_left());
     default:
       return OkStatus();
   }
@@ -112,9 +132,9 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
   // Lists of answers have their lengths checked below.
   const v1::ProbeRequest& asked = request.probe();
   AD_RETURN_IF_ERROR(CheckFields(
-      response,
-      {.list = std::max({rpc::kMaxListLength, asked.files_size(), asked.shared_files_size(),
-                         asked.python_modules_size(), static_cast<int>(asked.nodes())})}));
+      response, {.list = std::max({rpc::kMaxListLength, asked.files_size(),
+                                   asked.shared_files_size(), asked.python_modules_size(),
+                                   asked.paths_size(), static_cast<int>(asked.nodes())})}));
   AD_RETURN_IF_ERROR(rpc::CheckTime(response.facts().time_ns()));
   for (const int count : {response.issues_size(), response.warnings_size()}) {
     if (count > rpc::kMaxIssues) return rpc::BrokenRule(Number(count) + " issues or warnings");
@@ -126,6 +146,7 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
         std::pair{facts.files_size(), asked.files_size()},
         std::pair{facts.shared_files_size(), asked.shared_files_size()},
         std::pair{facts.shared_folders_size(), asked.shared_folders_size()},
+        std::pair{facts.missing_paths_size(), asked.paths_size()},
         std::pair{facts.python().modules_size(), asked.python_modules_size()},
         std::pair{facts.python().has_failed_import() ? 1 : 0, asked.imports_size()}}) {
     if (reported > wanted)

@@ -14,83 +14,27 @@
 #include "base/utf8.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/limits.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::launch {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kMaxNoise = 1 << 20;   // that a login shell may print first
-constexpr size_t kMaxShownBytes = 500;  // bytes of it in messages
-constexpr size_t kMaxScope = 64;        // bytes
-constexpr seconds kStderrLimit{1};      // until stderr is complete
+namespace cause = transport::cause;
 
-// Returns the last part of the output, without trailing line feeds.
-std::string ShownEnd(std::string text) {
-  if (text.size() > kMaxShownBytes) text.erase(0, text.size() - kMaxShownBytes);
-  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-  return text;
-}
+constexpr size_t kMaxNoise = 1 << 20;  // that a login shell may print first
+constexpr size_t kMaxScope = 64;       // bytes
+constexpr seconds kStderrLimit{1};     // until stderr is complete
 
-constexpr char kWaitLonger[] = "; if it is only slow, raise --start-timeout";
-constexpr char kQuietShell[] =
-    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` must "
-    "return";
-
-// The script has not run, so nothing is known about folders.
-Status ShellFailed(const FailedStart& failed) {
-  const std::string printed = ShownEnd(failed.printed + failed.said);
-  const std::string prints = printed.empty() ? ", and prints nothing" : ", and prints:\n" + printed;
-  if (failed.timed_out) {
-    return WithRemedy(
-        Error(
-            StatusCode::kDeadlineExceeded,
-            "the login shell has not run anything within " + base::Seconds(failed.limit) +
-                ": something in its start-up files (~/.bashrc) waits for input, or starts another "
-                "shell" +
-                prints),
-        kQuietShell + std::string(kWaitLonger));
+const transport::Cause& CauseOf(const FailedStart& failed) {
+  if (failed.state == StartState::kFolder) {
+    return failed.timed_out      ? cause::kSlowFolder
+           : failed.said.empty() ? cause::kFolderFails
+                                 : cause::kNoFolder;
   }
-  return WithRemedy(
-      Error(
-          StatusCode::kFailedPrecondition,
-          "login shell broken: the login succeeds, but the user's shell does not run the command" +
-              prints),
-      std::string("check the user's shell (getent passwd USER); if its start-up files exit or "
-                  "start another shell, ") +
-          kQuietShell);
-}
-
-std::string HintFor(const FailedStart& failed) {
-  switch (failed.state) {
-    case StartState::kFolder:
-      return failed.timed_out ? "run `df ~/.cache /tmp` on the node: a file system may hang" +
-                                    std::string(kWaitLonger)
-                              : "try `ls ~/.cache /tmp` on the node";
-    case StartState::kSending:
-      return "make room on the node: see `df -h ~/.cache /tmp`";
-    case StartState::kProgram:
-    case StartState::kShell:
-      break;
-  }
-  return failed.timed_out
-             ? "run `df ~/.cache /tmp` on the node: a file system may hang" +
-                   std::string(kWaitLonger)
-             : "check that /tmp of the node, which gets the socket, is writable and has room";
-}
-
-std::string WhatFailed(const FailedStart& failed, const Status& why) {
-  if (failed.timed_out && failed.state == StartState::kFolder) {
-    return "the home folder or /tmp of the node has not answered within " +
-           base::Seconds(failed.limit);
-  }
-  if (failed.timed_out) {
-    return failed.program + " did not start within " + base::Seconds(failed.limit);
-  }
-  if (failed.state == StartState::kFolder && !failed.said.empty()) {
-    return "no place for " + failed.program + " on the node";
-  }
-  return failed.program + " did not start: " + Message(why);
+  if (failed.timed_out) return cause::kSlowProgram;
+  return failed.state == StartState::kSending ? cause::kNotSent : cause::kProgramFails;
 }
 
 // Reads up to and including the first line feed; what follows may be for another reader. "" at the
@@ -163,10 +107,8 @@ class Awaiting {
       }
       seen_ += *part;
       if (seen_.ends_with(gone)) return AgentIsGone(socket_, deadline_);
-      if (seen_.size() > kMaxNoise) {
-        return Failed(Error(StatusCode::kUnavailable, "the login shell prints without end"));
-      }
-      AD_RETURN_IF_ERROR(TakeLine());
+      if (seen_.size() > kMaxNoise) return transport::CauseError(cause::kEndlessOutput);
+      AD_RETURN_IF_ERROR(TakeLine(*part));
     }
     return OkStatus();
   }
@@ -175,13 +117,17 @@ class Awaiting {
     const bool timed_out = why.code() == StatusCode::kDeadlineExceeded;
     if (!timed_out) stream_.WaitClosed(base::Deadline::After(kStderrLimit));
     AD_RETURN_IF_ERROR(state_ == StartState::kShell ? stream_.FailureIn(seen_) : stream_.Failure());
-    return WhyNotStarted(
-        {state_, timed_out, seen_, stream_.StderrTail(), program_.what(), watch_.limit}, why);
+    return WhyNotStarted({state_, timed_out, seen_, stream_.StderrTail(), program_.what(),
+                          watch_.limit, watch_.in_container},
+                         why);
   }
 
  private:
-  // Handles the last line, which is complete.
-  Status TakeLine() {
+  // Handles the last line, or part of a line.
+  Status TakeLine(const std::string& line) {
+    if (state_ == StartState::kShell) {
+      AD_RETURN_IF_ERROR(transport::EndOfLogin(line));
+    }
     if (state_ == StartState::kShell && seen_.ends_with(shell_)) {
       state_ = StartState::kFolder;
       deadline_ = base::Deadline::After(watch_.limit);
@@ -225,18 +171,27 @@ class Awaiting {
 }  // namespace
 
 Status WhyNotStarted(const FailedStart& failed, const Status& why) {
-  if (failed.state == StartState::kShell) return ShellFailed(failed);
+  if (failed.state == StartState::kShell) {
+    const std::string printed = failed.printed + failed.said;
+    if (!failed.timed_out) return transport::CommandNotRun(printed);
+    return transport::CommandLate(failed.in_container ? cause::kContainerWaits : cause::kShellWaits,
+                                  printed, failed.limit);
+  }
   std::string said = failed.said;
   while (said.ends_with('\n')) said.pop_back();
-  std::string hint = HintFor(failed);
   const size_t last_line = said.rfind('\n') + 1;
   const std::string_view mark = rpc::kRemedyMark;
+  std::string hint;
   if (std::string_view(said).substr(last_line).starts_with(mark)) {
     hint = said.substr(last_line + mark.size());
     said.resize(last_line - std::min<size_t>(last_line, 1));
   }
-  const std::string what = WhatFailed(failed, why);
-  return WithRemedy(Error(why.code(), said.empty() ? what : what + ":\n" + said), hint);
+  const Status failure =
+      transport::CauseError(CauseOf(failed), {{"{program}", failed.program},
+                                              {"{limit}", base::Seconds(failed.limit)},
+                                              {"{said}", Message(why)}});
+  return {why.code(), Message(failure) + (said.empty() ? "" : ":\n" + said),
+          hint.empty() ? Remedy(failure) : hint};
 }
 
 Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::NodeProgram& program,

@@ -26,6 +26,7 @@ struct StartWatch {
   // and their total. May be null.
   std::function<void()> shell_ran = {};
   std::function<void(uint64_t bytes, uint64_t of)> sent = {};
+  bool in_container = false;  // no login shell runs there
 };
 
 // The last state that a start reached. Each one but the last may fail for different reasons.
@@ -43,6 +44,7 @@ struct FailedStart {
   std::string said;     // on stderr
   std::string program;  // "the agent"
   std::chrono::milliseconds limit;
+  bool in_container = false;
 };
 
 // Returns the error with its hint. Pure logic.

@@ -63,6 +63,8 @@ std::string LaunchProgress::Describe(const Node& node) {
     case State::kLoggedIn:
       return node.address + " (logged in; its login shell has not run anything yet" +
              For(node.since) + ")";
+    case State::kInContainer:
+      return node.address + " (its container has not run anything yet" + For(node.since) + ")";
     case State::kStartingAgent:
       return node.address + " (starting the agent)";
     case State::kSendingAgent:

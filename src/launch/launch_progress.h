@@ -20,6 +20,7 @@ class LaunchProgress {
     kConnecting,
     kBooting,
     kLoggedIn,
+    kInContainer,  // as kLoggedIn, by a program such as podman or kubectl
     kStartingAgent,
     kSendingAgent,
     kSyncing,

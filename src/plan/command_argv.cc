@@ -1,6 +1,11 @@
 #include "plan/command_argv.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
+#include <string_view>
+
+#include "base/utf8.h"
 
 namespace autodist::plan {
 namespace {
@@ -151,6 +156,31 @@ std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command)
   const PythonTarget target = TargetOfPython(command, at + 1);
   if (!target.module.empty()) return Find(kModules, target.module);
   return target.at < command.size() ? Program(command, target.at) : std::nullopt;
+}
+
+std::vector<std::string> WithPython(std::vector<std::string> command, bool needs_interpreter) {
+  if (command.empty()) return command;
+  const bool needs_python =
+      command[0] == "-m" || (command[0].ends_with(".py") && needs_interpreter);
+  if (needs_python) command.insert(command.begin(), "python3");
+  return command;
+}
+
+Status CheckForRanks(const std::vector<std::string>& command) {
+  const std::string line = absl::StrJoin(command, " ");  // it may be quoted as one word
+  const size_t blank = line.find(' ');
+  const std::string program = BaseName(line.substr(0, blank));
+  const bool conda = program == "conda" || program == "mamba" || program == "micromamba";
+  constexpr std::string_view kActivate = " activate";
+  if (!conda || blank == line.npos || !line.substr(blank).starts_with(kActivate)) {
+    return OkStatus();
+  }
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            "`" + base::Printable(program) + " activate` changes only the shell that runs it"),
+      "set python_venv in the spec, such as 'source ~/miniconda3/etc/profile.d/conda.sh; conda "
+      "activate NAME', and start the program alone; on this machine, activate the environment "
+      "before `autodist run`");
 }
 
 Script ScriptIn(const std::vector<std::string>& command) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 
 namespace autodist::plan {
@@ -31,6 +32,13 @@ struct Script {
   std::string path;    // as the command line writes it; it may not exist
   std::string module;  // of `python -m`
 };
+
+// Returns the command with the ranks' python3 before it if it begins with "-m MODULE", or with a
+// Python script that does not run by itself: as torchrun runs both.
+std::vector<std::string> WithPython(std::vector<std::string> command, bool needs_interpreter);
+
+// kInvalidArgument: the command only changes a shell, such as `conda activate train`.
+Status CheckForRanks(const std::vector<std::string>& command);
 
 // Returns the script that a Python, a shell or a launcher of scripts runs, also behind `env`,
 // `numactl` and the like. Empty for other programs and ambiguous command lines.

@@ -16,6 +16,7 @@
 #include "base/did_you_mean.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
+#include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -75,8 +76,7 @@ std::string NameOfMachine(uint16_t elf) {
   return "machine number " + std::to_string(elf) + " of ELF";
 }
 
-// Returns the loader that a 64-bit binary names.
-std::string LoaderOf(const std::string& file, const Elf64_Ehdr& header) {
+std::string LoaderIn(const std::string& file, const Elf64_Ehdr& header) {
   const base::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   for (int i = 0; fd.valid() && i < header.e_phnum; ++i) {
     Elf64_Phdr part;
@@ -89,6 +89,44 @@ std::string LoaderOf(const std::string& file, const Elf64_Ehdr& header) {
     return got == static_cast<ssize_t>(loader.size()) ? loader.c_str() : "";
   }
   return "";
+}
+
+std::optional<Elf64_Ehdr> HeaderIn(const std::string& head) {
+  Elf64_Ehdr header;
+  if (!head.starts_with(ELFMAG) || head.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, head.data(), sizeof header);
+  return header.e_ident[EI_CLASS] == ELFCLASS64 ? std::optional(header) : std::nullopt;
+}
+
+Status LoaderMissing(const std::string& name, const std::string& loader) {
+  const bool musl = loader.find("musl") != std::string::npos;
+  return Missing(
+      Quoted(name) + " needs the loader " + base::Printable(loader) + ", which does not exist here",
+      musl ? "it was built for musl (Alpine): build it for glibc, or statically"
+           : "it was built for another system: build it on this one, or statically");
+}
+
+std::string CorrectFirstLine(const std::string& name) {
+  return "correct the first line of " + name +
+         ", install it there, or name an interpreter before the script";
+}
+
+Status InterpreterMissing(const std::string& name, const std::string& interpreter) {
+  return Missing(
+      "the interpreter of " + name + ", " + base::Printable(interpreter) + ", does not exist",
+      CorrectFirstLine(name));
+}
+
+// `by`: the env that looks for the program.
+Status ProgramOfEnvMissing(const std::string& name, const std::string& program,
+                           const std::string& by) {
+  return Missing("the interpreter of " + name + ", " + base::Printable(program) + " (by " +
+                     base::Printable(by) + "), is not in PATH",
+                 CorrectFirstLine(name));
+}
+
+bool IsEnv(const std::string& interpreter) {
+  return std::filesystem::path(interpreter).filename() == "env";
 }
 
 Status CheckBinary(const std::string& file, const std::string& name, const std::string& head) {
@@ -110,13 +148,9 @@ Status CheckBinary(const std::string& file, const std::string& name, const std::
     }
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return OkStatus();
-  const std::string loader = LoaderOf(file, header);
+  const std::string loader = LoaderIn(file, header);
   if (loader.empty() || access(loader.c_str(), F_OK) == 0) return OkStatus();
-  const bool musl = loader.find("musl") != std::string::npos;
-  return Missing(
-      Quoted(name) + " needs the loader " + base::Printable(loader) + ", which does not exist here",
-      musl ? "it was built for musl (Alpine): build it for glibc, or statically"
-           : "it was built for another system: build it on this one, or statically");
+  return LoaderMissing(name, loader);
 }
 
 Status CheckInterpreter(const std::string& name, const Shebang& line, const ProgramPlace& place,
@@ -188,29 +222,29 @@ Status CheckInterpreter(const std::string& name, const Shebang& line, const Prog
     return Missing(Quoted(name) + " names no interpreter after `#!`",
                    "begin it with, for example, `#!/bin/bash`");
   }
-  const std::string of = "the interpreter of " + name + ", " + base::Printable(line.interpreter);
-  const std::string hint = "correct the first line of " + name +
-                           ", install it there, or name an interpreter before the script";
   const std::string file = FileOf(line.interpreter, place);
-  if (access(file.c_str(), F_OK) != 0) return Missing(of + ", does not exist", hint);
+  if (access(file.c_str(), F_OK) != 0) return InterpreterMissing(name, line.interpreter);
   if (depth < kMaxInterpreters) {
     const Status right = CheckFile(file, line.interpreter, place, depth + 1);
     if (!right.ok()) {
-      return WithRemedy(Error(right.code(), of + ": " + Message(right)), hint);
+      return WithRemedy(
+          Error(right.code(), "the interpreter of " + name + ", " +
+                                  base::Printable(line.interpreter) + ": " + Message(right)),
+          CorrectFirstLine(name));
     }
   }
-  if (std::filesystem::path(line.interpreter).filename() != "env") return OkStatus();
+  if (!IsEnv(line.interpreter)) return OkStatus();
   const std::string program = ProgramOfEnv(line.argument);
   if (program.empty() || FindProgram(program, place.path, place.working_directory).ok()) {
     return OkStatus();
   }
+  const Status missing = ProgramOfEnvMissing(name, program, line.interpreter);
   const bool python3 =
       program == "python" && FindProgram("python3", place.path, place.working_directory).ok();
-  return Missing("the interpreter of " + name + ", " + base::Printable(program) + " (by " +
-                     line.interpreter + "), is not in PATH",
-                 python3 ? "begin it with `#!/usr/bin/env python3`, which is, or activate an "
-                           "environment by python_venv"
-                         : hint);
+  return python3 ? WithRemedy(missing,
+                              "begin it with `#!/usr/bin/env python3`, which is, or activate an "
+                              "environment with python_venv")
+                 : missing;
 }
 
 std::string NearestIn(const std::string& folder, const std::string& name) {
@@ -272,6 +306,82 @@ std::string ProgramOfEnv(const std::string& argument) {
 Status CheckProgramFile(const std::string& file, const std::string& name,
                         const ProgramPlace& place) {
   return CheckFile(file, name, place, 0);
+}
+
+std::optional<ProgramNeed> NeedOf(const std::string& file, const std::string& name) {
+  const std::string head = HeadOf(file);
+  if (const auto header = HeaderIn(head)) {
+    const std::string loader = LoaderIn(file, *header);
+    if (loader.empty()) return std::nullopt;
+    return ProgramNeed{loader, LoaderMissing(name, loader)};
+  }
+  const Shebang line = ShebangOf(head);
+  if (!line.interpreter.starts_with('/') || line.carriage_return) return std::nullopt;
+  const std::string program = IsEnv(line.interpreter) ? ProgramOfEnv(line.argument) : "";
+  if (program.empty()) {
+    return ProgramNeed{line.interpreter, InterpreterMissing(name, line.interpreter)};
+  }
+  return ProgramNeed{program, ProgramOfEnvMissing(name, program, line.interpreter)};
+}
+
+std::string LoaderOf(const std::string& file) {
+  const auto header = HeaderIn(HeadOf(file));
+  return header ? LoaderIn(file, *header) : "";
+}
+
+Status LibrariesMissing(const std::string& name, std::string_view said) {
+  constexpr size_t kMaxReason = 500;  // bytes
+  // Of glibc's loader, twice, and of musl's.
+  constexpr std::string_view kCannotLoad = "error while loading shared libraries: ";
+  constexpr std::string_view kNoVersion = "not found (required by";
+  constexpr std::string_view kOfMusl = "Error loading shared library ";
+  for (std::string_view line : base::Lines(said)) {
+    const size_t cannot = line.find(kCannotLoad);
+    const bool version = line.find(kNoVersion) != line.npos;
+    if (cannot == line.npos && !version && !line.starts_with(kOfMusl)) continue;
+    if (cannot != line.npos) line.remove_prefix(cannot + kCannotLoad.size());
+    if (line.starts_with(kOfMusl)) line.remove_prefix(kOfMusl.size());
+    const size_t colon = version ? line.find(": ") : line.npos;  // behind the program
+    if (colon != line.npos) line.remove_prefix(colon + 2);
+    const bool absent = line.find("No such file") != line.npos;
+    return Missing(Quoted(name) + " cannot be loaded: " + base::ToUtf8(line, kMaxReason),
+                   version  ? "build it on the oldest system of the nodes, or statically"
+                   : absent ? "install the library on this node, or put its folder into "
+                              "LD_LIBRARY_PATH with shared_envs"
+                            : "");
+  }
+  return OkStatus();
+}
+
+Status CheckSizeOfArguments(const std::vector<std::string>& argv,
+                            const std::vector<std::string>& environment, uint64_t limit) {
+  // MAX_ARG_STRLEN, ARG_MAX and three quarters of _STK_LIM in the kernel.
+  constexpr uint64_t kMaxString = 128 << 10;
+  constexpr uint64_t kMinTotal = 128 << 10;
+  constexpr uint64_t kMaxTotal = 6 << 20;
+  const auto too_long = [](const std::string& what, uint64_t size, uint64_t accepted,
+                           const std::string& hint) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, what + base::Thousands(static_cast<size_t>(size)) +
+                                                " bytes; this node accepts " +
+                                                base::Thousands(static_cast<size_t>(accepted))),
+        hint);
+  };
+  uint64_t total = 0;
+  for (size_t i = 0; i < argv.size() + environment.size(); ++i) {
+    const bool variable = i >= argv.size();
+    const std::string& text = variable ? environment[i - argv.size()] : argv[i];
+    total += text.size() + 1 + sizeof(char*);
+    if (text.size() < kMaxString) continue;
+    return too_long(variable ? "the variable " + text.substr(0, text.find('=')) + " has "
+                             : "argument " + std::to_string(i) + " of the program has ",
+                    text.size(), kMaxString - 1,
+                    "write it to a file, and give the program the file's name");
+  }
+  const uint64_t max_total = std::clamp(limit / 4, kMinTotal, kMaxTotal);
+  if (total <= max_total) return OkStatus();
+  return too_long("the arguments and variables of the program have ", total, max_total,
+                  "shorten them, or raise the limit there: a quarter of `ulimit -s`");
 }
 
 bool EndsLinesAsWindows(const std::string& file) {

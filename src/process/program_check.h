@@ -3,8 +3,11 @@
 // ambiguous: ENOENT of execve may be about the interpreter.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autodist/status.h"
 
@@ -24,6 +27,27 @@ Status CheckProgramFile(const std::string& file, const std::string& name,
 // The same for a program that FindProgram (process/spawn.h) has not found; suggests what the user
 // may have meant.
 Status WhyNotFound(const std::string& program, const ProgramPlace& place);
+
+// What a program needs besides its file: the interpreter of a script, or the loader of a binary.
+struct ProgramNeed {
+  std::string program;  // a path, or a name to be found in PATH
+  Status missing;       // the error if it is not there, as CheckProgramFile returns it
+};
+
+// Returns nullopt if the file needs nothing, or if that is not known. `name`: as the user wrote it.
+std::optional<ProgramNeed> NeedOf(const std::string& file, const std::string& name);
+
+// Returns the loader that a 64-bit binary names; "" for other files, such as static binaries.
+std::string LoaderOf(const std::string& file);
+
+// Reads what the loader prints on stderr with `--list`. Returns the library that it does not find,
+// in its own words, with a hint; OK if it finds all, or prints something else. Pure logic.
+Status LibrariesMissing(const std::string& name, std::string_view said);
+
+// Checks what Linux accepts for execve: the size of each string, and of all together. Otherwise
+// kInvalidArgument, with a hint. `limit`: the max size of a stack (`ulimit -s`), in bytes.
+Status CheckSizeOfArguments(const std::vector<std::string>& argv,
+                            const std::vector<std::string>& environment, uint64_t limit);
 
 // Whether the first line of a text file ends with a carriage return, which a shell would treat as
 // part of the last argument.

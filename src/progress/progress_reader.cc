@@ -134,16 +134,18 @@ bool LineRecogniser::IsOfTraining(ProgressUpdate& update) {
   return true;
 }
 
-// One line proves little: its count must increase first.
+// One line proves little: its count must increase first, or its epoch, as in "Epoch 3 | Steps: 11".
 bool LineRecogniser::IsConfirmed(const ProgressUpdate& update) {
   const auto known = std::ranges::find(candidates_, update.kind, &Candidate::kind);
   if (known == candidates_.end()) {
-    candidates_[next_candidate_] = {update.kind, *update.step, false};
+    candidates_[next_candidate_] = {update.kind, *update.step, update.epoch, false};
     next_candidate_ = (next_candidate_ + 1) % candidates_.size();
     return false;
   }
-  known->confirmed = known->confirmed || *update.step > known->step;
+  const bool next_epoch = update.unit == "step" && known->epoch && update.epoch > known->epoch;
+  known->confirmed = known->confirmed || next_epoch || *update.step > known->step;
   known->step = *update.step;
+  known->epoch = update.epoch;
   return known->confirmed;
 }
 

@@ -49,6 +49,7 @@ class LineRecogniser {
   struct Candidate {
     size_t kind = 0;
     uint64_t step = 0;
+    std::optional<uint64_t> epoch = {};
     bool confirmed = false;
   };
   std::array<Candidate, 8> candidates_{};

@@ -27,6 +27,19 @@ bool NeedsKeys(const v1::Reach& reach) {
   return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
+// Returns the addresses in the order in which they are tried.
+Result<std::vector<base::IpAddress>> AddressesOf(const v1::SshReach& ssh) {
+  std::vector<std::string> texts = ToVector(ssh.other_addresses());
+  texts.insert(texts.begin(), ssh.address());
+  std::vector<base::IpAddress> addresses;
+  for (const std::string& text : texts) {
+    const auto address = base::IpAddress::Parse(text);
+    if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
+
 Result<secure::Key> JobKeyFor(const v1::CallbackReach& reach) {
   if (reach.credentials_file().empty()) return secure::Key::Random();
   AD_ASSIGN_OR_RETURN(const std::string text,
@@ -66,18 +79,14 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(cons
   }
   if (reach.has_program()) return TransportBy(reach.program());
   const v1::SshReach& ssh = reach.ssh();
-  if (!ssh.error().empty()) {
-    return WithRemedy(Error(StatusCode::kNotFound, ssh.error()),
-                      "correct the name in the spec or --hosts, or give the IP address");
-  }
+  if (!ssh.error().empty()) return Status(StatusCode::kNotFound, ssh.error(), ssh.error_hint());
   std::optional<ssh::SshTarget> session;
   Status no_session;
   if (NeedsKeys(reach)) {
     auto offer = identities_.For(KeysFor(ssh));
     if (offer.ok()) {
-      const auto address = base::IpAddress::Parse(ssh.address());
-      if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
-      session = {ssh, *address, *std::move(offer), KnownHostsFor(ssh)};
+      AD_ASSIGN_OR_RETURN(std::vector<base::IpAddress> addresses, AddressesOf(ssh));
+      session = {ssh, std::move(addresses), *std::move(offer), KnownHostsFor(ssh)};
     } else if (offer.status().code() != StatusCode::kUnimplemented) {
       // Some servers require no key, or another method.
       if (ssh.key_file_required()) return offer.status();

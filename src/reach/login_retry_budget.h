@@ -38,4 +38,10 @@ bool WaitBeforeRetry(std::chrono::milliseconds wait, base::Deadline deadline,
 // Whether the server refuses logins temporarily.
 inline bool IsBusy(StatusCode failure) { return failure == StatusCode::kResourceExhausted; }
 
+// Whether a node that was not reached may be booting: it does not answer, or refuses connections.
+inline bool MayBeBooting(StatusCode failure) {
+  return failure == StatusCode::kUnavailable || failure == StatusCode::kNotFound ||
+         failure == StatusCode::kDeadlineExceeded || IsBusy(failure);
+}
+
 }  // namespace autodist::reach

@@ -1,15 +1,10 @@
 #include "reach/login_script.h"
 
 #include <array>
-#include <condition_variable>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "base/quantity.h"
-#include "base/thread.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::reach {
 namespace {
@@ -20,72 +15,45 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxOutput = 256 << 10;  // all are searched after each read
 constexpr milliseconds kStderrLimit{500};
 
-// Requests a stop at the deadline, unless the thread is stopped first.
-Result<std::jthread> StartAlarm(Deadline deadline, std::stop_source target) {
-  return base::StartThread(
-      [deadline, target = std::move(target)](const std::stop_token& ended) mutable {
-        std::mutex mutex;
-        std::condition_variable_any never;
-        std::unique_lock lock(mutex);
-        never.wait_until(lock, ended, deadline.when(), [] { return false; });
-        if (!ended.stop_requested()) target.request_stop();
-      });
-}
-
-Status TooSlow(milliseconds limit) {
-  return WithRemedy(
-      Error(StatusCode::kDeadlineExceeded, "no answer within " + base::Seconds(limit)),
-      "check that the machine is up and that `ssh HOST true` returns quickly");
-}
-
-// Adds the standard error to the failure, or the reason why it is missing.
-Status WithWhatItSaid(const transport::Stream& stream, const Status& failure) {
-  if (!stream.Failure().ok()) return stream.Failure();
+std::string EndOfErrors(const transport::Stream& stream) {
   std::string said = stream.StderrTail();
   while (said.ends_with('\n')) said.pop_back();
-  return Error(failure.code(), said.empty() ? Message(failure) : Message(failure) + ": " + said);
+  return said;
 }
 
-Status NoAnswer(const transport::Stream& stream, const Status& why) {
-  if (!stream.Failure().ok()) return stream.Failure();
-  return WithRemedy(WithWhatItSaid(stream, why), "check that `ssh HOST true` exits without error");
+// The script has not answered, and its output is that of the login alone.
+Status NoAnswer(const transport::Stream& stream, const std::string& output) {
+  AD_RETURN_IF_ERROR(stream.FailureIn(output));
+  return transport::CommandNotRun(output + EndOfErrors(stream));
 }
 
 Status AwaitAnswer(transport::Stream& stream,
                    const std::function<Status(std::string_view output)>& is_answered,
-                   Deadline deadline) {
+                   milliseconds limit) {
   const base::UniqueFd socket = stream.TakeSocket();
+  const Deadline deadline = Deadline::After(limit);
   std::string output = "\n";
   std::array<char, 16384> buffer;
   for (;;) {
     const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
-    if (!got.ok()) return NoAnswer(stream, got.status());
-    if (*got == 0) {
+    if (got.status().code() == StatusCode::kDeadlineExceeded) {
+      return transport::CommandLate(transport::cause::kNoAnswer,
+                                    output.substr(1) + EndOfErrors(stream), limit);
+    }
+    if (!got.ok() || *got == 0) {
       stream.WaitClosed(Deadline::After(kStderrLimit));  // to complete stderr
-      return NoAnswer(stream, Error(StatusCode::kNotFound, "it ended without an answer"));
+      return NoAnswer(stream, output);
     }
     output.append(buffer.data(), *got);
-    Status answer = is_answered(output);
-    if (answer.ok()) return answer;
-    if (answer.code() != StatusCode::kNotFound) return WithWhatItSaid(stream, answer);
-    if (output.size() > kMaxOutput) {
-      return NoAnswer(stream,
-                      Error(StatusCode::kUnavailable, "the login shell prints without end"));
+    const Status answer = is_answered(output);
+    if (answer.code() != StatusCode::kNotFound) {
+      const std::string said = answer.ok() ? "" : EndOfErrors(stream);
+      return said.empty() ? answer
+                          : Status(answer.code(), Message(answer) + ": " + said, Remedy(answer));
     }
+    AD_RETURN_IF_ERROR(transport::EndOfLogin(output));
+    if (output.size() > kMaxOutput) return transport::CauseError(transport::cause::kEndlessOutput);
   }
-}
-
-Status RunOnce(transport::Transport& transport, const std::vector<std::string>& argv,
-               const std::function<Status(std::string_view output)>& is_answered,
-               milliseconds limit) {
-  const Deadline deadline = Deadline::After(limit);
-  std::stop_source stop;
-  AD_ASSIGN_OR_RETURN(const std::jthread alarm, StartAlarm(deadline, stop));
-  auto stream = transport.Run(argv, stop.get_token());
-  if (!stream.ok() && stop.stop_requested()) return TooSlow(limit);
-  AD_RETURN_IF_ERROR(stream.status());
-  Status answer = AwaitAnswer(**stream, is_answered, deadline);
-  return answer.code() == StatusCode::kDeadlineExceeded ? TooSlow(limit) : answer;
 }
 
 }  // namespace
@@ -93,7 +61,10 @@ Status RunOnce(transport::Transport& transport, const std::vector<std::string>& 
 Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
                         const std::function<Status(std::string_view output)>& is_answered,
                         milliseconds limit, LoginRetryBudget& servers) {
-  const auto run = [&] { return RunOnce(transport, argv, is_answered, limit); };
+  const auto run = [&]() -> Status {
+    AD_ASSIGN_OR_RETURN(const auto stream, transport.Run(argv, {}));
+    return AwaitAnswer(*stream, is_answered, limit);
+  };
   Status status = TryToLogIn(run, IsBusy, [&] { return servers.limit(); }, {});
   if (status.ok()) servers.GotIn();
   return status;

@@ -14,8 +14,9 @@
 namespace autodist::reach {
 
 // Runs argv and reads the output, which begins with a newline of ours, until `is_answered` returns
-// anything but kNotFound, and returns that. Blocks until then, limited by `limit` and the retry
-// budget in `servers`. Errors include the standard error.
+// anything but kNotFound, and returns that. Blocks for the login, then for `limit` at most, and
+// again as the retry budget in `servers` permits. Errors include the standard error. kAborted: the
+// login succeeds, but the answer does not come in time.
 Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
                         const std::function<Status(std::string_view output)>& is_answered,
                         std::chrono::milliseconds limit, LoginRetryBudget& servers);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "base/quantity.h"
@@ -44,10 +43,7 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   }
   if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(snapshot) - job.started_ms()));
   const v1::GoodputParts& spent = snapshot.goodput_parts();
-  const auto goodput = snapshot::Goodput(spent);
-  if (goodput && spent.training() + spent.lost_steps() > 0) {
-    add("goodput", base::Percent(*goodput));
-  }
+  if (spent.training() + spent.lost_steps() > 0) add("goodput", snapshot::GoodputText(spent));
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));
   if (const auto time = snapshot::TimeToRecover(snapshot)) {
     add("time to recover", base::ExactlyElapsed(std::chrono::milliseconds(*time)));

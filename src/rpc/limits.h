@@ -34,6 +34,10 @@ inline constexpr int kMaxThrottled = 16;  // reasons for one GPU
 inline constexpr double kLargestAmount = 1e18;
 inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
 
+// What ranks have left on a node: the processes that it names, and the name of a program.
+inline constexpr int kMaxLeftProcesses = 8;
+inline constexpr size_t kMaxProgramName = 64;
+
 // A line that a rank writes to AUTODIST_PROGRESS.
 inline constexpr size_t kMaxProgressLength = 4 << 10;
 

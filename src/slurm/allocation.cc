@@ -5,19 +5,16 @@
 #include <numeric>
 #include <vector>
 
-#include "base/deadline.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
+#include "slurm/ended_job.h"
 #include "slurm/hosts.h"
-#include "transport/local.h"
 
 namespace autodist::slurm {
 namespace {
 
-constexpr std::chrono::seconds kControllerLimit{60};
-constexpr size_t kMaxOutputBytes = 16 << 20;  // bytes
 constexpr char kGroup[] = "slurm";
 
 std::optional<std::string> Variable(const std::string& name) {
@@ -29,19 +26,6 @@ std::optional<std::string> Variable(const std::string& name) {
 std::optional<std::string> OfThisComponent(const std::string& name) {
   if (name == "SLURM_HET_SIZE" || name == "SLURM_PACK_SIZE") return std::nullopt;
   return Variable(name);
-}
-
-// Returns the output of `scontrol show` with these arguments.
-Result<std::string> Scontrol(std::vector<std::string> words) {
-  words.insert(words.begin(), {"scontrol", "show"});
-  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
-  AD_ASSIGN_OR_RETURN(
-      std::string output,
-      transport::OutputOf(*program, base::Deadline::After(kControllerLimit), kMaxOutputBytes));
-  if (program->ExitStatus() == 0) return output;
-  std::string said = program->StderrTail();
-  while (said.ends_with('\n')) said.pop_back();
-  return Error(StatusCode::kUnavailable, "scontrol show " + words[2] + ": " + said);
 }
 
 // The site's configuration, which is read once.
@@ -113,8 +97,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
               "srun has started autodist " + tasks + " times; each would start the whole job"),
         "leave srun out: autodist creates the step itself");
   }
-  AD_ASSIGN_OR_RETURN(const std::string job,
-                      Scontrol({"job", "--details", Variable("SLURM_JOB_ID").value_or("")}));
+  AD_ASSIGN_OR_RETURN(const std::string job, ScontrolJob());
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
   const bool confined = Setting(config, "ConstrainDevices") == "yes";
   const auto gpus = SlurmGpus(job);

@@ -1,9 +1,11 @@
 #include "slurm/srun.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/split.h"
+#include "process/spawn.h"
 
 namespace autodist::slurm {
 namespace {
@@ -40,6 +42,15 @@ std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_
                "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
                "--job-name=autodist-agent", "--export=ALL"});
   if (gpus > 0) argv.push_back("--gres=gpu:" + std::to_string(gpus));
+  return argv;
+}
+
+std::vector<std::string> SrunInto(const std::string& job, const std::string& node, bool terminal) {
+  const char* const path = std::getenv("PATH");
+  if (!process::FindProgram("srun", path ? path : "", "/").ok()) return {};
+  std::vector<std::string> argv = SrunArgv({node}, 0, {});
+  argv.insert(argv.end(), {"--jobid=" + job, "--job-name=autodist"});
+  if (terminal) argv.push_back("--pty");
   return argv;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
+
 namespace autodist::snapshot {
 namespace {
 
@@ -80,6 +82,7 @@ void GoodputAccounting::Runs(int64_t now_ms) {
 }
 
 void GoodputAccounting::FirstStep(int64_t now_ms) {
+  booked_.set_steps_known(true);
   if (stepped_ || phase_ != Phase::kRunning) return;
   Enter(Phase::kRunning, now_ms);
   stepped_ = true;
@@ -127,6 +130,12 @@ std::optional<double> Goodput(const v1::GoodputParts& spent) {
   const int64_t total = Total(spent);
   if (total <= 0) return std::nullopt;
   return static_cast<double>(spent.training()) / static_cast<double>(total);
+}
+
+std::string GoodputText(const v1::GoodputParts& spent) {
+  const auto goodput = Goodput(spent);
+  if (!goodput) return "";
+  return base::Percent(*goodput) + (spent.steps_known() ? "" : ", steps unknown");
 }
 
 }  // namespace autodist::snapshot

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
@@ -64,6 +65,8 @@ class GoodputAccounting {
 
 // The share of the time that was training, 0 to 1; absent if no time has passed.
 std::optional<double> Goodput(const v1::GoodputParts& spent);
+// "94.1 %"; "99.5 %, steps unknown", as imports then count as training; "": no time has passed.
+std::string GoodputText(const v1::GoodputParts& spent);
 int64_t Total(const v1::GoodputParts& spent);  // milliseconds
 
 }  // namespace autodist::snapshot

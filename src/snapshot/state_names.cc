@@ -69,6 +69,7 @@ std::string StateText(const v1::RankSnapshot& rank) {
 
 JobState StateOf(const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED) {
+    if (job.elsewhere() && !job.has_exit_code()) return {"ended", v1::MARK_ENDED};
     if (job.exit_code() == 0) return {"ended well", v1::MARK_ENDED};
     const std::string code = "exit code " + std::to_string(job.exit_code());
     const bool asked =
@@ -77,6 +78,7 @@ JobState StateOf(const v1::JobStatus& job) {
     return {"failed, " + code, v1::MARK_FAILED};
   }
   if (job.chief_gone()) return {"crashed: its autodist is gone", v1::MARK_FAILED};
+  if (job.elsewhere()) return {"on " + job.host(), v1::MARK_NONE};
   switch (job.phase()) {
     case v1::JOB_PHASE_LAUNCHING:
       return {"launching", v1::MARK_STARTING};

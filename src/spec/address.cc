@@ -76,13 +76,28 @@ Status CheckUser(const std::string& text) {
                        return std::isspace(c) || std::iscntrl(c) ||
                               kRefused.find(static_cast<char>(c)) != std::string_view::npos;
                      });
-  return right ? OkStatus() : Wrong(Quoted(text) + " is not a user name");
+  if (const size_t colon = text.find(':'); colon != std::string::npos) {
+    return Wrong(Quoted(text.substr(0, colon) + ":…") +
+                 " is not a user name; a password cannot be given, because autodist logs in with "
+                 "keys");
+  }
+  // Users of a domain have an '@' as well: "ann@corp.example".
+  const size_t at = text.rfind('@');
+  const bool has_host = at != std::string::npos &&
+                        (text.starts_with("root@") || base::IpAddress::Parse(text.substr(at + 1)));
+  const std::string why =
+      has_host ? "a host is the 'address' of a node; the user is " + Quoted(text.substr(0, at))
+               : ShellNotation(text);
+  if (right && why.empty()) return OkStatus();
+  return Wrong(Quoted(text) + " is not a user name" + (why.empty() ? "" : ": " + why));
 }
 
 Status CheckHost(const std::string& text) {
   const auto ip = base::IpAddress::Parse(text);
   if (!ip && !IsHostName(text)) {
-    return Wrong(Quoted(text) + " is neither an IPv4 or IPv6 address nor a host name");
+    const bool braces = text.find('{') != std::string::npos;
+    return Wrong(Quoted(text) + " is neither an IPv4 or IPv6 address nor a host name" +
+                 (braces ? "; a range of hosts is written gpu[1-4]" : ""));
   }
   if (!ip && LooksNumeric(text)) {
     return Wrong(Quoted(text) + " is not an IPv4 address; those are four numbers from 0 to 255");

@@ -14,6 +14,16 @@ const SshGroup& ResourceSpec::group_of(const Node& node) const {
   return node.chief ? none : ssh.at(node.ssh_config);
 }
 
+ResourceSpec WithoutEnvironments(ResourceSpec spec) {
+  const auto clear = [](auto& settings) {
+    settings.python_venv.clear();
+    settings.shared_envs.clear();
+  };
+  for (Node& node : spec.nodes) clear(node);
+  for (auto& [name, group] : spec.ssh) clear(group);
+  return spec;
+}
+
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {
   ResourceSpec spec;
   Node node;

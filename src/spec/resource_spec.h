@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/listen_address.h"
 
@@ -73,6 +74,9 @@ struct Node {
   // One for each of gpus: "GPU-..." or "MIG-..." if the GPU is named by UUID (then its number is
   // its index in the list), else "". Empty: all are named by number.
   std::vector<std::string> gpu_uuids;
+  // Why it is not known which devices there are; then the lists above are a guess, with which no
+  // rank may be started. OK: they are known, or the user has given them.
+  Status counted = {};
   // The IPv4 addresses of NPUs listed as gpus, in the same order, on the NPUs' network. Empty: not
   // given.
   std::vector<std::string> device_ips;
@@ -106,6 +110,9 @@ struct ResourceSpec {
   // Returns the group that the node names; for the chief, which needs none, an empty one.
   const SshGroup& group_of(const Node& node) const;
 };
+
+// Returns what logins need, without variables and statements for ranks, which may be secrets.
+ResourceSpec WithoutEnvironments(ResourceSpec spec);
 
 // Returns a spec for this machine alone, without SSH.
 ResourceSpec SingleNode(std::vector<uint32_t> gpus);

@@ -60,6 +60,24 @@ std::optional<double> ReadPositiveNumber(const std::string& text) {
   return number && *number > 0 && std::isfinite(*number) ? number : std::nullopt;
 }
 
+std::string ShellNotation(std::string_view text) {
+  if (text.find('`') != std::string_view::npos || text.find("$(") != std::string_view::npos) {
+    return "commands are not run here; write the value itself";
+  }
+  for (size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
+    const char next = at + 1 < text.size() ? text[at + 1] : '\0';
+    if (next == '{' || next == '_' || std::isalpha(static_cast<unsigned char>(next))) {
+      return "variables are not replaced here; write the value itself";
+    }
+  }
+  if (text.find("{{") != std::string_view::npos) {
+    return "templates are not filled in here; write the value itself";
+  }
+  if (!text.starts_with('~') || text.size() == 1 || text[1] == '/') return "";
+  return Quoted(text.substr(0, text.find('/'))) +
+         " is not replaced here, only '~/' for your home folder; write the whole path";
+}
+
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text) {
   const std::vector<std::pair<std::string, v1::HostKeyCheck>> known = {
       {"strict", v1::HOST_KEY_CHECK_STRICT},
@@ -70,7 +88,10 @@ Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text) {
     if (word == text) return check;
     words.push_back(word);
   }
-  const std::string near = base::Nearest(text, words);
+  // "yes" and "no" are values of StrictHostKeyChecking.
+  const std::string near = text == "yes"  ? "strict"
+                           : text == "no" ? "off"
+                                          : base::Nearest(text, words);
   return Wrong(text, " should be " + base::Alternatives(words) +
                          (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
@@ -111,6 +132,12 @@ Status CheckInterface(const std::string& text) {
   return Wrong(text,
                " is not the name of a network interface, such as eth0; those have 1 to 15 "
                "characters, and no spaces, '/', ':' or '%' among them");
+}
+
+Status CheckKeyFile(const std::string& text) {
+  if (text.find('\0') != std::string::npos) return Wrong(text, " is no file: it has a zero byte");
+  const std::string why = ShellNotation(text);
+  return why.empty() ? OkStatus() : Wrong(text, ": " + why);
 }
 
 Status CheckVariableName(const std::string& text) {

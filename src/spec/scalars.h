@@ -27,6 +27,10 @@ std::optional<double> ReadPositiveNumber(const std::string& text);
 // CUDA_VISIBLE_DEVICES.
 bool IsGpuUuid(std::string_view text);
 
+// Returns why a value with this notation of a shell cannot be meant literally: "$NAME", "${NAME}",
+// "$(...)", "`...`", "~user", and "{{...}}" of templates; "": it has none.
+std::string ShellNotation(std::string_view text);
+
 // Errors of these functions begin with the quoted value.
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text);
 Result<std::string> ReadAbsolutePath(const std::string& text);  // without redundant '/' and '.'
@@ -34,6 +38,7 @@ Result<std::string> ReadIpv4(const std::string& text);
 // Parses "ssh-ed25519 AAAA...", as in a .pub file and in known_hosts; drops a comment after it.
 Result<std::string> ReadHostKey(const std::string& text);
 Status CheckInterface(const std::string& text);
+Status CheckKeyFile(const std::string& text);
 Status CheckVariableName(const std::string& text);
 
 }  // namespace autodist::spec

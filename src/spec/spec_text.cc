@@ -92,7 +92,8 @@ std::string EnvironmentText(const std::string& python_venv, const SharedEnvs& sh
 std::string NodeText(const Node& node, const SpecDraft::Note& note) {
   std::string text = "  - address: " + Scalar(AddressText(node)) + Comment(note.address) + "\n";
   const bool none = node.devices().empty();
-  text += none                ? "    cpus: []\n    gpus: []"
+  text += !node.counted.ok()  ? "    gpus: unknown"
+          : none              ? "    cpus: []\n    gpus: []"
           : node.gpus.empty() ? "    cpus: " + DeviceList(node)
                               : "    gpus: " + DeviceList(node);
   text += Comment(note.devices) + "\n";

@@ -15,6 +15,10 @@ constexpr int kMaxRounds = 64;
 
 bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 
+Status LostBecause(const std::string& cause) {
+  return transport::CauseError(transport::cause::kConnectionLost, {{"{said}", cause}});
+}
+
 }  // namespace
 
 std::optional<Status> ChannelPump::Advance(Libssh2Session& session,
@@ -48,7 +52,7 @@ bool ChannelPump::ReadRemote(Libssh2Session& session) {
   to_local_begin_ = 0;
   if (got > 0) return true;
   if (got == 0 && session.RemoteEnded()) remote_ended_ = true;
-  if (got < 0 && !session.WouldBlock()) failure_ = ConnectionLostError(session.LastError());
+  if (got < 0 && !session.WouldBlock()) failure_ = LostBecause(session.LastError());
   return false;
 }
 
@@ -87,7 +91,7 @@ bool ChannelPump::WriteRemote(Libssh2Session& session) {
   if (put < 0) {
     // The program may have ended without reading everything; its output shows that.
     to_remote_.clear();
-    if (!session.RemoteEnded()) failure_ = ConnectionLostError(session.LastError());
+    if (!session.RemoteEnded()) failure_ = LostBecause(session.LastError());
     return false;
   }
   to_remote_begin_ += static_cast<size_t>(put);

@@ -12,8 +12,9 @@
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/quantity.h"
 #include "ssh/libssh2_session.h"
-#include "ssh/ssh_errors.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::ssh {
 
@@ -81,13 +82,16 @@ class ProgressWatch {
     const bool moves = moved != moved_;
     moved_ = moved;
     idle_turns_ = moves ? 0 : idle_turns_ + 1;
-    if (idle_turns_ > kMaxIdleTurns) return NoProgressError();
+    if (idle_turns_ > kMaxIdleTurns) {
+      return transport::CauseError(transport::cause::kNoProgress);
+    }
     if (!sending) {
       deadline_ = base::Deadline::Never();
     } else if (moves || !sending_) {
       deadline_ = base::Deadline::After(send_limit_);
     } else if (deadline_.Expired()) {
-      return StalledError(send_limit_);
+      return transport::CauseError(transport::cause::kStalled,
+                                   {{"{limit}", base::Seconds(send_limit_)}});
     }
     sending_ = sending;
     return OkStatus();

@@ -1,7 +1,6 @@
 #include "ssh/identities.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
@@ -56,11 +55,6 @@ bool IsUsualKeyFile(const std::string& path) {
                                     "id_ed25519", "id_ed25519_sk", "id_xmss"};
   return std::ranges::any_of(
       kNames, [&](const char* name) { return path.ends_with(std::string("/.ssh/") + name); });
-}
-
-uint64_t Now() {
-  return static_cast<uint64_t>(
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
 }
 
 // `misses_configured`: OpenSSH's configuration names a missing key file.
@@ -162,9 +156,6 @@ class IdentityCollector {
                               what + " is a host certificate, not a user certificate"),
                         kRemedy);
     }
-    // Still offered: the server's clock decides.
-    if (certificate->valid_before <= Now()) offer_.notes.push_back(what + " has expired");
-    if (certificate->valid_after > Now()) offer_.notes.push_back(what + " is not valid yet");
     certificates_.push_back({path, *blob, certificate->plain_blob});
     return OkStatus();
   }

@@ -9,12 +9,17 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "ssh/ssh_errors.h"
+#include "ssh/ssh_public_key.h"
 
 namespace autodist::ssh {
 namespace {
+
+namespace cause = transport::cause;
+using transport::CauseError;
 
 // No data packet is written while another is buffered. So anything beyond this limit is responses
 // that a server requests and does not read.
@@ -193,6 +198,14 @@ std::string Libssh2Session::LastError() const {
   return socket_.lost() > 0 ? said + ": " + std::strerror(socket_.lost()) : said;
 }
 
+// libssh2 takes a banner from the packets that have arrived only when it asks for the methods of
+// the login. The answer is not needed.
+std::string Libssh2Session::TakeBanner(const std::string& username) {
+  char* banner = nullptr;
+  libssh2_userauth_list(session_, username.c_str(), static_cast<unsigned int>(username.size()));
+  return libssh2_userauth_banner(session_, &banner) == 0 && banner ? banner : "";
+}
+
 bool Libssh2Session::HadTooManyFailures() const {
   return disconnect_reason_ == SSH_DISCONNECT_NO_MORE_AUTH_METHODS_AVAILABLE ||
          disconnect_message_.find("Too many authentication failures") != std::string::npos;
@@ -207,17 +220,12 @@ Libssh2Session::Outcome Libssh2Session::Handshake() {
       return OkStatus();
     case LIBSSH2_ERROR_KEX_FAILURE:
     case LIBSSH2_ERROR_METHOD_NONE:
-      return NoCommonAlgorithmError(LastError());
+      return CauseError(cause::kNoCommonAlgorithm, {{"{said}", LastError()}});
     default:
       break;
   }
-  if (ConnectionLost()) {
-    return WithRemedy(Error(StatusCode::kResourceExhausted,
-                            "the server aborted the SSH handshake: " + LastError()),
-                      "see its log (journalctl -u ssh)");
-  }
-  return WithRemedy(Error(StatusCode::kUnavailable, "SSH handshake: " + LastError()),
-                    "test with `ssh`; see the server's log (journalctl -u ssh)");
+  return CauseError(ConnectionLost() ? cause::kHandshakeAborted : cause::kHandshakeFails,
+                    {{"{said}", LastError()}});
 }
 
 std::string_view Libssh2Session::HostKey() const {
@@ -251,7 +259,7 @@ Libssh2Session::LoginAnswer Libssh2Session::LogIn(const std::string& username,
 
 Libssh2Session::Outcome Libssh2Session::OutcomeOf(int rc) {
   if (rc == LIBSSH2_ERROR_EAGAIN) return std::nullopt;
-  return rc == 0 ? OkStatus() : ChannelRefusedError(LastError());
+  return rc == 0 ? OkStatus() : CauseError(cause::kChannelRefused, {{"{said}", LastError()}});
 }
 
 Libssh2Session::Outcome Libssh2Session::OpenChannel() {
@@ -315,14 +323,14 @@ std::optional<Status> Authentication::Advance(Libssh2Session& session) {
       case Libssh2Session::LoginAnswer::kConnectionLost:
         if (session.HadTooManyFailures()) {
           NextIdentity();
-          return Refused();
+          return Refused(session);
         }
-        return LoginInterruptedError(session.disconnect_message().empty()
-                                         ? session.LastError()
-                                         : session.disconnect_message());
+        const std::string why = session.LastError();  // before the next call
+        return LoginInterruptedError(session.TakeBanner(username_), session.disconnect_message(),
+                                     why);
     }
   }
-  return Refused();
+  return Refused(session);
 }
 
 std::optional<Result<std::string>> Authentication::Sign(std::string_view request) {
@@ -345,10 +353,21 @@ void Authentication::NextIdentity() {
   ++next_;
 }
 
-Status Authentication::Refused() const {
-  std::vector<std::string> tried;
-  for (size_t i = 0; i < next_; ++i) tried.push_back(identities_[i]->description());
-  return KeyRefusedError(username_, tried, notes_);
+Status Authentication::Refused(Libssh2Session& session) const {
+  RefusedLogin login;
+  login.username = username_;
+  login.notes = notes_;
+  for (size_t i = 0; i < next_; ++i) {
+    const SshIdentity& identity = *identities_[i];
+    login.tried.push_back(identity.description());
+    const auto certificate = ReadCertificate(identity.public_blob());
+    if (!certificate.ok()) continue;  // a plain key
+    const std::string fault =
+        CertificateFault(*certificate, username_, static_cast<uint64_t>(std::time(nullptr)));
+    if (!fault.empty()) login.certificate = identity.description() + " " + fault;
+  }
+  login.banner = session.TakeBanner(username_);
+  return KeyRefusedError(login);
 }
 
 }  // namespace autodist::ssh

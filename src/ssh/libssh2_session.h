@@ -128,6 +128,9 @@ class Libssh2Session {
   std::string LastError() const;
   // Returns the server's message when it ended the connection; empty without one.
   const std::string& disconnect_message() const { return disconnect_message_; }
+  // Returns the text that the server has sent during the login for people; empty without one. The
+  // session cannot be used afterwards.
+  std::string TakeBanner(const std::string& username);
   // Whether the server ended the connection after refusing too many keys.
   bool HadTooManyFailures() const;
 
@@ -173,7 +176,7 @@ class Authentication {
  private:
   std::optional<Result<std::string>> Sign(std::string_view request);
   void NextIdentity();
-  Status Refused() const;
+  Status Refused(Libssh2Session& session) const;
 
   const std::string username_;
   const std::vector<Identity> identities_;

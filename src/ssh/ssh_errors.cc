@@ -4,21 +4,15 @@
 #include <cerrno>
 #include <optional>
 
-#include "base/quantity.h"
 #include "base/split.h"
 
 namespace autodist::ssh {
 namespace {
 
-constexpr char kFirewall[] =
-    "check that the machine is up, the address is right and no firewall blocks the port";
-constexpr char kBusy[] =
-    "raise MaxStartups in sshd_config or lower --fan-out; fail2ban or TCP wrappers may also refuse "
-    "this machine (see the server's log)";
-
-Status Make(StatusCode code, const std::string& what, const std::string& remedy) {
-  return WithRemedy(Error(code, what), remedy);
-}
+namespace cause = transport::cause;
+using transport::CauseError;
+using transport::CauseIn;
+using transport::SaidBy;
 
 // Returns the first line, with terminal control characters escaped.
 std::string FirstLine(const std::string& text) {
@@ -31,54 +25,52 @@ std::string FirstLine(const std::string& text) {
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-}  // namespace
-
-Status ConnectError(int errno_value, const std::string& address) {
-  const Status cause = ErrnoError(errno_value, "connecting to " + address);
+const transport::Cause& CauseOfErrno(int errno_value) {
   switch (errno_value) {
     case ECONNREFUSED:
-      return WithRemedy(cause, "start sshd on the node, or correct `port` in the spec");
+      return cause::kRefused;
     case ENETUNREACH:
     case EHOSTUNREACH:
     case EADDRNOTAVAIL:
-      return WithRemedy(Annotate(cause, "no route"),
-                        "check the machine and the address; `ip route get " + address +
-                            "` shows the route; behind a gateway, set proxy_jump in the spec");
+      return cause::kNoRoute;
     case ENODEV:
-      return WithRemedy(cause,
-                        "the name after the % must be one of this machine's interfaces "
-                        "(`ip link`)");
+      return cause::kNoInterface;
     default:
-      return WithRemedy(cause, kFirewall);
+      return cause::kNotConnected;
   }
 }
 
-Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit) {
-  return Make(StatusCode::kDeadlineExceeded, phase + " timed out after " + base::Seconds(limit),
-              kFirewall);
+// Returns the error that a banner shows of a login that has failed. Other sentences cannot be the
+// cause, but may be part of a text for everyone.
+Status SaidInBanner(const std::string& banner) {
+  const transport::Cause* said = CauseIn(banner, SaidBy::kServer);
+  const bool may_be = said == &cause::kAccountClosed || said == &cause::kNoJobOnNode ||
+                      said == &cause::kNoLogins || said == &cause::kMaintenance;
+  return may_be ? transport::SaidByServer(banner) : OkStatus();
+}
+
+}  // namespace
+
+Status ConnectError(const std::vector<base::ConnectRace::Failed>& failed) {
+  std::string said;
+  for (const base::ConnectRace::Failed& one : failed) {
+    said += (said.empty() ? "" : "; ") +
+            Message(ErrnoError(one.error, "connecting to " + one.address.ToString()));
+  }
+  // A refusal shows that the machine is there.
+  const auto refused = std::ranges::find(failed, ECONNREFUSED, &base::ConnectRace::Failed::error);
+  const base::ConnectRace::Failed& first = refused == failed.end() ? failed.front() : *refused;
+  return CauseError(CauseOfErrno(first.error),
+                    {{"{said}", said}, {"{address}", first.address.ToString()}});
 }
 
 Status NoBannerError(const std::string& text, const std::string& instead) {
-  if (text.empty()) {
-    return Make(StatusCode::kResourceExhausted,
-                "the server closed the connection before it said anything", kBusy);
+  if (text.empty()) return CauseError(cause::kClosedAtOnce);
+  const std::string line = FirstLine(text);
+  if (CauseIn(line, SaidBy::kSsh) == &cause::kBusy) {
+    return CauseError(cause::kBusy, {{"{said}", "'" + line + "'"}});
   }
-  if (text.starts_with("Exceeded MaxStartups") || text.starts_with("Not allowed at this time")) {
-    return Make(StatusCode::kResourceExhausted,
-                "the server is refusing logins for now: '" + FirstLine(text) + "'", kBusy);
-  }
-  return Make(StatusCode::kFailedPrecondition,
-              "not an SSH server: it says '" + FirstLine(text) + "'" + instead,
-              "correct `port` in the spec: the port on which sshd listens");
-}
-
-Status NoCommonAlgorithmError(const std::string& cause) {
-  return Make(
-      StatusCode::kUnimplemented,
-      "no common algorithm: the server and autodist share no key exchange, cipher or host key type "
-      "(" +
-          cause + ")",
-      "allow ecdh-sha2-nistp256, aes128-ctr and ssh-ed25519, or newer ones, in its sshd_config");
+  return CauseError(cause::kOtherServer, {{"{said}", line}, {"{then}", instead}});
 }
 
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
@@ -89,85 +81,45 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
     case KnownHosts::Match::kTrusted:
       return OkStatus();
     case KnownHosts::Match::kUnknown:
-      return Make(
-          StatusCode::kFailedPrecondition, "host key unknown: the server has " + offered,
-          "if that is its fingerprint (compare with ssh-keygen -l on the machine), add to "
-          "~/.ssh/known_hosts:\n" +
-              line +
-              "\nor give --host-key-check accept-new (in a spec: host_key_check: accept-new)");
+      return CauseError(cause::kUnknownHostKey, {{"{key}", offered}, {"{line}", line}});
     case KnownHosts::Match::kChanged:
-      return Make(StatusCode::kFailedPrecondition,
-                  "host key changed: the server has " + offered + ", which is not the key on " +
-                      answer.where,
-                  "this may be an attack; if the machine was reinstalled, replace that "
-                  "line by\n" +
-                      line);
+      return CauseError(cause::kChangedHostKey,
+                        {{"{key}", offered}, {"{where}", answer.where}, {"{line}", line}});
     case KnownHosts::Match::kRevoked:
       break;
   }
-  return Make(StatusCode::kFailedPrecondition,
-              "host key revoked by " + answer.where + ": " + offered,
-              "give the machine a new host key");
+  return CauseError(cause::kRevokedHostKey,
+                    {{"{where}", " by " + answer.where}, {"{said}", offered}});
 }
 
 Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key) {
   if (answer.match == KnownHosts::Match::kTrusted) return OkStatus();
-  return Make(StatusCode::kFailedPrecondition,
-              "host key does not match 'host_keys' in the spec: the server has " +
-                  KnownHosts::Describe(key),
-              "this may be an attack; if the machine was reinstalled, correct host_keys");
+  return CauseError(cause::kOtherHostKey, {{"{key}", KnownHosts::Describe(key)}});
 }
 
-Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
-                       const std::vector<std::string>& notes) {
-  std::string what = "key refused: ";
-  if (tried.empty()) {
-    what += "there is no key to offer";
-  } else {
-    what += "the server does not accept for user " + username + ":";
-    for (const std::string& key : tried) what += "\n  " + key;
-  }
-  for (const std::string& note : notes) what += "\n  not tried: " + note;
-  return Make(StatusCode::kPermissionDenied, what,
-              tried.empty()
-                  ? "set key_file in the spec, or load a key with ssh-add"
-                  : "add the public key to ~/.ssh/authorized_keys of that user on the node, or "
-                    "correct username or key_file in the spec");
+Status KeyRefusedError(const RefusedLogin& login) {
+  std::string keys;
+  for (const std::string& key : login.tried) keys += "\n  " + key;
+  for (const std::string& note : login.notes) keys += "\n  not tried: " + note;
+  const std::string banner = transport::OneSentence(login.banner);
+  if (!banner.empty()) keys += "\n  the server says: " + banner;
+  Status refused = CauseError(
+      login.tried.empty()         ? cause::kNoKey
+      : login.certificate.empty() ? cause::kKeyRefused
+                                  : cause::kWrongCertificate,
+      {{"{user}", login.username}, {"{keys}", keys}, {"{certificate}", login.certificate}});
+  const Status account = SaidInBanner(login.banner);
+  if (account.ok()) return refused;
+  return {account.code(), Message(account) + "\n" + Message(refused), Remedy(account)};
 }
 
-Status LoginInterruptedError(const std::string& cause) {
-  return Make(StatusCode::kUnavailable, "the connection was lost while logging in: " + cause,
-              "see the server's log (journalctl -u ssh)");
-}
-
-Status ConnectionLostError(const std::string& cause) {
-  return Make(StatusCode::kUnavailable, "connection lost: " + cause,
-              "check that the machine is up and reachable");
-}
-
-Status HungUpWhileSigningError() {
-  return Make(StatusCode::kUnavailable,
-              "the server closed the connection while ssh-agent was signing",
-              "confirm the agent's question sooner; servers wait for LoginGraceTime (sshd_config)");
-}
-
-Status ChannelRefusedError(const std::string& cause) {
-  return Make(
-      StatusCode::kUnavailable,
-      "channel refused: the login succeeds, but the server runs no program for it (" + cause + ")",
-      "check MaxSessions and ForceCommand in sshd_config, and `no-...` options in authorized_keys");
-}
-
-Status StalledError(std::chrono::milliseconds limit) {
-  return Make(StatusCode::kUnavailable,
-              "connection lost: the server has accepted no data for " + base::Seconds(limit),
-              "check whether the machine or its sshd is stopped or overloaded");
-}
-
-Status NoProgressError() {
-  return Make(StatusCode::kUnavailable, "connection lost: it is always ready, but no data pass",
-              "this is a protocol error of the server or autodist; see the server's log "
-              "(journalctl -u ssh)");
+Status LoginInterruptedError(const std::string& banner, const std::string& message,
+                             const std::string& why) {
+  AD_RETURN_IF_ERROR(SaidInBanner(banner));
+  AD_RETURN_IF_ERROR(transport::SaidByServer(message));
+  const std::string said = transport::OneSentence(message.empty() ? banner : message);
+  return said.empty() ? CauseError(cause::kLoginLost, {{"{said}", why}})
+                      : CauseError(cause::kLoginEnded, {{"{said}", said}});
 }
 
 namespace {
@@ -203,83 +155,49 @@ std::optional<std::string> SaidByProxy(const std::string& said) {
   return words;
 }
 
-// Matches ssh's message; others begin with the same two words, for example for a program that is
-// not executable.
-bool SaysKeyRefused(const std::string& said) {
-  return Has(said, "Permission denied (") || Has(said, "Too many authentication failures");
-}
-
 Status ProxyError(const std::string& words, const std::string& host) {
   // `host` names the jump hosts of the spec.
   const bool jump = Has(words, "stdio forwarding failed") || Has(words, "ssh: connect to host") ||
                     Has(host, " through ");
-  const std::string what =
-      (jump ? "the jump host of " : "the ProxyCommand of ") + host + " ended without a connection";
   if (words.empty()) {
-    // The server behind it may have been too busy, which looks the same.
-    return Make(StatusCode::kResourceExhausted, what + ", and without a message",
-                "test it with `ssh -v`, or raise MaxStartups on the server behind it");
+    const char* const proxy = jump ? "the jump host" : "the ProxyCommand";
+    return CauseError(cause::kProxySilent, {{"{proxy}", proxy}, {"{node}", host}});
   }
-  return Make(
-      StatusCode::kUnavailable, what + ": " + words,
-      jump ? "check that the jump host reaches the node; `ssh -v " + host + "` shows each step"
-           : "make `ssh " + host +
-                 "` work; the text above is from the ProxyCommand in ~/.ssh/config");
+  return CauseError(jump ? cause::kJumpHostFails : cause::kProxyFails,
+                    {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
+}
+
+// Returns the text without the lines of ssh about the end, which may follow a banner.
+std::string BannerIn(const std::string& said) {
+  constexpr const char* kOfSsh[] = {"Connection closed by ", "Connection reset by ",
+                                    "Received disconnect from ", "Disconnected from ",
+                                    "Permission denied ("};
+  std::string banner;
+  for (const std::string_view line : base::Lines(said)) {
+    const bool of_ssh = std::ranges::any_of(
+        kOfSsh, [&](const char* part) { return line.find(part) != std::string_view::npos; });
+    if (!of_ssh) banner += std::string(line) + "\n";
+  }
+  return banner;
 }
 
 }  // namespace
 
 Status SshProgramError(const std::string& said, const std::string& host) {
-  const std::string by = said.empty() ? "ssh ended without a message" : "ssh says:\n" + said;
-  if (Has(said, "Could not resolve hostname")) {
-    return Make(StatusCode::kNotFound, "name does not resolve: " + by,
-                "correct the name in the spec or in proxy_jump, or give the IP address");
-  }
-  if (Has(said, "no matching key exchange") || Has(said, "no matching cipher") ||
-      Has(said, "no matching MAC") || Has(said, "no matching host key") ||
-      Has(said, "Unable to negotiate with")) {
-    return NoCommonAlgorithmError(by);
-  }
-  if (Has(said, "IDENTIFICATION HAS CHANGED")) {
-    return Make(StatusCode::kFailedPrecondition, "host key changed: " + by,
-                "this may be an attack; if the machine was reinstalled, remove its line");
-  }
-  if (Has(said, "REVOKED HOST KEY") || Has(said, "is marked as revoked") ||
-      Has(said, " revoked by file ")) {
-    return Make(StatusCode::kFailedPrecondition, "host key revoked: " + by,
-                "give the machine a new host key");
-  }
-  if (Has(said, "Host key verification failed")) {
-    return Make(StatusCode::kFailedPrecondition, "host key unknown: " + by,
-                "log in once with ssh and confirm the fingerprint, or set host_key_check: "
-                "accept-new in the spec");
-  }
-  if (SaysKeyRefused(said)) {
-    return Make(StatusCode::kPermissionDenied, "key refused: " + by,
-                "load the keys of the node and of jump hosts with ssh-add; ssh cannot ask for "
-                "passphrases here");
-  }
-  const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
-  if (const auto words = SaidByProxy(said); words && !busy) {
+  AD_RETURN_IF_ERROR(transport::ConfigurationError(said));
+  AD_RETURN_IF_ERROR(SaidInBanner(BannerIn(said)));
+  const transport::Cause* found = CauseIn(said, SaidBy::kSsh);
+  const auto is_one_of = [found](auto... rows) { return ((found == rows) || ...); };
+  if (!found ||
+      is_one_of(&cause::kRefused, &cause::kSshNoRoute, &cause::kSshTimeout, &cause::kBusy)) {
+    const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
+    const auto words = busy ? std::nullopt : SaidByProxy(said);
     // A busy jump host reports that itself, with its address.
-    const bool jump_is_busy = Has(*words, "kex_exchange_identification");
-    if (!jump_is_busy) return ProxyError(*words, host);
+    if (words && !Has(*words, "kex_exchange_identification")) return ProxyError(*words, host);
   }
-  if (Has(said, "Connection refused")) {
-    return Make(StatusCode::kUnavailable, by,
-                "start sshd on the node, or correct `port` in the spec");
-  }
-  if (Has(said, "No route to host") || Has(said, "unreachable")) {
-    return Make(StatusCode::kUnavailable, "no route: " + by,
-                "check that the machine and its jump hosts are up and the addresses are right");
-  }
-  if (Has(said, "timed out")) return Make(StatusCode::kDeadlineExceeded, by, kFirewall);
-  // Errors of a jump host's ssh have been handled above.
-  if (Has(said, "kex_exchange_identification") || busy) {
-    return Make(StatusCode::kResourceExhausted, "the server is refusing logins for now: " + by,
-                kBusy);
-  }
-  return Make(StatusCode::kUnavailable, by, kFirewall);
+  const std::string by = said.empty() ? "ssh ended without a message"
+                                      : transport::WithIndentedLines("ssh says:\n" + said);
+  return CauseError(found ? *found : cause::kSshFails, {{"{said}", by}, {"{where}", ""}});
 }
 
 }  // namespace autodist::ssh

@@ -1,44 +1,45 @@
-// The errors of an SSH login, one for each cause, each with a hint.
+// The errors of an SSH login, by the table of transport/reach_causes.h.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
+#include "base/tcp_connect.h"
 #include "ssh/known_hosts.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::ssh {
 
 // The code says what to try next: kResourceExhausted, the same again later; kUnimplemented or
 // kPermissionDenied, the `ssh` program, which supports more.
 
-Status ConnectError(int errno_value, const std::string& address);
-Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit);
+// `failed` has all addresses of the server; at least one.
+Status ConnectError(const std::vector<base::ConnectRace::Failed>& failed);
 // The server sent `text` but no banner. `instead`: what it did next; "": it closed the connection.
 Status NoBannerError(const std::string& text, const std::string& instead);
-Status NoCommonAlgorithmError(const std::string& cause);
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
                     std::string_view key);
 // The same if the spec has the host's keys.
 Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key);
-// `tried`: the keys that were offered; `notes`: why others were not.
-Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
-                       const std::vector<std::string>& notes);
-// The connection was lost after the program's start.
-Status ConnectionLostError(const std::string& cause);
-// The connection was lost during the login.
-Status LoginInterruptedError(const std::string& cause);
-Status HungUpWhileSigningError();
-Status ChannelRefusedError(const std::string& cause);
-// The server has accepted no data for this time.
-Status StalledError(std::chrono::milliseconds limit);
-// The connection is always ready, but no data pass.
-Status NoProgressError();
 
-// Converts the output of a failed `ssh` program to one of the errors above if the cause is the
-// same.
+// A login without an accepted key.
+struct RefusedLogin {
+  std::string username;
+  std::vector<std::string> tried;  // the keys that were offered
+  std::vector<std::string> notes;  // why others were not
+  std::string certificate;         // one of them that servers reject, and why
+  std::string banner;              // of the server, for people
+};
+Status KeyRefusedError(const RefusedLogin& login);
+
+// The server ended the connection during the login, with `message` or "". `why`: by the library.
+Status LoginInterruptedError(const std::string& banner, const std::string& message,
+                             const std::string& why);
+
+// Converts the output of a failed `ssh` program.
 Status SshProgramError(const std::string& said, const std::string& host);
 
 }  // namespace autodist::ssh

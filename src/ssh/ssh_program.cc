@@ -19,6 +19,9 @@
 namespace autodist::ssh {
 namespace {
 
+namespace cause = transport::cause;
+using transport::CauseError;
+
 constexpr std::chrono::seconds kQueryLimit{10};
 constexpr size_t kMaxConfig = 1 << 20;  // bytes
 
@@ -91,12 +94,16 @@ Result<OpensshConfig> AskSsh(const std::vector<std::string>& argv) {
 
 Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::string>& options) {
   auto config = AskSsh(QueryArgv(query, options, /*plainly=*/true));
+  if (config.status().code() == StatusCode::kDeadlineExceeded) {
+    return CauseError(cause::kConfigHangs,
+                      {{"{node}", query.host}, {"{said}", Message(config.status())}});
+  }
   if (config.status().code() != StatusCode::kInvalidArgument) return config;
+  const std::string said = Message(config.status());
+  AD_RETURN_IF_ERROR(transport::ConfigurationError(said));
   auto with_command = AskSsh(QueryArgv(query, options, /*plainly=*/false));
   if (with_command.ok()) return with_command;
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "`ssh -G " + query.host + "` fails:\n" + Message(config.status())),
-                    "correct ~/.ssh/config");
+  return CauseError(cause::kConfigFails, {{"{node}", query.host}, {"{said}", said}});
 }
 
 // An agent of "$NAME" means the variable with the path of the socket.
@@ -183,10 +190,7 @@ class SshProgramStream final : public transport::Stream {
     const std::optional<int> status = program_->ExitStatus();
     std::string said = program_->StderrTail();
     if (status == kExitNotFound && said.starts_with(std::string(kEnv) + ": ")) {
-      return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                              where_ + ": only the ssh program can log in there, and this machine "
-                                       "does not have it"),
-                        "install OpenSSH's client");
+      return Annotate(CauseError(cause::kNoSshProgram), where_);
     }
     if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();

@@ -1,9 +1,15 @@
 #include "ssh/ssh_public_key.h"
 
 #include <absl/strings/escaping.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <ctime>
 
 #include "base/fd.h"
 #include "base/split.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "ssh/ssh_wire.h"
 
 namespace autodist::ssh {
@@ -26,6 +32,16 @@ int CountFields(std::string_view type) {
 uint64_t LongNumber(WireReader& reader) {
   const uint64_t high = reader.Number();
   return high << 32 | reader.Number();
+}
+
+std::vector<std::string> StringsIn(std::string_view list) {
+  std::vector<std::string> strings;
+  for (WireReader reader(list); !reader.at_end();) strings.emplace_back(reader.String());
+  return strings;
+}
+
+std::string Date(uint64_t seconds) {
+  return base::LocalTime("%Y-%m-%d %H:%M", static_cast<std::time_t>(seconds));
 }
 
 }  // namespace
@@ -56,11 +72,22 @@ Result<SshCertificate> ReadCertificate(std::string_view blob) {
   LongNumber(reader);  // serial number
   certificate.for_users = reader.Number() == kUserCertificate;
   reader.String();  // key id
-  reader.String();  // principals
+  certificate.users = StringsIn(reader.String());
   certificate.valid_after = LongNumber(reader);
   certificate.valid_before = LongNumber(reader);
   if (!reader.ok()) return Error(StatusCode::kInvalidArgument, "damaged certificate");
   return certificate;
+}
+
+std::string CertificateFault(const SshCertificate& certificate, const std::string& user,
+                             uint64_t now) {
+  constexpr size_t kMaxNamed = 100;  // bytes
+  if (certificate.valid_before <= now) return "has expired on " + Date(certificate.valid_before);
+  if (certificate.valid_after > now) return "is not valid before " + Date(certificate.valid_after);
+  if (std::ranges::find(certificate.users, user) != certificate.users.end()) return "";
+  const std::string users = base::Printable(absl::StrJoin(certificate.users, ", "));
+  return "is for " + (users.empty() ? "no user" : base::ToUtf8(users, kMaxNamed)) + ", not for " +
+         user;
 }
 
 std::string PlainKey(const std::string& blob) {

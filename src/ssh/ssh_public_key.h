@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autodist/status.h"
 
@@ -19,13 +20,20 @@ bool IsSecurityKey(std::string_view blob);
 bool IsCertificate(std::string_view blob);
 
 struct SshCertificate {
-  std::string plain_blob;  // the certified public key
-  bool for_users;          // false: for hosts
-  uint64_t valid_after;    // in seconds since 1970
+  std::string plain_blob;          // the certified public key
+  bool for_users;                  // false: for hosts
+  std::vector<std::string> users;  // that may log in with it
+  uint64_t valid_after;            // in seconds since 1970
   uint64_t valid_before;
 };
 // Parses a certificate; security keys are not supported.
 Result<SshCertificate> ReadCertificate(std::string_view blob);
+
+// Returns why a server rejects the certificate for the user at this time, in seconds since 1970:
+// "has expired on 2026-11-20 08:00", "is not valid before ...", "is for ann, bob, not for root"; or
+// "". A server may use other names for users.
+std::string CertificateFault(const SshCertificate& certificate, const std::string& user,
+                             uint64_t now);
 
 // Returns `blob` itself, or the key that it certifies; "" if its type is not supported.
 std::string PlainKey(const std::string& blob);

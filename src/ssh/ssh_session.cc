@@ -8,12 +8,9 @@
 #include <cerrno>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "base/log.h"
-#include "base/name_service.h"
 #include "base/quantity.h"
-#include "base/tcp_connect.h"
 #include "ssh/ssh_errors.h"
 #include "ssh/ssh_wire.h"
 
@@ -37,7 +34,6 @@ Status CheckRsaSize(std::string_view key) {
                                                " bits, fewer than " + std::to_string(kMinRsaBits));
 }
 
-// Returns the host key types in known_hosts for the server, each followed by a comma.
 // Returns the known host key types of the server, each followed by a comma.
 std::string KnownKeyTypes(const v1::SshReach& reach, const KnownHosts& known_hosts) {
   std::string types;
@@ -70,7 +66,6 @@ Status CheckHostKey(const v1::SshReach& reach, KnownHosts& known_hosts, std::str
   return HostKeyError(answer, reach.host_key_name(), static_cast<uint16_t>(reach.port()), key);
 }
 
-// Whether known_hosts, as autodist reads it, has no key of the server.
 // Whether the files, as autodist reads them, have no key of the server.
 bool IsUnknownKey(const v1::SshReach& reach, const KnownHosts& known_hosts, std::string_view key) {
   return reach.host_keys_size() == 0 &&
@@ -80,24 +75,14 @@ bool IsUnknownKey(const v1::SshReach& reach, const KnownHosts& known_hosts, std:
 
 using base::Deadline;
 using std::chrono::milliseconds;
+namespace cause = transport::cause;
 
-// Time limits of the phases after the server's first data.
+// The phase after the server's first data. Limits of login and program's start are in the plan.
 constexpr milliseconds kHandshakeLimit{20'000};
-constexpr milliseconds kLogInLimit{20'000};
-constexpr milliseconds kExecuteLimit{20'000};
 // The time that a program may run on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
 
 constexpr size_t kStderrTail = 4096;
-
-// Whether ssh would try several addresses in turn.
-bool HasSeveralAddresses(const v1::SshReach& reach) {
-  const std::string& name =
-      !reach.ssh_address().empty() ? reach.ssh_address() : reach.host_key_name();
-  if (base::IpAddress::Parse(name)) return false;
-  const auto addresses = base::AddressesOf(name);
-  return addresses.ok() && addresses->size() > 1;
-}
 
 bool HasHungUp(int socket) {
   pollfd entry{socket, POLLRDHUP, 0};
@@ -120,33 +105,38 @@ SshSession::SshSession(SshLoop& loop, SshTarget target, std::string command, bas
 
 SshSession::~SshSession() { End(OkStatus()); }
 
-void SshSession::LimitTo(const char* what, milliseconds limit) {
-  limit_ = {what, limit};
+void SshSession::LimitTo(const transport::Cause& timeout, milliseconds limit) {
+  limit_ = {&timeout, limit};
   deadline_ = Deadline::After(limit);
 }
 
 void SshSession::Enter(Phase phase) {
   phase_ = phase;
+  const milliseconds login_limit(target_.reach.login_limit_ms());
   switch (phase) {
     case Phase::kConnect:
-      return LimitTo("connecting", milliseconds(target_.reach.connect_limit_ms()));
+      return LimitTo(cause::kConnectTimeout, milliseconds(target_.reach.connect_limit_ms()));
     case Phase::kBanner:  // with the same deadline
-      limit_.first = "waiting for the banner of an SSH server";
+      limit_.first = &cause::kSilentServer;
       return;
     case Phase::kHandshake:
-      return LimitTo("the SSH handshake", kHandshakeLimit);
+      return LimitTo(cause::kSlowHandshake, kHandshakeLimit);
     case Phase::kLogIn:
-      return LimitTo("logging in", kLogInLimit);
+      return LimitTo(cause::kSlowLogin, login_limit);
     case Phase::kOpen:
-      return LimitTo("opening a channel", kExecuteLimit);
+      return LimitTo(cause::kSlowCommand, login_limit);
     case Phase::kExecute:  // with the same deadline
-      limit_.first = "starting the program";
       return;
     case Phase::kSign:  // the signer has a limit
     case Phase::kRun:
     case Phase::kEnded:
       deadline_ = Deadline::Never();
   }
+}
+
+Deadline SshSession::NextDeadline() const {
+  const Deadline next = std::min(deadline_, progress_.deadline());
+  return race_ ? std::min(next, race_->next()) : next;
 }
 
 bool SshSession::Advance() {
@@ -174,9 +164,12 @@ SshSession::Outcome SshSession::Interruption() const {
     }
   }
   if (!deadline_.Expired()) return std::nullopt;
+  const std::string limit = base::Seconds(limit_.second);
   const std::string said = banner_.Said();
-  if (phase_ != Phase::kBanner || said.empty()) return TimeOutError(limit_.first, limit_.second);
-  return NoBannerError(said, ", and no more within " + base::Seconds(limit_.second));
+  if (phase_ == Phase::kBanner && !said.empty()) {
+    return NoBannerError(said, ", and no more within " + limit);
+  }
+  return transport::CauseError(*limit_.first, {{"{limit}", limit}});
 }
 
 // Returns the failure of a session without progress.
@@ -230,21 +223,17 @@ SshSession::Outcome SshSession::Next() {
 }
 
 SshSession::Outcome SshSession::Connect() {
-  int error = EINPROGRESS;
-  if (!tcp_.valid()) {
+  if (!race_) {
+    race_.emplace(target_.addresses, target_.port());
     Enter(Phase::kConnect);
-    auto connecting = base::StartConnecting(target_.address, target_.port());
-    if (const int* failed = std::get_if<int>(&connecting)) {
-      error = *failed;
-    } else {
-      tcp_ = std::move(std::get<base::UniqueFd>(connecting));
-    }
-  } else {
-    error = base::ConnectResult(tcp_.get());
   }
-  if (error == 0) Enter(Phase::kBanner);
-  if (error == 0 || error == EINPROGRESS) return std::nullopt;
-  return ConnectError(error, target_.address.ToString());
+  auto connected = race_->Advance();
+  if (!connected && !race_->lost()) return std::nullopt;
+  if (!connected) return ConnectError(race_->failed());
+  tcp_ = std::move(*connected);
+  race_.reset();
+  Enter(Phase::kBanner);
+  return std::nullopt;
 }
 
 // Checks the server's first data here, because libssh2 has only a generic error for them.
@@ -290,7 +279,7 @@ SshSession::Outcome SshSession::AwaitSignature() {
   if (!authentication_.AwaitsSignature()) {
     Enter(Phase::kLogIn);
   } else if (HasHungUp(tcp_.get())) {
-    return HungUpWhileSigningError();
+    return transport::CauseError(cause::kSlowSignature);
   }
   return std::nullopt;
 }
@@ -314,17 +303,18 @@ SshSession::Outcome SshSession::Pump() {
     tail += said;
     if (tail.size() > kStderrTail) tail.erase(0, tail.size() - kStderrTail);
   });
-  if (!closing && pump_->local_ended()) LimitTo("closing", kCloseLimit);
+  if (!closing && pump_->local_ended()) LimitTo(cause::kSlowEnd, kCloseLimit);
   if (!done && pump_->has_more()) loop_.Nudge(weak_from_this());
   return done;
 }
 
 void SshSession::UpdateInterest() {
-  if (phase_ == Phase::kConnect || phase_ == Phase::kBanner || phase_ == Phase::kSign) {
-    const uint32_t events = phase_ == Phase::kConnect  ? EPOLLOUT
-                            : phase_ == Phase::kBanner ? EPOLLIN
-                                                       : EPOLLRDHUP;
-    loop_.Watch(tcp_.get(), events, this);
+  if (phase_ == Phase::kConnect) {
+    for (const int socket : race_->sockets()) loop_.Watch(socket, EPOLLOUT, this);
+    return;
+  }
+  if (phase_ == Phase::kBanner || phase_ == Phase::kSign) {
+    loop_.Watch(tcp_.get(), phase_ == Phase::kBanner ? EPOLLIN : EPOLLRDHUP, this);
     return;
   }
   // Data that cannot be written although the socket has room wait for data to read: a key exchange,
@@ -358,16 +348,15 @@ bool SshSession::CanSshGetFurther(const Status& failure) const {
 // Closes everything without waiting for the other side, which notices it through TCP.
 void SshSession::End(const Status& outcome) {
   const bool ssh_may_get_further = !outcome.ok() && CanSshGetFurther(outcome);
-  const bool not_connected = phase_ == Phase::kConnect;
   Enter(Phase::kEnded);
   library_.reset();
   pump_.reset();
+  race_.reset();
   tcp_.Reset();
   signing_.request_stop();
   const std::lock_guard lock(shared_.mutex);
   if (!outcome.ok()) {
     shared_.ssh_may_get_further = ssh_may_get_further;
-    shared_.not_connected = not_connected;
     shared_.failure =
         Annotate(outcome, target_.reach.username() + "@" + target_.reach.host_key_name() +
                               " port " + std::to_string(target_.port()));
@@ -394,11 +383,8 @@ Status SshSession::WaitStarted() {
 }
 
 bool SshSession::SshMayGetFurther() const {
-  {
-    const std::lock_guard lock(shared_.mutex);
-    if (shared_.cancelled || !shared_.not_connected) return shared_.ssh_may_get_further;
-  }
-  return HasSeveralAddresses(target_.reach);
+  const std::lock_guard lock(shared_.mutex);
+  return shared_.ssh_may_get_further;
 }
 
 void SshSession::Cancel() {

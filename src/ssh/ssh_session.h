@@ -11,12 +11,14 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
+#include "base/tcp_connect.h"
 #include "ssh/channel_pump.h"
 #include "ssh/identities.h"
 #include "ssh/known_hosts.h"
@@ -25,10 +27,10 @@
 
 namespace autodist::ssh {
 
-// The address and credentials of a login.
+// The addresses and credentials of a login.
 struct SshTarget {
   v1::SshReach reach;
-  base::IpAddress address;  // the parsed address of `reach`
+  std::vector<base::IpAddress> addresses;  // the parsed ones of `reach`, in order
   IdentityOffer keys;
   std::shared_ptr<KnownHosts> known_hosts;
 
@@ -43,7 +45,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   ~SshSession() override;
 
   bool Advance() override;
-  base::Deadline NextDeadline() const override { return std::min(deadline_, progress_.deadline()); }
+  base::Deadline NextDeadline() const override;
   void Abandon() override;
 
   // Thread-safe: blocks until the program has started or has failed to. Makes slow signatures
@@ -75,7 +77,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
 
   bool CanSshGetFurther(const Status& failure) const;
   void Enter(Phase phase);
-  void LimitTo(const char* what, std::chrono::milliseconds limit);
+  void LimitTo(const transport::Cause& timeout, std::chrono::milliseconds limit);
   void End(const Status& outcome);
   void UpdateInterest();
 
@@ -84,7 +86,8 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   const std::string command_;
   Phase phase_ = Phase::kConnect;
   base::Deadline deadline_ = base::Deadline::Never();
-  std::pair<const char*, std::chrono::milliseconds> limit_;  // the phase that the deadline limits
+  std::pair<const transport::Cause*, std::chrono::milliseconds> limit_;  // of the deadline
+  std::optional<base::ConnectRace> race_;                                // in Phase::kConnect
   base::UniqueFd tcp_;
   ServerBanner banner_;
   Authentication authentication_;
@@ -105,7 +108,6 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
     bool ended = false;
     bool cancelled = false;
     Status failure;
-    bool not_connected = false;  // the reason of the failure
     bool ssh_may_get_further = false;
     std::string stderr_tail;
     std::optional<SignRequest> to_sign;            // for WaitStarted to sign

@@ -62,11 +62,6 @@ bool SshFallback::IsChosen(const v1::SshReach& reach) const {
   return found != tried_.end() && found->second;
 }
 
-bool SshFallback::IsSettled(const v1::SshReach& reach) const {
-  const std::lock_guard lock(mutex_);
-  return tried_.contains(LoginOf(reach));
-}
-
 void SshFallback::SettleOnOwn(const v1::SshReach& reach) {
   const std::lock_guard lock(mutex_);
   tried_.emplace(LoginOf(reach), false);
@@ -129,8 +124,7 @@ Result<std::unique_ptr<transport::Stream>> SshTransport::RunInSession(
     loop_.Nudge(session);
   });
   if (const Status started = session->WaitStarted(); !started.ok()) {
-    // The check may ask the name service, which hangs during an outage.
-    may_fall_back = !fallback_->IsSettled(reach_) && session->SshMayGetFurther();
+    may_fall_back = session->SshMayGetFurther();
     return started;
   }
   fallback_->SettleOnOwn(reach_);

@@ -23,9 +23,6 @@ class SshFallback {
   // Whether an earlier call has found that the ssh program succeeds there.
   bool IsChosen(const v1::SshReach& reach) const;
 
-  // Whether it is known which of the two login methods works there, or that neither does.
-  bool IsSettled(const v1::SshReach& reach) const;
-
   // Records that autodist's login has succeeded: a later failure has a cause that ssh would share.
   void SettleOnOwn(const v1::SshReach& reach);
 

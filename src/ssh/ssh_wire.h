@@ -33,6 +33,7 @@ class WireReader {
   }
 
   bool ok() const { return ok_; }
+  bool at_end() const { return rest_.empty(); }
 
  private:
   std::string_view rest_;

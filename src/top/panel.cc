@@ -11,7 +11,7 @@ struct KeyHelp {
   const char* keys;
   const char* what;
 };
-constexpr std::array<KeyHelp, 18> kKeyHelp = {{
+constexpr std::array<KeyHelp, 19> kKeyHelp = {{
     {"j k  ↓ ↑", "choose a rank"},
     {"Enter", "its log; f follows, / searches, n next, Esc back"},
     {"s", "sort ranks: worst, rank, step, use, memory, power, silent"},
@@ -20,7 +20,8 @@ constexpr std::array<KeyHelp, 18> kKeyHelp = {{
     {"o", "nodes with issues first, or by their names"},
     {"1 – 6", "one curve alone; again, or Esc: all"},
     {"t", "the time that curves show"},
-    {"w", "evidence of the issue (why)"},
+    {"w", "why it makes no progress, or slowly, as autodist why says"},
+    {"e", "evidence of the issues"},
     {"x", "stacks of all ranks"},
     {"S", "stop the job, as Ctrl-C would; asks first"},
     {"? h", "these keys"},

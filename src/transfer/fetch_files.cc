@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <optional>
@@ -138,6 +139,7 @@ Status Fetch::Run() {
 
 Status Fetch::TakeFound(const v1::FilesFound& found) {
   fetched_.same_folder = found.same_folder();
+  fetched_.unchanged = found.unchanged();
   return CheckSize(found.files(), found.bytes());
 }
 
@@ -179,6 +181,13 @@ Status Fetch::TakeContent(const v1::FetchedContent& content) {
 
 void Fetch::TakeFinished(const v1::FetchFinished& finished) {
   for (const std::string& text : finished.left_out()) Warn(base::Printable(text));
+}
+
+// At least 1, because 0 means any time.
+uint64_t MillisecondsSince(base::Deadline::Clock::time_point time) {
+  const auto ago =
+      std::chrono::duration_cast<std::chrono::milliseconds>(base::Deadline::Clock::now() - time);
+  return static_cast<uint64_t>(std::max<int64_t>(ago.count(), 1));
 }
 
 Status InTheWay(const std::string& what, int error) {
@@ -225,6 +234,8 @@ FetchedFiles FetchFiles(v1::AgentService::Stub& agent, const FetchOrder& order,
   request.set_folder(order.folder);
   for (const std::string& pattern : order.patterns) request.add_patterns(pattern);
   request.set_probe(order.probe);
+  if (order.began) request.set_began_ms(MillisecondsSince(*order.began));
+  if (order.ended) request.set_ended_ms(MillisecondsSince(*order.ended));
   FetchedFiles fetched;
   FetchStream stream(agent, request, stop, order.silence, hang_up);
   fetched.status = Fetch(stream, order, folder, fetched).Run();

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "base/deadline.h"
 #include "base/fd.h"
 #include "base/log_folder.h"
 #include "files/temporary_file.h"
@@ -29,12 +31,16 @@ struct FetchOrder {
   std::string probe;
   uint64_t most_bytes = kMaxFetchedBytes;
   std::chrono::milliseconds silence = kFetchSilence;
+  // Only files that changed between these times; absent: any time before; now.
+  std::optional<base::Deadline::Clock::time_point> began = std::nullopt;
+  std::optional<base::Deadline::Clock::time_point> ended = std::nullopt;
 };
 
 // The result for one node.
 struct FetchedFiles {
   uint64_t files = 0;
   uint64_t bytes = 0;
+  uint64_t unchanged = 0;             // matching files that did not change then
   bool same_folder = false;           // the node has the chief's folder; nothing was fetched
   std::vector<std::string> warnings;  // about files that were left out, or changed meanwhile
   Status status;                      // OK: all files have been fetched

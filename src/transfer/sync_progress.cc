@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/quantity.h"
 #include "base/thread.h"
 
@@ -68,6 +67,12 @@ SyncProgress::~SyncProgress() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
   if (terminal_) Print(kClearLine);
+}
+
+void SyncProgress::Log(base::LogLevel level, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  if (terminal_) Print(kClearLine);
+  base::Log(level, message);
 }
 
 void SyncProgress::Show(const std::stop_token& stop) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/deadline.h"
+#include "base/log.h"
 
 namespace autodist::transfer {
 
@@ -32,6 +33,8 @@ class SyncProgress {
     settled_ += bytes;
   }
   void NotNeeded(uint64_t bytes) { settled_ += bytes; }
+  // Prints a message instead of the bar, which is then drawn below it.
+  void Log(base::LogLevel level, const std::string& message);
 
  private:
   using Clock = base::Deadline::Clock;

@@ -55,9 +55,19 @@ Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
   return unavailable_ > entries_ ? BrokenRule("more files missed than there are") : OkStatus();
 }
 
+Status SyncRules::CheckExtra(const v1::SyncResponse& response) {
+  if (!response.has_extra()) return OkStatus();
+  if (std::exchange(has_extra_, true)) return BrokenRule("two lists of extra files");
+  const auto& paths = response.extra().paths();
+  const auto is_path = [](const std::string& path) { return files::CheckPathWithin(path).ok(); };
+  const bool good = paths.size() <= rpc::kMaxListLength && std::ranges::all_of(paths, is_path);
+  return good ? OkStatus() : BrokenRule("a list of extra files that are not in the folder");
+}
+
 Status SyncRules::Check(const v1::SyncResponse& response) {
   AD_RETURN_IF_ERROR(CheckProgress(response));
   AD_RETURN_IF_ERROR(CheckPassing(response));
+  AD_RETURN_IF_ERROR(CheckExtra(response));
   differences_ += static_cast<size_t>(response.differences().wanted_size()) +
                   static_cast<size_t>(response.differences().digest_candidates_size());
   if (differences_ > entries_) return BrokenRule("more files that differ than there are");
@@ -111,7 +121,8 @@ Status FetchRules::Check(const v1::FetchFilesResponse& response) {
     case v1::FetchFilesResponse::kFound:
       if (std::exchange(found_, true)) return BrokenRule("two searches in one");
       files_ = response.found().same_folder() ? 0 : response.found().files();
-      if (files_ > rpc::kMaxFetchedFiles || response.found().bytes() > rpc::kLargestSize) {
+      if (files_ > rpc::kMaxFetchedFiles || response.found().bytes() > rpc::kLargestSize ||
+          response.found().unchanged() > rpc::kLargestSize) {
         return BrokenRule("more files than there can be");
       }
       return OkStatus();

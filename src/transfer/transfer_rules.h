@@ -21,6 +21,7 @@ class SyncRules {
  private:
   Status CheckProgress(const v1::SyncResponse& response);
   Status CheckPassing(const v1::SyncResponse& response);
+  Status CheckExtra(const v1::SyncResponse& response);
 
   const size_t entries_;
   const uint64_t bytes_;
@@ -28,6 +29,7 @@ class SyncRules {
   size_t differences_ = 0;
   size_t unavailable_ = 0;
   bool passing_on_ = false;
+  bool has_extra_ = false;
   uint64_t received_ = 0;  // bytes of content, as reported by the agent
   int idle_words_ = 0;     // messages without progress
 };

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace autodist::why {
 namespace {
@@ -15,7 +14,7 @@ using Language = ThreadStack::Language;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // Beginnings of function names, in lower case without underscores; longer ones first.
-constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
+constexpr std::array<Named, 22> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"allgather", "all-gather"},
                                                 {"alltoall", "all-to-all"},
                                                 {"reducescatter", "reduce-scatter"},
@@ -35,6 +34,7 @@ constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"waitforworkers", "init_process_group"},
                                                 {"waitall", "MPI_Waitall"},
                                                 {"wait", "MPI_Wait"},
+                                                {"newgroup", "new_group"},
                                                 {"initprocessgroup", "init_process_group"}}};
 
 // The files in which Python functions of these names are collectives.
@@ -72,10 +72,7 @@ std::string OfPython(const StackFrame& frame) {
   const std::string file = ShortFile(frame.file, "");
   const bool is_there = std::ranges::any_of(
       kPythonFiles, [&](std::string_view one) { return file.starts_with(one); });
-  if (!is_there) return "";
-  const size_t dot = frame.function.rfind('.');
-  return Operation(std::string_view(frame.function).substr(dot == std::string::npos ? 0 : dot + 1),
-                   false);
+  return is_there ? Operation(MethodOf(frame), false) : "";
 }
 
 std::string OfNative(const StackFrame& frame) {
@@ -243,12 +240,29 @@ bool AwaitsOthers(const RankProcess& process) {
   });
 }
 
+bool IsOfRanks(const StackFrame& frame, Language language) {
+  if (language == Language::kNative) return !OfNative(frame).empty();
+  const std::string file = ShortFile(frame.file, "");
+  return std::ranges::any_of(kWaits, [&](const Waits& one) { return file.starts_with(one.begin); });
+}
+
 }  // namespace
+
+bool IsWithOthers(const ThreadStack& thread) {
+  return AwaitsSomeCollective(thread) ||
+         std::ranges::any_of(thread.frames, [&](const StackFrame& frame) {
+           return IsOfRanks(frame, thread.language);
+         });
+}
+
+std::string CollectiveIn(const StackFrame& frame, Language language) {
+  return language == Language::kPython ? OfPython(frame) : OfNative(frame);
+}
 
 std::string CollectiveOf(const ThreadStack& thread) {
   std::string outermost;
   for (const StackFrame& frame : thread.frames) {
-    std::string found = thread.language == Language::kPython ? OfPython(frame) : OfNative(frame);
+    std::string found = CollectiveIn(frame, thread.language);
     if (!found.empty()) outermost = std::move(found);
   }
   return outermost;
@@ -260,6 +274,12 @@ bool AwaitsSomeCollective(const ThreadStack& thread) {
            frame.function.starts_with("c10d::ProcessGroup") ||
            frame.function.starts_with("c10d::Reducer::finalize_backward");
   });
+}
+
+bool IsOfTwo(const std::string& collective) {
+  constexpr std::array<std::string_view, 6> kOfTwo = {
+      "", "send", "receive", "send and receive", "MPI_Wait", "MPI_Waitall"};
+  return std::ranges::find(kOfTwo, collective) != kOfTwo.end();
 }
 
 std::string WithArticle(const std::string& collective) {

@@ -13,8 +13,16 @@ namespace autodist::why {
 // "all-reduce", "barrier", or a function that waits for all ranks, such as "init_process_group".
 // "": none.
 std::string CollectiveOf(const ThreadStack& thread);
+// The collective that the frame is a function of; "": none.
+std::string CollectiveIn(const StackFrame& frame, ThreadStack::Language language);
 // The thread waits in a collective that its frames do not name.
 bool AwaitsSomeCollective(const ThreadStack& thread);
+
+// The thread is in a library with which ranks synchronize.
+bool IsWithOthers(const ThreadStack& thread);
+
+// Point-to-point operations, in which it is no error that others are elsewhere; also "".
+bool IsOfTwo(const std::string& collective);
 
 // "an all-reduce", "a barrier", "init_process_group".
 std::string WithArticle(const std::string& collective);

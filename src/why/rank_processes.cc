@@ -22,6 +22,9 @@ constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kCountedBy = "counted by ";
+constexpr std::string_view kConnecting = "  connecting to ";
+constexpr std::string_view kConnections = "connections to ";
+constexpr std::string_view kOtherProgram = "other program: ";
 // Limits for texts of a hostile node: some costs grow with their squares.
 constexpr size_t kMaxProcesses = 512;
 constexpr size_t kMaxCounts = 1024;
@@ -86,6 +89,17 @@ std::optional<SentAgain> ReadSentAgain(std::string_view text) {
   return sent;
 }
 
+// "10.0.0.3:5000: sent again 2 times": the destination and the number; the rest stays in `text`.
+std::optional<std::pair<std::string, uint64_t>> TakeDestination(std::string_view& text) {
+  const size_t colon = text.find(": ");
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string destination(text.substr(0, colon));
+  text.remove_prefix(colon);
+  const auto number = NextNumber(text);
+  if (!number) return std::nullopt;
+  return std::pair(std::move(destination), *number);
+}
+
 // "all_reduce of [4] < broadcast of [2]"
 std::vector<std::string> ReadOperations(std::string_view text) {
   constexpr std::string_view kBefore = " < ";
@@ -135,6 +149,12 @@ void ReadFacts(std::string_view line, RankProcess& process) {
     if (process.sent_again.size() == kMaxPeers) return;
     if (auto sent = ReadSentAgain(line.substr(kSentAgain.size()))) {
       process.sent_again.push_back(*std::move(sent));
+    }
+  } else if (line.starts_with(kConnecting)) {
+    std::string_view rest = line.substr(kConnecting.size());
+    const auto to = TakeDestination(rest);
+    if (to && process.connecting.size() < kMaxPeers) {
+      process.connecting.push_back({to->first, to->second});
     }
   } else if (line.find(kNone) == 2) {
     process.missing = line.substr(2 + kNone.size());
@@ -218,6 +238,22 @@ std::vector<GroupCount> ReadGroupCounts(std::string_view text) {
     if (auto count = ReadGroupCount(line)) counts.push_back(*std::move(count));
   }
   return counts;
+}
+
+NodeFacts ReadNodeFacts(std::string_view text) {
+  NodeFacts facts;
+  for (const std::string_view line : base::Lines(BeforeProcesses(text))) {
+    if (line.starts_with(kConnections)) {
+      std::string_view rest = line.substr(kConnections.size());
+      const auto to = TakeDestination(rest);
+      if (to && facts.failed.size() < kMaxPeers) {
+        facts.failed.push_back({to->first, to->second, rest == " refused"});
+      }
+    } else if (line.starts_with(kOtherProgram) && facts.other_program.empty()) {
+      facts.other_program = line.substr(kOtherProgram.size());
+    }
+  }
+  return facts;
 }
 
 const RankProcess* AtWork(const std::vector<RankProcess>& processes) {

@@ -28,6 +28,12 @@ struct SentAgain {
   uint64_t unanswered = 0;  // retransmissions of the oldest unacknowledged segment
 };
 
+// A connection attempt that has not been answered yet.
+struct Connecting {
+  std::string to;      // "10.0.0.3:5000"
+  uint64_t again = 0;  // how often the SYN was sent again
+};
+
 // The collectives of a group of ranks, as counted by one of the rank's libraries.
 struct GroupCount {
   std::string source;  // "NCCL"
@@ -42,6 +48,9 @@ struct GroupCount {
   bool operator==(const GroupCount&) const = default;
 };
 
+// Why a process has no frames if no program was asked for them.
+inline constexpr std::string_view kNotRequested = "none were requested";
+
 struct RankProcess {
   uint64_t pid = 0;
   uint64_t parent = 0;  // 0: unknown
@@ -52,6 +61,7 @@ struct RankProcess {
   std::optional<uint64_t> switches;  // voluntary context switches of the main thread
   std::optional<ProcessWork> work;   // absent: unknown
   std::vector<SentAgain> sent_again;
+  std::vector<Connecting> connecting;
   std::string missing;               // why it has no frames, or no Python frames
   std::string source;                // the tool that showed the frames: "py-spy", "gdb"; "": none
   std::vector<ThreadStack> threads;  // [0], if any, is the main thread
@@ -71,6 +81,22 @@ std::vector<RankProcess> ReadProcesses(std::string_view text);
 
 // Reads the same text; returns each group once.
 std::vector<GroupCount> ReadGroupCounts(std::string_view text);
+
+// Facts about the rank's node.
+struct NodeFacts {
+  // Connections that have failed on the node between two samples, of whichever process.
+  struct Failed {
+    std::string to;        // "127.0.0.1:12355"
+    uint64_t number = 0;   // of attempts
+    bool refused = false;  // no program listens there; otherwise no answer, or a rejection
+  };
+  std::vector<Failed> failed;
+  // The busiest program of others: "python3 train.py (process 4711) uses 0.9 cores"; or "".
+  std::string other_program;
+};
+
+// Reads the same text. Reads limited numbers of facts.
+NodeFacts ReadNodeFacts(std::string_view text);
 
 // Returns the first process that does not wait for another, else the first; nullptr if empty.
 const RankProcess* AtWork(const std::vector<RankProcess>& processes);

@@ -276,6 +276,11 @@ std::string ShortFile(const std::string& file, const std::string& folder) {
   return file;
 }
 
+std::string_view MethodOf(const StackFrame& frame) {
+  const std::string_view name = frame.function;
+  return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+}
+
 std::string_view PlainName(std::string_view function) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   size_t end = 0;

@@ -36,6 +36,8 @@ std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines,
 
 // The file as users know it: without the folder of packages or the standard library, or `folder`.
 std::string ShortFile(const std::string& file, const std::string& folder);
+// "backward" of Python's "Tensor.backward".
+std::string_view MethodOf(const StackFrame& frame);
 // A C++ name without arguments, template arguments and return type: "gloo::allreduce".
 std::string_view PlainName(std::string_view function);
 

@@ -14,13 +14,21 @@ std::string Shown(std::string text) {
   return base::Printable(text);
 }
 
+// "lib/steps.py:41"; "": unknown.
+std::string FileAndLine(const StackFrame& frame, const std::string& folder) {
+  const std::string file = ShortFile(frame.file, folder);
+  return file.empty() || frame.line.empty() ? file : file + ":" + frame.line;
+}
+
 }  // namespace
 
+std::string LineText(const StackFrame& frame, const std::string& folder) {
+  return Shown(FileAndLine(frame, folder));
+}
+
 std::string FrameText(const StackFrame& frame, const std::string& folder) {
-  const std::string file = ShortFile(frame.file, folder);
-  return Shown(
-      frame.function +
-      (file.empty() ? "" : " (" + file + (frame.line.empty() ? "" : ":" + frame.line) + ")"));
+  const std::string at = FileAndLine(frame, folder);
+  return Shown(frame.function + (at.empty() ? "" : " (" + at + ")"));
 }
 
 StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {

@@ -1,5 +1,4 @@
 // Summarizes in one line what a rank does, from the processes that its agent describes. Pure logic.
-// logic.
 #pragma once
 
 #include <string>
@@ -29,5 +28,7 @@ StackSummary SummaryOf(std::string_view text, const std::string& folder);
 StackSummary SummaryOf(const RankProcess& process, const std::string& folder);
 // "step (lib/steps.py:41)", as short and sanitized.
 std::string FrameText(const StackFrame& frame, const std::string& folder);
+// "lib/steps.py:41", as above.
+std::string LineText(const StackFrame& frame, const std::string& folder);
 
 }  // namespace autodist::why

@@ -140,6 +140,7 @@ inline v1::JobSnapshot HealthySnapshot(const SnapshotShape& shape, int64_t now_m
   v1::GoodputParts& spent = *snapshot.mutable_goodput_parts();
   spent.set_start_up(79'000);
   spent.set_training(now_ms - kSnapshotStart - 79'000);
+  spent.set_steps_known(shape.progress);
   v1::JobEvent& running = *snapshot.add_events();
   running.set_time_ms(kSnapshotStart + 41'000);
   running.set_job_phase(v1::JOB_PHASE_RUNNING);

@@ -48,7 +48,8 @@ class SshSessions : public testing::Test {
     target.reach.set_port(server_.port());
     target.reach.set_username(LoopbackSshd::User());
     target.reach.set_connect_limit_ms(kSessionLimit.count());
-    target.address = *base::IpAddress::Parse("127.0.0.1");
+    target.reach.set_login_limit_ms(kSessionLimit.count());
+    target.addresses = {*base::IpAddress::Parse("127.0.0.1")};
     target.keys.identities = std::move(keys);
     target.known_hosts = std::make_shared<ssh::KnownHosts>(server_.HostKeyLine(), "known_hosts");
     return target;

@@ -22,6 +22,9 @@ struct JobOptions {
   // What the rank with input receives from this process; the plan says what its stdin is.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;
+  // Returns a request with the nodes, for nodes.json (control/job_record.h); called on another
+  // thread. Empty: they are not the user's after the end.
+  std::function<std::string()> nodes;
   // Plans a restart. Empty: there is one attempt, with the first plan.
   std::function<Result<v1::LaunchPlan>(const plan::Replan& replan)> plan_attempt;
   // Prints a line of JSON to stdout; empty: JSON is not requested. The view prints the ranks'

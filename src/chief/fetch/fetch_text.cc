@@ -27,9 +27,14 @@ std::string SumOf(const v1::JobFiles& files) {
   if (files.files() > 0) {
     text = "fetched " + base::Count(files.files(), "file") + ", " + base::Bytes(files.bytes()) +
            ", from " + base::Count(files.nodes(), "node") + " into " + files.folder();
-  } else if (without > 0) {
+  } else if (without > 0 && files.unchanged() == 0) {
     text +=
         ": " + base::Count(static_cast<size_t>(without), "node") + " without a file that matches";
+  }
+  if (files.unchanged() > 0) {
+    text += (files.files() > 0 ? "; " : ": ") + base::Count(files.unchanged(), "file") +
+            (files.unchanged() == 1 ? " that matches" : " that match") +
+            " did not change while the job ran";
   }
   if (files.sharing() > 0) {
     text += "; " + base::Count(files.sharing(), "node") +

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/split.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -48,6 +50,9 @@ constexpr std::array<std::string_view, 10> kTimeouts = {
     "Timeout waiting for",
 };
 
+// A port that the rank itself cannot open.
+constexpr std::array<std::string_view, 2> kPortInUse = {"ddress already in use", "EADDRINUSE"};
+
 template <size_t kCount>
 bool HasOne(const std::array<std::string_view, kCount>& of, std::string_view text) {
   return std::ranges::any_of(
@@ -57,9 +62,32 @@ bool HasOne(const std::array<std::string_view, kCount>& of, std::string_view tex
 }  // namespace
 
 bool BlamesPeer(std::string_view text) {
-  return HasOne(kComplaints, text) || HasOne(kTimeouts, text);
+  return !HasOne(kPortInUse, text) && (HasOne(kComplaints, text) || HasOne(kTimeouts, text));
 }
 
 bool AwaitedInVain(std::string_view text) { return HasOne(kTimeouts, text); }
+
+// "[PG ID 0 PG GUID 0(default_pg) Rank 1] …, last enqueued NCCL work: 7, …"; versions of
+// ProcessGroupNCCL.cpp from 2.3 on differ in the text around it.
+std::optional<EnqueuedCollectives> EnqueuedIn(std::string_view line) {
+  constexpr size_t kMaxGroupLength = 64;
+  constexpr std::string_view kEnqueued = "ast enqueued ";
+  constexpr std::string_view kWork = "work: ";
+  const size_t enqueued = line.find(kEnqueued);
+  if (enqueued == std::string_view::npos) return std::nullopt;
+  std::string_view number = line.substr(enqueued + kEnqueued.size());
+  base::TakePrefix(number, "NCCL ");
+  if (!base::TakePrefix(number, kWork)) return std::nullopt;
+  const auto count = base::TakeNumber<uint64_t>(number);
+  if (!count) return std::nullopt;
+  EnqueuedCollectives found{"", *count};
+  const std::string_view before = line.substr(0, enqueued);
+  const size_t begin = before.rfind("[PG ");
+  const size_t end = begin == std::string_view::npos ? begin : before.find(" Rank ", begin);
+  if (end != std::string_view::npos) {
+    found.group = before.substr(begin, std::min(end - begin, kMaxGroupLength));
+  }
+  return found;
+}
 
 }  // namespace autodist::chief

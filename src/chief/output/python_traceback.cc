@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "base/quantity.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -170,6 +172,38 @@ std::string_view WithoutBox(std::string_view line) {
   while (RemoveEdge(line, true)) continue;
   while (RemoveEdge(line, false)) continue;
   return line;
+}
+
+std::vector<std::string> WithoutPackages(const std::vector<std::string>& lines) {
+  std::vector<std::string> shown;
+  std::string code;  // how a line of code begins that belongs to the last frame
+  bool of_package = false;
+  bool has_others = false;
+  size_t left_out = 0;
+  const auto note = [&] {
+    if (left_out == 0) return;
+    shown.push_back("    ... " + base::Count(std::exchange(left_out, 0), "line") + " of packages");
+  };
+  for (const std::string& line : lines) {
+    const size_t at = line.find(kFile);
+    std::string_view path;
+    std::string_view number;
+    if (at != std::string::npos && ParseFrame(std::string_view(line).substr(at), path, number)) {
+      of_package = IsOfPackage(path);
+      has_others = has_others || !of_package;
+      code = line.substr(0, at) + "  ";
+    } else if (!line.starts_with(code)) {
+      of_package = false;
+    }
+    if (of_package) {
+      ++left_out;
+      continue;
+    }
+    note();
+    shown.push_back(line);
+  }
+  note();
+  return has_others ? shown : lines;
 }
 
 bool PythonTraceback::IsHeader(std::string_view line) {

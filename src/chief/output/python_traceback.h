@@ -6,6 +6,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace autodist::chief {
 
@@ -17,6 +18,10 @@ std::string_view WithoutColours(std::string_view line, std::string& buffer);
 // unchanged. The rules above and below a box yield only their title: "Traceback (most recent call
 // last)".
 std::string_view WithoutBox(std::string_view line);
+
+// Returns the lines of a report with the number of lines instead of frames of installed packages,
+// if it also has others: the log has all.
+std::vector<std::string> WithoutPackages(const std::vector<std::string>& lines);
 
 // Also reads the reports of rich and IPython. Lines may have a prefix, such as PyTorch's "[rank0]:
 // ", and other lines between them. In a report with several tracebacks, such as an exception group,

@@ -26,6 +26,7 @@ std::optional<NodeEvent> EventOf(LaunchProgress::State state) {
     case State::kBooting:
       return NodeEvent::kConnect;
     case State::kLoggedIn:
+    case State::kInContainer:
     case State::kStartingAgent:
       return NodeEvent::kBootstrap;
     case State::kSyncing:

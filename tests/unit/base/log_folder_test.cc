@@ -136,6 +136,26 @@ TEST_F(LogFolderTest, FailuresHaveAReason) {
   EXPECT_TRUE(LogFolder(job_ + "/").Open().ok());
 }
 
+TEST_F(LogFolderTest, GitIgnoresTheUsualFolder) {
+  const std::string runs = folder_.path() + "/autodist-runs";
+  const LogFolder job(runs + "/job");
+  ASSERT_TRUE(Makes(job, "events.jsonl"));
+  EXPECT_EQ(folder_.Read("autodist-runs/.gitignore"), "*\n");
+  folder_.Write("autodist-runs/.gitignore", "mine");
+  ASSERT_TRUE(Makes(LogFolder(runs + "/other"), "events.jsonl"));
+  EXPECT_EQ(folder_.Read("autodist-runs/.gitignore"), "mine");
+  fs::remove_all(runs + "/other");
+  ASSERT_TRUE(job.Remove().ok());
+  EXPECT_FALSE(fs::exists(runs));
+  fs::create_directory(runs);
+  const std::string victim = folder_.path() + "/victim";
+  fs::create_symlink(victim, runs + "/.gitignore");
+  EXPECT_TRUE(Makes(LogFolder(runs + "/job"), "events.jsonl"));
+  EXPECT_FALSE(fs::exists(victim));
+  ASSERT_TRUE(Makes(LogFolder(job_), "events.jsonl"));
+  EXPECT_FALSE(fs::exists(folder_.path() + "/runs/.gitignore")) << "the user's own --log-dir";
+}
+
 TEST_F(LogFolderTest, IsRemovedWithItsContents) {
   const LogFolder job(job_);
   ASSERT_TRUE(Makes(job, "events.jsonl"));

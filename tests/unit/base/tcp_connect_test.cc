@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace autodist::base {
 namespace {
@@ -52,6 +56,76 @@ TEST(TcpConnectTest, AMissingInterfaceIsENODEV) {
   const auto fd = StartConnecting(*IpAddress::Parse("fe80::1%no-such"), 22);
   ASSERT_TRUE(std::holds_alternative<int>(fd));
   EXPECT_EQ(std::get<int>(fd), ENODEV);
+}
+
+// A listener on 127.0.0.1; other loopback addresses refuse connections to its port.
+class ConnectRaceTest : public testing::Test {
+ protected:
+  ConnectRaceTest() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listener_.get(), any, length), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+    EXPECT_EQ(getsockname(listener_.get(), any, &length), 0);
+    port_ = ntohs(address.sin_port);
+  }
+
+  std::optional<UniqueFd> Run(ConnectRace& race) {
+    const Deadline limit = Deadline::After(std::chrono::seconds(10));
+    while (!limit.Expired()) {
+      auto connected = race.Advance();
+      if (connected || race.lost()) return connected;
+      std::vector<pollfd> waiting;
+      for (const int fd : race.sockets()) waiting.push_back({fd, POLLOUT, 0});
+      poll(waiting.data(), waiting.size(), std::min(race.next(), limit).PollTimeout());
+    }
+    return std::nullopt;
+  }
+  static IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
+
+  const UniqueFd listener_;
+  uint16_t port_ = 0;
+};
+
+TEST_F(ConnectRaceTest, TheNextAddressIsTriedAfterARefusal) {
+  ConnectRace race({Ip("127.0.0.9"), Ip("fe80::1%no-such"), Ip("127.0.0.1")}, port_);
+  const auto connected = Run(race);
+  ASSERT_TRUE(connected);
+  EXPECT_TRUE(connected->valid());
+  ASSERT_EQ(race.failed().size(), 2u);
+  EXPECT_EQ(race.failed()[0].error, ECONNREFUSED);
+  EXPECT_EQ(race.failed()[1].error, ENODEV);
+}
+
+TEST_F(ConnectRaceTest, AllAddressesMayFail) {
+  ConnectRace race({Ip("127.0.0.9"), Ip("127.0.0.8")}, port_);
+  EXPECT_FALSE(Run(race));
+  EXPECT_TRUE(race.lost());
+  EXPECT_EQ(race.failed().size(), 2u);
+}
+
+// A listener with a full backlog does not answer.
+TEST_F(ConnectRaceTest, ASilentAddressDelaysTheNextOneOnlyALittle) {
+  const UniqueFd silent(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 8);
+  address.sin_port = htons(port_);
+  ASSERT_EQ(bind(silent.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(silent.get(), 0), 0);
+  std::vector<UniqueFd> waiting;
+  for (int i = 0; i < 4; ++i) {
+    auto connecting = StartConnecting(Ip("127.0.0.9"), port_);
+    waiting.push_back(std::get<UniqueFd>(std::move(connecting)));
+  }
+  ConnectRace race({Ip("127.0.0.9"), Ip("127.0.0.1")}, port_);
+  const auto began = Deadline::Clock::now();
+  const auto connected = Run(race);
+  EXPECT_TRUE(connected);
+  EXPECT_LT(Deadline::Clock::now() - began, std::chrono::seconds(5));
 }
 
 }  // namespace

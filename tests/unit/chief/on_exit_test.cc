@@ -45,13 +45,15 @@ TEST(OnEndTest, ACommandThatTakesTooLongIsKilledWithItsChildren) {
 TEST(OnEndTest, TheFirstLineOfAReportIsTheCause) {
   const test::TempFolder folder;
   v1::JobStatus ended;
+  ended.set_name("sweep-3");
   ended.set_exit_code(1);
   ended.set_started_ms(1'000);
   ended.set_ended_ms(62'900);
   ended.set_report("rank 1 exited: $(x) 'y'\n  more");
-  RunOnExit("echo \"$AUTODIST_ELAPSED_S $AUTODIST_CAUSE\" > " + folder.path() + "/values", ended,
-            "failed");
-  EXPECT_EQ(folder.Read("values"), "61 rank 1 exited: $(x) 'y'\n");
+  RunOnExit("echo \"$AUTODIST_JOB_NAME $AUTODIST_ELAPSED_S $AUTODIST_CAUSE\" > " + folder.path() +
+                "/values",
+            ended, "failed");
+  EXPECT_EQ(folder.Read("values"), "sweep-3 61 rank 1 exited: $(x) 'y'\n");
 }
 
 }  // namespace

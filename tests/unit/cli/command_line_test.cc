@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace autodist::cli {
 namespace {
 
@@ -25,6 +27,11 @@ class CommandLineTest : public testing::Test {
     run->add_flag("--sync", flag_);
     run->add_option("--framework", text_);
     run->add_option("--sync-topology", text_);
+    CLI::App* submit = app_.add_subcommand("submit");
+    submit->prefix_command();
+    for (const char* option : {"--nodes", "--partition", "--name", "--pass-env", "--sbatch"}) {
+      submit->add_option(option, text_);
+    }
     CLI::App* logs = app_.add_subcommand("logs");
     logs->add_option("JOB", text_)->required();
     logs->add_flag("--follow", flag_);
@@ -81,6 +88,18 @@ TEST_F(CommandLineTest, OtherCommandsHaveTheirOwnOptions) {
               ElementsAre("init", "--ssh-config", "--slurm"));
 }
 
+TEST_F(CommandLineTest, ArgumentsAreOptionsWithTheirValuesAndOthers) {
+  const std::vector<std::string> argv = {"run", "--lease=4", "a", "--spec", "b", "--sync", "-n4"};
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  for (const Argument& argument : ArgumentsOf(*app_.get_subcommand("run"), argv)) {
+    found.emplace_back(argument.option, argument.words);
+  }
+  using Found = decltype(found)::value_type;
+  EXPECT_THAT(found, ElementsAre(Found{"--lease", {"--lease=4"}}, Found{"", {"a"}},
+                                 Found{"--spec", {"--spec", "b"}}, Found{"--sync", {"--sync"}},
+                                 Found{"-n4", {"-n4"}}));
+}
+
 TEST_F(CommandLineTest, HelpHasSeveralSpellings) {
   EXPECT_THAT(Read({}).argv, ElementsAre("--help"));
   EXPECT_THAT(Read({"help"}).argv, ElementsAre("--help"));
@@ -106,7 +125,20 @@ TEST_F(CommandLineTest, CommandsOfOtherProgramsAreTranslated) {
                                    {"scancel", "`autodist stop`"},
                                    {"rm", "`autodist prune`"},
                                    {"torchrun", "`autodist run -- PROGRAM`"},
-                                   {"dashboard", "`autodist web`"}}) {
+                                   {"dashboard", "`autodist web`"},
+                                   {"wait", "`autodist attach JOB`"},
+                                   {"sync", "`autodist run --sync"},
+                                   {"env", "`autodist run --env NAME=VALUE"},
+                                   {"export", "`autodist run --env NAME=VALUE"},
+                                   {"metrics", "`autodist run --metrics"},
+                                   {"debug", "`autodist run --stdin-rank 0"},
+                                   {"gpus", "`autodist top`"},
+                                   {"ssh", "ssh HOST"},
+                                   {"tunnel", "ssh -L PORT:localhost:PORT HOST"},
+                                   {"notebook", "ssh -L PORT:localhost:PORT HOST"},
+                                   {"profile", "`autodist why`"},
+                                   {"resume", "--max-restarts"},
+                                   {"upgrade", "a newer release"}}) {
     EXPECT_THAT(Refusal({word}), HasSubstr("there is no command '" + std::string(word) + "' | "));
     EXPECT_THAT(Refusal({word}), HasSubstr(ours)) << word;
   }
@@ -127,27 +159,75 @@ TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreTranslated) {
   EXPECT_THAT(Refusal({"run", "--np=4", "x"}), HasSubstr("`autodist run -n 4`"));
   EXPECT_THAT(Refusal({"-np", "4", "x"}), HasSubstr("`autodist run -n 4`"));
   EXPECT_THAT(Refusal({"run", "-N4", "x"}), HasSubstr("srun's; write `autodist run --hosts"));
-  EXPECT_THAT(Refusal({"run", "--nproc_per_node", "4", "x"}),
-              HasSubstr("write `autodist run --nproc-per-node 4`"));
-  EXPECT_THAT(Refusal({"run", "--nproc_per_node=4", "x"}),
-              HasSubstr("write `autodist run --nproc-per-node=4`"));
   EXPECT_THAT(Refusal({"run", "-x", "A=1", "x"}), HasSubstr("`autodist run --env A=1`"));
   EXPECT_THAT(Refusal({"run", "-x", "A", "x"}), HasSubstr("`autodist run --pass-env A`"));
   EXPECT_THAT(Refusal({"run", "--rdzv_id", "4", "x"}), HasSubstr("torchrun's; leave it out: "));
 }
 
+TEST_F(CommandLineTest, OptionsHaveBothSpellings) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "--nproc_per_node=4", "x"},
+        {"run", "--nproc_per_node", "4", "x"}}) {
+    const CommandLine line = Read(words);
+    ASSERT_GT(line.argv.size(), 1u);
+    EXPECT_THAT(line.argv[1], testing::StartsWith("--nproc-per-node"));
+    EXPECT_THAT(line.program, ElementsAre("x"));
+  }
+  EXPECT_THAT(Read({"run", "--pass_env=A_B", "x"}).argv, ElementsAre("run", "--pass-env=A_B"));
+  EXPECT_THAT(Refusal({"--nproc_per_node=4", "x"}), HasSubstr("`autodist run --nproc-per-node=4`"));
+}
+
+TEST_F(CommandLineTest, AModuleRunsAsWithTorchrun) {
+  EXPECT_THAT(Read({"run", "-n", "2", "-m", "pkg.train", "--lr", "1"}).program,
+              ElementsAre("-m", "pkg.train", "--lr", "1"));
+  EXPECT_THAT(Read({"run", "--", "-m", "pkg.train"}).program, ElementsAre("-m", "pkg.train"));
+}
+
+TEST_F(CommandLineTest, OptionsAfterDashesAreNoProgram) {
+  EXPECT_EQ(Refusal({"run", "--sync", "--", "--nproc_per_node=2", "--lease", "5", "train.py"}),
+            "'--nproc_per_node=2' is not a program | write options before '--': `autodist run "
+            "--sync --nproc-per-node=2 --lease 5 -- train.py`");
+  EXPECT_THAT(Refusal({"run", "--", "--nnodes=2", "train.py"}),
+              HasSubstr("run has no option '--nnodes' | it is torchrun's; write"));
+  EXPECT_THAT(Refusal({"run", "--", "--nnodes", "2", "--rdzv-id=7", "train.py"}),
+              HasSubstr("run has no options '--nnodes' or '--rdzv-id'"));
+  EXPECT_THAT(Refusal({"run", "--", "--zzzzzzzzz", "train.py"}), HasSubstr("no option"));
+  EXPECT_THAT(Read({"run", "--", "./train", "--nproc_per_node=2"}).program,
+              ElementsAre("./train", "--nproc_per_node=2"));
+}
+
+TEST_F(CommandLineTest, EachVariableHasItsOwnOption) {
+  const std::string hint = "give each variable its own option: --env B=2";
+  EXPECT_THAT(Refusal({"run", "--env", "A=1", "B=2", "--", "x"}), HasSubstr(hint));
+  EXPECT_THAT(Refusal({"run", "--env", "A=1", "B=2", "x"}), HasSubstr(hint));
+  EXPECT_THAT(Refusal({"run", "--", "B=2", "x"}), HasSubstr(hint));
+  EXPECT_THAT(Read({"run", "./a=b"}).program, ElementsAre("./a=b"));
+  EXPECT_THAT(Refusal({"run", "--env-file", "x", "y"}), HasSubstr("autodist run --env NAME=VALUE"));
+  EXPECT_THAT(Refusal({"submit", "--env-file", "x", "y"}), HasSubstr("did you mean --pass-env?"));
+}
+
+TEST_F(CommandLineTest, OptionsOfSbatch) {
+  for (const auto& [word, next, hint] :
+       {std::tuple{"-N", "3", "write `autodist submit --nodes 3`"},
+        {"-N3", "x", "write `autodist submit --nodes 3`"},
+        {"-p", "long", "write `autodist submit --partition long`"},
+        {"-J", "sweep", "write `autodist submit --name sweep`"},
+        {"-C", "a100", "for sbatch: `--sbatch=--constraint=a100`"},
+        {"--gres", "gpu:8", "for sbatch: `--sbatch=--gres=gpu:8`"},
+        {"--gres=gpu:8", "x", "for sbatch: `--sbatch=--gres=gpu:8`"}}) {
+    EXPECT_THAT(Refusal({"submit", word, next, "--", "x"}), HasSubstr(hint)) << word;
+  }
+}
+
 TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreTranslatedAtOnce) {
-  EXPECT_EQ(Refusal({"run", "-n", "2", "-m", "hello"}),
-            "run has no option '-m' | it is torchrun's; write `autodist run -n 2 -- python3 -m "
-            "hello`");
   const std::string several = Refusal({"run", "--nproc_per_node", "2", "--lease", "5", "--rdzv_id",
                                        "7", "--standalone", "train.py", "--np"});
-  EXPECT_THAT(several, HasSubstr("no options '--nproc_per_node', '--rdzv_id' or '--standalone'"));
+  EXPECT_THAT(several, HasSubstr("no options '--rdzv_id' or '--standalone'"));
   EXPECT_THAT(several, HasSubstr("\n      --rdzv_id: it is torchrun's; leave it out"));
   EXPECT_THAT(Refusal({"run", "-np", "4", "--bind-to", "none", "x"}),
               HasSubstr("'-np' or '--bind-to'"));
-  const std::string nodes = Refusal({"run", "--nproc_per_node=2", "--nnodes=3", "x"});
-  EXPECT_THAT(nodes, HasSubstr("--nproc_per_node: leave it out; --hosts HOST1:N,HOST2:N gives"));
+  const std::string nodes = Refusal({"run", "--num_gpus=2", "--nnodes=3", "x"});
+  EXPECT_THAT(nodes, HasSubstr("--num_gpus: leave it out; --hosts HOST1:N,HOST2:N gives"));
   EXPECT_THAT(nodes, HasSubstr("--nnodes: it is torchrun's; write `autodist run --hosts HOST1:N"));
   EXPECT_THAT(Refusal({"run", "-np", "4", "--zzzzzzzzz", "x"}), HasSubstr("no option '-np' |"));
 }

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "base/fd.h"
 #include "files/temporary_file.h"
 #include "support/temp_folder.h"
 
@@ -60,11 +61,12 @@ TEST_F(FileTreeTest, ListsAllEntries) {
 }
 
 TEST_F(FileTreeTest, SomeNamesAreNeverCopied) {
-  for (const char* path :
-       {".git", "sub/.git", "autodist-runs/x", "sub/autodist-runs", "logs/job"}) {
+  for (const char* path : {".git", "sub/.git", "autodist-runs/x", "sub/autodist-runs",
+                           "sub/__pycache__", "logs/job"}) {
     Folder(path);
   }
   folder_.Write("a.git", "");
+  folder_.Write(kSyncRecord, "");
   folder_.Write(NewTemporaryName(), "");
   EXPECT_THAT(Paths("logs"), ElementsAre("a.git", "sub"));
 }
@@ -116,6 +118,55 @@ TEST_F(FileTreeTest, AllUnreadableFilesAreReported) {
   folder.Write(".autodistignore", "secret\nclosed\n");
   EXPECT_TRUE(ScanFolder(folder.path(), "").ok());
   ASSERT_EQ(seteuid(getuid()), 0);
+}
+
+TEST_F(FileTreeTest, OwnOutputIsLeftOut) {
+  folder_.Write("old.log", "");
+  const base::UniqueFd before(dup(STDOUT_FILENO));
+  const base::UniqueFd log(
+      open((folder_.path() + "/train.log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_GE(dup2(log.get(), STDOUT_FILENO), 0);
+  const auto tree = ScanFolder(folder_.path(), "logs");
+  dup2(before.get(), STDOUT_FILENO);
+  ASSERT_TRUE(tree.ok());
+  ASSERT_EQ(tree->entries.size(), 1u);
+  EXPECT_EQ(tree->entries[0].path, "old.log");
+  EXPECT_THAT(tree->left_out, ElementsAre("logs", "train.log"));
+}
+
+TEST_F(FileTreeTest, AFileIsRecognizedByMoreThanItsTime) {
+  const std::string path = folder_.Write("a", std::string(1000, 'x') + "end");
+  const timespec times[] = {{0, UTIME_OMIT}, {1'600'000'000, 0}};
+  utimensat(AT_FDCWD, path.c_str(), times, 0);
+  const FileEntry before = Scan().entries[0];
+  EXPECT_FALSE(before.end) << "it cannot be growing";
+  folder_.Write("a", std::string(1000, 'x') + "END");
+  const FileEntry growing = Scan().entries[0];
+  ASSERT_TRUE(growing.end);
+  EXPECT_EQ(*growing.end, std::string(253, 'x') + "END");
+  FileEntry changed = before;
+  for (int i = 0; i < 100'000 && changed.changed_ns == before.changed_ns; ++i) {
+    utimensat(AT_FDCWD, path.c_str(), times, 0);  // the clock of files ticks slowly
+    changed = Scan().entries[0];
+  }
+  EXPECT_EQ(changed.modified_ns, before.modified_ns);
+  EXPECT_NE(changed.changed_ns, before.changed_ns);
+  const std::string other = folder_.Write("b", "");
+  utimensat(AT_FDCWD, other.c_str(), times, 0);
+  std::filesystem::rename(other, path);
+  EXPECT_NE(Scan().entries[0].inode, before.inode);
+}
+
+TEST_F(FileTreeTest, IgnoreFilesAreKeptForTheNodes) {
+  Folder("sub");
+  folder_.Write(".autodistignore", "data\n");
+  folder_.Write("sub/.gitignore", "*.o\n");
+  const FileTree tree = Scan();
+  ASSERT_EQ(tree.ignore_files.size(), 2u);
+  EXPECT_EQ(tree.ignore_files[0].folder, "");
+  EXPECT_EQ(tree.ignore_files[0].own, "data\n");
+  EXPECT_EQ(tree.ignore_files[1].folder, "sub");
+  EXPECT_EQ(tree.ignore_files[1].git, "*.o\n");
 }
 
 TEST_F(FileTreeTest, AMissingFolderIsAnError) {

@@ -17,6 +17,28 @@
 namespace autodist::files {
 namespace {
 
+TEST(IgnoreTreeTest, DeeperRulesAndAutodistignoreTakePrecedence) {
+  using Fate = IgnoreTree::Fate;
+  IgnoreTree tree;
+  tree.Add({"", "*.o\n/top\n", "data\n!keep.o\n"});
+  tree.Add({"sub/deep", "!*.o\n", "*.log\n"});
+  const struct {
+    const char* path;
+    bool within_ignored;
+    Fate fate;
+  } cases[] = {
+      {"a.o", false, Fate::kIgnoredByGit},       {"keep.o", false, Fate::kCopied},
+      {"keep.o", true, Fate::kCopied},           {"top", false, Fate::kIgnoredByGit},
+      {"sub/top", false, Fate::kCopied},         {"sub/top", true, Fate::kIgnoredByGit},
+      {"sub/data", false, Fate::kLeftOut},       {"sub/deep/a.o", false, Fate::kCopied},
+      {"sub/deep/a.log", false, Fate::kLeftOut}, {"sub/deep/data", false, Fate::kLeftOut},
+      {"sub/a.log", false, Fate::kCopied},
+  };
+  for (const auto& it : cases) {
+    EXPECT_EQ(tree.FateOf(it.path, false, it.within_ignored), it.fate) << it.path;
+  }
+}
+
 struct Case {
   const char* rules;
   const char* path;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -53,6 +54,33 @@ TEST_F(TemporaryFileTest, OnlyLeftoversAreRemoved) {
   EXPECT_EQ(Files(), 2u);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/" + in_use->name()));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/.autodist-sync-notes"));
+}
+
+TEST_F(TemporaryFileTest, ZerosBecomeHoles) {
+  const std::string zeros(1 << 20, '\0');
+  auto file = NewFile::Create(fd_.get(), "a", {3 * zeros.size() + 4, 0600, 0});
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->Write(zeros).ok());
+  ASSERT_TRUE(file->Write("data").ok());
+  ASSERT_TRUE(file->Write(zeros).ok());
+  ASSERT_TRUE(file->AddHole(zeros.size()).ok());
+  EXPECT_FALSE(file->AddHole(1).ok()) << "larger than announced";
+  ASSERT_TRUE(file->Finish().ok());
+  EXPECT_EQ(folder_.Read("a"), zeros + "data" + zeros + zeros);
+  struct stat info;
+  ASSERT_EQ(stat((folder_.path() + "/a").c_str(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(TemporaryFileTest, TimesAreThoseOfNewFiles) {
+  const int64_t before = TimeOfFilesNow(fd_.get());
+  struct stat info;
+  ASSERT_EQ(stat(folder_.Write("a", "x").c_str(), &info), 0);
+  const int64_t written = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  EXPECT_LE(before, written);
+  EXPECT_LE(written, TimeOfFilesNow(fd_.get()));
+  EXPECT_EQ(Files(), 1u);
+  EXPECT_GT(TimeOfFilesNow(-1), 0);
 }
 
 TEST_F(TemporaryFileTest, AnUnwritableFolderIsAnError) {

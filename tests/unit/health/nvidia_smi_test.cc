@@ -238,6 +238,7 @@ TEST(NvidiaSmiTest, FailuresOfTheProgramItselfAreUnderstood) {
           "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure "
           "that the latest NVIDIA driver is installed and running."),
       "the driver is not loaded");
+  EXPECT_EQ(what("Failed to initialize NVML: Unknown Error"), "the driver cannot be reached");
   EXPECT_EQ(what("No devices were found"), "the driver finds no GPU");
   EXPECT_THAT(FindInFailure("something else"), IsEmpty());
 }

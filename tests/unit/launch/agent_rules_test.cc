@@ -78,6 +78,21 @@ TEST(AgentRules, ExitsArePossibleForAProcess) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more memory than there can be"));
   exit.mutable_out_of_memory()->set_limit(uint64_t{1} << 60);
   EXPECT_TRUE(CheckEvent(event).ok());
+  v1::FailureFacts& facts = *exit.mutable_failure_facts();
+  facts.set_shared_memory_free(UINT64_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more memory than there can be"));
+  facts.set_shared_memory_free(0);
+  facts.add_closing_ports(65'535);
+  EXPECT_TRUE(CheckEvent(event).ok());
+  facts.add_listening_ports(65'536);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a port 65536"));
+  exit.clear_failure_facts();
+  for (const int signal : {-1, NSIG}) {
+    exit.set_signalled(signal);
+    EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("was sent signal " + std::to_string(signal)));
+  }
+  exit.set_signalled(SIGTERM);
+  EXPECT_TRUE(CheckEvent(event).ok());
   exit.set_time_ns(INT64_MIN);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
 }
@@ -95,6 +110,15 @@ TEST(AgentRules, OtherEventsHaveValidValues) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("8193 bytes of autodist.v1.Warning.what"));
   event.mutable_input_taken()->set_bytes(uint64_t{1} << 63);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more input than there can be"));
+  v1::ProcessesLeft& left = *event.mutable_processes_left();
+  for (int i = 0; i < rpc::kMaxLeftProcesses; ++i) {
+    left.add_processes()->set_name(std::string(rpc::kMaxProgramName, 'x'));
+  }
+  EXPECT_TRUE(CheckEvent(event).ok());
+  left.mutable_processes(0)->mutable_name()->push_back('x');
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a program's name of 65 bytes"));
+  left.add_processes();
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("9 processes that ranks left"));
   event.mutable_rank_stacks()->set_text(std::string(rpc::kLargestStacks, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
   event.mutable_rank_stacks()->mutable_text()->push_back('x');

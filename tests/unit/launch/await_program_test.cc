@@ -21,12 +21,21 @@ TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
   const Case cases[] = {
       {{StartState::kShell, true, "which env? ", "", "the agent", limit},
        "the login shell has not run anything within 60 s: something in its start-up files "
-       "(~/.bashrc) waits for input, or starts another shell, and prints:\nwhich env? ",
+       "(~/.bashrc) waits for input, or starts another shell, and prints:\n    which env? ",
        "--start-timeout"},
+      {{StartState::kShell, true, "", "", "the agent", limit, true},
+       "the container has not run anything within 60 s",
+       "its runtime"},
       {{StartState::kShell, false, "", "not available", "the agent", limit},
-       "login shell broken: the login succeeds, but the user's shell does not run the command, "
-       "and prints:\nnot available",
+       "the server says: not available; the login succeeds, but runs no command",
        "getent passwd"},
+      {{StartState::kShell, false, "", "", "the agent", limit},
+       "login shell broken: the login succeeds, but the user's shell does not run the command, "
+       "and prints nothing",
+       "getent passwd"},
+      {{StartState::kShell, false, "", "Your password has expired.\n", "the agent", limit},
+       "the server says: Your password has expired.",
+       "set a new password"},
       {{StartState::kFolder, true, "", "", "the agent", limit},
        "the home folder or /tmp of the node has not answered within 60 s",
        "df ~/.cache /tmp"},

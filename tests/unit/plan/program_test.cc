@@ -60,6 +60,48 @@ TEST(PlaceholdersTest, SomeHaveNoValueForSomePrograms) {
   EXPECT_TRUE(PlanOf({"./train", "{world_size}", "{master_addr}"}, kPerJob).ok());
 }
 
+TEST(WithPythonTest, ScriptsAndModulesRunAsWithTorchrun) {
+  using Command = std::vector<std::string>;
+  struct Case {
+    Command command;
+    bool needs_interpreter;
+    bool python;
+  };
+  const Case cases[] = {
+      {{"train.py", "--lr", "1"}, true, true},
+      {{"train.py"}, false, false},  // in PATH
+      {{"./train.py"}, true, true},  // not executable, or without "#!"
+      {{"./train.py"}, false, false},
+      {{"/app/train.py"}, false, false},  // only the nodes have it
+      {{"-m", "pkg.train"}, false, true},
+      {{"./train"}, true, false},
+      {{"python", "train.py"}, false, false},
+      {{"-mca", "x"}, true, false},
+      {{}, true, false},
+  };
+  for (const Case& one : cases) {
+    Command wanted = one.command;
+    if (one.python) wanted.insert(wanted.begin(), "python3");
+    EXPECT_EQ(WithPython(one.command, one.needs_interpreter), wanted)
+        << testing::PrintToString(one.command);
+  }
+}
+
+TEST(CheckForRanksTest, AnActivationIsNoProgram) {
+  using Command = std::vector<std::string>;
+  for (const Command& command :
+       {Command{"conda", "activate", "train"}, Command{"conda activate train && python x.py"},
+        Command{"/opt/conda/bin/conda", "activate"}, Command{"micromamba", "activate", "x"}}) {
+    const Status status = PlanOf(command).status();
+    EXPECT_THAT(Message(status), HasSubstr(" activate` changes only the shell that runs it"));
+    EXPECT_THAT(Remedy(status), HasSubstr("python_venv"));
+  }
+  for (const Command& command : {Command{"conda", "run", "-n", "x", "python"}, Command{"conda"},
+                                 Command{"./activate"}, Command{"echo", "conda", "activate"}}) {
+    EXPECT_TRUE(CheckForRanks(command).ok()) << testing::PrintToString(command);
+  }
+}
+
 TEST(KnownLaunchersTest, AreFoundAnywhereInTheCommand) {
   using Command = std::vector<std::string>;
   for (const Command& command :

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "support/temp_folder.h"
 
@@ -74,6 +76,80 @@ TEST_F(ProgramCheckTest, ABinaryHasAnArchitectureAndALoader) {
   if (!std::filesystem::exists("/proc/sys/fs/binfmt_misc/qemu-bpf")) {
     EXPECT_THAT(Message(Check("a", elf)), HasSubstr("is a program for"));
   }
+}
+
+TEST_F(ProgramCheckTest, WhatAProgramNeedsIsReportedAlikeBeforeAndAfterItIsThere) {
+  struct Case {
+    std::string content, needs;
+  };
+  for (const Case& one :
+       {Case{"#!/no/python -u\n", "/no/python"}, Case{"#!/usr/bin/env no-such\n", "no-such"},
+        Case{"#!/usr/bin/env -S A=1 no-such -u\n", "no-such"}}) {
+    const Status there = Check("a", one.content);
+    const auto need = NeedOf(folder_.path() + "/a", "a");
+    ASSERT_TRUE(need) << one.content;
+    EXPECT_EQ(need->program, one.needs);
+    EXPECT_EQ(need->missing, there) << one.content;
+  }
+  EXPECT_EQ(NeedOf("/bin/sh", "/bin/sh")->program, LoaderOf("/bin/sh"));
+  for (const char* content : {"", "echo\n", "#!python\n", "#!/bin/sh\r\n", "\177ELF"}) {
+    EXPECT_FALSE(NeedOf(folder_.Write("a", content), "a")) << content;
+  }
+  EXPECT_FALSE(NeedOf(folder_.path() + "/none", "none"));
+}
+
+TEST(LibrariesMissingTest, QuotesTheLoader) {
+  struct Case {
+    const char *said, *cause, *hint;
+  };
+  const Case cases[] = {
+      {"/w/train: error while loading shared libraries: libfoo.so.1: cannot open shared object "
+       "file: No such file or directory\n",
+       "'./train' cannot be loaded: libfoo.so.1: cannot open shared object file: No such file or "
+       "directory",
+       "LD_LIBRARY_PATH"},
+      {"/w/train: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by "
+       "/w/train)\n",
+       "'./train' cannot be loaded: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not "
+       "found (required by /w/train)",
+       "oldest system"},
+      {"Error loading shared library libfoo.so: No such file or directory (needed by ./train)\n",
+       "'./train' cannot be loaded: libfoo.so: No such file or directory (needed by ./train)",
+       "LD_LIBRARY_PATH"},
+  };
+  for (const Case& one : cases) {
+    const Status missing = LibrariesMissing("./train", one.said);
+    EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+    EXPECT_EQ(Message(missing), one.cause);
+    EXPECT_THAT(Remedy(missing), HasSubstr(one.hint));
+  }
+  const Status other = LibrariesMissing(
+      "a", "a: error while loading shared libraries: libc.so.6: wrong ELF class: ELFCLASS32\n");
+  EXPECT_THAT(Message(other), HasSubstr("wrong ELF class"));
+  EXPECT_EQ(Remedy(other), "");
+  for (const char* said :
+       {"", "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded: ignored.\n",
+        "unknown option --list\n"}) {
+    EXPECT_TRUE(LibrariesMissing("./train", said).ok()) << said;
+  }
+}
+
+TEST(CheckSizeOfArgumentsTest, AcceptsWhatLinuxAccepts) {
+  constexpr uint64_t kStack = 8 << 20;
+  const std::string large(131'071, 'x');
+  EXPECT_TRUE(CheckSizeOfArguments({"a", large}, {"A=1"}, kStack).ok());
+  const Status argument = CheckSizeOfArguments({"a", large + "x"}, {}, kStack);
+  EXPECT_EQ(Message(argument),
+            "argument 1 of the program has 131,072 bytes; this node accepts 131,071");
+  EXPECT_THAT(Message(CheckSizeOfArguments({"a"}, {"A=" + large}, kStack)),
+              HasSubstr("the variable A has 131,073 bytes"));
+  const std::vector<std::string> many(20, large);
+  const Status all = CheckSizeOfArguments(many, {}, kStack);
+  EXPECT_THAT(Message(all), HasSubstr("have 2,621,600 bytes; this node accepts 2,097,152"));
+  EXPECT_THAT(Remedy(all), HasSubstr("ulimit -s"));
+  EXPECT_TRUE(CheckSizeOfArguments(many, {}, UINT64_MAX).ok());
+  EXPECT_FALSE(CheckSizeOfArguments({"a", large, "b"}, {}, 1).ok());  // 128 KiB at least
+  EXPECT_TRUE(CheckSizeOfArguments({"a", std::string(100'000, 'x')}, {}, 1).ok());
 }
 
 TEST_F(ProgramCheckTest, AMissingProgramMayBeMisspelt) {

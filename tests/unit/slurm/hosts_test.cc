@@ -75,14 +75,14 @@ TEST(SlurmHostsTest, InvalidNodeLists) {
     const auto issues = SlurmIssues({{"SLURM_JOB_NODELIST", nodes}});
     return issues.size() == 1 ? issues[0] : std::to_string(issues.size()) + " issues";
   };
-  EXPECT_THAT(issue("a,,b"), HasSubstr("SLURM_JOB_NODELIST:1:3: a host name is missing"));
-  EXPECT_THAT(issue("a,"), HasSubstr(":1:3: a host name is missing"));
-  EXPECT_THAT(issue("a[1-2"), HasSubstr(":1:2: '[' without a ']'"));
-  EXPECT_THAT(issue("a1-2]"), HasSubstr(":1:5: ']' without a '['"));
-  EXPECT_THAT(issue("a[]"), HasSubstr(":1:3: a number"));
-  EXPECT_THAT(issue("a[1,]"), HasSubstr(":1:5: a number"));
-  EXPECT_THAT(issue("a[x]"), HasSubstr(":1:3: a number"));
-  EXPECT_THAT(issue("a[1;2]"), HasSubstr(":1:4: ';' inside brackets"));
+  EXPECT_THAT(issue("a,,b"), HasSubstr("SLURM_JOB_NODELIST:3: a host name is missing"));
+  EXPECT_THAT(issue("a,"), HasSubstr(":3: a host name is missing"));
+  EXPECT_THAT(issue("a[1-2"), HasSubstr(":2: '[' without a ']'"));
+  EXPECT_THAT(issue("a1-2]"), HasSubstr(":5: ']' without a '['"));
+  EXPECT_THAT(issue("a[]"), HasSubstr(":3: a number"));
+  EXPECT_THAT(issue("a[1,]"), HasSubstr(":5: a number"));
+  EXPECT_THAT(issue("a[x]"), HasSubstr(":3: a number"));
+  EXPECT_THAT(issue("a[1;2]"), HasSubstr(":4: ';' inside brackets"));
   EXPECT_THAT(issue("a[3-1]"), HasSubstr("to a greater one"));
   EXPECT_THAT(issue("a[1-]"), HasSubstr("to a greater one"));
   EXPECT_THAT(issue("a[[1]]"), HasSubstr("a number"));
@@ -147,7 +147,7 @@ TEST(SlurmHostsTest, OptionsOfSalloc) {
   for (const std::string gpus :
        {"", "a100", "a100:", "a100:0", "2,", "4096,1", "a100:4294967295"}) {
     EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_GPUS_PER_NODE", gpus}}),
-                ElementsAre(HasSubstr("SLURM_GPUS_PER_NODE:1:")))
+                ElementsAre(HasSubstr("SLURM_GPUS_PER_NODE:")))
         << gpus;
   }
 }
@@ -168,7 +168,7 @@ TEST(SlurmHostsTest, InvalidCounts) {
   for (const std::string counts : {"4(x", "4(x0)", "4(xa)", "x", "", "4,,2", "4(x2)3", "0",
                                    "4(x4294967295)", "4(x99999999999)"}) {
     EXPECT_THAT(SlurmIssues({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
-                ElementsAre(HasSubstr("SLURM_TASKS_PER_NODE:1:")))
+                ElementsAre(HasSubstr("SLURM_TASKS_PER_NODE:")))
         << counts;
   }
 }

@@ -1,11 +1,21 @@
 #include "slurm/srun.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
 
 #include "base/proof_of_end.h"
+#include "support/temp_folder.h"
 
 namespace autodist::slurm {
 namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::IsEmpty;
+using testing::Not;
 
 // Slurm says so when it begins to end the steps; their processes then have KillWait, 30 seconds.
 TEST(SrunErrorTest, AnEndedAllocationDoesNotProveTheEndOfItsSteps) {
@@ -23,6 +33,20 @@ TEST(SrunErrorTest, OutputOfTasksIsNotAnError) {
   for (const std::string said : {"", "error: no room\n", "slurmstepd: error: no room\n"}) {
     EXPECT_TRUE(SrunError(said).ok()) << said;
   }
+}
+
+TEST(SrunIntoTest, RunsOnOneNodeBesideTheStepsOfTheJob) {
+  const test::TempFolder folder;
+  const std::string path = getenv("PATH");
+  setenv("PATH", folder.path().c_str(), 1);
+  EXPECT_THAT(SrunInto("4711", "n7", true), IsEmpty());
+  std::filesystem::permissions(folder.Write("srun", "#!/bin/sh\n"),
+                               std::filesystem::perms::owner_all);
+  const std::vector<std::string> argv = SrunInto("4711", "n7", true);
+  EXPECT_THAT(argv, AllOf(Contains("--jobid=4711"), Contains("--overlap"), Contains("--pty"),
+                          Contains("--nodelist=n7"), Contains("--ntasks=1")));
+  EXPECT_THAT(SrunInto("4711", "n7", false), Not(Contains("--pty")));
+  setenv("PATH", path.c_str(), 1);
 }
 
 }  // namespace

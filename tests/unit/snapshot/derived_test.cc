@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "snapshot/state_names.h"
+
 namespace autodist::snapshot {
 namespace {
 
@@ -84,6 +86,17 @@ TEST(DerivedTest, StatesOfJobs) {
     EXPECT_EQ(snapshot.state(), one.words);
     EXPECT_EQ(snapshot.mark(), one.mark) << one.words;
   }
+}
+
+TEST(StateOfTest, AJobOfAnotherMachineIsNeitherRunningNorCrashedHere) {
+  v1::JobStatus job;
+  job.set_host("gpu1");
+  job.set_elsewhere(true);
+  EXPECT_EQ(StateOf(job).words, "on gpu1");
+  job.set_phase(v1::JOB_PHASE_ENDED);
+  EXPECT_EQ(StateOf(job).words, "ended") << "its exit code is unknown";
+  job.set_exit_code(0);
+  EXPECT_EQ(StateOf(job).words, "ended well");
 }
 
 // Ranks 0 and 1 on a.x, 2 and 3 on b.x.

@@ -24,6 +24,10 @@ TEST(GoodputAccountingTest, WithoutStepsTrainingBeginsWhenTheRanksRun) {
   accounting.Runs(2'000);
   EXPECT_EQ(accounting.At(5'000).start_up(), 2'000);
   EXPECT_EQ(accounting.At(5'000).training(), 3'000);
+  EXPECT_EQ(GoodputText(accounting.At(5'000)), "60.0 %, steps unknown");
+  accounting.FirstStep(4'000);
+  EXPECT_EQ(GoodputText(accounting.At(5'000)), "20.0 %");
+  EXPECT_EQ(GoodputText(v1::GoodputParts()), "");
 }
 
 TEST(GoodputAccountingTest, TheTimeUpToTheFirstStepOfARestartIsRestarting) {

@@ -43,6 +43,7 @@ TEST(AddressTest, RefusesInvalidHosts) {
       {"-host", "neither"},
       {"fe80::1%", "neither"},
       {"user@host", "neither"},
+      {"10.0.0.{2..3}", "a range of hosts is written gpu[1-4]"},
       {std::string("host\0", 5), "'host\\x00' is neither"},
       {std::string("10.0.0.1\0x", 10), "neither"},
       {std::string(254, 'a'), "neither"},
@@ -88,12 +89,31 @@ TEST(AddressTest, AcceptsUsers) {
 }
 
 TEST(AddressTest, RefusesUsersWithShellSyntax) {
-  for (const std::string text :
-       {"", "-oProxyCommand=id", "$(id)", "`id`", "a;id", "a&b", "a|b", "a>b", "a<b", "a'b", "a\"b",
-        "{a,b}", "a b", "a\tb", "a\nb", "a\x1b", "ann\\", "a:b", "[a]"}) {
+  for (const std::string text : {"",        "-oProxyCommand=id",
+                                 "$(id)",   "`id`",
+                                 "a;id",    "a&b",
+                                 "a|b",     "a>b",
+                                 "a<b",     "a'b",
+                                 "a\"b",    "{a,b}",
+                                 "a b",     "a\tb",
+                                 "a\nb",    "a\x1b",
+                                 "ann\\",   "a:b",
+                                 "[a]",     "$USER",
+                                 "${USER}", "a$b",
+                                 "~ann"}) {
     EXPECT_THAT(Message(CheckUser(text)), HasSubstr("is not a user name")) << text;
   }
   EXPECT_FALSE(CheckUser(std::string(257, 'a')).ok());
+  EXPECT_THAT(Message(CheckUser("$USER")), HasSubstr("variables are not replaced here"));
+  for (const std::string text : {"root@gpu1", "ann@10.0.0.5", "ann@fd00::1"}) {
+    EXPECT_FALSE(CheckUser(text).ok()) << text;
+  }
+  EXPECT_EQ(Message(CheckUser("root@gpu1")),
+            "'root@gpu1' is not a user name: a host is the 'address' of a node; the user is "
+            "'root'");
+  EXPECT_EQ(Message(CheckUser("ann:geheim")),
+            "'ann:…' is not a user name; a password cannot be given, because autodist logs in with "
+            "keys");
 }
 
 TEST(AddressTest, AcceptsJumps) {

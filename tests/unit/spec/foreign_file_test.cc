@@ -56,6 +56,13 @@ TEST(ForeignFileTest, IsRecognised) {
       {"[w]\na1 ansible_user=b\n", "a list of hosts", 1},
       {"[w]\na1\na2\n", "a list of hosts", 2},
       {"[fd00::1]:4\n[fd00::2]:4\n", "a list of hosts", 2},
+      {"hostname,ip\nn1,10.0.0.1\nn2,10.0.0.2\n", "a list of hosts", 2},
+      {"ssh -p 22 root@10.0.0.1 -L 1:h:1\n", "a list of hosts", 1},
+      {"10.0.0.1 n1.lab n1\n", "a list of hosts", 1},
+      {"n1, n2\n", "a list of hosts", 2},
+      {"n[1-2] gpu,compute\n", "", 0},
+      {"n1 ssh-ed25519 AAAA\n", "", 0},
+      {"Hello, dear world\n", "", 0},
   };
   for (const auto& [text, kind, hosts] : cases) {
     const auto found = RecogniseFile(text, "f");

@@ -29,10 +29,16 @@ TEST(HostileSpecTest, TenMegabytesAreRefusedUnread) {
 }
 
 TEST(HostileSpecTest, AUserNameWithShellSyntaxIsRefused) {
-  for (const std::string user : {"$(id)", "`id`", "a;id", "-oProxyCommand=id", "a b"}) {
-    EXPECT_THAT(
-        OnlyIssueOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user + "'}}\n"),
-        HasSubstr("f:2:21: 'username': '" + user + "' is not a user name"));
+  const auto issue_of = [](const std::string& user) {
+    return OnlyIssueOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user +
+                       "'}}\n");
+  };
+  for (const std::string user : {"a;id", "-oProxyCommand=id", "a b"}) {
+    EXPECT_THAT(issue_of(user), HasSubstr("f:2:21: 'username': '" + user + "' is not a user name"));
+  }
+  for (const std::string user : {"$(id)", "`id`"}) {
+    EXPECT_THAT(issue_of(user),
+                HasSubstr("f:2:21: 'username' is '" + user + "': commands are not run here"));
   }
 }
 

@@ -237,7 +237,87 @@ TEST(SpecKeysTest, HostKeyChecks) {
     EXPECT_THAT(IssuesOf(Group("host_key_check: " + bad)),
                 ElementsAre(HasSubstr("should be strict, accept-new or off")));
   }
+  EXPECT_THAT(IssuesOf(Group("host_key_check: no")), ElementsAre(HasSubstr("did you mean 'off'?")));
   EXPECT_THAT(IssuesOf(Group("host_key_check: [off]")), ElementsAre(HasSubstr("is a list")));
+}
+
+// Of reports about other programs: $HOME, "~" and "~user" in paths of keys, $USER as a name.
+TEST(SpecKeysTest, NotationsOfAShellAreRefused) {
+  const std::string variables = "variables are not replaced here; write the value itself";
+  const std::string commands = "commands are not run here; write the value itself";
+  const struct {
+    std::string key, value, why;
+  } cases[] = {
+      {"username", "$USER", variables},
+      {"username", "${USER}", variables},
+      {"username", "`whoami`", commands},
+      {"username", "{{ user }}", "templates are not filled in here"},
+      {"key_file", "$KEYS/id_ed25519", variables},
+      {"key_file", "${HOME}/.ssh/id", variables},
+      {"key_file", "$(pwd)/key", commands},
+      {"key_file", "~root/.ssh/id", "'~root' is not replaced here, only '~/' for your home folder"},
+      {"proxy_jump", "$GATE", variables},
+      {"proxy_jump", "${USER}@gate", variables},
+      {"host_key_check", "$CHECK", variables},
+      {"host_key_check", "${CHECK:-off}", variables},
+      {"container", "train-$USER", variables},
+      {"image", "registry/train:$TAG", variables},
+  };
+  for (const auto& [key, value, why] : cases) {
+    const std::string via = key == "container" || key == "image" ? ", via: podman" : "";
+    EXPECT_THAT(IssuesOf(Group(key + ": '" + value + "'" + via)),
+                ElementsAre(HasSubstr("f:3:" + std::to_string(key.size() + 9) + ": '" + key +
+                                      "' is '" + value + "': " + why)));
+  }
+  for (const std::string key : {"data_address", "ssh_address", "interface"}) {
+    EXPECT_THAT(IssuesOf(TwoNodes("a, " + key + ": $NAME")),
+                ElementsAre(HasSubstr("'" + key + "' is '$NAME': " + variables)));
+  }
+  EXPECT_THAT(IssuesOf(TwoNodes("$HOST")),
+              ElementsAre(HasSubstr("f:3:30: 'address' is '$HOST': " + variables)));
+  EXPECT_THAT(IssuesOf("nodes: [{address: localhost}]\nshared_paths: [$HOME/data, ~ann/data]\n"),
+              ElementsAre(HasSubstr("'$HOME/data': " + variables), HasSubstr("'~ann' is not")));
+  // All of them are reported together.
+  EXPECT_THAT(IssuesOf(Group("username: $USER, key_file: $KEY, port: 0")), testing::SizeIs(3));
+}
+
+TEST(SpecKeysTest, NotationsOfAShellThatHaveAMeaning) {
+  const ResourceSpec spec = Read(
+      Group("username: 'host$', key_file: ~/k, python_venv: 'source $HOME/v; `x`', shared_envs: "
+            "{A: '$B', C: '`d`'}"));
+  EXPECT_EQ(spec.ssh.at("a").username, "host$");
+  EXPECT_EQ(spec.ssh.at("a").key_file, "~/k");
+  EXPECT_EQ(spec.ssh.at("a").python_venv, "source $HOME/v; `x`");
+  EXPECT_THAT(spec.ssh.at("a").shared_envs,
+              ElementsAre(std::pair("A", "$B"), std::pair("C", "`d`")));
+}
+
+TEST(SpecKeysTest, ReadingsOfYaml) {
+  EXPECT_EQ(Read(Group("username: 007")).ssh.at("a").username, "007");
+  EXPECT_EQ(Read(Group("username: no")).ssh.at("a").username, "no");
+  EXPECT_EQ(Read("nodes: [{address: localhost}]\nssh: {on: {port: '22'}}\n").ssh.at("on").port, 22);
+  const struct {
+    const char* setting;
+    const char* issue;
+  } cases[] = {
+      {"username: root@gpu7",
+       "'username': 'root@gpu7' is not a user name: a host is the 'address' of a node"},
+      {"port: 0x16", "'port' is '0x16'; it should be a number"},
+      {"port: 0o26", "'port' is '0o26'; it should be a number"},
+      {"port: 1e3", "'port' is '1e3'; it should be a number"},
+      {"port: 12:30", "'port' is '12:30'; it should be a number"},
+      {"port: 2_222", "'port' is '2_222'; it should be a number"},
+      {"port: yes", "'port' is 'yes'; it should be a number"},
+      {"port: ~", "'port' is empty; it should be a number"},
+      {"username: ~", "'username' is empty; it should be a text"},
+      {"username: 12:30", "'username': '12:…' is not a user name"},
+  };
+  for (const auto& [setting, issue] : cases) {
+    EXPECT_THAT(IssuesOf(Group(setting)), ElementsAre(HasSubstr(issue))) << setting;
+  }
+  EXPECT_THAT(IssuesOf("nodes: [{address: localhost, gpus: [0x1, 1e0, 1:30]}]\n"),
+              ElementsAre(HasSubstr("'0x1' is not a device number"), HasSubstr("'1e0' is not"),
+                          HasSubstr("'1:30' is not")));
 }
 
 TEST(SpecKeysTest, SharedPaths) {

@@ -183,7 +183,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"NodesNull", "nodes:\n", {"'nodes' is empty"}},
         Refused{"EmptyFile", "", {"f.yaml:1:1: the file is empty"}},
         Refused{"OnlyComments", "# nothing\n", {"the file is empty"}},
-        Refused{"ASingleWord", "hello\n", {"f.yaml:1:1: the spec is a single value"}},
+        Refused{"ASingleWord",
+                "hello\n",
+                {"f.yaml:1:1: the spec is a single value; it should be a mapping with the key "
+                 "'nodes'; for a list of hosts: autodist init --from f.yaml"}},
         Refused{"NodeIsText", "nodes: [a]\n", {"f.yaml:1:9: a node is a single value"}},
         Refused{"SyntaxError", "nodes:\n  - address: [1\n", {"YAML syntax error"}},
         Refused{"TabIndentation", "nodes:\n\t- address: a\n", {"f.yaml:2:"}},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <thread>
 
 #include "ssh/ssh_public_key.h"
@@ -184,7 +185,6 @@ TEST_F(IdentitiesTest, UnsuitableCertificates) {
   EXPECT_THAT(Described(offer), ElementsAre("certificate expired-cert.pub", "expired", "of_host"));
   EXPECT_THAT(offer->notes,
               ElementsAre("the configured certificate file " + Path("none") + " is not there",
-                          "certificate " + expired + "-cert.pub has expired",
                           "certificate " + of_host +
                               "-cert.pub is a host certificate, not a user certificate",
                           "the private key of certificate " + certificate +
@@ -192,6 +192,25 @@ TEST_F(IdentitiesTest, UnsuitableCertificates) {
   const auto named = For({{expired}, true, {Path("none")}, "", false});
   EXPECT_THAT(Message(named.status()), HasSubstr("none: No such file"));
   EXPECT_NE(Remedy(named.status()), "");
+}
+
+TEST_F(IdentitiesTest, WhyACertificateIsRejected) {
+  const std::string key = Generate("key");
+  const auto read = [](const std::string& file) {
+    const auto certificate = ReadCertificate(*ReadPublicKeyFile(file));
+    EXPECT_TRUE(certificate.ok()) << certificate.status();
+    return *certificate;
+  };
+  const auto now = static_cast<uint64_t>(std::time(nullptr));
+  const SshCertificate valid = read(Certify(key, "-n ann,bob -V 20200101:20990101"));
+  EXPECT_THAT(valid.users, ElementsAre("ann", "bob"));
+  EXPECT_EQ(CertificateFault(valid, "bob", now), "");
+  EXPECT_EQ(CertificateFault(valid, "root", now), "is for ann, bob, not for root");
+  EXPECT_THAT(CertificateFault(valid, "bob", 1), HasSubstr("is not valid before 20"));
+  EXPECT_THAT(CertificateFault(valid, "bob", valid.valid_before), HasSubstr("has expired on 20"));
+  const SshCertificate always = read(Certify(key));
+  EXPECT_THAT(always.users, ElementsAre("me"));
+  EXPECT_EQ(CertificateFault(always, "me", now), "");
 }
 
 TEST_F(IdentitiesTest, NamedFilesMustWork) {

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace autodist::ssh {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kEnd[] =
     "kex_exchange_identification: Connection closed by remote host\r\n"
@@ -64,13 +67,88 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
       {"ssh: connect to host a port 22: Connection refused", kUnavailable, "Connection refused"},
       {"ssh: connect to host a port 22: Connection timed out", kDeadlineExceeded, "timed out"},
       {"", kUnavailable, "ssh ended without a message"},
+      // A banner about the account comes before ssh's own line.
+      {"System is going down. Unprivileged users are not permitted to log in anymore.\r\n"
+       "Connection closed by 10.0.0.1 port 22",
+       kUnavailable, "the server says: System is going down. Unprivileged users"},
+      {"The cluster is down for maintenance.\nu@a: Permission denied (publickey).", kUnavailable,
+       "the server says: The cluster is down for maintenance."},
+      {"Call 4711 if your password has expired.\nu@a: Permission denied (publickey).",
+       kPermissionDenied, "key refused"},
+      {"u@a: Permission denied (keyboard-interactive).", kPermissionDenied,
+       "the server wants a password or a code, too"},
+      {"/h/.ssh/config: line 2: Bad configuration option: usekeychain\r\n"
+       "/h/.ssh/config: terminating, 1 bad configuration options",
+       kInvalidArgument, "line 2: Bad configuration option"},
   };
   for (const Said& said : table) {
     const Status status = SshProgramError(said.text, "a");
     EXPECT_EQ(status.code(), said.code) << said.text;
     EXPECT_THAT(Message(status), HasSubstr(said.headline)) << said.text;
     EXPECT_NE(Remedy(status), "") << said.text;
+    EXPECT_THAT(Message(status) + Remedy(status), Not(HasSubstr("{"))) << said.text;
   }
+}
+
+base::ConnectRace::Failed Failed(const char* address, int error) {
+  return {*base::IpAddress::Parse(address), error};
+}
+
+TEST(SshErrorsTest, AFailedConnectionNamesEachAddress) {
+  const Status one = ConnectError({Failed("10.0.0.2", EHOSTUNREACH)});
+  EXPECT_EQ(Message(one), "no route: connecting to 10.0.0.2: No route to host");
+  EXPECT_THAT(Remedy(one), HasSubstr("`ip route get 10.0.0.2`"));
+  const Status two =
+      ConnectError({Failed("10.0.0.2", EHOSTUNREACH), Failed("fd00::2", ECONNREFUSED)});
+  EXPECT_EQ(Message(two),
+            "connecting to 10.0.0.2: No route to host; connecting to fd00::2: Connection refused");
+  EXPECT_THAT(Remedy(two), HasSubstr("start sshd"));
+}
+
+TEST(SshErrorsTest, ARefusedLogin) {
+  RefusedLogin login;
+  login.username = "ann";
+  EXPECT_THAT(Message(KeyRefusedError(login)), HasSubstr("there is no key to offer"));
+  login.tried = {"/k", "/k2"};
+  login.notes = {"another is encrypted"};
+  const Status plain = KeyRefusedError(login);
+  EXPECT_EQ(Message(plain),
+            "key refused: the server does not accept for user ann:\n  /k\n  /k2\n  not tried: "
+            "another is encrypted");
+  EXPECT_THAT(Remedy(plain), HasSubstr("authorized_keys"));
+
+  login.certificate = "certificate /c is for bob, not for ann";
+  const Status wrong = KeyRefusedError(login);
+  EXPECT_THAT(Message(wrong), testing::StartsWith("key refused: certificate /c is for bob"));
+  EXPECT_THAT(Remedy(wrong), HasSubstr("get a certificate for ann"));
+  EXPECT_EQ(wrong.code(), StatusCode::kPermissionDenied);
+
+  login.banner = "Authorized users only. If your password has expired, call 4711.\n";
+  const Status banner = KeyRefusedError(login);
+  EXPECT_THAT(Message(banner), HasSubstr("\n  the server says: Authorized users"));
+  EXPECT_EQ(Remedy(banner), Remedy(wrong));
+  login.banner = "***\nThe cluster is down for maintenance.\n***\n";
+  const Status closed = KeyRefusedError(login);
+  EXPECT_THAT(Message(closed),
+              testing::StartsWith("the server says: The cluster is down for maintenance.\n"));
+  EXPECT_THAT(Message(closed), HasSubstr("\nkey refused: "));
+  EXPECT_THAT(Remedy(closed), HasSubstr("--exclude"));
+}
+
+TEST(SshErrorsTest, ALoginThatTheServerEnds) {
+  EXPECT_EQ(Message(LoginInterruptedError("", "", "socket disconnect")),
+            "the connection was lost while logging in: socket disconnect");
+  const Status ended = LoginInterruptedError("", "Idle for too long", "socket disconnect");
+  EXPECT_EQ(Message(ended), "the server ended the login: Idle for too long");
+  EXPECT_EQ(Remedy(ended), "");
+  const Status refused = LoginInterruptedError(
+      "Access denied by pam_slurm_adopt: you have no active jobs on this node\n", "", "x");
+  EXPECT_THAT(Remedy(refused), HasSubstr("--slurm"));
+  const Status closed = LoginInterruptedError(
+      "Your account has expired; please contact your system administrator\n", "", "x");
+  EXPECT_EQ(Message(closed),
+            "the server says: Your account has expired; please contact your system administrator");
+  EXPECT_EQ(closed.code(), StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

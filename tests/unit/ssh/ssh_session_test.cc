@@ -77,6 +77,16 @@ TEST_F(SshSessionTest, LogsInWithEachKindOfKey) {
   }
 }
 
+TEST_F(SshSessionTest, EachAddressIsTried) {
+  SshTarget target = TargetFor({AcceptedKey()});
+  target.addresses.insert(target.addresses.begin(), *base::IpAddress::Parse("127.0.0.9"));
+  EXPECT_EQ(Start(target), OkStatus());
+  target.addresses.pop_back();
+  const Status status = Start(target);
+  EXPECT_THAT(Message(status), HasSubstr("connecting to 127.0.0.9: Connection refused"));
+  EXPECT_FALSE(session_->SshMayGetFurther());
+}
+
 TEST_F(SshSessionTest, TheAcceptedKeyNeedNotBeTheFirst) {
   EXPECT_EQ(Start(TargetFor({NewKey(), AcceptedKey()})), OkStatus());
 }
@@ -91,6 +101,24 @@ TEST_F(SshSessionTest, RefusedKeysAreListed) {
   EXPECT_THAT(Message(status), HasSubstr(key->description()));
   EXPECT_THAT(Message(status), HasSubstr("not tried: another is encrypted"));
   EXPECT_EQ(session_->Failure(), status);
+}
+
+// A server with a text for people before the login.
+class BannerTest : public test::SshSessions {
+ protected:
+  BannerTest() : SshSessions("Banner " + File()) {}
+
+  static std::string File() {
+    static const test::TempFolder folder;
+    return folder.Write("banner", "****\nThe cluster is down for maintenance.\n****\n");
+  }
+};
+
+TEST_F(BannerTest, IsQuotedAfterARefusal) {
+  const Status status = Start(TargetFor({NewKey()}));
+  EXPECT_THAT(Message(status), HasSubstr("the server says: The cluster is down for maintenance."));
+  EXPECT_THAT(Message(status), HasSubstr("key refused"));
+  EXPECT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
 }
 
 // sshd disconnects instead of refusing the third time.

@@ -139,6 +139,17 @@ TEST_F(RenderTest, AnEmptySnapshotIsDrawn) {
   }
 }
 
+TEST_F(RenderTest, TheTitleIsTheCommandWithoutTheInterpreterOfAScript) {
+  for (const auto& [argv, title] :
+       {std::pair{std::vector{"/usr/bin/python3", "train.py", "1"}, " train.py 1 "},
+        {std::vector{"python3", "-m", "mini", "1"}, " python3 -m mini 1 "},
+        {std::vector{"python3"}, " python3 "}}) {
+    v1::JobSnapshot snapshot;
+    for (const char* word : argv) snapshot.mutable_job()->add_command(word);
+    EXPECT_THAT(Draw(snapshot, {}, Size(200, 24)).Text(), HasSubstr(title));
+  }
+}
+
 TEST_F(RenderTest, OutputOfRanksIsSanitized) {
   Example example = ExampleOf("slow");
   const std::string bad =

@@ -72,5 +72,18 @@ TEST(TransferRules, FilesThatArePassedOn) {
   EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("more files missed"));
 }
 
+TEST(TransferRules, ExtraFilesAreInTheFolderAndListedOnce) {
+  v1::SyncResponse response;
+  response.mutable_extra()->add_paths("old/a.py");
+  SyncRules rules(3, 10);
+  EXPECT_TRUE(rules.Check(response).ok());
+  EXPECT_THAT(Broken(rules.Check(response)), HasSubstr("two lists of extra files"));
+  response.mutable_extra()->add_paths("../a.py");
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("not in the folder"));
+  response.mutable_extra()->clear_paths();
+  for (int i = 0; i <= rpc::kMaxListLength; ++i) response.mutable_extra()->add_paths("a");
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("a list of extra files"));
+}
+
 }  // namespace
 }  // namespace autodist::transfer

@@ -116,12 +116,12 @@ class SnapshotStreamTest : public testing::Test {
 TEST_F(SnapshotStreamTest, HasEachSnapshotAndEndsWithTheJob) {
   const http::Answer stream = Stream();
   EXPECT_THAT(*stream.next(), AllOf(StartsWith("event: snapshot\ndata: {"), EndsWith("}\n\n"),
-                                    HasSubstr(R"("version":"1")")));
+                                    HasSubstr(R"("version":1)")));
   version_ = 2;
-  EXPECT_THAT(*stream.next(), HasSubstr(R"("version":"2")"));
+  EXPECT_THAT(*stream.next(), HasSubstr(R"("version":2)"));
   ended_ = true;
   version_ = 3;
-  EXPECT_THAT(*stream.next(), HasSubstr("JOB_PHASE_ENDED"));
+  EXPECT_THAT(*stream.next(), HasSubstr(R"("state":"ended")"));
   EXPECT_EQ(*stream.next(), "event: end\ndata: {}\n\n");
   EXPECT_EQ(stream.next(), nullptr);
 }

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <ctime>
 #include <filesystem>
 #include <map>
 
@@ -32,6 +33,8 @@ class SendFilesTest : public testing::Test {
     request.set_folder(folder_);
     for (const std::string& pattern : patterns) request.add_patterns(pattern);
     request.set_probe(probe);
+    request.set_began_ms(began_ms_);
+    request.set_ended_ms(ended_ms_);
     const auto reader = chief_->FetchFiles(&context, request);
     files_.clear();
     v1::FetchFilesResponse response;
@@ -51,6 +54,8 @@ class SendFilesTest : public testing::Test {
 
   const test::TempFolder temp_;
   std::string folder_ = temp_.path();
+  uint64_t began_ms_ = 0;
+  uint64_t ended_ms_ = 0;
   test::SmallAgent agent_;
   const std::unique_ptr<v1::AgentService::Stub> chief_ =
       v1::AgentService::NewStub(agent_.server->Channel());
@@ -135,6 +140,30 @@ TEST_F(SendFilesTest, AFileThatIsBeingWrittenIsReported) {
   Fetch({"log"});
   EXPECT_LT(files_["log"].size(), last_.size());
   EXPECT_TRUE(changed_);
+}
+
+TEST_F(SendFilesTest, OnlyFilesThatTheJobHasChangedAreSent) {
+  const auto write = [this](const std::string& name, int64_t ago_s) {
+    const std::string path = temp_.Write(name, name);
+    const timespec times[] = {{0, UTIME_OMIT}, {time(nullptr) - ago_s, 0}};
+    utimensat(AT_FDCWD, path.c_str(), times, 0);
+  };
+  write("early", 1000);
+  write("during", 500);
+  write("late", 100);
+  temp_.Write(files::kSyncRecord, "");
+  Fetch({"."});
+  EXPECT_EQ(files_.size(), 3u) << "any time";
+  // All names have changed just now, after the job.
+  began_ms_ = 600'000;
+  ended_ms_ = 300'000;
+  Fetch({"."});
+  EXPECT_THAT(files_, ElementsAre(Pair("during", "during")));
+  EXPECT_EQ(found_.unchanged(), 2u);
+  ended_ms_ = 0;
+  Fetch({"."});
+  EXPECT_EQ(files_.size(), 3u) << "a running job may have moved a file here";
+  EXPECT_GT(agent_.silences_expected, 0);
 }
 
 TEST_F(SendFilesTest, LocalErrorsAreReported) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/temp_folder.h"
 
@@ -44,6 +45,34 @@ TEST(DeviceClaimTest, OtherJobsSeeRequestedAndUsedDevices) {
   struct stat info;
   ASSERT_EQ(stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(DeviceClaimTest, OfJobsThatStartTogetherOneHasTheDevices) {
+  const test::TempFolder folder;
+  const std::string files[] = {folder.path() + "/1", folder.path() + "/2"};
+  const auto other = [&files](size_t i) {
+    return [agent = OtherAgent{"job-" + std::to_string(i + 1), files[i]}] {
+      return std::vector<OtherAgent>{agent};
+    };
+  };
+  const DeviceClaim older(files[0], other(1), "job-1");
+  const DeviceClaim younger(files[1], other(0), "job-2");
+  const auto has = [&files](size_t i) { return access(files[i].c_str(), F_OK) == 0; };
+  const v1::NodePlan node = Node(v1::DEVICE_KIND_GPU, {0});
+  // The younger one is the first that asks.
+  EXPECT_TRUE(younger.Reserve(node).empty());
+  EXPECT_FALSE(older.Reserve(node).at(0).waiting());
+  EXPECT_TRUE(has(1) && !has(0));
+  // Both wait for something else, and ask again.
+  EXPECT_TRUE(younger.Reserve(node).at(0).waiting());
+  EXPECT_TRUE(!has(1) && !has(0));
+  EXPECT_TRUE(older.Reserve(node).at(0).waiting());
+  EXPECT_TRUE(has(0));
+  EXPECT_FALSE(younger.Reserve(node).at(0).waiting());
+  EXPECT_FALSE(has(1));
+  // Other devices are free.
+  EXPECT_EQ(younger.Reserve(Node(v1::DEVICE_KIND_GPU, {1})).size(), 1u);
+  EXPECT_TRUE(has(1));
 }
 
 TEST(DeviceClaimTest, AnInvalidClaimIsIgnored) {

@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
 
@@ -254,6 +257,31 @@ TEST_F(PrepareTest, DistinguishesAMissingProgramFromAForbiddenOne) {
   folder_.Write("train", "");
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE),
               HasSubstr("not an executable"));
+}
+
+TEST_F(PrepareTest, WhatAProgramLacksIsNoMissingProgram) {
+  node().mutable_ranks(0)->set_argv(0, "./train");
+  chmod(folder_.Write("train", "#!/no/python\n").c_str(), 0755);
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS),
+              HasSubstr("the interpreter of ./train, /no/python, does not exist"));
+  std::ifstream sh("/bin/sh", std::ios::binary);
+  std::string binary(std::istreambuf_iterator<char>(sh), {});
+  const std::string library = "libc.so.6";
+  size_t at = binary.find(library);
+  if (at == std::string::npos) GTEST_SKIP() << "not of glibc";
+  for (; at != std::string::npos; at = binary.find(library, at)) {
+    binary.replace(at, library.size(), "libx.so.6");
+  }
+  chmod(folder_.Write("train", binary).c_str(), 0755);
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS),
+              HasSubstr("'./train' cannot be loaded: libx.so.6: cannot open shared object file"));
+}
+
+TEST_F(PrepareTest, ArgumentsThatLinuxDoesNotAccept) {
+  node().mutable_ranks(0)->add_argv(std::string(200'000, 'x'));
+  EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_UNSPECIFIED),
+              HasSubstr("argument 1 of the program has 200,000 bytes"));
+  EXPECT_TRUE(Prepare().ranks.empty());
 }
 
 TEST_F(PrepareTest, OnlyTheHintForANameMentionsPath) {

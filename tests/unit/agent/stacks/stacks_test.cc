@@ -90,7 +90,7 @@ class StacksTest : public testing::Test {
   }
 
   std::string Look(milliseconds program_limit = kLimit) {
-    return ProcessStacks(pid_, *supervisor_, environment_, program_limit);
+    return ProcessStacks(pid_, *supervisor_, environment_, {.limit = program_limit});
   }
 
   const test::TempFolder folder_;
@@ -142,7 +142,7 @@ TEST_F(StacksTest, ShowsEveryThreadOfAPython) {
 }
 
 TEST_F(StacksTest, PySpyHandlesPythonAndGdbTheRest) {
-  Install("py-spy", "echo \"asked: $*\"");
+  Install("py-spy", "echo \"asked: $*\"; echo 'Thread 1 (idle): \"MainThread\"'");
   InstallGdb("echo \"asked: $*\"; printf '\\033[31m'; [ -z \"$PYTHONHOME\" ]");
   environment_.Set("PYTHONHOME", "/nowhere");
   Start({"/usr/bin/python3", "-c",
@@ -155,6 +155,31 @@ TEST_F(StacksTest, PySpyHandlesPythonAndGdbTheRest) {
               ContainsRegex("user-space stacks by gdb:\n    asked: -batch -nx .* -ex attach [0-9]+ "
                             "-ex thread apply all bt .*\n    \\\\x1b\\[31m\n"));
   EXPECT_THAT(text, Not(HasSubstr("ended with")));
+}
+
+TEST_F(StacksTest, GdbIsUsedForAPythonThatPySpyCannotRead) {
+  Install("py-spy", "echo 'no Python' >&2; exit 1");
+  InstallGdb("echo '#0  main ()'");
+  Start({"/usr/bin/python3", "-c", "import time\nprint('ready', flush=True)\ntime.sleep(1000)"});
+  const std::string text = Look();
+  EXPECT_THAT(text, HasSubstr("user-space stacks by gdb:\n    #0  main ()\n"));
+  EXPECT_THAT(text, HasSubstr("  no user-space stacks of Python: py-spy ended with status 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("stacks by py-spy:")));
+}
+
+TEST_F(StacksTest, WithoutProgramsOnlyTheKernelIsAsked) {
+  Install("py-spy", "echo 'Thread 1 (idle)'");
+  InstallGdb("echo '#0  main ()'");
+  Start({"sh", "-c", "echo ready; sleep 1000; :"});
+  const auto by = [&](v1::CollectStacks::Programs programs) {
+    return ProcessStacks(pid_, *supervisor_, environment_, {.programs = programs});
+  };
+  EXPECT_THAT(by(v1::CollectStacks::PROGRAMS_UNSPECIFIED), HasSubstr("stacks by gdb"));
+  EXPECT_THAT(by(v1::CollectStacks::PROGRAMS_QUICK),
+              HasSubstr("  no user-space stacks: gdb was not requested\n"));
+  EXPECT_THAT(by(v1::CollectStacks::PROGRAMS_NONE),
+              AllOf(testing::StartsWith("no user-space stacks: none were requested\n"),
+                    HasSubstr("\n  thread ")));
 }
 
 TEST_F(StacksTest, AStoppedProcessStaysStopped) {
@@ -243,7 +268,7 @@ class SuspendedStacksTest : public StacksTest {
 
   // Signals the rank while gdb runs.
   void LookAndSignal(int signal, const std::string& state) {
-    std::thread look([&] { ProcessStacks(rank_, *supervisor_, environment_, kLimit); });
+    std::thread look([&] { ProcessStacks(rank_, *supervisor_, environment_, {.limit = kLimit}); });
     EXPECT_EQ(*base::ReadFile(folder_.path() + "/asks", 1), "\n");
     supervisor_->Signal(signal);
     AwaitState(rank_, state);
@@ -268,7 +293,7 @@ TEST_F(SuspendedStacksTest, ARankThatIsContinuedMeanwhileRunsOn) {
 TEST_F(StacksTest, AnotherProcessWithThePidIsNotSignalled) {
   InstallGdb("kill -STOP $pid; exit 1");
   Start({"sh", "-c", "echo ready; while :; do :; done"});
-  StackPrograms programs(*supervisor_, environment_, kLimit);
+  StackPrograms programs(*supervisor_, environment_, {.limit = kLimit});
   programs.StacksOf({{.pid = pid_, .started = StartTime(pid_) + 1}});
   AwaitState(pid_, "(stopped)");
   programs.StacksOf({{.pid = pid_, .started = StartTime(pid_)}});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace autodist::agent {
 namespace {
 
@@ -36,6 +38,30 @@ TEST(TcpPeerTest, AListenerHasNoPeer) {
   EXPECT_FALSE(PeerIn("1 2 x 4 5 6 7 8 9 11\n", "11"));
   EXPECT_EQ(SocketText("/proc/self", "socket:[x]"), "socket:[x]");
   EXPECT_EQ(SocketText("/proc/self", "pipe:[1]"), "pipe:[1]");
+}
+
+TEST(TcpPeerTest, PortsThatCannotBeOpenedAreThoseOfListenersAndOfTimeWait) {
+  PortUses uses;
+  AddPortUses(kTable, uses);
+  AddPortUses(kTable6, uses);
+  AddPortUses("   2: 0200000A:5BA0 0700000A:C002 06 0 0 0 0 0 0 3 0\n   3: 0200000A 0 06\n", uses);
+  EXPECT_EQ(uses.listening, std::set<uint16_t>{5000});
+  EXPECT_EQ(uses.closing, std::set<uint16_t>{23456});
+}
+
+// The kernel has answered for the program.
+TEST(TcpPeerTest, AConnectionThatNoProgramHasAccepted) {
+  const std::string client =
+      "   0: 0100007F:C001 0100007F:1388 01 00000000:00000000 00:00000000 00000000     0        0 "
+      "12 1 0\n";
+  const auto server = [](const std::string& inode) {
+    return "   1: 0100007F:1388 0100007F:C001 01 00000000:00000000 00:00000000 00000000     0      "
+           "  0 " +
+           inode + " 1 0\n";
+  };
+  EXPECT_TRUE(PeerIn(client + server("0"), "12")->unaccepted);
+  EXPECT_FALSE(PeerIn(client + server("13"), "12")->unaccepted);
+  EXPECT_FALSE(PeerIn(client, "12")->unaccepted);
 }
 
 TEST(TcpPeerTest, TheInodeIsFoundByBothAddresses) {

@@ -5,10 +5,12 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -80,6 +82,35 @@ TEST(WorkSoFarTest, OnlySentAndReceivedBytesCount) {
 }
 
 TEST(WorkSoFarTest, AnEndedProcessHasNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}), ""); }
+
+// A connection that was refused is known to the kernel only while its socket is closed.
+TEST(ConnectionWatchTest, SeesRefusedConnections) {
+  auto listener = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(listener.ok());
+  const base::SocketAddress to(listener->address.ip, listener->address.port);
+  const std::string refusing = listener->address.ToString();
+  ConnectionWatch watch;
+  watch.Begin();
+  {
+    const base::UniqueFd connected(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(connected.get(), to.get(), to.length()), 0);
+  }
+  EXPECT_FALSE(watch.End().contains(refusing));
+  listener->socket.Reset();
+  // The kernel reports a little later.
+  FailedAttempts seen;
+  for (const Deadline limit = Deadline::After(kLimit); seen.refused == 0 && !limit.Expired();) {
+    watch.Begin();
+    base::UniqueFd refused(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    ASSERT_EQ(connect(refused.get(), to.get(), to.length()), -1);
+    pollfd answered{refused.get(), POLLOUT, 0};
+    ASSERT_EQ(poll(&answered, 1, static_cast<int>(std::chrono::milliseconds(kLimit).count())), 1);
+    refused.Reset();
+    poll(nullptr, 0, 10);
+    seen = watch.End()[refusing];
+  }
+  EXPECT_EQ(seen, (FailedAttempts{.refused = 1}));
+}
 
 TEST(TcpTrafficTest, TruncationEndsParsing) {
   nlmsghdr header{};

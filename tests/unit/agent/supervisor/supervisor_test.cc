@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <condition_variable>
 
 #include "process/process_tree.h"
@@ -27,6 +28,12 @@ class SupervisorTest : public testing::Test {
     events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
     events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
     events.ended = [this] { Change([&] { ++ended_; }); };
+    events.left = [this](v1::LeftStage stage, const std::vector<pid_t>& processes) {
+      Change([&] {
+        EXPECT_FALSE(processes.empty());
+        left_.push_back(stage);
+      });
+    };
     auto supervisor = Supervisor::Create(std::move(events));
     ASSERT_TRUE(supervisor.ok());
     supervisor_ = std::move(*supervisor);
@@ -71,6 +78,7 @@ class SupervisorTest : public testing::Test {
   std::map<uint32_t, pid_t> pids_;
   std::map<uint32_t, base::FdPair> pipes_;
   std::map<uint32_t, RankExit> exits_;
+  std::vector<v1::LeftStage> left_;
   int ended_ = 0;
   std::unique_ptr<Supervisor> supervisor_;
 };
@@ -82,6 +90,8 @@ TEST_F(SupervisorTest, ReportsHowRanksEnd) {
   EXPECT_EQ(exits_[0].pid, pids_[0]);
   EXPECT_GT(exits_[0].time_ns, 0);
   EXPECT_EQ(WTERMSIG(exits_[1].wait_status), SIGSEGV);
+  EXPECT_EQ(exits_[1].signalled, 0);
+  EXPECT_NE(exits_[0].first_failure, exits_[1].first_failure);
   EXPECT_TRUE(supervisor_->RunningRanks().empty());
 }
 
@@ -119,6 +129,8 @@ TEST_F(SupervisorTest, TheStopSignalIsConfigurable) {
   supervisor_->Stop(seconds(60));
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
   EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 8);
+  EXPECT_EQ(exits_[0].signalled, SIGUSR1);
+  EXPECT_FALSE(exits_[0].first_failure);
 }
 
 TEST_F(SupervisorTest, StopReachesTheWholeProcessGroup) {
@@ -189,6 +201,86 @@ TEST_F(SupervisorTest, EndLeavesNoProcessesNotEvenDaemons) {
   supervisor_->WaitUntilEnded();
   EXPECT_TRUE(Await([&] { return ended_ == 1; }));
   EXPECT_TRUE(process::Descendants(getpid()).empty());
+}
+
+TEST_F(SupervisorTest, ProcessesThatRanksHaveLeftAreReportedUntilTheyAreKilled) {
+  Start({Rank(0, "(trap '' TERM; echo up; exec sleep 1000) & exit 0")});
+  ASSERT_EQ(Read(), "up\n");
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  supervisor_->End(kLeftAwaited + seconds(1));
+  supervisor_->WaitUntilEnded();
+  EXPECT_EQ(left_,
+            (std::vector{v1::LEFT_STAGE_SIGNALLED, v1::LEFT_STAGE_AWAITED, v1::LEFT_STAGE_KILLED}));
+}
+
+TEST_F(SupervisorTest, WhatAFailedRankLeavesIsNotReportedIfItEndsSoon) {
+  Start({Rank(0, "sleep 1000 & exit 3")});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  supervisor_->End(seconds(60));
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(left_.empty());
+}
+
+TEST_F(SupervisorTest, WhatEndsByItselfAfterASuccessIsNotSignalled) {
+  Start({Rank(0, "(while kill -0 $$ 2> /dev/null; do :; done; echo last) & exit 0")});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  supervisor_->End(seconds(60));
+  EXPECT_EQ(Read(), "last\n");
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(left_.empty());
+}
+
+// Such as nvidia-smi, which runs as long as the job. The best of several times, for busy machines.
+TEST_F(SupervisorTest, AProgramOfTheAgentDoesNotDelayTheEnd) {
+  constexpr milliseconds kNoDelay{80};
+  milliseconds best = seconds(60);
+  for (int i = 0; i < 10 && best > kNoDelay; ++i) {
+    supervisor_->Run(Rank(0, "exec sleep 1000").spawn);
+    const auto begin = std::chrono::steady_clock::now();
+    supervisor_->End(seconds(60));
+    supervisor_->WaitUntilEnded();
+    best = std::min(
+        best, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin));
+  }
+  EXPECT_LE(best, kNoDelay);
+  EXPECT_TRUE(left_.empty());
+}
+
+// The ranks here have succeeded, and others have failed. The best of several times.
+TEST_F(SupervisorTest, WhatRanksLeaveDelaysNoRestart) {
+  constexpr milliseconds kNoDelay{80};
+  milliseconds best = seconds(60);
+  for (int i = 0; i < 10 && best > kNoDelay; ++i) {
+    Change([&] { exits_.clear(); });
+    Start({Rank(0, "sleep 1000 & exit 0")});
+    ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+    supervisor_->Stop(seconds(60));
+    const auto begin = std::chrono::steady_clock::now();
+    supervisor_->End(seconds(60));
+    supervisor_->WaitUntilEnded();
+    best = std::min(
+        best, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin));
+  }
+  EXPECT_LE(best, kNoDelay);
+}
+
+TEST_F(SupervisorTest, ASignalThatWasPassedOnDoesNotExplainAFailure) {
+  Start({Rank(0, "trap 'exit 3' USR1; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Signal(SIGUSR1);
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(exits_[0].signalled, SIGUSR1);
+  EXPECT_TRUE(exits_[0].first_failure);
+}
+
+TEST_F(SupervisorTest, ARankIsNotLeftByARank) {
+  Start({Rank(0, "echo up; exec sleep 1000")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->End(seconds(60));
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(left_.empty());
+  EXPECT_EQ(exits_[0].signalled, SIGTERM);
+  EXPECT_FALSE(exits_[0].first_failure);
 }
 
 TEST_F(SupervisorTest, AfterTheEndRanksCanBeStartedAgain) {

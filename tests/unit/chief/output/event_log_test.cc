@@ -50,9 +50,12 @@ TEST_F(EventLogTest, AnEventIsALineOfJson) {
   const std::vector<std::string> lines = Lines();
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_THAT(lines[0],
-              testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"node":"n1","rank":0,)"
-                                    R"("job_phase":"stopping","what":"rank 3\\nfailed \?"\})"));
-  EXPECT_THAT(lines[1], testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"what":"second"\})"));
+              testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"attempt":0,"node":"n1","rank":0,)"
+                                    R"("job_phase":"stopping","node_phase":null,)"
+                                    R"("what":"rank 3\\nfailed \?"\})"));
+  EXPECT_THAT(lines[1],
+              testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"attempt":0,"node":"","rank":null,)"
+                                    R"("job_phase":null,"node_phase":null,"what":"second"\})"));
 }
 
 TEST_F(EventLogTest, TheFolderIsPrivate) {

@@ -1,0 +1,85 @@
+#include "agent/life/end_facts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "agent/prepare/file_facts.h"
+#include "agent/stacks/tcp_sockets.h"
+#include "base/fd.h"
+#include "base/folder_entries.h"
+#include "base/parse_number.h"
+#include "base/split.h"
+#include "base/utf8.h"
+#include "process/environment.h"
+#include "rpc/limits.h"
+
+namespace autodist::agent {
+namespace {
+
+// Of files, in bytes. The end of the rank is reported after the tables have been read.
+constexpr size_t kLargestPortTable = 2 << 20;
+constexpr size_t kLargestVariables = 4 << 20;
+constexpr size_t kLargestThreadStat = 4 << 10;
+
+constexpr int kMaxPortsOfKind = 128;
+constexpr uint64_t kUnlimited = uint64_t{1} << 60;  // bytes of a file system in some sandboxes
+
+void AddPorts(const std::set<uint16_t>& ports,
+              google::protobuf::RepeatedField<uint32_t>& reported) {
+  for (const uint16_t port : ports) {
+    if (reported.size() == kMaxPortsOfKind) return;
+    reported.Add(port);
+  }
+}
+
+// Whether a thread of the process is in uninterruptible sleep. If it holds the lock of the memory,
+// reading the variables blocks as long as a driver or file server hangs.
+bool MayHang(const std::string& folder) {
+  return std::ranges::any_of(base::EntriesOf(folder + "/task"), [&](const std::string& thread) {
+    const auto stat = base::ReadFile(folder + "/task/" + thread + "/stat", kLargestThreadStat);
+    return stat.ok() && stat->find(") D ") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+v1::FailureFacts FailureFactsNow() {
+  v1::FailureFacts facts;
+  PortUses uses;
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    AddPortUses(base::ReadFile(table, kLargestPortTable).value_or(""), uses);
+  }
+  AddPorts(uses.listening, *facts.mutable_listening_ports());
+  AddPorts(uses.closing, *facts.mutable_closing_ports());
+  const v1::DiskFact memory = DiskFactOf("/dev/shm");
+  if (memory.size() >= kUnlimited) return facts;
+  facts.set_shared_memory_size(memory.size());
+  facts.set_shared_memory_free(memory.free());
+  return facts;
+}
+
+v1::ProcessesLeft DescribeLeft(v1::LeftStage stage, const std::vector<pid_t>& processes) {
+  v1::ProcessesLeft left;
+  left.set_stage(stage);
+  for (const pid_t pid : processes) {
+    if (left.processes_size() == rpc::kMaxLeftProcesses) break;
+    const std::string folder = "/proc/" + std::to_string(pid);
+    const auto name = base::ReadFile(folder + "/comm", rpc::kMaxProgramName);
+    if (!name.ok()) continue;  // it has ended
+    v1::LeftProcess& process = *left.add_processes();
+    process.set_pid(pid);
+    process.set_name(base::ToUtf8(base::FirstLine(*name)));
+    if (MayHang(folder)) continue;
+    // Any kind of program inherits it from the rank: the path of the FIFO, ".../progress.N".
+    const auto variables = base::ReadFile(folder + "/environ", kLargestVariables);
+    const std::string fifo =
+        process::Environment::FromNulSeparated(variables.value_or("")).Get("AUTODIST_PROGRESS");
+    const auto rank = base::ParseNumber<uint32_t>(fifo.substr(fifo.rfind('.') + 1));
+    if (rank) process.set_rank(*rank);
+  }
+  return left;
+}
+
+}  // namespace autodist::agent

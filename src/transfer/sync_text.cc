@@ -1,0 +1,101 @@
+#include "transfer/sync_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "autodist/status.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/utf8.h"
+
+namespace autodist::transfer {
+namespace {
+
+constexpr size_t kMaxNamedFiles = 3;  // of the nodes with the same ones
+constexpr size_t kMaxNamedNodes = 4;
+constexpr size_t kMaxNamedGroups = 3;
+
+std::string FilesAndBytes(const std::map<uint64_t, uint64_t>& entries) {
+  uint64_t bytes = 0;
+  for (const auto& [index, size] : entries) bytes += size;
+  return base::Count(entries.size(), "file") + ", " + base::Bytes(bytes);
+}
+
+std::string SomeOf(const std::vector<std::string>& names, size_t limit) {
+  std::string text;
+  const size_t shown = std::min(names.size(), limit);
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + base::Printable(names[i]);
+  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more"
+                              : text;
+}
+
+}  // namespace
+
+std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took) {
+  char time[32];
+  std::snprintf(time, sizeof time, " in %.1f s", took.count());
+  std::string text = "synced: nothing to send";
+  const std::string passed = "passed on to " + base::Count(totals.nodes_passed, "node");
+  if (!totals.sent.empty()) {
+    const bool once = relays && totals.nodes_sent == 1;
+    text = "synced: " + FilesAndBytes(totals.sent) + " sent " +
+           (once ? "once" : "to " + base::Count(totals.nodes_sent, "node")) +
+           (totals.nodes_passed > 0 ? ", " + passed : "") + time;
+  } else if (totals.nodes_passed > 0) {
+    text = "synced: " + FilesAndBytes(totals.passed) + " " + passed + time;
+  }
+  if (totals.nodes_missed > 0) {
+    text += "; " + base::Count(totals.nodes_missed, "node") +
+            " did not get all files from the first node";
+  }
+  if (totals.nodes_sharing > 0) {
+    text += "; " + base::Count(totals.nodes_sharing, "node") + " with the same folder";
+  }
+  return text;
+}
+
+std::string NamesByNode(const NodesByPath& files, const std::vector<std::string>& addresses) {
+  std::map<std::set<uint32_t>, std::vector<std::string>> groups;
+  for (const auto& [path, nodes] : files) groups[nodes].push_back(path);
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [nodes, paths] : groups) {
+    if (shown == kMaxNamedGroups) {
+      return text + "; and others";
+    }
+    std::vector<std::string> names;
+    for (const uint32_t node : nodes) {
+      names.push_back(node < addresses.size() ? addresses[node] : "node " + std::to_string(node));
+    }
+    text += (shown++ == 0 ? "" : "; ") + SomeOf(paths, kMaxNamedFiles) + " on " +
+            SomeOf(names, kMaxNamedNodes);
+  }
+  return text;
+}
+
+std::string LargeOutputsText(const files::FileTree& tree, const std::vector<uint64_t>& entries,
+                             const std::vector<JobTime>& jobs) {
+  std::map<std::string, uint64_t> places;  // bytes, by the first part of the path
+  uint64_t bytes = 0;
+  for (const uint64_t index : entries) {
+    const files::FileEntry& entry = tree.entries[index];
+    const bool a_job_ran = std::ranges::any_of(jobs, [&](const JobTime& job) {
+      return job.begin_ns <= entry.modified_ns && entry.modified_ns <= job.end_ns;
+    });
+    if (!a_job_ran) continue;
+    places[entry.path.substr(0, entry.path.find('/')) +
+           (entry.path.find('/') == std::string::npos ? "" : "/")] += entry.size;
+    bytes += entry.size;
+  }
+  if (bytes < kLargeOutputs) return "";
+  const auto by_bytes = [](const auto& place) { return place.second; };
+  const std::string largest =
+      base::Printable(std::ranges::max_element(places, {}, by_bytes)->first);
+  return base::FailureText(WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            "--sync sends " + base::Bytes(bytes) + " that was written while a job ran here" +
+                (places.size() > 1 ? ", the largest part in " : ", in ") + largest),
+      "if the other nodes do not need it, add a line to .autodistignore: /" + largest));
+}
+
+}  // namespace autodist::transfer

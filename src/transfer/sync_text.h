@@ -1,0 +1,47 @@
+// The messages of --sync. Pure functions.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "files/file_tree.h"
+
+namespace autodist::transfer {
+
+// What a synchronization has done on all nodes.
+struct SyncTotals {
+  std::map<uint64_t, uint64_t> sent = {};    // bytes of content from here, by entry of the tree
+  std::map<uint64_t, uint64_t> passed = {};  // the same from the relaying node
+  size_t nodes_sent = 0;                     // nodes with differences
+  size_t nodes_passed = 0;                   // nodes that got files from the relaying node
+  size_t nodes_missed = 0;                   // nodes that could not get all files there
+  size_t nodes_sharing = 0;                  // nodes with the same folder
+};
+
+// "synced: 2 files, 3.0 kB sent to 2 nodes in 0.1 s". `relays`: one node gets them from here.
+std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took);
+
+// The ranks of the nodes that have a file, by its path.
+using NodesByPath = std::map<std::string, std::set<uint32_t>>;
+
+// "a.py, b.py on host2, host3; c.pt on host4": some of the files, with nodes that have the same
+// ones together. `addresses`: of the nodes, by rank.
+std::string NamesByNode(const NodesByPath& files, const std::vector<std::string>& addresses);
+
+// When a job ran in the folder, since 1970.
+struct JobTime {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// Returns a warning if files of `entries` that a job wrote have at least this size; or "".
+inline constexpr uint64_t kLargeOutputs = 10'000'000;  // bytes
+std::string LargeOutputsText(const files::FileTree& tree, const std::vector<uint64_t>& entries,
+                             const std::vector<JobTime>& jobs);
+
+}  // namespace autodist::transfer

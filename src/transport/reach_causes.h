@@ -1,0 +1,345 @@
+// Why a node cannot be reached: a table with a row for each cause, in the order of the steps of a
+// login. A row has the text that shows the cause, the sentence about it, and the hint. Everything
+// that connects to nodes makes its errors here, so that a hint fits its cause. Pure functions.
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "autodist/status.h"
+
+namespace autodist::transport {
+
+// Who prints the text that shows a cause.
+enum class SaidBy {
+  kNone,           // the cause is found by other means
+  kConfiguration,  // the `ssh` program, about its configuration
+  kSsh,            // the `ssh` program
+  kServer,         // the server or the login shell, for people
+};
+
+struct Cause {
+  StatusCode code;
+  const char* sentence;  // with placeholders such as {said}
+  const char* hint;      // may be empty
+  SaidBy said_by = SaidBy::kNone;
+  const char* evidence = "";  // texts in lower case, separated by '|'; one of them is enough
+};
+
+namespace cause {
+
+using enum StatusCode;
+using enum SaidBy;
+
+inline constexpr char kCheckAddress[] =
+    "check that the machine is up, the address is right and no firewall blocks the port";
+inline constexpr char kLimitsOfServer[] =
+    "raise MaxStartups in sshd_config or lower --fan-out; fail2ban or TCP wrappers may also refuse "
+    "this machine (see the server's log)";
+inline constexpr char kServersLog[] = "see the server's log (journalctl -u ssh)";
+inline constexpr char kFolderHangs[] =
+    "run `df ~/.cache /tmp` on the node: a file system may hang; if it is only slow, raise "
+    "--start-timeout";
+inline constexpr char kServerSays[] = "the server says: {said}";
+
+// ssh reads its configuration.
+inline constexpr Cause kNoSshProgram{
+    kFailedPrecondition, "only the ssh program can log in there, and this machine does not have it",
+    "install OpenSSH's client"};
+inline constexpr Cause kOldSsh{
+    kFailedPrecondition, "the ssh program of this machine is too old: {said}",
+    "install a newer OpenSSH client", kConfiguration, "command-line: line 0: "};
+inline constexpr Cause kNotPlainText{
+    kInvalidArgument, "{said}", "save that file as plain UTF-8, without a byte order mark",
+    kConfiguration,
+    "bad configuration option: \\357|bad configuration option: \\376|"
+    "bad configuration option: \\377"};
+inline constexpr Cause kUnknownOption{
+    kInvalidArgument, "{said}", "correct that line, or write `IgnoreUnknown {rest}` before it",
+    kConfiguration, "bad configuration option: "};
+inline constexpr Cause kConfigPermissions{kInvalidArgument, "{said}",
+                                          "run `chmod go-w {rest}`; the file must be yours",
+                                          kConfiguration, "bad owner or permissions on "};
+inline constexpr Cause kWrongConfigLine{kInvalidArgument, "ssh says: {all}", "correct that line",
+                                        kConfiguration, ": terminating, "};
+inline constexpr Cause kConfigFails{kFailedPrecondition, "`ssh -G {node}` fails:\n{said}",
+                                    "correct ~/.ssh/config"};
+inline constexpr Cause kConfigHangs{
+    kDeadlineExceeded, "`ssh -G {node}` has not ended: {said}",
+    "correct ~/.ssh/config: a program that `Match exec` runs may hang"};
+
+// The name is resolved.
+inline constexpr Cause kSilentNameService{
+    kDeadlineExceeded, "name does not resolve: {said}",
+    "check the name servers of /etc/resolv.conf, or give IP addresses", kSsh,
+    "temporary failure in name resolution|the name service does not answer"};
+inline constexpr Cause kUnknownName{
+    kNotFound, "name does not resolve: {said}",
+    "correct the name in the spec or --hosts, or give the IP address", kSsh,
+    "could not resolve hostname"};
+inline constexpr Cause kWrongFamily{
+    kNotFound,
+    "'{name}' has no address of AddressFamily {family}, which OpenSSH's configuration asks for",
+    "correct AddressFamily in ~/.ssh/config, or give an address of that kind"};
+inline constexpr Cause kLoopbackName{
+    kFailedPrecondition, "'{name}' resolves to {address} here, which is a loopback address",
+    "give the IP address, or remove the name from that line of /etc/hosts"};
+
+// A connection is made, also through a proxy.
+inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out after {limit}",
+                                       kCheckAddress};
+inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
+inline constexpr Cause kRefused{kUnavailable, "{said}",
+                                "start sshd on the node, or correct `port` in the spec", kSsh,
+                                "connection refused"};
+inline constexpr Cause kNoRoute{
+    kUnavailable, "no route: {said}",
+    "check the machine and the address; `ip route get {address}` shows the route; behind a "
+    "gateway, set proxy_jump in the spec"};
+inline constexpr Cause kSshNoRoute{
+    kUnavailable, "no route: {said}",
+    "check that the machine and its jump hosts are up and the addresses are right", kSsh,
+    "no route to host|unreachable"};
+inline constexpr Cause kNoInterface{
+    kUnavailable, "{said}",
+    "the name after the % must be one of this machine's interfaces (`ip link`)"};
+inline constexpr Cause kNotConnected{kUnavailable, "{said}", kCheckAddress};
+inline constexpr Cause kJumpHostFails{
+    kUnavailable, "the jump host of {node} ended without a connection: {said}",
+    "check that the jump host reaches the node; `ssh -v {node}` shows each step"};
+inline constexpr Cause kProxyFails{
+    kUnavailable, "the ProxyCommand of {node} ended without a connection: {said}",
+    "make `ssh {node}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
+// The server behind it may have been too busy, which looks the same.
+inline constexpr Cause kProxySilent{
+    kResourceExhausted, "{proxy} of {node} ended without a connection, and without a message",
+    "test it with `ssh -v`, or raise MaxStartups on the server behind it"};
+
+// The server's first text, and the handshake.
+inline constexpr Cause kSilentServer{
+    kDeadlineExceeded, "waiting for the banner of an SSH server timed out after {limit}",
+    "look at the load of the machine, which accepts connections, or correct `port` in the spec; if "
+    "the server is only slow, set ConnectTimeout in ~/.ssh/config"};
+inline constexpr Cause kClosedAtOnce{kResourceExhausted,
+                                     "the server closed the connection before it said anything",
+                                     kLimitsOfServer};
+inline constexpr Cause kBusy{
+    kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
+    "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
+inline constexpr Cause kOtherServer{kFailedPrecondition,
+                                    "not an SSH server: it says '{said}'{then}",
+                                    "correct `port` in the spec: the port on which sshd listens"};
+inline constexpr Cause kSlowHandshake{
+    kDeadlineExceeded, "the SSH handshake timed out after {limit}",
+    "look at the load of the machine; if `ssh NODE` hangs, too, the network may lose large "
+    "packets: try a smaller MTU of this machine's interface"};
+inline constexpr Cause kHandshakeAborted{
+    kResourceExhausted, "the server aborted the SSH handshake: {said}", kServersLog};
+inline constexpr Cause kHandshakeFails{kUnavailable, "SSH handshake: {said}",
+                                       "test with `ssh`; see the server's log (journalctl -u ssh)"};
+inline constexpr Cause kNoCommonAlgorithm{
+    kUnimplemented,
+    "no common algorithm: the server and autodist share no key exchange, cipher or host key type "
+    "({said})",
+    "allow ecdh-sha2-nistp256, aes128-ctr and ssh-ed25519, or newer ones, in its sshd_config", kSsh,
+    "no matching key exchange|no matching cipher|no matching mac|no matching host key|"
+    "unable to negotiate with"};
+
+// The host key is verified.
+inline constexpr Cause kChangedHostKey{
+    kFailedPrecondition, "host key changed: the server has {key}, which is not the key on {where}",
+    "this may be an attack; if the machine was reinstalled, replace that line by\n{line}"};
+inline constexpr Cause kSshChangedHostKey{
+    kFailedPrecondition, "host key changed: {said}",
+    "this may be an attack; if the machine was reinstalled, remove its line", kSsh,
+    "identification has changed"};
+inline constexpr Cause kRevokedHostKey{kFailedPrecondition, "host key revoked{where}: {said}",
+                                       "give the machine a new host key", kSsh,
+                                       "revoked host key|is marked as revoked| revoked by file "};
+inline constexpr Cause kUnknownHostKey{
+    kFailedPrecondition, "host key unknown: the server has {key}",
+    "if that is its fingerprint (compare with ssh-keygen -l on the machine), add to "
+    "~/.ssh/known_hosts:\n{line}\nor give --host-key-check accept-new"};
+inline constexpr Cause kSshUnknownHostKey{
+    kFailedPrecondition, "host key unknown: {said}",
+    "log in once with `ssh` and confirm the fingerprint, or give --host-key-check accept-new", kSsh,
+    "host key verification failed"};
+inline constexpr Cause kOtherHostKey{
+    kFailedPrecondition, "host key does not match 'host_keys' in the spec: the server has {key}",
+    "this may be an attack; if the machine was reinstalled, correct host_keys"};
+
+// The login with a key.
+inline constexpr Cause kOtherMethod{
+    kPermissionDenied, "the server wants a password or a code, too: {said}",
+    "open a shared connection first: set ControlMaster and ControlPath in ~/.ssh/config, and log "
+    "in with `ssh NODE`",
+    kSsh,
+    "permission denied (keyboard-interactive|permission denied (password)|"
+    "permission denied (password,keyboard-interactive)"};
+inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key to offer{keys}",
+                              "set key_file in the spec, or load a key with ssh-add"};
+inline constexpr Cause kKeyRefused{
+    kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
+    "add the public key to ~/.ssh/authorized_keys of that user on the node, or correct username "
+    "or key_file in the spec"};
+inline constexpr Cause kWrongCertificate{
+    kPermissionDenied,
+    "key refused: {certificate}; the server does not accept for user {user}:{keys}",
+    "get a certificate for {user} that is valid now (ssh-keygen -s, or the command of your site)"};
+inline constexpr Cause kSshKeyRefused{
+    kPermissionDenied, "key refused: {said}",
+    "load the keys of the node and of jump hosts with ssh-add; ssh cannot ask for passphrases here",
+    kSsh, "permission denied (|too many authentication failures"};
+inline constexpr Cause kSlowLogin{
+    kDeadlineExceeded,
+    "logging in timed out after {limit}: the server was reached, and is slow to accept the key",
+    "raise --start-timeout; on the node, AuthorizedKeysCommand and PAM may be slow (journalctl -u "
+    "ssh)"};
+inline constexpr Cause kLoginEnded{kUnavailable, "the server ended the login: {said}", ""};
+inline constexpr Cause kLoginLost{kUnavailable, "the connection was lost while logging in: {said}",
+                                  kServersLog};
+inline constexpr Cause kSlowSignature{
+    kUnavailable, "the server closed the connection while ssh-agent was signing",
+    "confirm the agent's question sooner; servers wait for LoginGraceTime (sshd_config)"};
+inline constexpr Cause kSshFails{kUnavailable, "{said}", "make `ssh NODE true` work"};
+
+// The server admits the user.
+inline constexpr Cause kOtherUser{
+    kPermissionDenied, kServerSays,
+    "set `username: {user}` in the spec, or write {user}@HOST in --hosts", kServer,
+    "login as the |log in as the "};
+inline constexpr Cause kPasswordExpired{
+    kPermissionDenied, kServerSays, "log in with `ssh NODE` in a terminal, and set a new password",
+    kServer,
+    "password has expired|password is expired|password expired|password change required|"
+    "required to change your password|must change your password|change your password immediately"};
+inline constexpr Cause kAccountClosed{
+    kFailedPrecondition, kServerSays,
+    "ask the administrators of the node to open the account again", kServer,
+    "your account has expired; please contact|account is locked due to|"
+    "your account has been disabled"};
+inline constexpr Cause kNoJobOnNode{
+    kPermissionDenied, kServerSays, "get an allocation that has the node (salloc), and use --slurm",
+    kServer, "pam_slurm|no active jobs on this node|no active slurm job"};
+inline constexpr Cause kNoLogins{
+    kUnavailable, kServerSays,
+    "wait until the node permits logins (--wait-for-nodes retries), or remove /etc/nologin and "
+    "/run/nologin there",
+    kServer,
+    "not permitted to log in|system is booting up|system is going down|logins are disabled|"
+    "logins are currently disabled|pam_nologin"};
+inline constexpr Cause kMaintenance{
+    kUnavailable, kServerSays,
+    "wait for the end of the maintenance, or leave the node out with --exclude", kServer,
+    "under maintenance|undergoing maintenance|down for maintenance|down for scheduled maintenance|"
+    "closed for maintenance|maintenance mode|maintenance in progress|"
+    "unavailable due to maintenance"};
+
+// The login shell runs a command.
+inline constexpr Cause kNeedsTerminal{
+    kFailedPrecondition, kServerSays,
+    "use a login that runs commands without a terminal: `ssh NODE true` must return; a cloud "
+    "service may have another address and port for it",
+    kServer,
+    "support pty|no pty|non-interactive ssh session|must have a tty|requires a tty|"
+    "requires a terminal|require a terminal|requires a pty|pty allocation"};
+inline constexpr Cause kChannelRefused{
+    kUnavailable,
+    "channel refused: the login succeeds, but the server runs no program for it ({said})",
+    "check MaxSessions and ForceCommand in sshd_config, and `no-...` options in authorized_keys"};
+inline constexpr Cause kSlowCommand{
+    kDeadlineExceeded,
+    "starting the program timed out after {limit}: the login succeeds, and the server is slow",
+    "raise --start-timeout; on the node, session modules of PAM may be slow (journalctl -u ssh)"};
+inline constexpr Cause kNoCommand{
+    kFailedPrecondition, "the server says: {said}; the login succeeds, but runs no command",
+    "make `ssh NODE true` return with exit code 0: look at ForceCommand in sshd_config, "
+    "`command=` in authorized_keys, the user's shell (getent passwd USER) and ~/.bashrc there"};
+inline constexpr Cause kShellExits{
+    kFailedPrecondition,
+    "login shell broken: the login succeeds, but the user's shell does not run the command, and "
+    "prints nothing",
+    "check the user's shell (getent passwd USER); if its start-up files exit or start another "
+    "shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` "
+    "must return"};
+inline constexpr Cause kShellWaits{
+    kDeadlineExceeded,
+    "the login shell has not run anything within {limit}: something in its start-up files "
+    "(~/.bashrc) waits for input, or starts another shell{prints}",
+    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` must "
+    "return; if it is only slow, raise --start-timeout"};
+inline constexpr Cause kContainerWaits{
+    kDeadlineExceeded, "the container has not run anything within {limit}",
+    "check that a command runs in the container (`podman exec NAME true`, or as its runtime does "
+    "it); if it is only slow, raise --start-timeout"};
+// The login succeeds; the code differs from that of a login that does not end.
+inline constexpr Cause kNoAnswer{
+    kAborted, "a short command there has not ended within {limit}{prints}",
+    "run `ssh NODE true`: if it does not return quickly, the login is slow, or something in the "
+    "start-up files there (~/.bashrc) waits"};
+inline constexpr Cause kEndlessOutput{
+    kUnavailable, "the login shell prints without end",
+    "correct the start-up files there (~/.bashrc): `ssh NODE true` must print nothing"};
+
+// The agent, or autodist itself, is found or sent, and started.
+inline constexpr Cause kSlowFolder{
+    kDeadlineExceeded, "the home folder or /tmp of the node has not answered within {limit}",
+    kFolderHangs};
+inline constexpr Cause kNoFolder{kFailedPrecondition, "no place for {program} on the node",
+                                 "try `ls ~/.cache /tmp` on the node"};
+inline constexpr Cause kFolderFails{kUnavailable, "{program} did not start: {said}",
+                                    "try `ls ~/.cache /tmp` on the node"};
+inline constexpr Cause kNotSent{kUnavailable, "{program} did not start: {said}",
+                                "make room on the node: see `df -h ~/.cache /tmp`"};
+inline constexpr Cause kSlowProgram{kDeadlineExceeded, "{program} did not start within {limit}",
+                                    kFolderHangs};
+inline constexpr Cause kProgramFails{
+    kUnavailable, "{program} did not start: {said}",
+    "check that /tmp of the node, which gets the socket, is writable and has room"};
+
+// The connection is in use.
+inline constexpr Cause kConnectionLost{kUnavailable, "connection lost: {said}",
+                                       "check that the machine is up and reachable"};
+inline constexpr Cause kStalled{kUnavailable,
+                                "connection lost: the server has accepted no data for {limit}",
+                                "check whether the machine or its sshd is stopped or overloaded"};
+inline constexpr Cause kNoProgress{
+    kUnavailable, "connection lost: it is always ready, but no data pass",
+    "this is a protocol error of the server or autodist; see the server's log (journalctl -u ssh)"};
+inline constexpr Cause kSlowEnd{kDeadlineExceeded, "closing timed out after {limit}", ""};
+
+}  // namespace cause
+
+// The values of placeholders: {{"{said}", said}}.
+using CauseValues = std::initializer_list<std::pair<const char*, std::string>>;
+
+// Makes the error of a cause.
+Status CauseError(const Cause& cause, CauseValues values = {});
+
+// The causes that a text can show, in the order in which it is compared with them.
+std::span<const Cause* const> CausesInTexts();
+// Returns the first cause that the text shows, in upper or lower case; null: none.
+const Cause* CauseIn(std::string_view text, SaidBy said_by);
+
+// Returns the error that ssh prints about its configuration; OK: the text shows none.
+Status ConfigurationError(std::string_view said);
+// The same for the text of a server or a login shell.
+Status SaidByServer(std::string_view text);
+// Returns the error of a login that will never run a command, although it may not have ended.
+Status EndOfLogin(std::string_view text);
+// Returns the error of a login that ended without running a command, from everything it printed.
+Status CommandNotRun(std::string_view printed);
+// The same for one that has not ended within the limit; `cause` is that of other texts.
+Status CommandLate(const Cause& cause, std::string_view printed, std::chrono::milliseconds limit);
+
+// Indents all lines but the first, so that none of a server's looks like one of autodist.
+std::string WithIndentedLines(std::string_view text);
+
+// Returns the last part of a text as one line without frames such as "*****", for a message.
+std::string OneSentence(std::string_view text);
+
+}  // namespace autodist::transport

@@ -1,0 +1,190 @@
+#include "transport/reach_causes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace autodist::transport {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+// Whether the text is this sentence or hint, with words for its placeholders.
+bool IsMadeOf(const std::string& text, const std::string& row) {
+  static const std::regex special(R"([.^$|()\[*+?\\])");
+  static const std::regex placeholder(R"(\{[a-z]+\})");
+  const std::string quoted = std::regex_replace(row, special, R"(\$&)");
+  return std::regex_match(text, std::regex(std::regex_replace(quoted, placeholder, "[^ ]*")));
+}
+
+// Texts as servers, login shells and ssh print them.
+struct Printed {
+  std::string text;
+  const Cause* cause;
+  std::string hint;  // a part of it
+};
+
+const std::vector<Printed>& Examples() {
+  static const std::vector<Printed> examples = {
+      {"command-line: line 0: Bad configuration option: knownhostscommand", &cause::kOldSsh,
+       "newer OpenSSH"},
+      {"C:/h/.ssh/config: line 1: Bad configuration option: \\377\\376m", &cause::kNotPlainText,
+       "plain UTF-8"},
+      {"/h/.ssh/config: line 1: Bad configuration option: \\357\\273\\277host",
+       &cause::kNotPlainText, "byte order mark"},
+      {"/h/.ssh/config: line 3: Bad configuration option: usekeychain", &cause::kUnknownOption,
+       "IgnoreUnknown usekeychain"},
+      {"Bad owner or permissions on /h/.ssh/config", &cause::kConfigPermissions,
+       "chmod go-w /h/.ssh/config"},
+      {"/h/.ssh/config line 7: Bad number.\n/h/.ssh/config: terminating, 1 bad configuration "
+       "options",
+       &cause::kWrongConfigLine, "correct that line"},
+      {"ssh: Could not resolve hostname a: Temporary failure in name resolution",
+       &cause::kSilentNameService, "resolv.conf"},
+      {"ssh: Could not resolve hostname a: Name or service not known", &cause::kUnknownName,
+       "correct the name"},
+      {"Unable to negotiate with 10.0.0.1 port 22: no matching cipher found.",
+       &cause::kNoCommonAlgorithm, "aes128-ctr"},
+      {"@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
+       &cause::kSshChangedHostKey, "remove its line"},
+      {"Error: Host key a revoked by file /etc/ssh/revoked", &cause::kRevokedHostKey,
+       "new host key"},
+      {"No ED25519 host key is known for a.\nHost key verification failed.",
+       &cause::kSshUnknownHostKey, "accept-new"},
+      {"u@a: Permission denied (keyboard-interactive).", &cause::kOtherMethod, "ControlMaster"},
+      {"u@a: Permission denied (publickey,password).", &cause::kSshKeyRefused, "ssh-add"},
+      {"ssh: connect to host a port 22: Connection refused", &cause::kRefused, "start sshd"},
+      {"ssh: connect to host a port 22: No route to host", &cause::kSshNoRoute,
+       "jump hosts are up"},
+      {"ssh: connect to host a port 22: Connection timed out", &cause::kSshTimeout, "firewall"},
+      {"kex_exchange_identification: read: Connection reset by peer", &cause::kBusy, "MaxStartups"},
+      {"Please login as the user \"ubuntu\" rather than the user \"root\".", &cause::kOtherUser,
+       "`username: ubuntu`"},
+      {"Please login as the ec2-user user rather than root user.", &cause::kOtherUser,
+       "`username: ec2-user`"},
+      {"WARNING: Your password has expired.\nPassword change required but no TTY available.",
+       &cause::kPasswordExpired, "set a new password"},
+      {"You are required to change your password immediately (administrator enforced).",
+       &cause::kPasswordExpired, "set a new password"},
+      {"Your account has expired; please contact your system administrator.",
+       &cause::kAccountClosed, "administrators"},
+      {"The account is locked due to 3 failed logins.", &cause::kAccountClosed, "administrators"},
+      {"Access denied by pam_slurm_adopt: you have no active jobs on this node",
+       &cause::kNoJobOnNode, "--slurm"},
+      {"System is booting up. Unprivileged users are not permitted to log in yet. Please come back "
+       "later. For technical details, see pam_nologin(8).",
+       &cause::kNoLogins, "--wait-for-nodes"},
+      {"*******************\n* The cluster is down for maintenance *\n* until Monday, 8:00 *",
+       &cause::kMaintenance, "--exclude"},
+      {"Error: Your SSH client doesn't support PTY", &cause::kNeedsTerminal, "another address"},
+      {"sudo: sorry, you must have a tty to run sudo", &cause::kNeedsTerminal, "terminal"},
+      {"Non-interactive SSH session denied.", &cause::kNeedsTerminal, "terminal"},
+  };
+  return examples;
+}
+
+Status ErrorOf(const Printed& one) {
+  switch (one.cause->said_by) {
+    case SaidBy::kConfiguration:
+      return ConfigurationError(one.text);
+    case SaidBy::kServer:
+      return SaidByServer("Welcome!\n" + one.text + "\n");
+    case SaidBy::kSsh:
+    case SaidBy::kNone:
+      break;
+  }
+  return CauseError(*CauseIn(one.text, SaidBy::kSsh), {{"{said}", one.text}, {"{where}", ""}});
+}
+
+TEST(ReachCausesTest, EachTextShowsItsCauseAndGetsNoHintOfAnother) {
+  std::set<const Cause*> shown;
+  for (const Printed& one : Examples()) {
+    ASSERT_EQ(CauseIn(one.text, one.cause->said_by), one.cause) << one.text;
+    shown.insert(one.cause);
+    const Status status = ErrorOf(one);
+    EXPECT_THAT(Remedy(status), HasSubstr(one.hint)) << one.text;
+    EXPECT_THAT(Message(status) + Remedy(status), Not(HasSubstr("{"))) << one.text;
+    EXPECT_TRUE(IsMadeOf(Remedy(status), one.cause->hint)) << Remedy(status);
+    for (const Cause* other : CausesInTexts()) {
+      if (std::string_view(other->hint) == one.cause->hint) continue;
+      EXPECT_FALSE(IsMadeOf(Remedy(status), other->hint)) << one.text << "\n" << other->hint;
+    }
+  }
+  for (const Cause* cause : CausesInTexts()) {
+    EXPECT_TRUE(shown.contains(cause)) << cause->evidence;
+    EXPECT_TRUE(std::ranges::none_of(std::string_view(cause->evidence), [](char c) {
+      return c >= 'A' && c <= 'Z';
+    })) << cause->evidence;
+  }
+}
+
+TEST(ReachCausesTest, OtherTextsShowNoCause) {
+  for (const char* text :
+       {"", "Welcome to Ubuntu 24.04", "Log in as the user train for long jobs.",
+        "Authorized use only. Users log in as themselves.", "Log in as the user",
+        "Please login as the user \"NONE\" rather than the user \"root\".",
+        "module: command not found", "Your disk quota is 80 % used",
+        "To change your password, run passwd.", "Accounts that have expired: call 4711."}) {
+    EXPECT_EQ(CauseIn(text, SaidBy::kServer), nullptr) << text;
+  }
+}
+
+TEST(ReachCausesTest, OnlyTheSentenceIsQuoted) {
+  const Status status = SaidByServer(
+      "Welcome!\n****************\n*  Node 7 is down for maintenance  *\n*  until Monday  *\n");
+  EXPECT_EQ(Message(status), "the server says: Node 7 is down for maintenance until Monday");
+  EXPECT_EQ(Message(SaidByServer("\x1b[31mThe cluster is under maintenance.\n")),
+            "the server says: \\x1b[31mThe cluster is under maintenance.");
+}
+
+TEST(ReachCausesTest, ALoginThatNamesAnotherUserIsNotAwaited) {
+  EXPECT_FALSE(
+      EndOfLogin("Please login as the user \"ubuntu\" rather than the user \"root\".\n").ok());
+  EXPECT_TRUE(EndOfLogin("Please log in as the user train for long jobs.\n").ok());
+  EXPECT_TRUE(EndOfLogin("Use the queue rather than this node.\n").ok());
+}
+
+TEST(ReachCausesTest, ALoginWithoutACommand) {
+  EXPECT_EQ(Message(CommandNotRun("only backups here\n")),
+            "the server says: only backups here; the login succeeds, but runs no command");
+  EXPECT_EQ(Message(CommandNotRun("This service allows sftp connections only.\n")),
+            "the server says: This service allows sftp connections only; the login succeeds, but "
+            "runs no command");
+  EXPECT_THAT(Message(CommandNotRun("\n")), HasSubstr("login shell broken"));
+  const Status late = CommandLate(cause::kShellWaits, "env? ", seconds(60));
+  EXPECT_THAT(Message(late), HasSubstr("has not run anything within 60 s"));
+  EXPECT_THAT(Message(late), HasSubstr("and prints:\n    env? "));
+  const Status forged = CommandLate(cause::kNoAnswer, "a\nautodist: error: b\n", seconds(60));
+  EXPECT_THAT(Message(forged), Not(HasSubstr("\nautodist")));
+  const Status news = CommandLate(cause::kShellWaits, "Monday: maintenance mode\n", seconds(60));
+  EXPECT_THAT(Remedy(news), HasSubstr("bashrc"));
+  const Status asks = CommandLate(cause::kShellWaits, "Your password has expired.\n", seconds(60));
+  EXPECT_THAT(Remedy(asks), HasSubstr("set a new password"));
+  const Status expired = CommandNotRun("Your password has expired.\n");
+  EXPECT_EQ(Message(expired), "the server says: Your password has expired.");
+  EXPECT_THAT(Remedy(expired), Not(HasSubstr("bashrc")));
+}
+
+TEST(ReachCausesTest, ErrorsOfTheConfigurationNameTheirLine) {
+  const Status option = ConfigurationError(
+      "/root/.ssh/config: line 3: Bad configuration option: usekeychain\r\n"
+      "/root/.ssh/config: terminating, 1 bad configuration options\r\n");
+  EXPECT_EQ(option.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Message(option), "/root/.ssh/config: line 3: Bad configuration option: usekeychain");
+  EXPECT_EQ(Remedy(option), "correct that line, or write `IgnoreUnknown usekeychain` before it");
+  // A warning, before another error.
+  EXPECT_EQ(ConfigurationError("/etc/ssh/ssh_config line 59: Unsupported option \"x\".\n"
+                               "u@a: Permission denied (publickey).\n"),
+            OkStatus());
+}
+
+}  // namespace
+}  // namespace autodist::transport
