@@ -1,18 +1,25 @@
 #include "agent/sync/sync.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "agent/prepare/data_address.h"
+#include "agent/sync/extra_files.h"
 #include "agent/sync/file_port.h"
 #include "agent/sync/target_folder.h"
 #include "base/deadline.h"
 #include "base/home_folder.h"
 #include "base/utf8.h"
 #include "files/digest.h"
+#include "files/file_patterns.h"
 #include "files/temporary_file.h"
 #include "rpc/limits.h"
 
@@ -24,7 +31,10 @@ using base::Deadline;
 // The interval of messages to the chief while we work.
 constexpr std::chrono::milliseconds kBusyInterval{200};
 constexpr size_t kMaxShown = 10;
-constexpr int kMaxDifferences = 5'000;  // in one message
+constexpr int kMaxDifferences = 5'000;        // in one message
+constexpr size_t kMaxExtraNames = 256 << 10;  // bytes, in one message
+constexpr size_t kMaxDeleted = 100'000;       // files
+constexpr size_t kMaxLookedFor = 10'000;      // files that the chief does not have
 
 // Combines the first few issues, with the code and the hint of the first.
 Status AllInOne(const std::vector<Status>& issues) {
@@ -38,6 +48,24 @@ Status AllInOne(const std::vector<Status>& issues) {
   const Status all = Error(issues[0].code(), text);
   const std::string remedy = Remedy(issues[0]);
   return remedy.empty() ? all : WithRemedy(all, remedy);
+}
+
+// Refuses folders that have much besides a program, such as the home folder, /home and /tmp.
+Status CheckMayBeMirrored(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(folder, error);
+  const fs::path to_home = fs::weakly_canonical(base::HomeFolder(), error).lexically_relative(real);
+  struct stat info;
+  const bool is_public = stat(folder.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0;
+  const bool above_home = real == "/" || (!to_home.empty() && *to_home.begin() != "..");
+  if (!is_public && !above_home) return OkStatus();
+  const char* why = above_home ? ", which has the home folder" : ", where everyone can write";
+  const char* hint = above_home ? "use another working directory"
+                                : "chmod o-w it there, or use another working directory";
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          "--sync-delete would delete what is in " + folder + " on the node" + why),
+                    hint);
 }
 
 // One synchronization, from begin to complete.
@@ -54,11 +82,14 @@ class Receiver {
   Status TakeList(const v1::SyncList& list);
   Status Settle(uint64_t index);
   Status DigestCandidate(uint64_t index);
+  // Reports what the chief does not have, and deletes it if the chief mirrors its folder.
+  Status SettleExtra();
   bool WorthTelling() const {
     return differences_.wanted_size() + differences_.digest_candidates_size() >= kMaxDifferences;
   }
   Status TellDifferences(bool last);
   Status TakeContent(const v1::SyncContent& content);
+  Status Finish(files::NewFile& file, uint64_t index);
   Status TakePassed(const v1::SyncPassed& passed);
   Result<bool> GetFrom(FileSource& source, const v1::PassedFile& passed);
   Status PassOn(const v1::RelayRequest& order);
@@ -69,7 +100,9 @@ class Receiver {
 
   SyncCall& call_;
   std::string path_;
-  std::optional<TargetFolder> folder_;  // nullopt: it is the chief's folder
+  v1::SyncBegin begin_;
+  std::optional<TargetFolder> folder_;  // nullopt: it is the chief's folder, or a preview
+  files::IgnoreTree rules_;
   std::vector<v1::FileEntry> entries_;
   std::string blocked_;  // a folder that could not be created, with '/': its contents are skipped
   std::vector<Status> issues_;
@@ -95,16 +128,23 @@ Result<v1::SyncRequest> Receiver::Next() {
 Status Receiver::Run() {
   AD_ASSIGN_OR_RETURN(v1::SyncRequest request, Next());
   AD_RETURN_IF_ERROR(Begin(request.begin()));
-  if (!folder_) return OkStatus();
+  if (!folder_ && !begin_.preview()) return OkStatus();
   do {
     AD_ASSIGN_OR_RETURN(request, Next());
+    if (request.has_ignore()) {
+      rules_.Add({request.ignore().folder(), request.ignore().git(), request.ignore().own()});
+      continue;
+    }
     if (!request.has_list()) return Error(StatusCode::kInvalidArgument, "a list was expected");
     AD_RETURN_IF_ERROR(TakeList(request.list()));
   } while (!request.list().last());
   if (!issues_.empty()) return AllInOne(issues_);
+  AD_RETURN_IF_ERROR(SettleExtra());
+  if (!folder_) return OkStatus();
   AD_RETURN_IF_ERROR(TellDifferences(true));
   for (;;) {
     AD_ASSIGN_OR_RETURN(request, Next());
+    if (request.has_complete() || request.has_relay()) folder_->Remember(entries_);
     if (request.has_complete()) return OkStatus();
     if (request.has_relay()) return PassOn(request.relay());
     if (request.has_passed()) AD_RETURN_IF_ERROR(TakePassed(request.passed()));
@@ -117,13 +157,19 @@ Status Receiver::Run() {
 }
 
 Status Receiver::Begin(const v1::SyncBegin& begin) {
+  begin_ = begin;
   path_ = base::ExpandHome(begin.folder());
   v1::SyncResponse response;
-  response.mutable_target_info()->set_same_folder(files::HasTemporary(path_, begin.probe()));
-  if (!response.target_info().same_folder()) {
+  v1::SyncTargetInfo& target = *response.mutable_target_info();
+  target.set_same_folder(files::HasTemporary(path_, begin.probe()));
+  begin_.set_preview(begin.preview() && !target.same_folder());
+  if (!target.same_folder()) {
+    if (begin.mirror()) AD_RETURN_IF_ERROR(CheckMayBeMirrored(path_));
+    if (begin.preview()) return call_.Write(response);
     auto folder = TargetFolder::Open(path_, begin.mode());
     AD_RETURN_IF_ERROR(folder.status());
     folder_ = std::move(*folder);
+    target.set_everyone_writes(folder_->everyone_writes());
   }
   return call_.Write(response);
 }
@@ -131,6 +177,7 @@ Status Receiver::Begin(const v1::SyncBegin& begin) {
 Status Receiver::TakeList(const v1::SyncList& list) {
   for (const v1::FileEntry& entry : list.entries()) {
     entries_.push_back(entry);
+    if (!folder_) continue;
     if (!blocked_.empty() && entry.path().starts_with(blocked_)) continue;
     const uint64_t index = entries_.size() - 1;
     const Status status = Settle(index);
@@ -166,6 +213,36 @@ Status Receiver::DigestCandidate(uint64_t index) {
   return OkStatus();
 }
 
+Status Receiver::SettleExtra() {
+  base::UniqueFd preview;
+  if (!folder_) preview.Reset(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int root = folder_ ? folder_->fd() : preview.get();
+  if (root < 0) return OkStatus();  // the folder will be created
+  const std::vector<std::string> left_out(begin_.left_out().begin(), begin_.left_out().end());
+  const size_t limit = begin_.mirror() ? kMaxDeleted : kMaxLookedFor;
+  AD_ASSIGN_OR_RETURN(const ExtraFiles extra, FindExtraFiles(root, entries_, rules_, left_out,
+                                                             limit, [this] { return GoOn(); }));
+  if (begin_.mirror() && !extra.complete) {
+    return WithRemedy(
+        Error(StatusCode::kFailedPrecondition, path_ + ": more than " + std::to_string(limit) +
+                                                   " files that the chief does not have"),
+        "delete them there, or list them in .autodistignore");
+  }
+  if (begin_.mirror() && folder_) {
+    AD_RETURN_IF_ERROR(Annotate(DeleteExtraFiles(root, extra), path_));
+  }
+  v1::SyncResponse response;
+  v1::SyncExtra& names = *response.mutable_extra();
+  size_t size = 0;
+  for (const std::string& path : extra.files) {
+    if (!begin_.mirror() && !MayBeReadAtStart(path)) continue;
+    size += path.size();
+    if (names.paths_size() == rpc::kMaxListLength || size > kMaxExtraNames) break;
+    names.add_paths(path);
+  }
+  return names.paths().empty() ? OkStatus() : call_.Write(response);
+}
+
 Status Receiver::TellDifferences(bool last) {
   v1::SyncResponse response;
   *response.mutable_differences() = std::move(differences_);
@@ -190,13 +267,20 @@ Status Receiver::TakeContent(const v1::SyncContent& content) {
     file_index_ = index;
   }
   if (index != file_index_) return Error(StatusCode::kInvalidArgument, "two files at once");
+  AD_RETURN_IF_ERROR(Annotate(file_->AddHole(content.hole()), Where(index)));
   AD_RETURN_IF_ERROR(Annotate(file_->Write(content.data()), Where(index)));
-  received_ += content.data().size();
+  received_ += content.hole() + content.data().size();
   if (content.last()) {
-    AD_RETURN_IF_ERROR(Annotate(file_->Finish(), Where(index)));
+    AD_RETURN_IF_ERROR(Finish(*file_, index));
     file_.reset();
   }
   return tell_at_.Expired() ? TellReceipt() : OkStatus();
+}
+
+Status Receiver::Finish(files::NewFile& file, uint64_t index) {
+  AD_RETURN_IF_ERROR(Annotate(file.Finish(), Where(index)));
+  folder_->RemoveBytecode(entries_[index]);
+  return OkStatus();
 }
 
 // The chief must send what is unavailable there; a failure to write here is an error.
@@ -231,7 +315,7 @@ Result<bool> Receiver::GetFrom(FileSource& source, const v1::PassedFile& passed)
   const Status came = source.Get(index, entries_[index].size(), take, [this] { return GoOn(); });
   AD_RETURN_IF_ERROR(Annotate(written, Where(index)));
   if (came.ok() && digest.Hex() == passed.digest()) {
-    AD_RETURN_IF_ERROR(Annotate(file->Finish(), Where(index)));
+    AD_RETURN_IF_ERROR(Finish(*file, index));
     return true;
   }
   received_ = before;

@@ -10,6 +10,7 @@
 #include <deque>
 #include <string_view>
 
+#include "base/folder_entries.h"
 #include "base/split.h"
 #include "files/digest.h"
 #include "files/file_tree.h"
@@ -107,12 +108,13 @@ class SafeWalk {
 };
 
 constexpr uint32_t kOwnerMayFill = 0700;
+constexpr std::string_view kPythonSource = ".py";
 
 Status InTheWay(std::string_view what_is, std::string_view what_should_be) {
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
             std::string(what_is) + " there, but " + std::string(what_should_be) + " on the chief"),
-      "nothing is deleted on a node: remove it there, or list it in .autodistignore");
+      "remove it there, or list it in .autodistignore");
 }
 
 std::string_view KindOf(mode_t mode) {
@@ -131,15 +133,6 @@ Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
     return InTheWay(KindOf(info.st_mode), "a folder");
   }
   return ErrnoError(error, "opening the folder");
-}
-
-// Any user with write access could make this user run programs.
-Status CheckClosedToOthers(int root, const std::string& path) {
-  struct stat info;
-  if (fstat(root, &info) != 0) return ErrnoError(errno, path);
-  if ((info.st_mode & S_IWOTH) == 0) return OkStatus();
-  return WithRemedy(Error(StatusCode::kPermissionDenied, path + ": everyone can write in it"),
-                    "chmod o-w it there, or use another working directory");
 }
 
 // Keeps set-group-ID and similar bits, and the permissions of another user's folder.
@@ -163,9 +156,10 @@ Result<TargetFolder> TargetFolder::Open(const std::string& path, uint32_t mode) 
   base::UniqueFd root(openat(reached.fd.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, path);
   if (reached.made) GiveMode(root.get(), mode & ~static_cast<uint32_t>(S_IWOTH));
-  AD_RETURN_IF_ERROR(CheckClosedToOthers(root.get(), path));
+  struct stat info;
+  if (fstat(root.get(), &info) != 0) return ErrnoError(errno, path);
   files::RemoveLeftovers(root.get());
-  return TargetFolder(std::move(root));
+  return TargetFolder(std::move(root), (info.st_mode & S_IWOTH) != 0);
 }
 
 Result<TargetFolder::Place> TargetFolder::Find(const std::string& path) {
@@ -207,7 +201,9 @@ Result<TargetFolder::Match> TargetFolder::Settle(const v1::FileEntry& entry) {
   if (S_ISLNK(info.st_mode)) return Match::kDifferent;
   if (!S_ISREG(info.st_mode)) return InTheWay(KindOf(info.st_mode), "a file");
   if (static_cast<uint64_t>(info.st_size) != entry.size()) return Match::kDifferent;
-  if (files::ModifiedNs(info) != entry.modified_ns()) return Match::kSuspect;
+  if (files::ModifiedNs(info) != entry.modified_ns() || !record_.Has(entry, info)) {
+    return Match::kSuspect;
+  }
   const uint32_t mode = entry.mode() & files::kPermissions;
   if ((info.st_mode & files::kPermissions) == mode) return Match::kSame;
   // A file that we cannot change or open is replaced.
@@ -286,6 +282,33 @@ Result<files::NewFile> TargetFolder::Create(const v1::FileEntry& entry) {
   AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
   return files::NewFile::Create(place.folder, place.name,
                                 {entry.size(), entry.mode(), entry.modified_ns()});
+}
+
+void TargetFolder::RemoveBytecode(const v1::FileEntry& entry) {
+  if (!entry.path().ends_with(kPythonSource)) return;
+  const auto place = Find(entry.path());
+  if (!place.ok()) return;
+  const base::UniqueFd compiled = files::OpenFolderIn(place->folder, "__pycache__");
+  if (!compiled.valid()) return;
+  // "train.cpython-311.pyc" of "train.py".
+  const std::string begin = place->name.substr(0, place->name.size() - kPythonSource.size()) + ".";
+  for (const std::string& name : base::EntriesOf(compiled.get())) {
+    if (name.starts_with(begin)) unlinkat(compiled.get(), name.c_str(), 0);
+  }
+}
+
+void TargetFolder::Remember(const std::vector<v1::FileEntry>& entries) {
+  for (const v1::FileEntry& entry : entries) {
+    const auto place = Find(entry.path());
+    struct stat info {};
+    const bool same =
+        entry.type() == v1::FILE_TYPE_REGULAR && place.ok() &&
+        fstatat(place->folder, place->name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) == entry.size() &&
+        files::ModifiedNs(info) == entry.modified_ns();
+    if (same) record_.Add(entry, info);
+  }
+  record_.Save(root_.get());
 }
 
 }  // namespace autodist::agent

@@ -1,12 +1,14 @@
 // A folder on this node that is updated to match the chief's. Never touches anything outside of it:
-// no path leads up or through a symbolic link. Deletes nothing; a file has its old content or its
-// new one, never a part.
+// no path leads up or through a symbolic link. Deletes nothing but compiled Python; a file has its
+// old content or its new one, never a part.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "agent/sync/sync_record.h"
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/fd.h"
@@ -31,11 +33,16 @@ class TargetFolder {
  public:
   // `path` is absolute; it may contain symbolic links, but not entries of other users in shared
   // folders (ReachFolder). Creates it with missing parents and these permissions,
-  // without write permission for others. kPermissionDenied: it exists, and others can write to it.
+  // without write permission for others.
   static Result<TargetFolder> Open(const std::string& path, uint32_t mode);
 
-  // The result of comparing a regular file with the chief's.
-  enum class Match { kSame, kSuspect, kDifferent };  // kSuspect: only the time differs
+  int fd() const { return root_.get(); }
+  // Whether all users can write in it, and so make this user run programs.
+  bool everyone_writes() const { return everyone_writes_; }
+
+  // The result of comparing a regular file with the chief's. kSuspect: it has the same size, but
+  // another time, or is not known to be a copy of the chief's.
+  enum class Match { kSame, kSuspect, kDifferent };
 
   // Creates or updates folders and symbolic links, and the permissions of equal files.
   Result<Match> Settle(const v1::FileEntry& entry);
@@ -52,6 +59,12 @@ class TargetFolder {
 
   // Creates the new content of a file, which replaces it when it is complete.
   Result<files::NewFile> Create(const v1::FileEntry& entry);
+  // Removes what Python compiled from a source that was replaced: it counts as current if the size
+  // and the second of the time are the same.
+  void RemoveBytecode(const v1::FileEntry& entry);
+
+  // Records for the next --sync which files are copies of the chief's, by size and time.
+  void Remember(const std::vector<v1::FileEntry>& entries);
 
  private:
   struct Place {
@@ -59,12 +72,17 @@ class TargetFolder {
     std::string name;
   };
 
-  explicit TargetFolder(base::UniqueFd root) : root_(std::move(root)) {}
+  TargetFolder(base::UniqueFd root, bool everyone_writes)
+      : root_(std::move(root)),
+        everyone_writes_(everyone_writes),
+        record_(SyncRecord::Read(root_.get())) {}
   Result<Place> Find(const std::string& path);
   Status MakeFolder(const Place& place, uint32_t mode);
   Status MakeSymlink(const Place& place, const std::string& target);
 
   base::UniqueFd root_;
+  bool everyone_writes_;
+  SyncRecord record_;
   // The last folder, because most entries are in the same folder as the previous one.
   std::string found_path_;
   base::UniqueFd found_;

@@ -19,7 +19,8 @@ constexpr uint32_t kMaxWarnings = 20;  // per node
 
 void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clearance& clearance) {
   JobParts& parts = parts_;
-  parts.hang.Finish();  // of the previous attempt, as below
+  parts.diagnoser.EndAttempt();  // of the previous attempt, as below
+  parts.hang.Finish();
   looks_for_missing_ = false;
   parts.output.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
@@ -57,8 +58,9 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
 void AttemptRun::Stop() {
   suspension_.Cancel();
   parts_.stop.AttemptEnds();
-  parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING,
-                             DescribeCause(*attempt_->state().cause(), attempt_->plan()));
+  parts_.recorder.EnterPhase(
+      v1::JOB_PHASE_STOPPING,
+      Shortened(DescribeCause(*attempt_->state().cause(), attempt_->plan())));
   parts_.snapshot.Stops(*attempt_);
   parts_.nodes.StopRanks(parts_.options.launch.grace());
 }
@@ -76,6 +78,7 @@ void AttemptRun::StopLooking() {
 }
 
 void AttemptRun::Finish() {
+  parts_.diagnoser.EndAttempt();
   parts_.hang.Finish();
   if (looks_for_missing_) attempt_->missing = parts_.stacks.missing();
 }
@@ -87,8 +90,8 @@ void AttemptRun::RankFailed() {
   if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
   // A rank that called MPI_Abort counts as running, and ends by itself.
   if (attempt_->state().running() == (cause.abort ? 1u : 0u)) return;
-  parts_.console.Log(LogLevel::kInfo,
-                     DescribeCause(cause, attempt_->plan()) + "; stopping the other ranks");
+  parts_.console.Log(LogLevel::kInfo, Shortened(DescribeCause(cause, attempt_->plan())) +
+                                          "; stopping the other ranks");
 }
 
 Loop::Time AttemptRun::Tick() {
@@ -99,7 +102,8 @@ Loop::Time AttemptRun::Tick() {
     if (state.TimedOut()) Stop();
   }
   HangResponse& hang = parts_.hang;
-  hang.Alive(std::max(parts_.output.last(), parts_.loop->resumed()));
+  hang.Alive(
+      std::max({parts_.output.last(), parts_.output.last_progress(), parts_.loop->resumed()}));
   const bool stop = hang.StopIsDue();
   parts_.snapshot.RanksHang(hang.hung_since());
   if (stop && looks_for_missing_) {
@@ -113,7 +117,8 @@ Loop::Time AttemptRun::Tick() {
   }
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
-  return std::min({timeout_at_, history_at, hang.next(running)});
+  const Loop::Time diagnosis_at = parts_.diagnoser.Tick(*attempt_, running, !hang.awaits_limit());
+  return std::min({timeout_at_, history_at, hang.next(running), diagnosis_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
@@ -126,6 +131,10 @@ void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   if (outcome.sign_of_life) hang.Alive(parts_.loop->Now());
   if (outcome.to_record) {
     outcome.to_record->set_node(attempt_->member_plan(member).address());
+    if (outcome.to_log &&
+        left_.Add(0, parts_.loop->Now(), [](int, size_t) {}) <= RepeatLimit<int>::kMax) {
+      parts_.console.Log(LogLevel::kInfo, outcome.to_record->what());
+    }
     parts_.recorder.Record(*std::move(outcome.to_record));
   }
   if (!outcome.stop) return;

@@ -61,6 +61,7 @@ class AttemptRun final : public FleetListener {
   AllHold none_runs_;                         // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node
   RepeatLimit<int> lost_;                     // lost nodes, to limit their messages
+  RepeatLimit<int> left_;                     // the same for processes that ranks left
 };
 
 }  // namespace autodist::chief

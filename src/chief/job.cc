@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "chief/attempt/report.h"
+#include "why/diagnosis.h"
 
 namespace autodist::chief {
 namespace {
@@ -165,6 +166,9 @@ control::JobRequests Job::Requests(const std::string& by) {
       answer(parts_.history.Since(since_ms));
     });
   };
+  requests.snapshots.diagnosis = [this, &loop](control::JobRequests::DiagnosisAnswer answer) {
+    loop.Post([this, answer = std::move(answer)] { Diagnose(answer); });
+  };
   return requests;
 }
 
@@ -173,8 +177,18 @@ void Job::CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer
   if (phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
     return answer(Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
   }
-  parts_.stacks.AskFor(run_.attempt(), {request.ranks().begin(), request.ranks().end()},
-                       request.flight_records(), std::move(answer));
+  v1::CollectStacks wanted;
+  wanted.set_flight_records(request.flight_records());
+  parts_.stacks.AskFor(run_.attempt(), {request.ranks().begin(), request.ranks().end()}, wanted,
+                       std::move(answer));
+}
+
+void Job::Diagnose(Diagnoser::Answer answer) {
+  const v1::JobPhase phase = parts_.recorder.phase();
+  if (phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
+    return answer(why::JudgeStarting(*parts_.snapshot.Now(run_.attempt())));
+  }
+  parts_.diagnoser.AskFor(run_.attempt(), std::move(answer));
 }
 
 void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
@@ -219,7 +233,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(parts_.loop->Now() - began);
     base::Log(LogLevel::kInfo, LastLine(attempt, exit_code, elapsed,
-                                        snapshot::Goodput(parts_.snapshot.times().Now())));
+                                        snapshot::GoodputText(parts_.snapshot.times().Now())));
   }
   parts_.loop->DrainBackground();
   return exit_code;

@@ -56,6 +56,7 @@ class Job {
   // thrown while the job was brought forward.
   bool EndAfter(const std::exception& thrown, bool advancing);
   void CollectStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
+  void Diagnose(Diagnoser::Answer answer);
   void Fetch(const v1::FetchRequest& request, const std::stop_token& stop,
              const FetchAnswer& answer);
   // `refusal`: "" if the job was started.

@@ -10,6 +10,7 @@
 #include "chief/attempt/job_options.h"
 #include "chief/fetch/job_fetch.h"
 #include "chief/fleet/fleet.h"
+#include "chief/hang/diagnoser.h"
 #include "chief/hang/hang_response.h"
 #include "chief/hang/stack_collector.h"
 #include "chief/input/own_terminal.h"
@@ -50,6 +51,7 @@ struct JobParts {
   JobHistory history;
   StackCollector stacks;
   HangResponse hang;
+  Diagnoser diagnoser;
   const std::shared_ptr<OwnTerminal> own_terminal;  // null: no rank receives our input
   RankInput input;
   JobFetch fetch;

@@ -58,6 +58,7 @@ void JobRunner::Enter(JobStage stage) {
     case kStarting:
       return starter_.Begin(next_++);
     case kRunning:
+      parts_.fetch.JobRuns();
       return run_.Begin(starter_.TakeAttempt(),
                         parts_.nodes.ledger().MayStart(parts_.loop->Now()).value());
     case kEnding:
@@ -101,7 +102,9 @@ std::optional<StageEvent> JobRunner::NextEvent() {
       if (!HasEnded(RanksAreOver())) return std::nullopt;
       return AfterRanks();
     case kAwaitingLastOutput:
-      if (!HasEnded(AllNodes(false))) return std::nullopt;
+      if (!HasEnded(AllNodes(false) && !run_.attempt().hang_diagnosis->being_made())) {
+        return std::nullopt;
+      }
       return RestartOrEnd();
     case kDrainingToFetch:
       if (!HasEnded(AllNodes(false))) return std::nullopt;
@@ -213,14 +216,21 @@ StageEvent JobRunner::RestartOrEnd() {
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches(next_);
   const std::string when = pause_.count() == 0 ? "now" : "in " + base::Seconds(pause_);
-  parts_.console.Log(LogLevel::kInfo, "restarting " + when + ", because " + cause);
+  const size_t known = causes_.size();
+  const bool again =
+      known > 1 && causes_[known - 1].text == cause && causes_[known - 2].text == cause;
+  parts_.console.Log(LogLevel::kInfo,
+                     "restarting " + when + ", because " +
+                         (again ? "attempt " + causes_[known - 1].attempt + " ended as attempt " +
+                                      causes_[known - 2].attempt + " did"
+                                : cause));
   return StageEvent::kRestart;
 }
 
 RestartDecision JobRunner::Decide(const std::string& cause) {
   const Attempt& attempt = run_.attempt();
   if (port_races_.Lost(attempt)) return {.wait = milliseconds(0)};
-  causes_.push_back("attempt " + std::to_string(attempt.number() + 1) + ": " + cause);
+  causes_.push_back({std::to_string(attempt.number() + 1), cause});
   AttemptOutcome outcome = OutcomeOf(attempt, parts_.nodes, starter_.roster(), parts_.loop->Now());
   parts_.snapshot.LookForCheckpoints();
   const auto checkpoint = parts_.snapshot.times().checkpoint();
@@ -234,8 +244,11 @@ void JobRunner::ReportFutility(Futility why, bool restarts) {
                      (restarts ? "; another attempt follows, as --restart-policy is warn"
                                : "; no other attempt follows");
   parts_.recorder.Record(text);
-  const size_t shown = std::min(causes_.size(), AttemptsBehind(why));
-  for (size_t i = causes_.size() - shown; i < causes_.size(); ++i) text += "\n  " + causes_[i];
+  const size_t first = causes_.size() - std::min(causes_.size(), AttemptsBehind(why));
+  for (size_t i = first; i < causes_.size(); ++i) {
+    const bool again = i > first && causes_[i].text == causes_[i - 1].text;
+    text += "\n  attempt " + causes_[i].attempt + ": " + (again ? "the same" : causes_[i].text);
+  }
   parts_.console.Log(LogLevel::kWarning, text);
   futile_ = !restarts && why != Futility::kOutOfMemory;
 }

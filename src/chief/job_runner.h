@@ -70,7 +70,11 @@ class JobRunner {
   uint32_t next_ = 0;                     // number of the next attempt
   Loop::Time until_ = Loop::Time::max();  // end of the stage
   std::chrono::milliseconds pause_{0};
-  std::vector<std::string> causes_;  // of the attempts that restarts_ knows
+  struct PastCause {
+    std::string attempt;  // its number, from 1 on
+    std::string text;
+  };
+  std::vector<PastCause> causes_;  // of the attempts that restarts_ knows
   bool futile_ = false;
   Departures departures_;
   std::optional<NotStarted> refused_;

@@ -17,7 +17,7 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
-      return parts_.nodes.SendToAll(Fleet::SignalTo(signal));
+      return PassOn(signal);
     case SIGTSTP:
       return suspension_.Begin();
     case SIGQUIT:
@@ -27,6 +27,15 @@ void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
     default:
       return Interrupt(signal, by, at);
   }
+}
+
+// Ranks that do not handle the signal end.
+void JobSignals::PassOn(int signal) {
+  parts_.nodes.SendToAll(Fleet::SignalTo(signal));
+  if (parts_.recorder.phase() != v1::JOB_PHASE_RUNNING) return;
+  const std::string what = base::SignalName(signal) + " is passed on to all ranks";
+  parts_.console.Log(LogLevel::kInfo, what);
+  parts_.recorder.Record(what);
 }
 
 void JobSignals::Interrupt(int signal, const std::string& by, Loop::Time at) {

@@ -23,6 +23,7 @@ class JobSignals {
   void Take(int signal, const std::string& by, Loop::Time at);
 
  private:
+  void PassOn(int signal);
   void Interrupt(int signal, const std::string& by, Loop::Time at);
   void InterruptRanks(int signal, const std::string& by, StopPolicy::Action action);
 

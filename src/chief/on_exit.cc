@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/split.h"
+#include "chief/attempt/cause.h"
 #include "process/environment.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
@@ -22,12 +23,13 @@ process::Environment EnvironmentOf(const v1::JobStatus& ended, const std::string
   const int64_t elapsed_ms = std::max<int64_t>(ended.ended_ms() - ended.started_ms(), 0);
   const std::string& report = ended.report();
   environment.Set("AUTODIST_JOB_ID", ended.job_id());
+  environment.Set("AUTODIST_JOB_NAME", ended.name());
   environment.Set("AUTODIST_OUTCOME", outcome);
   environment.Set("AUTODIST_EXIT_CODE", std::to_string(ended.exit_code()));
   environment.Set("AUTODIST_ELAPSED_S", std::to_string(elapsed_ms / 1000));
   environment.Set("AUTODIST_WORLD_SIZE", std::to_string(ended.world_size()));
   environment.Set("AUTODIST_CAUSE",
-                  ended.exit_code() == 0 ? "" : std::string(base::FirstLine(report)));
+                  ended.exit_code() == 0 ? "" : Shortened(base::FirstLine(report)));
   environment.Set("AUTODIST_LOG_FOLDER", ended.log_folder());
   return environment;
 }

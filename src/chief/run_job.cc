@@ -103,7 +103,7 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string name = request.name().empty() ? "" : " (" + request.name() + ")";
   // No thread may take a signal; and signals after the job must not change how this process ends.
   SignalWatcher::Block();
-  control::AnnouncedJob announced(plan.job_id(), log_folder);
+  control::AnnouncedJob announced(plan.job_id(), log_folder, std::exchange(options.nodes, {}));
   const auto start_views = std::exchange(options.start_views, {});
   JobOptions::StatusListener views;
   options.on_status = [&](const v1::JobStatus& status) {
@@ -130,6 +130,7 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (request.on_exit().empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
+    status.set_name(request.name());
     if (!refusal.empty()) status.set_report(refusal);
     RunOnExit(request.on_exit(), status, job.outcome());
   };

@@ -1,32 +1,69 @@
 #include "cli/chief_on.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
 #include "base/exit_codes.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/shell_quote.h"
+#include "base/wall_clock.h"
+#include "base/write_file.h"
 #include "chief/remote_controller/run_remote.h"
 #include "chief/remote_controller/start_remote.h"
 #include "cli/field_option.h"
+#include "cli/named_job.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
+#include "control/job_record.h"
 #include "plan/ssh_reach.h"
 #include "reach/connector_factory.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
+#include "slurm/srun.h"
 
 namespace autodist::cli {
 namespace {
 
-// Returns the command that attaches to the job from this machine.
-std::string FromHere(const v1::JobRequest& request, const std::string& node) {
-  const std::string& file = request.spec();
-  const std::string spec = file.empty() ? "" : " --spec " + base::ShellQuote(file);
-  return "from here: autodist attach" + spec + " --chief-on " + node +
-         " last (same options for ps, status, logs, top, web, why, stacks and stop)";
+// The spec that the login needs, as an absolute path; "": none.
+std::string SpecOfLogin(const v1::JobRequest& request) {
+  const std::string file = request.has_spec()    ? request.spec()
+                           : request.has_hosts() ? ""
+                                                 : DefaultSpecFile().value_or("");
+  std::error_code error;
+  return file.empty() ? "" : std::filesystem::absolute(file, error).string();
+}
+
+v1::JobNote NoteOf(const plan::Input& input, const std::string& node) {
+  v1::JobNote note;
+  v1::JobStatus& job = *note.mutable_job();
+  job.set_job_id(input.job_id);
+  job.set_name(input.request.name());
+  job.set_host(node);
+  job.set_started_ms(base::MillisecondsSince1970());
+  job.set_working_directory(input.working_directory);
+  const std::filesystem::path folder = input.working_directory;
+  job.set_log_folder((folder / input.request.log_dir() / input.job_id).string());
+  *job.mutable_command() = {input.command.begin(), input.command.end()};
+  job.set_detached(true);
+  note.set_chief_on(node);
+  note.set_spec(SpecOfLogin(input.request));
+  return note;
+}
+
+// Says how to attach to the job from a machine that has no note of it.
+std::string FromElsewhere(const v1::JobNote& note) {
+  const std::string spec = note.spec().empty() ? "" : " --spec " + base::ShellQuote(note.spec());
+  return "autodist attach " + note.job().job_id() + spec + " --chief-on " + note.chief_on() +
+         " (same options for ps, status, logs, top, web, why, stacks, report, fetch and stop)";
 }
 
 constexpr char kChiefOn[] = "--chief-on";
@@ -92,8 +129,66 @@ Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>&
   return forward;
 }
 
-int RunRemoteCommand(const CLI::App& app, const RemoteCommand& chosen,
-                     std::vector<std::string> argv) {
+// A file of this machine for a report; empty names: the command is no report, or has no --output.
+struct Output {
+  std::string file;
+  std::string beside;  // becomes the file when the report is complete
+};
+
+// Removes --output from the arguments, and makes its file our stdout.
+Result<Output> TakeOutput(const CLI::App& app, std::vector<Argument>& arguments) {
+  if (app.get_name() != "report" || app.get_option("--output")->count() == 0) return Output();
+  Output output{app.get_option("--output")->as<std::string>(), ""};
+  if (app.get_option("--force")->count() == 0) {
+    AD_RETURN_IF_ERROR(RefuseToOverwrite(base::CheckNothingAt(output.file)));
+  }
+  std::erase_if(arguments, [](const Argument& argument) {
+    return argument.option == "--output" || argument.option == "--force";
+  });
+  output.beside = output.file + "." + base::RandomHex();
+  const base::UniqueFd opened(
+      open(output.beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666));
+  if (!opened.valid() || dup2(opened.get(), STDOUT_FILENO) < 0) {
+    return ErrnoError(errno, output.file);
+  }
+  return output;
+}
+
+int SettleOutput(const Output& output, int code) {
+  if (output.file.empty()) return code;
+  Status written;
+  if (code == 0 && rename(output.beside.c_str(), output.file.c_str()) != 0) {
+    written = ErrnoError(errno, output.file);
+  }
+  if (code != 0 || !written.ok()) unlink(output.beside.c_str());
+  if (!written.ok()) return Fail(written, kExitCannotLaunch);
+  if (code == 0) base::Log(base::LogLevel::kInfo, "wrote " + output.file);
+  return code;
+}
+
+// `by_hand`: what to run on the machine itself if it cannot be reached; "": the usual hint.
+int RunThere(const CLI::App& app, const chief::RemoteHost& host, std::vector<Argument> arguments,
+             const std::string& by_hand = "") {
+  const auto output = TakeOutput(app, arguments);
+  if (!output.ok()) return Fail(output.status(), kExitUsage);
+  std::vector<std::string> argv = {app.get_name()};
+  for (const Argument& argument : arguments) {
+    argv.insert(argv.end(), argument.words.begin(), argument.words.end());
+  }
+  const auto code = chief::RunRemote(host, argv);
+  const int end = SettleOutput(*output, code.value_or(kExitCannotLaunch));
+  if (!code.ok()) {
+    return Fail(by_hand.empty() ? code.status() : WithRemedy(code.status(), by_hand),
+                kExitCannotLaunch);
+  }
+  if (app.get_name() == "fetch" && *code == 0) {
+    base::Log(base::LogLevel::kInfo,
+              "to copy the files here: scp -r " + host.name + ":FOLDER . (FOLDER: see above)");
+  }
+  return end;
+}
+
+int RunOnNode(const CLI::App& app, const RemoteCommand& chosen, std::vector<std::string> argv) {
   const auto node = ReachOf(chosen);
   if (node.status().code() == StatusCode::kAborted) return kExitUsage;
   if (!node.ok()) return Fail(node.status(), kExitUsage);
@@ -103,17 +198,72 @@ int RunRemoteCommand(const CLI::App& app, const RemoteCommand& chosen,
     if (!made.ok()) return Fail(made.status(), kExitCannotLaunch);
     forward = *std::move(made);
   }
-  const auto code = chief::RunRemote(*node, argv, forward);
-  return code.ok() ? *code : Fail(code.status(), kExitCannotLaunch);
+  return RunThere(app, chief::OverSsh(*node, forward), ArgumentsOf(app, argv));
+}
+
+// Where the job is, and the program of this machine that gets there; logs both.
+Result<chief::RemoteHost> HostOf(const v1::JobStatus& job) {
+  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
+  const bool by_srun = !note.slurm_job().empty() && job.phase() != v1::JOB_PHASE_ENDED &&
+                       !slurm::SrunInto(note.slurm_job(), note.slurm_node(), false).empty();
+  chief::RemoteHost host;
+  if (by_srun) {
+    host.argv_for = [note](const std::vector<std::string>& command, bool terminal) {
+      std::vector<std::string> argv =
+          slurm::SrunInto(note.slurm_job(), note.slurm_node(), terminal);
+      argv.insert(argv.end(), command.begin(), command.end());
+      return argv;
+    };
+    host.name = note.slurm_node();
+  } else {
+    const std::string name = note.chief_on().empty() ? job.host() : note.chief_on();
+    AD_ASSIGN_OR_RETURN(const v1::SshReach reach, ReachOf({note.spec(), name}));
+    host = chief::OverSsh(reach);
+    host.name = name;
+  }
+  host.chief_pid = job.chief_pid();
+  base::Log(base::LogLevel::kInfo,
+            "job " + job.job_id() + " is on " + host.name +
+                (by_srun ? ", in Slurm job " + note.slurm_job() + ": going there with srun"
+                         : ": going there with ssh"));
+  return host;
+}
+
+// What this machine learns of the end of a job that it has started there.
+void NoteEnd(const CLI::App& app, const std::string& job_id, int code) {
+  constexpr int kSignalled = 128;  // the command itself may have been ended by the signal
+  auto note = control::ReadNote(job_id);
+  if (!note.ok() || note->chief_on().empty()) return;
+  const bool stopped = app.get_name() == "stop" && code == 0;
+  const bool attached = app.get_name() == "attach" && app.get_option("-i")->count() == 0 &&
+                        code < kSignalled && code != kExitCannotLaunch && code != kExitUsage;
+  if (!stopped && !attached) return;
+  note->mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
+  if (attached) note->mutable_job()->set_exit_code(code);
+  const Status noted = control::SaveNote(*note);
+  if (!noted.ok()) base::Log(base::LogLevel::kWarning, Message(noted));
+}
+
+int RunOnItsHost(const CLI::App& app, const CommandLine& line, const v1::JobStatus& job) {
+  std::vector<Argument> arguments = ArgumentsOf(app, line.argv);
+  std::erase_if(arguments, [](const Argument& argument) { return argument.option.empty(); });
+  arguments.push_back({"", {job.job_id()}});
+  const std::string by_hand = "log in to " + job.host() + " and run `" +
+                              base::ShellLine({"autodist", app.get_name(), job.job_id()}) + "`";
+  const auto host = HostOf(job);
+  if (host.status().code() == StatusCode::kAborted) return kExitUsage;
+  if (!host.ok()) return Fail(WithRemedy(host.status(), by_hand), kExitCannotLaunch);
+  const int code = RunThere(app, *host, std::move(arguments), by_hand);
+  NoteEnd(app, job.job_id(), code);
+  return code;
 }
 
 }  // namespace
 
 Status CheckChiefOn(const v1::JobRequest& request, bool dry_run) {
   if (!request.detach() && !dry_run) {
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "--chief-on needs --detach"),
-        "`autodist attach --chief-on " + request.chief_on() + " last` shows the output");
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on needs --detach"),
+                      "add --detach; `autodist attach` then shows the output");
   }
   std::vector<const google::protobuf::FieldDescriptor*> given;
   request.GetReflection()->ListFields(request, &given);
@@ -149,9 +299,13 @@ int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std:
   launch.request = input.request;
   launch.connector = reach::ConnectorFactory::For(plan);
   launch.sync = std::move(sync);
-  const int code = chief::StartRemote(input, plan, launch, node);
-  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(input.request, node));
-  return code;
+  if (const int code = chief::StartRemote(input, plan, launch, node); code != 0) return code;
+  const v1::JobNote note = NoteOf(input, node);
+  const Status noted = control::RecordRemoteJob(note);
+  base::Log(base::LogLevel::kInfo,
+            (noted.ok() ? "from other machines: " : "from here: ") + FromElsewhere(note));
+  if (!noted.ok()) base::LogFailure(Annotate(noted, "this machine keeps no note of the job"));
+  return 0;
 }
 
 Command OrRemote(CLI::App& app, const CommandLine& line, Command here) {
@@ -166,8 +320,22 @@ Command OrRemote(CLI::App& app, const CommandLine& line, Command here) {
       ->needs(node);
   return [chosen, &app, &line, here = std::move(here)] {
     return chosen->node.empty() || line.from_elsewhere ? here()
-                                                       : RunRemoteCommand(app, *chosen, line.argv);
+                                                       : RunOnNode(app, *chosen, line.argv);
   };
+}
+
+Command ForJob(CLI::App& app, const CommandLine& line,
+               const std::function<JobCommand(CLI::App& app)>& add) {
+  auto word = std::make_shared<std::string>();
+  AddJob(app, *word);
+  const JobCommand command = add(app);
+  return OrRemote(app, line, [word, command, &app, &line] {
+    if (command.before_threads) command.before_threads();
+    const auto job = NamedJob(*word);
+    if (!job.ok()) return Fail(job.status(), kExitUsage);
+    const bool goes_there = job->elsewhere() && !line.from_elsewhere && control::IsRecorded(*job);
+    return goes_there ? RunOnItsHost(app, line, *job) : command.run(*job);
+  });
 }
 
 }  // namespace autodist::cli

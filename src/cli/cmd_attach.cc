@@ -127,7 +127,6 @@ void AttachSession::AwaitEnd() {
 constexpr size_t kLastLines = 5;  // of earlier output, per rank
 
 struct AttachOptions {
-  std::string job;
   std::optional<uint32_t> rank;
   bool interactive = false;
   bool all = false;
@@ -166,40 +165,36 @@ int Follow(const v1::JobStatus& job, bool all, logs::LogPrinter& output) {
   return ended->exit_code();
 }
 
-int Attach(const AttachOptions& options) {
-  if (options.interactive) chief::SignalWatcher::BlockResize();  // before there are other threads
-  const auto job = NamedJob(options.job);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
+int Attach(const AttachOptions& options, const v1::JobStatus& job) {
   if (options.interactive && !options.rank) {
     return Fail(Error(StatusCode::kInvalidArgument, "-i needs --rank R"), kExitUsage);
   }
   if (options.rank) {
-    const Status right = CheckRanks({*options.rank}, *job);
+    const Status right = CheckRanks({*options.rank}, job);
     if (!right.ok()) return Fail(right, kExitUsage);
   }
-  auto view = ViewOf(options.display, logs::ProcessesOf(*job));
+  auto view = ViewOf(options.display, logs::ProcessesOf(job));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   if (options.rank) view->show = display::ShownRanks::Of({*options.rank});
   if (options.interactive) view->at_terminal = options.rank;
   logs::LogPrinter output(*std::move(view));
-  const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
-  if (runs) LeaveOnSignals(*job);
-  if (!options.interactive) return Follow(*job, options.all, output);
+  const bool runs = job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
+  if (runs) LeaveOnSignals(job);
+  if (!options.interactive) return Follow(job, options.all, output);
   if (!runs) {
     return Fail(Error(StatusCode::kFailedPrecondition,
-                      "no terminal to attach to: job " + job->job_id() + " has ended"),
+                      "no terminal to attach to: job " + job.job_id() + " has ended"),
                 kExitCannotLaunch);
   }
-  const auto attach_session = AttachSession::Begin(*job, *options.rank);
+  const auto attach_session = AttachSession::Begin(job, *options.rank);
   if (!attach_session.ok()) return Fail(attach_session.status(), kExitCannotLaunch);
-  return Follow(*job, options.all, output);
+  return Follow(job, options.all, output);
 }
 
 }  // namespace
 
-Command AddAttach(CLI::App& app) {
+JobCommand AddAttach(CLI::App& app) {
   auto options = std::make_shared<AttachOptions>();
-  AddJob(app, options->job);
   CLI::Option* const rank =
       app.add_option("--rank", options->rank, "Show only this rank")->type_name("R");
   app.add_flag("--all", options->all,
@@ -222,7 +217,10 @@ Examples:
   autodist attach last --show 0,8-15
   autodist attach last --rank 0 -i
   autodist attach last --chief-on first --all)");
-  return [options] { return Attach(*options); };
+  return {[options](const v1::JobStatus& job) { return Attach(*options, job); },
+          [options] {
+            if (options->interactive) chief::SignalWatcher::BlockResize();
+          }};
 }
 
 }  // namespace autodist::cli

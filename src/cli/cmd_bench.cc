@@ -13,7 +13,6 @@
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
-#include "reach/this_machine.h"
 #include "transfer/bench_programs.h"
 
 namespace autodist::cli {
@@ -54,6 +53,8 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
 int Bench(const BenchCommand& options) {
   const auto spec = SpecOf(options.request);
   if (!spec) return kExitUsage;
+  const Status counted = CheckDevicesToStart(*spec);
+  if (!counted.ok()) return Fail(counted, kExitCannotLaunch);
   BenchOptions wanted = options.bench;
   if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);
   const auto bench = MakeBenchPlan(wanted, *spec);

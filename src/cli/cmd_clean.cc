@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/nodes_options.h"
+#include "control/job_record.h"
 #include "control/jobs.h"
 #include "control/prune.h"
 #include "slurm/steps.h"
@@ -77,7 +78,7 @@ Addresses Report(const v1::LaunchPlan& plan,
 
 // Marks crashed jobs as ended if all of their nodes are clean.
 void EndCrashedOn(const Addresses& clean) {
-  for (const v1::JobStatus& job : control::ListJobs(true)) {
+  for (const v1::JobStatus& job : control::ListJobs()) {
     const bool all = std::ranges::all_of(
         job.nodes(), [&](const v1::NodeStatus& node) { return clean.contains(node.address()); });
     if (!job.chief_gone() || job.nodes().empty() || !all) continue;
@@ -100,6 +101,12 @@ bool NamesNodes(const v1::JobRequest& request) {
 Result<std::vector<std::string>> NodesOfJob(const std::string& word) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(word));
   AD_RETURN_IF_ERROR(CheckIsOver(job));
+  if (!control::IsRecorded(job)) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                            job.log_folder() + " is not the log folder of a recorded job, so its "
+                                               "nodes are not logged in to"),
+                      "name them: autodist clean --spec FILE");
+  }
   std::vector<std::string> addresses;
   for (const v1::NodeStatus& node : job.nodes()) addresses.push_back(node.address());
   if (!addresses.empty()) return addresses;

@@ -16,7 +16,7 @@ constexpr size_t kMaxJobs = 100;
 
 // Ids and names, the newest first.
 std::vector<Completion::Word> Jobs() {
-  const std::vector<v1::JobStatus> jobs = control::ListJobs(/*all=*/true);
+  const std::vector<v1::JobStatus> jobs = control::ListJobs();
   std::vector<Completion::Word> words;
   for (auto job = jobs.rbegin(); job != jobs.rend() && words.size() < kMaxJobs; ++job) {
     const std::string state = StateText(*job);

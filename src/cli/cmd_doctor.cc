@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "autodist/v1/diagnosis.pb.h"
@@ -28,6 +29,7 @@
 #include "json/proto_json.h"
 #include "slurm/steps.h"
 #include "spec/resource_spec.h"
+#include "transfer/folder_sync.h"
 #include "transfer/sync_source.h"
 
 namespace autodist::cli {
@@ -183,15 +185,23 @@ int Doctor(const DoctorOptions& options) {
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
+  chief::ProbeOptions probe;
+  probe.full_mesh = options.full_mesh;
+  std::shared_ptr<transfer::FolderSync> sync;
   if (request.sync()) {
-    const auto sync = transfer::SyncOfWorkingDirectory(*plan, request, base::HomeFolder());
-    if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
+    auto scanned = transfer::SyncOfWorkingDirectory(*plan, request, base::HomeFolder());
+    if (!scanned.ok()) return Fail(scanned.status(), kExitCannotLaunch);
+    sync = *std::move(scanned);
+    if (sync) probe.synced = &sync->tree();
   }
   launch::LaunchOptions launch;
   launch.request = request;
   launch.request.set_grace(0);
   launch.connector = slurm::ConnectorFor(*plan, request.agent(), launch.lease());
-  auto diagnosis = chief::ProbeNodes(*plan, std::move(launch), options.full_mesh);
+  for (const spec::Node& node : spec->nodes) {
+    if (!node.counted.ok()) probe.uncounted.emplace(node.address, node.counted);
+  }
+  auto diagnosis = chief::ProbeNodes(*plan, std::move(launch), probe);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : kExitCannotLaunch);

@@ -1,15 +1,19 @@
 // autodist fetch [JOB] PATTERN...
-#include <filesystem>
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/quantity.h"
+#include "base/host_name.h"
 #include "chief/fetch/fetch_text.h"
 #include "chief/fetch/job_fetch.h"
+#include "chief/plan_job.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
+#include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "control/job_client.h"
+#include "control/job_record.h"
+#include "control/jobs.h"
+#include "slurm/steps.h"
 #include "transfer/fetch_files.h"
 
 namespace autodist::cli {
@@ -21,27 +25,49 @@ struct FetchOptions {
   uint64_t max_size = transfer::kMaxFetchedBytes;
 };
 
-// The agents have left; files that `run --fetch` copied are still in the log folder.
-Status HasEnded(const v1::JobStatus& job) {
-  std::error_code error;
-  size_t nodes = 0;
-  for (const v1::NodeStatus& node : job.nodes()) {
-    if (std::filesystem::is_directory(job.log_folder() + "/" + chief::FolderNameOf(node.address()),
-                                      error)) {
-      ++nodes;
-    }
+// The agents have left the nodes: logs in again.
+Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequest& request) {
+  if (!base::IsThisHost(job.host())) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition, "it ran from " + job.host()),
+                      "run this command on " + job.host());
   }
-  const std::string what =
-      nodes == 0 ? "" : "; files of " + base::Count(nodes, "node") + " are in " + job.log_folder();
+  auto nodes = control::ReadNodes(job);
+  if (nodes.status().code() == StatusCode::kNotFound) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                            "it has ended, and how to log in to its nodes is not recorded, as for "
+                            "jobs of Slurm and Kubernetes"),
+                      "next time, `autodist run --fetch PATTERN` copies files when the job ends");
+  }
+  AD_RETURN_IF_ERROR(nodes.status());
+  nodes->add_program("true");  // a plan has one
+  const auto spec = SpecOf(*nodes);
+  if (!spec) return Error(StatusCode::kDataLoss, std::string(control::kNodesFile) + " is damaged");
+  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, chief::PlanJob(*spec, *nodes));
+  AD_RETURN_IF_ERROR(CheckChiefIsHere(plan));
+  base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended; logging in to its nodes");
+  launch::LaunchOptions launch;
+  launch.request = *nodes;
+  launch.request.set_grace(0);
+  launch.connector = slurm::ConnectorFor(plan, nodes->agent(), launch.lease());
+  return chief::FetchAfterEnd(plan, std::move(launch), job, request);
+}
+
+Result<v1::JobFiles> FetchWhileItRuns(const v1::JobStatus& job, const v1::FetchRequest& request) {
+  AD_ASSIGN_OR_RETURN(const auto client, control::JobClient::Connect(job.job_id()));
+  return client.Fetch(request);
+}
+
+Status IsElsewhere(const v1::JobStatus& job) {
   return WithRemedy(
-      Error(StatusCode::kFailedPrecondition,
-            "job " + job.job_id() + " has ended, and its agents have left the nodes" + what),
-      "copy the files from the nodes; next time, `autodist run --fetch PATTERN` copies files when "
-      "the job ends");
+      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + job.host()),
+      "`autodist fetch --chief-on " + job.host() + " " + job.job_id() +
+          " PATTERN`, with --spec if the login needs it, copies the files to its log folder there; "
+          "then: scp -r " +
+          job.host() + ":" + job.log_folder() + " .");
 }
 
 bool MeansAJob(const std::string& word) {
-  return control::FindJob(word, control::KnownJobs(), control::NameOfJob).ok();
+  return control::FindJob(word, control::KnownJobs(), control::About, "").ok();
 }
 
 // Treats the first argument as a pattern if it names no job.
@@ -64,12 +90,12 @@ int Fetch(FetchOptions options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) return FailCrashed(*job);
-  if (job->phase() == v1::JOB_PHASE_ENDED) return Fail(HasEnded(*job), kExitCannotLaunch);
+  if (job->elsewhere()) return Fail(IsElsewhere(*job), kExitCannotLaunch);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};
   request.set_most_bytes(options.max_size);
-  const auto client = control::JobClient::Connect(job->job_id());
-  const auto files = client.ok() ? client->Fetch(request) : client.status();
+  const bool ended = job->phase() == v1::JOB_PHASE_ENDED;
+  const auto files = ended ? FetchAfterEnd(*job, request) : FetchWhileItRuns(*job, request);
   if (!files.ok()) {
     return Fail(Annotate(files.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
@@ -83,7 +109,9 @@ int Fetch(FetchOptions options) {
 
 Command AddFetch(CLI::App& app) {
   auto options = std::make_shared<FetchOptions>();
-  AddJob(app, options->job);
+  AddJob(app, options->job,
+         "Job id (a unique prefix or suffix is enough), job name, or 'last'; default: the job of "
+         "this folder that runs, or else its last one");
   app.add_option("PATTERN", options->patterns,
                  "Files of the working directory: '*', '?' and '[..]' match within a name, '**' "
                  "matches any folders; a folder includes its contents")
@@ -93,12 +121,13 @@ Command AddFetch(CLI::App& app) {
       ->transform(Size())
       ->default_str("10G");
   app.footer(R"(
-Copies matching files from the working directory of a running job on its nodes
-to the job's log folder, into one folder per node. Quote the patterns, so that
-your shell does not expand them. Files that this machine shares with a node are
-not copied. Permissions and times are kept; symbolic links are skipped. Ctrl-C
-ends the copy; the job continues. For files at the end of a job use
-`autodist run --fetch PATTERN`.
+Copies matching files that the job has changed from its working directory on the
+nodes to the job's log folder, into one folder per node. Logs in to the nodes
+again if the job has ended. Quote the patterns, so that your shell does not
+expand them. Files that this machine shares with a node are not copied.
+Permissions and times are kept; symbolic links are skipped. Ctrl-C ends the
+copy; the job continues. `autodist run --fetch PATTERN` copies files when the
+job ends. With --chief-on, the folder is on that node.
 
 Examples:
   autodist fetch 'ckpt*'

@@ -1,16 +1,20 @@
 // autodist init (--hosts | --from | --ssh-config | --slurm) [options]
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 
+#include "base/duration.h"
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/text_file.h"
-#include "base/utf8.h"
 #include "cli/commands.h"
+#include "cli/help_text.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
+#include "plan/ssh_reach.h"
 #include "reach/config_hosts.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
+#include "slurm/ended_job.h"
 #include "slurm/hosts.h"
 #include "spec/address.h"
 #include "spec/foreign_file.h"
@@ -42,10 +46,12 @@ struct InitOptions {
   const CLI::Option* ssh_config_option = nullptr;
 
   spec::SshGroup login;
+  v1::JobRequest request;                // its host_key_check
   std::vector<std::string> shared_envs;  // "NAME=VALUE"
   std::string output;                    // empty: stdout
   bool force = false;
   bool offline = false;
+  double start_timeout = std::chrono::duration<double>(plan::kDefaultStartLimit).count();
 };
 
 // Whether a quoted YAML scalar preserves the text.
@@ -121,10 +127,16 @@ int Init(const InitOptions& options) {
   auto shared_envs = SharedEnvsOf(options.shared_envs);
   if (!shared_envs.ok()) return Fail(shared_envs.status(), kExitUsage);
   login.shared_envs = *std::move(shared_envs);
+  if (options.request.has_host_key_check()) {
+    login.host_key_check = options.request.host_key_check();
+  }
   // Checked before the hosts are queried, which takes time.
   if (!options.output.empty() && !options.force) {
     const Status free = base::CheckNothingAt(options.output);
     if (!free.ok()) return Fail(RefuseToOverwrite(free), kExitUsage);
+  }
+  if (const Status job = options.slurm ? slurm::CheckJobRuns() : OkStatus(); !job.ok()) {
+    return Fail(job, kExitUsage);
   }
   const auto user = reach::ThisUser();
   if (!user.ok()) return Fail(user.status(), kExitUsage);
@@ -132,23 +144,27 @@ int Init(const InitOptions& options) {
   const bool by_config = options.ssh_config_option->count() > 0;
   if (by_config && list.issues.empty()) reach::SettleConfigHosts(list);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
-  for (const spec::Issue& issue : list.issues) {
-    std::fprintf(stderr, "%s\n", base::PrintableLines(issue.ToString()).c_str());
-  }
+  PrintIssues(list.issues);
   if (!list.issues.empty()) return kExitUsage;
 
   const auto facts = reach::FactsOf(
       list.hosts, login, *user, options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes,
-      by_config ? reach::SameMachines::kMerge : reach::SameMachines::kRefuse);
+      by_config ? reach::SameMachines::kMerge : reach::SameMachines::kRefuse,
+      {.each = base::ToMilliseconds(options.start_timeout)});
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
   const Status written = WriteOutput(options.output, spec::SpecText(draft), options.force);
   if (!written.ok()) return Fail(written, kExitUsage);
+  const Status counted =
+      CheckDevicesCounted(draft.spec, "the spec is not complete",
+                          "correct that and repeat init, or replace `unknown` in the spec by the "
+                          "numbers of the node's GPUs, or remove the node");
   if (!options.output.empty()) {
-    Log(LogLevel::kInfo, "wrote " + options.output + ": " + SizeOf(draft.spec));
+    const std::string size = counted.ok() ? ": " + SizeOf(draft.spec) : "";
+    Log(LogLevel::kInfo, "wrote " + options.output + size);
   }
-  return 0;
+  return counted.ok() || options.offline ? 0 : Fail(counted, kExitCannotLaunch);
 }
 
 }  // namespace
@@ -178,6 +194,8 @@ Command AddInit(CLI::App& app) {
       ->type_name("USER");
   app.add_option("--port", options->login.port, "Port of the SSH servers")
       ->check(WholeNumber(1, 65535));
+  AddHostKeyCheck(app, options->request, group::kOptions);
+  app.get_option("--host-key-check")->default_str("as ssh is configured");
   app.add_option("--python-venv", options->login.python_venv,
                  "Shell statements that activate the environment on every node")
       ->type_name("STATEMENTS");
@@ -188,11 +206,16 @@ Command AddInit(CLI::App& app) {
   app.add_option("--output", options->output, "Write the spec to this file; default: stdout")
       ->type_name("FILE");
   app.add_flag("--force", options->force, "Replace an existing file");
-  app.add_flag("--offline", options->offline, "Do not query the hosts for devices");
+  app.add_flag("--offline", options->offline, "Do not query the hosts for their devices");
+  app.add_option("--start-timeout", options->start_timeout,
+                 "Max time for a host to log in and to list its GPUs: 90, 2m")
+      ->transform(Duration(1))
+      ->default_str(base::DurationText(options->start_timeout));
   app.footer(R"(
-Queries all hosts over SSH for their GPUs, in parallel. A host that does not
-answer is written as given, with a warning. The host that is this machine
-becomes the chief.
+Queries all hosts over SSH for their GPUs, in parallel. The devices of a host
+that cannot report them are written as given, or else as unknown. The exit code
+is then 125, and you must fill them in before the spec can be used. The host
+that is this machine becomes the chief.
 
 Examples:
   autodist init --hosts gpu1,gpu2                 print a spec with all GPUs

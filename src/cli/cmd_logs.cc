@@ -1,8 +1,9 @@
-// autodist logs [JOB] [--rank R]... [-f] [--stderr] [--tail N] [--since TIME] [--timestamps]
+// autodist logs [JOB] [--rank R]... [--attempt N] [-f] [--stderr] [--tail N] [--since TIME]
+//   [--timestamps]
 #include <limits>
 
+#include "base/quantity.h"
 #include "cli/commands.h"
-#include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
@@ -14,8 +15,8 @@ namespace autodist::cli {
 namespace {
 
 struct LogsOptions {
-  std::string job;
   std::vector<uint32_t> ranks;
+  std::optional<uint32_t> attempt;  // from 1 on, as reports number them
   bool follow = false;
   bool only_stderr = false;
   std::optional<uint64_t> last_lines;
@@ -35,16 +36,43 @@ control::Skip SkipOf(const LogsOptions& options, logs::LogPrinter& output) {
   };
 }
 
-int Logs(const LogsOptions& options) {
-  const auto job = NamedJob(options.job);
+// Returns the job with the logs of this attempt. The number of ranks of an earlier one is unknown.
+Result<v1::JobStatus> InAttempt(v1::JobStatus job, uint32_t attempt) {
+  const uint32_t attempts = job.attempt() + 1;
+  if (attempt > attempts) {
+    return Error(StatusCode::kInvalidArgument, "job " + job.job_id() + " has no attempt " +
+                                                   std::to_string(attempt) + ", but " +
+                                                   base::Count(attempts, "attempt"));
+  }
+  if (attempt == attempts) return job;
+  job.set_attempt(attempt - 1);
+  job.set_attempt_folder(control::AttemptFolder(job.log_folder(), attempt - 1));
+  job.clear_processes();
+  return job;
+}
+
+std::string NothingText(const v1::JobStatus& job) {
+  const bool launches = job.phase() == v1::JOB_PHASE_LAUNCHING && !job.chief_gone();
+  return "job " + job.job_id() +
+         (launches ? " is launching: no rank has written anything yet" : ": no such output");
+}
+
+int Logs(const LogsOptions& options, const v1::JobStatus& last) {
+  const auto job = InAttempt(last, options.attempt.value_or(last.attempt() + 1));
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options.ranks, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
   auto view = ViewOf(options.display, logs::ProcessesOf(*job));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
+  // The nodes of an earlier attempt's ranks are not recorded.
+  const bool nodes_known = job->attempt() == last.attempt() || job->nodes_size() == 1;
+  const bool timed = !nodes_known && view->prefix == display::PrefixStyle::kTime;
+  if (!nodes_known && view->prefix != display::PrefixStyle::kNone) {
+    view->prefix = display::PrefixStyle::kRank;
+  }
   view->only_stderr = options.only_stderr;
   if (!options.ranks.empty()) view->show = display::ShownRanks::Of(options.ranks);
-  view->time_stamps = options.time_stamps;
+  view->time_stamps = options.time_stamps || timed;
   if (options.ranks.size() == 1) {
     view->prefix = display::PrefixStyle::kNone;
     // A part of the output is shown as lines; a progress bar is one line.
@@ -58,26 +86,30 @@ int Logs(const LogsOptions& options) {
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
   }
   control::ShowLogs(*job, SkipOf(options, output), output);
-  if (job->attempt() > 0) {
-    base::Log(base::LogLevel::kInfo,
-              "job " + job->job_id() + " was restarted; earlier output is in " +
-                  control::AttemptFolder(job->log_folder(), job->attempt() - 1));
+  if (last.attempt() > 0 && !options.attempt) {
+    base::Log(base::LogLevel::kInfo, "job " + last.job_id() + " was restarted; `autodist logs " +
+                                         last.job_id() + " --attempt " +
+                                         std::to_string(last.attempt()) +
+                                         "` prints the output of the attempt before");
   }
-  if (!output.took_any()) {
-    base::Log(base::LogLevel::kInfo, "job " + job->job_id() + ": no such output");
-  }
+  if (!output.took_any()) base::Log(base::LogLevel::kInfo, NothingText(*job));
   return 0;
 }
 
 }  // namespace
 
-Command AddLogs(CLI::App& app) {
+JobCommand AddLogs(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
-  AddJob(app, options->job);
   CLI::Option* const rank = app.add_option("--rank", options->ranks, "Only this rank; repeatable")
                                 ->allow_extra_args(false)
                                 ->type_name("R");
-  app.add_flag("-f,--follow", options->follow, "Continue until the job ends");
+  CLI::Option* const follow =
+      app.add_flag("-f,--follow", options->follow, "Continue until the job ends");
+  app.add_option("--attempt", options->attempt,
+                 "Only this attempt, as `autodist report` numbers them: 1 is the first; default: "
+                 "the last")
+      ->check(WholeNumber(1, std::numeric_limits<uint32_t>::max()))
+      ->excludes(follow);
   app.add_flag("--stderr", options->only_stderr, "Only the ranks' stderr, on stdout");
   app.add_option("--tail", options->last_lines, "Only the last N lines of all these ranks together")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
@@ -93,7 +125,8 @@ Prints the output of all ranks in order of time, each line with its "[node:rank]
 prefix. On a terminal, and with --tail, --since or --timestamps, each progress bar
 has its last state, and of escape sequences only colors remain. Otherwise, one
 --rank alone is printed byte for byte. The ranks' stderr goes to stderr. After a
-restart, prints the last attempt; the log folder has the others.
+restart, prints the last attempt; --attempt prints another one, without the names
+of nodes if the job has several.
 
 Examples:
   autodist logs last
@@ -101,8 +134,9 @@ Examples:
   autodist logs last --show 0,8-15 -f
   autodist logs last --tail 20 -f
   autodist logs last --since 5m --timestamps
-  autodist logs last --stderr | grep -i error)");
-  return [options] { return Logs(*options); };
+  autodist logs last --stderr | grep -i error
+  autodist logs last --attempt 1)");
+  return {[options](const v1::JobStatus& job) { return Logs(*options, job); }};
 }
 
 }  // namespace autodist::cli

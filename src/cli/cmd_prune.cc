@@ -11,6 +11,7 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
+#include "control/jobs.h"
 #include "control/prune.h"
 
 namespace autodist::cli {
@@ -27,7 +28,8 @@ Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& wor
   std::vector<v1::JobStatus> jobs;
   for (const std::string& word : words) {
     AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
-    AD_RETURN_IF_ERROR(CheckIsOver(job));
+    // A job of another machine may have ended there; it is only forgotten.
+    if (!job.elsewhere()) AD_RETURN_IF_ERROR(CheckIsOver(job));
     if (control::MayStillRun(job, base::MillisecondsSince1970())) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               "job " + job.job_id() + " has crashed, and its ranks may still run"),
@@ -53,7 +55,9 @@ Result<std::vector<v1::JobStatus>> ChosenJobs(const PruneOptions& options) {
   if (options.older_than_s) {
     rule.older_than = std::chrono::milliseconds(static_cast<int64_t>(*options.older_than_s * 1000));
   }
-  return control::JobsToPrune(control::ListJobs(true), rule, base::MillisecondsSince1970());
+  std::vector<v1::JobStatus> jobs = control::ListJobs();
+  std::erase_if(jobs, [](const v1::JobStatus& job) { return job.elsewhere(); });
+  return control::JobsToPrune(jobs, rule, base::MillisecondsSince1970());
 }
 
 int Prune(const PruneOptions& options) {

@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "base/exit_codes.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/private_folder.h"
 #include "base/wall_clock.h"
 #include "cli/commands.h"
-#include "cli/named_job.h"
 #include "cli/values.h"
 #include "control/snapshot_client.h"
 #include "report/contents.h"
@@ -26,7 +24,6 @@ constexpr int kMaxFailed = 8;          // failed ranks with excerpts
 constexpr off_t kLastBytes = 4 << 10;  // excerpt of each rank
 
 struct ReportOptions {
-  std::string job;
   std::string output;  // empty: stdout
   bool markdown = false;
   bool force = false;
@@ -65,7 +62,7 @@ std::vector<report::LastLines> LastLinesOf(const v1::JobSnapshot& snapshot) {
 // Uses only the job record if the job has no snapshot.
 Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   report::JobFacts facts;
-  control::SnapshotClient reader(job.job_id());
+  control::SnapshotClient reader(job.job_id(), job.log_folder());
   const auto snapshot = reader.Snapshot();
   if (snapshot.ok()) {
     facts.snapshot = **snapshot;
@@ -83,18 +80,16 @@ Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   return facts;
 }
 
-int Report(const ReportOptions& options) {
+int Report(const ReportOptions& options, const v1::JobStatus& job) {
   if (options.output.empty() && !options.markdown && isatty(STDOUT_FILENO) == 1) {
     return Fail(
         WithRemedy(Error(StatusCode::kInvalidArgument, "refusing to print HTML to a terminal"),
                    "give --output report.html, or --markdown"),
         kExitUsage);
   }
-  const auto job = NamedJob(options.job);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
-  const auto facts = FactsOf(*job);
+  const auto facts = FactsOf(job);
   if (!facts.ok()) {
-    return Fail(Annotate(facts.status(), "job " + job->job_id()), kExitCannotLaunch);
+    return Fail(Annotate(facts.status(), "job " + job.job_id()), kExitCannotLaunch);
   }
   const report::Document document = report::ContentsOf(*facts);
   const Status written = WriteOutput(
@@ -108,9 +103,8 @@ int Report(const ReportOptions& options) {
 
 }  // namespace
 
-Command AddReport(CLI::App& app) {
+JobCommand AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  AddJob(app, options->job);
   app.add_option("--output", options->output, "Write to this file; default: stdout")
       ->check(NotEmpty("FILE"));
   app.add_flag("--markdown", options->markdown, "Markdown instead of HTML");
@@ -128,7 +122,7 @@ Exit code: 125 if the job does not answer, or the file cannot be written.
 Examples:
   autodist report last --output report.html
   autodist report 3fa9c1 --markdown | gh issue create -t 'It failed' -F -)");
-  return [options] { return Report(*options); };
+  return {[options](const v1::JobStatus& job) { return Report(*options, job); }};
 }
 
 }  // namespace autodist::cli

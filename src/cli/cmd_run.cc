@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,10 +18,12 @@
 #include "autodist/v1/job_request.pb.h"
 #include "base/exit_codes.h"
 #include "base/home_folder.h"
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/log_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "chief/checks/doctor.h"
 #include "chief/input/terminal_input.h"
 #include "chief/output/rank_logs.h"
 #include "chief/plan_job.h"
@@ -30,6 +34,9 @@
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
 #include "control/faulty_nodes.h"
+#include "control/job_record.h"
+#include "control/job_socket.h"
+#include "json/proto_json.h"
 #include "kubernetes/pods.h"
 #include "metrics/server.h"
 #include "plan/plan_summary.h"
@@ -37,6 +44,7 @@
 #include "slurm/allocation.h"
 #include "slurm/steps.h"
 #include "spec/resource_spec.h"
+#include "spec/spec_text.h"
 #include "transfer/sync_source.h"
 #include "web/server.h"
 
@@ -201,9 +209,23 @@ void SetStdin(plan::Input& input) {
   input.terminal = terminal && *terminal ? terminal : "xterm";
 }
 
+// Returns a request with the nodes and the folder, by which `fetch` logs in after the end.
+std::string NodesJson(const plan::Input& input) {
+  v1::JobRequest request;
+  request.set_spec_text(spec::SpecText(spec::WithoutEnvironments(input.spec)));
+  request.set_workdir(input.working_directory);
+  if (!input.request.agent().empty()) request.set_agent(input.request.agent());
+  if (input.request.has_start_timeout()) request.set_start_timeout(input.request.start_timeout());
+  return json::ToJson(request, json::Layout::kIndented).value_or("");
+}
+
 chief::JobOptions MakeJobOptions(const plan::Input& input) {
   chief::JobOptions job;
   job.launch.request = input.request;
+  // A scheduler takes its nodes back at the end.
+  if (!input.request.slurm() && !input.request.kubernetes()) {
+    job.nodes = [input] { return NodesJson(input); };
+  }
   job.log_folder = input.request.log_dir() + "/" + input.job_id;
   job.own_input = OwnInputOf(input.request);
   if (input.request.has_web() || input.request.has_metrics()) {
@@ -241,11 +263,65 @@ int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   return Fail(kubernetes::BecomeCallbackClient(pod, agent, kCallPatience), kExitCannotLaunch);
 }
 
+// The recorded jobs with this working directory. Asks no other process.
+std::vector<v1::JobStatus> JobsIn(const std::string& working_directory) {
+  std::vector<v1::JobStatus> jobs;
+  for (const std::string& id : control::RecordedJobs()) {
+    auto job = control::ReadRecord(id);
+    if (job.ok() && job->working_directory() == working_directory) jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+std::vector<transfer::JobTime> TimesOf(const std::vector<v1::JobStatus>& jobs) {
+  constexpr int64_t kNsPerMs = 1'000'000;
+  std::vector<transfer::JobTime> times;
+  for (const v1::JobStatus& job : jobs) {
+    if (job.ended_ms() == 0) continue;
+    times.push_back({job.started_ms() * kNsPerMs, job.ended_ms() * kNsPerMs});
+  }
+  return times;
+}
+
+// --sync-delete would delete what a running job writes on the nodes.
+Status CheckNoneRuns(const std::vector<v1::JobStatus>& jobs) {
+  const std::set<std::string> listening = control::JobsWithSocket();
+  for (const v1::JobStatus& job : jobs) {
+    const std::string& id = job.job_id();
+    const bool crashed = base::IsThisHost(job.host()) && !listening.contains(id);
+    if (crashed || job.phase() == v1::JOB_PHASE_ENDED) continue;
+    return WithRemedy(
+        Error(StatusCode::kFailedPrecondition,
+              "--sync-delete would delete files of job " + id + ", which runs in this folder"),
+        "`autodist stop " + id + "` ends it; if it has ended, `autodist prune " + id +
+            "` forgets it");
+  }
+  return OkStatus();
+}
+
 // Null if nothing is copied.
 Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& request,
-                                                     const v1::LaunchPlan& plan) {
+                                                     const v1::LaunchPlan& plan, bool preview) {
   if (!request.sync()) return nullptr;
-  return transfer::SyncOfWorkingDirectory(plan, request, base::HomeFolder());
+  const std::string& folder = plan.working_directory();
+  if (request.sync_delete() && !preview) AD_RETURN_IF_ERROR(CheckNoneRuns(JobsIn(folder)));
+  return transfer::SyncOfWorkingDirectory(plan, request, base::HomeFolder(), preview,
+                                          [folder] { return TimesOf(JobsIn(folder)); });
+}
+
+// Logs what --sync-delete would delete. Connects to the nodes and changes nothing in their folders.
+Status Preview(const v1::LaunchPlan& plan, const v1::JobRequest& request,
+               std::shared_ptr<transfer::FolderSync> sync) {
+  launch::LaunchOptions launch;
+  launch.request = request;
+  launch.connector = slurm::ConnectorFor(plan, request.agent(), launch.lease());
+  launch.sync = std::move(sync);
+  return chief::VisitAllNodes(
+      plan, std::move(launch), [&](const launch::LaunchedNode& node, const std::stop_token&) {
+        if (node.status.ok()) return;
+        base::LogFailure(
+            Annotate(node.status, plan.nodes(static_cast<int>(node.node_rank)).address()));
+      });
 }
 
 void LogSync(const transfer::FolderSync& sync) {
@@ -266,6 +342,7 @@ Status CheckTogether(const RunOptions& options) {
     return wrong("--json cannot be used with --detach or --stdin-rank");
   }
   if (options.verbose && !options.dry_run) return wrong("--verbose needs --dry-run");
+  if (request.sync_delete() && !request.sync()) return wrong("--sync-delete needs --sync");
   if (options.show_env_values && !options.dry_run)
     return wrong("--show-env-values needs --dry-run");
   if (request.web_allow_actions() && !request.has_web())
@@ -339,6 +416,8 @@ int Run(const RunOptions& options) {
     return Fail(left_out,
                 left_out.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitCannotLaunch);
   }
+  const Status counted = CheckDevicesToStart(*spec);
+  if (!counted.ok()) return Fail(counted, kExitCannotLaunch);
   const auto input = InputOf(*std::move(spec), request);
   auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
@@ -358,10 +437,14 @@ int Run(const RunOptions& options) {
   if (!chief_node.ok()) return Fail(chief_node.status(), kExitUsage);
   auto view = ViewOf(request.display(), chief::ProcessesOf(first));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
-  auto sync = SyncOf(request, *plan);
+  auto sync = SyncOf(request, *plan, options.dry_run && request.sync_delete());
   if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) LogSync(**sync);
+    if (*sync && request.sync_delete()) {
+      const Status seen = Preview(*plan, request, *std::move(sync));
+      if (!seen.ok()) return Fail(seen, kExitCannotLaunch);
+    }
     return PrintPlan(options, first);
   }
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));

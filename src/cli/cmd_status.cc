@@ -2,6 +2,7 @@
 // autodist ps [--all] [--json]
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.h"
@@ -9,7 +10,6 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/job_text.h"
-#include "cli/named_job.h"
 #include "control/jobs.h"
 #include "control/snapshot_client.h"
 #include "control/status_json.h"
@@ -20,13 +20,15 @@ namespace {
 struct PsOptions {
   bool all = false;
   bool json = false;
+  bool verbose = false;
 };
 
 int Ps(const PsOptions& options) {
   const int64_t now = base::MillisecondsSince1970();
   const std::vector<v1::JobStatus> jobs =
-      options.all ? control::ListJobs(true) : control::ListJobsThatMayRun(now);
-  const ProgressOfJobs progress = ProgressOf(jobs);
+      options.all ? control::ListJobs() : control::ListJobsThatMayRun(now);
+  const std::vector<v1::JobSnapshot> snapshots = SnapshotsOf(jobs);
+  const ProgressOfJobs progress = ProgressIn(snapshots);
   if (options.json) {
     for (const v1::JobStatus& job : jobs) {
       const auto known = progress.find(job.job_id());
@@ -43,28 +45,31 @@ int Ps(const PsOptions& options) {
   std::fputs(
       JobTable(jobs, progress, now, isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0).c_str(),
       stdout);
+  if (std::ranges::any_of(jobs, [](const auto& job) { return job.elsewhere(); })) {
+    base::Log(base::LogLevel::kInfo,
+              "jobs of other hosts are shown as last recorded; `autodist status JOB` asks there");
+  }
+  const std::string ranks = options.verbose ? RankTable(snapshots) : "";
+  if (!ranks.empty()) std::printf("\n%s", ranks.c_str());
   return 0;
 }
 
 struct StatusOptions {
-  std::string job;
   bool json = false;
 };
 
-int ShowStatus(const StatusOptions& options) {
-  const auto job = NamedJob(options.job);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
+int ShowStatus(const StatusOptions& options, const v1::JobStatus& job) {
   v1::JobSnapshot snapshot;
-  if (const auto known = control::SnapshotClient(job->job_id()).Snapshot(); known.ok())
-    snapshot = **known;
+  control::SnapshotClient reader(job.job_id(), job.log_folder());
+  if (const auto known = reader.Snapshot(); known.ok()) snapshot = **known;
   if (options.json) {
     const std::string json = control::StatusJson(
-        *job, ProgressIn(*job, snapshot),
-        {{"stalled", StalledJson(snapshot)}, {"ranks", control::RanksJson(*job, snapshot)}});
+        job, ProgressIn(job, snapshot),
+        {{"stalled", StalledJson(snapshot)}, {"ranks", control::RanksJson(job, snapshot)}});
     std::puts(json.c_str());
     return 0;
   }
-  std::fputs(JobText(*job, base::MillisecondsSince1970(), DetailsOf(snapshot)).c_str(), stdout);
+  std::fputs(JobText(job, base::MillisecondsSince1970(), DetailsOf(snapshot)).c_str(), stdout);
   return 0;
 }
 
@@ -73,22 +78,27 @@ int ShowStatus(const StatusOptions& options) {
 Command AddPs(CLI::App& app) {
   auto options = std::make_shared<PsOptions>();
   app.add_flag("--all,-a", options->all, "Include ended and crashed jobs");
-  app.add_flag("--json", options->json, "Print one JSON object per line for each job");
+  CLI::Option* const json =
+      app.add_flag("--json", options->json, "Print one JSON object per line for each job");
+  app.add_flag("-v,--verbose", options->verbose,
+               "Also list the ranks of running jobs: node, process id, state")
+      ->excludes(json);
   app.footer(R"(
-Lists your running jobs on this machine, oldest first, detached or not. A job is
-'crashed' if its chief was killed, or the machine went down, before the job
-ended. Crashed jobs are listed while their ranks may still run.
+Lists your running jobs, oldest first, detached or not: those of this machine, of
+machines that share your home folder, and those that `run --chief-on` started from
+here. A job is 'crashed' if its chief was killed, or the machine went down, before
+the job ended. Crashed jobs are listed while their ranks may still run.
 
 Examples:
   autodist ps
   autodist ps --all
+  autodist ps -v
   autodist ps --json | jq -r .job_id)");
   return [options] { return Ps(*options); };
 }
 
-Command AddStatus(CLI::App& app) {
+JobCommand AddStatus(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  AddJob(app, options->job);
   app.add_flag("--json", options->json, "Print a JSON object");
   app.footer(R"(
 Shows a job and its nodes; for an ended job, also its exit code and cause. Exit
@@ -98,7 +108,7 @@ Examples:
   autodist status last
   autodist status 3fa9c1
   autodist status last --json | jq .exit_code)");
-  return [options] { return ShowStatus(*options); };
+  return {[options](const v1::JobStatus& job) { return ShowStatus(*options, job); }};
 }
 
 }  // namespace autodist::cli

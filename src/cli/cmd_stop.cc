@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "control/job_client.h"
+#include "control/jobs.h"
 
 namespace autodist::cli {
 namespace {
@@ -13,7 +14,6 @@ using base::Log;
 using base::LogLevel;
 
 struct StopOptions {
-  std::string job;
   bool now = false;
 };
 
@@ -35,41 +35,37 @@ Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now)
   return OkStatus();
 }
 
-int Stop(const StopOptions& options) {
-  const auto job = NamedJob(options.job);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_gone()) return ReportEnd(*job);
-  const auto client = control::JobClient::Connect(job->job_id());
+int Stop(const StopOptions& options, const v1::JobStatus& job) {
+  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return ReportEnd(job);
+  const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) {
-    // The job has just ended, or runs on another machine.
-    const auto now = control::LookUpJob(job->job_id());
+    // The job has just ended, or is on another machine.
+    const auto now = control::LookUpJob(job.job_id());
     if (now.ok() && (now->phase() == v1::JOB_PHASE_ENDED || now->chief_gone())) {
       return ReportEnd(*now);
     }
-    return Fail(
-        WithRemedy(client.status(), job->host().empty() ? std::string("see `autodist ps --all`")
-                                                        : "run this on " + job->host()),
-        kExitCannotLaunch);
+    return Fail(job.elsewhere() ? WithRemedy(client.status(), "run this on " + job.host())
+                                : client.status(),
+                kExitCannotLaunch);
   }
   Log(LogLevel::kInfo,
-      "stopping job " + job->job_id() + (options.now ? "" : "; --now skips the grace period"));
-  const Status asked = Ask(*client, *job, options.now);
+      "stopping job " + job.job_id() + (options.now ? "" : "; --now skips the grace period"));
+  const Status asked = Ask(*client, job, options.now);
   // These codes mean that the job ended before the signal.
   if (!asked.ok() && asked.code() != StatusCode::kFailedPrecondition &&
       asked.code() != StatusCode::kUnavailable) {
-    return Fail(Annotate(asked, "job " + job->job_id()), kExitCannotLaunch);
+    return Fail(Annotate(asked, "job " + job.job_id()), kExitCannotLaunch);
   }
   const auto ended = client->WaitForEnd({});
   if (ended.ok()) return ReportEnd(*ended);
-  const auto found = control::LookUpJob(job->job_id());
+  const auto found = control::LookUpJob(job.job_id());
   return found.ok() ? ReportEnd(*found) : Fail(found.status(), kExitCannotLaunch);
 }
 
 }  // namespace
 
-Command AddStop(CLI::App& app) {
+JobCommand AddStop(CLI::App& app) {
   auto options = std::make_shared<StopOptions>();
-  AddJob(app, options->job);
   app.add_flag("--now", options->now, "Send SIGKILL immediately after SIGTERM");
   app.footer(R"(
 Stops a job as Ctrl-C in its terminal would: the ranks receive SIGTERM and, after
@@ -79,7 +75,7 @@ if the job has ended, now or before.
 Examples:
   autodist stop last
   autodist stop 3fa9c1 --now)");
-  return [options] { return Stop(*options); };
+  return {[options](const v1::JobStatus& job) { return Stop(*options, job); }};
 }
 
 }  // namespace autodist::cli

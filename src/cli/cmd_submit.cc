@@ -200,9 +200,11 @@ int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bo
                 1);
   }
   const std::string number = base::Printable(said->substr(0, said->find_first_of(";\n")));
-  base::Log(base::LogLevel::kInfo, "submitted as Slurm job " + number + "; output in slurm-" +
-                                       number + ".out in this folder; squeue --jobs=" + number +
-                                       " shows its state, scancel " + number + " ends it");
+  base::Log(base::LogLevel::kInfo,
+            "submitted as Slurm job " + number + "; output in slurm-" + number +
+                ".out in this folder; squeue --jobs=" + number +
+                " shows its state, `autodist attach` its output once it runs, scancel " + number +
+                " ends it");
   std::printf("%s\n", number.c_str());
   return 0;
 }

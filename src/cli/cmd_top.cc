@@ -12,10 +12,10 @@
 
 #include "base/exit_codes.h"
 #include "cli/commands.h"
-#include "cli/named_job.h"
 #include "cli/values.h"
 #include "top/render.h"
 #include "top/top.h"
+#include "why/diagnosis.h"
 #include "why/stack_groups.h"
 
 namespace autodist::cli {
@@ -24,7 +24,6 @@ namespace {
 constexpr int kPlainColumns = 120;  // if the width is unknown
 
 struct TopCommandOptions {
-  std::string job;
   bool once = false;
   double interval = std::chrono::duration<double>(top::kDefaultInterval).count();
   std::string sort = top::kSortNames[0];
@@ -59,17 +58,16 @@ int PrintOnce(top::TopOptions options) {
   return 0;
 }
 
-int Top(const TopCommandOptions& chosen) {
+int Top(const TopCommandOptions& chosen, const v1::JobStatus& job) {
   constexpr int kSignalled = 128;
-  const auto job = NamedJob(chosen.job);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
-  top::TopOptions options{.job_id = job->job_id()};
+  top::TopOptions options{.job_id = job.job_id()};
   options.interval = std::chrono::milliseconds(static_cast<int64_t>(chosen.interval * 1000));
   options.view.sort = ValueNamed<top::Sort>(chosen.sort, top::kSortNames);
   options.view.fact = ValueNamed<top::Fact>(chosen.cells, top::kFactNames);
   options.stacks_text = [](const v1::JobStacks& stacks) {
     return why::GroupsText(stacks.groups());
   };
+  options.why_text = why::DiagnosisText;
   if (chosen.once) return PrintOnce(std::move(options));
   const auto signal = top::ShowTop(options);
   if (signal.ok()) return *signal == 0 ? 0 : kSignalled + *signal;
@@ -82,9 +80,8 @@ int Top(const TopCommandOptions& chosen) {
 
 }  // namespace
 
-Command AddTop(CLI::App& app) {
+JobCommand AddTop(CLI::App& app) {
   auto options = std::make_shared<TopCommandOptions>();
-  AddJob(app, options->job);
   app.add_flag("--once", options->once,
                "Print once as plain text, as wide as COLUMNS or the terminal, or 120");
   app.add_option("--interval", options->interval, "Time between updates")
@@ -100,15 +97,16 @@ their last lines, curves, and events. Each GPU is a cell, or each rank where GPU
 are unknown. An ended job is shown as it was at its end.
 
 Keys: j and k choose a rank, Enter opens its log, s sorts, / filters, m changes
-what cells show. Press w to show the evidence, x to take stacks, S to stop the
-job after a question, ? to list all keys, q to leave. The job continues when you leave.
+what cells show. Press w to find out why the job makes no progress, and e to show
+the evidence of issues. x takes stacks, S stops the job after a question, ? lists
+all keys, q leaves. The job continues when you leave.
 
 Examples:
   autodist top                       the running job
   autodist top 3fa9c1 --sort silent  the longest silent ranks first
   autodist top --cells power
   autodist top last --once | head -5)");
-  return [options] { return Top(*options); };
+  return {[options](const v1::JobStatus& job) { return Top(*options, job); }};
 }
 
 }  // namespace autodist::cli

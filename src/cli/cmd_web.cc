@@ -31,6 +31,12 @@ Result<web::Options> Read(const WebOptions& options) {
   read.address = options.listen;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
+    if (job.elsewhere()) {
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + job.host()),
+          "`autodist web --chief-on " + job.host() + " " + job.job_id() +
+              "`, with --spec if the login needs it");
+    }
     read.job = job.job_id();
   }
   if (!options.forwarded.empty()) {

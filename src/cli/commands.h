@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/v1/job.pb.h"
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/write_file.h"
@@ -16,6 +17,12 @@
 namespace autodist::cli {
 
 using Command = std::function<int()>;
+
+// A command about one job, which it does not look up itself: see ForJob (cli/chief_on.h).
+struct JobCommand {
+  std::function<int(const v1::JobStatus& job)> run;
+  std::function<void()> before_threads = {};  // called before there are other threads
+};
 
 // `program`: the user's program and its arguments.
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
@@ -27,16 +34,16 @@ Command AddBench(CLI::App& app);
 Command AddValidate(CLI::App& app);
 Command AddInit(CLI::App& app);
 Command AddPs(CLI::App& app);
-Command AddStatus(CLI::App& app);
-Command AddTop(CLI::App& app);
-Command AddLogs(CLI::App& app);
+JobCommand AddStatus(CLI::App& app);
+JobCommand AddTop(CLI::App& app);
+JobCommand AddLogs(CLI::App& app);
 Command AddWeb(CLI::App& app);
-Command AddAttach(CLI::App& app);
-Command AddStacks(CLI::App& app);
-Command AddWhy(CLI::App& app);
-Command AddReport(CLI::App& app);
+JobCommand AddAttach(CLI::App& app);
+JobCommand AddStacks(CLI::App& app);
+JobCommand AddWhy(CLI::App& app);
+JobCommand AddReport(CLI::App& app);
 Command AddFetch(CLI::App& app);
-Command AddStop(CLI::App& app);
+JobCommand AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
 Command AddNodesCommand(CLI::App& app);
 Command AddPrune(CLI::App& app);

@@ -85,6 +85,7 @@ Other commands:
                125: the job has crashed or does not answer
   report       125: the job does not answer, or the file cannot be written
   clean        125: a node could not be cleaned
+  init         125: the devices of a host are unknown
   submit       1: sbatch or kubectl refused the job
   all          2: wrong usage, an invalid spec, or no such job
 
@@ -115,6 +116,7 @@ Each framework adds its own, such as RANK, WORLD_SIZE and MASTER_ADDR for torch:
 
 Variables of the command of --on-exit:
   AUTODIST_JOB_ID                id of the job
+  AUTODIST_JOB_NAME              its name; empty without --name
   AUTODIST_OUTCOME               ended (success), failed, stopped or not started
   AUTODIST_EXIT_CODE             exit code of run
   AUTODIST_CAUSE                 first line of the report; empty after success
@@ -149,7 +151,7 @@ The log folder, autodist-runs/JOB, contains all output, independent of --show:
   restart-N/                     the same for restart N
 
 Commands:
-  autodist logs last -f          print and follow the output of the newest job
+  autodist logs last -f          print and follow the output of the last job
   autodist logs last --rank 3    the bytes of rank 3
   autodist attach last           the last lines, then what follows
   autodist run --json            output and events as JSON lines on stdout

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <ctime>
 #include <set>
-#include <string_view>
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
@@ -44,13 +43,14 @@ bool IsStepIssue(const v1::Issue& issue) {
   return issue.kind() == v1::Issue::KIND_STALLED || issue.kind() == v1::Issue::KIND_SLOW;
 }
 
-// nullopt: the job does not run, or the progress is unknown.
-std::optional<v1::Progress> AskForProgress(const v1::JobStatus& job) {
+// nullopt: the job does not run, or does not answer.
+std::optional<v1::JobSnapshot> AskForSnapshot(const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return std::nullopt;
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) return std::nullopt;
-  const auto snapshot = client->GetSnapshot(0);
-  return snapshot.ok() && *snapshot ? ProgressIn(job, **snapshot) : std::nullopt;
+  auto snapshot = client->GetSnapshot(0);
+  if (!snapshot.ok()) return std::nullopt;
+  return *std::move(snapshot);
 }
 
 using std::chrono::milliseconds;
@@ -159,6 +159,9 @@ class JobRows {
     add("JOB", [&](const auto& job) { return IdText(job.job_id()); });
     add("NAME", NameText);
     add("STATE", StateText);
+    if (std::ranges::any_of(jobs_, [](const auto& job) { return job.elsewhere(); })) {
+      add("HOST", [](const auto& job) { return base::Printable(job.host()); });
+    }
     add_unless(kNoNodes, "NODES", [](const auto& job) { return std::to_string(job.nodes_size()); });
     add("RANKS", [](const auto& job) { return std::to_string(job.world_size()); });
     add("STARTED", [&](const auto& job) { return StartedText(job.started_ms(), now_ms_); });
@@ -194,14 +197,24 @@ std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSn
   return over || !snapshot.has_progress() ? std::nullopt : std::optional(snapshot.progress());
 }
 
-ProgressOfJobs ProgressOf(const std::vector<v1::JobStatus>& jobs) {
+std::vector<v1::JobSnapshot> SnapshotsOf(const std::vector<v1::JobStatus>& jobs) {
   constexpr size_t kAskedAtOnce = 16;
-  std::vector<std::optional<v1::Progress>> found(jobs.size());
+  std::vector<std::optional<v1::JobSnapshot>> found(jobs.size());
   base::ParallelFor(jobs.size(), kAskedAtOnce,
-                    [&](size_t i) { found[i] = AskForProgress(jobs[i]); });
+                    [&](size_t i) { found[i] = AskForSnapshot(jobs[i]); });
+  std::vector<v1::JobSnapshot> snapshots;
+  for (std::optional<v1::JobSnapshot>& snapshot : found) {
+    if (snapshot) snapshots.push_back(*std::move(snapshot));
+  }
+  return snapshots;
+}
+
+ProgressOfJobs ProgressIn(const std::vector<v1::JobSnapshot>& snapshots) {
   ProgressOfJobs known;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (found[i]) known.emplace(jobs[i].job_id(), *std::move(found[i]));
+  for (const v1::JobSnapshot& snapshot : snapshots) {
+    if (auto progress = ProgressIn(snapshot.job(), snapshot)) {
+      known.emplace(snapshot.job().job_id(), *std::move(progress));
+    }
   }
   return known;
 }
@@ -238,7 +251,11 @@ std::string StalledJson(const v1::JobSnapshot& snapshot) {
 }
 
 std::string StateText(const v1::JobStatus& job) {
-  if (job.phase() == v1::JOB_PHASE_ENDED) return "exit " + std::to_string(job.exit_code());
+  if (job.phase() == v1::JOB_PHASE_ENDED) {
+    const bool known = job.has_exit_code() || !job.elsewhere();
+    return known ? "exit " + std::to_string(job.exit_code()) : "ended";
+  }
+  if (job.phase() == v1::JOB_PHASE_UNSPECIFIED) return "unknown";
   return job.chief_gone() ? "crashed" : PhaseText(job.phase());
 }
 
@@ -255,6 +272,21 @@ std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJob
     shown.Apply(narrower);
   }
   return base::TextTable(shown.Rows(), width);
+}
+
+std::string RankTable(const std::vector<v1::JobSnapshot>& snapshots) {
+  std::vector<Row> rows = {{"JOB", "RANK", "NODE", "PID", "STATE"}};
+  for (const v1::JobSnapshot& snapshot : snapshots) {
+    for (const v1::RankSnapshot& rank : snapshot.ranks()) {
+      const v1::NodeSnapshot* const node = snapshot::NodeOf(snapshot, rank);
+      const std::string number =
+          rank.auxiliary() ? base::Printable(rank.name()) : std::to_string(rank.rank());
+      rows.push_back({snapshot.job().job_id(), number,
+                      node ? base::Printable(node->address()) : "-",
+                      rank.has_pid() ? std::to_string(rank.pid()) : "-", rank.state_text()});
+    }
+  }
+  return rows.size() > 1 ? base::TextTable(rows) : "";
 }
 
 std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details) {
@@ -277,7 +309,7 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
   fact("ranks", std::to_string(job.world_size()));
   if (const std::string restarts = RestartsText(job); restarts != "-") fact("restarts", restarts);
   fact("logs", job.log_folder());
-  if (ended) fact("exit code", std::to_string(job.exit_code()));
+  if (job.has_exit_code()) fact("exit code", std::to_string(job.exit_code()));
   std::string text = base::TextTable(facts);
 
   if (job.nodes_size() > 0) {

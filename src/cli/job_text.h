@@ -18,8 +18,10 @@ std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSn
 
 using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by job id, if known
 
-// Queries the chiefs of all jobs in parallel. Blocks for at most a few seconds.
-ProgressOfJobs ProgressOf(const std::vector<v1::JobStatus>& jobs);
+// Queries the chiefs of the jobs that run, in parallel, and returns the snapshots of those that
+// answer, in order. Blocks for at most a few seconds.
+std::vector<v1::JobSnapshot> SnapshotsOf(const std::vector<v1::JobStatus>& jobs);
+ProgressOfJobs ProgressIn(const std::vector<v1::JobSnapshot>& snapshots);
 
 struct JobDetails {
   bool stalled = false;
@@ -40,6 +42,9 @@ std::string StateText(const v1::JobStatus& job);
 // shortens ids and commands, until the lines fit in `width` columns.
 std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
                      int64_t now_ms, size_t width);
+
+// One line per rank of these jobs, with a heading; "" if no rank is known.
+std::string RankTable(const std::vector<v1::JobSnapshot>& snapshots);
 
 // All details of one job.
 std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details = {});

@@ -14,7 +14,6 @@
 
 #include "base/exit_codes.h"
 #include "base/fd.h"
-#include "base/home_folder.h"
 #include "base/name_service.h"
 #include "base/shell_quote.h"
 #include "base/thread.h"
@@ -40,7 +39,7 @@ Examples:
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python3 train.py
   autodist run --spec cluster.yaml --detach -- python3 train.py
-  autodist top                                 watch the newest job
+  autodist top                                 watch the last job
   autodist why                                 explain what is wrong with it
 
 `autodist help COMMAND` shows a command's options, `autodist help TOPIC` one of
@@ -71,8 +70,8 @@ bool IsFromElsewhere(int argc, char** argv) {
 Result<std::vector<std::string>> ArgvOf(int argc, char** argv) {
   std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   if (!IsFromElsewhere(argc, argv)) return given;
-  // A login begins in the home folder, not in the folder of the program.
-  (void)!chdir(base::HomeFolder().c_str());
+  // Not the folder of the program. No job is of this folder, so that `last` is the newest one.
+  (void)!chdir("/");
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
   auto decoded = chief::DecodeArgv(argv[2]);
   // The machine where it was typed has added the defaults.
@@ -128,10 +127,13 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
     commands[command] = add_options(*command, more...);
     command->add_flag(kNoConfig, no_config, "Ignore ~/.config/autodist/config.toml");
   };
-  // For a job that may be controlled by a chief on another machine.
-  const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
+  // For jobs that may be controlled by a chief on another machine.
+  const auto add_for_jobs = [&](const char* name, const char* purpose, auto add_options) {
     add(name, purpose,
         [&](CLI::App& command) { return OrRemote(command, line, add_options(command)); });
+  };
+  const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
+    add(name, purpose, [&](CLI::App& command) { return ForJob(command, line, add_options); });
   };
   group = "Start jobs";
   add("run", "Run a program on every device of the nodes", AddRun, line.program);
@@ -143,19 +145,19 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   add("bench", "Measure bandwidth between devices", AddBench);
   add("nodes", "List nodes that are remembered as faulty", AddNodesCommand);
   group = "Watch jobs";
-  add_for_job("ps", "List jobs", AddPs);
+  add_for_jobs("ps", "List jobs", AddPs);
   add_for_job("status", "Show the state of a job and its nodes", AddStatus);
   add_for_job("top", "Watch a job: nodes, GPUs, ranks and issues", AddTop);
-  add_for_job("web", "Show jobs in a browser", AddWeb);
+  add_for_jobs("web", "Show jobs in a browser", AddWeb);
   add_for_job("logs", "Print the output of a job's ranks", AddLogs);
   add_for_job("attach", "Show a job's output until it ends", AddAttach);
   group = "Diagnose jobs";
   add_for_job("why", "Explain what is wrong with a job", AddWhy);
   add_for_job("stacks", "Show the stacks of all ranks", AddStacks);
-  add("report", "Write a report of a job as HTML or Markdown", AddReport);
+  add_for_job("report", "Write a report of a job as HTML or Markdown", AddReport);
   group = "Finish jobs";
   add_for_job("stop", "Stop a job", AddStop);
-  add("fetch", "Copy files from the nodes of a job", AddFetch);
+  add_for_jobs("fetch", "Copy files from the nodes of a job", AddFetch);
   add("clean", "Kill processes that crashed jobs left on nodes", AddClean);
   add("prune", "Remove the logs of ended jobs", AddPrune);
   group = "Other";

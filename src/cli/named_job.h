@@ -4,60 +4,30 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "base/quantity.h"
-#include "cli/commands.h"
-#include "cli/job_text.h"
-#include "cli/values.h"
-#include "control/jobs.h"
-#include "control/prune.h"
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "cli/app.h"
 
 namespace autodist::cli {
 
 inline constexpr char kJobHelp[] =
-    "Job id (a unique prefix or suffix is enough), job name, or 'last'; default: the running job, "
-    "or else the newest";
+    "Job id (a unique prefix or suffix is enough), job name, log folder, or 'last'; default: the "
+    "job of this folder that runs, or else its last one";
 
 // Adds the positional JOB. Rejects an empty word, which an unset shell variable leaves.
-inline void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp) {
-  app.add_option("JOB", job, help)->check(NotEmpty());
-}
+void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp);
 
-// Returns the job that the word names; for an empty word the running job, or else the newest. An
-// error explains what is wrong with the word, or lists the candidates.
-inline Result<v1::JobStatus> NamedJob(const std::string& word) {
-  if (word.empty()) {
-    const std::vector<v1::JobStatus> running = control::ListJobs(false);
-    AD_ASSIGN_OR_RETURN(const std::string id, control::DefaultJob(running, control::KnownJobs()));
-    return control::LookUpJob(id);
-  }
-  AD_ASSIGN_OR_RETURN(const std::string id,
-                      control::FindJob(word, control::KnownJobs(), control::NameOfJob));
-  return control::LookUpJob(id);
-}
+// Returns the job that the word names; for an empty word see control::DefaultJob. Logs which job it
+// is if neither the word nor this folder says so. An error lists the candidates.
+Result<v1::JobStatus> NamedJob(const std::string& word);
 
 // kFailedPrecondition: the job still runs.
-inline Status CheckIsOver(const v1::JobStatus& job) {
-  if (control::IsOver(job)) return OkStatus();
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
-      "`autodist stop " + job.job_id() + "` ends it");
-}
+Status CheckIsOver(const v1::JobStatus& job);
 
-// Logs what to do about a crashed job and returns the exit code.
-inline int FailCrashed(const v1::JobStatus& job) {
-  return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
-}
+// Logs what to do about a job that has crashed or is elsewhere, and returns the exit code.
+int FailCrashed(const v1::JobStatus& job);
 
 // kInvalidArgument: the job does not have all of these ranks.
-inline Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job) {
-  for (const uint32_t rank : ranks) {
-    if (job.processes() == 0 || rank < job.processes()) continue;
-    return Error(StatusCode::kInvalidArgument,
-                 "job " + job.job_id() + " has no rank " + std::to_string(rank) + ", but " +
-                     base::Count(job.processes(), "rank") + ", counted from 0");
-  }
-  return OkStatus();
-}
+Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job);
 
 }  // namespace autodist::cli

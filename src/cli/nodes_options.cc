@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "base/did_you_mean.h"
+#include "base/duration.h"
 #include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
@@ -21,6 +24,7 @@
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "kubernetes/pods.h"
+#include "plan/ssh_reach.h"
 #include "reach/host_facts.h"
 #include "reach/local_gpus.h"
 #include "reach/name_service.h"
@@ -28,6 +32,7 @@
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "slurm/allocation.h"
+#include "slurm/ended_job.h"
 #include "spec/host_list.h"
 #include "spec/spec_draft.h"
 #include "spec/yaml_reader.h"
@@ -40,10 +45,6 @@ constexpr char kSpecHere[] = "autodist.yaml";
 constexpr char kVisibleGpus[] = "CUDA_VISIBLE_DEVICES";
 
 Status CheckOnlyOne(const v1::JobRequest& request) {
-  if (request.has_host_key_check() && request.hosts().empty()) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, "--host-key-check needs --hosts"),
-                      "in a spec, set host_key_check in an ssh group");
-  }
   const int given = (request.has_spec() ? 1 : 0) + (request.has_hosts() ? 1 : 0) +
                     (request.has_nproc_per_node() ? 1 : 0) + (request.slurm() ? 1 : 0) +
                     (request.kubernetes() ? 1 : 0);
@@ -64,13 +65,21 @@ void WarnOfVisible(const reach::VisibleGpus& visible) {
             "must select its device by LOCAL_RANK before it uses CUDA");
 }
 
-Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
-  AD_ASSIGN_OR_RETURN(const reach::LocalGpus found, reach::FindLocalGpus());
-  const std::vector<uint32_t>& gpus = found.visible.gpus;
+Result<spec::ResourceSpec> ThisMachine(const v1::JobRequest& request,
+                                       std::optional<uint32_t> ranks) {
+  AD_ASSIGN_OR_RETURN(reach::LocalGpus found, reach::FindLocalGpus(plan::StartLimitOf(request)));
+  std::vector<uint32_t>& gpus = found.visible.gpus;
   WarnOfVisible(found.visible);
+  // With a given number of ranks, GPUs do not have to be counted.
+  if (!found.uncounted.ok() && ranks) {
+    gpus.resize(*ranks);
+    std::iota(gpus.begin(), gpus.end(), 0U);
+    found.uncounted = OkStatus();
+  }
   spec::ResourceSpec spec = spec::SingleNode(gpus);
   spec::Node& node = spec.nodes.front();
   node.gpu_uuids = found.visible.uuids;
+  node.counted = found.uncounted;
   if (!ranks || found.asked_for) spec.no_gpu = found.none;
   if (!ranks) return spec;
   if (!gpus.empty() && gpus.size() < *ranks) {
@@ -87,25 +96,16 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
   return spec;
 }
 
-void Print(const std::vector<spec::Issue>& issues) {
-  for (const spec::Issue& issue : issues) {
-    const std::string text = base::PrintableLines(issue.ToString());
-    if (issue.line == 0) {
-      base::Log(base::LogLevel::kError, text);  // not about a line of the file
-    } else {
-      std::fprintf(stderr, "%s\n", text.c_str());
-    }
-  }
-}
-
 // Uses only the GPUs of CUDA_VISIBLE_DEVICES on this machine, unless its number of ranks is given.
-Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, spec::ResourceSpec& spec) {
+Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, std::chrono::milliseconds limit,
+                      spec::ResourceSpec& spec) {
   for (size_t i = 0; i < hosts.size(); ++i) {
     spec::Node& node = spec.nodes[i];
     if (!node.chief || hosts[i].slots || node.gpus.empty() || !std::getenv(kVisibleGpus)) continue;
-    AD_ASSIGN_OR_RETURN(const reach::LocalGpus found, reach::FindLocalGpus());
+    AD_ASSIGN_OR_RETURN(const reach::LocalGpus found, reach::FindLocalGpus(limit));
     WarnOfVisible(found.visible);
     spec.no_gpu = found.none;
+    node.counted = OkStatus();  // the variable says which GPUs to use
     node.gpus = found.visible.gpus;
     node.gpu_uuids = found.visible.uuids;
   }
@@ -135,18 +135,20 @@ std::optional<spec::ResourceSpec> Reported(Result<spec::ResourceSpec> spec) {
 std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::JobRequest& request,
                                               reach::AskHosts ask) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
-  Print(list.issues);
+  PrintIssues(list.issues);
   if (!list.issues.empty()) return std::nullopt;
   spec::SshGroup login;  // as ssh is configured
   if (request.has_host_key_check()) login.host_key_check = request.host_key_check();
   const auto user = reach::ThisUser();
-  const auto facts =
-      user.ok() ? reach::FactsOf(list.hosts, login, *user, ask, reach::SameMachines::kRefuse)
-                : user.status();
+  const reach::AskLimits limits{plan::StartLimitOf(request),
+                                base::ToMilliseconds(request.wait_for_nodes())};
+  const auto facts = user.ok() ? reach::FactsOf(list.hosts, login, *user, ask,
+                                                reach::SameMachines::kRefuse, limits)
+                               : user.status();
   if (!facts.ok()) return Reported(facts.status());
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
-  const Status local = UseVisibleGpus(list.hosts, draft.spec);
+  const Status local = UseVisibleGpus(list.hosts, limits.each, draft.spec);
   if (!local.ok()) return Reported(local);
   const std::string without = WithoutGpu(draft.spec, *facts);
   const std::string between = without.empty() || draft.spec.no_gpu.empty() ? "" : "; ";
@@ -181,7 +183,7 @@ std::string NearestFile(const std::string& file) {
 
 // Prints the issues of the file and returns the spec if it is valid.
 std::optional<spec::ResourceSpec> Reported(spec::ReadOutcome outcome, const std::string& file) {
-  Print(outcome.issues);
+  PrintIssues(outcome.issues);
   WarnOfMissingKeys(outcome.key_files, file);
   if (!outcome.spec && !file.empty() && access(file.c_str(), F_OK) != 0) {
     const std::string near = NearestFile(file);
@@ -200,7 +202,7 @@ std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
   if (!outcome.foreign || !outcome.foreign->hosts) return Reported(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo,
             file + " is " + outcome.foreign->kind + "; using its machines as with --hosts");
-  return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kYes);
+  return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kForLaunch);
 }
 
 // A spec can run programs, and this one is used in any folder in which autodist is started. A spec
@@ -214,18 +216,14 @@ Status CheckSpecHere() {
           ", or run chmod go-w on it");
 }
 
-// Returns "" if no spec exists.
+// Logs which spec it is. "": none.
 Result<std::string> FindSpec() {
-  const char* named = std::getenv(kSpecVariable);
-  if (named && *named) {
-    base::Log(base::LogLevel::kInfo,
-              "using spec " + std::string(named) + " from $" + kSpecVariable);
-    return std::string(named);
-  }
-  if (access(kSpecHere, F_OK) != 0) return std::string();
-  AD_RETURN_IF_ERROR(CheckSpecHere());
-  base::Log(base::LogLevel::kInfo, "using spec " + std::string(kSpecHere) + " in this folder");
-  return std::string(kSpecHere);
+  AD_ASSIGN_OR_RETURN(std::string file, DefaultSpecFile());
+  if (file.empty()) return file;
+  base::Log(
+      base::LogLevel::kInfo,
+      "using spec " + file + (file == kSpecHere ? " in this folder" : " from $AUTODIST_SPEC"));
+  return file;
 }
 
 // Points out a cluster.yaml, the name in all examples, which is not used by default.
@@ -255,61 +253,11 @@ void WarnOfAllocation() {
                 " nodes and uses only this machine; --slurm uses all nodes");
 }
 
-}  // namespace
-
-void AddNodes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kNodes, "--spec",
-           "Resource spec; default: $AUTODIST_SPEC, autodist.yaml in this folder, or else this "
-           "machine with one rank per GPU")
-      ->check(NotEmpty("FILE"));
-  AddField(app, request, group::kNodes, "--hosts",
-           "Hosts instead of a spec: HOST[:N],... or gpu[01-16], with N ranks each; default: one "
-           "per GPU")
-      ->check(NotEmpty("HOSTS"));
-  AddField(app, request, group::kNodes, "--host-key-check",
-           "With --hosts: for unknown host keys: refuse (strict), record and accept (accept-new), "
-           "or accept all (off)")
-      ->default_str("as ssh is configured");
-  AddField(app, request, group::kNodes, "--slurm",
-           "Use the Slurm allocation of this process (sbatch, salloc) instead of a spec");
-  AddField(app, request, group::kNodes, "-n,--nproc-per-node",
-           "Use N ranks on this machine instead of a spec")
-      ->check(NotTorchrunsWord())
-      ->check(WholeNumber(1, spec::kMaxSlots));
-}
-
-void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kNodes, "--kubernetes",
-           "Use the pods of this process's JobSet (set by `autodist submit`)");
-}
-
-void AddAgent(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kAdvanced, "--agent",
-           "Agent program for the nodes; default: the built-in one")
-      ->type_name("FILE");
-}
-
-void AddPatience(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kNodes, "--start-timeout",
-           "Max time for a node's login shell to start the agent, and for python_venv to finish: "
-           "90, 20m, 1h; default: 60 s and 10 minutes")
-      ->transform(Duration(0));
-  AddField(app, request, group::kNodes, "--wait-for-nodes",
-           "Retry nodes that do not answer or refuse connections for this time, for example while "
-           "they boot: 90, 10m, 1h; default: 0")
-      ->transform(Duration(0));
-}
-
-void AddFanOut(CLI::App& app, v1::JobRequest& request) {
-  AddField(app, request, group::kAdvanced, "--fan-out",
-           "Max number of nodes to connect to at the same time")
-      ->check(WholeNumber(1, 4096));
-}
-
-std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
+std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
+  if (!request.slurm()) slurm::LeaveEndedJob();
   if (const Status status = CheckOnlyOne(request); !status.ok()) return Reported(status);
   if (request.has_hosts()) {
-    return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kYes);
+    return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kForLaunch);
   }
   if (request.slurm()) return Reported(slurm::SlurmAllocation());
   if (request.kubernetes()) {
@@ -327,7 +275,69 @@ std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
     WarnOfAllocation();
     NameUnusedSpec();
   }
-  return Reported(ThisMachine(ranks));
+  return Reported(ThisMachine(request, ranks));
+}
+
+}  // namespace
+
+void AddNodes(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, group::kNodes, "--spec",
+           "Resource spec; default: $AUTODIST_SPEC, autodist.yaml in this folder, or else this "
+           "machine with one rank per GPU")
+      ->check(NotEmpty("FILE"));
+  AddField(app, request, group::kNodes, "--hosts",
+           "Hosts instead of a spec: HOST[:N],... or gpu[01-16], with N ranks each; default: one "
+           "per GPU")
+      ->check(NotEmpty("HOSTS"));
+  AddHostKeyCheck(app, request, group::kNodes);
+  AddField(app, request, group::kNodes, "--slurm",
+           "Use the Slurm allocation of this process (sbatch, salloc) instead of a spec");
+  AddField(app, request, group::kNodes, "-n,--nproc-per-node",
+           "Use N ranks on this machine instead of a spec")
+      ->check(NotTorchrunsWord())
+      ->check(WholeNumber(1, spec::kMaxSlots));
+}
+
+void AddHostKeyCheck(CLI::App& app, v1::JobRequest& request, const std::string& group) {
+  AddField(app, request, group, "--host-key-check",
+           "For unknown host keys: refuse (strict), record and accept (accept-new), or accept all "
+           "(off)")
+      ->default_str("as the spec says, or else as ssh is configured");
+}
+
+void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, group::kNodes, "--kubernetes",
+           "Use the pods of this process's JobSet (set by `autodist submit`)");
+}
+
+void AddAgent(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, group::kAdvanced, "--agent",
+           "Agent program for the nodes; default: the built-in one")
+      ->type_name("FILE");
+}
+
+void AddPatience(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, group::kNodes, "--start-timeout",
+           "Max time for a login, for its shell to start the agent, for GPUs to be counted, and "
+           "for python_venv to finish: 90, 20m, 1h; default: 60 s each, and 10 minutes")
+      ->transform(Duration(0));
+  AddField(app, request, group::kNodes, "--wait-for-nodes",
+           "Retry nodes that do not answer or refuse connections for this time, for example while "
+           "they boot: 90, 10m, 1h; default: 0")
+      ->transform(Duration(0));
+}
+
+void AddFanOut(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, group::kAdvanced, "--fan-out",
+           "Max number of nodes to connect to at the same time")
+      ->check(WholeNumber(1, 4096));
+}
+
+std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
+  auto spec = ChosenSpec(request);
+  if (!spec || !request.has_host_key_check()) return spec;
+  for (auto& [name, login] : spec->ssh) login.host_key_check = request.host_key_check();
+  return spec;
 }
 
 std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses) {
@@ -338,10 +348,29 @@ std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>
   return SpecOfHosts(spec::ParseHosts(hosts), {}, reach::AskHosts::kNo);
 }
 
+Result<std::string> DefaultSpecFile() {
+  const char* const named = std::getenv(kSpecVariable);
+  if (named && *named) return std::string(named);
+  if (access(kSpecHere, F_OK) != 0) return std::string();
+  AD_RETURN_IF_ERROR(CheckSpecHere());
+  return std::string(kSpecHere);
+}
+
 std::optional<spec::ResourceSpec> SpecFileOf(const std::string& file) {
-  const auto found = file.empty() ? FindSpec() : file;
+  const auto found = file.empty() ? DefaultSpecFile() : file;
   if (!found.ok()) return Reported(found.status());
   return found->empty() ? spec::ResourceSpec() : ReadSpec(*found);
+}
+
+void PrintIssues(const std::vector<spec::Issue>& issues) {
+  for (const spec::Issue& issue : issues) {
+    const std::string text = base::PrintableLines(issue.ToString());
+    if (issue.line == 0) {
+      base::Log(base::LogLevel::kError, text);  // not about a line of the file
+    } else {
+      std::fprintf(stderr, "%s\n", text.c_str());
+    }
+  }
 }
 
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
@@ -352,6 +381,40 @@ std::string SizeOf(const spec::ResourceSpec& spec) {
   size_t ranks = 0;
   for (const spec::Node& node : spec.nodes) ranks += node.devices().size();
   return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
+}
+
+Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& consequence,
+                           const std::string& remedy) {
+  // The reason, and the nodes that have it, in order.
+  std::vector<std::pair<std::string, std::vector<std::string>>> uncounted;
+  size_t count = 0;
+  for (const spec::Node& node : spec.nodes) {
+    if (node.counted.ok()) continue;
+    ++count;
+    const std::string hint = Remedy(node.counted);
+    const std::string why = Message(node.counted) + (hint.empty() ? "" : "\n      hint: " + hint);
+    auto same = std::ranges::find(uncounted, why, [](const auto& one) { return one.first; });
+    if (same == uncounted.end()) same = uncounted.insert(same, {why, {}});
+    same->second.push_back(node.address);
+  }
+  if (count == 0) return OkStatus();
+  std::string text = consequence + ", because " +
+                     (spec.nodes.size() == 1 ? "the node"
+                                             : std::to_string(count) + " of " +
+                                                   base::Count(spec.nodes.size(), "node")) +
+                     " did not report the devices:";
+  for (const auto& [why, nodes] : uncounted) {
+    text += "\n  " + absl::StrJoin(nodes, ", ") + ":\n    " + why;
+  }
+  return WithRemedy(Error(StatusCode::kFailedPrecondition, text), remedy);
+}
+
+Status CheckDevicesToStart(const spec::ResourceSpec& spec) {
+  const bool here = spec.nodes.size() == 1 && spec.nodes.front().ssh_config.empty();
+  return CheckDevicesCounted(
+      spec, "nothing was started",
+      std::string("correct that, or give the number of ranks: ") +
+          (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES=" : "--hosts HOST:N"));
 }
 
 Status CheckChiefIsHere(const v1::LaunchPlan& plan) {

@@ -1,6 +1,5 @@
 #include "cli/run_options.h"
 
-#include <algorithm>
 #include <vector>
 
 #include <absl/strings/ascii.h>
@@ -244,7 +243,10 @@ void AddRequest(CLI::App& app, v1::JobRequest& request) {
   AddViewOptions(app, request);
   AddField(app, request, group::kFiles, "--sync",
            "Copy this folder to the nodes first, except for files that .gitignore or "
-           ".autodistignore excludes; deletes nothing");
+           ".autodistignore excludes");
+  AddField(app, request, group::kFiles, "--sync-delete",
+           "With --sync: delete what the nodes have in the folder and this machine does not, "
+           "except for what .gitignore or .autodistignore excludes; --dry-run lists it");
   AddField(app, request, group::kFiles, "--sync-topology",
            "With --sync from a machine that is not a node: relay: the first node forwards the "
            "files to the others, encrypted; direct: each node gets them from here");

@@ -1,5 +1,7 @@
 #include "control/announced_job.h"
 
+#include <utility>
+
 #include "base/log.h"
 #include "control/job_record.h"
 
@@ -27,7 +29,11 @@ void AnnouncedJob::Changed(const v1::JobStatus& status) {
     records_.Post([this, status] { Warn(RecordJob(status, log_folder_)); });
   } else if (status.attempt_folder() != attempt_folder_) {
     // Recorded so that the output is found if this autodist is killed.
-    records_.Post([this, status] { Warn(SaveStatus(status, log_folder_)); });
+    records_.Post([this, status, nodes = std::exchange(nodes_, {})] {
+      Warn(SaveStatus(status, log_folder_));
+      // Only `fetch` after the end needs it, and says if it is missing.
+      if (nodes) (void)log_folder_.WriteFile(kNodesFile, nodes()).ok();
+    });
   }
   attempt_folder_ = status.attempt_folder();
 }

@@ -2,6 +2,7 @@
 // record on disk.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,8 +18,10 @@ namespace autodist::control {
 // Not thread-safe, except AwaitRecord. Only Start, Withdraw, AwaitRecord and Ended block.
 class AnnouncedJob {
  public:
-  AnnouncedJob(std::string job_id, base::LogFolder log_folder)
-      : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)) {}
+  // `nodes`: returns the content of nodes.json, once, on a thread of this object; empty: no file.
+  AnnouncedJob(std::string job_id, base::LogFolder log_folder,
+               std::function<std::string()> nodes = {})
+      : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)), nodes_(std::move(nodes)) {}
 
   // `requests` are made on other threads until Withdraw returns or this object is destroyed.
   Status Start(JobRequests requests);
@@ -33,6 +36,7 @@ class AnnouncedJob {
  private:
   const std::string job_id_;
   const base::LogFolder log_folder_;
+  std::function<std::string()> nodes_;  // empty after the first attempt has begun
   bool recorded_ = false;
   std::string attempt_folder_;  // the last recorded one
   std::unique_ptr<JobServer> server_;

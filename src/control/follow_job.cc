@@ -1,10 +1,10 @@
 #include "control/follow_job.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "control/job_client.h"
 #include "control/jobs.h"
+#include "display/screen.h"
 
 namespace autodist::control {
 namespace {
@@ -111,6 +112,10 @@ void ShowLogs(const v1::JobStatus& job, const Skip& skip, logs::LogPrinter& outp
 
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPrinter& output) {
   const std::string id = job.job_id();
+  if (job.phase() == v1::JOB_PHASE_ENDED) {
+    ShowLogs(job, skip, output);
+    return job;
+  }
   const auto client = JobClient::Connect(id);
   if (client.status().code() == StatusCode::kUnavailable) return client.status();
   if (!client.ok()) {
@@ -124,9 +129,10 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPr
   AD_RETURN_IF_ERROR(attempt.Enter(job, skip));
   base::Deadline look = base::Deadline::After(kAskInterval);
   for (;;) {
-    pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}};
-    const int ready = poll(fds, 2, std::min(look, FlushTime(output)).PollTimeout());
+    pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
+    const int ready = poll(fds, 3, std::min(look, FlushTime(output)).PollTimeout());
     if (ready < 0 && errno != EINTR) return ErrnoError(errno, "poll");
+    if (ready > 0 && fds[2].revents != 0) display::EndAsBySigpipe();
     if (ready > 0 && fds[0].revents != 0) break;
     if (ready > 0 && fds[1].revents != 0) attempt.ReadNew();
     if (ready == 0) output.Flush();

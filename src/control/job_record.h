@@ -1,5 +1,6 @@
 // The record of a job on disk, which is found from any folder, also after the job ended or its
-// autodist was killed: job.json in its log folder, and a link to that folder.
+// autodist was killed: job.json and nodes.json in its log folder and, in the user's record, a link
+// to that folder and a note (v1::JobNote). Several machines may share the record.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +9,53 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/job_request.pb.h"
 #include "base/log_folder.h"
 
 namespace autodist::control {
 
 // Writes job.json into the log folder, and adds the link
-// ${XDG_STATE_HOME:-~/.local/state}/autodist/jobs/JOB to the user's record. Keeps the newest 200
-// entries, and those of running jobs. Blocks on the disk.
+// ${XDG_STATE_HOME:-~/.local/state}/autodist/jobs/JOB and the note JOB.json to the user's record.
+// Removes from it jobs of this machine whose log folder is gone, and all but the newest 200 that do
+// not run. Blocks on the disk.
 Status RecordJob(const v1::JobStatus& status, const base::LogFolder& folder);
 
-// Replaces job.json atomically.
+// Adds a job that was started on another machine; if that has recorded it, only how to get there.
+Status RecordRemoteJob(const v1::JobNote& note);
+
+// Replaces job.json atomically, and the status in the note of a recorded job.
 Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder);
+
+// A request with the job's nodes, to reach them after its end; written when ranks first start.
+inline constexpr char kNodesFile[] = "nodes.json";
+// kNotFound: no rank was started, or the nodes are not the user's after the end. kPermissionDenied:
+// the job is not recorded, and a spec can name programs of this machine.
+Result<v1::JobRequest> ReadNodes(const v1::JobStatus& job);
+
+// Replaces the note of a recorded job.
+Status SaveNote(const v1::JobNote& note);
 
 // Removes the job's entry from the user's record, but keeps its log folder.
 void ForgetJob(const std::string& job_id);
 
-// Reads job.json. kNotFound: the job is not in the record.
+// kNotFound: there is no note.
+Result<v1::JobNote> ReadNote(const std::string& job_id);
+
+// Reads job.json or, if the log folder is on another machine, the note. kNotFound: not recorded.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
-// The jobs in the record whose log folders exist.
+// Reads job.json of a log folder, perhaps moved or of another user. kNotFound: it has none.
+Result<v1::JobStatus> ReadRecordIn(const std::string& log_folder);
+
+// Whether it is a job of the user's record. Another log folder may be a copy of another user's: no
+// machine that it names is logged in to.
+bool IsRecorded(const v1::JobStatus& job);
+
+// The jobs in the record whose log folders exist, or are on other machines.
 std::set<std::string> RecordedJobs();
 
 // The folder of an attempt's output, for a job with this log folder. The first attempt is 0.
 std::string AttemptName(uint32_t attempt);  // the folder's name, for any attempt but the first
 std::string AttemptFolder(const std::string& log_folder, uint32_t attempt);
-
-// JSON on one line.
-std::string AsJson(const v1::JobStatus& status);
 
 }  // namespace autodist::control

@@ -56,8 +56,8 @@ std::set<std::string> PrivateFolders(const std::string& root = "") {
 // "/proc/PID/root" of the job's autodist, if it is on this machine; "": unknown.
 std::string RootOfChief(const std::string& job_id) {
   const auto job = ReadRecord(job_id);
-  const bool here = job.ok() && (job->host().empty() || job->host() == base::HostName());
-  if (!here || job->phase() == v1::JOB_PHASE_ENDED || job->chief_pid() <= 0) return "";
+  if (!job.ok() || !base::IsThisHost(job->host())) return "";
+  if (job->phase() == v1::JOB_PHASE_ENDED || job->chief_pid() <= 0) return "";
   return "/proc/" + std::to_string(job->chief_pid()) + "/root";
 }
 

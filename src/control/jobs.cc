@@ -3,11 +3,14 @@
 #include <absl/strings/ascii.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "base/did_you_mean.h"
+#include "base/home_folder.h"
 #include "base/host_name.h"
 #include "base/parallel.h"
 #include "control/job_client.h"
@@ -20,14 +23,22 @@ namespace {
 
 constexpr size_t kAskedAtOnce = 32;
 constexpr size_t kMaxListed = 10;
+constexpr size_t kMaxOffered = 5;  // for an unknown name
 constexpr int kMaxAttempts = 5;
 constexpr size_t kMaxNameLength = 64;
-constexpr std::string_view kLast = "last";
 
 struct Found {
   v1::JobStatus status;
   bool listening = false;
 };
+
+// Sets what only clients know: a job in a shared home folder may run on another machine.
+void SetPlace(bool listening, v1::JobStatus& status) {
+  const bool silent = !listening && status.phase() != v1::JOB_PHASE_ENDED;
+  const bool here = base::IsThisHost(status.host());
+  status.set_chief_gone(silent && here);
+  status.set_elsewhere(status.elsewhere() || (silent && !here));
+}
 
 // Asks the socket before reading the record, which has the end of a job that ends meanwhile.
 Result<Found> LookUp(const std::string& job_id) {
@@ -43,11 +54,19 @@ Result<Found> LookUp(const std::string& job_id) {
     if (status.status().code() != StatusCode::kUnavailable) break;
   }
   AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecord(job_id));
-  // A home folder may be shared by several machines, and the job may run on another one.
-  const bool here = status.host().empty() || status.host() == base::HostName();
   const bool listening = connected && status.phase() != v1::JOB_PHASE_ENDED;
-  status.set_chief_gone(here && !listening && status.phase() != v1::JOB_PHASE_ENDED);
+  SetPlace(listening, status);
   return Found{std::move(status), listening};
+}
+
+bool RunsElsewhere(const v1::JobStatus& job) {
+  return !base::IsThisHost(job.host()) && job.phase() != v1::JOB_PHASE_UNSPECIFIED &&
+         job.phase() != v1::JOB_PHASE_ENDED;
+}
+
+bool IsSameFile(const std::string& path, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(path, other, error);
 }
 
 // The statuses of these jobs, in order.
@@ -64,22 +83,58 @@ std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
   return jobs;
 }
 
-using NameOf = std::function<std::string(const std::string& job)>;
+std::string Label(const std::string& job, const std::string& name) {
+  return job + (name.empty() ? "" : " (" + name + ")");
+}
 
 // The newest of the jobs, one per line.
-std::string Listed(const std::vector<std::string>& jobs, const NameOf& name_of) {
+std::string Listed(const std::vector<std::string>& jobs, const AboutJob& about) {
   std::string text;
   const size_t shown = std::min(jobs.size(), kMaxListed);
   for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
-    const std::string name = name_of(jobs[i]);
-    text += "\n  " + jobs[i] + (name.empty() ? "" : " (" + name + ")");
+    text += "\n  " + Label(jobs[i], about(jobs[i]).name());
   }
   if (shown < jobs.size()) text += "\n  and older ones";
   return text;
 }
 
+// Lists a few jobs: the one with the nearest name, then the newest.
+Status NoJobIsCalled(const std::string& word, const std::vector<std::string>& jobs,
+                     const AboutJob& about) {
+  std::map<std::string, std::string> labels;  // by id and by name, of the newest that has it
+  std::vector<std::string> words;
+  for (const std::string& job : jobs) {
+    const std::string name = about(job).name();
+    labels[job] = labels[name] = Label(job, name);
+    words.insert(words.end(), {job, name});
+  }
+  std::erase(words, "");
+  std::vector<std::string> offered;
+  const std::string nearest = base::Nearest(word, words);
+  if (!nearest.empty()) offered.push_back(labels[nearest]);
+  for (auto job = jobs.rbegin(); job != jobs.rend() && offered.size() < kMaxOffered; ++job) {
+    if (std::ranges::count(offered, labels[*job]) == 0) offered.push_back(labels[*job]);
+  }
+  std::string text;
+  for (const std::string& label : offered) text += "\n  " + label;
+  return WithRemedy(
+      Error(StatusCode::kNotFound, "no job is called '" + word + "'; known jobs:" + text),
+      "`autodist ps --all` lists all jobs");
+}
+
+std::optional<std::string> LastOfFolder(const std::vector<std::string>& jobs, const AboutJob& about,
+                                        const std::string& folder) {
+  if (folder.empty()) return std::nullopt;
+  const auto found = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
+    return IsOfFolder(about(job), folder);
+  });
+  return found == jobs.rend() ? std::nullopt : std::optional(*found);
+}
+
 Status NoJob() {
-  return WithRemedy(Error(StatusCode::kNotFound, "there is no job"), "`autodist run` starts one");
+  return WithRemedy(Error(StatusCode::kNotFound, "there is no job"),
+                    "`autodist run` starts one; for an earlier job, give its log folder, such as "
+                    "autodist-runs/JOB");
 }
 
 // "20261120-173000-3fa9c1", or the beginning of an id: day and time.
@@ -102,51 +157,57 @@ std::vector<std::string> KnownJobs() {
 }
 
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
-                            const NameOf& name_of) {
+                            const AboutJob& about, const std::string& folder) {
   if (jobs.empty()) return NoJob();
-  if (word == kLast) return jobs.back();
+  if (word == kLastJob) return LastOfFolder(jobs, about, folder).value_or(jobs.back());
   if (std::ranges::count(jobs, word) > 0) return word;
   std::vector<std::string> fitting;
   if (!word.empty()) {
-    const auto named = std::find_if(jobs.rbegin(), jobs.rend(),
-                                    [&](const std::string& job) { return name_of(job) == word; });
+    const auto named = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
+      return about(job).name() == word;
+    });
     if (named != jobs.rend()) return *named;
     std::ranges::copy_if(jobs, std::back_inserter(fitting), [&](const std::string& job) {
       return job.starts_with(word) || job.ends_with(word);
     });
   }
   if (fitting.size() == 1) return fitting.front();
-  if (fitting.empty()) {
-    return Error(StatusCode::kNotFound,
-                 "no job is called '" + word + "'; known jobs:" + Listed(jobs, name_of));
-  }
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "'" + word + "' is ambiguous:" + Listed(fitting, name_of)),
-                    "give a longer part of the id");
+  if (fitting.empty()) return NoJobIsCalled(word, jobs, about);
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "'" + word + "' is ambiguous:" + Listed(fitting, about)),
+      "give a longer part of the id");
 }
 
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
-                               const std::vector<std::string>& jobs) {
-  if (running.size() == 1) return running.front().job_id();
-  if (running.empty()) return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
-  std::vector<std::string> ids;
-  std::map<std::string, std::string> names;
-  for (const v1::JobStatus& job : running) {
-    ids.push_back(job.job_id());
-    names[job.job_id()] = job.name();
+                               const std::vector<std::string>& jobs, const AboutJob& about,
+                               const std::string& folder) {
+  std::vector<v1::JobStatus> chosen;
+  std::ranges::copy_if(running, std::back_inserter(chosen),
+                       [&](const v1::JobStatus& job) { return IsOfFolder(job, folder); });
+  if (chosen.empty()) {
+    if (auto last = LastOfFolder(jobs, about, folder)) return *std::move(last);
+    chosen = running;
   }
+  if (chosen.size() == 1) return chosen.front().job_id();
+  if (chosen.empty()) return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
+  std::vector<std::string> ids;
+  ids.reserve(chosen.size());
+  for (const v1::JobStatus& job : chosen) ids.push_back(job.job_id());
   return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          std::to_string(running.size()) + " jobs are running:" +
-                              Listed(ids, [&](const std::string& job) { return names.at(job); })),
+                          std::to_string(ids.size()) + " jobs are running:" + Listed(ids, about)),
                     "name one of them, by its id or its name");
 }
 
-std::string NameOfJob(const std::string& job_id) {
-  // Reads the record first: it is written at the job's start, and a suspended autodist answers
-  // late.
-  const auto recorded = ReadRecord(job_id);
-  const auto job = recorded.ok() ? recorded : LookUpJob(job_id);
-  return job.ok() ? job->name() : "";
+bool IsOfFolder(const v1::JobStatus& job, const std::string& folder) {
+  if (folder.empty() || job.working_directory().empty()) return false;
+  const std::string of_job = base::ExpandHome(job.working_directory());
+  return of_job == folder || IsSameFile(of_job, folder);
+}
+
+v1::JobStatus About(const std::string& job_id) {
+  // A suspended autodist answers late.
+  if (auto note = ReadNote(job_id); note.ok()) return std::move(*note->mutable_job());
+  return LookUpJob(job_id).value_or(v1::JobStatus());
 }
 
 Status CheckJobName(std::string_view name) {
@@ -158,10 +219,10 @@ Status CheckJobName(std::string_view name) {
                  "'" + std::string(name) + "' is not a name of 1 to " +
                      std::to_string(kMaxNameLength) + " letters, digits, '.', '_' and '-'");
   }
-  if (name == kLast || LooksLikeJobId(name)) {
+  if (name == kLastJob || LooksLikeJobId(name)) {
     return Error(StatusCode::kInvalidArgument,
                  "'" + std::string(name) + "' already means " +
-                     (name == kLast ? "the newest job" : "a job by its id"));
+                     (name == kLastJob ? "the last job" : "a job by its id"));
   }
   return OkStatus();
 }
@@ -171,16 +232,33 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id) {
   return std::move(found.status);
 }
 
-std::vector<v1::JobStatus> ListJobs(bool all) {
-  if (all) return JobsThat(KnownJobs(), [](const Found&) { return true; });
-  const std::set<std::string> with_socket = JobsWithSocket();
-  return JobsThat({with_socket.begin(), with_socket.end()},
-                  [](const Found& job) { return job.listening; });
+Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder) {
+  AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecordIn(log_folder));
+  if (status.phase() == v1::JOB_PHASE_ENDED) return status;
+  auto now = LookUpJob(status.job_id());
+  if (now.ok() && IsSameFile(now->log_folder(), log_folder)) return now;
+  SetPlace(/*listening=*/false, status);
+  return status;
+}
+
+std::vector<v1::JobStatus> ListJobs() {
+  return JobsThat(KnownJobs(), [](const Found&) { return true; });
+}
+
+std::vector<v1::JobStatus> ListRunningJobs() {
+  std::set<std::string> jobs = JobsWithSocket();
+  for (const std::string& job : RecordedJobs()) {
+    const auto note = ReadNote(job);
+    if (note.ok() && RunsElsewhere(note->job())) jobs.insert(job);
+  }
+  return JobsThat({jobs.begin(), jobs.end()},
+                  [](const Found& job) { return job.listening || RunsElsewhere(job.status); });
 }
 
 std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms) {
   return JobsThat(KnownJobs(), [now_ms](const Found& job) {
-    return job.listening || MayStillRun(job.status, now_ms);
+    const bool ended = job.status.phase() == v1::JOB_PHASE_ENDED;
+    return job.listening || (job.status.elsewhere() && !ended) || MayStillRun(job.status, now_ms);
   });
 }
 

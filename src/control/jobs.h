@@ -1,5 +1,4 @@
-// This user's jobs: those that run on this machine, those that have ended, and those whose autodist
-// is gone.
+// This user's jobs: those that run, here or elsewhere, those that have ended, and crashed ones.
 #pragma once
 
 #include <functional>
@@ -15,32 +14,50 @@ namespace autodist::control {
 // All jobs that have a socket or a record, oldest first.
 std::vector<std::string> KnownJobs();
 
+// What a name or a folder means: returns at least name, working directory and command of a job.
+using AboutJob = std::function<v1::JobStatus(const std::string& job)>;
+
+// The word for the last job.
+inline constexpr std::string_view kLastJob = "last";
+
 // Finds the job that `word` means: an id, a name (the newest job that has it), a beginning or end
-// of the id that no other job has, or "last". A failure lists the candidates. `jobs` as KnownJobs
-// returns them.
+// of the id that no other job has, or "last": the newest job whose working directory is `folder`
+// or else the newest. A failure lists some jobs, the nearest first. `jobs` as KnownJobs returns
+// them.
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
-                            const std::function<std::string(const std::string& job)>& name_of);
+                            const AboutJob& about, const std::string& folder);
 
-// The job of a command without a job argument: the only one of `running`, the running jobs; if none
-// runs, the last of `jobs`. A failure lists the running jobs if there are several.
+// The job of a command without a job argument. Of the jobs whose working directory is `folder`: the
+// only one of `running`, the running jobs; if none runs, the newest. Without such jobs, the same of
+// all jobs. A failure lists the running jobs if there are several.
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
-                               const std::vector<std::string>& jobs);
+                               const std::vector<std::string>& jobs, const AboutJob& about,
+                               const std::string& folder);
 
-// The name that the user gave the job; "": unnamed.
-std::string NameOfJob(const std::string& job_id);
+// Whether the folder, an absolute path, is the job's working directory. False for "".
+bool IsOfFolder(const v1::JobStatus& job, const std::string& folder);
+
+// From the note of the job, else from its autodist; empty if it is unknown.
+v1::JobStatus About(const std::string& job_id);
 
 // Whether a job may have this name: letters, digits, '.', '_' and '-', at most 64, and neither
 // "last" nor the form of a job id.
 Status CheckJobName(std::string_view name);
 
-// Asks the job's autodist, or reads the record if it is gone. Blocks for a few seconds at most.
+// Asks the job's autodist, or reads the record if that is gone or on another machine. Blocks for a
+// few seconds at most. kNotFound: it is not recorded.
 Result<v1::JobStatus> LookUpJob(const std::string& job_id);
+// The same for a log folder, which does not have to be recorded.
+Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder);
 
-// The jobs whose autodist answers or at least listens, oldest first; with `all` also the others.
-// Asks many in parallel.
-std::vector<v1::JobStatus> ListJobs(bool all);
+// All jobs, oldest first. Asks many in parallel.
+std::vector<v1::JobStatus> ListJobs();
 
-// Adds those that crashed and whose ranks may still run (MayStillRun). `now_ms`: since 1970.
+// Those that run: their autodist at least listens, or the record of another machine shows no end.
+std::vector<v1::JobStatus> ListRunningJobs();
+
+// Adds those that crashed and whose ranks may still run (MayStillRun), and those of other machines
+// of which nothing is known but their start. `now_ms`: since 1970.
 std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms);
 
 }  // namespace autodist::control

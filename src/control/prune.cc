@@ -115,7 +115,12 @@ Status RemoveJob(const v1::JobStatus& job) {
   const std::filesystem::path folder = job.log_folder();
   const auto recorded = ReadRecord(job.job_id());
   AD_RETURN_IF_ERROR(recorded.status());
-  if (folder.filename() != job.job_id() || recorded->log_folder() != job.log_folder()) {
+  const bool is_recorded = recorded->log_folder() == job.log_folder();
+  if (is_recorded && (job.elsewhere() || recorded->elsewhere())) {
+    ForgetJob(job.job_id());
+    return OkStatus();
+  }
+  if (!is_recorded || folder.filename() != job.job_id()) {
     return Error(StatusCode::kFailedPrecondition,
                  job.log_folder() + " is not removed, as it is not named like the job");
   }

@@ -35,8 +35,8 @@ std::vector<v1::JobStatus> JobsToPrune(const std::vector<v1::JobStatus>& jobs,
 // The size of all files in the job's log folder. Blocks on the disk.
 uint64_t LogBytes(const v1::JobStatus& job);
 
-// Removes the job's log folder and record. Refuses a folder that is not named like the job, belongs
-// to another user, or lacks job.json of this job. Blocks on the disk.
+// Removes the job's log folder, unless it is on another machine, and record. Refuses a folder that
+// is not named like the job, is another user's, or lacks the job's job.json. Blocks on the disk.
 Status RemoveJob(const v1::JobStatus& job);
 
 }  // namespace autodist::control

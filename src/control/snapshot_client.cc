@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/host_name.h"
 #include "base/private_folder.h"
 #include "control/job_record.h"
 #include "control/jobs.h"
@@ -18,11 +18,15 @@ constexpr size_t kLargestFile = 64 << 20;  // bytes
 
 // Reads a file of an ended job's folder, which is trusted because it belongs to this user.
 template <typename Message>
-Result<Message> ReadKept(const std::string& job_id, const char* name) {
-  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, ReadRecord(job_id));
-  const std::string file = std::filesystem::path(job.log_folder()) / name;
+Result<Message> ReadKept(const Result<v1::JobStatus>& job, const char* name) {
+  AD_RETURN_IF_ERROR(job.status());
+  const std::string file = std::filesystem::path(job->log_folder()) / name;
   const auto text = base::ReadOwnFile(file, kLargestFile);
-  if (!text.ok()) return Error(StatusCode::kNotFound, "the job has no saved state: no " + file);
+  if (!text.ok()) {
+    const std::string where =
+        base::IsThisHost(job->host()) ? "" : " on this machine; it runs on " + job->host();
+    return Error(StatusCode::kNotFound, "the job has no saved state" + where + ": no " + file);
+  }
   Message message;
   const Status parsed = json::FromJson(*text, message, json::Unknown::kIgnored);
   if (!parsed.ok()) {
@@ -32,6 +36,10 @@ Result<Message> ReadKept(const std::string& job_id, const char* name) {
 }
 
 }  // namespace
+
+Result<v1::JobStatus> SnapshotClient::Record() const {
+  return log_folder_.empty() ? ReadRecord(job_id_) : ReadRecordIn(log_folder_);
+}
 
 Result<std::shared_ptr<JobClient>> SnapshotClient::Client() {
   const std::lock_guard lock(mutex_);
@@ -62,9 +70,11 @@ Result<std::shared_ptr<const v1::JobSnapshot>> SnapshotClient::Snapshot(
   } else if (client.status().code() == StatusCode::kUnavailable) {
     return client.status();  // the saved data is older
   }
-  AD_ASSIGN_OR_RETURN(v1::JobSnapshot kept, ReadKept<v1::JobSnapshot>(job_id_, kSnapshotFile));
-  if (kept.job().phase() != v1::JOB_PHASE_ENDED) {
-    if (auto job = LookUpJob(job_id_); job.ok()) *kept.mutable_job() = *std::move(job);
+  AD_ASSIGN_OR_RETURN(v1::JobSnapshot kept, ReadKept<v1::JobSnapshot>(Record(), kSnapshotFile));
+  // The folder may have been moved.
+  if (kept.job().phase() != v1::JOB_PHASE_ENDED || !log_folder_.empty()) {
+    auto job = log_folder_.empty() ? LookUpJob(job_id_) : LookUpJobIn(log_folder_);
+    if (job.ok()) *kept.mutable_job() = *std::move(job);
   }
   snapshot::Derive(kept);
   return std::make_shared<const v1::JobSnapshot>(std::move(kept));
@@ -75,7 +85,7 @@ Result<v1::History> SnapshotClient::History(int64_t since_ms, const std::stop_to
     auto answer = (*client)->GetHistory(since_ms, stop);
     if (answer.ok()) return answer;
   }
-  AD_ASSIGN_OR_RETURN(v1::History kept, ReadKept<v1::History>(job_id_, kHistoryFile));
+  AD_ASSIGN_OR_RETURN(v1::History kept, ReadKept<v1::History>(Record(), kHistoryFile));
   auto& points = *kept.mutable_points();
   points.erase(points.begin(), std::ranges::find_if(points, [&](const v1::HistoryPoint& point) {
                  return point.time_ms() > since_ms;

@@ -21,7 +21,9 @@ inline constexpr char kHistoryFile[] = "history.json";
 // Thread-safe.
 class SnapshotClient {
  public:
-  explicit SnapshotClient(std::string job_id) : job_id_(std::move(job_id)) {}
+  // `log_folder`: of a job that need not be recorded; "": as in the record.
+  explicit SnapshotClient(std::string job_id, std::string log_folder = "")
+      : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)) {}
 
   const std::string& job_id() const { return job_id_; }
 
@@ -34,8 +36,10 @@ class SnapshotClient {
 
  private:
   Result<std::shared_ptr<JobClient>> Client();
+  Result<v1::JobStatus> Record() const;
 
   const std::string job_id_;
+  const std::string log_folder_;
   std::mutex mutex_;
   std::shared_ptr<JobClient> client_;  // guarded by mutex_, as the rest; null: not connected
   std::shared_ptr<const v1::JobSnapshot> snapshot_;  // the last received one

@@ -16,18 +16,8 @@ bool Crashed(const v1::JobStatus& job) {
 
 std::string StatusJson(const v1::JobStatus& job, const std::optional<v1::Progress>& progress,
                        const std::vector<std::pair<std::string_view, std::string>>& more) {
-  const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
   const bool crashed = Crashed(job);
   json::Style style;
-  const auto null_if = [&](bool nothing, std::string_view field) {
-    if (nothing) style.instead[field] = "null";
-  };
-  null_if(!ended, "exit_code");
-  null_if(!ended, "report");
-  null_if(job.started_ms() == 0, "started_ms");
-  null_if(job.ended_ms() == 0, "ended_ms");
-  null_if(job.last_output_ms() == 0, "last_output_ms");
-  null_if(job.chief_pid() == 0, "chief_pid");
   if (crashed) style.instead["phase"] = "\"crashed\"";
   style.more = {{"progress", progress ? json::PlainJson(*progress) : "null"}};
   style.more.insert(style.more.end(), more.begin(), more.end());
@@ -47,6 +37,7 @@ std::string RanksJson(const v1::JobStatus& job, const v1::JobSnapshot& snapshot)
     if (rank.auxiliary()) continue;
     v1::RankStatus status;
     status.set_rank(rank.rank());
+    if (rank.has_pid()) status.set_pid(rank.pid());
     if (const auto* node = snapshot::NodeOf(snapshot, rank)) status.set_node(node->address());
     if (rank.has_exit_code()) {
       status.set_exit_code(rank.exit_code());

@@ -122,23 +122,28 @@ std::string Here(const Evidence& evidence) {
   return TakesPart(*evidence.plan) ? "the chief" : "this machine";
 }
 
-std::string CopyRemedy(const Evidence& evidence, const std::string& what) {
-  return evidence.synced ? "--sync skips files that .gitignore or .autodistignore excludes: remove "
-                           "the entry, or copy " +
-                               what + " there"
-                         : "run with --sync, which copies what " + Here(evidence) +
-                               " has, or copy " + what + " there";
+std::string CopyRemedy(const Evidence& evidence, const std::string& path, const std::string& what) {
+  if (const auto leads = evidence.leads_out.find(path); leads != evidence.leads_out.end()) {
+    return "copy " + leads->second +
+           " there, or replace the link by what it leads to: --sync copies links as they are";
+  }
+  if (!IsInFolder(evidence, path)) {
+    return "copy " + what + " there; --sync copies only the working directory";
+  }
+  return evidence.synced || evidence.will_sync
+             ? "--sync skips files that .gitignore or .autodistignore excludes: remove the entry, "
+               "or copy " +
+                   what + " there"
+             : "run with --sync, which copies what " + Here(evidence) + " has, or copy " + what +
+                   " there";
 }
 
 void CheckFiles(const Evidence& evidence, IssueList& issues) {
   const auto here = DigestsHere(evidence);
   if (!here) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
-    // --sync cannot copy a file that the chief itself lacks.
-    if (LacksFolder(evidence, node) ||
-        (WillSync(evidence, node) && evidence.missing_script.empty())) {
-      continue;
-    }
+    const bool will_sync = WillSync(evidence, node);
+    if (LacksFolder(evidence, node) && !will_sync) continue;
     const auto& files = FactsOf(evidence, node).files();
     std::vector<std::string> different;
     for (int i = 0; i < std::min(files.size(), static_cast<int>(here->size())); ++i) {
@@ -146,14 +151,19 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
       const std::string& path = evidence.probe.files(i);
       if (IsMissingProgramOf(evidence, node, path)) continue;  // reported already
       const bool script = path == evidence.missing_script;
+      // --sync cannot copy a file that the chief itself lacks.
+      if (will_sync && !script && !evidence.not_copied.contains(path)) continue;
       // Other missing files are reported by the search for the program.
       if (own.empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
         continue;
       }
       issues.Checked(v1::CHECK_FILES, node);
       if (files[i].digest().empty()) {
-        issues.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
-                   script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
+        const auto leads = evidence.leads_out.find(path);
+        const std::string to =
+            leads == evidence.leads_out.end() ? "" : ", a link to " + leads->second;
+        issues.Bad(v1::CHECK_FILES, node, path + to + ": " + files[i].error(),
+                   script ? ScriptRemedy(evidence) : CopyRemedy(evidence, path, "it"));
       } else if (!script && files[i].digest() != own) {
         different.push_back(path);
       }
@@ -162,7 +172,19 @@ void CheckFiles(const Evidence& evidence, IssueList& issues) {
     issues.Bad(v1::CHECK_FILES, node,
                ListedFiles(different) + (different.size() == 1 ? " differs" : " differ") +
                    " from " + Here(evidence) + "'s",
-               CopyRemedy(evidence, Here(evidence) + "'s"));
+               CopyRemedy(evidence, different.front(), Here(evidence) + "'s"));
+  }
+}
+
+void CheckNeeds(const Evidence& evidence, IssueList& issues) {
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    for (const uint32_t index : FactsOf(evidence, node).missing_paths()) {
+      if (index >= evidence.needs.size()) continue;
+      const NodeNeed& need = evidence.needs[index];
+      // The issue of an unusable program, or of a file, already says it.
+      if (need.check == v1::CHECK_PROGRAM && issues.HasBad(need.check, node)) continue;
+      issues.Add(need.check, need.result, node, Message(need.missing), Remedy(need.missing));
+    }
   }
 }
 

@@ -117,16 +117,29 @@ constexpr const char* kOfPython[] = {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE
 constexpr const char* kLibraries[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_HOME", "CUDA_PATH"};
 constexpr const char* kProxies[] = {"*_PROXY", "*_proxy"};
 
-// Lower-case texts of failures that missing variables cause.
+// Lower-case texts of failures that missing variables cause. None is part of the text of another
+// failure, such as "401" of a line number, or "login" of the name of a function.
 constexpr const char* kCredentialFailures[] = {
-    "401",     "403",        "unauthorized", "forbidden",   "token",         "api key",
-    "api_key", "credential", "restricted",   "wandb",       "huggingface",   "bucket",
-    "gated",   "log in",     "login",        "authenticat", "access denied", "permission"};
+    "401 client error",   "403 client error", "401 unauthorized",  "error 401",
+    "error 403",          "status code 401",  "status code 403",   "unauthorized",
+    "forbidden",          "is restricted",    "gated repo",        "gatedrepo",
+    "repositorynotfound", "api key",          "api_key",           "api token",
+    "access token",       "auth token",       "token is required", "provide a token",
+    "pass a token",       "credential",       "authenticat",       "logged in",
+    "please log in",      "cli login",        "wandb login",       "wandb.login",
+    "access denied",      "accessdenied"};
 constexpr const char* kNetworkFailures[] = {
-    "proxy",       "outgoing traffic", "offline",         "max retries", "connection", "timed out",
-    "unreachable", "resolve",          "name or service", "certificate", "ssl"};
-constexpr const char* kModuleFailures[] = {"modulenotfounderror", "importerror", "no module named"};
-constexpr const char* kLibraryFailures[] = {"shared object", "cuda_home", "libcu", ".so"};
+    "proxyerror",         "to proxy",         "proxy authentication",
+    "outgoing traffic",   "offline mode",     "max retries",
+    "connectionerror",    "connection error", "connecttimeout",
+    "connect timeout",    "read timed out",   "request timed out",
+    "network is unreach", "resolve host",     "failed to resolve",
+    "name resolution",    "name or service",  "couldn't connect",
+    "certificate",        "sslerror",         "[ssl"};
+constexpr const char* kModuleFailures[] = {"modulenotfounderror", "no module named",
+                                           "cannot import name"};
+constexpr const char* kLibraryFailures[] = {"cannot open shared object", "undefined symbol",
+                                            "cuda_home"};
 
 template <typename Phrases>
 bool SaysAny(const std::string& lower, const Phrases& phrases) {
@@ -166,11 +179,11 @@ std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::s
   return found;
 }
 
-std::vector<std::string> LikelyMissed(std::string_view wrote,
+std::vector<std::string> LikelyMissed(std::string_view reason, std::string_view wrote,
                                       const std::vector<std::string>& names) {
   std::vector<std::string> mentioned = NamesIn(wrote, names);
   if (!mentioned.empty()) return mentioned;
-  const std::string lower = absl::AsciiStrToLower(std::string(wrote));
+  const std::string lower = absl::AsciiStrToLower(std::string(reason));
   const bool secret = SaysAny(lower, kCredentialFailures);
   const bool way = SaysAny(lower, kNetworkFailures);
   const bool module = SaysAny(lower, kModuleFailures);

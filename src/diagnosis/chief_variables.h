@@ -15,9 +15,9 @@ std::vector<std::string> NamesToCompare(const std::vector<std::string>& names);
 // The names that occur as whole words in the text, in the order of `names`.
 std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::string>& names);
 
-// Selects the variables whose absence may explain a rank's failure: those that its output mentions,
-// or else those that lead to this kind of failure.
-std::vector<std::string> LikelyMissed(std::string_view wrote,
+// Selects the variables whose absence may explain a rank's failure: those that its last output
+// mentions, or else those that lead to this kind of failure. `reason`: its message in one line.
+std::vector<std::string> LikelyMissed(std::string_view reason, std::string_view wrote,
                                       const std::vector<std::string>& names);
 
 // "HF_TOKEN, HTTPS_PROXY and WANDB_API_KEY"; of many names only the first.

@@ -169,11 +169,11 @@ v1::Diagnosis DiagnoseDevices(const Evidence& evidence) {
 v1::Diagnosis Diagnose(const Evidence& evidence) {
   IssueList issues(evidence);
   for (const auto check :
-       {CheckLogins,      CheckMachines,      CheckAddresses, CheckRankNetworks, CheckPrepared,
-        CheckFiles,       CheckActivations,   CheckPythons,   CheckPrograms,     CheckGpus,
-        CheckDeviceUsers, CheckHealth,        CheckDrivers,   CheckNetwork,      CheckHostNames,
-        CheckClocks,      CheckDisks,         CheckLogs,      CheckLimits,       CheckShared,
-        CheckVariables,   CheckChiefVariables}) {
+       {CheckLogins,    CheckMachines,    CheckAddresses,     CheckRankNetworks, CheckPrepared,
+        CheckFiles,     CheckNeeds,       CheckActivations,   CheckPythons,      CheckPrograms,
+        CheckGpus,      CheckDeviceUsers, CheckHealth,        CheckDrivers,      CheckNetwork,
+        CheckHostNames, CheckClocks,      CheckDisks,         CheckLogs,         CheckLimits,
+        CheckShared,    CheckVariables,   CheckChiefVariables}) {
     check(evidence, issues);
   }
   v1::Diagnosis diagnosis = issues.Take();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +36,13 @@ struct PortTrial {
   std::string address = {};
 };
 
+// Something outside of the program's files that each node needs.
+struct NodeNeed {
+  v1::Check check;
+  v1::CheckResult result;  // if a node lacks it
+  Status missing;          // what is then reported, with a hint
+};
+
 struct Evidence {
   const v1::LaunchPlan* plan = nullptr;
   v1::ProbeRequest probe;       // the request that every node got
@@ -50,6 +58,11 @@ struct Evidence {
   std::string missing_script;
   std::string nearest_script;
   std::set<std::string> optional_modules;  // the script works without them
+  std::vector<NodeNeed> needs;             // one for each of the requested paths
+  // Of the requested files, those that --sync does not copy; and for those that are links which
+  // lead out of the working directory, where they lead.
+  std::set<std::string> not_copied;
+  std::map<std::string, std::string> leads_out;
   // The requested variables that the program's files mention.
   std::vector<std::string> mentioned_variables;
   // The result if other jobs use devices of the plan; CHECK_RESULT_UNSPECIFIED: not checked.
@@ -61,6 +74,8 @@ struct Evidence {
   uint32_t fixed_port = 0;                // the rendezvous port that the user chose; 0: any
   bool warnings = false;                  // includes the agents' warnings
   Status logs_here;                       // whether the job's logs can be written
+  // Why nodes could not count their devices, by address; a run would then start nothing.
+  std::map<std::string, Status> uncounted;
 };
 
 v1::Diagnosis Diagnose(const Evidence& evidence);

@@ -146,6 +146,12 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeInfo& facts = FactsOf(evidence, node);
     const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
+    if (const auto why = evidence.uncounted.find(NameOf(evidence, node));
+        why != evidence.uncounted.end()) {
+      issues.Bad(v1::CHECK_GPUS, node, "its GPUs cannot be counted: " + Message(why->second),
+                 Remedy(why->second));
+      continue;
+    }
     if (planned.empty()) continue;
     if (facts.no_accelerator()) {
       issues.Bad(v1::CHECK_GPUS, node,

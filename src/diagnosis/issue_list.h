@@ -73,6 +73,7 @@ void CheckChiefVariables(const Evidence& evidence, IssueList& issues);
 
 // Checks that compare nodes with each other, above all with the chief.
 void CheckFiles(const Evidence& evidence, IssueList& issues);
+void CheckNeeds(const Evidence& evidence, IssueList& issues);
 void CheckShared(const Evidence& evidence, IssueList& issues);
 void CheckActivations(const Evidence& evidence, IssueList& issues);
 void CheckPrograms(const Evidence& evidence, IssueList& issues);
@@ -83,6 +84,9 @@ bool LacksFolder(const Evidence& evidence, uint32_t node);
 
 // Whether --sync would copy the working directory to the node.
 bool WillSync(const Evidence& evidence, uint32_t node);
+
+// Whether the path, as a command line has it, is in the working directory.
+bool IsInFolder(const Evidence& evidence, const std::string& path);
 
 void CheckDrivers(const Evidence& evidence, IssueList& issues);
 void CheckHostNames(const Evidence& evidence, IssueList& issues);
@@ -102,8 +106,8 @@ bool TakesPart(const v1::LaunchPlan& plan);
 // The machine that autodist runs on: "the chief", or "this machine" if it is no node.
 std::string Here(const Evidence& evidence);
 
-// The remedy if a node lacks a file that this machine has.
-std::string CopyRemedy(const Evidence& evidence, const std::string& what);
+// The remedy if a node lacks a file of the program, or has another one. `what`: to copy.
+std::string CopyRemedy(const Evidence& evidence, const std::string& path, const std::string& what);
 
 // The nodes whose agents answered, by rank.
 std::vector<uint32_t> ReachedNodes(const Evidence& evidence);

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "base/did_you_mean.h"
-#include "base/ip_address.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "diagnosis/collective_variables.h"
@@ -18,14 +17,20 @@ constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // the default in containers
 constexpr int64_t kMaxClockOffset = 1'000'000'000;   // ns
 
-// Whether --sync would copy the program: it is a path in the working directory, not a name in PATH.
-bool IsSynced(const Evidence& evidence) {
+std::string ProgramOf(const Evidence& evidence) {
   const auto& ranks = evidence.plan->nodes(0).ranks();
-  const std::string program = ranks.empty() || ranks[0].argv().empty() ? "" : ranks[0].argv(0);
-  if (program.starts_with('/')) {
-    return program.starts_with(evidence.plan->working_directory() + "/");
-  }
-  return program.find('/') != std::string::npos && !program.starts_with("../");
+  return ranks.empty() || ranks[0].argv().empty() ? "" : ranks[0].argv(0);
+}
+
+// Whether the program is a path in the working directory, not a name in PATH.
+bool ProgramIsInFolder(const Evidence& evidence) {
+  const std::string program = ProgramOf(evidence);
+  return program.find('/') != std::string::npos && IsInFolder(evidence, program);
+}
+
+// Whether --sync would copy the program.
+bool IsSynced(const Evidence& evidence) {
+  return ProgramIsInFolder(evidence) && !evidence.not_copied.contains(ProgramOf(evidence));
 }
 
 bool IsMissingFolder(const v1::PrepareIssue& issue) {
@@ -96,8 +101,9 @@ v1::Check CheckOfWarning(const std::string& warning) {
 // The agent's remedy, extended by facts that it cannot know: that the chief has what this node
 // lacks.
 std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
-  if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND && IsSynced(evidence)) {
-    return HasProgramHere(evidence) ? CopyRemedy(evidence, "it") : issue.remedy();
+  if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND && ProgramIsInFolder(evidence)) {
+    return HasProgramHere(evidence) ? CopyRemedy(evidence, ProgramOf(evidence), "it")
+                                    : issue.remedy();
   }
   if (!IsMissingFolder(issue) || evidence.synced || !HasFolderHere(evidence)) {
     return issue.remedy();
@@ -109,6 +115,11 @@ std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
 
 bool LacksFolder(const Evidence& evidence, uint32_t node) {
   return std::ranges::any_of(evidence.nodes[node].prepared.issues(), IsMissingFolder);
+}
+
+bool IsInFolder(const Evidence& evidence, const std::string& path) {
+  if (path.starts_with('/')) return path.starts_with(evidence.plan->working_directory() + "/");
+  return path != ".." && !path.starts_with("../");
 }
 
 bool WillSync(const Evidence& evidence, uint32_t node) {

@@ -6,6 +6,7 @@
 #include <sodium.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -47,16 +48,17 @@ std::string Digest::Hex() const {
 }
 
 Result<std::string> DigestOfContent(int fd, const std::string& name,
-                                    const std::function<bool()>& go_on) {
+                                    const std::function<bool()>& go_on, uint64_t limit) {
   Digest digest;
   std::vector<char> buffer(1 << 20);
-  for (;;) {
+  for (uint64_t left = limit;;) {
     if (!go_on()) return Error(StatusCode::kCancelled, "cancelled");
-    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    const ssize_t got = read(fd, buffer.data(), std::min<uint64_t>(left, buffer.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError(errno, name);
     if (got == 0) return digest.Hex();
     digest.Add({buffer.data(), static_cast<size_t>(got)});
+    left -= static_cast<uint64_t>(got);
   }
 }
 

@@ -3,6 +3,7 @@
 // libsodium, whose plain C version is three times as fast as SHA-256.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,9 +31,11 @@ class Digest {
 // Blocks while it reads.
 Result<std::string> DigestOfFile(const std::string& path);
 
-// Returns the digest of everything that can be read from `fd`, of the file `name`. Calls `go_on`
-// between pieces of at most 1 MB; if that returns false, the result is kCancelled.
+// Returns the digest of everything that can be read from `fd`, of the file `name`, up to `limit`
+// bytes. Calls `go_on` between pieces of at most 1 MB; if that returns false, the result is
+// kCancelled.
 Result<std::string> DigestOfContent(int fd, const std::string& name,
-                                    const std::function<bool()>& go_on);
+                                    const std::function<bool()>& go_on,
+                                    uint64_t limit = UINT64_MAX);
 
 }  // namespace autodist::files

@@ -49,8 +49,18 @@ void InterfaceErrors(const Snapshots& of, AllFound& found);
 void SendQueues(const Snapshots& of, AllFound& found);      // long ones
 void SlowInterfaces(const Snapshots& of, AllFound& found);  // slower than those of other nodes
 
-// Resources that may be scarce. kRepair: what may have been so for days, and explains nothing.
-enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu, kRepair };
+// Resources that may be scarce. The last two do not explain slow or missing progress. kHeldBack:
+// another program uses the cores that a rank needs. kRepair: it may have been so for days.
+enum class Resource : uint8_t {
+  kDisk,
+  kMemory,
+  kGpu,
+  kCpuLimit,
+  kNetwork,
+  kCpu,
+  kHeldBack,
+  kRepair
+};
 
 // A check of a resource, and when it is made.
 struct ResourceCheck {
@@ -74,7 +84,7 @@ inline constexpr ResourceCheck kResourceChecks[] = {
     {SendQueues, Resource::kNetwork, false, 0},
     {SlowInterfaces, Resource::kNetwork, false, 0},
     {TakenCores, Resource::kCpu, true, kMinDurationMs},
-    {HeldBackRanks, Resource::kCpu, false, 0},
+    {HeldBackRanks, Resource::kHeldBack, false, 0},
     {FaultyGpus, Resource::kRepair, true, 0},
 };
 

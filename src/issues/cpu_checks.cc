@@ -119,8 +119,7 @@ void HeldBackRanks(const Snapshots& of, AllFound& found) {
     const v1::RankSample& sample = rank->sample();
     const v1::HostSample& host = of.now.nodes(static_cast<int>(rank->node())).sample().host();
     Found& one = AddOfRank(found, "held back", of.now, rank->rank(), v1::Issue::KIND_SLOW,
-                           " is slow: it gets " + Cores(sample.cpu()) +
-                               " though it is always ready to run: something holds it back");
+                           " gets " + Cores(sample.cpu()) + " though it is always ready to run");
     AddEvidence(one.issue, "CPU",
                 Cores(sample.cpu()) + "; the median of all ranks: " + Cores(median), "agent");
     AddEvidence(one.issue, "ready to run", base::Percent(sample.cpu_awaited()) + " of the time",

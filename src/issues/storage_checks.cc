@@ -1,8 +1,5 @@
 // Checks for full disks and scarce memory.
-#include <algorithm>
-
 #include "base/quantity.h"
-#include "base/utf8.h"
 #include "issues/checks.h"
 #include "snapshot/lookup.h"
 
@@ -48,14 +45,6 @@ void FullDisks(const Snapshots& of, AllFound& found) {
     Found& one = AddOfNode(found, "disk", of.now, node, v1::Issue::KIND_WARNING,
                            ": the disk of the working directory is full but for " + free);
     AddEvidence(one.issue, "free", free + " of " + base::BinaryBytes(host.disk_total()), "agent");
-  }
-  for (const v1::RankSnapshot& rank : of.now.ranks()) {
-    if (rank.last_line().find("No space left on device") == std::string::npos) continue;
-    const int64_t last = std::max(of.now.job().last_output_ms(), rank.last_output_ms());
-    if (rank.last_output_ms() > 0 && last - rank.last_output_ms() > kDiskFullLongAgoMs) continue;
-    Found& one = AddOfRank(found, "disk of rank ", of.now, rank.rank(), v1::Issue::KIND_WARNING,
-                           " finds a disk full");
-    AddEvidence(one.issue, "last line", base::Printable(rank.last_line()), "its output");
   }
 }
 

@@ -35,8 +35,6 @@ inline constexpr size_t kSteadySpans = 6;
 
 // The free share of the disk of the working directory.
 inline constexpr double kDiskNearlyFull = 0.01;
-// If other ranks wrote output this long after a rank reported a full disk, that rank has coped.
-inline constexpr int64_t kDiskFullLongAgoMs = 30'000;
 
 // Memory of a node.
 // share of time in which some process waits for memory
@@ -79,5 +77,6 @@ inline constexpr uint64_t kUnansweredSegments = 3;  // retransmissions: more tha
 inline constexpr double kStragglerCores = 0.2;
 inline constexpr double kStragglerMoreCores = 0.1;
 inline constexpr double kStragglerTimes = 1.25;
+inline constexpr uint64_t kStragglerSteps = 3;  // between the looks
 
 }  // namespace autodist::issues

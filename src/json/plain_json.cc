@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json_quote.h"
+#include "json/proto_json.h"
 
 namespace autodist::json {
 namespace {
@@ -20,6 +21,9 @@ using google::protobuf::Reflection;
 
 constexpr std::string_view kNull = "null";
 
+// kProtobuf: protobuf's own form, with the message's field names and without unset fields.
+enum class Form { kPlain, kProtobuf };
+
 // "RankState" → "RANK_STATE_".
 std::string PrefixOf(std::string_view enum_name) {
   std::string prefix;
@@ -30,19 +34,19 @@ std::string PrefixOf(std::string_view enum_name) {
   return prefix + '_';
 }
 
-std::string EnumText(const EnumDescriptor& type, int number, Values values) {
+std::string EnumText(const EnumDescriptor& type, int number, Form form) {
   const EnumValueDescriptor* const value = type.FindValueByNumber(number);
   if (!value) return std::to_string(number);  // from a later version
   std::string_view name = value->name();
-  if (values == Values::kProtobuf) return '"' + value->name() + '"';
+  if (form == Form::kProtobuf) return '"' + value->name() + '"';
   const std::string prefix = PrefixOf(type.name());
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
   if (name == "UNSPECIFIED") return std::string(kNull);
   return '"' + absl::AsciiStrToLower(std::string(name)) + '"';
 }
 
-std::string NumberText(double number, Values values) {
-  if (!std::isfinite(number) && values == Values::kPlain) return std::string(kNull);
+std::string NumberText(double number, Form form) {
+  if (!std::isfinite(number) && form == Form::kPlain) return std::string(kNull);
   if (std::isnan(number)) return R"("NaN")";
   if (std::isinf(number)) return number > 0 ? R"("Infinity")" : R"("-Infinity")";
   char digits[32];
@@ -50,18 +54,24 @@ std::string NumberText(double number, Values values) {
 }
 
 // Protobuf writes them as text, because JavaScript has no 64-bit integers.
-std::string LargeNumberText(std::string number, Values values) {
-  return values == Values::kProtobuf ? '"' + std::move(number) + '"' : number;
+std::string LargeNumberText(std::string number, Form form) {
+  return form == Form::kProtobuf ? '"' + std::move(number) + '"' : number;
 }
 
-std::string_view KeyOf(const FieldDescriptor& field, Values values) {
-  const bool renamed = values == Values::kPlain && field.name() == "phase";
+std::string_view KeyOf(const FieldDescriptor& field, Form form) {
+  const bool renamed = form == Form::kPlain && field.name() == "phase";
   return renamed ? std::string_view("state") : std::string_view(field.name());
+}
+
+// A time since 1970, of which 0 means that it is unknown.
+bool IsTime(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 && !field.has_presence() &&
+         std::string_view(field.name()).ends_with("_ms");
 }
 
 class Writer {
  public:
-  Writer(bool indented, Values values) : indented_(indented), values_(values) {}
+  Writer(bool indented, Form form) : indented_(indented), form_(form) {}
 
   void Write(const Message& message, const Style& style) {
     text_ += '{';
@@ -71,11 +81,11 @@ class Writer {
       const FieldDescriptor& field = *message.GetDescriptor()->field(i);
       const auto instead = style.instead.find(std::string_view(field.name()));
       if (instead != style.instead.end()) {
-        Key(KeyOf(field, values_), first);
+        Key(KeyOf(field, form_), first);
         text_ += instead->second;
-      } else if (IsShown(message, field, style.absent)) {
-        Key(KeyOf(field, values_), first);
-        Value(message, field, style.absent);
+      } else if (IsShown(message, field)) {
+        Key(KeyOf(field, form_), first);
+        Value(message, field);
       }
     }
     for (const auto& [key, value] : style.more) {
@@ -90,11 +100,11 @@ class Writer {
   std::string Take() { return std::move(text_); }
 
  private:
-  static bool IsShown(const Message& message, const FieldDescriptor& field, Absent absent) {
+  bool IsShown(const Message& message, const FieldDescriptor& field) const {
     const Reflection& reflection = *message.GetReflection();
     const bool set = field.is_repeated() ? reflection.FieldSize(message, &field) > 0
                                          : reflection.HasField(message, &field);
-    return set || (absent == Absent::kNull && field.real_containing_oneof() == nullptr);
+    return set || (form_ == Form::kPlain && field.real_containing_oneof() == nullptr);
   }
 
   void NewLine() {
@@ -109,18 +119,18 @@ class Writer {
     ((text_ += '"') += key) += indented_ ? "\": " : "\":";
   }
 
-  void Value(const Message& message, const FieldDescriptor& field, Absent absent) {
+  void Value(const Message& message, const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     if (field.is_repeated()) {
-      List(message, field, absent);
-    } else if (field.has_presence() && !reflection.HasField(message, &field)) {
+      List(message, field);
+    } else if (!reflection.HasField(message, &field) && (field.has_presence() || IsTime(field))) {
       text_ += kNull;
     } else {
-      One(message, field, -1, absent);
+      One(message, field, -1);
     }
   }
 
-  void List(const Message& message, const FieldDescriptor& field, Absent absent) {
+  void List(const Message& message, const FieldDescriptor& field) {
     const int size = message.GetReflection()->FieldSize(message, &field);
     const bool of_messages = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     text_ += '[';
@@ -129,7 +139,7 @@ class Writer {
       if (i > 0) text_ += ',';
       if (of_messages) NewLine();
       if (!of_messages && i > 0 && indented_) text_ += ' ';
-      One(message, field, i, absent);
+      One(message, field, i);
     }
     --depth_;
     if (of_messages && size > 0) NewLine();
@@ -137,7 +147,7 @@ class Writer {
   }
 
   // The value at `index` of a list; -1: the field is not a list.
-  void One(const Message& message, const FieldDescriptor& field, int index, Absent absent) {
+  void One(const Message& message, const FieldDescriptor& field, int index) {
     const Reflection& reflection = *message.GetReflection();
     const auto get = [&](auto single, auto repeated) {
       return index < 0 ? (reflection.*single)(message, &field)
@@ -149,27 +159,26 @@ class Writer {
         text_ += std::to_string(get(&R::GetInt32, &R::GetRepeatedInt32));
         return;
       case FieldDescriptor::CPPTYPE_INT64:
-        text_ += LargeNumberText(std::to_string(get(&R::GetInt64, &R::GetRepeatedInt64)), values_);
+        text_ += LargeNumberText(std::to_string(get(&R::GetInt64, &R::GetRepeatedInt64)), form_);
         return;
       case FieldDescriptor::CPPTYPE_UINT32:
         text_ += std::to_string(get(&R::GetUInt32, &R::GetRepeatedUInt32));
         return;
       case FieldDescriptor::CPPTYPE_UINT64:
-        text_ +=
-            LargeNumberText(std::to_string(get(&R::GetUInt64, &R::GetRepeatedUInt64)), values_);
+        text_ += LargeNumberText(std::to_string(get(&R::GetUInt64, &R::GetRepeatedUInt64)), form_);
         return;
       case FieldDescriptor::CPPTYPE_DOUBLE:
-        text_ += NumberText(get(&R::GetDouble, &R::GetRepeatedDouble), values_);
+        text_ += NumberText(get(&R::GetDouble, &R::GetRepeatedDouble), form_);
         return;
       case FieldDescriptor::CPPTYPE_FLOAT:
-        text_ += NumberText(static_cast<double>(get(&R::GetFloat, &R::GetRepeatedFloat)), values_);
+        text_ += NumberText(static_cast<double>(get(&R::GetFloat, &R::GetRepeatedFloat)), form_);
         return;
       case FieldDescriptor::CPPTYPE_BOOL:
         text_ += get(&R::GetBool, &R::GetRepeatedBool) ? "true" : "false";
         return;
       case FieldDescriptor::CPPTYPE_ENUM:
         text_ +=
-            EnumText(*field.enum_type(), get(&R::GetEnumValue, &R::GetRepeatedEnumValue), values_);
+            EnumText(*field.enum_type(), get(&R::GetEnumValue, &R::GetRepeatedEnumValue), form_);
         return;
       case FieldDescriptor::CPPTYPE_STRING: {
         const std::string value = get(&R::GetString, &R::GetRepeatedString);
@@ -180,14 +189,12 @@ class Writer {
       case FieldDescriptor::CPPTYPE_MESSAGE:
         const Message& inner = index < 0 ? reflection.GetMessage(message, &field, nullptr)
                                          : reflection.GetRepeatedMessage(message, &field, index);
-        Style style;
-        style.absent = absent;
-        return Write(inner, style);
+        return Write(inner, {});
     }
   }
 
   const bool indented_;
-  const Values values_;
+  const Form form_;
   size_t depth_ = 0;
   std::string text_;
 };
@@ -195,8 +202,14 @@ class Writer {
 }  // namespace
 
 std::string PlainJson(const Message& message, const Style& style) {
-  Writer writer(style.indented, style.values);
+  Writer writer(style.indented, Form::kPlain);
   writer.Write(message, style);
+  return writer.Take();
+}
+
+std::string JsonText(const Message& message) {
+  Writer writer(/*indented=*/false, Form::kProtobuf);
+  writer.Write(message, {});
   return writer.Take();
 }
 

@@ -1,4 +1,4 @@
-// Converts messages to JSON for scripts, as commands print it.
+// Converts messages to JSON for scripts and the page: the only form of JSON that users see.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -11,21 +11,7 @@
 
 namespace autodist::json {
 
-// Output for unset fields.
-enum class Absent {
-  kNull,     // null; zeros, empty texts and empty lists are printed
-  kOmitted,  // nothing, also for zeros and empty values
-};
-
-// Notation of fields and values.
-enum class Values {
-  kPlain,     // as described below
-  kProtobuf,  // as in protobuf's JSON, with the message's field names
-};
-
 struct Style {
-  Absent absent = Absent::kNull;
-  Values values = Values::kPlain;
   bool indented = false;  // on several lines
   // For the outer message only: replacement values for fields, and additional fields at the end.
   // Both are JSON.
@@ -33,9 +19,11 @@ struct Style {
   std::vector<std::pair<std::string_view, std::string>> more = {};
 };
 
-// Fields have the message's names, except that "phase" becomes "state". 64-bit numbers are numbers.
-// The enum value JOB_PHASE_RUNNING becomes "running"; unspecified values and non-finite numbers
-// become null. Text must be UTF-8. Maps are not supported.
+// Every field is printed, also if it is zero or empty; only unset members of a oneof are left out.
+// null stands for what is unknown: an optional field or a message that is not set, an unspecified
+// enum value, a number that is not finite, and a time of 0 (a 64-bit field "..._ms"). Fields have
+// the message's names, except that "phase" becomes "state". 64-bit numbers are numbers. The enum
+// value JOB_PHASE_RUNNING becomes "running". Text must be UTF-8. Maps are not supported.
 std::string PlainJson(const google::protobuf::Message& message, const Style& style = {});
 
 }  // namespace autodist::json

@@ -2,8 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include "json/plain_json.h"
-
 namespace autodist::json {
 namespace {
 
@@ -18,15 +16,10 @@ Result<std::string> ToJson(const google::protobuf::Message& message, Layout layo
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.add_whitespace = layout == Layout::kIndented;
-  options.always_print_primitive_fields = layout == Layout::kAllFields;
   std::string json;
   const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   if (!status.ok()) return WrongMessage(message, status.ToString());
   return json;
-}
-
-std::string JsonText(const google::protobuf::Message& message) {
-  return PlainJson(message, {.absent = Absent::kOmitted, .values = Values::kProtobuf});
 }
 
 Status FromJson(std::string_view json, google::protobuf::Message& message, Unknown unknown) {

@@ -10,8 +10,7 @@
 
 namespace autodist::json {
 
-// kAllFields: on one line, including fields with default values.
-enum class Layout { kOneLine, kAllFields, kIndented };
+enum class Layout { kOneLine, kIndented };
 
 // kInvalidArgument: a text is not UTF-8.
 Result<std::string> ToJson(const google::protobuf::Message& message, Layout layout);

@@ -47,6 +47,7 @@ struct LaunchOptions {
   std::optional<v1::PmixWorld> pmix;      // of the first attempt
   // Copies the working directory to the nodes reached by SSH; null: no copy.
   std::shared_ptr<transfer::FolderSync> sync;
+  bool prepare = true;  // false: for nodes that run no ranks
   // By the node's rank in the plan; null: progress is not needed.
   std::shared_ptr<LaunchProgress> progress;
   // Of each node's agent (rpc/bootstrap_lines.h); null: any, because the agent never reconnects.

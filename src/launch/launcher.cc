@@ -21,6 +21,7 @@
 #include "launch/grpc_link.h"
 #include "launch/install_agent.h"
 #include "launch/reconnector.h"
+#include "reach/host_facts.h"
 #include "reach/login_retry_budget.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/callback_lines.h"
@@ -185,8 +186,14 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
                                "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
+  if (!options_.prepare) return launched;
   v1::PrepareRequest request;
   *request.mutable_node() = node;
+  // Of several addresses, ranks use the one that answers, which the agent knows from sshd.
+  const v1::SshReach& ssh = node.reach().ssh();
+  if (node.ask_data_address() && ssh.other_addresses_size() > 0 && !ssh.has_container()) {
+    request.mutable_node()->clear_data_address();
+  }
   *request.mutable_environment() = plan_.environment();
   if (options_.probe) *request.mutable_probe() = *options_.probe;
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
@@ -215,15 +222,6 @@ void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNo
   }
 }
 
-// A node that does not answer or refuses connections may be booting; one with wrong keys, or whose
-// login shell was reached, is not.
-bool MayBeBooting(const Status& failure, bool was_reached) {
-  const StatusCode code = failure.code();
-  return !was_reached &&
-         (code == StatusCode::kUnavailable || code == StatusCode::kNotFound ||
-          code == StatusCode::kDeadlineExceeded || code == StatusCode::kResourceExhausted);
-}
-
 // Retries for as long as a node may be booting.
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
   const milliseconds patience = base::ToMilliseconds(options_.request.wait_for_nodes());
@@ -231,9 +229,9 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
   for (base::Backoff backoff;;) {
     bool was_reached = false;
     auto link = LinkOnce(node, was_reached);
-    if (link.ok() || patience.count() == 0 || !MayBeBooting(link.status(), was_reached)) {
-      return link;
-    }
+    // A node whose login shell was reached is not booting.
+    const bool wait = patience.count() > 0 && !was_reached;
+    if (link.ok() || !wait || !reach::MayBeBooting(link.status().code())) return link;
     Enter(node.node_rank(), LaunchProgress::State::kBooting);
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
       return stop_.stop_requested()
@@ -246,6 +244,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
 
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkOnce(const v1::NodePlan& node,
                                                          bool& was_reached) {
+  AD_RETURN_IF_ERROR(reach::TakeFailure(node.reach()));
   AD_ASSIGN_OR_RETURN(const auto transport, options_.connector->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
@@ -362,15 +361,18 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
     if (was_reached) *was_reached = true;
     Enter(session.node_rank, LaunchProgress::State::kStartingAgent);
   };
+  const v1::Reach& how = plan_.nodes(static_cast<int>(session.node_rank)).reach();
+  const bool in_container = how.has_program() || how.ssh().has_container();
   if (command.installs) {
-    Enter(session.node_rank, LaunchProgress::State::kLoggedIn);
+    Enter(session.node_rank,
+          in_container ? LaunchProgress::State::kInContainer : LaunchProgress::State::kLoggedIn);
   } else {
     starting();
   }
   const auto sent = [&](uint64_t bytes, uint64_t of) {
     if (options_.progress) options_.progress->SendingAgent(session.node_rank, bytes, of);
   };
-  const StartWatch watch{StartLimit(kDefaultReadyLimit), starting, sent};
+  const StartWatch watch{StartLimit(kDefaultReadyLimit), starting, sent, in_container};
   AD_ASSIGN_OR_RETURN(ReachedAgent agent,
                       AwaitAgent(*stream, agent_, session, command, stop, watch));
   {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/ip_address.h"
-#include "base/quantity.h"
 #include "base/utf8.h"
 #include "framework/frameworks.h"
 #include "framework/world.h"
@@ -153,6 +152,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_max_restarts(input.request.max_restarts());
   plan.set_no_gpu(input.spec.no_gpu);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
+  const std::chrono::milliseconds start_limit = StartLimitOf(input.request);
   uint32_t world_size = 0;
   for (const spec::Node* node : NodesOf(input)) {
     v1::NodePlan& planned = *plan.add_nodes();
@@ -164,7 +164,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     planned.set_interface(node->interface);
     *planned.mutable_reach() =
         MakeReach(*node, input.spec.group_of(*node), address, input.user,
-                  {input.job_id, planned.node_rank(), input.working_directory});
+                  {input.job_id, planned.node_rank(), input.working_directory}, start_limit);
     AddDevices(*node, planned);
     planned.set_gpu_affinity(!input.request.no_affinity());
     SetNodeEnvironment(input, *node, planned);
@@ -278,6 +278,7 @@ Status ApplyFrameworks(const Frameworks& frameworks, v1::LaunchPlan& plan) {
 
 Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(CheckCommand(input.command, input.working_directory));
+  AD_RETURN_IF_ERROR(CheckForRanks(input.command));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
   const v1::JobRequest& request = input.request;
   AD_RETURN_IF_ERROR(CheckKind(launcher, request.per()));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/duration.h"
 #include "scripts/scripts.h"
 
 namespace autodist::plan {
@@ -145,8 +146,14 @@ v1::CallbackReach MakeCallbackReach(const spec::Node& node, const spec::SshGroup
 
 }  // namespace
 
+std::chrono::milliseconds StartLimitOf(const v1::JobRequest& request) {
+  return request.has_start_timeout() ? base::ToMilliseconds(request.start_timeout())
+                                     : kDefaultStartLimit;
+}
+
 v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
-                          const NodeAddress& address, const User& user) {
+                          const NodeAddress& address, const User& user,
+                          std::chrono::milliseconds limit) {
   const Openssh& openssh = address.openssh;
   const auto number = [&](const char* keyword) {
     return static_cast<uint32_t>(std::strtoul(First(openssh, keyword).c_str(), nullptr, 10));
@@ -164,6 +171,7 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
                    : !username.empty()     ? username
                                            : user.username);
   ssh.set_address(address.ssh);
+  *ssh.mutable_other_addresses() = {address.others.begin(), address.others.end()};
   ssh.set_error(address.error);
   ssh.set_ssh_address(node.ssh_address);
   *ssh.mutable_host_keys() = {node.host_keys.begin(), node.host_keys.end()};
@@ -172,6 +180,7 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
       node.ssh_address.empty() ? First(openssh, "hostname") : node.ssh_address;
   ssh.set_host_key_name(!alias.empty() ? alias : !hostname.empty() ? hostname : node.address);
   ssh.set_connect_limit_ms(otherwise(number("connecttimeout") * 1000, kDefaultConnectLimitMs));
+  ssh.set_login_limit_ms(static_cast<uint32_t>(limit.count()));
 
   SetKeys(group, openssh, user, ssh);
   SetHostKeys(group, openssh, user, ssh);
@@ -185,11 +194,12 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
   if (address.error.empty() && address.ssh.empty() && !ssh.by_ssh_program()) {
     ssh.set_error(address.no_ssh);
   }
+  if (!ssh.error().empty()) ssh.set_error_hint(address.hint);
   return ssh;
 }
 
 v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
-                    const User& user, const ContainerUse& use) {
+                    const User& user, const ContainerUse& use, std::chrono::milliseconds limit) {
   v1::Reach reach;
   if (node.chief) {
     reach.mutable_local();
@@ -210,7 +220,7 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     *reach.mutable_program()->mutable_argv() = {argv.begin(), argv.end()};
     reach.mutable_program()->set_program(group.via[0]);
   } else {
-    *reach.mutable_ssh() = MakeSshReach(node, group, address, user);
+    *reach.mutable_ssh() = MakeSshReach(node, group, address, user, limit);
     if (argv.empty()) return reach;
     v1::Container& container = *reach.mutable_ssh()->mutable_container();
     *container.mutable_argv() = {argv.begin(), argv.end()};

@@ -2,10 +2,12 @@
 // back.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "spec/resource_spec.h"
 
@@ -24,6 +26,8 @@ struct NodeAddress {
   // Why only the `ssh` program can log in: settings that the built-in client does not support, or
   // an open shared connection. Jump hosts and ProxyCommand may be missing here.
   std::vector<std::string> left_to_ssh = {};
+  std::string hint = {};                 // what to do about `error` or `no_ssh`
+  std::vector<std::string> others = {};  // further addresses of the name of `ssh`
 };
 
 // The user who runs autodist.
@@ -34,9 +38,14 @@ struct User {
   std::string agent_socket;       // SSH_AUTH_SOCK; empty: none
 };
 
-// `group` is the one that the node names.
+// The time for a login, and for its shell to start a program, without --start-timeout.
+inline constexpr std::chrono::milliseconds kDefaultStartLimit{60'000};
+std::chrono::milliseconds StartLimitOf(const v1::JobRequest& request);
+
+// `group` is the one that the node names; `limit`: for the login.
 v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
-                          const NodeAddress& address, const User& user);
+                          const NodeAddress& address, const User& user,
+                          std::chrono::milliseconds limit = kDefaultStartLimit);
 
 // The job that a container is created for.
 struct ContainerUse {
@@ -47,6 +56,7 @@ struct ContainerUse {
 
 // `group` is the one that the node names; it is ignored for the chief.
 v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
-                    const User& user, const ContainerUse& use);
+                    const User& user, const ContainerUse& use,
+                    std::chrono::milliseconds limit = kDefaultStartLimit);
 
 }  // namespace autodist::plan

@@ -1,5 +1,7 @@
 #include "reach/device_ips.h"
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "base/ip_address.h"
@@ -7,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/split.h"
 #include "reach/connector_factory.h"
+#include "reach/gpu_count.h"
 #include "reach/login_script.h"
 #include "scripts/scripts.h"
 
@@ -31,33 +34,38 @@ Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
   }
   AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, plan::MakePlan(with_ips));
   std::map<std::string, v1::Reach> ways;
-  for (const v1::NodePlan& node : plan.nodes()) ways[node.address()] = node.reach();
+  for (const v1::NodePlan& node : plan.nodes()) {
+    v1::Reach& way = ways[node.address()] = node.reach();
+    if (!way.has_callback()) continue;
+    const auto limit = static_cast<uint32_t>(std::chrono::milliseconds(kAskLimit).count());
+    way.mutable_callback()->set_limit_ms(std::min(way.callback().limit_ms(), limit));
+  }
   return ways;
 }
 
 }  // namespace
 
-Result<Devices> ReadDevices(std::string_view output) {
-  const Status incomplete = Error(StatusCode::kNotFound, "no answer");
+Result<Devices> ReadDevices(std::string_view output, std::chrono::seconds limit) {
   const size_t marker = output.rfind(kMarker);
-  if (marker == std::string_view::npos) return incomplete;
-  std::string_view line = output.substr(marker + kMarker.size());
-  const size_t end = line.find('\n');
-  if (end == std::string_view::npos) return incomplete;
-  line = line.substr(0, end);
-
-  if (line.starts_with("hangs ")) {
-    return WithRemedy(
-        Error(StatusCode::kUnavailable, "nvidia-smi -L there did not answer within 5 s"),
-        "run it on the node; if it hangs, the driver or a GPU hangs");
+  const size_t last = output.rfind(kEnd);
+  if (marker == output.npos || last == output.npos || last < marker) {
+    return Error(StatusCode::kNotFound, "no answer");
   }
-  const auto gpus = base::TakeNumber<uint32_t>(line);
-  const bool both = gpus && base::TakePrefix(line, " ");
-  const auto cpus = both ? base::TakeNumber<uint32_t>(line) : std::nullopt;
-  if (!cpus || (!line.empty() && !base::TakePrefix(line, " "))) {
-    return Error(StatusCode::kInternal, "the answer is invalid");
+  const size_t begin = marker + kMarker.size();
+  const std::string_view answer = output.substr(begin, last - begin);
+  std::string_view line = base::FirstLine(answer);
+  const std::string_view printed = answer.substr(std::min(line.size() + 1, answer.size()));
+  std::array<uint32_t, 5> numbers{};
+  for (uint32_t& one : numbers) {
+    const auto number = base::TakeNumber<uint32_t>(line);
+    if (!number || (!line.empty() && !base::TakePrefix(line, " "))) {
+      return Error(StatusCode::kAborted, "the answer about the devices is invalid");
+    }
+    one = *number;
   }
-  Devices devices{*gpus, *cpus};
+  const auto [driver, files, on_bus, status, cpus] = numbers;
+  const auto gpus = CountGpus({driver, files, on_bus > 0, status, std::string(printed)}, limit);
+  Devices devices{gpus.value_or(0), cpus, "", gpus.status()};
   // With a missing part it would not be unique.
   const size_t slash = line.find('/');
   const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < line.size();
@@ -67,8 +75,11 @@ Result<Devices> ReadDevices(std::string_view output) {
 
 Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit) {
-  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", scripts::Script({"devices"})},
-                                 ReadDevices, limit, servers);
+  const std::chrono::seconds listing = ListingLimit(limit);
+  return RunLoginScript<Devices>(
+      transport,
+      {"/bin/sh", "-c", scripts::Script({"devices"}), "sh", std::to_string(listing.count())},
+      [listing](std::string_view output) { return ReadDevices(output, listing); }, limit, servers);
 }
 
 Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t devices) {
@@ -125,12 +136,12 @@ Status AskForDeviceIps(plan::Input& input) {
     }
     const std::lock_guard lock(mutex);
     issues += (issues.empty() ? "" : "\n") + node.address + ": " + base::FailureText(ips.status());
-    answer_missing |= Remedy(ips.status()).empty();
+    answer_missing |= ips.status().code() == StatusCode::kInternal;
   });
   if (issues.empty()) return OkStatus();
   const Status failure =
       Error(StatusCode::kUnavailable, "asking for the addresses of the nodes' devices:\n" + issues);
-  // A failed login already has a hint, and would fail again when the job is started.
+  // A failed login would fail again when the job is started.
   return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
 }
 

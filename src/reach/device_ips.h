@@ -15,31 +15,35 @@
 
 namespace autodist::reach {
 
-inline constexpr std::chrono::seconds kAskLimit{10};  // includes the login
+// After the login; nvidia-smi takes half a minute on some machines.
+inline constexpr std::chrono::seconds kAskLimit{60};
 
 struct Devices {
   uint32_t gpus = 0;  // as the NVIDIA driver lists them
   uint32_t cpus = 0;
   std::string machine = {};  // "HOST-NAME/BOOT-ID", unique to the machine; empty: unknown
+  Status uncounted = {};     // why the number of GPUs is unknown; gpus is then 0
 
   bool operator==(const Devices&) const = default;
 };
 
-// Asks a host for its devices, by one constant command. Blocks for `limit` at most.
+// Asks a host for its devices, by one constant command. Blocks for the login, and then for `limit`
+// at most. kAborted: the login succeeds.
 Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit = kAskLimit);
 
 // Finds the command's answer after any output of the login shell; kNotFound while it is incomplete.
-Result<Devices> ReadDevices(std::string_view output);
+// `limit`: the time that nvidia-smi had.
+Result<Devices> ReadDevices(std::string_view output, std::chrono::seconds limit);
 
 // Asks the nodes of `input` that have gpus without device_ips in the spec, and adds the answers.
-// Blocks until all have answered, in parallel, for kAskLimit each at most. If the plan has another
-// error, returns it without asking. Reports all nodes that fail, with the reasons.
+// Blocks until all have answered, in parallel, for the login and kAskLimit each at most. If the
+// plan has another error, returns it without asking. Reports all nodes that fail, with the reasons.
 Status AskForDeviceIps(plan::Input& input);
 
 // Returns one IPv4 address for each device, in order; "" where the node has none. They come from
-// `hccn_tool -i DEVICE -ip -g`, or else from address_DEVICE in /etc/hccn.conf. Blocks for `limit`
-// at most.
+// `hccn_tool -i DEVICE -ip -g`, or else from address_DEVICE in /etc/hccn.conf. Blocks for the
+// login, and then for `limit` at most.
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
                                               LoginRetryBudget& servers,

@@ -1,8 +1,10 @@
 #include "reach/host_facts.h"
 
 #include <map>
+#include <mutex>
 #include <string>
 
+#include "base/deadline.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -20,18 +22,25 @@ using base::LogLevel;
 
 constexpr size_t kAskedAtOnce = 64;
 
+std::mutex failures_mutex;
+std::map<std::string, Status>& Failures() {  // by login; guarded by the mutex
+  static std::map<std::string, Status> failures;
+  return failures;
+}
+
+std::string LoginOf(const v1::SshReach& ssh) {
+  return ssh.username() + "@" + ssh.host() + ":" + std::to_string(ssh.port());
+}
+
 // Returns a spec with the hosts as nodes.
 spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec::SshGroup& login) {
   spec::ResourceSpec spec;
   for (const spec::HostEntry& host : hosts) {
-    spec::SshGroup group = login;
-    if (!host.user.empty()) group.username = host.user;
-    if (!host.key_file.empty()) group.key_file = host.key_file;
-    if (host.port) group.port = host.port;
+    spec::SshGroup group = spec::GroupOf(host, login);
     spec::Node node;
     node.address = host.host;
-    node.ssh_config =
-        group.username + "\n" + group.key_file + "\n" + std::to_string(group.port.value_or(0));
+    node.ssh_config = group.username + "\n" + group.key_file + "\n" +
+                      std::to_string(group.port.value_or(0)) + "\n" + group.proxy_jump;
     spec.ssh.emplace(node.ssh_config, std::move(group));
     spec.nodes.push_back(std::move(node));
   }
@@ -61,9 +70,28 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
   return OkStatus();
 }
 
+// Whether the user has given the number of ranks, which then start in any case.
+bool IsStated(const spec::HostEntry& host) { return host.slots || !host.devices.empty(); }
+
+// Whether a launch would fail in the same way. A node that has no answer about its devices, or a
+// busy server, may start the agent.
+bool FailsAgain(StatusCode failure) { return failure != StatusCode::kAborted && !IsBusy(failure); }
+
+Result<Devices> AskUntilUp(transport::Transport& transport, LoginRetryBudget& servers,
+                           const AskLimits& limits) {
+  Result<Devices> answer;
+  const auto ask = [&] {
+    answer = AskDevices(transport, servers, limits.each);
+    return answer.status();
+  };
+  const base::Deadline up_by = base::Deadline::After(limits.booting);
+  (void)TryToLogIn(ask, MayBeBooting, [up_by] { return up_by; }, {});
+  return answer;
+}
+
 // `ways` lead to the hosts.
 Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reach>& ways,
-           std::vector<spec::HostFacts>& facts) {
+           AskHosts ask, const AskLimits& limits, std::vector<spec::HostFacts>& facts) {
   Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
                            (hosts.size() == 1 ? "its" : "their") + " devices");
   ConnectorFactory logins;
@@ -73,19 +101,27 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
   std::vector<Result<Devices>> answers(hosts.size(), Devices{});
   base::ParallelFor(hosts.size(), kAskedAtOnce, [&](size_t i) {
     const auto transport = logins.TransportTo(ways[i], *loop);
-    answers[i] = transport.ok() ? AskDevices(**transport, servers) : transport.status();
+    AskLimits own = limits;
+    // The limit of the ssh program includes the login.
+    if (ways[i].ssh().by_ssh_program()) own.each *= 2;
+    if (IsStated(hosts[i])) own.booting = {};
+    answers[i] = transport.ok() ? AskUntilUp(**transport, servers, own) : transport.status();
   });
   for (size_t i = 0; i < hosts.size(); ++i) {
-    if (answers[i].ok()) {
-      facts[i].gpus = answers[i]->gpus;
-      facts[i].cpus = answers[i]->cpus;
-      facts[i].machine = answers[i]->machine;
-    } else {
-      facts[i].not_reached = Message(answers[i].status());
-      Log(LogLevel::kWarning,
-          base::FailureText(
-              Annotate(answers[i].status(), hosts[i].host + " did not report the devices")));
+    facts[i].unknown = answers[i].status();
+    if (!answers[i].ok()) {
+      facts[i].reported = ask == AskHosts::kForLaunch && IsStated(hosts[i]) && ways[i].has_ssh() &&
+                          FailsAgain(answers[i].status().code());
+      if (facts[i].reported) {
+        const std::lock_guard lock(failures_mutex);
+        Failures()[LoginOf(ways[i].ssh())] = answers[i].status();
+      }
+      continue;
     }
+    facts[i].unknown = answers[i]->uncounted;
+    if (facts[i].unknown.ok()) facts[i].gpus = answers[i]->gpus;
+    facts[i].cpus = answers[i]->cpus;
+    facts[i].machine = answers[i]->machine;
   }
   return OkStatus();
 }
@@ -107,7 +143,8 @@ void WarnOfSameMachines(const std::vector<spec::HostEntry>& hosts,
 
 Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts,
                                              const spec::SshGroup& login, const plan::User& user,
-                                             AskHosts ask, SameMachines same) {
+                                             AskHosts ask, SameMachines same,
+                                             const AskLimits& limits) {
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
   std::vector<std::string> names;  // the configured HostName, or the host as given
@@ -129,17 +166,23 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
     if (locations[i].here) {
       ways[i].mutable_local();
     } else {
-      *ways[i].mutable_ssh() =
-          plan::MakeSshReach(node, spec.ssh.at(node.ssh_config), addresses.at(node.address), user);
+      *ways[i].mutable_ssh() = plan::MakeSshReach(node, spec.ssh.at(node.ssh_config),
+                                                  addresses.at(node.address), user, limits.each);
     }
   }
-  AD_RETURN_IF_ERROR(Ask(hosts, ways, facts));
+  AD_RETURN_IF_ERROR(Ask(hosts, ways, ask, limits, facts));
   if (same == SameMachines::kMerge) {
     MergeSameMachines(hosts, facts);
   } else {
     WarnOfSameMachines(hosts, facts);
   }
   return facts;
+}
+
+Status TakeFailure(const v1::Reach& reach) {
+  const std::lock_guard lock(failures_mutex);
+  const auto found = Failures().extract(LoginOf(reach.ssh()));
+  return found.empty() ? OkStatus() : found.mapped();
 }
 
 }  // namespace autodist::reach

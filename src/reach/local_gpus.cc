@@ -9,12 +9,14 @@
 #include <set>
 
 #include "base/deadline.h"
+#include "base/fd.h"
 #include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
 #include "process/spawn.h"
+#include "reach/gpu_count.h"
 #include "spec/host_list.h"
 #include "spec/scalars.h"
 #include "transport/local.h"
@@ -63,7 +65,7 @@ Status WrongEntry(std::string_view value, std::string_view entry) {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kNvidiaSmiLimit{10};
+constexpr std::chrono::seconds kSilentWait{3};
 constexpr size_t kMaxListed = 1 << 20;  // of nvidia-smi's output
 constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
 // Variables of other makers' programs, schedulers and container runtimes.
@@ -114,33 +116,48 @@ bool HasOtherAccelerators() {
                              [&](const char* file) { return fs::exists(file, error); });
 }
 
-// Returns nullopt if it is missing or fails.
-std::optional<uint32_t> AskNvidiaSmi() {
+void ListGpus(std::chrono::seconds limit, GpuSigns& signs) {
   const char* path = std::getenv("PATH");
   const auto program = process::FindProgram(
       "nvidia-smi", std::string(path ? path : "") + ":/usr/bin:/usr/lib/wsl/lib", "/");
-  if (!program.ok()) return std::nullopt;
+  if (!program.ok()) return;
+  signs.status = 1;
+  const base::Deadline deadline = base::Deadline::After(limit);
   const auto running = transport::StartOurProgram({*program, "-L"});
-  if (!running.ok()) return std::nullopt;
-  const auto printed =
-      transport::OutputOf(**running, base::Deadline::After(kNvidiaSmiLimit), kMaxListed);
-  if (!printed.ok()) {
-    base::Log(base::LogLevel::kWarning,
-              *program + " -L did not answer within " + base::Seconds(kNvidiaSmiLimit) +
-                  ", so the GPUs are not known by it; where it hangs, the driver or a GPU does");
-    return std::nullopt;
+  if (!running.ok()) {
+    signs.printed = Message(running.status());
+    return;
   }
-  return static_cast<uint32_t>(std::ranges::count_if(
-      base::Lines(*printed), [](std::string_view line) { return line.starts_with("GPU "); }));
+  if (!(*running)->WaitClosed(std::min(deadline, base::Deadline::After(kSilentWait)))) {
+    base::Log(base::LogLevel::kInfo, "waiting for " + *program + " -L to list the GPUs, for " +
+                                         base::Seconds(limit) + " at most");
+  }
+  const auto printed = transport::OutputOf(**running, deadline, kMaxListed);
+  signs.status = printed.ok() ? static_cast<uint32_t>((*running)->ExitStatus().value_or(1))
+                              : GpuSigns::kTimedOut;
+  signs.printed = printed.value_or("") + "\n" + (*running)->StderrTail();
 }
 
-GpusPresent ThisMachinesGpus() {
-  GpusPresent present;
-  present.nvidia = static_cast<uint32_t>(base::EntriesOf("/proc/driver/nvidia/gpus").size());
-  if (present.nvidia == 0) present.nvidia = AskNvidiaSmi().value_or(0);
-  if (present.nvidia == 0) present.nvidia = CountDeviceFiles();
-  present.others = HasOtherAccelerators();
-  return present;
+bool HasNvidiaOnBus() {
+  constexpr char kDevices[] = "/sys/bus/pci/devices";
+  constexpr size_t kMaxVendor = 4096;  // bytes of a file of sysfs
+  return std::ranges::any_of(base::EntriesOf(kDevices), [&](const std::string& device) {
+    const auto vendor =
+        base::ReadFile(std::string(kDevices) + "/" + device + "/vendor", kMaxVendor);
+    return vendor.ok() && vendor->starts_with("0x10de");
+  });
+}
+
+GpusPresent ThisMachinesGpus(std::chrono::seconds limit) {
+  GpuSigns signs;
+  signs.driver = static_cast<uint32_t>(base::EntriesOf("/proc/driver/nvidia/gpus").size());
+  if (signs.driver == 0) {
+    ListGpus(limit, signs);
+    signs.files = CountDeviceFiles();
+    signs.on_bus = signs.status != 0 && signs.status != GpuSigns::kNotListed && HasNvidiaOnBus();
+  }
+  const auto counted = CountGpus(signs, limit);
+  return {counted.value_or(0), HasOtherAccelerators(), counted.status()};
 }
 
 }  // namespace
@@ -187,13 +204,15 @@ Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent&
   LocalGpus found;
   const auto value = variable(kVisible);
   if (!value) {
+    found.uncounted = present.uncounted;
+    if (!found.uncounted.ok()) return found;
     for (uint32_t gpu = 0; gpu < present.nvidia; ++gpu) found.visible.gpus.push_back(gpu);
     if (present.nvidia == 0) found.none = NoneFound(variable, present);
     return found;
   }
   const bool numbered = present.nvidia > 0;
   auto visible = ReadVisibleGpus(*value, numbered ? std::optional(present.nvidia) : std::nullopt);
-  if (!numbered && !present.others) {
+  if (!numbered && !present.others && present.uncounted.ok()) {
     found.asked_for = !visible.ok() || !visible->gpus.empty();
     if (found.asked_for) found.none = "no GPU found, though " + Is(kVisible, *value);
     return found;
@@ -205,13 +224,13 @@ Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent&
   return found;
 }
 
-Result<LocalGpus> FindLocalGpus() {
+Result<LocalGpus> FindLocalGpus(std::chrono::milliseconds limit) {
   return ChooseLocalGpus(
       [](const std::string& name) -> std::optional<std::string> {
         const char* value = std::getenv(name.c_str());
         return value ? std::optional<std::string>(value) : std::nullopt;
       },
-      ThisMachinesGpus());
+      ThisMachinesGpus(ListingLimit(limit)));
 }
 
 }  // namespace autodist::reach

@@ -1,6 +1,7 @@
 // The GPUs of the machine that autodist runs on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,14 +34,17 @@ struct LocalGpus {
   // excludes all of them on a machine without any.
   std::string none;
   bool asked_for = false;  // whether CUDA_VISIBLE_DEVICES names GPUs
+  // Why it is not known which GPUs there are; `visible` and `none` are empty then.
+  Status uncounted = {};
 
   bool operator==(const LocalGpus&) const = default;
 };
 
 // The accelerators of the machine.
 struct GpusPresent {
-  uint32_t nvidia = 0;  // according to the driver
-  bool others = false;  // whether there are accelerators of another maker
+  uint32_t nvidia = 0;    // according to the driver
+  bool others = false;    // whether there are accelerators of another maker
+  Status uncounted = {};  // why the number of the former is unknown
 };
 
 // Returns the value of an environment variable; nullopt if it is not set.
@@ -50,7 +54,7 @@ using VariableOf = std::function<std::optional<std::string>(const std::string& n
 Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present);
 
 // The same for this machine: the GPUs of CUDA_VISIBLE_DEVICES, or else all of the NVIDIA driver.
-// May run nvidia-smi, and then blocks for kNvidiaSmiLimit at most; a timeout is logged.
-Result<LocalGpus> FindLocalGpus();
+// May run nvidia-smi, and then blocks for ListingLimit(limit) at most; a long wait is logged.
+Result<LocalGpus> FindLocalGpus(std::chrono::milliseconds limit);
 
 }  // namespace autodist::reach

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/deadline.h"
@@ -23,6 +24,7 @@
 #include "reach/name_service.h"
 #include "spec/address.h"
 #include "ssh/ssh_program.h"
+#include "transport/reach_causes.h"
 
 namespace autodist::reach {
 namespace {
@@ -30,22 +32,34 @@ namespace {
 constexpr size_t kThreads = 32;
 // The time for the name service to resolve all names, which wait for each other if it hangs.
 constexpr std::chrono::seconds kNamesLimit{30};
-constexpr char kCorrectName[] = "correct the name in the spec or --hosts, or give the IP address";
 
-// Returns the preferred address: IPv4 before IPv6, which some frameworks cannot use; loopback last,
-// because many /etc/hosts map the machine's own name to it. `family` is a value of AddressFamily.
-Result<std::string> Resolve(const std::string& host, base::Deadline deadline,
-                            const std::string& family = "any") {
-  AD_ASSIGN_OR_RETURN(auto addresses, LookUp(host, deadline));
-  std::erase_if(addresses, [&](const base::IpAddress& ip) {
+namespace cause = transport::cause;
+
+Status NameError(const Status& failure) {
+  std::string said = Message(failure);
+  constexpr std::string_view kUnresolved = "name does not resolve: ";
+  if (said.starts_with(kUnresolved)) said.erase(0, kUnresolved.size());
+  const bool silent =
+      transport::CauseIn(said, transport::SaidBy::kSsh) == &cause::kSilentNameService;
+  return transport::CauseError(silent ? cause::kSilentNameService : cause::kUnknownName,
+                               {{"{said}", said}});
+}
+
+// Returns the addresses in the order in which they are tried. `family`: AddressFamily.
+Result<std::vector<std::string>> Resolve(const std::string& host, base::Deadline deadline,
+                                         const std::string& family = "any") {
+  auto addresses = LookUp(host, deadline);
+  if (!addresses.ok()) return NameError(addresses.status());
+  std::erase_if(*addresses, [&](const base::IpAddress& ip) {
     return (family == "inet" && ip.v6) || (family == "inet6" && !ip.v6);
   });
-  if (addresses.empty()) {
-    return Error(StatusCode::kNotFound, "'" + host + "' has no address of AddressFamily " + family +
-                                            ", which OpenSSH's configuration asks for");
-  }
-  const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
-  return std::ranges::min_element(addresses, {}, rank)->ToString();
+  if (!addresses->empty()) return InOrder(*std::move(addresses));
+  return transport::CauseError(cause::kWrongFamily, {{"{name}", host}, {"{family}", family}});
+}
+
+void SetError(const Status& failure, plan::NodeAddress& found) {
+  found.error = Message(failure);
+  found.hint = Remedy(failure);
 }
 
 // Whether the node's name may only be valid behind a proxy.
@@ -87,9 +101,10 @@ void WarnOfNotUsed(const std::map<std::string, std::vector<std::string>>& nodes_
   }
 }
 
-// Runs `ssh -G` for the node, and resolves the resulting host name.
+// Runs `ssh -G` for the node, and resolves the host name. `configuration`: an error in all of it.
 plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured,
-                            base::Deadline deadline, std::vector<std::string>& not_used) {
+                            base::Deadline deadline, std::vector<std::string>& not_used,
+                            Status& configuration) {
   plan::NodeAddress found;
   // The configuration also decides how a new key is added to known_hosts.
   if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
@@ -99,22 +114,25 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
       found.openssh = std::move(*config);
       not_used = Distribute(group, found);
     } else if (config.status().code() != StatusCode::kNotFound) {
-      found.error = Message(config.status());
+      if (config.status().code() == StatusCode::kInvalidArgument) configuration = config.status();
+      SetError(config.status(), found);
       return found;
     } else if (configured) {
       not_used = {"all of them, because the ssh program is not in PATH"};
     }
   }
   const std::string hostname = ssh::ValueOf(found.openssh, "hostname");
-  const auto ip = Resolve(!node.ssh_address.empty() ? node.ssh_address
-                          : hostname.empty()        ? node.address
-                                                    : hostname,
-                          deadline, ssh::ValueOf(found.openssh, "addressfamily"));
+  const auto ips = Resolve(!node.ssh_address.empty() ? node.ssh_address
+                           : hostname.empty()        ? node.address
+                                                     : hostname,
+                           deadline, ssh::ValueOf(found.openssh, "addressfamily"));
   // Behind a jump host the name may only be valid there.
-  if (ip.ok()) {
-    found.ssh = *ip;
+  if (ips.ok()) {
+    found.ssh = ips->front();
+    found.others.assign(ips->begin() + 1, ips->end());
   } else {
-    found.no_ssh = Message(ip.status());
+    found.no_ssh = Message(ips.status());
+    found.hint = Remedy(ips.status());
   }
   return found;
 }
@@ -135,19 +153,34 @@ void FindData(const spec::Node& node, bool several_nodes, base::Deadline deadlin
   const std::string& name = node.data_address.empty() ? node.address : node.data_address;
   if (node.data_address.empty() && !found.ssh.empty()) {
     found.data = found.ssh;
-  } else if (const auto ip = Resolve(name, deadline); ip.ok()) {
-    found.data = *ip;
+  } else if (const auto ips = Resolve(name, deadline); ips.ok()) {
+    found.data = ips->front();
   } else {
-    found.error = Message(ip.status());
-    return;
+    return SetError(ips.status(), found);
   }
   const auto ip = base::IpAddress::Parse(found.data);
   if (several_nodes && ip && ip->IsLoopback()) {
-    found.error = "'" + name + "' resolves to " + found.data + " here, which is a loopback address";
+    SetError(
+        transport::CauseError(cause::kLoopbackName, {{"{name}", name}, {"{address}", found.data}}),
+        found);
   }
 }
 
 }  // namespace
+
+std::vector<std::string> InOrder(std::vector<base::IpAddress> addresses) {
+  std::ranges::stable_sort(
+      addresses, {}, [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); });
+  if (!addresses.empty() && !addresses.front().IsLoopback()) {
+    std::erase_if(addresses, [](const base::IpAddress& ip) { return ip.IsLoopback(); });
+  }
+  std::vector<std::string> texts;
+  for (const base::IpAddress& ip : addresses) {
+    const std::string text = ip.ToString();
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  }
+  return texts;
+}
 
 Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
@@ -188,35 +221,40 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   const bool from_outside = !spec.chief();
   std::vector<plan::NodeAddress> found(spec.nodes.size());
   std::vector<std::vector<std::string>> not_used(spec.nodes.size());
+  std::vector<Status> configuration(spec.nodes.size());
   const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
     const spec::Node& node = spec.nodes[i];
     const spec::SshGroup& group = spec.group_of(node);
     const bool by_ssh = !node.chief && !group.ByProgram();
-    if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline, not_used[i]);
+    if (by_ssh) {
+      found[i] = FindBySsh(node, group, configured, deadline, not_used[i], configuration[i]);
+    }
     // A host behind a proxy may have a name only there; a container may have a separate network.
     const bool hidden = by_ssh && found[i].ssh.empty() && IsBehindProxy(group, found[i].openssh);
-    found[i].ask = (from_outside || !group.via.empty() || hidden) && node.data_address.empty();
-    if (found[i].ask) {
-      const bool known = group.BySlurm();  // nodes of an allocation resolve each other's names
-      found[i].data = Expected(known ? Resolve(node.address, deadline).value_or("") : found[i].ssh);
+    const bool expects_none = from_outside || !group.via.empty() || hidden;
+    // Of several addresses, the one that answers is for ranks, too.
+    found[i].ask = (expects_none || !found[i].others.empty()) && node.data_address.empty();
+    if (found[i].ask && expects_none) {
+      // Nodes of an allocation resolve each other's names.
+      const auto known =
+          group.BySlurm() ? Resolve(node.address, deadline) : Result<std::vector<std::string>>();
+      found[i].data = Expected(known.ok() ? known->front() : found[i].ssh);
     } else {
       FindData(node, several, deadline, found[i]);
     }
   });
   std::map<std::string, std::vector<std::string>> warnings;
   for (size_t i = 0; i < found.size(); ++i) {
+    AD_RETURN_IF_ERROR(configuration[i]);
     for (const std::string& text : not_used[i]) warnings[text].push_back(spec.nodes[i].address);
   }
   WarnOfNotUsed(warnings);
   std::map<std::string, plan::NodeAddress> addresses;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (deadline.Expired() && !found[i].error.empty()) {
-      return WithRemedy(Error(StatusCode::kDeadlineExceeded, found[i].error),
-                        "check the name servers of /etc/resolv.conf, or give IP addresses");
-    }
-    if (spec.nodes[i].chief && !found[i].error.empty()) {
-      return WithRemedy(Error(StatusCode::kNotFound, found[i].error), kCorrectName);
+    if (!found[i].error.empty() && (spec.nodes[i].chief || deadline.Expired())) {
+      return Status(deadline.Expired() ? StatusCode::kDeadlineExceeded : StatusCode::kNotFound,
+                    found[i].error, found[i].hint);
     }
     addresses[spec.nodes[i].address] = std::move(found[i]);
   }

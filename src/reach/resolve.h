@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "base/ip_address.h"
 #include "plan/plan.h"
 #include "spec/resource_spec.h"
 
@@ -22,6 +23,11 @@ struct Location {
 // many names in parallel; blocks until it has answered, for half a minute at most.
 Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
 
+// Returns the addresses of a name in the order in which they are tried, each once: IPv4 before
+// IPv6, which some frameworks cannot use; loopback addresses, to which many /etc/hosts map the
+// machine's own name, only if there are no others.
+std::vector<std::string> InOrder(std::vector<base::IpAddress> addresses);
+
 // Returns an address by which other machines reach this one: the first that is neither loopback nor
 // link-local, IPv4 before IPv6.
 Result<std::string> OutwardAddress();
@@ -30,6 +36,7 @@ Result<std::string> OutwardAddress();
 // for host names, for half a minute at most, after which it fails, and on `ssh -G` if OpenSSH's
 // configuration has relevant settings. A node that cannot be resolved gets an error, which is
 // reported when it is connected to; only the chief must be resolved, because it is this machine.
+// kInvalidArgument: ssh cannot read its configuration.
 // Without a chief, nodes without a data address must be asked for it, and so must containers
 // always.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,

@@ -56,13 +56,13 @@ std::vector<uint32_t> ReadCounts(std::string_view text, spec::HostCollector& col
       if (closed) number.remove_suffix(1);
       times = spec::ReadWholeNumber(number, spec::kMaxHosts).value_or(0);
       if (!closed || times == 0 || counts.size() + times > spec::kMaxHosts) {
-        collector.Report({1, begin + open + 1}, spec::Quoted(word.substr(open)) +
+        collector.Report({0, begin + open + 1}, spec::Quoted(word.substr(open)) +
                                                     " is not a number of nodes such as '(x2)'");
         return {};
       }
       word = word.substr(0, open);
     }
-    const uint32_t count = collector.ReadSlots(word, {1, begin + 1});
+    const uint32_t count = collector.ReadSlots(word, {0, begin + 1});
     if (count == 0 || counts.size() + times > spec::kMaxHosts) return {};
     counts.insert(counts.end(), times, count);
   }
@@ -75,11 +75,11 @@ uint32_t ReadGpuCount(std::string_view text, spec::HostCollector& collector) {
   uint32_t all = 0;
   for (const std::string_view part : base::Split(text, ',')) {
     const std::string_view number = part.substr(part.rfind(':') + 1);
-    const spec::HostCollector::Place place{1, static_cast<size_t>(number.data() - text.data()) + 1};
+    const spec::HostCollector::Place place{0, static_cast<size_t>(number.data() - text.data()) + 1};
     const uint32_t count = collector.ReadSlots(number, place);
     if (count == 0) return 0;
     all += count;
-    if (all > spec::kMaxSlots) return collector.ReadSlots(std::to_string(all), {1, 1});
+    if (all > spec::kMaxSlots) return collector.ReadSlots(std::to_string(all), {0, 1});
   }
   return all;
 }
@@ -286,7 +286,7 @@ std::vector<std::string> ReadNodeList(std::string_view text, spec::HostCollector
     }
     if (!range.wrong.empty()) {
       const auto begin = static_cast<size_t>(word.data() - text.data());
-      collector.Report({1, begin + range.wrong_at + 1}, range.wrong);
+      collector.Report({0, begin + range.wrong_at + 1}, range.wrong);
       return {};
     }
     std::ranges::move(range.names, std::back_inserter(names));
@@ -372,10 +372,10 @@ void AddHosts(const Variables& variables, spec::HostList& all) {
   SlurmDevices devices = DevicesOfNodes(variables, names);
   for (size_t i = 0; i < names.size(); ++i) {
     if (!spec::CheckHost(names[i]).ok()) {
-      collector.Report({1, 1}, spec::Quoted(names[i]) + " is not a host name");
+      collector.Report({0, 1}, spec::Quoted(names[i]) + " is not a host name");
       continue;
     }
-    collector.Add({"", names[i], i < devices.of.size() ? devices.of[i] : std::nullopt}, {1, 1});
+    collector.Add({"", names[i], i < devices.of.size() ? devices.of[i] : std::nullopt}, {0, 1});
   }
   spec::HostList list = collector.Take("no host");
   const auto append = [](auto& to, auto& from) {

@@ -38,12 +38,6 @@ std::string OurRange(std::string_view word) {
   return range;
 }
 
-std::string Unquoted(std::string_view value) {
-  const bool quoted =
-      value.size() > 1 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
-  return std::string(quoted ? value.substr(1, value.size() - 2) : value);
-}
-
 // Parses "name=value name2='a b'" from the first blank of `text` on.
 GroupVariables ReadVariables(std::string_view text) {
   GroupVariables variables;
@@ -78,8 +72,8 @@ void AddHost(YamlView view, HostEntry entry, HostCollector& collector) {
   if (!entry.user.empty() && !CheckUser(entry.user).ok()) {
     return collector.Report(PlaceIn(view), Message(CheckUser(entry.user)));
   }
-  if (entry.key_file.find('\0') != std::string::npos) {
-    return collector.Report(PlaceIn(view), "the name of a key file with a zero byte");
+  if (const Status status = CheckKeyFile(entry.key_file); !status.ok()) {
+    return collector.Report(PlaceIn(view), "the key file " + Message(status));
   }
   collector.Add(std::move(entry), PlaceIn(view));
 }
@@ -190,8 +184,8 @@ void Inventory::AddEntry(const Host& host) {
     return collector_.Report(host.place,
                              "ansible_user: " + Quoted(entry.user) + " is not a user name");
   }
-  if (entry.key_file.find('\0') != std::string::npos) {
-    return collector_.Report(host.place, "the name of a key file with a zero byte");
+  if (const Status status = CheckKeyFile(entry.key_file); !status.ok()) {
+    return collector_.Report(host.place, "the key file " + Message(status));
   }
   if (!port.empty()) {
     entry.port = collector_.ReadPort(port, host.place);
@@ -232,7 +226,6 @@ HostList ParseInventory(const std::vector<HostfileLine>& lines, const std::strin
   std::string group = "ungrouped";
   std::string kind;  // "vars", "children" or ""
   for (const HostfileLine& line : lines) {
-    if (line.text.starts_with(';')) continue;
     if (IsInventorySection(line.text)) {
       const std::string_view section = line.text.substr(1, line.text.size() - 2);
       const size_t colon = section.find(':');
@@ -248,7 +241,7 @@ HostList ParseInventory(const std::vector<HostfileLine>& lines, const std::strin
       std::string_view value = line.text.substr(equals + 1);
       value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
       inventory.AddVariables(group, {{std::string(name.substr(0, name.find_last_not_of(" \t") + 1)),
-                                      Unquoted(value)}});
+                                      std::string(Unquoted(value))}});
     } else {
       const std::string_view host = line.words[0].text;
       inventory.AddHost(group, host, ReadVariables(line.text.substr(host.size())),

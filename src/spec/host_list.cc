@@ -4,10 +4,8 @@
 #include <cctype>
 #include <cstdio>
 
-#include "base/did_you_mean.h"
 #include "base/ip_address.h"
 #include "base/parse_number.h"
-#include "base/split.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
@@ -163,6 +161,35 @@ std::vector<std::string_view> SplitHostList(std::string_view text) {
   return words;
 }
 
+HostWord SplitHostWord(std::string_view word) {
+  HostWord parts;
+  if (const size_t at = word.rfind('@'); at != std::string_view::npos) {
+    parts.user = word.substr(0, at);
+    word.remove_prefix(at + 1);
+  }
+  const auto is_v6 = [](std::string_view text) {
+    return text.find(':') != std::string_view::npos &&
+           base::IpAddress::Parse(std::string(text)).has_value();
+  };
+  const size_t close = word.starts_with('[') ? word.find(']') : std::string_view::npos;
+  const std::string_view ending =
+      close == std::string_view::npos ? std::string_view() : word.substr(close + 1);
+  if (close != std::string_view::npos && (ending.empty() || ending.starts_with(':')) &&
+      is_v6(word.substr(1, close - 1))) {
+    parts.host = word.substr(1, close - 1);
+    if (!ending.empty()) parts.number = ending.substr(1);
+    return parts;
+  }
+  const size_t colon = word.rfind(':');
+  if (colon == std::string_view::npos || word.starts_with('[') || is_v6(word)) {
+    parts.host = word;
+  } else {
+    parts.host = word.substr(0, colon);
+    parts.number = word.substr(colon + 1);
+  }
+  return parts;
+}
+
 std::string TooManyHosts() {
   return "more than " + std::to_string(kMaxHosts) +
          " hosts, which is more than a resource spec holds";
@@ -191,18 +218,22 @@ void HostCollector::Add(HostEntry entry, Place place) {
 }
 
 void HostCollector::Merge(HostEntry& first, const HostEntry& entry, Place place) {
+  constexpr char kOneOfThem[] =
+      "; give one of them, or, for two machines behind one address, a host name each, such as in "
+      "/etc/hosts";
   const std::string host = "host " + Quoted(entry.host);
   if (!entry.user.empty() && !first.user.empty() && entry.user != first.user) {
     Report(place, host + " appears with the user " + Quoted(entry.user) + " and with " +
-                      Quoted(first.user) + "; give one of them");
+                      Quoted(first.user) + kOneOfThem);
   }
   if (entry.port && first.port && entry.port != first.port) {
     Report(place, host + " appears with the port " + std::to_string(*entry.port) + " and with " +
-                      std::to_string(*first.port) + "; give one of them");
+                      std::to_string(*first.port) + kOneOfThem);
   }
   if (first.user.empty()) first.user = entry.user;
   if (!first.port) first.port = entry.port;
   if (first.key_file.empty()) first.key_file = entry.key_file;
+  if (first.proxy_jump.empty()) first.proxy_jump = entry.proxy_jump;
   first.counted = (first.counted || !first.slots) && (entry.counted || !entry.slots);
   first.slots = first.slots.value_or(1) + entry.slots.value_or(1);
   if (*first.slots > kMaxSlots) {
@@ -227,46 +258,33 @@ std::optional<uint16_t> HostCollector::ReadPort(std::string_view text, Place pla
 }
 
 void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place) {
-  std::string_view rest = word;
-  if (const size_t at = word.rfind('@'); at != std::string_view::npos) {
-    std::string user(word.substr(0, at));
-    rest = word.substr(at + 1);
-    if (!CheckUser(user).ok()) {
-      return Report(place, Quoted(user) + " before the '@' is not a user name");
+  const auto [user, host, number] = SplitHostWord(word);
+  if (user) {
+    const std::string name(*user);
+    if (const Status status = CheckUser(name); !status.ok()) {
+      return Report(place, "before the '@': " + Message(status));
     }
-    if (!entry.user.empty() && entry.user != user) {
-      return Report(place, "the user is both " + Quoted(user) + " and " + Quoted(entry.user) +
+    if (!entry.user.empty() && entry.user != name) {
+      return Report(place, "the user is both " + Quoted(name) + " and " + Quoted(entry.user) +
                                "; give one of them");
     }
-    entry.user = std::move(user);
+    entry.user = name;
   }
-  std::string_view number;
-  bool has_number = false;
-  const size_t close = rest.starts_with('[') ? rest.find(']') : std::string_view::npos;
-  if (close != std::string_view::npos) {
-    entry.host = rest.substr(1, close - 1);
-    has_number = rest.substr(close + 1).starts_with(':');
-    number = has_number ? rest.substr(close + 2) : "";
-    const auto ip = base::IpAddress::Parse(entry.host);
-    if (!ip || !ip->v6 || (!has_number && close + 1 != rest.size())) entry.host = rest;
-  } else if (base::IpAddress::Parse(std::string(rest))) {
-    entry.host = rest;  // IPv6 has colons too
-  } else {
-    const size_t colon = rest.rfind(':');
-    has_number = colon != std::string_view::npos;
-    entry.host = rest.substr(0, colon);
-    number = has_number ? rest.substr(colon + 1) : "";
-  }
+  const std::string_view rest = word.substr(user ? user->size() + 1 : 0);
+  entry.host = host;
   const bool range = IsHostRange(entry.host);
-  if (!range && !CheckHost(entry.host).ok()) {
-    Report(place, Quoted(entry.host) + " is neither an IPv4 or IPv6 address nor a host name" +
-                      HintForColons(rest));
-    return;
+  if (const Status status = CheckHost(entry.host); !range && !status.ok()) {
+    return Report(place, Message(status) + HintForColons(rest));
   }
-  if (has_number) {
+  if (number) {
     const Place after = {place.line,
-                         place.column + static_cast<size_t>(number.data() - word.data())};
-    const uint32_t own = ReadSlots(number, after);
+                         place.column + static_cast<size_t>(number->data() - word.data())};
+    if (ReadWholeNumber(*number, UINT16_MAX).value_or(0) > kMaxSlots) {
+      return Report(after, Quoted(*number) + " is not a number of devices, of which there are " +
+                               std::to_string(kMaxSlots) + " at most; a port is 'port: " +
+                               std::string(*number) + "' in an ssh group of a spec");
+    }
+    const uint32_t own = ReadSlots(*number, after);
     if (own == 0) return;
     if (entry.slots) {
       Report(after, "a number of devices both after ':' and after 'slots='; keep one");
@@ -303,7 +321,7 @@ HostList HostCollector::Take(const std::string& nothing) {
 HostList ParseHosts(std::string_view text) {
   HostCollector collector("--hosts");
   const auto place = [&](std::string_view word) {
-    return HostCollector::Place{1, static_cast<size_t>(word.data() - text.data()) + 1};
+    return HostCollector::Place{0, static_cast<size_t>(word.data() - text.data()) + 1};
   };
   for (const std::string_view part : SplitHostList(text)) {
     std::string_view rest = Trimmed(part);

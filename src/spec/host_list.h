@@ -53,6 +53,7 @@ struct HostEntry {
   std::string key_file = {};                 // empty: none given
   std::vector<uint32_t> devices = {};        // numbers; empty: the first `slots`
   std::vector<std::string> device_ips = {};  // one for each device, or empty
+  std::string proxy_jump = {};               // empty: none given
   std::string note = {};                     // for the reader of the spec; one line
   std::vector<std::string> also = {};        // other names of the machine
 
@@ -64,6 +65,16 @@ struct HostList {
   std::vector<Issue> issues;          // if there are any, do not use the hosts
   std::vector<std::string> warnings;  // open questions about the list
 };
+
+// The parts of "[user@]host[:number]"; they point into the text.
+struct HostWord {
+  std::optional<std::string_view> user;
+  std::string_view host;  // without the brackets of an IPv6 address
+  std::optional<std::string_view> number;
+};
+
+// Splits any text; the parts may be invalid.
+HostWord SplitHostWord(std::string_view word);
 
 // Parses "user@a:4,b,gpu[01-16]:8,[fd00::1]:2"; `:N` is the number of devices.
 HostList ParseHosts(std::string_view text);
@@ -78,7 +89,7 @@ class HostCollector {
 
   // Both count from 1.
   struct Place {
-    size_t line;
+    size_t line;    // 0: the value of an option or a variable
     size_t column;  // 0: the whole line
   };
 

@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <iterator>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
 #include "base/split.h"
-#include "spec/address.h"
 #include "spec/foreign_hosts.h"
 #include "spec/host_list.h"
+#include "spec/host_settings.h"
+#include "spec/host_table.h"
 #include "spec/hostfile_form.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
@@ -30,17 +33,16 @@ class HostfileLineReader {
 
   // False: the line has no host, which has been reported; the file probably is not a hostfile.
   bool Read(const HostfileLine& line);
+  // Reads a line with several hosts: "gpu1, gpu2".
+  void ReadNames(const HostfileLine& line);
   // Adds one warning for all skipped settings.
   void WarnOfUnused();
 
  private:
   // An option of a line: "slots=2", or "slots = 2" for Open MPI.
   struct Option {
-    std::string_view name;
-    std::string_view value;
-    HostCollector::Place place;        // of the name
-    HostCollector::Place value_place;  // of the value
-    std::string_view text;             // the whole option
+    HostSettings::Value value;
+    std::string_view text;  // the whole option
   };
 
   // kWrong: the issue has been reported.
@@ -48,34 +50,23 @@ class HostfileLineReader {
 
   // Reads the options after the host.
   Outcome ReadOptions(const HostfileLine& line, std::vector<Option>& options);
-  // Stores the option in `entry`; false after reporting an issue.
-  bool Use(const Option& option, HostEntry& entry, bool& has_gpus);
-  bool UseDevices(const Option& option, HostEntry& entry, bool& has_gpus);
-  bool UsePort(const Option& option, HostEntry& entry);
-  bool UseUser(const Option& option, HostEntry& entry);
-  void ReadWord(const HostfileLine& line, const HostEntry& entry);
+  // Stores the option in `settings`; false after reporting an issue.
+  bool Use(const Option& option, HostSettings& settings);
+  void ReadWord(const HostfileLine& line, size_t at, const HostSettings& settings);
   void ReadExecHosts(const HostfileLine& line);
+  void ReadSshCommand(const HostfileLine& line);
   Outcome NoHost(const HostfileLine& line);
-  void Unused(std::string_view text, size_t line);
+  Outcome NoOption(const HostfileLine& line, size_t word);
+  void Unused(std::string_view text, size_t line) { unused_.push_back(PartOfLine(text, line)); }
 
   HostCollector& collector_;
   std::vector<std::string> unused_;
   std::vector<std::string> ports_;  // options that were used as ports
 };
 
-using OptionNames = std::set<std::string_view>;
-
-// GPUs take precedence over slots: the nodes file of Torque has both, "np=64 gpus=4".
-const OptionNames kGpuNames = {"gpus", "gpu", "ngpus", "num_gpus", "gpus_per_node"};
-const OptionNames kSlotNames = {"slots", "count", "cpu",    "cpus", "np",
-                                "ncpus", "procs", "nprocs", "ppn",  "num_slots"};
-const OptionNames kLimitNames = {"max_slots", "max-slots", "slots_max", "slots-max", "max",
-                                 "max_cpus",  "max-cpus",  "cpus_max",  "cpus-max",  "maxcpus"};
-const OptionNames kUserNames = {"user", "username", "user_name", "user-name", "login"};
-const OptionNames kPortNames = {"port", "ssh_port"};
-// Options of Open MPI and hydra; similar to names above, but not misspelt ones.
-const OptionNames kOtherNames = {"binding", "map",     "ifhn",   "rank",
-                                 "boards",  "sockets", "socket", "slot_list"};
+// Options of Open MPI and hydra; similar to names of settings, but not misspelt ones.
+const std::set<std::string_view> kOtherNames = {"binding", "map",    "ifhn",     "boards",
+                                                "sockets", "socket", "slot_list"};
 
 // Returns ":mlx5_1" of "gpu3:4:mlx5_1", the network adapter in a hostfile of MVAPICH2.
 std::string_view BehindSecondColon(std::string_view word) {
@@ -97,14 +88,40 @@ bool IsExecHosts(std::string_view word) {
          word.find_first_of(":=,") == std::string_view::npos;
 }
 
+// Whether the number is a port, as no machine has as many devices.
+bool IsAPort(std::string_view number) {
+  return ReadWholeNumber(number, UINT16_MAX).value_or(0) > kMaxSlots;
+}
+
+// The options of ssh(1).
+constexpr std::string_view kSshFlags = "1246AaCfGgKkMNnqsTtVvXxYy";
+constexpr std::string_view kSshOptionsWithValue = "BbcDEeFIiJLlmOoPpQRSWw";
+
+constexpr std::pair<char, HostSetting> kSshSettings[] = {{'p', HostSetting::kPort},
+                                                         {'l', HostSetting::kUser},
+                                                         {'i', HostSetting::kKeyFile},
+                                                         {'J', HostSetting::kProxyJump}};
+
 HostfileLineReader::Outcome HostfileLineReader::NoHost(const HostfileLine& line) {
-  collector_.ReportLine(line.number,
-                        Quoted(line.text) + " is not a host; put comments behind a '#'");
+  collector_.ReportLine(line.number, Quoted(line.text) +
+                                         " is not a host with options, such as 'gpu1 slots=4 "
+                                         "user=ann port=2222'; put comments behind a '#'");
   return Outcome::kNoHost;
 }
 
-void HostfileLineReader::Unused(std::string_view text, size_t line) {
-  unused_.push_back(Quoted(text) + " (line " + std::to_string(line) + ")");
+// In a sentence, the first word is no address and has no number.
+HostfileLineReader::Outcome HostfileLineReader::NoOption(const HostfileLine& line, size_t word) {
+  const std::string_view host = line.words[0].text;
+  if (!HasDigit(host) && host.find_first_of(".@") == std::string_view::npos) return NoHost(line);
+  const std::string_view option = line.words[word].text;
+  const bool genders = option.find(',') != std::string_view::npos;
+  collector_.Report({line.number, line.words[word].column},
+                    Quoted(option) + " is not an option of the host " + Quoted(host) +
+                        "; options are such as slots=4, user=ann and port=2222" +
+                        (genders ? "; of a genders file, give the nodes of an attribute: --hosts "
+                                   "\"$(nodeattr -c ATTRIBUTE)\""
+                                 : ""));
+  return Outcome::kWrong;
 }
 
 HostfileLineReader::Outcome HostfileLineReader::ReadOptions(const HostfileLine& line,
@@ -116,18 +133,22 @@ HostfileLineReader::Outcome HostfileLineReader::ReadOptions(const HostfileLine& 
     };
     const size_t first = i;
     const size_t equals = words[i].text.find('=');
-    Option option{words[i].text.substr(0, equals), "", place(i, 0), {}, ""};
+    if (equals == 0) return NoHost(line);  // "Mom = gpu1"
+    Option option{{words[i].text.substr(0, equals), "", place(i, 0), {}}, ""};
+    if (option.value.name.find(',') != std::string_view::npos) return NoOption(line, i);
     size_t at = equals == std::string_view::npos ? words[i].text.size() : equals + 1;
     if (equals == std::string_view::npos && i + 1 < words.size() &&
         words[i + 1].text.starts_with('=')) {
       ++i;
       at = 1;
     } else if (equals == std::string_view::npos) {
-      const bool known = kSlotNames.contains(option.name) || kGpuNames.contains(option.name) ||
-                         kLimitNames.contains(option.name);
-      if (!known) return NoHost(line);
-      collector_.Report(option.place, "a number is missing after '" + std::string(option.name) +
-                                          "', as in '" + std::string(option.name) + "=4'");
+      const HostSetting setting = SettingNamed(option.value.name);
+      const bool number = setting == HostSetting::kGpus || setting == HostSetting::kSlots ||
+                          setting == HostSetting::kSlotLimit || setting == HostSetting::kPort;
+      if (!number) return NoOption(line, i);
+      const std::string name(words[i].text);
+      collector_.Report(option.value.place, "a number is missing after " + Quoted(name) +
+                                                ", as in " + Quoted(name + "=4"));
       return Outcome::kWrong;
     }
     if (at == words[i].text.size() && i + 1 < words.size() &&
@@ -135,8 +156,8 @@ HostfileLineReader::Outcome HostfileLineReader::ReadOptions(const HostfileLine& 
       ++i;
       at = 0;
     }
-    option.value = words[i].text.substr(at);
-    option.value_place = place(i, at);
+    option.value.text = words[i].text.substr(at);
+    option.value.text_place = place(i, at);
     const char* const begin = words[first].text.data();
     option.text = {begin, static_cast<size_t>(words[i].text.data() + words[i].text.size() - begin)};
     options.push_back(option);
@@ -144,65 +165,42 @@ HostfileLineReader::Outcome HostfileLineReader::ReadOptions(const HostfileLine& 
   return Outcome::kRead;
 }
 
-bool HostfileLineReader::UseDevices(const Option& option, HostEntry& entry, bool& has_gpus) {
-  const bool of_gpus = kGpuNames.contains(option.name);
-  if (has_gpus && !of_gpus) {
-    Unused(option.text, option.place.line);
-    return true;
-  }
-  if (entry.slots && of_gpus == has_gpus) {
-    collector_.Report(option.place, Quoted(option.name) + " appears twice on this line; keep one");
-    return false;
-  }
-  const uint32_t slots = collector_.ReadSlots(option.value, option.value_place);
-  entry.slots = slots;
-  has_gpus = of_gpus;
-  return slots > 0;
-}
-
-bool HostfileLineReader::UsePort(const Option& option, HostEntry& entry) {
-  entry.port = collector_.ReadPort(option.value, option.value_place);
-  if (!entry.port) return false;
-  ports_.push_back(Quoted(option.text) + " (line " + std::to_string(option.place.line) + ")");
-  return true;
-}
-
-bool HostfileLineReader::UseUser(const Option& option, HostEntry& entry) {
-  entry.user = option.value;
-  if (CheckUser(entry.user).ok()) return true;
-  collector_.Report(option.value_place, Quoted(option.value) + " is not a user name");
-  return false;
-}
-
-bool HostfileLineReader::Use(const Option& option, HostEntry& entry, bool& has_gpus) {
-  if (kSlotNames.contains(option.name) || kGpuNames.contains(option.name)) {
-    return UseDevices(option, entry, has_gpus);
-  }
-  if (kUserNames.contains(option.name)) return UseUser(option, entry);
-  if (kPortNames.contains(option.name)) return UsePort(option, entry);
-  if (kLimitNames.contains(option.name)) return true;
-  const std::string near =
-      kOtherNames.contains(option.name) ? "" : base::Nearest(option.name, {"slots", "gpus"});
+bool HostfileLineReader::Use(const Option& option, HostSettings& settings) {
+  const auto& [name, text, place, text_place] = option.value;
+  const HostSetting setting = SettingNamed(name);
+  const std::string near = setting != HostSetting::kUnknown || kOtherNames.contains(name)
+                               ? ""
+                               : base::Nearest(name, {"slots", "gpus"});
   if (!near.empty()) {
     collector_.Report(
-        option.place,
-        Quoted(option.name) + " is not an option of a hostfile; did you mean '" + near + "=N'?");
+        place, Quoted(name) + " is not an option of a hostfile; did you mean '" + near + "=N'?");
     return false;
   }
-  Unused(option.text, option.place.line);
-  return true;
+  const auto outcome = settings.Use(setting, option.value);
+  if (outcome == HostSettings::Outcome::kUnused) Unused(option.text, place.line);
+  if (outcome == HostSettings::Outcome::kUsed && setting == HostSetting::kPort) {
+    ports_.push_back(PartOfLine(option.text, place.line));
+  }
+  return outcome != HostSettings::Outcome::kWrong;
 }
 
-void HostfileLineReader::ReadWord(const HostfileLine& line, const HostEntry& entry) {
-  const auto [text, column] = line.words[0];
+void HostfileLineReader::ReadWord(const HostfileLine& line, size_t at,
+                                  const HostSettings& settings) {
+  const auto [text, column] = line.words[at];
   for (std::string_view word : SplitHostList(text)) {
     const HostCollector::Place place{line.number,
                                      column + static_cast<size_t>(word.data() - text.data())};
     const std::string_view adapter = BehindSecondColon(word);
     if (!adapter.empty()) Unused(adapter, line.number);
     word.remove_suffix(adapter.size());
-    // A trailing comma, as in a line that was copied from a longer list.
-    if (!word.empty()) collector_.AddWord(word, entry, place);
+    if (word.empty()) continue;  // a trailing comma, as in a line copied from a longer list
+    HostSettings own = settings;
+    const auto number = SplitHostWord(word).number;
+    if (word.starts_with("ssh://") || (number && IsAPort(*number))) {
+      own.AddLogin(word, place);
+    } else {
+      collector_.AddWord(word, own.entry(), place);
+    }
   }
 }
 
@@ -220,28 +218,88 @@ void HostfileLineReader::ReadExecHosts(const HostfileLine& line) {
   }
 }
 
+void HostfileLineReader::ReadSshCommand(const HostfileLine& line) {
+  const auto& words = line.words;
+  const auto place = [&](const HostfileWord& word) {
+    return HostCollector::Place{line.number, word.column};
+  };
+  HostSettings settings(collector_);
+  const HostfileWord* host = nullptr;
+  for (size_t i = IsSsh(words[0].text) ? 1 : 0; i < words.size(); ++i) {
+    const HostfileWord& word = words[i];
+    if (!word.text.starts_with('-')) {
+      if (host) {
+        return collector_.Report(place(word), Quoted(word.text) + " is a command for the host " +
+                                                  Quoted(host->text) + "; write the host alone");
+      }
+      host = &word;
+      continue;
+    }
+    const size_t letter = word.text.find_first_not_of(kSshFlags, 1);
+    if (letter == std::string_view::npos) continue;  // flags alone
+    const char option = word.text[letter];
+    const bool apart = letter + 1 == word.text.size();
+    if (kSshOptionsWithValue.find(option) == std::string_view::npos ||
+        (apart && i + 1 == words.size())) {
+      return collector_.Report(place(word),
+                               Quoted(word.text) + " is not an option of ssh with its value");
+    }
+    const HostfileWord& from = apart ? words[++i] : word;
+    std::string_view name = word.text;
+    std::string_view text = Unquoted(from.text.substr(apart ? 0 : letter + 1));
+    const auto known =
+        std::ranges::find(kSshSettings, option, &std::pair<char, HostSetting>::first);
+    HostSetting setting = known == std::end(kSshSettings) ? HostSetting::kUnknown : known->second;
+    const size_t equals = option == 'o' ? text.find('=') : std::string_view::npos;
+    if (equals != std::string_view::npos) {  // "-o Port=2222"
+      name = text.substr(0, equals);
+      text.remove_prefix(equals + 1);
+      setting = SettingNamed(name);
+    }
+    const auto outcome = settings.Use(setting, {name, text, place(word), place(from)});
+    if (outcome == HostSettings::Outcome::kWrong) return;
+    if (outcome == HostSettings::Outcome::kUsed) continue;
+    const char* const begin = word.text.data();
+    const auto size = static_cast<size_t>(from.text.data() + from.text.size() - begin);
+    Unused({begin, size}, line.number);
+  }
+  if (!host) {
+    return collector_.ReportLine(line.number, Quoted(line.text) + " is a command without a host");
+  }
+  settings.AddLogin(Unquoted(host->text), place(*host));
+}
+
 bool HostfileLineReader::Read(const HostfileLine& line) {
   const auto& words = line.words;
+  if (IsSshCommand(line)) {
+    ReadSshCommand(line);
+    return true;
+  }
   if (words.size() == 1 && IsExecHosts(words[0].text)) {
     ReadExecHosts(line);
     return true;
   }
-  HostEntry entry;
-  if (words.size() == 2 && IsDigits(words[1].text)) {
-    entry.slots = collector_.ReadSlots(words[1].text, {line.number, words[1].column});
-    entry.counted = true;
-    if (*entry.slots > 0) ReadWord(line, entry);
+  HostSettings settings(collector_);
+  if (words.size() == 2 && IsDigits(words[1].text)) {  // "gpu1 2"
+    const HostCollector::Place place{line.number, words[1].column};
+    const HostSetting setting = IsAPort(words[1].text) ? HostSetting::kPort : HostSetting::kSlots;
+    const auto outcome = settings.Use(setting, {words[1].text, words[1].text, place, place});
+    settings.entry().counted = setting == HostSetting::kSlots;
+    if (outcome == HostSettings::Outcome::kUsed) ReadWord(line, 0, settings);
     return true;
   }
   std::vector<Option> options;
-  bool has_gpus = false;
   const Outcome outcome = words[0].text.ends_with(':') ? NoHost(line) : ReadOptions(line, options);
   if (outcome != Outcome::kRead) return outcome == Outcome::kWrong;
   for (const Option& option : options) {
-    if (!Use(option, entry, has_gpus)) return true;
+    if (!Use(option, settings)) return true;
   }
-  ReadWord(line, entry);
+  ReadWord(line, 0, settings);
   return true;
+}
+
+void HostfileLineReader::ReadNames(const HostfileLine& line) {
+  for (size_t i = 0; i < line.words.size(); ++i) ReadWord(line, i, HostSettings(collector_));
 }
 
 void HostfileLineReader::WarnOfUnused() {
@@ -273,20 +331,6 @@ void ReadCountedHosts(const HostfileLine& line, size_t words, HostCollector& col
     const uint32_t slots = collector.ReadSlots(number, PlaceOf(line, i + 1));
     if (slots > 0) collector.AddWord(line.words[i].text, Counted(slots), PlaceOf(line, i));
   }
-}
-
-// Reads "gpu1:22 ann".
-void ReadHostAndUser(const HostfileLine& line, HostCollector& collector) {
-  HostEntry entry;
-  entry.user = line.words[1].text;
-  std::string_view host = line.words[0].text;
-  const size_t colon = host.rfind(':');
-  if (colon != std::string_view::npos && !base::IpAddress::Parse(std::string(host))) {
-    entry.port = collector.ReadPort(host.substr(colon + 1), PlaceOf(line, 0));
-    if (!entry.port) return;
-    host = host.substr(0, colon);
-  }
-  collector.AddWord(host, std::move(entry), PlaceOf(line, 0));
 }
 
 // Reads "rank 0=gpu1 slot=0-3".
@@ -367,12 +411,7 @@ void ReadLines(const std::vector<HostfileLine>& lines, HostfileForm form,
         ReadCountedHosts(line, line.words.size(), collector);
         break;
       case HostfileForm::kNames:
-        for (size_t i = 0; i < line.words.size(); ++i) {
-          collector.AddWord(line.words[i].text, {}, PlaceOf(line, i));
-        }
-        break;
-      case HostfileForm::kUsers:
-        ReadHostAndUser(line, collector);
+        reader.ReadNames(line);
         break;
       case HostfileForm::kRanks:
         ReadRank(line, collector);
@@ -395,12 +434,18 @@ HostList ParseHostfile(std::string_view text, const std::string& file) {
   const HostfileForm form = FormOf(lines);
   if (form == HostfileForm::kInventory) return ParseInventory(lines, file);
   HostCollector collector(file);
-  if (form == HostfileForm::kHostsTable) {
+  if (form == HostfileForm::kTable) {
+    ReadTable(*TableOf(lines), collector);
+  } else if (form == HostfileForm::kKnownHosts) {
     collector.ReportLine(lines[0].number,
                          Quoted(lines[0].text) +
-                             " is a line of /etc/hosts; give one name or address of each machine, "
-                             "a line each, such as '" +
-                             std::string(lines[0].words[0].text) + "'");
+                             " is a line of known_hosts, which has every server that was "
+                             "reached; write the machines of the job, a line each, such as 'gpu1 "
+                             "port=2222'");
+  } else if (form == HostfileForm::kSshConfig) {
+    collector.ReportLine(lines[0].number, Quoted(lines[0].text) +
+                                              " is a line of OpenSSH's configuration; `autodist "
+                                              "init --ssh-config` reads ~/.ssh/config");
   } else {
     ReadLines(lines, form, collector);
   }

@@ -11,9 +11,10 @@
 namespace autodist::spec {
 
 // Reads the hostfiles of DeepSpeed, Open MPI, MPICH, MVAPICH2 and Intel MPI, rankfiles, the lists
-// of Grid Engine, LSF, PBS and Slurm, those of pssh, and Ansible's inventories; hostfile_form.h
-// determines the form. A host on several lines gets the sum of the slots. Unused settings are
-// skipped with one warning. `file` is only for messages.
+// of Grid Engine, LSF, PBS and Slurm, those of pssh, Ansible's inventories, CSV, /etc/hosts and
+// commands of ssh; hostfile_form.h determines the form, and an issue names forms that cannot be
+// used. A host on several lines gets the sum of the slots. Unused settings are skipped with one
+// warning. `file` is only for messages.
 HostList ParseHostfile(std::string_view text, const std::string& file);
 
 }  // namespace autodist::spec

@@ -1,14 +1,19 @@
 #include "spec/hostfile_form.h"
 
+#include <absl/strings/match.h>
+
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/ip_address.h"
 #include "base/split.h"
 #include "spec/address.h"
 #include "spec/host_list.h"
+#include "spec/host_table.h"
 #include "spec/scalars.h"
 
 namespace autodist::spec {
@@ -16,17 +21,20 @@ namespace {
 
 constexpr char kWordEnds[] = " \t\r\f\v";
 
-bool HasDigit(std::string_view word) {
-  return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c); });
-}
+bool EndsWord(char c) { return std::string_view(kWordEnds).find(c) != std::string_view::npos; }
 
-bool IsHost(std::string_view word) {
-  return IsHostRange(word) ? ExpandHostRange(word).wrong.empty()
-                           : CheckHost(std::string(word)).ok();
-}
-
-bool IsAddress(std::string_view word) {
-  return base::IpAddress::Parse(std::string(word)).has_value();
+// Returns the beginning of the comment of a line, or its size. Marks other than '#' are words.
+size_t CommentIn(std::string_view line) {
+  size_t comment = std::min(line.find('#'), line.size());
+  for (const std::string_view mark : {";", "//", "--"}) {
+    for (size_t at = line.find(mark); at < comment; at = line.find(mark, at + 1)) {
+      const size_t end = at + mark.size();
+      const bool begins = at == 0 || EndsWord(line[at - 1]);
+      const bool alone = end == line.size() || EndsWord(line[end]);
+      if (begins && (alone || mark != "--")) comment = at;
+    }
+  }
+  return comment;
 }
 
 template <typename Predicate>
@@ -51,56 +59,144 @@ bool OfRankfile(const LineWords& words) {
          IsDigits(words[1].text.substr(0, equals));
 }
 
+// Matches "gpu1 2 all.q@gpu1 UNDEFINED". With three fields, the queue has its host.
 bool OfGridEngine(const LineWords& words) {
-  return (words.size() == 3 || words.size() == 4) && IsHost(words[0].text) &&
-         IsDigits(words[1].text) && !IsDigits(words[2].text) &&
-         words[2].text.find('=') == std::string_view::npos;
+  if (words.size() != 3 && words.size() != 4) return false;
+  const std::string_view queue = words[2].text;
+  const bool right = words.size() == 4 || queue.find('@') != std::string_view::npos;
+  return right && IsHost(words[0].text) && IsDigits(words[1].text) && !IsDigits(queue) &&
+         !IsAddress(queue) && queue.find('=') == std::string_view::npos &&
+         !IsDigits(words.back().text);
 }
 
-bool OfCounts(const LineWords& words) {
-  if (words.size() < 2 || words.size() % 2 != 0) return false;
-  for (size_t i = 0; i < words.size(); i += 2) {
-    if (!IsHost(words[i].text) || !IsDigits(words[i + 1].text)) return false;
-  }
-  return true;
-}
-
-// Matches names only if they are repeated or have a number, to exclude sentences.
-bool OfNames(const LineWords& words) {
-  std::set<std::string_view> different;
-  for (const HostfileWord& word : words) different.insert(word.text);
-  const auto is_host = [](const HostfileWord& word) { return IsHost(word.text); };
-  const auto has_digit = [](const HostfileWord& word) { return HasDigit(word.text); };
-  return words.size() > 1 && std::ranges::all_of(words, is_host) &&
-         (different.size() < words.size() || std::ranges::all_of(words, has_digit));
-}
-
-// Matches "gpu1:22 ann"; the host must have what a sentence has not.
-bool OfUsers(const LineWords& words) {
-  if (words.size() != 2 || IsDigits(words[1].text)) return false;
-  const std::string_view user = words[1].text;
-  const std::string_view host = words[0].text.substr(0, words[0].text.rfind(':'));
-  return user.find_first_of("=@,/") == std::string_view::npos &&
-         CheckUser(std::string(user)).ok() && (IsHost(host) || IsAddress(words[0].text)) &&
-         (HasDigit(words[0].text) || host.find('.') != std::string_view::npos);
-}
-
-// Matches addresses followed by several names, or by different names on each line.
-bool OfHostsTable(const std::vector<HostfileLine>& lines) {
-  std::set<std::string_view> names;
+// Matches "gpu1 2 gpu2 2".
+bool OfCounts(const std::vector<HostfileLine>& lines) {
   bool several = false;
   for (const HostfileLine& line : lines) {
-    if (line.words.size() < 2 || !IsAddress(line.words[0].text) || !IsHost(line.words[1].text) ||
-        IsDigits(line.words[1].text) || IsAddress(line.words[1].text)) {
-      return false;
+    const LineWords& words = line.words;
+    if (words.size() < 2 || words.size() % 2 != 0) return false;
+    for (size_t i = 0; i < words.size(); i += 2) {
+      if (!IsHost(words[i].text) || !IsDigits(words[i + 1].text)) return false;
+      // An address, a port, a name and a number are one machine.
+      if (IsAddress(words[i].text) != IsAddress(words[0].text)) return false;
     }
-    several |= line.words.size() > 2;
-    names.insert(line.words[1].text);
+    several |= words.size() > 2;
   }
-  return several || (lines.size() > 1 && names.size() == lines.size());
+  return several;
+}
+
+// Matches "ann@gpu1:2".
+bool OfHost(const HostfileWord& word) {
+  const auto [user, host, number] = SplitHostWord(word.text);
+  return (!user || CheckUser(std::string(*user)).ok()) && IsHost(host) &&
+         (!number || IsDigits(*number));
+}
+
+// The words of a line, separated by commas outside of brackets, or by blanks.
+LineWords WordsOfList(const HostfileLine& line) {
+  LineWords words;
+  for (const HostfileWord& word : line.words) {
+    for (const std::string_view part : SplitHostList(word.text)) {
+      if (!part.empty()) words.push_back({part, 0});
+    }
+  }
+  return words;
+}
+
+// Matches addresses, or names that differ in their numbers alone: "gpu1", "gpu[2-4]".
+bool OfOneSeries(const LineWords& words) {
+  const auto beginning = [](const HostfileWord& word) {
+    const std::string_view host = SplitHostWord(word.text).host;
+    return IsAddress(host) ? std::string_view() : host.substr(0, host.find_first_of("0123456789["));
+  };
+  return std::ranges::all_of(words, [&](const HostfileWord& word) {
+    return HasDigit(word.text) && beginning(word) == beginning(words[0]);
+  });
+}
+
+// Matches several machines a line, of which one must not be the address of another. Names that only
+// blanks separate are repeated or have a number, to exclude sentences.
+bool OfNames(const std::vector<HostfileLine>& lines) {
+  LineWords all;
+  bool several = false;
+  bool commas = true;  // beside each blank
+  for (const HostfileLine& line : lines) {
+    const LineWords words = WordsOfList(line);
+    several |= words.size() > 1;
+    all.insert(all.end(), words.begin(), words.end());
+    for (size_t i = 1; i < line.words.size(); ++i) {
+      commas &= line.words[i - 1].text.ends_with(',') || line.words[i].text.starts_with(',');
+    }
+  }
+  if (!several || !std::ranges::all_of(all, OfHost)) return false;
+  if (lines.size() > 1) return OfOneSeries(all);
+  const auto addresses = std::ranges::count_if(
+      all, [](const HostfileWord& word) { return IsAddress(SplitHostWord(word.text).host); });
+  if (addresses > 0 && std::cmp_less(addresses, all.size())) return false;
+  std::set<std::string_view> different;
+  for (const HostfileWord& word : all) different.insert(word.text);
+  return commas || different.size() < all.size() ||
+         std::ranges::all_of(all, [](const HostfileWord& word) { return HasDigit(word.text); });
+}
+
+// Matches "gpu1,10.0.0.1 ssh-ed25519 AAAA...", perhaps with a marker such as "@revoked".
+bool OfKnownHosts(const LineWords& words) {
+  const size_t host = words[0].text.starts_with('@') ? 1 : 0;
+  if (words.size() < host + 3) return false;
+  const std::string_view type = words[host + 1].text;
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"},
+      [&](std::string_view beginning) { return type.starts_with(beginning); });
+}
+
+bool OfSshConfig(const std::vector<HostfileLine>& lines) {
+  const auto has = [&](const char* keyword) {
+    return std::ranges::any_of(lines, [&](const HostfileLine& line) {
+      return line.words.size() > 1 &&
+             absl::EqualsIgnoreCase(std::string(line.words[0].text), keyword);
+    });
+  };
+  return has("Host") && (has("HostName") || has("User"));
 }
 
 }  // namespace
+
+bool HasDigit(std::string_view word) {
+  return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c); });
+}
+
+bool IsAddress(std::string_view word) {
+  return base::IpAddress::Parse(std::string(word)).has_value();
+}
+
+bool IsHost(std::string_view word) {
+  if (!IsHostRange(word)) return CheckHost(std::string(word)).ok();
+  return std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("._-[],").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+std::string_view Unquoted(std::string_view text) {
+  const bool quoted =
+      text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+bool IsSsh(std::string_view word) { return word == "ssh" || word.ends_with("/ssh"); }
+
+bool IsSshCommand(const HostfileLine& line) {
+  const auto& words = line.words;
+  if (words.size() < 2) return false;
+  const std::string_view host = words[0].text;
+  const std::string_view next = words[1].text;
+  if (IsSsh(host)) {
+    // "ssh slots=2" is a host.
+    return next.starts_with('-') || next.find('=') == std::string_view::npos;
+  }
+  return next == "-p" ||
+         (next.starts_with('-') && (host.find('@') != std::string_view::npos || IsAddress(host)));
+}
 
 bool IsInventorySection(std::string_view line) {
   if (!line.starts_with('[') || !line.ends_with(']')) return false;
@@ -118,9 +214,9 @@ std::vector<HostfileLine> HostfileLines(std::string_view text) {
   size_t number = 0;
   for (std::string_view whole : base::Split(text, '\n')) {
     ++number;
-    const std::string_view line = whole.substr(0, whole.find('#'));
+    const std::string_view line = whole.substr(0, CommentIn(whole));
     const size_t begin = line.find_first_not_of(kWordEnds);
-    if (begin == std::string_view::npos || line.substr(begin).starts_with("//")) continue;
+    if (begin == std::string_view::npos) continue;
     HostfileLine read{number, line.substr(begin, line.find_last_not_of(kWordEnds) + 1 - begin), {}};
     for (size_t at = begin; at < line.size(); at = line.find_first_not_of(kWordEnds, at)) {
       const size_t end = std::min(line.find_first_of(kWordEnds, at), line.size());
@@ -140,12 +236,14 @@ HostfileForm FormOf(const std::vector<HostfileLine>& lines) {
       })) {
     return HostfileForm::kNodeNames;
   }
+  if (OfSshConfig(lines)) return HostfileForm::kSshConfig;
+  if (std::ranges::any_of(lines, IsSshCommand)) return HostfileForm::kHosts;
   if (All(lines, OfRankfile)) return HostfileForm::kRanks;
-  if (All(lines, OfCounts)) return HostfileForm::kCounts;
+  if (All(lines, OfKnownHosts)) return HostfileForm::kKnownHosts;
+  if (OfCounts(lines)) return HostfileForm::kCounts;
   if (All(lines, OfGridEngine)) return HostfileForm::kGridEngine;
-  if (OfHostsTable(lines)) return HostfileForm::kHostsTable;
-  if (lines.size() == 1 && OfNames(lines[0].words)) return HostfileForm::kNames;
-  if (All(lines, OfUsers)) return HostfileForm::kUsers;
+  if (OfNames(lines)) return HostfileForm::kNames;
+  if (TableOf(lines)) return HostfileForm::kTable;
   return HostfileForm::kHosts;
 }
 

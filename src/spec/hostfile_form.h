@@ -20,21 +20,35 @@ struct HostfileLine {
 };
 
 enum class HostfileForm {
-  kHosts,       // a host a line, perhaps with options: "gpu1:2", "gpu1 slots=2 user=ann"
+  kHosts,       // a host a line, perhaps with options: "gpu1:2", "gpu1 slots=2 user=ann"; or a
+                // command: "ssh -p 2222 ann@gpu1"
+  kTable,       // columns, also of CSV, pssh and /etc/hosts: "gpu1,10.0.0.1,8", "10.0.0.1 gpu1"
   kGridEngine,  // $PE_HOSTFILE: "gpu1 2 all.q@gpu1 UNDEFINED"
-  kCounts,      // $LSB_MCPU_HOSTS: "gpu1 2 gpu2 2"; also one pair a line
-  kNames,       // $LSB_HOSTS: "gpu1 gpu1 gpu2 gpu2"
-  kUsers,       // of pssh: "gpu1:22 ann"
+  kCounts,      // $LSB_MCPU_HOSTS: "gpu1 2 gpu2 2"
+  kNames,       // $LSB_HOSTS: "gpu1 gpu1 gpu2 gpu2"; also "gpu1,gpu2" and "gpu1, gpu2"
   kRanks,       // a rankfile of Open MPI: "rank 0=gpu1 slot=0-3"
   kInventory,   // of Ansible: "[workers]", "gpu1 ansible_user=ann"
   kNodeNames,   // slurm.conf, and `scontrol show nodes -o`: "NodeName=gpu[1-4] Gres=gpu:8"
-  kHostsTable,  // /etc/hosts: "10.0.0.1 gpu1 gpu1.lab"
+  kKnownHosts,  // "gpu1 ssh-ed25519 AAAA..."
+  kSshConfig,   // "Host gpu1", "HostName 10.0.0.1"
 };
 
-// Splits a text with LF line ends; skips empty lines. The fields point into the text.
+// Splits a text with LF line ends; skips empty lines and comments. The fields point into the text.
 std::vector<HostfileLine> HostfileLines(std::string_view text);
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines);
+
+// Whether it may be a host name, an address or a range. Does not expand the range.
+bool IsHost(std::string_view word);
+bool IsAddress(std::string_view word);
+bool HasDigit(std::string_view word);
+
+// Whether it is a command of ssh, perhaps only its arguments: "ssh -p 2222 ann@gpu1", "gpu1 -p 22".
+bool IsSshCommand(const HostfileLine& line);
+bool IsSsh(std::string_view word);  // the program
+
+// Removes the quotes of a shell around the text.
+std::string_view Unquoted(std::string_view text);
 
 // Whether it is "[GROUP]", "[GROUP:vars]" or "[GROUP:children]", not an address in brackets.
 bool IsInventorySection(std::string_view line);

@@ -15,11 +15,11 @@ struct Position {
 
 struct Issue {
   std::string file;
-  int line = 0;      // from 1; 0: the whole file
+  int line = 0;      // from 1; 0: the whole file, or the value of an option
   int column = 0;    // from 1; 0: the whole line
   std::string what;  // the issue, and what is valid
 
-  // Formats as "file:line:column: what".
+  // Formats as "file:line:column: what", without numbers that are 0.
   std::string ToString() const;
 };
 

@@ -81,7 +81,7 @@ void ReadAddress(const KeyedValue& in, NodeEntry& entry) {
         "'address' is a list; it should be a text, which in brackets needs quotes: '[fd00::2]'");
     return;
   }
-  const std::string text = in.reader.ReadString(in.value, in.name);
+  const std::string text = in.reader.ReadLiteral(in.value, in.name);
   if (text.empty()) return;
   if (auto hosts = ReadHostsAndPort(text); hosts.ok()) {
     entry.addresses = *std::move(hosts);
@@ -250,7 +250,9 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
         "Statements for this node, which run in place of the group's. The chief node has no "
         "group, so only this key applies to it.",
         TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
-       [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.python_venv); }},
+       [](const KeyedValue& in, NodeEntry& entry) {
+         entry.node.python_venv = in.reader.ReadString(in.value, in.name);
+       }},
       {{"shared_envs", "as in an [ssh group](#an-ssh-group)",
         "Variables for this node, in addition to the group's. If both set a variable, the node's "
         "value wins. The chief node has no group, so only this key applies to it.",

@@ -6,8 +6,10 @@
 #include <map>
 #include <numeric>
 
+#include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
+#include "spec/host_settings.h"
 
 namespace autodist::spec {
 namespace {
@@ -18,12 +20,6 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
   std::vector<uint32_t> devices(count);
   std::iota(devices.begin(), devices.end(), uint32_t{0});
   return devices;
-}
-
-// Whether the number looks like an SSH port, "host:22", or exceeds the devices of any machine.
-bool IsLikeAPort(uint32_t slots) {
-  constexpr uint32_t kMaxOfAMachine = 512;
-  return slots == 22 || slots == 222 || slots == 2222 || slots > kMaxOfAMachine;
 }
 
 std::string PortHint(const HostEntry& host) {
@@ -53,18 +49,35 @@ void DraftCpus(const HostEntry& host, const HostFacts& facts, Node& node, SpecDr
                                        : "; " + PortHint(host)));
 }
 
+void DraftUnknown(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
+  std::string& note = draft.notes.back().devices;
+  node.gpus = FirstDevices(host.slots.value_or(1));
+  const std::string why(base::FirstLine(Message(facts.unknown)));
+  if (!host.slots) {
+    node.counted = facts.unknown.ok() ? Error(StatusCode::kNotFound, "not asked") : facts.unknown;
+    note = (facts.unknown.ok() ? "not asked" : why) +
+           "; write the numbers of the GPUs here, such as [0, 1]";
+  } else if (facts.unknown.ok()) {
+    note = "not asked; put the numbers of the GPUs here";
+  } else {
+    const bool reached = facts.cpus > 0;
+    note = (reached ? "not counted: " : "not reached: ") + why;
+  }
+}
+
 void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
   std::string& note = draft.notes.back().devices;
   const uint32_t slots = host.slots.value_or(1);
+  if (!facts.unknown.ok() && !facts.reported && (host.slots || !host.devices.empty())) {
+    draft.warnings.push_back(
+        base::FailureText(Annotate(facts.unknown, node.address + " did not report the devices")));
+  }
   node.cpus = {0};
   if (!host.devices.empty()) {
     node.gpus = host.devices;
     node.device_ips = host.device_ips;
   } else if (!facts.gpus) {
-    node.gpus = FirstDevices(slots);
-    note = facts.not_reached.empty()
-               ? "not asked; put the numbers of the GPUs here"
-               : "not reached: " + std::string(base::FirstLine(facts.not_reached));
+    DraftUnknown(host, facts, node, draft);
   } else if (*facts.gpus == 0) {
     DraftCpus(host, facts, node, draft);
   } else {
@@ -145,17 +158,9 @@ void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFa
       (others > 0 ? " (the same goes for " + base::Count(others, "other host") + ")" : ""));
 }
 
-// Returns the login settings for a host.
-SshGroup GroupOf(const HostEntry& host, const SshGroup& login) {
-  SshGroup group = login;
-  if (!host.user.empty()) group.username = host.user;
-  if (!host.key_file.empty()) group.key_file = host.key_file;
-  if (host.port) group.port = host.port;
-  return group;
-}
-
 bool SameLogin(const SshGroup& a, const SshGroup& b) {
-  return a.username == b.username && a.key_file == b.key_file && a.port == b.port;
+  return a.username == b.username && a.key_file == b.key_file && a.port == b.port &&
+         a.proxy_jump == b.proxy_jump;
 }
 
 // Returns a unique name for a group.
@@ -172,6 +177,14 @@ std::string NameGroup(const HostEntry& host, const SshGroup& group, const SshGro
 }
 
 }  // namespace
+
+SshGroup GroupOf(const HostEntry& host, SshGroup login) {
+  if (!host.user.empty()) login.username = host.user;
+  if (!host.key_file.empty()) login.key_file = host.key_file;
+  if (host.port) login.port = host.port;
+  if (!host.proxy_jump.empty()) login.proxy_jump = host.proxy_jump;
+  return login;
+}
 
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                     const SshGroup& login) {

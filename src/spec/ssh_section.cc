@@ -66,8 +66,8 @@ std::vector<Key<SshGroup>> LoginKeys() {
         PatternSchema(ProxyJumpPattern()), R"("ann@gate", "gate:2222", "none")", "jump"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.proxy_jump, CheckProxyJump); }},
       {{"host_key_check", "`strict` (default), `accept-new` or `off`",
-        "How to treat a host key that is not in known_hosts; see [host keys](#host-keys). With "
-        "`--hosts`: `--host-key-check`.",
+        "How to treat a host key that is not in known_hosts; see [host keys](#host-keys). "
+        "`--host-key-check` overrides it.",
         R"("enum": ["strict", "accept-new", "off"])", ""},
        [](const KeyedValue& in, SshGroup& group) {
          group.host_key_check = in.As(ReadHostKeyCheck);
@@ -112,7 +112,9 @@ std::vector<Key<SshGroup>> EnvironmentKeys() {
         "environment that they produce. A failed statement is an error; write "
         "`statement \\|\\| true` if its failure is harmless.",
         TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
-       [](const KeyedValue& in, SshGroup& group) { in.Text(group.python_venv); }},
+       [](const KeyedValue& in, SshGroup& group) {
+         group.python_venv = in.reader.ReadString(in.value, in.name);
+       }},
       {{"shared_envs", "names and values",
         "Variables that are set on the node after `python_venv`. `$NAME` and `${NAME}` are "
         "replaced by the node's values; nothing else is interpreted. If an unset variable is an "

@@ -8,6 +8,7 @@
 
 #include "base/did_you_mean.h"
 #include "base/json_quote.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
@@ -170,6 +171,14 @@ std::string ValueReader::ReadString(const YamlValue& yaml, const std::string& ke
   } else {
     return yaml.text;
   }
+  return "";
+}
+
+std::string ValueReader::ReadLiteral(const YamlValue& yaml, const std::string& key) {
+  std::string text = ReadString(yaml, key);
+  const std::string why = ShellNotation(text);
+  if (why.empty()) return text;
+  Report(yaml, "'" + key + "' is " + Shown(yaml) + ": " + why);
   return "";
 }
 

@@ -69,14 +69,16 @@ class ValueReader {
   // Counts further copies of `yaml`, which has `values` values.
   void CountCopies(const YamlValue& yaml, size_t values, size_t copies);
 
-  // Reads a text; "" after reporting an issue.
+  // Reads a text that may be for a shell or another program; "" after reporting an issue.
   std::string ReadString(const YamlValue& yaml, const std::string& key);
+  // Reads a text that stands for itself: variables and commands of a shell are issues.
+  std::string ReadLiteral(const YamlValue& yaml, const std::string& key);
 
-  // Reads a text and converts it with `read`; nullopt after reporting an issue.
+  // Reads such a text and converts it with `read`; nullopt after reporting an issue.
   template <typename T>
   std::optional<T> ReadAs(const YamlValue& yaml, const std::string& key,
                           Result<T> (*read)(const std::string& text)) {
-    const std::string text = ReadString(yaml, key);
+    const std::string text = ReadLiteral(yaml, key);
     if (text.empty()) return std::nullopt;
     Result<T> value = read(text);
     if (value.ok()) return *std::move(value);
@@ -119,9 +121,9 @@ struct KeyedValue {
 
   void Report(const std::string& what) const { reader.Report(value, what); }
 
-  // Reads a text that passes `check` into `to`.
+  // Reads a text that stands for itself and passes `check` into `to`.
   void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const {
-    std::string text = reader.ReadString(value, name);
+    std::string text = reader.ReadLiteral(value, name);
     const Status status = check && !text.empty() ? check(text) : OkStatus();
     if (!status.ok()) return Report("'" + std::string(name) + "': " + Message(status));
     to = std::move(text);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -12,6 +11,7 @@
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
 #include "base/quantity.h"
+#include "base/shell_quote.h"
 #include "base/text_file.h"
 #include "base/utf8.h"
 #include "spec/address.h"
@@ -283,6 +283,12 @@ void Reader::ReadText(const std::string& text) {
 }
 
 void Reader::ReadDocument(const YamlValue& root) {
+  if (root.kind == Kind::kText) {
+    return Report(root,
+                  "the spec is a single value; it should be a mapping with the key 'nodes'; for "
+                  "a list of hosts: autodist init --from " +
+                      base::Printable(base::ShellQuote(file())));
+  }
   const auto given = ReadKeys(*this, root, "the spec", Keys(), *this, IsOfNoSpec);
   if (!given) return;
   const auto nodes = given->find("nodes");
@@ -374,9 +380,11 @@ void Reader::ReadSharedPaths(const KeyedValue& in, Reader& to) {
 }  // namespace
 
 std::string Issue::ToString() const {
-  if (line == 0) return file + ": " + what;
-  if (column == 0) return file + ":" + std::to_string(line) + ": " + what;
-  return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what;
+  std::string place = file;
+  for (const int number : {line, column}) {
+    if (number > 0) place += ":" + std::to_string(number);
+  }
+  return place + ": " + what;
 }
 
 std::vector<KeyText> SpecKeyTexts() { return TextsOf(Reader::Keys()); }

@@ -202,7 +202,7 @@ void DrawIssues(const Area& area, const Scene& scene) {
     area.Put(row, end + 2, line.source, kLabel);
   }
   if (!HasEvidence(scene) || lines.empty()) return;
-  const std::string key = scene.view.evidence ? "w fold" : "w evidence";
+  const std::string key = scene.view.evidence ? "e fold" : "e evidence";
   const int last = std::min(area.rows(), static_cast<int>(lines.size())) - 1;
   const IssueLine& line = lines[static_cast<size_t>(std::max(last, 0))];
   if (3 + WidthOf(line.text) + 2 + WidthOf(key) < area.columns()) {

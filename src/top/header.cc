@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kWideTitle = 120;  // columns
 
-// The command as the user wrote it, without the interpreter.
+// The command as the user wrote it, without the interpreter of a script.
 std::string CommandText(const v1::JobStatus& job) {
   int first = 0;
-  if (job.command_size() > 1) {
+  if (job.command_size() > 1 && !job.command(1).starts_with('-')) {
     const std::string& program = job.command(0);
     const size_t slash = program.rfind('/');
     const std::string name = slash == std::string::npos ? program : program.substr(slash + 1);
@@ -140,8 +140,9 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
   for (const v1::Metric& metric : progress.metrics()) {
     if (shown++ < (wide ? kMaxMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
   }
-  if (const auto goodput = snapshot::Goodput(scene.snapshot.goodput_parts())) {
-    row.Add("goodput", Short(*goodput * 100), "%");
+  const v1::GoodputParts& spent = scene.snapshot.goodput_parts();
+  if (const auto goodput = snapshot::Goodput(spent)) {
+    row.Add("goodput", Short(*goodput * 100), "%", spent.steps_known() ? "" : "steps unknown");
   }
   if (job.started_ms() > 0) {
     row.Add(job.ended_ms() > 0 ? "took" : "up", Span(scene.end_ms() - job.started_ms()), "");

@@ -155,6 +155,7 @@ Command PressInPanel(const Key& key, ViewState& view) {
   }
   if (code == 'n') SearchOn(view);
   if (code == 'x' && panel.kind == Panel::kStacks) return Command::kTakeStacks;
+  if (code == 'w' && panel.kind == Panel::kWhy) return Command::kAskWhy;
   if (code == '?') panel.kind = Panel::kKeys;
   return Command::kNone;
 }
@@ -190,6 +191,7 @@ Command PressCharacter(uint32_t code, const v1::JobSnapshot& snapshot, ViewState
       view.by_name = !view.by_name;
       break;
     case 'w':
+      return Command::kAskWhy;
     case 'e':
       view.evidence = !view.evidence;
       break;

@@ -53,7 +53,7 @@ class KeyReader {
 };
 
 // An action that the caller must perform.
-enum class Command { kNone, kQuit, kSuspend, kRedraw, kOpenLog, kTakeStacks, kStop };
+enum class Command { kNone, kQuit, kSuspend, kRedraw, kOpenLog, kTakeStacks, kAskWhy, kStop };
 
 // Changes the view.
 Command Press(const Key& key, const v1::JobSnapshot& snapshot, ViewState& view);

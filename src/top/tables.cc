@@ -73,6 +73,7 @@ void DrawRecovery(const Area& area, int row, const v1::Recovery& recovery) {
 }
 
 constexpr int kFullTable = 150;  // columns
+constexpr int kPidTable = 100;
 
 // A column of the table; numbers are right-aligned.
 struct TableColumn {
@@ -127,9 +128,11 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
   const Facts& facts = scene.facts;
   int where = 5;
   bool samples = false;
+  bool pids = false;
   for (const RankFacts& rank : facts.ranks) {
     where = std::max(where, std::min(WidthOf(rank.rank->where()), full ? 24 : 12));
     samples = samples || rank.rank->sample().has_cpu();
+    pids = pids || rank.rank->has_pid();
   }
   std::vector<TableColumn> columns;
   columns.push_back(
@@ -162,6 +165,11 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
   if (full || !facts.gpus) {
     columns.push_back({"wrote", 6, [now = scene.now_ms()](const RankFacts& rank) {
                          return WroteText(*rank.rank, now);
+                       }});
+  }
+  if (pids && (full || (!facts.gpus && width >= kPidTable))) {
+    columns.push_back({"pid", 7, [](const RankFacts& rank) {
+                         return rank.rank->has_pid() ? std::to_string(rank.rank->pid()) : "";
                        }});
   }
   return columns;

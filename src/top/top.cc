@@ -19,9 +19,13 @@
 #include "base/fd.h"
 #include "base/split.h"
 #include "base/thread.h"
+#include "base/utf8.h"
+#include "control/diagnose_job.h"
 #include "control/job_client.h"
+#include "snapshot/lookup.h"
 #include "top/job_poller.h"
 #include "top/keys.h"
+#include "top/layout.h"
 #include "top/render.h"
 #include "top/terminal.h"
 #include "top/view_model.h"
@@ -132,6 +136,34 @@ std::shared_ptr<const TextLines> StacksAsLines(const Result<v1::JobStacks>& stac
   return std::make_shared<const TextLines>(std::move(lines));
 }
 
+// "Log of rank 3, pid 4711 on node2; stderr is yellow".
+std::string LogTitle(const v1::JobSnapshot& snapshot, uint32_t rank) {
+  std::string title = "Log of rank " + std::to_string(rank);
+  const v1::RankSnapshot* const found = snapshot::FindRank(snapshot, rank);
+  const v1::NodeSnapshot* const node = found ? snapshot::NodeOf(snapshot, *found) : nullptr;
+  if (node && found->has_pid()) {
+    title += ", pid " + std::to_string(found->pid()) + " on " + base::Printable(node->address());
+  }
+  return title + "; stderr is yellow";
+}
+
+// Breaks long lines, and indents their continuations.
+std::shared_ptr<const TextLines> DiagnosisAsLines(const Result<v1::JobDiagnosis>& diagnosis,
+                                                  const TopOptions& options, int columns) {
+  constexpr int kIndent = 4;
+  TextLines lines;
+  const std::string text =
+      diagnosis.ok() ? options.why_text(*diagnosis) : "not known: " + Message(diagnosis.status());
+  for (const std::string_view line : base::Lines(text)) {
+    std::string indent = line.starts_with("  ") ? "  " : "";
+    for (const std::string& row : Wrapped(std::string(line), columns - kIndent - 2)) {
+      lines.push_back({indent + row, false});
+      indent.assign(kIndent, ' ');
+    }
+  }
+  return std::make_shared<const TextLines>(std::move(lines));
+}
+
 // Draws on one thread, which others wake.
 class Window {
  public:
@@ -233,6 +265,9 @@ class Window {
     const auto stacks = stacks_.TakeAnswer();
     if (stacks && view_.panel.kind == Panel::kStacks)
       view_.panel.text = StacksAsLines(*stacks, options_);
+    const auto diagnosis = why_.TakeAnswer();
+    if (diagnosis && view_.panel.kind == Panel::kWhy)
+      view_.panel.text = DiagnosisAsLines(*diagnosis, options_, view_.columns);
     changed_ = true;
   }
 
@@ -267,14 +302,17 @@ class Window {
         painter_.Forget();
         break;
       case Command::kOpenLog:
-        view_.panel = {
-            .kind = Panel::kLog,
-            .title = "Log of rank " + std::to_string(*view_.selected) + "; stderr is yellow"};
+        view_.panel = {.kind = Panel::kLog, .title = LogTitle(*update_.snapshot, *view_.selected)};
         poller_.Follow(view_.selected);
         break;
       case Command::kTakeStacks:
         view_.panel = {.kind = Panel::kStacks, .title = "What each rank is doing"};
         stacks_.Start();
+        break;
+      case Command::kAskWhy:
+        view_.panel = {.kind = Panel::kWhy,
+                       .title = "Why: takes about 5 seconds, up to two minutes with gdb"};
+        why_.Start();
         break;
       case Command::kStop:
         view_.notice = "asking to stop …";
@@ -310,6 +348,8 @@ class Window {
   Request<Status> stop_{std::bind_front(AskToStop, options_.job_id), [this] { Wake(); }};
   Request<Result<v1::JobStacks>> stacks_{std::bind_front(AskForStacks, options_.job_id),
                                          [this] { Wake(); }};
+  Request<Result<v1::JobDiagnosis>> why_{
+      std::bind_front(control::DiagnoseJobNamed, options_.job_id), [this] { Wake(); }};
   // last: its thread wakes the window
   JobPoller poller_{options_.job_id, options_.interval, [this] { Wake(); }};
 };

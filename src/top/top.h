@@ -7,6 +7,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "top/view_model.h"
 
 namespace autodist::top {
@@ -19,6 +20,8 @@ struct TopOptions {
   ViewState view{};                                       // the initial view
   // Formats what ranks are doing as several lines.
   std::function<std::string(const v1::JobStacks&)> stacks_text{};
+  // Formats a diagnosis as several lines.
+  std::function<std::string(const v1::JobDiagnosis&)> why_text{};
 };
 
 // Blocks until the user leaves; does not affect the job. Returns the signal that ended it, or 0.

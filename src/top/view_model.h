@@ -35,7 +35,7 @@ inline constexpr std::array<Range, 5> kRanges = {{{"1 h", std::chrono::minutes(6
                                                   {"whole job", std::chrono::minutes(0)},
                                                   {"10 min", std::chrono::minutes(10)}}};
 
-enum class Panel { kNone, kLog, kStacks, kKeys };
+enum class Panel { kNone, kLog, kStacks, kWhy, kKeys };
 
 struct TextLine {
   std::string text;  // untrusted, if from a rank

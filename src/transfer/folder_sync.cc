@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "base/quantity.h"
-#include "files/digest.h"
 
 namespace autodist::transfer {
 namespace {
@@ -20,6 +18,7 @@ using std::chrono::steady_clock;
 
 constexpr size_t kChunk = 256 * 1024;  // bytes of content per message
 constexpr size_t kEntriesPerList = 1000;
+constexpr size_t kMaxExtra = 10'000;  // files of all nodes that are remembered for a message
 // The interval of messages to an agent while we read files for ourselves.
 constexpr std::chrono::milliseconds kBusyInterval{2000};
 
@@ -33,6 +32,8 @@ v1::FileEntry ToMessage(const files::FileEntry& entry) {
   message.set_size(entry.size);
   message.set_modified_ns(entry.modified_ns);
   message.set_link_target(entry.link_target);
+  message.set_changed_ns(entry.changed_ns);
+  message.set_inode(entry.inode);
   return message;
 }
 
@@ -44,18 +45,43 @@ Status HasChanged(const std::string& path) {
                     "list the file in .autodistignore, or stop the program that writes it");
 }
 
-// Whether it is the file that was scanned, and has not been modified since.
-bool IsUnchanged(int fd, const files::FileEntry& entry) {
+// Whether the file still has the content that it had when it was scanned, or begins with it.
+bool HasContentOf(int fd, const files::FileEntry& entry) {
   struct stat info;
-  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-         static_cast<uint64_t>(info.st_size) == entry.size &&
-         files::ModifiedNs(info) == entry.modified_ns;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != entry.inode) return false;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size == entry.size && files::ModifiedNs(info) == entry.modified_ns) return true;
+  return size > entry.size && entry.end && files::EndOf(fd, entry.size) == entry.end;
 }
 
-// Fills `buffer`; false at an earlier end.
-bool ReadExactly(int fd, std::string& buffer) {
+// A part of a file between holes.
+struct DataPart {
+  uint64_t begin;
+  uint64_t end;  // as `begin`: a hole reaches to the end of the file
+};
+
+// Finds the next part from `at` on, in the first `size` bytes. Without holes, all is data.
+DataPart NextData(int fd, uint64_t at, uint64_t size) {
+  const off_t data = lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+  if (data < 0) return {errno == ENXIO ? size : at, size};
+  const uint64_t begin = std::min(static_cast<uint64_t>(data), size);
+  const off_t hole = lseek(fd, data, SEEK_HOLE);
+  return {begin, hole <= data ? size : std::min(static_cast<uint64_t>(hole), size)};
+}
+
+void AddZeros(uint64_t count, files::Digest& digest) {
+  const std::string zeros(std::min<uint64_t>(count, kChunk), '\0');
+  for (uint64_t size = 0; count > 0; count -= size) {
+    size = std::min<uint64_t>(count, zeros.size());
+    digest.Add({zeros.data(), size});
+  }
+}
+
+// Fills `buffer` with what is at the offset; false at an earlier end.
+bool ReadExactly(int fd, uint64_t offset, std::string& buffer) {
   for (size_t have = 0; have < buffer.size();) {
-    const ssize_t got = read(fd, buffer.data() + have, buffer.size() - have);
+    const ssize_t got =
+        pread(fd, buffer.data() + have, buffer.size() - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     have += static_cast<size_t>(got);
@@ -74,10 +100,11 @@ std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) 
   };
 }
 
-// The entries that one node lacks.
+// The entries that one node lacks, and the files that it has besides.
 struct Differences {
   std::vector<uint64_t> wanted;
   std::vector<v1::DigestCandidate> digest_candidates;
+  v1::SyncExtra extra;
 };
 
 uint64_t BytesOf(const std::vector<uint64_t>& entries, const files::FileTree& tree) {
@@ -86,7 +113,14 @@ uint64_t BytesOf(const std::vector<uint64_t>& entries, const files::FileTree& tr
   return bytes;
 }
 
-bool SendList(SyncStream& stream, const files::FileTree& tree) {
+bool SendTree(SyncStream& stream, const files::FileTree& tree) {
+  for (const files::IgnoreFiles& found : tree.ignore_files) {
+    v1::SyncRequest request;
+    request.mutable_ignore()->set_folder(found.folder);
+    request.mutable_ignore()->set_git(found.git);
+    request.mutable_ignore()->set_own(found.own);
+    if (!stream.Write(request)) return false;
+  }
   size_t next = 0;
   do {
     v1::SyncRequest request;
@@ -108,6 +142,7 @@ std::optional<Differences> ReadDifferences(SyncStream& stream, const files::File
   for (;;) {
     const auto response = stream.Read();
     if (!response) return std::nullopt;
+    if (response->has_extra()) differences.extra = response->extra();
     for (const uint64_t index : response->differences().wanted()) {
       if (is_file(index)) differences.wanted.push_back(index);
     }
@@ -121,43 +156,17 @@ std::optional<Differences> ReadDifferences(SyncStream& stream, const files::File
 Result<base::UniqueFd> OpenEntry(const files::FileTree& tree, const files::FileEntry& entry) {
   const std::string path = tree.folder + "/" + entry.path;
   base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd.valid() || !IsUnchanged(fd.get(), entry)) return HasChanged(path);
+  if (!fd.valid() || !HasContentOf(fd.get(), entry)) return HasChanged(path);
   return fd;
-}
-
-// `digest` is also updated with the content; may be null.
-Status SendFile(SyncStream& stream, const files::FileTree& tree, uint64_t index,
-                files::Digest* digest, const std::stop_token& stop) {
-  const files::FileEntry& entry = tree.entries[index];
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenEntry(tree, entry));
-  v1::SyncRequest request;
-  v1::SyncContent& content = *request.mutable_content();
-  content.set_entry(index);
-  for (uint64_t left = entry.size; !content.last();) {
-    std::string& data = *content.mutable_data();
-    data.resize(std::min<uint64_t>(left, kChunk));
-    left -= data.size();
-    content.set_last(left == 0);
-    if (!ReadExactly(fd.get(), data) || (left == 0 && !IsUnchanged(fd.get(), entry))) {
-      return HasChanged(tree.folder + "/" + entry.path);
-    }
-    if (digest) digest->Add(data);
-    if (stop.stop_requested()) return Cancelled();
-    if (!stream.Write(request)) return stream.End();
-  }
-  return OkStatus();
 }
 
 }  // namespace
 
-FolderSync::FolderSync(files::FileTree tree, std::string target, size_t nodes,
-                       std::unique_ptr<FileRelay> relay, std::chrono::milliseconds stall_limit)
+FolderSync::FolderSync(files::FileTree tree, SyncOptions options, std::unique_ptr<FileRelay> relay)
     : tree_(std::move(tree)),
-      target_(std::move(target)),
-      nodes_(nodes),
+      options_(std::move(options)),
       relay_(std::move(relay)),
-      stall_limit_(stall_limit),
-      left_(nodes) {}
+      left_(options_.nodes) {}
 
 std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
@@ -170,8 +179,8 @@ Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
   uint64_t expected = tree_.bytes;  // bytes that it may still need
   Status status;
   {
-    SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop, stall_limit_,
-                      hang_up, [&](uint64_t bytes) {
+    SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop,
+                      options_.stall_limit, hang_up, [&](uint64_t bytes) {
                         progress_->Sent(bytes - received);
                         received = bytes;
                       });
@@ -200,8 +209,12 @@ void FolderSync::Begin() {
   folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   files::RemoveLeftovers(folder_.get());
   probe_.emplace(files::TemporaryFile::Create(folder_.get()));
-  progress_.emplace("syncing " + WhatThereIs() + " to " + base::Count(nodes_, "node"),
-                    tree_.bytes * nodes_);
+  const std::string nodes = base::Count(options_.nodes, "node");
+  if (options_.preview) {
+    progress_.emplace("comparing " + WhatThereIs() + " with " + nodes, 0);
+  } else {
+    progress_.emplace("syncing " + WhatThereIs() + " to " + nodes, tree_.bytes * options_.nodes);
+  }
 }
 
 void FolderSync::EndOne(uint32_t node_rank, bool ok) {
@@ -212,7 +225,7 @@ void FolderSync::EndOne(uint32_t node_rank, bool ok) {
   if (--left_ > 0) return;
   probe_.reset();
   progress_.reset();
-  if (all_well_) LogSummary();
+  if (all_well_ || options_.preview) LogResult();
 }
 
 // `expected`: the size of the content that the node needs, as soon as it is known.
@@ -222,14 +235,22 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
                                 "--sync marks the folder with a file for a moment, so that it "
                                 "knows a node that has the same one"));
   v1::SyncRequest request;
-  request.mutable_begin()->set_folder(target_);
-  request.mutable_begin()->set_probe((*probe_)->name());
-  request.mutable_begin()->set_mode(tree_.mode);
+  v1::SyncBegin& begin = *request.mutable_begin();
+  begin.set_folder(options_.target);
+  begin.set_probe((*probe_)->name());
+  begin.set_mode(tree_.mode);
+  begin.set_mirror(options_.mirror);
+  begin.set_preview(options_.preview);
+  *begin.mutable_left_out() = {tree_.left_out.begin(), tree_.left_out.end()};
   stream.Write(request);  // an agent with the same folder answers, and ends the call at once
   const auto place = stream.Read();
   if (!place) return stream.End();
+  {
+    const std::lock_guard lock(mutex_);
+    totals_.nodes_sharing += place->target_info().same_folder() ? 1 : 0;
+    if (place->target_info().everyone_writes()) open_to_all_.insert(node_rank);
+  }
   if (place->target_info().same_folder()) {
-    ++sent_.nodes_sharing;
     progress_->NotNeeded(std::exchange(expected, 0));
     return stream.End();
   }
@@ -238,9 +259,16 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   if (relay_ && !Relays(node_rank)) {
     source = relay_->AwaitSource([&stream] { return stream.Write({}); }, stop);
   }
-  if (!SendList(stream, tree_)) return stream.End();
+  // The agent ends a preview with the last part of the list.
+  if (!SendTree(stream, tree_) && !options_.preview) return stream.End();
+  if (options_.preview) {
+    expected = 0;
+    while (const auto response = stream.Read()) TakeExtra(node_rank, response->extra());
+    return stream.End();
+  }
   auto differences = ReadDifferences(stream, tree_);
   if (!differences) return stream.End();
+  TakeExtra(node_rank, differences->extra);
   AD_RETURN_IF_ERROR(
       DecideSuspects(stream, differences->digest_candidates, differences->wanted, stop));
 
@@ -258,25 +286,75 @@ Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
                                 std::vector<uint64_t> wanted,
                                 const std::optional<v1::SyncSource>& source,
                                 const std::stop_token& stop) {
+  NameLargeOutputs(wanted);
   if (source && !wanted.empty()) {
-    const size_t files = wanted.size();
-    const uint64_t bytes = BytesOf(wanted, tree_);
+    std::set<uint64_t> passed(wanted.begin(), wanted.end());
     AD_RETURN_IF_ERROR(LetGet(stream, wanted, *source, stop));
-    sent_.passed_files += files - wanted.size();
-    sent_.passed_bytes += bytes - BytesOf(wanted, tree_);
-    sent_.nodes_passed += files > wanted.size() ? 1 : 0;
-    sent_.nodes_missed += wanted.empty() ? 0 : 1;
+    for (const uint64_t index : wanted) passed.erase(index);
+    const std::lock_guard lock(mutex_);
+    for (const uint64_t index : passed) totals_.passed[index] = tree_.entries[index].size;
+    totals_.nodes_passed += passed.empty() ? 0 : 1;
+    totals_.nodes_missed += wanted.empty() ? 0 : 1;
   }
   for (const uint64_t index : wanted) {
     files::Digest digest;
     const bool passes_on = Relays(node_rank);  // other nodes compare with the current content
-    AD_RETURN_IF_ERROR(SendFile(stream, tree_, index, passes_on ? &digest : nullptr, stop));
+    AD_RETURN_IF_ERROR(SendFile(stream, index, passes_on ? &digest : nullptr, stop));
     if (passes_on) Know(index, digest.Hex());
   }
-  sent_.bytes += BytesOf(wanted, tree_);
-  sent_.files += wanted.size();
-  sent_.nodes += wanted.empty() ? 0 : 1;
+  const std::lock_guard lock(mutex_);
+  totals_.nodes_sent += wanted.empty() ? 0 : 1;
   return OkStatus();
+}
+
+Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
+                            const std::stop_token& stop) {
+  const files::FileEntry& entry = tree_.entries[index];
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenEntry(tree_, entry));
+  v1::SyncRequest request;
+  v1::SyncContent& content = *request.mutable_content();
+  content.set_entry(index);
+  uint64_t sent = 0;
+  uint64_t at = 0;
+  DataPart part{0, 0};
+  while (!content.last()) {
+    if (at == part.end) part = NextData(fd.get(), at, entry.size);
+    const uint64_t begin = std::max(at, part.begin);
+    std::string& data = *content.mutable_data();
+    data.resize(std::min<uint64_t>(part.end - begin, kChunk));
+    content.set_hole(begin - at);
+    at = begin + data.size();
+    content.set_last(at == entry.size);
+    if (!ReadExactly(fd.get(), begin, data) || (content.last() && !HasContentOf(fd.get(), entry))) {
+      return HasChanged(tree_.folder + "/" + entry.path);
+    }
+    if (digest) {
+      AddZeros(content.hole(), *digest);
+      digest->Add(data);
+    }
+    sent += data.size();
+    if (stop.stop_requested()) return Cancelled();
+    if (!stream.Write(request)) return stream.End();
+  }
+  const std::lock_guard lock(mutex_);
+  totals_.sent[index] = sent;
+  return OkStatus();
+}
+
+// Says for the first node that lacks much which of it jobs have written, before it is sent.
+void FolderSync::NameLargeOutputs(const std::vector<uint64_t>& wanted) {
+  if (!options_.jobs || BytesOf(wanted, tree_) < kLargeOutputs) return;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(outputs_named_, true)) return;
+  const std::string text = LargeOutputsText(tree_, wanted, options_.jobs());
+  if (!text.empty()) progress_->Log(base::LogLevel::kWarning, text);
+}
+
+void FolderSync::TakeExtra(uint32_t node_rank, const v1::SyncExtra& extra) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& path : extra.paths()) {
+    if (extra_.size() < kMaxExtra || extra_.contains(path)) extra_[path].insert(node_rank);
+  }
 }
 
 // Leaves in `wanted` what the agent could not get there.
@@ -361,9 +439,9 @@ Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<boo
   if (ours) {
     const files::FileEntry& entry = tree_.entries[index];
     const auto fd = OpenEntry(tree_, entry);
-    promise.set_value(
-        fd.ok() ? files::DigestOfContent(fd->get(), tree_.folder + "/" + entry.path, go_on)
-                : fd.status());
+    promise.set_value(fd.ok() ? files::DigestOfContent(fd->get(), tree_.folder + "/" + entry.path,
+                                                       go_on, entry.size)
+                              : fd.status());
   }
   while (digest.wait_for(kBusyInterval) != std::future_status::ready) {
     if (!go_on()) return Cancelled();
@@ -371,29 +449,40 @@ Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<boo
   return digest.get();
 }
 
-void FolderSync::LogSummary() const {
-  const double seconds = std::chrono::duration<double>(steady_clock::now() - begun_at_).count();
-  char time[32];
-  std::snprintf(time, sizeof time, " in %.1f s", seconds);
-  std::string text = "synced: nothing to send";
-  const std::string passed = "passed on to " + base::Count(sent_.nodes_passed, "node");
-  if (sent_.files > 0) {
-    const bool once = relay_ && sent_.nodes == 1;
-    text = "synced: " + base::Count(sent_.files, "file") + ", " + base::Bytes(sent_.bytes) +
-           " sent " + (once ? "once" : "to " + base::Count(sent_.nodes, "node")) +
-           (sent_.nodes_passed > 0 ? ", " + passed : "") + time;
-  } else if (sent_.nodes_passed > 0) {
-    text = "synced: " + base::Count(sent_.passed_files, "file") + ", " +
-           base::Bytes(sent_.passed_bytes) + " " + passed + time;
+void FolderSync::LogResult() const {
+  using base::Log;
+  using base::LogLevel;
+  NodesByPath extra = extra_;
+  if (!options_.mirror) {
+    const size_t all = options_.addresses.size();
+    std::erase_if(extra, [all](const auto& file) { return file.second.size() == all; });
   }
-  if (sent_.nodes_missed > 0) {
-    text += "; " + base::Count(sent_.nodes_missed, "node") +
-            " did not get all files from the first node";
+  const std::string names = NamesByNode(extra, options_.addresses);
+  if (options_.preview) {
+    if (!all_well_ && names.empty()) return;
+    return Log(LogLevel::kInfo,
+               "to delete on the nodes: " + (names.empty() ? std::string("nothing") : names));
   }
-  if (sent_.nodes_sharing > 0) {
-    text += "; " + base::Count(sent_.nodes_sharing, "node") + " with the same folder";
+  if (!open_to_all_.empty()) {
+    Log(LogLevel::kWarning,
+        base::FailureText(WithRemedy(
+            Error(StatusCode::kPermissionDenied,
+                  "everyone can write in " +
+                      NamesByNode({{options_.target, open_to_all_}}, options_.addresses) +
+                      ", so other users can change the program"),
+            "chmod o-w it there")));
   }
-  base::Log(base::LogLevel::kInfo, text);
+  if (!names.empty() && options_.mirror) {
+    Log(LogLevel::kInfo, "deleted, because this machine does not have it: " + names);
+  } else if (!names.empty()) {
+    Log(LogLevel::kWarning,
+        base::FailureText(WithRemedy(
+            Error(StatusCode::kFailedPrecondition,
+                  "files that a program may read, but that this machine does not have: " + names),
+            "--sync-delete deletes such files; to keep them, list them in .autodistignore")));
+  }
+  Log(LogLevel::kInfo,
+      SummaryText(totals_, relays(), std::chrono::steady_clock::now() - begun_at_));
 }
 
 }  // namespace autodist::transfer

@@ -1,8 +1,7 @@
-// Copies the working directory to other nodes. Deletes nothing there, changes nothing here, and
-// writes nothing if both are the same folder.
+// Copies the working directory to other nodes. Changes nothing here, and writes nothing if both are
+// the same folder. Deletes there what is not here if it is to mirror the folder.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,30 +18,41 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
+#include "files/digest.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
 #include "transfer/file_relay.h"
 #include "transfer/sync_progress.h"
 #include "transfer/sync_stream.h"
+#include "transfer/sync_text.h"
 
 namespace autodist::transfer {
 
 // A transfer fails if no data moves for this long.
 inline constexpr std::chrono::seconds kStallLimit{60};
 
+struct SyncOptions {
+  // The folder on the nodes: absolute, or "~/..." relative to the user's home folder there.
+  std::string target = {};
+  size_t nodes = 0;                         // number of nodes to copy to
+  std::vector<std::string> addresses = {};  // of all nodes of the plan, by rank
+  bool mirror = false;                      // deletes there what is not here
+  bool preview = false;                     // only reports what `mirror` would delete
+  // Returns the jobs that have run in the folder; may block on the disk. Empty: unknown.
+  std::function<std::vector<JobTime>()> jobs = {};
+  std::chrono::milliseconds stall_limit = kStallLimit;
+};
+
 // Thread-safe.
 class FolderSync {
  public:
-  // For this number of nodes; `tree` has the files to copy, `target` is the folder there: absolute,
-  // or "~/..." relative to the user's home folder on the node. `relay`: passes on the content;
-  // null: all nodes get it from here.
-  FolderSync(files::FileTree tree, std::string target, size_t nodes,
-             std::unique_ptr<FileRelay> relay = nullptr,
-             std::chrono::milliseconds stall_limit = kStallLimit);
+  // `tree` has the files to copy. `relay`: passes on the content; null: all nodes get it from here.
+  FolderSync(files::FileTree tree, SyncOptions options, std::unique_ptr<FileRelay> relay = nullptr);
 
   // Returns "1000 files, 200 MB".
   std::string WhatThereIs() const;
-  size_t nodes() const { return nodes_; }
+  const files::FileTree& tree() const { return tree_; }
+  size_t nodes() const { return options_.nodes; }
   // Whether the call of one node waits for those of the others.
   bool relays() const { return relay_ != nullptr; }
 
@@ -56,25 +67,18 @@ class FolderSync {
   void Skip(uint32_t node_rank);
 
  private:
-  struct Sent {
-    std::atomic<uint64_t> files = 0;
-    std::atomic<uint64_t> bytes = 0;
-    std::atomic<size_t> nodes = 0;          // nodes with differences
-    std::atomic<size_t> nodes_sharing = 0;  // nodes with the same folder
-    std::atomic<uint64_t> passed_files = 0;
-    std::atomic<uint64_t> passed_bytes = 0;
-    std::atomic<size_t> nodes_passed = 0;  // nodes that got files from the relaying node
-    std::atomic<size_t> nodes_missed = 0;  // nodes that could not get all files there
-  };
-
   void Begin();
   void EndOne(uint32_t node_rank, bool ok);
   bool Relays(uint32_t node_rank) const { return relay_ && relay_->Is(node_rank); }
   Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
               const std::stop_token& stop);
+  void TakeExtra(uint32_t node_rank, const v1::SyncExtra& extra);
   // Sends the wanted entries, except those that the node can get from `source`.
   Status SendContents(SyncStream& stream, uint32_t node_rank, std::vector<uint64_t> wanted,
                       const std::optional<v1::SyncSource>& source, const std::stop_token& stop);
+  // `digest` is also updated with the content; may be null.
+  Status SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
+                  const std::stop_token& stop);
   Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
                 const std::stop_token& stop);
   Status LetPassOn(SyncStream& stream, const std::stop_token& stop);
@@ -83,13 +87,12 @@ class FolderSync {
                         std::vector<uint64_t>& wanted, const std::stop_token& stop);
   void Know(uint64_t index, const std::string& digest);
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
-  void LogSummary() const;
+  void NameLargeOutputs(const std::vector<uint64_t>& wanted);
+  void LogResult() const;  // mutex_ held
 
   const files::FileTree tree_;
-  const std::string target_;
-  const size_t nodes_;
+  const SyncOptions options_;
   const std::unique_ptr<FileRelay> relay_;
-  const std::chrono::milliseconds stall_limit_;
 
   std::mutex mutex_;  // guards the members below
   size_t left_;       // nodes whose call has not ended
@@ -99,8 +102,10 @@ class FolderSync {
   std::chrono::steady_clock::time_point begun_at_;
   std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
   std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // by entry
-
-  Sent sent_;
+  SyncTotals totals_;
+  NodesByPath extra_;               // files that are not here
+  std::set<uint32_t> open_to_all_;  // nodes where all users can write in the folder
+  bool outputs_named_ = false;
 };
 
 }  // namespace autodist::transfer

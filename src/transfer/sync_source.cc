@@ -14,9 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the path relative to the folder; "" if it is outside.
+// Returns the path relative to the folder; "" if it is outside. Follows symbolic links, so that a
+// folder counts by whatever path it is named.
 std::string Within(const fs::path& folder, const fs::path& path) {
-  std::string relative = (folder / path).lexically_normal().lexically_relative(folder).string();
+  const auto real = [](const fs::path& from) {
+    std::error_code error;
+    fs::path found = fs::weakly_canonical(from, error);
+    return error ? from.lexically_normal() : found;
+  };
+  std::string relative = real(folder / path).lexically_relative(real(folder)).string();
   while (relative.ends_with('/')) relative.pop_back();
   return relative == "." || relative.starts_with("..") ? "" : relative;
 }
@@ -55,7 +61,8 @@ std::string WhatIsIgnored(const files::Ignored& ignored) {
 }
 
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
-                                           const std::string& leave_out, v1::SyncTopology from) {
+                                           const std::string& leave_out, v1::SyncTopology from,
+                                           SyncOptions options) {
   const int nodes = NodesToCopyTo(plan);
   if (nodes == 0) return nullptr;
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, leave_out));
@@ -63,20 +70,23 @@ Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::
   const std::string ignored = WhatIsIgnored(tree.ignored);
   if (!ignored.empty()) base::Log(base::LogLevel::kInfo, ignored);
   std::unique_ptr<FileRelay> relay;
-  if (from == v1::SYNC_TOPOLOGY_RELAY && nodes > 1 && !reach::TakesPart(plan)) {
+  if (from == v1::SYNC_TOPOLOGY_RELAY && nodes > 1 && !options.preview && !reach::TakesPart(plan)) {
     relay = std::make_unique<FileRelay>(plan.nodes(0), static_cast<size_t>(nodes) - 1);
   }
-  return std::make_shared<FolderSync>(std::move(tree), plan.working_directory(),
-                                      static_cast<size_t>(nodes), std::move(relay));
+  options.target = plan.working_directory();
+  options.nodes = static_cast<size_t>(nodes);
+  for (const v1::NodePlan& node : plan.nodes()) options.addresses.push_back(node.address());
+  return std::make_shared<FolderSync>(std::move(tree), std::move(options), std::move(relay));
 }
 
-Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
-                                                           const v1::JobRequest& request,
-                                                           const std::string& home) {
+Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(
+    const v1::LaunchPlan& plan, const v1::JobRequest& request, const std::string& home,
+    bool preview, std::function<std::vector<JobTime>()> jobs) {
   if (NodesToCopyTo(plan) == 0) return nullptr;
   const std::string folder = reach::FolderHere(plan);
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
-  return SyncOf(folder, plan, Within(folder, request.log_dir()), request.sync_topology());
+  return SyncOf(folder, plan, Within(folder, request.log_dir()), request.sync_topology(),
+                {.mirror = request.sync_delete(), .preview = preview, .jobs = std::move(jobs)});
 }
 
 }  // namespace autodist::transfer

@@ -11,11 +11,12 @@
 
 #include "base/host_name.h"
 #include "base/parallel.h"
+#include "control/diagnose_job.h"
 #include "control/job_client.h"
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
-#include "json/proto_json.h"
+#include "json/plain_json.h"
 #include "web/json.h"
 #include "web/streams.h"
 
@@ -63,7 +64,7 @@ Status AskToStop(const std::string& id) {
 std::vector<v1::JobStatus> JobsList::List() const {
   std::vector<v1::JobStatus> jobs;
   if (only_.empty()) {
-    jobs = control::ListJobs(/*all=*/true);
+    jobs = control::ListJobs();
     std::ranges::reverse(jobs);
   } else if (auto job = control::LookUpJob(only_); job.ok()) {
     jobs.push_back(*std::move(job));
@@ -79,7 +80,7 @@ JobsPage JobsList::Get(const std::stop_token& stop) {
   std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers;
   std::vector<control::SnapshotClient*> asked;
   for (const v1::JobStatus& job : page_.jobs) {
-    if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) continue;
+    if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.elsewhere()) continue;
     auto& reader = readers[job.job_id()];
     if (const auto found = readers_.find(job.job_id()); found != readers_.end()) {
       reader = std::move(found->second);
@@ -110,7 +111,8 @@ Api::Api(const Access& access, std::string job, bool only_job, std::stop_token s
       jobs_(only_job_ ? job_ : ""),
       viewers_(kMaxViewers),
       followers_(kMaxViewers),
-      searchers_(kMaxSearches) {}
+      searchers_(kMaxSearches),
+      askers_(kMaxAskers) {}
 
 http::Answer Api::Handle(const http::Request& request) {
   if (request.method == "POST") {
@@ -149,9 +151,10 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
   if (!watch) return Refuse(503, "Too many other jobs have viewers.");
   if (what == "events") return Events(request, watch);
   if (what == "history") return History(request, *watch);
+  if (what == "why") return Why(*job);
   if (what == "snapshot") {
     const auto snapshot = watch->Snapshot();
-    return snapshot.ok() ? AsJson(json::JsonText(**snapshot)) : Refuse(snapshot.status());
+    return snapshot.ok() ? AsJson(json::PlainJson(**snapshot)) : Refuse(snapshot.status());
   }
   const std::vector<std::string> words = absl::StrSplit(what, '/');
   uint32_t rank = 0;
@@ -174,7 +177,7 @@ http::Answer Api::Events(const http::Request& request,
 
 http::Answer Api::History(const http::Request& request, JobSubscription& watch) {
   const auto history = watch.History(NumberOf<int64_t>(request, "since", 0));
-  return history.ok() ? AsJson(json::JsonText(*history)) : Refuse(history.status());
+  return history.ok() ? AsJson(json::PlainJson(*history)) : Refuse(history.status());
 }
 
 Result<LogFile> Api::FileOf(const http::Request& request, JobSubscription& watch, uint32_t rank) {
@@ -240,6 +243,26 @@ http::Answer Api::SearchLog(const http::Request& request, JobSubscription& watch
   })));
 }
 
+// Viewers without actions may ask, too, but not stop ranks again and again.
+http::Answer Api::Why(const std::string& job) {
+  const auto slot = askers_.Take();
+  if (!slot) return Refuse(503, "Too many viewers wait for a diagnosis; try again.");
+  if (!access_.control()) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(diagnoses_, [](const auto& kept) { return kept.second.until.Expired(); });
+    const auto kept = diagnoses_.find(job);
+    if (kept != diagnoses_.end()) return AsJson(kept->second.json);
+  }
+  const auto diagnosis = control::DiagnoseJobNamed(job, stop_);
+  if (!diagnosis.ok()) return Refuse(diagnosis.status());
+  std::string json = control::DiagnosisJson(job, *diagnosis);
+  if (!access_.control()) {
+    const std::lock_guard lock(mutex_);
+    diagnoses_.insert_or_assign(job, Diagnosis{json, base::Deadline::After(kDiagnosisKept)});
+  }
+  return AsJson(std::move(json));
+}
+
 http::Answer Api::Stop(const http::Request& request) {
   const auto job = KnownJob(request.Parameter("job"));
   const Status asked = job.ok() ? AskToStop(*job) : job.status();
@@ -254,7 +277,7 @@ http::Answer Api::Stacks(const http::Request& request) {
   std::vector<uint32_t> whole;
   if (uint32_t rank = 0; absl::SimpleAtoi(request.Parameter("rank"), &rank)) whole.push_back(rank);
   const auto stacks = client->GetStacks(whole, true, stop_);
-  return stacks.ok() ? AsJson(json::JsonText(*stacks)) : Refuse(stacks.status());
+  return stacks.ok() ? AsJson(json::PlainJson(*stacks)) : Refuse(stacks.status());
 }
 
 }  // namespace autodist::web

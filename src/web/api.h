@@ -1,6 +1,7 @@
 // Handles the page's requests below /api/.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,6 +46,11 @@ class JobsList {
 };
 
 inline constexpr size_t kMaxViewers = 64;
+// Of a diagnosis at the same time; the job's autodist makes one for all of them.
+inline constexpr size_t kMaxAskers = 16;
+
+// How long viewers without actions receive the same diagnosis: making one stops ranks for a moment.
+inline constexpr std::chrono::seconds kDiagnosisKept{60};
 
 // Thread-safe.
 class Api {
@@ -56,6 +62,11 @@ class Api {
   http::Answer Handle(const http::Request& request);
 
  private:
+  struct Diagnosis {
+    std::string json;
+    base::Deadline until;
+  };
+
   http::Answer OfJob(const http::Request& request, const std::string& id, const std::string& what);
   http::Answer Jobs();
   http::Answer Events(const http::Request& request, const std::shared_ptr<JobSubscription>& watch);
@@ -63,6 +74,7 @@ class Api {
   http::Answer Log(const http::Request& request, JobSubscription& watch, uint32_t rank);
   http::Answer FollowLog(const http::Request& request, JobSubscription& watch, uint32_t rank);
   http::Answer SearchLog(const http::Request& request, JobSubscription& watch, uint32_t rank);
+  http::Answer Why(const std::string& job);
   http::Answer Stop(const http::Request& request);
   http::Answer Stacks(const http::Request& request);
 
@@ -81,8 +93,10 @@ class Api {
   ConnectionLimit viewers_;
   ConnectionLimit followers_;
   ConnectionLimit searchers_;
+  ConnectionLimit askers_;
   std::mutex mutex_;
   std::map<std::string, std::stop_source> searches_;  // guarded by mutex_
+  std::map<std::string, Diagnosis> diagnoses_;        // by job; guarded by mutex_
 };
 
 }  // namespace autodist::web

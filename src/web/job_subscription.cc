@@ -7,7 +7,7 @@
 #include "base/exceptions.h"
 #include "base/wall_clock.h"
 #include "control/jobs.h"
-#include "json/proto_json.h"
+#include "json/plain_json.h"
 #include "snapshot/derived.h"
 #include "web/json.h"
 
@@ -108,7 +108,7 @@ bool JobSubscription::Read() {
   const bool same = known_ && snapshot_.ok() && (*snapshot_)->version() == (*snapshot)->version() &&
                     (*snapshot_)->job().phase() == (*snapshot)->job().phase() &&
                     (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone();
-  if (!same) latest_.Publish("event: snapshot\ndata: " + json::JsonText(**snapshot) + "\n\n");
+  if (!same) latest_.Publish("event: snapshot\ndata: " + json::PlainJson(**snapshot) + "\n\n");
   snapshot_ = std::move(snapshot);
   known_ = true;
   changed_.notify_all();

@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_quote.h"
-#include "json/proto_json.h"
+#include "json/plain_json.h"
 #include "snapshot/state_names.h"
 
 namespace autodist::web {
@@ -21,20 +20,20 @@ std::string Json(const JobsPage& page) {
   std::string text = Text(rest);
   text.back() = ',';
   text += "\"jobs\":[";
-  for (const v1::JobStatus& full : page.jobs) {
-    v1::JobStatus job = full;
-    const int nodes = job.nodes_size();
-    job.clear_nodes();
-    job.clear_report();
-    if (text.back() != '[') text += ',';
+  for (const v1::JobStatus& job : page.jobs) {
+    v1::ListedJob listed;
+    *listed.mutable_status() = job;
+    listed.mutable_status()->clear_nodes();
+    listed.mutable_status()->clear_report();
+    listed.set_nodes(static_cast<uint32_t>(job.nodes_size()));
     const snapshot::JobState state = snapshot::StateOf(job);
-    text += "{\"status\":" + json::JsonText(job) + ",\"nodes\":" + std::to_string(nodes) +
-            ",\"state\":" + base::JsonQuoted(state.words) +
-            ",\"mark\":" + base::JsonQuoted(v1::Mark_Name(state.mark));
+    listed.set_state(state.words);
+    listed.set_mark(state.mark);
     if (const auto known = page.progress.find(job.job_id()); known != page.progress.end()) {
-      text += ",\"progress\":" + json::JsonText(known->second);
+      *listed.mutable_progress() = known->second;
     }
-    text += '}';
+    if (text.back() != '[') text += ',';
+    text += json::PlainJson(listed);
   }
   return text + "]}";
 }
@@ -42,9 +41,8 @@ std::string Json(const JobsPage& page) {
 std::string Json(const Hits& hits) {
   nlohmann::json list = nlohmann::json::array();
   for (const Hits::Hit& hit : hits.hits) list.push_back({{"line", hit.line}, {"text", hit.text}});
-  nlohmann::json made = {{"hits", std::move(list)}, {"size", hits.size}};
-  if (hits.next) made["next"] = *hits.next;
-  return Text(made);
+  const nlohmann::json next = hits.next ? nlohmann::json(*hits.next) : nlohmann::json();
+  return Text({{"hits", std::move(list)}, {"size", hits.size}, {"next", next}});
 }
 
 std::string TailJson(uint64_t from, uint64_t size, std::string_view text) {

@@ -22,7 +22,7 @@ struct JobsPage {
   std::vector<v1::JobStatus> jobs;               // newest first
   std::map<std::string, v1::Progress> progress;  // of the jobs whose progress is known
 };
-// Contains the JobStatus of each job, its state as text with its mark, and its `progress`.
+// Contains a v1::ListedJob for each job.
 std::string Json(const JobsPage& page);
 
 std::string Json(const Hits& hits);

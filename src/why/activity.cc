@@ -1,7 +1,9 @@
 #include "why/activity.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "base/utf8.h"
@@ -53,23 +55,18 @@ void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& 
   activity.loads = ByKernel(*worker.process) == Doing::kCompute;
 }
 
-// A process that waits for another one makes progress if that one does.
-void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity) {
-  if (activity.AtWork() || activity.doing == Doing::kCollective) return;
-  const auto stopped =
-      std::ranges::find_if(with, [](const RankProcess* process) { return IsStopped(*process); });
-  if (stopped == with.end() || (*stopped)->pid == activity.pid) return;
-  activity.awaits_stopped = true;
-  activity.words +=
-      ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedText(**stopped);
-}
+constexpr std::string_view kSocketTo = "socket to ";
+constexpr std::string_view kNotAccepted = ", not accepted";
 
 // ", for 10.0.0.7:5000": the other end of the socket, and whether it answers; "": unknown.
 std::string Peer(const RankProcess& process) {
-  constexpr std::string_view kTo = "socket to ";
   constexpr std::string_view kSentAgain = ", sent again ";
-  if (!process.file.starts_with(kTo)) return "";
-  const std::string peer = base::Printable(process.file.substr(kTo.size(), kMaxPathLength));
+  if (!process.file.starts_with(kSocketTo)) return "";
+  const std::string peer = base::Printable(process.file.substr(kSocketTo.size(), kMaxPathLength));
+  if (peer.ends_with(kNotAccepted)) {
+    return ", for " + peer.substr(0, peer.size() - kNotAccepted.size()) +
+           ", where no program has accepted the connection";
+  }
   const size_t again = peer.find(kSentAgain);
   if (again == std::string::npos) return ", for " + peer;
   return ", for " + peer.substr(0, again) + ", which does not answer: what it has sent was " +
@@ -130,6 +127,39 @@ std::string DescribeActivity(const Activity& activity, const RankProcess& proces
   return "";
 }
 
+// The state of a process for which the rank may wait; "": idle, or not telling.
+std::string ChildText(const RankProcess& child, const std::string& folder) {
+  Activity activity;
+  activity.doing = ByKernel(child);
+  const bool is_idle = activity.doing == Doing::kFile && !child.file.starts_with('/');
+  constexpr std::array<Doing, 5> kTelling = {Doing::kDisk, Doing::kSocket, Doing::kLock,
+                                             Doing::kFile, Doing::kSleep};
+  if (is_idle || std::ranges::find(kTelling, activity.doing) == kTelling.end()) return "";
+  return DescribeActivity(activity, child, SummaryOf(child, folder));
+}
+
+// A process that waits for another one makes progress if that one does.
+void AddChild(const std::vector<const RankProcess*>& with, const std::string& folder,
+              Activity& activity) {
+  if (activity.AtWork() || activity.doing == Doing::kCollective) return;
+  const auto add = [&](const RankProcess& child, const std::string& words) {
+    activity.words += ", and its process " + std::to_string(child.pid) + " " + words;
+  };
+  const auto stopped =
+      std::ranges::find_if(with, [](const RankProcess* process) { return IsStopped(*process); });
+  if (stopped != with.end()) {
+    if ((*stopped)->pid == activity.pid) return;
+    activity.awaits_stopped = true;
+    return add(**stopped, StoppedText(**stopped));
+  }
+  if (activity.doing != Doing::kWait) return;
+  for (const RankProcess* process : with) {
+    if (process->parent == 0 || process->parent != activity.pid) continue;
+    const std::string words = ChildText(*process, folder);
+    if (!words.empty()) return add(*process, words);
+  }
+}
+
 std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) {
   std::string evidence;
   if (summary.missing.empty()) {
@@ -143,6 +173,13 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
   }
   if (!summary.missing.empty()) evidence += " (no stack: " + summary.missing + ")";
   return evidence;
+}
+
+// A child that runs the same program, as multiprocessing starts it.
+bool IsWorker(const RankProcess& process, const RankProcess& parent) {
+  return parent.pid != 0 && process.parent == parent.pid &&
+         (process.command == parent.command ||
+          process.command.find("multiprocessing.spawn") != std::string::npos);
 }
 
 // Adds up the work of `process` and of those counted with it.
@@ -163,6 +200,7 @@ std::optional<Work> WorkOf(const RankProcess& process,
       work.other_processes += (in_collective ? 0 : one.main_thread_ms) + threads;
     }
     work.bytes += one.bytes;
+    if (IsWorker(*other, process)) work.workers_bytes += one.bytes;
     work.at_ms = std::max(work.at_ms, one.at_ms);
   }
   return work.at_ms == 0 ? std::nullopt : std::optional(work);
@@ -188,17 +226,50 @@ bool IsAtEnd(const ThreadStack& stack) {
   });
 }
 
+bool HasFrameOf(const ThreadStack& stack, std::initializer_list<std::string_view> parts) {
+  return std::ranges::any_of(stack.frames, [&](const StackFrame& frame) {
+    return std::ranges::any_of(parts, [&](std::string_view part) {
+      return frame.function.find(part) != std::string::npos;
+    });
+  });
+}
+
+// A Python function that is named as one that saves.
+bool Saves(const ThreadStack& stack) {
+  constexpr std::array<std::string_view, 4> kNames = {"save", "_save", "dump", "write_checkpoint"};
+  return stack.language == Language::kPython &&
+         std::ranges::any_of(stack.frames, [&](const StackFrame& frame) {
+           return std::ranges::any_of(
+               kNames, [&](std::string_view one) { return MethodOf(frame).starts_with(one); });
+         });
+}
+
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
                     const std::string& folder) {
   Activity activity;
   const StackSummary summary = SummaryOf(process, folder);
   activity.pid = process.pid;
   activity.doing = DoingOf(process, activity.collective);
+  if (activity.doing == Doing::kCollective) {
+    activity.call = CallOf(process, activity.collective, folder);
+    activity.polls = activity.collective == "init_process_group" ||
+                     HasFrameOf(process.stack(), {"store_based_barrier"});
+  }
   activity.words = DescribeActivity(activity, process, summary);
   activity.evidence = EvidenceOf(process, summary);
   activity.place = PlaceOf(process, folder);
   activity.has_frames = !process.stack().frames.empty();
+  activity.unasked = process.missing == kNotRequested;
+  activity.awaits_service =
+      activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&
+      process.file.find(',') == std::string::npos && !IsWithOthers(process.stack());
+  activity.saves = Saves(process.stack());
   activity.is_at_end = IsAtEnd(process.stack());
+  activity.meets =
+      HasFrameOf(process.stack(), {"TCPStore", "create_c10d_store", "rendezvous_handler"});
+  activity.connects = activity.meets || HasFrameOf(process.stack(), {"connect", "SocketConnect",
+                                                                     "_new_process_group_helper"});
+  activity.connecting = process.connecting;
   activity.switches = process.switches;
   activity.work = WorkOf(process, with);
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";
@@ -214,7 +285,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   if (worker.process) {
     AddWorker(worker, folder, activity);
   } else {
-    AddStopped(with, activity);
+    AddChild(with, folder, activity);
   }
   return activity;
 }
@@ -300,6 +371,7 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
   // If the rank itself is stopped, report only that, although its children may run.
   if (IsStopped(processes.front())) participants = {&processes.front()};
   const std::vector<GroupCount> counts = ReadGroupCounts(text);
+  const NodeFacts node = ReadNodeFacts(text);
   std::vector<Activity> activities;
   for (const RankProcess* participant : participants) {
     std::vector<const RankProcess*> with;
@@ -309,6 +381,7 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
       for (const RankProcess& process : processes) with.push_back(&process);
     }
     Activity activity = ActivityOf(*participant, with, folder);
+    activity.node = node;
     for (const GroupCount& count : counts) {
       const bool is_its = std::ranges::count(with, count.pid, &RankProcess::pid) > 0;
       if (is_its || (count.pid == 0 && participants.size() == 1)) activity.counts.push_back(count);

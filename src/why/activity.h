@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "why/calls.h"
 #include "why/doing.h"
 #include "why/rank_processes.h"
 
@@ -19,24 +20,34 @@ struct Work {
   bool in_collective = false;  // the main thread is in a collective, and may busy-wait
   uint64_t other_threads = 0;
   uint64_t other_processes = 0;
-  uint64_t bytes = 0;  // read and written, by files, pipes and TCP
+  uint64_t bytes = 0;          // read and written, by files, pipes and TCP
+  uint64_t workers_bytes = 0;  // of these, by processes that multiprocessing has started
 };
 
 struct Activity {
   Doing doing = Doing::kUnknown;
   std::string collective;  // of kCollective: "all-reduce"; "": the frames do not say which
+  Call call;               // of kCollective
   std::string words;       // "sleeps in step (train.py:41)"; short and sanitized, as the next
   std::string evidence;    // "step (train.py:41); sleeping in hrtimer_nanosleep"
   std::string source;      // "py-spy, /proc"
   std::string place;       // "step (train.py)": without a line; "": unknown
   uint64_t pid = 0;        // 0: unknown
   std::vector<SentAgain> sent_again;
+  std::vector<Connecting> connecting;
+  NodeFacts node;
   std::vector<GroupCount> counts;
-  bool awaits_stopped = false;       // one of the rank's processes is stopped
-  bool has_frames = false;           // otherwise only the kernel's state is known
-  bool is_at_end = false;            // a Python interpreter that joins its threads before it exits
-  bool loads = false;                // of kDataLoader: its workers are computing
-  bool gets_on = false;              // it made progress between two samples
+  bool awaits_stopped = false;  // one of the rank's processes is stopped
+  bool has_frames = false;      // otherwise only the kernel's state is known
+  bool connects = false;        // its main thread connects to others
+  bool meets = false;           // at the place where the ranks find each other
+  bool polls = false;           // asks again and again whether the others have come, and so runs
+  bool unasked = false;         // no program was asked for its frames
+  bool is_at_end = false;       // a Python interpreter that joins its threads before it exits
+  bool saves = false;           // is in a function that is named as one that saves
+  bool awaits_service = false;  // waits for an answer at a connection that was accepted
+  bool loads = false;           // of kDataLoader: its workers are computing
+  bool gets_on = false;         // it made progress between two samples
   std::optional<uint64_t> switches;  // voluntary context switches so far
   std::optional<Work> work;          // absent: unknown
 

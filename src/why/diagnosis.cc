@@ -1,8 +1,10 @@
 #include "why/diagnosis.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/quantity.h"
@@ -10,6 +12,7 @@
 #include "base/utf8.h"
 #include "issues/issue.h"
 #include "issues/issue_detector.h"
+#include "issues/thresholds.h"
 #include "snapshot/lookup.h"
 #include "why/doing.h"
 #include "why/group_counts.h"
@@ -103,11 +106,27 @@ void AddStandstill(const Known& known, v1::Issue& issue) {
   issue.set_since_ms(output);
 }
 
-Diagnosis Wrong(v1::Issue issue) { return {Diagnosis::Kind::kWrong, std::move(issue)}; }
+void AddLastLine(const v1::JobSnapshot& snapshot, v1::Issue& issue) {
+  if (issue.ranks_size() != 1) return;
+  const v1::RankSnapshot* rank = snapshot::FindRank(snapshot, issue.ranks(0));
+  if (!rank || rank->last_line().empty()) return;
+  issues::AddEvidence(issue, "its last line", base::Printable(rank->last_line()), "its output");
+}
 
-Diagnosis Well(const std::string& what, v1::Issue issue) {
+v1::JobDiagnosis Of(v1::JobDiagnosis::Kind kind, v1::Issue issue) {
+  v1::JobDiagnosis diagnosis;
+  diagnosis.set_kind(kind);
+  *diagnosis.mutable_issue() = std::move(issue);
+  return diagnosis;
+}
+
+v1::JobDiagnosis Wrong(v1::Issue issue) {
+  return Of(v1::JobDiagnosis::KIND_ISSUE, std::move(issue));
+}
+
+v1::JobDiagnosis Well(const std::string& what, v1::Issue issue) {
   issue.set_what(what);
-  return {Diagnosis::Kind::kWell, std::move(issue)};
+  return Of(v1::JobDiagnosis::KIND_OK, std::move(issue));
 }
 
 // The rank is in no recognized collective, but waits at a socket, or for a thread or process, which
@@ -116,32 +135,37 @@ bool WaitsForAnother(const RankActivity& rank) {
   return !rank.now.AtWork() && (rank.now.doing == Doing::kSocket || rank.now.doing == Doing::kWait);
 }
 
-// All or some ranks are at work, so nothing is wrong.
-std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+// Ranks that are at work, while all others wait for them.
+struct Workers {
+  std::vector<uint32_t> ranks;  // empty: others do not wait
+  std::string what;             // "rank 2 (host3) computes in …; 3 ranks wait for that"
+};
+
+std::optional<Workers> AtWork(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const RankActivity* worker = nullptr;
-  size_t workers = 0;
+  Ranks workers;
   for (const RankActivity& rank : ranks) {
     if (!rank.now.AtWork()) continue;
     // An activity that is expected to take long is the better explanation.
     const bool plain = worker && worker->now.doing == Doing::kCompute;
     if (!worker || (plain && rank.now.doing != Doing::kCompute)) worker = &rank;
-    ++workers;
+    workers.push_back(&rank);
   }
   const size_t in_collectives = Waiting(ranks);
   const size_t waiting = in_collectives > 0
                              ? in_collectives
                              : static_cast<size_t>(std::ranges::count_if(ranks, WaitsForAnother));
-  if (!worker || workers + waiting < ranks.size()) return std::nullopt;
+  if (!worker || workers.size() + waiting < ranks.size()) return std::nullopt;
   std::string what = snapshot::RankName(snapshot, worker->rank) + " " + worker->now.words;
-  if (workers > 1 && waiting == 0) {
-    return "nothing is wrong: all " + base::Count(workers, "rank") + " are at work; " + what;
+  if (workers.size() > 1 && waiting == 0) {
+    return Workers{{}, "all " + base::Count(workers.size(), "rank") + " are at work; " + what};
   }
-  if (workers > 1) what += ", and " + base::Count(workers - 1, "other rank") + " too";
+  if (workers.size() > 1) what += ", and " + base::Count(workers.size() - 1, "other rank") + " too";
   if (waiting > 0) {
     what += "; " + base::Count(waiting, "rank") + (waiting == 1 ? " waits" : " wait") +
             " for that" + (waiting == in_collectives ? " in a collective" : "");
   }
-  return "nothing is wrong as far as can be seen: " + what;
+  return Workers{Numbers(workers), what};
 }
 
 // More CPU time would help a rank that is, or may be, at work.
@@ -178,19 +202,6 @@ void AddBesides(const std::vector<issues::ResourceIssue>& causes, v1::Issue& sta
   }
 }
 
-// Counts running ranks without a sample: there are too many, or their node has not answered.
-size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks) {
-  const auto running =
-      static_cast<size_t>(std::ranges::count_if(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
-        return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
-      }));
-  size_t reported = 0;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i == 0 || ranks[i].rank != ranks[i - 1].rank) ++reported;
-  }
-  return running > reported ? running - reported : 0;
-}
-
 std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
   const size_t waiting = Waiting(ranks);
   if (ranks.empty()) return "unclear: no data on what the ranks are doing";
@@ -209,6 +220,15 @@ std::string WhatIsKnown(const Activities& ranks, size_t without_sample) {
                                : "the same operation, " + WithArticle(collective)) +
            ", as they do when the network or a peer does not answer";
   }
+  const std::string& place = ranks[0].now.place;
+  const bool sleep = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
+    return rank.now.doing == Doing::kSleep && rank.now.place == place;
+  });
+  if (sleep && ranks.size() > 1) {
+    return "unclear: all " + base::Count(ranks.size(), "rank") + " sleep" +
+           (place.empty() ? "" : " in " + place) +
+           ", as they do while they poll for a file or another program";
+  }
   return "unclear: found no cause, and the job may be in order";
 }
 
@@ -218,18 +238,35 @@ std::optional<v1::Issue> WhatStands(const Known& known, const Activities& ranks,
   if (all_stand && MostHaveEnded(known.now)) {
     if (auto cause = EndedWellCause(known.now, ranks)) return cause;
   }
+  if (auto cause = CannotConnectCause(known.now, ranks, known.rendezvous, known.stalled)) {
+    return cause;
+  }
   if (auto cause = BehindCause(known.now, ranks, known.stalled)) return cause;
   return StandstillCause(known.now, ranks, known.stalled);
 }
 
+// ": python3 other.py (process 4711) uses 0.9 cores", on the node of the held back rank; or "".
+std::string HeldBackBy(const v1::Issue& issue, const Activities& ranks) {
+  const auto held = std::ranges::find_if(ranks, [&](const RankActivity& rank) {
+    return std::ranges::count(issue.ranks(), rank.rank) > 0;
+  });
+  const std::string other = held == ranks.end() ? "" : held->now.node.other_program;
+  return other.empty() ? "" : ": " + base::Printable(other);
+}
+
+// What explains no standstill is only evidence.
 std::vector<issues::ResourceIssue> ResourceCausesOf(const Known& known, const Activities& ranks,
                                                     v1::Issue& evidence) {
   const v1::JobSnapshot* before = known.before ? &*known.before : nullptr;
   std::vector<issues::ResourceIssue> causes = issues::ResourceIssues(known.now, before);
-  if (!causes.empty() && causes.back().resource == issues::Resource::kRepair) {
-    issues::AddEvidence(evidence, "besides", causes.back().issue.what(), "nvidia-smi");
-    causes.pop_back();
-  }
+  std::erase_if(causes, [&](const issues::ResourceIssue& one) {
+    const bool held = one.resource == issues::Resource::kHeldBack;
+    if (!held && one.resource != issues::Resource::kRepair) return false;
+    issues::AddEvidence(evidence, "besides",
+                        one.issue.what() + (held ? HeldBackBy(one.issue, ranks) : ""),
+                        held ? "/proc" : "nvidia-smi");
+    return true;
+  });
   if (causes.empty()) AddRuledOut(known.now, evidence);
   if (auto cause = SentAgainCause(known.now, ranks)) {
     causes.insert(causes.begin(), {issues::Resource::kNetwork, *std::move(cause)});
@@ -247,33 +284,48 @@ void LeaveOutIdle(const Activities& ranks, std::vector<issues::ResourceIssue>& c
 
 // Finds a scarce resource, a rank that the others wait for in each step, or steps that take longer
 // than before.
-std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities& ranks,
+std::optional<v1::Issue> WhatIsSlow(const Known& known, const Activities& ranks,
                                     const std::vector<issues::ResourceIssue>& causes,
                                     bool goes_on) {
+  const v1::JobSnapshot& now = known.now;
   const auto slowdown = std::ranges::find_if(now.issues(), [](const v1::Issue& issue) {
     return issue.evidence_size() > 0 && issue.evidence(0).what() == issues::kStepTime;
   });
   const bool slow = goes_on && slowdown != now.issues().end();
-  auto straggler = goes_on && causes.empty() ? StragglerCause(now, ranks) : std::nullopt;
+  // A rank that does more in a single step, for example evaluates, is no straggler.
+  const bool several = goes_on && StepsRise(now, *known.before) &&
+                       *LastStep(now) - *LastStep(*known.before) >= issues::kStragglerSteps;
+  auto straggler =
+      causes.empty() && several ? StragglerCause(now, *known.before, ranks) : std::nullopt;
   if (causes.empty() && !straggler) return slow ? std::optional(*slowdown) : std::nullopt;
   v1::Issue cause = straggler ? *std::move(straggler) : causes.front().issue;
   if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
   return cause;
 }
 
+constexpr char kAsFarAsSeen[] = "nothing is wrong as far as autodist sees: ";
+
 // The job seems to make no progress, and no cause is known.
-Diagnosis WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
+v1::JobDiagnosis WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
   const size_t without_sample = WithoutSample(known.now, ranks);
   if (without_sample == 0 && !known.stalled && AllRun(ranks) &&
       (Waiting(ranks) > 0 || AllMoveData(ranks))) {
-    return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
+    return Well(kAsFarAsSeen + ("all " + base::Count(ranks.size(), "rank")) +
                     " run and synchronize, without output",
                 std::move(evidence));
   }
-  const auto at_work = without_sample == 0 ? AtWork(known.now, ranks) : std::nullopt;
-  if (at_work) return Well(*at_work, std::move(evidence));
+  const auto workers = without_sample == 0 ? AtWork(known.now, ranks) : std::nullopt;
+  if (workers && known.stalled) {
+    v1::Issue issue = StalledIssue(known.now, workers->ranks, workers->what);
+    issue.mutable_evidence()->MergeFrom(evidence.evidence());
+    return Wrong(std::move(issue));
+  }
+  if (workers) {
+    return Well((workers->ranks.empty() ? "nothing is wrong: " : kAsFarAsSeen) + workers->what,
+                std::move(evidence));
+  }
   evidence.set_what(WhatIsKnown(ranks, without_sample));
-  return {Diagnosis::Kind::kUnclear, std::move(evidence)};
+  return Of(v1::JobDiagnosis::KIND_UNKNOWN, std::move(evidence));
 }
 
 // Whether a running rank may wait where it is: a rank that waits for its GPU seems to compute.
@@ -283,9 +335,20 @@ bool MayWait(const v1::RankSnapshot& of, const RankActivity& rank) {
          (doing == Doing::kCompute && of.gpus_size() > 0);
 }
 
+// NCCL's watchdog in the rank has given up, even if the rank ends a little later.
+bool HasGivenUp(const v1::RankSnapshot& rank) {
+  constexpr std::array<std::string_view, 4> kOfWatchdog = {
+      "Watchdog caught collective operation timeout",
+      "Some NCCL operations have failed or timed out", "we are taking the entire process down",
+      "c10::DistBackendError"};
+  return std::ranges::any_of(kOfWatchdog, [&](std::string_view text) {
+    return rank.last_line().find(text) != std::string::npos;
+  });
+}
+
 // It runs and has printed no failure.
 bool GoesOn(const v1::RankSnapshot& rank) {
-  return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty();
+  return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty() && !HasGivenUp(rank);
 }
 
 // For at least three ranks, if all others have given up; "": several are left, or none.
@@ -310,7 +373,7 @@ bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
   return StepsRise(now, before) || LastOutput(now) > before.time_ms();
 }
 
-Diagnosis Judge(const Known& known) {
+v1::JobDiagnosis Judge(const Known& known) {
   if (auto cause = issues::FirstFailure(known.now)) return Wrong(*std::move(cause));
   const Activities ranks = ReadStacks(known.now, known.stacks, known.stacks_earlier);
   v1::Issue evidence;
@@ -329,14 +392,19 @@ Diagnosis Judge(const Known& known) {
   std::vector<issues::ResourceIssue> causes = ResourceCausesOf(known, ranks, evidence);
   if (auto cause = goes_on ? std::nullopt : WhatStands(known, ranks, all_stand)) {
     AddStandstill(known, *cause);
+    AddLastLine(known.now, *cause);
     AddBesides(causes, *cause, evidence);
-    return with_evidence(*std::move(cause));
+    const bool warns = cause->kind() == v1::Issue::KIND_WARNING;
+    if (warns) cause->set_what(kAsFarAsSeen + cause->what());
+    v1::JobDiagnosis diagnosis = with_evidence(*std::move(cause));
+    if (warns) diagnosis.set_kind(v1::JobDiagnosis::KIND_OK);
+    return diagnosis;
   }
   if (!goes_on && known.before && !ranks.empty()) LeaveOutIdle(ranks, causes);
-  if (auto cause = WhatIsSlow(known.now, ranks, causes, goes_on))
+  if (auto cause = WhatIsSlow(known, ranks, causes, goes_on))
     return with_evidence(*std::move(cause));
   if (goes_on) {
-    return Well(StepsRise(known.now, *known.before) ? "nothing is wrong: steps go on"
+    return Well(StepsRise(known.now, *known.before) ? "nothing is wrong: steps continue"
                                                     : "nothing is wrong: ranks write",
                 std::move(evidence));
   }
@@ -345,6 +413,12 @@ Diagnosis Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   return WithoutCause(known, ranks, std::move(evidence));
+}
+
+std::string WhatRanksDo(const v1::JobDiagnosis& diagnosis) {
+  std::string_view what = diagnosis.issue().what();
+  if (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE) return std::string(what);
+  return base::TakePrefix(what, kAsFarAsSeen) ? std::string(what) : "";
 }
 
 std::string WhoIsMissing(const Known& known) {
@@ -361,7 +435,7 @@ std::string WhoIsMissing(const Known& known) {
          WhatTheyDo(known.now, missing);
 }
 
-Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
+v1::JobDiagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
   v1::Issue issue;
   const bool again = snapshot.job().phase() == v1::JOB_PHASE_RESTARTING;
   issue.set_what(std::string("unclear: the job is being started") + (again ? " again" : ""));
@@ -371,10 +445,10 @@ Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot) {
     issues::AddEvidence(issue, base::Printable(node.address()), base::Printable(node.detail()),
                         "chief");
   }
-  return {Diagnosis::Kind::kUnclear, std::move(issue)};
+  return Of(v1::JobDiagnosis::KIND_UNKNOWN, std::move(issue));
 }
 
-Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
+v1::JobDiagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
   v1::Issue issue;
   const std::string code = "exit code " + std::to_string(job.exit_code());
   const std::vector<std::string_view> report = base::Lines(job.report());
@@ -387,10 +461,32 @@ Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) 
   if (issue.what().empty()) issue.set_what("the job has ended with " + code);
   if (issue.kind() == v1::Issue::KIND_UNSPECIFIED) issue.set_kind(v1::Issue::KIND_FAILED);
   issues::AddEvidence(issue, "the job's end", code, "job record");
-  for (size_t i = 1; i < std::min(report.size(), kReportLines + 1); ++i) {
-    issues::AddEvidence(issue, "report", base::Printable(report[i]), "job record");
+  size_t shown = 0;
+  const auto is_output = [&](size_t i) {
+    return i < report.size() && report[i].starts_with("    | ");
+  };
+  for (size_t i = 1; i < report.size() && shown < kReportLines; ++i) {
+    // The last line of a traceback, or of other output, says most.
+    if (is_output(i) && is_output(i + 1)) continue;
+    const size_t indent = std::min(report[i].find_first_not_of(' '), report[i].size());
+    issues::AddEvidence(issue, "report", base::Printable(report[i].substr(indent)), "job record");
+    ++shown;
   }
   return Wrong(std::move(issue));
+}
+
+std::string DiagnosisText(const v1::JobDiagnosis& diagnosis) {
+  const v1::Issue& issue = diagnosis.issue();
+  std::string text = base::Printable(issue.what()) + "\n";
+  if (!issue.cost().empty()) text += "  " + base::Printable(issue.cost()) + "\n";
+  for (const bool against : {false, true}) {
+    for (const v1::Evidence& one : issue.evidence()) {
+      if (one.against() != against) continue;
+      text += std::string(against ? "  ruled out: " : "  ") + base::Printable(one.what()) + ": " +
+              base::Printable(one.value()) + " [" + base::Printable(one.source()) + "]\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace autodist::why

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/snapshot.pb.h"
+#include "why/connections.h"
 
 namespace autodist::why {
 
@@ -16,29 +18,31 @@ struct Known {
   std::vector<v1::WholeStack> stacks;     // of the running ranks, between the two
   // the same some seconds earlier; empty: not requested
   std::vector<v1::WholeStack> stacks_earlier;
+  Rendezvous rendezvous;
   // All ranks have been silent for so long that the job is certainly stalled.
   bool stalled = false;
 };
 
-struct Diagnosis {
-  enum class Kind { kWrong, kWell, kUnclear };
-  Kind kind = Kind::kUnclear;
-  v1::Issue issue;  // with evidence for each kind; with kind and `since` if kWrong
-};
-
-Diagnosis Judge(const Known& known);
+v1::JobDiagnosis Judge(const Known& known);
 
 // Steps advanced or a rank wrote output between the two snapshots, so the job is not stalled.
 bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before);
+
+// What the ranks do, without the judgement: "rank 2 (host3) computes in …; 3 ranks wait for that".
+// "": the cause is unknown, or the job continues.
+std::string WhatRanksDo(const v1::JobDiagnosis& diagnosis);
 
 // For a rank that stopped waiting for others: names the running ranks that are elsewhere, and what
 // they do; "": none or unknown.
 std::string WhoIsMissing(const Known& known);
 
 // For a job none of whose ranks runs yet, or again.
-Diagnosis JudgeStarting(const v1::JobSnapshot& snapshot);
+v1::JobDiagnosis JudgeStarting(const v1::JobSnapshot& snapshot);
 
 // For a job that has ended: judges by its end and its last snapshot, which may be empty.
-Diagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
+v1::JobDiagnosis JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
+
+// Formats a diagnosis with its evidence, in lines without terminal control sequences.
+std::string DiagnosisText(const v1::JobDiagnosis& diagnosis);
 
 }  // namespace autodist::why

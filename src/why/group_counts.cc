@@ -175,6 +175,22 @@ bool IsFoundWaiting(const RankActivity& rank) {
   return waits(rank.now) || (rank.earlier && waits(*rank.earlier));
 }
 
+// By the agents' sample, which is of an earlier time than the looks.
+bool HasUsedMore(const v1::JobSnapshot& before, uint32_t rank) {
+  std::vector<double> others;
+  double own = 0;
+  for (const v1::RankSnapshot& one : before.ranks()) {
+    if (one.auxiliary()) continue;
+    if (!one.sample().has_cpu()) return false;
+    if (one.rank() == rank) {
+      own = one.sample().cpu();
+    } else {
+      others.push_back(one.sample().cpu());
+    }
+  }
+  return !others.empty() && own >= base::Median(others) + issues::kStragglerMoreCores;
+}
+
 std::string Percent(double cores) { return std::to_string(std::lround(cores * 100)) + " %"; }
 
 }  // namespace
@@ -211,7 +227,8 @@ std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Acti
   return std::nullopt;
 }
 
-std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
+                                        const v1::JobSnapshot& before, const Activities& ranks) {
   if (ranks.size() < 2) return std::nullopt;
   std::vector<double> cores;
   for (const RankActivity& rank : ranks) {
@@ -229,7 +246,11 @@ std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const A
   const bool stands_out =
       most_cores >= std::max({issues::kStragglerCores, others + issues::kStragglerMoreCores,
                               issues::kStragglerTimes * others});
-  if (!stands_out || !any_waits || straggler.now.doing == Doing::kCollective) return std::nullopt;
+  const bool waits =
+      straggler.now.doing == Doing::kCollective || straggler.earlier->doing == Doing::kCollective;
+  if (!stands_out || !any_waits || waits || !HasUsedMore(before, straggler.rank)) {
+    return std::nullopt;
+  }
   v1::Issue issue;
   issue.set_kind(v1::Issue::KIND_SLOW);
   issues::AddRank(snapshot, straggler.rank, issue);

@@ -18,8 +18,10 @@ std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Acti
 
 // Finds the rank that the others wait for in each step of a running job. Compares what the main
 // threads computed between two samples. Ranks in the same steps need the same CPU time, so the
-// others wait for one that needs more, even on busy machines. nullopt: no outlier, or unknown
-// because GPUs compute, not the main threads.
-std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
+// others wait for one that needs more, even on busy machines. It must have used more in the last
+// sample of `before`, too. nullopt: no outlier, or unknown because GPUs compute, not the main
+// threads.
+std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot,
+                                        const v1::JobSnapshot& before, const Activities& ranks);
 
 }  // namespace autodist::why

@@ -4,10 +4,8 @@
 #include <cstddef>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
-#include "base/quantity.h"
 #include "base/utf8.h"
 #include "issues/issue.h"
 #include "issues/thresholds.h"
@@ -90,17 +88,6 @@ std::optional<v1::Issue> SentAgainCause(const v1::JobSnapshot& snapshot, const A
                         "sock_diag");
   }
   return issue;
-}
-
-bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks) {
-  return std::ranges::any_of(stacks, [](const v1::WholeStack& stack) {
-    const std::vector<RankProcess> processes = ReadProcesses(stack.text());
-    return std::ranges::any_of(processes, [](const RankProcess& process) {
-      return std::ranges::any_of(process.sent_again, [](const SentAgain& sent) {
-        return sent.unanswered > 0 || IsMuch(sent.again, sent.sent);
-      });
-    });
-  });
 }
 
 }  // namespace autodist::why

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
-#include "autodist/v1/job.pb.h"
 #include "autodist/v1/snapshot.pb.h"
 #include "why/stack_causes.h"
 
@@ -13,8 +11,5 @@ namespace autodist::why {
 
 // Compares two samples. Absent: no loss, or only one sample.
 std::optional<v1::Issue> SentAgainCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
-
-// So much was retransmitted that a second sample is worthwhile.
-bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks);
 
 }  // namespace autodist::why

@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "issues/issue.h"
+#include "issues/thresholds.h"
 #include "snapshot/lookup.h"
+#include "why/calls.h"
 #include "why/doing.h"
+#include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
@@ -102,13 +106,6 @@ std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Act
 
 constexpr size_t kShownGroups = 5;  // groups of ranks shown as evidence
 
-// Point-to-point operations: it is no error that others are elsewhere.
-bool IsOfTwo(const std::string& collective) {
-  constexpr std::array<std::string_view, 6> kOfTwo = {
-      "", "send", "receive", "send and receive", "MPI_Wait", "MPI_Waitall"};
-  return std::ranges::find(kOfTwo, collective) != kOfTwo.end();
-}
-
 Ranks Those(const Activities& ranks, bool in_collective) {
   Ranks those;
   for (const RankActivity& rank : ranks) {
@@ -116,9 +113,6 @@ Ranks Those(const Activities& ranks, bool in_collective) {
   }
   return those;
 }
-
-// Polls for the others, and so runs although the job is stalled.
-bool Polls(const RankActivity* rank) { return rank->now.collective == "init_process_group"; }
 
 // It does the same as before, and no worker of the data loader has run.
 bool Remains(const RankActivity* rank) {
@@ -131,10 +125,8 @@ bool Remains(const RankActivity* rank) {
 bool Missing(const Ranks& waiting, const Ranks& others) {
   const bool rested = std::ranges::any_of(
       waiting, [](const RankActivity* rank) { return HasRested(*rank).has_value(); });
-  const bool stand = std::ranges::all_of(waiting, [](const RankActivity* rank) {
-    return SameTwice(rank) && (Polls(rank) || HasRested(*rank).value_or(true));
-  });
-  return stand && std::ranges::all_of(others, rested ? Remains : Stands);
+  return std::ranges::all_of(waiting, WaitsStill) &&
+         std::ranges::all_of(others, rested ? Remains : Stands);
 }
 
 std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
@@ -171,43 +163,19 @@ v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, cons
 
 // Most wait in one collective, and the rest in point-to-point operations, for a rank that waits in
 // it.
-std::optional<v1::Issue> AwaitsOneOf(const v1::JobSnapshot& snapshot,
-                                     const std::map<std::string, Ranks>& groups) {
+std::optional<v1::Issue> AwaitsOneOf(const v1::JobSnapshot& snapshot, const Ranks& waiting) {
   Ranks together;
   Ranks rest;
-  for (const auto& [collective, ranks] : groups) {
-    if (collective.empty()) return std::nullopt;
-    if (IsOfTwo(collective)) {
-      rest.insert(rest.end(), ranks.begin(), ranks.end());
-    } else if (together.empty()) {
-      together = ranks;
-    } else {
+  for (const RankActivity* rank : waiting) {
+    const std::string& kind = rank->now.call.kind;
+    if (kind.empty()) return std::nullopt;
+    if (!IsOfTwo(kind) && !together.empty() && together[0]->now.call.kind != kind) {
       return std::nullopt;
     }
+    (IsOfTwo(kind) ? rest : together).push_back(rank);
   }
   if (rest.empty() || together.size() <= rest.size()) return std::nullopt;
   return NotEntered(snapshot, together, rest);
-}
-
-std::optional<v1::Issue> Mismatch(const v1::JobSnapshot& snapshot, const Ranks& waiting) {
-  std::map<std::string, Ranks> groups = ByCollective(waiting);
-  if (auto cause = AwaitsOneOf(snapshot, groups)) return cause;
-  const bool all_known =
-      std::ranges::none_of(groups, [](const auto& group) { return IsOfTwo(group.first); });
-  if (groups.size() < 2 || !all_known) return std::nullopt;
-  const std::string most = MostIn(groups);
-  const size_t others = groups[most].size();
-  groups.erase(most);
-  Ranks odd;
-  for (const auto& [collective, ranks] : groups) odd.insert(odd.end(), ranks.begin(), ranks.end());
-  const std::string in = odd[0]->now.collective;
-  std::string what = odd.size() == 1 ? NameOf(snapshot, *odd[0]) + " is"
-                                     : snapshot::RanksName(Numbers(odd)) + " are";
-  what += " in " + (groups.size() > 1 ? "other collectives" : WithArticle(in)) + ", while " +
-          Others(others) + (others == 1 ? " is in " : " are in ") + WithArticle(most);
-  if (most == "barrier")
-    what += ", which " + std::string(odd.size() == 1 ? "it has" : "they have") + " missed";
-  return StalledIssue(snapshot, Numbers(odd), what);
 }
 
 // All ranks wait for the same kind of thing, which is not another rank.
@@ -272,12 +240,108 @@ v1::Issue StillRuns(const v1::JobSnapshot& snapshot, const Activities& ranks, si
                           (ended == 1 ? " " : ", the last ") + Ago(snapshot, last_ms));
 }
 
+constexpr std::ptrdiff_t kMaxShownCalls = 4;
+
+// The ranks that wait in one call.
+struct Waiters {
+  Call call;
+  Ranks ranks;
+};
+
+std::vector<Waiters> ByCall(const Ranks& waiting) {
+  std::vector<Waiters> groups;
+  for (const RankActivity* rank : waiting) {
+    const auto same = std::ranges::find(groups, rank->now.call, &Waiters::call);
+    if (same == groups.end()) {
+      groups.push_back({rank->now.call, {rank}});
+    } else {
+      same->ranks.push_back(rank);
+    }
+  }
+  std::ranges::stable_sort(groups, {}, [](const Waiters& one) { return one.ranks.size(); });
+  return groups;
+}
+
+// The last step that all of them have reported; nullopt: unknown, or not the same.
+std::optional<uint64_t> StepOf(const v1::JobSnapshot& snapshot, const Waiters& group) {
+  std::optional<uint64_t> step;
+  for (const RankActivity* rank : group.ranks) {
+    const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank->rank);
+    if (!of || !of->progress().has_step()) return std::nullopt;
+    if (step && *step != of->progress().step()) return std::nullopt;
+    step = of->progress().step();
+  }
+  return step;
+}
+
+// "rank 0 (host1) waits in A after step 40, the 3 others in B after step 41"
+std::string TextOf(const v1::JobSnapshot& snapshot, const std::vector<Waiters>& groups) {
+  std::set<std::optional<uint64_t>> steps;
+  for (const Waiters& group : groups) steps.insert(StepOf(snapshot, group));
+  const bool steps_differ = steps.size() > 1 && !steps.contains(std::nullopt);
+  std::vector<Waiters> shown = groups;
+  if (std::ssize(shown) > kMaxShownCalls) {
+    shown.erase(shown.begin() + kMaxShownCalls - 1, shown.end() - 1);
+  }
+  std::string text;
+  for (const Waiters& group : shown) {
+    const size_t number = group.ranks.size();
+    const bool are_others = &group == &shown.back() && shown.size() == groups.size();
+    if (text.empty()) {
+      text = NamesOf(snapshot, group.ranks) + (number == 1 ? " waits" : " wait");
+    } else {
+      text += ", " + (are_others ? Others(number) : NamesOf(snapshot, group.ranks));
+    }
+    text += " in " + CallText(group.call);
+    if (steps_differ) text += " after step " + base::Thousands(*StepOf(snapshot, group));
+  }
+  return text;
+}
+
+// All groups but the largest. Without a largest one, none is known to be right.
+Ranks OddOnesOf(const std::vector<Waiters>& groups) {
+  const auto last = groups.end() - 1;
+  const bool is_one = last->ranks.size() > (last - 1)->ranks.size();
+  Ranks odd;
+  for (auto group = groups.begin(); group != (is_one ? last : groups.end()); ++group) {
+    odd.insert(odd.end(), group->ranks.begin(), group->ranks.end());
+  }
+  std::ranges::sort(odd, {}, &RankActivity::rank);
+  return odd;
+}
+
+// Data may be on its way to a rank, or lost. A rank without a frame of a collective may wait for
+// its GPU, unless the job is certainly stalled.
+bool MayGoOn(const v1::JobSnapshot& snapshot, const RankActivity& rank, bool stalled) {
+  const bool loses = std::ranges::any_of(rank.now.sent_again, [](const SentAgain& sent) {
+    return sent.unanswered >= issues::kUnansweredSegments;
+  });
+  if (loses || (rank.earlier && MovesData(*rank.earlier, rank.now))) return true;
+  const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
+  return !stalled && rank.now.collective.empty() && of && of->gpus_size() > 0;
+}
+
+// Finds ranks that wait for each other in calls that cannot match: a common mistake of programs,
+// such as a collective below `if rank == 0`. `waiting`: all ranks, at least one, which stand still.
+std::optional<v1::Issue> DifferentCallsCause(const v1::JobSnapshot& snapshot,
+                                             const Ranks& waiting) {
+  const std::string& first = waiting[0]->now.call.kind;
+  const bool differ = std::ranges::any_of(
+      waiting, [&](const RankActivity* rank) { return rank->now.call.kind != first; });
+  const bool all_known = std::ranges::none_of(
+      waiting, [](const RankActivity* rank) { return IsOfTwo(rank->now.call.kind); });
+  if (!differ || !all_known) return std::nullopt;
+  const std::vector<Waiters> groups = ByCall(waiting);
+  return StalledIssue(snapshot, Numbers(OddOnesOf(groups)),
+                      TextOf(snapshot, groups) + ": they do not execute the same collectives");
+}
+
 }  // namespace
 
 bool AllRun(const Activities& ranks) {
   return !ranks.empty() && std::ranges::all_of(ranks, [](const RankActivity& rank) {
     const bool moved = !HasRested(rank).value_or(true) || (rank.earlier && !SameTwice(&rank));
-    return rank.now.AtWork() || (moved && !Polls(&rank));
+    return rank.now.AtWork() || (moved && !rank.now.polls);
   });
 }
 
@@ -330,8 +394,14 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
   }
   if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
-    if (!stalled && !std::ranges::all_of(waiting, Stands)) return std::nullopt;
-    return Mismatch(snapshot, waiting);
+    if (WithoutSample(snapshot, ranks) > 0) return std::nullopt;
+    if (!stalled && !std::ranges::all_of(waiting, WaitsStill)) return std::nullopt;
+    const auto may_go_on = [&](const RankActivity* rank) {
+      return MayGoOn(snapshot, *rank, stalled);
+    };
+    if (std::ranges::any_of(waiting, may_go_on)) return std::nullopt;
+    if (auto cause = AwaitsOneOf(snapshot, waiting)) return cause;
+    return DifferentCallsCause(snapshot, waiting);
   }
   if (waiting.empty()) {
     if (!stalled && !std::ranges::all_of(others, Stands)) return std::nullopt;
@@ -339,7 +409,13 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
     return OddOnes(snapshot, others);
   }
   if (!stalled && !Missing(waiting, others)) return std::nullopt;
-  return NotEntered(snapshot, waiting, others, unclear);
+  v1::Issue issue = NotEntered(snapshot, waiting, others, unclear);
+  // A service may answer later.
+  const bool may_end = !stalled && std::ranges::all_of(others, [](const RankActivity* rank) {
+    return rank->now.awaits_service;
+  });
+  if (may_end) issue.set_kind(v1::Issue::KIND_WARNING);
+  return issue;
 }
 
 void AddActivities(const Activities& ranks, v1::Issue& issue) {

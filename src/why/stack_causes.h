@@ -14,7 +14,8 @@ namespace autodist::why {
 std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 // Finds ranks that keep the others waiting, or that wait forever. Only for ranks that stand still,
-// by both samples or because the job is stalled. Absent: none, or one that is at work.
+// by both samples or because the job is stalled. Absent: none, or one that is at work. A warning: a
+// rank waits for a service, which is no fault in itself.
 std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
                                          bool stalled);
 

@@ -28,6 +28,18 @@ void MakeUp(RankActivity& rank) {
   missed = now ? *rank.earlier : rank.now;
 }
 
+// The second look at a job that makes progress asks no program: uses the frames of the first.
+void BorrowFrames(RankActivity& rank) {
+  Activity shown = *rank.earlier;
+  shown.switches = rank.now.switches;
+  shown.work = rank.now.work;
+  shown.sent_again = std::move(rank.now.sent_again);
+  shown.connecting = std::move(rank.now.connecting);
+  shown.node = std::move(rank.now.node);
+  shown.counts = std::move(rank.now.counts);
+  rank.now = std::move(shown);
+}
+
 // Python joins its threads at exit, and Gloo threads whose peers have gone spin forever.
 Counted CountedOf(const RankActivity& rank, bool most_have_ended) {
   if (rank.now.doing == Doing::kCollective) return Counted::kOthers;
@@ -46,6 +58,10 @@ void NoteWork(RankActivity& rank, bool most_have_ended) {
   if (work.empty()) return;
   if (awaits_others) rank.now.doing = Doing::kCompute;
   rank.now.gets_on = true;
+  if (rank.now.saves) {
+    rank.now.words =
+        "writes a checkpoint" + (rank.now.place.empty() ? "" : " in " + rank.now.place);
+  }
   rank.now.words += ", while " + work;
 }
 
@@ -62,9 +78,25 @@ std::optional<bool> HasRested(const RankActivity& rank) {
   return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
 }
 
+size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  const auto running =
+      static_cast<size_t>(std::ranges::count_if(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
+        return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
+      }));
+  size_t reported = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i == 0 || ranks[i].rank != ranks[i - 1].rank) ++reported;
+  }
+  return running > reported ? running - reported : 0;
+}
+
 bool SameTwice(const RankActivity* rank) {
   return rank->earlier && rank->earlier->doing == rank->now.doing &&
          rank->earlier->collective == rank->now.collective;
+}
+
+bool WaitsStill(const RankActivity* rank) {
+  return SameTwice(rank) && (rank->now.polls || HasRested(*rank).value_or(true));
 }
 
 bool Stands(const RankActivity* rank) {
@@ -85,6 +117,10 @@ std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank) {
   return rank.one_of_several && rank.now.pid != 0
              ? "process " + std::to_string(rank.now.pid) + " of " + name
              : name;
+}
+
+std::string NamesOf(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  return ranks.size() == 1 ? NameOf(snapshot, *ranks[0]) : snapshot::RanksName(Numbers(ranks));
 }
 
 std::string Others(size_t number) {
@@ -124,7 +160,11 @@ Activities ReadStacks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,
       const Activity* before = EarlierOf(one.now, earlier);
       if (!before) continue;
       one.earlier = *before;
-      MakeUp(one);
+      if (one.now.unasked && one.earlier->has_frames) {
+        BorrowFrames(one);
+      } else {
+        MakeUp(one);
+      }
       NoteWork(one, most_have_ended);
     }
   }

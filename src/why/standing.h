@@ -26,15 +26,22 @@ std::optional<bool> HasRested(const RankActivity& rank);
 using Activities = std::vector<RankActivity>;    // in order of the ranks
 using Ranks = std::vector<const RankActivity*>;  // some of them
 
+// Counts running ranks without a sample: there are too many, or their node has not answered.
+size_t WithoutSample(const v1::JobSnapshot& snapshot, const Activities& ranks);
+
 // The activity is the same in both samples; false with one sample.
 bool SameTwice(const RankActivity* rank);
 // In the same place in both samples, and not known to have run.
 bool Stands(const RankActivity* rank);
+// Waits for the same call in both samples, in which it has not run, unless it polls for the others.
+bool WaitsStill(const RankActivity* rank);
 
 // The ranks' numbers without duplicates.
 std::vector<uint32_t> Numbers(const Ranks& ranks);
 // "rank 2 (host2)", "process 4711 of rank 2 (host2)"
 std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank);
+// The same of one rank, "ranks 1-2" of several.
+std::string NamesOf(const v1::JobSnapshot& snapshot, const Ranks& ranks);
 // "the other rank", "the 3 others"
 std::string Others(size_t number);
 // "rank 2 (host2) sleeps in …"; of several ranks, names all and shows what the first does.

@@ -19,4 +19,7 @@ enum class Counted {
 // "its other processes use 1.9 cores", "410 kB/s of data move"; "": almost no work.
 std::string WorkBetween(const Activity& earlier, const Activity& now, Counted counted);
 
+// Files, pipes or TCP have moved more data than idle connections do.
+bool MovesData(const Activity& earlier, const Activity& now);
+
 }  // namespace autodist::why

@@ -65,14 +65,65 @@ def test_a_hanging_nvidia_smi_is_named(case):
 mkdir tools; printf '#!/bin/sh\\nexec sleep 1000\\n' > tools/nvidia-smi; chmod +x tools/nvidia-smi
 PATH=$PWD/tools:$PATH
 printf 'nodes:\\n  - address: localhost\\n    gpus: [0]\\n' > one.yaml
-autodist run -- true; echo "[$?]"
+autodist run --start-timeout 8 -- touch started; echo "[$?]"
 autodist run --spec one.yaml -- true; echo "[$?]"
-autodist run --hosts 10.77.0.1 -- true; echo "[$?]"
+autodist run --start-timeout 8 --hosts 10.77.0.1 -- touch started; echo "[$?]"; ls started
 """)
-    assert "nvidia-smi -L did not answer within 10 s" in said, said
+    assert "waiting for " in said and "to list the GPUs, for 6 s at most" in said, said
     assert "cannot query the GPUs: nvidia-smi did not end within 3 s" in said, said
-    assert "nvidia-smi -L there did not answer within 5 s" in said, said
-    assert said.count("[0]\n") == 3, said
+    assert said.count("nvidia-smi -L did not answer within 6 s") == 2, said
+    assert said.count("[125]\n") == 2 and said.count("[0]\n") == 1, said
+    assert "ls: cannot access 'started'" in said, said
+
+
+# Stands for nvidia-smi: what it does on a host is in the file smi.HOST.
+NVIDIA_SMI = r"""
+cat > nvidia-smi <<'S'
+#!/bin/sh
+case $(cat "$(dirname "$0")/smi.$(hostname)" 2> /dev/null) in
+mismatch) echo "Failed to initialize NVML: Driver/library version mismatch"; exit 18 ;;
+lost) echo "Unable to determine the device handle for GPU1: 0000:41:00.0: Unknown Error"; exit 255 ;;
+slow) sleep 8 ;;
+esac
+case "$*" in
+-L) echo "GPU 0: A100 (UUID: GPU-1)"; echo "GPU 1: A100 (UUID: GPU-2)" ;;
+*query-gpu*) echo "0, A100, GPU-1, 4"; echo "1, A100, GPU-2, 4" ;;
+esac
+S
+chmod +x nvidia-smi; echo "PATH=$PWD:\$PATH" > "$(dirname "$1")/host2/bashrc"; PATH=$PWD:$PATH
+"""
+
+
+@pytest.mark.parametrize("fault, reason", [
+    ("mismatch", "nvidia-smi -L fails: Failed to initialize NVML: Driver/library version mismatch"),
+    ("lost", "nvidia-smi -L fails: Unable to determine the device handle for GPU1"),
+])
+def test_gpus_that_cannot_be_counted_start_no_smaller_world(case, fault, reason):
+    said = case(2, NVIDIA_SMI + f"""
+echo {fault} > smi.host2
+echo "--- run"; autodist run --hosts 10.77.0.1,10.77.0.2 -- touch started; echo "[$?]"; ls started
+echo "--- given"; autodist run --hosts 10.77.0.1,10.77.0.2:2 --no-preflight -- sh -c 'echo $RANK of $WORLD_SIZE'; echo "[$?]"
+echo "--- doctor"; autodist doctor --hosts 10.77.0.1,10.77.0.2; echo "[$?]"
+echo "--- init"; autodist init --hosts 10.77.0.1,10.77.0.2 --output made.yaml; echo "[$?]"; cat made.yaml
+autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
+""")
+    parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
+    assert "nothing was started, because 1 of 2 nodes did not report the devices:" in parts["run"], said
+    assert reason in parts["run"] and "restart the node" in parts["run"] and "--hosts HOST:N" in parts["run"], said
+    assert "[125]\nls: cannot access 'started'" in parts["run"], said
+    assert "3 of 4" in parts["given"] and "[0]\n" in parts["given"], said
+    assert "its GPUs cannot be counted: " + reason in parts["doctor"] and "[1]\n" in parts["doctor"], said
+    assert "[125]\n" in parts["init"] and f"    gpus: unknown  # {reason}" in parts["init"], said
+    assert "made.yaml:9:11: 'gpus' is 'unknown'" in parts["init"], said
+    assert parts["init"].count("ls: cannot access 'started'") == 1, said
+
+
+def test_a_slow_nvidia_smi_is_waited_for(case):
+    said = case(2, NVIDIA_SMI + """
+echo slow > smi.host2
+autodist init --hosts 10.77.0.1,10.77.0.2; echo "[$?]"
+""")
+    assert said.count("    gpus: [0, 1]\n") == 2 and said.endswith("[0]\n"), said
 
 
 def test_missing_gpus_of_the_spec(case):
@@ -133,5 +184,5 @@ echo "--- het"; SLURM_HET_SIZE=2 SLURM_JOB_NODELIST=new1 SLURM_JOB_NODELIST_HET_
     assert [parts["tasks"].count(text) for text in (eight, four)] == [1, 1], said
     assert [parts["total"].count(text) for text in (eight, four)] == [1, 1], said
     assert "SLURM_GPUS_ON_NODE is '8', of this node alone, and SLURM_GPUS is '14'" in parts["unknown"], said
-    assert parts["unknown"].count("gpus: [0]  # not asked") == 2, said
+    assert parts["unknown"].count("gpus: unknown  # not asked") == 2, said
     assert [parts["het"].count(text) for text in (eight, four)] == [1, 2], said

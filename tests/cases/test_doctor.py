@@ -104,6 +104,8 @@ WELL = [
           before="mkdir -p /tmp/w; cd /tmp/w; printf '#!/bin/sh\\n' > train; chmod +x train", after=NO_WORK),
     Setup("files that --sync makes alike", starts=True, options="--sync", command=SCRIPT,
           before=f"{WORK}; {script('pass')}; on2 'echo other > /tmp/w/train.py'", after=NO_WORK),
+    Setup("a link within the folder that --sync brings", starts=True, options="--sync", command=f"{PYTHON} link.py",
+          before=f"mkdir -p /tmp/w; cd /tmp/w; {script('pass')}; ln -s train.py link.py", after=NO_WORK),
     Setup("addresses on lo", starts=True, command=f"{PYTHON} talk.py", spec="--spec lo.yaml", before="""
 ip addr add 10.99.0.1/32 dev lo; ip route add 10.99.0.2/32 via 10.77.0.2 src 10.99.0.1
 on2 'ip addr add 10.99.0.2/32 dev lo; ip route add 10.99.0.1/32 via 10.77.0.1 src 10.99.0.2'
@@ -136,6 +138,30 @@ nodes 10.77.0.2 '' ', python_venv: source venv/bin/activate' '' ', python_venv: 
                  "on2 'cd /tmp/w; echo 1 > train.py; echo 1 > helper.py'", after=NO_WORK),
     Setup("a missing file of the configuration", r"10.77.0.2: files\n.*big.yaml", command=f"{PYTHON} -c pass big.yaml",
           before=f"{WORK}; echo x > big.yaml", after=NO_WORK),
+    Setup("a script that a link brings from elsewhere", r"10.77.0.2: files\n.*train.py, a link to /tmp/common/train.py: ",
+          options="--sync", command=SCRIPT, before="""mkdir -p /tmp/w /tmp/common; cd /tmp/w
+echo pass > /tmp/common/train.py; ln -s /tmp/common/train.py .""", after=NO_WORK + "; rm -r /tmp/common"),
+    Setup("data behind a link", r"10.77.0.2: files \(warning\)\n.*data is a link to ../common, which does not exist there",
+          starts=True, options="--sync", after=NO_WORK + "; rm -r /tmp/common",
+          before="mkdir -p /tmp/w /tmp/common; cd /tmp/w; ln -s ../common data"),
+    Setup("a file that --sync leaves out", r"10.77.0.2: files\n.*big.yaml(.*\n)+.*--sync skips files", options="--sync",
+          command=f"{PYTHON} -c pass big.yaml", after=NO_WORK,
+          before="mkdir -p /tmp/w; cd /tmp/w; echo x > big.yaml; echo big.yaml > .gitignore"),
+    Setup("a program that --sync leaves out", r"10.77.0.2: program\n.*train(.*\n)+.*--sync skips files", options="--sync",
+          command="./train", after=NO_WORK,
+          before="mkdir -p /tmp/w; cd /tmp/w; cp /bin/true train; echo train > .gitignore"),
+    Setup("an interpreter that only this host has",
+          r"10.77.0.2: program\n.*the interpreter of ./train.py, /tmp/env/python3, does not exist", options="--sync",
+          command="./train.py", after=NO_WORK + "; rm -r /tmp/env", before=f"""mkdir -p /tmp/w /tmp/env; cd /tmp/w
+ln -s {PYTHON} /tmp/env/python3; {script("#!/tmp/env/python3")}; chmod +x train.py"""),
+    Setup("a program without its library", r"10.77.0.1, 10.77.0.2: program\n.*'./train' cannot be loaded: libx.so.6: ",
+          command="./train", after=NO_WORK, before=WORK + f"""
+{PYTHON} -c 'open("train", "wb").write(open("/bin/true", "rb").read().replace(b"libc.so.6", b"libx.so.6"))'
+chmod +x train; base64 train > text; on2 "base64 -d > /tmp/w/train; chmod +x /tmp/w/train" < text"""),
+    Setup("arguments that are too long", r"10.77.0.2: program\n.*the arguments and variables of the program have 58",
+          command="true $(yes xxxxxxxxxxxxxxxxxxxx | head -20000)",
+          before="prlimit --pid $host2 --stack=1572864:1572864",
+          after="prlimit --pid $host2 --stack=8388608:unlimited"),
     Setup("no such environment", r"10.77.0.2: venv\n", spec="--spec venv.yaml",
           before="nodes 10.77.0.2 '' ', python_venv: source /opt/nowhere/bin/activate' '' ', python_venv: set' > venv.yaml"),
     Setup("a module that is nowhere", r"python\n.*/python3[^ ]* has no module nosuchmodule, which is imported by train.py, line 2",

@@ -247,7 +247,7 @@ for line in sys.stdin:
     elif kind == "end":
         print(kind, one["exit_code"], one["outcome"], one["report"] and one["report"].splitlines()[0])
     else:
-        print(kind, one["world_size"], one["command"][0], "name" in one)
+        print(kind, one["world_size"], one["command"][0], bool(one["name"]))
 '"""
 
 
@@ -260,7 +260,7 @@ autodist run --json -n 2 -- sh -c 'echo "out \\"$RANK\\""; printf "\\377 \\033[1
     for rank in (0, 1):
         assert f"output {rank} stdout 'out \"{rank}\"' True localhost" in lines, said
         assert f"output {rank} stderr '? \\x1b[1mbold' True localhost" in lines, said
-    assert "event running None None" in lines, said
+    assert "event running None " in lines, said
 
 
 def test_a_failure_and_steps_as_json_lines(case):

@@ -82,6 +82,20 @@ def test_login_settings_beside_groups(case):
                    "put it below the name of a group\n[2]\n", said
 
 
+@pytest.mark.parametrize("setting, message", [
+    ("username: $USER", "f.yaml:6:15: 'username' is '$USER': variables are not replaced here; write the value itself"),
+    ("username: root@gpu1", "f.yaml:6:15: 'username': 'root@gpu1' is not a user name: a host is the 'address'"),
+    ("key_file: $KEYS/id", "f.yaml:6:15: 'key_file' is '$KEYS/id': variables are not replaced here"),
+    ("key_file: ~root/id", "f.yaml:6:15: 'key_file' is '~root/id': '~root' is not replaced here, only '~/'"),
+    ("host_key_check: $CHECK", "f.yaml:6:21: 'host_key_check' is '$CHECK': variables are not replaced here"),
+    ("host_key_check: no", "should be strict, accept-new or off; did you mean 'off'?"),
+])
+def test_notations_of_a_shell_and_of_yaml(case, setting, message):
+    said = validate(case, "nodes:\n  - {address: a, chief: true}\n  - {address: b, ssh_config: g}\nssh:\n  g:\n"
+                          f"    {setting}\n")
+    assert message in said and len(said.splitlines()) == 2 and said.endswith("[2]\n"), said
+
+
 @pytest.mark.parametrize("text, messages", [
     ("nodes:\n  - {address: a, chief: true}\n  - {address: b, ssh_confg: lab}\nssh:\n  lab: {}\n",
      ["f.yaml:3:18: unknown key 'ssh_confg' in a node; did you mean 'ssh_config'?"]),

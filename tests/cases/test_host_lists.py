@@ -20,6 +20,8 @@ def nodes(said):
             devices[address] = 0
         elif address and line.startswith("    gpus: ["):
             devices[address] += len(re.findall(r"\d+", line))
+        elif address and line.startswith("    gpus: unknown"):
+            devices[address] += 1
     return devices
 
 
@@ -49,18 +51,18 @@ def test_another_encoding_is_named_once(case, encoding):
     assert len(said.splitlines()) == 2 and said.endswith("[2]\n"), said
 
 
-def test_other_readers_accept_the_same_files(case):
+def test_other_readers_accept_or_refuse_the_same_files(case):
     said = case(1, r"""
 mkdir -p ~/.ssh; printf '\xef\xbb\xbfHost gpu1\r\n  User ann\r\n' > ~/.ssh/config
-autodist init --offline --ssh-config | grep address
+autodist init --offline --ssh-config; echo "[$?]"
 printf 'Host gpu1\n' | iconv -t UTF-16 > ~/.ssh/config; autodist init --offline --ssh-config; echo "[$?]"
 printf 'nodes: [{address: localhost}]\n' | iconv -t UTF-16 > s.yaml; autodist validate s.yaml; echo "[$?]"
 printf '\xef\xbb\xbfnodes:\r\n  - address: localhost\r\n' > s.yaml; autodist validate s.yaml; echo "[$?]"
 """)
-    assert "- address: gpu1\n" in said, said
+    assert "config: line 1: Bad configuration option: " in said and "without a byte order mark" in said, said
     assert said.count("the file is UTF-16") == 2, said
     assert "s.yaml: valid: 1 node, 1 rank, chief localhost\n[0]\n" in said, said
-    assert said.count("[2]\n") == 2, said
+    assert said.count("[2]\n") == 3, said
 
 
 def test_a_port_after_a_host(case):
@@ -144,7 +146,59 @@ def test_a_line_that_is_no_host(case, line):
 printf '%s\\n' 'gpu1 slots=2' 'gpu2 slots=2' '' '{line}' 'mpirun --hostfile notes -np 4 python3 train.py' > notes
 autodist init --offline --hostfile notes; echo "[$?]"
 """)
-    assert said == f"notes:4: '{line}' is not a host; put comments behind a '#'\n[2]\n", said
+    assert said == f"notes:4: '{line}' is not a host with options, such as 'gpu1 slots=4 user=ann port=2222'; " \
+                   "put comments behind a '#'\n[2]\n", said
+
+
+FROM_ELSEWHERE = {
+    "commands of ssh": (r"ssh -p 41234 root@194.26.196.144 -L 8080:localhost:8080\n"
+                        r"ssh root@74.48.78.46 -p 24182 -i ~/.ssh/id_ed25519\n",
+                        {"194.26.196.144": 1, "74.48.78.46": 1},
+                        {"    port: 41234", "    port: 24182", "    username: root",
+                         "    key_file: ~/.ssh/id_ed25519"}),
+    "a URL": (r"ssh://root@ssh4.example.com:11234\n", {"ssh4.example.com": 1},
+              {"    port: 11234", "    username: root"}),
+    "CSV": (r"hostname,ip,gpus\nnode1,10.0.0.11,8\nnode2,10.0.0.12,8\n", {"10.0.0.11": 8, "10.0.0.12": 8}, set()),
+    "CSV without gpus": (r"hostname,ip\nnode1,10.0.0.11\nnode2,10.0.0.12\n", {"10.0.0.11": 1, "10.0.0.12": 1}, set()),
+    "CSV of a spreadsheet": (r"\xef\xbb\xbf\"Name\";\"IP\";\"User\"\r\n\"gpu1\";\"10.0.0.1\";\"ann\"\r\n",
+                             {"10.0.0.1": 1}, {"    username: ann"}),
+    "rank and host": (r"0 10.0.0.11\n1 10.0.0.12\n", {"10.0.0.11": 1, "10.0.0.12": 1}, set()),
+    "name, address, GPUs": (r"node1 10.0.0.11 8\nnode2 10.0.0.12 8\n", {"10.0.0.11": 8, "10.0.0.12": 8}, set()),
+    "host and port": (r"74.48.78.46 24182\n74.48.78.47 24183\n", {"74.48.78.46": 1, "74.48.78.47": 1},
+                      {"    port: 24182", "    port: 24183"}),
+    "/etc/hosts": (r"127.0.0.1 localhost\n::1 ip6-localhost\n10.0.0.11 node1.lab.example node1\n"
+                   r"10.0.0.12 node2.lab.example node2\n", {"10.0.0.11": 1, "10.0.0.12": 1}, set()),
+    "commas and blanks": (r"node1, node2, node3\n", {"node1": 1, "node2": 1, "node3": 1}, set()),
+    "comments": (r"; a\n// b\n-- c\n# d\ngpu1 slots=2 ; e\ngpu2 slots=2 // f\n", {"gpu1": 2, "gpu2": 2}, set()),
+}
+
+
+@pytest.mark.parametrize("kind", FROM_ELSEWHERE)
+def test_lists_of_machines_from_elsewhere(case, kind):
+    text, devices, lines = FROM_ELSEWHERE[kind]
+    said = init(case, text)
+    assert nodes(said) == devices and lines <= set(spec_lines(said)), said
+    assert said.endswith("[0]\n"), said
+
+
+@pytest.mark.parametrize("text, message", [
+    (r"node[01-03]   gpu,compute\n", "hosts:1:15: 'gpu,compute' is not an option of the host 'node[01-03]'"),
+    (r"10.0.0.11 ssh-ed25519 AAAAC3Nz\n", "is a line of known_hosts, which has every server that was reached"),
+    (r"root:geheim@74.48.78.46:22\n", "hosts:1:1: before the '@': 'root:…' is not a user name; a password cannot be"),
+    (r"host,user,password\ngpu1,root,geheim\n", "hosts:2:11: remove 'password': a password cannot be given"),
+    (r"node1,worker\nnode2,worker\n", "hosts:1:7: it is unclear what 'worker' is; put the names of the columns in"),
+    (r"ssh gpu1 nvidia-smi\n", "hosts:1:10: 'nvidia-smi' is a command for the host 'gpu1'; write the host alone"),
+])
+def test_lists_that_are_refused(case, text, message):
+    said = init(case, text)
+    assert message in said and "geheim" not in said and said.endswith("[2]\n"), said
+    assert len(said.splitlines()) == 2, said
+
+
+def test_a_wrong_host_on_the_command_line_is_an_error(case):
+    said = case(1, "autodist run --hosts host2:x -- true; autodist init --hosts host2:x; echo \"[$?]\"\n")
+    assert said == "autodist: error: --hosts:7: 'x' is not a number of devices; it should be from 1 to 4096\n" * 2 \
+                   + "[2]\n", said
 
 
 def test_an_inventory_of_ansible(case):

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 
 def nodes_of(said):
     return re.findall(r"address: (\S+)", said)
@@ -356,17 +358,62 @@ def test_several_addresses_of_a_name_are_tried(case):
 { cat /etc/hosts; echo '10.77.0.3 gpu2'; echo '10.77.0.2 gpu2'; } > hosts
 mount --bind hosts /etc/hosts
 ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | sed 's/^[^ ]*/gpu2/' >> ~/.ssh/known_hosts
-printf 'Host *\\n  ConnectTimeout 2\\n' > ~/.ssh/config
-ssh -o BatchMode=yes gpu2 hostname
-cat > two.yaml <<C
-nodes:
-  - {address: 10.77.0.1, chief: true}
-  - {address: gpu2, ssh_config: any, data_address: 10.77.0.2}
-ssh: {any: {}}
-C
-autodist run --spec two.yaml -- hostname; echo "[$?]"
+autodist init --hosts 10.77.0.1:1,gpu2:1 --output two.yaml
+autodist doctor --spec two.yaml | head -6
+autodist run --hosts 10.77.0.1:1,gpu2:1 -- sh -c 'echo $(hostname) at $AUTODIST_NODE_ADDRESS'; echo "[$?]"
+autodist run --hosts gpu2:1 --workdir /tmp -- sh -c 'echo master at $MASTER_ADDR'; echo "[$?]"
 """)
-    assert "reached through the ssh program" in said and said.endswith("[0]\n"), said
+    assert "not reached" not in said and "ssh program" not in said and "No route" not in said, said
+    assert "host2 at 10.77.0.2\n" in said and "master at 10.77.0.2\n" in said, said
+    assert re.search(r"gpu2 +✓", said) and said.count("[0]\n") == 2, said
+
+
+# Errors of the configuration
+
+@pytest.mark.parametrize("config, change, says, hint", [
+    ("Host gpu2\n  HostName 10.77.0.2\n  UseKeychain yes\n", "true",
+     "line 3: Bad configuration option: usekeychain",
+     "correct that line, or write `IgnoreUnknown usekeychain` before it"),
+    ("Host gpu2\n  HostName 10.77.0.2\n", "chmod 666 ~/.ssh/config",
+     "Bad owner or permissions on /root/.ssh/config", "chmod go-w /root/.ssh/config"),
+    ("Host gpu2\n  HostName 10.77.0.2\n  Port x\n", "true", "config line 3: Bad ",
+     "correct that line\n")],
+    ids=["keyword", "permissions", "value"])
+def test_an_error_of_the_configuration(case, config, change, says, hint):
+    said = case(2, f"""
+printf '{config}' > ~/.ssh/config; {change}
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+echo "--- doctor"; autodist doctor --spec "$1"; echo "[$?]"
+echo "--- init"; autodist init --ssh-config; echo "[$?]"
+""")
+    for one in said.replace("--- doctor", "--- init").split("--- init\n"):
+        assert one.count(says) == 1 and one.count("hint: ") == 1 and hint in one, said
+        assert one.endswith("[2]\n") and "no GPU" not in one, said
+
+
+# Variables of a scheduler's job that has ended
+
+SLURM = """
+mkdir bin; PATH=$PWD/bin:$PATH
+printf '#!/bin/sh\\necho "slurm_load_jobs error: %s" >&2; exit 1\\n' 'Invalid job id specified' > bin/scontrol
+chmod +x bin/scontrol
+export SLURM_JOB_ID=771204 SLURM_JOB_NODELIST=gpu-[07-08] SLURM_JOB_NUM_NODES=2 SLURM_CONF=/etc/slurm.conf
+"""
+
+
+def test_the_variables_of_a_slurm_job_that_has_ended(case):
+    said = case(2, SLURM + """
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- sh -c 'echo ${SLURM_JOB_ID:-none}'
+echo "--- here"; autodist run -n 2 -- sh -c 'echo ${SLURM_JOB_ID:-none} $SLURM_CONF'; echo "[$?]"
+echo "--- slurm"; autodist run --slurm -- true; echo "[$?]"
+echo "--- init"; autodist init --slurm --offline; echo "[$?]"
+""")
+    spec, here, slurm, init = re.split("--- .*\n", said)
+    assert spec.count("] none\n") == 2 and "Slurm job 771204" in spec, said
+    assert here.count("] none /etc/slurm.conf\n") == 2 and "--slurm uses" not in here, said
+    for one in (slurm, init):
+        assert "Slurm job 771204 (SLURM_JOB_ID of this shell) has ended" in one, said
+        assert "salloc" in one and one.endswith("[2]\n"), said
 
 
 def test_ssh_is_not_tried_after_a_changed_host_key(case):

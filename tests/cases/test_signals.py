@@ -32,7 +32,7 @@ def test_a_closed_window(case):
     said = case(2, SAVE + WINDOW + """timeout 60 python3 window.py "$1" bash --norc -i
 """ + AFTER)
     saved(said)
-    assert "exit 129" in said and "all ranks ended by themselves" in said, said
+    assert "exit 129" in said and "all ranks exited after SIGTERM" in said, said
 
 
 def test_the_end_of_a_login_session(case):

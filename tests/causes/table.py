@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 TRAIN = ("/usr/bin/python3", "{here}/train.py")
 PLAIN = ("/usr/bin/python3", "{here}/plain.py")
+PLACES = ("/usr/bin/python3", "{here}/places.py")
 MISSING = r"rank {n} \(\S+\) has not entered .*; it "
 STEADY_STEPS = 700  # after which the duration of a step is known
 AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
@@ -46,6 +47,46 @@ def stands(cause, does, culprits=(2,), **more):
             train(f"ddp_{cause}", words, culprits=culprits, cause=cause, arguments=("--ddp",), **more)]
 
 
+def parts(cause, odd, usual, culprits=(0,), how=""):
+    """Ranks wait at different places: the odd ones in one operation, all others in another one."""
+    number = culprits[0]
+    # In gdb, creating a group is a sleep.
+    words = rf"rank {number} \(\S+\) (waits in .*{odd}.*, the 3 others in .*{usual}.*: they do not execute|has not .*sleeps)"
+    name = f"places_{how.strip('-')}_{cause}" if how else f"places_{cause}"
+    return Cause(name, (*PLACES, cause, "{folder}", *([how] if how else [])), words, culprits=culprits, by=("py-spy", "gdb"))
+
+
+def parts_of_two(how=""):
+    """Two ranks wait at each place, so none of them is known to be right."""
+    name = f"places_{how.strip('-')}_gather_of_two" if how else "places_gather_of_two"
+    words = r"ranks 0, 3 wait in .*, the 2 others in .*all.gather.*: they do not execute the same collectives"
+    return Cause(name, (*PLACES, "gather_of_two", "{folder}", *([how] if how else [])), words, culprits=(0, 1, 2, 3),
+                 by=("py-spy", "gdb"))
+
+
+PARTED = [
+    parts("gather", "all.gather", "all.reduce"),
+    parts("gather_objects", "all.gather", "all.reduce"),
+    parts("barrier", "barrier", "all.reduce", (1,)),
+    parts("broadcast", "broadcast", "all.reduce", (3,)),
+    parts("reduce", "reduce", "all.reduce", (2,)),
+    parts("scatter", "scatter", "all.reduce"),
+    parts("new_group", "new_group", "all.reduce", (1,)),
+    parts("skip", "all.gather", "all.reduce", (2,)),
+    parts("uneven", "barrier", "all.reduce"),
+    parts_of_two(),
+    parts("gather", "all.gather", "backward", how="--ddp"),
+    parts("barrier", "barrier", "backward", (1,), how="--ddp"),
+    parts("broadcast", "broadcast", "backward", (3,), how="--ddp"),
+    parts("skip", "all.gather", "backward", (2,), how="--ddp"),
+    parts("uneven", "barrier", "backward", how="--ddp"),
+    parts("gather_objects", "all.gather", "backward", how="--ddp"),
+    parts_of_two(how="--ddp"),
+    parts("barrier", "barrier", "all.gather", (1,), how="--sharded"),
+    parts("skip", "all.gather", "(all.reduce|backward)", (2,), how="--sharded"),
+    parts("uneven", "barrier", "all.gather", how="--sharded"),
+]
+
 HANGS = [
     *stands("asleep", "sleeps"),
     *stands("deadlock", "waits for a lock"),
@@ -62,30 +103,32 @@ HANGS = [
     *stands("use_async", "(waits|sleeps)"),
     *stands("await_a_child", "(waits|sleeps)"),
     *stands("zombies1", "sleeps", culprits=(3,)),
-    *stands("dl_socket", "is in its data loader|waits at a socket"),
-    *stands("dl_stopped", "is in its data loader|is stopped"),
-    *stands("dl_sleep", "is in its data loader|sleeps"),
+    *stands("dl_socket", "is in its data loader|.*waits at a socket"),
+    *stands("dl_stopped", "is in its data loader|.*is stopped"),
+    *stands("dl_sleep", "is in its data loader|.*sleeps"),
     train("debug", MISSING.format(n=2) + "reads from"),
     train("write_to_a_full_pipe", MISSING.format(n=2) + "writes to"),
     train("poll_for_a_file", MISSING.format(n=2) + "sleeps"),
     train("stop_itself", r"rank 2 \(\S+\) is stopped by a signal"),
     train("ddp_stop_itself", r"rank 2 \(\S+\) is stopped by a signal", cause="stop_itself", arguments=("--ddp",)),
     train("two", "ranks 1-2 have not entered", culprits=(1, 2)),
-    train("barrier", r"rank 1 \(\S+\) (is in a barrier, while the 3 others are in an all-reduce|waits)", culprits=(1,),
+    train("barrier", r"rank 1 \(\S+\) waits in .*barrier.*, the 3 others in .*all.reduce", culprits=(1,),
           by=("py-spy", "gdb")),
-    train("broadcast", r"rank 2 \(\S+\) is in a broadcast", by=("py-spy", "gdb")),
+    train("broadcast", r"rank 2 \(\S+\) waits in .*broadcast.*, the 3 others in .*all.reduce", by=("py-spy", "gdb")),
     train("flock3", "ranks 0-2 .*lock", culprits=(0, 1, 2)),
     train("subgroup", MISSING.format(n=3) + "sleeps", culprits=(3,)),
     train("pipeline", r"rank 1 \(\S+\) .*sleeps", culprits=(1,)),
     train("atexit", r"rank 2 \(\S+\) .*(3 others|ended)"),
+    train("wrongport", r"rank 2 \(\S+\) cannot connect to 127\.0\.0\.1:\d+: the attempts are refused: .*; autodist gave "
+          "MASTER_ADDR="),
     train("store", r"rank 2 \(\S+\) .*sleeps", by=("py-spy", "gdb")),
     train("raised_and_hangs", r"rank 2 \(\S+\) .*RuntimeError: bad batch 17"),
     train("frozen", "rank 2", inject="freeze"),
     train("gdbheld", r"rank 2 \(\S+\) .*(debugger|gdb)", inject="gdb"),
-    train("spin", r"nothing is wrong as far as can be seen: rank 2 \(\S+\) computes", "well"),
-    train("ddp_spin", r"nothing is wrong as far as can be seen: rank 2 \(\S+\) computes", "well", cause="spin",
+    train("spin", r"nothing is wrong as far as autodist sees: rank 2 \(\S+\) computes", "well"),
+    train("ddp_spin", r"nothing is wrong as far as autodist sees: rank 2 \(\S+\) computes", "well", cause="spin",
           arguments=("--ddp",)),
-    train("dl_spin", r"nothing is wrong as far as can be seen: rank 2", "well"),
+    train("dl_spin", r"nothing is wrong as far as autodist sees: rank 2", "well"),
     Cause("plain_asleep", (*PLAIN, "asleep", "{folder}"), r"rank 2 \(\S+\) .*sleeps"),
     Cause("plain_fifo", (*PLAIN, "fifo", "{folder}"), r"rank 2 \(\S+\) .*opens"),
     Cause("plain_lock", (*PLAIN, "lock", "{folder}"), r"rank 2 \(\S+\) .*waits for a lock"),
@@ -95,7 +138,7 @@ HANGS = [
     Cause("mpi_abba", ("{mpi}", "abba"), MISSING.format(n=2) + "waits for a lock", options=("--framework", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_abba_stripped", ("{mpi_stripped}", "abba"), MISSING.format(n=2) + "waits for a lock", options=("--framework", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_tag", ("{mpi}", "tag"), MISSING.format(n=2) + "is in a receive", options=("--framework", "mpi"), by=("py-spy", "gdb")),
-    Cause("mpi_barrier", ("{mpi}", "barrier"), r"rank 1 \(\S+\) is in a barrier", options=("--framework", "mpi"), culprits=(1,), by=("py-spy", "gdb")),
+    Cause("mpi_barrier", ("{mpi}", "barrier"), r"rank 1 \(\S+\) waits in a barrier", options=("--framework", "mpi"), culprits=(1,), by=("py-spy", "gdb")),
     Cause("two_of_a_shell", ("/bin/sh", "{here}/two.sh"), r"process \d+ of process 2 \(\S+\) has not entered .*; it sleeps",
           options=("--per", "node")),
     Cause("two_of_spawn", ("/usr/bin/python3", "{here}/spawn.py", "asleep", "{folder}"),
@@ -171,4 +214,4 @@ HEALTHY = [
       for cause in ("evaluate_in_a_pool", "evaluate_in_a_thread", "upload", "evaluate_in_a_process")],
 ]
 
-CAUSES = HANGS + NETWORK + SLOW + FAILURES + HEALTHY
+CAUSES = PARTED + HANGS + NETWORK + SLOW + FAILURES + HEALTHY

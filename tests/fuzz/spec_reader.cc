@@ -1,5 +1,5 @@
 // libFuzzer: reading any text as a resource spec gives a consistent spec, or issues with positions
-// within the text.
+// within the text; reading it as a list of hosts gives valid hosts, or issues.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +9,8 @@
 
 #include "base/utf8.h"
 #include "spec/address.h"
+#include "spec/foreign_file.h"
+#include "spec/host_list.h"
 #include "spec/spec_text.h"
 #include "spec/ssh_section.h"
 #include "spec/yaml_reader.h"
@@ -24,11 +26,24 @@ void Check(bool holds, const char* what) {
 
 void CheckIssue(const Issue& issue, int lines) {
   Check(issue.line >= 0 && issue.line <= lines, "an issue on a line that there is not");
-  Check(issue.line == 0 || issue.column >= 1, "an issue without a column");
   Check(!issue.what.empty() && base::IsUtf8(issue.what), "an issue without a text");
   // Only the reader's own message may have several lines.
   for (const char c : issue.what) {
     Check((static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) || c == '\n', "a control character");
+  }
+}
+
+void CheckHosts(const HostList& list, int lines) {
+  Check(!list.hosts.empty() || !list.issues.empty(), "neither hosts nor issues");
+  for (const Issue& issue : list.issues) CheckIssue(issue, lines);
+  if (!list.issues.empty()) return;
+  for (const HostEntry& host : list.hosts) {
+    Check(CheckHost(host.host).ok(), "a bad host");
+    Check(host.user.empty() || CheckUser(host.user).ok(), "a bad user");
+    Check(host.proxy_jump.empty() || CheckProxyJump(host.proxy_jump).ok(), "a bad jump of a host");
+    Check(host.key_file.find('\0') == std::string::npos, "a zero byte in the path of a key");
+    Check(!host.port || *host.port > 0, "port 0 of a host");
+    Check(!host.slots || (*host.slots > 0 && *host.slots <= kMaxSlots), "a bad number of devices");
   }
 }
 
@@ -92,7 +107,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A file ends on the line after its last line feed; YAML counts carriage returns as well.
   const auto lines =
       1 + std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
-  for (const Issue& issue : outcome.issues) CheckIssue(issue, static_cast<int>(lines));
+  for (const Issue& issue : outcome.issues) {
+    CheckIssue(issue, static_cast<int>(lines));
+    Check(issue.line == 0 || issue.column >= 1, "an issue without a column");
+  }
+  CheckHosts(HostsIn(text, "f"), static_cast<int>(lines));
   if (outcome.spec) CheckSpec(*outcome.spec);
   if (outcome.spec) CheckText(*outcome.spec);
   return 0;

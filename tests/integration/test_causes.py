@@ -49,7 +49,7 @@ def test_a_python_exception_under_noise(autodist, tmp_path):
     assert all("NCCL INFO" in line for line in report[noise + 1:noise + 11])
     assert report[noise + 11:noise + 13] == ["  its last lines on stdout:", "    | step 3"]
 
-    [folder] = (tmp_path / "autodist-runs").iterdir()
+    [folder] = (tmp_path / "autodist-runs").glob("2*")
     [ended] = [event for event in map(json.loads, (folder / "events.jsonl").read_text().splitlines())
                if event.get("job_phase") == "ended"]
     assert ended["what"].splitlines()[0] == report[0]
@@ -84,7 +84,7 @@ def test_the_first_failure_is_named_before_its_process_has_ended(start, autodist
     assert any(line.startswith("  because of it, rank 0 on localhost (pid ") and "Connection closed by peer" in line
                for line in report), report
     assert report[0] in autodist("status", "late").out
-    [folder] = (tmp_path / "autodist-runs").iterdir()
+    [folder] = (tmp_path / "autodist-runs").glob("2*")
     assert report[0] in (folder / "events.jsonl").read_text()
 
 
@@ -129,6 +129,20 @@ def test_a_restart_says_why(autodist, tmp_path):
     assert "restarting now, because rank 0 on localhost exited with code 1: ValueError: no data, train.py:1\n" in outcome.err
 
 
+def test_a_restart_has_the_last_line_of_a_rank_without_a_message(autodist, tmp_path):
+    (tmp_path / "train.py").write_text("print('no batches left'); raise SystemExit(1)\n")
+    outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
+    assert ("restarting now, because rank 0 on localhost exited with code 1; its last line: no batches left\n"
+            in outcome.err), outcome.err
+
+
+def test_a_long_cause_is_shortened_in_one_line(autodist, tmp_path):
+    (tmp_path / "train.py").write_text("raise ValueError('x' * 1000)\n")
+    outcome = autodist("run", "--max-restarts", "1", "--", "/usr/bin/python3", "train.py")
+    [line] = [line for line in outcome.err.splitlines() if "restarting now, because " in line]
+    assert len(line.partition("because ")[2]) <= 200 and line.endswith("..., train.py:1"), line
+
+
 @pytest.fixture
 def limited():
     """The file that moves a process, and all that it starts, into a cgroup with a memory limit."""
@@ -156,7 +170,8 @@ def limited():
 
 @pytest.mark.parametrize("kernel_log", ["with", "without"])
 @pytest.mark.parametrize("shell, how", [("exec \"$@\"", "was ended by SIGKILL"),
-                                        ("\"$@\"; exit $?", "exited with code 137")])
+                                        ("\"$@\"; exit $?", "exited with code 137 (128 + 9: a program that it "
+                                                              "started was ended by SIGKILL)")])
 def test_the_kernel_kills_for_want_of_memory(autodist, limited, kernel_log, shell, how):
     enter = f"echo $$ > {limited}; exec \"$@\""
     if kernel_log == "without":

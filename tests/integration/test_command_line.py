@@ -52,7 +52,7 @@ WRONG = [
     ("run -n 0 true", "a whole number from 1 to 4096"),
     ("run --nproc-per-node gpu true", "leave it out: without a spec"),
     ("run -n 2 --hosts localhost true", "--spec, --hosts, --slurm and -n"),
-    ("run --hosts localhost:x true", "is not a number of devices"),
+    ("run --hosts localhost:x true", "autodist: error: --hosts:11: 'x' is not a number of devices"),
     ("run --spec none.yaml true", "autodist init --hosts gpu1,gpu2 --output none.yaml"),
 ]
 
@@ -69,14 +69,14 @@ OF_OTHERS = [
     ("run --bind-to none ./train", "mpirun", "autodist run --no-affinity"),
     ("run --mca btl tcp ./train", "mpirun", "autodist run --per job -- mpirun --mca"),
     ("run --nnodes 2 --nproc_per_node 8 train.py", "torchrun", "autodist run --hosts"),
-    ("run --nproc_per_node 8 train.py", "", "autodist run --nproc-per-node 8"),
+    ("run -- --nproc_per_node=2 train.py", "", "autodist run --nproc-per-node=2 -- train.py"),
+    ("run -- --nnodes=2 train.py", "torchrun", "autodist run --hosts"),
     ("--nproc_per_node=8 train.py", "", "autodist run --nproc-per-node=8"),
-    ("run --master_port 29500 train.py", "", "autodist run --master-port 29500"),
     ("run --master_addr 10.0.0.1 train.py", "torchrun", "leave it out"),
     ("run --node_rank 0 train.py", "torchrun", "leave it out"),
     ("run --rdzv_backend c10d train.py", "torchrun", "leave it out"),
     ("run --standalone train.py", "torchrun", "leave it out"),
-    ("run -m package.train", "torchrun", "autodist run -- python3 -m package.train"),
+    ("run --module package.train", "torchrun", "autodist run -- python3 -m package.train"),
     ("run -N 2 ./train", "srun", "autodist run --hosts"),
     ("run --ntasks 16 ./train", "srun", "autodist run -n 16"),
     ("run --gpus-per-node=4 ./train", "srun", "autodist run -n 4"),
@@ -116,6 +116,60 @@ def test_options_of_other_launchers_are_translated(autodist, words, launcher, na
         assert re.search(rf"^ .*{option}\b", autodist(command, "--help", "all").out, re.M)
 
 
+OTHER_COMMANDS = ("wait", "sync", "push", "env", "export", "metrics", "debug", "gpus", "ssh", "shell", "forward",
+                  "tunnel", "notebook", "profile", "resume", "upgrade", "list", "kill", "rm", "launch", "tail",
+                  "show", "check", "watch", "gui", "trace", "cp", "hosts", "connect")
+
+
+@pytest.mark.parametrize("command", OTHER_COMMANDS)
+def test_each_command_of_a_hint_is_accepted(autodist, command):
+    outcome = autodist(command)
+    assert outcome.code == 2 and "did you mean" not in outcome.err, outcome.err
+    hint = outcome.err.split("hint: ")[1]
+    assert "to run a program: `autodist run -- " not in hint, hint
+    for line in re.findall(r"`autodist ([^`]+)`", hint):
+        name, *words = line.split()
+        accepted = autodist(name, "--help", *words)
+        assert accepted.code == 0, (line, accepted.err)
+
+
+@pytest.mark.parametrize("words", ["-N 3", "-N3", "-p long", "-C a100", "--gres gpu:8", "-t 30", "-J sweep", "-n 4"])
+def test_each_hint_for_sbatch_is_accepted(autodist, words):
+    outcome = autodist("submit", "--slurm", "--print", *words.split(), "--", "true")
+    assert outcome.code == 2, outcome.err
+    hint = re.search(r"`(?:autodist submit )?(--[^`]+)`", outcome.err)[1]
+    accepted = autodist("submit", "--slurm", "--print", *hint.split(), "--", "true")
+    assert accepted.code == 0, (hint, accepted.err)
+
+
+SHOW = "import os, sys; print(os.environ['RANK'], *sys.argv[1:])\n"
+
+
+@pytest.mark.parametrize("words", [
+    "run -n 2 -- show.py --lr 1", "run -n 2 show.py --lr 1", "run -n 2 -- ./show.py --lr 1",
+    "run -n 2 -- -m pkg.show --lr 1", "run --nproc_per_node=2 -m pkg.show --lr 1"])
+def test_scripts_and_modules_run_as_with_torchrun(autodist, tmp_path, monkeypatch, words):
+    (tmp_path / "pkg").mkdir()
+    for path in ("show.py", "pkg/show.py"):
+        (tmp_path / path).write_text(SHOW)
+    monkeypatch.chdir(tmp_path)
+    outcome = autodist(*words.split())
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {0: ["0 --lr 1"], 1: ["1 --lr 1"]}
+
+
+def test_a_script_that_runs_itself_keeps_its_interpreter(autodist, tmp_path, monkeypatch):
+    (tmp_path / "self.py").write_text("#!/bin/sh\necho sh runs it\n")
+    (tmp_path / "self.py").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert autodist("run", "--", "./self.py").lines() == {0: ["sh runs it"]}
+
+
+def test_an_activation_is_no_program(autodist):
+    outcome = autodist("run", "--", "conda", "activate", "train")
+    assert outcome.code == 2 and "python_venv" in outcome.err, outcome.err
+
+
 @pytest.mark.parametrize("words, named", [
     ("", "autodist run -- ./train"), ("help", "Watch jobs:"), ("help exit-codes", "128 + n"),
     ("help spec", "python_venv"), ("help run", "--spec FILE"), ("run --help all", "--fan-out N"),
@@ -153,6 +207,7 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
     assert outcome.lines() == {0: ["1"]}
     assert outcome.err.startswith("autodist: using spec other.yaml from $AUTODIST_SPEC\n")
     assert "using spec" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
+    assert "using spec" not in autodist("ps", "--chief-on", "first").err
 
 
 def test_an_unused_spec_with_a_usual_name_is_named(autodist, tmp_path):

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import pytest
-from jobs import Running, processes, python, seconds_until
+from jobs import AUTODIST, Running, processes, python, seconds_until
 
 RANKS = 3
 LIMIT_S = 20
@@ -53,7 +54,7 @@ class Job:
     def end(self, code=0):
         """Ends rank 1 with this code, after the others."""
         def ends():
-            return (self.logs / "events.jsonl").read_text().count('"rank":')
+            return len(re.findall(r'"rank":\d', (self.logs / "events.jsonl").read_text()))
         before = ends()
         for rank in (0, 2):
             self.execute(rank, "sys.exit()")
@@ -75,8 +76,8 @@ def begin(tmp_path):
     (tmp_path / "run").mkdir(mode=0o700)
     session = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}
 
-    def run(*arguments, **env):
-        return Running(arguments, tmp_path, {**session, **env})
+    def run(*arguments, cwd=tmp_path, **env):
+        return Running(arguments, cwd, {**session, **env})
     return run
 
 
@@ -178,7 +179,7 @@ def test_a_name_means_the_newest_job(begin, ask, new_job):
 
 
 @pytest.mark.parametrize("name, why", [
-    ("last", "already means the newest job"), ("20261120-173000-3fa9c1", "already means a job by its id"),
+    ("last", "already means the last job"), ("20261120-173000-3fa9c1", "already means a job by its id"),
     ("two words", "is not a name of"), ("x" * 65, "is not a name of")])
 def test_invalid_names_are_refused(ask, name, why):
     outcome = ask("run", "--name", name, "--", "true")
@@ -230,6 +231,66 @@ def test_logs_of_all_ranks_and_of_one(ask, new_job):
     assert outcome.code == 2 and "has no rank 3" in outcome.err
     job.end()
     assert ask("logs", job.id, "--rank", "0").out == "one\ntwo"
+
+
+def test_a_job_of_this_folder_is_preferred(begin, ask, tmp_path):
+    def run_in(name):
+        (tmp_path / name).mkdir()
+        assert ask("run", "--name", name, "--workdir", tmp_path / name, "--", "echo", name).code == 0
+    run_in("a")
+    run_in("b")
+    for arguments in (["logs"], ["logs", "last"]):
+        for folder, shown in (("a", "a"), ("b", "b"), (".", "b")):
+            outcome = begin(*arguments, "--rank", "0", cwd=tmp_path / folder).finish()
+            assert outcome.out == f"{shown}\n", outcome.err
+            notice = "no job of this folder; using " in outcome.err and f"(b): echo b, in {tmp_path}/b" in outcome.err
+            assert notice == (folder == "."), outcome.err
+
+
+def test_a_log_folder_is_a_job(ask, new_job, tmp_path):
+    job = new_job()
+    job.write(0, "words\n")
+    job.end(9)
+    job.logs.rename(tmp_path / "copy")
+    assert ask("status", job.id).code == 2
+    for path in ("./copy", str(tmp_path / "copy/")):
+        assert ask("logs", path, "--rank", "0").out == "words\n"
+        status = ask("status", path)
+        assert "exit code    9\n" in status.out and str(tmp_path / "copy") in status.out, status.err
+        assert "exited with code 9" in ask("report", path, "--markdown").out
+        assert ask("why", path).code != 2
+    refused = ask("logs", "./pipes-0")
+    assert refused.code == 2 and "./pipes-0 is not the log folder of a job: it has no job.json" in refused.err
+
+
+def test_logs_of_an_earlier_attempt(ask, new_job):
+    job = new_job("--max-restarts", "1")
+    job.write(0, "old\n")
+    job.await_log("rank-0.out", "old\n")
+    job.execute(0, "sys.exit(7)")
+    seconds_until(lambda: (job.logs / "restart-1" / "rank-0.out").exists(), LIMIT_S)
+    job.open_pipes()
+    job.write(0, "new\n")
+    job.await_log("restart-1/rank-0.out", "new\n")
+    last = ask("logs", job.id)
+    assert last.out == "[localhost:0] new\n"
+    assert f"`autodist logs {job.id} --attempt 1` prints the output of the attempt before" in last.err
+    assert ask("logs", job.id, "--attempt", "2").out == last.out
+    first = ask("logs", job.id, "--attempt", "1")
+    assert first.out == "[localhost:0] old\n" and "was restarted" not in first.err
+    refused = ask("logs", job.id, "--attempt", "3")
+    assert refused.code == 2 and "has no attempt 3, but 2 attempts" in refused.err
+
+
+def test_no_output_of_a_job_that_launches(begin, ask, tmp_path):
+    (tmp_path / "slow.yaml").write_text(
+        f"nodes:\n  - {{address: localhost, cpus: [0], python_venv: 'until [ -e {tmp_path}/go ]; do sleep 0.05; done'}}\n")
+    job = begin("run", "--spec", "slow.yaml", "--", "true")
+    seconds_until(lambda: " launching " in ask("ps").out, LIMIT_S)
+    assert "is launching: no rank has written anything yet" in ask("logs").err
+    (tmp_path / "go").touch()
+    assert job.finish().code == 0
+    assert ": no such output" in ask("logs").err
 
 
 def test_logs_follow_until_the_end_and_into_the_next_attempt(begin, new_job):
@@ -307,6 +368,19 @@ def test_ctrl_c_works_while_no_reader_drains_the_output(begin, new_job):
     job.await_log("rank-0.err", "all written")  # a blocked client does not delay the job
     attached.interrupt()
     assert attached.process.wait(LIMIT_S) == 130
+
+
+@pytest.mark.parametrize("command", ["attach JOB --all", "logs JOB -f"])
+def test_the_end_of_the_reader_ends_a_follower_of_a_silent_job(ask, new_job, tmp_path, command):
+    job = new_job()
+    job.write(0, "up\n")
+    job.await_log("rank-0.out", "up\n")
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}
+    line = f"{AUTODIST} {command.replace('JOB', job.id)} | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+    assert (done.stdout, done.returncode) == ("[localhost:0] up\n", 128 + signal.SIGPIPE), done.stderr
+    assert "running" in ask("status", job.id).out
 
 
 def test_attach_to_a_job_that_was_killed(begin, new_job):

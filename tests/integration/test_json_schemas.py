@@ -23,10 +23,11 @@ STEPS = 'for i in 1 2 3; do echo "step $i/3 loss 0.$i"; sleep 0.6; done'
 FAILS = 'test $RANK != 1 || { echo "no data" >&2; exit 3; }; sleep 20'
 ISSUE, UNKNOWN, NOT_FOUND, STOPPED = 3, 4, 127, 143
 # Objects that are no message, and what others have besides the fields of theirs.
-OF_NO_MESSAGE = {"run/start", "run/output", "run/end", "status/stalled", "why", "web/jobs", "web/job",
-                 "web/hits", "web/hits/hits", "web/tail", "web/error", "web/stop"}
-MORE = {"status": {"progress", "stalled", "ranks"}, "ps": {"progress"}, "run/event": {"type"},
-        "run/progress": {"type"}}
+OF_NO_MESSAGE = {"run/output", "run/end", "status/stalled", "why", "web/jobs", "web/hits", "web/hits/hits",
+                 "web/tail", "web/error", "web/stop"}
+MORE = {"status": {"progress", "stalled", "ranks"}, "ps": {"progress"}, "run/start": {"type"},
+        "run/event": {"type"}, "run/progress": {"type"}}
+EVENT = {"attempt": 0, "node": "", "rank": None, "job_phase": None, "node_phase": None, "what": ""}
 
 
 @pytest.fixture(autouse=True)
@@ -111,15 +112,15 @@ def test_objects_have_the_fields_of_their_messages(name, schema):
     assert bool(comment) != (name in OF_NO_MESSAGE)
     if not comment:
         return
-    fields = set(FIELDS[comment.removeprefix("message ")])
-    if not name.startswith("web/"):  # the page's API has protobuf's names
-        fields = {"state" if field == "phase" else field for field in fields}
+    fields = {"state" if field == "phase" else field for field in FIELDS[comment.removeprefix("message ")]}
     assert set(schema.get("properties", {})) == fields | MORE.get(name, set())
 
 
 def test_a_field_that_is_not_described_is_refused():
-    assert faults({"time_ms": 1, "job_phase": "running"}, "events") == []
-    assert faults({"time_ms": 1, "job_phase": "running", "color": "red"}, "events") != []
+    event = {**EVENT, "time_ms": 1, "job_phase": "running"}
+    assert faults(event, "events") == []
+    assert faults({**event, "color": "red"}, "events") != []
+    assert faults(without(event, "rank"), "events") != []
 
 
 # What commands print.
@@ -129,7 +130,7 @@ def without(value, *keys):
 
 
 def log_folder(tmp_path):
-    [folder] = (tmp_path / "autodist-runs").iterdir()
+    [folder] = (tmp_path / "autodist-runs").glob("2*")
     return folder
 
 
@@ -141,7 +142,7 @@ def test_a_job_that_ends_well(autodist, tmp_path):
     assert lines[-1]["exit_code"] == outcome.code == 0 and lines[-1]["outcome"] == "ended"
     recorded = checked_lines((log_folder(tmp_path) / "events.jsonl").read_text(), "events")
     shown = [without(line, "type", "time_ms") for line in lines if line["type"] == "event"]
-    assert [without(event, "time_ms") for event in recorded] == [*shown, {"job_phase": "ended"}]
+    assert [without(event, "time_ms") for event in recorded] == [*shown, {**EVENT, "job_phase": "ended"}]
 
     status = checked(autodist("status", "--json").out, "status")
     [job] = checked_lines(autodist("ps", "--all", "--json").out, "ps")
@@ -158,11 +159,12 @@ def test_a_job_that_fails(autodist, tmp_path):
     end = checked_lines(outcome.out, "run")[-1]
     assert end["exit_code"] == outcome.code == 3 and end["outcome"] == "failed" and "no data" in end["report"]
     recorded = checked_lines((log_folder(tmp_path) / "events.jsonl").read_text(), "events")
-    assert {event.get("attempt", 0) for event in recorded} == {0, 1}
-    assert {"restarting", "stopping", "ended"} <= {event.get("job_phase") for event in recorded}
+    assert {event["attempt"] for event in recorded} == {0, 1}
+    assert {"restarting", "stopping", "ended"} <= {event["job_phase"] for event in recorded}
     status = checked(autodist("status", "failing", "--json").out, "status")
     assert status["report"] == end["report"] and status["attempt"] == 1
     assert [(rank["state"], rank["exit_code"]) for rank in status["ranks"]] == [("ended", STOPPED), ("failed", 3)]
+    assert len({rank["pid"] for rank in status["ranks"]} - {None}) == 2
     why = autodist("why", "--json")
     diagnosis = checked(why.out, "why")
     assert why.code == ISSUE and diagnosis["diagnosis"] == "issue" and diagnosis["issue"]["kind"] == "failed"
@@ -189,6 +191,7 @@ def test_a_job_that_runs(autodist):
         assert status["state"] == "running" and status["exit_code"] is None
         assert status["progress"]["total"] == 600
         assert [(rank["state"], rank["exit_code"]) for rank in status["ranks"]] == [("running", None)] * 2
+        assert all(Path(f"/proc/{rank['pid']}").exists() for rank in status["ranks"])
         [job] = checked_lines(autodist("ps", "--json").out, "ps")
         assert job["state"] == "running" and job["nodes"][0]["running_ranks"] == 2
         why = autodist("why", "--json")

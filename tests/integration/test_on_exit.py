@@ -18,7 +18,7 @@ def hook_values(tmp_path):
 
 
 def log_folder(tmp_path):
-    [folder] = (tmp_path / "autodist-runs").iterdir()
+    [folder] = (tmp_path / "autodist-runs").glob("2*")
     return folder
 
 
@@ -26,13 +26,14 @@ def log_folder(tmp_path):
     ("exit 0", 0, "ended", ""),
     ("echo 'free(): invalid pointer' >&2; exit 3", 3, "failed", "exited with code 3: free(): invalid pointer")])
 def test_the_command_gets_the_outcome_of_the_job(autodist, tmp_path, script, code, how, cause):
-    outcome = autodist("run", "--on-exit", HOOK, "--", "sh", "-c", script)
+    outcome = autodist("run", "--name", "sweep-3", "--on-exit", HOOK, "--", "sh", "-c", script)
     assert outcome.code == code
     assert outcome.err.splitlines()[-1] == "it's over"
     values = hook_values(tmp_path)
     folder = log_folder(tmp_path)
     assert values["CAUSE"].endswith(cause) and (cause != "" or values["CAUSE"] == "")
     assert values["OUTCOME"] == how and values["EXIT_CODE"] == str(code) and values["WORLD_SIZE"] == "1"
+    assert values["JOB_NAME"] == "sweep-3"
     assert values["ELAPSED_S"].isdigit() and values["LOG_FOLDER"] == str(folder)
     assert (folder / "on-end").read_text() == folder.name + "\n"  # the record was complete
 

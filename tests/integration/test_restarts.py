@@ -42,8 +42,8 @@ def test_the_same_failure_twice_ends_the_job_with_both_causes(autodist, tmp_path
     assert outcome.code == 123
     assert attempts(outcome) == 2
     assert "the last two attempts failed in the same way, and the second made no progress; no other attempt" in outcome.err
-    for number in (1, 2):
-        assert f"attempt {number}: rank 0 on localhost exited with code 1: KeyError: 'label', train.py:2" in outcome.err
+    assert ("  attempt 1: rank 0 on localhost exited with code 1: KeyError: 'label', train.py:2\n"
+            "  attempt 2: the same\n" in outcome.err)
 
 
 def test_by_default_it_only_warns(autodist, tmp_path):
@@ -51,6 +51,14 @@ def test_by_default_it_only_warns(autodist, tmp_path):
     assert outcome.code == 1
     assert attempts(outcome) == 3
     assert "another attempt follows, as --restart-policy is warn" in outcome.err
+    assert "because attempt 2 ended as attempt 1 did\n" in outcome.err
+
+
+def test_the_same_failure_is_warned_of_once(autodist, tmp_path):
+    outcome = run(autodist, tmp_path, KEY_ERROR, "--max-restarts", "4")
+    assert attempts(outcome) == 5
+    assert outcome.err.count("the last two attempts failed in the same way") == 1, outcome.err
+    assert outcome.err.count("because rank 0 on localhost exited with code 1: KeyError") == 1, outcome.err
 
 
 def test_the_same_failure_at_a_later_step_is_progress(autodist, tmp_path):

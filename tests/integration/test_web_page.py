@@ -173,6 +173,22 @@ def test_stopping_has_to_be_allowed(snapshot, look):
     assert snapshot.process.stdout.readline() == "signal 15\n"
 
 
+def test_a_stopped_job_has_not_succeeded(snapshot, look):
+    page = look()
+    snapshot.do("end 143")
+    page.until("document.querySelector('#state').textContent === '– stopped, exit code 143'")
+
+
+def test_every_viewer_may_ask_why(snapshot, look):
+    page = look()
+    page.click("#dowhy")
+    page.until("document.querySelector('#diagnosis').textContent.includes('rank 2 (node1) sleeps in load')")
+    assert "py-spy" in page.text("#diagnosis")
+    page.press(Keys.ESCAPE)
+    page.press("w")
+    page.until("document.querySelector('#diagnosis').open")
+
+
 def test_two_viewers_see_the_same(snapshot, look):
     first = look()
     second = look(web=first.web)
@@ -205,6 +221,33 @@ def test_a_job_without_gpus_shows_its_ranks(tmp_path, look):
     page.until("document.querySelectorAll('#charts figure .ln').length >= 4")
     assert "CPU" in page.text("#charts") and "GPU" not in page.text("#charts")
     assert page.text("#metric [aria-pressed=true]") == "cpu"
+    job.end()
+
+
+def shown_figures(page):
+    """The text of the page, without the commands and the logs."""
+    return " ".join(page.text(part) for part in ("#facts", "#grid", "#slow", "#charts", "#one"))
+
+
+def test_zero_is_a_value(tmp_path, look):
+    job = Snapshot(tmp_path / "job", "--figures", "zero")
+    page = look()
+    page.until("document.querySelectorAll('#charts figure .ln').length >= 6")
+    facts = dict(zip(page.texts("#facts dt"), page.texts("#facts dd span")))
+    assert facts["Step"] == "0" and facts["Rate"] == "0.000" and facts["Loss"] == "0.000", facts
+    assert set(page.texts(".c b")) == {"0"}
+    page.until("document.querySelector('#charts figure b').textContent === '0.000'")  # the curve of the loss
+    assert not re.search("undefined|NaN|null|not finite", shown_figures(page)) and page.complaints() == []
+    job.end()
+
+
+def test_what_is_unknown_is_left_out(tmp_path, look):
+    job = Snapshot(tmp_path / "job", "--figures", "unknown")
+    page = look()
+    page.until("document.querySelectorAll('#facts dt').length > 0")
+    facts = dict(zip(page.texts("#facts dt"), page.texts("#facts dd span")))
+    assert facts["Loss"] == "not finite" and not {"Step", "Rate", "ETA", "Goodput"} & set(facts), facts
+    assert not re.search(r"undefined|NaN|null|\b0 (%|GB|W|kB)", shown_figures(page)) and page.complaints() == []
     job.end()
 
 

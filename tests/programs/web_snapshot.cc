@@ -1,11 +1,11 @@
 // Simulates a job for tests of `autodist web`; deterministic, except for the time of day.
 //
-//   web_snapshot JOB FOLDER [--no-gpus] [--nodes N] [--ended]
+//   web_snapshot JOB FOLDER [--no-gpus] [--nodes N] [--ended] [--figures zero|unknown]
 //
 // Serves the job, with log files in FOLDER, until the end of stdin. Each input line is a command:
 // "fail RANK", "slow RANK", "away NODE", "back NODE", "log RANK TEXT", "restart", "end CODE".
 // Prints "ready" first, and "done" after each command. All attempts log into FOLDER. --ended: only
-// writes the record of an ended job.
+// writes the record of an ended job. --figures: each figure is 0, or unknown.
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -47,14 +48,41 @@ double Noise(double a, double b) {
   return 2 * (x - std::floor(x)) - 1;
 }
 
+enum class Figures { kUsual, kZero, kUnknown };
+
+// Replaces the figures of the message, and of those in it.
+void Replace(google::protobuf::Message& message, Figures by) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const Field*> fields;
+  reflection.ListFields(message, &fields);
+  for (const Field* field : fields) {
+    const bool zero = by == Figures::kZero;
+    if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
+      const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 0;
+      for (int i = 0; i < size; ++i) {
+        Replace(*reflection.MutableRepeatedMessage(&message, field, i), by);
+      }
+      if (!field->is_repeated()) Replace(*reflection.MutableMessage(&message, field), by);
+    } else if (field->has_presence() && !zero) {
+      reflection.ClearField(&message, field);
+    } else if (field->has_presence() && field->cpp_type() == Field::CPPTYPE_UINT64) {
+      reflection.SetUInt64(&message, field, 0);
+    } else if (!field->is_repeated() && field->cpp_type() == Field::CPPTYPE_DOUBLE) {
+      reflection.SetDouble(&message, field, zero ? 0 : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+}
+
 class FakeJob {
  public:
-  FakeJob(std::string id, std::string folder, int nodes, bool gpus, bool ended)
+  FakeJob(std::string id, std::string folder, int nodes, bool gpus, bool ended, Figures figures)
       : id_(std::move(id)),
         folder_(std::move(folder)),
         nodes_(nodes),
         gpus_(gpus),
         ended_(ended),
+        figures_(figures),
         started_(base::MillisecondsSince1970() - kAge - (ended ? 300 * kMinute : 0)),
         attempt_folder_(folder_) {
     std::filesystem::create_directories(folder_);
@@ -118,6 +146,19 @@ class FakeJob {
     spent.set_stopping(2 * kSecond);
     spent.set_training(now - started_ - spent.start_up() - spent.restarting() - spent.lost_steps() -
                        spent.stalled() - spent.stopping());
+    spent.set_steps_known(true);
+    if (figures_ != Figures::kUsual) {
+      spent.Clear();
+      Replace(*snapshot.mutable_progress(), figures_);
+      for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) {
+        Replace(*node.mutable_sample(), figures_);
+      }
+      for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
+        if (rank.has_sample()) Replace(*rank.mutable_sample(), figures_);
+        if (rank.has_progress()) Replace(*rank.mutable_progress(), figures_);
+      }
+      if (figures_ == Figures::kUnknown) snapshot.clear_goodput_parts();
+    }
     snapshot::Derive(snapshot);
     return snapshot;
   }
@@ -129,6 +170,7 @@ class FakeJob {
     for (int64_t end = started_ + 10 * kSecond; end <= now; end += 10 * kSecond) {
       if (end > since) AddPoint(*history.add_points(), end);
     }
+    if (figures_ != Figures::kUsual) Replace(history, figures_);
     return history;
   }
 
@@ -385,6 +427,7 @@ class FakeJob {
   const int nodes_;
   const bool gpus_;
   const bool ended_;
+  const Figures figures_;
   const int64_t started_;
   std::mutex mutex_;
   // Guarded by mutex_.
@@ -408,12 +451,16 @@ int Main(const std::vector<std::string>& words) {
   int nodes = 4;
   bool gpus = true;
   bool ended = false;
+  Figures figures = Figures::kUsual;
   for (size_t i = 2; i < words.size(); ++i) {
     if (words[i] == "--no-gpus") gpus = false;
     if (words[i] == "--ended") ended = true;
     if (words[i] == "--nodes") nodes = std::stoi(words[++i]);
+    if (words[i] == "--figures") {
+      figures = words[++i] == "zero" ? Figures::kZero : Figures::kUnknown;
+    }
   }
-  FakeJob job(words[0], words[1], nodes, gpus, ended);
+  FakeJob job(words[0], words[1], nodes, gpus, ended, figures);
   if (ended) job.Do("end 0");
   if (!control::RecordJob(job.Status(), job.Status().log_folder()).ok()) return 1;
   const auto keep = [&] {
@@ -431,6 +478,16 @@ int Main(const std::vector<std::string>& words) {
     group.set_doing("cudaStreamSynchronize");
     group.set_called_by("step (train.py:88)");
     answer(stacks);
+  };
+  requests.snapshots.diagnosis = [](const auto& answer) {
+    v1::JobDiagnosis diagnosis;
+    diagnosis.set_kind(v1::JobDiagnosis::KIND_ISSUE);
+    diagnosis.mutable_issue()->set_what("rank 2 (node1) sleeps in load (train.py:12)");
+    v1::Evidence& evidence = *diagnosis.mutable_issue()->add_evidence();
+    evidence.set_what("rank 2");
+    evidence.set_value("load (train.py:12)");
+    evidence.set_source("py-spy");
+    answer(diagnosis);
   };
   requests.snapshots.snapshot = [&](const auto& request, const auto& answer) {
     answer(std::make_shared<const v1::JobSnapshot>(job.Snapshot(request.known())));

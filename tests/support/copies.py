@@ -12,9 +12,10 @@ from jobs import processes
 OTHERS = range(2, 9)
 WORK = Path("/tmp/sync-test")
 # What a copy must have in common with the original.
-LIST = (f"cd {WORK} && find . -name autodist-runs -prune -o -type f -printf '%y %m %s %T@ %p\\n' -o "
+OWN = "-name autodist-runs -prune -o -name .autodist-sync"
+LIST = (f"cd {WORK} && find . {OWN} -o -type f -printf '%y %m %s %T@ %p\\n' -o "
         "-type d -printf '%y %m %p\\n' -o -type l -printf '%y %l %p\\n' | LC_ALL=C sort && "
-        "find . -name autodist-runs -prune -o -type f -exec md5sum {} + | LC_ALL=C sort")
+        f"find . {OWN} -o -type f -exec md5sum {{}} + | LC_ALL=C sort")
 # Files that have not arrived completely.
 PARTS = f"[ ! -e {WORK} ] || find {WORK} -name '.autodist-sync-*'"
 

@@ -34,7 +34,10 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
 std::vector<std::string> FailureExcerpt::Lines(display::Stream) const { return {}; }
 std::string FailureExcerpt::LastLine() const { return ""; }
 const FatalMessage* FailureExcerpt::fatal() const { return nullptr; }
-uint32_t FailureExcerpt::lines_since_fatal() const { return 0; }
+std::optional<uint32_t> FailureExcerpt::LinesSinceFatal(display::Stream) const {
+  return std::nullopt;
+}
+const EnqueuedCollectives* FailureExcerpt::enqueued() const { return nullptr; }
 bool IsRequestedOutput(std::string_view) { return false; }
 FailureExcerpt RankLogs::ExcerptOf(uint32_t) const { return FailureExcerpt({}); }
 std::vector<RankFailure> RankLogs::Failures() const { return {}; }
@@ -58,6 +61,10 @@ void SnapshotBuilder::Stops(const Attempt&) {}
 void SnapshotBuilder::NodesChanged() {}
 void SnapshotBuilder::RanksHang(std::optional<Loop::Time>) {}
 void SnapshotBuilder::Take(const v1::AgentEvent&, const Attempt&) {}
+void SnapshotBuilder::SetStandstillCause(std::optional<v1::Issue>) {}
+SnapshotBuilder::Snapshot SnapshotBuilder::Now(const Attempt&) {
+  return std::make_shared<const v1::JobSnapshot>();
+}
 void SnapshotBuilder::TakeSample(uint32_t, v1::NodeSample) {}
 
 JobHistory::JobHistory(const JobOptions& options, uint32_t, Loop& loop, SnapshotBuilder& snapshot,

@@ -1,8 +1,10 @@
 #include "chief/attempt/attempt.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
+#include "chief/attempt/left_processes.h"
 #include "control/job_record.h"
 
 namespace autodist::chief {
@@ -55,6 +57,8 @@ Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
     calls_.Take(member, event.rendezvous_request());
   } else if (event.has_modex_answer()) {
     calls_.Take(member, event.modex_answer());
+  } else if (event.has_processes_left()) {
+    outcome = ProcessesLeft(member, event.processes_left());
   }
   return outcome;
 }
@@ -71,6 +75,7 @@ Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit
   if (!Has(member, exit.rank()) || !IsNews(exit.rank(), v1::AgentEvent::kRankExited)) return {};
   if (exit.pid() > 0) state_.RankStarted();
   TakeGpuErrors(member, exit);
+  if (exit.has_failure_facts()) failure_facts_.try_emplace(member, exit.failure_facts());
   return {state_.RankExited(exit), false, EventOfRank(exit.rank(), HowItEnded(exit))};
 }
 
@@ -79,6 +84,27 @@ Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) 
   if (!Has(member, rank) || !IsNews(rank, v1::AgentEvent::kRankAborted)) return {};
   aborted.set_message(base::Printable(aborted.message().substr(0, kMaxAbortMessageLength)));
   return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), HowItEnded(aborted))};
+}
+
+v1::FailureFacts Attempt::failure_facts(uint32_t member) const {
+  const auto found = failure_facts_.find(member);
+  return found != failure_facts_.end() ? found->second : v1::FailureFacts();
+}
+
+v1::ProcessesLeft Attempt::left(uint32_t member) const {
+  const auto found = left_.find({member, v1::LEFT_STAGE_SIGNALLED});
+  return found != left_.end() ? found->second : v1::ProcessesLeft();
+}
+
+// An agent reports each stage once.
+Attempt::Outcome Attempt::ProcessesLeft(uint32_t member, const v1::ProcessesLeft& left) {
+  if (!v1::LeftStage_IsValid(left.stage())) return {};
+  if (!left_.try_emplace({member, left.stage()}, left).second) return {};
+  const std::string what = TextOfLeft(left, member_plan(member), state_.AllEnded());
+  if (what.empty()) return {};
+  v1::JobEvent event;
+  event.set_what(what);
+  return {false, false, std::move(event), true};
 }
 
 }  // namespace autodist::chief

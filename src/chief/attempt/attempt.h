@@ -29,9 +29,24 @@ using SharedPlan = std::shared_ptr<const v1::LaunchPlan>;
 // Written by one thread and read by another.
 class HangDiagnosis {
  public:
+  // Set follows.
+  void Begin() {
+    const std::lock_guard lock(mutex_);
+    being_made_ = true;
+  }
+  bool being_made() const {
+    const std::lock_guard lock(mutex_);
+    return being_made_;
+  }
+  // "": unknown; an earlier one stays.
   void Set(std::string diagnosis) {
     const std::lock_guard lock(mutex_);
-    diagnosis_ = std::move(diagnosis);
+    being_made_ = false;
+    if (!diagnosis.empty()) diagnosis_ = std::move(diagnosis);
+  }
+  void Clear() {
+    const std::lock_guard lock(mutex_);
+    diagnosis_.clear();
   }
   std::string Get() const {
     const std::lock_guard lock(mutex_);
@@ -40,7 +55,8 @@ class HangDiagnosis {
 
  private:
   mutable std::mutex mutex_;
-  std::string diagnosis_;  // guarded by mutex_
+  std::string diagnosis_;    // guarded by mutex_
+  bool being_made_ = false;  // guarded by mutex_
 };
 
 // Handles the events of the members, the nodes of the plan. Not thread-safe; never blocks.
@@ -51,6 +67,7 @@ class Attempt {
     bool stop = false;          // it is the first cause: the other ranks have to be stopped
     bool sign_of_life = false;  // of a rank
     std::optional<v1::JobEvent> to_record;  // without the node
+    bool to_log = false;                    // what is recorded
   };
 
   // `nodes`: the nodes of the job by their rank in this plan.
@@ -75,6 +92,10 @@ class Attempt {
   const std::optional<v1::PmixWorld>& pmix() const { return calls_.pmix(); }
   // What the driver reported of GPUs of the job, in order of arrival.
   const std::vector<NodeGpuError>& gpu_errors() const { return gpu_errors_; }
+  // Facts about a member when the first rank there failed.
+  v1::FailureFacts failure_facts(uint32_t member) const;
+  // What ranks had left on a member when its agent asked that to end.
+  v1::ProcessesLeft left(uint32_t member) const;
   // The number of processes: ranks and auxiliary processes.
   uint32_t processes() const { return processes_; }
   // Returns whether the rank, or auxiliary process, runs on the member.
@@ -106,6 +127,7 @@ class Attempt {
   void TakeGpuErrors(uint32_t member, const v1::RankExited& exit);
   Outcome RankExited(uint32_t member, const v1::RankExited& exit);
   Outcome RankAborted(uint32_t member, v1::RankAborted aborted);
+  Outcome ProcessesLeft(uint32_t member, const v1::ProcessesLeft& left);
 
   const uint32_t number_;
   const SharedPlan plan_;
@@ -114,6 +136,8 @@ class Attempt {
   const uint32_t processes_;
   JobState state_;
   std::vector<NodeGpuError> gpu_errors_;
+  std::map<uint32_t, v1::FailureFacts> failure_facts_;  // by member
+  std::map<std::pair<uint32_t, v1::LeftStage>, v1::ProcessesLeft> left_;
   std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> reported_;  // of ranks
   RankCalls calls_;
 };

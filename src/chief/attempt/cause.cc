@@ -1,36 +1,19 @@
 #include "chief/attempt/cause.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "base/exit_codes.h"
+#include "base/parse_number.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
+#include "diagnosis/failure_hint.h"
 
 namespace autodist::chief {
-
-int ExitCodeOf(const v1::RankExited& exit) {
-  switch (exit.how_case()) {
-    case v1::RankExited::kExitCode:
-      return exit.exit_code();
-    case v1::RankExited::kSignal:
-      return 128 + exit.signal();
-    case v1::RankExited::kStartFailure:
-      return exit.start_failure().exit_code();
-    case v1::RankExited::HOW_NOT_SET:
-      break;
-  }
-  return kExitCannotLaunch;
-}
-
-int ExitCodeOf(const v1::RankAborted& abort) { return std::max(abort.status() & 0xFF, 1); }
-
-std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
-  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
-  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
-  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
-}
-
 namespace {
+
+constexpr int kShellSignal = 128;  // exit code of a shell, without the signal's number
 
 // "3.2 of 4.0 GiB"; without the first number if it is unknown.
 std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
@@ -58,15 +41,66 @@ std::string WhoseMemory(const v1::RankExited& exit) {
          UsedOf(memory.used(), "the node's ", memory.limit());
 }
 
+// Of a write to a mapped file.
+std::string FullSharedMemory(const v1::RankExited& exit) {
+  if (!IsBusError(exit) || !diagnosis::SharedMemoryIsFull(exit.failure_facts())) return "";
+  return ": /dev/shm on the node is full (" +
+         base::BinaryBytes(exit.failure_facts().shared_memory_size()) + ")";
+}
+
+// What an exit code means if it is that of a shell; "": nothing. Programs that handle another
+// signal may exit so themselves.
+std::string MeaningOfExitCode(int code) {
+  constexpr int kSignals[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGSYS};
+  const int signal = code - kShellSignal;
+  if (std::ranges::count(kSignals, signal) == 0) return "";
+  return " (" + std::to_string(kShellSignal) + " + " + std::to_string(signal) +
+         ": a program that it started was ended by " + base::SignalName(signal) + ")";
+}
+
+// Only these signals are passed on.
+std::string WhoSent(const v1::RankExited& exit) {
+  const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
+  return passed_on && exit.signalled() == exit.signal() ? ", which autodist passed on" : "";
+}
+
 }  // namespace
+
+int ExitCodeOf(const v1::RankExited& exit) {
+  switch (exit.how_case()) {
+    case v1::RankExited::kExitCode:
+      return exit.exit_code();
+    case v1::RankExited::kSignal:
+      return kShellSignal + exit.signal();
+    case v1::RankExited::kStartFailure:
+      return exit.start_failure().exit_code();
+    case v1::RankExited::HOW_NOT_SET:
+      break;
+  }
+  return kExitCannotLaunch;
+}
+
+bool IsBusError(const v1::RankExited& exit) {
+  return exit.signal() == SIGBUS || exit.exit_code() == kShellSignal + SIGBUS;
+}
+
+int ExitCodeOf(const v1::RankAborted& abort) { return std::max(abort.status() & 0xFF, 1); }
+
+std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
+  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
+  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
+  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
+}
 
 std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
-      return "exited with code " + std::to_string(exit.exit_code()) + WhoseMemory(exit);
+      return "exited with code " + std::to_string(exit.exit_code()) +
+             MeaningOfExitCode(exit.exit_code()) + WhoseMemory(exit) + FullSharedMemory(exit);
     case v1::RankExited::kSignal:
       return "was ended by " + base::SignalName(exit.signal()) +
-             (exit.core_dumped() ? " (core dumped)" : "") + WhoseMemory(exit);
+             (exit.core_dumped() ? " (core dumped)" : "") + WhoSent(exit) + WhoseMemory(exit) +
+             FullSharedMemory(exit);
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
     case v1::RankExited::HOW_NOT_SET:
@@ -99,6 +133,38 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
       break;
   }
   return "stopped: no rank showed activity (--hang-timeout)";
+}
+
+size_t LengthOfPlace(std::string_view message) {
+  const size_t comma = message.rfind(", ");
+  if (comma == std::string_view::npos) return 0;
+  const std::string_view place = message.substr(comma + 2);
+  const size_t colon = place.rfind(':');
+  const bool is_place = colon != std::string_view::npos && colon > 0 &&
+                        place.find(' ') == std::string_view::npos &&
+                        base::ParseNumber<uint32_t>(place.substr(colon + 1));
+  return is_place ? message.size() - comma : 0;
+}
+
+std::string Shortened(std::string_view text) {
+  if (text.size() <= kMaxCauseLength) return std::string(text);
+  constexpr std::string_view kCut = "...";
+  std::string_view place = text.substr(text.size() - LengthOfPlace(text));
+  if (place.size() > kMaxCauseLength / 2) place = "";
+  size_t kept = kMaxCauseLength - place.size() - kCut.size();
+  // Does not cut within a character.
+  while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xC0) == 0x80) --kept;
+  return std::string(text.substr(0, kept)).append(kCut).append(place);
+}
+
+std::string InOneLine(const std::vector<std::string>& causes) {
+  std::string line;
+  for (const std::string& cause : causes) {
+    const std::string longer = line.empty() ? Shortened(cause) : line + "; because of it, " + cause;
+    if (longer.size() > kMaxCauseLength) break;
+    line = longer;
+  }
+  return line;
 }
 
 }  // namespace autodist::chief

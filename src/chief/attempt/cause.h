@@ -1,9 +1,12 @@
 // The cause that ended an attempt before all ranks had ended with 0.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
@@ -29,6 +32,9 @@ struct Cause {
 int ExitCodeOf(const v1::RankExited& exit);
 int ExitCodeOf(const v1::RankAborted& abort);
 
+// Returns whether it was ended by SIGBUS, or is a shell whose program was.
+bool IsBusError(const v1::RankExited& exit);
+
 // "exited with code 3"
 std::string HowItEnded(const v1::RankExited& exit);
 std::string HowItEnded(const v1::RankAborted& abort);
@@ -39,5 +45,15 @@ std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t
 
 // "rank 3 on node2 exited with code 3". `plan`: the attempt's.
 std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan);
+
+// Returns the length of ", train.py:41" at the end of a fatal message; 0: there is no place.
+size_t LengthOfPlace(std::string_view message);
+
+// For messages of one line.
+inline constexpr size_t kMaxCauseLength = 200;  // bytes
+// Shortens a text to that length, but keeps the place.
+std::string Shortened(std::string_view text);
+// Joins causes by "; because of it, ", the first cause first; leaves out what does not fit.
+std::string InOneLine(const std::vector<std::string>& causes);
 
 }  // namespace autodist::chief

@@ -52,4 +52,17 @@ const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<E
   return &*std::ranges::min_element(ended, {}, &EndedWell::time_ns);
 }
 
+NotEnqueued WhoDidNotEnqueue(const std::map<uint32_t, EnqueuedCollectives>& enqueued,
+                             const std::vector<uint32_t>& silent) {
+  if (enqueued.size() < 2) return {};
+  const auto of_rank = [](const auto& entry) { return entry.second.number; };
+  const EnqueuedCollectives& last = std::ranges::max_element(enqueued, {}, of_rank)->second;
+  NotEnqueued found{{}, last.number};
+  for (const auto& [rank, of] : enqueued) {
+    if (of.group == last.group && of.number < last.number) found.ranks.push_back(rank);
+  }
+  if (found.ranks.empty() && silent.size() == 1) found.ranks = silent;
+  return found;
+}
+
 }  // namespace autodist::chief

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
@@ -21,5 +22,16 @@ const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
 // complaint.
 const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
                               const v1::LaunchPlan& plan);
+
+// The ranks that have not enqueued a collective for which others wait; empty: unknown.
+struct NotEnqueued {
+  std::vector<uint32_t> ranks;
+  uint64_t collective = 0;  // its number in the process group
+};
+
+// Decides by what NCCL's watchdog wrote in each rank. If all of these have enqueued the same, it is
+// the only one of those in which it wrote nothing, `silent`.
+NotEnqueued WhoDidNotEnqueue(const std::map<uint32_t, EnqueuedCollectives>& enqueued,
+                             const std::vector<uint32_t>& silent);
 
 }  // namespace autodist::chief

@@ -86,6 +86,8 @@ bool JobState::RankExited(const v1::RankExited& exit) {
     ++ended_by_stop_signal_;
   } else if (exit.signal() == SIGKILL) {
     ++ended_by_kill_;
+  } else if (exit.signalled() == stop_signal_ || exit.signalled() == SIGKILL) {
+    ++ended_after_stop_signal_;
   } else {
     ++ended_themselves_;
   }

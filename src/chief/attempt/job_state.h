@@ -66,8 +66,10 @@ class JobState {
 
   int stop_signal() const { return stop_signal_; }
 
-  // Ranks that were stopped because of the cause, by how they ended.
+  // Ranks that were stopped because of the cause, by how they ended: by the stop signal; by
+  // themselves, after they had been sent it; by SIGKILL; by themselves, before.
   int ended_by_stop_signal() const { return ended_by_stop_signal_; }
+  int ended_after_stop_signal() const { return ended_after_stop_signal_; }
   int ended_by_kill() const { return ended_by_kill_; }
   int ended_themselves() const { return ended_themselves_; }
 
@@ -96,6 +98,7 @@ class JobState {
   bool killed_ = false;
   bool evicted_ = false;  // the cause is an eviction
   int ended_by_stop_signal_ = 0;
+  int ended_after_stop_signal_ = 0;
   int ended_by_kill_ = 0;
   int ended_themselves_ = 0;
 };

@@ -2,15 +2,22 @@
 
 #include <signal.h>
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "chief/attempt/culprit.h"
+#include "chief/attempt/left_processes.h"
 #include "chief/output/peer_complaints.h"
+#include "chief/output/python_traceback.h"
 #include "diagnosis/chief_variables.h"
+#include "diagnosis/failure_hint.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -87,7 +94,9 @@ std::string WhatItWrote(const Attempt& attempt, const RankFailure& failure) {
 std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const FatalMessage& reason,
                            const RankFailure& culprit) {
   std::string text = WhatItWrote(attempt, culprit) + "\n";
-  for (const std::string& line : culprit.message.lines) text += "    | " + line + "\n";
+  for (const std::string& line : WithoutPackages(culprit.message.lines)) {
+    text += "    | " + line + "\n";
+  }
   return text + WhereItWrote(attempt, culprit.rank) + "  because of it, " +
          HowTheRankEnded(attempt, cause, &reason);
 }
@@ -129,24 +138,59 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
   return text;
 }
 
+// "rank 2 on node3 did not enqueue collective 7, …", by NCCL's watchdog; "": not known.
+std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
+  std::map<uint32_t, EnqueuedCollectives> enqueued;
+  std::vector<uint32_t> silent;
+  for (const v1::NodePlan& node : attempt.plan().nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      const FailureExcerpt excerpt = attempt.logs->ExcerptOf(rank.rank());
+      if (excerpt.enqueued()) {
+        enqueued.emplace(rank.rank(), *excerpt.enqueued());
+      } else if (!rank.auxiliary()) {
+        silent.push_back(rank.rank());
+      }
+    }
+  }
+  std::erase(silent, cause.exit.rank());
+  for (const EndedWell& ended : attempt.state().ended_well()) std::erase(silent, ended.rank);
+  const NotEnqueued missing = WhoDidNotEnqueue(enqueued, silent);
+  if (missing.ranks.empty()) return "";
+  const uint32_t first = missing.ranks.front();
+  // The search for missing ranks may know what it does.
+  const bool known = attempt.missing.starts_with("rank " + std::to_string(first) + " ");
+  if (known && missing.ranks.size() == 1) return "";
+  std::string text = NameAndNode(attempt.plan(), MemberOf(attempt.plan(), first), first);
+  if (missing.ranks.size() > 1) {
+    text += " and " + base::Count(missing.ranks.size() - 1, "other rank");
+  }
+  return text + " did not enqueue collective " + std::to_string(missing.collective) +
+         ", for which others waited (NCCL's watchdog)";
+}
+
 // Returns what caused the failure; "": unknown.
-std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
+std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalMessage* reason,
+                        const EndedWell* left) {
   if (left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
            " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
            ", " + Before(cause, *left);
   }
+  if (reason && AwaitedInVain(reason->text)) {
+    std::string not_enqueued = NotEnqueuedText(attempt, cause);
+    if (!not_enqueued.empty()) return not_enqueued;
+  }
   return attempt.missing.empty() ? "" : attempt.missing + ", while others waited for it";
 }
 
 // For a rank that failed by itself on a node whose ranks do not receive all variables of the chief.
-// `wrote`: its own reason.
+// `reason`: its own message in one line. `wrote`: also its last lines.
 std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
-                                   const std::string& wrote) {
+                                   const std::string& reason, const std::string& wrote) {
   if (!attempt.missing_variables || attempt.member_plan(member).reach().has_local()) return "";
   const auto missing = attempt.missing_variables->find(attempt.nodes()[member]);
   if (missing == attempt.missing_variables->end()) return "";
-  const auto likely = diagnosis::LikelyMissed(wrote, missing->second);
+  const auto likely = diagnosis::LikelyMissed(reason, wrote, missing->second);
   if (likely.empty()) return "";
   const bool only_others = attempt.plan().nodes(0).reach().has_local();
   return "  the shell here has " + diagnosis::NamesAsText(likely) + ", which ranks" +
@@ -154,10 +198,31 @@ std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
          "\n";
 }
 
-std::string AllLines(const FatalMessage& message) {
-  std::string text = message.text;
-  for (const std::string& line : message.lines) text += "\n" + line;
-  return text;
+std::string HintText(const std::optional<diagnosis::FailureHint>& hint) {
+  if (!hint) return "";
+  return (hint->fact.empty() ? "" : "  " + hint->fact + "\n") + "  hint: " + hint->remedy + "\n";
+}
+
+// Says what may help a rank that failed by itself. `reason`: its own message; null: none.
+std::string AdviceReport(const Attempt& attempt, uint32_t member, uint32_t rank,
+                         const FatalMessage* reason, bool bus_error) {
+  const std::vector<std::string> last = attempt.logs->ExcerptOf(rank).Lines(display::kStderr);
+  const v1::NodePlan& node = attempt.member_plan(member);
+  const auto plan = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
+  diagnosis::FailedRank failed;
+  failed.rank = rank;
+  failed.node = node.address();
+  if (reason || !last.empty()) failed.reason = reason ? reason->text : last.back();
+  failed.lines = reason ? reason->lines : last;
+  failed.has_input = plan != node.ranks().end() && plan->stdin() != v1::STDIN_KIND_UNSPECIFIED;
+  failed.bus_error = bus_error;
+  failed.facts = attempt.failure_facts(member);
+  const auto hint = diagnosis::HintOf(failed);
+  // The cause of a known failure is not a variable that other lines mention.
+  std::string wrote = failed.reason;
+  if (!hint) wrote += "\n" + absl::StrJoin(failed.lines, "\n") + "\n" + absl::StrJoin(last, "\n");
+  const std::string missing = MissingVariablesReport(attempt, member, failed.reason, wrote);
+  return missing.empty() ? HintText(hint) : missing;
 }
 
 // "GPU 1 of rank 5 on host3 fell off the bus (XID 79): restart the node"; "": no GPU did.
@@ -181,26 +246,25 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
     return CulpritsReport(attempt, cause, *reason, *culprit) +
-           MissingVariablesReport(attempt, MemberOf(attempt.plan(), culprit->rank),
-                                  AllLines(culprit->message));
+           AdviceReport(attempt, MemberOf(attempt.plan(), culprit->rank), culprit->rank,
+                        &culprit->message, false);
   }
   const EndedWell* left = EndedEarlier(attempt, reason);
-  std::string text = WhyItFailed(attempt, cause, left);
+  std::string text = WhyItFailed(attempt, cause, reason, left);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
   text += HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> report;
   if (reason) report = reason->lines;
-  for (const std::string& line : report) text += "    | " + line + "\n";
+  for (const std::string& line : WithoutPackages(report)) text += "    | " + line + "\n";
   text += GpuErrorReport(attempt, cause) + LinesReport(excerpt, display::kStderr, report) +
           LinesReport(excerpt, display::kStdout, report);
   if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
   if (OutputMayExplain(cause) && !(reason && BlamesPeer(reason->text))) {
-    std::string wrote = reason ? AllLines(*reason) : "";
-    for (const std::string& line : excerpt.Lines(display::kStderr)) wrote += "\n" + line;
-    text += MissingVariablesReport(attempt, cause.node_rank, wrote);
+    text +=
+        AdviceReport(attempt, cause.node_rank, cause.exit.rank(), reason, IsBusError(cause.exit));
   }
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
@@ -213,6 +277,7 @@ std::string OthersReport(const Attempt& attempt) {
                                     : (others == 1 ? "the rank " : "all ranks ");
   const std::pair<int, std::string> ends[] = {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
+      {state.ended_after_stop_signal(), "exited after " + base::SignalName(state.stop_signal())},
       {state.ended_by_kill(), "needed SIGKILL"},
       {state.ended_themselves(),
        state.ended_themselves() == 1 ? "ended by itself" : "ended by themselves"},
@@ -244,26 +309,43 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
 
 namespace {
 
-std::string DescribeOwnCause(const Attempt& attempt) {
+// Names the ranks that blocked the others until the end, if known: "; rank 3 …"
+std::string HangDiagnosisText(const Attempt& attempt) {
+  const Cause::Kind kind = attempt.state().cause()->kind;
+  if (kind == Cause::Kind::kRankFailed || kind == Cause::Kind::kNodeLost) return "";
+  const std::string outcome = attempt.hang_diagnosis->Get();
+  return outcome.empty() ? "" : "; " + outcome;
+}
+
+void AddOwnCause(const Attempt& attempt, std::vector<std::string>& causes) {
   const Cause& cause = *attempt.state().cause();
-  std::string text = DescribeCause(cause, attempt.plan());
-  if (!OutputMayExplain(cause)) return text;
+  const std::string text = DescribeCause(cause, attempt.plan()) + HangDiagnosisText(attempt);
+  if (!OutputMayExplain(cause)) return causes.push_back(text);
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
-  if (!reason) return text;
-  if (const auto culprit = CulpritOf(attempt, cause, reason)) {
-    return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
+  if (!reason) {
+    const std::string last = excerpt.LastLine();
+    const bool shown = cause.exit.has_exit_code() && !last.empty();
+    return causes.push_back(text + (shown ? "; its last line: " + base::Printable(last) : ""));
   }
-  text += ": " + base::Printable(reason->text);
-  const std::string why = WhyItFailed(attempt, cause, EndedEarlier(attempt, reason));
-  return why.empty() ? text : why + "; because of it, " + text;
+  if (const auto culprit = CulpritOf(attempt, cause, reason)) {
+    causes.push_back(WhatItWrote(attempt, *culprit));
+    return causes.push_back(text);
+  }
+  const std::string why = WhyItFailed(attempt, cause, reason, EndedEarlier(attempt, reason));
+  if (!why.empty()) causes.push_back(why);
+  causes.push_back(text + ": " + base::Printable(reason->text));
 }
 
 }  // namespace
 
 std::string DescribeCauseInOneLine(const Attempt& attempt) {
-  const std::string faulty = FaultyGpuText(attempt);
-  return (faulty.empty() ? "" : faulty + "; because of it, ") + DescribeOwnCause(attempt);
+  std::vector<std::string> causes;
+  if (std::string faulty = FaultyGpuText(attempt); !faulty.empty()) {
+    causes.push_back(std::move(faulty));
+  }
+  AddOwnCause(attempt, causes);
+  return InOneLine(causes);
 }
 
 bool MayBeMissing(const Attempt& attempt) {
@@ -277,11 +359,49 @@ bool MayBeMissing(const Attempt& attempt) {
 
 namespace {
 
-// Names the ranks that blocked the others in a hang, if known: "; rank 3 …"
-std::string HangDiagnosisText(const Attempt& attempt) {
-  if (attempt.state().cause()->kind != Cause::Kind::kHung) return "";
-  const std::string outcome = attempt.hang_diagnosis->Get();
-  return outcome.empty() ? "" : "; " + outcome;
+// The ranks that had ended, and what helps against a known cause of the hang.
+std::string HangAdvice(const Attempt& attempt) {
+  diagnosis::FailedRank hung;
+  hung.reason = attempt.hang_diagnosis->Get();
+  return EndedWellReport(attempt, *attempt.state().cause()) + HintText(diagnosis::HintOf(hung));
+}
+
+// Returns the traceback soon after which the rank ended with 0, without another step; "": none.
+// Other programs print a traceback that they have dealt with.
+std::string TracebackAtTheEnd(const Attempt& attempt, const EndedWell& ended) {
+  constexpr milliseconds kSoon{10'000};
+  const RankReport report = attempt.logs->LastReport(ended.rank);
+  const milliseconds after(ended.time_ns / 1'000'000 - report.failure_ms);
+  if (report.failure.empty() || after > kSoon) return "";
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(ended.rank);
+  return excerpt.fatal() && excerpt.fatal()->traceback ? base::Printable(report.failure) : "";
+}
+
+// What did not succeed although all ranks ended with 0: "rank 0 on host1 ended with 0 after
+// RuntimeError: …, train.py:7; so did 3 other ranks". "": nothing.
+std::string SuccessReport(const Attempt& attempt) {
+  std::vector<std::string> failed;
+  std::vector<std::string> left;
+  for (const EndedWell& ended : attempt.state().ended_well()) {
+    const std::string begin =
+        NameAndNode(attempt.plan(), ended.node_rank, ended.rank) + " ended with 0 ";
+    const std::string traceback = TracebackAtTheEnd(attempt, ended);
+    if (!traceback.empty()) failed.push_back(begin + "after " + traceback);
+    const v1::ProcessesLeft processes = attempt.left(ended.node_rank);
+    const v1::LeftProcess* const process =
+        LeftByScript(processes, attempt.member_plan(ended.node_rank), ended.rank);
+    if (process) {
+      left.push_back(begin + "and left " + ProcessName(*process) + " behind, which autodist ended");
+    }
+  }
+  std::string text;
+  for (const auto& lines : {failed, left}) {
+    if (lines.empty()) continue;
+    text += lines.front();
+    if (lines.size() > 1) text += "; so did " + base::Count(lines.size() - 1, "other rank");
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -295,8 +415,10 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
     text += state.cause()->kind == Cause::Kind::kRankFailed
                 ? ReportOfRank(attempt, *state.cause())
                 : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
-    if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
+    if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
     text += OthersReport(attempt);
+  } else {
+    text = SuccessReport(attempt);
   }
   for (const auto& warnings : {attempt.warnings, attempt.logs->warnings(), terminal_warnings}) {
     for (const std::string& warning : warnings) text += "  " + warning + "\n";
@@ -314,11 +436,11 @@ std::string OutcomeOf(const Attempt& last) {
 }
 
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,
-                     std::optional<double> goodput) {
+                     const std::string& goodput) {
   const std::string outcome = OutcomeOf(last);
   std::string time = base::Elapsed(elapsed);
   if (last.number() > 0) time += ", " + base::Count(last.number(), "restart");
-  if (goodput && elapsed >= kWorthGoodput) time += ", goodput " + base::Percent(*goodput);
+  if (!goodput.empty() && elapsed >= kWorthGoodput) time += ", goodput " + goodput;
   const std::string job = "job " + last.plan().job_id();
   if (outcome == "ended") return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time;
   return job + (outcome == "stopped" ? " was stopped" : " failed") + " after " + time +

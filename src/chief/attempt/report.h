@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ bool MayBeMissing(const Attempt& attempt);
 
 // Returns how a job that ran has ended: "ended" well, "failed" or "stopped".
 std::string OutcomeOf(const Attempt& last);
-// The same in a line. `goodput`: the share of the time that was training.
+// The same in a line. `goodput`: the share of the time that was training, as text.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,
-                     std::optional<double> goodput);
+                     const std::string& goodput);
 
 }  // namespace autodist::chief

@@ -199,14 +199,17 @@ class Mesh {
 
 }  // namespace
 
-std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count) {
+std::vector<launch::LaunchedNode> LaunchAll(
+    launch::Launcher& launcher, size_t count,
+    const std::function<void(launch::LaunchedNode& node)>& visit) {
   struct Launching {
     explicit Launching(size_t all) : nodes(all), left(static_cast<ptrdiff_t>(all)) {}
     std::vector<launch::LaunchedNode> nodes;
     std::latch left;
   };
   const auto launching = std::make_shared<Launching>(count);
-  launcher.Start([launching](launch::LaunchedNode node) {
+  launcher.Start([launching, &visit](launch::LaunchedNode node) {
+    if (visit) visit(node);
     const uint32_t number = node.node_rank;
     launching->nodes[number] = std::move(node);
     launching->left.count_down();
@@ -234,6 +237,20 @@ void EndAgents(std::vector<launch::LaunchedNode>& nodes) {
   }
 }
 
+Status VisitAllNodes(
+    const v1::LaunchPlan& plan, launch::LaunchOptions options,
+    const std::function<void(launch::LaunchedNode& node, const std::stop_token& stop)>& visit) {
+  std::stop_source stop;
+  const SignalWatcher signals([&](int) { stop.request_stop(); });
+  options.prepare = false;
+  AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
+  const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
+  auto nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()),
+                         [&](launch::LaunchedNode& node) { visit(node, stop.get_token()); });
+  EndAgents(nodes);
+  return stop.stop_requested() ? Error(StatusCode::kCancelled, "interrupted") : OkStatus();
+}
+
 std::vector<uint32_t> MeshTargets(uint32_t node, uint32_t nodes, bool full) {
   std::set<uint32_t> targets = {0, (node + nodes - 1) % nodes};
   for (uint32_t step = 1; step < nodes; step = full ? step + 1 : step * 2) {
@@ -259,10 +276,10 @@ Status CheckFolderForLogs(const std::string& folder) {
 }
 
 Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
-                                 bool full_mesh) {
+                                 const ProbeOptions& probe) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
-  const Preflight preflight(plan, true);
+  const Preflight preflight(plan, true, true, probe.synced);
   options.probe = preflight.probe();
   const v1::JobRequest request = options.request;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
@@ -273,8 +290,9 @@ Result<v1::Diagnosis> ProbeNodes(v1::LaunchPlan plan, launch::LaunchOptions opti
   evidence.will_sync = request.sync();
   evidence.fixed_port = request.master_port();
   evidence.warnings = true;
+  evidence.uncounted = probe.uncounted;
   evidence.logs_here = CheckFolderForLogs(request.log_dir());
-  Mesh mesh(evidence, nodes, request.fan_out(), full_mesh, stop.get_token());
+  Mesh mesh(evidence, nodes, request.fan_out(), probe.full_mesh, stop.get_token());
   if (nodes.size() > 1) mesh.Run(evidence);
   EndAgents(nodes);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");

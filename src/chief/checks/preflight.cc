@@ -18,6 +18,7 @@
 #include "diagnosis/chief_variables.h"
 #include "files/digest.h"
 #include "plan/command_argv.h"
+#include "process/program_check.h"
 #include "reach/this_machine.h"
 
 namespace autodist::chief {
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 256;
+constexpr size_t kMaxLargeFiles = 8;
 constexpr size_t kMaxImports = 64;
 constexpr uintmax_t kLargestFile = 64 << 20;
 constexpr size_t kLargestScript = 1 << 20;
@@ -178,11 +180,14 @@ class Collector {
   explicit Collector(const std::string& directory) : directory_(directory) {}
 
   void AddFile(const std::string& path) {
-    if (path.empty() || found_.files.size() >= kMaxFiles || IsKernelFile(path)) return;
+    if (path.empty() || IsKernelFile(path)) return;
     std::error_code error;
     const fs::path full = fs::path(directory_) / path;  // an absolute path is kept
-    if (!fs::is_regular_file(full, error) || fs::file_size(full, error) > kLargestFile) return;
-    if (seen_.insert(path).second) found_.files.push_back(path);
+    if (!fs::is_regular_file(full, error)) return;
+    const bool large = fs::file_size(full, error) > kLargestFile;
+    std::vector<std::string>& list = large ? found_.large : found_.files;
+    if (list.size() >= (large ? kMaxLargeFiles : kMaxFiles)) return;
+    if (seen_.insert(path).second) list.push_back(path);
   }
 
   // `runs`: the program runs it. Another script may be for another Python, so its modules are
@@ -333,7 +338,9 @@ ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::str
   return collector.Take();
 }
 
-Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough, bool health) : plan_(plan) {
+Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough, bool health,
+                     const files::FileTree* synced)
+    : plan_(plan) {
   probe_.set_thorough(thorough);
   probe_.set_health(health);
   probe_.set_device_users(true);
@@ -342,6 +349,8 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough, bool health) : p
     const std::string folder = reach::FolderHere(plan);
     program_ = FilesOfProgram({argv.begin(), argv.end()}, folder);
     for (const std::string& file : program_.files) probe_.add_files(file);
+    if (synced) AddSynced(*synced, folder);
+    AddLargeFiles(synced != nullptr);
     if (!reach::TakesPart(plan)) ReadDigests(folder);
     if (thorough) {
       for (const std::string& name : program_.python_modules) probe_.add_python_modules(name);
@@ -390,6 +399,46 @@ void Preflight::AddVariables(bool thorough) {
   mentioned_variables_ = {mentioned.begin(), mentioned.end()};
 }
 
+void Preflight::AddNeed(const std::string& path, const diagnosis::NodeNeed& need) {
+  probe_.add_paths(path);
+  needs_.push_back(need);
+}
+
+void Preflight::AddSynced(const files::FileTree& tree, const std::string& folder) {
+  std::vector<std::string> files = program_.files;
+  files.insert(files.end(), program_.large.begin(), program_.large.end());
+  synced_ = CompareWithSync(tree, files);
+  for (const auto& [link, target] : synced_.links) {
+    AddNeed(target,
+            {v1::CHECK_FILES, v1::CHECK_RESULT_WARNING,
+             WithRemedy(Error(StatusCode::kNotFound,
+                              link + " is a link to " + target + ", which does not exist there"),
+                        "copy it there, or replace the link by what it leads to: --sync copies "
+                        "links as they are")});
+  }
+  // Before the copy, the node's agent cannot check the program.
+  const auto& argv = plan_.nodes(0).ranks(0).argv();
+  const std::string program = argv.empty() ? "" : argv[0];
+  const bool copied =
+      std::ranges::count(program_.files, program) > 0 && !synced_.not_copied.contains(program);
+  const auto need = copied ? process::NeedOf(fs::path(folder) / program, program) : std::nullopt;
+  if (need) AddNeed(need->program, {v1::CHECK_PROGRAM, v1::CHECK_RESULT_BAD, need->missing});
+}
+
+void Preflight::AddLargeFiles(bool synced) {
+  const auto& argv = plan_.nodes(0).ranks(0).argv();
+  for (const std::string& file : program_.large) {
+    if (file == argv[0]) continue;  // the node's agent checks the program
+    if (synced && !synced_.not_copied.contains(file)) continue;
+    const bool has_slash = file.find('/') != std::string::npos;
+    AddNeed(has_slash ? file : "./" + file,
+            {v1::CHECK_FILES, v1::CHECK_RESULT_WARNING,
+             WithRemedy(Error(StatusCode::kNotFound,
+                              file + ", an argument of the program, does not exist there"),
+                        "copy it there, or put it on a file system that all nodes share")});
+  }
+}
+
 void Preflight::ReadDigests(const std::string& folder) {
   digests_here_.emplace();
   for (const std::string& file : probe_.files()) {
@@ -420,6 +469,9 @@ diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNo
   evidence.missing_script = program_.missing_script;
   evidence.nearest_script = program_.nearest_script;
   evidence.optional_modules = program_.optional_modules;
+  evidence.needs = needs_;
+  evidence.not_copied = synced_.not_copied;
+  evidence.leads_out = synced_.leads_out;
   return evidence;
 }
 

@@ -8,7 +8,9 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "chief/checks/synced_files.h"
 #include "diagnosis/diagnose.h"
+#include "files/file_tree.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -18,6 +20,7 @@ struct ProgramFiles {
   // As written on the command line, or relative to the working directory: the program, the
   // arguments that name files, and the modules beside a Python script that it imports.
   std::vector<std::string> files;
+  std::vector<std::string> large;  // further files, which are too large to be compared
   // Imported by the script and not found beside it: "torch".
   std::vector<std::string> python_modules;
   // Those of python_modules that the script and its modules import unconditionally, in order:
@@ -35,8 +38,7 @@ struct ProgramFiles {
   std::string nearest_script;
 };
 
-// Reads files below `directory`, of bounded number and size. Omits files so large that they are
-// data, and missing files except for a script.
+// Reads files below `directory`, of bounded number and size. Omits missing files, but a script.
 ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::string& directory);
 
 // Collects the nodes' answers if no probe was sent.
@@ -48,8 +50,9 @@ class Preflight {
  public:
   // Reads the program's own files, and their digests if this machine is not a node. `thorough`:
   // makes all checks of `autodist doctor`, not only the cheap ones. `health`: checks the
-  // hardware.
-  Preflight(const v1::LaunchPlan& plan, bool thorough, bool health = true);
+  // hardware. `synced`: what --sync copies to the nodes; null: nothing.
+  Preflight(const v1::LaunchPlan& plan, bool thorough, bool health = true,
+            const files::FileTree* synced = nullptr);
   ~Preflight();
   Preflight(const Preflight&) = delete;
   Preflight& operator=(const Preflight&) = delete;
@@ -64,10 +67,15 @@ class Preflight {
   void ReadDigests(const std::string& folder);
   void MarkSharedFolders();
   void AddVariables(bool thorough);
+  void AddSynced(const files::FileTree& tree, const std::string& folder);
+  void AddLargeFiles(bool synced);
+  void AddNeed(const std::string& path, const diagnosis::NodeNeed& need);
 
   const v1::LaunchPlan& plan_;
   v1::ProbeRequest probe_;
   ProgramFiles program_;
+  SyncedFiles synced_;
+  std::vector<diagnosis::NodeNeed> needs_;        // one for each of the probe's paths
   std::vector<std::string> mentioned_variables_;  // that the program mentions
   std::optional<std::vector<std::string>> digests_here_;
 };

@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "base/exceptions.h"
@@ -16,6 +17,10 @@
 #include "base/parallel.h"
 #include "base/thread.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "chief/checks/doctor.h"
+#include "control/job_record.h"
+#include "files/file_tree.h"
 #include "files/temporary_file.h"
 
 namespace autodist::chief {
@@ -34,6 +39,82 @@ void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& issues, const s
   issue.add_nodes(node);
   issue.set_what(text);
   issue.set_remedy(remedy);
+}
+
+// Returns names for the nodes' folders: none of another node, and none of the job's own files. An
+// earlier fetch may have made the folders.
+std::vector<std::string> FolderNames(const v1::LaunchPlan& plan,
+                                     const base::LogFolder& log_folder) {
+  const auto is_file = [&](const std::string& name) {
+    struct stat info;
+    return lstat((log_folder.path() + "/" + name).c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+  };
+  std::vector<std::string> names;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    std::string name = FolderNameOf(node.address());
+    while (std::ranges::count(names, name) > 0 || is_file(name)) name = "node-" + name;
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// A file in the chief's folder, by which a node knows that it has the same one. Without write
+// access there, such a node sends files that exist already.
+class FolderProbe {
+ public:
+  explicit FolderProbe(const std::string& path)
+      : folder_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (!folder_.valid()) return;
+    if (auto made = files::TemporaryFile::Create(folder_.get()); made.ok()) {
+      file_.emplace(*std::move(made));
+    }
+  }
+  std::string name() const { return file_ ? file_->name() : ""; }
+
+ private:
+  const base::UniqueFd folder_;
+  std::optional<files::TemporaryFile> file_;
+};
+
+transfer::FetchOrder OrderOf(const v1::FetchRequest& request, const std::string& folder) {
+  transfer::FetchOrder order;
+  order.folder = folder;
+  order.patterns = {request.patterns().begin(), request.patterns().end()};
+  if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
+  return order;
+}
+
+// nodes.json was written then, by the clock of the file server.
+Result<std::chrono::nanoseconds> SinceRanksStarted(const base::LogFolder& log_folder) {
+  AD_ASSIGN_OR_RETURN(const auto folder, log_folder.Open());
+  struct stat info;
+  if (fstatat(folder->get(), control::kNodesFile, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return ErrnoError(errno, log_folder.path() + "/" + control::kNodesFile);
+  }
+  return std::chrono::nanoseconds(files::TimeOfFilesNow(folder->get()) - files::ModifiedNs(info));
+}
+
+v1::JobFiles FilesOf(const std::vector<FetchedNode>& nodes, const base::LogFolder& log_folder,
+                     const std::string& shared) {
+  v1::JobFiles files;
+  files.set_folder(std::filesystem::absolute(log_folder.path()));
+  files.set_shared(base::ToUtf8(shared));
+  files.set_asked(static_cast<uint32_t>(nodes.size()));
+  for (const FetchedNode& node : nodes) {
+    const transfer::FetchedFiles& fetched = node.fetched;
+    files.set_files(files.files() + fetched.files);
+    files.set_bytes(files.bytes() + fetched.bytes);
+    files.set_unchanged(files.unchanged() + fetched.unchanged);
+    files.set_nodes(files.nodes() + (fetched.files > 0 ? 1 : 0));
+    files.set_sharing(files.sharing() + (fetched.same_folder ? 1 : 0));
+    for (const std::string& warning : fetched.warnings) {
+      AddIssue(*files.mutable_warnings(), node.address, warning, "");
+    }
+    if (fetched.status.ok()) continue;
+    AddIssue(*files.mutable_failures(), node.address, Message(fetched.status),
+             base::ToUtf8(Remedy(fetched.status)));
+  }
+  return files;
 }
 
 }  // namespace
@@ -62,25 +143,12 @@ void JobFetch::Finish() {
 }
 
 std::vector<JobFetch::Source> JobFetch::Sources() {
+  if (folders_.empty()) folders_ = FolderNames(job_, log_folder_);
   std::vector<Source> sources(nodes_.size());
-  if (folders_.empty()) folders_.resize(sources.size());
-  std::set<std::string> taken(folders_.begin(), folders_.end());
   for (uint32_t node = 0; node < sources.size(); ++node) {
     Source& source = sources[node];
     const v1::NodePlan& plan = job_.nodes(static_cast<int>(node));
-    source.address = plan.address();
-    source.here = plan.reach().has_local();
-    if (folders_[node].empty()) {
-      // Avoids the names of other nodes and the job's own files.
-      std::string name = FolderNameOf(plan.address());
-      struct stat info;
-      while (taken.contains(name) || lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
-        name = "node-" + name;
-      }
-      taken.insert(name);
-      folders_[node] = std::move(name);
-    }
-    source.folder = folders_[node];
+    source.node = {plan.address(), folders_[node], plan.reach().has_local(), {}};
     const NodeMachine& state = nodes_.state(node);
     if (nodes_.Connected(node)) source.link = link_of_(node);
     if (!source.link) {
@@ -103,10 +171,8 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   busy_ = true;
   cancel_ = {};
   stopped_.emplace(stop, [cancel = cancel_]() mutable { cancel.request_stop(); });
-  transfer::FetchOrder order;
-  order.folder = job_.working_directory();
-  order.patterns = {request.patterns().begin(), request.patterns().end()};
-  if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
+  transfer::FetchOrder order = OrderOf(request, job_.working_directory());
+  order.began = began_.value_or(base::Deadline::Clock::now());
   auto thread = base::StartThread([this, order = std::move(order), sources = Sources(),
                                    answer = answer, stop = cancel_.get_token()]() mutable {
     Result<v1::JobFiles> files = Error(StatusCode::kInternal, "the fetch failed");
@@ -128,46 +194,51 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
 v1::JobFiles JobFetch::Fetch(transfer::FetchOrder order, std::vector<Source>& sources,
                              const std::stop_token& stop) const {
   const std::string here = base::ExpandHome(order.folder);
-  const base::UniqueFd folder(open(here.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Without write access here, nodes that share the folder send files that exist already.
-  std::optional<files::TemporaryFile> probe;
-  if (folder.valid()) {
-    if (auto made = files::TemporaryFile::Create(folder.get()); made.ok()) {
-      probe.emplace(*std::move(made));
-      order.probe = probe->name();
-    }
-  }
+  const FolderProbe probe(here);
+  order.probe = probe.name();
   base::ParallelFor(sources.size(), kMaxAtOnce, [&](size_t i) {
     Source& source = sources[i];
-    source.fetched.same_folder = source.here;
-    if (source.here) return;
-    source.fetched.status = source.why_not;
+    FetchedNode& node = source.node;
+    node.fetched.same_folder = node.here;
+    if (node.here) return;
+    node.fetched.status = source.why_not;
     if (!source.link) return;
-    transfer::FetchedFolder into(log_folder_, source.folder);
-    source.fetched = source.link->Fetch(order, into, stop);
+    transfer::FetchedFolder into(log_folder_, node.folder);
+    node.fetched = source.link->Fetch(order, into, stop);
   });
-  return Sum(sources, here);
+  std::vector<FetchedNode> nodes;
+  nodes.reserve(sources.size());
+  for (Source& source : sources) nodes.push_back(std::move(source.node));
+  return FilesOf(nodes, log_folder_, here);
 }
 
-v1::JobFiles JobFetch::Sum(const std::vector<Source>& sources, const std::string& shared) const {
-  v1::JobFiles files;
-  files.set_folder(std::filesystem::absolute(log_folder_.path()));
-  files.set_shared(base::ToUtf8(shared));
-  files.set_asked(static_cast<uint32_t>(sources.size()));
-  for (const Source& source : sources) {
-    const transfer::FetchedFiles& fetched = source.fetched;
-    files.set_files(files.files() + fetched.files);
-    files.set_bytes(files.bytes() + fetched.bytes);
-    files.set_nodes(files.nodes() + (fetched.files > 0 ? 1 : 0));
-    files.set_sharing(files.sharing() + (fetched.same_folder ? 1 : 0));
-    for (const std::string& warning : fetched.warnings) {
-      AddIssue(*files.mutable_warnings(), source.address, warning, "");
-    }
-    if (fetched.status.ok()) continue;
-    AddIssue(*files.mutable_failures(), source.address, Message(fetched.status),
-             base::ToUtf8(Remedy(fetched.status)));
+Result<v1::JobFiles> FetchAfterEnd(const v1::LaunchPlan& plan, launch::LaunchOptions options,
+                                   const v1::JobStatus& job, const v1::FetchRequest& request) {
+  const base::LogFolder log_folder(job.log_folder());
+  transfer::FetchOrder order = OrderOf(request, plan.working_directory());
+  const auto now = base::Deadline::Clock::now();
+  AD_ASSIGN_OR_RETURN(const std::chrono::nanoseconds runs_for, SinceRanksStarted(log_folder));
+  order.began = now - runs_for;
+  order.ended = now - std::chrono::milliseconds(base::MillisecondsSince1970() - job.ended_ms());
+  const std::string here = base::ExpandHome(order.folder);
+  const FolderProbe probe(here);
+  order.probe = probe.name();
+  const std::vector<std::string> folders = FolderNames(plan, log_folder);
+  std::vector<FetchedNode> nodes;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    nodes.push_back({node.address(), folders[nodes.size()], node.reach().has_local(), {}});
   }
-  return files;
+  AD_RETURN_IF_ERROR(VisitAllNodes(plan, std::move(options),
+                                   [&](launch::LaunchedNode& reached, const std::stop_token& stop) {
+                                     FetchedNode& node = nodes[reached.node_rank];
+                                     node.fetched.same_folder = node.here;
+                                     if (node.here) return;
+                                     node.fetched.status = reached.status;
+                                     if (!reached.link) return;
+                                     transfer::FetchedFolder into(log_folder, node.folder);
+                                     node.fetched = reached.link->Fetch(order, into, stop);
+                                   }));
+  return FilesOf(nodes, log_folder, here);
 }
 
 }  // namespace autodist::chief

@@ -1,5 +1,5 @@
-// Fetches files of the working directory from the nodes into the job's log folder, into one folder
-// for each node.
+// Fetches files of the working directory that the job has changed from the nodes into the job's log
+// folder, into one folder for each node.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,12 @@
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/deadline.h"
 #include "base/log_folder.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
 #include "control/job_requests.h"
+#include "launch/launch_options.h"
 #include "transfer/fetch_files.h"
 
 namespace autodist::chief {
@@ -26,6 +28,19 @@ using FetchAnswer = control::JobRequests::FetchAnswer;
 
 // Returns a folder name for a node with this address, always a single path component.
 std::string FolderNameOf(const std::string& address);
+
+// A node, and what came from it.
+struct FetchedNode {
+  std::string address;
+  std::string folder;  // name of the folder
+  bool here = false;   // the node is this machine
+  transfer::FetchedFiles fetched;
+};
+
+// Fetches from the nodes of a job that has ended: logs in again, starts agents and ends them.
+// kCancelled: by Ctrl-C. Blocks; call it before any other thread is started.
+Result<v1::JobFiles> FetchAfterEnd(const v1::LaunchPlan& plan, launch::LaunchOptions options,
+                                   const v1::JobStatus& job, const v1::FetchRequest& request);
 
 // Used on the loop's thread only. Only the destructor and Finish block.
 class JobFetch {
@@ -37,6 +52,9 @@ class JobFetch {
   ~JobFetch() { Finish(); }
   void Finish();
 
+  // The ranks of an attempt start: only files that change from the first call on are fetched.
+  void JobRuns() { began_ = began_.value_or(base::Deadline::Clock::now()); }
+
   bool busy() const { return busy_; }
   // Fetches from all connected nodes; reports why others are not. `stop` ends it early and keeps
   // the files that have arrived. One fetch at a time: kFailedPrecondition. kResourceExhausted: no
@@ -47,18 +65,14 @@ class JobFetch {
 
  private:
   struct Source {
-    std::string address;
-    std::string folder;  // name of the folder
-    bool here = false;   // the node is this machine
+    FetchedNode node;
     std::shared_ptr<launch::NodeLink> link;
     Status why_not;  // set if link is null
-    transfer::FetchedFiles fetched;
   };
 
   std::vector<Source> Sources();
   v1::JobFiles Fetch(transfer::FetchOrder order, std::vector<Source>& sources,
                      const std::stop_token& stop) const;
-  v1::JobFiles Sum(const std::vector<Source>& sources, const std::string& shared) const;
 
   const v1::LaunchPlan& job_;
   const base::LogFolder log_folder_;
@@ -66,6 +80,7 @@ class JobFetch {
   const Fleet& nodes_;
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
   std::vector<std::string> folders_;  // names by node, set by the first fetch
+  std::optional<base::Deadline::Clock::time_point> began_;
   bool busy_ = false;
   std::stop_source cancel_;
   std::optional<std::stop_callback<std::function<void()>>> stopped_;

@@ -128,6 +128,11 @@ class HangResponse {
     return guess_ == Guess::kNone ? watch_.hung_since() : std::nullopt;
   }
 
+  // Returns whether stacks will be requested when a fixed limit expires.
+  bool awaits_limit() const {
+    return watch_.limit().count() > 0 && !watch_.by_steps() && !watch_.hung_since();
+  }
+
   // Requests stacks because a rank waited in vain, to find the missing ranks before all are
   // stopped. StopIsDue is true within kMissingLimit.
   void LookForMissing(const Attempt& attempt);
@@ -136,8 +141,10 @@ class HangResponse {
   bool StopIsDue();
   // When to call StopIsDue again, and with `running` also Hangs.
   Loop::Time next(bool running) const {
-    return running ? std::min({stacks_.due(), watch_.next(), look_again_, step_expected_})
-                   : stacks_.due();
+    if (!running) return stacks_.due();
+    // A look at a hang awaits the end of another collection.
+    const Loop::Time look = stacks_.collects() ? Loop::Time::max() : look_again_;
+    return std::min({stacks_.due(), watch_.next(), look, step_expected_});
   }
   // Ends pending collections. Called while the attempt exists.
   void Finish();

@@ -28,8 +28,9 @@ void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
   const bool runs = attempt.state().Runs(rank.rank());
   if (runs) rank.set_state(v1::RANK_STATE_RUNNING);
   const RankReport report = attempt.logs->LastReport(rank.rank());
-  rank.set_failure(report.failure);
+  rank.set_failure(base::ToUtf8(report.failure));
   rank.set_failure_ms(report.failure_ms);
+  rank.set_last_line(base::ToUtf8(report.last_line));
 }
 
 // Makes a snapshot with the parts that a diagnosis from stacks needs.
@@ -60,26 +61,24 @@ v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
   return snapshot;
 }
 
-why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks) {
+why::Known KnownOf(const Attempt& attempt, std::map<uint32_t, std::string> stacks) {
   why::Known known;
-  known.now = std::move(snapshot);
+  known.now = SnapshotOf(attempt);
+  known.rendezvous = RendezvousOf(attempt.plan());
   known.stalled = true;
-  for (const auto& [rank, text] : stacks) {
+  for (auto& [rank, text] : stacks) {
     v1::WholeStack& stack = known.stacks.emplace_back();
     stack.set_rank(rank);
-    stack.set_text(text);
+    stack.set_text(std::move(text));
   }
   return known;
 }
 
-// "rank 2 (host2) has not entered …"; "": unknown.
-std::string DiagnosisOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
-                        std::chrono::milliseconds silent) {
-  why::Known known = KnownOf(std::move(snapshot), stacks);
+// "rank 2 (host2) has not entered …"; or what ranks at work do in spite of the limit; "": unknown.
+std::string DiagnosisOf(why::Known known, std::chrono::milliseconds silent) {
   known.now.set_time_ms(base::MillisecondsSince1970());
   known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
-  const why::Diagnosis diagnosis = why::Judge(known);
-  return diagnosis.kind == why::Diagnosis::Kind::kWrong ? diagnosis.issue.what() : "";
+  return why::WhatRanksDo(why::Judge(known));
 }
 
 bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
@@ -158,9 +157,7 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   kept_.emplace(stacks.rank(), stacks.text());
 }
 
-std::string StackCollection::Missing() const {
-  return why::WhoIsMissing(KnownOf(SnapshotOf(attempt_), kept_));
-}
+std::string StackCollection::Missing() const { return why::WhoIsMissing(KnownOf(attempt_, kept_)); }
 
 void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
   if (may_load_ && activity.counts.empty()) has_gpu = false;
@@ -209,8 +206,9 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
   // In the background, because large stacks take time to parse.
   std::function<std::string()> diagnosis = [] { return std::string(); };
   if (silent_) {
-    diagnosis = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
-      return DiagnosisOf(snapshot, stacks, silent);
+    attempt_.hang_diagnosis->Begin();
+    diagnosis = [known = KnownOf(attempt_, std::move(kept_)), silent = *silent_] {
+      return DiagnosisOf(known, silent);
     };
   }
   file_.Finish([what, show = std::move(show), diagnosis = std::move(diagnosis), path = file_.path(),
@@ -219,10 +217,9 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
     std::string text = written.ok() ? what
                                     : Message(written) + "; what ranks are doing:\n" +
                                           what.substr(what.find('\n') + 1);
-    if (const std::string found = diagnosis(); !found.empty()) {
-      if (written.ok()) kept->Set(found);
-      text = found + "\n" + text;
-    }
+    const std::string found = diagnosis();
+    kept->Set(written.ok() ? found : "");
+    if (!found.empty()) text = found + "\n" + text;
     show(written.ok(), std::move(text));
     for (auto& [answer_stacks, answer] : answers) {
       if (written.ok()) {
@@ -235,12 +232,32 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
   });
 }
 
+why::Rendezvous RendezvousOf(const v1::LaunchPlan& plan) {
+  why::Rendezvous rendezvous;
+  const auto take = [&](const v1::EnvironmentVariable& variable) {
+    if (variable.name() == "MASTER_ADDR") rendezvous.address = variable.value();
+    if (variable.name() == "MASTER_PORT") rendezvous.port = variable.value();
+  };
+  for (const v1::EnvironmentVariable& variable : plan.environment()) take(variable);
+  if (plan.nodes_size() == 0 || plan.nodes(0).ranks_size() == 0) return rendezvous;
+  for (const v1::EnvironmentVariable& variable : plan.nodes(0).ranks(0).environment()) {
+    take(variable);
+  }
+  return rendezvous;
+}
+
 StackCollection& StackCollector::Ask(const Attempt& attempt, bool flight_records) {
+  v1::CollectStacks wanted;
+  wanted.set_flight_records(flight_records);
+  return Ask(attempt, wanted);
+}
+
+StackCollection& StackCollector::Ask(const Attempt& attempt, const v1::CollectStacks& wanted) {
   if (collection_) return *collection_;
   shows_here_ = false;
   std::set<uint32_t> asked;
   v1::ChiefMessage look;
-  look.mutable_collect_stacks()->set_flight_records(flight_records);
+  *look.mutable_collect_stacks() = wanted;
   for (const uint32_t node : attempt.nodes()) {
     if (!nodes_.Connected(node)) continue;
     asked.insert(node);
@@ -253,8 +270,8 @@ StackCollection& StackCollector::Ask(const Attempt& attempt, bool flight_records
 }
 
 void StackCollector::AskFor(const Attempt& attempt, std::vector<uint32_t> whole,
-                            bool flight_records, StacksAnswer answer) {
-  Ask(attempt, flight_records).AddReader(std::move(whole), std::move(answer));
+                            const v1::CollectStacks& wanted, StacksAnswer answer) {
+  Ask(attempt, wanted).AddReader(std::move(whole), std::move(answer));
 }
 
 void StackCollector::LookForMissing(const Attempt& attempt) {
@@ -286,6 +303,7 @@ void StackCollector::Finish() {
   collection_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
       [this, here = shows_here_](bool written, std::string text) {
+        loop_.Post([] {});  // may wait for the diagnosis
         if (!here) return;
         console_.Log(written ? base::LogLevel::kInfo : base::LogLevel::kError, std::move(text));
       });

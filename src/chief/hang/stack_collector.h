@@ -23,6 +23,7 @@
 #include "chief/output/output_router.h"
 #include "control/job_requests.h"
 #include "why/activity.h"
+#include "why/connections.h"
 #include "why/stack_groups.h"
 
 namespace autodist::chief {
@@ -132,6 +133,9 @@ class StackCollection {
   std::vector<Reader> readers_;
 };
 
+// Where the ranks should find each other, by their environment in the plan.
+why::Rendezvous RendezvousOf(const v1::LaunchPlan& plan);
+
 // The time for all nodes to report their ranks' stacks.
 inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
 // The same for the search for missing ranks.
@@ -146,11 +150,12 @@ class StackCollector {
 
   // Asks every member for its ranks' stacks, unless a collection is running. Returns the
   // collection, which exists until Finish.
+  StackCollection& Ask(const Attempt& attempt, const v1::CollectStacks& wanted);
   StackCollection& Ask(const Attempt& attempt, bool flight_records = true);
   // Shows the running collection at the chief's terminal, too.
   void ShowHere() { shows_here_ = true; }
   // Collects for a client, with the whole stacks of these ranks; answers within kStacksLimit.
-  void AskFor(const Attempt& attempt, std::vector<uint32_t> whole, bool flight_records,
+  void AskFor(const Attempt& attempt, std::vector<uint32_t> whole, const v1::CollectStacks& wanted,
               StacksAnswer answer);
   // Collects because a rank has waited in vain, for at most kMissingLimit.
   void LookForMissing(const Attempt& attempt);
@@ -162,6 +167,7 @@ class StackCollector {
 
   // The running collection; null: none.
   StackCollection* collection() { return collection_ ? &*collection_ : nullptr; }
+  bool collects() const { return collection_.has_value(); }
   // Returns whether it is as complete as it will be.
   bool IsDue() const { return collection_ && (collection_->complete() || loop_.Now() >= due_); }
   Loop::Time due() const { return due_; }

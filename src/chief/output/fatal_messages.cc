@@ -6,8 +6,6 @@
 #include <deque>
 #include <utility>
 
-#include "chief/output/peer_complaints.h"
-
 namespace autodist::chief {
 namespace {
 
@@ -157,13 +155,12 @@ bool FatalMessages::ContinueText(std::string_view line) {
 void FatalMessages::BeginTraceback(std::string_view line) {
   std::deque<std::string> cause;
   cause_.clear();
-  if (IsConnection(before_) && last_ && last_is_traceback_) {
+  if (IsConnection(before_) && last_ && last_->traceback) {
     cause.assign(last_->lines.begin(), last_->lines.end());
     cause.insert(cause.end(), {"", before_, ""});
     cause_ = last_->text;
   }
   replaced_ = last_;
-  replaced_is_traceback_ = last_is_traceback_;
   // A thread's exception ends only the thread; an ignored exception ends nothing.
   traceback_weight_ = before_.starts_with("Exception in ")       ? kLikely
                       : before_.empty() || IsConnection(before_) ? kFatal
@@ -185,7 +182,6 @@ void FatalMessages::TakeBackTraceback() {
   traceback_.reset();
   last_ = std::move(replaced_);
   replaced_.reset();
-  last_is_traceback_ = replaced_is_traceback_;
 }
 
 void FatalMessages::RecordTraceback() {
@@ -204,9 +200,8 @@ void FatalMessages::RecordTraceback() {
     traceback_.reset();
     return;
   }
-  last_ =
-      FatalMessage{weight, text, {traceback_->lines().begin(), traceback_->lines().end()}, now_};
-  last_is_traceback_ = true;
+  last_ = FatalMessage{
+      weight, text, {traceback_->lines().begin(), traceback_->lines().end()}, now_, true};
   last_is_of_child_ = false;
   last_prefix_ = prefix;
   text_follows_ = false;
@@ -217,7 +212,7 @@ bool FatalMessages::Replaces(Weight weight, bool traceback) const {
   if (!last_ || weight > last_->weight) return true;
   if (weight < last_->weight) return false;
   // A program that ends because of an exception may also abort.
-  return traceback || !last_is_traceback_ || since_ > kConsequenceWithin;
+  return traceback || !last_->traceback || since_ > kConsequenceWithin;
 }
 
 bool FatalMessages::Record(Weight weight, std::string_view text, std::string_view line) {
@@ -225,8 +220,9 @@ bool FatalMessages::Record(Weight weight, std::string_view text, std::string_vie
   last_ = FatalMessage{weight,
                        std::string(Trimmed(text).substr(0, kMaxFatalTextLength)),
                        {std::string(line.substr(0, kMaxFatalLineLength))},
-                       now_};
-  last_is_traceback_ = last_is_of_child_ = false;
+                       now_,
+                       false};
+  last_is_of_child_ = false;
   last_prefix_.clear();
   text_follows_ = false;
   since_ = 0;
@@ -248,7 +244,7 @@ void FatalMessages::Recognise(std::string_view line) {
     Record(kLikely, line, line);
   }
   if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
-  RecogniseLibraries(line.substr(0, kSearched));
+  RecogniseLibraries(line);
 }
 
 void FatalMessages::RecogniseBeginning(std::string_view line) {
@@ -284,7 +280,8 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
 }
 
 // Recognizes errors of CUDA, NCCL and XLA anywhere in the line: all contain a C.
-void FatalMessages::RecogniseLibraries(std::string_view line) {
+void FatalMessages::RecogniseLibraries(std::string_view whole_line) {
+  const std::string_view line = whole_line.substr(0, kSearched);
   constexpr std::string_view kErrors[] = {"CUDA error",   "CUDA Error",   "Cuda error",
                                           "CUDA failure", "Cuda failure", "CUDA out of memory",
                                           "CCL error",    "CCL failure"};
@@ -296,6 +293,9 @@ void FatalMessages::RecogniseLibraries(std::string_view line) {
       continue;
     }
     if (rest.starts_with("CCL INFO")) return;
+    if (rest.starts_with("CCL.cpp")) {
+      if (auto enqueued = EnqueuedIn(whole_line)) enqueued_ = *std::move(enqueued);
+    }
     if (rest.starts_with("CCL WARN ")) {
       Record(kHint, line.substr(at - std::min<size_t>(at, 1)), line);
       return;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chief/output/peer_complaints.h"
 #include "chief/output/python_traceback.h"
 
 namespace autodist::chief {
@@ -24,6 +25,7 @@ struct FatalMessage {
   std::string text;                                 // in one line
   std::vector<std::string> lines;                   // as written
   std::chrono::steady_clock::time_point time = {};  // time of arrival
+  bool traceback = false;                           // of Python
 };
 
 // More lines than a program writes while it ends: an earlier message was caught.
@@ -48,6 +50,8 @@ class FatalMessages {
   const std::optional<FatalMessage>& last() const { return last_; }
   // Number of lines after it.
   uint32_t lines_since() const { return since_; }
+  // What NCCL's watchdog wrote last.
+  const std::optional<EnqueuedCollectives>& enqueued() const { return enqueued_; }
 
  private:
   using Weight = FatalMessage::Weight;
@@ -59,7 +63,7 @@ class FatalMessages {
   void TakeBackTraceback();
   void Recognise(std::string_view line);
   void RecogniseBeginning(std::string_view line);
-  void RecogniseLibraries(std::string_view line);
+  void RecogniseLibraries(std::string_view whole_line);
   // Returns whether it counts.
   bool Record(Weight weight, std::string_view text, std::string_view line);
   bool Replaces(Weight weight, bool traceback) const;
@@ -67,10 +71,8 @@ class FatalMessages {
   std::string working_directory_;
   std::chrono::steady_clock::time_point now_{};
   std::optional<FatalMessage> last_;
-  std::optional<FatalMessage> replaced_;  // by the last traceback
-  uint32_t since_ = 0;                    // lines since the last message
-  bool last_is_traceback_ = false;
-  bool replaced_is_traceback_ = false;
+  std::optional<FatalMessage> replaced_;      // by the last traceback
+  uint32_t since_ = 0;                        // lines since the last message
   bool last_is_of_child_ = false;             // the end of a child process
   std::string last_prefix_;                   // of a traceback
   std::optional<PythonTraceback> traceback_;  // incomplete
@@ -80,6 +82,7 @@ class FatalMessages {
   bool text_follows_ = false;  // of the last message: what() of a C++ exception, or Rust's message
   std::string before_;         // announces the kind of the next traceback
   uint32_t usage_ = 0;         // lines of argparse's usage that may follow; an error ends it
+  std::optional<EnqueuedCollectives> enqueued_;
 };
 
 }  // namespace autodist::chief

@@ -47,7 +47,9 @@ void OutputRouter::TakeProgressLine(uint32_t node, const v1::ProgressLine& repor
     const std::lock_guard lock(mutex_);
     logs = LogsOf(node, reported.rank());
   }
-  if (logs) logs->TakeProgressLine(reported.rank(), reported.line(), loop_.Now());
+  if (!logs) return;
+  last_progress_ = loop_.Now();
+  logs->TakeProgressLine(reported.rank(), reported.line(), loop_.Now());
 }
 
 int64_t OutputRouter::last_ms() const {

@@ -39,6 +39,8 @@ class OutputRouter {
   Loop::Time last() const { return last_; }
   // The same, since 1970; 0: none.
   int64_t last_ms() const;
+  // When the last line of AUTODIST_PROGRESS arrived.
+  Loop::Time last_progress() const { return last_progress_; }
 
  private:
   // Returns the destination; null: none. mutex_ held.
@@ -47,6 +49,7 @@ class OutputRouter {
   const Loop& loop_;
   Console& console_;
   std::atomic<Loop::Time> last_ = Loop::Time{};
+  std::atomic<Loop::Time> last_progress_ = Loop::Time{};
 
   std::mutex mutex_;
   std::shared_ptr<RankLogs> logs_;             // guarded by mutex_; null: dropped

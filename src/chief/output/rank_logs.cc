@@ -42,12 +42,13 @@ void KeepLine(std::string_view line, std::string& last) {
   last.assign(line.substr(0, FailureExcerpt::kMaxLineLength));
 }
 
-// Keeps the failure while few lines follow it.
-void KeepFailure(const FailureExcerpt& excerpt, RankReport& report) {
+// Keeps the failure while few lines follow it. Later lines of the other stream say nothing of it.
+void KeepFailure(const FailureExcerpt& excerpt, display::Stream stream, RankReport& report) {
   const FatalMessage* fatal = excerpt.fatal();
   if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
-  if (excerpt.lines_since_fatal() > kMaxLinesAtTheEnd) return report.failure.clear();
-  if (excerpt.lines_since_fatal() > 0) return;
+  const std::optional<uint32_t> since = excerpt.LinesSinceFatal(stream);
+  if (since > kMaxLinesAtTheEnd) return report.failure.clear();
+  if (since != 0) return;
   report.failure = fatal->text;
   report.failure_ms = report.last_output_ms;
 }
@@ -91,9 +92,17 @@ const FatalMessage* FailureExcerpt::fatal() const {
   return messages ? &*messages->last() : nullptr;
 }
 
-uint32_t FailureExcerpt::lines_since_fatal() const {
+std::optional<uint32_t> FailureExcerpt::LinesSinceFatal(display::Stream stream) const {
   const FatalMessages* messages = Fatal();
-  return messages ? messages->lines_since() : 0;
+  if (messages != &fatal_[stream]) return std::nullopt;
+  return messages->lines_since();
+}
+
+const EnqueuedCollectives* FailureExcerpt::enqueued() const {
+  for (const display::Stream stream : {display::kStderr, display::kStdout}) {
+    if (const auto& last = fatal_[stream].enqueued()) return &*last;
+  }
+  return nullptr;
 }
 
 // The first line decides for nearly all output.
@@ -211,7 +220,7 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   Rank& rank = ranks_.at(number);
   rank.failure_excerpt.Take(stream, line, now_);
   KeepLine(line, rank.report.last_line);
-  KeepFailure(rank.failure_excerpt, rank.report);
+  KeepFailure(rank.failure_excerpt, stream, rank.report);
   ReadProgress(rank, line);
   ++report_version_;
 }

@@ -49,8 +49,10 @@ class FailureExcerpt {
   std::string LastLine() const;
   // Returns the message that best explains the end; null: none.
   const FatalMessage* fatal() const;
-  // Returns the number of later lines in the same stream.
-  uint32_t lines_since_fatal() const;
+  // Returns the number of later lines in the same stream; nullopt: `stream` is the other one.
+  std::optional<uint32_t> LinesSinceFatal(display::Stream stream) const;
+  // Returns what NCCL's watchdog wrote last; null: nothing.
+  const EnqueuedCollectives* enqueued() const;
 
  private:
   // The messages of the stream that has it; null: none.

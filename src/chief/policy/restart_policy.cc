@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/parse_number.h"
-
 namespace autodist::chief {
 namespace {
 
@@ -20,18 +18,6 @@ bool IsFailure(const Cause& cause) {
 bool SameFailure(const AttemptOutcome& one, const AttemptOutcome& other) {
   return one.cause.kind == Cause::Kind::kRankFailed && other.cause.kind == one.cause.kind &&
          !one.failure.empty() && one.failure == other.failure;
-}
-
-// Returns the length of ", train.py:41" at the end; 0: there is no place.
-size_t LengthOfPlace(std::string_view message) {
-  const size_t comma = message.rfind(", ");
-  if (comma == std::string_view::npos) return 0;
-  const std::string_view place = message.substr(comma + 2);
-  const size_t colon = place.rfind(':');
-  const bool is_place = colon != std::string_view::npos && colon > 0 &&
-                        place.find(' ') == std::string_view::npos &&
-                        base::ParseNumber<uint32_t>(place.substr(colon + 1));
-  return is_place ? message.size() - comma : 0;
 }
 
 // Removes quoted words, addresses and numbers.
@@ -87,6 +73,8 @@ RestartDecision RestartPolicy::Next(AttemptOutcome outcome) {
   // What failed on one node may succeed on others.
   if (leave_out && !a_fact) decision.futility.reset();
   if (decision.futility && (limits_.acts || a_fact)) return decision;
+  const std::pair warning(decision.futility, last.failure);
+  if (std::exchange(last_warning_, warning) == warning) decision.futility.reset();
   decision.leave_out = leave_out;
   if (!goes_on_without) ++counted_;
   if (last.lasted > kCrashLoop) wait_ = milliseconds(0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/v1/job_request.pb.h"
@@ -68,7 +69,7 @@ struct LeftOutNode {
 
 struct RestartDecision {
   std::optional<std::chrono::milliseconds> wait = {};  // absent: no further attempt
-  // With `wait`: only a reason to warn.
+  // With `wait`: only a reason to warn, once for each failure that repeats itself.
   std::optional<Futility> futility = {};
   std::optional<LeftOutNode> leave_out = {};
 };
@@ -104,9 +105,10 @@ class RestartPolicy {
     bool progress = false;  // it went beyond all earlier attempts
   };
   std::vector<Past> history_;
-  std::optional<uint64_t> best_step_;  // of all attempts
-  bool ever_ran_ = false;              // a rank of any attempt
-  bool progress_known_ = false;        // the job reports steps, or its checkpoints are seen
+  std::pair<std::optional<Futility>, std::string> last_warning_;  // and its failure
+  std::optional<uint64_t> best_step_;                             // of all attempts
+  bool ever_ran_ = false;                                         // a rank of any attempt
+  bool progress_known_ = false;  // the job reports steps, or its checkpoints are seen
   uint32_t counted_ = 0;
   std::chrono::milliseconds wait_{0};
 };

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include <absl/strings/escaping.h>
@@ -79,21 +80,25 @@ class PassedStream {
 
 // Passes on the streams until the program has ended and its output was passed on. Its children,
 // such as a ProxyCommand, may keep the streams open longer. If its end cannot be awaited (-1),
-// waits for the end of the streams.
-void PassOnUntilEnd(int program_end, std::vector<PassedStream>& streams) {
+// waits for the end of the streams. `follows`: the program writes until the job ends. Returns false
+// as soon as such a program has no reader.
+bool PassOnUntilEnd(int program_end, bool follows, std::vector<PassedStream>& streams) {
   const auto open = [](const PassedStream& stream) { return stream.ours() >= 0; };
   for (bool ended = false; program_end >= 0 || std::ranges::any_of(streams, open);) {
-    std::vector<pollfd> fds = {{ended ? -1 : program_end, POLLIN, 0}};
+    std::vector<pollfd> fds = {{ended ? -1 : program_end, POLLIN, 0},
+                               {follows ? STDOUT_FILENO : -1, 0, 0}};
     for (const PassedStream& stream : streams) fds.push_back({stream.ours(), POLLIN, 0});
     const int ready = poll(fds.data(), fds.size(), ended ? 0 : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) break;
+    if (fds[1].revents != 0) return false;
     ended = ended || fds[0].revents != 0;
     for (size_t i = 0; i < streams.size(); ++i) {
-      if (fds[i + 1].revents != 0) streams[i].Continue();
+      if (fds[i + 2].revents != 0) streams[i].Continue();
     }
   }
   for (PassedStream& stream : streams) stream.End();
+  return true;
 }
 
 bool OnTerminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0; }
@@ -158,21 +163,36 @@ void MarkEnd(int code) {
   (void)base::WriteAll(STDERR_FILENO, MarkOf255(nonce), base::Deadline::Never()).ok();
 }
 
-Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
-                      const std::optional<Forward>& forward) {
+RemoteHost OverSsh(const v1::SshReach& node, const std::optional<Forward>& forward) {
+  RemoteHost host;
+  host.name = node.host();
+  host.argv_for = [node, forward](const std::vector<std::string>& command, bool terminal) {
+    ssh::SshUse use;
+    use.command = "exec " + base::ShellLine(command);
+    use.terminal = terminal;
+    if (forward) use.forward = forward->here + ":" + forward->remote_socket;
+    return ssh::SshProgramArgv(node, use);
+  };
+  host.ends_with_terminal = forward.has_value();
+  host.is_ssh = true;
+  return host;
+}
+
+Result<int> RunRemote(const RemoteHost& host, const std::vector<std::string>& argv) {
   AD_ASSIGN_OR_RETURN(const auto version, transfer::NodeProgram::VersionOfAutodist());
   // Its end shows a command without a terminal that this process has ended.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();
-  ssh::SshUse use;
-  use.command =
-      "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh", "-c",
-                                 scripts::Script({"own_folder", "run_on_node"}), "sh", version[0],
-                                 version[1], "exec-remote", Encode(argv)});
-  use.terminal = OnTerminal() || forward;  // closing it ends a page, too
-  if (forward) use.forward = forward->here + ":" + forward->remote_socket;
-  process::SpawnRequest request = process::OurProgram(ssh::SshProgramArgv(node, use));
-  request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
+  const bool terminal = OnTerminal() || host.ends_with_terminal;
+  std::error_code error;
+  const std::string our_path = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::vector<std::string> command = {"env"};
+  if (host.is_ssh) command.push_back(std::string(kNonceVariable) + "=" + nonce);
+  command.insert(command.end(), {"sh", "-c", scripts::Script({"own_folder", "run_on_node"}), "sh",
+                                 version[0], version[1], std::to_string(host.chief_pid), our_path,
+                                 "exec-remote", Encode(argv)});
+  process::SpawnRequest request = process::OurProgram(host.argv_for(command, terminal));
+  request.stdin_fd = terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;
   std::vector<PassedStream> streams;  // the first one has the mark
@@ -183,21 +203,26 @@ Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& 
     return OkStatus();
   };
   // With its own terminal, the command writes for this terminal. Else it writes for a pipe.
-  AD_RETURN_IF_ERROR(pass(use.terminal ? request.stdout_fd : request.stderr_fd,
-                          !use.terminal && isatty(STDERR_FILENO) != 0));
-  if (!use.terminal && isatty(STDOUT_FILENO) != 0) {
+  if (!terminal || host.is_ssh) {
+    AD_RETURN_IF_ERROR(pass(terminal ? request.stdout_fd : request.stderr_fd,
+                            !terminal && isatty(STDERR_FILENO) != 0));
+  }
+  if (!terminal && isatty(STDOUT_FILENO) != 0) {
     AD_RETURN_IF_ERROR(pass(request.stdout_fd, true));
   }
-  request.own_process_group = false;          // it reads from our terminal
-  if (use.terminal) signal(SIGINT, SIG_IGN);  // the command handles it
-  AD_ASSIGN_OR_RETURN(const pid_t ssh, process::Spawn(request));
+  request.own_process_group = false;      // it reads from our terminal
+  if (terminal) signal(SIGINT, SIG_IGN);  // the command handles it
+  AD_ASSIGN_OR_RETURN(const pid_t program, process::Spawn(request));
   for (PassedStream& stream : streams) stream.CloseTheirs();
-  const auto end = process::EndOf(ssh);
-  PassOnUntilEnd(end.ok() ? end->get() : -1, streams);
-  const int code = process::ExitCode(process::Reap(ssh));
-  if (code != kExitOfSshItself || streams[0].ended_with_255()) return code;
+  const auto end = process::EndOf(program);
+  const bool follows = argv.front() == "attach" || argv.front() == "logs";
+  const bool is_read = PassOnUntilEnd(end.ok() ? end->get() : -1, follows, streams);
+  if (!is_read) kill(program, SIGTERM);
+  const int code = process::ExitCode(process::Reap(program));
+  if (!is_read) display::EndAsBySigpipe();
+  if (!host.is_ssh || code != kExitOfSshItself || streams[0].ended_with_255()) return code;
   return WithRemedy(
-      Error(StatusCode::kUnavailable, node.host() + ": ssh cannot log in, or the connection broke"),
+      Error(StatusCode::kUnavailable, host.name + ": ssh cannot log in, or the connection broke"),
       "see the messages of ssh above; the job continues without the connection: run the command "
       "again when it is back");
 }

@@ -1,6 +1,8 @@
-// Runs `autodist` commands on the node of a job's chief, with this terminal.
+// Runs `autodist` commands on the machine of a job's chief, with this terminal.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,10 +50,21 @@ struct Forward {
   std::string remote_socket;  // absolute
 };
 
-// Logs in with the `ssh` program. Returns the command's exit code. Blocks until it has ended or the
-// connection broke: kUnavailable.
-Result<int> RunRemote(const v1::SshReach& node, const std::vector<std::string>& argv,
-                      const std::optional<Forward>& forward);
+// Another machine, and a program of this one that runs commands there: ssh or srun.
+struct RemoteHost {
+  std::string name;
+  // Returns the argv of that program; `terminal`: the command gets our terminal.
+  std::function<std::vector<std::string>(const std::vector<std::string>& command, bool terminal)>
+      argv_for;
+  bool ends_with_terminal = false;  // the command needs a terminal, whose end also ends it
+  bool is_ssh = false;              // exits with 255 if it cannot log in
+  // The chief of the job that the command is about, whose program runs it; 0: unknown.
+  int32_t chief_pid = 0;
+};
+RemoteHost OverSsh(const v1::SshReach& node, const std::optional<Forward>& forward = {});
+
+// Returns the command's exit code. Blocks until it has ended or the connection broke: kUnavailable.
+Result<int> RunRemote(const RemoteHost& host, const std::vector<std::string>& argv);
 
 // Called by such a command at its end: marks exit code 255 as the command's own, because the ssh
 // program uses it, too.

@@ -98,6 +98,7 @@ Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec
   for (const plan::Variable& variable : input.variables) {
     if (variable.secret) (*request.mutable_passed())[variable.name] = variable.value;
   }
+  request.set_job_id(input.job_id);
   request.set_workdir(input.working_directory);
   request.set_detach(true);
   request.clear_spec();
@@ -105,6 +106,7 @@ Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec
   request.clear_host_key_check();
   request.clear_chief_on();
   request.clear_sync();
+  request.clear_sync_delete();
   AD_ASSIGN_OR_RETURN(const std::string body, json::ToJson(request, json::Layout::kIndented));
   std::string message;
   for (size_t i = kLengthBytes; i-- > 0;)
@@ -203,6 +205,7 @@ class SignalTaker {
 // Starts autodist on the node; returns the socket on which it waits for the request.
 Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector& connector,
                                      ssh::SshLoop& loop, const std::string& nonce,
+                                     std::chrono::milliseconds limit,
                                      std::unique_ptr<transport::Stream>& stream,
                                      const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(const auto program, transfer::NodeProgram::OfAutodist());
@@ -216,11 +219,12 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
     Log(LogLevel::kInfo,
         "sending autodist to " + node.address() + ": " + base::Bytes(of) + ", once");
   };
-  return launch::AwaitProgram(*stream, program, nonce, command, stop, {.sent = sent});
+  return launch::AwaitProgram(*stream, program, nonce, command, stop,
+                              {.limit = limit, .sent = sent});
 }
 
 int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std::string& message,
-               SignalTaker& signals) {
+               std::chrono::milliseconds limit, SignalTaker& signals) {
   const auto failed = [&](const Status& why) {
     base::LogFailure(Annotate(why, "the chief on " + node.address()));
     return kExitCannotLaunch;
@@ -229,7 +233,8 @@ int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std:
   if (!loop.ok()) return failed(loop.status());
   const std::string nonce = base::RandomHex();
   std::unique_ptr<transport::Stream> stream;
-  const auto socket = BringAutodist(node, connector, **loop, nonce, stream, signals.stop_token());
+  const auto socket =
+      BringAutodist(node, connector, **loop, nonce, limit, stream, signals.stop_token());
   if (!socket.ok()) return failed(socket.status());
   {
     const std::stop_callback cancel(signals.stop_token(),
@@ -347,7 +352,10 @@ int StartRemote(const plan::Input& input, const v1::LaunchPlan& plan,
     base::LogFailure(message.status());
     return code;
   }
-  if (message.ok()) code = StartChief(NodeOf(plan, chief), *options.connector, *message, signals);
+  if (message.ok()) {
+    code = StartChief(NodeOf(plan, chief), *options.connector, *message,
+                      plan::StartLimitOf(input.request), signals);
+  }
   return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
 }
 

@@ -159,9 +159,10 @@ void JobHistory::AddPoint(const Attempt& attempt) {
 }
 
 void JobHistory::PrintProgress(const v1::JobSnapshot& snapshot) {
-  const uint64_t step = snapshot.progress().step();
-  if (std::exchange(printed_step_, step) == step) return;
-  options_.print_json(TypedJson("progress", snapshot.progress()));
+  const v1::Progress& progress = snapshot.progress();
+  if (!progress.has_step() || printed_step_ == progress.step()) return;
+  printed_step_ = progress.step();
+  options_.print_json(TypedJson("progress", progress));
 }
 
 void JobHistory::Write(const Attempt& attempt) {

@@ -79,7 +79,7 @@ class JobHistory {
   IssueWarnings warnings_;
   snapshot::History history_;
   std::optional<std::chrono::milliseconds> step_time_;
-  uint64_t printed_step_ = 0;
+  std::optional<uint64_t> printed_step_;
   Loop::Time last_point_{};
   Loop::Time point_at_ = Loop::Time::max();
   Loop::Time write_at_ = Loop::Time::max();

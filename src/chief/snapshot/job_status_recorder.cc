@@ -46,7 +46,7 @@ Result<std::unique_ptr<EventLog>> EventLog::Create(const base::LogFolder& folder
 void EventLog::Record(v1::JobEvent event) {
   event.set_time_ms(base::MillisecondsSince1970());
   event.set_what(base::ToUtf8(event.what()));
-  std::string line = json::PlainJson(event, {.absent = json::Absent::kOmitted});
+  std::string line = json::PlainJson(event);
   ++recorded_;
   last_.push_back(std::move(event));
   if (last_.size() > kLast) last_.pop_front();
@@ -63,10 +63,7 @@ void EventLog::Write(const std::string& line) {
 }
 
 std::string TypedJson(std::string_view type, const google::protobuf::Message& message) {
-  const std::string fields = json::PlainJson(message, {.absent = json::Absent::kOmitted});
-  std::string line = "{\"type\":\"" + std::string(type) + "\"";
-  if (fields != "{}") line += ",";
-  return line + fields.substr(1);
+  return "{\"type\":\"" + std::string(type) + "\"," + json::PlainJson(message).substr(1);
 }
 
 JobStatusRecorder::JobStatusRecorder(const v1::LaunchPlan& plan, const JobOptions& options,
@@ -88,7 +85,7 @@ JobStatusRecorder::JobStatusRecorder(const v1::LaunchPlan& plan, const JobOption
 
 Status JobStatusRecorder::Open() {
   AD_ASSIGN_OR_RETURN(log_, EventLog::Create(log_folder_, loop_));
-  v1::JobStatus start;
+  v1::JobStart start;
   start.set_job_id(status_.job_id());
   start.set_name(status_.name());
   start.set_started_ms(status_.started_ms());

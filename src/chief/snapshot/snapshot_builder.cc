@@ -1,5 +1,6 @@
 #include "chief/snapshot/snapshot_builder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -135,6 +136,8 @@ void SnapshotBuilder::Launches(uint32_t attempt) {
 }
 
 void SnapshotBuilder::BeginAttempt() {
+  standstill_.reset();
+  times_.RanksHang(std::nullopt);  // those of the previous attempt
   reported_.BeginAttempt();
   times_.BeginAttempt();
   ++changes_;
@@ -220,7 +223,19 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
   const auto hung_for = times_.hung_for();
   if (hung_for) signs.silent_since_ms = snapshot.time_ms() - hung_for->count();
   if (attempt.logs) signs.other_work_ms = attempt.logs->other_work_ms();
-  for (const v1::Issue& issue : detector_.Detect(snapshot, signs)) *snapshot.add_issues() = issue;
+  // Until then, the ranks were suspended, or their steps were not noticed.
+  if (loop_.resumed() != Loop::Time{}) {
+    const auto ago = std::chrono::duration_cast<milliseconds>(loop_.Now() - loop_.resumed());
+    signs.other_work_ms = std::max(signs.other_work_ms, snapshot.time_ms() - ago.count());
+  }
+  standstill_.reset();
+  for (v1::Issue& issue : detector_.Detect(snapshot, signs)) {
+    if (issue.kind() == v1::Issue::KIND_STALLED) {
+      standstill_ = issue;
+      AddCause(issue);
+    }
+    *snapshot.add_issues() = std::move(issue);
+  }
   const v1::Issue* const standstill = snapshot::StandstillIn(snapshot);
   std::optional<milliseconds> no_step_for;
   if (standstill) {
@@ -235,6 +250,20 @@ void SnapshotBuilder::NoteStandstill(const Attempt& attempt, v1::JobSnapshot& sn
     }
   }
   if (times_.MakesNoStep(no_step_for)) ++changes_;  // so that clients receive it
+}
+
+void SnapshotBuilder::SetStandstillCause(std::optional<v1::Issue> cause) {
+  if (!cause && !cause_) return;
+  cause_ = std::move(cause);
+  ++changes_;
+}
+
+void SnapshotBuilder::AddCause(v1::Issue& standstill) const {
+  if (!cause_) return;
+  standstill.set_what(standstill.what() + "; " + cause_->what());
+  standstill.mutable_ranks()->MergeFrom(cause_->ranks());
+  standstill.mutable_nodes()->MergeFrom(cause_->nodes());
+  standstill.mutable_evidence()->MergeFrom(cause_->evidence());
 }
 
 // Changes whenever anything changes, also output of ranks; changes of nodes and the job are

@@ -77,7 +77,8 @@ class SnapshotBuilder {
         output_(output),
         recorder_(recorder),
         reported_(loop, nodes),
-        times_(options.request().checkpoint_dir(), loop, nodes) {}
+        times_(options.request().checkpoint_dir(),
+               {options.request().log_dir(), options.log_folder.path()}, loop, nodes) {}
 
   // Another attempt is being started; its ranks start; they are asked to end.
   void Launches(uint32_t attempt);
@@ -86,6 +87,11 @@ class SnapshotBuilder {
   // A node was disconnected or reconnected; the ranks hang since `since`, or do not.
   void NodesChanged();
   void RanksHang(std::optional<Loop::Time> since);
+
+  // The issue of a job without steps or activity, by the last snapshot, without its cause.
+  const std::optional<v1::Issue>& standstill() const { return standstill_; }
+  // The cause of it, with its ranks, for all views; absent: unknown.
+  void SetStandstillCause(std::optional<v1::Issue> cause);
 
   // Takes a validated event of a member of the attempt, and a sample of a node.
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
@@ -110,6 +116,7 @@ class SnapshotBuilder {
   static constexpr int kShare = 20;
 
   void NoteStandstill(const Attempt& attempt, v1::JobSnapshot& snapshot);
+  void AddCause(v1::Issue& standstill) const;
   uint64_t Version(const Attempt& attempt);
   void Fill(const Attempt& attempt, v1::JobSnapshot& snapshot);
 
@@ -121,6 +128,8 @@ class SnapshotBuilder {
   ReportedState reported_;
   TimeAccounting times_;
   issues::IssueDetector detector_;
+  std::optional<v1::Issue> standstill_;
+  std::optional<v1::Issue> cause_;  // of it
   uint64_t changes_ = 1;
   uint64_t reports_ = 0;           // version of the ranks' reports in changes_
   Snapshot snapshot_;              // the last one; null: none

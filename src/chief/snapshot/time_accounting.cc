@@ -13,6 +13,7 @@
 
 #include "base/deadline.h"
 #include "base/wall_clock.h"
+#include "files/file_tree.h"
 
 namespace autodist::chief {
 namespace {
@@ -30,13 +31,18 @@ bool IsLog(std::string_view name) {
   return name.ends_with(".log") || name.starts_with("events.out.tfevents");
 }
 
-int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000LL + time.tv_nsec; }
+std::string AbsoluteFolder(const std::string& folder) {
+  std::string path = fs::absolute(folder).lexically_normal().string();
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
 
 constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
 
 }  // namespace
 
-std::optional<Checkpoint> NewestFile(const std::string& folder) {
+std::optional<Checkpoint> NewestFile(const std::string& folder,
+                                     const std::vector<std::string>& left_out) {
   if (access(folder.c_str(), R_OK | X_OK) != 0) return std::nullopt;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
@@ -48,10 +54,17 @@ std::optional<Checkpoint> NewestFile(const std::string& folder) {
   for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
     if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
     struct stat is {};
-    if (lstat(entry->path().c_str(), &is) == 0 && S_ISREG(is.st_mode) &&
-        is.st_mtim.tv_sec <= latest_s && Nanoseconds(is.st_mtim) > newest.written_ns &&
-        !IsLog(entry->path().filename().string())) {
-      newest = {Nanoseconds(is.st_mtim), entry->path().lexically_relative(folder).string()};
+    const bool found = lstat(entry->path().c_str(), &is) == 0;
+    const auto name = [&] { return entry->path().filename().string(); };
+    if (found && S_ISDIR(is.st_mode) &&
+        (files::IsNeverCopied(name(), true) ||
+         std::ranges::count(left_out, entry->path().lexically_normal().string()) > 0)) {
+      entry.disable_recursion_pending();
+    }
+    if (found && S_ISREG(is.st_mode) && is.st_mtim.tv_sec <= latest_s &&
+        files::ModifiedNs(is) > newest.written_ns && !IsLog(name()) &&
+        !files::IsNeverCopied(name(), false)) {
+      newest = {files::ModifiedNs(is), entry->path().lexically_relative(folder).string()};
     }
     entry.increment(error);
   }
@@ -67,15 +80,19 @@ struct CheckpointWatch::Shared {
   base::Deadline::Clock::duration took{};
 };
 
-CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop)
-    : folder_(std::move(folder)), loop_(loop), shared_(std::make_shared<Shared>()) {}
+CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop, std::vector<std::string> left_out)
+    : folder_(std::move(folder)),
+      left_out_(std::move(left_out)),
+      loop_(loop),
+      shared_(std::make_shared<Shared>()) {}
 
 void CheckpointWatch::Update() {
   again_ = std::exchange(looking_, true);
   if (again_) return;
   began_ = loop_.Now();
-  const auto look = [shared = shared_, folder = folder_, begin = base::Deadline::Clock::now()] {
-    const std::optional<Checkpoint> newest = NewestFile(folder);
+  const auto look = [shared = shared_, folder = folder_, left_out = left_out_,
+                     begin = base::Deadline::Clock::now()] {
+    const std::optional<Checkpoint> newest = NewestFile(folder, left_out);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
     shared->newest = newest;
@@ -118,10 +135,15 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
   return newest_.written_ns > 0 ? Seen{written_, newest_} : Seen{};
 }
 
-TimeAccounting::TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes)
+TimeAccounting::TimeAccounting(const std::string& checkpoints, const std::vector<std::string>& logs,
+                               Loop& loop, const Fleet& nodes)
     : loop_(loop), nodes_(nodes), began_(loop.Now()), accounting_(0) {
   if (checkpoints.empty()) return;
-  checkpoints_.emplace(std::filesystem::absolute(checkpoints).string(), loop_);
+  std::vector<std::string> left_out;
+  for (const std::string& folder : logs) {
+    if (!folder.empty()) left_out.push_back(AbsoluteFolder(folder));
+  }
+  checkpoints_.emplace(AbsoluteFolder(checkpoints), loop_, std::move(left_out));
   loop_.AddTimer([this] { return Update(); });
 }
 

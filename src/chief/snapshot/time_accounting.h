@@ -22,10 +22,11 @@ struct Checkpoint {
   std::string name = {};   // relative to the folder
 };
 
-// Returns the newest file in the folder. Absent: the folder cannot be read. Ignores logs and does
-// not follow links. Scans only part of a folder with too many files. Blocks on the disk or file
-// server.
-std::optional<Checkpoint> NewestFile(const std::string& folder);
+// Returns the newest file in the folder. Absent: the folder cannot be read. Ignores logs,
+// autodist's own files and the folders `left_out`, and does not follow links. Scans only part of a
+// folder with too many files. Blocks on the disk or file server.
+std::optional<Checkpoint> NewestFile(const std::string& folder,
+                                     const std::vector<std::string>& left_out = {});
 
 // Scans the folder on detached threads, because its server may not answer. Used on the loop's
 // thread.
@@ -41,7 +42,7 @@ class CheckpointWatch {
     std::optional<Checkpoint> file;     // the same
   };
 
-  CheckpointWatch(std::string folder, Loop& loop);
+  CheckpointWatch(std::string folder, Loop& loop, std::vector<std::string> left_out = {});
 
   // Starts a scan now, or after the running one. Does not block.
   void Update();
@@ -60,6 +61,7 @@ class CheckpointWatch {
   struct Shared;
 
   const std::string folder_;
+  const std::vector<std::string> left_out_;
   Loop& loop_;
   const std::shared_ptr<Shared> shared_;
   bool looking_ = false;
@@ -76,8 +78,9 @@ class CheckpointWatch {
 // an attempt fails. Used on the loop's thread.
 class TimeAccounting {
  public:
-  // The arguments must outlive it. `checkpoints`: their folder; "": unknown.
-  TimeAccounting(const std::string& checkpoints, Loop& loop, const Fleet& nodes);
+  // `loop` and `nodes` must outlive it. `checkpoints`: their folder, or ""; `logs`: without any.
+  TimeAccounting(const std::string& checkpoints, const std::vector<std::string>& logs, Loop& loop,
+                 const Fleet& nodes);
 
   // An attempt is being started; its ranks start; all run; one has made a step, which also shows
   // that they run; they are to end. `attempt`: its number. `at`: when it was made. `notice`: how

@@ -5,7 +5,6 @@
 
 #include "base/exit_codes.h"
 #include "base/log.h"
-#include "base/quantity.h"
 #include "base/random.h"
 #include "chief/start/prepared_text.h"
 #include "chief/start/taken_ports.h"
@@ -259,7 +258,7 @@ StartEvent AttemptStarter::JudgeLaunched() {
     if (!checked.ok()) return RefuseStart(checked);
     if (Differ(job_.plan, reported_addresses_) || roster_.has_spares()) return StartEvent::kPlan;
   }
-  return JudgeNodes(nodes);
+  return JudgeNodes(nodes, true);
 }
 
 StartEvent AttemptStarter::JudgePrepared() {
@@ -267,7 +266,7 @@ StartEvent AttemptStarter::JudgePrepared() {
     if (!devices_.backoff) {
       LogNodeWarnings(*making_.attempt, making_.results.nodes(), job_.console);
     }
-    return JudgeNodes(making_.results.nodes());
+    return JudgeNodes(making_.results.nodes(), false);
   }
   // Nodes may be lost while others are prepared.
   if (making_.plans <= job_.nodes.size() + kMaxMoves) return StartEvent::kPlan;
@@ -276,8 +275,8 @@ StartEvent AttemptStarter::JudgePrepared() {
       "start the job again"));
 }
 
-// Judges nodes that are all connected.
-StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes) {
+// Judges nodes that are all connected. `launched`: by the first launch, which has checked them.
+StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, bool launched) {
   const Attempt& attempt = *making_.attempt;
   // A call that failed although its node is connected says nothing about the node: the connection
   // was broken, or that is reported soon.
@@ -285,8 +284,9 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes) {
   if (const int exit_code = LaunchExitCode(nodes); exit_code != 0) {
     if (LeaveOutRefusing(nodes)) return StartEvent::kPlan;
     making_.refused = {
-        exit_code,
-        LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr, making_.number)};
+        exit_code, launched ? LaunchReport(first_launch_.Diagnose(), nodes.size())
+                            : LaunchReport(attempt.plan(), nodes,
+                                           job_.options.launch.sync != nullptr, making_.number)};
     return StartEvent::kFailed;
   }
   if (AwaitsDevices()) {

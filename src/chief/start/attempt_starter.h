@@ -100,7 +100,7 @@ class AttemptStarter {
   bool MembersStay() const;
   StartEvent JudgeLaunched();
   StartEvent JudgePrepared();
-  StartEvent JudgeNodes(const NodeResults::Nodes& nodes);
+  StartEvent JudgeNodes(const NodeResults::Nodes& nodes, bool launched);
   bool LeaveOutRefusing(const NodeResults::Nodes& nodes);
   StartEvent Refuse(const Status& why);
   StartEvent RefuseStart(const Status& why);

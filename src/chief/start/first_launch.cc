@@ -15,8 +15,9 @@ Result<std::unique_ptr<launch::Launcher>> FirstLaunch::Begin(const Attempt& atte
   if (!job_.options.request().no_preflight()) {
     // Its destructor deletes files.
     const bool health = job_.options.request().health() != v1::HEALTH_OFF;
+    const auto& sync = job_.options.launch.sync;
     preflight_.reset(
-        new Preflight(job_.plan, false, health),
+        new Preflight(job_.plan, false, health, sync ? &sync->tree() : nullptr),
         [&loop = job_.loop](Preflight* ended) { loop.InBackground([ended] { delete ended; }); });
     options.probe = preflight_->probe();
   }
@@ -58,8 +59,10 @@ Status FirstLaunch::Check() const {
 }
 
 v1::Diagnosis FirstLaunch::Diagnose() const {
-  diagnosis::Evidence evidence = preflight_->EvidenceFrom(results_.nodes());
+  diagnosis::Evidence evidence = preflight_ ? preflight_->EvidenceFrom(results_.nodes())
+                                            : EvidenceOf(job_.plan, results_.nodes());
   evidence.synced = job_.options.launch.sync != nullptr;
+  if (!preflight_) return diagnosis::DiagnoseLaunch(evidence);
   // Without --on-busy, only busy GPUs cause a warning: jobs may share CPUs.
   const v1::JobRequest& request = job_.options.request();
   evidence.cpus_can_be_busy = request.has_on_busy();

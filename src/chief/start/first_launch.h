@@ -30,12 +30,12 @@ class FirstLaunch {
   const NodeResults::Nodes& Results();
   // Returns an error if issues on the nodes keep ranks from running; logs warnings.
   Status Check() const;
+  // Diagnoses the nodes: by all checks, or with --no-preflight only by whether they are ready.
+  v1::Diagnosis Diagnose() const;
   // Variables of the chief that are missing on nodes; null: there was no check.
   std::shared_ptr<const Attempt::MissingVariables> missing_variables() const;
 
  private:
-  v1::Diagnosis Diagnose() const;
-
   const StartingJob job_;
   WaitingMessage& waits_;
   std::shared_ptr<Preflight> preflight_;  // null: no checks

@@ -14,7 +14,7 @@
 namespace autodist::chief {
 namespace {
 
-constexpr int kMaxIssuesShown = 5;  // below a heading
+constexpr size_t kMaxIssuesShown = 5;  // below a heading
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
@@ -53,26 +53,33 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::L
                          bool synced, uint32_t attempt) {
   diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
   evidence.synced = synced;
-  const v1::Diagnosis diagnosis = diagnosis::DiagnoseLaunch(evidence);
+  return LaunchReport(diagnosis::DiagnoseLaunch(evidence), nodes.size(), attempt);
+}
+
+std::string LaunchReport(const v1::Diagnosis& diagnosis, size_t nodes, uint32_t attempt) {
   std::set<uint32_t> failed;
-  std::string text;
-  std::string heading;
-  int below = 0;  // issues below the heading
+  std::vector<std::pair<std::string, std::vector<const v1::DiagnosedIssue*>>> of_nodes;
   for (const v1::DiagnosedIssue& issue : diagnosis.issues()) {
+    if (issue.result() != v1::CHECK_RESULT_BAD) continue;
     failed.insert(issue.nodes().begin(), issue.nodes().end());
-    const std::string of = "  " + diagnosis::NodesOf(diagnosis, issue) + ":\n";
-    if (of != heading) {
-      text += heading = of;
-      below = 0;
+    const std::string names = diagnosis::NodesOf(diagnosis, issue);
+    auto same = std::ranges::find(of_nodes, names, [](const auto& it) { return it.first; });
+    if (same == of_nodes.end()) same = of_nodes.insert(same, {names, {}});
+    same->second.push_back(&issue);
+  }
+  std::string text;
+  for (const auto& [names, issues] : of_nodes) {
+    text += "  " + names + ":\n";
+    for (size_t i = 0; i < std::min(issues.size(), kMaxIssuesShown); ++i) {
+      text += CauseAndRemedy(issues[i]->what(), issues[i]->remedy());
     }
-    if (++below <= kMaxIssuesShown) text += CauseAndRemedy(issue.what(), issue.remedy());
-    if (below == kMaxIssuesShown + 1) text += "    and more\n";
+    if (issues.size() > kMaxIssuesShown) text += "    and more\n";
   }
   if (failed.empty()) return "";
   text.pop_back();  // the last line feed
-  const std::string which = nodes.size() == 1 ? "the node"
-                                              : std::to_string(failed.size()) + " of " +
-                                                    std::to_string(nodes.size()) + " nodes";
+  const std::string which =
+      nodes == 1 ? "the node"
+                 : std::to_string(failed.size()) + " of " + std::to_string(nodes) + " nodes";
   const char* const what = attempt == 0 ? "nothing was started" : "no restart";
   return std::string(what) + ", because " + which + " cannot run the job:\n" + text;
 }
@@ -82,7 +89,8 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
   for (const launch::LaunchedNode& node : nodes) {
     if (!node.status.ok()) return kExitCannotLaunch;
     for (const v1::PrepareIssue& issue : node.prepared.issues()) {
-      if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND) {
+      if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND ||
+          issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS) {
         code = std::max(code, kExitNotFound);
       } else if (issue.kind() == v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE) {
         code = std::max(code, kExitNotExecutable);

@@ -1,16 +1,22 @@
 // Texts about nodes that have been prepared, or could not be.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "autodist/v1/diagnosis.pb.h"
 #include "chief/attempt/attempt.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
 
-// Lists all nodes on which the launch failed, with cause and remedy, equal ones grouped; "" if
-// none. `synced`: the working directory was copied to them. `attempt`: its number.
+// Lists what is bad, with cause and remedy, equal issues of nodes grouped; "" if nothing is.
+// `nodes`: their number. `attempt`: its number.
+std::string LaunchReport(const v1::Diagnosis& diagnosis, size_t nodes, uint32_t attempt = 0);
+
+// The same, only by whether nodes are ready. `synced`: the working directory was copied.
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
                          bool synced, uint32_t attempt = 0);
 

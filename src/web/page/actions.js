@@ -1,8 +1,9 @@
-// What the user can do with a job: compare it, collect its stacks, stop it.
+// What the user can do with a job: compare it, ask why, collect its stacks, stop it.
 import { drawCurves } from './curves.js';
 import { $, make, plain, setText } from './dom.js';
+import { makeDiagnosis } from './issues.js';
 import { view } from './model.js';
-import { moreHistory, post } from './source.js';
+import { get, moreHistory, post } from './source.js';
 
 // Shows the curves of another job as well; an empty `job` shows none.
 async function compare(job) {
@@ -42,6 +43,20 @@ async function showStacks() {
   }
 }
 
+// Asks why the job makes no progress, or slowly.
+export async function showDiagnosis() {
+  const place = $('#diagnosis div');
+  const show = (...children) => place.replaceChildren(...children);
+  show('asking the nodes; about 5 s, up to two minutes with gdb');
+  $('#diagnosis').showModal();
+  try {
+    const { issue } = await get(`/api/jobs/${view.job}/why`);
+    show(makeDiagnosis(issue));
+  } catch (error) {
+    show(make('p', { class: 'bad' }, plain(error.message)));
+  }
+}
+
 function askToStop() {
   const name = $('#name').textContent;
   const effect = 'its ranks get SIGTERM, and SIGKILL when its grace period is over.';
@@ -60,6 +75,7 @@ async function stop() {
 
 export function startActions() {
   $('#cmp').addEventListener('change', event => compare(event.target.value));
+  $('#dowhy').addEventListener('click', showDiagnosis);
   $('#dostacks').addEventListener('click', showStacks);
   $('#dostop').addEventListener('click', askToStop);
   $('#askno').addEventListener('click', () => $('#ask').close());

@@ -50,13 +50,13 @@ function drawTimes(svg, { start, end }, width) {
 }
 
 function eventColour(event) {
-  if (event.node_phase === 'NODE_PHASE_RECONNECTING') return 'disconnected';
-  return event.job_phase === 'JOB_PHASE_RESTARTING' ? 'bad' : '';
+  if (event.node_phase === 'reconnecting') return 'disconnected';
+  return event.job_phase === 'restarting' ? 'bad' : '';
 }
 
 function drawEventLines(svg, scale) {
   for (const event of view.snapshot.events || []) {
-    const time = Number(event.time_ms);
+    const time = event.time_ms;
     const colour = eventColour(event);
     if (!colour || !(time > scale.start)) continue;
     const x = xOf(scale, time);

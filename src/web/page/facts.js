@@ -66,7 +66,7 @@ function drawMetric(metric) {
   drawFact({
     key: 'metric',
     name: name[0].toUpperCase() + name.slice(1),
-    value: value == null ? String(metric.value) : value.toFixed(3),
+    value: value == null ? 'not finite' : value.toFixed(3),
     note: earlier.length > 2 ? `lowest ${lowest.toFixed(3)}` : '',
   });
 }
@@ -140,6 +140,7 @@ function drawGoodput(spent) {
     .sort((a, b) => b.time - a.time)
     .slice(0, 2)
     .map(part => `${part.name.split(',')[0]} ${duration(part.time)}`);
+  if (!spent.steps_known) losses.push('steps unknown');
   setText(drawTimeParts(fact, parts), losses.join(' · '));
 }
 

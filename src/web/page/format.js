@@ -6,12 +6,8 @@ export const SIZES = [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3]];
 
 const twoDigits = number => String(Math.floor(number)).padStart(2, '0');
 
-// 64-bit numbers arrive as strings; an absent one is unknown: null.
-export function known(value) {
-  if (value == null || value === '') return null;
-  const number = Number(value);
-  return Number.isFinite(number) ? number : null;
-}
+// An unknown value is null, and absent from data of the page itself.
+export const known = value => value ?? null;
 export const orZero = value => known(value) ?? 0;
 
 export const clock = ms => new Date(ms).toLocaleTimeString('en-GB');

@@ -147,7 +147,7 @@ function describe(button, rank, valueDescription) {
 }
 
 function drawMemory(button, gpu, hasValue) {
-  const share = gpu ? shareOf(orZero(gpu.memory_used), orZero(gpu.memory_total)) : null;
+  const share = gpu ? shareOf(gpu.memory_used, gpu.memory_total) : null;
   const visible = hasValue && share != null;
   $('.m', button).style.width = visible ? share * 100 + '%' : 0;
   $('.m0', button).hidden = !visible;

@@ -40,12 +40,12 @@ function drawTitle(job) {
 export function drawHead() {
   const { snapshot } = view;
   const job = snapshot.job;
-  const state = stateOf(snapshot);
+  const state = stateOf(snapshot, job);
   $('#state').className = 'state ' + state.className;
   setText($('#state'), `${state.glyph} ${state.text}`);
   drawTitle(job);
   const kind = snapshot.issues?.[0]?.kind;
-  const condition = { slow: kind === 'KIND_SLOW', stalled: kind === 'KIND_STALLED' };
+  const condition = { slow: kind === 'slow', stalled: kind === 'stalled' };
   const share = drawFacts(snapshot, condition);
   document.title = [
     state.className === 'running' ? '' : state.glyph,

@@ -55,12 +55,23 @@ function makeIssue(issue) {
     makeEvidence(issue, ranks));
 }
 
+// Shows an answer of `autodist why`, with its evidence unfolded.
+export function makeDiagnosis(issue) {
+  const evidence = makeEvidence(issue, issue.ranks || []);
+  if (evidence) evidence.open = true;
+  return make('aside', { class: 'why info' },
+    make('p', {},
+      make('span', {}),
+      make('span', {}, make('strong', {}, plain(issue.what || '')), makeCost(issue))),
+    evidence);
+}
+
 // Returns the issues; for an ended job, its report is the first if no issue explains the failure.
 function issuesOf({ issues, job }) {
   const list = [...(issues || [])];
-  if (isOver(job) && job.report && !list.some(issue => issue.kind === 'KIND_FAILED')) {
+  if (isOver(job) && job.report && !list.some(issue => issue.kind === 'failed')) {
     const [what, ...lines] = job.report.split('\n');
-    const kind = orZero(job.exit_code) ? 'KIND_FAILED' : '';
+    const kind = orZero(job.exit_code) ? 'failed' : '';
     list.unshift({ kind, what, text: lines.join('\n') });
   }
   return list;

@@ -26,7 +26,7 @@ const shortState = text =>
 function makeItem({ status: job, nodes, progress, state, mark }) {
   const isShown = job.job_id === view.job;
   const current = isShown && view.snapshot ? view.snapshot : { state, mark, progress };
-  const { className, glyph, text } = stateOf(current);
+  const { className, glyph, text } = stateOf(current, job);
   const share = progressOf(job, current.progress);
   const over = isOver(job);
   const link = make('a',

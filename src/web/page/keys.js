@@ -1,4 +1,5 @@
 // The keys of the page. The dialog `keys` lists them.
+import { showDiagnosis } from './actions.js';
 import { $, $$ } from './dom.js';
 import { followLog, hasLog, searchSoon } from './log.js';
 import { view } from './model.js';
@@ -26,6 +27,7 @@ const ACTIONS = {
   '/': () => $('#lfind').focus(),
   d: toggleTheme,
   '?': showKeys,
+  w: showDiagnosis,
   e: toggleEvidence,
 };
 

@@ -17,48 +17,46 @@ export const view = {
   range: '',
 };
 
-// CSS class and glyph of a mark, which the chief derives along with the text beside it.
+// CSS class and glyph of a mark, which the chief derives along with the text beside it. The name
+// of a mark is the kind of issue that it marks.
 const MARKS = {
-  MARK_FAILED: { className: 'bad', glyph: '✕' },
-  MARK_STALLED: { className: 'bad', glyph: '■' },
-  MARK_SLOW: { className: 'slow', glyph: '▲' },
-  MARK_DISCONNECTED: { className: 'disconnected', glyph: '↻' },
-  MARK_WARNING: { className: 'info', glyph: 'i' },
-  MARK_STARTING: { className: 'running', glyph: '○' },
-  MARK_ENDED: { className: 'quiet', glyph: '✓' },
+  failed: { className: 'bad', glyph: '✕' },
+  stalled: { className: 'bad', glyph: '■' },
+  slow: { className: 'slow', glyph: '▲' },
+  disconnected: { className: 'disconnected', glyph: '↻' },
+  warning: { className: 'info', glyph: 'i' },
+  starting: { className: 'running', glyph: '○' },
+  ended: { className: 'quiet', glyph: '✓' },
 };
+const STOPPED = { className: 'quiet', glyph: '–' };
 const UNMARKED = { className: 'running', glyph: '●' };
 const RANK_CLASSES = {
-  MARK_FAILED: 'bad',
-  MARK_STALLED: 'bad',
-  MARK_SLOW: 'slow',
-  MARK_DISCONNECTED: 'disconnected',
-  MARK_WAITING: 'wait',
+  failed: 'bad',
+  stalled: 'bad',
+  slow: 'slow',
+  disconnected: 'disconnected',
+  waiting: 'wait',
 };
-const ISSUE_MARKS = {
-  KIND_FAILED: 'MARK_FAILED',
-  KIND_STALLED: 'MARK_STALLED',
-  KIND_SLOW: 'MARK_SLOW',
-  KIND_DISCONNECTED: 'MARK_DISCONNECTED',
-};
-const OVER_STATES = ['RANK_STATE_ENDED', 'RANK_STATE_FAILED', 'RANK_STATE_LOST'];
+const OVER_STATES = ['ended', 'failed', 'lost'];
 
-export const markOf = issue => MARKS[ISSUE_MARKS[issue.kind] || 'MARK_WARNING'];
-export const isOver = job => job.phase === 'JOB_PHASE_ENDED' || !!job.chief_gone;
+export const markOf = issue => MARKS[issue.kind] || MARKS.warning;
+export const isOver = job => job.state === 'ended' || !!job.chief_gone;
 
 export function endOf(snapshot) {
   return orZero(snapshot.job.ended_ms) || orZero(snapshot.time_ms) || Date.now();
 }
 
 // CSS class, glyph and text of a job, given its snapshot or its entry in the list.
-export function stateOf({ state, mark }) {
-  return { ...(MARKS[mark] || UNMARKED), text: state || 'not known' };
+export function stateOf({ state, mark }, job) {
+  const isStopped = mark === 'ended' && job.exit_code !== 0;
+  return { ...(isStopped ? STOPPED : MARKS[mark] || UNMARKED), text: state || 'not known' };
 }
 
-// Returns the command of a job without folders and the interpreter.
+// Returns the command of a job without folders, and without the interpreter of a script.
 export function commandOf(job) {
   const names = (job.command || []).map(argument => argument.replace(/^.*\//, ''));
-  if (/^python[\d.]*$/.test(names[0] || '') && names.length > 1) names.shift();
+  const isScript = names.length > 1 && !names[1].startsWith('-');
+  if (/^python[\d.]*$/.test(names[0] || '') && isScript) names.shift();
   return plain(names.join(' '));
 }
 
@@ -123,8 +121,8 @@ function nodeFacts(node, ranks) {
   const traffic = [trafficOf(sample, 'received'), trafficOf(sample, 'sent')].filter(isPresent);
   return {
     name: node.name || node.address || '',
-    disconnected: node.phase === 'NODE_PHASE_RECONNECTING',
-    lost: node.phase === 'NODE_PHASE_LOST',
+    disconnected: node.state === 'reconnecting',
+    lost: node.state === 'lost',
     detail: node.detail || '',
     cells: cellsOf(sample.gpus || [], ranks),
     cpu: known(host.cpu),
@@ -146,7 +144,8 @@ function reportedRanks(snapshot) {
 function buildModel(snapshot) {
   const all = reportedRanks(snapshot).map(rank => rankFacts(rank, snapshot));
   const ranks = all.filter(rank => !rank.auxiliary);
-  const order = snapshot.worst_first || all.map((_, index) => index);
+  const sorted = snapshot.worst_first || [];
+  const order = sorted.length ? sorted : all.map((_, index) => index);
   const nodes = (snapshot.nodes || [])
     .map((node, index) => nodeFacts(node, all.filter(rank => rank.node === index)));
   return {

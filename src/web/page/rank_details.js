@@ -8,9 +8,9 @@ const badText = text => make('span', { class: 'bad' }, text);
 function gpuDetails(gpu) {
   const details = [];
   if (gpu.use != null) details.push(`${Math.round(gpu.use * 100)} %`);
-  if (gpu.memory_used) {
-    const used = (gpu.memory_used / 1e9).toFixed(1);
-    details.push(`${used} of ${Math.round(gpu.memory_total / 1e9)} GB`);
+  if (gpu.memory_used != null) {
+    const total = gpu.memory_total ? ` of ${Math.round(gpu.memory_total / 1e9)}` : '';
+    details.push(`${(gpu.memory_used / 1e9).toFixed(1)}${total} GB`);
   }
   if (gpu.power != null) {
     const limit = gpu.power_limit ? ` of ${Math.round(gpu.power_limit)}` : '';

@@ -85,7 +85,7 @@ export function drawRanks() {
   const model = currentModel();
   const worst = model.worstFirst.slice(0, MAX_ROWS);
   const place = model.gpus ? 'GPU' : 'Node';
-  const stalled = (view.snapshot.issues || []).some(issue => issue.kind === 'KIND_STALLED');
+  const stalled = (view.snapshot.issues || []).some(issue => issue.kind === 'stalled');
   $('#slow').hidden = !worst.length;
   let rows;
   if (model.over) rows = drawEndedRanks(model, worst, place);

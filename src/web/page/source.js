@@ -82,8 +82,8 @@ export function follow(job, { onSnapshot, onState }) {
 // Converts a point for the curves: its end, its width, then the known values.
 function pointOf(raw) {
   const point = {
-    time: Number(raw.time_ms),
-    width: Number(raw.width_ms || 0),
+    time: raw.time_ms,
+    width: raw.width_ms || 0,
     attempt: raw.attempt || 0,
   };
   for (const name of KEPT_VALUES) point[name] = known(raw[name]);

@@ -9,12 +9,12 @@ const BAR = { y: 6, height: 14, rx: 1.5 };
 const NARROW = 600;       // pixels; a narrower timeline has fewer labels
 const MIN_DISTANCE = 3;   // pixels between marks
 const TICK_MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080];
-const ISSUE_COLOURS = { KIND_SLOW: 'var(--slow-fill)', KIND_STALLED: 'var(--bad)' };
+const ISSUE_COLOURS = { slow: 'var(--slow-fill)', stalled: 'var(--bad)' };
 
 // Returns the intervals between changes of phase.
 function phasesOf(snapshot, end) {
   const changes = (snapshot.events || []).filter(event => event.job_phase).map(event => ({
-    from: Number(event.time_ms),
+    from: event.time_ms,
     phase: event.job_phase,
     attempt: event.attempt || 0,
   }));
@@ -23,13 +23,13 @@ function phasesOf(snapshot, end) {
   if (!first || first.from > start + 1000) {
     changes.unshift({
       from: start,
-      phase: first ? '' : snapshot.job.phase,
+      phase: first ? '' : snapshot.job.state,
       attempt: first?.attempt ?? orZero(snapshot.job.attempt),
     });
   }
   return changes
     .map((change, index) => ({ ...change, to: changes[index + 1]?.from ?? end }))
-    .filter(change => change.phase !== 'JOB_PHASE_ENDED');
+    .filter(change => change.phase !== 'ended');
 }
 
 function isFailure({ rank, what }) {
@@ -40,11 +40,11 @@ function isFailure({ rank, what }) {
 
 function eventMark(event) {
   const subject = event.rank != null ? `rank ${event.rank}` : event.node;
-  const mark = { time: Number(event.time_ms), reason: event.what };
-  if (event.node_phase === 'NODE_PHASE_RECONNECTING') {
+  const mark = { time: event.time_ms, reason: event.what };
+  if (event.node_phase === 'reconnecting') {
     return { ...mark, glyph: '↻', text: `${subject} disconnected`, colour: 'disconnected' };
   }
-  if (event.node_phase === 'NODE_PHASE_LOST') {
+  if (event.node_phase === 'lost') {
     return { ...mark, glyph: '✕', text: `${subject} lost`, colour: 'bad' };
   }
   return isFailure(event) ? { ...mark, glyph: '✕', text: subject, colour: 'bad' } : null;
@@ -53,11 +53,11 @@ function eventMark(event) {
 function issueMark(issue) {
   const time = orZero(issue.since_ms);
   const mark = { time, reason: issue.what };
-  if (time && issue.kind === 'KIND_SLOW') {
+  if (time && issue.kind === 'slow') {
     const text = issue.ranks?.length ? `rank ${issue.ranks[0]}` : '';
     return { ...mark, glyph: '▲', text, colour: 'slow' };
   }
-  if (time && issue.kind === 'KIND_STALLED') {
+  if (time && issue.kind === 'stalled') {
     return { ...mark, glyph: '■', text: 'stalled', colour: 'bad' };
   }
   return null;
@@ -92,13 +92,13 @@ function drawTicks(svg, scale, width) {
 }
 
 function phaseOpacity({ phase, attempt }, lastAttempt) {
-  if (phase !== 'JOB_PHASE_RUNNING') return phase ? 0.8 : 0.3;
+  if (phase !== 'running') return phase ? 0.8 : 0.3;
   return attempt === lastAttempt ? 0.75 : 0.42;
 }
 
 function makePhase(phase, x, width, lastAttempt) {
-  const running = phase.phase === 'JOB_PHASE_RUNNING';
-  const name = (phase.phase || 'not known').replace('JOB_PHASE_', '').toLowerCase();
+  const running = phase.phase === 'running';
+  const name = phase.phase || 'not known';
   const title = `${name}, attempt ${phase.attempt + 1}, ${duration(phase.to - phase.from)}`;
   const attributes = {
     x,
@@ -132,7 +132,7 @@ function drawPhases(svg, scale, phases) {
     const x = xOf(scale, phase.from);
     const width = Math.max(1.5, xOf(scale, phase.to) - x - 0.8);
     svg.append(makePhase(phase, x, width, lastAttempt));
-    if (phase.phase === 'JOB_PHASE_RUNNING' && !labelled.has(attempt) && width > 16) {
+    if (phase.phase === 'running' && !labelled.has(attempt) && width > 16) {
       labelled.add(attempt);
       svg.append(makeAttemptLabel(attempt, x, width, attempt === lastAttempt));
     }
@@ -220,11 +220,11 @@ export function drawEvents() {
   if (!last) return;
   const subjectOf = event => event.rank != null ? `rank ${event.rank}` : plain(event.node || '');
   const textOf = event => plain(event.what || '');
-  const timeOf = event => clock(Number(event.time_ms));
+  const timeOf = event => clock(event.time_ms);
   const summary = `${timeOf(last)} ${subjectOf(last)} ${textOf(last)}`;
   setText($('#events summary'), `Events, ${events.length}; last: ${summary}`);
   $('#events ol').replaceChildren(...[...events].reverse().map(event => make('li', {},
-    make('span', { title: dayPrefix(Number(event.time_ms)) }, timeOf(event)),
+    make('span', { title: dayPrefix(event.time_ms) }, timeOf(event)),
     make('span', {}, subjectOf(event)),
     make('span', {}, textOf(event)))));
 }

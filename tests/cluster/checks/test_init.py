@@ -116,10 +116,28 @@ def test_an_unreachable_host_is_written_as_given(init, autodist):
     assert autodist("validate", path).code == 0
 
 
+def test_unknown_devices_are_not_guessed(init, autodist):
+    outcome, path = init("--hosts", f"host1,{address(2)}")
+    assert outcome.code == 125, outcome.err
+    assert f"address: {address(2)}\n    gpus: unknown  # " in path.read_text()
+    assert "the spec is not complete, because 1 of 2 nodes did not report the devices:" in outcome.err
+    assert autodist("validate", path).code == 2
+
+
+def test_host_keys_are_learned(init, ranks_by, known_hosts):
+    known_hosts.write_text("")
+    outcome, path = init("--hosts", "host1,host3")
+    assert "host key unknown" in outcome.err and "give --host-key-check accept-new" in outcome.err
+    outcome, path = init("--hosts", "host1,host3", "--host-key-check", "accept-new", "--force")
+    assert outcome.code == 0 and "warning" not in outcome.err, outcome.err
+    assert known_hosts.read_text() != ""
+    assert ranks_by(path) == ["host1", "host3"]
+
+
 def test_only_remote_hosts_have_no_chief(init):
     outcome, path = init("--hosts", "host3,host2", "--offline")
     assert outcome.code == 0
-    assert "- address: host3\n    gpus: [0]  # not asked; put the numbers of the GPUs here\n" \
+    assert "- address: host3\n    gpus: unknown  # not asked; write the numbers of the GPUs here, such as [0, 1]\n" \
            "    ssh_config: workers" in path.read_text()
     assert "chief" not in path.read_text()
 
@@ -137,10 +155,10 @@ def test_a_file_is_replaced_only_with_force(init, folder):
     ([], "give one of --hosts, --hostfile, --from, --ssh-config and --slurm"),
     (["--hosts", "a", "--slurm"], "more than one source of hosts"),
     (["--slurm"], "this shell is not inside a Slurm allocation"),
-    (["--hosts", "a:x,b c"], "--hosts:1:3: 'x' is not a number"),
-    (["--hosts", "a:x,b&c"], "--hosts:1:5: 'b&c' is neither"),
+    (["--hosts", "a:x,b c"], "autodist: error: --hosts:3: 'x' is not a number"),
+    (["--hosts", "a:x,b&c"], "autodist: error: --hosts:5: 'b&c' is neither"),
     (["--hosts", "localhost,host1"], "'localhost' and 'host1' are both this machine"),
-    (["--hostfile", "/none"], "--hostfile: /none: No such file or directory"),
+    (["--hostfile", "/none"], "autodist: error: --hostfile: /none: No such file or directory"),
     (["--hosts", "a", "--user", "a b"], "--user: 'a b' is not a user name"),
 ])
 def test_wrong_usage(init, arguments, what):

@@ -27,7 +27,7 @@ def flaky(start, folder, restarts, attempts):
 
 
 def job_folder(folder):
-    [job] = (folder / "autodist-runs").iterdir()
+    [job] = (folder / "autodist-runs").glob("2*")
     return job
 
 

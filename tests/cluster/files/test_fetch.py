@@ -75,10 +75,28 @@ def test_fetch_from_a_running_job(start, autodist, unshared):
 
     job.interrupt()
     assert job.finish().code == 130
-    late = autodist("fetch", "last", "ckpt*")
-    assert late.code == 125
-    assert f"has ended, and its agents have left the nodes; files of 7 nodes are in {folder}" in late.err
-    assert "run --fetch PATTERN" in late.err
+
+
+def test_fetch_after_the_end(autodist, unshared):
+    """It logs in again, and takes only what this job has changed."""
+    for host in OTHERS:
+        on_host(host, f"cd {WORK} && echo old > ckpt-0 && touch -d '1 hour ago' ckpt-0")
+    outcome = autodist("run", "--spec", SPEC, "--", "sh", "-c", WRITE + "exit 0", cwd=unshared)
+    assert outcome.code == 0, outcome.err
+    folder = log_folder(outcome.err)
+    time.sleep(2.1)  # a file that is as late does not belong to the job
+    on_host(2, f"echo later > {WORK}/ckpt-3")
+    late = autodist("fetch", "last", "ckpt*", cwd="/")
+    assert late.code == 0, late.err
+    assert "has ended; logging in to its nodes" in late.err
+    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 8 files that match did not change while " \
+           "the job ran; 1 node shares the folder" in late.err, late.err
+    assert_fetched(folder, OTHERS)
+
+    (folder / "nodes.json").unlink()
+    unknown = autodist("fetch", "last", "ckpt*")
+    assert unknown.code == 125
+    assert "how to log in to its nodes is not recorded" in unknown.err and "run --fetch PATTERN" in unknown.err
 
 
 def test_fetch_from_a_failed_job(autodist, unshared):
@@ -110,7 +128,7 @@ def test_fetch_after_one_ctrl_c_but_not_after_two(start, unshared):
 def test_a_node_that_dies_during_the_fetch(start, unshared, power_off):
     on_host(2, f"truncate -s 3G {WORK}/ckpt-large")
     job = start("run", "--spec", SPEC, "--lease", "5", "--fetch", "ckpt*", "--", "sh", "-c",
-                WRITE + "echo written", cwd=unshared)
+                "[ ! -e ckpt-large ] || touch ckpt-large; " + WRITE + "echo written", cwd=unshared)
     job.await_err("fetching files", 20)
     folder = log_folder(job.err.decode()) / address(2)
     seconds_until(lambda: any(size(path) > 1_000_000 for path in folder.glob(".autodist-sync-*")), 20)
@@ -129,7 +147,8 @@ def test_ctrl_c_ends_the_fetch(start, autodist, unshared):
     os.mkfifo(unshared / "go")
     for host in OTHERS:
         on_host(host, f"mkfifo {WORK}/go")
-    job = start("run", "--spec", SPEC, "--fetch", "large", "--", "sh", "-c", "echo ran; read x < go", cwd=unshared)
+    job = start("run", "--spec", SPEC, "--fetch", "large", "--", "sh", "-c",
+                "[ ! -e large ] || touch large; echo ran; read x < go", cwd=unshared)
     job.await_lines(8)
     folder = log_folder(job.err.decode()) / address(2)
     fetch = start("fetch", "last", "large", cwd=unshared)
@@ -153,13 +172,12 @@ def test_ctrl_c_ends_the_fetch(start, autodist, unshared):
 
 
 def test_a_full_local_disk_is_reported_per_node(autodist, unshared):
-    on_host(2, f"head -c 3000000 /dev/zero > {WORK}/ckpt-3.pt")
     logs = Path("/tmp/fetch-test-logs")
     logs.mkdir()
     os.system(f"mount -t tmpfs -o size=2m tmpfs {logs}")
     try:
-        outcome = autodist("run", "--spec", SPEC, "--log-dir", logs, "--fetch", "ckpt-3.pt", "--", "true",
-                           cwd=unshared)
+        outcome = autodist("run", "--spec", SPEC, "--log-dir", logs, "--fetch", "ckpt-3.pt", "--", "sh", "-c",
+                           "[ $RANK != 1 ] || head -c 3000000 /dev/urandom > ckpt-3.pt", cwd=unshared)
     finally:
         os.system(f"umount {logs}")
         logs.rmdir()

@@ -21,7 +21,7 @@ def test_a_thousand_files_to_seven_hosts(sync, work):
     first = sync(program=("sh", "-c", "ls part7/7.bin"))
     assert first.code == 0, first.err
     assert re.search(r"syncing 1000 files, 200 MB to 7 nodes: \d+ %", first.err), first.err
-    assert re.search(r"synced: 7000 files, 1.4 GB sent to 7 nodes in [\d.]+ s\n", first.err), first.err
+    assert re.search(r"synced: 1000 files, 200 MB sent to 7 nodes in [\d.]+ s\n", first.err), first.err
     assert first.lines() == {rank: ["part7/7.bin"] for rank in range(8)}
     assert listing(1) == before
     for host in OTHERS:
@@ -36,7 +36,7 @@ def test_a_thousand_files_to_seven_hosts(sync, work):
     (work / "part3" / "3.bin").write_bytes(b"new")
     os.utime(work / "part4" / "4.bin")
     third = sync()
-    assert "synced: 7 files, 21 bytes sent to 7 nodes" in third.err, third.err
+    assert "synced: 1 file, 3 bytes sent to 7 nodes" in third.err, third.err
     for host in OTHERS:
         assert listing(host) == listing(1)
 
@@ -58,7 +58,7 @@ def test_progress_on_a_terminal(work):
     drawn = re.findall(rb"\r\x1b\[Ksyncing 100 files, 20 MB to 7 nodes  \[[#-]{20}\]  (\d+) %", shown)
     assert drawn and sorted(drawn, key=int) == drawn, shown
     # The progress line is erased before the final one.
-    assert re.search(rb"\r\x1b\[K\x1b\[1mautodist: \x1b\[msynced: 700 files, 140 MB sent to 7 nodes", shown), shown
+    assert re.search(rb"\r\x1b\[K\x1b\[1mautodist: \x1b\[msynced: 100 files, 20 MB sent to 7 nodes", shown), shown
     assert b"\n" not in shown[shown.index(b"syncing"):shown.rindex(b"\r\x1b[K")]
 
 
@@ -118,7 +118,7 @@ def test_a_folder_that_some_hosts_share(sync, work, folder):
         on_host(host, f"ln -s {folder} {WORK}")
     try:
         outcome = sync("--log-dir", "/tmp/sync-test-logs")
-        assert "synced: 5 files, 5 bytes sent to 5 nodes" in outcome.err
+        assert "synced: 1 file, 1 byte sent to 5 nodes" in outcome.err
         assert "2 nodes with the same folder" in outcome.err
         assert on_host(4, f"cat {WORK}/file") == "x"
     finally:
@@ -169,3 +169,129 @@ def test_unreadable_files_are_reported_before_any_connection(autodist, work):
     outcome = autodist("run", "--sync", "--spec", SPEC, "--", "true", cwd=work)
     assert outcome.code == 125
     assert f"{WORK}/.gitignore: larger than" in outcome.err
+
+
+def test_content_is_compared_where_size_and_time_are_the_same(sync, work):
+    """On this host, and on a node."""
+    file = work / "a.txt"
+    file.write_text("one\n")
+    os.utime(file, ns=(1, 1_600_000_000_000_000_000))
+    assert sync().code == 0
+    file.write_text("two\n")
+    os.utime(file, ns=(1, 1_600_000_000_000_000_000))
+    assert sync(program=("cat", "a.txt")).lines() == {rank: ["two"] for rank in range(8)}
+    on_host(3, f"cd {WORK} && touch -r a.txt ../time && echo 333 > a.txt && touch -r ../time a.txt && rm ../time")
+    outcome = sync(program=("cat", "a.txt"))
+    assert outcome.lines() == {rank: ["two"] for rank in range(8)}
+    assert "synced: 1 file, 4 bytes sent to 1 node" in outcome.err
+    # A folder that takes the place of another one.
+    for name in ("old", "new"):
+        (work / name).mkdir()
+        (work / name / "x").write_text(f"{name}\n")
+        os.utime(work / name / "x", ns=(1, 1_600_000_000_000_000_000))
+    assert sync().code == 0
+    (work / "old").rename(work / "older")
+    (work / "new").rename(work / "old")
+    assert sync(program=("cat", "old/x")).lines() == {rank: ["new"] for rank in range(8)}
+    assert "synced: nothing to send\n" in sync().err
+
+
+def test_no_old_bytecode_is_used(sync, work):
+    program = ("/usr/bin/python3", "train.py")
+    (work / "train.py").write_text("import part\nprint(part.VALUE)\n")
+    for value, nanoseconds in (("1", 0), ("2", 500_000_000)):
+        (work / "part.py").write_text(f"VALUE = {value}\n")
+        os.utime(work / "part.py", ns=(1, 1_600_000_000_000_000_000 + nanoseconds))
+        outcome = sync(program=program)
+        values = outcome.lines()
+        assert [values[rank] for rank in range(1, 8)] == [[value]] * 7, outcome.err  # rank 0 is on this host
+
+
+def test_sync_delete(sync, start, work):
+    (work / "train.py").write_text("")
+    (work / "pkg").mkdir()
+    (work / "pkg" / "__init__.py").write_text("")
+    (work / "old.py").write_text("")
+    (work / ".autodistignore").write_text("/data/\n*.ckpt\n")
+    assert sync().code == 0
+    for name in ("old.py", "pkg/__init__.py"):
+        (work / name).unlink()
+    (work / "pkg").rmdir()
+    on_host(2, f"cd {WORK} && mkdir data mounted && touch data/x a.ckpt ../outside && ln -s .. up && "
+               "mount -t tmpfs tmpfs mounted && touch mounted/x.py")
+    files = f"cd {WORK} && find . -mindepth 1 -type f ! -name .autodist-sync | LC_ALL=C sort"
+    before = on_host(2, files)
+    outcome = sync()
+    assert re.search(r"warning: files that a program may read, but that this machine does not have: old\.py, "
+                     r"pkg/__init__\.py on 10\.77\.0\.2, .*\n    hint: --sync-delete ", outcome.err), outcome.err
+    outcome = sync("--sync-delete", "--dry-run")
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"to delete on the nodes: .*old\.py", outcome.err), outcome.err
+    assert on_host(2, files) == before
+    job = start("run", "-n", "1", "--", "sh", "-c", "echo up; sleep 100", cwd=work)
+    job.await_lines(1)
+    outcome = sync("--sync-delete")
+    assert outcome.code == 125 and "which runs in this folder" in outcome.err, outcome.err
+    assert on_host(2, files) == before
+    job.interrupt()
+    job.finish()
+    outcome = sync("--sync-delete")
+    assert outcome.code == 0, outcome.err
+    assert "deleted, because this machine does not have it: " in outcome.err
+    assert on_host(2, files).split() == ["./.autodistignore", "./a.ckpt", "./data/x", "./mounted/x.py", "./train.py"]
+    assert on_host(3, files).split() == ["./.autodistignore", "./train.py"]
+    on_host(2, f"umount {WORK}/mounted && rmdir {WORK}/mounted && ! test -e {WORK}/up")
+    assert on_host(2, f"ls {WORK}/../outside && rm {WORK}/../outside")
+    assert "this machine does not have" not in sync("--sync-delete").err
+    assert sync("--dry-run").code == 0
+    assert "--sync-delete needs --sync" in subprocess.run(
+        [AUTODIST, "run", "--sync-delete", "--", "true"], cwd=work, check=False, capture_output=True, text=True).stderr
+
+
+def test_own_output_and_growing_files_prevent_no_start(work):
+    (work / "program").write_text("")
+    writer = subprocess.Popen(["sh", "-c", "while :; do seq 2000; sleep 0.001; done > old.log"], cwd=work)
+    try:
+        for _ in range(3):
+            with open(work / "train.log", "w", encoding="utf8") as log:
+                ended = subprocess.run([AUTODIST, "run", "--sync", "--spec", SPEC, "--", "echo", "ran"],
+                                       cwd=work, check=False, stdout=log, stderr=log)
+            text = (work / "train.log").read_text()
+            assert ended.returncode == 0, text
+            assert text.count(" ran\n") == 8
+    finally:
+        writer.kill()
+        writer.wait()
+    assert on_host(2, f"ls {WORK}").split() == ["old.log", "program"]
+    assert on_host(2, f"head -n 2 {WORK}/old.log") == "1\n2\n"
+
+
+def test_holes_stay_holes(sync, work):
+    """On a node with less space than the file's size."""
+    with open(work / "image", "wb") as file:
+        file.truncate(2_000_000_000)
+        file.seek(1_000_000_000)
+        file.write(b"x")
+    on_host(2, f"mkdir -p {WORK} && mount -t tmpfs -o size=100m,mode=755 tmpfs {WORK}")
+    try:
+        outcome = sync(program=("sh", "-c", "stat -c %s image; test $(du -k image | cut -f1) -lt 1000 && echo sparse"))
+    finally:
+        on_host(2, f"umount {WORK}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["2000000000", "sparse"] for rank in range(8)}
+
+
+def test_a_folder_that_everyone_can_write_in(sync, work):
+    (work / "a").write_text("x")
+    on_host(2, f"mkdir -p {WORK} && chmod 777 {WORK}")
+    outcome = sync()
+    assert outcome.code == 0, outcome.err
+    assert f"everyone can write in {WORK} on {address(2)}, so other users can change the program\n" in outcome.err
+
+
+def test_large_outputs_of_a_job_are_named(sync, work):
+    sync(program=("sh", "-c", "[ $RANK != 0 ] || (mkdir big; head -c 12000000 /dev/urandom > big/x)"))
+    second = sync()
+    assert "warning: --sync sends 12 MB that was written while a job ran here, in big/\n" in second.err, second.err
+    assert "add a line to .autodistignore: /big/" in second.err
+    assert "written while" not in sync().err

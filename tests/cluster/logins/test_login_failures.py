@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
-from hosts import SHARED, address, spec_of
+from hosts import SHARED, address, on_host, spec_of
 
 ED25519 = f"key_file: {SHARED}/user_ed25519"
 
@@ -142,12 +143,13 @@ def test_channel_refused(failure, sshd):
     assert "channel refused: the login succeeds" in failure(f"[{server.address}]:{server.port}")
 
 
-@pytest.mark.parametrize("shell, prints", [("/usr/sbin/nologin", "This account is currently not available"),
-                                           ("/bin/false", "and prints nothing")], ids=["nologin", "false"])
-def test_login_shell_broken(failure, users, shell, prints):
+@pytest.mark.parametrize("shell, says, hint", [
+    ("/usr/sbin/nologin", "the server says: This account is currently not available", "getent passwd"),
+    ("/bin/false", "login shell broken: the login succeeds", "getent passwd")], ids=["nologin", "false"])
+def test_a_login_shell_that_runs_nothing(failure, users, shell, says, hint):
     users(3, ann=shell)
     said = failure(address(3), ssh=f"{ED25519}\nusername: ann")
-    assert "login shell broken" in said and prints in said
+    assert says in said and hint in said
 
 
 def test_no_ssh_program(autodist, folder):
@@ -159,7 +161,75 @@ def test_no_ssh_program(autodist, folder):
 def test_a_forced_command(failure, sshd):
     server = sshd(3, ForceCommand="echo only backups here >&2; exit 3")
     said = failure(f"[{server.address}]:{server.port}")
-    assert "login shell broken" in said and "only backups here" in said
+    assert "the server says: only backups here; the login succeeds, but runs no command" in said
+
+
+def test_a_cloud_image_that_names_another_user(failure, sshd, autodist, folder):
+    text = 'Please login as the user \\"ubuntu\\" rather than the user \\"root\\".'
+    server = sshd(3, ForceCommand=f'echo "{text}"; echo; sleep 30; exit 142')
+    node = f"[{server.address}]:{server.port}"
+    began = time.monotonic()
+    said = failure(node)
+    assert time.monotonic() - began < 10
+    assert 'the server says: Please login as the user "ubuntu" rather than the user "root".' in said
+    assert "hint: set `username: ubuntu` in the spec" in said and "bashrc" not in said
+    init = autodist("init", "--hosts", f"host1:1,{server.address}:1", "--port", server.port, "--key-file",
+                    SHARED / "user_ed25519", "--output", folder / "made.yaml")
+    assert 'Please login as the user "ubuntu"' in init.err and init.seconds < 10
+    assert "`username: ubuntu`" in init.err and "Please login as" in (folder / "made.yaml").read_text()
+
+
+def test_a_banner_about_maintenance(failure, sshd, new_key, folder):
+    (folder / "banner").write_text("*******\n* The cluster is down for maintenance. *\n*******\n")
+    server = sshd(3, Banner=folder / "banner")
+    said = failure(f"[{server.address}]:{server.port}", ssh=f"key_file: {new_key('stranger')}")
+    assert "the server says: The cluster is down for maintenance.\n" in said and "key refused" in said
+    assert "--exclude" in said and "authorized_keys" not in said
+
+
+def test_a_certificate_of_another_user(failure, sshd, new_key):
+    authority, key = new_key("authority"), new_key("mine")
+    server = sshd(3, TrustedUserCAKeys=f"{authority}.pub", AuthorizedKeysFile="none")
+    node = f"[{server.address}]:{server.port}"
+    certify = ["ssh-keygen", "-q", "-s", authority, "-I", "me", "-V"]
+    subprocess.run([*certify, "+1h", "-n", "ann,bob", f"{key}.pub"], check=True)
+    said = failure(node, ssh=f"key_file: {key}")
+    assert f"key refused: certificate {key}-cert.pub is for ann, bob, not for root" in said
+    subprocess.run([*certify, "-2w:-1w", "-n", "root", f"{key}.pub"], check=True)
+    said = failure(node, ssh=f"key_file: {key}")
+    assert f"key refused: certificate {key}-cert.pub has expired on " in said and "valid now" in said
+
+
+@pytest.fixture
+def slow_sshd(sshd):
+    """A server that needs two seconds to find the user's keys."""
+    program = "/root/slow-keys"  # sshd runs it only if others can write in none of the folders above
+    on_host(3, f"printf '#!/bin/sh\\nsleep 1\\ncat {SHARED}/user_ed25519.pub\\n' > {program}; chmod 755 {program}")
+    yield sshd(3, AuthorizedKeysFile="none", AuthorizedKeysCommand=program, AuthorizedKeysCommandUser="root")
+    on_host(3, f"rm {program}")
+
+
+def test_a_slow_login(autodist, folder, slow_sshd):
+    spec = spec_of(folder / "spec.yaml", f"[{slow_sshd.address}]:{slow_sshd.port}", ssh=ED25519)
+    outcome = autodist("run", "--spec", spec, "--start-timeout", "1", "--", "true")
+    assert outcome.code == 125 and "logging in timed out after 1 s: the server was reached" in outcome.err
+    assert "--start-timeout" in outcome.err and "firewall" not in outcome.err
+    outcome = autodist("run", "--spec", spec, "--start-timeout", "30", "--", "true")
+    assert outcome.code == 0, outcome.err
+
+
+def test_an_unknown_host_key_is_accepted_with_a_spec(autodist, folder, known_hosts):
+    known_hosts.write_text("")
+    spec = spec_of(folder / "spec.yaml", address(3), ssh=ED25519)
+    outcome = autodist("run", "--spec", spec, "--host-key-check", "accept-new", "--", "true")
+    assert outcome.code == 0, outcome.err
+    assert known_hosts.read_text() != ""
+
+
+def test_an_unreachable_host_is_reported_once(autodist):
+    outcome = autodist("run", "--hosts", "host1:1,10.77.0.99:1", "--", "true")
+    assert outcome.code == 125
+    assert outcome.err.count("No route to host") == 1, outcome.err
 
 
 @pytest.fixture

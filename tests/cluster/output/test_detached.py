@@ -121,7 +121,7 @@ def test_a_closed_terminal_ends_a_foreground_job(folder):
     terminal.await_words(b"up of")
     terminal.close()
     assert terminal.wait() == 128 + signal.SIGHUP
-    [job] = os.listdir(folder / "autodist-runs")
+    [job] = (path.name for path in (folder / "autodist-runs").glob("2*"))
     assert record(folder, job)["exit_code"] == 128 + signal.SIGHUP
 
 

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def test_the_laptop_is_disconnected_for_longer_than_the_lease(launch, there, cut
                        f'touch done-$RANK; until [ $(ls done-* | wc -l) = {RANKS} ]; do sleep 0.1; done; exit 7\n')
     outcome = launch("--lease", str(LEASE_S), program=["sh", "train.sh"])
     assert outcome.code == 0, outcome.err
-    assert "is running" in outcome.err and f"--chief-on {name(2)} last" in outcome.err
+    assert "is running" in outcome.err and f"--chief-on {name(2)} (same options for ps" in outcome.err
     assert chiefs() and not {pid for pid in pids_on(1) & set(processes())}
     cut(1)
     time.sleep(LEASE_S + 3)
@@ -155,6 +156,36 @@ def test_commands_reach_the_remote_chief(launch, there, laptop, folder):
     seconds_until(lambda: not chiefs(), 10)
     seconds_until(lambda: not any("web" in hosts.argv_of(pid)[1:2] for pid in pids_on(2)), 10)
     assert in_host(2, "sh", "-c", "ls /tmp/autodist-web-* 2> /dev/null || true") == ""
+
+
+def test_the_machine_that_started_the_job_finds_it(launch, start, there, folder):
+    """Its log folder is on host 2 only."""
+    runs = Path.home() / ".cache" / "runs"
+    outcome = launch("--name", "far", "--log-dir", runs, program=["sh", "-c", "echo up; exec sleep 1000"])
+    assert outcome.code == 0, outcome.err
+    job, = re.search(r"autodist attach (\S+) --spec \S+/lab.yaml --chief-on ", outcome.err).groups()
+
+    def here(*arguments):
+        return start(*arguments, cwd=Path.home()).finish()
+    [line] = [line for line in here("ps").out.splitlines() if job in line]
+    assert line.split()[:4] == [job, "far", "unknown", name(2)]
+    status = here("status", "far")
+    assert status.code == 0 and "running" in status.out, status.err
+    assert f"job {job} is on {name(2)}: going there with ssh" in status.err
+    seconds_until(lambda: here("logs", job, "--rank", "5").out == "up\n", 20)
+    report = here("report", "far", "--output", folder / "far.html")
+    assert report.code == 0 and (folder / "far.html").read_text().startswith("<!doctype html>"), report.err
+    refused = here("report", "far", "--output", folder / "far.html")
+    assert refused.code == 2 and "--force" in refused.err
+    assert "autodist fetch --chief-on" in here("fetch", "far", "data").err
+    stopped = here("stop", "far")
+    assert stopped.code == 0, stopped.err
+    assert job not in here("ps").out
+    [line] = [line for line in here("ps", "--all").out.splitlines() if job in line]
+    assert line.split()[:4] == [job, "far", "ended", name(2)]
+    assert "exit code    143" in there("status", "far").out
+    assert here("prune", job).code == 0 and job not in here("ps", "--all").out
+    in_host(2, "rm", "-rf", runs)
 
 
 def test_top_in_its_own_terminal(launch, there, laptop, folder):
@@ -273,14 +304,19 @@ def test_a_command_without_a_terminal_ends_remotely_too(launch, there, laptop, f
     assert there("stop", "last").code == 0
 
 
-def test_programs_of_other_users_are_not_run(there):
-    """A folder in /tmp with our name belongs to another user."""
+def test_programs_of_other_users_are_not_run(laptop, folder):
+    """A folder in /tmp with our name belongs to another user. Host 2 has no autodist at the path of ours."""
+    program = Path.home() / ".cache" / "program"
+    in_host(1, "mkdir", "-p", program)
+    shutil.copy(AUTODIST, program / "autodist")
     in_host(2, "sh", "-c", "rm -rf ~/.cache/autodist/chief; mkdir -p /tmp/autodist-agent-0; "
             "chown 65534 /tmp/autodist-agent-0; d=/tmp/autodist-agent-0/$(sha256sum < " + AUTODIST + " | cut -d ' ' -f 1); "
             "mkdir $d; ln -s /bin/echo $d/autodist")
-    outcome = there("ps")
+    outcome = subprocess.run([program / "autodist", "ps", "--spec", laptop, "--chief-on", "first"], cwd=folder,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    in_host(1, "rm", "-rf", program)
     in_host(2, "rm", "-rf", "/tmp/autodist-agent-0")
-    assert outcome.code == 125 and "there is no autodist on this node" in outcome.err, outcome.out
+    assert outcome.returncode == 125 and "there is no autodist on this node" in outcome.stderr, outcome.stdout
 
 
 def test_ctrl_c_during_the_start(start, laptop, folder):

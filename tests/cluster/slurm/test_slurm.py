@@ -118,7 +118,7 @@ def test_every_byte_is_passed_on(alloc, folder):
     (folder / "data").write_bytes(data)
     outcome = alloc("--", "cat", "data").finish()
     assert outcome.code == 0, outcome.err
-    [job] = (folder / "autodist-runs").iterdir()
+    [job] = (folder / "autodist-runs").glob("2*")
     assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(8))
 
 
@@ -334,6 +334,32 @@ def test_a_requeue_restarts_the_job(batch, slurm, folder):
     text = (folder / "out").read_text()
     assert text.count("] up 1") == 8, text
     slurm.await_true("the end", lambda: not slurm.jobs())
+
+
+def test_the_login_node_finds_a_batch_job(batch, slurm, start, folder):
+    """Host 1 is not of the job, and shares its record and log folder."""
+    (folder / "state").mkdir(mode=0o700)
+    shared = {"XDG_STATE_HOME": f"{folder}/state"}
+    batch("--name", "far", "--", *UP, options=("-N2", "--nodelist=host[2-3]", "--ntasks-per-node=2",
+                                               f"--export=ALL,XDG_STATE_HOME={folder}/state"))
+    seconds_until(lambda: has(folder / "out", ":3] up"), GONE_LIMIT_S)
+
+    def ask(*arguments):
+        return start(*arguments, cwd=folder, env=shared).finish()
+    [line] = [line for line in ask("ps").out.splitlines() if " far " in line]
+    assert line.split()[2:4] == ["running", "host2"], line
+    status = ask("status")  # the job of this folder
+    assert status.code == 0 and "running" in status.out and "going there with srun" in status.err, status.err
+    assert ask("top", "far", "--once").code == 0
+    seconds_until(lambda: ask("logs", "far", "--rank", "3").out.startswith("up "), GONE_LIMIT_S)
+    assert "stopping job" in ask("stop", "far").err
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    seconds_until(lambda: not processes(), GONE_LIMIT_S)
+    # The record of an ended job is read here.
+    ended = ask("status", "far")
+    assert "exit code    143" in ended.out and "srun" not in ended.err, ended.err
+    other = start("run", "--", "true", cwd=folder, env=shared).finish()
+    assert other.code == 0 and " far " in ask("ps", "--all").out
 
 
 def test_outside_an_allocation(start):

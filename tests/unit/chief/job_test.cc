@@ -107,6 +107,13 @@ TEST_F(JobTest, TheSenderOfTheSignalIsReportedIfKnown) {
   EXPECT_THAT(messages_, HasSubstr("`autodist stop`: the ranks have 30 s to exit"));
 }
 
+TEST_F(JobTest, ASignalThatIsPassedOnIsReported) {
+  Signal(seconds(5), SIGUSR1);
+  AllExit(seconds(6), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("SIGUSR1 is passed on to all ranks"));
+}
+
 TEST_F(JobTest, CtrlCOnceGivesRanksTheirGracePeriod) {
   nodes_[1].ranks_ignore_stop = true;
   Signal(seconds(5));
@@ -332,6 +339,20 @@ TEST_F(JobTest, AHangIsReportedStacksAreCollectedAndTheJobIsStopped) {
   EXPECT_LT(took_, seconds(902));
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 600 s"));
   EXPECT_THAT(messages_, HasSubstr("what all ranks are doing is in "));
+}
+
+TEST_F(JobTest, NothingHangsWhileARankReportsProgress) {
+  options_.launch.request.set_hang_timeout("30");
+  for (const int time : {20, 40, 60}) {
+    loop_.After(seconds(time), [this, time] {
+      v1::AgentEvent event;
+      event.mutable_progress_line()->set_rank(4);
+      event.mutable_progress_line()->set_line("{\"step\": " + std::to_string(time) + "}");
+      nodes_[2].Send(event);
+    });
+  }
+  AllExit(seconds(80), 0);
+  EXPECT_EQ(Run(), 0);
 }
 
 TEST_F(JobTest, AHangMayBeDetectedByTheStepTime) {

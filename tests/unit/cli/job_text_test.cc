@@ -62,6 +62,40 @@ TEST(JobTextTest, ATableOfJobs) {
             "short   sweep-3  exit 137  5      17:30    1 s         -         ./train 'two w…\n");
 }
 
+TEST(JobTextTest, JobsOfOtherMachines) {
+  v1::JobStatus there = Job();
+  there.set_host("gpu1");
+  there.set_elsewhere(true);
+  v1::JobStatus unknown = there;
+  unknown.set_phase(v1::JOB_PHASE_UNSPECIFIED);
+  v1::JobStatus stopped = there;
+  stopped.set_phase(v1::JOB_PHASE_ENDED);
+  const std::string table = JobTable({there, unknown, stopped}, {}, kNow, 0);
+  EXPECT_THAT(table, HasSubstr("STATE    HOST  NODES"));
+  EXPECT_THAT(table, HasSubstr("  running  gpu1  3"));
+  EXPECT_THAT(table, HasSubstr("  unknown  gpu1  3"));
+  EXPECT_THAT(table, HasSubstr("  ended    gpu1  3"));
+  stopped.set_exit_code(3);
+  EXPECT_EQ(StateText(stopped), "exit 3");
+}
+
+TEST(JobTextTest, ATableOfRanks) {
+  v1::JobSnapshot snapshot;
+  *snapshot.mutable_job() = Job();
+  snapshot.add_nodes()->set_address("10.0.0.1");
+  for (uint32_t i = 0; i < 2; ++i) {
+    v1::RankSnapshot& rank = *snapshot.add_ranks();
+    rank.set_rank(i);
+    rank.set_state_text(i == 0 ? "training" : "starting");
+  }
+  snapshot.mutable_ranks(0)->set_pid(4711);
+  EXPECT_EQ(RankTable({snapshot}),
+            "JOB                     RANK  NODE      PID   STATE\n"
+            "20261120-173000-3fa9c1  0     10.0.0.1  4711  training\n"
+            "20261120-173000-3fa9c1  1     10.0.0.1  -     starting\n");
+  EXPECT_EQ(RankTable({}), "");
+}
+
 TEST(JobTextTest, TheStartTimeOfAJob) {
   constexpr int64_t kDay = 86'400'000;
   for (const auto& [later, text] :

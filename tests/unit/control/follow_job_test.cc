@@ -1,7 +1,10 @@
 #include "control/follow_job.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -154,6 +157,23 @@ TEST_F(FollowJobTest, EndsWhenTheChiefDies) {
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_TRUE(job->chief_gone());
   EXPECT_EQ(Output(), "[a:0] all\n");
+}
+
+using FollowJobDeathTest = FollowJobTest;  // runs before gRPC has threads, which a fork would lose
+
+// As in `attach | head`: a hung job writes nothing that would show that the reader has gone.
+TEST_F(FollowJobDeathTest, EndsWithItsReader) {
+  EXPECT_EXIT(
+      {
+        StartChief();
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) _exit(2);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        (void)Follow().get();
+        _exit(3);
+      },
+      testing::KilledBySignal(SIGPIPE), "");
 }
 
 // It is not gone: its ranks may write for days.

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "control/job_socket.h"
 #include "support/session.h"
@@ -14,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Not;
 
 class JobRecordTest : public testing::Test {
@@ -59,6 +63,19 @@ TEST_F(JobRecordTest, IsPrivate) {
             session_.folder().path() + "/logs/job-1");
 }
 
+TEST_F(JobRecordTest, HasTheNodesOnceRanksHaveStarted) {
+  const v1::JobStatus job = Job("job-1");
+  ASSERT_TRUE(Record(job).ok());
+  EXPECT_EQ(ReadNodes(job).status().code(), StatusCode::kNotFound);
+  const base::LogFolder folder(job.log_folder());
+  ASSERT_TRUE(folder.WriteFile(kNodesFile, R"({"workdir": "/work", "later": 1})").ok());
+  const auto nodes = ReadNodes(job);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_EQ(nodes->workdir(), "/work");
+  ASSERT_TRUE(folder.WriteFile(kNodesFile, "nodes: []").ok());
+  EXPECT_FALSE(ReadNodes(job).ok());
+}
+
 // Others may be able to write in the log folder.
 TEST_F(JobRecordTest, AnInvalidJobIdIsIgnored) {
   v1::JobStatus job = Job("job-1");
@@ -87,6 +104,19 @@ TEST_F(JobRecordTest, InvalidRecordsAreIgnored) {
   EXPECT_TRUE(ReadRecord("job-1").ok());
 }
 
+TEST_F(JobRecordTest, ANewRecordRemovesNotesOfForgottenJobs) {
+  ASSERT_TRUE(Record(Job("job-1")).ok());
+  const std::string begun = session_.records() + "/job-1.json.5f";  // maybe still being written
+  const std::string orphans[] = {session_.records() + "/job-0.json",
+                                 session_.records() + "/job-0.json.5f"};
+  for (const std::string& file : {begun, orphans[0], orphans[1]}) std::ofstream(file) << "{}";
+  ASSERT_TRUE(Record(Job("job-2")).ok());
+  for (const std::string& file : orphans) EXPECT_FALSE(fs::exists(file)) << file;
+  EXPECT_TRUE(fs::exists(begun));
+  EXPECT_TRUE(ReadNote("job-1").ok());
+  EXPECT_TRUE(ReadNote("job-2").ok());
+}
+
 TEST_F(JobRecordTest, ANewRecordRemovesDanglingLinks) {
   ASSERT_TRUE(Record(Job("job-1")).ok());
   ASSERT_TRUE(Record(Job("job-2")).ok());
@@ -94,6 +124,77 @@ TEST_F(JobRecordTest, ANewRecordRemovesDanglingLinks) {
   EXPECT_THAT(RecordedJobs(), testing::ElementsAre("job-2"));
   ASSERT_TRUE(Record(Job("job-3")).ok());
   EXPECT_THAT(RecordedJobs(), testing::UnorderedElementsAre("job-2", "job-3"));
+}
+
+// Their log folders may be on disks that this machine does not have.
+TEST_F(JobRecordTest, ANewRecordKeepsJobsOfOtherMachines) {
+  v1::JobStatus far = Job("job-1");
+  far.set_host("another-machine");
+  ASSERT_TRUE(Record(far).ok());
+  fs::remove_all(far.log_folder());
+  EXPECT_THAT(RecordedJobs(), ElementsAre("job-1"));
+  ASSERT_TRUE(Record(Job("job-2")).ok());
+  EXPECT_THAT(RecordedJobs(), ElementsAre("job-1", "job-2"));
+  const auto read = ReadRecord("job-1");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->host(), "another-machine");
+  EXPECT_EQ(read->log_folder(), far.log_folder());
+  ForgetJob("job-1");
+  EXPECT_THAT(RecordedJobs(), ElementsAre("job-2"));
+  EXPECT_EQ(ReadNote("job-1").status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(JobRecordTest, ANoteHasTheEndOfTheJob) {
+  v1::JobStatus job = Job("job-1");
+  ASSERT_TRUE(Record(job).ok());
+  job.set_phase(v1::JOB_PHASE_ENDED);
+  job.set_exit_code(3);
+  job.set_report("why");
+  job.add_nodes()->set_address("a");
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
+  const auto note = ReadNote("job-1");
+  ASSERT_TRUE(note.ok()) << note.status();
+  EXPECT_EQ(note->job().exit_code(), 3);
+  EXPECT_TRUE(note->job().nodes().empty());
+  EXPECT_FALSE(note->job().has_report());
+}
+
+TEST_F(JobRecordTest, ANoteOfABatchJobNamesItsNodeInSlurm) {
+  setenv("SLURM_JOB_ID", "4711", 1);
+  ASSERT_TRUE(Record(Job("job-1")).ok());  // a shell of salloc, which is on no node of the job
+  EXPECT_EQ(ReadNote("job-1")->slurm_job(), "");
+  setenv("SLURMD_NODENAME", "n7", 1);
+  ASSERT_TRUE(Record(Job("job-2")).ok());
+  unsetenv("SLURM_JOB_ID");
+  unsetenv("SLURMD_NODENAME");
+  EXPECT_EQ(ReadNote("job-2")->slurm_job(), "4711");
+  EXPECT_EQ(ReadNote("job-2")->slurm_node(), "n7");
+}
+
+// On a login node that shares the record with the chief's node.
+TEST_F(JobRecordTest, ARemoteJobKeepsTheNoteOfItsChief) {
+  v1::JobStatus job = Job("job-1");
+  job.set_host("another-machine");
+  ASSERT_TRUE(Record(job).ok());
+  v1::JobNote note;
+  note.mutable_job()->set_job_id("job-1");
+  note.mutable_job()->set_host("10.0.0.2");
+  note.set_chief_on("10.0.0.2");
+  note.set_spec("/home/me/lab.yaml");
+  ASSERT_TRUE(RecordRemoteJob(note).ok());
+  const auto kept = ReadNote("job-1");
+  EXPECT_EQ(kept->job().host(), "another-machine");
+  EXPECT_EQ(kept->chief_on(), "10.0.0.2");
+  EXPECT_EQ(kept->spec(), "/home/me/lab.yaml");
+}
+
+TEST_F(JobRecordTest, AJobIsRecordedWithItsLogFolder) {
+  v1::JobStatus job = Job("job-1");
+  EXPECT_FALSE(IsRecorded(job));
+  ASSERT_TRUE(Record(job).ok());
+  EXPECT_TRUE(IsRecorded(job));
+  job.set_log_folder(job.log_folder() + "-copy");
+  EXPECT_FALSE(IsRecorded(job));
 }
 
 TEST_F(JobRecordTest, TheNewestAndRunningOnesAreKept) {
@@ -115,13 +216,6 @@ TEST_F(JobRecordTest, TheNewestAndRunningOnesAreKept) {
   EXPECT_THAT(left, Not(Contains("job-001")));
   EXPECT_THAT(left, Contains("job-002"));
   EXPECT_TRUE(fs::exists(logs + "/job.json"));  // the record is removed, the logs stay
-}
-
-TEST_F(JobRecordTest, JsonIsOneLine) {
-  const std::string json = AsJson(Job("job-1"));
-  EXPECT_THAT(json, Not(HasSubstr("\n")));
-  EXPECT_THAT(json, HasSubstr("\"job_id\":\"job-1\""));
-  EXPECT_THAT(json, HasSubstr("\"phase\":\"JOB_PHASE_LAUNCHING\""));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/deadline.h"
+#include "control/diagnose_job.h"
 #include "control/job_client.h"
 #include "control/terminal_session.h"
 #include "support/session.h"
@@ -20,6 +21,7 @@
 namespace autodist::control {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -173,6 +175,26 @@ TEST_F(JobServerTest, StacksAreAnsweredAsynchronously) {
   answer(stacks);
   answer(stacks);  // too late
   EXPECT_EQ(waiting.get()->file(), "/logs/stacks.txt");
+}
+
+TEST_F(JobServerTest, AJobsDiagnosisIsThatOfItsAutodistOrOfItsEnd) {
+  JobRequests requests;
+  requests.get_status = [](const auto& answer) { answer(Job(v1::JOB_PHASE_RUNNING)); };
+  requests.snapshots.diagnosis = [](const auto& answer) {
+    v1::JobDiagnosis diagnosis;
+    diagnosis.set_kind(v1::JobDiagnosis::KIND_OK);
+    diagnosis.mutable_issue()->set_what("nothing is wrong: steps continue");
+    answer(diagnosis);
+  };
+  auto server = JobServer::Start("job-1", std::move(requests));
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto diagnosis = DiagnoseJobNamed("job-1", {});
+  ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
+  EXPECT_EQ(diagnosis->issue().what(), "nothing is wrong: steps continue");
+  EXPECT_THAT(DiagnosisJson("job-1", *diagnosis),
+              AllOf(HasSubstr(R"("job_id":"job-1")"), HasSubstr(R"("diagnosis":"ok")")));
+  (*server)->End(Job(v1::JOB_PHASE_ENDED));
+  EXPECT_EQ(DiagnoseJobNamed("job-1", {})->kind(), v1::JobDiagnosis::KIND_OK);
 }
 
 TEST_F(JobServerTest, UnavailableStacksAreAnAnswer) {

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "control/job_record.h"
 #include "control/job_server.h"
 #include "control/job_socket.h"
+#include "control/snapshot_client.h"
 #include "support/busy_listener.h"
 #include "support/session.h"
 
@@ -22,7 +24,7 @@ using testing::Not;
 const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-173000-3fa9c1",
                                         "20261120-180000-3fa9c2"};
 
-std::string Unnamed(const std::string&) { return ""; }
+v1::JobStatus Unnamed(const std::string&) { return {}; }
 
 TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
   for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
@@ -32,62 +34,104 @@ TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
                                   {"20261120-17", 1},
                                   {"20261120-180000-3fa9c2", 2},
                                   {"last", 2}}) {
-    const auto found = FindJob(name, kJobs, Unnamed);
+    const auto found = FindJob(name, kJobs, Unnamed, "");
     ASSERT_TRUE(found.ok()) << name << ": " << found.status();
     EXPECT_EQ(*found, kJobs[static_cast<size_t>(job)]) << name;
   }
-  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}, Unnamed), "job-1");
+  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}, Unnamed, ""), "job-1");
 }
 
 TEST(FindJobTest, AmbiguousAndUnknownNamesListTheCandidates) {
-  const auto ambiguous = FindJob("20261120", kJobs, Unnamed);
+  const auto ambiguous = FindJob("20261120", kJobs, Unnamed, "");
   EXPECT_EQ(ambiguous.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(ambiguous.status()),
             "'20261120' is ambiguous:\n  20261120-173000-3fa9c1\n"
             "  20261120-180000-3fa9c2");
   for (const std::string name : {"", "3fa9", "../x", "LAST"}) {
-    const auto unknown = FindJob(name, kJobs, Unnamed);
+    const auto unknown = FindJob(name, kJobs, Unnamed, "");
     EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound) << name;
     EXPECT_THAT(Message(unknown.status()), HasSubstr(kJobs[0])) << name;
   }
-  EXPECT_EQ(FindJob("last", {}, Unnamed).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(FindJob("last", {}, Unnamed, "").status().code(), StatusCode::kNotFound);
 }
 
 TEST(FindJobTest, OfManyCandidatesTheNewestAreListed) {
   std::vector<std::string> jobs;
   for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
-  const std::string message = Message(FindJob("job", jobs, Unnamed).status());
+  const std::string message = Message(FindJob("job", jobs, Unnamed, "").status());
   EXPECT_THAT(message, HasSubstr("job-140\n"));
   EXPECT_THAT(message, HasSubstr("job-149\n  and older ones"));
   EXPECT_THAT(message, Not(HasSubstr("job-139")));
 }
 
-TEST(FindJobTest, ANameMeansTheNewestJob) {
-  const auto named = [](const std::string& job) -> std::string {
-    return job == kJobs[2] ? "other" : "aaaaaa";
+TEST(FindJobTest, OfAnUnknownNameTheNearestJobIsListedFirst) {
+  std::vector<std::string> jobs;
+  for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
+  const auto about = [](const std::string& job) {
+    v1::JobStatus status;
+    if (job == "job-120") status.set_name("sweep");
+    return status;
   };
-  EXPECT_EQ(*FindJob("other", kJobs, named), kJobs[2]);
-  EXPECT_EQ(*FindJob("aaaaaa", kJobs, named), kJobs[1]);  // which is also a suffix of an id
-  EXPECT_EQ(*FindJob(kJobs[0], kJobs, named), kJobs[0]);
-  EXPECT_EQ(*FindJob("20261119", kJobs, named), kJobs[0]);
-  EXPECT_THAT(Message(FindJob("oth", kJobs, named).status()), HasSubstr(kJobs[2] + " (other)"));
+  EXPECT_EQ(Message(FindJob("swep", jobs, about, "").status()),
+            "no job is called 'swep'; known jobs:\n  job-120 (sweep)\n  job-149\n  job-148\n"
+            "  job-147\n  job-146");
 }
 
-v1::JobStatus Running(const std::string& id, const std::string& name = "") {
-  v1::JobStatus job;
-  job.set_job_id(id);
-  job.set_name(name);
-  return job;
+v1::JobStatus Named(const std::string& name) {
+  v1::JobStatus status;
+  status.set_name(name);
+  return status;
 }
+
+TEST(FindJobTest, ANameMeansTheNewestJob) {
+  const auto about = [](const std::string& job) {
+    return Named(job == kJobs[2] ? "other" : "aaaaaa");
+  };
+  EXPECT_EQ(*FindJob("other", kJobs, about, ""), kJobs[2]);
+  EXPECT_EQ(*FindJob("aaaaaa", kJobs, about, ""), kJobs[1]);  // which is also a suffix of an id
+  EXPECT_EQ(*FindJob(kJobs[0], kJobs, about, ""), kJobs[0]);
+  EXPECT_EQ(*FindJob("20261119", kJobs, about, ""), kJobs[0]);
+  EXPECT_THAT(Message(FindJob("oth", kJobs, about, "").status()), HasSubstr(kJobs[2] + " (other)"));
+}
+
+// The first job is of /a, the second of /b, the third of /c.
+v1::JobStatus OfFolders(const std::string& job) {
+  v1::JobStatus status;
+  status.set_job_id(job);
+  for (size_t i = 0; i < kJobs.size(); ++i) {
+    if (job == kJobs[i]) status.set_working_directory(std::array{"/a", "/b", "/c"}[i]);
+  }
+  return status;
+}
+
+TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
+  for (const auto& [folder, job] : {std::pair{"/a", 0}, {"/b", 1}, {"/d", 2}, {"", 2}}) {
+    EXPECT_EQ(*FindJob("last", kJobs, OfFolders, folder), kJobs[static_cast<size_t>(job)])
+        << folder;
+  }
+}
+
+v1::JobStatus Running(const std::string& id) { return OfFolders(id); }
 
 TEST(DefaultJobTest, IsTheOnlyRunningJobOrTheLast) {
-  EXPECT_EQ(*DefaultJob({}, kJobs), kJobs[2]);
-  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs), kJobs[0]);
-  EXPECT_EQ(Message(DefaultJob({}, {}).status()), "there is no job");
+  EXPECT_EQ(*DefaultJob({}, kJobs, Unnamed, ""), kJobs[2]);
+  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs, Unnamed, ""), kJobs[0]);
+  EXPECT_EQ(Message(DefaultJob({}, {}, Unnamed, "").status()), "there is no job");
+}
+
+TEST(DefaultJobTest, JobsOfTheFolderComeFirst) {
+  const std::vector<v1::JobStatus> running = {Running(kJobs[0]), Running(kJobs[2])};
+  EXPECT_EQ(*DefaultJob(running, kJobs, OfFolders, "/a"), kJobs[0]);
+  EXPECT_EQ(*DefaultJob(running, kJobs, OfFolders, "/b"), kJobs[1]);  // it has ended
+  EXPECT_EQ(DefaultJob(running, kJobs, OfFolders, "/d").status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs, OfFolders, "/d"), kJobs[0]);
 }
 
 TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
-  const auto several = DefaultJob({Running(kJobs[0], "sweep"), Running(kJobs[1])}, kJobs).status();
+  const auto about = [](const std::string& job) { return Named(job == kJobs[0] ? "sweep" : ""); };
+  const auto several =
+      DefaultJob({Running(kJobs[0]), Running(kJobs[1])}, kJobs, about, "").status();
   EXPECT_EQ(several.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] + " (sweep)\n  " + kJobs[1]);
   EXPECT_EQ(Remedy(several), "name one of them, by its id or its name");
@@ -137,13 +181,13 @@ TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
   (void)Recorded("ended", v1::JOB_PHASE_ENDED);
   (void)Recorded("crashed", v1::JOB_PHASE_RUNNING);
 
-  const auto live = ListJobs(false);
+  const auto live = ListRunningJobs();
   ASSERT_TRUE(In(live, "running"));
   EXPECT_EQ(In(live, "running")->phase(), v1::JOB_PHASE_RUNNING);
   EXPECT_FALSE(In(live, "ended"));
   EXPECT_FALSE(In(live, "crashed"));
 
-  const auto all = ListJobs(true);
+  const auto all = ListJobs();
   ASSERT_TRUE(In(all, "running") && In(all, "ended") && In(all, "crashed"));
   EXPECT_FALSE(In(all, "running")->chief_gone());
   EXPECT_FALSE(In(all, "ended")->chief_gone());
@@ -159,24 +203,104 @@ TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCrashed) {
   job.set_host("another-machine");
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
+  EXPECT_TRUE(LookUpJob(job.job_id())->elsewhere());
+  EXPECT_TRUE(In(ListRunningJobs(), "elsewhere"));
+  EXPECT_TRUE(In(ListJobsThatMayRun(0), "elsewhere"));
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   job.set_host(name.data());
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_TRUE(LookUpJob(job.job_id())->chief_gone());
+  EXPECT_FALSE(LookUpJob(job.job_id())->elsewhere());
+}
+
+// As on a laptop with --chief-on, or on a login node that shares the home but not /tmp.
+TEST_F(JobsTest, AJobWhoseLogFolderIsOnAnotherMachineIsKnown) {
+  v1::JobNote note;
+  v1::JobStatus& job = *note.mutable_job();
+  job.set_job_id(Id("far"));
+  job.set_name("lap");
+  job.set_host("another-machine");
+  job.set_log_folder("/missing/autodist-runs/far");
+  note.set_chief_on("10.0.0.2");
+  ASSERT_TRUE(RecordRemoteJob(note).ok());
+  EXPECT_THAT(KnownJobs(), testing::Contains(Id("far")));
+  const auto found = LookUpJob(Id("far"));
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->elsewhere());
+  EXPECT_EQ(found->name(), "lap");
+  EXPECT_EQ(About(Id("far")).name(), "lap");
+  EXPECT_TRUE(In(ListJobsThatMayRun(0), "far"));
+  EXPECT_FALSE(In(ListRunningJobs(), "far")) << "it may have ended long ago";
+}
+
+TEST_F(JobsTest, ALogFolderIsAJob) {
+  v1::JobStatus job = Recorded("moved", v1::JOB_PHASE_ENDED);
+  job.set_attempt(1);
+  job.set_attempt_folder(job.log_folder() + "/restart-1");
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
+  const std::string copy = session_.folder().path() + "/copy";
+  std::filesystem::rename(job.log_folder(), copy);
+  ForgetJob(job.job_id());
+  const auto found = LookUpJobIn(copy);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->job_id(), job.job_id());
+  EXPECT_EQ(found->log_folder(), copy);
+  EXPECT_EQ(found->attempt_folder(), copy + "/restart-1");
+  session_.folder().Write("copy/snapshot.json",
+                          R"({"job": {"phase": "JOB_PHASE_ENDED", "attempt_folder": "/etc"}})");
+  const auto snapshot = SnapshotClient(job.job_id(), copy).Snapshot();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ((*snapshot)->job().attempt_folder(), copy + "/restart-1");
+  EXPECT_EQ(Message(LookUpJobIn(copy + "/none").status()),
+            copy + "/none is not the log folder of a job: it has no job.json");
+}
+
+// It may have been downloaded.
+TEST_F(JobsTest, ALogFolderIsNotTrusted) {
+  const std::string folder = session_.folder().path() + "/download";
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  const auto write = [&](const std::string& id, const std::string& host) {
+    session_.folder().Write("download/job.json",
+                            R"({"job_id": ")" + id + R"(", "host": ")" + host +
+                                R"(", "log_folder": "/", "attempt_folder": "/../etc"})");
+  };
+  write("job-1", "evil.example");
+  const auto job = LookUpJobIn(folder);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_TRUE(job->elsewhere());
+  EXPECT_FALSE(IsRecorded(*job));
+  EXPECT_EQ(job->attempt_folder(), folder);
+  session_.folder().Write("download/nodes.json", R"({"spec_text": "nodes: []"})");
+  EXPECT_EQ(ReadNodes(*job).status().code(), StatusCode::kPermissionDenied);
+  for (const char* host : {"$(id)", "-oProxyCommand=id", "a; id", "a b"}) {
+    write("job-1", host);
+    EXPECT_EQ(LookUpJobIn(folder)->host(), "") << host;
+  }
+  for (const char* id : {"--output=x", "../job-1", "a b", ""}) {
+    write(id, "host1");
+    EXPECT_EQ(LookUpJobIn(folder).status().code(), StatusCode::kDataLoss) << id;
+  }
+}
+
+TEST_F(JobsTest, ARecordThatIsGoneIsNoErrorOfAPath) {
+  EXPECT_EQ(Message(LookUpJob(Id("none")).status()),
+            "job " + Id("none") +
+                " is not recorded any more: it did not start, or its log folder was removed");
 }
 
 TEST_F(JobsTest, AnAutodistThatIsTooBusyToAcceptIsNotGone) {
   const v1::JobStatus job = Recorded("busy", v1::JOB_PHASE_RUNNING);
   const test::BusyListener busy(*PlaceForSocket(job.job_id()));
   EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
-  EXPECT_TRUE(In(ListJobs(false), "busy"));
+  EXPECT_TRUE(In(ListRunningJobs(), "busy"));
 }
 
 TEST_F(JobsTest, AJobWithoutARecordIsFoundByItsSocket) {
   const auto running = JobServer::Start(Id("only-socket"), {});
   ASSERT_TRUE(running.ok()) << running.status();
-  EXPECT_TRUE(In(ListJobs(false), "only-socket"));
+  EXPECT_TRUE(In(ListRunningJobs(), "only-socket"));
   EXPECT_TRUE(LookUpJob(Id("only-socket")).ok());
 }
 
@@ -184,14 +308,14 @@ TEST_F(JobsTest, ANameIsInTheRecordAndTheSocket) {
   v1::JobStatus job = Recorded("named", v1::JOB_PHASE_ENDED);
   job.set_name("of-the-record");
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
-  EXPECT_EQ(NameOfJob(job.job_id()), "of-the-record");
+  EXPECT_EQ(About(job.job_id()).name(), "of-the-record");
   const auto running = JobServer::Start(Id("unrecorded"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   job.set_job_id(Id("unrecorded"));
   job.set_name("of-the-socket");
   (*running)->Publish(job);
-  EXPECT_EQ(NameOfJob(Id("unrecorded")), "of-the-socket");
-  EXPECT_EQ(NameOfJob(Id("none")), "");
+  EXPECT_EQ(About(Id("unrecorded")).name(), "of-the-socket");
+  EXPECT_EQ(About(Id("none")).name(), "");
 }
 
 }  // namespace

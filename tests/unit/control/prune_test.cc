@@ -100,6 +100,37 @@ TEST_F(RemoveJobTest, TheFolderAndTheRecordAreRemoved) {
   EXPECT_EQ(LogBytes(job), 0U);
 }
 
+TEST_F(RemoveJobTest, OfAJobOfAnotherMachineTheRecordIsRemoved) {
+  v1::JobNote note;
+  note.mutable_job()->set_job_id("20261120-173000-3fa9c1");
+  note.mutable_job()->set_host("another-machine");
+  note.mutable_job()->set_log_folder(session_.folder().path() + "/runs/20261120-173000-3fa9c1");
+  ASSERT_TRUE(RecordRemoteJob(note).ok());
+  const auto job = ReadRecord("20261120-173000-3fa9c1");
+  ASSERT_TRUE(job.ok() && job->elsewhere()) << job.status();
+  EXPECT_TRUE(RemoveJob(*job).ok());
+  EXPECT_THAT(RecordedJobs(), IsEmpty());
+}
+
+// It may still run there, and its log folder may be on a disk that both machines have.
+TEST_F(RemoveJobTest, TheLogFolderOfAJobOfAnotherMachineStays) {
+  v1::JobStatus job = Recorded("20261120-173000-3fa9c1");
+  job.set_phase(v1::JOB_PHASE_RUNNING);
+  job.set_elsewhere(true);
+  EXPECT_TRUE(RemoveJob(job).ok());
+  EXPECT_TRUE(fs::exists(job.log_folder()));
+  EXPECT_THAT(RecordedJobs(), IsEmpty());
+}
+
+// A log folder of another user may have any id and host.
+TEST_F(RemoveJobTest, AJobOfAnotherLogFolderIsNotForgotten) {
+  v1::JobStatus job = Recorded("runs/20261120-173000-3fa9c1");
+  job.set_log_folder(session_.folder().path() + "/download");
+  job.set_elsewhere(true);
+  EXPECT_EQ(RemoveJob(job).code(), StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(RecordedJobs().empty());
+}
+
 TEST_F(RemoveJobTest, AFolderWithAnotherNameStays) {
   const v1::JobStatus job = Recorded("precious");
   EXPECT_EQ(RemoveJob(job).code(), StatusCode::kFailedPrecondition);

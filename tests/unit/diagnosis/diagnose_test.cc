@@ -199,6 +199,14 @@ TEST_F(DiagnoseTest, Gpus) {
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
 }
 
+TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {
+  evidence_.uncounted["10.0.0.2"] =
+      WithRemedy(Error(StatusCode::kFailedPrecondition, "mismatch"), "restart the node");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 1, "its GPUs cannot be counted: mismatch");
+  evidence_.nodes[1].reached = Error(StatusCode::kUnavailable, "refused");
+  EXPECT_EQ(Only().what(), "refused");
+}
+
 TEST_F(DiagnoseTest, FaultsOfTheHardware) {
   v1::HardwareFault& fault = *Facts(1).add_hardware_faults();
   fault.set_what("GPU 0 fell off the bus (XID 79)");
@@ -501,6 +509,22 @@ TEST_F(DiagnoseTest, AScriptThatTheChiefLacksToo) {
   EXPECT_THAT(issue.remedy(), HasSubstr("programs start in /work"));
   evidence_.nearest_script = "tarin.py";
   EXPECT_THAT(Only().remedy(), HasSubstr("did you mean tarin.py?"));
+}
+
+TEST_F(DiagnoseTest, WhatNodesNeedBesidesTheProgramsFiles) {
+  evidence_.needs.push_back(
+      {v1::CHECK_FILES, v1::CHECK_RESULT_WARNING,
+       WithRemedy(Error(StatusCode::kNotFound, "data is a link"), "copy it there")});
+  EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
+  Facts(1).add_missing_paths(0);
+  Facts(1).add_missing_paths(1);  // an answer to no question
+  ExpectOnly(v1::CHECK_FILES, v1::CHECK_RESULT_WARNING, 1, "data is a link");
+}
+
+TEST_F(DiagnoseTest, OnlyFilesOfTheFolderAreCopiedBySync) {
+  evidence_.probe.set_files(0, "/data/conf.yaml");
+  Facts(1).mutable_files(0)->set_digest("bb");
+  EXPECT_THAT(Only().remedy(), HasSubstr("--sync copies only the working directory"));
 }
 
 TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {

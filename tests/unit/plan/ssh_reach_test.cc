@@ -32,6 +32,30 @@ TEST(SshReachTest, DefaultsAreThoseOfOpenssh) {
   EXPECT_EQ(ssh.known_hosts_files(0), "/home/me/.ssh/known_hosts");
   EXPECT_FALSE(ssh.by_ssh_program());
   EXPECT_EQ(ssh.connect_limit_ms(), 10'000u);
+  EXPECT_EQ(ssh.login_limit_ms(), 60'000u);
+}
+
+TEST(SshReachTest, TheLimitOfALoginIsThatOfTheStart) {
+  v1::JobRequest request;
+  EXPECT_EQ(StartLimitOf(request), kDefaultStartLimit);
+  request.set_start_timeout(180);
+  const v1::SshReach ssh = MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", {}}, kUser,
+                                        StartLimitOf(request));
+  EXPECT_EQ(ssh.login_limit_ms(), 180'000u);
+}
+
+TEST(SshReachTest, AllAddressesAndTheHintOfAnErrorAreKept) {
+  NodeAddress address{"10.0.0.5", "10.0.0.5", "", {}};
+  address.others = {"10.1.0.5", "fd00::5"};
+  address.hint = "correct the name";
+  EXPECT_THAT(MakeSshReach(NodeAt("gpu1"), {}, address, kUser).other_addresses(),
+              ElementsAre("10.1.0.5", "fd00::5"));
+  EXPECT_EQ(MakeSshReach(NodeAt("gpu1"), {}, address, kUser).error_hint(), "");
+  address.ssh = "";
+  address.no_ssh = "name does not resolve";
+  const v1::SshReach ssh = MakeSshReach(NodeAt("gpu1"), {}, address, kUser);
+  EXPECT_EQ(ssh.error(), "name does not resolve");
+  EXPECT_EQ(ssh.error_hint(), "correct the name");
 }
 
 const std::multimap<std::string, std::string> kConfigured = {

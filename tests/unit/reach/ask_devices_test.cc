@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "support/temp_folder.h"
 #include "transport/local.h"
 
@@ -17,31 +15,51 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
+Result<Devices> Read(const std::string& output) {
+  return ReadDevices(output, std::chrono::seconds(7));
+}
+
+// The answer of the command: its line, and what nvidia-smi printed.
+std::string Answer(const std::string& line, const std::string& printed = "") {
+  return "\nAUTODIST-DEVICES " + line + "\n" + printed + "\nAUTODIST-END\n";
+}
+
 TEST(ReadDevicesTest, FindsTheAnswerAfterNoise) {
-  EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 8 64\n"), (Devices{8, 64}));
-  EXPECT_EQ(*ReadDevices("Welcome!\nno newline\nAUTODIST-DEVICES 0 1\n"), (Devices{0, 1}));
-  EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 1 1\n\nAUTODIST-DEVICES 2 2\n"), (Devices{2, 2}));
+  EXPECT_EQ(*Read(Answer("8 0 0 256 64")), (Devices{8, 64}));
+  EXPECT_EQ(*Read("Welcome!\nno newline" + Answer("0 0 0 256 1")), (Devices{0, 1}));
+  EXPECT_EQ(*Read(Answer("1 0 0 256 1") + Answer("2 0 0 256 2")), (Devices{2, 2}));
 }
 
 TEST(ReadDevicesTest, ParsesAllFields) {
-  EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES 8 64 gpu1/0f-1\n")->machine, "gpu1/0f-1");
+  EXPECT_EQ(Read(Answer("8 0 0 256 64 gpu1/0f-1"))->machine, "gpu1/0f-1");
   for (const std::string part : {"gpu1/", "/0f-1", "/", ""}) {
-    EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 8 64 " + part + "\n"), (Devices{8, 64})) << part;
+    EXPECT_EQ(*Read(Answer("8 0 0 256 64 " + part)), (Devices{8, 64})) << part;
   }
+  EXPECT_EQ(*Read(Answer("0 3 0 256 64")), (Devices{3, 64}));
+  EXPECT_EQ(*Read(Answer("0 0 0 0 64", "GPU 0: A\n  MIG 1g\nGPU 1: B")), (Devices{2, 64}));
+}
+
+TEST(ReadDevicesTest, AnAnswerWithoutANumberOfGpus) {
+  const auto answer = Read(Answer("0 2 0 18 64 gpu1/0f-1", "Failed to initialize NVML: mismatch"));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(Message(answer->uncounted), "nvidia-smi -L fails: Failed to initialize NVML: mismatch");
+  EXPECT_EQ(answer->machine, "gpu1/0f-1");
+  EXPECT_EQ(Message(Read(Answer("0 0 0 124 64"))->uncounted),
+            "nvidia-smi -L did not answer within 7 s");
 }
 
 TEST(ReadDevicesTest, ATruncatedAnswer) {
-  for (const std::string output :
-       {"", "\n", "\nAUTODIST-DEVICES ", "\nAUTODIST-DEVICES 8 6", "x AUTODIST-DEVICES 8 64\n"}) {
-    EXPECT_EQ(ReadDevices(output).status().code(), StatusCode::kNotFound) << output;
+  const std::string whole = Answer("8 0 0 256 64");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_EQ(Read(whole.substr(0, size)).status().code(), StatusCode::kNotFound) << size;
   }
+  EXPECT_EQ(Read("x" + whole.substr(1)).status().code(), StatusCode::kNotFound);
 }
 
 TEST(ReadDevicesTest, AnInvalidAnswer) {
-  for (const std::string line : {"", "8", "8 ", "8 x", "x 8", "-1 8", "8 8x", "4294967296 1"}) {
-    EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES " + line + "\n").status().code(),
-              StatusCode::kInternal)
-        << line;
+  for (const std::string line : {"", "8", "8 0 0 256", "8 0 0 256 x", "x 0 0 256 8", "-1 0 0 256 8",
+                                 "8 0 0 256 8x", "8 0 0 - 8", "4294967296 0 0 256 1"}) {
+    EXPECT_EQ(Read(Answer(line)).status().code(), StatusCode::kAborted) << line;
   }
 }
 
@@ -89,6 +107,26 @@ TEST(AskDevicesTest, CountsTheGpusThatNvidiaSmiLists) {
   EXPECT_EQ(answer->gpus, 2u);
 }
 
+TEST(AskDevicesTest, WaitsForASlowNvidiaSmiAndQuotesOneThatFails) {
+  if (std::filesystem::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "there are real ones";
+  const test::TempFolder folder;
+  const auto ask = [&](const std::string& body, milliseconds limit) {
+    const std::string tool = folder.Write("nvidia-smi", "#!/bin/sh\n" + body + "\n");
+    chmod(tool.c_str(), 0755);
+    return AskThrough("PATH=" + folder.path() + ":$PATH; exec \"$@\"", limit);
+  };
+  const auto slow = ask("sleep 1; echo GPU 0: A", kAskLimit);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_EQ(slow->gpus, 1u);
+  const auto failed = ask("echo 'Driver/library version mismatch'; exit 18", kAskLimit);
+  ASSERT_TRUE(failed.ok()) << failed.status();
+  EXPECT_EQ(Message(failed->uncounted), "nvidia-smi -L fails: Driver/library version mismatch");
+  EXPECT_THAT(Remedy(failed->uncounted), HasSubstr("restart the node"));
+  const auto hanging = ask("exec sleep 1000", milliseconds(4000));
+  ASSERT_TRUE(hanging.ok()) << hanging.status();
+  EXPECT_EQ(Message(hanging->uncounted), "nvidia-smi -L did not answer within 3 s");
+}
+
 TEST(AskDevicesTest, ALoginShellMayPrint) {
   const auto answer = AskThrough("yes noise | head -c 100000; printf 'no newline'; exec \"$@\"");
   EXPECT_TRUE(answer.ok()) << answer.status();
@@ -100,31 +138,32 @@ TEST(AskDevicesTest, ButNotForever) {
 
 TEST(AskDevicesTest, ReportsErrors) {
   EXPECT_EQ(Message(AskThrough("echo no account >&2; exit 1").status()),
-            "it ended without an answer: no account");
+            "the server says: no account; the login succeeds, but runs no command");
 }
 
 TEST(AskDevicesTest, ASilentHostTimesOut) {
   const Status status = AskThrough("exec cat", milliseconds(100)).status();
-  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(Message(status), "no answer within 0.1 s");
+  EXPECT_EQ(Message(status),
+            "a short command there has not ended within 0.1 s, and prints nothing");
 }
 
-// Blocks without a start until it is stopped.
-class Stuck final : public transport::Transport {
- public:
-  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>&,
-                                                 const std::stop_token& stop) override {
-    std::mutex mutex;
-    std::condition_variable_any stopped;
-    std::unique_lock lock(mutex);
-    stopped.wait(lock, stop, [] { return false; });
-    return Error(StatusCode::kCancelled, "cancelled");
-  }
-};
+TEST(AskDevicesTest, ALoginThatNamesAnotherUserIsNotAwaited) {
+  const Status status =
+      AskThrough("echo 'Please login as the user \"ubuntu\" rather than the user \"root\".'; cat",
+                 std::chrono::minutes(10))
+          .status();
+  EXPECT_THAT(Message(status), HasSubstr("Please login as the user \"ubuntu\""));
+  EXPECT_THAT(Remedy(status), HasSubstr("`username: ubuntu`"));
+}
 
-TEST(AskDevicesTest, AnUnreachableHostTimesOut) {
-  Stuck transport;
-  EXPECT_EQ(Message(Ask(transport, milliseconds(500)).status()), "no answer within 0.5 s");
+// Only then may a launch succeed all the same.
+TEST(AskDevicesTest, ALoginWithoutAnAnswerIsAborted) {
+  const auto code = [](const std::string& script) {
+    return AskThrough(script, milliseconds(500)).status().code();
+  };
+  EXPECT_EQ(code("exec cat"), StatusCode::kAborted);
+  EXPECT_EQ(code("printf '\\nAUTODIST-DEVICES x\\n\\nAUTODIST-END\\n'"), StatusCode::kAborted);
+  EXPECT_NE(code("echo no account; exit 1"), StatusCode::kAborted);
 }
 
 }  // namespace

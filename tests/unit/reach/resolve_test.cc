@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 namespace autodist::reach {
 namespace {
@@ -33,6 +35,20 @@ TEST(LocateTest, TheOutwardAddressIsOneOfOursAndNotLoopback) {
   ASSERT_TRUE(found.ok());
   EXPECT_TRUE((*found)[0].here);
   EXPECT_FALSE((*found)[0].only_loopback);
+}
+
+TEST(InOrderTest, Ipv4ComesFirstAndLoopbackOnlyAlone) {
+  const auto ordered = [](const std::vector<std::string>& texts) {
+    std::vector<base::IpAddress> addresses;
+    for (const std::string& text : texts) addresses.push_back(*base::IpAddress::Parse(text));
+    return InOrder(addresses);
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(ordered({"fd00::2", "10.0.0.2", "10.1.0.2"}),
+            (Texts{"10.0.0.2", "10.1.0.2", "fd00::2"}));
+  EXPECT_EQ(ordered({"127.0.1.1", "10.0.0.2", "10.0.0.2"}), (Texts{"10.0.0.2"}));
+  EXPECT_EQ(ordered({"::1", "127.0.0.1"}), (Texts{"127.0.0.1", "::1"}));
+  EXPECT_EQ(ordered({}), Texts());
 }
 
 }  // namespace

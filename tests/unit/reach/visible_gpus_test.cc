@@ -108,6 +108,18 @@ TEST(LocalGpusTest, MissingGpusAreAlwaysReported) {
     EXPECT_EQ(found->visible.gpus, one.gpus) << one.none;
     EXPECT_EQ(found->none, one.none);
   }
+  const GpusPresent uncounted{0, false, Error(StatusCode::kFailedPrecondition, "mismatch")};
+  const auto unknown = Choose({}, uncounted);
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_EQ(Message(unknown->uncounted), "mismatch");
+  EXPECT_EQ(unknown->none, "");
+  for (const auto& [value, gpus] : {std::pair{"1,0", Gpus{1, 0}}, std::pair{"", Gpus{}}}) {
+    const auto given = Choose({{"CUDA_VISIBLE_DEVICES", value}}, uncounted);
+    ASSERT_TRUE(given.ok()) << given.status();
+    EXPECT_TRUE(given->uncounted.ok());
+    EXPECT_EQ(given->visible.gpus, gpus);
+  }
+  EXPECT_FALSE(Choose({{"CUDA_VISIBLE_DEVICES", "all"}}, uncounted).ok());
   EXPECT_FALSE(Choose({{"CUDA_VISIBLE_DEVICES", "all"}}, {2}).ok());
   EXPECT_FALSE(Choose({{"CUDA_VISIBLE_DEVICES", "2"}}, {2}).ok());
 }

@@ -41,11 +41,10 @@ TEST(HostListTest, RangesOfHosts) {
                           HostEntry{"", "c1", std::nullopt}, HostEntry{"", "c2", std::nullopt}));
   EXPECT_THAT(Hostfile("gpu[1-2] slots=4\n"),
               ElementsAre(HostEntry{"", "gpu1", 4}, HostEntry{"", "gpu2", 4}));
-  EXPECT_THAT(
-      Issues(ParseHosts("a,ann@gpu[4-1]:2,b[1-2")),
-      ElementsAre(HasSubstr("--hosts:1:11: a range"), HasSubstr("--hosts:1:19: '[' without")));
+  EXPECT_THAT(Issues(ParseHosts("a,ann@gpu[4-1]:2,b[1-2")),
+              ElementsAre(HasSubstr("--hosts:11: a range"), HasSubstr("--hosts:19: '[' without")));
   EXPECT_THAT(Issues(ParseHosts("10.0.0.[256-999]")),
-              ElementsAre(HasSubstr("--hosts:1:1: '10.0.0.256' is neither")));
+              ElementsAre(HasSubstr("--hosts:1: '10.0.0.256' is neither")));
   EXPECT_THAT(Issues(ParseHosts("a[1-3000],b[1-3000]")),
               ElementsAre(HasSubstr("more than 5000 hosts")));
 }
@@ -82,15 +81,27 @@ TEST(HostListTest, AllErrorsOnTheCommandLine) {
       Issues(ParseHosts("a!b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
                         "-h,7,x@a,y@a")),
       ElementsAre(
-          HasSubstr("--hosts:1:1: 'a!b' is neither"), HasSubstr("--hosts:1:5: a host is missing"),
-          HasSubstr("--hosts:1:8: 'x' is not a number of devices"),
-          HasSubstr("--hosts:1:12: '0' is not a number"), HasSubstr("--hosts:1:16: '4097' is not"),
-          HasSubstr("'' before the '@'"), HasSubstr("'10.0.0.256' is neither"),
-          HasSubstr("written [ADDRESS]:N"), HasSubstr("'[fd00::1]4' is neither"),
-          HasSubstr("'[g]' is neither"), HasSubstr("'-h' is neither"), HasSubstr("'7' is neither"),
+          HasSubstr("--hosts:1: 'a!b' is neither"), HasSubstr("--hosts:5: a host is missing"),
+          HasSubstr("--hosts:8: 'x' is not a number of devices"),
+          HasSubstr("--hosts:12: '0' is not a number"), HasSubstr("--hosts:16: '4097' is not"),
+          HasSubstr("before the '@': '' is not a user name"),
+          HasSubstr("'10.0.0.256' is not an IPv4"), HasSubstr("written [ADDRESS]:N"),
+          HasSubstr("'[fd00::1]4' is neither"), HasSubstr("'[g]' is neither"),
+          HasSubstr("'-h' is neither"), HasSubstr("'7' is not an IPv4"),
           HasSubstr("with the user 'y' and with 'x'")));
   EXPECT_THAT(Issues(ParseHosts("")), ElementsAre(HasSubstr("a host is missing")));
-  EXPECT_THAT(Issues(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:1:3: a host is missing")));
+  EXPECT_THAT(Issues(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:3: a host is missing")));
+}
+
+TEST(HostListTest, PasswordsAndPortsOnTheCommandLine) {
+  EXPECT_THAT(
+      Issues(ParseHosts("root:geheim@a,b:24182,gpu{1..4}")),
+      ElementsAre("--hosts:1: before the '@': 'root:…' is not a user name; a password cannot "
+                  "be given, because autodist logs in with keys",
+                  HasSubstr("--hosts:17: '24182' is not a number of devices, of which there "
+                            "are 4096 at most; a port is 'port: 24182' in an ssh group"),
+                  HasSubstr("'gpu{1..4}' is neither an IPv4 or IPv6 address nor a host name; "
+                            "a range of hosts is written gpu[1-4]")));
 }
 
 TEST(HostListTest, QuotedTextIsEscapedForTheTerminal) {

@@ -21,7 +21,7 @@ HostFacts Has(uint32_t gpus, uint32_t cpus = 64) {
 
 HostFacts NotReached(const std::string& why) {
   HostFacts facts;
-  facts.not_reached = why;
+  facts.unknown = Error(StatusCode::kUnavailable, why);
   return facts;
 }
 
@@ -104,7 +104,39 @@ ssh:
     port: 2222
 )");
   ExpectReadsBack(draft);
-  EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("c has no GPU, 2 have; leave it out unless")));
+  EXPECT_THAT(draft.warnings,
+              ElementsAre(HasSubstr("d did not report the devices: Connection refused"),
+                          HasSubstr("c has no GPU, 2 have; leave it out unless")));
+}
+
+TEST(SpecTextTest, UnknownDevicesAreNotGuessed) {
+  HostFacts reached;
+  reached.cpus = 64;
+  reached.unknown = Error(StatusCode::kFailedPrecondition, "nvidia-smi -L fails: mismatch");
+  struct Case {
+    HostEntry host;
+    HostFacts facts;
+    const char* line;  // of the devices
+    bool counted;
+  };
+  const Case cases[] = {
+      {{"", "a", {}}, reached, "gpus: unknown  # nvidia-smi -L fails: mismatch; write the", false},
+      {{"", "a", {}}, NotReached("timed out"), "gpus: unknown  # timed out; write the", false},
+      {{"", "a", {}}, {}, "gpus: unknown  # not asked; write the numbers of the GPUs", false},
+      {{"", "a", 2}, reached, "gpus: [0, 1]  # not counted: nvidia-smi -L fails", true},
+      {{"", "a", 2}, NotReached("timed out"), "gpus: [0, 1]  # not reached: timed out", true},
+  };
+  for (const Case& one : cases) {
+    const SpecDraft draft = DraftSpec({one.host}, {one.facts}, {});
+    const std::string text = SpecText(draft);
+    EXPECT_THAT(text, HasSubstr(one.line));
+    EXPECT_EQ(draft.spec.nodes[0].counted.ok(), one.counted) << text;
+    const ReadOutcome read = ReadSpec(text, "f");
+    EXPECT_EQ(read.spec.has_value(), one.counted) << text;
+    if (!one.counted) {
+      EXPECT_THAT(read.issues[0].ToString(), HasSubstr("'gpus' is 'unknown'; it should be a list"));
+    }
+  }
 }
 
 TEST(SpecTextTest, AllKeysOfASpec) {
@@ -210,7 +242,7 @@ TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
        {0, 0, 2},
        "a, b have no GPU, the other 1 has; leave them out"},
       {{login, gpu}, {Has(0), Has(0)}, {1, 2}, ""},
-      {{login, gpu}, {Has(0), NotReached("x")}, {1, 2}, ""},
+      {{login, gpu}, {Has(0), NotReached("x")}, {1, 2}, "gpu did not report the devices: x"},
   };
   for (const Case& one : cases) {
     const SpecDraft draft = DraftSpec(one.hosts, one.facts, {});
@@ -227,7 +259,7 @@ TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
 TEST(SpecTextTest, NumbersThatOthersUseAsPorts) {
   const auto warning = [](uint32_t slots, const HostFacts& facts) {
     const SpecDraft draft = DraftSpec({{"", "a", slots}}, {facts}, {});
-    return draft.warnings.empty() ? "" : draft.warnings[0];
+    return draft.warnings.empty() ? "" : draft.warnings.back();
   };
   EXPECT_THAT(warning(22, {}), HasSubstr("'a:22' means 22 devices; a port is '--port 22' of init"));
   EXPECT_THAT(warning(2222, NotReached("x")), HasSubstr("'a:2222' means 2222 devices"));
@@ -255,6 +287,12 @@ TEST(SpecTextTest, AGroupForEachLogin) {
   EXPECT_EQ(draft.spec.ssh.at("workers_port_2200").port, 2200);
   EXPECT_EQ(draft.spec.ssh.at("as_ann_2").key_file, "~/k");
   ExpectReadsBack(draft);
+  HostEntry jump{"", "e", 1};
+  jump.proxy_jump = "ann@gate:22";
+  const SpecDraft behind = DraftSpec({{"", "a", 1}, jump}, {{}, {}}, {});
+  EXPECT_EQ(behind.spec.ssh.at(behind.spec.nodes[1].ssh_config).proxy_jump, "ann@gate:22");
+  EXPECT_EQ(behind.spec.ssh.at(behind.spec.nodes[0].ssh_config).proxy_jump, "");
+  ExpectReadsBack(behind);
 }
 
 TEST(SpecTextTest, AnyNamesAreQuoted) {
@@ -275,6 +313,20 @@ TEST(SpecTextTest, AHostsOutputStaysInItsComment) {
                 {{}, NotReached("evil\r    chief: true\x1b[31m\xff\nsecond line")}, kLogin);
   EXPECT_THAT(SpecText(draft), HasSubstr("# not reached: evil?    chief: true?[31m?\n"));
   ExpectReadsBack(draft);
+}
+
+// The text is kept in the log folder, which users send to others.
+TEST(SpecTextTest, WithoutEnvironmentsItHasNoSecrets) {
+  ResourceSpec spec = SingleNode({});
+  spec.nodes[0].shared_envs = {{"TOKEN", "secret"}};
+  spec.nodes[0].python_venv = "export TOKEN=secret";
+  spec.nodes[0].ssh_config = "lab";
+  spec.ssh["lab"] = kLogin;
+  spec.ssh["lab"].shared_envs = {{"KEY", "secret"}};
+  spec.ssh["lab"].python_venv = "export KEY=secret";
+  const std::string text = SpecText(WithoutEnvironments(spec));
+  EXPECT_THAT(text, testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(text, HasSubstr("ubuntu"));
 }
 
 }  // namespace

@@ -112,6 +112,17 @@ TEST_F(PressTest, StopsOnlyAfterConfirmation) {
   EXPECT_EQ(Type("x"), Command::kNone);
 }
 
+TEST_F(PressTest, AsksWhyAlsoAfterTheEnd) {
+  EXPECT_EQ(Type("w"), Command::kAskWhy);
+  EXPECT_FALSE(view_.evidence);
+  view_.panel.kind = Panel::kWhy;
+  EXPECT_EQ(Type("w"), Command::kAskWhy);
+  Type("\x1b");
+  EXPECT_FALSE(view_.panel.open());
+  test::End(snapshot_, 0);
+  EXPECT_EQ(Type("w"), Command::kAskWhy);
+}
+
 TEST_F(PressTest, CyclesThroughTheChoices) {
   Type("s");
   EXPECT_EQ(view_.sort, Sort::kRank);
@@ -119,7 +130,7 @@ TEST_F(PressTest, CyclesThroughTheChoices) {
   EXPECT_EQ(view_.sort, Sort::kWorst);
   Type("mmmmm");
   EXPECT_EQ(view_.fact, Fact::kUse);
-  Type("ow2t");
+  Type("oe2t");
   EXPECT_TRUE(view_.by_name);
   EXPECT_TRUE(view_.evidence);
   EXPECT_EQ(view_.large, 2u);

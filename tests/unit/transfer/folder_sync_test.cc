@@ -1,6 +1,7 @@
 // The chief's part of AgentService.Sync, with simulated agents.
 #include "transfer/folder_sync.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -42,11 +43,20 @@ class FolderSyncTest : public testing::Test {
   }
   ~FolderSyncTest() override { line_.End(); }
 
-  Status Copy(milliseconds stall_limit = kStallLimit) {
-    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, nullptr,
-                    stall_limit);
+  Status Copy(milliseconds stall_limit = kStallLimit) { return Copy({.stall_limit = stall_limit}); }
+  Status Copy(SyncOptions options) {
+    options.target = folder_.path();
+    options.nodes = 1;
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), std::move(options));
     return sync.CopyTo(
         0, *agent_, [this] { line_.HangUp(); }, stop_.get_token());
+  }
+  // Copies, and returns what was logged.
+  std::string LogOf(SyncOptions options) {
+    testing::internal::CaptureStderr();
+    const Status status = Copy(std::move(options));
+    EXPECT_TRUE(status.ok()) << status;
+    return testing::internal::GetCapturedStderr();
   }
 
   // Reads begin and lists; answers with these differences.
@@ -155,7 +165,7 @@ class RelayTest : public FolderSyncTest {
              const std::string& failure_of_first = "") {
     v1::NodePlan node;
     node.set_data_address("10.0.0.1");
-    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 3,
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), {.target = folder_.path(), .nodes = 3},
                     std::make_unique<FileRelay>(node, 2));
     std::vector<FakeAgent> services(3);
     for (FakeAgent& service : services) {
@@ -290,7 +300,7 @@ TEST_F(RelayTest, FilesThatTheFirstNodeLacksAreSentByTheChief) {
   EXPECT_TRUE(Run(first, other).ok());
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::ContainsRegex(
-                  "synced: 4 files, 22 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
+                  "synced: 2 files, 12 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
                   "did not get all files from the first node"));
 }
 
@@ -383,6 +393,115 @@ TEST_F(FolderSyncTest, AFileThatChangesInTheMeantimeIsNotSent) {
   EXPECT_THAT(Remedy(status), HasSubstr(".autodistignore"));
   server_.Shutdown();
   EXPECT_FALSE(complete);
+}
+
+TEST_F(FolderSyncTest, AFileThatGrowsIsSentWithItsFirstSize) {
+  folder_.Write("log", "first");
+  std::string got;
+  service_.behave = [&](AgentEnd& agent) {
+    folder_.Write("log", "first and more");
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) got += request.content().data();
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_EQ(got, "first");
+}
+
+TEST_F(FolderSyncTest, HolesAreNotSent) {
+  const std::string path = folder_.Write("image", "");
+  const int fd = open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(pwrite(fd, "x", 1, 1'000'000'000), 1);
+  ASSERT_EQ(ftruncate(fd, 2'000'000'000), 0);
+  close(fd);
+  uint64_t holes = 0;
+  uint64_t data = 0;
+  service_.behave = [&](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+      holes += request.content().hole();
+      data += request.content().data().size();
+    }
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_EQ(holes + data, 2'000'000'000u);
+  EXPECT_LE(data, 1u << 20);  // what the file system uses for a byte
+}
+
+TEST_F(FolderSyncTest, RulesAndOwnFilesAreSentBeforeTheList) {
+  folder_.Write(".gitignore", "*.o\n");
+  folder_.Write(".autodistignore", "data\n");
+  std::vector<std::string> messages;
+  service_.behave = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    EXPECT_TRUE(request.begin().mirror());
+    v1::SyncResponse response;
+    response.mutable_target_info();
+    agent.Write(response);
+    agent.Read(&request);
+    messages.push_back(request.ShortDebugString());
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy({.mirror = true}).ok());
+  EXPECT_THAT(messages, testing::ElementsAre("ignore { git: \"*.o\\n\" own: \"data\\n\" }"));
+}
+
+TEST_F(FolderSyncTest, FilesThatOnlyTheNodeHasAreNamed) {
+  const auto answer = [](AgentEnd& agent) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    v1::SyncResponse response;
+    response.mutable_target_info()->set_everyone_writes(true);
+    agent.Write(response);
+    do {
+      agent.Read(&request);
+    } while (!request.list().last());
+    response.mutable_extra()->add_paths("old.py");
+    agent.Write(response);
+    response.mutable_differences()->set_last(true);
+    agent.Write(response);
+    while (agent.Read(&request) && !request.has_complete()) {
+    }
+    return Finish(agent);
+  };
+  service_.behave = answer;
+  const std::vector<std::string> hosts = {"host1", "host2"};
+  EXPECT_THAT(LogOf({.addresses = hosts}),
+              testing::AllOf(HasSubstr("everyone can write in " + folder_.path() + " on host1"),
+                             HasSubstr("this machine does not have: old.py on host1"),
+                             HasSubstr("--sync-delete")));
+  EXPECT_THAT(LogOf({.addresses = {"host1"}}), testing::Not(HasSubstr("old.py")))
+      << "all nodes have it";
+  EXPECT_THAT(LogOf({.addresses = hosts, .mirror = true}),
+              HasSubstr("deleted, because this machine does not have it: old.py on host1"));
+}
+
+TEST_F(FolderSyncTest, APreviewEndsAfterTheList) {
+  service_.behave = [](AgentEnd& agent) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    EXPECT_TRUE(request.begin().preview());
+    v1::SyncResponse response;
+    response.mutable_target_info();
+    agent.Write(response);
+    do {
+      agent.Read(&request);
+    } while (!request.list().last());
+    response.mutable_extra()->add_paths("old.py");
+    agent.Write(response);
+    return Finish(agent);
+  };
+  const std::string log = LogOf({.addresses = {"host1", "host2"}, .mirror = true, .preview = true});
+  EXPECT_THAT(log, HasSubstr("to delete on the nodes: old.py on host1\n"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("synced")));
 }
 
 TEST_F(FolderSyncTest, AnIdleAgentTimesOut) {

@@ -39,11 +39,19 @@ class RunningJob {
       answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
     requests.snapshots.history = [](const auto&, const auto& answer) { answer(v1::History()); };
+    requests.snapshots.diagnosis = [this](const auto& answer) {
+      ++diagnoses_;
+      v1::JobDiagnosis diagnosis;
+      diagnosis.set_kind(v1::JobDiagnosis::KIND_OK);
+      diagnosis.mutable_issue()->set_what("nothing is wrong: steps continue");
+      answer(diagnosis);
+    };
     EXPECT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
     std::ofstream(folder_ + "/rank-0.out") << "secret of " << id << "\n";
     server_ = *control::JobServer::Start(id, std::move(requests));
   }
   int signal() const { return signal_; }
+  int diagnoses() const { return diagnoses_; }
 
  private:
   v1::JobStatus Status() const {
@@ -58,6 +66,7 @@ class RunningJob {
   const std::string id_;
   const std::string folder_;
   std::atomic<int> signal_ = 0;
+  std::atomic<int> diagnoses_ = 0;
   std::unique_ptr<control::JobServer> server_;
 };
 
@@ -86,7 +95,8 @@ class ApiTest : public testing::Test {
 
 // The page of `run --web`, which has the address of one job.
 TEST_F(ApiTest, APageOfOneJobServesOnlyThat) {
-  for (const char* what : {"events", "history", "snapshot", "log/0", "log/0/follow", "search/0"}) {
+  for (const char* what :
+       {"events", "history", "snapshot", "why", "log/0", "log/0/follow", "search/0"}) {
     const std::map<std::string, std::string> query = {{"q", "secret"}};
     EXPECT_EQ(Ask(one_, "GET", OfJob(kShown, what), query).status, 200) << what;
     const http::Answer refused = Ask(one_, "GET", OfJob(kOther, what), query);
@@ -100,6 +110,25 @@ TEST_F(ApiTest, APageOfOneJobServesOnlyThat) {
   EXPECT_EQ(Ask(one_, "POST", "/api/stop", {{"job", kShown}}).status, 200);
   EXPECT_EQ(shown_.signal(), SIGTERM);
   EXPECT_THAT(Ask(one_, "GET", "/api/jobs").body, AllOf(HasSubstr(kShown), Not(HasSubstr(kOther))));
+}
+
+TEST_F(ApiTest, TheDiagnosisIsThatOfWhy) {
+  EXPECT_THAT(
+      Ask(one_, "GET", OfJob(kShown, "why")).body,
+      AllOf(HasSubstr(R"("diagnosis":"ok")"), HasSubstr(R"("job_id":")" + std::string(kShown)),
+            HasSubstr("nothing is wrong: steps continue")));
+}
+
+// A diagnosis stops ranks for a moment.
+TEST_F(ApiTest, ViewersWithoutActionsDoNotRepeatADiagnosis) {
+  const Access read_only{false};
+  Api api{read_only, kShown, true, stop_.get_token()};
+  const std::string first = Ask(api, "GET", OfJob(kShown, "why")).body;
+  EXPECT_THAT(first, HasSubstr("nothing is wrong"));
+  EXPECT_EQ(Ask(api, "GET", OfJob(kShown, "why")).body, first);
+  EXPECT_EQ(shown_.diagnoses(), 1);
+  for (int i = 0; i < 2; ++i) (void)Ask(one_, "GET", OfJob(kShown, "why"));
+  EXPECT_EQ(shown_.diagnoses(), 3);
 }
 
 TEST_F(ApiTest, APageOfAllJobsServesThemAll) {

@@ -22,6 +22,7 @@ using testing::Not;
 
 constexpr std::chrono::seconds kWatchLimit{30};
 constexpr char kJob[] = "job-1";
+constexpr char kGone[] = R"("chief_gone":true)";
 
 class JobSubscriptionTest : public testing::Test {
  protected:
@@ -73,8 +74,8 @@ TEST_F(JobSubscriptionTest, HasTheSnapshotAndEndsWithTheJob) {
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ((*snapshot)->job().job_id(), kJob);
   ended_ = true;
-  const LatestValue::Update last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
-  EXPECT_THAT(*last.text, HasSubstr("JOB_PHASE_ENDED"));
+  const LatestValue::Update last = AwaitText(watch, 0, R"("state":"ended")");
+  EXPECT_THAT(*last.text, HasSubstr(R"("state":"ended")"));
   EXPECT_TRUE(watch.latest().Await(last.number, Deadline::After(kWatchLimit)).ended);
 }
 
@@ -90,13 +91,13 @@ TEST_F(JobSubscriptionTest, ContinuesWhenTheChiefIsBack) {
   JobSubscription watch(kJob);
   ASSERT_TRUE(watch.Snapshot().ok());
   chief_.reset();
-  const LatestValue::Update gone = AwaitText(watch, 0, "chief_gone");
-  EXPECT_THAT(*gone.text, HasSubstr("chief_gone"));
+  const LatestValue::Update gone = AwaitText(watch, 0, kGone);
+  EXPECT_THAT(*gone.text, HasSubstr(kGone));
   EXPECT_FALSE(gone.ended);
   StartChief();
-  const LatestValue::Update back = AwaitText(watch, gone.number, "chief_gone", false);
+  const LatestValue::Update back = AwaitText(watch, gone.number, kGone, false);
   EXPECT_FALSE(back.ended) << "the watch ended with the chief";
-  EXPECT_THAT(*back.text, Not(HasSubstr("chief_gone")));
+  EXPECT_THAT(*back.text, Not(HasSubstr(kGone)));
   EXPECT_GT(back.number, gone.number);
 }
 
@@ -107,7 +108,7 @@ TEST_F(JobSubscriptionTest, WithoutAnAnswerTheRestIsUnchanged) {
   const int ranks = (*watch.Snapshot())->ranks_size();
   ASSERT_GT(ranks, 0);
   chief_.reset();
-  (void)AwaitText(watch, 0, "chief_gone");
+  (void)AwaitText(watch, 0, kGone);
   EXPECT_EQ((*watch.Snapshot())->ranks_size(), ranks);
 }
 

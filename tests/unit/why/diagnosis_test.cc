@@ -105,18 +105,18 @@ class DiagnosisTest : public testing::Test {
     }
   }
 
-  void Expect(Diagnosis::Kind kind, const testing::Matcher<std::string>& what) {
-    const Diagnosis diagnosis = Judge(known_);
-    EXPECT_EQ(diagnosis.kind, kind);
-    EXPECT_THAT(diagnosis.issue.what(), what);
-    EXPECT_GT(diagnosis.issue.evidence_size(), 0);
-    for (const v1::Evidence& one : diagnosis.issue.evidence()) {
+  void Expect(v1::JobDiagnosis::Kind kind, const testing::Matcher<std::string>& what) {
+    const v1::JobDiagnosis diagnosis = Judge(known_);
+    EXPECT_EQ(diagnosis.kind(), kind);
+    EXPECT_THAT(diagnosis.issue().what(), what);
+    EXPECT_GT(diagnosis.issue().evidence_size(), 0);
+    for (const v1::Evidence& one : diagnosis.issue().evidence()) {
       EXPECT_NE(one.value(), "") << one.what();
       EXPECT_NE(one.source(), "") << one.what();
     }
   }
   void ExpectWrong(const testing::Matcher<std::string>& what) {
-    Expect(Diagnosis::Kind::kWrong, what);
+    Expect(v1::JobDiagnosis::KIND_ISSUE, what);
   }
 
   Known known_;
@@ -128,7 +128,7 @@ TEST_F(DiagnosisTest, ARankOutsideOfTheCollectiveIsNamedWithItsActivity) {
   ExpectWrong(
       "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it sleeps "
       "in load (train.py:12)");
-  const v1::Issue issue = Judge(known_).issue;
+  const v1::Issue issue = Judge(known_).issue();
   EXPECT_EQ(issue.cost(), "no rank has written anything for 10 s");
   EXPECT_EQ(issue.since_ms(), kNow - 10'000);
   EXPECT_THAT(issue.ranks(), testing::ElementsAre(2));
@@ -143,7 +143,7 @@ TEST_F(DiagnosisTest, AMomentWithinAStepIsNotAStandstill) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   known_.stacks_earlier.clear();
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
   known_.stalled = true;
   ExpectWrong(HasSubstr("has not entered"));
 }
@@ -153,28 +153,28 @@ TEST_F(DiagnosisTest, ARankThatRanBetweenTheSamplesHasFinishedACollective) {
     Stack(rank, Collective("all_reduce", 180), Collective("all_reduce", 100));
   }
   Stack(2, Asleep());
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, IfAnotherRankIsMissingNextTimeTheJobIsActive) {
   Stack(0, Asleep(), Collective("all_reduce"));
   for (const uint32_t rank : {1u, 3u}) Stack(rank, Collective("all_reduce"));
   Stack(2, Collective("all_reduce"), Asleep());
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, OutputInTheMeantimeIsASignOfLife) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   known_.now.mutable_job()->set_last_output_ms(kNow - 300);
-  Expect(Diagnosis::Kind::kWell, "nothing is wrong: ranks write");
+  Expect(v1::JobDiagnosis::KIND_OK, "nothing is wrong: ranks write");
 }
 
 TEST_F(DiagnosisTest, NewStepsAreEvidence) {
   known_.before->mutable_progress()->set_step(1200);
   known_.now.mutable_progress()->set_step(1215);
-  Expect(Diagnosis::Kind::kWell, "nothing is wrong: steps go on");
-  EXPECT_EQ(Judge(known_).issue.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
+  Expect(v1::JobDiagnosis::KIND_OK, "nothing is wrong: steps continue");
+  EXPECT_EQ(Judge(known_).issue().evidence(0).value(), "from 1,200 to 1,215 within 5 s");
 }
 
 // The silence of a rank at a sample some seconds ago does not apply to the present.
@@ -199,7 +199,7 @@ TEST_F(BusyNodeTest, StalledRanksAreTheDiagnosis) {
   Stack(2, Asleep());
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"),
                     testing::EndsWith("it sleeps in load (train.py:12)")));
-  const v1::Issue issue = Judge(known_).issue;
+  const v1::Issue issue = Judge(known_).issue();
   EXPECT_TRUE(std::ranges::any_of(issue.evidence(), [](const v1::Evidence& one) {
     return one.what() == "besides" && one.value() == "host2: other programs use 8.0 cores of 8";
   }));
@@ -212,7 +212,7 @@ TEST_F(DiagnosisTest, AFaultyGpuIsOnlyMentioned) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
   ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
-  const v1::Issue issue = Judge(known_).issue;
+  const v1::Issue issue = Judge(known_).issue();
   EXPECT_TRUE(std::ranges::any_of(issue.evidence(), [](const v1::Evidence& one) {
     return one.what() == "besides" && one.value().ends_with("the GPU had 1 memory error");
   }));
@@ -221,7 +221,7 @@ TEST_F(DiagnosisTest, AFaultyGpuIsOnlyMentioned) {
 TEST_F(BusyNodeTest, AnIdleRankNeedsNoCores) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
-  Expect(Diagnosis::Kind::kUnclear, HasSubstr("wait in the same operation"));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, HasSubstr("wait in the same operation"));
   Stack(2, Computes());
   known_.stacks.erase(known_.stacks.end() - 2);
   known_.stacks_earlier.erase(known_.stacks_earlier.end() - 2);
@@ -241,7 +241,7 @@ TEST_F(BusyNodeTest, AnEmptySampleIsCompensatedByTheOther) {
   Stack(3, Collective("all_reduce", 101), blind(100));
   ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
   known_.stacks[0].set_text(blind(150));
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 // The kernel's state is the same for a rank in a collective.
@@ -253,7 +253,7 @@ TEST_F(DiagnosisTest, ARankWithoutAStackIsNotMissing) {
       "  no user-space stacks: gdb did not end within 15 s\n";
   for (const uint32_t rank : {0u, 3u}) Stack(rank, Collective("all_reduce"));
   for (const uint32_t rank : {1u, 2u}) Stack(rank, blind);
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
   known_.stacks[3].set_text(Asleep());
   known_.stacks_earlier[3].set_text(Asleep());
   ExpectWrong(StartsWith(
@@ -273,7 +273,7 @@ std::string Loads(const std::string& state, uint64_t switches) {
 
 TEST_F(DiagnosisTest, AFirstEpochMayBeSlow) {
   for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Loads("running", 100));
-  Expect(Diagnosis::Kind::kWell,
+  Expect(v1::JobDiagnosis::KIND_OK,
          AllOf(StartsWith("nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) is in "
                           "its data loader"),
                testing::EndsWith("whose worker is in decode (data.py:9)")));
@@ -283,7 +283,7 @@ TEST_F(DiagnosisTest, AnActiveLoaderIsNotAStandstill) {
   const std::string waits = "sleeping in rpc_wait_bit_killable, system call 0";
   OthersIn("all_reduce");
   Stack(2, Loads(waits, 150), Loads(waits, 100));
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
   known_.stacks.back().set_text(Loads(waits, 101));
   ExpectWrong(testing::EndsWith("whose worker is in decode (data.py:9)"));
 }
@@ -312,29 +312,30 @@ TEST_F(DiagnosisTest, ARankThatWaitsForAStoppedProcess) {
 TEST_F(DiagnosisTest, RanksInDifferentCollectives) {
   OthersIn("all_reduce");
   Stack(2, Collective("broadcast"));
-  ExpectWrong("rank 2 (host2, GPU 0) is in a broadcast, while the 3 others are in an all-reduce");
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) waits in broadcast (train.py:40), the 3 others in all_reduce "
+      "(train.py:40): they do not execute the same collectives");
 }
 
 TEST_F(DiagnosisTest, ABarrierThatOneRankMissed) {
   OthersIn("barrier");
   Stack(2, Collective("all_reduce"));
   ExpectWrong(
-      "rank 2 (host2, GPU 0) is in an all-reduce, while the 3 others are in a barrier, which it "
-      "has "
-      "missed");
+      "rank 2 (host2, GPU 0) waits in all_reduce (train.py:40), the 3 others in barrier "
+      "(train.py:40): they do not execute the same collectives");
 }
 
 // In a healthy pipeline, ranks are in different operations.
 TEST_F(DiagnosisTest, PointToPointOperationsAreNotAMismatch) {
   OthersIn("recv");
   Stack(2, Collective("send"));
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, IfAllWaitForEachOtherTheCauseIsUnclear) {
   OthersIn("all_reduce");
   Stack(2, Collective("all_reduce"));
-  Expect(Diagnosis::Kind::kUnclear,
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN,
          StartsWith("unclear: all 4 ranks wait in the same operation, an all-reduce"));
 }
 
@@ -351,7 +352,7 @@ TEST_F(DiagnosisTest, InterfaceErrorsExplainWhyAllWait) {
 
 TEST_F(DiagnosisTest, AWorkingRankIsNotAnIssue) {
   for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Computes());
-  Expect(Diagnosis::Kind::kWell,
+  Expect(v1::JobDiagnosis::KIND_OK,
          "nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) "
          "computes in forward (net.py:7)");
 }
@@ -359,8 +360,8 @@ TEST_F(DiagnosisTest, AWorkingRankIsNotAnIssue) {
 TEST_F(DiagnosisTest, AnEvaluationOnOneRankIsNotAStandstill) {
   OthersIn("barrier");
   Stack(2, Computes());
-  Expect(Diagnosis::Kind::kWell,
-         "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) computes in forward "
+  Expect(v1::JobDiagnosis::KIND_OK,
+         "nothing is wrong as far as autodist sees: rank 2 (host2, GPU 0) computes in forward "
          "(net.py:7); 3 ranks wait for that in a collective");
 }
 
@@ -369,7 +370,7 @@ TEST_F(DiagnosisTest, AWrittenCheckpoint) {
   Stack(2, OnPython("sleeping in folio_wait_bit_common, system call 1",
                     Frame("save", "/usr/lib/python3/dist-packages/torch/serialization.py:423") +
                         Frame("main", "/home/me/train.py:60")));
-  Expect(Diagnosis::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
 }
 
 // The work of the last process in a text, as an agent reports it.
@@ -389,11 +390,10 @@ class WaitsForItsOwnTest : public DiagnosisTest {
                         Frame("evaluate", "/home/me/eval.py:7"));
   }
   void ExpectAtWork(const std::string& by) {
-    Expect(
-        Diagnosis::Kind::kWell,
-        "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) waits for a lock, another "
-        "thread or another process in evaluate (eval.py:7), while " +
-            by + "; 3 ranks wait for that in a collective");
+    Expect(v1::JobDiagnosis::KIND_OK,
+           "nothing is wrong as far as autodist sees: rank 2 (host2, GPU 0) waits for a lock, "
+           "another thread or another process in evaluate (eval.py:7), while " +
+               by + "; 3 ranks wait for that in a collective");
   }
 };
 
@@ -429,7 +429,7 @@ TEST_F(WaitsForItsOwnTest, ALoaderThatNeedsSecondsPerSample) {
   const std::string sleeps = "sleeping in hrtimer_nanosleep, system call 230";
   Stack(2, Worked(Loads(sleeps, 102), 15'000, 100, 100, 1'200),
         Worked(Loads(sleeps, 100), 10'000, 99, 99, 1'000));
-  Expect(Diagnosis::Kind::kWell, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
 }
 
 // For example, ranks of MPI poll constantly.
@@ -455,6 +455,85 @@ TEST_F(DiagnosisTest, WaitingForGradientsIsInACollective) {
   ExpectWrong(
       "rank 2 (host2, GPU 0) has not entered the collective in which the 3 others wait; it sleeps "
       "in load (train.py:12)");
+}
+
+TEST_F(WaitsForItsOwnTest, ASlowCheckpoint) {
+  const std::string saves =
+      OnPython("sleeping in folio_wait_bit_common, system call 1",
+               Frame("save_all", "/home/me/train.py:60") + Frame("main", "/home/me/train.py:90"),
+               100, "/ckpt/step-9.pkl");
+  Stack(2, Worked(saves, 15'000, 100, 100, 12'000), Worked(saves, 10'000, 99, 99, 2'000));
+  Expect(v1::JobDiagnosis::KIND_OK,
+         HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in save_all (train.py), while 2.0 "
+                   "kB/s of data move; 3 ranks wait for that in a collective"));
+  known_.stacks.back().set_text(Worked(saves, 15'000, 100, 100, 2'000));
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the barrier"));
+}
+
+// As gdb and the kernel show a data loader: a rank and a process of the same command below it.
+TEST_F(WaitsForItsOwnTest, WorkersOfALoaderWithoutPySpy) {
+  const auto loads = [](int at_ms, int bytes, const std::string& worker) {
+    const std::string command = " (sleeping): python3 train.py\n";
+    return Worked("process 100" + command +
+                      "  thread 100 (python3): sleeping in do_poll, system call 7\n    switched "
+                      "100 times\n",
+                  at_ms, 100, 100, 0) +
+           Worked("process 101" + command + "  child of 100\n  thread 101 (python3): " + worker +
+                      "\n    switched 100 times\n",
+                  at_ms, 100, 100, bytes);
+  };
+  const std::string reads = "sleeping in wait_on_page_bit, system call 0\n    file: /data/shard-1";
+  Stack(2, loads(15'000, 1'200, reads), loads(10'000, 1'000, reads));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
+  known_.stacks.back().set_text(loads(15'000, 1'000, reads));
+  known_.stalled = true;  // the kernel's state alone could also be that of a collective
+  const v1::JobDiagnosis still = Judge(known_);
+  EXPECT_EQ(still.kind(), v1::JobDiagnosis::KIND_UNKNOWN) << still.issue().what();
+}
+
+TEST_F(WaitsForItsOwnTest, AServiceMayStillAnswer) {
+  const std::string file = "socket to 10.0.0.7:5432";
+  const auto asks = [](const std::string& at) {
+    return OnPython("sleeping in wait_woken, system call 45", Frame("judge", "/home/me/rl.py:3"),
+                    100, at);
+  };
+  Stack(2, asks(file));
+  Expect(v1::JobDiagnosis::KIND_OK,
+         "nothing is wrong as far as autodist sees: rank 2 (host2, GPU 0) has not entered the "
+         "barrier in which the 3 others wait; it waits at a socket in judge (rl.py:3), for "
+         "10.0.0.7:5432");
+  EXPECT_EQ(Judge(known_).issue().kind(), v1::Issue::KIND_WARNING);
+  known_.stalled = true;
+  ExpectWrong(HasSubstr("for 10.0.0.7:5432"));
+  known_.stalled = false;
+  for (const std::string dead : {", not accepted", ", sent again 4 times"}) {
+    for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
+      looks->back().set_text(asks(file + dead));
+    }
+    ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the barrier"));
+  }
+}
+
+TEST_F(DiagnosisTest, ARankAtWorkIsTheCauseOfACertainStall) {
+  OthersIn("barrier");
+  Stack(2, Computes());
+  known_.stalled = true;
+  rank(2).clear_gpus();
+  ExpectWrong(
+      "rank 2 (host2) computes in forward (net.py:7); 3 ranks wait for that in a collective");
+}
+
+TEST_F(DiagnosisTest, RanksThatAllPollMayWaitForAFile) {
+  for (const uint32_t rank : {0u, 1u, 2u, 3u}) {
+    const auto polls = [](uint64_t switches) {
+      return OnPython("sleeping in hrtimer_nanosleep, system call 230",
+                      Frame("wait_for_file", "/home/me/train.py:12"), switches);
+    };
+    Stack(rank, polls(120), polls(100));
+  }
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN,
+         "unclear: all 4 ranks sleep in wait_for_file (train.py), as they do while they poll for a "
+         "file or another program");
 }
 
 class EndedRanksTest : public DiagnosisTest {
@@ -487,7 +566,7 @@ TEST_F(EndedRanksTest, ARankThatWorksOrWaitsForOthersHasSurvivedIt) {
   Stack(2, Computes());
   Raised(2);
   Raised(0);
-  Expect(Diagnosis::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) computes"));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("rank 2 (host2, GPU 0) computes"));
 }
 
 TEST_F(EndedRanksTest, TheOthersMayWaitForARankThatSucceeded) {
@@ -506,7 +585,7 @@ TEST_F(EndedRanksTest, TheOthersMayWaitForARankThatSucceeded) {
 TEST_F(EndedRanksTest, ARankThatSucceededIsNoReasonIfOthersWork) {
   EndedWell(0, 15'000);
   for (const uint32_t rank : {1u, 2u, 3u}) Stack(rank, Computes());
-  Expect(Diagnosis::Kind::kWell, StartsWith("nothing is wrong: all 3 ranks are at work"));
+  Expect(v1::JobDiagnosis::KIND_OK, StartsWith("nothing is wrong: all 3 ranks are at work"));
 }
 
 TEST_F(DiagnosisTest, AFailedRankIsFirst) {
@@ -529,7 +608,7 @@ TEST_F(DiagnosisTest, AThrottledGpuComparedWithTheOthers) {
   known_.before->mutable_progress()->set_step(1);
   known_.now.mutable_progress()->set_step(2);
   ExpectWrong("rank 2 (host2, GPU 0) is slow: its GPU is throttled: HW power brake");
-  const v1::Issue issue = Judge(known_).issue;
+  const v1::Issue issue = Judge(known_).issue();
   EXPECT_EQ(issue.cost(), "its clock is 48.5 % below the others' median");
   EXPECT_EQ(issue.evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,935-1,980");
 }
@@ -539,16 +618,30 @@ TEST_F(DiagnosisTest, AGpuThatIsAsFastAsTheOthersIsNotSlow) {
   Gpus(1900);
   known_.before->mutable_progress()->set_step(1);
   known_.now.mutable_progress()->set_step(2);
-  Expect(Diagnosis::Kind::kWell, "nothing is wrong: steps go on");
+  Expect(v1::JobDiagnosis::KIND_OK, "nothing is wrong: steps continue");
 }
 
 TEST_F(DiagnosisTest, AFullDisk) {
   host(1).set_disk_total(uint64_t{100} << 30);
   host(1).set_disk_free(uint64_t{10} << 20);
   ExpectWrong("host2: the disk of the working directory is full but for 10.0 MiB");
-  host(1).set_disk_free(uint64_t{50} << 30);
+}
+
+// A healthy program may write it, and go on.
+TEST_F(DiagnosisTest, ATextAloneIsNoFullDisk) {
   rank(3).set_last_line("OSError: [Errno 28] No space left on device");
-  ExpectWrong("rank 3 (host2, GPU 1) finds a disk full");
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
+  known_.before->mutable_progress()->set_step(1);
+  known_.now.mutable_progress()->set_step(2);
+  Expect(v1::JobDiagnosis::KIND_OK, "nothing is wrong: steps continue");
+}
+
+TEST_F(DiagnosisTest, TheLastLineOfTheMissingRankIsEvidence) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  rank(2).set_last_line("OSError: [Errno 28] No space left on device");
+  EXPECT_EQ(Judge(known_).issue().evidence(0).value(),
+            "OSError: [Errno 28] No space left on device");
 }
 
 TEST_F(DiagnosisTest, AFullDiskIsReportedWithTheWaitingRank) {
@@ -576,7 +669,7 @@ TEST_F(DiagnosisTest, ARankAtTheMemoryLimitOfItsControlGroup) {
       "rank 2 (host2, GPU 0) is held back at the memory limit of the control group, 100.0 MiB");
   // By files in the page cache, while there is room.
   sample.set_memory_stalled(0);
-  Expect(Diagnosis::Kind::kWell, HasSubstr("computes"));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("computes"));
   sample.set_memory_faults(5'000);
   ExpectWrong(HasSubstr("is held back at the memory limit"));
   sample.clear_memory_faults();
@@ -597,7 +690,7 @@ TEST_F(DiagnosisTest, ARankThatUsesUpItsCpuQuota) {
       "up");
   *known_.before->mutable_ranks() = known_.now.ranks();
   known_.before->mutable_ranks(2)->mutable_sample()->set_cpu_throttled(0);
-  Expect(Diagnosis::Kind::kWell, HasSubstr("computes"));
+  Expect(v1::JobDiagnosis::KIND_OK, HasSubstr("computes"));
 }
 
 TEST_F(DiagnosisTest, AnInterfaceWithASendQueue) {
@@ -613,10 +706,10 @@ TEST_F(DiagnosisTest, AnInterfaceWithASendQueue) {
       "be sent");
   // At its current rate that is sent soon.
   now.set_sent(1e9);
-  Expect(Diagnosis::Kind::kUnclear, HasSubstr("same operation"));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, HasSubstr("same operation"));
   now.set_sent(125'000);
   known_.before->mutable_nodes(1)->mutable_sample()->mutable_interfaces(0)->set_queued(0);
-  Expect(Diagnosis::Kind::kUnclear, HasSubstr("same operation"));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, HasSubstr("same operation"));
 }
 
 TEST_F(DiagnosisTest, LastingMemoryPressure) {
@@ -624,7 +717,7 @@ TEST_F(DiagnosisTest, LastingMemoryPressure) {
   *known_.before->mutable_nodes(0)->mutable_sample() = node(0).sample();
   ExpectWrong("host1: its processes wait for memory");
   known_.before->mutable_nodes(0)->mutable_sample()->mutable_host()->set_memory_pressure(0);
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, CoresUsedByAnotherProgram) {
@@ -633,15 +726,15 @@ TEST_F(DiagnosisTest, CoresUsedByAnotherProgram) {
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0.9);
   ExpectWrong("host2: other programs use 6.2 cores of 8");
   host(1).set_cpu_pressure(0.01);  // a core is free for each
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
   host(1).set_cpu_pressure(0.2);
   ExpectWrong(HasSubstr("other programs use"));
   *known_.before = known_.now;  // before gdb held them
   for (const int i : {2, 3}) known_.before->mutable_ranks(i)->mutable_sample()->set_cpu(3.9);
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
   known_.before->clear_ranks();
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(3.9);
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, ARankWithALimitedCpu) {
@@ -652,18 +745,32 @@ TEST_F(DiagnosisTest, ARankWithALimitedCpu) {
   host(1).set_cpu(0.3);
   rank(2).mutable_sample()->set_cpu_awaited(0.7);
   *known_.before->mutable_ranks() = known_.now.ranks();
-  // The same sample, seen twice.
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  const auto held_back = [&](const std::string& by = "") {
+    const v1::Issue issue = Judge(known_).issue();
+    return std::ranges::any_of(issue.evidence(), [&](const v1::Evidence& one) {
+      return one.what() == "besides" &&
+             one.value() ==
+                 "rank 2 (host2, GPU 0) gets 0.2 cores though it is always ready to run" + by;
+    });
+  };
+  EXPECT_FALSE(held_back());  // the same sample, seen twice
   node(1).mutable_sample()->set_time_ns(1);
-  ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
-                    HasSubstr("something holds it back")));
+  EXPECT_TRUE(held_back());
   // A coincidence in both samples.
   rank(2).mutable_sample()->set_cpu_awaited(0.1);
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  EXPECT_FALSE(held_back());
   rank(2).mutable_sample()->set_cpu_awaited(0.7);
   // It waits like all others.
   known_.before->mutable_ranks(2)->mutable_sample()->set_state("S");
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  EXPECT_FALSE(held_back());
+  known_.before->mutable_ranks(2)->mutable_sample()->set_state("R");
+  // It is no fault of the job.
+  OthersIn("barrier");
+  Stack(2, "other program: python3 other.py (process 4711) uses 0.9 cores\n" + Computes());
+  Expect(v1::JobDiagnosis::KIND_OK,
+         "nothing is wrong as far as autodist sees: rank 2 (host2, GPU 0) computes in forward "
+         "(net.py:7); 3 ranks wait for that in a collective");
+  EXPECT_TRUE(held_back(": python3 other.py (process 4711) uses 0.9 cores"));
 }
 
 TEST_F(DiagnosisTest, IfAllRanksAreThrottledNoneIsBlamed) {
@@ -677,7 +784,7 @@ TEST_F(DiagnosisTest, IfAllRanksAreThrottledNoneIsBlamed) {
     host(i).set_cpu(0.3);
     node(i).mutable_sample()->set_time_ns(1);
   }
-  Expect(Diagnosis::Kind::kUnclear, StartsWith("unclear: "));
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, StartsWith("unclear: "));
 }
 
 TEST_F(DiagnosisTest, AnInterfaceThatIsSlowerThanTheOthers) {
@@ -691,19 +798,32 @@ TEST_F(DiagnosisTest, AnInterfaceThatIsSlowerThanTheOthers) {
 
 TEST_F(DiagnosisTest, WithoutDataTheCauseIsUnclear) {
   known_ = {};
-  Expect(Diagnosis::Kind::kUnclear, "unclear: no data on what the ranks are doing");
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN, "unclear: no data on what the ranks are doing");
 }
 
 TEST(JudgeEndedTest, TheReportHasTheCause) {
   v1::JobStatus job;
   job.set_exit_code(9);
   job.set_report("rank 1 on host1 exited with code 9\n    | KeyError");
-  const Diagnosis diagnosis = JudgeEnded(job, {});
-  EXPECT_EQ(diagnosis.kind, Diagnosis::Kind::kWrong);
-  EXPECT_EQ(diagnosis.issue.what(), "rank 1 on host1 exited with code 9");
-  EXPECT_EQ(diagnosis.issue.evidence_size(), 2);
+  const v1::JobDiagnosis diagnosis = JudgeEnded(job, {});
+  EXPECT_EQ(diagnosis.kind(), v1::JobDiagnosis::KIND_ISSUE);
+  EXPECT_EQ(diagnosis.issue().what(), "rank 1 on host1 exited with code 9");
+  EXPECT_EQ(diagnosis.issue().evidence_size(), 2);
   job.set_exit_code(0);
-  EXPECT_EQ(JudgeEnded(job, {}).kind, Diagnosis::Kind::kWell);
+  EXPECT_EQ(JudgeEnded(job, {}).kind(), v1::JobDiagnosis::KIND_OK);
+}
+
+TEST(JudgeEndedTest, OfATracebackTheLastLineIsEvidence) {
+  v1::JobStatus job;
+  job.set_exit_code(1);
+  std::string report = "rank 2 on host2 exited with code 1: KeyError: 'x', train.py:7\n";
+  for (int i = 0; i < 20; ++i) report += "    |   File \"/x/torch/a.py\", line 1\n";
+  job.set_report(report + "    | KeyError: 'x'\n  all it wrote: logs/rank-2.err\n  hint: do\n");
+  const v1::JobDiagnosis diagnosis = JudgeEnded(job, {});
+  ASSERT_EQ(diagnosis.issue().evidence_size(), 4);
+  EXPECT_EQ(diagnosis.issue().evidence(1).value(), "| KeyError: 'x'");
+  EXPECT_EQ(diagnosis.issue().evidence(2).value(), "all it wrote: logs/rank-2.err");
+  EXPECT_EQ(diagnosis.issue().evidence(3).value(), "hint: do");
 }
 
 TEST(ActivityTest, GlooOfPyTorchInGdbWaitsInASeparateThread) {
@@ -834,18 +954,18 @@ TEST(ActivityTest, InvalidStacksAreHandled) {
 
 TEST_F(DiagnosisTest, IfSomeRanksAreUnknownNoDiagnosisCoversAll) {
   for (const uint32_t rank : {0u, 1u, 2u}) Stack(rank, Collective("all_reduce"));
-  Expect(Diagnosis::Kind::kUnclear,
+  Expect(v1::JobDiagnosis::KIND_UNKNOWN,
          "unclear: no data on 1 rank of 4; the others wait in collectives");
 }
 
 TEST_F(DiagnosisTest, AStartingJobIsReportedWithWhatItWaitsFor) {
   known_.now.mutable_job()->set_phase(v1::JOB_PHASE_RESTARTING);
   node(1).set_detail("Connection refused");
-  const Diagnosis diagnosis = JudgeStarting(known_.now);
-  EXPECT_EQ(diagnosis.kind, Diagnosis::Kind::kUnclear);
-  EXPECT_EQ(diagnosis.issue.what(), "unclear: the job is being started again");
-  ASSERT_EQ(diagnosis.issue.evidence_size(), 1);
-  EXPECT_EQ(diagnosis.issue.evidence(0).what(), "host2");
+  const v1::JobDiagnosis diagnosis = JudgeStarting(known_.now);
+  EXPECT_EQ(diagnosis.kind(), v1::JobDiagnosis::KIND_UNKNOWN);
+  EXPECT_EQ(diagnosis.issue().what(), "unclear: the job is being started again");
+  ASSERT_EQ(diagnosis.issue().evidence_size(), 1);
+  EXPECT_EQ(diagnosis.issue().evidence(0).what(), "host2");
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ class GroupCountsTest : public testing::Test {
   std::string Says() {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const Diagnosis diagnosis = Judge(known_);
-    return (diagnosis.kind == Diagnosis::Kind::kWrong ? "wrong: " : "") + diagnosis.issue.what();
+    const v1::JobDiagnosis diagnosis = Judge(known_);
+    return (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: " : "") +
+           diagnosis.issue().what();
   }
 
   Known known_;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,11 +82,11 @@ class StandstillTest : public testing::Test {
   std::string Says() {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const Diagnosis diagnosis = Judge(known_);
-    const char* kind = diagnosis.kind == Diagnosis::Kind::kWrong  ? "wrong: "
-                       : diagnosis.kind == Diagnosis::Kind::kWell ? "well: "
-                                                                  : "";
-    return kind + diagnosis.issue.what();
+    const v1::JobDiagnosis diagnosis = Judge(known_);
+    const char* kind = diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: "
+                       : diagnosis.kind() == v1::JobDiagnosis::KIND_OK  ? "well: "
+                                                                        : "";
+    return kind + diagnosis.issue().what();
   }
 
   Known known_;
@@ -224,7 +225,7 @@ TEST_F(StandstillTest, ASilentJobWithAllRanksRunningIsActive) {
   later.switches = 180;
   for (int i = 0; i < 3; ++i) Rank({later}, {{AllReduce()}});
   EXPECT_EQ(Says(),
-            "well: nothing is wrong as far as can be seen: all 3 ranks run and synchronize, "
+            "well: nothing is wrong as far as autodist sees: all 3 ranks run and synchronize, "
             "without output");
 }
 
@@ -270,7 +271,7 @@ TEST_F(StandstillTest, ASilentJobWithoutCollectivesIsActiveIfAllRanksMoveData) {
   before.more = Worked(10'000, 100, 100);
   for (int i = 0; i < 3; ++i) Rank({now}, {{before}});
   EXPECT_EQ(Says(),
-            "well: nothing is wrong as far as can be seen: all 3 ranks run and synchronize, "
+            "well: nothing is wrong as far as autodist sees: all 3 ranks run and synchronize, "
             "without output");
 }
 
@@ -278,7 +279,7 @@ TEST_F(StandstillTest, AComputingRankWithoutCollectivesIsAwaited) {
   for (int i = 0; i < 2; ++i) Rank({AtSocket(40)});
   Rank({ProcessState{.state = "running", .frames = In("spin", "/home/me/plain.py:12")}});
   EXPECT_EQ(Says(),
-            "well: nothing is wrong as far as can be seen: rank 2 (host3) computes in spin "
+            "well: nothing is wrong as far as autodist sees: rank 2 (host3) computes in spin "
             "(plain.py:12); 2 ranks wait for that");
 }
 
@@ -294,8 +295,8 @@ TEST_F(StandstillTest, ThreadsOfAnEndingPythonAreNotWorkIfMostRanksHaveEnded) {
   Rank({now}, {{before}});
   EXPECT_EQ(
       Says(),
-      "well: nothing is wrong as far as can be seen: rank 0 (host1) waits for a lock, another "
-      "thread or another process in _shutdown (threading.py:1583), while its other threads "
+      "well: nothing is wrong as far as autodist sees: rank 0 (host1) waits for a lock, "
+      "another thread or another process in _shutdown (threading.py:1583), while its other threads "
       "use 1.0 cores");
   for (int i = 0; i < 2; ++i) {
     v1::RankSnapshot& ended = *known_.now.add_ranks();
@@ -323,11 +324,16 @@ class StragglerTest : public StandstillTest {
       Rank({now}, {{before}});
     }
   }
-  std::string SaysOfSteps() {
+  // `last_cpu`: cores that the last rank used before the looks; the others: 0.3.
+  std::string SaysOfSteps(uint64_t steps = 10, double last_cpu = 0.9) {
     known_.before = known_.now;
+    const int last = known_.before->ranks_size() - 1;
+    for (int i = 0; i <= last; ++i) {
+      known_.before->mutable_ranks(i)->mutable_sample()->set_cpu(i == last ? last_cpu : 0.3);
+    }
     known_.before->mutable_progress()->set_step(7);
-    known_.now.mutable_progress()->set_step(17);
-    return Judge(known_).issue.what();
+    known_.now.mutable_progress()->set_step(7 + steps);
+    return Judge(known_).issue().what();
   }
 };
 
@@ -338,20 +344,43 @@ TEST_F(StragglerTest, ARankThatComputesMuchMoreIsAwaited) {
             "the others 30 %");
 }
 
+// A rank that writes its output, evaluates or saves for a moment is no straggler.
+TEST_F(StragglerTest, MoreWorkForAMomentHoldsNobodyUp) {
+  Uses({1'500, 1'400, 1'600, 4'300});
+  EXPECT_EQ(SaysOfSteps(1), "nothing is wrong: steps continue");
+  EXPECT_EQ(SaysOfSteps(10, 0.3), "nothing is wrong: steps continue");
+}
+
+// The second look stops no rank of a job that goes on.
+TEST_F(StragglerTest, FramesOfTheFirstLookAreUsed) {
+  Uses({1'500, 1'400, 1'600, 4'300});
+  for (v1::WholeStack& stack : known_.stacks) {
+    std::string text = stack.text().substr(0, stack.text().find("  user-space stacks"));
+    stack.set_text("no user-space stacks: none were requested\n" + text);
+  }
+  EXPECT_EQ(SaysOfSteps(),
+            "rank 3 (host4) keeps the others waiting in each step: it computes 86 % of the time, "
+            "the others 30 %");
+  const v1::Issue issue = Judge(known_).issue();
+  EXPECT_TRUE(std::ranges::any_of(issue.evidence(), [](const v1::Evidence& one) {
+    return one.value().starts_with("all_reduce") && one.source() == "py-spy, /proc";
+  }));
+}
+
 TEST_F(StragglerTest, NoRankStandsOut) {
   Uses({3'900, 4'100, 4'000, 4'800});
-  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps continue");
 }
 
 TEST_F(StragglerTest, StepsWithLittleComputation) {
   Uses({100, 100, 100, 900});
-  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps continue");
 }
 
 TEST_F(StragglerTest, ARankThatDrivesAGpuMayWaitForIt) {
   Uses({1'500, 1'400, 1'600, 4'300});
   known_.now.mutable_ranks(3)->add_gpus(0);
-  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps continue");
 }
 
 TEST_F(StandstillTest, AHeldOrFrozenRank) {
@@ -404,6 +433,15 @@ TEST_F(StandstillTest, TheRankThatOthersTimedOutOn) {
   Rank({Sleeps()});
   known_.stacks_earlier.clear();
   EXPECT_EQ(WhoIsMissing(known_), "rank 1 (host2) sleeps in stuck (train.py:12)");
+  known_.now.mutable_ranks(1)->set_last_line(
+      "[rank1]:[E1126 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation "
+      "timeout");
+  EXPECT_EQ(WhoIsMissing(known_), "");
+  // A warning of every barrier.
+  known_.now.mutable_ranks(1)->set_last_line(
+      "[rank1]:[W1126 ProcessGroupNCCL.cpp:4561] [Rank 1] using GPU 1 to perform barrier");
+  EXPECT_EQ(WhoIsMissing(known_), "rank 1 (host2) sleeps in stuck (train.py:12)");
+  known_.now.mutable_ranks(1)->clear_last_line();
   known_.now.mutable_ranks(1)->set_failure("Timed out waiting 1800000ms");
   EXPECT_EQ(WhoIsMissing(known_), "");
 }

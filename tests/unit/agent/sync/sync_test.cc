@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 
@@ -209,6 +210,143 @@ TEST_F(SyncTest, ADigestCandidateHasItsDigest) {
   EXPECT_EQ(fs::last_write_time(path).time_since_epoch(),
             std::chrono::file_clock::from_sys(std::chrono::sys_seconds(std::chrono::seconds(0)))
                 .time_since_epoch());
+}
+
+TEST_F(SyncTest, ASecondCopyComparesNoContent) {
+  for (const bool again : {false, true}) {
+    SyncOnly service;
+    test::GrpcServer server{&service};
+    const auto chief = v1::AgentService::NewStub(server.Channel());
+    grpc::ClientContext context;
+    stream_ = chief->Sync(&context);
+    v1::SyncRequest request;
+    request.mutable_begin()->set_folder(target_);
+    request.mutable_begin()->set_mode(0755);
+    stream_->Write(request);
+    Read();
+    stream_->Write(ListOfOneFile("a", 3));
+    const v1::SyncDifferences differences = Differences();
+    EXPECT_EQ(differences.wanted_size(), again ? 0 : 1);
+    EXPECT_EQ(differences.digest_candidates_size(), 0);
+    if (!again) SendContent(0, "abc", true);
+    request.mutable_complete();
+    stream_->Write(request);
+    EXPECT_EQ(Error(), "");
+    EXPECT_TRUE(stream_->Finish().ok());
+    stream_.reset();
+  }
+}
+
+TEST_F(SyncTest, AHoleIsNotWritten) {
+  constexpr uint64_t kHole = 1'000'000'000;
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 2 * kHole + 1));
+  Read();
+  v1::SyncRequest request;
+  request.mutable_content()->set_hole(kHole);
+  request.mutable_content()->set_data("x");
+  stream_->Write(request);
+  request.mutable_content()->set_data("");
+  request.mutable_content()->set_last(true);
+  stream_->Write(request);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  struct stat info;
+  ASSERT_EQ(stat((target_ + "/a").c_str(), &info), 0);
+  EXPECT_EQ(static_cast<uint64_t>(info.st_size), 2 * kHole + 1);
+  EXPECT_LT(info.st_blocks * 512, 1 << 20);
+}
+
+TEST_F(SyncTest, AHoleBeyondTheAnnouncedSizeIsRefused) {
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 10));
+  Read();
+  v1::SyncRequest request;
+  request.mutable_content()->set_hole(UINT64_MAX);
+  stream_->Write(request);
+  EXPECT_THAT(Error(), HasSubstr("another size"));
+}
+
+class ExtraSyncTest : public SyncTest {
+ protected:
+  // Sends the list of a folder that has only "a".
+  void BeginList(bool mirror, bool preview) {
+    fs::create_directories(target_ + "/data");
+    for (const char* path : {"target/a", "target/old.py", "target/out.txt", "target/data/x.py"}) {
+      temp_.Write(path, "x");
+    }
+    stream_ = chief_->Sync(&context_);
+    v1::SyncRequest request;
+    request.mutable_begin()->set_folder(target_);
+    request.mutable_begin()->set_mirror(mirror);
+    request.mutable_begin()->set_preview(preview);
+    stream_->Write(request);
+    Read();
+    request.mutable_ignore()->set_own("/data/\n");
+    stream_->Write(request);
+    stream_->Write(ListOfOneFile("a", 1));
+  }
+  v1::SyncExtra Extra() {
+    v1::SyncResponse response = Read();
+    while (response.has_differences()) response = Read();
+    return response.extra();
+  }
+};
+
+TEST_F(ExtraSyncTest, FilesThatAStartMayReadAreReported) {
+  BeginList(false, false);
+  EXPECT_THAT(Extra().paths(), testing::ElementsAre("old.py"));
+  EXPECT_TRUE(fs::exists(target_ + "/old.py"));
+}
+
+TEST_F(ExtraSyncTest, AMirrorDeletesThem) {
+  BeginList(true, false);
+  EXPECT_THAT(Extra().paths(), testing::ElementsAre("old.py", "out.txt"));
+  EXPECT_FALSE(fs::exists(target_ + "/old.py") || fs::exists(target_ + "/out.txt"));
+  EXPECT_TRUE(fs::exists(target_ + "/data/x.py"));
+}
+
+TEST_F(ExtraSyncTest, APreviewChangesNothing) {
+  BeginList(true, true);
+  EXPECT_THAT(Extra().paths(), testing::ElementsAre("old.py", "out.txt"));
+  EXPECT_EQ(Error(), "");
+  EXPECT_TRUE(fs::exists(target_ + "/old.py"));
+}
+
+TEST_F(SyncTest, APreviewMakesNoFolder) {
+  stream_ = chief_->Sync(&context_);
+  v1::SyncRequest request;
+  request.mutable_begin()->set_folder(target_);
+  request.mutable_begin()->set_preview(true);
+  stream_->Write(request);
+  EXPECT_TRUE(Read().has_target_info());
+  stream_->Write(ListOfOneFile("a", 1));
+  EXPECT_EQ(Error(), "");
+  EXPECT_FALSE(fs::exists(target_));
+}
+
+TEST_F(SyncTest, FoldersWithMuchElseAreNotMirrored) {
+  const char* const home = std::getenv("HOME");
+  ASSERT_NE(home, nullptr);
+  for (const std::string& folder :
+       {std::string("/"), std::string(home), home + std::string("/.."), std::string("/tmp")}) {
+    SyncOnly service;
+    test::GrpcServer server{&service};
+    const auto chief = v1::AgentService::NewStub(server.Channel());
+    grpc::ClientContext context;
+    stream_ = chief->Sync(&context);
+    v1::SyncRequest request;
+    request.mutable_begin()->set_folder(folder);
+    request.mutable_begin()->set_mirror(true);
+    request.mutable_begin()->set_preview(true);  // if it fails, nothing is deleted
+    stream_->Write(request);
+    EXPECT_THAT(Error(), HasSubstr("--sync-delete would delete what is in " + folder));
+    EXPECT_TRUE(stream_->Finish().ok());
+    stream_.reset();
+  }
 }
 
 TEST_F(SyncTest, AllObstaclesAreReportedAtOnce) {

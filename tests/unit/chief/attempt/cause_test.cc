@@ -44,8 +44,57 @@ TEST(DescribeCauseTest, AnOomKillNamesTheExhaustedMemory) {
   exit.set_exit_code(137);
   memory.set_used(0);
   EXPECT_EQ(HowItEnded(exit),
-            "exited with code 137: the kernel's out-of-memory killer, when there was nothing left "
-            "of the node's 4.0 GiB");
+            "exited with code 137 (128 + 9: a program that it started was ended by SIGKILL): the "
+            "kernel's out-of-memory killer, when there was nothing left of the node's 4.0 GiB");
+}
+
+TEST(DescribeCauseTest, AnExitCodeIsExplainedIfItIsThatOfAShell) {
+  v1::RankExited exit;
+  exit.set_exit_code(139);
+  EXPECT_EQ(HowItEnded(exit),
+            "exited with code 139 (128 + 11: a program that it started was ended by SIGSEGV)");
+  for (const int code : {0, 1, 127, 128, 128 + SIGPIPE, 128 + SIGTERM, 255}) {
+    exit.set_exit_code(code);
+    EXPECT_EQ(HowItEnded(exit), "exited with code " + std::to_string(code));
+  }
+}
+
+TEST(DescribeCauseTest, ABusErrorNamesAFullSharedMemory) {
+  v1::RankExited exit;
+  exit.set_signal(SIGBUS);
+  exit.mutable_failure_facts()->set_shared_memory_size(2 << 20);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGBUS: /dev/shm on the node is full (2.0 MiB)");
+  exit.mutable_failure_facts()->set_shared_memory_free(1 << 20);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGBUS");
+  exit.mutable_failure_facts()->set_shared_memory_free(0);
+  exit.set_signal(SIGSEGV);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGSEGV");
+}
+
+TEST(DescribeCauseTest, ASignalThatAutodistPassedOnIsNamed) {
+  v1::RankExited exit;
+  exit.set_signal(SIGUSR1);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGUSR1");
+  exit.set_signalled(SIGUSR1);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGUSR1, which autodist passed on");
+}
+
+TEST(OneLineTest, ACauseKeepsItsPlace) {
+  EXPECT_EQ(Shortened("KeyError: 'label', train.py:5"), "KeyError: 'label', train.py:5");
+  const std::string cut = Shortened("ValueError: " + std::string(500, 'x') + ", train.py:41");
+  EXPECT_EQ(cut.size(), kMaxCauseLength);
+  EXPECT_TRUE(cut.ends_with("x..., train.py:41")) << cut;
+  // Not within a character.
+  std::string umlauts;
+  for (int i = 0; i < 200; ++i) umlauts += "\u00e4";
+  EXPECT_EQ(Shortened(umlauts).size(), kMaxCauseLength - 1);
+  EXPECT_EQ(Shortened("a, " + std::string(500, 'b') + ":1").size(), kMaxCauseLength);
+}
+
+TEST(OneLineTest, ConsequencesAreAddedAsLongAsTheyFit) {
+  EXPECT_EQ(InOneLine({"a", "b", "c"}), "a; because of it, b; because of it, c");
+  EXPECT_EQ(InOneLine({std::string(190, 'a'), "b"}), std::string(190, 'a'));
+  EXPECT_EQ(InOneLine({std::string(300, 'a'), "b"}), std::string(197, 'a') + "...");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 namespace autodist::chief {
 namespace {
 
@@ -53,6 +56,22 @@ TEST(EndedEarlierTest, IsTheRankThatTheComplaintNamesOtherwiseTheFirst) {
   EXPECT_EQ(EndedEarlier(Message("Broken pipe", 3), ended, plan)->rank, 5u);
   EXPECT_EQ(EndedEarlier(kReal, ended, plan), nullptr);
   EXPECT_EQ(EndedEarlier(kComplaint, {}, plan), nullptr);
+}
+
+using Enqueued = std::map<uint32_t, EnqueuedCollectives>;
+
+TEST(NotEnqueuedTest, IsTheRankWithFewerCollectivesInTheSameGroup) {
+  const Enqueued behind = {{0, {"a", 7}}, {1, {"a", 7}}, {2, {"a", 6}}, {3, {"b", 2}}};
+  EXPECT_EQ(WhoDidNotEnqueue(behind, {}).ranks, std::vector<uint32_t>{2});
+  EXPECT_EQ(WhoDidNotEnqueue(behind, {4}).collective, 7u);
+}
+
+TEST(NotEnqueuedTest, IsTheOnlyRankWithoutAMessage) {
+  const Enqueued same = {{0, {"", 7}}, {1, {"", 7}}};
+  EXPECT_EQ(WhoDidNotEnqueue(same, {2}).ranks, std::vector<uint32_t>{2});
+  EXPECT_TRUE(WhoDidNotEnqueue(same, {2, 3}).ranks.empty());
+  EXPECT_TRUE(WhoDidNotEnqueue(same, {}).ranks.empty());
+  EXPECT_TRUE(WhoDidNotEnqueue({{0, {"", 7}}}, {1}).ranks.empty());
 }
 
 }  // namespace

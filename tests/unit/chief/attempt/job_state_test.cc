@@ -46,14 +46,25 @@ TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
   killed.set_time_ns(30'000'000'000);  // after the grace period
   EXPECT_FALSE(state_.RankExited(killed));
   EXPECT_FALSE(state_.AllEnded());
-  EXPECT_FALSE(state_.RankExited(Exited(4, 0)));
+  v1::RankExited handled = Exited(4, 0);
+  handled.set_signalled(SIGTERM);
+  EXPECT_FALSE(state_.RankExited(handled));
   EXPECT_TRUE(state_.AllEnded());
   EXPECT_EQ(state_.ExitCode(), 7);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
   EXPECT_EQ(state_.ended_by_stop_signal(), 1);
   EXPECT_EQ(state_.ended_by_kill(), 1);
-  EXPECT_EQ(state_.ended_themselves(), 2);
+  EXPECT_EQ(state_.ended_after_stop_signal(), 1);
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, ASignalThatWasPassedOnDoesNotStopARank) {
+  EXPECT_TRUE(state_.RankExited(Exited(3, 7)));
+  v1::RankExited later = Exited(0, 0);
+  later.set_signalled(SIGUSR1);
+  state_.RankExited(later);
+  EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
 TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {

@@ -263,6 +263,30 @@ TEST_F(EndReportTest, TheFatalMessageIsFirstAndTheNoiseIsAfterIt) {
             "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
 
+TEST_F(EndReportTest, FramesOfPackagesAreOnlyCounted) {
+  const std::string begin =
+      "Traceback (most recent call last):\n"
+      "[rank4]:   File \"/work/train.py\", line 41, in main\n"
+      "[rank4]:     loss = model(x)\n";
+  const std::string packages =
+      "[rank4]:   File \"/v/lib/python3.11/site-packages/torch/nn/module.py\", line 9, in call\n"
+      "[rank4]:     return forward(*args)\n"
+      "[rank4]:            ^^^^^^^^^^^^^^\n"
+      "[rank4]:   File \"/v/lib/python3.11/site-packages/torch/nn/linear.py\", line 8, in f\n";
+  Write(Line(4, "[rank4]: " + begin + packages + "[rank4]: RuntimeError: shapes\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_NE(Report().find("    | [rank4]:     loss = model(x)\n"
+                          "    |     ... 4 lines of packages\n"
+                          "    | [rank4]: RuntimeError: shapes\n"
+                          "  all it wrote: "),
+            std::string::npos)
+      << Report();
+}
+
 TEST_F(EndReportTest, AFatalMessageIsNotTheReasonForAnExternalKill) {
   Write(Line(4, "CUDA error: survived\n", v1::OUTPUT_STREAM_STDERR));
   v1::RankExited exit;
@@ -293,20 +317,195 @@ TEST_F(EndReportTest, LostOutputIsReportedEvenIfAllRanksSucceeded) {
 
 TEST_F(EndReportTest, ASuccessHasNoReport) { EXPECT_EQ(Report(), ""); }
 
+TEST_F(EndReportTest, ARankThatWasStoppedIsNotSaidToHaveEndedByItself) {
+  attempt_.state().Interrupted(SIGINT);
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_exit_code(0);
+    exit.set_signalled(SIGUSR1);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(Report(), "stopped by SIGINT\n  all ranks exited after SIGUSR1");
+}
+
+TEST_F(EndReportTest, ATracebackAtTheEndOfASuccessIsReported) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/train.py\", line 5, in main\n"
+      "RuntimeError: CUDA out of memory\n"
+      "experiment is done\n";
+  for (const uint32_t rank : {1u, 4u}) Write(Line(rank, traceback, v1::OUTPUT_STREAM_STDERR));
+  Write(Line(2, traceback, v1::OUTPUT_STREAM_STDERR));
+  Write(Line(2, "iteration 200/ 1000 | lm loss: 2.3 |\n"));  // it was survived
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_exit_code(0);
+    exit.set_time_ns(attempt_.logs->LastReport(1).failure_ms * 1'000'000);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(
+      Report(),
+      "rank 1 on 10.0.0.1 ended with 0 after RuntimeError: CUDA out of memory, train.py:5; so "
+      "did 1 other rank");
+}
+
+TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
+  Write(Line(1,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 5, in main\n"
+             "ModuleNotFoundError: No module named 'flash_attn'\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(1);
+  exit.set_exit_code(0);
+  exit.set_time_ns((attempt_.logs->LastReport(1).failure_ms + 11'000) * 1'000'000);
+  attempt_.state().RankExited(exit);
+  EXPECT_EQ(Report(), "");
+}
+
+TEST_F(EndReportTest, AKnownFailureHasItsHint) {
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "    s.bind((\"\", 23456))\n"
+             "OSError: [Errno 98] Address already in use\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::AgentEvent event;
+  v1::RankExited& exit = *event.mutable_rank_exited();
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  exit.mutable_failure_facts()->add_closing_ports(23456);
+  attempt_.Take(2, event);
+  EXPECT_TRUE(Report().ends_with(
+      "  port 23456 on node3 is still closing after an earlier connection (TIME_WAIT, 60 s)\n"
+      "  hint: set SO_REUSEADDR in the program, or use another port"))
+      << Report();
+}
+
+TEST_F(EndReportTest, TheLastLineIsShownInOneLineIfThereIsNoMessage) {
+  Write(Line(4, "no batches left\n"));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_EQ(DescribeCauseInOneLine(attempt_),
+            "rank 4 on node3 exited with code 1; its last line: no batches left");
+}
+
+TEST_F(EndReportTest, TheWatchdogKnowsWhoDidNotEnqueue) {
+  const auto counts = [](const std::string& number) {
+    return "[rank]:[E ProcessGroupNCCL.cpp:1785] [PG ID 0 Rank 1] last enqueued NCCL work: " +
+           number + ", last completed NCCL work: 6\n";
+  };
+  for (const uint32_t rank : {0u, 1u, 3u, 4u}) {
+    Write(Line(rank, counts("7"), v1::OUTPUT_STREAM_STDERR));
+  }
+  Write(Line(2, counts("6"), v1::OUTPUT_STREAM_STDERR));
+  Write(Line(4,
+             "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+             "  what():  Watchdog caught collective operation timeout\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_signal(SIGABRT);
+  attempt_.state().RankExited(exit);
+  attempt_.missing = "ranks 1-3 were elsewhere: rank 1 (10.0.0.1) sleeps";
+  EXPECT_TRUE(Report().starts_with(
+      "rank 2 on 10.0.0.2 did not enqueue collective 7, for which others waited (NCCL's watchdog)\n"
+      "  because of it, rank 4 on node3 was ended by SIGABRT"))
+      << Report();
+  attempt_.missing = "rank 2 (10.0.0.2) sleeps in load (train.py:12)";
+  EXPECT_TRUE(Report().starts_with("rank 2 (10.0.0.2) sleeps in load (train.py:12), while"))
+      << Report();
+}
+
+TEST_F(EndReportTest, AHangNamesItsCulpritInOneLineToo) {
+  attempt_.state().Hung();
+  attempt_.hang_diagnosis->Set("rank 3 (10.0.0.2) sleeps in load (train.py:12)");
+  EXPECT_EQ(DescribeCauseInOneLine(attempt_),
+            "stopped: no rank showed activity (--hang-timeout); rank 3 (10.0.0.2) sleeps in load "
+            "(train.py:12)");
+}
+
+v1::AgentEvent LeftEvent(v1::LeftStage stage, uint32_t rank) {
+  v1::AgentEvent event;
+  event.mutable_processes_left()->set_stage(stage);
+  v1::LeftProcess& process = *event.mutable_processes_left()->add_processes();
+  process.set_pid(77);
+  process.set_name("python3");
+  process.set_rank(rank);
+  return event;
+}
+
+TEST_F(EndReportTest, WhatIsAwaitedAfterTheRanksIsSaid) {
+  EXPECT_FALSE(attempt_.Take(2, LeftEvent(v1::LEFT_STAGE_SIGNALLED, 4)).to_record);
+  const auto waits = attempt_.Take(2, LeftEvent(v1::LEFT_STAGE_AWAITED, 4));
+  ASSERT_TRUE(waits.to_record && waits.to_log);
+  EXPECT_EQ(waits.to_record->what(), "waiting for python3 (pid 77) on node3, which rank 4 left");
+  attempt_.state().Interrupted(SIGINT);
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_exit_code(0);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(attempt_.Take(1, LeftEvent(v1::LEFT_STAGE_AWAITED, 9)).to_record->what(),
+            "all ranks ended; waiting for python3 (pid 77) on 10.0.0.2, which a rank left");
+}
+
+TEST_F(EndReportTest, AStageOfLeftProcessesIsTakenOnce) {
+  EXPECT_TRUE(attempt_.Take(2, LeftEvent(v1::LEFT_STAGE_KILLED, 4)).to_record);
+  EXPECT_FALSE(attempt_.Take(2, LeftEvent(v1::LEFT_STAGE_KILLED, 4)).to_record);
+  EXPECT_TRUE(attempt_.Take(1, LeftEvent(v1::LEFT_STAGE_KILLED, 3)).to_record);
+  EXPECT_FALSE(attempt_.Take(1, LeftEvent(static_cast<v1::LeftStage>(9), 3)).to_record);
+}
+
+TEST_F(EndReportTest, AStartScriptThatLeavesItsProgramIsReported) {
+  const auto plan = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
+  plan->mutable_nodes(2)->mutable_ranks(0)->set_argv(0, "./start.sh");
+  Attempt attempt{1, plan, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
+  attempt.logs = attempt_.logs;
+  attempt.Take(2, LeftEvent(v1::LEFT_STAGE_SIGNALLED, 4));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(0);
+  attempt.state().RankExited(exit);
+  EXPECT_EQ(EndReport(attempt, {}),
+            "rank 4 on node3 ended with 0 and left python3 (pid 77) behind, which autodist ended");
+}
+
+TEST_F(EndReportTest, AKnownFailureIsNotExplainedByAVariableOfOtherLines) {
+  attempt_.missing_variables =
+      std::make_shared<Attempt::MissingVariables>(Attempt::MissingVariables{{2, {"HF_TOKEN"}}});
+  Write(Line(4,
+             "UserWarning: HF_TOKEN is not set\n"
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "bdb.BdbQuit\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(Report().ends_with("  hint: run with --stdin-rank 4 to debug this rank")) << Report();
+}
+
 TEST_F(EndReportTest, TheLastLineHasOutcomeAndDuration) {
   const std::string job = "job " + attempt_.plan().job_id();
-  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151), 0.941),
+  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151), "94.1 %"),
             job + " finished: 5 ranks on 3 nodes, 2 min 31 s, 1 restart, goodput 94.1 %");
-  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(59), 0.941),
+  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(59), "94.1 %"),
             job + " finished: 5 ranks on 3 nodes, 59 s, 1 restart");
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
-  EXPECT_EQ(LastLine(attempt_, 125, std::chrono::seconds(3), std::nullopt),
+  EXPECT_EQ(LastLine(attempt_, 125, std::chrono::seconds(3), ""),
             job + " failed after 3 s, 1 restart; exit code 125");
 }
 
 TEST_F(EndReportTest, TheLastLineOfAStoppedJobDoesNotCallItFailed) {
   attempt_.state().Interrupted(SIGINT);
-  EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3), std::nullopt),
+  EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3), ""),
             "job " + attempt_.plan().job_id() + " was stopped after 3 s, 1 restart; exit code 130");
 }
 
@@ -405,6 +604,8 @@ TEST(LaunchReportTest, AMissingCommandHasTheShellsExitCode) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
   AddIssue(nodes[1], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_EXECUTABLE, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 126);
+  AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS, "x");
+  EXPECT_EQ(LaunchExitCode(nodes), 127);
   AddIssue(nodes[2], v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 127);
 }

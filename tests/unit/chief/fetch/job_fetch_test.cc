@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/deadline.h"
+#include "chief/fetch/fetch_text.h"
 #include "support/fake_nodes.h"
 #include "support/idle_link.h"
 #include "support/plans.h"
@@ -149,6 +150,7 @@ TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerHasTotals) {
   EXPECT_EQ(ordered.folder, "/work");
   EXPECT_THAT(ordered.patterns, ElementsAre("ckpt*", "out/**"));
   EXPECT_EQ(ordered.most_bytes, 4711u);
+  EXPECT_TRUE(ordered.began && !ordered.ended);
   EXPECT_EQ(folder_.Read("10.0.0.2/a"), "of 1");
   EXPECT_EQ(folder_.Read("node3/a"), "of node 2");
   EXPECT_EQ(files.files(), 2u);
@@ -195,8 +197,8 @@ TEST_F(JobFetchTest, ADisconnectedNodeFailsWithTheReasonAndTheOthersContinue) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/10.0.0.2"));
 }
 
-TEST_F(JobFetchTest, AFolderOfTheJobIsNotUsedForANode) {
-  std::filesystem::create_directory(folder_.path() + "/10.0.0.2");
+TEST_F(JobFetchTest, AFileOfTheJobIsNoFolderOfANode) {
+  folder_.Write("10.0.0.2", "of the job");
   bring_[1] = [](const auto&, auto& folder, const auto&) { return BringOne(folder, "first"); };
   Begin();
   Await();
@@ -206,7 +208,7 @@ TEST_F(JobFetchTest, AFolderOfTheJobIsNotUsedForANode) {
   Begin();  // into the same folder
   Await();
   EXPECT_EQ(folder_.Read("node-10.0.0.2/a"), "again");
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() + "/10.0.0.2"));
+  EXPECT_EQ(folder_.Read("10.0.0.2"), "of the job");
 }
 
 TEST_F(JobFetchTest, OneAtATimeUntilItIsCancelled) {
@@ -232,6 +234,27 @@ TEST_F(JobFetchTest, OneAtATimeUntilItIsCancelled) {
   const v1::JobFiles files = Await();
   EXPECT_TRUE(stopped);
   EXPECT_EQ(files.failures(0).what(), "cancelled");
+}
+
+TEST_F(JobFetchTest, OnlyWhatChangedSinceTheFirstAttemptIsFetched) {
+  const auto before = base::Deadline::Clock::now();
+  fetch_.JobRuns();
+  const auto after = base::Deadline::Clock::now();
+  std::atomic<bool> in_between = false;
+  bring_[1] = [&](const auto& order, auto& folder, const auto&) {
+    in_between = order.began >= before && order.began <= after;
+    transfer::FetchedFiles fetched = BringOne(folder, "x");
+    fetched.unchanged = 2;
+    return fetched;
+  };
+  fetch_.JobRuns();  // another attempt
+  Begin();
+  const v1::JobFiles files = Await();
+  EXPECT_TRUE(in_between);
+  EXPECT_EQ(files.unchanged(), 2u);
+  EXPECT_THAT(FetchText(files).back().text,
+              HasSubstr("fetched 1 file, 1 byte, from 1 node into " + folder_.path() +
+                        "; 2 files that match did not change while the job ran"));
 }
 
 TEST_F(JobFetchTest, TheEndOfTheJobCancelsIt) {

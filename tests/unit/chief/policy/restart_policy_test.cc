@@ -163,6 +163,17 @@ TEST(RestartPolicyTest, ByDefaultInferencesOnlyWarn) {
   }
 }
 
+TEST(RestartPolicyTest, TheSameFailureIsWarnedOfOnce) {
+  RestartPolicy policy({.max_restarts = 9});
+  EXPECT_FALSE(policy.Next(Failed("KeyError, train.py:24").outcome).futility);
+  EXPECT_EQ(policy.Next(Failed("KeyError, train.py:24").outcome).futility, Futility::kSameFailure);
+  const RestartDecision third = policy.Next(Failed("KeyError, train.py:24").outcome);
+  EXPECT_FALSE(third.futility);
+  EXPECT_TRUE(third.wait);
+  EXPECT_EQ(policy.Next(Failed("IndexError, a.py:1").outcome).futility, Futility::kNoProgress);
+  EXPECT_EQ(policy.Next(Failed("IndexError, a.py:1").outcome).futility, Futility::kSameFailure);
+}
+
 TEST(RestartPolicyTest, LackOfMemoryIsRetriedOnRequest) {
   const RestartLimits limits{.max_restarts = 9, .acts = true, .after_out_of_memory = true};
   EXPECT_TRUE(After(limits, {Failed().OutOfMemory()}).wait);

@@ -46,7 +46,7 @@ TEST(RunRemoteDeathTest, PassesAllOutputOnIfTheEndOfSshCannotBeAwaited) {
         setenv("PATH", (folder.path() + ":/usr/bin:/bin").c_str(), 1);
         v1::SshReach node;
         node.set_host("node-1");
-        _exit(RunRemote(node, {"ps"}, std::nullopt).value_or(1));
+        _exit(RunRemote(OverSsh(node), {"ps"}).value_or(1));
       },
       testing::ExitedWithCode(3), "xxx");
 }

@@ -80,6 +80,15 @@ TEST_F(CheckpointWatchTest, LogsLinksAndDeepFilesDoNotCount) {
   EXPECT_EQ(NewestFile(Folder())->written_ns, 100 * kSecond);
 }
 
+TEST_F(CheckpointWatchTest, OwnFilesDoNotCount) {
+  Write("model.pt", 100 * kSecond);
+  for (const char* name : {"autodist-runs/job/events.jsonl", ".git/index", "logs/job/job.json",
+                           "sub/.git/index", ".autodist-sync"}) {
+    Write(name, 200 * kSecond);
+  }
+  EXPECT_EQ(NewestFile(Folder(), {Path("logs")})->name, "model.pt");
+}
+
 TEST_F(CheckpointWatchTest, AFileWithAFutureTimeHidesNoOther) {
   Write("model.pt", 100 * kSecond);
   WriteAgo("copied.pt", -std::chrono::hours(24 * 365));

@@ -1,0 +1,88 @@
+#include "cli/named_job.h"
+
+#include <filesystem>
+
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/shell_quote.h"
+#include "base/utf8.h"
+#include "cli/commands.h"
+#include "cli/job_text.h"
+#include "cli/values.h"
+#include "control/jobs.h"
+#include "control/prune.h"
+#include "display/screen.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr size_t kMaxCommand = 60;  // columns
+
+// The folder whose jobs are preferred; "" in that of a command from another machine (main.cc).
+std::string ThisFolder() {
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error);
+  return folder == "/" ? "" : folder;
+}
+
+// "20261120-173000-3fa9c1 (sweep-3): python3 train.py, in /home/me/x".
+std::string Described(const v1::JobStatus& job) {
+  const std::string command = base::ShellLine({job.command().begin(), job.command().end()});
+  return job.job_id() + (job.name().empty() ? "" : " (" + job.name() + ")") + ": " +
+         display::Cut(base::Printable(command), kMaxCommand) + ", in " +
+         base::Printable(job.working_directory());
+}
+
+}  // namespace
+
+void AddJob(CLI::App& app, std::string& job, const char* help) {
+  app.add_option("JOB", job, help)->check(NotEmpty());
+}
+
+Result<v1::JobStatus> NamedJob(const std::string& word) {
+  const bool is_path = word.find('/') != std::string::npos || word == "." || word == "..";
+  if (is_path) return control::LookUpJobIn(word);
+  const std::vector<std::string> jobs = control::KnownJobs();
+  const std::string folder = ThisFolder();
+  const auto id =
+      word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs, control::About, folder)
+                   : control::FindJob(word, jobs, control::About, folder);
+  AD_RETURN_IF_ERROR(id.status());
+  AD_ASSIGN_OR_RETURN(v1::JobStatus job, control::LookUpJob(*id));
+  const bool is_named = !word.empty() && word != control::kLastJob;
+  if (!is_named && !folder.empty() && !control::IsOfFolder(job, folder)) {
+    base::Log(base::LogLevel::kInfo, "no job of this folder; using " + Described(job));
+  }
+  return job;
+}
+
+Status CheckIsOver(const v1::JobStatus& job) {
+  if (control::IsOver(job)) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
+      "`autodist stop " + job.job_id() + "` ends it");
+}
+
+int FailCrashed(const v1::JobStatus& job) {
+  if (job.elsewhere()) {
+    return Fail(
+        WithRemedy(Error(StatusCode::kUnavailable,
+                         "job " + job.job_id() + " is on " + job.host() + ", not on this machine"),
+                   "log in to " + job.host() + " and run the command there"),
+        kExitCannotLaunch);
+  }
+  return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
+}
+
+Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job) {
+  for (const uint32_t rank : ranks) {
+    if (job.processes() == 0 || rank < job.processes()) continue;
+    return Error(StatusCode::kInvalidArgument,
+                 "job " + job.job_id() + " has no rank " + std::to_string(rank) + ", but " +
+                     base::Count(job.processes(), "rank") + ", counted from 0");
+  }
+  return OkStatus();
+}
+
+}  // namespace autodist::cli

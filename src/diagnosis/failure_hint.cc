@@ -1,0 +1,150 @@
+#include "diagnosis/failure_hint.h"
+
+#include <absl/strings/str_replace.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "base/quantity.h"
+#include "diagnosis/chief_variables.h"
+
+namespace autodist::diagnosis {
+namespace {
+
+// A failure whose message has both texts. In fact and remedy, {rank} and {node} are replaced.
+struct Known {
+  const char* text;
+  const char* other_text;
+  const char* fact;
+  const char* remedy;
+  bool only_without_input = false;
+};
+
+constexpr char kNoInput[] = "the stdin of rank {rank} is empty";
+constexpr char kTakesLocalRank[] =
+    "remove it from the program's arguments; the number is in LOCAL_RANK";
+constexpr char kInstallLibrary[] =
+    "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env or "
+    "shared_envs";
+constexpr char kLocked[] = "another process builds there, or an earlier one has left its lock file";
+constexpr char kUnlock[] = "if no process builds there, remove the lock file";
+
+constexpr Known kKnown[] = {
+    {"bdb.BdbQuit", "", kNoInput, "run with --stdin-rank {rank} to debug this rank", true},
+    {"EOFError: EOF when reading a line", "", kNoInput,
+     "run with --stdin-rank {rank} to answer in this terminal or from a pipe", true},
+    {"arguments are required: ", "--local_rank", "",
+     "add --local_rank={local_rank} to the program's arguments"},
+    {"arguments are required: ", "--local-rank", "",
+     "add --local-rank={local_rank} to the program's arguments"},
+    {"unrecognized arguments: ", "--local_rank", "", kTakesLocalRank},
+    {"unrecognized arguments: ", "--local-rank", "", kTakesLocalRank},
+    {"o such option: --local", "rank", "", kTakesLocalRank},  // of click
+    {"invalid device ordinal", "", "",
+     "use LOCAL_RANK as the number of the device; a script with the argument --local_rank needs "
+     "--local_rank={local_rank}"},
+    {"version `GLIBC_", "' not found", "the C library of {node} is too old for it",
+     "install a build for the system of {node}, or run it in a container"},
+    {"version `GLIBCXX_", "' not found", "the libstdc++ that is found on {node} is too old for it",
+     "put the folder of a newer libstdc++.so.6 first in LD_LIBRARY_PATH, with --env or "
+     "shared_envs"},
+    {"loading shared libraries: ", "cannot open shared object file", "", kInstallLibrary},
+    {"Error: ", "cannot open shared object file", "", kInstallLibrary},  // of Python
+    {"file_baton.py", "", kLocked, kUnlock},                             // of PyTorch's extensions
+    {"The file lock '", "could not be acquired", kLocked, kUnlock},
+};
+
+bool Says(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The lines of a message, without those that name lines of source files.
+std::string WithoutFrames(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (!Says(line, "File \"")) text += line + "\n";
+  }
+  return text;
+}
+
+// Returns the port that the message or its source lines name; "": none of them.
+std::string NamedPort(const std::string& text,
+                      const google::protobuf::RepeatedField<uint32_t>& ports) {
+  constexpr uint32_t kFirstOfPrograms = 1024;
+  std::vector<std::string> numbers;
+  for (const uint32_t port : ports) {
+    if (port >= kFirstOfPrograms) numbers.push_back(std::to_string(port));
+  }
+  const std::vector<std::string> named = NamesIn(text, numbers);
+  return named.empty() ? "" : named.front();
+}
+
+std::optional<FailureHint> HintOfPort(const FailedRank& failed) {
+  if (!Says(failed.reason, "ddress already in use") && !Says(failed.reason, "EADDRINUSE")) {
+    return std::nullopt;
+  }
+  const std::string text = WithoutFrames(failed.lines);
+  const auto port = [](const std::string& number) { return "port " + number + " on {node}"; };
+  if (const auto open = NamedPort(text, failed.facts.listening_ports()); !open.empty()) {
+    return FailureHint{"another process listens at " + port(open),
+                       "use MASTER_PORT or another free port; a program that starts the ranks of a "
+                       "node itself, as with mp.spawn, needs --per node"};
+  }
+  if (const auto closing = NamedPort(text, failed.facts.closing_ports()); !closing.empty()) {
+    return FailureHint{port(closing) +
+                           " is still closing after an earlier connection (TIME_WAIT, "
+                           "60 s)",
+                       "set SO_REUSEADDR in the program, or use another port"};
+  }
+  return std::nullopt;
+}
+
+std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
+  const auto known = std::ranges::find_if(kKnown, [&](const Known& one) {
+    return Says(failed.reason, one.text) && Says(failed.reason, one.other_text) &&
+           !(one.only_without_input && failed.has_input);
+  });
+  if (known == std::end(kKnown)) return std::nullopt;
+  return FailureHint{known->fact, known->remedy};
+}
+
+// Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
+std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
+  constexpr uint64_t kSmall = uint64_t{1} << 30;  // bytes
+  const bool says_so = Says(failed.reason, "killed by signal: Bus error") ||
+                       Says(failed.reason, "insufficient shared memory (shm)") ||
+                       Says(failed.reason, "creating shared memory segment");
+  const bool no_space = Says(failed.reason, "No space left on device");  // perhaps on a disk
+  const uint64_t size = failed.facts.shared_memory_size();
+  const bool full = SharedMemoryIsFull(failed.facts);
+  const bool may_be = full ? says_so || no_space || failed.bus_error : says_so && size < kSmall;
+  if (!may_be) return std::nullopt;
+  return FailureHint{
+      (says_so || no_space) && size > 0
+          ? "/dev/shm of {node} has " + base::BinaryBytes(size) + (full ? ", and is full" : "")
+          : "",
+      "enlarge /dev/shm (of a container: --shm-size 16g or --ipc=host), or remove what fills it"};
+}
+
+}  // namespace
+
+bool SharedMemoryIsFull(const v1::FailureFacts& facts) {
+  constexpr uint64_t kFull = 20;  // parts, of which less than one is free
+  return facts.shared_memory_free() < facts.shared_memory_size() / kFull;
+}
+
+std::optional<FailureHint> HintOf(const FailedRank& failed) {
+  for (const auto find : {HintOfPort, HintOfSharedMemory, HintOfMessage}) {
+    std::optional<FailureHint> hint = find(failed);
+    if (!hint) continue;
+    for (std::string* text : {&hint->fact, &hint->remedy}) {
+      *text = absl::StrReplaceAll(
+          *text, {{"{rank}", std::to_string(failed.rank)}, {"{node}", failed.node}});
+    }
+    return hint;
+  }
+  return std::nullopt;
+}
+
+}  // namespace autodist::diagnosis

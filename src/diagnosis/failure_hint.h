@@ -1,0 +1,35 @@
+// Hints for known failures of programs. Pure logic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/v1/session.pb.h"
+
+namespace autodist::diagnosis {
+
+// How a rank failed. All of it is untrusted.
+struct FailedRank {
+  uint32_t rank = 0;
+  std::string node = {};                // its address
+  std::string reason = {};              // its own message in one line; "": none
+  std::vector<std::string> lines = {};  // of that message, as written
+  bool has_input = false;               // its stdin is the input of autodist
+  bool bus_error = false;               // it was ended by SIGBUS
+  v1::FailureFacts facts = {};          // about the node
+};
+
+struct FailureHint {
+  std::string fact;  // about the rank or its node; "": the message says all
+  std::string remedy;
+};
+
+// Returns a hint if the rank's message, for ports and memory with the facts, shows the cause.
+std::optional<FailureHint> HintOf(const FailedRank& failed);
+
+// Returns whether so little of /dev/shm is free that a write to a mapped file there fails.
+bool SharedMemoryIsFull(const v1::FailureFacts& facts);
+
+}  // namespace autodist::diagnosis

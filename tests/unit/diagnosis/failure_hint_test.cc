@@ -1,0 +1,139 @@
+#include "diagnosis/failure_hint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::diagnosis {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+FailedRank Failed(const std::string& reason, std::vector<std::string> lines = {}) {
+  return {.rank = 1, .node = "host2", .reason = reason, .lines = std::move(lines)};
+}
+
+// As Python, PyTorch, the loader and libraries print them.
+TEST(FailureHintTest, EachKnownFailureHasTheHintOfItsCause) {
+  struct Row {
+    const char* reason;
+    const char* fact;
+    const char* remedy;  // its beginning
+  };
+  const Row rows[] = {
+      {"bdb.BdbQuit, t.py:4", "the stdin of rank 1 is empty", "run with --stdin-rank 1"},
+      {"EOFError: EOF when reading a line, t.py:5", "the stdin of rank 1 is empty",
+       "run with --stdin-rank 1"},
+      {"old.py: error: the following arguments are required: --local_rank", "",
+       "add --local_rank={local_rank} to"},
+      {"old.py: error: the following arguments are required: --data, --local-rank", "",
+       "add --local-rank={local_rank} to"},
+      {"new.py: error: unrecognized arguments: --local-rank=1", "", "remove it from"},
+      {"new.py: error: unrecognized arguments: --local_rank=1 --x", "", "remove it from"},
+      {"Error: No such option: --local-rank", "", "remove it from"},
+      {"Error: no such option: --local_rank", "", "remove it from"},
+      {"RuntimeError: CUDA error: invalid device ordinal", "", "use LOCAL_RANK as"},
+      {"AssertionError: invalid device ordinal, silent.py:4", "", "use LOCAL_RANK as"},
+      {"./train: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by "
+       "./train)",
+       "the C library of host2 is too old for it", "install a build for the system of host2"},
+      {"ImportError: /lib/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by /x.so)",
+       "the libstdc++ that is found on host2 is too old for it", "put the folder of a newer"},
+      {"./train: error while loading shared libraries: libfoo.so.1: cannot open shared object "
+       "file: "
+       "No such file or directory",
+       "", "install the library on host2"},
+      {"ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
+       "", "install the library on host2"},
+      {"filelock._error.Timeout: The file lock '/c/x.lock' could not be acquired.",
+       "another process builds there", "if no process builds there, remove the lock file"},
+      {"rank 1 (host2) sleeps in wait (file_baton.py:49)", "another process builds there",
+       "if no process builds there, remove the lock file"},
+  };
+  for (const Row& row : rows) {
+    const auto hint = HintOf(Failed(row.reason));
+    ASSERT_TRUE(hint) << row.reason;
+    EXPECT_THAT(hint->fact, StartsWith(row.fact)) << row.reason;
+    EXPECT_THAT(hint->remedy, StartsWith(row.remedy)) << row.reason;
+  }
+}
+
+TEST(FailureHintTest, OtherFailuresHaveNone) {
+  const char* const reasons[] = {
+      "",
+      "KeyError: 'label', train.py:5",
+      "EOFError: Ran out of input, data.py:7",  // of a pickle
+      "EOFError, t.py:3",
+      "old.py: error: the following arguments are required: --data",
+      "new.py: error: unrecognized arguments: --foo",
+      "RuntimeError: CUDA error: out of memory",
+      "OSError: [Errno 98] Address already in use, t.py:4",
+      "FileNotFoundError: [Errno 2] No such file or directory: 'a.so', t.py:4",
+      // Warnings, which may be the last line on stderr.
+      "dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: "
+      "libcudart.so.11.0: cannot open shared object file: No such file or directory",
+      "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded (cannot open shared object "
+      "file): ignored.",
+  };
+  for (const char* reason : reasons) EXPECT_FALSE(HintOf(Failed(reason))) << reason;
+}
+
+TEST(FailureHintTest, ARankWithAnInputDoesNotNeedOne) {
+  FailedRank failed = Failed("bdb.BdbQuit, t.py:4");
+  failed.has_input = true;
+  EXPECT_FALSE(HintOf(failed));
+}
+
+TEST(FailureHintTest, APortIsNamedIfTheNodeAndTheProgramHaveIt) {
+  FailedRank failed = Failed(
+      "OSError: [Errno 98] Address already in use, t.py:4000",
+      {"Traceback (most recent call last):", "  File \"/w/t.py\", line 4000, in <module>",
+       "    s.bind((\"\", 23456)); s.listen(22)", "OSError: [Errno 98] Address already in use"});
+  for (const uint32_t port : {22u, 98u, 4000u}) failed.facts.add_listening_ports(port);
+  EXPECT_FALSE(HintOf(failed));
+  failed.facts.add_closing_ports(23456);
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_EQ(HintOf(failed)->fact,
+            "port 23456 on host2 is still closing after an earlier connection (TIME_WAIT, 60 s)");
+  EXPECT_THAT(HintOf(failed)->remedy, HasSubstr("SO_REUSEADDR"));
+  failed.facts.add_listening_ports(23456);
+  EXPECT_EQ(HintOf(failed)->fact, "another process listens at port 23456 on host2");
+  EXPECT_THAT(HintOf(failed)->remedy, HasSubstr("--per node"));
+}
+
+TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
+  constexpr char kWorker[] =
+      "RuntimeError: DataLoader worker (pid 109) is killed by signal: Bus error. It is possible "
+      "that "
+      "dataloader's workers are out of shared memory.";
+  FailedRank failed = Failed(kWorker);
+  failed.facts.set_shared_memory_size(uint64_t{64} << 20);
+  failed.facts.set_shared_memory_free(uint64_t{60} << 20);
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 64.0 MiB");
+  failed.reason =
+      "DistBackendError: NCCL error; Error while creating shared memory segment "
+      "/dev/shm/nccl-DnKmr1 (size 9637888), t.py:7";
+  EXPECT_TRUE(HintOf(failed));
+  failed.reason = "OSError: [Errno 28] No space left on device, t.py:7";
+  EXPECT_FALSE(HintOf(failed)) << "it may be of a disk";
+  failed.facts.set_shared_memory_free(0);
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 64.0 MiB, and is full");
+  failed.reason = kWorker;
+  failed.facts.set_shared_memory_size(uint64_t{64} << 30);
+  failed.facts.set_shared_memory_free(uint64_t{60} << 30);
+  EXPECT_FALSE(HintOf(failed));
+  failed = Failed("");
+  failed.bus_error = true;
+  failed.facts.set_shared_memory_size(2 << 20);
+  failed.facts.set_shared_memory_free(2 << 20);
+  EXPECT_FALSE(HintOf(failed));
+  failed.facts.set_shared_memory_free(0);
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_THAT(HintOf(failed)->remedy, StartsWith("enlarge /dev/shm"));
+  EXPECT_FALSE(SharedMemoryIsFull({}));
+}
+
+}  // namespace
+}  // namespace autodist::diagnosis

@@ -1,0 +1,168 @@
+// Ranks whose connections are refused or not answered.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "why/diagnosis.h"
+
+namespace autodist::why {
+namespace {
+
+// A rank in this Python function of the rendezvous; "": without frames. `facts`: its own.
+std::string ConnectingRank(const std::string& function, const std::string& facts,
+                           const std::string& state = "sleeping in hrtimer_nanosleep") {
+  std::string text = "process 100 (sleeping): python3 train.py\n  thread 100 (python3): " + state +
+                     "\n    switched 100 times\n" + facts;
+  if (function.empty()) return text + "  no user-space stacks: gdb is not installed\n";
+  return text + "  user-space stacks by py-spy:\n    Thread 100 (idle): \"MainThread\"\n        " +
+         function +
+         " (/x/site-packages/torch/distributed/rendezvous.py:250)\n        init_process_group "
+         "(/x/site-packages/torch/distributed/distributed_c10d.py:754)\n        <module> "
+         "(/home/me/train.py:5)\n";
+}
+
+constexpr char kStore[] = "_create_c10d_store";
+
+class ConnectionsTest : public testing::Test {
+ protected:
+  ConnectionsTest() {
+    known_.now.set_time_ms(1'800'000'000'000);
+    known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 10'000);
+    known_.rendezvous = {"10.0.0.1", "29500"};
+  }
+
+  // `node`: facts about the node, in the second sample.
+  void Rank(const std::string& now, const std::string& node = "") {
+    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
+    v1::RankSnapshot& rank = *known_.now.add_ranks();
+    rank.set_rank(number);
+    rank.set_node(number);
+    rank.set_state(v1::RANK_STATE_RUNNING);
+    known_.now.add_nodes()->set_address("10.0.0." + std::to_string(number + 1));
+    for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
+      v1::WholeStack& one = looks->emplace_back();
+      one.set_rank(number);
+      one.set_text((looks == &known_.stacks ? node : "") + now);
+    }
+  }
+
+  std::string Says() {
+    known_.before = known_.now;
+    known_.before->set_time_ms(known_.now.time_ms() - 5'000);
+    const v1::JobDiagnosis diagnosis = Judge(known_);
+    return (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: " : "") +
+           diagnosis.issue().what();
+  }
+
+  Known known_;
+};
+
+TEST_F(ConnectionsTest, AttemptsThatAreNotAnswered) {
+  Rank(ConnectingRank("waitForWorkers", ""));
+  for (int i = 0; i < 2; ++i) {
+    Rank(ConnectingRank(kStore, "  connecting to 10.0.0.1:29500: sent again 3 times\n"));
+  }
+  EXPECT_EQ(Says(),
+            "wrong: ranks 1-2 cannot connect to 10.0.0.1:29500: the attempts (SYN) are not "
+            "answered");
+  EXPECT_EQ(Judge(known_).issue().evidence(0).value(),
+            "connects to 10.0.0.1:29500; the SYN was sent again 3 times");
+}
+
+TEST_F(ConnectionsTest, TheRankThatLooksElsewhere) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"connections to 127.0.0.1:12355: 3 refused\nconnections to [::1]:12355: 3 refused\n",
+       "127.0.0.1:12355: the attempts are refused: no program listens there, or a firewall rejects "
+       "them; autodist gave MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500"},
+      {"connections to 10.0.0.1:29501: 3 refused\n",
+       "10.0.0.1:29501: the attempts are refused: no program listens there, or a firewall rejects "
+       "them; autodist gave MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500"},
+      {"connections to 10.0.0.1:29500: 2 failed\n",
+       "10.0.0.1:29500: the attempts are rejected on the way, or given up"},
+  };
+  Rank(ConnectingRank(kStore, ""));
+  Rank(ConnectingRank(kStore, ""));
+  for (const auto& [facts, says] : rows) {
+    known_.stacks[1].set_text(facts + ConnectingRank(kStore, ""));
+    EXPECT_EQ(Says(), "wrong: rank 1 (10.0.0.2) cannot connect to " + says);
+  }
+}
+
+TEST_F(ConnectionsTest, FailedAttemptsAreOfAnyRankOfTheNode) {
+  Rank(ConnectingRank(kStore, ""));
+  for (int i = 0; i < 2; ++i) {
+    Rank(ConnectingRank(kStore, ""), "connections to 127.0.0.1:12355: 3 refused\n");
+  }
+  EXPECT_EQ(Says().find("wrong: ranks 1-2 cannot connect"), 0U) << Says();
+  known_.now.mutable_ranks(2)->set_node(1);
+  EXPECT_EQ(Says().find("wrong: some of ranks 1-2 cannot connect"), 0U) << Says();
+  EXPECT_EQ(Judge(known_).issue().ranks_size(), 0);
+}
+
+TEST_F(ConnectionsTest, WithoutFramesTheKernelKnowsIt) {
+  Rank(ConnectingRank("", ""));
+  Rank(ConnectingRank("", ""), "connections to 127.0.0.1:12355: 3 refused\n");
+  EXPECT_EQ(Says().find("wrong: rank 1 (10.0.0.2) cannot connect to 127.0.0.1:12355"), 0U)
+      << Says();
+  // After the first steps, other programs of the node may be refused.
+  known_.now.mutable_ranks(0)->mutable_progress()->set_step(7);
+  EXPECT_EQ(Says().find("connect"), std::string::npos) << Says();
+}
+
+// It listens when it has imported its modules.
+TEST_F(ConnectionsTest, TheFirstRankMayStillBeStarting) {
+  Rank(ConnectingRank("", "", "running"));
+  Rank(ConnectingRank(kStore, ""), "connections to 10.0.0.1:29500: 3 refused\n");
+  EXPECT_EQ(Says().find("connect"), std::string::npos) << Says();
+}
+
+// It listens in init_process_group, and may wait for data or a lock before.
+TEST_F(ConnectionsTest, TheFirstRankMayBeOnItsWay) {
+  const std::string on_its_way =
+      "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+      "hrtimer_nanosleep\n    switched 100 times\n  user-space stacks by py-spy:\n    Thread 100 "
+      "(idle): \"MainThread\"\n        wait_for_data (/home/me/train.py:12)\n        <module> "
+      "(/home/me/train.py:20)\n";
+  Rank(on_its_way);
+  Rank(ConnectingRank(kStore, ""), "connections to 10.0.0.1:29500: 3 refused\n");
+  EXPECT_EQ(Says().find("connect"), std::string::npos) << Says();
+  known_.stacks[1].set_text("connections to 127.0.0.1:29500: 3 refused\n" +
+                            ConnectingRank(kStore, ""));
+  EXPECT_NE(Says().find("cannot connect to 127.0.0.1:29500"), std::string::npos) << Says();
+}
+
+// For example for telemetry, in a cluster without a way out.
+TEST_F(ConnectionsTest, ConnectionsOfOtherThreadsAndProgramsHoldNobodyUp) {
+  constexpr char kTelemetry[] = "  connecting to 10.9.9.9:4317: sent again 5 times\n";
+  constexpr char kRefusesOthers[] = "connections to 127.0.0.1:4317: 9 refused\n";
+  const std::vector<std::string> rows = {
+      "all_reduce (/x/site-packages/torch/distributed/distributed_c10d.py:2001)",
+      "Connection._recv (/usr/lib/python3.11/multiprocessing/connection.py:395)",
+      "load (/home/me/train.py:12)"};
+  for (const std::string& frame : rows) {
+    known_.now.clear_ranks();
+    known_.now.clear_nodes();
+    known_.stacks.clear();
+    known_.stacks_earlier.clear();
+    const std::string stack =
+        ConnectingRank("", kTelemetry) +
+        "  user-space stacks by py-spy:\n    Thread 100 (idle): \"MainThread\"\n        " + frame +
+        "\n";
+    for (int i = 0; i < 3; ++i) Rank(stack, kRefusesOthers);
+    EXPECT_EQ(Says().find("connect to"), std::string::npos) << Says();
+  }
+}
+
+// Nor is an address known to be the rank's without frames.
+TEST_F(ConnectionsTest, WithoutFramesOnlyTheMeetingPlaceCounts) {
+  const std::string service = "  connecting to 10.9.9.9:4317: sent again 5 times\n";
+  for (int i = 0; i < 2; ++i) {
+    Rank(ConnectingRank("", service), "connections to 10.9.9.9:443: 9 refused\n");
+  }
+  EXPECT_EQ(Says().find("connect to"), std::string::npos) << Says();
+}
+
+}  // namespace
+}  // namespace autodist::why
