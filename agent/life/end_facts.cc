@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/prepare/file_facts.h"
+#include "agent/sample/processes.h"
 #include "agent/stacks/tcp_sockets.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
@@ -18,10 +19,8 @@
 namespace autodist::agent {
 namespace {
 
-// Of files, in bytes. The end of the rank is reported after the tables have been read.
+// Bytes. The end of the rank is reported after the tables have been read.
 constexpr size_t kLargestPortTable = 2 << 20;
-constexpr size_t kLargestVariables = 4 << 20;
-constexpr size_t kLargestThreadStat = 4 << 10;
 
 constexpr int kMaxPortsOfKind = 128;
 constexpr uint64_t kUnlimited = uint64_t{1} << 60;  // bytes of a file system in some sandboxes
@@ -38,8 +37,8 @@ void AddPorts(const std::set<uint16_t>& ports,
 // reading the variables blocks as long as a driver or file server hangs.
 bool MayHang(const std::string& folder) {
   return std::ranges::any_of(base::EntriesOf(folder + "/task"), [&](const std::string& thread) {
-    const auto stat = base::ReadFile(folder + "/task/" + thread + "/stat", kLargestThreadStat);
-    return stat.ok() && stat->find(") D ") != std::string::npos;
+    const auto stat = ReadProcessStat(folder + "/task/" + thread);
+    return stat && stat->state == 'D';
   });
 }
 
@@ -73,9 +72,7 @@ v1::ProcessesLeft DescribeLeft(v1::LeftStage stage, const std::vector<pid_t>& pr
     process.set_name(base::ToUtf8(base::FirstLine(*name)));
     if (MayHang(folder)) continue;
     // Any kind of program inherits it from the rank: the path of the FIFO, ".../progress.N".
-    const auto variables = base::ReadFile(folder + "/environ", kLargestVariables);
-    const std::string fifo =
-        process::Environment::FromNulSeparated(variables.value_or("")).Get("AUTODIST_PROGRESS");
+    const std::string fifo = process::Environment::OfProcess(folder).Get("AUTODIST_PROGRESS");
     const auto rank = base::ParseNumber<uint32_t>(fifo.substr(fifo.rfind('.') + 1));
     if (rank) process.set_rank(*rank);
   }

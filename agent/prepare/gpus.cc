@@ -203,10 +203,7 @@ void AddOwners(const process::Environment& environment, Supervisor& supervisor,
 }  // namespace
 
 std::string JobOfProcess(const std::string& proc_folder) {
-  constexpr size_t kLargestEnvironment = 4 << 20;
-  const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
-  if (!environment.ok()) return "";
-  return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
+  return process::Environment::OfProcess(proc_folder).Get("AUTODIST_JOB_ID");
 }
 
 Result<std::string> FindNvidiaSmi(const process::Environment& environment,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/sample/host.h"
+#include "base/fd.h"
 
 namespace autodist::agent {
 namespace {
@@ -72,6 +73,11 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view stat) {
   if (!resident) return std::nullopt;
   process.resident = *resident;
   return process;
+}
+
+std::optional<ProcessStat> ReadProcessStat(const std::string& folder) {
+  constexpr size_t kLargestStat = 4 << 10;  // bytes
+  return ParseProcessStat(base::ReadFile(folder + "/stat", kLargestStat).value_or(""));
 }
 
 std::optional<ProcessIo> ParseProcessIo(std::string_view io) {

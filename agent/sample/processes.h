@@ -32,6 +32,8 @@ struct ProcessStat {
   uint64_t resident = 0;  // pages
 };
 std::optional<ProcessStat> ParseProcessStat(std::string_view stat);
+// Of a process or thread, by its folder of /proc; nullopt: it has ended.
+std::optional<ProcessStat> ReadProcessStat(const std::string& folder);
 
 // Bytes from and to storage, including reaped children; from the io file.
 struct ProcessIo {

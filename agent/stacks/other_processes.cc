@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kMeasureFor{500};
 constexpr double kMinCores = 0.2;
-constexpr size_t kLargestStatFile = 4 << 10;      // bytes
 constexpr size_t kLargestCommandLine = 64 << 10;  // bytes
 constexpr size_t kMaxShownWord = 60;              // bytes
 
@@ -30,8 +29,7 @@ std::string FolderOf(pid_t pid) { return "/proc/" + std::to_string(pid); }
 std::map<pid_t, ProcessStat> AllStats() {
   std::map<pid_t, ProcessStat> stats;
   for (const pid_t pid : process::AllProcesses()) {
-    const auto stat =
-        ParseProcessStat(base::ReadFile(FolderOf(pid) + "/stat", kLargestStatFile).value_or(""));
+    const auto stat = ReadProcessStat(FolderOf(pid));
     if (stat) stats.emplace(pid, *stat);
   }
   return stats;

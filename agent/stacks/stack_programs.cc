@@ -71,7 +71,6 @@ constexpr milliseconds kUninterruptibleLimit{3'000};
 constexpr milliseconds kForAnother{1000};   // additional time of gdb for each process but the first
 constexpr uint64_t kLargeCode = 1 << 19;    // gdb reads the symbols of smaller ones quickly
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
-constexpr size_t kLargestStat = 4 << 10;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
     "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
@@ -205,8 +204,7 @@ std::string Demangled(std::string_view text) {
 }
 
 uint64_t StartTime(pid_t pid) {
-  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
-  return ParseProcessStat(stat.value_or("")).value_or(ProcessStat{}).started;
+  return ReadProcessStat("/proc/" + std::to_string(pid)).value_or(ProcessStat{}).started;
 }
 
 StackPrograms::StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,

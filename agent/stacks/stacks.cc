@@ -45,13 +45,9 @@ uint64_t Milliseconds(uint64_t ticks) {
   return ticks * 1'000 / per_second;
 }
 
-std::optional<ProcessStat> StatOf(const std::string& folder) {
-  return ParseProcessStat(ProcFile(folder + "/stat"));
-}
-
 // Returns the CPU ticks of one thread.
 uint64_t CpuOfThread(const std::string& folder) {
-  const auto stat = StatOf(folder);
+  const auto stat = ReadProcessStat(folder);
   return stat ? stat->own_cpu : 0;
 }
 
@@ -315,7 +311,7 @@ Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
 
 std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  const auto stat = StatOf(folder);
+  const auto stat = ReadProcessStat(folder);
   if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
   const TrafficOfProcess tcp = TrafficOf(SocketsOf(folder + "/fd"), traffic);

@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "base/fd.h"
 #include "base/split.h"
 
 namespace autodist::process {
@@ -52,6 +53,12 @@ Environment Environment::FromNulSeparated(std::string_view text) {
   Environment environment;
   for (const std::string_view entry : base::Split(text, '\0')) environment.Add(entry);
   return environment;
+}
+
+Environment Environment::OfProcess(const std::string& proc_folder) {
+  constexpr size_t kLargestEnvironment = 4 << 20;  // bytes
+  return FromNulSeparated(
+      base::ReadFile(proc_folder + "/environ", kLargestEnvironment).value_or(""));
 }
 
 Environment Environment::CleanLogin(const Environment& current) {

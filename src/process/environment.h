@@ -15,6 +15,9 @@ class Environment {
   static Environment FromStrings(const char* const* strings);
   // From the output of `env -0`: "NAME=value" entries, each followed by a NUL byte.
   static Environment FromNulSeparated(std::string_view text);
+  // Of a process when it was started, by its folder of /proc; empty: it has ended, or belongs to
+  // another user. Blocks as long as a thread of it hangs in the kernel with its memory locked.
+  static Environment OfProcess(const std::string& proc_folder);
   // The environment of a login without start-up files: HOME, USER, LOGNAME, SHELL, LANG and the
   // system's default PATH. Values come from `current` where it has them.
   static Environment CleanLogin(const Environment& current);

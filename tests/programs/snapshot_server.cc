@@ -15,6 +15,7 @@
 #include "control/job_record.h"
 #include "control/job_server.h"
 #include "snapshot/derived.h"
+#include "support/example_diagnosis.h"
 #include "support/snapshots.h"
 
 namespace autodist {
@@ -111,16 +112,7 @@ int Serve(int argc, char** argv) {
   requests.snapshots.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
     answer(simulation.History(request.since_ms()));
   };
-  requests.snapshots.diagnosis = [](const auto& answer) {
-    v1::JobDiagnosis diagnosis;
-    diagnosis.set_kind(v1::JobDiagnosis::KIND_ISSUE);
-    diagnosis.mutable_issue()->set_what("rank 2 (node1) sleeps in load (train.py:12)");
-    v1::Evidence& evidence = *diagnosis.mutable_issue()->add_evidence();
-    evidence.set_what("rank 2");
-    evidence.set_value("load (train.py:12)");
-    evidence.set_source("py-spy");
-    answer(diagnosis);
-  };
+  requests.snapshots.diagnosis = [](const auto& answer) { answer(test::ExampleDiagnosis()); };
   auto server = control::JobServer::Start(argv[1], std::move(requests));
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", Message(server.status()).c_str());

@@ -27,6 +27,7 @@
 #include "control/job_server.h"
 #include "control/snapshot_client.h"
 #include "snapshot/derived.h"
+#include "support/example_diagnosis.h"
 
 namespace autodist {
 namespace {
@@ -479,16 +480,7 @@ int Main(const std::vector<std::string>& words) {
     group.set_called_by("step (train.py:88)");
     answer(stacks);
   };
-  requests.snapshots.diagnosis = [](const auto& answer) {
-    v1::JobDiagnosis diagnosis;
-    diagnosis.set_kind(v1::JobDiagnosis::KIND_ISSUE);
-    diagnosis.mutable_issue()->set_what("rank 2 (node1) sleeps in load (train.py:12)");
-    v1::Evidence& evidence = *diagnosis.mutable_issue()->add_evidence();
-    evidence.set_what("rank 2");
-    evidence.set_value("load (train.py:12)");
-    evidence.set_source("py-spy");
-    answer(diagnosis);
-  };
+  requests.snapshots.diagnosis = [](const auto& answer) { answer(test::ExampleDiagnosis()); };
   requests.snapshots.snapshot = [&](const auto& request, const auto& answer) {
     answer(std::make_shared<const v1::JobSnapshot>(job.Snapshot(request.known())));
   };

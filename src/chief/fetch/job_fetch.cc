@@ -94,6 +94,17 @@ Result<std::chrono::nanoseconds> SinceRanksStarted(const base::LogFolder& log_fo
   return std::chrono::nanoseconds(files::TimeOfFilesNow(folder->get()) - files::ModifiedNs(info));
 }
 
+// `link`: null if the node cannot be reached, for the reason `why_not`.
+void FetchFrom(launch::NodeLink* link, const Status& why_not, const transfer::FetchOrder& order,
+               const base::LogFolder& log_folder, const std::stop_token& stop, FetchedNode& node) {
+  node.fetched.same_folder = node.here;
+  if (node.here) return;
+  node.fetched.status = why_not;
+  if (!link) return;
+  transfer::FetchedFolder into(log_folder, node.folder);
+  node.fetched = link->Fetch(order, into, stop);
+}
+
 v1::JobFiles FilesOf(const std::vector<FetchedNode>& nodes, const base::LogFolder& log_folder,
                      const std::string& shared) {
   v1::JobFiles files;
@@ -198,13 +209,7 @@ v1::JobFiles JobFetch::Fetch(transfer::FetchOrder order, std::vector<Source>& so
   order.probe = probe.name();
   base::ParallelFor(sources.size(), kMaxAtOnce, [&](size_t i) {
     Source& source = sources[i];
-    FetchedNode& node = source.node;
-    node.fetched.same_folder = node.here;
-    if (node.here) return;
-    node.fetched.status = source.why_not;
-    if (!source.link) return;
-    transfer::FetchedFolder into(log_folder_, node.folder);
-    node.fetched = source.link->Fetch(order, into, stop);
+    FetchFrom(source.link.get(), source.why_not, order, log_folder_, stop, source.node);
   });
   std::vector<FetchedNode> nodes;
   nodes.reserve(sources.size());
@@ -230,13 +235,8 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::LaunchPlan& plan, launch::LaunchOpt
   }
   AD_RETURN_IF_ERROR(VisitAllNodes(plan, std::move(options),
                                    [&](launch::LaunchedNode& reached, const std::stop_token& stop) {
-                                     FetchedNode& node = nodes[reached.node_rank];
-                                     node.fetched.same_folder = node.here;
-                                     if (node.here) return;
-                                     node.fetched.status = reached.status;
-                                     if (!reached.link) return;
-                                     transfer::FetchedFolder into(log_folder, node.folder);
-                                     node.fetched = reached.link->Fetch(order, into, stop);
+                                     FetchFrom(reached.link.get(), reached.status, order,
+                                               log_folder, stop, nodes[reached.node_rank]);
                                    }));
   return FilesOf(nodes, log_folder, here);
 }

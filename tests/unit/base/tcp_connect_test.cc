@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/listen_address.h"
+
 namespace autodist::base {
 namespace {
 
@@ -61,16 +63,11 @@ TEST(TcpConnectTest, AMissingInterfaceIsENODEV) {
 // A listener on 127.0.0.1; other loopback addresses refuse connections to its port.
 class ConnectRaceTest : public testing::Test {
  protected:
-  ConnectRaceTest() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(listener_.get(), any, length), 0);
-    EXPECT_EQ(listen(listener_.get(), 8), 0);
-    EXPECT_EQ(getsockname(listener_.get(), any, &length), 0);
-    port_ = ntohs(address.sin_port);
+  ConnectRaceTest() {
+    auto listening = base::Listen(*ListenAddress::Parse("127.0.0.1:0"));
+    EXPECT_TRUE(listening.ok()) << listening.status();
+    listener_ = std::move(listening->socket);
+    port_ = listening->address.port;
   }
 
   std::optional<UniqueFd> Run(ConnectRace& race) {
@@ -86,7 +83,7 @@ class ConnectRaceTest : public testing::Test {
   }
   static IpAddress Ip(const char* text) { return *IpAddress::Parse(text); }
 
-  const UniqueFd listener_;
+  UniqueFd listener_;
   uint16_t port_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/judged_job.h"
 #include "why/diagnosis.h"
 
 namespace autodist::why {
@@ -25,38 +26,14 @@ std::string ConnectingRank(const std::string& function, const std::string& facts
 
 constexpr char kStore[] = "_create_c10d_store";
 
-class ConnectionsTest : public testing::Test {
+class ConnectionsTest : public JudgedJobTest {
  protected:
-  ConnectionsTest() {
-    known_.now.set_time_ms(1'800'000'000'000);
-    known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 10'000);
+  ConnectionsTest() : JudgedJobTest(10'000, "10.0.0.") {
     known_.rendezvous = {"10.0.0.1", "29500"};
   }
 
   // `node`: facts about the node, in the second sample.
-  void Rank(const std::string& now, const std::string& node = "") {
-    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
-    v1::RankSnapshot& rank = *known_.now.add_ranks();
-    rank.set_rank(number);
-    rank.set_node(number);
-    rank.set_state(v1::RANK_STATE_RUNNING);
-    known_.now.add_nodes()->set_address("10.0.0." + std::to_string(number + 1));
-    for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
-      v1::WholeStack& one = looks->emplace_back();
-      one.set_rank(number);
-      one.set_text((looks == &known_.stacks ? node : "") + now);
-    }
-  }
-
-  std::string Says() {
-    known_.before = known_.now;
-    known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const v1::JobDiagnosis diagnosis = Judge(known_);
-    return (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: " : "") +
-           diagnosis.issue().what();
-  }
-
-  Known known_;
+  void Rank(const std::string& now, const std::string& node = "") { AddRank(now, node + now); }
 };
 
 TEST_F(ConnectionsTest, AttemptsThatAreNotAnswered) {

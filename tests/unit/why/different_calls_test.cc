@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/judged_job.h"
 #include "why/diagnosis.h"
 
 namespace autodist::why {
@@ -70,39 +71,15 @@ std::string ByGdbAlone(const std::string& gloo, const std::string& main) {
          main + " () from /lib/libtorch_cpu.so\n";
 }
 
-class DifferentCallsTest : public testing::Test {
+class DifferentCallsTest : public JudgedJobTest {
  protected:
-  DifferentCallsTest() {
-    known_.now.set_time_ms(1'800'000'000'000);
-    known_.now.mutable_job()->set_working_directory("/home/me");
-    known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 10'000);
-  }
+  DifferentCallsTest() { known_.now.mutable_job()->set_working_directory("/home/me"); }
 
   void Add(const std::string& stack, std::optional<uint64_t> step = {},
            const std::string& earlier = "") {
-    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
-    v1::RankSnapshot& rank = *known_.now.add_ranks();
-    rank.set_rank(number);
-    rank.set_node(number);
-    rank.set_state(v1::RANK_STATE_RUNNING);
+    v1::RankSnapshot& rank = AddRank(earlier.empty() ? stack : earlier, stack);
     if (step) rank.mutable_progress()->set_step(*step);
-    known_.now.add_nodes()->set_address("host" + std::to_string(number + 1));
-    for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
-      v1::WholeStack& one = looks->emplace_back();
-      one.set_rank(number);
-      one.set_text(looks == &known_.stacks || earlier.empty() ? stack : earlier);
-    }
   }
-
-  std::string Says() {
-    known_.before = known_.now;
-    known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const v1::JobDiagnosis diagnosis = Judge(known_);
-    return (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: " : "") +
-           diagnosis.issue().what();
-  }
-
-  Known known_;
 };
 
 struct DifferentCallsRow {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "support/judged_job.h"
 #include "why/diagnosis.h"
 
 namespace autodist::why {
@@ -19,26 +20,12 @@ std::string Process(int rank, const std::string& state) {
          " (python3): " + state + "\n    switched 7 times\n";
 }
 
-class GroupCountsTest : public testing::Test {
+class GroupCountsTest : public JudgedJobTest {
  protected:
-  GroupCountsTest() {
-    known_.now.set_time_ms(1'800'000'000'000);
-    known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 60'000);
-  }
+  GroupCountsTest() : JudgedJobTest(60'000) {}
 
   void Looks(const std::string& earlier, const std::string& now) {
-    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
-    v1::RankSnapshot& rank = *known_.now.add_ranks();
-    rank.set_rank(number);
-    rank.set_node(number);
-    rank.add_gpus(0);
-    rank.set_state(v1::RANK_STATE_RUNNING);
-    known_.now.add_nodes()->set_address("host" + std::to_string(number + 1));
-    for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
-      v1::WholeStack& stack = looks->emplace_back();
-      stack.set_rank(number);
-      stack.set_text(looks == &known_.stacks ? now : earlier);
-    }
+    AddRank(earlier, now).add_gpus(0);
   }
 
   // `counts` in both samples, unless `earlier` is given for the first.
@@ -57,16 +44,6 @@ class GroupCountsTest : public testing::Test {
     return "counted by its flight recorder: group default_pg of 4: " + std::to_string(entered) +
            " entered, 16 ended; " + what + "\n";
   }
-
-  std::string Says() {
-    known_.before = known_.now;
-    known_.before->set_time_ms(known_.now.time_ms() - 5'000);
-    const v1::JobDiagnosis diagnosis = Judge(known_);
-    return (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE ? "wrong: " : "") +
-           diagnosis.issue().what();
-  }
-
-  Known known_;
 };
 
 TEST_F(GroupCountsTest, TheRankThatIsBehindIsNamed) {
