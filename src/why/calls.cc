@@ -1,5 +1,6 @@
 #include "why/calls.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -45,6 +46,18 @@ std::string CollectiveFunction(const ThreadStack& stack) {
   return base::Printable(name.substr(0, kMaxCallName));
 }
 
+// Gloo exports its operations except the all-reduce, so with gdb that one has no frame of its own.
+bool RunsUnnamedGlooOperation(const RankProcess& process) {
+  return std::ranges::any_of(process.threads, [](const ThreadStack& thread) {
+    const auto has = [&](std::string_view begin) {
+      return std::ranges::any_of(thread.frames, [&](const StackFrame& frame) {
+        return frame.function.starts_with(begin);
+      });
+    };
+    return has("c10d::ProcessGroupGloo::AsyncWork::execute") && has("gloo::transport::");
+  });
+}
+
 }  // namespace
 
 Call CallOf(const RankProcess& process, const std::string& collective, const std::string& folder) {
@@ -58,6 +71,10 @@ Call CallOf(const RankProcess& process, const std::string& collective, const std
     const std::string pass = PassOf(stack);
     if (!pass.empty()) call.kind = pass;
     call.name = call.kind == pass ? pass : WithArticle(collective);
+  }
+  if (call.kind.empty() && RunsUnnamedGlooOperation(process)) {
+    call.kind = "unnamed operation of Gloo";
+    call.name = "another collective";
   }
   return call;
 }

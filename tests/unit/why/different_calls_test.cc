@@ -146,6 +146,27 @@ TEST_F(DifferentCallsTest, InGdbTheOperationsDiffer) {
             "execute the same collectives");
 }
 
+// Debian's Gloo has no symbol for the function that is an all-reduce.
+TEST_F(DifferentCallsTest, InGdbAnOperationOfGlooMayHaveNoName) {
+  const std::string waits = "c10d::Work::wait";
+  std::string unnamed = ByGdbAlone("allreduce", waits);
+  const std::string frame = "gloo::allreduce () from /lib/libgloo.so\n";
+  unnamed.replace(unnamed.find(frame), frame.size(),
+                  "?? () from /lib/libgloo.so\n    #2  0x4 in c10d::ProcessGroupGloo::AsyncWork::"
+                  "execute () from /lib/libtorch_cpu.so\n");
+  Add(ByGdbAlone("allgather", waits));
+  for (int i = 0; i < 2; ++i) Add(unnamed);
+  EXPECT_EQ(Says(),
+            "wrong: rank 0 (host1) waits in an all-gather, the 2 others in another collective: "
+            "they do not execute the same collectives");
+  known_.now.clear_ranks();
+  known_.now.clear_nodes();
+  known_.stacks.clear();
+  known_.stacks_earlier.clear();
+  for (int i = 0; i < 3; ++i) Add(unnamed);
+  EXPECT_EQ(Says().find("wrong"), std::string::npos) << Says();
+}
+
 // It waits for the addresses of the other ranks, at the socket of the store.
 TEST_F(DifferentCallsTest, CreatingAGroupIsNoWaitForAService) {
   const std::string creates =
