@@ -33,7 +33,8 @@ constexpr milliseconds kLookInterval{1000};  // for checking the lease
 constexpr milliseconds kBeatSlack{3000};
 // The lease after the scheduler has begun to end the job, so that it need not kill us.
 constexpr milliseconds kLeaseAtEnd{10'000};
-constexpr char kNoWatchdog[] = "its agent's watchdog was killed, so the agent ended its ranks";
+constexpr char kNoWatchdog[] =
+    "its agent's watchdog was killed, so the agent ended all that it had started";
 
 void PrepareSignals() {
   // Only the chief and the lease end the agent, not signals to the session.

@@ -126,22 +126,22 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
   const int status = end.status;
   const std::string when = ", at " + base::LocalTime("%F %T") + " by its clock";
   if (end.hung) {
-    return "its agent was stopped or hung, so it and its ranks were killed" + when;
+    return "its agent was stopped or hung, so it was killed with all that it had started" + when;
   }
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGALRM) {
-      return "its agent hung at its end, so its ranks were killed" + when;
+      return "its agent hung at its end, so all that it had started was killed" + when;
     }
     return "its agent was killed by " + base::SignalName(WTERMSIG(status)) +
            (end.out_of_memory ? " while the kernel's out-of-memory killer was active" : "") +
-           ", and with it its ranks" + when;
+           ", and all that it had started ended with it" + when;
   }
   switch (WEXITSTATUS(status)) {
     case kEndedByChief:
       return "";
     case kLeaseExpired:
       return "its agent received nothing from here for " + std::to_string(lease.count() / 1000) +
-             " s and ended its ranks" + when;
+             " s and ended all that it had started" + when;
     case kCleaned:
       return "it was ended by `autodist clean`" + when;
     default:

@@ -284,11 +284,12 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
     if (continued && node.connected() && node.session->oldest_order() == 0) node.lease.Release();
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
-    MarkLost(number, NodeEvent::kLost,
-             Error(StatusCode::kDeadlineExceeded,
-                   why.empty() ? "its agent received nothing from here for " +
-                                     base::Seconds(lease_.time) + " and ended its ranks"
-                               : why));
+    MarkLost(
+        number, NodeEvent::kLost,
+        Error(StatusCode::kDeadlineExceeded,
+              why.empty() ? "its agent received nothing from here for " +
+                                base::Seconds(lease_.time) + " and ended all that it had started"
+                          : why));
   } else if (event.has_eviction_notice()) {
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
     if (reach.has_callback() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);

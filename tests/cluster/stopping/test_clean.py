@@ -256,8 +256,8 @@ def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_reports_why(up):
     os.kill(agent, signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 125
-    assert re.search(rf"node {address(3)} was lost: its agent was killed by SIGKILL, and with it its ranks, "
-                     r"at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d by its clock", outcome.err), outcome.err
+    assert re.search(rf"node {address(3)} was lost: its agent was killed by SIGKILL, and all that it had started ended "
+                     r"with it, at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d by its clock", outcome.err), outcome.err
     assert processes() == {}
 
 

@@ -141,8 +141,10 @@ TEST_F(WatchdogTest, EndsTheProcessesOfAKilledAgent) {
   AwaitAttach();
   EXPECT_TRUE(IsGone(agent_));
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadEndReason(),
-              HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
+  EXPECT_THAT(
+      folder_.ReadEndReason(),
+      HasSubstr(
+          "its agent was killed by SIGKILL, and all that it had started ended with it, at 2"));
 }
 
 TEST_F(WatchdogTest, AProcessThatDoesNotEndCostsLittle) {
@@ -264,8 +266,9 @@ TEST_F(WatchdogTest, EndsTheProcessesOfAStoppedAgentWhenItsLeaseExpires) {
   AwaitAttach();
   EXPECT_TRUE(IsGone(agent_));
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadEndReason(),
-              HasSubstr("its agent was stopped or hung, so it and its ranks were killed"));
+  EXPECT_THAT(
+      folder_.ReadEndReason(),
+      HasSubstr("its agent was stopped or hung, so it was killed with all that it had started"));
 }
 
 TEST_F(WatchdogTest, SigtermEndsAStoppedAgentWithoutAChiefInCharge) {
