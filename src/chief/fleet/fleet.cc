@@ -339,7 +339,7 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
   }
   if (!node.machine.disconnected()) {
     const Loop::Time now = loop_.Now();
-    node.lease.Broken(node.session->last_contact(), now);
+    node.lease.Broken(node.session->last_contact());
     leases_.CheckSoon(number);
     // An agent with nothing left to report may have exited, with its last message lost; a
     // reconnection shows that.
@@ -347,7 +347,7 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
       LogNode(LogLevel::kWarning, number,
               ": the connection is broken: " + Message(status) + "; trying again for " +
                   base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
-                  (node.member ? "; its ranks continue" : ""));
+                  (ledger_.ClearAt(number) > now ? "; its ranks may still run" : ""));
     }
   }
   Take(number, NodeEvent::kBreak, Message(status));
@@ -370,7 +370,8 @@ void Fleet::TakeAnswer(uint32_t number) {
   if (!node.session->resumed()) return;  // answered by an earlier session
   std::string again;
   if (node.machine.disconnected()) {
-    again = "connected again after " + base::Seconds(Between(node.lease.broken(), loop_.Now()));
+    again =
+        "connected again after " + base::Seconds(Between(node.lease.last_contact(), loop_.Now()));
     if (!orders_.leaving || !node.machine.drained()) LogNode(LogLevel::kInfo, number, ": " + again);
   }
   ledger_.Connected(number, node.session->instance(), loop_.Now());

@@ -25,15 +25,13 @@ class LeaseTimer {
                       std::chrono::milliseconds end_time = {})
       : lease_(lease), end_time_(end_time), silence_limit_(std::min(silence_limit, lease / 2)) {}
 
-  // The connection broke at `now`; the lease runs since the last contact.
-  void Broken(Time last_contact, Time now) {
-    last_contact_ = last_contact;
-    broken_ = now;
-  }
+  // The connection broke; the lease runs since the last contact.
+  void Broken(Time last_contact) { last_contact_ = last_contact; }
+  // Before the connection broke.
+  Time last_contact() const { return last_contact_; }
   // A new connection exists; the agent has been asked and has yet to answer.
   void Linked(Time now) { linked_ = asked_ = now; }
   Time linked() const { return linked_; }
-  Time broken() const { return broken_; }
   // When a disconnected node is lost. `resumed`, also below: the chief was stopped until then.
   Time LostAt(Time resumed) const { return std::max(last_contact_, resumed) + lease_; }
 
@@ -64,7 +62,6 @@ class LeaseTimer {
   const std::chrono::milliseconds end_time_;
   const std::chrono::milliseconds silence_limit_;
   Time last_contact_{};  // before the connection broke
-  Time broken_{};
   Time linked_{};
   Time asked_{};  // the oldest unanswered renewal
   Time held_until_{};

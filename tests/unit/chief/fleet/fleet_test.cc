@@ -15,6 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -144,8 +145,22 @@ TEST_F(FleetTest, ANodeIsLostWhenItsLeaseExpires) {
   EXPECT_EQ(lost_member_, 1u);
   EXPECT_GT(lost_after_, kLease - seconds(5));  // the last answer was to a renewal
   EXPECT_LE(lost_after_, kLease);
-  EXPECT_THAT(Messages(),
-              HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
+  const std::string messages = Messages();
+  EXPECT_THAT(messages, HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
+  EXPECT_THAT(messages, HasSubstr("; its ranks may still run\n"));
+}
+
+TEST_F(FleetTest, BeforeRanksStartNoneIsSaidToRun) {
+  launcher_->Start([this](launch::LaunchedNode node) {
+    loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
+  });
+  watch_.ConnectAgainBy(*launcher_);
+  loop_.RunUntil([this] { return AllConnected() && watch_.AllResumed(); });
+  nodes_[1].CutLink();
+  Run(seconds(1));
+  const std::string messages = Messages();
+  EXPECT_THAT(messages, HasSubstr("10.0.0.2: the connection is broken"));
+  EXPECT_THAT(messages, Not(HasSubstr("ranks")));
 }
 
 TEST_F(FleetTest, ASilentAgentIsReconnected) {
@@ -159,7 +174,10 @@ TEST_F(FleetTest, ASilentAgentIsReconnected) {
   Run(seconds(30));
   EXPECT_TRUE(watch_.Connected(2));
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_THAT(Messages(), HasSubstr("node3: the connection is broken: nothing received for 1"));
+  const std::string messages = Messages();
+  EXPECT_THAT(messages, HasSubstr("node3: the connection is broken: nothing received for 1"));
+  // Since its last answer, and not since it counts as disconnected.
+  EXPECT_THAT(messages, ContainsRegex("node3: connected again after [1-9][0-9] s"));
 }
 
 TEST_F(FleetTest, AStoppedAgentIsLostWhenItsLeaseExpiresAlthoughItsNodeAcceptsConnections) {
