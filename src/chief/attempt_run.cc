@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "chief/attempt/report.h"
+#include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -14,6 +15,8 @@ namespace {
 using base::LogLevel;
 
 constexpr uint32_t kMaxWarnings = 20;  // per node
+// Spares that are lost within this time are reported together.
+constexpr std::chrono::milliseconds kLostTogether{1'000};
 
 }  // namespace
 
@@ -81,6 +84,7 @@ void AttemptRun::Finish() {
   parts_.diagnoser.EndAttempt();
   parts_.hang.Finish();
   if (looks_for_missing_) attempt_->missing = parts_.stacks.missing();
+  ReportLostWithoutRanks();
 }
 
 void AttemptRun::RankFailed() {
@@ -101,6 +105,7 @@ Loop::Time AttemptRun::Tick() {
     parts_.stop.TimedOut();
     if (state.TimedOut()) Stop();
   }
+  if (parts_.loop->Now() >= lost_without_ranks_.report_at) ReportLostWithoutRanks();
   HangResponse& hang = parts_.hang;
   hang.Alive(
       std::max({parts_.output.last(), parts_.output.last_progress(), parts_.loop->resumed()}));
@@ -118,7 +123,8 @@ Loop::Time AttemptRun::Tick() {
   const Loop::Time history_at = parts_.history.Tick(*attempt_);
   if (const auto step = parts_.history.step_time()) hang.StepTakes(*step);
   const Loop::Time diagnosis_at = parts_.diagnoser.Tick(*attempt_, running, !hang.awaits_limit());
-  return std::min({timeout_at_, history_at, hang.next(running), diagnosis_at});
+  return std::min(
+      {timeout_at_, lost_without_ranks_.report_at, history_at, hang.next(running), diagnosis_at});
 }
 
 void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
@@ -161,17 +167,32 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
   parts_.stacks.NodeIsGone(node);
   if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch reports it
   const std::string& address = parts_.AddressOf(node);
+  if (!member) {
+    if (lost_without_ranks_.addresses.empty()) {
+      lost_without_ranks_ = {{}, Message(why), parts_.loop->Now() + kLostTogether};
+    }
+    return lost_without_ranks_.addresses.push_back(address);
+  }
   const size_t number = lost_.Add(0, parts_.loop->Now(), [](int, size_t) {});
   const std::string last = number == lost_.kMax ? "; further nodes are not listed" : "";
   if (number <= lost_.kMax) {
     parts_.console.Log(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
   }
-  if (!member) return;
   if (number <= lost_.kMax && !drained && attempt_->state().RunningOn(*member) == 0) {
     attempt_->warnings.push_back("the ranks on " + address +
                                  " had ended, but their last output may be missing");
   }
   if (attempt_->NodeLost(*member, why)) Stop();
+}
+
+void AttemptRun::ReportLostWithoutRanks() {
+  const auto [addresses, why, report_at] = std::exchange(lost_without_ranks_, {});
+  if (addresses.empty()) return;
+  const std::string names = AFewOf(addresses);
+  parts_.console.Log(LogLevel::kWarning,
+                     addresses.size() == 1
+                         ? names + " is lost: " + why + "; it had no ranks"
+                         : names + " are lost; they had no ranks; " + addresses[0] + ": " + why);
 }
 
 void AttemptRun::OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) {

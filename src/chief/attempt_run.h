@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "chief/attempt/attempt.h"
 #include "chief/fleet/all_hold.h"
@@ -52,6 +53,7 @@ class AttemptRun final : public FleetListener {
 
  private:
   void RankFailed();
+  void ReportLostWithoutRanks();
 
   JobParts& parts_;
   Suspension& suspension_;
@@ -61,7 +63,12 @@ class AttemptRun final : public FleetListener {
   AllHold none_runs_;                         // no member of the attempt runs a rank
   std::map<uint32_t, uint32_t> warnings_of_;  // number of warnings by node
   RepeatLimit<int> lost_;                     // lost nodes, to limit their messages
-  RepeatLimit<int> left_;                     // the same for processes that ranks left
+  struct {
+    std::vector<std::string> addresses;
+    std::string why;  // of the first
+    Loop::Time report_at = Loop::Time::max();
+  } lost_without_ranks_;   // nodes, such as spares
+  RepeatLimit<int> left_;  // the same for processes that ranks left
 };
 
 }  // namespace autodist::chief

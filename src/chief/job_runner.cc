@@ -166,9 +166,10 @@ void JobRunner::GiveUpOverdueNodes() {
   const std::vector<uint32_t>& members = run_.attempt().nodes();
   for (uint32_t member = 0; member < members.size(); ++member) {
     if (run_.state().RunningOn(member) == 0) continue;
-    parts_.nodes.GiveUp(members[member], parts_.nodes.Connected(members[member])
-                                             ? "its ranks have not ended, not by SIGKILL either"
-                                             : "it does not answer while its ranks are stopped");
+    parts_.nodes.GiveUp(members[member],
+                        parts_.nodes.Connected(members[member])
+                            ? "its ranks have not ended, not by SIGKILL either"
+                            : "it does not answer, so its ranks may not have ended");
   }
 }
 
@@ -179,9 +180,9 @@ StageEvent JobRunner::AfterRanks() {
   const bool over = RanksAreOver();
   if (!over && !parts_.stop.given_up()) {
     parts_.console.Log(LogLevel::kWarning, base::Count(state.running(), "rank") +
-                                               (parts_.nodes.AnyDisconnected()
+                                               (parts_.nodes.AnyMemberDisconnected()
                                                     ? " may still run: a node does not answer"
-                                                    : " cannot be ended, not by SIGKILL either") +
+                                                    : " did not end, not by SIGKILL either") +
                                                "; waiting no longer");
     parts_.stop.GraceIsOver();
   }
@@ -215,16 +216,28 @@ StageEvent JobRunner::RestartOrEnd() {
   pause_ = *decision.wait;
   parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   parts_.snapshot.Launches(next_);
-  const std::string when = pause_.count() == 0 ? "now" : "in " + base::Seconds(pause_);
-  const size_t known = causes_.size();
-  const bool again =
-      known > 1 && causes_[known - 1].text == cause && causes_[known - 2].text == cause;
-  parts_.console.Log(LogLevel::kInfo,
-                     "restarting " + when + ", because " +
-                         (again ? "attempt " + causes_[known - 1].attempt + " ended as attempt " +
-                                      causes_[known - 2].attempt + " did"
-                                : cause));
+  parts_.console.Log(LogLevel::kInfo, RestartText(cause));
   return StageEvent::kRestart;
+}
+
+// A wait for nodes, or for ranks that may still run, is reported when it begins.
+std::string JobRunner::RestartText(const std::string& cause) const {
+  const bool waits = starter_.WouldWait(parts_.loop->Now() + pause_);
+  std::string text = waits ? "restarting" : "restarting now";
+  if (pause_.count() > 0) {
+    text = "restarting in " + base::Seconds(pause_) + (waits ? " at the earliest" : "");
+  }
+  const size_t known = causes_.size();
+  if (known > 1 && causes_[known - 1].text == cause && causes_[known - 2].text == cause) {
+    return text + ", because attempt " + causes_[known - 1].attempt + " ended as attempt " +
+           causes_[known - 2].attempt + " did";
+  }
+  const Cause& last = *run_.attempt().state().cause();
+  // The reason of a loss was reported before.
+  const bool is_loss = last.kind == Cause::Kind::kNodeLost;
+  return text + ", because " +
+         (is_loss ? "node " + run_.attempt().member_plan(last.node_rank).address() + " was lost"
+                  : cause);
 }
 
 RestartDecision JobRunner::Decide(const std::string& cause) {

@@ -49,6 +49,7 @@ class JobRunner {
   void GiveUpOverdueNodes();
   StageEvent AfterRanks();
   StageEvent RestartOrEnd();
+  std::string RestartText(const std::string& cause) const;
   void ReportFaultyNode();
   RestartDecision Decide(const std::string& cause);
   void ReportFutility(Futility why, bool restarts);

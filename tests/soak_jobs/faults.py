@@ -30,7 +30,7 @@ until [ -e "$1/end" ]; do sleep 0.1; done
 """
 TOO_FEW = b"can be reached"
 LEFT_OUT = "but the job does without it"
-CANNOT_END = "cannot be ended, not by SIGKILL either"
+CANNOT_END = "did not end, not by SIGKILL either"
 
 
 def containers_on(found):

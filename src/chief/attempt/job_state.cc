@@ -36,7 +36,10 @@ JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, milliseconds gra
 }
 
 bool JobState::Stop(Cause cause) {
-  if (cause_) return false;
+  if (cause_) {
+    later_.push_back(std::move(cause));
+    return false;
+  }
   cause_ = std::move(cause);
   return !AllEnded();
 }
@@ -128,6 +131,7 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
     for (const uint32_t rank : planned_on_[node_rank]) node_of_serving_.erase(rank);
     serving_on_[node_rank] = 0;
   }
+  if (evicted_ && cause_->node_rank == node_rank) return false;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
@@ -138,17 +142,19 @@ bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {
 }
 
 bool JobState::Interrupted(int signal, const std::string& by) {
-  if (AllEnded()) return false;
-  const bool stops_already = std::exchange(evicted_, false);
+  if (AllEnded() && !cause_) return false;
+  const bool stops_already = !AllEnded() && std::exchange(evicted_, false);
   if (stops_already) cause_.reset();
   return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by}) && !stops_already;
 }
 
 bool JobState::TimedOut() {
-  return !AllEnded() && Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0});
+  return (cause_ || !AllEnded()) && Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0});
 }
 
-bool JobState::Hung() { return !AllEnded() && Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
+bool JobState::Hung() {
+  return !cause_ && !AllEnded() && Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0});
+}
 
 int JobState::ExitCode() const {
   if (!cause_) return 0;

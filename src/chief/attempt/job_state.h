@@ -61,6 +61,8 @@ class JobState {
   }
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
   const std::optional<Cause>& cause() const { return cause_; }
+  // Lost nodes, a time limit and signals after the cause, in order: they may prevent a restart.
+  const std::vector<Cause>& later() const { return later_; }
 
   const std::vector<EndedWell>& ended_well() const { return ended_well_; }
 
@@ -93,6 +95,7 @@ class JobState {
   std::vector<uint32_t> serving_on_;
   std::vector<std::vector<uint32_t>> planned_on_;
   std::optional<Cause> cause_;
+  std::vector<Cause> later_;
   std::vector<EndedWell> ended_well_;
   bool ran_ = false;
   bool killed_ = false;

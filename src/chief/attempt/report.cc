@@ -269,6 +269,23 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
 
+// What followed the cause, in order; of several lost nodes, only the first is named.
+std::string LaterReport(const Attempt& attempt) {
+  const std::vector<Cause>& all = attempt.state().later();
+  const auto lost =
+      static_cast<size_t>(std::ranges::count(all, Cause::Kind::kNodeLost, &Cause::kind));
+  std::string text;
+  bool lost_named = false;
+  for (const Cause& later : all) {
+    const bool is_loss = later.kind == Cause::Kind::kNodeLost;
+    if (is_loss && std::exchange(lost_named, true)) continue;
+    text += "  then " + DescribeCause(later, attempt.plan());
+    if (is_loss && lost > 1) text += "; so were " + base::Count(lost - 1, "other node");
+    text += "\n";
+  }
+  return text;
+}
+
 std::string OthersReport(const Attempt& attempt) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
@@ -416,7 +433,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
                 ? ReportOfRank(attempt, *state.cause())
                 : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text += OthersReport(attempt);
+    text += LaterReport(attempt) + OthersReport(attempt);
   } else {
     text = SuccessReport(attempt);
   }

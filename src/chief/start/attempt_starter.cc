@@ -188,7 +188,9 @@ Status AttemptStarter::Plan() {
   const std::vector<uint32_t>& members = choice.members;
   ++making_.plans;
   if (!choice.suffices) return roster_.NotEnough(choice);
-  roster_.Take(choice);
+  for (std::string& message : roster_.Take(choice)) {
+    job_.console.Log(LogLevel::kInfo, std::move(message));
+  }
   plan::Replan replan{number, {}, reported_addresses_};
   for (const uint32_t node : members) {
     replan.members.push_back(job_.plan.nodes(static_cast<int>(node)).address());

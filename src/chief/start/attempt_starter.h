@@ -61,6 +61,8 @@ class AttemptStarter {
 
   // The nodes as candidates for another attempt.
   const Roster& roster() const { return roster_; }
+  // Returns whether an attempt that begins then has to wait, as far as is known now.
+  bool WouldWait(Loop::Time begin) const { return gathering_.WouldWait(begin); }
   // Makes further attempts without the node, and says so. `why` follows its name.
   void LeaveOut(uint32_t node, const std::string& why);
 

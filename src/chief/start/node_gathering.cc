@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/proof_of_end.h"
 #include "base/quantity.h"
+#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -29,11 +30,16 @@ NodeGathering::NodeGathering(const StartingJob& job, const Roster& roster)
 
 void NodeGathering::Begin(bool again) {
   job_.nodes.End(job_.options.launch.grace(), false);
-  ending_ = reported_ = false;
+  ending_ = reported_ = reported_missing_ = false;
   again_ = again;
   missing_.clear();
   count_at_ = awaits_since_ = reach_at_ = {};
   due_ = began_ = job_.loop.Now();
+}
+
+bool NodeGathering::WouldWait(Loop::Time begin) const {
+  return job_.nodes.ledger().ClearAt() > begin + kShortWait ||
+         roster_.Choose(Availability::kReturning).empty < roster_.Choose(Availability::kIdle).empty;
 }
 
 void NodeGathering::WakeBy(Loop::Time time) { due_ = std::min(due_, time); }
@@ -100,13 +106,10 @@ void NodeGathering::NoteMissing() {
 }
 
 bool NodeGathering::AwaitsNodes(const Choice& idle) {
-  if (awaits_since_ == Loop::Time{}) {
-    awaits_since_ = job_.loop.Now();
-    AnnounceCalls();
-  }
+  if (awaits_since_ == Loop::Time{}) awaits_since_ = job_.loop.Now();
   const bool ends = ending_ && roster_.Choose(Availability::kConnected).empty < idle.empty;
   if (ends) return true;  // at the latest when they are given up
-  return idle.suffices ? AwaitsOptional() : AwaitsNeeded();
+  return idle.suffices ? AwaitsOptional() : AwaitsNeeded(idle);
 }
 
 // A node that will soon have ended keeps its place, although a spare could take it.
@@ -131,7 +134,7 @@ bool NodeGathering::AwaitsOptional() {
   return true;
 }
 
-bool NodeGathering::AwaitsNeeded() {
+bool NodeGathering::AwaitsNeeded(const Choice& idle) {
   std::vector<uint32_t> late;
   for (const auto& [node, since] : missing_) {
     const Loop::Time until = Until(node, since);
@@ -144,6 +147,12 @@ bool NodeGathering::AwaitsNeeded() {
   const bool may_suffice =
       late.size() < missing_.size() && roster_.SufficesWithout(late, Availability::kReturning);
   if (!may_suffice) return false;
+  const Loop::Time report_at = awaits_since_ + kShortWait;
+  if (job_.loop.Now() < report_at) {
+    WakeBy(report_at);
+  } else if (!std::exchange(reported_missing_, true)) {
+    ReportWait(idle);
+  }
   ReachMissing();
   return true;
 }
@@ -159,17 +168,17 @@ Loop::Time NodeGathering::Until(uint32_t node, Loop::Time since) const {
   return std::max(Since(since), job_.nodes.ledger().ClearAt()) + ReturnLimit(node);
 }
 
-void NodeGathering::AnnounceCalls() {
-  milliseconds limit = job_.options.launch.lease();
-  std::string called;
+void NodeGathering::ReportWait(const Choice& idle) {
+  std::vector<std::string> addresses;
+  Loop::Time until{};
   for (const auto& [node, since] : missing_) {
-    if (ReturnLimit(node) <= job_.options.launch.lease()) continue;
-    limit = std::max(limit, ReturnLimit(node));
-    called += (called.empty() ? "" : ", ") + job_.plan.nodes(static_cast<int>(node)).address();
+    addresses.push_back(job_.plan.nodes(static_cast<int>(node)).address());
+    until = std::max(until, Until(node, since));
   }
-  if (called.empty()) return;
-  job_.console.Log(base::LogLevel::kInfo, "waiting for " + called + " to connect again, for " +
-                                              base::Elapsed(limit) + " at most");
+  const auto limit = std::chrono::ceil<std::chrono::seconds>(until - job_.loop.Now());
+  job_.console.Log(base::LogLevel::kInfo, "waiting for " + AFewOf(addresses) + " to return, for " +
+                                              base::Elapsed(limit) +
+                                              " at most: " + Roster::Needs(idle));
 }
 
 // Never two of a rank, even if a node has only lost its connection.

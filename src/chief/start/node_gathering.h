@@ -26,6 +26,9 @@ class NodeGathering {
   // Does what is due now; returns whether it has ended. Looks at all nodes each time, because
   // any may break, return or end meanwhile.
   bool Advance();
+  // Returns whether an attempt that begins then waits for nodes, or for ranks that may still run,
+  // as far as is known now. Advance reports that.
+  bool WouldWait(Loop::Time begin) const;
   // When to call Advance at the latest.
   Loop::Time due() const { return due_; }
 
@@ -39,10 +42,10 @@ class NodeGathering {
   bool AwaitsNodes(const Choice& idle);
   bool AwaitsPlaces(const Choice& idle);
   bool AwaitsOptional();
-  bool AwaitsNeeded();
+  bool AwaitsNeeded(const Choice& idle);
   bool AwaitsRanks();
   void ReachMissing();
-  void AnnounceCalls();
+  void ReportWait(const Choice& idle);
   std::chrono::milliseconds ReturnLimit(uint32_t node) const;
   // When a node that is missing since then is waited for no longer.
   Loop::Time Until(uint32_t node, Loop::Time since) const;
@@ -61,6 +64,7 @@ class NodeGathering {
   std::map<uint32_t, Loop::Time> missing_;  // nodes that may return, since then
   Loop::Time reach_at_{};                   // missing nodes, again
   bool reported_ = false;                   // that ranks may still run
+  bool reported_missing_ = false;           // that nodes are awaited
   AllHold all_ended_;
 };
 

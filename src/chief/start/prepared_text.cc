@@ -31,18 +31,17 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
   return text;
 }
 
-// "a", "a, b", "a, b and 7 others".
-std::string AFewOf(const std::vector<std::string>& addresses) {
+}  // namespace
+
+std::string AFewOf(const std::vector<std::string>& names) {
   constexpr size_t kNamed = 3;
   std::string text;
-  for (size_t i = 0; i < std::min(kNamed, addresses.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + addresses[i];
+  for (size_t i = 0; i < std::min(kNamed, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
   }
-  if (addresses.size() <= kNamed) return text;
-  return text + " and " + base::Count(addresses.size() - kNamed, "other");
+  if (names.size() <= kNamed) return text;
+  return text + " and " + base::Count(names.size() - kNamed, "other");
 }
-
-}  // namespace
 
 std::string WhyRefused(const launch::LaunchedNode& node) {
   if (!node.status.ok()) return Message(node.status);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -61,19 +62,54 @@ std::string Roster::WhyMissing(uint32_t node) const {
   const Status& lost = job_.nodes.lost_because(node);
   if (!job_.nodes.state(node).alive()) return "is lost: " + Message(lost);
   if (!job_.nodes.Connected(node)) return "is not connected";
-  return Of(node) == Availability::kIdle ? "does not fit: it has other devices"
-                                         : "has processes that have not ended";
+  if (Of(node) == Availability::kIdle) return "does not fit: it has other devices";
+  return is_prepared_(node) ? "is being prepared" : "has processes that have not ended";
+}
+
+std::vector<std::string> Roster::Take(const Choice& choice) {
+  std::vector<std::string> replaced;
+  for (size_t i = 0; i < choice.places.size(); ++i) {
+    const uint32_t before = std::exchange(places_.nodes[i], choice.places[i]);
+    if (before == choice.places[i]) continue;
+    replaced.push_back(AddressOf(choice.places[i]) + " replaces " + AddressOf(before));
+  }
+  std::vector<std::string> messages;
+  if (!replaced.empty()) messages.push_back(AFewOf(replaced));
+  std::string why = WhyEmpty(choice);
+  if (!why.empty() && why != why_empty_) messages.push_back(why);
+  why_empty_ = std::move(why);
+  return messages;
+}
+
+// "node2 is not replaced: node3 does not fit: it has other devices"; "": no place is empty, or
+// there are no spares.
+std::string Roster::WhyEmpty(const Choice& choice) const {
+  std::vector<std::string> empty;
+  std::vector<std::string> spares;
+  for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
+    if (std::ranges::count(choice.members, node) > 0) continue;
+    if (std::ranges::count(choice.places, node) > 0) {
+      empty.push_back(AddressOf(node));
+    } else if (Of(node) >= Availability::kConnected) {
+      spares.push_back(AddressOf(node) + " " + WhyMissing(node));
+    }
+  }
+  if (empty.empty() || spares.empty()) return "";
+  return AFewOf(empty) + (empty.size() == 1 ? " is" : " are") + " not replaced: " + AFewOf(spares);
+}
+
+std::string Roster::Needs(const Choice& choice) {
+  return "it needs " + base::Count(choice.needed, "node") + " and has " +
+         std::to_string(choice.members.size());
 }
 
 Status Roster::NotEnough(const Choice& choice) const {
-  std::string text = "it needs " + base::Count(choice.needed, "node") + " and has " +
-                     std::to_string(choice.members.size());
+  std::string text = Needs(choice);
   size_t missing = 0;
   for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
     if (std::ranges::count(choice.members, node) > 0) continue;
     if (++missing > kMaxReasons) continue;
-    text += (missing == 1 ? "; " : ", ") + job_.plan.nodes(static_cast<int>(node)).address() + " " +
-            WhyMissing(node);
+    text += (missing == 1 ? "; " : ", ") + AddressOf(node) + " " + WhyMissing(node);
   }
   if (missing > kMaxReasons) {
     text += ", and " + base::Count(missing - kMaxReasons, "other") + " cannot be used";

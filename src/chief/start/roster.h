@@ -27,12 +27,15 @@ class Roster {
   // Whether there would be enough connected nodes without these, or if also others return.
   bool SufficesWithout(const std::vector<uint32_t>& nodes,
                        Availability at_least = Availability::kConnected) const;
-  // The chosen spares keep their places.
-  void Take(const Choice& choice) { places_.nodes = choice.places; }
+  // The chosen spares keep their places. Returns messages about places that have changed hands, or
+  // are empty although there are spares.
+  std::vector<std::string> Take(const Choice& choice);
   // Further attempts are made without the node. `why` follows its name: "has a faulty GPU".
   void LeaveOut(uint32_t node, const std::string& why) { left_out_.try_emplace(node, why); }
 
   Availability Of(uint32_t node) const;
+  // "it needs 2 nodes and has 1"
+  static std::string Needs(const Choice& choice);
   // Why there is no attempt: "it needs 2 nodes and has 1; node2 has a faulty GPU".
   Status NotEnough(const Choice& choice) const;
   // Whether some nodes are spares at the first launch.
@@ -40,13 +43,18 @@ class Roster {
 
  private:
   std::vector<Candidate> Candidates() const;
+  const std::string& AddressOf(uint32_t node) const {
+    return job_.plan.nodes(static_cast<int>(node)).address();
+  }
   std::string WhyMissing(uint32_t node) const;
+  std::string WhyEmpty(const Choice& choice) const;
 
   const StartingJob job_;
   const std::function<bool(uint32_t)> is_prepared_;
   std::vector<Candidate> devices_;  // of each node; availability is unset
   Places places_;
   std::map<uint32_t, std::string> left_out_;  // why, by node
+  std::string why_empty_;                     // as last returned by Take
 };
 
 }  // namespace autodist::chief

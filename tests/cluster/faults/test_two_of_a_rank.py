@@ -139,7 +139,7 @@ def test_a_node_that_disconnects_again_while_a_restart_waits_for_its_lease(begin
     job = begin(3, 3, "--min-nodes", "2", "--lease", lease, "--max-restarts", "3", grace=60)
     cut(LOST)
     job.fail(0, 0)
-    job.await_err("restarting now", lease)
+    job.await_err("restarting", lease)
     hosts.heal(LOST)
     job.await_err("connected again", lease)
     no_logins(LOST)
@@ -167,7 +167,7 @@ def test_a_second_node_that_is_lost_while_a_restart_waits_for_the_first(begin):
     lease = 20
     job = begin(4, 4, "--min-nodes", "3", "--lease", lease, "--max-restarts", "3")
     os.kill(parent(agent_on(LOST)), signal.SIGKILL)  # the watchdog; the agent ends the ranks
-    job.await_err("restarting now", RESTART_LIMIT_S)
+    job.await_err("restarting", RESTART_LIMIT_S)
     kill_agent(OTHER)
     job.await_err("is lost: its agent was killed", RESTART_LIMIT_S)
     def continues():

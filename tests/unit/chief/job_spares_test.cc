@@ -11,6 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::JobTest;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -85,7 +86,9 @@ TEST_F(JobSparesTest, ASpareTakesThePlaceOfALostNodeAtOnce) {
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(planned_,
               ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2"), ElementsAre("10.0.0.1", "node3")));
-  EXPECT_THAT(messages_, HasSubstr("restarting now, because node 10.0.0.2 was lost"));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is lost: "));
+  EXPECT_THAT(messages_, HasSubstr("restarting now, because node 10.0.0.2 was lost\n"));
+  EXPECT_THAT(messages_, HasSubstr("node3 replaces 10.0.0.2\n"));
   ExpectNothingRuns();
 }
 
@@ -126,6 +129,8 @@ TEST_F(JobSparesTest, AfterAFailureASpareWaitsForTheLeaseOfANodeThatIsCutOff) {
   SpareSucceedsAt(seconds(10) + kLease);
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
+  EXPECT_THAT(messages_, HasSubstr("restarting, because rank "));
+  EXPECT_THAT(messages_, HasSubstr(" at most: ranks may still run on 10.0.0.2, which does not "));
 }
 
 TEST_F(JobSparesTest, ALostSpareIsOnlyReported) {
@@ -136,7 +141,28 @@ TEST_F(JobSparesTest, ALostSpareIsOnlyReported) {
   });
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 1u);
-  EXPECT_THAT(messages_, HasSubstr("node3 is lost"));
+  EXPECT_THAT(messages_, ContainsRegex("node3 is lost: .*; it had no ranks\n"));
+}
+
+TEST_F(JobSparesTest, SparesThatAreLostTogetherAreReportedInOneLine) {
+  options_.launch.request.set_spares(2);
+  for (const uint32_t node : {1u, 2u}) {
+    loop_.After(seconds(5), [this, node] { nodes_[node].Die(); });
+  }
+  loop_.After(seconds(10), [this] { nodes_[0].ExitAll(0); });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2, node3 are lost; they had no ranks; 10.0.0.2: "));
+  EXPECT_THAT(messages_, Not(HasSubstr("is lost")));
+}
+
+TEST_F(JobSparesTest, TheReportNamesALostNodeAndTheTimeLimitThatPreventedARestart) {
+  options_.launch.request.set_timeout(30);
+  loop_.After(seconds(5), [this] {
+    EndForLong(1);
+    EndForLong(2);
+  });
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, ContainsRegex("^node 10.0.0.2 was lost: .*\n  then stopped: --timeout "));
 }
 
 TEST_F(JobSparesTest, BrokenConnectionsInARowCauseNoRecovery) {
@@ -391,6 +417,9 @@ TEST_F(JobSparesTest, TwoNodesThatAreLostAtTheSameTimeAreAwaited) {
   });
   EXPECT_EQ(Run(), 0);
   EXPECT_EQ(planned_.size(), 2u);
+  EXPECT_THAT(messages_, HasSubstr("restarting, because node 10.0.0.2 was lost\n"));
+  EXPECT_THAT(messages_, HasSubstr("waiting for 10.0.0.2, node3 to return, for 58 s at most: it "
+                                   "needs 2 nodes and has 1\n"));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostLateHasTheWholeTimeToReturn) {
@@ -416,6 +445,23 @@ TEST_F(JobSparesTest, ANodeThatIsLostAgainAndAgainGivesOthersNoMoreTime) {
   for (int i = 1; i < 20; ++i) loop_.After(seconds(10 * i), [this] { nodes_[0].Die(); });
   EXPECT_NE(Run(), 0);
   EXPECT_LT(took_, seconds(10) + kLease);
+}
+
+// The spare has other devices than the others.
+class JobOtherSpareTest : public JobTest {};
+
+TEST_F(JobOtherSpareTest, TheReasonWhyASpareIsNotUsedIsReported) {
+  options_.launch.request.set_spares(1);
+  options_.launch.request.set_min_nodes(1);
+  options_.launch.request.set_timeout(7'200);
+  loop_.After(seconds(5), [this] {
+    nodes_[1].link_takes = std::chrono::minutes(5);
+    nodes_[1].Die();
+  });
+  loop_.After(seconds(30), [this] { nodes_[0].ExitAll(0); });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_,
+              HasSubstr("10.0.0.2 is not replaced: node3 does not fit: it has other devices\n"));
 }
 
 // Three nodes, of which two suffice.

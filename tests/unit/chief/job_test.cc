@@ -430,7 +430,7 @@ TEST_F(JobTest, RanksThatSurviveSigkillAreNotAwaitedForever) {
   nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
   loop_.After(seconds(5), [this] { nodes_[0].Exit(0, 3); });
   EXPECT_EQ(Run(), 3);
-  EXPECT_THAT(messages_, HasSubstr("2 ranks cannot be ended, not by SIGKILL either"));
+  EXPECT_THAT(messages_, HasSubstr("2 ranks did not end, not by SIGKILL either"));
   EXPECT_LE(took_, seconds(5) + kGrace + 2 * StopPolicy::kEndLimit + seconds(1));
 }
 

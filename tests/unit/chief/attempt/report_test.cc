@@ -305,6 +305,25 @@ TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
   EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
 }
 
+TEST_F(EndReportTest, WhatFollowedTheCauseIsNamedInOrder) {
+  const Status why = Error(StatusCode::kUnavailable, "cut off");
+  JobState& state = attempt_.state();
+  state.TimedOut();
+  for (const uint32_t node : {1u, 2u, 0u}) state.NodeLost(node, why);
+  state.Interrupted(SIGINT);  // no rank is left
+  EXPECT_EQ(Report(),
+            "stopped: --timeout expired\n"
+            "  then node 10.0.0.2 was lost: cut off; so were 2 other nodes\n"
+            "  then stopped by SIGINT");
+}
+
+TEST_F(EndReportTest, ANodeThatIsLostAfterItsEvictionIsNamedOnce) {
+  const Status why = Error(StatusCode::kUnavailable, "its pod was deleted or evicted");
+  attempt_.state().NodeEvicted(1, why);
+  attempt_.state().NodeLost(1, why);
+  EXPECT_EQ(Report(), "node 10.0.0.2 was lost: its pod was deleted or evicted");
+}
+
 TEST_F(EndReportTest, LostOutputIsReportedEvenIfAllRanksSucceeded) {
   v1::Output lost;
   lost.set_rank(2);
