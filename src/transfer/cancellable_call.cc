@@ -25,7 +25,9 @@ Status CallOutcome::Get(const std::stop_token& stop) const {
     return WithRemedy(Error(StatusCode::kDeadlineExceeded, stalled_),
                       "check the link to the node and its file system");
   }
-  if (ended_->ok()) return Error(StatusCode::kUnavailable, "the agent exited too early");
+  if (ended_->ok()) {
+    return Error(StatusCode::kUnavailable, "the agent ended the transfer without a result");
+  }
   return Annotate(*ended_, "the connection with the agent broke");
 }
 

@@ -41,7 +41,7 @@ Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
 
 Status HasChanged(const std::string& path) {
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          path + " on the chief has changed since autodist was started"),
+                          path + " on this machine has changed since autodist was started"),
                     "list the file in .autodistignore, or stop the program that writes it");
 }
 
@@ -77,16 +77,17 @@ void AddZeros(uint64_t count, files::Digest& digest) {
   }
 }
 
-// Fills `buffer` with what is at the offset; false at an earlier end.
-bool ReadExactly(int fd, uint64_t offset, std::string& buffer) {
+// Fills `buffer` with what is at the offset of the file.
+Status ReadExactly(int fd, uint64_t offset, const std::string& path, std::string& buffer) {
   for (size_t have = 0; have < buffer.size();) {
     const ssize_t got =
         pread(fd, buffer.data() + have, buffer.size() - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
+    if (got < 0) return ErrnoError(errno, path + " on this machine");
+    if (got == 0) return HasChanged(path);
     have += static_cast<size_t>(got);
   }
-  return true;
+  return OkStatus();
 }
 
 // Returns a function for slow local work, which sends messages to the agent meanwhile.
@@ -156,6 +157,9 @@ std::optional<Differences> ReadDifferences(SyncStream& stream, const files::File
 Result<base::UniqueFd> OpenEntry(const files::FileTree& tree, const files::FileEntry& entry) {
   const std::string path = tree.folder + "/" + entry.path;
   base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid() && errno != ENOENT && errno != ELOOP) {
+    return ErrnoError(errno, path + " on this machine");
+  }
   if (!fd.valid() || !HasContentOf(fd.get(), entry)) return HasChanged(path);
   return fd;
 }
@@ -210,11 +214,8 @@ void FolderSync::Begin() {
   files::RemoveLeftovers(folder_.get());
   probe_.emplace(files::TemporaryFile::Create(folder_.get()));
   const std::string nodes = base::Count(options_.nodes, "node");
-  if (options_.preview) {
-    progress_.emplace("comparing " + WhatThereIs() + " with " + nodes, 0);
-  } else {
-    progress_.emplace("syncing " + WhatThereIs() + " to " + nodes, tree_.bytes * options_.nodes);
-  }
+  progress_.emplace("comparing " + WhatThereIs() + " with " + nodes,
+                    "syncing " + WhatThereIs() + " to " + nodes, tree_.bytes * options_.nodes);
 }
 
 void FolderSync::EndOne(uint32_t node_rank, bool ok) {
@@ -231,9 +232,9 @@ void FolderSync::EndOne(uint32_t node_rank, bool ok) {
 // `expected`: the size of the content that the node needs, as soon as it is known.
 Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
                         const std::stop_token& stop) {
-  AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on the chief"),
-                                "--sync marks the folder with a file for a moment, so that it "
-                                "knows a node that has the same one"));
+  AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on this machine"),
+                                "let --sync create a file there for a moment: it shows which nodes "
+                                "share the folder"));
   v1::SyncRequest request;
   v1::SyncBegin& begin = *request.mutable_begin();
   begin.set_folder(options_.target);
@@ -325,9 +326,9 @@ Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* d
     content.set_hole(begin - at);
     at = begin + data.size();
     content.set_last(at == entry.size);
-    if (!ReadExactly(fd.get(), begin, data) || (content.last() && !HasContentOf(fd.get(), entry))) {
-      return HasChanged(tree_.folder + "/" + entry.path);
-    }
+    const std::string path = tree_.folder + "/" + entry.path;
+    AD_RETURN_IF_ERROR(ReadExactly(fd.get(), begin, path, data));
+    if (content.last() && !HasContentOf(fd.get(), entry)) return HasChanged(path);
     if (digest) {
       AddZeros(content.hole(), *digest);
       digest->Add(data);

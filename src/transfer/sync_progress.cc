@@ -40,25 +40,28 @@ void Print(std::string_view text) {
 }
 
 // total > 0
-uint64_t Share(uint64_t settled, uint64_t total, uint64_t of) {
-  const double share = static_cast<double>(std::min(settled, total)) / static_cast<double>(total);
+uint64_t Share(uint64_t sent, uint64_t total, uint64_t of) {
+  const double share = static_cast<double>(std::min(sent, total)) / static_cast<double>(total);
   return static_cast<uint64_t>(share * static_cast<double>(of));
 }
 
 }  // namespace
 
-std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
+std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
                          uint64_t bytes_per_second, size_t width) {
-  const size_t filled = total == 0 ? 0 : Share(settled, total, kBarWidth);
-  const uint64_t percent = total == 0 ? 0 : Share(settled, total, 100);
-  std::string line = what + "  [" + std::string(filled, '#') +
-                     std::string(kBarWidth - filled, '-') + "]  " + std::to_string(percent) + " %";
-  if (bytes_per_second > 0) line += "  " + base::Bytes(bytes_per_second) + "/s";
+  const size_t filled = total == 0 ? 0 : Share(sent, total, kBarWidth);
+  const uint64_t percent = total == 0 ? 0 : Share(sent, total, 100);
+  const std::string line = what + "  [" + std::string(filled, '#') +
+                           std::string(kBarWidth - filled, '-') + "]  " + std::to_string(percent) +
+                           " %  " + base::Bytes(bytes_per_second) + "/s";
   return line.substr(0, width);
 }
 
-SyncProgress::SyncProgress(std::string what, uint64_t total)
-    : what_(std::move(what)), total_(total), terminal_(IsTerminal()) {
+SyncProgress::SyncProgress(std::string compares, std::string sends, uint64_t total)
+    : compares_(std::move(compares)),
+      sends_(std::move(sends)),
+      terminal_(IsTerminal()),
+      total_(total) {
   auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
   if (thread.ok()) thread_ = *std::move(thread);  // otherwise no progress is shown
 }
@@ -83,16 +86,21 @@ void SyncProgress::Show(const std::stop_token& stop) {
 }
 
 void SyncProgress::Draw() {
+  const uint64_t sent = sent_;
+  const uint64_t total = total_;
+  const uint64_t rate = BytesPerSecond();
   if (terminal_) {
     // Leaves the last column free: otherwise some terminals move to the next line.
-    Print(std::string(kClearLine) +
-          ProgressLine(what_, settled_, total_, BytesPerSecond(), TerminalWidth() - 1));
+    const size_t width = TerminalWidth() - 1;
+    Print(std::string(kClearLine) + (sent == 0 ? compares_.substr(0, width)
+                                               : ProgressLine(sends_, sent, total, rate, width)));
     return;
   }
-  const uint64_t tenths = total_ == 0 ? 0 : Share(settled_, total_, 10);
+  const uint64_t tenths = sent == 0 || total == 0 ? 0 : Share(sent, total, 10);
   if (tenths <= tenths_ || tenths == 10) return;  // the summary reports the end
   tenths_ = tenths;
-  base::Log(base::LogLevel::kInfo, what_ + ": " + std::to_string(tenths * 10) + " %");
+  base::Log(base::LogLevel::kInfo,
+            sends_ + ": " + std::to_string(tenths * 10) + " %, " + base::Bytes(rate) + "/s");
 }
 
 uint64_t SyncProgress::BytesPerSecond() {

@@ -1,5 +1,5 @@
-// The progress of --sync on stderr: a bar that is redrawn at a terminal, otherwise a line for every
-// 10 %.
+// The progress of --sync on stderr: at a terminal a line that is redrawn, with a bar once content
+// is sent; otherwise a line for every 10 % of it.
 #pragma once
 
 #include <atomic>
@@ -17,22 +17,20 @@
 namespace autodist::transfer {
 
 // Returns "WHAT  [###---]  52 %  104 MB/s", truncated to `width` columns.
-std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
+std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
                          uint64_t bytes_per_second, size_t width);
 
 // Thread-safe.
 class SyncProgress {
  public:
-  // `total`: bytes, some of which will be sent while others already exist.
-  SyncProgress(std::string what, uint64_t total);
+  // `compares` is shown until content is sent, then `sends`. `total`: bytes, some of which will be
+  // sent while others already exist.
+  SyncProgress(std::string compares, std::string sends, uint64_t total);
   // Erases the line.
   ~SyncProgress();
 
-  void Sent(uint64_t bytes) {
-    sent_ += bytes;
-    settled_ += bytes;
-  }
-  void NotNeeded(uint64_t bytes) { settled_ += bytes; }
+  void Sent(uint64_t bytes) { sent_ += bytes; }
+  void NotNeeded(uint64_t bytes) { total_ -= bytes; }
   // Prints a message instead of the bar, which is then drawn below it.
   void Log(base::LogLevel level, const std::string& message);
 
@@ -43,11 +41,11 @@ class SyncProgress {
   void Draw();
   uint64_t BytesPerSecond();
 
-  const std::string what_;
-  const uint64_t total_;
+  const std::string compares_;
+  const std::string sends_;
   const bool terminal_;
+  std::atomic<uint64_t> total_;  // bytes that nodes need, as far as is known
   std::atomic<uint64_t> sent_ = 0;
-  std::atomic<uint64_t> settled_ = 0;
   // Used only by the thread:
   std::deque<std::pair<Clock::time_point, uint64_t>> history_;  // of sent_
   uint64_t tenths_ = 0;                                         // printed so far

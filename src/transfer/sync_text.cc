@@ -46,7 +46,7 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   }
   if (totals.nodes_missed > 0) {
     text += "; " + base::Count(totals.nodes_missed, "node") +
-            " did not get all files from the first node";
+            " could not get all files from the first node, and got them from here";
   }
   if (totals.nodes_sharing > 0) {
     text += "; " + base::Count(totals.nodes_sharing, "node") + " with the same folder";

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -301,7 +302,7 @@ TEST_F(RelayTest, FilesThatTheFirstNodeLacksAreSentByTheChief) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::ContainsRegex(
                   "synced: 2 files, 12 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
-                  "did not get all files from the first node"));
+                  "could not get all files from the first node, and got them from here"));
 }
 
 TEST_F(RelayTest, TheChiefSendsIfTheFirstNodeCannotPassFilesOn) {
@@ -389,7 +390,7 @@ TEST_F(FolderSyncTest, AFileThatChangesInTheMeantimeIsNotSent) {
     return grpc::Status::OK;
   };
   const Status status = Copy();
-  EXPECT_THAT(Message(status), HasSubstr("/a on the chief has changed"));
+  EXPECT_THAT(Message(status), HasSubstr("/a on this machine has changed"));
   EXPECT_THAT(Remedy(status), HasSubstr(".autodistignore"));
   server_.Shutdown();
   EXPECT_FALSE(complete);
@@ -579,17 +580,32 @@ TEST_F(FolderSyncTest, InvalidNumbersAreRefused) {
 
 TEST_F(FolderSyncTest, AnAgentThatLeavesEarlyIsAnError) {
   service_.behave = [](AgentEnd&) { return grpc::Status::OK; };
-  EXPECT_THAT(Message(Copy()), HasSubstr("the agent exited too early"));
+  EXPECT_THAT(Message(Copy()), HasSubstr("the agent ended the transfer without a result"));
 }
 
 TEST(SyncProgressTest, OneLineThatFits) {
-  EXPECT_EQ(ProgressLine("w", 0, 100, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("w", 0, 100, 0, 80), "w  [--------------------]  0 %  0 bytes/s");
   EXPECT_EQ(ProgressLine("w", 52, 100, 104'000'000, 80),
             "w  [##########----------]  52 %  104 MB/s");
-  EXPECT_EQ(ProgressLine("w", 100, 100, 0, 80), "w  [####################]  100 %");
-  EXPECT_EQ(ProgressLine("w", 200, 100, 0, 80), "w  [####################]  100 %");
-  EXPECT_EQ(ProgressLine("w", 0, 0, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("w", 100, 100, 7, 80), "w  [####################]  100 %  7 bytes/s");
+  EXPECT_EQ(ProgressLine("w", 200, 100, 7, 80), "w  [####################]  100 %  7 bytes/s");
+  EXPECT_EQ(ProgressLine("w", 0, 0, 0, 80), "w  [--------------------]  0 %  0 bytes/s");
   EXPECT_EQ(ProgressLine("what", 0, 1, 0, 6), "what  ");
+}
+
+TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
+  setenv("TERM", "dumb", 1);  // lines, even at a terminal
+  std::promise<std::string> first;
+  base::SetLogWriter([&, said = false](base::LogLevel, std::string_view line) mutable {
+    if (!std::exchange(said, true)) first.set_value(std::string(line));
+  });
+  {
+    SyncProgress progress("comparing", "syncing", 100);
+    progress.NotNeeded(50);
+    progress.Sent(20);
+    EXPECT_THAT(first.get_future().get(), testing::StartsWith("syncing: 40 %, "));
+  }
+  base::SetLogWriter(nullptr);
 }
 
 }  // namespace

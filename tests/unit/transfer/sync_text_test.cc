@@ -29,8 +29,8 @@ TEST(SummaryTextTest, CountsFilesAndNotCopies) {
        "synced: 2 files, 10 bytes passed on to 1 node in 0.5 s"},
       {{.sent = {{0, 5}}, .nodes_sent = 2, .nodes_missed = 1},
        true,
-       "synced: 1 file, 5 bytes sent to 2 nodes in 0.5 s; 1 node did not get all files from the "
-       "first node"},
+       "synced: 1 file, 5 bytes sent to 2 nodes in 0.5 s; 1 node could not get all files from "
+       "the first node, and got them from here"},
   };
   for (const Case& it : cases) {
     EXPECT_EQ(SummaryText(it.totals, it.relays, duration<double>(0.5)), it.text);
