@@ -52,6 +52,7 @@ void LaunchProgress::Enter(uint32_t node, State state) {
 void LaunchProgress::SendingAgent(uint32_t node, uint64_t sent, uint64_t total) {
   const std::lock_guard lock(mutex_);
   nodes_[node].state = State::kSendingAgent;
+  if (sent == total) nodes_[node].since = Clock::now();
   nodes_[node].sent = sent;
   nodes_[node].total = total;
 }
@@ -68,12 +69,16 @@ std::string LaunchProgress::Describe(const Node& node) {
     case State::kStartingAgent:
       return node.address + " (starting the agent)";
     case State::kSendingAgent:
+      if (node.sent == node.total) {
+        return node.address + " (the agent is sent, but has not been unpacked and started yet" +
+               For(node.since) + ")";
+      }
       return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
              base::Bytes(node.total) + ")";
     case State::kPreparing:
       return node.address + " (preparing the ranks' environment" + For(node.since) + ")";
     case State::kBooting:
-      return node.address + " (not up yet, retrying" + For(node.since) + ")";
+      return node.address + " (not reached yet, retrying" + For(node.since) + ")";
     case State::kWaiting:
     case State::kSyncing:
     case State::kReady:

@@ -236,8 +236,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
       return stop_.stop_requested()
                  ? link.status()
-                 : Annotate(link.status(),
-                            "not up within " + base::Seconds(patience) + " (--wait-for-nodes)");
+                 : Annotate(link.status(), "not reached within " + base::Seconds(patience) +
+                                               " (--wait-for-nodes)");
     }
   }
 }

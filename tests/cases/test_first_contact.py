@@ -178,7 +178,7 @@ def test_a_node_that_stays_down(case):
 kill $(pgrep -f "$(dirname "$1")/host2/sshd_config")
 autodist run --spec "$1" --wait-for-nodes 5s -- hostname; echo "[$?]"
 """)
-    assert "not up within 5 s (--wait-for-nodes)" in said and "[125]" in said, said
+    assert "not reached within 5 s (--wait-for-nodes)" in said and "[125]" in said, said
 
 
 def test_wrong_keys_are_not_retried(case):

@@ -26,6 +26,9 @@ TEST_F(LaunchProgressTest, NodesAreNamedWithTheirStep) {
   progress_.SendingAgent(2, 4'100'000, 11'500'000);
   progress_.Enter(1, State::kReady);
   EXPECT_EQ(progress_.WaitingFor(), "c (sending the agent, 4.1 MB of 12 MB)");
+  progress_.SendingAgent(2, 11'500'000, 11'500'000);
+  EXPECT_EQ(progress_.WaitingFor(),
+            "c (the agent is sent, but has not been unpacked and started yet)");
   progress_.Enter(2, State::kInContainer);
   EXPECT_EQ(progress_.WaitingFor(), "c (its container has not run anything yet)");
   progress_.Enter(2, State::kPreparing);
