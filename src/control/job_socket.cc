@@ -132,9 +132,9 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
     busy = busy || errno == EAGAIN;
   }
   if (busy) {
-    return WithRemedy(Error(StatusCode::kUnavailable,
-                            "the chief of job " + job_id + " is too busy to take a connection"),
-                      "try again; check whether its process is stopped (Ctrl-Z)");
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, "the chief of job " + job_id + " accepts no connection"),
+        "try again; check whether its process is stopped (Ctrl-Z)");
   }
   return Error(StatusCode::kNotFound, "no chief answers for job " + job_id);
 }

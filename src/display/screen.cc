@@ -231,7 +231,7 @@ void Screen::Write(Stream stream, std::string_view text) {
   closed_[stream] = true;
   const std::string what = std::string("cannot write to ") +
                            (stream == kStdout ? "stdout" : "stderr") + " (" + Message(written) +
-                           "); the job continues, and its output is in the log files";
+                           "); the job is not affected, and its output is in the log files";
   base::Log(base::LogLevel::kWarning, what);
   if (!ReaderHasGone(fd)) warnings_.push_back(what);
 }

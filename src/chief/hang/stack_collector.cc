@@ -188,9 +188,8 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Show show) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (groups_.Has(rank.rank())) continue;
       groups_.AddUnknown(rank.rank(),
-                         attempt_.state().Runs(rank.rank())
-                             ? why_unknown(node.address(), attempt_.nodes()[node.node_rank()])
-                             : "its process has ended");
+                         why_unknown(node.address(), attempt_.nodes()[node.node_rank()],
+                                     attempt_.state().Runs(rank.rank())));
     }
   }
   v1::JobStacks stacks;
@@ -288,11 +287,10 @@ void StackCollector::NodeIsGone(uint32_t node) {
   if (collection_) collection_->NodeIsGone(node);
 }
 
-std::string StackCollector::WhyUnknown(const std::string& address, uint32_t node) const {
+std::string StackCollector::WhyUnknown(const std::string& address, uint32_t node, bool runs) const {
   const NodeMachine& state = nodes_.state(node);
-  if (nodes_.Connected(node)) {
-    return address + " did not report within " + base::Seconds(kStacksLimit);
-  }
+  if (!runs && state.alive()) return "its process has ended";
+  if (nodes_.Connected(node)) return address + " did not report in time";
   return state.disconnected() ? "the connection with " + address + " is broken: " + state.detail()
                               : address + " is lost: " + state.detail();
 }
@@ -300,13 +298,14 @@ std::string StackCollector::WhyUnknown(const std::string& address, uint32_t node
 void StackCollector::Finish() {
   if (!collection_) return;
   if (std::exchange(looks_for_missing_, false)) missing_ = collection_->Missing();
-  collection_->Finish(
-      [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
-      [this, here = shows_here_](bool written, std::string text) {
-        loop_.Post([] {});  // may wait for the diagnosis
-        if (!here) return;
-        console_.Log(written ? base::LogLevel::kInfo : base::LogLevel::kError, std::move(text));
-      });
+  collection_->Finish([this](const std::string& address, uint32_t node,
+                             bool runs) { return WhyUnknown(address, node, runs); },
+                      [this, here = shows_here_](bool written, std::string text) {
+                        loop_.Post([] {});  // may wait for the diagnosis
+                        if (!here) return;
+                        console_.Log(written ? base::LogLevel::kInfo : base::LogLevel::kError,
+                                     std::move(text));
+                      });
   collection_.reset();
   due_ = Loop::Time::max();
 }

@@ -104,8 +104,9 @@ class StackCollection {
     readers_.push_back({std::move(whole), std::move(answer)});
   }
 
-  // Returns why a node did not report a running rank.
-  using WhyUnknown = std::function<std::string(const std::string& address, uint32_t node)>;
+  // Returns why a node did not report a rank. `runs`: it neither ended nor was lost.
+  using WhyUnknown =
+      std::function<std::string(const std::string& address, uint32_t node, bool runs)>;
   // Shows a person the diagnosis of a hang, if there is one, and the groups of ranks.
   using Show = std::function<void(bool written, std::string text)>;
   // Called when no more stacks are expected. Calls `show` and the clients' answers when the file is
@@ -178,7 +179,7 @@ class StackCollector {
   bool MayLoad(const Attempt& attempt) const { return output_.last() <= attempt.began; }
 
  private:
-  std::string WhyUnknown(const std::string& address, uint32_t node) const;
+  std::string WhyUnknown(const std::string& address, uint32_t node, bool runs) const;
 
   Loop& loop_;
   Fleet& nodes_;

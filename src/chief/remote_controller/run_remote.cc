@@ -223,8 +223,8 @@ Result<int> RunRemote(const RemoteHost& host, const std::vector<std::string>& ar
   if (!host.is_ssh || code != kExitOfSshItself || streams[0].ended_with_255()) return code;
   return WithRemedy(
       Error(StatusCode::kUnavailable, host.name + ": ssh cannot log in, or the connection broke"),
-      "see the messages of ssh above; the job continues without the connection: run the command "
-      "again when it is back");
+      "see the messages of ssh above, and run the command again; a running job does not need the "
+      "connection");
 }
 
 }  // namespace autodist::chief

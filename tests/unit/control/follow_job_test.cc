@@ -182,7 +182,7 @@ TEST_F(FollowJobTest, ABusyChiefIsAFailure) {
   Write("all\n");
   const auto job = Follow().get();
   EXPECT_EQ(job.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(Message(job.status()), HasSubstr("too busy"));
+  EXPECT_THAT(Message(job.status()), HasSubstr("accepts no connection"));
   EXPECT_EQ(Output(), "");
 }
 
