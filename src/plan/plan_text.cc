@@ -247,8 +247,14 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
 
 std::string WhatRunsAndWhere(const v1::LaunchPlan& plan) {
   if (plan.no_gpu().empty()) return WhatRuns(plan);
-  const bool some = std::ranges::any_of(plan.nodes(), framework::OnGpus);
-  return WhatRuns(plan) + (some ? ", partly on CPUs (" : ", on CPUs (") + plan.no_gpu() + ")";
+  // A node without a GPU may have no rank, and one that has not answered may have GPUs.
+  uint32_t on_cpus = 0;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (!framework::OnGpus(node)) on_cpus += static_cast<uint32_t>(node.devices_size());
+  }
+  const std::string which =
+      on_cpus == plan.world_size() ? "" : std::to_string(on_cpus) + " of them ";
+  return WhatRuns(plan) + (on_cpus > 0 ? ", " + which + "on CPUs (" : " (") + plan.no_gpu() + ")";
 }
 
 std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {

@@ -62,7 +62,7 @@ TEST(PlanTextTest, RanksOnCpusWithoutGpus) {
   EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)), "5 ranks on 3 nodes");
   input.spec.no_gpu = "no GPU found on node3";
   EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)),
-            "5 ranks on 3 nodes, partly on CPUs (no GPU found on node3)");
+            "5 ranks on 3 nodes, 3 of them on CPUs (no GPU found on node3)");
   input.spec.nodes[1].gpus.clear();
   input.spec.no_gpu = "no GPU found";
   EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)), "4 ranks on 3 nodes, on CPUs (no GPU found)");
