@@ -70,7 +70,9 @@ class PlanLauncher final : public Launcher {
  private:
   LaunchedNode Launch(const v1::NodePlan& node);
   void CompleteRequest(v1::PrepareRequest& request) const;
-  static void TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched);
+  // `sent`: when the request was sent, on our clock.
+  static void TakePrepared(Result<v1::PrepareResponse> prepared, int64_t sent,
+                           LaunchedNode& launched);
   Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node);
   // Retries while servers on the route are busy. `was_reached`: a login has succeeded.
   Result<std::shared_ptr<NodeLink>> LinkOnce(const v1::NodePlan& node, bool& was_reached);
@@ -199,7 +201,9 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
   CompleteRequest(request);
   Enter(launched.node_rank, LaunchProgress::State::kPreparing);
-  TakePrepared(launched.link->Prepare(request, PrepareDeadline(), stop_.get_token()), launched);
+  const int64_t sent = base::NanosecondsSince1970();
+  TakePrepared(launched.link->Prepare(request, PrepareDeadline(), stop_.get_token()), sent,
+               launched);
   return launched;
 }
 
@@ -213,10 +217,12 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_samples_wait(sample >= RenewalInterval(options_.lease(), plan_.nodes_size()));
 }
 
-void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched) {
+void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, int64_t sent,
+                                LaunchedNode& launched) {
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
-    launched.clock_offset_ns = launched.prepared.facts().time_ns() - base::NanosecondsSince1970();
+    launched.clock_offset_ns =
+        ClockOffset(launched.prepared.facts().time_ns(), sent, base::NanosecondsSince1970());
   } else {
     launched.status = Annotate(prepared.status(), "preparing the node");
   }
@@ -312,9 +318,10 @@ void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
   NodeLink& of_node = *link;
   of_node.PrepareLater(
       std::move(request), PrepareDeadline(), stop,
-      [this, node_rank, link = std::move(link), done = std::move(done)](auto prepared) mutable {
+      [this, node_rank, link = std::move(link), sent = base::NanosecondsSince1970(),
+       done = std::move(done)](auto prepared) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        TakePrepared(std::move(prepared), launched);
+        TakePrepared(std::move(prepared), sent, launched);
         {
           const std::lock_guard lock(mutex_);
           preparing_.erase(node_rank);
@@ -385,6 +392,10 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 }
 
 }  // namespace
+
+int64_t ClockOffset(int64_t time, int64_t sent, int64_t received) {
+  return time - std::clamp(time, sent, std::max(sent, received));
+}
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {

@@ -22,6 +22,10 @@ struct LaunchedNode {
   int64_t clock_offset_ns = 0;     // its clock minus ours
 };
 
+// Returns by how much our clock and the one that `time` is from differ at least, in nanoseconds: it
+// was read between `sent` and `received` on our clock.
+int64_t ClockOffset(int64_t time, int64_t sent, int64_t received);
+
 // Must outlive the links. Not thread-safe except for Cancel; `done` is called on threads of the
 // launcher. Only one call at a time may be in progress for a node.
 class Launcher {

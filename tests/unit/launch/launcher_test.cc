@@ -17,6 +17,14 @@ namespace {
 
 constexpr uint32_t kNodes = 500;
 
+TEST(ClockOffsetTest, IsWhatLiesOutsideOfTheTimesOfQuestionAndAnswer) {
+  EXPECT_EQ(ClockOffset(100, 100, 400), 0);
+  EXPECT_EQ(ClockOffset(130, 100, 400), 0);  // read long before the answer arrived
+  EXPECT_EQ(ClockOffset(90, 100, 400), -10);
+  EXPECT_EQ(ClockOffset(420, 100, 400), 20);
+  EXPECT_EQ(ClockOffset(90, 100, 95), -10);  // our clock was set back
+}
+
 ptrdiff_t ThreadsNow() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
                        std::filesystem::directory_iterator());
