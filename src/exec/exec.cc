@@ -52,29 +52,30 @@ bool ProvesEnd(const std::string& what) {
 
 class ExecStream final : public transport::Stream {
  public:
-  ExecStream(std::unique_ptr<transport::Stream> stream, std::string where)
-      : stream_(std::move(stream)), where_(std::move(where)) {}
+  ExecStream(std::unique_ptr<transport::Stream> stream, std::string where, std::string image)
+      : stream_(std::move(stream)), where_(std::move(where)), image_(std::move(image)) {}
 
   base::UniqueFd TakeSocket() override { return stream_->TakeSocket(); }
   std::string StderrTail() const override { return stream_->StderrTail(); }
   bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }
   Status Failure() const override {
     AD_RETURN_IF_ERROR(stream_->Failure());
-    return Annotate(ExecError(stream_->StderrTail()), where_);
+    return Annotate(ExecError(stream_->StderrTail(), image_), where_);
   }
   Status FailureIn(const std::string& printed) const override {
     AD_RETURN_IF_ERROR(Failure());
-    return Annotate(ExecError(printed), where_);
+    return Annotate(ExecError(printed, image_), where_);
   }
 
  private:
   const std::unique_ptr<transport::Stream> stream_;
   const std::string where_;
+  const std::string image_;
 };
 
 }  // namespace
 
-Status ExecError(const std::string& said) {
+Status ExecError(const std::string& said, const std::string& image) {
   for (const std::string_view line : base::Lines(said)) {
     if (std::ranges::none_of(kOwn, [&](const char* own) { return line.starts_with(own); }))
       continue;
@@ -82,7 +83,9 @@ Status ExecError(const std::string& said) {
     if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
       const Status off =
           WithRemedy(Error(StatusCode::kUnavailable, "the container does not run: " + what),
-                     "start the container, and check its name in the spec");
+                     image.empty() ? "start the container, and check its name in the spec"
+                                   : "find out what ended it: its image, " + image +
+                                         ", must run `sh -c 'sleep 60'` on the node");
       return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;
     }
     if (Has(what, kNoShell)) {
@@ -94,7 +97,8 @@ Status ExecError(const std::string& said) {
         Has(what, kNoImage) ? "check the image name with `podman pull` or `docker pull` on the node"
         : Has(what, kNoMount)  ? "create the folders that run_options mounts"
         : Has(what, kNoDaemon) ? "start docker on the node, or add your user to its group"
-                               : "test the container runtime on the node with `true`");
+        : image.empty()        ? "test the container runtime on the node with `true`"
+                               : "run `true` from the image on the node, with the run_options");
   }
   return OkStatus();
 }
@@ -128,7 +132,7 @@ Result<std::unique_ptr<transport::Stream>> ExecTransport::Run(const std::vector<
   std::vector<std::string> command = argv_;
   command.insert(command.end(), argv.begin(), argv.end());
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, way_->Run(command, stop));
-  return std::make_unique<ExecStream>(std::move(stream), where_);
+  return std::make_unique<ExecStream>(std::move(stream), where_, image_);
 }
 
 }  // namespace autodist::exec

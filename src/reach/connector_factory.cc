@@ -97,7 +97,8 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(cons
                                                    ssh, fallback_);
   if (!ssh.has_container()) return login;
   return std::make_unique<exec::ExecTransport>(std::move(login), ToVector(ssh.container().argv()),
-                                               ssh.container().program() + " on " + ssh.host());
+                                               ssh.container().program() + " on " + ssh.host(),
+                                               ssh.container().image());
 }
 
 Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(

@@ -47,6 +47,17 @@ INSTANTIATE_TEST_SUITE_P(
              "container not found (\"a\")\n",
              false}));
 
+TEST(ExecErrorTest, HintsForAContainerThatAutodistCreates) {
+  EXPECT_EQ(Remedy(ExecError("Error: no such container x\n", "ubuntu")),
+            "find out what ended it: its image, ubuntu, must run `sh -c 'sleep 60'` on the node");
+  const std::string refused = "Error: OCI runtime error: crun: open /dev/x: no such device\n";
+  EXPECT_EQ(Remedy(ExecError(refused, "ubuntu")),
+            "run `true` from the image on the node, with the run_options");
+  EXPECT_EQ(Remedy(ExecError(refused)), "test the container runtime on the node with `true`");
+  EXPECT_THAT(Remedy(ExecError("Error: initializing source docker://x: denied\n", "x")),
+              HasSubstr("podman pull"));
+}
+
 TEST(ExecErrorTest, OtherFailuresAreDistinguishedFromAMissingContainer) {
   for (const std::string paused :
        {"Error response from daemon: Container 1f2e is paused, unpause the container before exec\n",
