@@ -14,24 +14,20 @@
 #include "agent/life/cgroup.h"
 #include "base/fd.h"
 #include "base/split.h"
+#include "process/environment.h"
 #include "process/process_tree.h"
 
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLargestEnvironment = 4 << 20;
-
 // Whether the process is a rank of the job in this folder, or a descendant of one: only those have
 // the path of the agent's socket in their environment. Another login may see the folder elsewhere.
 bool BelongsTo(const JobFolder& folder, pid_t pid) {
-  const auto environment =
-      base::ReadFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
-  if (!environment.ok()) return false;
   const std::string socket = folder.rank_socket();
   const std::string end = socket.substr(folder.path().size() - folder.name().size() - 1);
-  return std::ranges::any_of(base::Split(*environment, '\0'), [&](std::string_view variable) {
-    return variable.starts_with("AUTODIST_AGENT_SOCKET=") && variable.ends_with(end);
-  });
+  return process::Environment::OfProcess("/proc/" + std::to_string(pid))
+      .Get("AUTODIST_AGENT_SOCKET")
+      .ends_with(end);
 }
 
 // Makes a watchdog end its job, also a stopped one.
