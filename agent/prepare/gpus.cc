@@ -19,6 +19,7 @@
 #include "base/parse_number.h"
 #include "base/split.h"
 #include "base/thread.h"
+#include "health/pci_place.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -29,6 +30,7 @@ constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
 // Only necessary fields: nvidia-smi rejects the whole query if one is unknown.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
+constexpr std::string_view kWarning = "WARNING: ";  // "infoROM is corrupted at gpu ..."
 constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name";
 
 // Splits a line of CSV into `count` fields; the last one has the rest, including commas. Empty if
@@ -63,6 +65,11 @@ std::string OneOf(std::string first, std::string second) {
   return first.empty() ? std::move(second) : std::move(first);
 }
 
+bool Failed(const ProgramOutput& output) {
+  constexpr int kBadInfoRom = 14;  // nvidia-smi(1): a warning, after the whole answer
+  return !output.failure.empty() && output.exit_code != kBadInfoRom;
+}
+
 // First without the job's libraries, which may include a stub of the driver's; then with them,
 // because some containers only have the driver's there.
 Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
@@ -71,7 +78,7 @@ Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
   const process::Environment own = environment.ForOurPrograms();
   const base::Deadline deadline = base::Deadline::After(kProbeLimit);
   auto output = RunProgram({argv, own, "/"}, kProbeLimit, supervisor);
-  const bool failed = !output.ok() || !output->failure.empty();
+  const bool failed = !output.ok() || Failed(*output);
   if (!failed || deadline.Expired() || own.ToStrings() == environment.ToStrings()) return output;
   return RunProgram({argv, environment, "/"}, std::chrono::milliseconds(deadline.PollTimeout()),
                     supervisor);
@@ -81,7 +88,7 @@ Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
 Result<std::string> Ask(const std::vector<std::string>& argv,
                         const process::Environment& environment, Supervisor& supervisor) {
   AD_ASSIGN_OR_RETURN(ProgramOutput output, RunNvidiaSmi(argv, environment, supervisor));
-  if (output.failure.empty()) return std::move(output.result);
+  if (!Failed(output)) return std::move(output.result);
   // Errors may be on either stream.
   const std::string words = OneOf(output.said, std::move(output.result));
   const auto lines = base::Lines(words);
@@ -98,6 +105,7 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeInfo& facts) {
     const auto index = fields.empty() ? std::nullopt : base::ParseNumber<uint32_t>(fields[0]);
     if (!index) {
       facts.set_gpu_error("nvidia-smi says: " + std::string(line));
+      if (line.starts_with(kWarning)) continue;
       break;
     }
     gpus.emplace(fields[2], facts.gpus_size());
@@ -231,7 +239,7 @@ bool MayHaveAccelerator(const process::Environment& environment,
                                                  "dev/neuron[0-9]*",
                                                  "dev/cambricon*",
                                                  "dev/vfio/[0-9]*"};
-  if (AnyFile(root, files)) return true;
+  if (AnyFile(root, files) || health::HasNvidiaGpu(root)) return true;
   if (FindNvidiaSmi(environment, working_directory).ok()) return true;
   const std::string path = environment.Get("PATH");
   return std::ranges::any_of(
@@ -259,7 +267,9 @@ Result<std::string> DescribeGpus(const process::Environment& environment,
                                  const std::string& working_directory, Supervisor& supervisor) {
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) return Error(StatusCode::kNotFound, Message(program.status()));
-  return Ask({*program, "-q", "-x"}, environment, supervisor);
+  AD_ASSIGN_OR_RETURN(std::string xml, Ask({*program, "-q", "-x"}, environment, supervisor));
+  xml.resize(xml.rfind('>') + 1);  // a warning may follow
+  return xml;
 }
 
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
@@ -326,6 +336,7 @@ Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& en
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 3);
     const auto index = fields.empty() ? std::nullopt : base::ParseNumber<uint32_t>(fields[0]);
+    if (line.starts_with(kWarning)) continue;
     if (!index) return Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line));
     bus_ids[*index] = fields[1];
     kinds.insert(fields[2]);

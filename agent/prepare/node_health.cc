@@ -1,5 +1,7 @@
 #include "agent/prepare/node_health.h"
 
+#include <unistd.h>
+
 #include <ctime>
 
 #include <chrono>
@@ -68,6 +70,12 @@ v1::NodeInfo HardwareFaults(const process::Environment& environment,
     gpus = health::ParseGpus(*printed).value_or(std::vector<GpuDescription>());
   } else {
     Append(health::FindInFailure(Message(printed.status())), faults);
+    if (printed.status().code() == StatusCode::kNotFound &&
+        access((root + kDriverFolder).c_str(), F_OK) != 0 && health::HasNvidiaGpu(root)) {
+      faults.push_back({health::Severity::kFatal, "the driver",
+                        "is not loaded, though the PCI bus has an NVIDIA GPU", "/sys",
+                        "install or load the driver", std::nullopt, 1});
+    }
   }
   health::RelateToGpus(places, gpus, faults);
   Append(health::FindInGpus(gpus), faults);

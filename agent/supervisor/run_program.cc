@@ -96,6 +96,7 @@ Result<ProgramOutput> RunProgram(const ProgramCommand& command, milliseconds lim
   }
   AD_ASSIGN_OR_RETURN(const int wait_status, running.ended.get());
   if (output.failure.empty()) output.failure = HowItEnded(wait_status);
+  if (WIFEXITED(wait_status)) output.exit_code = WEXITSTATUS(wait_status);
   if (output.failure.empty() && SizeOf(result) > kMaxWritten) {
     output.failure = "wrote more than " + std::to_string(kMaxWritten >> 20) + " MiB";
   }

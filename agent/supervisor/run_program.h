@@ -23,6 +23,7 @@ struct ProgramCommand {
 
 struct ProgramOutput {
   std::string failure;  // "ended with status 1"; empty: it ended with status 0
+  int exit_code = -1;   // -1: a signal ended it
   bool timed_out = false;
   std::string result;
   std::string said;  // for users: the last part, without trailing line breaks

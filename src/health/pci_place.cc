@@ -35,4 +35,12 @@ std::vector<PciPlace> GpusOfDriver(const std::string& root) {
   return gpus;
 }
 
+bool HasNvidiaGpu(const std::string& root) {
+  const std::string devices = root + "/sys/bus/pci/devices/";
+  return std::ranges::any_of(NamesIn(devices), [&](const std::string& address) {
+    return LineOf(devices + address + "/vendor") == "0x10de" &&
+           LineOf(devices + address + "/class").starts_with("0x03");
+  });
+}
+
 }  // namespace autodist::health

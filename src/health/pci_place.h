@@ -19,4 +19,8 @@ std::optional<PciPlace> ParsePciPlace(std::string_view text);
 // copy of /proc. Reads a folder; never waits for a GPU.
 std::vector<PciPlace> GpusOfDriver(const std::string& root = "");
 
+// Whether the PCI bus has a GPU of NVIDIA's, with or without a driver. `root`: "" or a folder with
+// a copy of /sys.
+bool HasNvidiaGpu(const std::string& root = "");
+
 }  // namespace autodist::health

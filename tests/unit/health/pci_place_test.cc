@@ -31,5 +31,21 @@ TEST(PciPlaceTest, TheDriversFolderNamesItsGpus) {
                          *ParsePciPlace("0001:01:00")}));
 }
 
+TEST(PciPlaceTest, AGpuOnTheBusIsADisplayController) {
+  const test::TempFolder folder;
+  const auto add = [&](const std::string& address, const char* vendor, const char* type) {
+    const std::string device = "sys/bus/pci/devices/" + address;
+    std::filesystem::create_directories(folder.path() + "/" + device);
+    folder.Write(device + "/vendor", vendor);
+    folder.Write(device + "/class", type);
+  };
+  add("0000:00:00.0", "0x10de\n", "0x060400\n");  // a bridge of a CPU
+  add("0000:03:00.1", "0x10de\n", "0x040300\n");  // sound
+  add("0000:02:00.0", "0x1a03\n", "0x030000\n");  // another maker's
+  EXPECT_FALSE(HasNvidiaGpu(folder.path()));
+  add("0000:03:00.0", "0x10de\n", "0x030200\n");
+  EXPECT_TRUE(HasNvidiaGpu(folder.path()));
+}
+
 }  // namespace
 }  // namespace autodist::health

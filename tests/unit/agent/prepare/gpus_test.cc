@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
@@ -160,6 +161,22 @@ TEST_F(GpusTest, AFailingToolIsQuoted) {
   EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 s");
 }
 
+// It describes all of them, and ends with 14.
+TEST_F(GpusTest, ACorruptedInfoRomIsOnlyAWarning) {
+  const std::string warning = "WARNING: infoROM is corrupted at gpu 0000:41:00.0";
+  Install(std::string("[ \"$*\" != '-q -x' ] || echo '<a></a>'\n") + kTwoGpus + "echo '" + warning +
+          "'; exit 14");
+  const v1::NodeInfo facts = Facts();
+  EXPECT_EQ(facts.gpus_size(), 2);
+  EXPECT_EQ(facts.gpu_error(), "nvidia-smi says: " + warning);
+  EXPECT_EQ(facts.cuda_version(), "12.2");
+  EXPECT_EQ(DescribeGpus(environment_, "/", *supervisor_).value_or(""), "<a></a>");
+  Install("echo '0, 00000000:41:00.0, A100'; echo '" + warning + "'; exit 14");
+  const auto bus_ids = GpuBusIds(environment_, "/", *supervisor_);
+  ASSERT_TRUE(bus_ids.ok()) << bus_ids.status();
+  EXPECT_EQ(bus_ids->size(), 1u);
+}
+
 TEST_F(GpusTest, ReportsTheDriverVersion) {
   EXPECT_EQ(DriverVersion("/no/such/driver"), "");
   EXPECT_EQ(DriverVersion(DriverFolder("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05 "
@@ -208,6 +225,12 @@ TEST_F(GpusTest, DetectsWhetherThereMayBeAnAccelerator) {
   }
   folder_.Write("root/dev/nvidia-not", "");
   EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
+  std::filesystem::create_directories(root + "sys/bus/pci/devices/0000:41:00.0");
+  folder_.Write("root/sys/bus/pci/devices/0000:41:00.0/vendor", "0x10de\n");
+  const std::string type =
+      folder_.Write("root/sys/bus/pci/devices/0000:41:00.0/class", "0x030200\n");
+  EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root));
+  unlink(type.c_str());
   environment_.Set("PATH", folder_.path());
   Install("true");
   EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root));

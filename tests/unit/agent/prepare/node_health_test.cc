@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "agent/prepare/gpus.h"
 #include "base/deadline.h"
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
@@ -77,6 +79,26 @@ TEST_F(NodeHealthTest, FaultsNameTheGpuAndWhomTheyConcern) {
       "echo 'Unable to determine the device handle for GPU1: 0000:43:00.0: GPU is lost.'; exit 15");
   EXPECT_EQ(found("nvidia-smi").what(), "GPU 1 is lost");
   EXPECT_EQ(found("nvidia-smi").gpu(), 1u);
+}
+
+TEST_F(NodeHealthTest, AGpuWithoutADriver) {
+  process::Environment environment;
+  environment.Set("PATH", "/usr/bin:/bin");
+  if (FindNvidiaSmi(environment, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
+  const auto found = [&] {
+    const v1::NodeInfo facts = HardwareFaults(environment, "/", *supervisor_, folder_.path());
+    return std::ranges::count(facts.hardware_faults(),
+                              "the driver is not loaded, though the PCI bus has an NVIDIA GPU",
+                              &v1::HardwareFault::what);
+  };
+  EXPECT_EQ(found(), 0);
+  const std::string device = "sys/bus/pci/devices/0000:41:00.0";
+  std::filesystem::create_directories(folder_.path() + "/" + device);
+  folder_.Write(device + "/vendor", "0x10de\n");
+  folder_.Write(device + "/class", "0x030200\n");
+  EXPECT_EQ(found(), 1);
+  std::filesystem::create_directories(folder_.path() + "/proc/driver/nvidia");
+  EXPECT_EQ(found(), 0);
 }
 
 TEST_F(NodeHealthTest, AnNvidiaSmiThatFails) {
