@@ -93,13 +93,13 @@ v1::DiskFact DiskFactOf(const std::string& folder) {
   v1::DiskFact fact;
   struct statvfs info;
   if (statvfs(folder.c_str(), &info) != 0) {
-    fact.set_error(folder + ": " + std::strerror(errno));
+    fact.set_error(std::strerror(errno));
     return fact;
   }
   fact.set_size(static_cast<uint64_t>(info.f_blocks) * info.f_frsize);
   fact.set_free(static_cast<uint64_t>(info.f_bavail) * info.f_frsize);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    fact.set_error(folder + ": not writable: " + std::strerror(errno));
+    fact.set_error(std::string("not writable: ") + std::strerror(errno));
   }
   return fact;
 }

@@ -114,7 +114,11 @@ void AddCheapFacts(const v1::ProbeRequest& probe, const ProbedNode& node, v1::No
   if (node.command.empty()) return;
   const auto program = process::FindProgram(node.command[0], node.rank_environment->Get("PATH"),
                                             node.working_directory);
-  if (program.ok()) facts.set_program(*program);
+  if (!program.ok()) return;
+  // /bin is often a link to /usr/bin, and the nodes' PATHs name either first.
+  std::error_code error;
+  const bool linked = std::filesystem::equivalent(*program, "/usr" + *program, error);
+  facts.set_program((linked ? "/usr" : "") + *program);
 }
 
 // The path is normalized, because the working directory may be missing: "../data" is beside it.
@@ -198,7 +202,6 @@ v1::NodeInfo Probe(const v1::ProbeRequest& probe, const ProbedNode& node, Superv
   }
   AddFiles(probe, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());
-  // Last: the chief compares it with the arrival time.
   facts.set_time_ns(base::NanosecondsSince1970());
   return facts;
 }

@@ -124,7 +124,8 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
       (says_so || no_space) && size > 0
           ? "/dev/shm of {node} has " + base::BinaryBytes(size) + (full ? ", and is full" : "")
           : "",
-      "enlarge /dev/shm (of a container: --shm-size 16g or --ipc=host), or remove what fills it"};
+      "enlarge /dev/shm (of a container: --shm-size 16g or --ipc=host; of a pod: an emptyDir with "
+      "`medium: Memory`), or remove what fills it"};
 }
 
 }  // namespace

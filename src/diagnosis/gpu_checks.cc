@@ -6,6 +6,7 @@
 
 #include <absl/strings/str_join.h>
 #include "base/quantity.h"
+#include "diagnosis/hardware_faults.h"
 #include "diagnosis/issue_list.h"
 
 namespace autodist::diagnosis {
@@ -59,6 +60,17 @@ bool IsDecidable(const v1::NodeInfo& facts, const v1::Device& device) {
     return mig ? gpu.mig_uuids_size() > 0 && !device.uuid().starts_with("MIG-GPU-")
                : !gpu.uuid().empty();
   });
+}
+
+// With it, nvidia-smi describes all GPUs, as with a corrupted infoROM.
+bool IsWarning(const std::string& gpu_error) {
+  return gpu_error.find("WARNING: ") != std::string::npos;
+}
+
+// Whether CheckHealth reports that nvidia-smi fails, with its cause.
+bool IsKnownFault(const v1::NodePlan& node, const v1::NodeInfo& facts) {
+  const auto faults = FaultsThatConcern(node, facts);
+  return std::ranges::count(faults, "nvidia-smi", &v1::HardwareFault::source) > 0;
 }
 
 void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::NodeInfo& facts,
@@ -160,16 +172,20 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
                      CpusFor(planned.size()) + " in their place");
       continue;
     }
-    if (facts.gpus().empty()) {
-      const std::string& error = facts.gpu_error();
-      if (error.find(kNoDevices) != std::string::npos) {
-        ReportMissing(planned, facts, node, issues);
-      } else if (!error.empty()) {
-        issues.Warn(v1::CHECK_GPUS, node, "cannot query the GPUs: " + error,
-                    "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs");
-      }
-      continue;  // GPUs of other vendors are unknown
+    const bool none = facts.gpus().empty();
+    const std::string& error = facts.gpu_error();
+    if (none && error.find(kNoDevices) != std::string::npos) {
+      ReportMissing(planned, facts, node, issues);
+    } else if (IsWarning(error) ||
+               (!error.empty() && !IsKnownFault(PlanOf(evidence, node), facts))) {
+      const bool hangs = error.find("did not end") != std::string::npos;
+      issues.Warn(v1::CHECK_GPUS, node, (none ? "cannot query the GPUs: " : "") + error,
+                  hangs ? "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs"
+                  : none && error.starts_with("nvidia-smi ")
+                      ? "run nvidia-smi on the node, and correct what it reports"
+                      : "");
     }
+    if (none) continue;  // GPUs of other vendors are unknown
     issues.Checked(v1::CHECK_GPUS, node);
     std::vector<const v1::Device*> missing;
     std::ranges::copy_if(planned, std::back_inserter(missing), [&](const v1::Device* device) {

@@ -177,9 +177,11 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
     if (work.size() > 0 && !logs) {
       issues.Checked(v1::CHECK_DISK, node);
       if (!work.error().empty()) {
-        issues.Warn(
-            v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
-            "make it writable: programs that write there, for example checkpoints, will fail");
+        issues.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
+                    folder == "/"
+                        ? "start a program that writes files in another folder: --workdir FOLDER"
+                        : "make it writable: programs that write there, for example checkpoints, "
+                          "will fail");
       } else if (work.free() < kNoDisk) {
         issues.Bad(v1::CHECK_DISK, node,
                    "the disk with " + folder + " is full: " + MiB(work.free()) + " free",
@@ -195,7 +197,8 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
       issues.Warn(
           v1::CHECK_DISK, node,
           "/dev/shm has " + MiB(memory.size()) + "; data loaders with several workers need more",
-          "enlarge it; for a container: --shm-size or --ipc=host");
+          "enlarge it; of a container: --shm-size or --ipc=host; of a pod: an emptyDir with "
+          "`medium: Memory`");
     }
   }
 }

@@ -192,11 +192,32 @@ TEST_F(DiagnoseTest, Gpus) {
   Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "cannot query the GPUs: nvidia-smi did not end within 3 s");
+  EXPECT_THAT(Only().remedy(), HasSubstr("if it hangs"));
+  Facts(0).set_gpu_error("nvidia-smi ended with status 18: mismatch");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
+             "cannot query the GPUs: nvidia-smi ended");
+  EXPECT_EQ(Only().remedy(), "run nvidia-smi on the node, and correct what it reports");
   Facts(0).clear_gpu_error();
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);  // allowed for another vendor
   Facts(0).set_no_accelerator(true);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
   EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
+}
+
+TEST_F(DiagnoseTest, AnNvidiaSmiThatFailsIsOneIssue) {
+  v1::HardwareFault& fault = *Facts(0).add_hardware_faults();
+  fault.set_what("the driver is not of the same version as its libraries");
+  fault.set_source("nvidia-smi");
+  fault.set_fatal(true);
+  fault.set_min_gpus(1);
+  Facts(0).clear_gpus();
+  Facts(0).set_gpu_error("nvidia-smi ended with status 18: mismatch");
+  ExpectOnly(v1::CHECK_HEALTH, v1::CHECK_RESULT_BAD, 0, "the driver is not of the same version");
+}
+
+TEST_F(DiagnoseTest, AWarningOfNvidiaSmi) {
+  Facts(0).set_gpu_error("nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0");
+  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "nvidia-smi says: WARNING: infoROM");
 }
 
 TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {
@@ -548,9 +569,18 @@ TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   evidence_.nodes[1].clock_offset_ns = 0;
   Facts(0).mutable_working_directory()->set_free(1 << 20);
   ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_BAD, 0, "is full: 1 MiB free");
+  Facts(0).mutable_working_directory()->set_error("not writable: Permission denied");
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0,
+             "the working directory /work: not writable: Permission denied");
+  EXPECT_THAT(Only().remedy(), HasSubstr("make it writable"));
+  plan_.set_working_directory("/");
+  EXPECT_THAT(Only().remedy(), HasSubstr("--workdir FOLDER"));
+  plan_.set_working_directory("/work");
+  Facts(0).mutable_working_directory()->clear_error();
   Facts(0).mutable_working_directory()->set_free(1ull << 39);
   Facts(0).mutable_shared_memory()->set_size(64 << 20);
   ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 64 MiB");
+  EXPECT_THAT(Only().remedy(), HasSubstr("of a pod: an emptyDir with `medium: Memory`"));
   Facts(0).mutable_shared_memory()->set_size(1ull << 33);
   Facts(0).set_open_files_limit(64);
   ExpectOnly(v1::CHECK_LIMITS, v1::CHECK_RESULT_WARNING, 0, "may open 64 files");
