@@ -70,9 +70,12 @@ Result<spec::ResourceSpec> ThisMachine(const v1::JobRequest& request,
   AD_ASSIGN_OR_RETURN(reach::LocalGpus found, reach::FindLocalGpus(plan::StartLimitOf(request)));
   std::vector<uint32_t>& gpus = found.visible.gpus;
   WarnOfVisible(found.visible);
-  // With a given number of ranks, GPUs do not have to be counted.
+  // With a given number of ranks, GPUs do not have to be counted. Without a driver, no rank can use
+  // them.
+  const bool no_driver = found.uncounted.code() == StatusCode::kNotFound;
   if (!found.uncounted.ok() && ranks) {
-    gpus.resize(*ranks);
+    if (no_driver) found.none = Message(found.uncounted);
+    gpus.resize(no_driver ? 0 : *ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
     found.uncounted = OkStatus();
   }
@@ -80,7 +83,7 @@ Result<spec::ResourceSpec> ThisMachine(const v1::JobRequest& request,
   spec::Node& node = spec.nodes.front();
   node.gpu_uuids = found.visible.uuids;
   node.counted = found.uncounted;
-  if (!ranks || found.asked_for) spec.no_gpu = found.none;
+  if (!ranks || found.asked_for || no_driver) spec.no_gpu = found.none;
   if (!ranks) return spec;
   if (!gpus.empty() && gpus.size() < *ranks) {
     return WithRemedy(

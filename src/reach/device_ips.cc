@@ -9,7 +9,6 @@
 #include "base/parallel.h"
 #include "base/split.h"
 #include "reach/connector_factory.h"
-#include "reach/gpu_count.h"
 #include "reach/login_script.h"
 #include "scripts/scripts.h"
 
@@ -55,7 +54,7 @@ Result<Devices> ReadDevices(std::string_view output, std::chrono::seconds limit)
   const std::string_view answer = output.substr(begin, last - begin);
   std::string_view line = base::FirstLine(answer);
   const std::string_view printed = answer.substr(std::min(line.size() + 1, answer.size()));
-  std::array<uint32_t, 5> numbers{};
+  std::array<uint32_t, 6> numbers{};
   for (uint32_t& one : numbers) {
     const auto number = base::TakeNumber<uint32_t>(line);
     if (!number || (!line.empty() && !base::TakePrefix(line, " "))) {
@@ -63,9 +62,10 @@ Result<Devices> ReadDevices(std::string_view output, std::chrono::seconds limit)
     }
     one = *number;
   }
-  const auto [driver, files, on_bus, status, cpus] = numbers;
-  const auto gpus = CountGpus({driver, files, on_bus > 0, status, std::string(printed)}, limit);
-  Devices devices{gpus.value_or(0), cpus, "", gpus.status()};
+  const auto [driver, files, on_bus, others, status, cpus] = numbers;
+  auto counted =
+      CountGpus({driver, files, on_bus > 0, others > 0, status, std::string(printed)}, limit);
+  Devices devices{counted.value_or(GpuCount()), cpus, "", counted.status(), others > 0};
   // With a missing part it would not be unique.
   const size_t slash = line.find('/');
   const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < line.size();

@@ -10,6 +10,7 @@
 
 #include "autodist/status.h"
 #include "plan/plan.h"
+#include "reach/gpu_count.h"
 #include "reach/login_retry_budget.h"
 #include "transport/transport.h"
 
@@ -19,10 +20,11 @@ namespace autodist::reach {
 inline constexpr std::chrono::seconds kAskLimit{60};
 
 struct Devices {
-  uint32_t gpus = 0;  // as the NVIDIA driver lists them
+  GpuCount counted;  // as the NVIDIA driver lists them
   uint32_t cpus = 0;
   std::string machine = {};  // "HOST-NAME/BOOT-ID", unique to the machine; empty: unknown
-  Status uncounted = {};     // why the number of GPUs is unknown; gpus is then 0
+  Status uncounted = {};     // why the number of GPUs is unknown, as CountGpus says it
+  bool others = false;       // whether there are accelerators of another maker
 
   bool operator==(const Devices&) const = default;
 };

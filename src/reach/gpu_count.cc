@@ -13,6 +13,7 @@ namespace autodist::reach {
 namespace {
 
 constexpr size_t kMaxListingMessage = 200;  // bytes
+constexpr uint32_t kBadInfoRom = 14;        // nvidia-smi(1): a warning, after the whole list
 // Printed also on a machine without a GPU and without a driver.
 constexpr const char* kOfTheToolAlone[] = {"No devices",
                                            "couldn't communicate with the NVIDIA driver",
@@ -25,7 +26,7 @@ bool IsGpuLine(std::string_view line) { return line.starts_with("GPU "); }
 std::string MessageIn(std::string_view printed) {
   const std::vector<std::string_view> lines = base::Lines(printed);
   const auto line = std::ranges::find_if(
-      lines, [](std::string_view one) { return !IsGpuLine(one) && !one.starts_with(' '); });
+      lines, [](std::string_view one) { return !one.empty() && !IsGpuLine(one) && one[0] != ' '; });
   return line == lines.end() ? "" : base::Printable(line->substr(0, kMaxListingMessage));
 }
 
@@ -54,19 +55,33 @@ std::chrono::seconds ListingLimit(std::chrono::milliseconds limit) {
   return std::max(seconds(1), std::chrono::duration_cast<seconds>(limit * 3 / 4));
 }
 
-Result<uint32_t> CountGpus(const GpuSigns& signs, std::chrono::seconds limit) {
-  if (signs.driver > 0) return signs.driver;
-  if (signs.status == GpuSigns::kNotListed) return signs.files;
+Result<GpuCount> CountGpus(const GpuSigns& signs, std::chrono::seconds limit) {
+  if (signs.driver > 0) return GpuCount{signs.driver};
   const auto says = [&](std::string_view text) {
     return signs.printed.find(text) != std::string::npos;
   };
-  // Some drivers list the other GPUs and end with 0.
-  const bool failed = signs.status != 0 || says("Unable to determine the device handle");
-  const bool none = std::ranges::any_of(kOfTheToolAlone, says);
-  if (failed && (!none || signs.on_bus)) return WhyNotCounted(signs, limit);
   const auto listed =
       static_cast<uint32_t>(std::ranges::count_if(base::Lines(signs.printed), IsGpuLine));
-  return listed > 0 ? listed : signs.files;
+  const bool whole = signs.status == 0 || signs.status == GpuSigns::kNotListed ||
+                     (signs.status == kBadInfoRom && listed > 0);
+  // Some drivers list the other GPUs and end with 0.
+  const bool failed = !whole || says("Unable to determine the device handle");
+  const bool none = std::ranges::any_of(kOfTheToolAlone, says);
+  if (failed && (!none || signs.on_bus)) return WhyNotCounted(signs, limit);
+  const GpuCount count{listed > 0 ? listed : signs.files, MessageIn(signs.printed)};
+  if (count.gpus > 0) return count;
+  if (signs.status == GpuSigns::kNotListed && signs.on_bus) {
+    return WithRemedy(
+        Error(StatusCode::kNotFound,
+              "neither nvidia-smi nor a driver found, though the PCI bus has an NVIDIA GPU"),
+        "install the driver with its tools; in a container, start it with its GPUs (--gpus all)");
+  }
+  if (signs.others) {
+    return Error(
+        StatusCode::kUnimplemented,
+        "no NVIDIA GPU found, but devices of another maker, which autodist does not count");
+  }
+  return count;
 }
 
 }  // namespace autodist::reach

@@ -13,18 +13,27 @@ struct GpuSigns {
   static constexpr uint32_t kNotListed = 256;  // the driver has a list, or there is no nvidia-smi
   static constexpr uint32_t kTimedOut = 124;   // as timeout(1) ends
 
-  uint32_t driver = 0;  // GPUs in the driver's list
+  uint32_t driver = 0;  // GPUs in the driver's list; if there are any, the others are not asked for
   uint32_t files = 0;   // device files
-  bool on_bus = false;  // whether the PCI bus has a device of NVIDIA's; asked if nvidia-smi fails
+  bool on_bus = false;  // whether the PCI bus has a GPU of NVIDIA's; asked without a list
+  bool others = false;  // whether there are device files of another maker's accelerators
   uint32_t status = kNotListed;  // exit code of `nvidia-smi -L`
   std::string printed = {};      // on both streams
+};
+
+struct GpuCount {
+  uint32_t gpus = 0;
+  std::string message = {};  // of nvidia-smi besides its list; with GPUs, a warning
+
+  bool operator==(const GpuCount&) const = default;
 };
 
 // Returns the time that nvidia-smi gets if a machine has to answer within `limit`.
 std::chrono::seconds ListingLimit(std::chrono::milliseconds limit);
 
-// Returns the number of GPUs. kFailedPrecondition, with the message of nvidia-smi, if they cannot
-// be counted: such GPUs are not missing GPUs. `limit`: the time that nvidia-smi had. Pure logic.
-Result<uint32_t> CountGpus(const GpuSigns& signs, std::chrono::seconds limit);
+// Counts the GPUs. Those that cannot be counted are not missing GPUs: kFailedPrecondition, with the
+// message of nvidia-smi; kNotFound: there is neither nvidia-smi nor a driver; kUnimplemented: they
+// are of another maker. `limit`: the time that nvidia-smi had. Pure logic.
+Result<GpuCount> CountGpus(const GpuSigns& signs, std::chrono::seconds limit);
 
 }  // namespace autodist::reach

@@ -119,7 +119,8 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
       continue;
     }
     facts[i].unknown = answers[i]->uncounted;
-    if (facts[i].unknown.ok()) facts[i].gpus = answers[i]->gpus;
+    if (facts[i].unknown.ok()) facts[i].gpus = answers[i]->counted.gpus;
+    facts[i].nvidia_smi = answers[i]->counted.message;
     facts[i].cpus = answers[i]->cpus;
     facts[i].machine = answers[i]->machine;
   }

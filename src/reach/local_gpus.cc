@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 
-#include "base/deadline.h"
-#include "base/fd.h"
-#include "base/folder_entries.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/split.h"
+#include "base/thread.h"
 #include "base/utf8.h"
-#include "process/spawn.h"
-#include "reach/gpu_count.h"
+#include "reach/device_ips.h"
 #include "spec/host_list.h"
 #include "spec/scalars.h"
 #include "transport/local.h"
@@ -63,10 +59,7 @@ Status WrongEntry(std::string_view value, std::string_view entry) {
   return Wrong(value, Quote(entry) + " is neither the number nor the UUID of a GPU", kList);
 }
 
-namespace fs = std::filesystem;
-
 constexpr std::chrono::seconds kSilentWait{3};
-constexpr size_t kMaxListed = 1 << 20;  // of nvidia-smi's output
 constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
 // Variables of other makers' programs, schedulers and container runtimes.
 constexpr const char* kOtherVariables[] = {
@@ -97,67 +90,31 @@ std::string NoneFound(const VariableOf& variable, const GpusPresent& present) {
   return other.empty() ? none : none + ", though " + other;
 }
 
-// Counts "dev/nvidia0" and the like.
-uint32_t CountDeviceFiles() {
-  uint32_t count = 0;
-  for (const std::string& name : base::EntriesOf("/dev")) {
-    constexpr std::string_view kNvidia = "nvidia";
-    count += name.starts_with(kNvidia) && name.size() > kNvidia.size() &&
-             name.find_first_not_of("0123456789", kNvidia.size()) == std::string::npos;
-  }
-  return count;
-}
-
-// Looks for those of other makers: AMD, Ascend, Habana, AWS.
-bool HasOtherAccelerators() {
-  std::error_code error;
-  return std::ranges::any_of(std::vector<const char*>{"/dev/kfd", "/dev/davinci_manager",
-                                                      "/dev/accel", "/dev/hl0", "/dev/neuron0"},
-                             [&](const char* file) { return fs::exists(file, error); });
-}
-
-void ListGpus(std::chrono::seconds limit, GpuSigns& signs) {
-  const char* path = std::getenv("PATH");
-  const auto program = process::FindProgram(
-      "nvidia-smi", std::string(path ? path : "") + ":/usr/bin:/usr/lib/wsl/lib", "/");
-  if (!program.ok()) return;
-  signs.status = 1;
-  const base::Deadline deadline = base::Deadline::After(limit);
-  const auto running = transport::StartOurProgram({*program, "-L"});
-  if (!running.ok()) {
-    signs.printed = Message(running.status());
-    return;
-  }
-  if (!(*running)->WaitClosed(std::min(deadline, base::Deadline::After(kSilentWait)))) {
-    base::Log(base::LogLevel::kInfo, "waiting for " + *program + " -L to list the GPUs, for " +
-                                         base::Seconds(limit) + " at most");
-  }
-  const auto printed = transport::OutputOf(**running, deadline, kMaxListed);
-  signs.status = printed.ok() ? static_cast<uint32_t>((*running)->ExitStatus().value_or(1))
-                              : GpuSigns::kTimedOut;
-  signs.printed = printed.value_or("") + "\n" + (*running)->StderrTail();
-}
-
-bool HasNvidiaOnBus() {
-  constexpr char kDevices[] = "/sys/bus/pci/devices";
-  constexpr size_t kMaxVendor = 4096;  // bytes of a file of sysfs
-  return std::ranges::any_of(base::EntriesOf(kDevices), [&](const std::string& device) {
-    const auto vendor =
-        base::ReadFile(std::string(kDevices) + "/" + device + "/vendor", kMaxVendor);
-    return vendor.ok() && vendor->starts_with("0x10de");
+// A number of GPUs that is unknown because they are of another maker is no reason to refuse a rank
+// on this machine's CPUs.
+GpusPresent ThisMachinesGpus(std::chrono::milliseconds limit) {
+  auto asking = base::Async([limit] {
+    transport::LocalTransport here;
+    LoginRetryBudget servers;
+    return AskDevices(here, servers, limit);
   });
-}
-
-GpusPresent ThisMachinesGpus(std::chrono::seconds limit) {
-  GpuSigns signs;
-  signs.driver = static_cast<uint32_t>(base::EntriesOf("/proc/driver/nvidia/gpus").size());
-  if (signs.driver == 0) {
-    ListGpus(limit, signs);
-    signs.files = CountDeviceFiles();
-    signs.on_bus = signs.status != 0 && signs.status != GpuSigns::kNotListed && HasNvidiaOnBus();
+  if (asking.wait_for(kSilentWait) == std::future_status::timeout) {
+    base::Log(base::LogLevel::kInfo, "waiting for nvidia-smi -L to list the GPUs, for " +
+                                         base::Seconds(ListingLimit(limit)) + " at most");
   }
-  const auto counted = CountGpus(signs, limit);
-  return {counted.value_or(0), HasOtherAccelerators(), counted.status()};
+  const auto devices = asking.get();
+  if (!devices.ok()) {
+    // A driver that hangs can keep nvidia-smi from ending, also by SIGKILL.
+    const bool hangs = devices.status().code() == StatusCode::kAborted;
+    return {0, false,
+            hangs ? CountGpus({.status = GpuSigns::kTimedOut}, ListingLimit(limit)).status()
+                  : devices.status()};
+  }
+  if (devices->counted.gpus > 0 && !devices->counted.message.empty()) {
+    base::Log(base::LogLevel::kWarning, "nvidia-smi says: " + devices->counted.message);
+  }
+  const bool of_others = devices->uncounted.code() == StatusCode::kUnimplemented;
+  return {devices->counted.gpus, devices->others, of_others ? OkStatus() : devices->uncounted};
 }
 
 }  // namespace
@@ -230,7 +187,7 @@ Result<LocalGpus> FindLocalGpus(std::chrono::milliseconds limit) {
         const char* value = std::getenv(name.c_str());
         return value ? std::optional<std::string>(value) : std::nullopt;
       },
-      ThisMachinesGpus(ListingLimit(limit)));
+      ThisMachinesGpus(limit));
 }
 
 }  // namespace autodist::reach

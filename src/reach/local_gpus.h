@@ -54,7 +54,7 @@ using VariableOf = std::function<std::optional<std::string>(const std::string& n
 Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present);
 
 // The same for this machine: the GPUs of CUDA_VISIBLE_DEVICES, or else all of the NVIDIA driver.
-// May run nvidia-smi, and then blocks for ListingLimit(limit) at most; a long wait is logged.
+// May run nvidia-smi, and then blocks for `limit` at most; a long wait is logged.
 Result<LocalGpus> FindLocalGpus(std::chrono::milliseconds limit);
 
 }  // namespace autodist::reach

@@ -72,6 +72,9 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
     draft.warnings.push_back(
         base::FailureText(Annotate(facts.unknown, node.address + " did not report the devices")));
   }
+  if (facts.gpus.value_or(0) > 0 && !facts.nvidia_smi.empty()) {
+    draft.warnings.push_back(node.address + ": nvidia-smi says: " + facts.nvidia_smi);
+  }
   node.cpus = {0};
   if (!host.devices.empty()) {
     node.gpus = host.devices;
@@ -117,7 +120,8 @@ void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
   for (size_t i = 0; with > 0 && i < hosts.size(); ++i) {
     if (!HasNoGpu(hosts[i], facts[i])) continue;
     Node& node = draft.spec.nodes[i];
-    without.push_back(node.address);
+    const std::string& said = facts[i].nvidia_smi;
+    without.push_back(node.address + (said.empty() ? "" : " (nvidia-smi says: " + said + ")"));
     if (hosts[i].slots && !hosts[i].counted) {
       given = node.address;
       continue;

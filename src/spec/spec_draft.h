@@ -20,6 +20,7 @@ struct HostFacts {
   std::string address_note;
   // The host's answers; nullopt: unknown, or not asked.
   std::optional<uint32_t> gpus;
+  std::string nvidia_smi;  // what it says besides the list of GPUs
   uint32_t cpus = 0;
   // An identity that is the same for all names of a machine, beginning with the host name; empty:
   // unknown.

@@ -82,6 +82,7 @@ cat > nvidia-smi <<'S'
 #!/bin/sh
 case $(cat "$(dirname "$0")/smi.$(hostname)" 2> /dev/null) in
 mismatch) echo "Failed to initialize NVML: Driver/library version mismatch"; exit 18 ;;
+inforom) trap 'echo "WARNING: infoROM is corrupted at gpu 0000:41:00.0"; exit 14' EXIT ;;
 lost) echo "Unable to determine the device handle for GPU1: 0000:41:00.0: Unknown Error"; exit 255 ;;
 slow) sleep 8 ;;
 esac
@@ -116,6 +117,44 @@ autodist run --spec made.yaml -- touch started; echo "[$?]"; ls started
     assert "[125]\n" in parts["init"] and f"    gpus: unknown  # {reason}" in parts["init"], said
     assert "made.yaml:9:11: 'gpus' is 'unknown'" in parts["init"], said
     assert parts["init"].count("ls: cannot access 'started'") == 1, said
+
+
+def test_a_corrupted_inforom_is_a_warning(case):
+    said = case(2, NVIDIA_SMI + """
+echo inforom > smi.host2
+autodist init --hosts 10.77.0.1,10.77.0.2 --output made.yaml; echo "[$?]"; cat made.yaml
+autodist doctor --spec made.yaml; echo "[$?]"
+""")
+    assert said.count("    gpus: [0, 1]\n") == 2 and said.count("[0]\n") == 2, said
+    warning = "nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0"
+    assert said.count(warning) == 2 and f"warning: 10.77.0.2: {warning}" in said, said
+
+
+# An NVIDIA GPU on the PCI bus, without a driver and nvidia-smi.
+UNLOADED = """
+bus=/sys/bus/pci/devices; mount -t tmpfs tmpfs $bus; mkdir $bus/0000:41:00.0
+echo 0x10de > $bus/0000:41:00.0/vendor; echo 0x030200 > $bus/0000:41:00.0/class
+"""
+
+
+def test_gpus_without_a_driver_start_no_smaller_world(case):
+    said = case(2, UNLOADED + """
+for nodes in "" "--hosts 10.77.0.1,10.77.0.2" "-n 2" "--hosts 10.77.0.1:2,10.77.0.2:2"; do
+  echo "--- $nodes"; autodist run $nodes -- sh -c 'echo on $AUTODIST_DEVICE'; echo "[$?]"
+done
+echo "--- init"; autodist init --hosts 10.77.0.1,10.77.0.2
+""")
+    parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
+    why = "neither nvidia-smi nor a driver found, though the PCI bus has an NVIDIA GPU"
+    for nodes in ("", "--hosts 10.77.0.1,10.77.0.2"):
+        assert "nothing was started, because" in parts[nodes] and why in parts[nodes], said
+        assert "[125]\n" in parts[nodes] and "on cpu" not in parts[nodes], said
+    assert f"2 ranks on 1 node, on CPUs ({why})" in parts["-n 2"], said
+    assert parts["-n 2"].count("on cpu") == 2 and "[0]\n" in parts["-n 2"], said
+    told = parts["--hosts 10.77.0.1:2,10.77.0.2:2"]
+    assert "2 of them on CPUs (no GPU found on 10.77.0.2)" in told and told.count("on gpu") == 2, said
+    assert "the driver is not loaded, though the PCI bus has an NVIDIA GPU (/sys)" in told and "[0]\n" in told, said
+    assert f"    gpus: unknown  # {why}" in parts["init"], said
 
 
 def test_a_slow_nvidia_smi_is_waited_for(case):

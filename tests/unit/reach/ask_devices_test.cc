@@ -25,31 +25,42 @@ std::string Answer(const std::string& line, const std::string& printed = "") {
 }
 
 TEST(ReadDevicesTest, FindsTheAnswerAfterNoise) {
-  EXPECT_EQ(*Read(Answer("8 0 0 256 64")), (Devices{8, 64}));
-  EXPECT_EQ(*Read("Welcome!\nno newline" + Answer("0 0 0 256 1")), (Devices{0, 1}));
-  EXPECT_EQ(*Read(Answer("1 0 0 256 1") + Answer("2 0 0 256 2")), (Devices{2, 2}));
+  EXPECT_EQ(*Read(Answer("8 0 0 0 256 64")), (Devices{{8}, 64}));
+  EXPECT_EQ(*Read("Welcome!\nno newline" + Answer("0 0 0 0 256 1")), (Devices{{0}, 1}));
+  EXPECT_EQ(*Read(Answer("1 0 0 0 256 1") + Answer("2 0 0 0 256 2")), (Devices{{2}, 2}));
 }
 
 TEST(ReadDevicesTest, ParsesAllFields) {
-  EXPECT_EQ(Read(Answer("8 0 0 256 64 gpu1/0f-1"))->machine, "gpu1/0f-1");
+  EXPECT_EQ(Read(Answer("8 0 0 0 256 64 gpu1/0f-1"))->machine, "gpu1/0f-1");
   for (const std::string part : {"gpu1/", "/0f-1", "/", ""}) {
-    EXPECT_EQ(*Read(Answer("8 0 0 256 64 " + part)), (Devices{8, 64})) << part;
+    EXPECT_EQ(*Read(Answer("8 0 0 0 256 64 " + part)), (Devices{{8}, 64})) << part;
   }
-  EXPECT_EQ(*Read(Answer("0 3 0 256 64")), (Devices{3, 64}));
-  EXPECT_EQ(*Read(Answer("0 0 0 0 64", "GPU 0: A\n  MIG 1g\nGPU 1: B")), (Devices{2, 64}));
+  EXPECT_EQ(*Read(Answer("0 3 0 0 256 64")), (Devices{{3}, 64}));
+  EXPECT_EQ(*Read(Answer("0 0 0 0 0 64", "GPU 0: A\n  MIG 1g\nGPU 1: B")), (Devices{{2}, 64}));
 }
 
 TEST(ReadDevicesTest, AnAnswerWithoutANumberOfGpus) {
-  const auto answer = Read(Answer("0 2 0 18 64 gpu1/0f-1", "Failed to initialize NVML: mismatch"));
+  const auto answer =
+      Read(Answer("0 2 0 0 18 64 gpu1/0f-1", "Failed to initialize NVML: mismatch"));
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(Message(answer->uncounted), "nvidia-smi -L fails: Failed to initialize NVML: mismatch");
   EXPECT_EQ(answer->machine, "gpu1/0f-1");
-  EXPECT_EQ(Message(Read(Answer("0 0 0 124 64"))->uncounted),
+  EXPECT_EQ(Message(Read(Answer("0 0 0 0 124 64"))->uncounted),
             "nvidia-smi -L did not answer within 7 s");
 }
 
+TEST(ReadDevicesTest, DevicesThatNothingLists) {
+  const auto unloaded = Read(Answer("0 0 1 0 256 64"));
+  ASSERT_TRUE(unloaded.ok()) << unloaded.status();
+  EXPECT_THAT(Message(unloaded->uncounted), HasSubstr("though the PCI bus has an NVIDIA GPU"));
+  const auto others = Read(Answer("0 0 0 1 256 64"));
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_THAT(Message(others->uncounted), HasSubstr("devices of another maker"));
+  EXPECT_TRUE(others->others);
+}
+
 TEST(ReadDevicesTest, ATruncatedAnswer) {
-  const std::string whole = Answer("8 0 0 256 64");
+  const std::string whole = Answer("8 0 0 0 256 64");
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(Read(whole.substr(0, size)).status().code(), StatusCode::kNotFound) << size;
   }
@@ -57,8 +68,9 @@ TEST(ReadDevicesTest, ATruncatedAnswer) {
 }
 
 TEST(ReadDevicesTest, AnInvalidAnswer) {
-  for (const std::string line : {"", "8", "8 0 0 256", "8 0 0 256 x", "x 0 0 256 8", "-1 0 0 256 8",
-                                 "8 0 0 256 8x", "8 0 0 - 8", "4294967296 0 0 256 1"}) {
+  for (const std::string line :
+       {"", "8", "8 0 0 0 256", "8 0 0 0 256 x", "x 0 0 0 256 8", "-1 0 0 0 256 8",
+        "8 0 0 0 256 8x", "8 0 0 0 - 8", "4294967296 0 0 0 256 1"}) {
     EXPECT_EQ(Read(Answer(line)).status().code(), StatusCode::kAborted) << line;
   }
 }
@@ -104,7 +116,7 @@ TEST(AskDevicesTest, CountsTheGpusThatNvidiaSmiLists) {
   chmod(tool.c_str(), 0755);
   const auto answer = AskThrough("PATH=" + folder.path() + ":$PATH; exec \"$@\"");
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->gpus, 2u);
+  EXPECT_EQ(answer->counted.gpus, 2u);
 }
 
 TEST(AskDevicesTest, WaitsForASlowNvidiaSmiAndQuotesOneThatFails) {
@@ -117,7 +129,7 @@ TEST(AskDevicesTest, WaitsForASlowNvidiaSmiAndQuotesOneThatFails) {
   };
   const auto slow = ask("sleep 1; echo GPU 0: A", kAskLimit);
   ASSERT_TRUE(slow.ok()) << slow.status();
-  EXPECT_EQ(slow->gpus, 1u);
+  EXPECT_EQ(slow->counted.gpus, 1u);
   const auto failed = ask("echo 'Driver/library version mismatch'; exit 18", kAskLimit);
   ASSERT_TRUE(failed.ok()) << failed.status();
   EXPECT_EQ(Message(failed->uncounted), "nvidia-smi -L fails: Driver/library version mismatch");

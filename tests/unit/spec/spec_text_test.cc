@@ -256,6 +256,19 @@ TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
   }
 }
 
+TEST(SpecTextTest, WhatNvidiaSmiSaysIsQuoted) {
+  HostFacts login = Here(Has(0));
+  login.nvidia_smi = "couldn't communicate with the NVIDIA driver";
+  HostFacts gpus = Has(2);
+  gpus.nvidia_smi = "WARNING: infoROM is corrupted at gpu 0000:41:00.0";
+  const SpecDraft draft = DraftSpec({{"", "login", {}}, {"", "gpu", {}}}, {login, gpus}, {});
+  EXPECT_THAT(draft.warnings,
+              ElementsAre("gpu: nvidia-smi says: " + gpus.nvidia_smi,
+                          HasSubstr("login (nvidia-smi says: couldn't communicate with the NVIDIA "
+                                    "driver) has no GPU, the other 1 has")));
+  EXPECT_EQ(draft.spec.nodes[1].gpus.size(), 2u);
+}
+
 TEST(SpecTextTest, NumbersThatOthersUseAsPorts) {
   const auto warning = [](uint32_t slots, const HostFacts& facts) {
     const SpecDraft draft = DraftSpec({{"", "a", slots}}, {facts}, {});
