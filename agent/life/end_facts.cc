@@ -1,9 +1,14 @@
 #include "agent/life/end_facts.h"
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "agent/prepare/file_facts.h"
 #include "agent/sample/processes.h"
@@ -42,7 +47,40 @@ bool MayHang(const std::string& folder) {
   });
 }
 
+constexpr size_t kLargestMountTable = 1 << 20;
+
+// Whether so little is free that a write may have failed.
+bool IsFull(const struct statvfs& info) {
+  constexpr uint64_t kLittle = uint64_t{16} << 20;  // bytes
+  constexpr uint64_t kFull = 20;                    // parts, of which less than one is free
+  if ((info.f_flag & ST_RDONLY) != 0 || info.f_blocks == 0) return false;
+  const uint64_t size = uint64_t{info.f_blocks} * info.f_frsize;
+  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
+  return free < std::min(kLittle, size / kFull) || (info.f_files > 0 && info.f_favail == 0);
+}
+
 }  // namespace
+
+std::vector<std::string> FullFileSystems(const std::string& mounts) {
+  // A file server that does not answer would block the agent.
+  constexpr std::string_view kLocal[] = {"ext2",  "ext3", "ext4", "xfs",    "btrfs",
+                                         "tmpfs", "zfs",  "f2fs", "overlay"};
+  std::vector<std::string> full;
+  std::set<dev_t> seen;  // a file system may be mounted several times
+  const std::string table = base::ReadFile(mounts, kLargestMountTable).value_or("");
+  for (const std::string_view line : base::Lines(table)) {
+    const std::vector<std::string_view> fields = base::Split(line, ' ');  // source, folder, type
+    if (fields.size() < 3 || std::ranges::count(kLocal, fields[2]) == 0) continue;
+    const std::string folder(fields[1]);
+    if (fields[2] == "overlay" && folder != "/") continue;  // of a container
+    struct stat place;
+    struct statvfs info;
+    if (stat(folder.c_str(), &place) != 0 || !seen.insert(place.st_dev).second) continue;
+    if (statvfs(folder.c_str(), &info) == 0 && IsFull(info)) full.push_back(base::ToUtf8(folder));
+    if (full.size() == rpc::kMaxFullFileSystems) break;
+  }
+  return full;
+}
 
 v1::FailureFacts FailureFactsNow() {
   v1::FailureFacts facts;
@@ -52,6 +90,7 @@ v1::FailureFacts FailureFactsNow() {
   }
   AddPorts(uses.listening, *facts.mutable_listening_ports());
   AddPorts(uses.closing, *facts.mutable_closing_ports());
+  for (std::string& folder : FullFileSystems()) facts.add_full_file_systems(std::move(folder));
   const v1::DiskFact memory = DiskFactOf("/dev/shm");
   if (memory.size() >= kUnlimited) return facts;
   facts.set_shared_memory_size(memory.size());

@@ -1,5 +1,6 @@
 #include "diagnosis/failure_hint.h"
 
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace autodist::diagnosis {
 namespace {
 
-// A failure whose message has both texts. In fact and remedy, {rank} and {node} are replaced.
+// A failure whose message has `text`, and `other_text` there or in its lines. In fact and remedy,
+// {rank} and {node} are replaced.
 struct Known {
   const char* text;
   const char* other_text;
@@ -27,6 +29,15 @@ constexpr char kTakesLocalRank[] =
 constexpr char kInstallLibrary[] =
     "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env or "
     "shared_envs";
+constexpr char kRaiseThreads[] =
+    "raise the limit of processes on {node} (ulimit -u, or the pids limit of the container), or "
+    "start fewer workers and threads (OMP_NUM_THREADS)";
+constexpr char kRaiseFiles[] =
+    "raise the limit: run -- sh -c 'ulimit -n 65536; exec PROGRAM', or set nofile in "
+    "/etc/security/limits.conf of {node}";
+constexpr char kGlooInterface[] =
+    "name an interface of {node} with --env GLOO_SOCKET_IFNAME=NAME, or with interface in the spec";
+constexpr char kNoThread[] = "Resource temporarily unavailable";
 constexpr char kLocked[] = "another process builds there, or an earlier one has left its lock file";
 constexpr char kUnlock[] = "if no process builds there, remove the lock file";
 
@@ -53,6 +64,28 @@ constexpr Known kKnown[] = {
     {"Error: ", "cannot open shared object file", "", kInstallLibrary},  // of Python
     {"file_baton.py", "", kLocked, kUnlock},                             // of PyTorch's extensions
     {"The file lock '", "could not be acquired", kLocked, kUnlock},
+    {"Too many open files", "", "", kRaiseFiles},
+    {"received 0 items of ancdata", "", "", kRaiseFiles},  // of PyTorch's data loaders
+    {"can't start new thread", "", "", kRaiseThreads},
+    {kNoThread, "os.fork()", "", kRaiseThreads},
+    {kNoThread, "fork_exec(", "", kRaiseThreads},
+    {kNoThread, "fork: ", "", kRaiseThreads},  // of shells
+    {kNoThread, "pthread_create", "", kRaiseThreads},
+    {kNoThread, "Thread creation failed", "", kRaiseThreads},  // of libgomp
+    {kNoThread, "std::system_error", "", kRaiseThreads},
+    {"no socket interface found", "", "",
+     "name an interface of {node} with --env NCCL_SOCKET_IFNAME=NAME"},
+    {"Unable to find interface for", "", "", kGlooInterface},
+    {"Unable to find address for", "", "", kGlooInterface},
+    {"Unable to resolve hostname to a (local) address", "", "", kGlooInterface},
+    {"no kernel image is available", "", "",
+     "install a build of PyTorch, or of the extension that failed, for the GPUs of {node}"},
+    {"Torch not compiled with CUDA enabled", "", "",
+     "install PyTorch with CUDA where the ranks of {node} find it, or correct python_venv"},
+    {"environment variable ", " expected, but not set", "",
+     "run with --framework torch and --per device, as is the default, and without sudo or env -i, "
+     "which remove variables"},
+    {"Disk quota exceeded", "", "", "make room in your quota, or write to another file system"},
 };
 
 bool Says(std::string_view text, std::string_view part) {
@@ -101,12 +134,21 @@ std::optional<FailureHint> HintOfPort(const FailedRank& failed) {
 }
 
 std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
+  const std::string all = failed.reason + "\n" + absl::StrJoin(failed.lines, "\n");
   const auto known = std::ranges::find_if(kKnown, [&](const Known& one) {
-    return Says(failed.reason, one.text) && Says(failed.reason, one.other_text) &&
+    return Says(failed.reason, one.text) && Says(all, one.other_text) &&
            !(one.only_without_input && failed.has_input);
   });
   if (known == std::end(kKnown)) return std::nullopt;
   return FailureHint{known->fact, known->remedy};
+}
+
+std::optional<FailureHint> HintOfFullDisk(const FailedRank& failed) {
+  const auto& full = failed.facts.full_file_systems();
+  if (full.empty() || !Says(failed.reason, "No space left on device")) return std::nullopt;
+  return FailureHint{
+      absl::StrJoin(full, " and ") + " of {node} " + (full.size() == 1 ? "is" : "are") + " full",
+      "make room there, or write elsewhere (TMPDIR names the folder of temporary files)"};
 }
 
 // Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
@@ -136,7 +178,7 @@ bool SharedMemoryIsFull(const v1::FailureFacts& facts) {
 }
 
 std::optional<FailureHint> HintOf(const FailedRank& failed) {
-  for (const auto find : {HintOfPort, HintOfSharedMemory, HintOfMessage}) {
+  for (const auto find : {HintOfPort, HintOfSharedMemory, HintOfFullDisk, HintOfMessage}) {
     std::optional<FailureHint> hint = find(failed);
     if (!hint) continue;
     for (std::string* text : {&hint->fact, &hint->remedy}) {

@@ -23,6 +23,11 @@ constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
+Status CheckSize(const std::string& what, const std::string& text, size_t most) {
+  if (text.size() <= most) return OkStatus();
+  return rpc::BrokenRule(what + " of " + std::to_string(text.size()) + " bytes");
+}
+
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(rpc::CheckTime(exit.time_ns()));
   if (exit.pid() < 0) return rpc::BrokenRule("a process " + Number(exit.pid()));
@@ -33,6 +38,12 @@ Status CheckExit(const v1::RankExited& exit) {
   }
   for (const auto* ports : {&facts.listening_ports(), &facts.closing_ports()}) {
     for (const uint32_t port : *ports) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
+  }
+  if (facts.full_file_systems_size() > rpc::kMaxFullFileSystems) {
+    return rpc::BrokenRule(Number(facts.full_file_systems_size()) + " full file systems");
+  }
+  for (const std::string& path : facts.full_file_systems()) {
+    AD_RETURN_IF_ERROR(CheckSize("the path of a file system", path, rpc::kMaxTextLength));
   }
   if (exit.signalled() < 0 || exit.signalled() >= NSIG) {
     return rpc::BrokenRule("a rank that was sent signal " + Number(exit.signalled()));
@@ -53,11 +64,6 @@ Status CheckExit(const v1::RankExited& exit) {
       break;
   }
   return rpc::BrokenRule("a rank that ended, but not how");
-}
-
-Status CheckSize(const std::string& what, const std::string& text, size_t most) {
-  if (text.size() <= most) return OkStatus();
-  return rpc::BrokenRule(what + " of " + std::to_string(text.size()) + " bytes");
 }
 
 Status CheckOutput(const v1::Output& output) {

@@ -38,6 +38,9 @@ inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
 inline constexpr int kMaxLeftProcesses = 8;
 inline constexpr size_t kMaxProgramName = 64;
 
+// Full file systems that a failure names.
+inline constexpr int kMaxFullFileSystems = 8;
+
 // A line that a rank writes to AUTODIST_PROGRESS.
 inline constexpr size_t kMaxProgressLength = 4 << 10;
 

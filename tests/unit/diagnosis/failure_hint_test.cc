@@ -68,6 +68,10 @@ TEST(FailureHintTest, OtherFailuresHaveNone) {
       "new.py: error: unrecognized arguments: --foo",
       "RuntimeError: CUDA error: out of memory",
       "OSError: [Errno 98] Address already in use, t.py:4",
+      "BlockingIOError: [Errno 11] Resource temporarily unavailable, lock.py:4",  // of a file's
+                                                                                  // lock
+      "OSError: [Errno 28] No space left on device, t.py:7",
+      "KeyError: 'environment variable RANK', t.py:4",
       "FileNotFoundError: [Errno 2] No such file or directory: 'a.so', t.py:4",
       // Warnings, which may be the last line on stderr.
       "dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'; dlerror: "
@@ -76,6 +80,28 @@ TEST(FailureHintTest, OtherFailuresHaveNone) {
       "file): ignored.",
   };
   for (const char* reason : reasons) EXPECT_FALSE(HintOf(Failed(reason))) << reason;
+}
+
+TEST(FailureHintTest, TheLineThatFailedShowsWhatWasUnavailable) {
+  const std::string reason = "BlockingIOError: [Errno 11] Resource temporarily unavailable, t.py:4";
+  for (const char* line : {"    pid = os.fork()", "    self.pid = _fork_exec("}) {
+    const auto hint = HintOf(Failed(reason, {line}));
+    ASSERT_TRUE(hint) << line;
+    EXPECT_THAT(hint->remedy, StartsWith("raise the limit of processes on host2"));
+  }
+  EXPECT_FALSE(HintOf(Failed(reason, {"    fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)"})));
+}
+
+TEST(FailureHintTest, AFullFileSystemIsNamed) {
+  FailedRank failed = Failed("OSError: [Errno 28] No space left on device, t.py:7");
+  failed.facts.add_full_file_systems("/data");
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_EQ(HintOf(failed)->fact, "/data of host2 is full");
+  EXPECT_THAT(HintOf(failed)->remedy, StartsWith("make room there"));
+  failed.facts.add_full_file_systems("/tmp");
+  EXPECT_EQ(HintOf(failed)->fact, "/data and /tmp of host2 are full");
+  failed.reason = "KeyError: 'x', t.py:7";
+  EXPECT_FALSE(HintOf(failed));
 }
 
 TEST(FailureHintTest, ARankWithAnInputDoesNotNeedOne) {

@@ -86,6 +86,9 @@ TEST(AgentRules, ExitsArePossibleForAProcess) {
   EXPECT_TRUE(CheckEvent(event).ok());
   facts.add_listening_ports(65'536);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a port 65536"));
+  facts.clear_listening_ports();
+  for (int i = 0; i <= rpc::kMaxFullFileSystems; ++i) facts.add_full_file_systems("/data");
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("9 full file systems"));
   exit.clear_failure_facts();
   for (const int signal : {-1, NSIG}) {
     exit.set_signalled(signal);

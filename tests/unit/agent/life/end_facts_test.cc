@@ -4,10 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "process/spawn.h"
 #include "support/limit.h"
+#include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -63,6 +66,14 @@ TEST(EndFactsTest, TheVariablesOfAProcessThatHangsAreNotRead) {
   EXPECT_FALSE(left.processes(0).has_rank());
   kill(-*pid, SIGKILL);
   process::Reap(*pid);
+}
+
+TEST(EndFactsTest, AFileServerIsNotAskedWhetherItIsFull) {
+  const test::TempFolder folder;
+  const std::string mounts = folder.path() + "/mounts";
+  std::ofstream(mounts) << "server:/data /data nfs4 rw 0 0\nnonsense\nnone /nowhere ext4 rw 0 0\n"
+                        << "overlay /proc overlay rw 0 0\n";
+  EXPECT_TRUE(FullFileSystems(mounts).empty());
 }
 
 }  // namespace
