@@ -39,7 +39,7 @@ void SetOutOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
   if (!killed && exited.exit_code() != kKilledBelowAShell) return;
   const auto kill = memory.KillOf(killed ? exited.pid() : 0);
   if (!kill) {
-    if (killed) exited.set_oom_kills(memory.KillsSinceBegin());
+    if (const auto kills = memory.KillsSinceBegin()) exited.set_oom_kills(*kills);
     return;
   }
   v1::OutOfMemory& reported = *exited.mutable_out_of_memory();

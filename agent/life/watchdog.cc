@@ -57,8 +57,8 @@ class AgentWatch {
     bool hung = false;
     MissedBeats missed;
     // At the check before the last one, because a killed process may need time to end.
-    uint64_t kills_before = process::OomKills();
-    for (uint64_t kills = kills_before;; kills = process::OomKills()) {
+    auto kills_before = process::OomKills();
+    for (auto kills = kills_before;; kills = process::OomKills()) {
       const milliseconds interval =
           hung ? kBeatInterval : std::min(kBeatInterval, UntilExpiry(heartbeat));
       const int signal = AwaitSignal(signals_, interval);

@@ -156,13 +156,13 @@ std::vector<MemoryCgroup> MemoryCgroupsOf(const std::string& proc_cgroup,
   return cgroups;
 }
 
-uint64_t OomKills() {
+std::optional<uint64_t> OomKills() {
   std::ifstream counts("/proc/vmstat");
   std::string name;
   for (uint64_t count = 0; counts >> name >> count;) {
     if (name == "oom_kill") return count;
   }
-  return 0;
+  return std::nullopt;
 }
 
 void OomWatch::Begin() {
@@ -195,8 +195,10 @@ std::optional<OomKill> OomWatch::KillOf(pid_t pid) {
   return kill;
 }
 
-uint64_t OomWatch::KillsSinceBegin() const {
-  return OomKills() - std::min(OomKills(), kills_before_);
+std::optional<uint64_t> OomWatch::KillsSinceBegin() const {
+  const auto kills = OomKills();
+  if (!kills || !kills_before_) return std::nullopt;
+  return *kills - std::min(*kills, *kills_before_);
 }
 
 }  // namespace autodist::process

@@ -92,9 +92,9 @@ class OomLog {
   std::vector<OomLogReader::Kill> kills_;
 };
 
-// Returns the number of out-of-memory kills on the machine or in a cgroup since its start; 0 if the
-// kernel does not report it.
-uint64_t OomKills();
+// Returns the number of out-of-memory kills on the machine since its start; nullopt if the kernel
+// does not report it.
+std::optional<uint64_t> OomKills();
 
 // For one thread; blocks only on files of the kernel.
 class OomWatch {
@@ -108,8 +108,8 @@ class OomWatch {
   // kill is returned once. `pid` 0: a descendant of ours. nullopt: no kill, or unknown.
   std::optional<OomKill> KillOf(pid_t pid);
 
-  // Returns the number of kills of any process on the machine; 0 if the kernel does not report it.
-  uint64_t KillsSinceBegin() const;
+  // Returns the number of kills of any process on the machine; nullopt if it is unknown.
+  std::optional<uint64_t> KillsSinceBegin() const;
 
  private:
   struct Counts {
@@ -120,7 +120,7 @@ class OomWatch {
 
   OomLog log_;
   std::vector<Counts> counts_;  // the first element is our own cgroup
-  uint64_t kills_before_ = 0;
+  std::optional<uint64_t> kills_before_;
 };
 
 }  // namespace autodist::process

@@ -25,9 +25,17 @@ std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
   return part + " of " + of + all;
 }
 
+// Returns whether it, or the program of a shell, was ended by a SIGKILL that autodist did not send.
+bool KilledByAnother(const v1::RankExited& exit) {
+  return (exit.signal() == SIGKILL || exit.exit_code() == kShellSignal + SIGKILL) &&
+         exit.signalled() != SIGKILL;
+}
+
 // ": the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of the cgroup"; "" if it killed nothing.
 std::string WhoseMemory(const v1::RankExited& exit) {
   if (!exit.has_out_of_memory()) {
+    if (!KilledByAnother(exit)) return "";
+    if (!exit.has_oom_kills()) return "; perhaps out of memory: see dmesg on the node";
     return exit.oom_kills() > 0 ? " (the kernel's out-of-memory killer was active on the node)"
                                 : "";
   }
@@ -58,8 +66,11 @@ std::string MeaningOfExitCode(int code) {
          ": a program that it started was ended by " + base::SignalName(signal) + ")";
 }
 
-// Only these signals are passed on.
+// Only SIGUSR1 and SIGUSR2 are passed on.
 std::string WhoSent(const v1::RankExited& exit) {
+  if (exit.signal() == SIGKILL && KilledByAnother(exit) && !exit.has_out_of_memory()) {
+    return ", not by autodist";
+  }
   const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
   return passed_on && exit.signalled() == exit.signal() ? ", which autodist passed on" : "";
 }

@@ -25,7 +25,18 @@ TEST(DescribeCauseTest, AnAbortIsNamedWithItsStatusAndMessage) {
 TEST(DescribeCauseTest, AnOomKillNamesTheExhaustedMemory) {
   v1::RankExited exit;
   exit.set_signal(SIGKILL);
+  EXPECT_EQ(HowItEnded(exit),
+            "was ended by SIGKILL, not by autodist; perhaps out of memory: see dmesg on the node");
+  exit.set_oom_kills(0);
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGKILL, not by autodist");
+  exit.set_oom_kills(2);
+  EXPECT_EQ(
+      HowItEnded(exit),
+      "was ended by SIGKILL, not by autodist (the kernel's out-of-memory killer was active on "
+      "the node)");
+  exit.set_signalled(SIGKILL);
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGKILL");
+  exit.set_signalled(0);
   v1::OutOfMemory& memory = *exit.mutable_out_of_memory();
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGKILL: the kernel's out-of-memory killer");
   memory.set_limit(uint64_t{4} << 30);

@@ -293,11 +293,13 @@ TEST_F(EndReportTest, AFatalMessageIsNotTheReasonForAnExternalKill) {
   exit.set_rank(4);
   exit.set_signal(SIGKILL);
   attempt_.state().RankExited(exit);
-  EXPECT_EQ(Report(),
-            "rank 4 on node3 was ended by SIGKILL\n"
-            "  its last lines on stderr:\n"
-            "    | CUDA error: survived\n"
-            "  all it wrote: logs/restart-1/rank-4.out and .err");
+  EXPECT_EQ(
+      Report(),
+      "rank 4 on node3 was ended by SIGKILL, not by autodist; perhaps out of memory: see dmesg "
+      "on the node\n"
+      "  its last lines on stderr:\n"
+      "    | CUDA error: survived\n"
+      "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
 
 TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
