@@ -227,11 +227,16 @@ void Supervisor::End(milliseconds grace) {
 
 // Reports what ranks have left when its next stage begins. Returns whether it may end by itself.
 bool Supervisor::LeftMayEnd() {
-  const bool awaited = ending_.left == v1::LEFT_STAGE_AWAITED;
-  if (!rank_of_.empty() || ending_.killing != awaited) return false;
-  if (ending_.left == v1::LEFT_STAGE_SIGNALLED && !ending_.left_until->Expired()) return false;
   const bool first = ending_.left == v1::LEFT_STAGE_UNSPECIFIED;
-  if (first && (failed_ || ending_.stopped)) {  // a restart waits; reported only if it stays
+  const bool after_success = !failed_ && !ending_.stopped;
+  if (!rank_of_.empty() || ending_.left == v1::LEFT_STAGE_KILLED) return false;
+  // What is killed together with the ranks has not been left by them.
+  if (ending_.killing && first && !after_success) return false;
+  if (!ending_.killing && !first &&
+      (ending_.left == v1::LEFT_STAGE_AWAITED || !ending_.left_until->Expired())) {
+    return false;
+  }
+  if (first && !after_success) {  // a restart waits; reported only if it stays
     ending_.left = v1::LEFT_STAGE_SIGNALLED;
     ending_.left_until = base::Deadline::After(kLeftAwaited);
     return false;
@@ -239,12 +244,13 @@ bool Supervisor::LeftMayEnd() {
   std::vector<pid_t> left = process::Descendants(getpid());
   std::erase_if(left, [this](pid_t pid) { return runs_.contains(getpgid(pid)); });
   if (left.empty()) return false;
-  if (first) {
+  if (first && !ending_.killing) {
     if (!ending_.left_until) ending_.left_until = base::Deadline::After(kSettle);
     ending_.next_look = *ending_.left_until;
     if (!ending_.left_until->Expired()) return true;
   }
-  ending_.left = static_cast<v1::LeftStage>(ending_.left + 1);
+  ending_.left =
+      ending_.killing ? v1::LEFT_STAGE_KILLED : static_cast<v1::LeftStage>(ending_.left + 1);
   ending_.left_until = base::Deadline::After(kLeftAwaited);
   if (events_.left) events_.left(ending_.left, left);
   return false;

@@ -213,6 +213,39 @@ TEST_F(SupervisorTest, ProcessesThatRanksHaveLeftAreReportedUntilTheyAreKilled) 
             (std::vector{v1::LEFT_STAGE_SIGNALLED, v1::LEFT_STAGE_AWAITED, v1::LEFT_STAGE_KILLED}));
 }
 
+TEST_F(SupervisorTest, WhatIsKilledAfterAShortGraceIsReported) {
+  struct Row {
+    int code;
+    milliseconds grace;
+    std::vector<v1::LeftStage> reported;
+  };
+  for (const auto& [code, grace, reported] :
+       {Row{0, seconds(1), {v1::LEFT_STAGE_SIGNALLED, v1::LEFT_STAGE_KILLED}},
+        Row{3, seconds(1), {v1::LEFT_STAGE_KILLED}},
+        Row{0, milliseconds(0), {v1::LEFT_STAGE_KILLED}}}) {
+    Change([&] {
+      pipes_.clear();
+      exits_.clear();
+      left_.clear();
+    });
+    Start({Rank(0, "(trap '' TERM; echo up; exec sleep 1000) & exit " + std::to_string(code))});
+    ASSERT_EQ(Read(), "up\n");
+    ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+    supervisor_->End(grace);
+    supervisor_->WaitUntilEnded();
+    EXPECT_EQ(left_, reported) << code << " " << grace.count();
+  }
+}
+
+TEST_F(SupervisorTest, WhatIsKilledTogetherWithItsRankIsNotLeft) {
+  Start({Rank(0, "trap '' TERM; (trap '' TERM; sleep 1000) & echo up; sleep 1000")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(milliseconds(100));
+  supervisor_->End(milliseconds(100));
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(left_.empty());
+}
+
 TEST_F(SupervisorTest, WhatAFailedRankLeavesIsNotReportedIfItEndsSoon) {
   Start({Rank(0, "sleep 1000 & exit 3")});
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
