@@ -253,7 +253,8 @@ RestartDecision JobRunner::Decide(const std::string& cause) {
 
 // Lists the causes from which it follows.
 void JobRunner::ReportFutility(Futility why, bool restarts) {
-  std::string text = std::string(TextOf(why)) +
+  const bool checkpoints_known = !parts_.options.request().checkpoint_dir().empty();
+  std::string text = std::string(TextOf(why, checkpoints_known)) +
                      (restarts ? "; another attempt follows, as --restart-policy is warn"
                                : "; no other attempt follows");
   parts_.recorder.Record(text);

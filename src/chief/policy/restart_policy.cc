@@ -97,7 +97,7 @@ bool RestartPolicy::MadeProgress(const AttemptOutcome& outcome) {
   return outcome.step != before.step || !SameFailure(before, outcome);
 }
 
-const char* TextOf(Futility why) {
+const char* TextOf(Futility why, bool checkpoints_known) {
   switch (why) {
     case Futility::kOutOfMemory:
       return "a rank was ended for lack of memory (--restart-after-oom restarts then)";
@@ -108,7 +108,9 @@ const char* TextOf(Futility why) {
     case Futility::kNoProgress:
       break;
   }
-  return "the last three attempts made no new step and wrote no new checkpoint";
+  return checkpoints_known
+             ? "the last three attempts reported no new step and wrote no new checkpoint"
+             : "the last three attempts reported no new step";
 }
 
 size_t AttemptsBehind(Futility why) {

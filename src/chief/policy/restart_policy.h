@@ -56,8 +56,9 @@ enum class Futility : uint8_t {
   kNoProgress,        // three attempts without a new step or checkpoint
 };
 
-// "the last two attempts failed in the same way, and the second made no progress"
-const char* TextOf(Futility why);
+// "the last two attempts failed in the same way, and the second made no progress".
+// `checkpoints_known`: --checkpoint-dir was given.
+const char* TextOf(Futility why, bool checkpoints_known);
 // The number of attempts from which it follows.
 size_t AttemptsBehind(Futility why);
 

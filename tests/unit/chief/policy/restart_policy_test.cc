@@ -163,6 +163,13 @@ TEST(RestartPolicyTest, ByDefaultInferencesOnlyWarn) {
   }
 }
 
+TEST(RestartPolicyTest, CheckpointsAreMentionedOnlyIfTheyAreKnown) {
+  EXPECT_STREQ(TextOf(Futility::kNoProgress, false),
+               "the last three attempts reported no new step");
+  EXPECT_STREQ(TextOf(Futility::kNoProgress, true),
+               "the last three attempts reported no new step and wrote no new checkpoint");
+}
+
 TEST(RestartPolicyTest, TheSameFailureIsWarnedOfOnce) {
   RestartPolicy policy({.max_restarts = 9});
   EXPECT_FALSE(policy.Next(Failed("KeyError, train.py:24").outcome).futility);
