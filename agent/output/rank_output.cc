@@ -225,6 +225,10 @@ std::optional<v1::Output> RankOutput::Next() {
       turns_.New());
   output.set_rank(next->rank);
   output.set_stream(next->kind);
+  if (next->last_read) {
+    const auto read = std::chrono::floor<std::chrono::milliseconds>(*next->last_read);
+    output.set_read_ms(static_cast<uint64_t>(read.time_since_epoch().count()));
+  }
   return output;
 }
 

@@ -458,10 +458,9 @@ std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Acti
   }
   if (!first) return std::nullopt;
   v1::Issue issue = StalledIssue(snapshot, {first->rank()},
-                                 snapshot::RankName(snapshot, first->rank()) +
-                                     " wrote an exception " + Ago(snapshot, first->failure_ms()) +
-                                     " and has not ended: " + base::Printable(first->failure()) +
-                                     OthersWait(running - 1));
+                                 snapshot::RankName(snapshot, first->rank()) + " wrote an error " +
+                                     Ago(snapshot, first->failure_ms()) + " and has not ended: " +
+                                     base::Printable(first->failure()) + OthersWait(running - 1));
   issues::AddEvidence(issue, snapshot::RankName(snapshot, first->rank()),
                       base::Printable(first->failure()), "its output");
   return issue;

@@ -160,7 +160,7 @@ threading.Event().wait()
 
 
 @pytest.mark.parametrize("how, says", [
-    ("raised", r"rank 1 \(localhost\) wrote an exception [\d.]+ s ago and has not ended: ValueError: NaN in the gradients of "
+    ("raised", r"rank 1 \(localhost\) wrote an error [\d.]+ s ago and has not ended: ValueError: NaN in the gradients of "
                r"layer 3, train.py:8; the other rank waits"),
     ("well", r"rank 0 \(localhost\) has not ended: it .*; the other one ended with 0 [\d.]+ s ago")])
 def test_a_rank_that_is_exiting(start, autodist, tmp_path, how, says):

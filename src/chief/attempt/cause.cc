@@ -13,8 +13,6 @@
 namespace autodist::chief {
 namespace {
 
-constexpr int kShellSignal = 128;  // exit code of a shell, without the signal's number
-
 // "3.2 of 4.0 GiB"; without the first number if it is unknown.
 std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
   const std::string all = base::BinaryBytes(limit);

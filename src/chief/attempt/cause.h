@@ -27,6 +27,9 @@ struct Cause {
   std::string by = {};  // of kInterrupted: the sender, if known
 };
 
+// The exit code of a shell whose program was ended by a signal, without the signal's number.
+inline constexpr int kShellSignal = 128;
+
 // Returns the exit code that a shell would give: the program's exit code, or 128 + the signal. For
 // an abort, the low 8 bits of the status, but never 0.
 int ExitCodeOf(const v1::RankExited& exit);

@@ -38,9 +38,13 @@ bool OutputMayExplain(const Cause& cause) {
          (exit.has_exit_code() || std::ranges::count(kOwnSignals, exit.signal()) > 0);
 }
 
-// Returns the rank's own reason for its end; null: none.
+// Returns the rank's own reason for its end; null: none. The exit code of a shell says the same as
+// its message.
 const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) {
-  return OutputMayExplain(cause) ? excerpt.fatal() : nullptr;
+  const FatalMessage* const fatal = OutputMayExplain(cause) ? excerpt.fatal() : nullptr;
+  const bool said =
+      fatal && fatal->kind == FatalMessage::Kind::kShell && cause.exit.exit_code() > kShellSignal;
+  return said ? nullptr : fatal;
 }
 
 // Omits lines that have been shown.
@@ -383,15 +387,19 @@ std::string HangAdvice(const Attempt& attempt) {
   return EndedWellReport(attempt, *attempt.state().cause()) + HintText(diagnosis::HintOf(hung));
 }
 
-// Returns the traceback soon after which the rank ended with 0, without another step; "": none.
-// Other programs print a traceback that they have dealt with.
-std::string TracebackAtTheEnd(const Attempt& attempt, const EndedWell& ended) {
+// Returns what the rank, which ended with 0, or its shell wrote without another step after it: an
+// exception soon before the end, because other programs print a traceback that they have dealt
+// with, or a killed program; "": nothing.
+std::string FailureAtTheEnd(const Attempt& attempt, const EndedWell& ended) {
   constexpr milliseconds kSoon{10'000};
   const RankReport report = attempt.logs->LastReport(ended.rank);
-  const milliseconds after(ended.time_ns / 1'000'000 - report.failure_ms);
-  if (report.failure.empty() || after > kSoon) return "";
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(ended.rank);
-  return excerpt.fatal() && excerpt.fatal()->traceback ? base::Printable(report.failure) : "";
+  if (report.failure.empty() || report.failure_in_doubt || !excerpt.fatal()) return "";
+  const std::string text = base::Printable(report.failure);
+  if (excerpt.fatal()->kind == FatalMessage::Kind::kShell) return "its shell wrote: " + text;
+  const milliseconds after(ended.time_ns / 1'000'000 - report.failure_ms);
+  const bool at_the_end = excerpt.fatal()->kind == FatalMessage::Kind::kTraceback && after <= kSoon;
+  return at_the_end ? text : "";
 }
 
 // What did not succeed although all ranks ended with 0: "rank 0 on host1 ended with 0 after
@@ -402,8 +410,8 @@ std::string SuccessReport(const Attempt& attempt) {
   for (const EndedWell& ended : attempt.state().ended_well()) {
     const std::string begin =
         NameAndNode(attempt.plan(), ended.node_rank, ended.rank) + " ended with 0 ";
-    const std::string traceback = TracebackAtTheEnd(attempt, ended);
-    if (!traceback.empty()) failed.push_back(begin + "after " + traceback);
+    const std::string failure = FailureAtTheEnd(attempt, ended);
+    if (!failure.empty()) failed.push_back(begin + "after " + failure);
     const v1::ProcessesLeft processes = attempt.left(ended.node_rank);
     const v1::LeftProcess* const process =
         LeftByScript(processes, attempt.member_plan(ended.node_rank), ended.rank);

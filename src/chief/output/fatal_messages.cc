@@ -6,6 +6,8 @@
 #include <deque>
 #include <utility>
 
+#include "base/split.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -25,6 +27,7 @@ struct Beginning {
   std::string_view text;
   FatalMessage::Weight weight;
 };
+using Kind = FatalMessage::Kind;
 constexpr FatalMessage::Weight kHint = FatalMessage::Weight::kHint;
 constexpr FatalMessage::Weight kLikely = FatalMessage::Weight::kLikely;
 constexpr FatalMessage::Weight kFatal = FatalMessage::Weight::kFatal;
@@ -46,11 +49,13 @@ constexpr Beginning kBeginnings[] = {
     {"Fortran runtime error: ", kFatal},
     {"panic: ", kFatal},        // Go
     {"fatal error: ", kFatal},  // Go
-    {"Segmentation fault", kHint},
-    {"Bus error", kHint},
-    {"Illegal instruction", kHint},
-    {"Floating point exception", kHint},
 };
+
+// How shells name the signal that ended a program (strsignal of glibc).
+constexpr std::string_view kSignals[] = {
+    "Killed",         "Terminated",          "Segmentation fault",       "Aborted",
+    "Bus error",      "Illegal instruction", "Floating point exception", "Trace/breakpoint trap",
+    "Bad system call"};
 
 // Messages of PyTorch's DataLoader about a worker that ended. The rank then fails as well, for
 // example at its connection to the worker.
@@ -66,7 +71,7 @@ constexpr auto kFirstLetters = [] {
   for (const Beginning& beginning : kBeginnings) {
     first[static_cast<unsigned char>(beginning.text[0])] = true;
   }
-  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u', '\xe2'})
+  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u', '-', '\xe2'})
     first[static_cast<unsigned char>(other)] = true;
   return first;
 }();
@@ -113,6 +118,39 @@ std::string_view Trimmed(std::string_view line) {
   return line.substr(0, line.find_last_not_of(kSpace) + 1);
 }
 
+// Returns whether a shell reports with the line that a signal ended a program. bash: "train.sh:
+// line 3:  4711 Killed                  python3 train.py", with only "  4711 Killed ... | python3
+// train.py" for a later part of a pipeline; dash, and bash for SIGTERM: "Killed". zsh writes
+// nothing.
+bool IsOfShell(std::string_view line) {
+  constexpr std::string_view kLine = ": line ";
+  const size_t script = line.find(kLine);
+  bool with_pid = line.starts_with("  ");
+  if (script != std::string_view::npos) {
+    line.remove_prefix(script + kLine.size());
+    if (!base::TakeNumber<uint32_t>(line) || !base::TakePrefix(line, ": ")) return false;
+    with_pid = true;
+  }
+  if (with_pid) {
+    line = Trimmed(line);
+    if (!base::TakeNumber<uint32_t>(line) || !base::TakePrefix(line, " ")) return false;
+  }
+  const bool known = std::ranges::any_of(
+      kSignals, [&](std::string_view signal) { return base::TakePrefix(line, signal); });
+  if (!known || with_pid) return known;
+  base::TakePrefix(line, " (core dumped)");
+  return line.empty();
+}
+
+// Replaces several spaces by one.
+std::string InOneColumn(std::string_view line) {
+  std::string text(Trimmed(line));
+  const auto [begin, end] =
+      std::ranges::unique(text, [](char a, char b) { return a == ' ' && b == ' '; });
+  text.erase(begin, end);
+  return text;
+}
+
 }  // namespace
 
 void FatalMessages::Take(std::string_view line, std::chrono::steady_clock::time_point now) {
@@ -155,7 +193,7 @@ bool FatalMessages::ContinueText(std::string_view line) {
 void FatalMessages::BeginTraceback(std::string_view line) {
   std::deque<std::string> cause;
   cause_.clear();
-  if (IsConnection(before_) && last_ && last_->traceback) {
+  if (IsConnection(before_) && last_ && last_->kind == Kind::kTraceback) {
     cause.assign(last_->lines.begin(), last_->lines.end());
     cause.insert(cause.end(), {"", before_, ""});
     cause_ = last_->text;
@@ -200,8 +238,11 @@ void FatalMessages::RecordTraceback() {
     traceback_.reset();
     return;
   }
-  last_ = FatalMessage{
-      weight, text, {traceback_->lines().begin(), traceback_->lines().end()}, now_, true};
+  last_ = FatalMessage{weight,
+                       text,
+                       {traceback_->lines().begin(), traceback_->lines().end()},
+                       now_,
+                       Kind::kTraceback};
   last_is_of_child_ = false;
   last_prefix_ = prefix;
   text_follows_ = false;
@@ -212,7 +253,7 @@ bool FatalMessages::Replaces(Weight weight, bool traceback) const {
   if (!last_ || weight > last_->weight) return true;
   if (weight < last_->weight) return false;
   // A program that ends because of an exception may also abort.
-  return traceback || !last_->traceback || since_ > kConsequenceWithin;
+  return traceback || last_->kind != Kind::kTraceback || since_ > kConsequenceWithin;
 }
 
 bool FatalMessages::Record(Weight weight, std::string_view text, std::string_view line) {
@@ -220,8 +261,7 @@ bool FatalMessages::Record(Weight weight, std::string_view text, std::string_vie
   last_ = FatalMessage{weight,
                        std::string(Trimmed(text).substr(0, kMaxFatalTextLength)),
                        {std::string(line.substr(0, kMaxFatalLineLength))},
-                       now_,
-                       false};
+                       now_};
   last_is_of_child_ = false;
   last_prefix_.clear();
   text_follows_ = false;
@@ -244,14 +284,20 @@ void FatalMessages::Recognise(std::string_view line) {
     Record(kLikely, line, line);
   }
   if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
+  if (IsOfShell(line.substr(0, kSearched)) && Record(kLikely, InOneColumn(line), line)) {
+    last_->kind = Kind::kShell;
+    return;
+  }
   RecogniseLibraries(line);
 }
 
 void FatalMessages::RecogniseBeginning(std::string_view line) {
   if (PythonTraceback::BeginsWith(line)) return BeginTraceback(line);
-  if (IsConnection(line) || line.starts_with("Exception ignored ") ||
-      line.starts_with("Exception in thread ") || line.starts_with("Error in atexit") ||
-      line.starts_with("Error in sys.excepthook")) {
+  constexpr std::string_view kSurvived[] = {"Exception ignored ",      "Exception in thread ",
+                                            "Exception in callback ",  "Error in atexit",
+                                            "Error in sys.excepthook", "--- Logging error ---"};
+  if (IsConnection(line) ||
+      std::ranges::any_of(kSurvived, [&](auto begin) { return line.starts_with(begin); })) {
     before_ = line.substr(0, kMaxFatalLineLength);
     if (line.starts_with("Exception ignored in: '")) TakeBackTraceback();
     return;

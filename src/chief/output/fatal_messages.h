@@ -22,10 +22,11 @@ struct FatalMessage {
     kFatal,   // the last message of such a program
   };
   Weight weight;
-  std::string text;                                 // in one line
-  std::vector<std::string> lines;                   // as written
-  std::chrono::steady_clock::time_point time = {};  // time of arrival
-  bool traceback = false;                           // of Python
+  std::string text;                                          // in one line
+  std::vector<std::string> lines;                            // as written
+  std::chrono::steady_clock::time_point time = {};           // time of arrival
+  enum class Kind : uint8_t { kOther, kTraceback, kShell };  // of Python; by a shell
+  Kind kind = Kind::kOther;
 };
 
 // More lines than a program writes while it ends: an earlier message was caught.
@@ -38,7 +39,7 @@ struct RankFailure {
 };
 
 // Accepts any lines; keeps a bounded amount. For a line without a message, checks only its ends and
-// searches for one letter.
+// searches for one letter and one word.
 class FatalMessages {
  public:
   explicit FatalMessages(std::string working_directory)

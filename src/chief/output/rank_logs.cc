@@ -42,17 +42,6 @@ void KeepLine(std::string_view line, std::string& last) {
   last.assign(line.substr(0, FailureExcerpt::kMaxLineLength));
 }
 
-// Keeps the failure while few lines follow it. Later lines of the other stream say nothing of it.
-void KeepFailure(const FailureExcerpt& excerpt, display::Stream stream, RankReport& report) {
-  const FatalMessage* fatal = excerpt.fatal();
-  if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
-  const std::optional<uint32_t> since = excerpt.LinesSinceFatal(stream);
-  if (since > kMaxLinesAtTheEnd) return report.failure.clear();
-  if (since != 0) return;
-  report.failure = fatal->text;
-  report.failure_ms = report.last_output_ms;
-}
-
 }  // namespace
 
 void FailureExcerpt::Take(display::Stream stream, std::string_view line, display::Time now) {
@@ -136,8 +125,8 @@ RankLogs::RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder,
           [this](uint32_t rank, display::Stream stream, std::string_view line) {
             Keep(rank, stream, line);
           },
-          [this](uint32_t rank, display::Stream, std::string_view bar, bool half) {
-            KeepBar(rank, bar, half);
+          [this](uint32_t rank, display::Stream stream, std::string_view bar, bool half) {
+            KeepBar(rank, stream, bar, half);
           }) {}
 
 Result<std::shared_ptr<RankLogs>> RankLogs::Create(
@@ -192,6 +181,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
     {
       const std::lock_guard lock(reports_mutex_);
       found->second.report.last_output_ms = MillisecondsOf(*taken.time);
+      found->second.read_ms[taken.stream] = output.read_ms();
       ++report_version_;
     }
     lines_.Take(taken, !file.cut_short, now, screen);
@@ -220,17 +210,37 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   Rank& rank = ranks_.at(number);
   rank.failure_excerpt.Take(stream, line, now_);
   KeepLine(line, rank.report.last_line);
-  KeepFailure(rank.failure_excerpt, stream, rank.report);
-  ReadProgress(rank, line);
+  KeepFailure(rank, stream);
+  ReadProgress(rank, stream, line);
   ++report_version_;
 }
 
-void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
+// Keeps the failure while few lines follow it. Lines of the other stream say nothing of it, unless
+// they are progress: a piece that arrived earlier may have been written later.
+void RankLogs::KeepFailure(Rank& rank, display::Stream stream) {
+  constexpr uint64_t kSameTimeMs = 10;
+  RankReport& report = rank.report;
+  const FatalMessage* fatal = rank.failure_excerpt.fatal();
+  if (!fatal ||
+      (fatal->weight < FatalMessage::Weight::kFatal && fatal->kind != FatalMessage::Kind::kShell)) {
+    return;
+  }
+  const std::optional<uint32_t> since = rank.failure_excerpt.LinesSinceFatal(stream);
+  if (since > kMaxLinesAtTheEnd) return report.failure.clear();
+  if (since != 0) return;
+  report.failure = fatal->text;
+  report.failure_ms = report.last_output_ms;
+  const auto& [other, read_ms] = rank.progressed;
+  report.failure_in_doubt =
+      other != stream && read_ms > 0 && read_ms + kSameTimeMs >= rank.read_ms[stream];
+}
+
+void RankLogs::KeepBar(uint32_t number, display::Stream stream, std::string_view bar, bool half) {
   const std::lock_guard lock(reports_mutex_);
   Rank& rank = ranks_.at(number);
   KeepLine(bar, rank.report.last_line);
   // A number at the end of an incomplete line may go on.
-  if (!half) ReadProgress(rank, bar);
+  if (!half) ReadProgress(rank, stream, bar);
   ++report_version_;
 }
 
@@ -242,8 +252,10 @@ void RankLogs::KeepProgress(std::optional<v1::Progress> progress, RankReport& re
   report.progress->set_time_ms(base::MillisecondsSince1970());
 }
 
-void RankLogs::ReadProgress(Rank& rank, std::string_view line) {
-  KeepProgress(rank.reader.Take(line, now_), rank.report);
+void RankLogs::ReadProgress(Rank& rank, display::Stream stream, std::string_view line) {
+  auto progress = rank.reader.Take(line, now_);
+  if (progress) rank.progressed = {stream, rank.read_ms[stream]};
+  KeepProgress(std::move(progress), rank.report);
   if (rank.reader.WasOtherWork()) other_work_ms_ = base::MillisecondsSince1970();
 }
 

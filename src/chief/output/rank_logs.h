@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autodist/status.h"
@@ -83,6 +84,7 @@ struct RankReport {
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
   std::string failure;                   // as in SnapshotRank
   int64_t failure_ms = 0;
+  bool failure_in_doubt = false;  // progress that arrived before it may have followed it
 };
 
 // Used by one thread, which it may block. ExcerptOf, LastReport, TakeProgressLine and
@@ -141,6 +143,8 @@ class RankLogs {
     FailureExcerpt failure_excerpt;
     progress::ProgressReader reader;
     RankReport report = {};
+    std::array<uint64_t, 2> read_ms = {};                  // of the last pieces, as in v1.Output
+    std::pair<display::Stream, uint64_t> progressed = {};  // the piece with the last progress
   };
 
   RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view);
@@ -148,8 +152,9 @@ class RankLogs {
   Status Open(const display::Output& output, File& file);
   void WriteFile(const display::Output& output, File& file);
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
-  void KeepBar(uint32_t number, std::string_view bar, bool half);
-  void ReadProgress(Rank& rank, std::string_view line);
+  void KeepBar(uint32_t number, display::Stream stream, std::string_view bar, bool half);
+  void KeepFailure(Rank& rank, display::Stream stream);
+  void ReadProgress(Rank& rank, display::Stream stream, std::string_view line);
   void KeepProgress(std::optional<v1::Progress> progress, RankReport& report);
   void Warn(const std::string& what);
 

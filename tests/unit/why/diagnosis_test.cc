@@ -557,7 +557,7 @@ TEST_F(EndedRanksTest, ARankThatRaisedAndHasNotEnded) {
   Stack(2, CleansUp());
   Raised(2);
   ExpectWrong(
-      "rank 2 (host2, GPU 0) wrote an exception 12 s ago and has not ended: ValueError: NaN in the "
+      "rank 2 (host2, GPU 0) wrote an error 12 s ago and has not ended: ValueError: NaN in the "
       "gradients, train.py:5; the 3 others wait");
 }
 

@@ -372,6 +372,58 @@ TEST_F(EndReportTest, ATracebackAtTheEndOfASuccessIsReported) {
       "did 1 other rank");
 }
 
+TEST_F(EndReportTest, ATracebackThatStepsMayHaveFollowedIsNotReported) {
+  for (const auto& [rank, read_ms] : {std::pair(1u, 1'050), std::pair(2u, 1'001)}) {
+    v1::Output output = Line(rank, "iteration 200/ 1000 | lm loss: 2.3 |\n");
+    output.set_read_ms(1'000);
+    Write(output);
+    output = Line(rank,
+                  "Traceback (most recent call last):\n"
+                  "  File \"/work/train.py\", line 5, in main\n"
+                  "KeyError: 'label'\n",
+                  v1::OUTPUT_STREAM_STDERR);
+    output.set_read_ms(static_cast<uint64_t>(read_ms));
+    Write(output);
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_exit_code(0);
+    exit.set_time_ns(attempt_.logs->LastReport(rank).failure_ms * 1'000'000);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(Report(), "rank 1 on 10.0.0.1 ended with 0 after KeyError: 'label', train.py:5");
+}
+
+TEST_F(EndReportTest, AProgramThatWasKilledBelowAShellIsReportedAfterASuccess) {
+  Write(Line(1, "train.sh: line 3:  4711 Killed                  python3 train.py\n",
+             v1::OUTPUT_STREAM_STDERR));
+  Write(Line(2, "Segmentation fault (core dumped)\n", v1::OUTPUT_STREAM_STDERR));
+  Write(Line(2, "iteration 200/ 1000 | lm loss: 2.3 |\n"));  // it was started again
+  for (const uint32_t rank : {1u, 2u}) {
+    v1::RankExited exit;
+    exit.set_rank(rank);
+    exit.set_exit_code(0);
+    exit.set_time_ns((attempt_.logs->LastReport(1).failure_ms + 3'600'000) * 1'000'000);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_EQ(Report(),
+            "rank 1 on 10.0.0.1 ended with 0 after its shell wrote: train.sh: line 3: 4711 Killed "
+            "python3 train.py");
+}
+
+TEST_F(EndReportTest, TheExitCodeOfAShellIsExplainedOnce) {
+  const char kWrote[] = "train.sh: line 3:  4711 Killed                  python3 train.py\n";
+  Write(Line(4, kWrote, v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(137);
+  exit.set_oom_kills(0);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(Report().starts_with(
+      "rank 4 on node3 exited with code 137 (128 + 9: a program that it started was ended by "
+      "SIGKILL)\n  its last lines on stderr:\n    | train.sh: line 3:"))
+      << Report();
+}
+
 TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
   Write(Line(1,
              "Traceback (most recent call last):\n"

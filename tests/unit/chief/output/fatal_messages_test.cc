@@ -391,5 +391,64 @@ TEST_F(FatalMessagesTest, StoredTextIsLimited) {
   Take("==ERROR: ");
 }
 
+TEST_F(FatalMessagesTest, ShellsReportKilledPrograms) {
+  struct Row {
+    const char* line;
+    const char* text;
+  };
+  const Row rows[] = {
+      // bash 5.2
+      {"train.sh: line 3:  4711 Killed                  python3 train.py",
+       "train.sh: line 3: 4711 Killed python3 train.py"},
+      {"/w/a b.sh: line 13: 4711 Segmentation fault      (core dumped) ./train --x",
+       "/w/a b.sh: line 13: 4711 Segmentation fault (core dumped) ./train --x"},
+      {"bash: line 1: 15480 Floating point exceptionpython3 -c 'x'",
+       "bash: line 1: 15480 Floating point exceptionpython3 -c 'x'"},
+      {"      4712 Bus error               | ./train", "4712 Bus error | ./train"},
+      {"Terminated", "Terminated"},
+      // dash 0.5
+      {"Killed", "Killed"},
+      {"Aborted (core dumped)", "Aborted (core dumped)"},
+      {"Trace/breakpoint trap", "Trace/breakpoint trap"},
+  };
+  for (const Row& row : rows) {
+    messages_ = FatalMessages("/work/job");
+    messages_.Take(row.line);
+    EXPECT_EQ(Text(), row.text);
+    ASSERT_TRUE(messages_.last());
+    EXPECT_EQ(messages_.last()->kind, FatalMessage::Kind::kShell);
+  }
+}
+
+TEST_F(FatalMessagesTest, OrdinaryTextIsNotOfAShell) {
+  for (const char* line :
+       {"Killed 3 workers", "Aborted!", "Terminated by the user", "  4712 Done       | tee",
+        "train.sh: line 3: python: command not found", "config: line 3: 4711 is no port",
+        "a: line x: 4711 Killed", "step 3: line 4711 Killed", "worker 4711 Killed", " Killed"}) {
+    messages_.Take(line);
+    EXPECT_EQ(Text(), "") << line;
+  }
+}
+
+TEST_F(FatalMessagesTest, AnExceptionOutranksTheShellsMessageAboutIt) {
+  Take(
+      "terminate called after throwing an instance of 'std::runtime_error'\n"
+      "  what():  no such layer\n"
+      "train.sh: line 3:  4711 Aborted                 ./train\n");
+  EXPECT_EQ(Text(), "std::runtime_error: no such layer");
+}
+
+TEST_F(FatalMessagesTest, AnExceptionThatEndsNoProgramIsNotFatal) {
+  for (const char* before :
+       {"--- Logging error ---\n", "Exception in thread Thread-1 (run):\n",
+        "Exception in callback Loop.step()\n", "Exception ignored in: <function F at 0x7f>\n"}) {
+    messages_ = FatalMessages("/work/job");
+    Take(before);
+    Take(kTypeError);
+    ASSERT_TRUE(messages_.last()) << before;
+    EXPECT_LT(messages_.last()->weight, FatalMessage::Weight::kFatal) << before;
+  }
+}
+
 }  // namespace
 }  // namespace autodist::chief

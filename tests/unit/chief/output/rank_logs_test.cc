@@ -122,5 +122,54 @@ TEST_F(RankLogsTest, TheProgressFileCounts) {
   EXPECT_FALSE(logs_->LastReport(2).progress);
 }
 
+// Pieces of the two streams may arrive in another order than they were written.
+TEST_F(RankLogsTest, AnExceptionBeforeFurtherStepsIsInDoubt) {
+  struct Row {
+    uint64_t steps_ms;  // when they were read; they arrive first
+    uint64_t exception_ms;
+    bool in_doubt;
+  };
+  for (const Row& row : {Row{1'000, 999, true}, Row{1'000, 900, true}, Row{1'000, 1'000, true},
+                         Row{1'000, 1'005, true}, Row{1'000, 1'050, false}}) {
+    Create();
+    v1::Output output;
+    output.set_rank(1);
+    output.set_stream(v1::OUTPUT_STREAM_STDOUT);
+    output.set_data("iteration 200/ 1000 | lm loss: 2.3 |\n");
+    output.set_read_ms(row.steps_ms);
+    logs_->Take(output, now_, screen_);
+    output.set_stream(v1::OUTPUT_STREAM_STDERR);
+    output.set_data(
+        "Traceback (most recent call last):\n"
+        "  File \"/work/train.py\", line 5, in main\n"
+        "KeyError: 'label'\n");
+    output.set_read_ms(row.exception_ms);
+    logs_->Take(output, now_, screen_);
+    const RankReport report = logs_->LastReport(1);
+    EXPECT_EQ(report.failure, "KeyError: 'label', train.py:5");
+    EXPECT_EQ(report.failure_in_doubt, row.in_doubt) << row.exception_ms;
+  }
+}
+
+TEST_F(RankLogsTest, InOneStreamTheOrderIsKnown) {
+  Create();
+  v1::Output output;
+  output.set_rank(1);
+  output.set_stream(v1::OUTPUT_STREAM_STDERR);
+  output.set_read_ms(1'000);
+  const std::string step = "iteration 200/ 1000 | lm loss: 2.3 |\n";
+  const std::string exception =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/train.py\", line 5, in main\n"
+      "KeyError: 'label'\n";
+  output.set_data(step + exception);
+  logs_->Take(output, now_, screen_);
+  EXPECT_EQ(logs_->LastReport(1).failure, "KeyError: 'label', train.py:5");
+  EXPECT_FALSE(logs_->LastReport(1).failure_in_doubt);
+  output.set_data("iteration 201/ 1000 | lm loss: 2.3 |\n");
+  logs_->Take(output, now_, screen_);
+  EXPECT_EQ(logs_->LastReport(1).failure, "");
+}
+
 }  // namespace
 }  // namespace autodist::chief
