@@ -92,7 +92,7 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   } else if (exit.signalled() == stop_signal_ || exit.signalled() == SIGKILL) {
     ++ended_after_stop_signal_;
   } else {
-    ++ended_themselves_;
+    ++ended_before_;
   }
   return false;
 }
@@ -100,7 +100,7 @@ bool JobState::RankExited(const v1::RankExited& exit) {
 // The former cause is now a consequence: a rank that ended, or will end soon after an abort.
 void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank,
                        std::optional<v1::RankAborted> abort) {
-  if (!cause_->abort) ++ended_themselves_;
+  if (!cause_->abort) ++ended_before_;
   cause_->exit = exit;
   cause_->abort = std::move(abort);
   cause_->node_rank = node_rank;

@@ -68,12 +68,12 @@ class JobState {
 
   int stop_signal() const { return stop_signal_; }
 
-  // Ranks that were stopped because of the cause, by how they ended: by the stop signal; by
-  // themselves, after they had been sent it; by SIGKILL; by themselves, before.
+  // Ranks that ended after the cause is known, by how they ended: by the stop signal; by
+  // themselves, after they had been sent it; by SIGKILL; before they were sent it.
   int ended_by_stop_signal() const { return ended_by_stop_signal_; }
   int ended_after_stop_signal() const { return ended_after_stop_signal_; }
   int ended_by_kill() const { return ended_by_kill_; }
-  int ended_themselves() const { return ended_themselves_; }
+  int ended_before() const { return ended_before_; }
 
   // Returns the exit code of `autodist run`, once the job is over.
   int ExitCode() const;
@@ -103,7 +103,7 @@ class JobState {
   int ended_by_stop_signal_ = 0;
   int ended_after_stop_signal_ = 0;
   int ended_by_kill_ = 0;
-  int ended_themselves_ = 0;
+  int ended_before_ = 0;
 };
 
 }  // namespace autodist::chief

@@ -105,8 +105,17 @@ std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const Fat
          HowTheRankEnded(attempt, cause, &reason);
 }
 
+// Returns the loss of a node, which ended the peer that the failed rank missed; null: none.
+const Cause* LostBefore(const Attempt& attempt, const FatalMessage* reason) {
+  if (!reason || !BlamesPeer(reason->text)) return nullptr;
+  const std::vector<Cause>& later = attempt.state().later();
+  const auto lost = std::ranges::find(later, Cause::Kind::kNodeLost, &Cause::kind);
+  return lost == later.end() ? nullptr : &*lost;
+}
+
 // Returns the rank that had ended with 0 before the failed rank missed it; null: none.
 const EndedWell* EndedEarlier(const Attempt& attempt, const FatalMessage* reason) {
+  if (LostBefore(attempt, reason)) return nullptr;
   return reason ? EndedEarlier(*reason, attempt.state().ended_well(), attempt.plan()) : nullptr;
 }
 
@@ -175,6 +184,9 @@ std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
 // Returns what caused the failure; "": unknown.
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalMessage* reason,
                         const EndedWell* left) {
+  if (const Cause* const lost = LostBefore(attempt, reason)) {
+    return DescribeCause(*lost, attempt.plan());
+  }
   if (left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
            " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
@@ -273,13 +285,21 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
 
+// Whether a lost node was named as what the failed rank missed.
+bool IsLossNamed(const Attempt& attempt) {
+  const Cause& cause = *attempt.state().cause();
+  if (cause.kind != Cause::Kind::kRankFailed) return false;
+  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
+  return LostBefore(attempt, ReasonIn(excerpt, cause)) != nullptr;
+}
+
 // What followed the cause, in order; of several lost nodes, only the first is named.
 std::string LaterReport(const Attempt& attempt) {
   const std::vector<Cause>& all = attempt.state().later();
   const auto lost =
       static_cast<size_t>(std::ranges::count(all, Cause::Kind::kNodeLost, &Cause::kind));
   std::string text;
-  bool lost_named = false;
+  bool lost_named = IsLossNamed(attempt);
   for (const Cause& later : all) {
     const bool is_loss = later.kind == Cause::Kind::kNodeLost;
     if (is_loss && std::exchange(lost_named, true)) continue;
@@ -300,8 +320,8 @@ std::string OthersReport(const Attempt& attempt) {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
       {state.ended_after_stop_signal(), "exited after " + base::SignalName(state.stop_signal())},
       {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_themselves(),
-       state.ended_themselves() == 1 ? "ended by itself" : "ended by themselves"},
+      {state.ended_before(), state.ended_before() == 1 ? "ended before it was stopped"
+                                                       : "ended before they were stopped"},
   };
   std::string text;
   for (const auto& [count, what] : ends) {
@@ -309,7 +329,10 @@ std::string OthersReport(const Attempt& attempt) {
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   }
   if (text.empty()) return "";
-  return (of_a_rank ? "  other ranks were stopped: " : "  ranks were stopped: ") + text + "\n";
+  const bool stopped =
+      state.ended_by_stop_signal() + state.ended_after_stop_signal() + state.ended_by_kill() > 0;
+  return std::string(of_a_rank ? "  other ranks" : "  ranks") +
+         (stopped ? " were stopped: " : ": ") + text + "\n";
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
   EXPECT_EQ(state_.ended_by_stop_signal(), 1);
   EXPECT_EQ(state_.ended_by_kill(), 1);
   EXPECT_EQ(state_.ended_after_stop_signal(), 1);
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, ASignalThatWasPassedOnDoesNotStopARank) {
@@ -64,7 +64,7 @@ TEST_F(JobStateTest, ASignalThatWasPassedOnDoesNotStopARank) {
   v1::RankExited later = Exited(0, 0);
   later.set_signalled(SIGUSR1);
   state_.RankExited(later);
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {
@@ -74,7 +74,7 @@ TEST_F(JobStateTest, AKilledRankIsTheCauseOfExitsThatAreReportedEarlier) {
   EXPECT_FALSE(state_.RankExited(killed));
   EXPECT_EQ(state_.ExitCode(), 137);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, AKilledRankStaysTheCauseIfALaterReportedExitWasSlightlyEarlier) {
@@ -86,7 +86,7 @@ TEST_F(JobStateTest, AKilledRankStaysTheCauseIfALaterReportedExitWasSlightlyEarl
   EXPECT_FALSE(state_.RankExited(peer));
   EXPECT_EQ(state_.ExitCode(), 137);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 // Adds rank 5 on node 0 as a service process.
@@ -145,7 +145,7 @@ TEST_F(JobStateTest, AnAbortStopsTheRestAndItsStatusIsTheExitCode) {
   EXPECT_EQ(state_.cause()->node_rank, 1u);
   EXPECT_EQ(state_.ExitCode(), 7);
   EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the aborting rank was not stopped by the signal
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreReportedEarlier) {
@@ -155,7 +155,7 @@ TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreReportedEarlier) {
   EXPECT_FALSE(state_.RankAborted(Aborted(3, 7, 100)));
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.ExitCode(), 7);
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
   state_.RankAborted(Aborted(4, 8, 150));
   EXPECT_EQ(state_.ExitCode(), 7);
 }
@@ -165,7 +165,7 @@ TEST_F(JobStateTest, AKilledRankIsTheCauseOfAnAbort) {
   state_.RankExited(Signaled(3, SIGKILL));
   EXPECT_EQ(state_.ExitCode(), 137);
   state_.RankExited(Exited(0, 1));
-  EXPECT_EQ(state_.ended_themselves(), 1);
+  EXPECT_EQ(state_.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, AnAbortIsAFailureForEveryStatus) {
@@ -241,11 +241,11 @@ TEST_F(JobStateTest, TheEarliestFailureIsTheCauseInAnyOrderOfReports) {
   EXPECT_EQ(state_.cause()->exit.rank(), 0u);
   EXPECT_EQ(state_.cause()->node_rank, 0u);
   EXPECT_EQ(state_.ExitCode(), 139);
-  EXPECT_EQ(state_.ended_themselves(), 1);  // rank 3
+  EXPECT_EQ(state_.ended_before(), 1);      // rank 3
   state_.RankExited(at(Exited(1, 0), 50));  // no failure
   state_.RankExited(at(Exited(2, 9), 150));
   EXPECT_EQ(state_.cause()->exit.rank(), 0u);
-  EXPECT_EQ(state_.ended_themselves(), 3);
+  EXPECT_EQ(state_.ended_before(), 3);
 }
 
 TEST_F(JobStateTest, AnEarlierFailureDoesNotHideAnotherCause) {
@@ -284,7 +284,7 @@ TEST_F(JobStateTest, TheStopSignalIsConfigurable) {
   state.RankExited(Signaled(1, SIGUSR1));
   state.RankExited(Signaled(2, SIGTERM));
   EXPECT_EQ(state.ended_by_stop_signal(), 1);
-  EXPECT_EQ(state.ended_themselves(), 1);
+  EXPECT_EQ(state.ended_before(), 1);
 }
 
 TEST_F(JobStateTest, ADuplicateReportCountsOnce) {

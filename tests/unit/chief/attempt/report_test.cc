@@ -424,6 +424,61 @@ TEST_F(EndReportTest, TheExitCodeOfAShellIsExplainedOnce) {
       << Report();
 }
 
+TEST_F(EndReportTest, ALostNodeIsTheCauseOfAComplaintAboutAPeer) {
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Connection closed by peer\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(1);
+  exit.set_exit_code(0);
+  attempt_.state().RankExited(exit);
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "its agent was killed by SIGKILL"));
+  EXPECT_EQ(
+      DescribeCauseInOneLine(attempt_),
+      "node 10.0.0.2 was lost: its agent was killed by SIGKILL; because of it, rank 4 on node3 "
+      "exited with code 1: RuntimeError: Connection closed by peer, train.py:6");
+  EXPECT_TRUE(
+      Report().starts_with("node 10.0.0.2 was lost: its agent was killed by SIGKILL\n"
+                           "  because of it, rank 4 on node3 exited with code 1: "))
+      << Report();
+}
+
+TEST_F(EndReportTest, ALostNodeDoesNotExplainAnotherFailure) {
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "KeyError: 'label'\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_TRUE(Report().starts_with("rank 4 on node3 exited with code 1: KeyError")) << Report();
+}
+
+TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
+  v1::RankExited exit;
+  exit.set_exit_code(1);
+  for (const uint32_t rank : {4u, 0u}) {
+    exit.set_rank(rank);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended before it was stopped")) << Report();
+  exit.set_rank(1);
+  exit.set_signal(SIGUSR1);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(
+      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 ended before "
+                         "it was stopped"))
+      << Report();
+}
+
 TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
   Write(Line(1,
              "Traceback (most recent call last):\n"
