@@ -69,6 +69,7 @@ void RankOutput::Begin(uint64_t spool_limit) {
   streams_.clear();
   turns_.Begin();
   spool_limit_ = spool_limit;
+  disk_failed_ = false;
   finishing_ = false;
 }
 
@@ -131,10 +132,9 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
     stream.last_read = base::Deadline::Clock::now();
     if (!(stalled_at_ < base::Deadline::Never())) SetStalled(base::Deadline::After(kStalled));
     const Status kept = stream.backlog.Keep(std::move(data), turns_.New());
-    if (!kept.ok()) {
-      warning = "output of rank " + std::to_string(stream.rank) +
-                " cannot be kept on the disk: " + Message(kept) +
-                "; the rank waits until the chief has received its output";
+    if (!kept.ok() && !std::exchange(disk_failed_, true)) {
+      warning = "output of ranks cannot be kept on the disk: " + Message(kept) +
+                "; they wait until the chief has received it";
     }
   } else if (got == 0 || (error != EAGAIN && error != EINTR) || (finishing_ && !data.empty())) {
     Close(stream);  // ended, or empty without a writer

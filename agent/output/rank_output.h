@@ -148,6 +148,7 @@ class RankOutput {
   SendTurns turns_;
   uint64_t spool_limit_ = 0;
   bool finishing_ = false;
+  bool disk_failed_ = false;  // reported, once for all ranks
   // The time at which the chief counts as stalled, unless it acknowledges something before.
   base::Deadline stalled_at_ = base::Deadline::Never();
   bool stall_seen_ = false;  // by the thread, since it was set

@@ -24,6 +24,9 @@ StatusCode CodeOfErrno(int errno_value) {
       return StatusCode::kCancelled;
     case EINVAL:
       return StatusCode::kInvalidArgument;
+    case ENOSPC:
+    case EDQUOT:
+      return StatusCode::kResourceExhausted;
     default:
       return StatusCode::kUnavailable;
   }

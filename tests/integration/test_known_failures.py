@@ -24,12 +24,11 @@ helper.stdout.readline()
 print("trained", helper.pid, flush=True)
 """
 CAUGHT = """
-import sys, time, traceback
+import sys, traceback
 try:
     raise RuntimeError("CUDA out of memory")
 except RuntimeError:
     traceback.print_exc()
-time.sleep(0.3)  # the two streams have no common order
 for step in range(1, int(sys.argv[1])):
     print(f"step {step}/100 loss 0.5", flush=True)
 print("training is done")
@@ -97,6 +96,18 @@ def test_a_port_that_cannot_be_opened(autodist, tmp_path, closed):
         assert advice[0] == f"  another process listens at port {port} on localhost", report
 
 
+def in_a_namespace_with(command):
+    """A command prefix that runs a shell command in a mount namespace first."""
+    if subprocess.run(["unshare", "--mount", "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("no namespace of the test's own can be made")
+    return ["unshare", "--mount", "sh", "-c", f"{command}; exec \"$@\"", "sh"]
+
+
+def small_disk_at(folder):
+    folder.mkdir()
+    return in_a_namespace_with(f"mount -t tmpfs -o size=256k tmpfs {folder}")
+
+
 def test_a_full_shared_memory(autodist, tmp_path):
     (tmp_path / "t.py").write_text("""
 import mmap
@@ -106,11 +117,8 @@ m = mmap.mmap(f.fileno(), 8 << 20)
 for at in range(0, 8 << 20, 4096):
     m[at] = 1
 """)
-    if subprocess.run(["unshare", "--mount", "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("no namespace of the test's own can be made")
-    small = "mount -t tmpfs -o size=2m tmpfs /dev/shm; exec \"$@\""
     report = report_of(autodist("run", "--", "/usr/bin/python3", "t.py",
-                                under=["unshare", "--mount", "sh", "-c", small, "sh"]))
+                                under=in_a_namespace_with("mount -t tmpfs -o size=2m tmpfs /dev/shm")))
     assert "was ended by SIGBUS" in report[0], report
     assert report[0].endswith(": /dev/shm on the node is full (2.0 MiB)"), report
     assert report[-1].startswith("  hint: enlarge /dev/shm"), report
@@ -136,6 +144,37 @@ def test_a_traceback_before_further_steps_was_survived(autodist, tmp_path):
     assert outcome.code == 0 and "ended with 0" not in outcome.err, outcome.err
 
 
+@pytest.mark.parametrize("shell, wrote", [
+    ("bash", r"bash: line 1: \d+ Killed bash -c 'kill -9 \$\$'"),
+    ("dash", "Killed"),
+])
+def test_a_script_that_goes_on_after_its_program_was_killed(autodist, shell, wrote):
+    outcome = autodist("run", "--", shell, "-c", "bash -c 'kill -9 $$'; echo end")
+    assert outcome.code == 0
+    assert re.search(f"^autodist: warning: rank 0 on localhost ended with 0 after its shell wrote: {wrote}$",
+                     outcome.err, re.M), outcome.err
+
+
+def test_a_full_disk_is_named(autodist, tmp_path):
+    (tmp_path / "t.py").write_text("with open('data/x', 'wb') as f:\n    f.write(bytes(1 << 20))\n")
+    report = report_of(autodist("run", "--", "/usr/bin/python3", "t.py", under=small_disk_at(tmp_path / "data")))
+    assert "OSError: [Errno 28] No space left on device" in report[0], report
+    assert report[-2:] == [f"  {tmp_path}/data of localhost is full",
+                           "  hint: make room there, or write elsewhere (TMPDIR names the folder of temporary files)"]
+
+
+def test_a_full_disk_of_the_logs_is_reported_once(autodist, tmp_path):
+    outcome = autodist("run", "-n", 4, "--log-dir", tmp_path / "logs", "--", "head", "-c", "1000000", "/dev/zero",
+                       under=small_disk_at(tmp_path / "logs"))
+    assert outcome.code == 0
+    said = [line for line in outcome.err.splitlines() if "cut short" in line]
+    assert len(said) == 3, outcome.err  # and that of events.jsonl
+    assert re.search(r"^autodist: warning: log of rank \d is cut short: write: No space left on device\n"
+                     r" +hint: make room on the disk of \S+, or keep logs elsewhere with --log-dir$",
+                     outcome.err, re.M), outcome.err
+    assert "logs of 4 ranks are cut short: write: No space left on device" in said[-1]
+
+
 def test_a_start_script_that_leaves_its_training_behind(autodist):
     outcome = autodist("run", "--", "sh", "-c", "sleep 1000 & sleep 0.3")
     assert outcome.code == 0
@@ -151,6 +190,14 @@ def test_a_helper_that_does_not_end_is_named(autodist, tmp_path):
     waiting = outcome.err.index(f"autodist: all ranks ended; waiting for {which}\n")
     assert outcome.err.index(f"autodist: {which}, did not end in time and was killed\n") > waiting, outcome.err
     assert "behind" not in outcome.err, outcome.err
+
+
+def test_a_helper_that_is_killed_after_a_short_grace_is_named(autodist, tmp_path):
+    outcome = run(autodist, tmp_path, HELPER, options=["--grace", "1"])
+    assert outcome.code == 0
+    [line] = outcome.lines()[0]
+    assert (f"autodist: python3 (pid {line.split()[1]}) on localhost, which rank 0 left, did not end in time and was "
+            "killed\n" in outcome.err), outcome.err
 
 
 def test_a_signal_that_was_passed_on_is_named(start):

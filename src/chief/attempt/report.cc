@@ -276,8 +276,8 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   for (const std::string& line : WithoutPackages(report)) text += "    | " + line + "\n";
   text += GpuErrorReport(attempt, cause) + LinesReport(excerpt, display::kStderr, report) +
           LinesReport(excerpt, display::kStdout, report);
-  if (excerpt.LastLine().empty()) text += "  it wrote nothing\n";
-  text += WhereItWrote(attempt, cause.exit.rank());
+  const bool wrote = attempt.logs->LastReport(cause.exit.rank()).last_output_ms > 0;
+  text += wrote ? WhereItWrote(attempt, cause.exit.rank()) : "  it wrote nothing\n";
   if (OutputMayExplain(cause) && !(reason && BlamesPeer(reason->text))) {
     text +=
         AdviceReport(attempt, cause.node_rank, cause.exit.rank(), reason, IsBusError(cause.exit));

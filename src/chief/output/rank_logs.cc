@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/quantity.h"
 #include "base/wall_clock.h"
 #include "chief/output/python_traceback.h"
 #include "progress/arguments.h"
@@ -201,8 +202,27 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
     written = base::WriteAll(file.fd.get(), output.bytes, base::Deadline::Never());
   }
   if (written.ok()) return;
-  Warn("log of rank " + std::to_string(output.rank) + " is cut short: " + Message(written));
   file.cut_short = true;
+  if (!cut_short_.insert(output.rank).second || cut_short_.size() > 1) return;
+  if (written.code() == StatusCode::kResourceExhausted) {
+    written = WithRemedy(written, "make room on the disk of " + folder_.path() +
+                                      ", or keep logs elsewhere with --log-dir");
+  }
+  why_cut_short_ = Message(written);
+  base::Log(base::LogLevel::kWarning,
+            base::FailureText(
+                Annotate(written, "log of rank " + std::to_string(output.rank) + " is cut short")));
+}
+
+std::vector<std::string> RankLogs::warnings() const {
+  std::vector<std::string> all = warnings_;
+  if (cut_short_.empty()) return all;
+  const uint32_t first = *cut_short_.begin();
+  all.push_back((cut_short_.size() == 1
+                     ? "log of rank " + std::to_string(first) + " is"
+                     : "logs of " + base::Count(cut_short_.size(), "rank") + " are") +
+                " cut short: " + why_cut_short_);
+  return all;
 }
 
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,7 +129,7 @@ class RankLogs {
   // How long ago a rank reported the first step. Thread-safe; call only if one has.
   Time::duration since_first_step() const { return Time::clock::now() - first_step_.load(); }
   // Warnings about lost output; valid after the last output.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  std::vector<std::string> warnings() const;
 
  private:
   struct File {  // of one stream of one rank
@@ -163,6 +164,8 @@ class RankLogs {
   std::map<uint32_t, Rank> ranks_;
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
+  std::set<uint32_t> cut_short_;      // ranks
+  std::string why_cut_short_;         // the first one
   Time now_{};                        // of the current output
   mutable std::mutex reports_mutex_;  // guards failure_excerpt, reader and report of all ranks
   std::atomic<uint64_t> report_version_ = 0;

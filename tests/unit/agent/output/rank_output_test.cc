@@ -329,7 +329,7 @@ TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsReported) {
     const std::lock_guard lock(mutex_);
     return !issues_.empty();
   }));
-  EXPECT_THAT(issues_[0], HasSubstr("output of rank 0 cannot be kept on the disk"));
+  EXPECT_THAT(issues_[0], HasSubstr("output of ranks cannot be kept on the disk"));
   ASSERT_TRUE(Await([&] {
     while (Take()) Acknowledge(got_[{0, kStdout}].size());
     return got_[Key(0, kStdout)].size() == data.size();

@@ -5,6 +5,7 @@
 
 #include "chief/start/prepared_text.h"
 #include "support/plans.h"
+#include "support/spool_files.h"
 #include "support/temp_folder.h"
 
 namespace autodist::chief {
@@ -74,7 +75,6 @@ TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
             "happens again, have the GPU replaced\n"
             "  because of it, rank 4 on node3 (pid 99) exited with code 1\n"
             "  it wrote nothing\n"
-            "  all it wrote: logs/restart-1/rank-4.out and .err\n"
             "  other ranks were stopped: 1 ended on SIGUSR1");
   EXPECT_EQ(DescribeCauseInOneLine(attempt_),
             "GPU 1 of rank 0 on 10.0.0.1 fell off the bus (XID 79): restart the node; if it "
@@ -154,8 +154,7 @@ TEST_F(EndReportTest, AnErrorOfItsGpuMayExplainHowARankEnded) {
             "rank 0 on 10.0.0.1 (pid 99) exited with code 1\n"
             "  GPU 1 of rank 0 on 10.0.0.1 reported a page fault of a program (XID 31, GPC 1, "
             "client T1_4)\n"
-            "  it wrote nothing\n"
-            "  all it wrote: logs/restart-1/rank-0.out and .err");
+            "  it wrote nothing");
 }
 
 TEST_F(EndReportTest, TheFirstFailureIsBeforeItsConsequences) {
@@ -477,6 +476,21 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
       Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 ended before "
                          "it was stopped"))
       << Report();
+}
+
+TEST_F(EndReportTest, CutLogsAreCounted) {
+  EXPECT_EQ(attempt_.logs->warnings().size(), 0u);
+  testing::internal::CaptureStderr();
+  {
+    const test::FileSizeLimit limit(2);
+    for (const uint32_t rank : {1u, 4u}) {
+      Write(Line(rank, "much\n"));
+      Write(Line(rank, "much\n", v1::OUTPUT_STREAM_STDERR));
+    }
+  }
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(logged, "autodist: warning: log of rank 1 is cut short: write: File too large\n");
+  EXPECT_EQ(Report(), "  logs of 2 ranks are cut short: write: File too large");
 }
 
 TEST_F(EndReportTest, ATracebackLongBeforeTheEndWasDealtWith) {
