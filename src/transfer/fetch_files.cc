@@ -117,6 +117,14 @@ class Fetch {
     if (fetched_.warnings.size() < kMaxWarnings) fetched_.warnings.push_back(std::move(what));
   }
   std::string name() const { return base::Printable(file_.path()); }
+  // Says that the failure is not the node's. A full disk is one issue of all nodes and files.
+  Status Here(const Status& failure) const {
+    if (failure.code() != StatusCode::kResourceExhausted) {
+      return Annotate(failure, "writing " + name() + " on this machine");
+    }
+    return WithRemedy(Annotate(failure, "writing into " + folder_.parent() + " on this machine"),
+                      "make room there");
+  }
 
   FetchStream& stream_;
   const FetchOrder& order_;
@@ -156,14 +164,14 @@ Status Fetch::TakeFile(v1::FetchedFile file) {
   file_ = std::move(file);
   AD_RETURN_IF_ERROR(CheckSize(fetched_.files + 1, fetched_.bytes + file_.size()));
   auto content = folder_.Create(file_);
-  AD_RETURN_IF_ERROR(Annotate(content.status(), name()));
+  AD_RETURN_IF_ERROR(Here(content.status()));
   content_.emplace(*std::move(content));
   received_ = 0;
   return OkStatus();
 }
 
 Status Fetch::TakeContent(const v1::FetchedContent& content) {
-  AD_RETURN_IF_ERROR(Annotate(content_->Write(content.data()), name()));
+  AD_RETURN_IF_ERROR(Here(content_->Write(content.data())));
   received_ += content.data().size();
   if (!content.last()) return OkStatus();
   if (received_ < file_.size()) {
@@ -171,7 +179,7 @@ Status Fetch::TakeContent(const v1::FetchedContent& content) {
     content_.reset();
     return OkStatus();
   }
-  AD_RETURN_IF_ERROR(Annotate(content_->Finish(), name()));
+  AD_RETURN_IF_ERROR(Here(content_->Finish()));
   content_.reset();
   ++fetched_.files;
   fetched_.bytes += received_;

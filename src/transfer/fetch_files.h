@@ -54,6 +54,7 @@ class FetchedFolder {
       : parent_(std::move(parent)), name_(std::move(name)) {}
 
   Result<files::NewFile> Create(const v1::FetchedFile& file);
+  const std::string& parent() const { return parent_.path(); }
 
  private:
   Status Open();

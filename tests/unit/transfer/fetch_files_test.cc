@@ -16,6 +16,7 @@
 #include "rpc/message_rules.h"
 #include "support/blockable_line.h"
 #include "support/grpc_server.h"
+#include "support/spool_files.h"
 #include "support/temp_folder.h"
 
 namespace autodist::transfer {
@@ -233,6 +234,12 @@ TEST_F(FetchFilesTest, AShrunkFileIsNotKeptAndAChangedOneIsReported) {
   EXPECT_THAT(fetched.warnings, ElementsAre(HasSubstr("short: not copied"),
                                             HasSubstr("log: changed while it was read")));
   EXPECT_THAT(All(), ElementsAre("node", "node/log"));
+}
+
+TEST_F(FetchFilesTest, AFailureOfThisMachineIsNotBlamedOnTheNode) {
+  const test::FileSizeLimit limit(2);
+  const FetchedFiles fetched = FetchOf({Found(1), File("ckpt", 4), Content("much", true)});
+  EXPECT_EQ(Message(fetched.status), "writing ckpt on this machine: write: File too large");
 }
 
 TEST_F(FetchFilesTest, MessagesOfTheAgentAreReported) {
