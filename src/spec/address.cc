@@ -37,6 +37,23 @@ Result<uint16_t> ReadPort(std::string_view text) {
   return Wrong("port " + Quoted(text) + " should be a number from 1 to 65535");
 }
 
+// Returns what is wrong with "10.0.0.11/24", an address with the length of a network's prefix; ""
+// for other text.
+std::string PrefixIssue(const std::string& text) {
+  const size_t slash = std::min(text.find('/'), text.size());
+  const std::string address = text.substr(0, slash);
+  const auto ip = base::IpAddress::Parse(address);
+  const uint32_t size = ip && ip->v6 ? 128 : 32;
+  const auto bits = ReadWholeNumber(text.substr(std::min(slash + 1, text.size())), size);
+  if (!ip || !bits) return "";
+  bool network = *bits < size;
+  for (size_t bit = *bits; bit < size; ++bit) {
+    network = network && (ip->bytes[bit / 8] >> (7 - bit % 8) & 1) == 0;
+  }
+  return network ? "is a network, not a machine; write the address of each machine"
+                 : "has the length of a network's prefix after '/'; write " + Quoted(address);
+}
+
 // Parses "[host]:port" and "[host]".
 Result<HostAndPort> ReadBracketed(const std::string& text) {
   const size_t close = text.find(']');
@@ -77,9 +94,7 @@ Status CheckUser(const std::string& text) {
                               kRefused.find(static_cast<char>(c)) != std::string_view::npos;
                      });
   if (const size_t colon = text.find(':'); colon != std::string::npos) {
-    return Wrong(Quoted(text.substr(0, colon) + ":…") +
-                 " is not a user name; a password cannot be given, because autodist logs in with "
-                 "keys");
+    return Wrong(Quoted(text.substr(0, colon) + ":…") + " is not a user name; " + kNoPassword);
   }
   // Users of a domain have an '@' as well: "ann@corp.example".
   const size_t at = text.rfind('@');
@@ -95,9 +110,15 @@ Status CheckUser(const std::string& text) {
 Status CheckHost(const std::string& text) {
   const auto ip = base::IpAddress::Parse(text);
   if (!ip && !IsHostName(text)) {
+    if (const std::string issue = PrefixIssue(text); !issue.empty()) {
+      return Wrong(Quoted(text) + " " + issue);
+    }
+    const std::string notation = ShellNotation(text);
     const bool braces = text.find('{') != std::string::npos;
     return Wrong(Quoted(text) + " is neither an IPv4 or IPv6 address nor a host name" +
-                 (braces ? "; a range of hosts is written gpu[1-4]" : ""));
+                 (!notation.empty() ? "; " + notation
+                  : braces          ? "; a range of hosts is written gpu[1-4]"
+                                    : ""));
   }
   if (!ip && LooksNumeric(text)) {
     return Wrong(Quoted(text) + " is not an IPv4 address; those are four numbers from 0 to 255");

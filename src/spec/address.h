@@ -9,6 +9,10 @@
 
 namespace autodist::spec {
 
+// The advice for a password, which is never shown.
+inline constexpr char kNoPassword[] =
+    "a password cannot be given, because autodist logs in with keys; `ssh-copy-id` installs one";
+
 struct HostAndPort {
   std::string host;  // without brackets
   std::optional<uint16_t> port;

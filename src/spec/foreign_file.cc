@@ -1,7 +1,5 @@
 #include "spec/foreign_file.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <array>
 
@@ -210,26 +208,6 @@ Found Script(const std::string& text) {
   return NamesNone("a script", "to start it: autodist run --spec cluster.yaml -- SCRIPT");
 }
 
-// Recognizes an OpenSSH configuration.
-Found SshConfiguration(const std::vector<HostfileLine>& lines) {
-  const auto begins_with = [](const HostfileLine& line, std::initializer_list<const char*> words) {
-    return std::ranges::any_of(words, [&](const char* word) {
-      return strcasecmp(std::string(line.words[0].text).c_str(), word) == 0;
-    });
-  };
-  const bool host = std::ranges::any_of(lines, [&](const HostfileLine& line) {
-    return begins_with(line, {"Host", "Match"}) && line.words.size() > 1;
-  });
-  const bool setting = std::ranges::any_of(lines, [&](const HostfileLine& line) {
-    return begins_with(line, {"HostName", "User", "Port", "IdentityFile", "ProxyJump"}) &&
-           line.words.size() == 2;
-  });
-  if (!host || !setting) return std::nullopt;
-  return NamesNone("a configuration of OpenSSH",
-                   "'autodist init --ssh-config' takes the hosts of ~/.ssh/config; their settings "
-                   "stay there");
-}
-
 // Recognizes an unambiguous list of hosts; a single word may be anything.
 Found Hostfile(const std::string& text, const std::string& file) {
   HostList list = ParseHostfile(text, file);
@@ -286,7 +264,12 @@ std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::str
     }
   }
   if (root.IsMapping()) return std::nullopt;
-  if (Found found = SshConfiguration(HostfileLines(text))) return found;
+  if (FormOf(HostfileLines(text)) == HostfileForm::kSshConfig) {
+    return NamesNone(
+        "a configuration of OpenSSH",
+        "'autodist init --ssh-config' takes the hosts of ~/.ssh/config; their settings "
+        "stay there");
+  }
   return Hostfile(text, file);
 }
 

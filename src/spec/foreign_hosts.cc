@@ -193,7 +193,11 @@ void Inventory::AddEntry(const Host& host) {
   }
   if (!slots.empty()) entry.slots = collector_.ReadSlots(slots, host.place);
   for (const char* name : {"ansible_ssh_common_args", "ansible_ssh_extra_args"}) {
-    if (all.contains(name)) unused_.insert(name);
+    if (all.contains(name))
+      unused_[name] = "a jump host is 'proxy_jump' in an ssh group of the spec";
+  }
+  for (const char* name : {"ansible_password", "ansible_ssh_pass", "ansible_ssh_password"}) {
+    if (all.contains(name)) unused_[name] = kNoPassword;
   }
   entry.host = address.empty() ? host.name : address;
   if (!CheckHost(entry.host).ok()) {
@@ -214,9 +218,8 @@ HostList Inventory::Take() {
                     ": an inventory of Ansible: the hosts of all groups are taken: " +
                     absl::StrJoin(names, ", "));
   }
-  for (const std::string& name : unused_) {
-    collector_.Warn(collector_.source() + ": " + name +
-                    " is not used; a jump host is 'proxy_jump' in an ssh group of the spec");
+  for (const auto& [name, advice] : unused_) {
+    collector_.Warn(collector_.source() + ": " + name + " is not used; " + advice);
   }
   return collector_.Take("an inventory of Ansible without hosts");
 }

@@ -53,7 +53,7 @@ class Inventory {
   std::map<std::string, Variables> variables_;            // by group
   std::map<std::string, std::set<std::string>> parents_;  // by group
   std::set<std::string> groups_;                          // groups with hosts
-  std::set<std::string> unused_;                          // names of variables
+  std::map<std::string, std::string> unused_;             // names of variables, with advice
 };
 
 // Parses the INI form.

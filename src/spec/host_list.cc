@@ -6,9 +6,12 @@
 
 #include "base/ip_address.h"
 #include "base/parse_number.h"
+#include "base/split.h"
 #include "spec/address.h"
+#include "spec/hostfile_form.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
+#include "spec/text_check.h"
 
 namespace autodist::spec {
 namespace {
@@ -130,6 +133,21 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
+// Hides the password of each "user:password@host".
+std::string WithoutPasswords(std::string_view text) {
+  std::string shown;
+  for (const std::string_view word : base::Split(text, ' ')) {
+    const size_t scheme = word.find("://");
+    const size_t colon = word.find(':', scheme == std::string_view::npos ? 0 : scheme + 3);
+    const size_t at = word.rfind('@');
+    const bool has_one = at != std::string_view::npos && colon < at;
+    if (!shown.empty() || word.data() != text.data()) shown += ' ';
+    shown += word.substr(0, has_one ? colon + 1 : word.size());
+    if (has_one) shown += "…" + std::string(word.substr(at));
+  }
+  return shown;
+}
+
 // Returns a hint for text with several colons.
 std::string HintForColons(std::string_view word) {
   if (std::ranges::count(word, ':') < 2) return "";
@@ -152,7 +170,9 @@ std::vector<std::string_view> SplitHostList(std::string_view text) {
   bool inside = false;
   size_t begin = 0;
   for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '[' || text[at] == ']') inside = text[at] == '[';
+    if (std::string_view("[]{}").find(text[at]) != std::string_view::npos) {
+      inside = text[at] == '[' || text[at] == '{';
+    }
     if (text[at] != ',' || inside) continue;
     words.push_back(text.substr(begin, at - begin));
     begin = at + 1;
@@ -168,8 +188,7 @@ HostWord SplitHostWord(std::string_view word) {
     word.remove_prefix(at + 1);
   }
   const auto is_v6 = [](std::string_view text) {
-    return text.find(':') != std::string_view::npos &&
-           base::IpAddress::Parse(std::string(text)).has_value();
+    return text.find(':') != std::string_view::npos && IsAddress(text);
   };
   const size_t close = word.starts_with('[') ? word.find(']') : std::string_view::npos;
   const std::string_view ending =
@@ -197,8 +216,8 @@ std::string TooManyHosts() {
 
 void HostCollector::Report(Place place, const std::string& what) {
   if (full_) return;
-  list_.issues.push_back(
-      {source_, static_cast<int>(place.line), static_cast<int>(place.column), what});
+  list_.issues.push_back({source_, static_cast<int>(place.line), static_cast<int>(place.column),
+                          WithoutPasswords(what)});
   if (list_.issues.size() < kMaxIssues) return;
   full_ = true;
   list_.issues.push_back({source_, 0, 0, "too many errors; this may not be a list of hosts"});
@@ -274,7 +293,12 @@ void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place)
   entry.host = host;
   const bool range = IsHostRange(entry.host);
   if (const Status status = CheckHost(entry.host); !range && !status.ok()) {
-    return Report(place, Message(status) + HintForColons(rest));
+    const bool file = place.line == 0 && host.find('/') != std::string_view::npos;
+    return Report(
+        place,
+        Message(status) + (IsAddress(host) ? ""
+                           : file ? "; a file of hosts is given with --spec or, to init, --hostfile"
+                                  : HintForColons(rest)));
   }
   if (number) {
     const Place after = {place.line,
@@ -318,7 +342,9 @@ HostList HostCollector::Take(const std::string& nothing) {
   return std::move(list_);
 }
 
-HostList ParseHosts(std::string_view text) {
+HostList ParseHosts(std::string_view given) {
+  const std::string plain = InAscii(given);
+  const std::string_view text = plain;
   HostCollector collector("--hosts");
   const auto place = [&](std::string_view word) {
     return HostCollector::Place{0, static_cast<size_t>(word.data() - text.data()) + 1};

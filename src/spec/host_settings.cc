@@ -35,7 +35,7 @@ constexpr SettingNames kSettingNames[] = {
     {HostSetting::kSlots, "devices", "slots count cpu cpus np ncpus procs nprocs ppn numslots"},
     {HostSetting::kSlotLimit, "max devices", "maxslots slotsmax max maxcpus cpusmax"},
     {HostSetting::kRank, "rank (not used)", "rank id index idx no nr"},
-    {HostSetting::kPassword, "password", "password passwd passphrase pass pw secret"},
+    {HostSetting::kPassword, "password", "pass passphrase pw secret"},
 };
 
 // Other words at the beginning of a name: "private_ip", "ssh_port", "node_rank".
@@ -43,6 +43,7 @@ constexpr std::string_view kBeginnings[] = {"ssh",  "public", "private", "intern
                                             "node", "host",   "server",  "machine",  "instance"};
 
 HostSetting KnownSetting(std::string_view plain) {
+  if (plain.find("passw") != std::string_view::npos) return HostSetting::kPassword;
   for (const SettingNames& known : kSettingNames) {
     if (std::ranges::count(base::Split(known.names, ' '), plain) > 0) return known.setting;
   }
@@ -73,8 +74,7 @@ HostSetting SettingNamed(std::string_view name) {
 }
 
 bool IsLikeAPort(uint32_t number) {
-  constexpr uint32_t kMaxOfAMachine = 512;
-  return number == 22 || number == 222 || number == 2222 || number > kMaxOfAMachine;
+  return number == 22 || number == 222 || number > kMaxDevicesOfAMachine;
 }
 
 std::string PartOfLine(std::string_view part, size_t line) {
@@ -97,9 +97,7 @@ HostSettings::Outcome HostSettings::Use(HostSetting setting, const Value& value)
     case HostSetting::kProxyJump:
       return UseText(CheckProxyJump(text), entry_.proxy_jump, value);
     case HostSetting::kPassword:
-      collector_.Report(value.place, "remove " + Quoted(value.name) +
-                                         ": a password cannot be given, because autodist logs in "
-                                         "with keys");
+      collector_.Report(value.place, "remove " + Quoted(value.name) + ": " + kNoPassword);
       return Outcome::kWrong;
     case HostSetting::kSlotLimit:
       return Outcome::kUsed;

@@ -18,21 +18,41 @@ namespace {
 
 using Cells = std::vector<HostfileWord>;
 
-// Removes blanks and double quotes around a cell.
+constexpr char kCellBlanks[] = " \t\r\f\v";
+
+// Removes blanks and quotes around a cell.
 std::string_view CellText(std::string_view part) {
-  constexpr char kAround[] = " \t\r\f\v\"";
-  part.remove_prefix(std::min(part.find_first_not_of(kAround), part.size()));
-  return part.substr(0, part.find_last_not_of(kAround) + 1);
+  part.remove_prefix(std::min(part.find_first_not_of(kCellBlanks), part.size()));
+  return Unquoted(part.substr(0, part.find_last_not_of(kCellBlanks) + 1));
+}
+
+// Returns where the first cell ends. The separator may be within double quotes, and a comma within
+// the brackets of a range.
+size_t CellEnd(std::string_view text, char separator) {
+  bool quoted = false;
+  bool in_range = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool begins = text.find_first_not_of(kCellBlanks) == at;
+    if (c == '"' && (quoted || begins)) quoted = !quoted;
+    if (separator == ',' && (c == '[' || c == ']')) in_range = c == '[';
+    if (c == separator && !quoted && !in_range) return at;
+  }
+  return text.size();
 }
 
 Cells CellsOf(const HostfileLine& line, char separator) {
   if (separator == ' ') return line.words;
   Cells cells;
-  for (const std::string_view part :
-       separator == ',' ? SplitHostList(line.text) : base::Split(line.text, separator)) {
-    const std::string_view cell = CellText(part);
+  std::string_view rest = line.text;
+  if (separator == '|') base::TakePrefix(rest, "|");
+  for (bool more = true; more;) {
+    const size_t end = CellEnd(rest, separator);
+    const std::string_view cell = CellText(rest.substr(0, end));
     cells.push_back(
         {cell, line.words[0].column + static_cast<size_t>(cell.data() - line.text.data())});
+    more = end < rest.size();
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   while (cells.size() > 1 && cells.back().text.empty()) cells.pop_back();
   return cells;
@@ -66,7 +86,7 @@ bool AreNames(const Cells& cells) {
 
 // Returns ' ' if the lines have none.
 char SeparatorOf(const std::vector<HostfileLine>& lines) {
-  for (const char separator : {';', ','}) {
+  for (const char separator : {'|', ';', ','}) {
     const auto separates = [&](const HostfileLine& line) {
       return CellsOf(line, separator).size() > 1;
     };
@@ -79,7 +99,7 @@ char SeparatorOf(const std::vector<HostfileLine>& lines) {
 // Removes the lines of /etc/hosts that name this machine or groups of machines.
 void LeaveOutLoopbacks(HostTable& table) {
   const auto is_special = [](const HostfileLine& row) {
-    const std::string address(row.words[0].text);
+    const std::string address(WithoutPrefixLength(row.words[0].text));
     if (row.words.size() < 2 || !IsAddress(address)) return false;
     return IsLoopback(address) || !CheckHost(address).ok() || row.words[1].text.starts_with("ip6-");
   };
@@ -236,8 +256,8 @@ void TakeNames(HostTable& table) {
 
 void ReadRow(const HostTable& table, const HostfileLine& row, HostCollector& collector) {
   if (row.words.size() > table.columns.size()) {
-    return collector.ReportLine(row.number, Quoted(row.text) + " has " +
-                                                std::to_string(row.words.size()) +
+    // Does not show the line, which may have a password.
+    return collector.ReportLine(row.number, "the line has " + std::to_string(row.words.size()) +
                                                 " columns, and the first line names " +
                                                 std::to_string(table.columns.size()));
   }
@@ -270,7 +290,10 @@ void ReadRow(const HostTable& table, const HostfileLine& row, HostCollector& col
 
 // Returns why the column cannot be used, and what to write.
 std::string WhyRefused(const HostTable& table) {
-  const std::string column = Quoted(table.refused->text);
+  // A text beside a user may be a password.
+  const bool shown = table.has_names || std::ranges::count(table.columns, HostSetting::kUser,
+                                                           &HostTable::Column::setting) == 0;
+  const std::string column = shown ? Quoted(table.refused->text) : "the text here";
   if (!table.has_names) {
     const std::string separator(1, table.separator);
     return "it is unclear what " + column +

@@ -1,5 +1,6 @@
 #include "spec/hostfile.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
 #include "base/split.h"
+#include "spec/address.h"
 #include "spec/foreign_hosts.h"
 #include "spec/host_list.h"
 #include "spec/host_settings.h"
@@ -21,6 +23,7 @@
 #include "spec/hostfile_form.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
+#include "spec/text_check.h"
 
 namespace autodist::spec {
 namespace {
@@ -35,8 +38,8 @@ class HostfileLineReader {
   bool Read(const HostfileLine& line);
   // Reads a line with several hosts: "gpu1, gpu2".
   void ReadNames(const HostfileLine& line);
-  // Adds one warning for all skipped settings.
-  void WarnOfUnused();
+  // Adds one warning for all skipped settings, and one for all numbers that are taken for ports.
+  void WarnOfReading();
 
  private:
   // An option of a line: "slots=2", or "slots = 2" for Open MPI.
@@ -55,6 +58,9 @@ class HostfileLineReader {
   void ReadWord(const HostfileLine& line, size_t at, const HostSettings& settings);
   void ReadExecHosts(const HostfileLine& line);
   void ReadSshCommand(const HostfileLine& line);
+  // Reports a line with a password, or with a setting of OpenSSH's configuration; false: it has
+  // neither.
+  bool ReportNoHost(const HostfileLine& line);
   Outcome NoHost(const HostfileLine& line);
   Outcome NoOption(const HostfileLine& line, size_t word);
   void Unused(std::string_view text, size_t line) { unused_.push_back(PartOfLine(text, line)); }
@@ -62,6 +68,7 @@ class HostfileLineReader {
   HostCollector& collector_;
   std::vector<std::string> unused_;
   std::vector<std::string> ports_;  // options that were used as ports
+  std::string guessed_port_;        // the first word with a number that is taken for a port
 };
 
 // Options of Open MPI and hydra; similar to names of settings, but not misspelt ones.
@@ -83,14 +90,17 @@ std::string_view BehindSecondColon(std::string_view word) {
 
 // Matches "gpu1/0*4+gpu2/0*4", the exec_host of a PBS job.
 bool IsExecHosts(std::string_view word) {
-  return word.find('/') != std::string_view::npos &&
-         std::isalnum(static_cast<unsigned char>(word[0])) &&
-         word.find_first_of(":=,") == std::string_view::npos;
+  return std::ranges::all_of(base::Split(word, '+'), [](std::string_view part) {
+    const size_t slash = std::min(part.find('/'), part.size());
+    const std::string_view numbers = part.substr(slash);
+    return IsHost(part.substr(0, slash)) && !IsAddress(part) && numbers.size() > 1 &&
+           numbers.find_first_not_of("0123456789*", 1) == std::string_view::npos;
+  });
 }
 
 // Whether the number is a port, as no machine has as many devices.
 bool IsAPort(std::string_view number) {
-  return ReadWholeNumber(number, UINT16_MAX).value_or(0) > kMaxSlots;
+  return ReadWholeNumber(number, UINT16_MAX).value_or(0) > kMaxDevicesOfAMachine;
 }
 
 // The options of ssh(1).
@@ -114,13 +124,9 @@ HostfileLineReader::Outcome HostfileLineReader::NoOption(const HostfileLine& lin
   const std::string_view host = line.words[0].text;
   if (!HasDigit(host) && host.find_first_of(".@") == std::string_view::npos) return NoHost(line);
   const std::string_view option = line.words[word].text;
-  const bool genders = option.find(',') != std::string_view::npos;
   collector_.Report({line.number, line.words[word].column},
                     Quoted(option) + " is not an option of the host " + Quoted(host) +
-                        "; options are such as slots=4, user=ann and port=2222" +
-                        (genders ? "; of a genders file, give the nodes of an attribute: --hosts "
-                                   "\"$(nodeattr -c ATTRIBUTE)\""
-                                 : ""));
+                        "; options are such as slots=4, user=ann and port=2222");
   return Outcome::kWrong;
 }
 
@@ -193,10 +199,13 @@ void HostfileLineReader::ReadWord(const HostfileLine& line, size_t at,
     const std::string_view adapter = BehindSecondColon(word);
     if (!adapter.empty()) Unused(adapter, line.number);
     word.remove_suffix(adapter.size());
+    word = Unquoted(word);
     if (word.empty()) continue;  // a trailing comma, as in a line copied from a longer list
     HostSettings own = settings;
     const auto number = SplitHostWord(word).number;
-    if (word.starts_with("ssh://") || (number && IsAPort(*number))) {
+    const bool port = number && IsAPort(*number);
+    if (port && guessed_port_.empty()) guessed_port_ = PartOfLine(word, line.number);
+    if (port || word.starts_with("ssh://")) {
       own.AddLogin(word, place);
     } else {
       collector_.AddWord(word, own.entry(), place);
@@ -269,8 +278,25 @@ void HostfileLineReader::ReadSshCommand(const HostfileLine& line) {
   settings.AddLogin(Unquoted(host->text), place(*host));
 }
 
+bool HostfileLineReader::ReportNoHost(const HostfileLine& line) {
+  const auto& words = line.words;
+  if (words[0].text == "sshpass") {
+    collector_.Report({line.number, words[0].column}, std::string("'sshpass': ") + kNoPassword);
+    return true;
+  }
+  for (const char* keyword : {"ProxyJump", "IdentityFile", "Port", "User"}) {
+    if (words.size() != 2 || !absl::EqualsIgnoreCase(std::string(words[0].text), keyword)) continue;
+    collector_.ReportLine(line.number, Quoted(line.text) +
+                                           " names no host; write it after its host: 'gpu1 " +
+                                           keyword + "=" + std::string(words[1].text) + "'");
+    return true;
+  }
+  return false;
+}
+
 bool HostfileLineReader::Read(const HostfileLine& line) {
   const auto& words = line.words;
+  if (ReportNoHost(line)) return true;
   if (IsSshCommand(line)) {
     ReadSshCommand(line);
     return true;
@@ -285,6 +311,7 @@ bool HostfileLineReader::Read(const HostfileLine& line) {
     const HostSetting setting = IsAPort(words[1].text) ? HostSetting::kPort : HostSetting::kSlots;
     const auto outcome = settings.Use(setting, {words[1].text, words[1].text, place, place});
     settings.entry().counted = setting == HostSetting::kSlots;
+    if (setting == HostSetting::kPort) guessed_port_ = PartOfLine(line.text, line.number);
     if (outcome == HostSettings::Outcome::kUsed) ReadWord(line, 0, settings);
     return true;
   }
@@ -302,8 +329,13 @@ void HostfileLineReader::ReadNames(const HostfileLine& line) {
   for (size_t i = 0; i < line.words.size(); ++i) ReadWord(line, i, HostSettings(collector_));
 }
 
-void HostfileLineReader::WarnOfUnused() {
+void HostfileLineReader::WarnOfReading() {
   constexpr size_t kShown = 6;
+  if (!guessed_port_.empty()) {
+    collector_.Warn(collector_.source() + ": numbers above " +
+                    std::to_string(kMaxDevicesOfAMachine) + ", as in " + guessed_port_ +
+                    ", are taken for ports of SSH servers");
+  }
   if (unused_.empty()) return;
   const size_t shown = std::min(kShown, unused_.size());
   std::string what =
@@ -372,13 +404,13 @@ void ReadNodeNames(const HostfileLine& line, HostCollector& collector) {
   }
 }
 
-// Strips an assignment as `env` prints it: "LSB_HOSTS='gpu1 gpu2'".
+// Strips an assignment as `env` prints it: "LSB_HOSTS='gpu1 gpu2'"; and an option: "-H gpu1:8".
 std::string_view WithoutAssignment(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("export ")) rest.remove_prefix(7);
   for (const std::string_view name :
        {"LSB_MCPU_HOSTS=", "LSB_HOSTS=", "SLURM_JOB_NODELIST=", "SLURM_NODELIST=",
-        "LOADL_PROCESSOR_LIST=", "COBALT_PARTNAME="}) {
+        "LOADL_PROCESSOR_LIST=", "COBALT_PARTNAME=", "-H ", "--host ", "--hosts "}) {
     if (!rest.starts_with(name)) continue;
     rest.remove_prefix(name.size());
     const bool quoted = rest.starts_with('"') || rest.starts_with('\'');
@@ -388,15 +420,22 @@ std::string_view WithoutAssignment(std::string_view text) {
   return text;
 }
 
-// Replaces other kinds of blanks, as web pages contain them.
-std::string PlainBlanks(std::string_view text) {
-  std::string plain(text);
-  for (const std::string_view blank : {"\u00a0", "\u200b", "\u202f", "\ufeff"}) {
-    for (size_t at = plain.find(blank); at != std::string::npos; at = plain.find(blank, at)) {
-      plain.replace(at, blank.size(), " ");
-    }
+// Returns what the form is and what to write instead; "" if its machines can be read.
+std::string WhyRefused(HostfileForm form) {
+  switch (form) {
+    case HostfileForm::kKnownHosts:
+      return "known_hosts, which has every server that was reached; write the machines of the job, "
+             "a line each, such as 'gpu1 port=2222'";
+    case HostfileForm::kSshConfig:
+      return "OpenSSH's configuration; `autodist init --ssh-config` reads ~/.ssh/config";
+    case HostfileForm::kGenders:
+      return "a genders file: a host and its attributes; give the hosts of an attribute: --hosts "
+             "\"$(nodeattr -c ATTRIBUTE)\"";
+    case HostfileForm::kTemplate:
+      return "a template that is not filled in; give the file that the template makes";
+    default:
+      return "";
   }
-  return plain;
 }
 
 void ReadLines(const std::vector<HostfileLine>& lines, HostfileForm form,
@@ -423,29 +462,21 @@ void ReadLines(const std::vector<HostfileLine>& lines, HostfileForm form,
         if (!reader.Read(line)) return;
     }
   }
-  reader.WarnOfUnused();
+  reader.WarnOfReading();
 }
 
 }  // namespace
 
 HostList ParseHostfile(std::string_view text, const std::string& file) {
-  const std::string plain = PlainBlanks(text);
+  const std::string plain = InAscii(text);
   const std::vector<HostfileLine> lines = HostfileLines(WithoutAssignment(plain));
   const HostfileForm form = FormOf(lines);
   if (form == HostfileForm::kInventory) return ParseInventory(lines, file);
   HostCollector collector(file);
-  if (form == HostfileForm::kTable) {
+  if (const std::string refused = WhyRefused(form); !refused.empty()) {
+    collector.ReportLine(lines[0].number, Quoted(lines[0].text) + " is a line of " + refused);
+  } else if (form == HostfileForm::kTable) {
     ReadTable(*TableOf(lines), collector);
-  } else if (form == HostfileForm::kKnownHosts) {
-    collector.ReportLine(lines[0].number,
-                         Quoted(lines[0].text) +
-                             " is a line of known_hosts, which has every server that was "
-                             "reached; write the machines of the job, a line each, such as 'gpu1 "
-                             "port=2222'");
-  } else if (form == HostfileForm::kSshConfig) {
-    collector.ReportLine(lines[0].number, Quoted(lines[0].text) +
-                                              " is a line of OpenSSH's configuration; `autodist "
-                                              "init --ssh-config` reads ~/.ssh/config");
   } else {
     ReadLines(lines, form, collector);
   }

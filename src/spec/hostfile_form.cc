@@ -52,6 +52,10 @@ bool OfInventory(const HostfileLine& line) {
          });
 }
 
+bool OfTemplate(const HostfileLine& line) {
+  return line.text.find("{{") != std::string_view::npos || line.text.starts_with("{%");
+}
+
 // Matches "rank 0=gpu1 slot=1".
 bool OfRankfile(const LineWords& words) {
   const size_t equals = words.size() < 2 ? std::string_view::npos : words[1].text.find('=');
@@ -97,7 +101,7 @@ LineWords WordsOfList(const HostfileLine& line) {
   LineWords words;
   for (const HostfileWord& word : line.words) {
     for (const std::string_view part : SplitHostList(word.text)) {
-      if (!part.empty()) words.push_back({part, 0});
+      if (!part.empty()) words.push_back({Unquoted(part), 0});
     }
   }
   return words;
@@ -150,13 +154,33 @@ bool OfKnownHosts(const LineWords& words) {
 }
 
 bool OfSshConfig(const std::vector<HostfileLine>& lines) {
-  const auto has = [&](const char* keyword) {
+  const auto has = [&](std::initializer_list<const char*> keywords) {
     return std::ranges::any_of(lines, [&](const HostfileLine& line) {
-      return line.words.size() > 1 &&
-             absl::EqualsIgnoreCase(std::string(line.words[0].text), keyword);
+      return line.words.size() > 1 && std::ranges::any_of(keywords, [&](const char* keyword) {
+               return absl::EqualsIgnoreCase(std::string(line.words[0].text), keyword);
+             });
     });
   };
-  return has("Host") && (has("HostName") || has("User"));
+  return has({"Host", "Match"}) &&
+         has({"HostName", "User", "Port", "IdentityFile", "IdentitiesOnly", "ProxyJump",
+              "ProxyCommand", "ForwardAgent", "StrictHostKeyChecking", "ServerAliveInterval"});
+}
+
+// Matches "gpu[1-4] compute,ngpus=8": hosts with their attributes, of which one line has several.
+bool OfGenders(const std::vector<HostfileLine>& lines) {
+  const auto has_several = [](const HostfileLine& line) {
+    const std::string_view attributes = line.words.back().text;
+    return attributes.substr(0, attributes.find('=')).find(',') != std::string_view::npos;
+  };
+  return All(lines,
+             [](const LineWords& words) { return words.size() == 2 && IsHost(words[0].text); }) &&
+         std::ranges::any_of(lines, has_several);
+}
+
+// Matches the line under the names of a printed table: "|---|---|", "+-----+", "---- ----".
+bool IsRule(std::string_view line) {
+  return line.find("---") != std::string_view::npos &&
+         line.find_first_not_of("-+|: ") == std::string_view::npos;
 }
 
 }  // namespace
@@ -165,12 +189,16 @@ bool HasDigit(std::string_view word) {
   return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c); });
 }
 
+std::string_view WithoutPrefixLength(std::string_view word) {
+  return IsAddress(word) ? word.substr(0, word.find('/')) : word;
+}
+
 bool IsAddress(std::string_view word) {
-  return base::IpAddress::Parse(std::string(word)).has_value();
+  return base::IpAddress::Parse(std::string(word.substr(0, word.find('/')))).has_value();
 }
 
 bool IsHost(std::string_view word) {
-  if (!IsHostRange(word)) return CheckHost(std::string(word)).ok();
+  if (!IsHostRange(word)) return CheckHost(std::string(WithoutPrefixLength(word))).ok();
   return std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) ||
            std::string_view("._-[],").find(static_cast<char>(c)) != std::string_view::npos;
@@ -178,8 +206,8 @@ bool IsHost(std::string_view word) {
 }
 
 std::string_view Unquoted(std::string_view text) {
-  const bool quoted =
-      text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+  const bool quoted = text.size() > 1 && (text[0] == '"' || text[0] == '\'') &&
+                      text.find(text[0], 1) == text.size() - 1;
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
@@ -216,11 +244,11 @@ std::vector<HostfileLine> HostfileLines(std::string_view text) {
     ++number;
     const std::string_view line = whole.substr(0, CommentIn(whole));
     const size_t begin = line.find_first_not_of(kWordEnds);
-    if (begin == std::string_view::npos) continue;
+    if (begin == std::string_view::npos || IsRule(line)) continue;
     HostfileLine read{number, line.substr(begin, line.find_last_not_of(kWordEnds) + 1 - begin), {}};
     for (size_t at = begin; at < line.size(); at = line.find_first_not_of(kWordEnds, at)) {
       const size_t end = std::min(line.find_first_of(kWordEnds, at), line.size());
-      read.words.push_back({line.substr(at, end - at), at + 1});
+      read.words.push_back({Unquoted(line.substr(at, end - at)), at + 1});
       at = end;
     }
     lines.push_back(std::move(read));
@@ -230,6 +258,7 @@ std::vector<HostfileLine> HostfileLines(std::string_view text) {
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines) {
   if (lines.empty()) return HostfileForm::kHosts;
+  if (std::ranges::any_of(lines, OfTemplate)) return HostfileForm::kTemplate;
   if (std::ranges::any_of(lines, OfInventory)) return HostfileForm::kInventory;
   if (std::ranges::any_of(lines, [](const HostfileLine& line) {
         return line.words[0].text.starts_with("NodeName=");
@@ -243,6 +272,7 @@ HostfileForm FormOf(const std::vector<HostfileLine>& lines) {
   if (OfCounts(lines)) return HostfileForm::kCounts;
   if (All(lines, OfGridEngine)) return HostfileForm::kGridEngine;
   if (OfNames(lines)) return HostfileForm::kNames;
+  if (OfGenders(lines)) return HostfileForm::kGenders;
   if (TableOf(lines)) return HostfileForm::kTable;
   return HostfileForm::kHosts;
 }

@@ -22,25 +22,32 @@ struct HostfileLine {
 enum class HostfileForm {
   kHosts,       // a host a line, perhaps with options: "gpu1:2", "gpu1 slots=2 user=ann"; or a
                 // command: "ssh -p 2222 ann@gpu1"
-  kTable,       // columns, also of CSV, pssh and /etc/hosts: "gpu1,10.0.0.1,8", "10.0.0.1 gpu1"
+  kTable,       // columns, also of CSV, Markdown, pssh and /etc/hosts: "gpu1,10.0.0.1,8", "| gpu1 |
+                // 8 |", "10.0.0.1 gpu1"
   kGridEngine,  // $PE_HOSTFILE: "gpu1 2 all.q@gpu1 UNDEFINED"
   kCounts,      // $LSB_MCPU_HOSTS: "gpu1 2 gpu2 2"
   kNames,       // $LSB_HOSTS: "gpu1 gpu1 gpu2 gpu2"; also "gpu1,gpu2" and "gpu1, gpu2"
   kRanks,       // a rankfile of Open MPI: "rank 0=gpu1 slot=0-3"
   kInventory,   // of Ansible: "[workers]", "gpu1 ansible_user=ann"
   kNodeNames,   // slurm.conf, and `scontrol show nodes -o`: "NodeName=gpu[1-4] Gres=gpu:8"
+  // Forms that are refused.
   kKnownHosts,  // "gpu1 ssh-ed25519 AAAA..."
   kSshConfig,   // "Host gpu1", "HostName 10.0.0.1"
+  kGenders,     // "gpu[1-4] compute,ngpus=8"
+  kTemplate,    // "{{ host }}"
 };
 
-// Splits a text with LF line ends; skips empty lines and comments. The fields point into the text.
+// Splits a text with LF line ends; skips empty lines, comments, and the rules of printed tables.
+// Removes the quotes around a field. The fields point into the text.
 std::vector<HostfileLine> HostfileLines(std::string_view text);
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines);
 
-// Whether it may be a host name, an address or a range. Does not expand the range.
+// Whether it may be a host name, an address or a range. Does not expand the range. An address may
+// have the length of a prefix, "10.0.0.11/24", which is no host, but meant as one.
 bool IsHost(std::string_view word);
 bool IsAddress(std::string_view word);
+std::string_view WithoutPrefixLength(std::string_view word);
 bool HasDigit(std::string_view word);
 
 // Whether it is a command of ssh, perhaps only its arguments: "ssh -p 2222 ann@gpu1", "gpu1 -p 22".

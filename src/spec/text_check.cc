@@ -1,5 +1,7 @@
 #include "spec/text_check.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
 #include "base/utf8.h"
@@ -26,6 +28,32 @@ std::optional<BadByte> FindBadByte(std::string_view text) {
     text.remove_prefix(length);
   }
   return std::nullopt;
+}
+
+std::string InAscii(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const size_t length = std::max<size_t>(1, base::Utf8CharacterLength(text));
+    const std::string_view character = text.substr(0, length);
+    const uint32_t code = length > 1 ? base::CodePoint(character) : 0;
+    const auto within = [code](uint32_t first, uint32_t last) {
+      return code >= first && code <= last;
+    };
+    if (within(0xff01, 0xff5e)) {
+      plain += static_cast<char>(code - 0xfee0);
+    } else if (code == 0xa0 || within(0x2000, 0x200b) || code == 0x202f || code == 0x205f ||
+               code == 0x2060 || code == 0x3000 || code == 0xfeff) {
+      plain += ' ';
+    } else if (within(0x2010, 0x2015) || code == 0x2212) {
+      plain += '-';
+    } else if (code == 0x201c || code == 0x201d) {
+      plain += '"';
+    } else {
+      plain += character;
+    }
+    text.remove_prefix(length);
+  }
+  return plain;
 }
 
 }  // namespace autodist::spec

@@ -66,6 +66,13 @@ TEST(AddressTest, RefusesInvalidHosts) {
       {"224.0.0.1", "is a multicast address"},
       {"ff02::1%eth0", "is a multicast address"},
       {"255.255.255.255", "is the broadcast address"},
+      {"10.0.0.11/24", "has the length of a network's prefix after '/'; write '10.0.0.11'"},
+      {"10.0.0.0/32", "write '10.0.0.0'"},
+      {"10.0.0.128/25", "is a network, not a machine"},
+      {"fd00::/8", "is a network, not a machine"},
+      {"10.0.0.1/33", "is neither"},
+      {"10.0.0.1/", "is neither"},
+      {"gpu1/24", "is neither"},
   };
   for (const auto& [text, wanted] : cases) {
     const auto read = ReadHostAndPort(text);
@@ -113,7 +120,7 @@ TEST(AddressTest, RefusesUsersWithShellSyntax) {
             "'root'");
   EXPECT_EQ(Message(CheckUser("ann:geheim")),
             "'ann:…' is not a user name; a password cannot be given, because autodist logs in with "
-            "keys");
+            "keys; `ssh-copy-id` installs one");
 }
 
 TEST(AddressTest, AcceptsJumps) {

@@ -56,7 +56,8 @@ TEST(HostfileFormTest, FormatsOfEachProgram) {
       {"host,ip\ngpu1,10.0.0.1", HostfileForm::kTable},
       {"server\nclient", HostfileForm::kHosts},
       {"hosts\ngpu1", HostfileForm::kTable},
-      {"gpu[1-2] compute,ngpus=8", HostfileForm::kHosts},
+      {"gpu[1-2] compute,ngpus=8", HostfileForm::kGenders},
+      {"gpu[1-2] compute\nlogin1 compute,login", HostfileForm::kGenders},
       {"gpu[1-2] compute\nlogin login", HostfileForm::kHosts},
       {"gpu[1-2] slots=4", HostfileForm::kHosts},
       {"gpu1 binding=user:0,1", HostfileForm::kHosts},
@@ -65,6 +66,10 @@ TEST(HostfileFormTest, FormatsOfEachProgram) {
       {"Host gpu1\n  HostName 10.0.0.1\n", HostfileForm::kSshConfig},
       {"host *\n  user ann", HostfileForm::kSshConfig},
       {"host user\ngpu1 ann", HostfileForm::kTable},
+      {"Include config.d/*\nHost gpu*\n  ForwardAgent yes", HostfileForm::kSshConfig},
+      {"{% for h in hosts %}\n{{ h }}\n{% endfor %}", HostfileForm::kTemplate},
+      {"| host | ip |\n|------|:--:|\n| gpu1 | 10.0.0.1 |", HostfileForm::kTable},
+      {"10.0.0.1/24, 10.0.0.2/24", HostfileForm::kNames},
       {"ssh gpu1\ngpu2 4", HostfileForm::kHosts},
       {"10.0.0.1 10.0.0.1 10.0.0.2", HostfileForm::kNames},
       {"rank 0=gpu1 slot=0", HostfileForm::kRanks},
@@ -193,6 +198,15 @@ TEST(HostfileTest, Tables) {
       {"10.0.0.1,root,22\n", {"root@10.0.0.1/22"}},
       {"172.16.254.2,La Union (CCR1016)\n172.16.254.3,La Union PowerBox 1 (Vinculos)\n",
        {"172.16.254.2", "172.16.254.3"}},
+      {"\"host\",\"rack\"\n\"gpu1\",\"2, left\"\n", {"gpu1"}},
+      {"host;user\n'gpu1';\"ann\"\n", {"ann@gpu1"}},
+      // Of Markdown and of a database.
+      {"| gpu1 | 10.0.0.1 |\n| gpu2 | 10.0.0.2 |\n", {"10.0.0.1 also gpu1", "10.0.0.2 also gpu2"}},
+      {"| Host | GPUs |\n|:-----|-----:|\n| gpu1 | 8 |\n| gpu2 |  |\n", {"gpu1:8", "gpu2"}},
+      {"+------+----------+\n| name | ip       |\n+------+----------+\n| gpu1 | 10.0.0.1 |\n"
+       "+------+----------+\n",
+       {"10.0.0.1 also gpu1"}},
+      {" host | port\n------+------\n gpu1 | 2222\n", {"gpu1/2222"}},
       // Columns between blanks.
       {"0 10.0.0.11\n1 10.0.0.12\n", {"10.0.0.11", "10.0.0.12"}},
       {"gpu1 0\ngpu2 1\n", {"gpu1", "gpu2"}},
@@ -226,6 +240,8 @@ TEST(HostfileTest, Tables) {
         "h:3:6: '24184' is not an option of the host 'gpu3'; options are such as slots=4, user=ann "
         "and port=2222"}},
       {"gpu1\ngpu2 24182\n", {"gpu1", "gpu2/24182"}},
+      {"ann@10.0.0.11:2222\n[fd00::1]:2222\ngpu1:512\n",
+       {"ann@10.0.0.11/2222", "fd00::1/2222", "gpu1:512"}},
   };
   for (const auto& [text, read] : cases) {
     EXPECT_THAT(HostsRead(text), testing::ElementsAreArray(read)) << text;
@@ -249,13 +265,13 @@ TEST(HostfileTest, TablesWithUnclearColumns) {
       {"10.0.0.1 22 a1\n10.0.0.2 22 b1 c1\n", "h:2:16: it is unclear what 'c1' is"},
       {"gpu1 22\ngpu2 8\n", "h:1:6: it is unclear what '22' is"},
       {"gpu1 8 64\ngpu2 8 64\n", "h:1:8: it is unclear what '64' is"},
-      {"10.0.0.1 root geheim\n10.0.0.2 root geheim\n", "h:1:15: it is unclear what 'geheim' is"},
+      {"10.0.0.1 root geheim\n10.0.0.2 root geheim\n",
+       "h:1:15: it is unclear what the text here is; put the names"},
       {"gpu1,10.0.0.1,54.1.1.1\n", "h:1:15: it is unclear what '54.1.1.1' is"},
       {"name,private_ip,public_ip\ngpu1,10.0.0.1,54.1.1.1\n",
        "h:1:17: 'public_ip' is a second column of addresses; keep the one that this machine "
        "reaches"},
-      {"host,ip\ngpu1,10.0.0.1,8\n",
-       "h:2: 'gpu1,10.0.0.1,8' has 3 columns, and the first line names 2"},
+      {"host,ip\ngpu1,10.0.0.1,8\n", "h:2: the line has 3 columns, and the first line names 2"},
       {"host,gpus\ngpu1,8xA100\n", "h:2:6: '8xA100' is not a number of devices"},
       {"host,port\ngpu1,ssh\n", "h:2:6: 'ssh' is not the number of a port"},
       {"host,rack\n,first\n", "h:2: ',first' has no host"},
@@ -266,9 +282,10 @@ TEST(HostfileTest, TablesWithUnclearColumns) {
 }
 
 TEST(HostfileTest, PasswordsAreRefused) {
-  EXPECT_THAT(HostsRead("root:geheim@74.48.78.46:22\n"),
-              ElementsAre("h:1:1: before the '@': 'root:…' is not a user name; a password cannot "
-                          "be given, because autodist logs in with keys"));
+  EXPECT_THAT(
+      HostsRead("root:geheim@74.48.78.46:22\n"),
+      ElementsAre("h:1:1: before the '@': 'root:…' is not a user name; a password cannot "
+                  "be given, because autodist logs in with keys; `ssh-copy-id` installs one"));
   EXPECT_THAT(HostsRead("gpu1 user=ann password=geheim\n"),
               ElementsAre(HasSubstr("h:1:15: remove 'password': a password cannot be given")));
   // Of Termius.
@@ -277,9 +294,33 @@ TEST(HostfileTest, PasswordsAreRefused) {
   EXPECT_THAT(
       HostsRead(head + "Production,AT 5.181.21.111,,5.181.21.111,ssh,38444,root,123456,k\n"),
       ElementsAre("h:2:57: remove 'Password': a password cannot be given, because autodist logs "
-                  "in with keys"));
+                  "in with keys; `ssh-copy-id` installs one"));
   EXPECT_THAT(HostsRead(head + "Production,AT 5.181.21.111,,5.181.21.111,ssh,38444,root,,k\n"),
               ElementsAre("root@5.181.21.111/38444 key k also AT 5.181.21.111"));
+}
+
+TEST(HostfileTest, NoMessageShowsAPassword) {
+  for (const char* text :
+       {"root:geheim@gpu1 fast\n", "please use root:geheim@gpu1\n", "ssh root:geheim@gpu1 ls\n",
+        "sshpass -p geheim ssh root@gpu1 -p 22\n", "ssh://root:geheim@gpu1:22\n",
+        "host,user,pw\ngpu1,root,geheim,8\n", "gpu1 root_password=geheim\n",
+        "10.0.0.1 root geheim\n10.0.0.2 root geheim\n", "[a]\nx ansible_password=geheim\n"}) {
+    const HostList list = ParseHostfile(text, "h");
+    EXPECT_FALSE(list.issues.empty() && list.warnings.empty()) << text;
+    for (const Issue& issue : list.issues) EXPECT_EQ(issue.what.find("geheim"), std::string::npos);
+    for (const std::string& warning : list.warnings) {
+      EXPECT_EQ(warning.find("geheim"), std::string::npos) << warning;
+    }
+  }
+}
+
+TEST(HostfileTest, CharactersOfWebPages) {
+  for (const char* text :
+       {"gpu1\u3000slots=2\u00a0\r\ngpu2 slots\uff1d2", "\uff47\uff50\uff551:2\uff0cgpu2\uff1a2",
+        "\u201cgpu1\u201d slots=2\ngpu2 slots=2", "gpu[1\u20132] slots=2", "-H gpu1:2,gpu2:2",
+        "--host 'gpu1:2,gpu2:2'", "gpu1:2,\ngpu2:2,"}) {
+    EXPECT_THAT(HostsRead(text), ElementsAre("gpu1:2", "gpu2:2")) << text;
+  }
 }
 
 TEST(HostfileTest, TheReadingOfATableIsShown) {
@@ -291,6 +332,8 @@ TEST(HostfileTest, TheReadingOfATableIsShown) {
       {"127.0.0.1 localhost\n10.0.0.11 node1.lab node1\n",
        "h: each line is read as: address, name, name; loopback and multicast addresses are left "
        "out"},
+      {"gpu0\nann@gpu1:2222\ngpu2:2223\n",
+       "h: numbers above 512, as in 'ann@gpu1:2222' (line 2), are taken for ports of SSH servers"},
       {"host,rack,id\ngpu1,first,3\n", "h: columns that are not used: 'rack', 'id'"},
       {"hostname\ngpu1\n", "h: the first line, 'hostname', is taken for the name of the column"},
   };
@@ -302,9 +345,9 @@ TEST(HostfileTest, TheReadingOfATableIsShown) {
 
 TEST(HostfileTest, ListsOnALine) {
   for (const char* text :
-       {"gpu1, gpu2, gpu3, gpu4", "gpu1 , gpu2 ,gpu3,gpu4,", "gpu1,gpu2,\ngpu3,gpu4\n",
-        "gpu1, gpu2\ngpu3, gpu4\n", "gpu1 gpu2\ngpu3 gpu4", "gpu1 gpu2\ngpu3\ngpu4",
-        "gpu[1-2], gpu3, gpu4", "gpu1\ngpu2,gpu3\ngpu4"}) {
+       {"gpu1, gpu2, gpu3, gpu4", "\"gpu1\", 'gpu2', gpu3, gpu4", "gpu1 , gpu2 ,gpu3,gpu4,",
+        "gpu1,gpu2,\ngpu3,gpu4\n", "gpu1, gpu2\ngpu3, gpu4\n", "gpu1 gpu2\ngpu3 gpu4",
+        "gpu1 gpu2\ngpu3\ngpu4", "gpu[1-2], gpu3, gpu4", "gpu1\ngpu2,gpu3\ngpu4"}) {
     EXPECT_THAT(HostsRead(text), ElementsAre("gpu1", "gpu2", "gpu3", "gpu4")) << text;
   }
   EXPECT_THAT(HostsRead("a:2, ann@b:24182"), ElementsAre("a:2", "ann@b/24182"));
@@ -320,13 +363,40 @@ TEST(HostfileTest, CommentsAndLineEnds) {
   EXPECT_THAT(HostsRead("; nothing\n-- more\n"), ElementsAre(HasSubstr("h: no host in it")));
 }
 
-TEST(HostfileTest, LinesOfGendersAndOfKnownHostsAreNamed) {
-  EXPECT_THAT(HostsRead("node[01-03]   gpu,compute,ngpus=8\nlogin1        login\n"),
-              ElementsAre("h:1:15: 'gpu,compute,ngpus=8' is not an option of the host "
-                          "'node[01-03]'; options are such as slots=4, user=ann and port=2222; of "
-                          "a genders file, give the nodes of an attribute: --hosts \"$(nodeattr -c "
-                          "ATTRIBUTE)\"",
-                          HasSubstr("h:2:15: 'login' is not an option of the host 'login1'")));
+TEST(HostfileTest, TextInAnotherFormIsNamedOnce) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"# nodes\nnode[01-03]   gpu,compute,ngpus=8\nlogin1        login\n",
+       "h:2: 'node[01-03]   gpu,compute,ngpus=8' is a line of a genders file: a host and its "
+       "attributes; give the hosts of an attribute: --hosts \"$(nodeattr -c ATTRIBUTE)\""},
+      {"{{ host }}\n{{ other }} slots=8\n",
+       "h:1: '{{ host }}' is a line of a template that is not filled in; give the file that the "
+       "template makes"},
+      {"gpu1\nProxyJump ann@gate\n",
+       "h:2: 'ProxyJump ann@gate' names no host; write it after its host: 'gpu1 "
+       "ProxyJump=ann@gate'"},
+      {"gpu1\nPort 2222\n",
+       "h:2: 'Port 2222' names no host; write it after its host: 'gpu1 Port=2222'"},
+      {"10.0.0.11/24\n",
+       "h:1:1: '10.0.0.11/24' has the length of a network's prefix after '/'; write '10.0.0.11'"},
+      {"10.0.0.0/24\n",
+       "h:1:1: '10.0.0.0/24' is a network, not a machine; write the address of each machine"},
+      {"gpu1 10.0.0.1/24\ngpu2 10.0.0.2\n",
+       "h:1:6: '10.0.0.1/24' has the length of a network's prefix after '/'; write '10.0.0.1'"},
+      {"host,ip\ngpu1,fd00::1/64\n",
+       "h:2:6: 'fd00::1/64' has the length of a network's prefix after '/'; write 'fd00::1'"},
+      {"gpu{1,3}\n",
+       "h:1:1: 'gpu{1,3}' is neither an IPv4 or IPv6 address nor a host name; a range of hosts is "
+       "written gpu[1-4]"},
+      {"$NODE\n",
+       "h:1:1: '$NODE' is neither an IPv4 or IPv6 address nor a host name; variables are not "
+       "replaced here; write the value itself"},
+      {"gpu1/gpu2\n", "h:1:1: 'gpu1/gpu2' is neither an IPv4 or IPv6 address nor a host name"},
+  };
+  for (const auto& [text, issue] : cases) {
+    const HostList list = ParseHostfile(text, "h");
+    ASSERT_EQ(list.issues.size(), 1u) << text;
+    EXPECT_EQ(list.issues[0].ToString(), issue);
+  }
   for (const char* text :
        {"10.0.0.11 ssh-ed25519 AAAAC3Nz\n[10.0.0.12]:2222 ssh-ed25519 AAAAC3Nz\n",
         "# gpu1:22 SSH-2.0-OpenSSH_9.2\n@revoked [gpu1]:2222,a ecdsa-sha2-nistp256 AAAA x\n",
