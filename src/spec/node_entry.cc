@@ -196,8 +196,9 @@ std::vector<Key<NodeEntry>> UsualNodeKeys() {
         R"("type": "boolean", "default": false)", ""},
        ReadChief},
       {{"ssh_config", "name of an ssh group",
-        "The login of this node. Required, except on the chief node, where it is ignored, and "
-        "except if `ssh` has the [settings of one group directly](#an-ssh-group).",
+        "The login of this node. Required, except on the chief node, and except if `ssh` has the "
+        "[settings of one group directly](#an-ssh-group). On the chief node, only `python_venv` "
+        "and `shared_envs` of a group without `via` apply.",
         R"("type": ["string", "integer"], "minLength": 1)", R"("lab")", "ssh group"},
        [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.ssh_config); }}};
 }
@@ -247,15 +248,14 @@ std::vector<Key<NodeEntry>> FurtherNodeKeys() {
          in.Text(entry.node.interface, CheckInterface);
        }},
       {{"python_venv", "as in an [ssh group](#an-ssh-group)",
-        "Statements for this node, which run in place of the group's. The chief node has no "
-        "group, so only this key applies to it.",
-        TextSchema(), R"("source ~/venv/bin/activate")", "venv"},
+        "Statements for this node, which run in place of the group's.", TextSchema(),
+        R"("source ~/venv/bin/activate")", "venv"},
        [](const KeyedValue& in, NodeEntry& entry) {
          entry.node.python_venv = in.reader.ReadString(in.value, in.name);
        }},
       {{"shared_envs", "as in an [ssh group](#an-ssh-group)",
         "Variables for this node, in addition to the group's. If both set a variable, the node's "
-        "value wins. The chief node has no group, so only this key applies to it.",
+        "value wins.",
         SharedEnvsSchema(), R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})",
         "env envs environment"},
        [](const KeyedValue& in, NodeEntry& entry) { ReadSharedEnvs(in, entry.node.shared_envs); }},

@@ -14,6 +14,18 @@ const SshGroup& ResourceSpec::group_of(const Node& node) const {
   return node.chief ? none : ssh.at(node.ssh_config);
 }
 
+void TakeEnvironment(const SshGroup& group, Node& node) {
+  if (node.python_venv.empty()) node.python_venv = group.python_venv;
+  SharedEnvs envs;
+  for (const auto& entry : group.shared_envs) {
+    const bool own =
+        std::ranges::count(node.shared_envs, entry.first, &SharedEnvs::value_type::first) > 0;
+    if (!own) envs.push_back(entry);
+  }
+  envs.insert(envs.end(), node.shared_envs.begin(), node.shared_envs.end());
+  node.shared_envs = std::move(envs);
+}
+
 ResourceSpec WithoutEnvironments(ResourceSpec spec) {
   const auto clear = [](auto& settings) {
     settings.python_venv.clear();

@@ -111,6 +111,10 @@ struct ResourceSpec {
   const SshGroup& group_of(const Node& node) const;
 };
 
+// Copies python_venv and shared_envs of the group into the node, whose own take precedence. For a
+// chief, which has no group.
+void TakeEnvironment(const SshGroup& group, Node& node);
+
 // Returns what logins need, without variables and statements for ranks, which may be secrets.
 ResourceSpec WithoutEnvironments(ResourceSpec spec);
 

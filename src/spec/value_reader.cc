@@ -165,7 +165,11 @@ std::optional<ValueReader::Given> ValueReader::ReadMapping(const YamlValue& yaml
 
 std::string ValueReader::ReadString(const YamlValue& yaml, const std::string& key) {
   if (yaml.text.empty()) {
-    Report(yaml, "'" + key + "' is " + TypeName(yaml) + "; it should be a text");
+    // YAML reads "{{ name }}" as a mapping whose key is a mapping.
+    const bool braces =
+        yaml.kind == Kind::kMapping && !yaml.items.empty() && yaml.items[0]->kind == Kind::kMapping;
+    Report(yaml, "'" + key + "' is " + TypeName(yaml) + "; it should be a text" +
+                     (braces ? "; " + ShellNotation("{{") : ""));
   } else if (yaml.text.find('\0') != std::string::npos) {
     Report(yaml, "'" + key + "' is " + Shown(yaml) + "; it cannot contain a zero byte");
   } else {

@@ -79,6 +79,14 @@ class WholeCheck {
                   (groups_.empty() ? "the spec has no 'ssh' groups" : "defined are: " + Groups()) +
                   (near.empty() ? "" : "; did you mean " + Quoted(near) + "?"));
     }
+    const auto group = spec_.ssh.find(node.ssh_config);
+    if (group != spec_.ssh.end() && !node.address.empty() &&
+        group->second.username.ends_with("@" + node.address)) {
+      const std::string& user = group->second.username;
+      report_(at.ssh_config,
+              "the user " + Quoted(user) + " has the address of the node, too; write " +
+                  Quoted("username: " + user.substr(0, user.size() - node.address.size() - 1)));
+    }
     if (several_ && !node.chief && node.ssh_config.empty()) {
       report_(at.address,
               (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
@@ -294,6 +302,12 @@ void Reader::ReadDocument(const YamlValue& root) {
   const auto nodes = given->find("nodes");
   if (nodes == given->end()) Report(root, "key 'nodes' is missing: the list of machines");
   UseSshSection();
+  for (Node& node : spec_.nodes) {
+    const auto group = spec_.ssh.find(node.ssh_config);
+    // Containers have other paths.
+    const bool here = node.chief && group != spec_.ssh.end() && group->second.via.empty();
+    if (here) TakeEnvironment(group->second, node);
+  }
   // A node with login settings may be another machine.
   if (spec_.nodes.size() == 1 && spec_.nodes[0].ssh_config.empty()) spec_.nodes[0].chief = true;
   CheckWhole(spec_, node_positions_, nodes == given->end() ? root.position : nodes->second,

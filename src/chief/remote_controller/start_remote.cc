@@ -35,17 +35,8 @@
 namespace autodist::chief {
 namespace {
 
-// Copies settings of the ssh group into the node, because a chief has none.
 void MakeChief(const spec::SshGroup& group, spec::Node& node) {
-  if (node.python_venv.empty()) node.python_venv = group.python_venv;
-  spec::SharedEnvs envs;
-  for (const auto& entry : group.shared_envs) {
-    const bool own =
-        std::ranges::count(node.shared_envs, entry.first, &spec::SharedEnvs::value_type::first) > 0;
-    if (!own) envs.push_back(entry);
-  }
-  envs.insert(envs.end(), node.shared_envs.begin(), node.shared_envs.end());
-  node.shared_envs = std::move(envs);
+  spec::TakeEnvironment(group, node);
   node.ssh_config.clear();
   node.chief = true;
 }

@@ -175,6 +175,26 @@ TEST(SpecKeysTest, ANodeMayHaveItsOwnEnvironment) {
               ElementsAre(HasSubstr("f:1:44: '1A' is not a name")));
 }
 
+TEST(SpecKeysTest, AChiefWithAGroupHasItsEnvironment) {
+  const std::string nodes =
+      "nodes:\n  - {address: a, chief: true, ssh_config: lab, shared_envs: {A: own}}\n"
+      "  - {address: b, ssh_config: lab}\nssh:\n  lab: {";
+  const Node chief =
+      Read(nodes + "username: ann, python_venv: source v, shared_envs: {A: b, C: d}}\n").nodes[0];
+  EXPECT_EQ(chief.python_venv, "source v");
+  EXPECT_THAT(chief.shared_envs, ElementsAre(std::pair("C", "d"), std::pair("A", "own")));
+  // The paths of a container are not those of the chief.
+  EXPECT_EQ(
+      Read(nodes + "via: podman, container: c, python_venv: source v}\n").nodes[0].python_venv, "");
+}
+
+TEST(SpecKeysTest, AUserWithTheHostIsRefused) {
+  EXPECT_THAT(IssuesOf("nodes: [{address: gpu1, ssh_config: a}]\nssh: {a: {username: ann@gpu1}}\n"),
+              ElementsAre("f:1:37: the user 'ann@gpu1' has the address of the node, too; write "
+                          "'username: ann'"));
+  Read("nodes: [{address: gpu1, ssh_config: a}]\nssh: {a: {username: ann@corp}}\n");
+}
+
 TEST(SpecKeysTest, ANodeWithEmptyListsOfDevicesHasNoRank) {
   EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: [], cpus: []")).nodes[1].devices(), ElementsAre());
   EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: []")).nodes[1].devices(), ElementsAre(0));
@@ -277,6 +297,10 @@ TEST(SpecKeysTest, NotationsOfAShellAreRefused) {
               ElementsAre(HasSubstr("f:3:30: 'address' is '$HOST': " + variables)));
   EXPECT_THAT(IssuesOf("nodes: [{address: localhost}]\nshared_paths: [$HOME/data, ~ann/data]\n"),
               ElementsAre(HasSubstr("'$HOME/data': " + variables), HasSubstr("'~ann' is not")));
+  EXPECT_THAT(
+      IssuesOf(TwoNodes("{{ host }}")),
+      ElementsAre(HasSubstr("'address' is a mapping; it should be a text; templates are not "
+                            "filled in here")));
   // All of them are reported together.
   EXPECT_THAT(IssuesOf(Group("username: $USER, key_file: $KEY, port: 0")), testing::SizeIs(3));
 }
