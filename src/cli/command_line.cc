@@ -150,6 +150,11 @@ std::string MeantOption(const CLI::App& command, const std::string& word) {
   return "";
 }
 
+// Whether the word begins a program as torchrun has it: "-m MODULE".
+bool IsModule(const CLI::App& command, const std::string& word) {
+  return word == "-m" && !Find(command, word);
+}
+
 struct Unknown {
   std::string word;
   std::string next;
@@ -159,7 +164,7 @@ struct Unknown {
 std::vector<Unknown> UnknownOptions(const CLI::App& command, Argv::const_iterator word,
                                     Argv::const_iterator end) {
   std::vector<Unknown> unknown;
-  for (; word != end && IsOption(*word); ++word) {
+  for (; word != end && IsOption(*word) && !IsModule(command, *word); ++word) {
     const std::string next = std::next(word) == end ? "" : *std::next(word);
     const CLI::Option* option = Find(command, *word);
     bool takes_next = option && TakesNext(command, *option, *word, next);
@@ -294,40 +299,35 @@ Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes)
   return Refuse(what, "only options may precede '--'; the program follows it");
 }
 
-// Whether the word begins a program as torchrun has it: "-m MODULE".
-bool IsModule(const CLI::App& command, const std::string& word) {
-  return word == "-m" && !Find(command, word);
-}
-
 // Refuses a program that begins with an option, autodist's or another launcher's, or with a
 // variable. `own`: autodist's words, the command first.
 Status CheckProgram(const CLI::App& app, const CLI::App& command, const Argv& own,
                     const Argv& program) {
-  if (program.empty() || IsModule(command, program.front())) return OkStatus();
+  if (program.empty()) return OkStatus();
   const std::string& word = program.front();
+  if (IsModule(command, word)) {
+    if (program.size() > 1 && !IsOption(program[1])) return OkStatus();
+    return Refuse("'-m' has no module",
+                  "name it: `autodist " + command.get_name() + " -- -m MODULE`");
+  }
   const std::string what = "'" + word + "' is not a program";
   if (IsAssignment(word) && Find(command, "--env")) return Refuse(what, RepeatEnv(word));
   if (!IsOption(word)) return OkStatus();
   const std::string before = Joined(own.cbegin() + 1, own.cend());
-  const auto next_of = [&](Argv::const_iterator at) {
-    return std::next(at) == program.cend() ? std::string() : *std::next(at);
-  };
-  auto at = program.cbegin();
+  const auto unknown = UnknownOptions(command, program.cbegin(), program.cend());
+  if (!unknown.empty()) {
+    if (auto refusal = OptionsOfOthers(app, command, unknown, before)) return *refusal;
+    return UnknownOption(app, command, unknown[0].word, unknown[0].next, before);
+  }
   Argv options;
-  for (; at != program.cend() && IsOption(*at); ++at) {
-    const CLI::Option* option = Find(command, *at);
-    if (!option) break;
+  auto at = program.cbegin();
+  for (; at != program.cend() && IsOption(*at) && !IsModule(command, *at); ++at) {
+    const std::string next = std::next(at) == program.cend() ? "" : *std::next(at);
     options.push_back(Respelled(*at));
-    if (TakesNext(command, *option, *at, next_of(at))) options.push_back(*++at);
+    if (TakesNext(command, *Find(command, *at), *at, next)) options.push_back(*++at);
   }
-  if (!options.empty()) {
-    return Refuse(what, "write options before '--': `autodist " + command.get_name() + before +
-                            " " + base::ShellLine(options) + " --" + Joined(at, program.cend()) +
-                            "`");
-  }
-  const auto unknown = UnknownOptions(command, at, program.cend());
-  if (auto refusal = OptionsOfOthers(app, command, unknown, before)) return *refusal;
-  return UnknownOption(app, command, word, next_of(at), before);
+  return Refuse(what, "write options before '--': `autodist " + command.get_name() + before + " " +
+                          base::ShellLine(options) + " --" + Joined(at, program.cend()) + "`");
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ constexpr KnownOption kKnown[] = {
     {"msrun", "sched-host sched-port", "", "", kMeeting},
     {"msrun", "worker-num local-worker-num", "-n", "N", kOnThisMachine},
     {"torchrun", "m module", "-- python3 -m", "MODULE", ""},
+    {"torch.distributed.launch", "use-env", "", "", "autodist always sets LOCAL_RANK"},
     {"torchrun", "no-python", "", "", "autodist does not add python"},
     {"torchrun", "redirects r tee t", "--log-dir FOLDER", "",
      ": autodist prints the output of all ranks and stores it there"},
@@ -101,8 +102,9 @@ constexpr KnownOption kKnown[] = {
 
 // Options that have no value in the other launcher.
 constexpr char kAlone[] =
-    "standalone no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu allow-run-as-root "
-    "oversubscribe tag-output l label K kill-on-bad-exit u unbuffered cpu use-cpu pty";
+    "standalone use-env no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu "
+    "allow-run-as-root oversubscribe tag-output l label K kill-on-bad-exit u unbuffered cpu "
+    "use-cpu pty";
 
 // Short options of sbatch, and their long names here or there.
 constexpr char kSbatchNames[] =

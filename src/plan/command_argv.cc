@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "base/split.h"
 
 namespace autodist::plan {
 namespace {
@@ -167,20 +167,31 @@ std::vector<std::string> WithPython(std::vector<std::string> command, bool needs
 }
 
 Status CheckForRanks(const std::vector<std::string>& command) {
-  const std::string line = absl::StrJoin(command, " ");  // it may be quoted as one word
-  const size_t blank = line.find(' ');
-  const std::string program = BaseName(line.substr(0, blank));
-  const bool conda = program == "conda" || program == "mamba" || program == "micromamba";
-  constexpr std::string_view kActivate = " activate";
-  if (!conda || blank == line.npos || !line.substr(blank).starts_with(kActivate)) {
-    return OkStatus();
+  struct ShellCommand {
+    std::string_view programs;
+    std::string_view subcommands;
+    const char* statements;  // for python_venv
+  };
+  constexpr ShellCommand kCommands[] = {
+      {"conda mamba micromamba", "activate",
+       "source ~/miniconda3/etc/profile.d/conda.sh; conda activate NAME"},
+      {"module", "load add use purge", "source /etc/profile; module load NAME"}};
+  const std::string line = absl::StrJoin(command, " ") + "  ";  // it may be quoted as one word
+  const std::vector<std::string_view> words = base::Split(line, ' ');
+  const std::string program = BaseName(std::string(words[0]));
+  for (const auto& [programs, subcommands, statements] : kCommands) {
+    if (std::ranges::count(base::Split(programs, ' '), program) == 0 ||
+        std::ranges::count(base::Split(subcommands, ' '), words[1]) == 0) {
+      continue;
+    }
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "`" + program + " " + std::string(words[1]) +
+                                                "` changes only the shell that runs it"),
+        std::string("set python_venv in the spec, such as '") + statements +
+            "', and start the program alone; on this machine, run the command before `autodist "
+            "run`");
   }
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument,
-            "`" + base::Printable(program) + " activate` changes only the shell that runs it"),
-      "set python_venv in the spec, such as 'source ~/miniconda3/etc/profile.d/conda.sh; conda "
-      "activate NAME', and start the program alone; on this machine, activate the environment "
-      "before `autodist run`");
+  return OkStatus();
 }
 
 Script ScriptIn(const std::vector<std::string>& command) {

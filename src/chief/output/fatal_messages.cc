@@ -71,7 +71,7 @@ constexpr auto kFirstLetters = [] {
   for (const Beginning& beginning : kBeginnings) {
     first[static_cast<unsigned char>(beginning.text[0])] = true;
   }
-  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u', '-', '\xe2'})
+  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u', '-', '/', '\xe2'})
     first[static_cast<unsigned char>(other)] = true;
   return first;
 }();
@@ -110,6 +110,17 @@ std::string_view TextOfSanitizer(std::string_view line) {
   const size_t mark = line.find(kMark);
   return line.starts_with("==") && mark != std::string_view::npos ? line.substr(mark + kMark.size())
                                                                   : "";
+}
+
+// An error of the interpreter itself: "/usr/bin/python3: No module named train".
+std::string_view TextOfPython(std::string_view line) {
+  const size_t end = line.find(": ");
+  if (line[0] != '/' || end == std::string_view::npos) return "";
+  std::string_view program = line.substr(0, end);
+  program.remove_prefix(program.rfind('/') + 1);
+  const bool python = program.starts_with("python") &&
+                      program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
+  return python ? line.substr(end + 2) : "";
 }
 
 std::string_view Trimmed(std::string_view line) {
@@ -312,7 +323,8 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
     text_follows_ = Record(kFatal, line, line) || text_follows_;
     return;
   }
-  for (const std::string_view text : {TextOfLogFatal(line), TextOfSanitizer(line)}) {
+  for (const std::string_view text :
+       {TextOfLogFatal(line), TextOfSanitizer(line), TextOfPython(line)}) {
     if (!text.empty()) Record(kFatal, text, line);
   }
   for (const std::string_view begin : kOfChild) {

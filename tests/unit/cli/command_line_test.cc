@@ -162,6 +162,8 @@ TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreTranslated) {
   EXPECT_THAT(Refusal({"run", "-x", "A=1", "x"}), HasSubstr("`autodist run --env A=1`"));
   EXPECT_THAT(Refusal({"run", "-x", "A", "x"}), HasSubstr("`autodist run --pass-env A`"));
   EXPECT_THAT(Refusal({"run", "--rdzv_id", "4", "x"}), HasSubstr("torchrun's; leave it out: "));
+  EXPECT_THAT(Refusal({"run", "--use_env", "train.py"}),
+              HasSubstr("torch.distributed.launch's; leave it out: autodist always sets"));
 }
 
 TEST_F(CommandLineTest, OptionsHaveBothSpellings) {
@@ -181,6 +183,12 @@ TEST_F(CommandLineTest, AModuleRunsAsWithTorchrun) {
   EXPECT_THAT(Read({"run", "-n", "2", "-m", "pkg.train", "--lr", "1"}).program,
               ElementsAre("-m", "pkg.train", "--lr", "1"));
   EXPECT_THAT(Read({"run", "--", "-m", "pkg.train"}).program, ElementsAre("-m", "pkg.train"));
+  EXPECT_THAT(Refusal({"run", "--", "--nproc_per_node=2", "-m", "pkg.train"}),
+              HasSubstr("`autodist run --nproc-per-node=2 -- -m pkg.train`"));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "-m"}, {"run", "--", "-m", "--nproc_per_node=2", "x"}}) {
+    EXPECT_EQ(Refusal(words), "'-m' has no module | name it: `autodist run -- -m MODULE`");
+  }
 }
 
 TEST_F(CommandLineTest, OptionsAfterDashesAreNoProgram) {
@@ -191,6 +199,8 @@ TEST_F(CommandLineTest, OptionsAfterDashesAreNoProgram) {
               HasSubstr("run has no option '--nnodes' | it is torchrun's; write"));
   EXPECT_THAT(Refusal({"run", "--", "--nnodes", "2", "--rdzv-id=7", "train.py"}),
               HasSubstr("run has no options '--nnodes' or '--rdzv-id'"));
+  EXPECT_THAT(Refusal({"run", "--", "--nproc_per_node=2", "--use_env", "train.py"}),
+              HasSubstr("run has no option '--use_env' | it is torch.distributed.launch's; leave"));
   EXPECT_THAT(Refusal({"run", "--", "--zzzzzzzzz", "train.py"}), HasSubstr("no option"));
   EXPECT_THAT(Read({"run", "--", "./train", "--nproc_per_node=2"}).program,
               ElementsAre("./train", "--nproc_per_node=2"));

@@ -91,12 +91,14 @@ TEST(CheckForRanksTest, AnActivationIsNoProgram) {
   using Command = std::vector<std::string>;
   for (const Command& command :
        {Command{"conda", "activate", "train"}, Command{"conda activate train && python x.py"},
-        Command{"/opt/conda/bin/conda", "activate"}, Command{"micromamba", "activate", "x"}}) {
+        Command{"/opt/conda/bin/conda", "activate"}, Command{"micromamba", "activate", "x"},
+        Command{"module", "load", "cuda/12.4"}, Command{"module load cuda && python x.py"}}) {
     const Status status = PlanOf(command).status();
-    EXPECT_THAT(Message(status), HasSubstr(" activate` changes only the shell that runs it"));
+    EXPECT_THAT(Message(status), HasSubstr("` changes only the shell that runs it"));
     EXPECT_THAT(Remedy(status), HasSubstr("python_venv"));
   }
   for (const Command& command : {Command{"conda", "run", "-n", "x", "python"}, Command{"conda"},
+                                 Command{"module"}, Command{"./module.py", "load"},
                                  Command{"./activate"}, Command{"echo", "conda", "activate"}}) {
     EXPECT_TRUE(CheckForRanks(command).ok()) << testing::PrintToString(command);
   }

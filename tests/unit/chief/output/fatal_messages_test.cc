@@ -345,6 +345,7 @@ TEST_F(FatalMessagesTest, RecognisesOneLineMessagesOfLibraries) {
             "AddressSanitizer: heap-use-after-free on address 0x1"},
            {"Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort",
             "Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort"},
+           {"/usr/bin/python3.11: No module named nosuch", "No module named nosuch"},
            {"panic: runtime error: index out of range",
             "panic: runtime error: index out of range"}}) {
     messages_ = FatalMessages("/work/job");
