@@ -1,8 +1,13 @@
 #include "reach/host_facts.h"
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/deadline.h"
 #include "base/log.h"
@@ -21,6 +26,34 @@ using base::Log;
 using base::LogLevel;
 
 constexpr size_t kAskedAtOnce = 64;
+
+// While it exists, a signal that ends this process first prints a line. At most one exists.
+class InterruptNotice {
+ public:
+  InterruptNotice() {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) {
+      constexpr std::string_view kLine = "autodist: interrupted before all hosts answered\n";
+      if (isatty(STDERR_FILENO) == 1) (void)!write(STDERR_FILENO, "\n", 1);  // after "^C"
+      (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+      raise(signal);  // when the handler returns, with the default action
+    };
+    action.sa_flags = SA_RESETHAND;
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_DFL) sigaction(kSignals[i], &action, nullptr);
+    }
+  }
+  InterruptNotice(const InterruptNotice&) = delete;
+  InterruptNotice& operator=(const InterruptNotice&) = delete;
+  ~InterruptNotice() {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
 
 std::mutex failures_mutex;
 std::map<std::string, Status>& Failures() {  // by login; guarded by the mutex
@@ -146,6 +179,7 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
                                              const spec::SshGroup& login, const plan::User& user,
                                              AskHosts ask, SameMachines same,
                                              const AskLimits& limits) {
+  const InterruptNotice notice;
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
   std::vector<std::string> names;  // the configured HostName, or the host as given

@@ -94,12 +94,13 @@ inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out 
                                        kCheckAddress};
 inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
 inline constexpr Cause kRefused{kUnavailable, "{said}",
-                                "start sshd on the node, or correct `port` in the spec", kSsh,
-                                "connection refused"};
+                                "start sshd on the node, or correct the port in the spec or "
+                                "~/.ssh/config",
+                                kSsh, "connection refused"};
 inline constexpr Cause kNoRoute{
     kUnavailable, "no route: {said}",
     "check the machine and the address; `ip route get {address}` shows the route; behind a "
-    "gateway, set proxy_jump in the spec"};
+    "gateway, set proxy_jump in the spec or ProxyJump in ~/.ssh/config"};
 inline constexpr Cause kSshNoRoute{
     kUnavailable, "no route: {said}",
     "check that the machine and its jump hosts are up and the addresses are right", kSsh,
@@ -122,17 +123,17 @@ inline constexpr Cause kProxySilent{
 // The server's first text, and the handshake.
 inline constexpr Cause kSilentServer{
     kDeadlineExceeded, "waiting for the banner of an SSH server timed out after {limit}",
-    "look at the load of the machine, which accepts connections, or correct `port` in the spec; if "
-    "the server is only slow, set ConnectTimeout in ~/.ssh/config"};
+    "look at the load of the machine, which accepts connections, or correct the port in the spec "
+    "or ~/.ssh/config; if the server is only slow, set ConnectTimeout in ~/.ssh/config"};
 inline constexpr Cause kClosedAtOnce{kResourceExhausted,
                                      "the server closed the connection before it said anything",
                                      kLimitsOfServer};
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
-inline constexpr Cause kOtherServer{kFailedPrecondition,
-                                    "not an SSH server: it says '{said}'{then}",
-                                    "correct `port` in the spec: the port on which sshd listens"};
+inline constexpr Cause kOtherServer{
+    kFailedPrecondition, "not an SSH server: it says '{said}'{then}",
+    "correct the port in the spec or ~/.ssh/config to that of sshd"};
 inline constexpr Cause kSlowHandshake{
     kDeadlineExceeded, "the SSH handshake timed out after {limit}",
     "look at the load of the machine; if `ssh NODE` hangs, too, the network may lose large "
@@ -181,11 +182,12 @@ inline constexpr Cause kOtherMethod{
     "permission denied (keyboard-interactive|permission denied (password)|"
     "permission denied (password,keyboard-interactive)"};
 inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key to offer{keys}",
-                              "set key_file in the spec, or load a key with ssh-add"};
+                              "load a key with ssh-add, or set key_file in the spec or "
+                              "IdentityFile in ~/.ssh/config"};
 inline constexpr Cause kKeyRefused{
     kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
-    "add the public key to ~/.ssh/authorized_keys of that user on the node, or correct username "
-    "or key_file in the spec"};
+    "add the public key to ~/.ssh/authorized_keys of that user on the node, or correct the user "
+    "or the key in the spec or ~/.ssh/config"};
 inline constexpr Cause kWrongCertificate{
     kPermissionDenied,
     "key refused: {certificate}; the server does not accept for user {user}:{keys}",

@@ -1,4 +1,6 @@
-"""Several signals within a second count as one."""
+"""Several signals within a second count as one; an interrupt before the start ends autodist."""
+
+import pytest
 
 SAVE = """cat > save.sh <<'S'
 trap 'sleep 3; echo saved > saved-$RANK; exit 0' TERM; echo training; while :; do sleep 0.2; done
@@ -72,3 +74,18 @@ autodist run --spec "$1" --show none -- sh -c 'seq 200000' > /dev/null 2>&1
 autodist logs last 2> err | head -1 > /dev/null; echo "[${PIPESTATUS[0]}]"; cat err
 """)
     assert said.strip() in ("[141]", "[0]"), said
+
+
+@pytest.mark.parametrize("command", ["init --hosts slow", "run --hosts slow -- true"])
+def test_an_interrupt_while_hosts_are_asked_leaves_nothing(case, command):
+    said = case(1, f"""
+mkdir -p ~/.ssh; printf 'Host slow\n  ProxyCommand sleep 76543\n' > ~/.ssh/config
+env --default-signal=INT autodist {command} 2> said & job=$!
+until pgrep -f '^sleep 76543' > /dev/null; do sleep 0.05; done
+kill -INT $job; wait $job; echo "[$?]"
+cat said
+while pgrep -f '^sleep 76543' > /dev/null; do sleep 0.05; done
+ls -A | grep -v case.sh
+""")
+    assert said == "[130]\nautodist: asking 1 host for its devices\n" \
+                   "autodist: interrupted before all hosts answered\nsaid\n", said
