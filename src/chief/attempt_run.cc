@@ -103,7 +103,13 @@ Loop::Time AttemptRun::Tick() {
   if (parts_.loop->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
     parts_.stop.TimedOut();
-    if (state.TimedOut()) Stop();
+    if (state.TimedOut()) {
+      Stop();
+    } else if (state.cause()) {
+      const std::string what = "--timeout expired: no further restart";
+      parts_.console.Log(LogLevel::kInfo, what);
+      parts_.recorder.Record(what);
+    }
   }
   if (parts_.loop->Now() >= lost_without_ranks_.report_at) ReportLostWithoutRanks();
   HangResponse& hang = parts_.hang;

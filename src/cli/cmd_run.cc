@@ -253,8 +253,8 @@ void WarnOfSlurm(const v1::JobRequest& request) {
   base::Log(
       base::LogLevel::kWarning,
       "ranks have at most " + base::Seconds(*kill_wait) +
-          " to exit when Slurm cancels the job (KillWait), in spite of --grace; for more time: "
-          "sbatch --signal=B:TERM@SECONDS");
+          " to exit when Slurm cancels the job (KillWait), in spite of --grace; for all of it "
+          "before the time limit: --timeout, shorter by that time");
 }
 
 // Runs in each pod except the chief's.

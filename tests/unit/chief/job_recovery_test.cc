@@ -67,6 +67,17 @@ TEST_F(JobRecoveryTest, ANodeWhoseConnectionBreaksInEachPreparationIsLeftOutIfOt
   EXPECT_EQ(Run(), 0);
 }
 
+TEST_F(JobRecoveryTest, ATimeoutThatEndsTheWaitForALostNodeIsNamed) {
+  options_.launch.request.set_timeout(10);
+  loop_.After(seconds(5), [this] {
+    nodes_[1].Die();
+    nodes_[1].unreachable = true;
+  });
+  EXPECT_EQ(Run(), kExitCannotLaunch);
+  EXPECT_THAT(messages_, HasSubstr("--timeout expired: no further restart"));
+  EXPECT_THAT(messages_, HasSubstr("was lost"));
+}
+
 // As when it was suspended, or its machine did not run.
 TEST_F(JobRecoveryTest, AChiefThatDidNotRunBlamesNoNodeForSlowRanks) {
   loop_.After(seconds(5), [this] { nodes_[0].ExitAll(7); });
