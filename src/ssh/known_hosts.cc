@@ -162,7 +162,7 @@ const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const 
 
 KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
   const std::string_view type = KeyType(key);
-  Answer answer{Match::kUnknown, ""};
+  Answer answer{Match::kUnknown, first_path_};
   for (const size_t index : EntriesOf(name)) {
     const Entry& entry = entries_[index];
     if (entry.kind == Entry::Kind::kRevoked) {

@@ -19,7 +19,8 @@ class KnownHosts {
   enum class Match { kTrusted, kUnknown, kChanged, kRevoked };
   struct Answer {
     Match match;
-    std::string where;  // "file:line" of the decisive entry; empty for kUnknown
+    // "file:line" of the decisive entry; for kUnknown the file that Add writes to.
+    std::string where;
   };
 
   // Reads the files in this order. A missing one counts as empty; invalid lines are skipped, as ssh

@@ -81,7 +81,11 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
     case KnownHosts::Match::kTrusted:
       return OkStatus();
     case KnownHosts::Match::kUnknown:
-      return CauseError(cause::kUnknownHostKey, {{"{key}", offered}, {"{line}", line}});
+      return CauseError(cause::kUnknownHostKey,
+                        {{"{key}", offered},
+                         {"{line}", line},
+                         {"{file}", answer.where == "/dev/null" ? "a file of UserKnownHostsFile"
+                                                                : answer.where}});
     case KnownHosts::Match::kChanged:
       return CauseError(cause::kChangedHostKey,
                         {{"{key}", offered}, {"{where}", answer.where}, {"{line}", line}});
@@ -155,16 +159,29 @@ std::optional<std::string> SaidByProxy(const std::string& said) {
   return words;
 }
 
+bool IsOneOf(const transport::Cause* row, auto... rows) { return ((row == rows) || ...); }
+
 Status ProxyError(const std::string& words, const std::string& host) {
-  // `host` names the jump hosts of the spec.
-  const bool jump = Has(words, "stdio forwarding failed") || Has(words, "ssh: connect to host") ||
-                    Has(host, " through ");
+  const transport::Cause* const shown = CauseIn(words, SaidBy::kSsh);
+  const bool has_login = Has(words, "stdio forwarding failed");
+  // Other programs print the texts of these rows, too. `host` names the jump hosts of the spec.
+  const bool of_ssh =
+      shown && !IsOneOf(shown, &cause::kRefused, &cause::kSshNoRoute, &cause::kSshTimeout);
+  const bool jump =
+      has_login || of_ssh || Has(words, "ssh: connect to host") || Has(host, " through ");
   if (words.empty()) {
     const char* const proxy = jump ? "the jump host" : "the ProxyCommand";
     return CauseError(cause::kProxySilent, {{"{proxy}", proxy}, {"{node}", host}});
   }
-  return CauseError(jump ? cause::kJumpHostFails : cause::kProxyFails,
-                    {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
+  const bool forbidden = has_login && Has(words, "administratively prohibited");
+  const Status failure =
+      CauseError(forbidden   ? cause::kJumpHostForbids
+                 : has_login ? cause::kJumpHostFails
+                 : jump      ? cause::kJumpHostLogin
+                             : cause::kProxyFails,
+                 {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
+  const StatusCode code = !has_login && of_ssh ? shown->code : failure.code();
+  return {code, Message(failure), Remedy(failure)};
 }
 
 // Returns the text without the lines of ssh about the end, which may follow a banner.
@@ -187,14 +204,10 @@ Status SshProgramError(const std::string& said, const std::string& host) {
   AD_RETURN_IF_ERROR(transport::ConfigurationError(said));
   AD_RETURN_IF_ERROR(SaidInBanner(BannerIn(said)));
   const transport::Cause* found = CauseIn(said, SaidBy::kSsh);
-  const auto is_one_of = [found](auto... rows) { return ((found == rows) || ...); };
-  if (!found ||
-      is_one_of(&cause::kRefused, &cause::kSshNoRoute, &cause::kSshTimeout, &cause::kBusy)) {
-    const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
-    const auto words = busy ? std::nullopt : SaidByProxy(said);
-    // A busy jump host reports that itself, with its address.
-    if (words && !Has(*words, "kex_exchange_identification")) return ProxyError(*words, host);
-  }
+  const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
+  const auto words = busy ? std::nullopt : SaidByProxy(said);
+  // A busy jump host reports that itself, with its address.
+  if (words && !Has(*words, "kex_exchange_identification")) return ProxyError(*words, host);
   const std::string by = said.empty() ? "ssh ended without a message"
                                       : transport::WithIndentedLines("ssh says:\n" + said);
   return CauseError(found ? *found : cause::kSshFails, {{"{said}", by}, {"{where}", ""}});

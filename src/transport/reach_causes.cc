@@ -46,8 +46,9 @@ constexpr size_t kMaxShown = 500;     // bytes of what a login shell prints
 
 struct Shown {
   const Cause* row = nullptr;
-  std::string_view line;  // the text from the evidence's line on
-  std::string_view rest;  // after the evidence
+  std::string_view before;  // the text before the evidence's line
+  std::string_view line;    // the text from there on
+  std::string_view rest;    // after the evidence
 };
 
 // Returns the name in a cloud image's `user "ubuntu" rather than the user "root".`, or "".
@@ -73,7 +74,8 @@ Shown ShownIn(std::string_view text, SaidBy said_by) {
       if (at == lower.npos) continue;
       const std::string_view rest = text.substr(at + evidence.size());
       if (row == &cause::kOtherUser && UserIn(rest).empty()) continue;
-      return {row, text.substr(text.rfind('\n', at) + 1), rest};
+      const size_t line = text.rfind('\n', at) + 1;
+      return {row, text.substr(0, line), text.substr(line), rest};
     }
   }
   return {};
@@ -108,9 +110,10 @@ const Cause* CauseIn(std::string_view text, SaidBy said_by) { return ShownIn(tex
 Status ConfigurationError(std::string_view said) {
   const Shown shown = ShownIn(said, SaidBy::kConfiguration);
   if (!shown.row) return OkStatus();
-  return CauseError(*shown.row, {{"{said}", OneSentence(base::FirstLine(shown.line))},
-                                 {"{rest}", OneSentence(base::FirstLine(shown.rest))},
-                                 {"{all}", OneSentence(said)}});
+  return CauseError(*shown.row,
+                    {{"{said}", OneSentence(base::FirstLine(shown.line))},
+                     {"{rest}", OneSentence(base::FirstLine(shown.rest))},
+                     {"{before}", OneSentence(shown.before.empty() ? said : shown.before)}});
 }
 
 Status SaidByServer(std::string_view text) {

@@ -58,13 +58,14 @@ inline constexpr Cause kNotPlainText{
     kConfiguration,
     "bad configuration option: \\357|bad configuration option: \\376|"
     "bad configuration option: \\377"};
-inline constexpr Cause kUnknownOption{
-    kInvalidArgument, "{said}", "correct that line, or write `IgnoreUnknown {rest}` before it",
-    kConfiguration, "bad configuration option: "};
+inline constexpr Cause kUnknownOption{kInvalidArgument, "{said}",
+                                      "remove that line, or write `IgnoreUnknown {rest}` at the "
+                                      "top of the file, before the first Host",
+                                      kConfiguration, "bad configuration option: "};
 inline constexpr Cause kConfigPermissions{kInvalidArgument, "{said}",
                                           "run `chmod go-w {rest}`; the file must be yours",
                                           kConfiguration, "bad owner or permissions on "};
-inline constexpr Cause kWrongConfigLine{kInvalidArgument, "ssh says: {all}", "correct that line",
+inline constexpr Cause kWrongConfigLine{kInvalidArgument, "{before}", "correct that line",
                                         kConfiguration, ": terminating, "};
 inline constexpr Cause kConfigFails{kFailedPrecondition, "`ssh -G {node}` fails:\n{said}",
                                     "correct ~/.ssh/config"};
@@ -87,20 +88,20 @@ inline constexpr Cause kWrongFamily{
     "correct AddressFamily in ~/.ssh/config, or give an address of that kind"};
 inline constexpr Cause kLoopbackName{
     kFailedPrecondition, "'{name}' resolves to {address} here, which is a loopback address",
-    "give the IP address, or remove the name from that line of /etc/hosts"};
+    "give the IP address, or correct the line of /etc/hosts, or the HostName in ~/.ssh/config"};
 
 // A connection is made, also through a proxy.
 inline constexpr Cause kConnectTimeout{kDeadlineExceeded, "connecting timed out after {limit}",
                                        kCheckAddress};
 inline constexpr Cause kSshTimeout{kDeadlineExceeded, "{said}", kCheckAddress, kSsh, "timed out"};
 inline constexpr Cause kRefused{kUnavailable, "{said}",
-                                "start sshd on the node, or correct the port in the spec or "
-                                "~/.ssh/config",
+                                "start sshd on the node, or correct the port: `port` in the spec, "
+                                "or Port in ~/.ssh/config",
                                 kSsh, "connection refused"};
 inline constexpr Cause kNoRoute{
     kUnavailable, "no route: {said}",
     "check the machine and the address; `ip route get {address}` shows the route; behind a "
-    "gateway, set proxy_jump in the spec or ProxyJump in ~/.ssh/config"};
+    "gateway, set proxy_jump in the spec, or ProxyJump in ~/.ssh/config"};
 inline constexpr Cause kSshNoRoute{
     kUnavailable, "no route: {said}",
     "check that the machine and its jump hosts are up and the addresses are right", kSsh,
@@ -109,9 +110,18 @@ inline constexpr Cause kNoInterface{
     kUnavailable, "{said}",
     "the name after the % must be one of this machine's interfaces (`ip link`)"};
 inline constexpr Cause kNotConnected{kUnavailable, "{said}", kCheckAddress};
+inline constexpr Cause kJumpHostLogin{kUnavailable,
+                                      "the login to the jump host of {node} fails: {said}",
+                                      "make `ssh JUMP_HOST true` work here; the jump host is that "
+                                      "of ProxyJump in ~/.ssh/config, or of proxy_jump in the "
+                                      "spec"};
+inline constexpr Cause kJumpHostForbids{
+    kUnavailable, "the jump host of {node} forbids connections to other machines: {said}",
+    "permit them there: look at AllowTcpForwarding and PermitOpen in sshd_config, and at "
+    "`no-port-forwarding` and `permitopen=` in authorized_keys"};
 inline constexpr Cause kJumpHostFails{
-    kUnavailable, "the jump host of {node} ended without a connection: {said}",
-    "check that the jump host reaches the node; `ssh -v {node}` shows each step"};
+    kUnavailable, "the jump host of {node} does not reach it: {said}",
+    "check that the node is up, and that the jump host reaches it under this address and port"};
 inline constexpr Cause kProxyFails{
     kUnavailable, "the ProxyCommand of {node} ended without a connection: {said}",
     "make `ssh {node}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
@@ -122,18 +132,21 @@ inline constexpr Cause kProxySilent{
 
 // The server's first text, and the handshake.
 inline constexpr Cause kSilentServer{
-    kDeadlineExceeded, "waiting for the banner of an SSH server timed out after {limit}",
-    "look at the load of the machine, which accepts connections, or correct the port in the spec "
-    "or ~/.ssh/config; if the server is only slow, set ConnectTimeout in ~/.ssh/config"};
+    kDeadlineExceeded,
+    "waiting for the banner of an SSH server timed out after {limit}: the port accepts connections",
+    "if another service has the port, correct `port` in the spec, or Port in ~/.ssh/config; if the "
+    "SSH server is slow (load, or UseDNS in its sshd_config), set a ConnectTimeout of more than "
+    "{limit} in ~/.ssh/config"};
 inline constexpr Cause kClosedAtOnce{kResourceExhausted,
                                      "the server closed the connection before it said anything",
                                      kLimitsOfServer};
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
-inline constexpr Cause kOtherServer{
-    kFailedPrecondition, "not an SSH server: it says '{said}'{then}",
-    "correct the port in the spec or ~/.ssh/config to that of sshd"};
+inline constexpr Cause kOtherServer{kFailedPrecondition,
+                                    "not an SSH server: it says '{said}'{then}",
+                                    "give the port of sshd: `port` in the spec, or Port in "
+                                    "~/.ssh/config"};
 inline constexpr Cause kSlowHandshake{
     kDeadlineExceeded, "the SSH handshake timed out after {limit}",
     "look at the load of the machine; if `ssh NODE` hangs, too, the network may lose large "
@@ -163,8 +176,8 @@ inline constexpr Cause kRevokedHostKey{kFailedPrecondition, "host key revoked{wh
                                        "revoked host key|is marked as revoked| revoked by file "};
 inline constexpr Cause kUnknownHostKey{
     kFailedPrecondition, "host key unknown: the server has {key}",
-    "if that is its fingerprint (compare with ssh-keygen -l on the machine), add to "
-    "~/.ssh/known_hosts:\n{line}\nor give --host-key-check accept-new"};
+    "if that is its fingerprint (run `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` on the "
+    "machine), add to {file}:\n{line}\nor give --host-key-check accept-new"};
 inline constexpr Cause kSshUnknownHostKey{
     kFailedPrecondition, "host key unknown: {said}",
     "log in once with `ssh` and confirm the fingerprint, or give --host-key-check accept-new", kSsh,
@@ -182,19 +195,21 @@ inline constexpr Cause kOtherMethod{
     "permission denied (keyboard-interactive|permission denied (password)|"
     "permission denied (password,keyboard-interactive)"};
 inline constexpr Cause kNoKey{kPermissionDenied, "key refused: there is no key to offer{keys}",
-                              "load a key with ssh-add, or set key_file in the spec or "
+                              "load a key with ssh-add, or name one: key_file in the spec, or "
                               "IdentityFile in ~/.ssh/config"};
 inline constexpr Cause kKeyRefused{
     kPermissionDenied, "key refused: the server does not accept for user {user}:{keys}",
-    "add the public key to ~/.ssh/authorized_keys of that user on the node, or correct the user "
-    "or the key in the spec or ~/.ssh/config"};
+    "add the public key to ~/.ssh/authorized_keys of that user on the node, or give another user "
+    "or key (USER@HOST, key_file, IdentityFile); if it is there, check AllowUsers and DenyUsers in "
+    "sshd_config, and that only the user can write to the home folder and ~/.ssh (StrictModes)"};
 inline constexpr Cause kWrongCertificate{
     kPermissionDenied,
     "key refused: {certificate}; the server does not accept for user {user}:{keys}",
     "get a certificate for {user} that is valid now (ssh-keygen -s, or the command of your site)"};
 inline constexpr Cause kSshKeyRefused{
     kPermissionDenied, "key refused: {said}",
-    "load the keys of the node and of jump hosts with ssh-add; ssh cannot ask for passphrases here",
+    "load the node's key with ssh-add, because ssh cannot ask for passphrases here, or add the "
+    "public key to ~/.ssh/authorized_keys of that user on the node",
     kSsh, "permission denied (|too many authentication failures"};
 inline constexpr Cause kSlowLogin{
     kDeadlineExceeded,
@@ -221,8 +236,10 @@ inline constexpr Cause kPasswordExpired{
     "required to change your password|must change your password|change your password immediately"};
 inline constexpr Cause kAccountClosed{
     kFailedPrecondition, kServerSays,
-    "ask the administrators of the node to open the account again", kServer,
-    "your account has expired; please contact|account is locked due to|"
+    "ask the administrators of the node to unlock or extend the account; a lock may also end by "
+    "itself",
+    kServer,
+    "your account has expired; please contact|account is locked due to|account locked due to|"
     "your account has been disabled"};
 inline constexpr Cause kNoJobOnNode{
     kPermissionDenied, kServerSays, "get an allocation that has the node (salloc), and use --slurm",
@@ -239,7 +256,7 @@ inline constexpr Cause kMaintenance{
     "wait for the end of the maintenance, or leave the node out with --exclude", kServer,
     "under maintenance|undergoing maintenance|down for maintenance|down for scheduled maintenance|"
     "closed for maintenance|maintenance mode|maintenance in progress|"
-    "unavailable due to maintenance"};
+    "unavailable due to maintenance|maintenance until"};
 
 // The login shell runs a command.
 inline constexpr Cause kNeedsTerminal{
@@ -259,15 +276,15 @@ inline constexpr Cause kSlowCommand{
     "raise --start-timeout; on the node, session modules of PAM may be slow (journalctl -u ssh)"};
 inline constexpr Cause kNoCommand{
     kFailedPrecondition, "the server says: {said}; the login succeeds, but runs no command",
-    "make `ssh NODE true` return with exit code 0: look at ForceCommand in sshd_config, "
-    "`command=` in authorized_keys, the user's shell (getent passwd USER) and ~/.bashrc there"};
+    "make `ssh NODE echo works` print `works`: look at ForceCommand in sshd_config, `command=` in "
+    "authorized_keys, the user's shell (getent passwd USER) and ~/.bashrc there"};
 inline constexpr Cause kShellExits{
     kFailedPrecondition,
-    "login shell broken: the login succeeds, but the user's shell does not run the command, and "
-    "prints nothing",
-    "check the user's shell (getent passwd USER); if its start-up files exit or start another "
-    "shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` "
-    "must return"};
+    "no command runs: the login succeeds, and ends without running the command or printing "
+    "anything",
+    "make `ssh NODE echo works` print `works`: look at ForceCommand in sshd_config, `command=` in "
+    "authorized_keys and the user's shell (getent passwd USER); if its start-up files exit or "
+    "start another shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there"};
 inline constexpr Cause kShellWaits{
     kDeadlineExceeded,
     "the login shell has not run anything within {limit}: something in its start-up files "

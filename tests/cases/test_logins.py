@@ -335,8 +335,26 @@ def test_a_jump_host_that_does_not_reach_the_node(case):
 printf 'Host gpu9\\n  HostName 10.77.0.2\\n  Port 2222\\n  ProxyJump host2\\n' > ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,gpu9:1 -- true; echo "[$?]"
 """)
-    assert "the jump host of gpu9 ended without a connection" in said, said
+    assert "the jump host of gpu9 does not reach it: " in said, said
     assert "Connection refused" in said and said.endswith("[125]\n"), said
+
+
+@pytest.mark.parametrize("config, says", [
+    ("Port 2223", "ssh: connect to host 10.77.0.2 port 2223: Connection refused"),
+    ("HostName no.such.host", "ssh: Could not resolve hostname no.such.host"),
+    ("IdentityFile ~/stranger", "root@10.77.0.2: Permission denied (publickey"),
+    ("UserKnownHostsFile /dev/null", "Host key verification failed"),
+], ids=["down", "unknown", "key", "host key"])
+def test_the_hint_is_about_the_jump_host_that_refuses(case, config, says):
+    said = case(3, f"""
+ssh-keygen -q -t ed25519 -N '' -f ~/stranger
+printf 'Host gate\\n  {config}\\n  HostName 10.77.0.2\\n  IdentitiesOnly yes\\n' > ~/.ssh/config
+printf 'Host gpu3\\n  HostName 10.77.0.3\\n  ProxyJump gate\\n' >> ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,gpu3:1 -- true; echo "[$?]"
+""")
+    assert "the login to the jump host of gpu3 fails: " in said and says in said, said
+    assert "make `ssh JUMP_HOST true` work" in said and "reaches the node" not in said, said
+    assert said.endswith("[125]\n"), said
 
 
 # Fallback to ssh when autodist's own login fails
@@ -373,7 +391,7 @@ autodist run --hosts gpu2:1 --workdir /tmp -- sh -c 'echo master at $MASTER_ADDR
 @pytest.mark.parametrize("config, change, says, hint", [
     ("Host gpu2\n  HostName 10.77.0.2\n  UseKeychain yes\n", "true",
      "line 3: Bad configuration option: usekeychain",
-     "correct that line, or write `IgnoreUnknown usekeychain` before it"),
+     "`IgnoreUnknown usekeychain` at the top of the file"),
     ("Host gpu2\n  HostName 10.77.0.2\n", "chmod 666 ~/.ssh/config",
      "Bad owner or permissions on /root/.ssh/config", "chmod go-w /root/.ssh/config"),
     ("Host gpu2\n  HostName 10.77.0.2\n  Port x\n", "true", "config line 3: Bad ",

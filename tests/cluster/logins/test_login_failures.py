@@ -145,7 +145,7 @@ def test_channel_refused(failure, sshd):
 
 @pytest.mark.parametrize("shell, says, hint", [
     ("/usr/sbin/nologin", "the server says: This account is currently not available", "getent passwd"),
-    ("/bin/false", "login shell broken: the login succeeds", "getent passwd")], ids=["nologin", "false"])
+    ("/bin/false", "no command runs: the login succeeds", "getent passwd")], ids=["nologin", "false"])
 def test_a_login_shell_that_runs_nothing(failure, users, shell, says, hint):
     users(3, ann=shell)
     said = failure(address(3), ssh=f"{ED25519}\nusername: ann")

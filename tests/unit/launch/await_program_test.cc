@@ -30,9 +30,9 @@ TEST(WhyNotStartedTest, TheStepDeterminesHeadlineAndHint) {
        "the server says: not available; the login succeeds, but runs no command",
        "getent passwd"},
       {{StartState::kShell, false, "", "", "the agent", limit},
-       "login shell broken: the login succeeds, but the user's shell does not run the command, "
-       "and prints nothing",
-       "getent passwd"},
+       "no command runs: the login succeeds, and ends without running the command or printing "
+       "anything",
+       "`command=` in authorized_keys"},
       {{StartState::kShell, false, "", "Your password has expired.\n", "the agent", limit},
        "the server says: Your password has expired.",
        "set a new password"},

@@ -15,10 +15,13 @@ constexpr char kEnd[] =
     "kex_exchange_identification: Connection closed by remote host\r\n"
     "Connection closed by UNKNOWN port 65535";
 
+namespace cause = transport::cause;
+
 struct Said {
   std::string text;
   StatusCode code;
   std::string headline;  // a part of it
+  const transport::Cause* hint_of = nullptr;
 };
 
 TEST(SshErrorsTest, MessagesOfTheProgram) {
@@ -36,12 +39,26 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
       {"gone\nkex_exchange_identification: read: Connection reset by peer\r\n"
        "Connection reset by UNKNOWN port 65535",
        kUnavailable, "connection: gone"},
+      // A jump host that is not reached, or refuses the login.
       {"ssh: connect to host b port 1: Connection refused\n" + end, kUnavailable,
-       "the jump host of a ended without a connection: ssh: connect to host b port 1: Connection"},
+       "the login to the jump host of a fails: ssh: connect to host b port 1: Connection refused",
+       &cause::kJumpHostLogin},
+      {"u@gate: Permission denied (publickey).\n" + end, kPermissionDenied,
+       "the login to the jump host of a fails: u@gate: Permission denied", &cause::kJumpHostLogin},
+      {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kNotFound,
+       "the login to the jump host of a fails", &cause::kJumpHostLogin},
+      {"Host key verification failed.\n" + end, kFailedPrecondition,
+       "the login to the jump host of a fails", &cause::kJumpHostLogin},
+      // One that admits the user.
       {"channel 0: open failed: connect failed: No route to host\r\n"
        "stdio forwarding failed\n" +
            end,
-       kUnavailable, "the jump host of a ended"},
+       kUnavailable, "the jump host of a does not reach it: channel 0", &cause::kJumpHostFails},
+      {"channel 0: open failed: administratively prohibited: open failed\r\n"
+       "stdio forwarding failed\n" +
+           end,
+       kUnavailable, "the jump host of a forbids connections to other machines",
+       &cause::kJumpHostForbids},
       {"Connection timed out during banner exchange\r\nConnection to UNKNOWN port 65535 timed out",
        kDeadlineExceeded, "timed out during banner exchange"},
       {end, kResourceExhausted,
@@ -51,10 +68,6 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
        "Connection closed by 10.0.0.1 port 22\n" +
            end,
        kResourceExhausted, "refusing logins for now"},
-      {"u@gate: Permission denied (publickey).\n" + end, kPermissionDenied, "key refused"},
-      {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kNotFound,
-       "name does not resolve"},
-      {"Host key verification failed.\n" + end, kFailedPrecondition, "host key unknown"},
       // Without a jump host.
       {"kex_exchange_identification: Connection closed by remote host\r\n"
        "Connection closed by 10.0.0.1 port 22",
@@ -86,6 +99,9 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
     EXPECT_EQ(status.code(), said.code) << said.text;
     EXPECT_THAT(Message(status), HasSubstr(said.headline)) << said.text;
     EXPECT_NE(Remedy(status), "") << said.text;
+    if (said.hint_of) {
+      EXPECT_EQ(Remedy(status), said.hint_of->hint) << said.text;
+    }
     EXPECT_THAT(Message(status) + Remedy(status), Not(HasSubstr("{"))) << said.text;
   }
 }
@@ -116,6 +132,8 @@ TEST(SshErrorsTest, ARefusedLogin) {
             "key refused: the server does not accept for user ann:\n  /k\n  /k2\n  not tried: "
             "another is encrypted");
   EXPECT_THAT(Remedy(plain), HasSubstr("authorized_keys"));
+  EXPECT_THAT(Remedy(plain), HasSubstr("AllowUsers and DenyUsers"));
+  EXPECT_THAT(Remedy(plain), HasSubstr("StrictModes"));
 
   login.certificate = "certificate /c is for bob, not for ann";
   const Status wrong = KeyRefusedError(login);
@@ -133,6 +151,16 @@ TEST(SshErrorsTest, ARefusedLogin) {
               testing::StartsWith("the server says: The cluster is down for maintenance.\n"));
   EXPECT_THAT(Message(closed), HasSubstr("\nkey refused: "));
   EXPECT_THAT(Remedy(closed), HasSubstr("--exclude"));
+}
+
+TEST(SshErrorsTest, TheHintForANewHostKeyNamesTheFileThatIsUsed) {
+  const auto hint = [](const std::string& file) {
+    const KnownHosts known(std::vector<std::string>{file, "/etc/ssh/ssh_known_hosts"});
+    return Remedy(HostKeyError(known.Check("a", 22, "key"), "a", 22, "key"));
+  };
+  EXPECT_THAT(hint("/nowhere/of_project"), HasSubstr("add to /nowhere/of_project:\na "));
+  EXPECT_THAT(hint("/dev/null"), HasSubstr("add to a file of UserKnownHostsFile:"));
+  EXPECT_THAT(hint("/nowhere/k"), HasSubstr("/etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -"));
 }
 
 TEST(SshErrorsTest, ALoginThatTheServerEnds) {

@@ -76,7 +76,8 @@ const std::vector<Printed>& Examples() {
        &cause::kPasswordExpired, "set a new password"},
       {"Your account has expired; please contact your system administrator.",
        &cause::kAccountClosed, "administrators"},
-      {"The account is locked due to 3 failed logins.", &cause::kAccountClosed, "administrators"},
+      {"The account is locked due to 3 failed logins.", &cause::kAccountClosed, "unlock"},
+      {"Account locked due to 5 failed logins", &cause::kAccountClosed, "unlock"},
       {"Access denied by pam_slurm_adopt: you have no active jobs on this node",
        &cause::kNoJobOnNode, "--slurm"},
       {"System is booting up. Unprivileged users are not permitted to log in yet. Please come back "
@@ -84,6 +85,7 @@ const std::vector<Printed>& Examples() {
        &cause::kNoLogins, "--wait-for-nodes"},
       {"*******************\n* The cluster is down for maintenance *\n* until Monday, 8:00 *",
        &cause::kMaintenance, "--exclude"},
+      {"Maintenance until Monday 8:00.", &cause::kMaintenance, "--exclude"},
       {"Error: Your SSH client doesn't support PTY", &cause::kNeedsTerminal, "another address"},
       {"sudo: sorry, you must have a tty to run sudo", &cause::kNeedsTerminal, "terminal"},
       {"Non-interactive SSH session denied.", &cause::kNeedsTerminal, "terminal"},
@@ -158,7 +160,14 @@ TEST(ReachCausesTest, ALoginWithoutACommand) {
   EXPECT_EQ(Message(CommandNotRun("This service allows sftp connections only.\n")),
             "the server says: This service allows sftp connections only; the login succeeds, but "
             "runs no command");
-  EXPECT_THAT(Message(CommandNotRun("\n")), HasSubstr("login shell broken"));
+  EXPECT_THAT(Message(CommandNotRun("\n")), HasSubstr("no command runs"));
+  const Status closed = CommandNotRun("maintenance until Monday 8:00\n");  // of /etc/nologin
+  EXPECT_EQ(Message(closed), "the server says: maintenance until Monday 8:00");
+  // A forced command may end with 0, so the exit code shows nothing.
+  for (const char* text : {"", "only backups here\n"}) {
+    EXPECT_THAT(Remedy(CommandNotRun(text)), HasSubstr("`ssh NODE echo works` print `works`"));
+    EXPECT_THAT(Remedy(CommandNotRun(text)), HasSubstr("ForceCommand in sshd_config, `command=`"));
+  }
   const Status late = CommandLate(cause::kShellWaits, "env? ", seconds(60));
   EXPECT_THAT(Message(late), HasSubstr("has not run anything within 60 s"));
   EXPECT_THAT(Message(late), HasSubstr("and prints:\n    env? "));
@@ -179,7 +188,12 @@ TEST(ReachCausesTest, ErrorsOfTheConfigurationNameTheirLine) {
       "/root/.ssh/config: terminating, 1 bad configuration options\r\n");
   EXPECT_EQ(option.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(option), "/root/.ssh/config: line 3: Bad configuration option: usekeychain");
-  EXPECT_EQ(Remedy(option), "correct that line, or write `IgnoreUnknown usekeychain` before it");
+  EXPECT_THAT(Remedy(option), HasSubstr("`IgnoreUnknown usekeychain` at the top of the file"));
+  const Status value = ConfigurationError(
+      "/h/config line 2: Bad port 'x'.\r\n/h/config line 4: unsupported option \"maybe\".\r\n"
+      "/h/config: terminating, 2 bad configuration options\r\n");
+  EXPECT_EQ(Message(value),
+            "/h/config line 2: Bad port 'x'. /h/config line 4: unsupported option \"maybe\".");
   // A warning, before another error.
   EXPECT_EQ(ConfigurationError("/etc/ssh/ssh_config line 59: Unsupported option \"x\".\n"
                                "u@a: Permission denied (publickey).\n"),
