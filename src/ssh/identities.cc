@@ -57,22 +57,19 @@ bool IsUsualKeyFile(const std::string& path) {
       kNames, [&](const char* name) { return path.ends_with(std::string("/.ssh/") + name); });
 }
 
-// `misses_configured`: OpenSSH's configuration names a missing key file.
-Status NothingToOffer(const IdentityOffer& offer, bool has_agent, bool misses_configured) {
+// `remedies`: of the notes.
+Status NothingToOffer(const IdentityOffer& offer, bool has_agent, const std::string& remedies) {
   std::string why;
   for (const std::string& note : offer.notes) why += (why.empty() ? ": " : "; ") + note;
-  const char* const no_agent = has_agent ? "" : ", and no ssh-agent";
-  if (why.empty()) {
-    why = std::string(": there is no key file") + no_agent;
-  } else if (misses_configured) {
-    why += no_agent;
-  }
+  if (why.empty()) why = ": there is no key file";
+  if (!has_agent) why += ", and no ssh-agent";
   return WithRemedy(Error(offer.only_ssh_can_use_more ? StatusCode::kUnimplemented
                                                       : StatusCode::kFailedPrecondition,
                           "no key to log in with" + why),
-                    std::string(misses_configured ? "correct IdentityFile in ~/.ssh/config, "
-                                                  : "make a key (ssh-keygen), ") +
-                        "add one to ssh-agent (ssh-add), or name one with key_file in the spec");
+                    !remedies.empty() ? remedies
+                                      : "make a key (ssh-keygen), add one to ssh-agent (ssh-add), "
+                                        "or name one: key_file in the spec, or IdentityFile in "
+                                        "~/.ssh/config");
 }
 
 }  // namespace
@@ -88,7 +85,9 @@ class IdentityCollector {
     for (const std::string& path : options_.certificate_files) {
       const Status added = AddCertificateFile(path);
       if (added.code() == StatusCode::kNotFound && !options_.named_by_user) {
-        offer_.notes.push_back("the configured certificate file " + path + " is not there");
+        Note(WithRemedy(Error(StatusCode::kNotFound,
+                              "the configured certificate file " + path + " is not there"),
+                        "correct CertificateFile in ~/.ssh/config"));
       }
       AD_RETURN_IF_ERROR(Issue(added));
     }
@@ -106,10 +105,14 @@ class IdentityCollector {
     if (options_.agent_socket.empty()) return;
     const auto& keys = cache_.Agent(options_.agent_socket);
     if (!keys.ok()) {
-      offer_.notes.push_back(Message(keys.status()));
+      Note(keys.status());
       return;
     }
-    if (keys->empty()) offer_.notes.emplace_back("ssh-agent has no keys, or is locked");
+    if (keys->empty()) {
+      Note(WithRemedy(
+          Error(StatusCode::kNotFound, "ssh-agent has no keys, or is locked"),
+          "unlock it (ssh-add -X), or add a key (ssh-keygen makes one, ssh-add adds it)"));
+    }
     for (const AgentKey& key : *keys) {
       if (!PlainKey(key.blob).empty()) {
         agent_keys_.push_back(key);
@@ -121,11 +124,19 @@ class IdentityCollector {
     }
   }
 
+  // Notes why a key cannot be used.
+  void Note(const Status& why) {
+    offer_.notes.push_back(Message(why));
+    const std::string remedy = Remedy(why);
+    if (remedy.empty() || remedies_.find(remedy) != std::string::npos) return;
+    remedies_ += (remedies_.empty() ? "" : "; or ") + remedy;
+  }
+
   // Returns `status`, or notes it if the user has not named the file.
   Status Issue(const Status& status) {
     offer_.only_ssh_can_use_more |= status.code() == StatusCode::kUnimplemented;
     if (status.ok() || options_.named_by_user) return status;
-    if (status.code() != StatusCode::kNotFound) offer_.notes.push_back(Message(status));
+    if (status.code() != StatusCode::kNotFound) Note(status);
     return OkStatus();
   }
 
@@ -133,8 +144,9 @@ class IdentityCollector {
   Status KeyFileIssue(const Status& status, const std::string& path) {
     const bool is_missing = status.code() == StatusCode::kNotFound;
     if (is_missing && !options_.named_by_user && !IsUsualKeyFile(path)) {
-      offer_.notes.push_back("the configured key file " + path + " is not there");
-      misses_configured_ = true;
+      Note(WithRemedy(
+          Error(StatusCode::kNotFound, "the configured key file " + path + " is not there"),
+          "correct IdentityFile in ~/.ssh/config"));
     }
     return Issue(status);
   }
@@ -215,8 +227,11 @@ class IdentityCollector {
         Add(from_agent_, std::make_shared<CertifiedIdentity>(
                              certificate, true, InAgent(certificate.plain_blob, certificate.path)));
       } else {
-        offer_.notes.push_back("the private key of certificate " + certificate.path +
-                               " is neither in a key file nor in ssh-agent");
+        Note(WithRemedy(
+            Error(StatusCode::kNotFound, "the private key of certificate " + certificate.path +
+                                             " is neither in a key file nor in "
+                                             "ssh-agent"),
+            "add that private key to ssh-agent (ssh-add)"));
       }
     }
   }
@@ -252,7 +267,7 @@ class IdentityCollector {
                              " more not offered: servers limit the number of tries");
     }
     if (offered.empty()) {
-      return NothingToOffer(offer_, !options_.agent_socket.empty(), misses_configured_);
+      return NothingToOffer(offer_, !options_.agent_socket.empty(), remedies_);
     }
     return std::move(offer_);
   }
@@ -285,7 +300,7 @@ class IdentityCollector {
   Group from_files_;
   std::set<std::string> added_;  // blobs
   IdentityOffer offer_;
-  bool misses_configured_ = false;  // OpenSSH's configuration names a missing key file
+  std::string remedies_;  // of the notes
 };
 
 Result<IdentityOffer> Identities::For(const IdentityOptions& options) {

@@ -291,7 +291,7 @@ bool LooksLikePublicKey(std::string_view text) {
 // Checks the file, whatever the contents.
 Status CheckFile(const std::string& path, struct stat& info) {
   constexpr char kRemedy[] =
-      "check key_file in the spec; it is a path on this machine, and must be readable by you";
+      "correct its path, which must be that of a file on this machine that you can read";
   if (stat(path.c_str(), &info) != 0) return WithRemedy(ErrnoError(errno, path), kRemedy);
   if (S_ISREG(info.st_mode)) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument, path + ": not a file"), kRemedy);
@@ -364,7 +364,7 @@ Result<KeyFile> ReadKeyFile(const std::string& path) {
   }
   const auto text = base::ReadFile(path, kLargestKeyFile);
   if (!text.ok()) {
-    return WithRemedy(Annotate(text.status(), "key file"), "the file must be readable by you");
+    return WithRemedy(Annotate(text.status(), "key file"), "make it readable for you");
   }
   if (LooksLikePublicKey(*text)) {
     return WithRemedy(

@@ -164,8 +164,10 @@ Result<std::vector<AgentKey>> SshAgent::Keys() const {
   const auto answer =
       Ask(socket_, std::string(1, kRequestIdentities), kIdentitiesAnswer, kListLimit, {});
   if (!answer.ok()) {
-    return WithRemedy(Annotate(answer.status(), Where(socket_)),
-                      "check `ssh-add -l`; SSH_AUTH_SOCK must name the socket of an agent");
+    return WithRemedy(
+        Annotate(answer.status(), Where(socket_)),
+        "start an ssh-agent, and give its socket with SSH_AUTH_SOCK, or with IdentityAgent "
+        "in ~/.ssh/config");
   }
   WireReader reader(*answer);
   const uint32_t count = reader.Number();

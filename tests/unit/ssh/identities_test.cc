@@ -335,6 +335,40 @@ TEST_F(IdentitiesTest, NothingToOffer) {
   EXPECT_THAT(Remedy(none.status()), HasSubstr("ssh-add"));
   const auto empty = For({{Path("none/.ssh/id_rsa")}, false, {}, Agent(), false});
   EXPECT_THAT(Message(empty.status()), HasSubstr("ssh-agent has no keys, or is locked"));
+  EXPECT_THAT(Remedy(empty.status()), HasSubstr("ssh-add -X"));
+}
+
+TEST_F(IdentitiesTest, TheHintIsThatOfTheKeyThatCannotBeUsed) {
+  const std::string open = Generate("open");
+  chmod(open.c_str(), 0644);
+  const std::string damaged =
+      folder_.Write("damaged", "-----BEGIN OPENSSH PRIVATE KEY-----\n-----END\n");
+  chmod(damaged.c_str(), 0600);
+  const std::string lost = Certify(Generate("lost"));
+  askpass_.Answer({});
+  struct Case {
+    IdentityOptions options;
+    std::string hint;
+  };
+  const std::string locked = Generate("locked", kPassphrase);
+  for (const Case& one : std::vector<Case>{
+           {{{open}, false, {}, "", false}, "chmod 600 " + open},
+           {{{open + ".pub"}, false, {}, "", false}, "give the private key, the file without .pub"},
+           {{{damaged}, false, {}, "", false}, "make a new copy of it, or a new key"},
+           {{{locked}, false, {}, "", false}, "run ssh-add " + locked + " first"},
+           {{{folder_.path()}, false, {}, "", false}, "correct its path"},
+           {{{Path("none")}, false, {}, "", false}, "correct IdentityFile in ~/.ssh/config"},
+           {{{}, false, {Path("none")}, "", false}, "correct CertificateFile in ~/.ssh/config"},
+           {{{}, false, {lost}, "", false}, "add that private key to ssh-agent"},
+           {{{Path("a/.ssh/id_rsa")}, false, {}, Path("dead"), false}, "start an ssh-agent"},
+       }) {
+    const Status failure = For(one.options).status();
+    EXPECT_THAT(Message(failure), testing::StartsWith("no key to log in with: "));
+    EXPECT_THAT(Remedy(failure), testing::StartsWith(one.hint));
+    EXPECT_THAT(Remedy(failure), Not(HasSubstr("make a key"))) << Message(failure);
+  }
+  const Status both = For({{open}, false, {}, Path("dead"), false}).status();
+  EXPECT_THAT(Remedy(both), HasSubstr("; or chmod 600 " + open));
 }
 
 TEST_F(IdentitiesTest, AMissingConfiguredFileIsNamed) {
