@@ -84,6 +84,17 @@ constexpr milliseconds kCloseLimit{5'000};
 
 constexpr size_t kStderrTail = 4096;
 
+// "ann@gpu1 (10.0.0.2) port 22".
+std::string Destination(const SshTarget& target) {
+  std::string tried;
+  for (const base::IpAddress& address : target.addresses) {
+    tried += (tried.empty() ? "" : ", ") + address.ToString();
+  }
+  const std::string& host = target.reach.host();
+  return target.reach.username() + "@" + host + (tried == host ? "" : " (" + tried + ")") +
+         " port " + std::to_string(target.port());
+}
+
 bool HasHungUp(int socket) {
   pollfd entry{socket, POLLRDHUP, 0};
   return poll(&entry, 1, 0) > 0;
@@ -357,9 +368,7 @@ void SshSession::End(const Status& outcome) {
   const std::lock_guard lock(shared_.mutex);
   if (!outcome.ok()) {
     shared_.ssh_may_get_further = ssh_may_get_further;
-    shared_.failure =
-        Annotate(outcome, target_.reach.username() + "@" + target_.reach.host_key_name() +
-                              " port " + std::to_string(target_.port()));
+    shared_.failure = Annotate(outcome, Destination(target_));
   }
   shared_.ended = true;
   shared_.changed.notify_all();

@@ -44,6 +44,7 @@ class SshSessions : public testing::Test {
 
   ssh::SshTarget TargetFor(std::vector<Key> keys) {
     ssh::SshTarget target;
+    target.reach.set_host("127.0.0.1");
     target.reach.set_host_key_name("127.0.0.1");
     target.reach.set_port(server_.port());
     target.reach.set_username(LoopbackSshd::User());

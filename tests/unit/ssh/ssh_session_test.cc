@@ -308,6 +308,11 @@ TEST_F(SshSessionTest, NoListener) {
   target.reach.set_port(Listener(std::nullopt).port);
   const Status status = Start(target);
   EXPECT_THAT(Message(status), HasSubstr("connecting to 127.0.0.1: Connection refused"));
+  EXPECT_THAT(Message(status), HasSubstr("@127.0.0.1 port "));
+  SshTarget alias = TargetFor({});
+  alias.reach.set_host("gpu1");
+  alias.reach.set_host_key_name("vault");
+  EXPECT_THAT(Message(Start(std::move(alias))), HasSubstr("@gpu1 (127.0.0.1) port "));
 }
 
 }  // namespace
