@@ -18,6 +18,7 @@
 #include "reach/device_ips.h"
 #include "reach/login_retry_budget.h"
 #include "reach/resolve.h"
+#include "spec/address.h"
 
 namespace autodist::reach {
 namespace {
@@ -183,12 +184,24 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
   std::vector<std::string> names;  // the configured HostName, or the host as given
-  for (const spec::HostEntry& host : hosts) {
-    const auto& openssh = addresses.at(host.host).openssh;
-    const auto hostname = openssh.find("hostname");
-    names.push_back(hostname == openssh.end() ? host.host : hostname->second);
+  for (const spec::Node& node : spec.nodes) {
+    names.push_back(SshHost(node, addresses.at(node.address).openssh));
   }
-  AD_ASSIGN_OR_RETURN(const auto locations, Locate(names));
+  AD_ASSIGN_OR_RETURN(auto locations, Locate(names));
+  std::vector<v1::SshReach> logins;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const spec::Node& node = spec.nodes[i];
+    const spec::SshGroup& group = spec.ssh.at(node.ssh_config);
+    const auto& address = addresses.at(node.address);
+    logins.push_back(plan::MakeSshReach(node, group, address, user, limits.each));
+    // The configured port of a name such as localhost may be that of all machines.
+    const bool is_own = spec::IsLoopback(node.address) && !group.port;
+    if (is_own || !IsForwarded(names[i], logins[i].port())) continue;
+    locations[i] = {};
+    Log(LogLevel::kInfo, hosts[i].host + ": " + names[i] + " port " +
+                             std::to_string(logins[i].port()) +
+                             " is taken for another machine (a tunnel or a forwarded port)");
+  }
   std::vector<spec::HostFacts> facts(hosts.size());
   AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, same, facts));
   if (ask == AskHosts::kNo) {
@@ -197,12 +210,10 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
   }
   std::vector<v1::Reach> ways(hosts.size());
   for (size_t i = 0; i < hosts.size(); ++i) {
-    const spec::Node& node = spec.nodes[i];
     if (locations[i].here) {
       ways[i].mutable_local();
     } else {
-      *ways[i].mutable_ssh() = plan::MakeSshReach(node, spec.ssh.at(node.ssh_config),
-                                                  addresses.at(node.address), user, limits.each);
+      *ways[i].mutable_ssh() = std::move(logins[i]);
     }
   }
   AD_RETURN_IF_ERROR(Ask(hosts, ways, ask, limits, facts));

@@ -20,7 +20,6 @@
 #include "base/parallel.h"
 #include "base/quantity.h"
 #include "base/socket_address.h"
-#include "plan/ssh_keywords.h"
 #include "reach/name_service.h"
 #include "spec/address.h"
 #include "ssh/ssh_program.h"
@@ -121,11 +120,8 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
       not_used = {"all of them, because the ssh program is not in PATH"};
     }
   }
-  const std::string hostname = ssh::ValueOf(found.openssh, "hostname");
-  const auto ips = Resolve(!node.ssh_address.empty() ? node.ssh_address
-                           : hostname.empty()        ? node.address
-                                                     : hostname,
-                           deadline, ssh::ValueOf(found.openssh, "addressfamily"));
+  const auto ips =
+      Resolve(SshHost(node, found.openssh), deadline, ssh::ValueOf(found.openssh, "addressfamily"));
   // Behind a jump host the name may only be valid there.
   if (ips.ok()) {
     found.ssh = ips->front();
@@ -146,14 +142,24 @@ std::string Expected(const std::string& ssh) {
   return ip && !ip->v6 && !ip->IsLoopback() ? ssh : kNotKnownYet;
 }
 
+// The same for a name that only OpenSSH's configuration may have.
+Result<std::vector<std::string>> ResolveAlias(const std::string& name, bool configured,
+                                              base::Deadline deadline) {
+  auto ips = Resolve(name, deadline);
+  if (ips.ok() || !configured) return ips;
+  const auto config = ssh::QueryOpensshConfig({.host = name});
+  const std::string hostname = config.ok() ? ssh::ValueOf(*config, "hostname") : "";
+  return hostname.empty() || hostname == name ? ips : Resolve(hostname, deadline);
+}
+
 // The address between ranks is that of SSH unless the spec says otherwise.
-void FindData(const spec::Node& node, bool several_nodes, base::Deadline deadline,
+void FindData(const spec::Node& node, bool several_nodes, bool configured, base::Deadline deadline,
               plan::NodeAddress& found) {
   if (!found.error.empty()) return;
   const std::string& name = node.data_address.empty() ? node.address : node.data_address;
   if (node.data_address.empty() && !found.ssh.empty()) {
     found.data = found.ssh;
-  } else if (const auto ips = Resolve(name, deadline); ips.ok()) {
+  } else if (const auto ips = ResolveAlias(name, configured, deadline); ips.ok()) {
     found.data = ips->front();
   } else {
     return SetError(ips.status(), found);
@@ -167,6 +173,12 @@ void FindData(const spec::Node& node, bool several_nodes, base::Deadline deadlin
 }
 
 }  // namespace
+
+std::string SshHost(const spec::Node& node, const plan::OpensshValues& openssh) {
+  if (!node.ssh_address.empty()) return node.ssh_address;
+  const std::string hostname = ssh::ValueOf(openssh, "hostname");
+  return hostname.empty() ? node.address : hostname;
+}
 
 std::vector<std::string> InOrder(std::vector<base::IpAddress> addresses) {
   std::ranges::stable_sort(
@@ -200,6 +212,11 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
   return locations;
 }
 
+bool IsForwarded(const std::string& host, uint32_t port) {
+  constexpr uint32_t kSshdPort = 22;
+  return spec::IsLoopback(host) && port != kSshdPort;
+}
+
 Result<std::string> OutwardAddress() {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   const base::IpAddress* best = nullptr;
@@ -230,8 +247,11 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
     if (by_ssh) {
       found[i] = FindBySsh(node, group, configured, deadline, not_used[i], configuration[i]);
     }
-    // A host behind a proxy may have a name only there; a container may have a separate network.
-    const bool hidden = by_ssh && found[i].ssh.empty() && IsBehindProxy(group, found[i].openssh);
+    // A host behind a proxy or a tunnel may have a name only there; a container may have a separate
+    // network.
+    const plan::OpensshValues& openssh = found[i].openssh;
+    const bool hidden = by_ssh && (spec::IsLoopback(SshHost(node, openssh)) ||
+                                   (found[i].ssh.empty() && IsBehindProxy(group, openssh)));
     const bool expects_none = from_outside || !group.via.empty() || hidden;
     // Of several addresses, the one that answers is for ranks, too.
     found[i].ask = (expects_none || !found[i].others.empty()) && node.data_address.empty();
@@ -241,7 +261,7 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
           group.BySlurm() ? Resolve(node.address, deadline) : Result<std::vector<std::string>>();
       found[i].data = Expected(known.ok() ? known->front() : found[i].ssh);
     } else {
-      FindData(node, several, deadline, found[i]);
+      FindData(node, several, configured, deadline, found[i]);
     }
   });
   std::map<std::string, std::vector<std::string>> warnings;
@@ -267,7 +287,9 @@ Status SettleChief(plan::Input& input) {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   const std::string own_name = base::HostName();
   const auto is_here = [&](const spec::Node& node) {
-    if (!spec.group_of(node).via.empty()) return false;
+    const spec::SshGroup& group = spec.group_of(node);
+    const auto port = node.port ? node.port : group.port;
+    if (!group.via.empty() || (port && IsForwarded(node.address, *port))) return false;
     if (strcasecmp(node.address.c_str(), own_name.c_str()) == 0) return true;
     if (spec::IsLoopback(node.address)) return true;
     // A name that resolves to a loopback address is the entry of a tunnel.

@@ -10,6 +10,7 @@
 #include "autodist/status.h"
 #include "base/ip_address.h"
 #include "plan/plan.h"
+#include "plan/ssh_keywords.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::reach {
@@ -22,6 +23,13 @@ struct Location {
 // Returns one location for each host; hosts are IP addresses or names. Asks the name service for
 // many names in parallel; blocks until it has answered, for half a minute at most.
 Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
+
+// Returns the name or address that SSH connects to. `openssh`: the configuration.
+std::string SshHost(const spec::Node& node, const plan::OpensshValues& openssh);
+
+// Whether another machine answers at this port of this one: the entry of a tunnel, or a port that
+// is forwarded to a virtual machine or a container.
+bool IsForwarded(const std::string& host, uint32_t port);
 
 // Returns the addresses of a name in the order in which they are tried, each once: IPv4 before
 // IPv6, which some frameworks cannot use; loopback addresses, to which many /etc/hosts map the
@@ -37,8 +45,8 @@ Result<std::string> OutwardAddress();
 // configuration has relevant settings. A node that cannot be resolved gets an error, which is
 // reported when it is connected to; only the chief must be resolved, because it is this machine.
 // kInvalidArgument: ssh cannot read its configuration.
-// Without a chief, nodes without a data address must be asked for it, and so must containers
-// always.
+// Nodes without a data address must be asked for it without a chief and, always, if they are
+// containers or behind a proxy or a tunnel.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user);
 

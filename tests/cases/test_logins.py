@@ -51,6 +51,28 @@ autodist init --ssh-config | grep address
     assert "a2  # also a2-ib" in said and "me  # also here, localhost" in said, said
 
 
+def test_an_alias_of_this_machine(case):
+    said = case(2, """
+printf 'Host me\\n  HostName 10.77.0.1\\n' > ~/.ssh/config
+autodist run --hosts me:1,10.77.0.2:1 -- hostname; echo "[$?]"
+autodist run --hosts me:1 -- hostname; echo "[$?]"
+""")
+    assert "does not resolve" not in said, said
+    assert said.count("host1\n") == 2 and said.count("host2\n") == 1 and said.count("[0]\n") == 2, said
+
+
+def test_a_forwarded_port_of_this_machine_is_another_machine(case):
+    said = case(2, """
+ssh -fN -L 2222:10.77.0.2:22 host2
+printf 'Host vm\\n  HostName 127.0.0.1\\n  Port 2222\\n  HostKeyAlias 10.77.0.2\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,vm:1 -- sh -c 'echo $(hostname) at $AUTODIST_NODE_ADDRESS'; echo "[$?]"
+autodist run --hosts vm:1 --workdir /tmp -- hostname; echo "[$?]"
+""")
+    assert "vm: 127.0.0.1 port 2222 is taken for another machine" in said, said
+    assert "host1 at 10.77.0.1\n" in said and "host2 at 10.77.0.2\n" in said, said
+    assert said.count("host2") == 2 and said.count("[0]\n") == 2, said
+
+
 def test_code_hosts_are_no_machines(case):
     said = case(1, """
 cat > ~/.ssh/config <<C

@@ -1,11 +1,18 @@
 #include "reach/resolve.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "reach/host_facts.h"
+#include "support/temp_folder.h"
 
 namespace autodist::reach {
 namespace {
@@ -35,6 +42,81 @@ TEST(LocateTest, TheOutwardAddressIsOneOfOursAndNotLoopback) {
   ASSERT_TRUE(found.ok());
   EXPECT_TRUE((*found)[0].here);
   EXPECT_FALSE((*found)[0].only_loopback);
+}
+
+bool IsHere(const std::string& host, std::optional<uint16_t> port) {
+  std::vector<spec::HostEntry> hosts(1);
+  hosts[0].host = host;
+  hosts[0].port = port;
+  const auto facts =
+      FactsOf(hosts, {}, {"ann", "/nowhere", "/", ""}, AskHosts::kNo, SameMachines::kRefuse, {});
+  EXPECT_TRUE(facts.ok()) << facts.status();
+  return facts.ok() && facts->front().here;
+}
+
+TEST(FactsOfTest, AnotherPortOfALoopbackAddressIsAnotherMachine) {
+  EXPECT_TRUE(IsHere("localhost", std::nullopt));
+  EXPECT_TRUE(IsHere("127.0.0.1", 22));
+  EXPECT_FALSE(IsHere("127.0.0.1", 2222));
+  EXPECT_FALSE(IsHere("::1", 2222));
+}
+
+TEST(SettleChiefTest, AnotherPortOfALoopbackAddressIsAnotherMachine) {
+  for (const uint16_t port : {uint16_t{22}, uint16_t{2222}}) {
+    plan::Input input;
+    input.user.home = "/nowhere";
+    spec::Node node;
+    node.address = "127.0.0.1";
+    node.port = port;
+    node.ssh_config = "workers";
+    input.spec.ssh.emplace("workers", spec::SshGroup());
+    input.spec.nodes.push_back(node);
+    input.address_of["127.0.0.1"].ssh = "127.0.0.1";
+    const Status settled = SettleChief(input);
+    EXPECT_EQ(settled, OkStatus());
+    EXPECT_EQ(input.spec.nodes[0].chief, port == 22);
+  }
+}
+
+// With a stand-in for ssh, which would read the user's own configuration.
+class AliasTest : public testing::Test {
+ protected:
+  AliasTest() {
+    std::filesystem::create_directories(folder_.path() + "/.ssh");
+    folder_.Write(".ssh/config", "Host me\n  HostName 127.0.0.1\n");
+    chmod(folder_.Write("ssh", "#!/bin/sh\necho hostname 127.0.0.1\necho port 2222\n").c_str(),
+          0755);
+    setenv("PATH", (folder_.path() + ":" + path_).c_str(), 1);
+  }
+  ~AliasTest() override { setenv("PATH", path_.c_str(), 1); }
+
+  const test::TempFolder folder_;
+  const plan::User user_{"ann", folder_.path(), "/", ""};
+  const std::string path_ = getenv("PATH");
+};
+
+TEST_F(AliasTest, TheChiefsNameMayBeOneOfOpensshsConfigurationAlone) {
+  spec::ResourceSpec spec;
+  spec.nodes.emplace_back().address = "me.invalid";
+  spec.nodes[0].chief = true;
+  const auto found = FindNodes(spec, user_);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->at("me.invalid").data, "127.0.0.1");
+}
+
+TEST_F(AliasTest, ANodeBehindAForwardedPortReportsItsAddress) {
+  spec::ResourceSpec spec;
+  spec.ssh.emplace("workers", spec::SshGroup());
+  spec.nodes.resize(2);
+  spec.nodes[0].address = "192.0.2.1";
+  spec.nodes[0].chief = true;
+  spec.nodes[1].address = "vm.invalid";
+  spec.nodes[1].ssh_config = "workers";
+  const auto found = FindNodes(spec, user_);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->at("vm.invalid").error, "");
+  EXPECT_EQ(found->at("vm.invalid").ssh, "127.0.0.1");
+  EXPECT_TRUE(found->at("vm.invalid").ask);
 }
 
 TEST(InOrderTest, Ipv4ComesFirstAndLoopbackOnlyAlone) {
