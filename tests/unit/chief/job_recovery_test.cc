@@ -2,6 +2,7 @@
 // that fail while an attempt is made ready, and a chief that did not run for a while.
 #include <gmock/gmock.h>
 
+#include "base/exit_codes.h"
 #include "support/played_job.h"
 
 namespace autodist::chief {
