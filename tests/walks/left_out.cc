@@ -41,6 +41,7 @@ const EnqueuedCollectives* FailureExcerpt::enqueued() const { return nullptr; }
 bool IsRequestedOutput(std::string_view) { return false; }
 FailureExcerpt RankLogs::ExcerptOf(uint32_t) const { return FailureExcerpt({}); }
 std::vector<RankFailure> RankLogs::Failures() const { return {}; }
+std::vector<std::string> RankLogs::warnings() const { return {}; }
 RankReport RankLogs::LastReport(uint32_t) const { return {}; }
 void RankLogs::TakeProgressLine(uint32_t, std::string_view, Time) {}
 

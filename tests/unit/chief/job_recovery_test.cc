@@ -69,7 +69,7 @@ TEST_F(JobRecoveryTest, ANodeWhoseConnectionBreaksInEachPreparationIsLeftOutIfOt
 }
 
 TEST_F(JobRecoveryTest, ATimeoutThatEndsTheWaitForALostNodeIsNamed) {
-  options_.launch.request.set_timeout(10);
+  options_.launch.request.set_timeout(90);
   loop_.After(seconds(5), [this] {
     nodes_[1].Die();
     nodes_[1].unreachable = true;

@@ -208,6 +208,7 @@ TEST_F(DiagnoseTest, AnNvidiaSmiThatFailsIsOneIssue) {
   v1::HardwareFault& fault = *Facts(0).add_hardware_faults();
   fault.set_what("the driver is not of the same version as its libraries");
   fault.set_source("nvidia-smi");
+  fault.set_remedy("restart the node");
   fault.set_fatal(true);
   fault.set_min_gpus(1);
   Facts(0).clear_gpus();
@@ -217,7 +218,9 @@ TEST_F(DiagnoseTest, AnNvidiaSmiThatFailsIsOneIssue) {
 
 TEST_F(DiagnoseTest, AWarningOfNvidiaSmi) {
   Facts(0).set_gpu_error("nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0");
-  ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0, "nvidia-smi says: WARNING: infoROM");
+  const v1::DiagnosedIssue issue = Only();
+  EXPECT_EQ(issue.result(), v1::CHECK_RESULT_WARNING);
+  EXPECT_EQ(issue.what(), Facts(0).gpu_error());
 }
 
 TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {

@@ -480,7 +480,6 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
 
 TEST_F(EndReportTest, CutLogsAreCounted) {
   EXPECT_EQ(attempt_.logs->warnings().size(), 0u);
-  testing::internal::CaptureStderr();
   {
     const test::FileSizeLimit limit(2);
     for (const uint32_t rank : {1u, 4u}) {
@@ -488,8 +487,6 @@ TEST_F(EndReportTest, CutLogsAreCounted) {
       Write(Line(rank, "much\n", v1::OUTPUT_STREAM_STDERR));
     }
   }
-  const std::string logged = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(logged, "autodist: warning: log of rank 1 is cut short: write: File too large\n");
   EXPECT_EQ(Report(), "  logs of 2 ranks are cut short: write: File too large");
 }
 
