@@ -77,11 +77,9 @@ Status CheckLibraries(const std::string& file, const std::string& name,
   return process::LibrariesMissing(name, output->said);
 }
 
-// `copied`: whether a copy from the chief may be what is missing, because the node is another
-// machine.
 std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
                                              const std::string& directory,
-                                             const Environment& environment, bool copied,
+                                             const Environment& environment,
                                              Supervisor& supervisor) {
   const process::ProgramPlace place{environment.Get("PATH"), directory};
   const auto found = process::FindProgram(program, place.path, directory);
@@ -108,13 +106,10 @@ std::optional<v1::PrepareIssue> CheckProgram(const std::string& program,
     return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
                      "write python3, which is, or activate an environment with python_venv");
   }
-  const bool named = program.find('/') == program.npos;
-  const char* const otherwise =
-      copied ? (named ? "install or copy it to this node, or put its folder in PATH with "
-                        "python_venv or shared_envs"
-                      : "correct the path, or copy the program to this node")
-             : (named ? "install it, or put its folder in PATH" : "correct the path");
-  return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why, otherwise);
+  return MakeIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND, why,
+                   program.find('/') == program.npos
+                       ? "install it, or put its folder in PATH with python_venv or shared_envs"
+                       : "correct the path, or put the program there");
 }
 
 // Only a warning, because it may still run.
@@ -134,8 +129,7 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
   std::set<std::string> programs;
   for (const v1::RankPlan& rank : node.ranks()) {
     if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
-    auto issue =
-        CheckProgram(rank.argv(0), directory, environment, !node.reach().has_local(), supervisor);
+    auto issue = CheckProgram(rank.argv(0), directory, environment, supervisor);
     if (issue) prepared.issues.push_back(*std::move(issue));
     if (rank.argv_size() > 1) WarnOfWindowsLines(rank.argv(0), rank.argv(1), directory, prepared);
   }

@@ -123,11 +123,9 @@ def test_a_corrupted_inforom_is_a_warning(case):
     said = case(2, NVIDIA_SMI + """
 echo inforom > smi.host2
 autodist init --hosts 10.77.0.1,10.77.0.2 --output made.yaml; echo "[$?]"; cat made.yaml
-autodist doctor --spec made.yaml; echo "[$?]"
 """)
-    assert said.count("    gpus: [0, 1]\n") == 2 and said.count("[0]\n") == 2, said
-    warning = "nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0"
-    assert said.count(warning) == 2 and f"warning: 10.77.0.2: {warning}" in said, said
+    assert said.count("    gpus: [0, 1]\n") == 2 and "[0]\n" in said, said
+    assert "warning: 10.77.0.2: nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0" in said, said
 
 
 # An NVIDIA GPU on the PCI bus, without a driver and nvidia-smi.
@@ -151,9 +149,9 @@ echo "--- init"; autodist init --hosts 10.77.0.1,10.77.0.2
         assert "[125]\n" in parts[nodes] and "on cpu" not in parts[nodes], said
     assert f"2 ranks on 1 node, on CPUs ({why})" in parts["-n 2"], said
     assert parts["-n 2"].count("on cpu") == 2 and "[0]\n" in parts["-n 2"], said
-    told = parts["--hosts 10.77.0.1:2,10.77.0.2:2"]
-    assert "2 of them on CPUs (no GPU found on 10.77.0.2)" in told and told.count("on gpu") == 2, said
-    assert "the driver is not loaded, though the PCI bus has an NVIDIA GPU (/sys)" in told and "[0]\n" in told, said
+    given = parts["--hosts 10.77.0.1:2,10.77.0.2:2"]
+    assert "2 of them on CPUs (no GPU found on 10.77.0.2)" in given and given.count("on gpu") == 2, said
+    assert "the driver is not loaded, though the PCI bus has an NVIDIA GPU (/sys)" in given and "[0]\n" in given, said
     assert f"    gpus: unknown  # {why}" in parts["init"], said
 
 

@@ -156,9 +156,8 @@ bool IsOfShell(std::string_view line) {
 // Replaces several spaces by one.
 std::string InOneColumn(std::string_view line) {
   std::string text(Trimmed(line));
-  const auto [begin, end] =
-      std::ranges::unique(text, [](char a, char b) { return a == ' ' && b == ' '; });
-  text.erase(begin, end);
+  const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+  text.erase(std::unique(text.begin(), text.end(), both_blank), text.end());
   return text;
 }
 

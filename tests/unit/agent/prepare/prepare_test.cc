@@ -109,18 +109,6 @@ TEST_F(PrepareTest, EveryProgramIsLookedUp) {
   EXPECT_THAT(OnlyIssue(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
 }
 
-TEST_F(PrepareTest, NothingIsCopiedToTheMachineOfTheChief) {
-  const auto remedy = [&](const std::string& program) {
-    node().mutable_ranks(0)->set_argv(0, program);
-    return Prepare().issues.at(0).remedy();
-  };
-  EXPECT_THAT(remedy("no-such-program"), HasSubstr("install or copy it to this node"));
-  EXPECT_THAT(remedy("./train"), HasSubstr("or copy the program to this node"));
-  node().mutable_reach()->mutable_local();
-  EXPECT_EQ(remedy("no-such-program"), "install it, or put its folder in PATH");
-  EXPECT_EQ(remedy("./train"), "correct the path");
-}
-
 TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
   Set("PWD").set_on_node("{working_directory}");
   Set("AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
