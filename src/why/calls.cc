@@ -46,7 +46,7 @@ std::string CollectiveFunction(const ThreadStack& stack) {
   return base::Printable(name.substr(0, kMaxCallName));
 }
 
-// Gloo exports its operations except the all-reduce, which therefore has no frame with a name in gdb.
+// Gloo exports its operations except the all-reduce, which therefore has no named frame in gdb.
 bool RunsUnnamedGlooOperation(const RankProcess& process) {
   return std::ranges::any_of(process.threads, [](const ThreadStack& thread) {
     const auto has = [&](std::string_view begin) {

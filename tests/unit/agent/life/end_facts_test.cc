@@ -54,8 +54,11 @@ TEST(EndFactsTest, TheVariablesOfAProcessThatHangsAreNotRead) {
   request.working_directory = "/";
   const auto pid = process::Spawn(request);
   ASSERT_TRUE(pid.ok()) << pid.status();
-  const auto hangs = [file = "/proc/" + std::to_string(*pid) + "/stat"] {
-    return base::ReadFile(file, 4096).value_or("").find(") D ") != std::string::npos;
+  // Without a child it only waits for a disk.
+  const auto hangs = [folder = "/proc/" + std::to_string(*pid) + "/"] {
+    const std::string children = folder + "task" + folder.substr(5) + "children";
+    return !base::ReadFile(children, 4096).value_or("").empty() &&
+           base::ReadFile(folder + "stat", 4096).value_or("").find(") D ") != std::string::npos;
   };
   const base::Deadline deadline = base::Deadline::After(std::chrono::milliseconds(test::kLimit));
   while (!hangs() && !deadline.Expired()) usleep(10'000);
