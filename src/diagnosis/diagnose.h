@@ -18,9 +18,10 @@ namespace autodist::diagnosis {
 
 // The facts about one node.
 struct NodeEvidence {
-  Status reached;                // whether its agent answered
-  v1::PrepareResponse prepared;  // the agent's answer
-  int64_t clock_offset_ns = 0;   // the node's clock minus the chief's
+  Status reached;                    // whether its agent answered
+  v1::PrepareResponse prepared;      // the agent's answer
+  int64_t clock_offset_ns = 0;       // the node's clock minus the chief's
+  v1::Check step = v1::CHECK_LOGIN;  // the one that `reached` is about, if it is a failure
 };
 
 // One node's attempt to connect to another.

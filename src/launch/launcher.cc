@@ -73,18 +73,19 @@ class PlanLauncher final : public Launcher {
   // `sent`: when the request was sent, on our clock.
   static void TakePrepared(Result<v1::PrepareResponse> prepared, int64_t sent,
                            LaunchedNode& launched);
-  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node);
-  // Retries while servers on the route are busy. `was_reached`: a login has succeeded.
-  Result<std::shared_ptr<NodeLink>> LinkOnce(const v1::NodePlan& node, bool& was_reached);
+  // `step`, also below: becomes CHECK_AGENT when the login shell has run.
+  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, v1::Check& step);
+  // Retries while servers on the route are busy.
+  Result<std::shared_ptr<NodeLink>> LinkOnce(const v1::NodePlan& node, v1::Check& step);
   void LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wait, Deadline deadline,
                  std::shared_ptr<NodeLink> broken, Done done);
   Result<std::shared_ptr<NodeLink>> TryToReach(transport::Transport& transport,
                                                const v1::NodePlan& node, AgentMode mode,
-                                               const std::stop_token& stop, bool* was_reached);
+                                               const std::stop_token& stop, v1::Check* step);
   Result<std::shared_ptr<NodeLink>> RunAgent(transport::Transport& transport,
                                              const AgentSession& session,
                                              const AgentCommand& command,
-                                             const std::stop_token& stop, bool* was_reached);
+                                             const std::stop_token& stop, v1::Check* step);
 
   milliseconds StartLimit(milliseconds otherwise) const {
     const v1::JobRequest& request = options_.request;
@@ -175,7 +176,7 @@ void PlanLauncher::Start(const Done& done) {
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   transfer::FolderSync* sync = node.reach().has_local() ? nullptr : options_.sync.get();
-  auto link = LinkTo(node);
+  auto link = LinkTo(node, launched.step);
   if (!link.ok()) {
     if (sync) sync->Skip(node.node_rank());
     launched.status = link.status();
@@ -186,7 +187,10 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
     Enter(node.node_rank(), LaunchProgress::State::kSyncing);
     launched.status = Annotate(launched.link->Sync(*sync, node.node_rank(), stop_.get_token()),
                                "copying the working directory");
-    if (!launched.status.ok()) return launched;
+    if (!launched.status.ok()) {
+      launched.step = v1::CHECK_FILES;
+      return launched;
+    }
   }
   if (!options_.prepare) return launched;
   v1::PrepareRequest request;
@@ -219,6 +223,7 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
 
 void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, int64_t sent,
                                 LaunchedNode& launched) {
+  launched.step = v1::CHECK_AGENT;
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
     launched.clock_offset_ns =
@@ -229,14 +234,14 @@ void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, int64_t se
 }
 
 // Retries for as long as a node may be booting.
-Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node, v1::Check& step) {
   const milliseconds patience = base::ToMilliseconds(options_.request.wait_for_nodes());
   const Deadline up_by = Deadline::After(patience);
   for (base::Backoff backoff;;) {
-    bool was_reached = false;
-    auto link = LinkOnce(node, was_reached);
-    // A node whose login shell was reached is not booting.
-    const bool wait = patience.count() > 0 && !was_reached;
+    step = v1::CHECK_LOGIN;
+    auto link = LinkOnce(node, step);
+    // A node whose login shell has run is not booting.
+    const bool wait = patience.count() > 0 && step == v1::CHECK_LOGIN;
     if (link.ok() || !wait || !reach::MayBeBooting(link.status().code())) return link;
     Enter(node.node_rank(), LaunchProgress::State::kBooting);
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
@@ -249,13 +254,13 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
 }
 
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkOnce(const v1::NodePlan& node,
-                                                         bool& was_reached) {
+                                                         v1::Check& step) {
   AD_RETURN_IF_ERROR(reach::TakeFailure(node.reach()));
   AD_ASSIGN_OR_RETURN(const auto transport, options_.connector->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
-    AD_ASSIGN_OR_RETURN(
-        link, TryToReach(*transport, node, AgentMode::kStart, stop_.get_token(), &was_reached));
+    AD_ASSIGN_OR_RETURN(link,
+                        TryToReach(*transport, node, AgentMode::kStart, stop_.get_token(), &step));
     return OkStatus();
   };
   AD_RETURN_IF_ERROR(reach::TryToLogIn(
@@ -336,7 +341,7 @@ void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
 Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport& transport,
                                                            const v1::NodePlan& node, AgentMode mode,
                                                            const std::stop_token& stop,
-                                                           bool* was_reached) {
+                                                           v1::Check* step) {
   const AgentSession session{plan_.job_id(),
                              node.node_rank(),
                              options_.lease(),
@@ -351,7 +356,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
   auto link = RunAgent(transport, session,
                        there ? AgentCommandAt(local ? agent_here_ : rpc::kOwnProgram, session)
                              : InstallingAgentCommand(agent_, session),
-                       stop, was_reached);
+                       stop, step);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
   return link;
 }
@@ -360,12 +365,11 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
                                                          const AgentSession& session,
                                                          const AgentCommand& command,
                                                          const std::stop_token& stop,
-                                                         bool* was_reached) {
+                                                         v1::Check* step) {
   Enter(session.node_rank, LaunchProgress::State::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
-  if (was_reached) *was_reached = true;
   const auto starting = [&] {
-    if (was_reached) *was_reached = true;
+    if (step) *step = v1::CHECK_AGENT;
     Enter(session.node_rank, LaunchProgress::State::kStartingAgent);
   };
   const v1::Reach& how = plan_.nodes(static_cast<int>(session.node_rank)).reach();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "autodist/v1/diagnosis.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/deadline.h"
 #include "launch/launch_options.h"
@@ -16,10 +17,11 @@ namespace autodist::launch {
 // The result for one node.
 struct LaunchedNode {
   uint32_t node_rank;
-  Status status;                   // whether the agent answered
-  std::shared_ptr<NodeLink> link;  // null if it did not
-  v1::PrepareResponse prepared;    // if it has issues, the node cannot run ranks
-  int64_t clock_offset_ns = 0;     // its clock minus ours
+  Status status;                     // whether the agent answered
+  std::shared_ptr<NodeLink> link;    // null if it did not
+  v1::PrepareResponse prepared;      // if it has issues, the node cannot run ranks
+  int64_t clock_offset_ns = 0;       // its clock minus ours
+  v1::Check step = v1::CHECK_LOGIN;  // the one that a failure is about
 };
 
 // Returns by how much our clock and the one that `time` is from differ at least, in nanoseconds: it

@@ -258,7 +258,8 @@ inline constexpr Cause kMaintenance{
     "closed for maintenance|maintenance mode|maintenance in progress|"
     "unavailable due to maintenance|maintenance until"};
 
-// The login shell runs a command.
+// The login shell runs a command. kAborted: the command does not end; the code differs from that of
+// a login that does not end.
 inline constexpr Cause kNeedsTerminal{
     kFailedPrecondition, kServerSays,
     "use a login that runs commands without a terminal: `ssh NODE true` must return; a cloud "
@@ -286,22 +287,21 @@ inline constexpr Cause kShellExits{
     "authorized_keys and the user's shell (getent passwd USER); if its start-up files exit or "
     "start another shell, put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there"};
 inline constexpr Cause kShellWaits{
-    kDeadlineExceeded,
+    kAborted,
     "the login shell has not run anything within {limit}: something in its start-up files "
     "(~/.bashrc) waits for input, or starts another shell{prints}",
     "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` must "
     "return; if it is only slow, raise --start-timeout"};
 inline constexpr Cause kContainerWaits{
-    kDeadlineExceeded, "the container has not run anything within {limit}",
+    kAborted, "the container has not run anything within {limit}",
     "check that a command runs in the container (`podman exec NAME true`, or as its runtime does "
     "it); if it is only slow, raise --start-timeout"};
-// The login succeeds; the code differs from that of a login that does not end.
 inline constexpr Cause kNoAnswer{
     kAborted, "a short command there has not ended within {limit}{prints}",
     "run `ssh NODE true`: if it does not return quickly, the login is slow, or something in the "
     "start-up files there (~/.bashrc) waits"};
 inline constexpr Cause kEndlessOutput{
-    kUnavailable, "the login shell prints without end",
+    kFailedPrecondition, "the login shell prints without end",
     "correct the start-up files there (~/.bashrc): `ssh NODE true` must print nothing"};
 
 // The agent, or autodist itself, is found or sent, and started.

@@ -245,7 +245,7 @@ nft add rule inet t in ip saddr 10.77.0.1 meta l4proto tcp drop'""", after="on2 
           before="nodes 10.77.0.2 '' ', data_address: 10.77.0.77' > data.yaml"),
     Setup("a misspelt variable", r"NCCL_SOCKET_IFRAME; did you mean NCCL_SOCKET_IFNAME", starts=True,
           options="--env NCCL_SOCKET_IFRAME=eth0"),
-    Setup("/tmp and the home where nothing can be executed", r"10.77.0.2: login\n", before="""
+    Setup("/tmp and the home where nothing can be executed", r"10.77.0.2: agent\n", before="""
 on2 'for d in /tmp ~/.cache; do mount -o remount,noexec $d; done'""",
           after="on2 'for d in /tmp ~/.cache; do mount -o remount,exec $d; done'"),
 ]

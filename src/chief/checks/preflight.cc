@@ -480,7 +480,7 @@ diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
   diagnosis::Evidence evidence;
   evidence.plan = &plan;
   for (const launch::LaunchedNode& node : nodes) {
-    evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns});
+    evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns, node.step});
   }
   return evidence;
 }

@@ -106,7 +106,7 @@ def test_the_table(autodist, project, folder, known_hosts, new_key):
                        "train.py", cwd=project)
     assert outcome.code == 1
     head, *rows = outcome.out.split("\n\n")[0].splitlines()
-    assert head.split()[:4] == ["node", "login", "address", "folder"]
+    assert head.split()[:4] == ["node", "login", "agent", "address"]
     row = {line.split()[0]: line.split()[1:] for line in rows}
     assert len(row) == 16
     assert row[address(2)][0] == "✗" and set(row[address(2)][1:]) == {"–"}

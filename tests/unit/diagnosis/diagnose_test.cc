@@ -122,7 +122,15 @@ TEST_F(DiagnoseTest, AnUnreachableNode) {
   evidence_.nodes[1].reached = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
   ExpectOnly(v1::CHECK_LOGIN, v1::CHECK_RESULT_BAD, 1, "refused");
   EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
-              HasSubstr("10.0.0.2  ✗      –        –"));
+              HasSubstr("10.0.0.2  ✗      –      –        –"));
+}
+
+TEST_F(DiagnoseTest, AnAgentThatDoesNotStartIsNotAFailedLogin) {
+  evidence_.nodes[1].reached = Error(StatusCode::kUnavailable, "no place for the agent");
+  evidence_.nodes[1].step = v1::CHECK_AGENT;
+  ExpectOnly(v1::CHECK_AGENT, v1::CHECK_RESULT_BAD, 1, "no place");
+  EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
+              HasSubstr("10.0.0.2  ✓      ✗      –        –"));
 }
 
 TEST_F(DiagnoseTest, AnAddressOfAnotherMachine) {
