@@ -119,8 +119,8 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPr
   const auto client = JobClient::Connect(id);
   if (client.status().code() == StatusCode::kUnavailable) return client.status();
   if (!client.ok()) {
-    AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
-    // Nothing will be written any more.
+    // Nothing will be written here any more. A log folder may belong to no recorded job.
+    if (auto now = LookUpJob(id); now.ok()) job = *std::move(now);
     ShowLogs(job, skip, output);
     return job;
   }

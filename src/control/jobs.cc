@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/did_you_mean.h"
+#include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/host_name.h"
 #include "base/parallel.h"
@@ -17,6 +18,7 @@
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/prune.h"
+#include "slurm/ended_job.h"
 
 namespace autodist::control {
 namespace {
@@ -29,15 +31,38 @@ constexpr size_t kMaxNameLength = 64;
 
 struct Found {
   v1::JobStatus status;
-  bool listening = false;
+  bool runs = false;  // on this machine
 };
 
+bool RunsElsewhere(const v1::JobStatus& job) {
+  return !base::IsThisHost(job.host()) && job.phase() != v1::JOB_PHASE_UNSPECIFIED &&
+         job.phase() != v1::JOB_PHASE_ENDED;
+}
+
+// Whether Slurm has ended a chief on another machine. Asked before the record is read, which then
+// has the end that the chief may have written.
+bool SlurmHasEnded(const std::string& job_id) {
+  const auto note = ReadNote(job_id);
+  return note.ok() && !note->slurm_job().empty() && RunsElsewhere(note->job()) &&
+         slurm::NothingRuns(note->slurm_job(), note->slurm_node());
+}
+
+// Whether the job's autodist is a process of this machine, although nothing listens: its socket may
+// have been removed.
+bool RunsHere(const v1::JobStatus& job) {
+  constexpr size_t kMaxStat = 4096;
+  if (job.phase() == v1::JOB_PHASE_ENDED || !base::IsThisHost(job.host())) return false;
+  const auto stat = base::ReadFile("/proc/" + std::to_string(job.chief_pid()) + "/stat", kMaxStat);
+  return stat.ok() && stat->find(" (autodist) ") != stat->npos &&
+         stat->find(") Z ") == stat->npos;  // no zombie
+}
+
 // Sets what only clients know: a job in a shared home folder may run on another machine.
-void SetPlace(bool listening, v1::JobStatus& status) {
-  const bool silent = !listening && status.phase() != v1::JOB_PHASE_ENDED;
-  const bool here = base::IsThisHost(status.host());
-  status.set_chief_gone(silent && here);
-  status.set_elsewhere(status.elsewhere() || (silent && !here));
+void SetPlace(bool runs, bool slurm_has_ended, v1::JobStatus& status) {
+  const bool silent = !runs && status.phase() != v1::JOB_PHASE_ENDED;
+  const bool gone = silent && (slurm_has_ended || base::IsThisHost(status.host()));
+  status.set_chief_gone(gone);
+  status.set_elsewhere(status.elsewhere() || (silent && !gone));
 }
 
 // Asks the socket before reading the record, which has the end of a job that ends meanwhile.
@@ -53,15 +78,11 @@ Result<Found> LookUp(const std::string& job_id) {
     // An exiting autodist may accept and not answer; it is gone at the next attempt.
     if (status.status().code() != StatusCode::kUnavailable) break;
   }
+  const bool slurm_has_ended = !connected && SlurmHasEnded(job_id);
   AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecord(job_id));
-  const bool listening = connected && status.phase() != v1::JOB_PHASE_ENDED;
-  SetPlace(listening, status);
-  return Found{std::move(status), listening};
-}
-
-bool RunsElsewhere(const v1::JobStatus& job) {
-  return !base::IsThisHost(job.host()) && job.phase() != v1::JOB_PHASE_UNSPECIFIED &&
-         job.phase() != v1::JOB_PHASE_ENDED;
+  const bool runs = connected ? status.phase() != v1::JOB_PHASE_ENDED : RunsHere(status);
+  SetPlace(runs, slurm_has_ended, status);
+  return Found{std::move(status), runs};
 }
 
 bool IsSameFile(const std::string& path, const std::string& other) {
@@ -92,7 +113,7 @@ std::string Listed(const std::vector<std::string>& jobs, const AboutJob& about) 
   std::string text;
   const size_t shown = std::min(jobs.size(), kMaxListed);
   for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
-    text += "\n  " + Label(jobs[i], about(jobs[i]).name());
+    text += "\n  " + Label(jobs[i], about(jobs[i]).job().name());
   }
   if (shown < jobs.size()) text += "\n  and older ones";
   return text;
@@ -104,7 +125,7 @@ Status NoJobIsCalled(const std::string& word, const std::vector<std::string>& jo
   std::map<std::string, std::string> labels;  // by id and by name, of the newest that has it
   std::vector<std::string> words;
   for (const std::string& job : jobs) {
-    const std::string name = about(job).name();
+    const std::string name = about(job).job().name();
     labels[job] = labels[name] = Label(job, name);
     words.insert(words.end(), {job, name});
   }
@@ -126,7 +147,7 @@ std::optional<std::string> LastOfFolder(const std::vector<std::string>& jobs, co
                                         const std::string& folder) {
   if (folder.empty()) return std::nullopt;
   const auto found = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
-    return IsOfFolder(about(job), folder);
+    return IsOfFolder(about(job).job(), folder);
   });
   return found == jobs.rend() ? std::nullopt : std::optional(*found);
 }
@@ -164,7 +185,8 @@ Result<std::string> FindJob(const std::string& word, const std::vector<std::stri
   std::vector<std::string> fitting;
   if (!word.empty()) {
     const auto named = std::find_if(jobs.rbegin(), jobs.rend(), [&](const std::string& job) {
-      return about(job).name() == word;
+      const v1::JobNote note = about(job);
+      return note.job().name() == word || note.slurm_job() == word;
     });
     if (named != jobs.rend()) return *named;
     std::ranges::copy_if(jobs, std::back_inserter(fitting), [&](const std::string& job) {
@@ -204,10 +226,12 @@ bool IsOfFolder(const v1::JobStatus& job, const std::string& folder) {
   return of_job == folder || IsSameFile(of_job, folder);
 }
 
-v1::JobStatus About(const std::string& job_id) {
+v1::JobNote About(const std::string& job_id) {
   // A suspended autodist answers late.
-  if (auto note = ReadNote(job_id); note.ok()) return std::move(*note->mutable_job());
-  return LookUpJob(job_id).value_or(v1::JobStatus());
+  if (auto note = ReadNote(job_id); note.ok()) return *std::move(note);
+  v1::JobNote note;
+  *note.mutable_job() = LookUpJob(job_id).value_or(v1::JobStatus());
+  return note;
 }
 
 Status CheckJobName(std::string_view name) {
@@ -233,11 +257,19 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id) {
 }
 
 Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder) {
-  AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecordIn(log_folder));
+  auto in_folder = ReadRecordIn(log_folder);
+  if (in_folder.status().code() == StatusCode::kNotFound) {
+    // Only the job's machine has it.
+    std::error_code error;
+    const auto folder = std::filesystem::absolute(log_folder, error).lexically_normal();
+    auto known = LookUpJob(folder.filename());
+    if (known.ok() && base::ExpandHome(known->log_folder()) == folder) return known;
+  }
+  AD_ASSIGN_OR_RETURN(v1::JobStatus status, std::move(in_folder));
   if (status.phase() == v1::JOB_PHASE_ENDED) return status;
   auto now = LookUpJob(status.job_id());
   if (now.ok() && IsSameFile(now->log_folder(), log_folder)) return now;
-  SetPlace(/*listening=*/false, status);
+  SetPlace(RunsHere(status), /*slurm_has_ended=*/false, status);
   return status;
 }
 
@@ -251,14 +283,16 @@ std::vector<v1::JobStatus> ListRunningJobs() {
     const auto note = ReadNote(job);
     if (note.ok() && RunsElsewhere(note->job())) jobs.insert(job);
   }
-  return JobsThat({jobs.begin(), jobs.end()},
-                  [](const Found& job) { return job.listening || RunsElsewhere(job.status); });
+  return JobsThat({jobs.begin(), jobs.end()}, [](const Found& job) {
+    return job.runs || (RunsElsewhere(job.status) && !job.status.chief_gone());
+  });
 }
 
 std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms) {
   return JobsThat(KnownJobs(), [now_ms](const Found& job) {
     const bool ended = job.status.phase() == v1::JOB_PHASE_ENDED;
-    return job.listening || (job.status.elsewhere() && !ended) || MayStillRun(job.status, now_ms);
+    const bool elsewhere = job.status.elsewhere() && !job.status.chief_gone() && !ended;
+    return job.runs || elsewhere || MayStillRun(job.status, now_ms);
   });
 }
 

@@ -14,16 +14,17 @@ namespace autodist::control {
 // All jobs that have a socket or a record, oldest first.
 std::vector<std::string> KnownJobs();
 
-// What a name or a folder means: returns at least name, working directory and command of a job.
-using AboutJob = std::function<v1::JobStatus(const std::string& job)>;
+// What a name or a folder means: returns at least name, working directory and command of a job, and
+// its Slurm job.
+using AboutJob = std::function<v1::JobNote(const std::string& job)>;
 
 // The word for the last job.
 inline constexpr std::string_view kLastJob = "last";
 
-// Finds the job that `word` means: an id, a name (the newest job that has it), a beginning or end
-// of the id that no other job has, or "last": the newest job whose working directory is `folder`
-// or else the newest. A failure lists some jobs, the nearest first. `jobs` as KnownJobs returns
-// them.
+// Finds the job that `word` means: an id, a name or the number of a Slurm job (the newest job that
+// has it), a beginning or end of the id that no other job has, or "last": the newest job whose
+// working directory is `folder` or else the newest. A failure lists some jobs, the nearest first.
+// `jobs` as KnownJobs returns them.
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
                             const AboutJob& about, const std::string& folder);
 
@@ -38,7 +39,7 @@ Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
 bool IsOfFolder(const v1::JobStatus& job, const std::string& folder);
 
 // From the note of the job, else from its autodist; empty if it is unknown.
-v1::JobStatus About(const std::string& job_id);
+v1::JobNote About(const std::string& job_id);
 
 // Whether a job may have this name: letters, digits, '.', '_' and '-', at most 64, and neither
 // "last" nor the form of a job id.
@@ -47,13 +48,14 @@ Status CheckJobName(std::string_view name);
 // Asks the job's autodist, or reads the record if that is gone or on another machine. Blocks for a
 // few seconds at most. kNotFound: it is not recorded.
 Result<v1::JobStatus> LookUpJob(const std::string& job_id);
-// The same for a log folder, which does not have to be recorded.
+// The same for a log folder, which does not have to be recorded, or is on another machine.
 Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder);
 
 // All jobs, oldest first. Asks many in parallel.
 std::vector<v1::JobStatus> ListJobs();
 
-// Those that run: their autodist at least listens, or the record of another machine shows no end.
+// Those that run: their autodist at least listens, or neither the record of another machine nor
+// Slurm shows an end.
 std::vector<v1::JobStatus> ListRunningJobs();
 
 // Adds those that crashed and whose ranks may still run (MayStillRun), and those of other machines

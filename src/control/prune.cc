@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/folder_entries.h"
+#include "base/host_name.h"
 #include "base/log_folder.h"
 #include "base/random.h"
 #include "base/wall_clock.h"
@@ -64,6 +65,7 @@ bool IsOver(const v1::JobStatus& job) {
 
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
   if (!job.chief_gone() || job.phase() == v1::JOB_PHASE_ENDED) return false;
+  if (!base::IsThisHost(job.host())) return false;  // Slurm has ended it with all its processes
   const int64_t silent_ms = now_ms - EndOf(job);
   const auto unwritten_ms = SinceLastWrittenMs(job.attempt_folder(), now_ms);
   return std::min(silent_ms, unwritten_ms.value_or(silent_ms)) < kMaxLease.count();

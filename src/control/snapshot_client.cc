@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/host_name.h"
 #include "base/private_folder.h"
 #include "control/job_record.h"
 #include "control/jobs.h"
@@ -23,8 +22,7 @@ Result<Message> ReadKept(const Result<v1::JobStatus>& job, const char* name) {
   const std::string file = std::filesystem::path(job->log_folder()) / name;
   const auto text = base::ReadOwnFile(file, kLargestFile);
   if (!text.ok()) {
-    const std::string where =
-        base::IsThisHost(job->host()) ? "" : " on this machine; it runs on " + job->host();
+    const std::string where = job->elsewhere() ? " on this machine, but on " + job->host() : "";
     return Error(StatusCode::kNotFound, "the job has no saved state" + where + ": no " + file);
   }
   Message message;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -19,6 +21,9 @@ namespace {
 constexpr std::string_view kEndStates[] = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING",
                                            "DEADLINE",  "FAILED",    "NODE_FAIL", "OUT_OF_MEMORY",
                                            "PREEMPTED", "REVOKED",   "TIMEOUT"};
+
+constexpr std::chrono::seconds kJobLimit{3};       // for the controller's answer
+constexpr std::chrono::seconds kMaxAnswerAge{10};  // of NothingRuns
 
 // Settings of users and sites. Source: squeue(1) and sbatch(1), "ENVIRONMENT VARIABLES".
 constexpr std::string_view kSettings[] = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
@@ -75,13 +80,37 @@ bool SaysEnded(std::string_view said) {
   return ended;
 }
 
+bool SaysNothingRuns(std::string_view said) {
+  if (said.find("JobState=COMPLETING") != said.npos) return false;
+  return SaysEnded(said) || said.find("JobState=PENDING") != said.npos;
+}
+
+bool NothingRuns(const std::string& job, const std::string& node) {
+  struct Answer {
+    bool nothing = false;
+    base::Deadline age = base::Deadline::After(kMaxAnswerAge);
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Answer> answers;
+  {
+    const std::lock_guard lock(mutex);
+    const auto known = answers.find(job);
+    if (known != answers.end() && !known->second.age.Expired()) return known->second.nothing;
+  }
+  const auto said = Scontrol({"job", job}, kJobLimit);
+  const bool nothing = SaysNothingRuns(said.ok() ? *said : Message(said.status())) &&
+                       Scontrol({"node", node}, kJobLimit).ok();
+  const std::lock_guard lock(mutex);
+  answers.insert_or_assign(job, Answer{.nothing = nothing});
+  return nothing;
+}
+
 bool IsOfJob(std::string_view variable) {
   return (variable.starts_with("SLURM_") || variable == "SLURMD_NODENAME") &&
          std::ranges::find(kSettings, variable) == std::end(kSettings);
 }
 
 Status CheckJobRuns() {
-  constexpr std::chrono::seconds kJobLimit{3};  // for the controller's answer
   if (JobId().empty() || IsInStep()) return OkStatus();
   const Status job = ScontrolJob(kJobLimit).status();
   return job.code() == StatusCode::kInvalidArgument ? job : OkStatus();

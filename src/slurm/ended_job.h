@@ -21,6 +21,15 @@ Result<std::string> ScontrolJob(std::chrono::milliseconds limit = std::chrono::s
 // Whether `scontrol show job`, in its output or its error, says that the job has ended. Pure logic.
 bool SaysEnded(std::string_view said);
 
+// Whether it says that no process of the job is left: the job has ended and does not complete any
+// more, or is queued again. Pure logic.
+bool SaysNothingRuns(std::string_view said);
+
+// Asks Slurm's controller whether no process of the job, which has the node, is left; false if it
+// does not answer, or does not know the node: it is another cluster's. Blocks for some seconds at
+// most. Remembers the answer for a while, because views ask often. Thread-safe.
+bool NothingRuns(const std::string& job, const std::string& node);
+
 // Whether Slurm sets the variable for a job; false for settings, such as SLURM_CONF. Pure logic.
 bool IsOfJob(std::string_view variable);
 

@@ -45,9 +45,13 @@ std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_
   return argv;
 }
 
-std::vector<std::string> SrunInto(const std::string& job, const std::string& node, bool terminal) {
+bool HasSrun() {
   const char* const path = std::getenv("PATH");
-  if (!process::FindProgram("srun", path ? path : "", "/").ok()) return {};
+  return process::FindProgram("srun", path ? path : "", "/").ok();
+}
+
+std::vector<std::string> SrunInto(const std::string& job, const std::string& node, bool terminal) {
+  if (!HasSrun()) return {};
   std::vector<std::string> argv = SrunArgv({node}, 0, {});
   argv.insert(argv.end(), {"--jobid=" + job, "--job-name=autodist"});
   if (terminal) argv.push_back("--pty");

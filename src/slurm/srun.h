@@ -16,6 +16,9 @@ namespace autodist::slurm {
 std::vector<std::string> SrunArgv(const std::vector<std::string>& nodes, uint32_t gpus,
                                   const std::vector<std::string>& secret);
 
+// Whether srun is in PATH.
+bool HasSrun();
+
 // The same for a node of a job, from outside; empty: no srun in PATH. `terminal`: gets ours.
 std::vector<std::string> SrunInto(const std::string& job, const std::string& node, bool terminal);
 

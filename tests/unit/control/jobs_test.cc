@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <thread>
+#include <tuple>
 
 #include "control/job_record.h"
 #include "control/job_server.h"
@@ -24,7 +28,7 @@ using testing::Not;
 const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-173000-3fa9c1",
                                         "20261120-180000-3fa9c2"};
 
-v1::JobStatus Unnamed(const std::string&) { return {}; }
+v1::JobNote Unnamed(const std::string&) { return {}; }
 
 TEST(FindJobTest, AcceptsTheIdAUniquePrefixOrSuffixAndLast) {
   for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
@@ -68,19 +72,19 @@ TEST(FindJobTest, OfAnUnknownNameTheNearestJobIsListedFirst) {
   std::vector<std::string> jobs;
   for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
   const auto about = [](const std::string& job) {
-    v1::JobStatus status;
-    if (job == "job-120") status.set_name("sweep");
-    return status;
+    v1::JobNote note;
+    if (job == "job-120") note.mutable_job()->set_name("sweep");
+    return note;
   };
   EXPECT_EQ(Message(FindJob("swep", jobs, about, "").status()),
             "no job is called 'swep'; known jobs:\n  job-120 (sweep)\n  job-149\n  job-148\n"
             "  job-147\n  job-146");
 }
 
-v1::JobStatus Named(const std::string& name) {
-  v1::JobStatus status;
-  status.set_name(name);
-  return status;
+v1::JobNote Named(const std::string& name) {
+  v1::JobNote note;
+  note.mutable_job()->set_name(name);
+  return note;
 }
 
 TEST(FindJobTest, ANameMeansTheNewestJob) {
@@ -94,14 +98,25 @@ TEST(FindJobTest, ANameMeansTheNewestJob) {
   EXPECT_THAT(Message(FindJob("oth", kJobs, about, "").status()), HasSubstr(kJobs[2] + " (other)"));
 }
 
+TEST(FindJobTest, TheNumberOfASlurmJobMeansItsNewestJob) {
+  const auto about = [](const std::string& job) {
+    v1::JobNote note;
+    if (job != kJobs[2]) note.set_slurm_job("000");  // the second after it was requeued
+    return note;
+  };
+  EXPECT_EQ(*FindJob("000", kJobs, about, ""), kJobs[1]);
+}
+
 // The first job is of /a, the second of /b, the third of /c.
-v1::JobStatus OfFolders(const std::string& job) {
-  v1::JobStatus status;
-  status.set_job_id(job);
+v1::JobNote OfFolders(const std::string& job) {
+  v1::JobNote note;
+  note.mutable_job()->set_job_id(job);
   for (size_t i = 0; i < kJobs.size(); ++i) {
-    if (job == kJobs[i]) status.set_working_directory(std::array{"/a", "/b", "/c"}[i]);
+    if (job == kJobs[i]) {
+      note.mutable_job()->set_working_directory(std::array{"/a", "/b", "/c"}[i]);
+    }
   }
-  return status;
+  return note;
 }
 
 TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
@@ -111,7 +126,7 @@ TEST(FindJobTest, LastIsTheNewestOfTheFolderOrOfAll) {
   }
 }
 
-v1::JobStatus Running(const std::string& id) { return OfFolders(id); }
+v1::JobStatus Running(const std::string& id) { return OfFolders(id).job(); }
 
 TEST(DefaultJobTest, IsTheOnlyRunningJobOrTheLast) {
   EXPECT_EQ(*DefaultJob({}, kJobs, Unnamed, ""), kJobs[2]);
@@ -214,6 +229,55 @@ TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCrashed) {
   EXPECT_FALSE(LookUpJob(job.job_id())->elsewhere());
 }
 
+TEST_F(JobsTest, AJobThatSlurmHasEndedHasCrashed) {
+  v1::JobNote note;
+  *note.mutable_job() = Recorded("lost", v1::JOB_PHASE_RUNNING);
+  note.mutable_job()->set_host("another-machine");
+  ASSERT_TRUE(SaveStatus(note.job(), note.job().log_folder()).ok());
+  const std::string path = getenv("PATH");
+  const std::string job_id = note.job().job_id();
+  std::filesystem::permissions(
+      session_.folder().Write("scontrol",
+                              "#!/bin/sh\n"
+                              "case \"$*\" in 'show job 4711') echo JobState=RUNNING ;;\n"
+                              "'show job '*) echo Invalid job id specified >&2; exit 1 ;;\n"
+                              "'show node n7') ;; *) exit 1 ;; esac\n"),
+      std::filesystem::perms::owner_all);
+  setenv("PATH", (session_.folder().path() + ":" + path).c_str(), 1);
+  for (const auto& [job, node, gone] : {std::tuple{"4711", "n7", false},
+                                        {"4712", "n7", true},
+                                        {"4713", "of-another-cluster", false}}) {
+    note.set_slurm_job(job);
+    note.set_slurm_node(node);
+    ASSERT_TRUE(SaveNote(note).ok());
+    EXPECT_EQ(LookUpJob(job_id)->chief_gone(), gone) << job;
+    EXPECT_EQ(LookUpJob(job_id)->elsewhere(), !gone) << job;
+    EXPECT_EQ(In(ListRunningJobs(), "lost") != nullptr, !gone) << job;
+    EXPECT_EQ(In(ListJobsThatMayRun(0), "lost") != nullptr, !gone) << job;
+  }
+  setenv("PATH", path.c_str(), 1);
+}
+
+// Programs that clean /tmp remove it.
+TEST_F(JobsTest, AChiefWithoutItsSocketIsNotGone) {
+  const std::string program = session_.folder().path() + "/autodist";
+  std::filesystem::copy("/bin/sleep", program);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(program.c_str(), "autodist", "1000", nullptr);
+    _exit(1);
+  }
+  v1::JobStatus job = Recorded("unreachable", v1::JOB_PHASE_RUNNING);
+  job.set_chief_pid(pid);
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
+  const auto gone = [&] { return LookUpJob(job.job_id())->chief_gone(); };
+  while (gone()) std::this_thread::yield();  // it has not called execl yet
+  kill(pid, SIGKILL);
+  while (!gone()) std::this_thread::yield();  // also as a zombie
+  waitpid(pid, nullptr, 0);
+  EXPECT_TRUE(gone());
+}
+
 // As on a laptop with --chief-on, or on a login node that shares the home but not /tmp.
 TEST_F(JobsTest, AJobWhoseLogFolderIsOnAnotherMachineIsKnown) {
   v1::JobNote note;
@@ -221,7 +285,7 @@ TEST_F(JobsTest, AJobWhoseLogFolderIsOnAnotherMachineIsKnown) {
   job.set_job_id(Id("far"));
   job.set_name("lap");
   job.set_host("another-machine");
-  job.set_log_folder("/missing/autodist-runs/far");
+  job.set_log_folder("/missing/autodist-runs/" + Id("far"));
   note.set_chief_on("10.0.0.2");
   ASSERT_TRUE(RecordRemoteJob(note).ok());
   EXPECT_THAT(KnownJobs(), testing::Contains(Id("far")));
@@ -229,7 +293,9 @@ TEST_F(JobsTest, AJobWhoseLogFolderIsOnAnotherMachineIsKnown) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_TRUE(found->elsewhere());
   EXPECT_EQ(found->name(), "lap");
-  EXPECT_EQ(About(Id("far")).name(), "lap");
+  EXPECT_EQ(LookUpJobIn("/missing/../missing/autodist-runs/" + Id("far"))->name(), "lap");
+  EXPECT_EQ(LookUpJobIn("/elsewhere/" + Id("far")).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(About(Id("far")).job().name(), "lap");
   EXPECT_TRUE(In(ListJobsThatMayRun(0), "far"));
   EXPECT_FALSE(In(ListRunningJobs(), "far")) << "it may have ended long ago";
 }
@@ -308,14 +374,14 @@ TEST_F(JobsTest, ANameIsInTheRecordAndTheSocket) {
   v1::JobStatus job = Recorded("named", v1::JOB_PHASE_ENDED);
   job.set_name("of-the-record");
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
-  EXPECT_EQ(About(job.job_id()).name(), "of-the-record");
+  EXPECT_EQ(About(job.job_id()).job().name(), "of-the-record");
   const auto running = JobServer::Start(Id("unrecorded"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   job.set_job_id(Id("unrecorded"));
   job.set_name("of-the-socket");
   (*running)->Publish(job);
-  EXPECT_EQ(About(Id("unrecorded")).name(), "of-the-socket");
-  EXPECT_EQ(About(Id("none")).name(), "");
+  EXPECT_EQ(About(Id("unrecorded")).job().name(), "of-the-socket");
+  EXPECT_EQ(About(Id("none")).job().name(), "");
 }
 
 }  // namespace

@@ -23,6 +23,19 @@ TEST(EndedJobTest, WhatScontrolSays) {
   }
 }
 
+TEST(EndedJobTest, WhetherAnyProcessIsLeft) {
+  for (const auto& [said, nothing] :
+       {std::pair{"JobId=7\n   JobState=NODE_FAIL Reason=NodeDown\n", true},
+        {"scontrol show job: slurm_load_jobs error: Invalid job id specified", true},
+        {"JobId=7\n   JobState=PENDING Reason=BeginTime\n", true},  // requeued
+        {"JobId=7\n   JobState=RUNNING Reason=None\n", false},
+        {"JobId=7\n   JobState=COMPLETING Reason=None\n", false},
+        {"scontrol show job: slurm_load_jobs error: Unable to contact slurm controller", false},
+        {"'scontrol' is not in PATH", false}}) {
+    EXPECT_EQ(SaysNothingRuns(said), nothing) << said;
+  }
+}
+
 TEST(EndedJobTest, OnlyVariablesOfAJob) {
   for (const char* name :
        {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_NNODES",
