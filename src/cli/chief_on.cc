@@ -24,6 +24,7 @@
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "control/job_record.h"
+#include "control/prune.h"
 #include "plan/ssh_reach.h"
 #include "reach/connector_factory.h"
 #include "reach/resolve.h"
@@ -204,7 +205,7 @@ int RunOnNode(const CLI::App& app, const RemoteCommand& chosen, std::vector<std:
 // Where the job is, and the program of this machine that gets there; logs both.
 Result<chief::RemoteHost> HostOf(const v1::JobStatus& job) {
   const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
-  const bool by_srun = !note.slurm_job().empty() && job.phase() != v1::JOB_PHASE_ENDED &&
+  const bool by_srun = !note.slurm_job().empty() && !control::IsOver(job) &&
                        !slurm::SrunInto(note.slurm_job(), note.slurm_node(), false).empty();
   chief::RemoteHost host;
   if (by_srun) {
@@ -248,11 +249,17 @@ int RunOnItsHost(const CLI::App& app, const CommandLine& line, const v1::JobStat
   std::vector<Argument> arguments = ArgumentsOf(app, line.argv);
   std::erase_if(arguments, [](const Argument& argument) { return argument.option.empty(); });
   arguments.push_back({"", {job.job_id()}});
-  const std::string by_hand = "log in to " + job.host() + " and run `" +
-                              base::ShellLine({"autodist", app.get_name(), job.job_id()}) + "`";
+  // --chief-on has brought an autodist that is not in PATH there.
+  const bool brought = !control::ReadNote(job.job_id()).value_or(v1::JobNote()).chief_on().empty();
+  const std::string by_hand =
+      brought ? ""
+              : "log in to " + job.host() + " and run `" +
+                    base::ShellLine({"autodist", app.get_name(), job.job_id()}) + "`";
   const auto host = HostOf(job);
   if (host.status().code() == StatusCode::kAborted) return kExitUsage;
-  if (!host.ok()) return Fail(WithRemedy(host.status(), by_hand), kExitCannotLaunch);
+  if (!host.ok()) {
+    return Fail(brought ? host.status() : WithRemedy(host.status(), by_hand), kExitCannotLaunch);
+  }
   const int code = RunThere(app, *host, std::move(arguments), by_hand);
   NoteEnd(app, job.job_id(), code);
   return code;

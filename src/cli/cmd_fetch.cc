@@ -1,4 +1,5 @@
 // autodist fetch [JOB] PATTERN...
+#include <filesystem>
 #include <utility>
 
 #include "base/exit_codes.h"
@@ -27,10 +28,6 @@ struct FetchOptions {
 
 // The agents have left the nodes: logs in again.
 Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequest& request) {
-  if (!base::IsThisHost(job.host())) {
-    return WithRemedy(Error(StatusCode::kFailedPrecondition, "it ran from " + job.host()),
-                      "run this command on " + job.host());
-  }
   auto nodes = control::ReadNodes(job);
   if (nodes.status().code() == StatusCode::kNotFound) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
@@ -39,6 +36,10 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::JobStatus& job, const v1::FetchRequ
                       "next time, `autodist run --fetch PATTERN` copies files when the job ends");
   }
   AD_RETURN_IF_ERROR(nodes.status());
+  if (!base::IsThisHost(job.host())) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition, "it ran from " + job.host()),
+                      "run this command on " + job.host());
+  }
   nodes->add_program("true");  // a plan has one
   const auto spec = SpecOf(*nodes);
   if (!spec) return Error(StatusCode::kDataLoss, std::string(control::kNodesFile) + " is damaged");
@@ -58,12 +59,13 @@ Result<v1::JobFiles> FetchWhileItRuns(const v1::JobStatus& job, const v1::FetchR
 }
 
 Status IsElsewhere(const v1::JobStatus& job) {
+  std::error_code error;
+  const bool shared = std::filesystem::exists(job.log_folder(), error);
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + job.host()),
       "`autodist fetch --chief-on " + job.host() + " " + job.job_id() +
-          " PATTERN`, with --spec if the login needs it, copies the files to its log folder there; "
-          "then: scp -r " +
-          job.host() + ":" + job.log_folder() + " .");
+          " PATTERN`, with --spec if the login needs it, copies the files to its log folder" +
+          (shared ? "" : " there; then: scp -r " + job.host() + ":" + job.log_folder() + " ."));
 }
 
 bool MeansAJob(const std::string& word) {
@@ -110,8 +112,8 @@ int Fetch(FetchOptions options) {
 Command AddFetch(CLI::App& app) {
   auto options = std::make_shared<FetchOptions>();
   AddJob(app, options->job,
-         "Job id (a unique prefix or suffix is enough), job name, or 'last'; default: the job of "
-         "this folder that runs, or else its last one");
+         "Job id (a unique prefix or suffix is enough), job name, Slurm job number, or "
+         "'last'; default: the job of this folder that runs, or else its last one");
   app.add_option("PATTERN", options->patterns,
                  "Files of the working directory: '*', '?' and '[..]' match within a name, '**' "
                  "matches any folders; a folder includes its contents")

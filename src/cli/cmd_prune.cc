@@ -11,6 +11,7 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
+#include "control/job_record.h"
 #include "control/jobs.h"
 #include "control/prune.h"
 
@@ -28,8 +29,10 @@ Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& wor
   std::vector<v1::JobStatus> jobs;
   for (const std::string& word : words) {
     AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
-    // A job of another machine may have ended there; it is only forgotten.
-    if (!job.elsewhere()) AD_RETURN_IF_ERROR(CheckIsOver(job));
+    // A job of another machine may have ended there; it is only forgotten. Slurm would say so.
+    const auto note = control::ReadNote(job.job_id());
+    const bool in_slurm = note.ok() && !note->slurm_job().empty();
+    if (!job.elsewhere() || in_slurm) AD_RETURN_IF_ERROR(CheckIsOver(job));
     if (control::MayStillRun(job, base::MillisecondsSince1970())) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               "job " + job.job_id() + " has crashed, and its ranks may still run"),
@@ -66,7 +69,7 @@ int Prune(const PruneOptions& options) {
   uint64_t bytes = 0;
   size_t removed = 0;
   for (const v1::JobStatus& job : *jobs) {
-    const uint64_t size = control::LogBytes(job);
+    const uint64_t size = job.elsewhere() ? 0 : control::LogBytes(job);
     const Status done = options.dry_run ? OkStatus() : control::RemoveJob(job);
     if (!done.ok()) {
       base::LogFailure(Annotate(done, "job " + job.job_id()));

@@ -10,9 +10,11 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/job_text.h"
+#include "cli/named_job.h"
 #include "control/jobs.h"
 #include "control/snapshot_client.h"
 #include "control/status_json.h"
+#include "slurm/srun.h"
 
 namespace autodist::cli {
 namespace {
@@ -38,8 +40,11 @@ int Ps(const PsOptions& options) {
     return 0;
   }
   if (jobs.empty()) {
-    base::Log(base::LogLevel::kInfo,
-              options.all ? "no jobs" : "no running jobs; `autodist ps --all` includes ended jobs");
+    base::Log(
+        base::LogLevel::kInfo,
+        std::string(options.all ? "no jobs"
+                                : "no running jobs; `autodist ps --all` includes ended jobs") +
+            (slurm::HasSrun() ? std::string("; ") + kQueuedJobs : ""));
     return 0;
   }
   std::fputs(
@@ -47,7 +52,10 @@ int Ps(const PsOptions& options) {
       stdout);
   if (std::ranges::any_of(jobs, [](const auto& job) { return job.elsewhere(); })) {
     base::Log(base::LogLevel::kInfo,
-              "jobs of other hosts are shown as last recorded; `autodist status JOB` asks there");
+              std::string("jobs of other hosts are shown as last recorded") +
+                  (options.verbose ? ", without ranks; `autodist status JOB --json`"
+                                   : "; `autodist status JOB`") +
+                  " asks there");
   }
   const std::string ranks = options.verbose ? RankTable(snapshots) : "";
   if (!ranks.empty()) std::printf("\n%s", ranks.c_str());

@@ -44,9 +44,12 @@ int Stop(const StopOptions& options, const v1::JobStatus& job) {
     if (now.ok() && (now->phase() == v1::JOB_PHASE_ENDED || now->chief_gone())) {
       return ReportEnd(*now);
     }
-    return Fail(job.elsewhere() ? WithRemedy(client.status(), "run this on " + job.host())
-                                : client.status(),
-                kExitCannotLaunch);
+    const bool unreachable = client.status().code() == StatusCode::kNotFound;
+    const std::string hint =
+        job.elsewhere() ? "run this on " + job.host()
+        : unreachable   ? "`kill " + std::to_string(job.chief_pid()) + "` stops the job, too"
+                        : Remedy(client.status());
+    return Fail(WithRemedy(client.status(), hint), kExitCannotLaunch);
   }
   Log(LogLevel::kInfo,
       "stopping job " + job.job_id() + (options.now ? "" : "; --now skips the grace period"));

@@ -8,6 +8,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
+#include "base/host_name.h"
 #include "base/json_quote.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -71,10 +72,12 @@ std::string TimeText(int64_t ms) {
   return base::LocalTime("%F %T", static_cast<std::time_t>(ms / 1000));
 }
 
-// "12 s", "2 min 31 s"; "-" for a crashed job, as its end is unknown.
+// "12 s", "2 min 31 s"; "-" if the end is unknown: the job crashed, or is on another machine.
 std::string ElapsedText(const v1::JobStatus& job, int64_t now_ms) {
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
-  if (job.started_ms() == 0 || (job.chief_gone() && !ended)) return "-";
+  const bool unknown =
+      ended ? job.ended_ms() == 0 : job.chief_gone() || job.phase() == v1::JOB_PHASE_UNSPECIFIED;
+  if (job.started_ms() == 0 || unknown) return "-";
   const auto elapsed = milliseconds((ended ? job.ended_ms() : now_ms) - job.started_ms());
   return base::Elapsed(std::chrono::floor<seconds>(std::max(elapsed, milliseconds(0))));
 }
@@ -107,6 +110,9 @@ std::string RanksText(const v1::NodeStatus& node) {
   return node.ranks() == 1 ? first
                            : first + "-" + std::to_string(node.first_rank() + node.ranks() - 1);
 }
+
+// "-": unknown, as the job is on another machine.
+std::string CountText(uint64_t count) { return count == 0 ? "-" : std::to_string(count); }
 
 std::string NameText(const v1::JobStatus& job) {
   return job.name().empty() ? "-" : base::Printable(job.name());
@@ -162,8 +168,8 @@ class JobRows {
     if (std::ranges::any_of(jobs_, [](const auto& job) { return job.elsewhere(); })) {
       add("HOST", [](const auto& job) { return base::Printable(job.host()); });
     }
-    add_unless(kNoNodes, "NODES", [](const auto& job) { return std::to_string(job.nodes_size()); });
-    add("RANKS", [](const auto& job) { return std::to_string(job.world_size()); });
+    add_unless(kNoNodes, "NODES", [](const auto& job) { return CountText(job.nodes().size()); });
+    add("RANKS", [](const auto& job) { return CountText(job.world_size()); });
     add("STARTED", [&](const auto& job) { return StartedText(job.started_ms(), now_ms_); });
     add_unless(kNoElapsed, "ELAPSED", [&](const auto& job) { return ElapsedText(job, now_ms_); });
     add("PROGRESS", [&](const auto& job) {
@@ -329,6 +335,10 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
 }
 
 std::string CrashedText(const v1::JobStatus& job) {
+  if (!base::IsThisHost(job.host())) {
+    return "the chief of job " + job.job_id() + " on " + base::Printable(job.host()) +
+           " is gone and the job has crashed; Slurm has ended all its processes";
+  }
   return "the chief of job " + job.job_id() +
          " is gone and the job has crashed; the nodes end its ranks when the lease expires; to end "
          "them now: `autodist clean " +

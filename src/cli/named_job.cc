@@ -13,6 +13,7 @@
 #include "control/jobs.h"
 #include "control/prune.h"
 #include "display/screen.h"
+#include "slurm/srun.h"
 
 namespace autodist::cli {
 namespace {
@@ -48,6 +49,9 @@ Result<v1::JobStatus> NamedJob(const std::string& word) {
   const auto id =
       word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs, control::About, folder)
                    : control::FindJob(word, jobs, control::About, folder);
+  if (id.status().code() == StatusCode::kNotFound && slurm::HasSrun()) {
+    return WithRemedy(id.status(), Remedy(id.status()) + "; " + kQueuedJobs);
+  }
   AD_RETURN_IF_ERROR(id.status());
   AD_ASSIGN_OR_RETURN(v1::JobStatus job, control::LookUpJob(*id));
   const bool is_named = !word.empty() && word != control::kLastJob;
@@ -65,7 +69,7 @@ Status CheckIsOver(const v1::JobStatus& job) {
 }
 
 int FailCrashed(const v1::JobStatus& job) {
-  if (job.elsewhere()) {
+  if (job.elsewhere() && !job.chief_gone()) {
     return Fail(
         WithRemedy(Error(StatusCode::kUnavailable,
                          "job " + job.job_id() + " is on " + job.host() + ", not on this machine"),

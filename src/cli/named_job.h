@@ -11,8 +11,12 @@
 namespace autodist::cli {
 
 inline constexpr char kJobHelp[] =
-    "Job id (a unique prefix or suffix is enough), job name, log folder, or 'last'; default: the "
-    "job of this folder that runs, or else its last one";
+    "Job id (a unique prefix or suffix is enough), job name, Slurm job number, log folder, "
+    "or 'last'; default: the job of this folder that runs, or else its last one";
+
+// With Slurm: what a list of jobs does not have.
+inline constexpr char kQueuedJobs[] =
+    "a batch job of Slurm is listed once it runs; until then, `squeue --me` shows it";
 
 // Adds the positional JOB. Rejects an empty word, which an unset shell variable leaves.
 void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp);

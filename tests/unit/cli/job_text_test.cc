@@ -68,13 +68,15 @@ TEST(JobTextTest, JobsOfOtherMachines) {
   there.set_elsewhere(true);
   v1::JobStatus unknown = there;
   unknown.set_phase(v1::JOB_PHASE_UNSPECIFIED);
+  unknown.clear_nodes();
+  unknown.clear_world_size();
   v1::JobStatus stopped = there;
   stopped.set_phase(v1::JOB_PHASE_ENDED);
   const std::string table = JobTable({there, unknown, stopped}, {}, kNow, 0);
   EXPECT_THAT(table, HasSubstr("STATE    HOST  NODES"));
   EXPECT_THAT(table, HasSubstr("  running  gpu1  3"));
-  EXPECT_THAT(table, HasSubstr("  unknown  gpu1  3"));
-  EXPECT_THAT(table, HasSubstr("  ended    gpu1  3"));
+  EXPECT_THAT(table, HasSubstr("  unknown  gpu1  -      -      17:30    -  "));
+  EXPECT_THAT(table, HasSubstr("  ended    gpu1  3      5      17:30    -  "));
   stopped.set_exit_code(3);
   EXPECT_EQ(StateText(stopped), "exit 3");
 }
@@ -154,6 +156,8 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
   EXPECT_EQ(StateText(crashed), "crashed");
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean --spec FILE`"));
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("10.0.0.1  unknown  0-3    -\n"));
+  crashed.set_host("another-machine");  // only Slurm can know of it
+  EXPECT_THAT(CrashedText(crashed), testing::EndsWith("Slurm has ended all its processes"));
 }
 
 }  // namespace
