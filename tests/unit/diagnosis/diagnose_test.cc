@@ -126,7 +126,8 @@ TEST_F(DiagnoseTest, AnUnreachableNode) {
 }
 
 TEST_F(DiagnoseTest, AnAgentThatDoesNotStartIsNotAFailedLogin) {
-  evidence_.nodes[1].reached = Error(StatusCode::kUnavailable, "no place for the agent");
+  evidence_.nodes[1].reached =
+      WithRemedy(Error(StatusCode::kUnavailable, "no place for the agent"), "make room");
   evidence_.nodes[1].step = v1::CHECK_AGENT;
   ExpectOnly(v1::CHECK_AGENT, v1::CHECK_RESULT_BAD, 1, "no place");
   EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
