@@ -242,7 +242,8 @@ std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::str
   if (FindBadByte(text)) return std::nullopt;
   if (Found script = Script(text)) return script;
   // In YAML "[workers]" is a list, and the next line another document.
-  if (FormOf(HostfileLines(text)) == HostfileForm::kInventory) {
+  const HostfileForm form = FormOf(HostfileLines(text));
+  if (form == HostfileForm::kInventory) {
     if (Found inventory = Hostfile(text, file)) return inventory;
   }
   std::string yaml = text;
@@ -263,8 +264,11 @@ std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::str
       if (Found found = recognise(root, file)) return found;
     }
   }
+  if (form == HostfileForm::kTemplate) {  // "{{ host }}" is a mapping for YAML
+    return NamesNone("a template that is not filled in", "give the file that it makes");
+  }
   if (root.IsMapping()) return std::nullopt;
-  if (FormOf(HostfileLines(text)) == HostfileForm::kSshConfig) {
+  if (form == HostfileForm::kSshConfig) {
     return NamesNone(
         "a configuration of OpenSSH",
         "'autodist init --ssh-config' takes the hosts of ~/.ssh/config; their settings "

@@ -176,7 +176,12 @@ class ColumnGuess {
 bool ColumnGuess::Guess() {
   if (!SortColumns()) return false;
   const std::vector<size_t>& addresses = columns_[CellKind::kAddress];
-  if (!columns_[CellKind::kText].empty() && (by_blanks_ || addresses.size() != 1)) return false;
+  const std::vector<size_t>& texts = columns_[CellKind::kText];
+  if (!texts.empty() && (by_blanks_ || addresses.size() != 1)) {
+    if (by_blanks_ || table_.rows.size() < 2 || columns_[CellKind::kName].empty()) return false;
+    Set(texts[0], HostSetting::kUnknown);
+    return true;
+  }
   for (const size_t column : addresses) Set(column, HostSetting::kAddress);
   for (const size_t column : columns_[CellKind::kNumber]) {
     Set(column, SettingOfNumbers(cells_[column], column == 0));

@@ -431,8 +431,6 @@ std::string WhyRefused(HostfileForm form) {
     case HostfileForm::kGenders:
       return "a genders file: a host and its attributes; give the hosts of an attribute: --hosts "
              "\"$(nodeattr -c ATTRIBUTE)\"";
-    case HostfileForm::kTemplate:
-      return "a template that is not filled in; give the file that the template makes";
     default:
       return "";
   }

@@ -258,8 +258,8 @@ std::vector<HostfileLine> HostfileLines(std::string_view text) {
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines) {
   if (lines.empty()) return HostfileForm::kHosts;
-  if (std::ranges::any_of(lines, OfTemplate)) return HostfileForm::kTemplate;
   if (std::ranges::any_of(lines, OfInventory)) return HostfileForm::kInventory;
+  if (std::ranges::any_of(lines, OfTemplate)) return HostfileForm::kTemplate;
   if (std::ranges::any_of(lines, [](const HostfileLine& line) {
         return line.words[0].text.starts_with("NodeName=");
       })) {

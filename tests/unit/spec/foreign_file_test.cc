@@ -61,6 +61,11 @@ TEST(ForeignFileTest, IsRecognised) {
       {"10.0.0.1 n1.lab n1\n", "a list of hosts", 1},
       {"n1, n2\n", "a list of hosts", 2},
       {"n[1-2] gpu,compute\n", "", 0},
+      {"{{ host }}\n", "a template that is not filled in", 0},
+      {"n1\n{{ host }} slots=8\n", "a template that is not filled in", 0},
+      {"{% for host in hosts %}\n{{ host }}\n{% endfor %}\n", "a template that is not filled in",
+       0},
+      {"Include more\nHost n*\n  ForwardAgent yes\n", "a configuration of OpenSSH", 0},
       {"n1 ssh-ed25519 AAAA\n", "", 0},
       {"Hello, dear world\n", "", 0},
   };

@@ -253,6 +253,8 @@ TEST(HostfileTest, TablesWithUnclearColumns) {
   const std::pair<const char*, std::string> cases[] = {
       {"node1,worker\nnode2,worker\n",
        "h:1:7: it is unclear what 'worker' is" + first_line + "'host,user,port'"},
+      {"\"gpu1\",\"rack 1, left\"\n\"gpu2\",\"rack 2\"\n",
+       "h:1:9: it is unclear what 'rack 1, left' is" + first_line + "'host,user,port'"},
       {"gpu1;2222;ann\ngpu2;2222;bob\n",
        "h:1:11: it is unclear what 'ann' is" + first_line + "'host;user;port'"},
       {"10.0.0.1 ann\n10.0.0.2 bob\n",
@@ -368,9 +370,6 @@ TEST(HostfileTest, TextInAnotherFormIsNamedOnce) {
       {"# nodes\nnode[01-03]   gpu,compute,ngpus=8\nlogin1        login\n",
        "h:2: 'node[01-03]   gpu,compute,ngpus=8' is a line of a genders file: a host and its "
        "attributes; give the hosts of an attribute: --hosts \"$(nodeattr -c ATTRIBUTE)\""},
-      {"{{ host }}\n{{ other }} slots=8\n",
-       "h:1: '{{ host }}' is a line of a template that is not filled in; give the file that the "
-       "template makes"},
       {"gpu1\nProxyJump ann@gate\n",
        "h:2: 'ProxyJump ann@gate' names no host; write it after its host: 'gpu1 "
        "ProxyJump=ann@gate'"},
