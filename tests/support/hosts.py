@@ -58,7 +58,8 @@ def _namespaces(host):
     return {kind: f"/proc/{os.getpid()}/fd/{fd}" for kind, fd in _namespaces_opened[host].items()}
 
 
-def _entering(host, command):
+def entering(host, command):
+    """The argv that runs a command on the host without using the network."""
     path = _namespaces(host)
     return ["nsenter", f"--net={path['net']}", f"--uts={path['uts']}", f"--mount={path['mnt']}",
             *map(str, command)]
@@ -66,13 +67,13 @@ def _entering(host, command):
 
 def in_host(host, *command):
     """Runs a command on a host without using the network."""
-    return subprocess.run(_entering(host, command), check=True, stdin=subprocess.DEVNULL,
+    return subprocess.run(entering(host, command), check=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
 def start_in_host(host, *command, output=subprocess.DEVNULL):
     """Starts a command on a host."""
-    return subprocess.Popen(_entering(host, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    return subprocess.Popen(entering(host, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
 def pids_on(host):
