@@ -414,10 +414,15 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
 
 Status CheckDevicesToStart(const spec::ResourceSpec& spec) {
   const bool here = spec.nodes.size() == 1 && spec.nodes.front().ssh_config.empty();
+  // A number does not help to reach a node.
+  const bool number_helps = std::ranges::any_of(
+      spec.nodes, [](const spec::Node& node) { return !node.counted.ok() && node.reached; });
   return CheckDevicesCounted(
       spec, "nothing was started",
-      std::string("correct that, or give the number of ranks: ") +
-          (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES=" : "--hosts HOST:N"));
+      !number_helps ? ""
+                    : std::string("correct that, or give the number of ranks: ") +
+                          (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES="
+                                : "--hosts HOST:N"));
 }
 
 Status CheckChiefIsHere(const v1::LaunchPlan& plan) {

@@ -77,6 +77,7 @@ struct Node {
   // Why it is not known which devices there are; then the lists above are a guess, with which no
   // rank may be started. OK: they are known, or the user has given them.
   Status counted = {};
+  bool reached = true;  // with `counted` that is not OK: a login succeeded
   // The IPv4 addresses of NPUs listed as gpus, in the same order, on the NPUs' network. Empty: not
   // given.
   std::vector<std::string> device_ips;

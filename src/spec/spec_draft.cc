@@ -53,6 +53,7 @@ void DraftUnknown(const HostEntry& host, const HostFacts& facts, Node& node, Spe
   std::string& note = draft.notes.back().devices;
   node.gpus = FirstDevices(host.slots.value_or(1));
   const std::string why(base::FirstLine(Message(facts.unknown)));
+  node.reached = facts.cpus > 0;
   if (!host.slots) {
     node.counted = facts.unknown.ok() ? Error(StatusCode::kNotFound, "not asked") : facts.unknown;
     note = (facts.unknown.ok() ? "not asked" : why) +
@@ -60,8 +61,7 @@ void DraftUnknown(const HostEntry& host, const HostFacts& facts, Node& node, Spe
   } else if (facts.unknown.ok()) {
     note = "not asked; put the numbers of the GPUs here";
   } else {
-    const bool reached = facts.cpus > 0;
-    note = (reached ? "not counted: " : "not reached: ") + why;
+    note = (node.reached ? "not counted: " : "not reached: ") + why;
   }
 }
 
