@@ -39,7 +39,7 @@ std::string SumOf(const v1::JobFiles& files) {
   if (files.sharing() > 0) {
     text += "; " + base::Count(files.sharing(), "node") +
             (files.sharing() == 1 ? " shares" : " share") + " the folder " + files.shared() +
-            ", where the files are already";
+            ", from which nothing needs to be fetched";
   }
   return text;
 }
