@@ -26,7 +26,9 @@ def burn(autodist):
         diagnosis = json.loads(outcome.out)
         assert len(diagnosis["burned"]) == 8
         assert len(diagnosis["links"]) == 16  # each host has two partners
-        return [(issue["nodes"], issue["check"], issue["what"]) for issue in diagnosis["issues"]]
+        # Other programs of this machine may make CPUs unequal, and nothing else.
+        return [(issue["nodes"], issue["check"], issue["what"]) for issue in diagnosis["issues"]
+                if "is slower than others like it" not in issue["what"]]
     return run
 
 
@@ -38,8 +40,7 @@ def test_equal_hosts(burn, run):
 def test_a_slow_link(burn):
     in_host(SLOW, "tc", "qdisc", "add", "dev", "eth0", "root", *SLOW_LINK)
     try:
-        # Other programs of this machine may make CPUs unequal, and nothing else.
-        [(nodes, check, what)] = [issue for issue in burn() if "is slower than others like it" not in issue[2]]
+        [(nodes, check, what)] = burn()
     finally:
         in_host(SLOW, "tc", "qdisc", "del", "dev", "eth0", "root")
     assert nodes == [SLOW - 1] and check == "network"
