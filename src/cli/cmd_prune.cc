@@ -11,7 +11,6 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
-#include "control/job_record.h"
 #include "control/jobs.h"
 #include "control/prune.h"
 
@@ -29,14 +28,16 @@ Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& wor
   std::vector<v1::JobStatus> jobs;
   for (const std::string& word : words) {
     AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
-    // A job of another machine may have ended there; it is only forgotten. Slurm would say so.
-    const auto note = control::ReadNote(job.job_id());
-    const bool in_slurm = note.ok() && !note->slurm_job().empty();
-    if (!job.elsewhere() || in_slurm) AD_RETURN_IF_ERROR(CheckIsOver(job));
+    // A job of another machine may have ended there; it is only forgotten. Slurm may know that.
+    const bool runs = !job.elsewhere() || job.slurm_state() == v1::SLURM_STATE_RUNNING;
+    if (runs) AD_RETURN_IF_ERROR(CheckIsOver(job));
     if (control::MayStillRun(job, base::MillisecondsSince1970())) {
+      const bool lost = job.slurm_state() == v1::SLURM_STATE_NODE_DOWN;
       return WithRemedy(Error(StatusCode::kFailedPrecondition,
                               "job " + job.job_id() + " has crashed, and its ranks may still run"),
-                        "`autodist clean " + job.job_id() + "` ends them");
+                        lost ? "run it again when " + job.host() +
+                                   " answers Slurm, or an hour after the last output"
+                             : "`autodist clean " + job.job_id() + "` ends them");
     }
     const bool again = std::ranges::any_of(
         jobs, [&](const v1::JobStatus& known) { return known.job_id() == job.job_id(); });

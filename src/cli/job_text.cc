@@ -8,7 +8,6 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
-#include "base/host_name.h"
 #include "base/json_quote.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -335,11 +334,16 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
 }
 
 std::string CrashedText(const v1::JobStatus& job) {
-  if (!base::IsThisHost(job.host())) {
-    return "the chief of job " + job.job_id() + " on " + base::Printable(job.host()) +
-           " is gone and the job has crashed; Slurm has ended all its processes";
+  const std::string host = base::Printable(job.host());
+  const std::string of_job = "the chief of job " + job.job_id();
+  if (job.slurm_state() == v1::SLURM_STATE_ENDED) {
+    return of_job + " on " + host + " is gone and the job has crashed; Slurm has ended it";
   }
-  return "the chief of job " + job.job_id() +
+  if (job.slurm_state() == v1::SLURM_STATE_NODE_DOWN) {
+    return "Slurm has ended job " + job.job_id() + ", but the node of its chief, " + host +
+           ", is down or does not answer; it may still have processes of the job";
+  }
+  return of_job +
          " is gone and the job has crashed; the nodes end its ranks when the lease expires; to end "
          "them now: `autodist clean " +
          job.job_id() + "` or `autodist clean --spec FILE`";

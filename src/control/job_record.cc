@@ -111,6 +111,9 @@ void AddSlurm(v1::JobNote& note) {
   if (!job || !node) return;
   note.set_slurm_job(job);
   note.set_slurm_node(node);
+  if (const char* const cluster = std::getenv("SLURM_CLUSTER_NAME")) {
+    note.set_slurm_cluster(cluster);
+  }
 }
 
 v1::JobStatus Brief(const v1::JobStatus& status) {
@@ -243,10 +246,15 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
                                           "folder was removed");
 }
 
-Result<v1::JobStatus> ReadRecordIn(const std::string& log_folder) {
+std::string AbsoluteLogFolder(const std::string& log_folder) {
   std::error_code error;
   std::string folder = std::filesystem::absolute(log_folder, error).lexically_normal();
   if (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
+}
+
+Result<v1::JobStatus> ReadRecordIn(const std::string& log_folder) {
+  const std::string folder = AbsoluteLogFolder(log_folder);
   auto status = ReadStatus(folder);
   if (status.status().code() == StatusCode::kNotFound) {
     return WithRemedy(Error(StatusCode::kNotFound,

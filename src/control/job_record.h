@@ -44,6 +44,9 @@ Result<v1::JobNote> ReadNote(const std::string& job_id);
 // Reads job.json or, if the log folder is on another machine, the note. kNotFound: not recorded.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
+// The path of a log folder without a slash at its end, as in the record.
+std::string AbsoluteLogFolder(const std::string& log_folder);
+
 // Reads job.json of a log folder, perhaps moved or of another user. kNotFound: it has none.
 Result<v1::JobStatus> ReadRecordIn(const std::string& log_folder);
 

@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -18,6 +19,7 @@
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/prune.h"
+#include "process/process_tree.h"
 #include "slurm/ended_job.h"
 
 namespace autodist::control {
@@ -28,39 +30,46 @@ constexpr size_t kMaxListed = 10;
 constexpr size_t kMaxOffered = 5;  // for an unknown name
 constexpr int kMaxAttempts = 5;
 constexpr size_t kMaxNameLength = 64;
+// Between the clock at the start of a job and now; the chief starts before its job.
+constexpr std::chrono::milliseconds kMaxClockStep = std::chrono::seconds(5);
 
 struct Found {
   v1::JobStatus status;
   bool runs = false;  // on this machine
 };
 
-bool RunsElsewhere(const v1::JobStatus& job) {
-  return !base::IsThisHost(job.host()) && job.phase() != v1::JOB_PHASE_UNSPECIFIED &&
-         job.phase() != v1::JOB_PHASE_ENDED;
+bool MayRunElsewhere(const v1::JobStatus& job) {
+  return job.elsewhere() && !job.chief_gone() && job.phase() != v1::JOB_PHASE_ENDED;
 }
 
-// Whether Slurm has ended a chief on another machine. Asked before the record is read, which then
-// has the end that the chief may have written.
-bool SlurmHasEnded(const std::string& job_id) {
+// What Slurm says of a chief on another machine. Asked before the record is read, which then has
+// the end that the chief may have written.
+v1::SlurmState SlurmStateOf(const std::string& job_id) {
   const auto note = ReadNote(job_id);
-  return note.ok() && !note->slurm_job().empty() && RunsElsewhere(note->job()) &&
-         slurm::NothingRuns(note->slurm_job(), note->slurm_node());
+  const bool asks = note.ok() && !note->slurm_job().empty() &&
+                    !base::IsThisHost(note->job().host()) &&
+                    note->job().phase() != v1::JOB_PHASE_ENDED;
+  return asks ? slurm::StateOf(*note) : v1::SLURM_STATE_UNSPECIFIED;
 }
 
 // Whether the job's autodist is a process of this machine, although nothing listens: its socket may
-// have been removed.
+// have been removed. Its number may have been reused, as in a container that was started again.
 bool RunsHere(const v1::JobStatus& job) {
   constexpr size_t kMaxStat = 4096;
   if (job.phase() == v1::JOB_PHASE_ENDED || !base::IsThisHost(job.host())) return false;
   const auto stat = base::ReadFile("/proc/" + std::to_string(job.chief_pid()) + "/stat", kMaxStat);
   return stat.ok() && stat->find(" (autodist) ") != stat->npos &&
-         stat->find(") Z ") == stat->npos;  // no zombie
+         stat->find(") Z ") == stat->npos &&  // no zombie
+         process::StartOf(job.chief_pid()) <= job.started_ms() + kMaxClockStep.count();
 }
 
 // Sets what only clients know: a job in a shared home folder may run on another machine.
-void SetPlace(bool runs, bool slurm_has_ended, v1::JobStatus& status) {
+void SetPlace(bool runs, v1::SlurmState slurm_state, v1::JobStatus& status) {
   const bool silent = !runs && status.phase() != v1::JOB_PHASE_ENDED;
+  const bool slurm_has_ended =
+      slurm_state == v1::SLURM_STATE_ENDED || slurm_state == v1::SLURM_STATE_NODE_DOWN;
   const bool gone = silent && (slurm_has_ended || base::IsThisHost(status.host()));
+  status.set_slurm_state(silent ? slurm_state : v1::SLURM_STATE_UNSPECIFIED);
   status.set_chief_gone(gone);
   status.set_elsewhere(status.elsewhere() || (silent && !gone));
 }
@@ -78,10 +87,10 @@ Result<Found> LookUp(const std::string& job_id) {
     // An exiting autodist may accept and not answer; it is gone at the next attempt.
     if (status.status().code() != StatusCode::kUnavailable) break;
   }
-  const bool slurm_has_ended = !connected && SlurmHasEnded(job_id);
+  const auto slurm_state = connected ? v1::SLURM_STATE_UNSPECIFIED : SlurmStateOf(job_id);
   AD_ASSIGN_OR_RETURN(v1::JobStatus status, ReadRecord(job_id));
   const bool runs = connected ? status.phase() != v1::JOB_PHASE_ENDED : RunsHere(status);
-  SetPlace(runs, slurm_has_ended, status);
+  SetPlace(runs, slurm_state, status);
   return Found{std::move(status), runs};
 }
 
@@ -260,8 +269,7 @@ Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder) {
   auto in_folder = ReadRecordIn(log_folder);
   if (in_folder.status().code() == StatusCode::kNotFound) {
     // Only the job's machine has it.
-    std::error_code error;
-    const auto folder = std::filesystem::absolute(log_folder, error).lexically_normal();
+    const std::filesystem::path folder = AbsoluteLogFolder(log_folder);
     auto known = LookUpJob(folder.filename());
     if (known.ok() && base::ExpandHome(known->log_folder()) == folder) return known;
   }
@@ -269,7 +277,7 @@ Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder) {
   if (status.phase() == v1::JOB_PHASE_ENDED) return status;
   auto now = LookUpJob(status.job_id());
   if (now.ok() && IsSameFile(now->log_folder(), log_folder)) return now;
-  SetPlace(RunsHere(status), /*slurm_has_ended=*/false, status);
+  SetPlace(RunsHere(status), v1::SLURM_STATE_UNSPECIFIED, status);
   return status;
 }
 
@@ -278,21 +286,15 @@ std::vector<v1::JobStatus> ListJobs() {
 }
 
 std::vector<v1::JobStatus> ListRunningJobs() {
-  std::set<std::string> jobs = JobsWithSocket();
-  for (const std::string& job : RecordedJobs()) {
-    const auto note = ReadNote(job);
-    if (note.ok() && RunsElsewhere(note->job())) jobs.insert(job);
-  }
-  return JobsThat({jobs.begin(), jobs.end()}, [](const Found& job) {
-    return job.runs || (RunsElsewhere(job.status) && !job.status.chief_gone());
+  return JobsThat(KnownJobs(), [](const Found& job) {
+    return job.runs ||
+           (MayRunElsewhere(job.status) && job.status.phase() != v1::JOB_PHASE_UNSPECIFIED);
   });
 }
 
 std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms) {
   return JobsThat(KnownJobs(), [now_ms](const Found& job) {
-    const bool ended = job.status.phase() == v1::JOB_PHASE_ENDED;
-    const bool elsewhere = job.status.elsewhere() && !job.status.chief_gone() && !ended;
-    return job.runs || elsewhere || MayStillRun(job.status, now_ms);
+    return job.runs || MayRunElsewhere(job.status) || MayStillRun(job.status, now_ms);
   });
 }
 

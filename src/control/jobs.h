@@ -54,8 +54,8 @@ Result<v1::JobStatus> LookUpJobIn(const std::string& log_folder);
 // All jobs, oldest first. Asks many in parallel.
 std::vector<v1::JobStatus> ListJobs();
 
-// Those that run: their autodist at least listens, or neither the record of another machine nor
-// Slurm shows an end.
+// Those that run: their autodist listens or is a process of this machine, or neither the record of
+// another machine nor Slurm shows an end.
 std::vector<v1::JobStatus> ListRunningJobs();
 
 // Adds those that crashed and whose ranks may still run (MayStillRun), and those of other machines

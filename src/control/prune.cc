@@ -10,7 +10,6 @@
 
 #include "base/fd.h"
 #include "base/folder_entries.h"
-#include "base/host_name.h"
 #include "base/log_folder.h"
 #include "base/random.h"
 #include "base/wall_clock.h"
@@ -65,7 +64,7 @@ bool IsOver(const v1::JobStatus& job) {
 
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
   if (!job.chief_gone() || job.phase() == v1::JOB_PHASE_ENDED) return false;
-  if (!base::IsThisHost(job.host())) return false;  // Slurm has ended it with all its processes
+  if (job.slurm_state() == v1::SLURM_STATE_ENDED) return false;
   const int64_t silent_ms = now_ms - EndOf(job);
   const auto unwritten_ms = SinceLastWrittenMs(job.attempt_folder(), now_ms);
   return std::min(silent_ms, unwritten_ms.value_or(silent_ms)) < kMaxLease.count();
@@ -74,6 +73,7 @@ bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
 Status EndCrashed(const v1::JobStatus& job, int exit_code) {
   v1::JobStatus ended = job;
   ended.clear_chief_gone();
+  ended.clear_slurm_state();
   ended.set_phase(v1::JOB_PHASE_ENDED);
   ended.set_ended_ms(base::MillisecondsSince1970());
   ended.set_exit_code(exit_code);

@@ -14,8 +14,8 @@ namespace autodist::control {
 // Whether no process of the job writes any more, as far as this machine can know.
 bool IsOver(const v1::JobStatus& job);
 
-// Whether ranks of a job whose autodist is gone may still run: its nodes were not cleaned, and its
-// last activity is so recent that a lease may not have expired. Blocks on the disk.
+// Whether ranks of a job whose autodist is gone may still run: neither Slurm nor `clean` has ended
+// them, and its last activity is so recent that a lease may not have expired. Blocks on the disk.
 bool MayStillRun(const v1::JobStatus& job, int64_t now_ms);
 
 // Records that a job whose autodist is gone has ended, and that nothing of it is left. Blocks on

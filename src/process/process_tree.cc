@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/split.h"
+#include "base/wall_clock.h"
 
 namespace autodist::process {
 namespace {
@@ -27,6 +29,16 @@ constexpr size_t kLargestStat = 4 << 10;   // bytes
 constexpr int kMaxLooks = 100;
 
 using Visit = std::function<void(pid_t)>;
+
+// A field of /proc/PID/stat after the second, numbered as in proc(5); 0: no such process. The file
+// has "7 (name) S 1 ..."; the name may contain anything, for example ") S 1".
+template <typename Number>
+Number FieldOf(pid_t pid, size_t number) {
+  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
+  if (!stat.ok()) return 0;
+  const auto fields = base::Split(std::string_view(*stat).substr(stat->rfind(')') + 1), ' ');
+  return fields.size() > number - 2 ? base::ParseNumber<Number>(fields[number - 2]).value_or(0) : 0;
+}
 
 // Visits the direct children of `pid`, by its threads (proc(5), task/[tid]/children). The kernel
 // may omit one while others come and go, so a caller who needs all must repeat it.
@@ -85,12 +97,14 @@ void VisitDescendants(pid_t ancestor, TreeSource source, const Visit& visit) {
 
 }  // namespace
 
-// The file has "7 (name) S 1 ..."; the name may contain anything, for example ") S 1".
-pid_t ParentOf(pid_t pid) {
-  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
-  if (!stat.ok()) return 0;
-  const auto fields = base::Split(std::string_view(*stat).substr(stat->rfind(')') + 1), ' ');
-  return fields.size() > 2 ? base::ParseNumber<pid_t>(fields[2]).value_or(0) : 0;
+pid_t ParentOf(pid_t pid) { return FieldOf<pid_t>(pid, 4); }
+
+int64_t StartOf(pid_t pid) {
+  const auto ticks = FieldOf<int64_t>(pid, 22);  // since boot
+  timespec boot{};
+  if (ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0) return 0;
+  const int64_t up_ms = int64_t{boot.tv_sec} * 1000 + boot.tv_nsec / 1'000'000;
+  return base::MillisecondsSince1970() - up_ms + ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 bool IsDescendant(pid_t pid, pid_t ancestor) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -13,6 +14,9 @@ std::vector<pid_t> AllProcesses();
 
 // Returns 0 if the process does not exist.
 pid_t ParentOf(pid_t pid);
+
+// When the process started, in milliseconds since 1970; 0 if it does not exist.
+int64_t StartOf(pid_t pid);
 
 // Sends the signal if `is_meant` holds. A process that gets the number after this call does not get
 // the signal, except before Linux 5.3 and without a free descriptor. Returns whether it was sent.

@@ -34,20 +34,9 @@ const Result<std::string>& Config() {
   return config;
 }
 
-// Returns the value in a line "Name     = value" of `scontrol show config`; or "".
-std::string_view Setting(std::string_view config, std::string_view name) {
-  for (const std::string_view line : base::Lines(config)) {
-    const size_t equals = line.find("= ");
-    if (equals != std::string_view::npos && line.substr(0, line.find(' ')) == name) {
-      return line.substr(equals + 2);
-    }
-  }
-  return "";
-}
-
 // Returns the ports on which nodes may reach this machine; Slurm's 0-0 means any.
 base::PortRange SrunPorts(std::string_view config) {
-  std::string_view text = Setting(config, "SrunPortRange");
+  std::string_view text = SettingIn(config, "SrunPortRange");
   base::PortRange ports;
   ports.first = base::TakeNumber<uint16_t>(text).value_or(ports.first);
   if (base::TakePrefix(text, "-")) {
@@ -99,7 +88,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   }
   AD_ASSIGN_OR_RETURN(const std::string job, ScontrolJob());
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
-  const bool confined = Setting(config, "ConstrainDevices") == "yes";
+  const bool confined = SettingIn(config, "ConstrainDevices") == "yes";
   const auto gpus = SlurmGpus(job);
   spec::ResourceSpec spec;
   spec.ssh[kGroup].via = {"srun"};
@@ -121,15 +110,15 @@ Result<spec::ResourceSpec> SlurmAllocation() {
 
 Result<std::chrono::seconds> SlurmKillWait() {
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
-  std::string_view text = Setting(config, "KillWait");  // "30 sec"
+  std::string_view text = SettingIn(config, "KillWait");  // "30 sec"
   if (const auto seconds = base::TakeNumber<int64_t>(text)) return std::chrono::seconds(*seconds);
   return Error(StatusCode::kNotFound, "`scontrol show config` has no KillWait");
 }
 
 std::optional<std::string> MungeSocketIn(std::string_view config) {
-  if (Setting(config, "AuthType") != "auth/munge") return std::nullopt;
+  if (SettingIn(config, "AuthType") != "auth/munge") return std::nullopt;
   constexpr std::string_view kSocket = "socket=";
-  for (const std::string_view part : base::Split(Setting(config, "AuthInfo"), ',')) {
+  for (const std::string_view part : base::Split(SettingIn(config, "AuthInfo"), ',')) {
     if (part.starts_with(kSocket)) return std::string(part.substr(kSocket.size()));
   }
   return "";

@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
 
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "process/process_tree.h"
 #include "transport/local.h"
@@ -22,8 +25,13 @@ constexpr std::string_view kEndStates[] = {"BOOT_FAIL", "CANCELLED", "COMPLETED"
                                            "DEADLINE",  "FAILED",    "NODE_FAIL", "OUT_OF_MEMORY",
                                            "PREEMPTED", "REVOKED",   "TIMEOUT"};
 
+constexpr std::string_view kJobState = "JobState=";
+
+// Of a node that does not answer. Source: sinfo(1), "NODE STATE CODES".
+constexpr std::string_view kSilentStates[] = {"DOWN", "FAIL", "NOT_RESPONDING", "UNKNOWN"};
+
 constexpr std::chrono::seconds kJobLimit{3};       // for the controller's answer
-constexpr std::chrono::seconds kMaxAnswerAge{10};  // of NothingRuns
+constexpr std::chrono::seconds kMaxAnswerAge{10};  // of StateOf
 
 // Settings of users and sites. Source: squeue(1) and sbatch(1), "ENVIRONMENT VARIABLES".
 constexpr std::string_view kSettings[] = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT",
@@ -32,6 +40,46 @@ constexpr std::string_view kSettings[] = {"SLURM_CONF", "SLURM_CLUSTERS", "SLURM
 std::string JobId() {
   const char* id = std::getenv("SLURM_JOB_ID");
   return id ? id : "";
+}
+
+bool IsUnknown(std::string_view said) { return said.find("Invalid job id specified") != said.npos; }
+
+bool IsEnd(std::string_view state) {
+  return std::ranges::find(kEndStates, state) != std::end(kEndStates);
+}
+
+// Whether there are values of `name` ("State="), and all are so. An array has several jobs.
+bool AllValues(std::string_view said, std::string_view name,
+               const std::function<bool(std::string_view value)>& are_so) {
+  bool any = false;
+  for (const std::string_view line : base::Lines(said)) {
+    for (std::string_view word : base::Split(line, ' ')) {
+      if (!base::TakePrefix(word, name)) continue;
+      if (!are_so(word)) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+// The text that scontrol has printed, or its error.
+std::string SaidOf(std::vector<std::string> arguments) {
+  const auto said = Scontrol(std::move(arguments), kJobLimit);
+  return said.ok() ? *said : Message(said.status());
+}
+
+v1::SlurmState AskForState(const v1::JobNote& note) {
+  const std::string said = SaidOf({"job", note.slurm_job()});
+  const v1::SlurmState state = StateIn(said);
+  if (state == v1::SLURM_STATE_UNSPECIFIED) return state;
+  // Another cluster may have a job of this number, and a node of this name.
+  const std::string& cluster = note.slurm_cluster();
+  const bool may_be_other =
+      cluster.empty() ? IsUnknown(said) : SettingIn(SaidOf({"config"}), "ClusterName") != cluster;
+  if (may_be_other) return v1::SLURM_STATE_UNSPECIFIED;
+  const bool left =
+      state == v1::SLURM_STATE_ENDED && !NodeAnswers(SaidOf({"node", note.slurm_node()}));
+  return left ? v1::SLURM_STATE_NODE_DOWN : state;
 }
 
 // Whether this process is part of a running step, which spares a question.
@@ -67,42 +115,55 @@ Result<std::string> ScontrolJob(std::chrono::milliseconds limit) {
                     "start in a new shell, or get an allocation with salloc");
 }
 
-bool SaysEnded(std::string_view said) {
-  if (said.find("Invalid job id specified") != said.npos) return true;
-  constexpr std::string_view kState = "JobState=";
-  bool ended = false;  // of an array, all jobs
-  for (size_t at = said.find(kState); at != said.npos; at = said.find(kState, at + 1)) {
-    const std::string_view rest = said.substr(at + kState.size());
-    const std::string_view state = rest.substr(0, rest.find_first_of(" \n"));
-    ended = std::ranges::find(kEndStates, state) != std::end(kEndStates);
-    if (!ended) return false;
+std::string_view SettingIn(std::string_view config, std::string_view name) {
+  for (const std::string_view line : base::Lines(config)) {
+    const size_t equals = line.find("= ");
+    if (equals != std::string_view::npos && line.substr(0, line.find(' ')) == name) {
+      return line.substr(equals + 2);
+    }
   }
-  return ended;
+  return "";
 }
 
-bool SaysNothingRuns(std::string_view said) {
-  if (said.find("JobState=COMPLETING") != said.npos) return false;
-  return SaysEnded(said) || said.find("JobState=PENDING") != said.npos;
+bool SaysEnded(std::string_view said) {
+  return IsUnknown(said) || AllValues(said, kJobState, IsEnd);
 }
 
-bool NothingRuns(const std::string& job, const std::string& node) {
+v1::SlurmState StateIn(std::string_view said) {
+  const auto is_over = [](std::string_view state) {
+    return state != "COMPLETING" && (IsEnd(state) || state == "PENDING");
+  };
+  if (IsUnknown(said) || AllValues(said, kJobState, is_over)) return v1::SLURM_STATE_ENDED;
+  return said.find(kJobState) == said.npos ? v1::SLURM_STATE_UNSPECIFIED : v1::SLURM_STATE_RUNNING;
+}
+
+bool NodeAnswers(std::string_view said) {
+  return AllValues(said, "State=", [](std::string_view states) {
+    return !states.ends_with('*') &&
+           std::ranges::none_of(base::Split(states, '+'), [](std::string_view state) {
+             return std::ranges::find(kSilentStates, state) != std::end(kSilentStates);
+           });
+  });
+}
+
+v1::SlurmState StateOf(const v1::JobNote& note) {
   struct Answer {
-    bool nothing = false;
+    v1::SlurmState state = v1::SLURM_STATE_UNSPECIFIED;
     base::Deadline age = base::Deadline::After(kMaxAnswerAge);
   };
+  using Key = std::array<std::string, 3>;
   static std::mutex mutex;
-  static std::map<std::string, Answer> answers;
+  static std::map<Key, Answer> answers;
+  const Key key = {note.slurm_job(), note.slurm_node(), note.slurm_cluster()};
   {
     const std::lock_guard lock(mutex);
-    const auto known = answers.find(job);
-    if (known != answers.end() && !known->second.age.Expired()) return known->second.nothing;
+    const auto known = answers.find(key);
+    if (known != answers.end() && !known->second.age.Expired()) return known->second.state;
   }
-  const auto said = Scontrol({"job", job}, kJobLimit);
-  const bool nothing = SaysNothingRuns(said.ok() ? *said : Message(said.status())) &&
-                       Scontrol({"node", node}, kJobLimit).ok();
+  const v1::SlurmState state = AskForState(note);
   const std::lock_guard lock(mutex);
-  answers.insert_or_assign(job, Answer{.nothing = nothing});
-  return nothing;
+  answers.insert_or_assign(key, Answer{.state = state});
+  return state;
 }
 
 bool IsOfJob(std::string_view variable) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
 
 namespace autodist::slurm {
 
@@ -18,17 +19,23 @@ Result<std::string> Scontrol(std::vector<std::string> arguments,
 // The same for the job of SLURM_JOB_ID. kInvalidArgument: it has ended.
 Result<std::string> ScontrolJob(std::chrono::milliseconds limit = std::chrono::seconds(60));
 
+// The value in a line "Name     = value" of `scontrol show config`; or "". Pure logic.
+std::string_view SettingIn(std::string_view config, std::string_view name);
+
 // Whether `scontrol show job`, in its output or its error, says that the job has ended. Pure logic.
 bool SaysEnded(std::string_view said);
 
-// Whether it says that no process of the job is left: the job has ended and does not complete any
-// more, or is queued again. Pure logic.
-bool SaysNothingRuns(std::string_view said);
+// The state of the job in the same text. It has ended if it does not complete any more, or is
+// queued again. Pure logic.
+v1::SlurmState StateIn(std::string_view said);
 
-// Asks Slurm's controller whether no process of the job, which has the node, is left; false if it
-// does not answer, or does not know the node: it is another cluster's. Blocks for some seconds at
-// most. Remembers the answer for a while, because views ask often. Thread-safe.
-bool NothingRuns(const std::string& job, const std::string& node);
+// Whether `scontrol show node` shows a node that answers Slurm. Pure logic.
+bool NodeAnswers(std::string_view said);
+
+// Asks Slurm's controller for the state of the job in the note. Unspecified: it does not answer, or
+// the job may be another cluster's. Blocks for some seconds at most. Remembers the answer for a
+// while, because views ask often. Thread-safe.
+v1::SlurmState StateOf(const v1::JobNote& note);
 
 // Whether Slurm sets the variable for a job; false for settings, such as SLURM_CONF. Pure logic.
 bool IsOfJob(std::string_view variable);

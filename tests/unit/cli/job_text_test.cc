@@ -157,7 +157,15 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean --spec FILE`"));
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("10.0.0.1  unknown  0-3    -\n"));
   crashed.set_host("another-machine");  // only Slurm can know of it
-  EXPECT_THAT(CrashedText(crashed), testing::EndsWith("Slurm has ended all its processes"));
+  crashed.set_slurm_state(v1::SLURM_STATE_ENDED);
+  EXPECT_EQ(CrashedText(crashed),
+            "the chief of job " + crashed.job_id() +
+                " on another-machine is gone and the job has crashed; Slurm has ended it");
+  crashed.set_slurm_state(v1::SLURM_STATE_NODE_DOWN);
+  EXPECT_EQ(CrashedText(crashed),
+            "Slurm has ended job " + crashed.job_id() +
+                ", but the node of its chief, another-machine, is down or does not answer; it may "
+                "still have processes of the job");
 }
 
 }  // namespace

@@ -164,11 +164,14 @@ TEST_F(JobRecordTest, ANoteOfABatchJobNamesItsNodeInSlurm) {
   ASSERT_TRUE(Record(Job("job-1")).ok());  // a shell of salloc, which is on no node of the job
   EXPECT_EQ(ReadNote("job-1")->slurm_job(), "");
   setenv("SLURMD_NODENAME", "n7", 1);
+  setenv("SLURM_CLUSTER_NAME", "c1", 1);
   ASSERT_TRUE(Record(Job("job-2")).ok());
   unsetenv("SLURM_JOB_ID");
   unsetenv("SLURMD_NODENAME");
+  unsetenv("SLURM_CLUSTER_NAME");
   EXPECT_EQ(ReadNote("job-2")->slurm_job(), "4711");
   EXPECT_EQ(ReadNote("job-2")->slurm_node(), "n7");
+  EXPECT_EQ(ReadNote("job-2")->slurm_cluster(), "c1");
 }
 
 // On a login node that shares the record with the chief's node.

@@ -12,11 +12,15 @@
 #include <thread>
 #include <tuple>
 
+#include "base/deadline.h"
+#include "base/wall_clock.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
 #include "control/job_socket.h"
 #include "control/snapshot_client.h"
 #include "support/busy_listener.h"
+#include "support/limit.h"
+#include "support/scoped_variable.h"
 #include "support/session.h"
 
 namespace autodist::control {
@@ -27,6 +31,8 @@ using testing::Not;
 
 const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-173000-3fa9c1",
                                         "20261120-180000-3fa9c2"};
+
+constexpr int64_t kLater = 3 * 3'600'000;  // milliseconds
 
 v1::JobNote Unnamed(const std::string&) { return {}; }
 
@@ -234,28 +240,45 @@ TEST_F(JobsTest, AJobThatSlurmHasEndedHasCrashed) {
   *note.mutable_job() = Recorded("lost", v1::JOB_PHASE_RUNNING);
   note.mutable_job()->set_host("another-machine");
   ASSERT_TRUE(SaveStatus(note.job(), note.job().log_folder()).ok());
-  const std::string path = getenv("PATH");
   const std::string job_id = note.job().job_id();
   std::filesystem::permissions(
       session_.folder().Write("scontrol",
                               "#!/bin/sh\n"
                               "case \"$*\" in 'show job 4711') echo JobState=RUNNING ;;\n"
-                              "'show job '*) echo Invalid job id specified >&2; exit 1 ;;\n"
-                              "'show node n7') ;; *) exit 1 ;; esac\n"),
+                              "'show job 4712') echo Invalid job id specified >&2; exit 1 ;;\n"
+                              "'show job 4713') echo JobState=NODE_FAIL ;;\n"
+                              "'show config') echo 'ClusterName    = c1' ;;\n"
+                              "'show node n7') echo State=IDLE ;;\n"
+                              "'show node n8') echo 'State=DOWN*' ;; *) exit 1 ;; esac\n"),
       std::filesystem::perms::owner_all);
-  setenv("PATH", (session_.folder().path() + ":" + path).c_str(), 1);
-  for (const auto& [job, node, gone] : {std::tuple{"4711", "n7", false},
-                                        {"4712", "n7", true},
-                                        {"4713", "of-another-cluster", false}}) {
+  const test::ScopedVariable path("PATH", session_.folder().path() + ":" + getenv("PATH"));
+  for (const auto& [cluster, job, node, state] :
+       {std::tuple{"c1", "4711", "n7", v1::SLURM_STATE_RUNNING},
+        {"c1", "4712", "n7", v1::SLURM_STATE_ENDED},
+        {"c1", "4713", "n7", v1::SLURM_STATE_ENDED},
+        {"c1", "4713", "n8", v1::SLURM_STATE_NODE_DOWN},
+        {"c1", "4714", "n7", v1::SLURM_STATE_UNSPECIFIED},
+        {"c2", "4711", "n7", v1::SLURM_STATE_UNSPECIFIED},
+        {"c2", "4712", "n7", v1::SLURM_STATE_UNSPECIFIED},
+        {"c2", "4713", "n7", v1::SLURM_STATE_UNSPECIFIED},
+        {"", "4712", "n7", v1::SLURM_STATE_UNSPECIFIED},
+        {"", "4713", "n7", v1::SLURM_STATE_ENDED}}) {
+    note.set_slurm_cluster(cluster);
     note.set_slurm_job(job);
     note.set_slurm_node(node);
     ASSERT_TRUE(SaveNote(note).ok());
-    EXPECT_EQ(LookUpJob(job_id)->chief_gone(), gone) << job;
-    EXPECT_EQ(LookUpJob(job_id)->elsewhere(), !gone) << job;
-    EXPECT_EQ(In(ListRunningJobs(), "lost") != nullptr, !gone) << job;
-    EXPECT_EQ(In(ListJobsThatMayRun(0), "lost") != nullptr, !gone) << job;
+    const std::string row = std::string(cluster) + " " + job + " " + node;
+    const bool gone = state == v1::SLURM_STATE_ENDED || state == v1::SLURM_STATE_NODE_DOWN;
+    const auto found = LookUpJob(job_id);
+    ASSERT_TRUE(found.ok()) << row << ": " << found.status();
+    EXPECT_EQ(found->slurm_state(), state) << row;
+    EXPECT_EQ(found->chief_gone(), gone) << row;
+    EXPECT_EQ(found->elsewhere(), !gone) << row;
+    EXPECT_EQ(In(ListRunningJobs(), "lost") != nullptr, !gone) << row;
+    EXPECT_EQ(In(ListJobsThatMayRun(kLater), "lost") != nullptr, !gone) << row;
+    const bool may_run = state != v1::SLURM_STATE_ENDED;
+    EXPECT_EQ(In(ListJobsThatMayRun(0), "lost") != nullptr, may_run) << row;
   }
-  setenv("PATH", path.c_str(), 1);
 }
 
 // Programs that clean /tmp remove it.
@@ -269,11 +292,22 @@ TEST_F(JobsTest, AChiefWithoutItsSocketIsNotGone) {
   }
   v1::JobStatus job = Recorded("unreachable", v1::JOB_PHASE_RUNNING);
   job.set_chief_pid(pid);
+  job.set_started_ms(base::MillisecondsSince1970());
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   const auto gone = [&] { return LookUpJob(job.job_id())->chief_gone(); };
-  while (gone()) std::this_thread::yield();  // it has not called execl yet
+  const auto deadline = base::Deadline::After(test::kLimit);
+  while (gone() && !deadline.Expired()) std::this_thread::yield();  // it has not called execl yet
+  EXPECT_FALSE(gone());
+  EXPECT_TRUE(In(ListRunningJobs(), "unreachable"));
+  job.set_started_ms(base::MillisecondsSince1970() - kLater);  // its number is reused
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
+  EXPECT_TRUE(gone());
+  job.set_started_ms(base::MillisecondsSince1970());
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
+  EXPECT_FALSE(gone());
   kill(pid, SIGKILL);
-  while (!gone()) std::this_thread::yield();  // also as a zombie
+  while (!gone() && !deadline.Expired()) std::this_thread::yield();  // also as a zombie
+  EXPECT_TRUE(gone());
   waitpid(pid, nullptr, 0);
   EXPECT_TRUE(gone());
 }
@@ -293,7 +327,11 @@ TEST_F(JobsTest, AJobWhoseLogFolderIsOnAnotherMachineIsKnown) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_TRUE(found->elsewhere());
   EXPECT_EQ(found->name(), "lap");
-  EXPECT_EQ(LookUpJobIn("/missing/../missing/autodist-runs/" + Id("far"))->name(), "lap");
+  for (const char* end : {"", "/", "/."}) {
+    const std::string folder = "/missing/../missing/autodist-runs/" + Id("far") + end;
+    ASSERT_TRUE(LookUpJobIn(folder).ok()) << folder;
+    EXPECT_EQ(LookUpJobIn(folder)->name(), "lap") << folder;
+  }
   EXPECT_EQ(LookUpJobIn("/elsewhere/" + Id("far")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(About(Id("far")).job().name(), "lap");
   EXPECT_TRUE(In(ListJobsThatMayRun(0), "far"));

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "base/wall_clock.h"
 #include "control/job_record.h"
@@ -76,6 +77,20 @@ TEST(MayStillRunTest, AFileServerMayHaveAnotherClock) {
     EXPECT_FALSE(still_runs(ahead, std::chrono::minutes(90))) << ahead;
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(logs.path()), {}), 1);
+}
+
+TEST(MayStillRunTest, OfAJobThatSlurmHasEnded) {
+  v1::JobStatus job;
+  job.set_phase(v1::JOB_PHASE_RUNNING);
+  job.set_chief_gone(true);
+  job.set_host("another-machine");
+  job.set_last_output_ms(kNow);
+  for (const auto& [state, later, may_run] : {std::tuple{v1::SLURM_STATE_ENDED, 0, false},
+                                              {v1::SLURM_STATE_NODE_DOWN, 0, true},
+                                              {v1::SLURM_STATE_NODE_DOWN, 2, false}}) {
+    job.set_slurm_state(state);
+    EXPECT_EQ(MayStillRun(job, kNow + later * kHour), may_run) << state << " " << later;
+  }
 }
 
 class RemoveJobTest : public testing::Test {

@@ -16,6 +16,8 @@
 #include <ctime>
 #include <string>
 
+#include "base/wall_clock.h"
+
 namespace autodist::process {
 namespace {
 
@@ -104,6 +106,19 @@ TEST(IsDescendantTest, OnlyAProcessBelowTheAncestor) {
   }
   close(ready[0]);
   close(ready[1]);
+}
+
+TEST(StartOfTest, TheTimeOfTheFork) {
+  const int64_t before = base::MillisecondsSince1970();
+  const pid_t child = Sleeper();
+  const int64_t after = base::MillisecondsSince1970();
+  constexpr int64_t kTick = 100;  // milliseconds, at the lowest resolution
+  EXPECT_GE(StartOf(child), before - kTick);
+  EXPECT_LE(StartOf(child), after + kTick);
+  EXPECT_LE(StartOf(getpid()), before + kTick);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(StartOf(child), 0);
 }
 
 // Eight processes in different sessions, which end only if they are killed.

@@ -23,16 +23,44 @@ TEST(EndedJobTest, WhatScontrolSays) {
   }
 }
 
-TEST(EndedJobTest, WhetherAnyProcessIsLeft) {
-  for (const auto& [said, nothing] :
-       {std::pair{"JobId=7\n   JobState=NODE_FAIL Reason=NodeDown\n", true},
-        {"scontrol show job: slurm_load_jobs error: Invalid job id specified", true},
-        {"JobId=7\n   JobState=PENDING Reason=BeginTime\n", true},  // requeued
-        {"JobId=7\n   JobState=RUNNING Reason=None\n", false},
-        {"JobId=7\n   JobState=COMPLETING Reason=None\n", false},
-        {"scontrol show job: slurm_load_jobs error: Unable to contact slurm controller", false},
-        {"'scontrol' is not in PATH", false}}) {
-    EXPECT_EQ(SaysNothingRuns(said), nothing) << said;
+TEST(EndedJobTest, WhetherTheJobRuns) {
+  const std::string running = "JobId=7 JobName=bash\n   JobState=RUNNING Reason=None\n";
+  const std::string pending = "JobId=8\n   JobState=PENDING Reason=BeginTime\n";
+  const std::string failed = "JobId=9\n   JobState=NODE_FAIL Reason=NodeDown\n";
+  const std::string completing = "JobId=10\n   JobState=COMPLETING Reason=None\n";
+  using Row = std::pair<std::string, v1::SlurmState>;
+  for (const auto& [said, state] :
+       {Row{failed, v1::SLURM_STATE_ENDED},
+        {"scontrol show job: slurm_load_jobs error: Invalid job id specified",
+         v1::SLURM_STATE_ENDED},
+        {pending, v1::SLURM_STATE_ENDED},  // requeued
+        {pending + failed, v1::SLURM_STATE_ENDED},
+        {running, v1::SLURM_STATE_RUNNING},
+        {pending + running, v1::SLURM_STATE_RUNNING},  // tasks of an array
+        {running + pending, v1::SLURM_STATE_RUNNING},
+        {completing, v1::SLURM_STATE_RUNNING},
+        {failed + completing, v1::SLURM_STATE_RUNNING},
+        {"scontrol show job: slurm_load_jobs error: Unable to contact slurm controller",
+         v1::SLURM_STATE_UNSPECIFIED},
+        {"'scontrol' is not in PATH", v1::SLURM_STATE_UNSPECIFIED}}) {
+    EXPECT_EQ(StateIn(said), state) << said;
+  }
+}
+
+TEST(EndedJobTest, WhetherTheNodeAnswers) {
+  for (const auto& [said, answers] :
+       {std::pair{"NodeName=n7 Arch=x86_64\n   State=IDLE ThreadsPerCore=1\n", true},
+        {"   State=MIXED+DRAIN ThreadsPerCore=1\n", true},
+        {"   State=IDLE+CLOUD+POWERED_DOWN ThreadsPerCore=1\n", true},
+        {"   State=DOWN ThreadsPerCore=1\n", false},
+        {"   State=DOWN* ThreadsPerCore=1\n", false},
+        {"   State=IDLE* ThreadsPerCore=1\n", false},
+        {"   State=ALLOCATED+NOT_RESPONDING ThreadsPerCore=1\n", false},
+        {"   State=IDLE+FAIL\n", false},
+        {"   State=UNKNOWN\n", false},
+        {"Node n7 not found", false},
+        {"", false}}) {
+    EXPECT_EQ(NodeAnswers(said), answers) << said;
   }
 }
 
