@@ -74,7 +74,7 @@ Status Annotate(const Status& status, std::string_view context);
 // Returns the message without the code.
 std::string Message(const Status& status);
 
-// Attaches a hint for the user; Annotate preserves it.
+// Attaches a hint for the user, unless it is empty; Annotate preserves it.
 Status WithRemedy(const Status& status, std::string_view remedy);
 
 // Returns the attached hint, or "".

@@ -55,7 +55,7 @@ std::string Message(const Status& status) { return status.message_; }
 
 Status WithRemedy(const Status& status, std::string_view remedy) {
   Status with = status;
-  if (!status.ok()) with.remedy_ = remedy;
+  if (!status.ok() && !remedy.empty()) with.remedy_ = remedy;
   return with;
 }
 

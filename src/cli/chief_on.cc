@@ -179,8 +179,7 @@ int RunThere(const CLI::App& app, const chief::RemoteHost& host, std::vector<Arg
   const auto code = chief::RunRemote(host, argv);
   const int end = SettleOutput(*output, code.value_or(kExitCannotLaunch));
   if (!code.ok()) {
-    return Fail(by_hand.empty() ? code.status() : WithRemedy(code.status(), by_hand),
-                kExitCannotLaunch);
+    return Fail(WithRemedy(code.status(), by_hand), kExitCannotLaunch);
   }
   if (app.get_name() == "fetch" && *code == 0) {
     base::Log(base::LogLevel::kInfo,
@@ -203,8 +202,7 @@ int RunOnNode(const CLI::App& app, const RemoteCommand& chosen, std::vector<std:
 }
 
 // Where the job is, and the program of this machine that gets there; logs both.
-Result<chief::RemoteHost> HostOf(const v1::JobStatus& job) {
-  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
+Result<chief::RemoteHost> HostOf(const v1::JobStatus& job, const v1::JobNote& note) {
   const bool by_srun = !note.slurm_job().empty() && !control::IsOver(job) &&
                        !slurm::SrunInto(note.slurm_job(), note.slurm_node(), false).empty();
   chief::RemoteHost host;
@@ -250,16 +248,15 @@ int RunOnItsHost(const CLI::App& app, const CommandLine& line, const v1::JobStat
   std::erase_if(arguments, [](const Argument& argument) { return argument.option.empty(); });
   arguments.push_back({"", {job.job_id()}});
   // --chief-on has brought an autodist that is not in PATH there.
-  const bool brought = !control::ReadNote(job.job_id()).value_or(v1::JobNote()).chief_on().empty();
+  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
   const std::string by_hand =
-      brought ? ""
-              : "log in to " + job.host() + " and run `" +
-                    base::ShellLine({"autodist", app.get_name(), job.job_id()}) + "`";
-  const auto host = HostOf(job);
+      !note.chief_on().empty()
+          ? ""
+          : "log in to " + job.host() + " and run `" +
+                base::ShellLine({"autodist", app.get_name(), job.job_id()}) + "`";
+  const auto host = HostOf(job, note);
   if (host.status().code() == StatusCode::kAborted) return kExitUsage;
-  if (!host.ok()) {
-    return Fail(brought ? host.status() : WithRemedy(host.status(), by_hand), kExitCannotLaunch);
-  }
+  if (!host.ok()) return Fail(WithRemedy(host.status(), by_hand), kExitCannotLaunch);
   const int code = RunThere(app, *host, std::move(arguments), by_hand);
   NoteEnd(app, job.job_id(), code);
   return code;

@@ -155,7 +155,7 @@ int Follow(const v1::JobStatus& job, bool all, logs::LogPrinter& output) {
   };
   const auto ended = control::FollowJob(job, skip, output);
   if (!ended.ok()) return Fail(ended.status(), kExitCannotLaunch);
-  if (ended->phase() != v1::JOB_PHASE_ENDED) return FailCrashed(*ended);
+  if (ended->phase() != v1::JOB_PHASE_ENDED) return FailUnreachable(*ended);
   if (ended->report().empty()) {
     base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                                          std::to_string(ended->exit_code()));

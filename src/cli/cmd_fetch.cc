@@ -91,7 +91,7 @@ int Fetch(FetchOptions options) {
   if (!sorted.ok()) return Fail(sorted, kExitUsage);
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->chief_gone()) return FailCrashed(*job);
+  if (job->chief_gone()) return FailUnreachable(*job);
   if (job->elsewhere()) return Fail(IsElsewhere(*job), kExitCannotLaunch);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};

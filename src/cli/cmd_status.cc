@@ -14,7 +14,6 @@
 #include "control/jobs.h"
 #include "control/snapshot_client.h"
 #include "control/status_json.h"
-#include "slurm/srun.h"
 
 namespace autodist::cli {
 namespace {
@@ -44,7 +43,7 @@ int Ps(const PsOptions& options) {
         base::LogLevel::kInfo,
         std::string(options.all ? "no jobs"
                                 : "no running jobs; `autodist ps --all` includes ended jobs") +
-            (slurm::HasSrun() ? std::string("; ") + kQueuedJobs : ""));
+            QueuedJobsText());
     return 0;
   }
   std::fputs(

@@ -6,6 +6,7 @@
 #include "cli/named_job.h"
 #include "control/job_client.h"
 #include "control/jobs.h"
+#include "control/prune.h"
 
 namespace autodist::cli {
 namespace {
@@ -18,7 +19,7 @@ struct StopOptions {
 };
 
 int ReportEnd(const v1::JobStatus& job) {
-  if (job.phase() != v1::JOB_PHASE_ENDED) return FailCrashed(job);
+  if (job.phase() != v1::JOB_PHASE_ENDED) return FailUnreachable(job);
   Log(LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                            std::to_string(job.exit_code()) +
                            (job.report().empty() ? "" : ":\n" + job.report()));
@@ -39,17 +40,10 @@ int Stop(const StopOptions& options, const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return ReportEnd(job);
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) {
-    // The job has just ended, or is on another machine.
-    const auto now = control::LookUpJob(job.job_id());
-    if (now.ok() && (now->phase() == v1::JOB_PHASE_ENDED || now->chief_gone())) {
-      return ReportEnd(*now);
-    }
-    const bool unreachable = client.status().code() == StatusCode::kNotFound;
-    const std::string hint =
-        job.elsewhere() ? "run this on " + job.host()
-        : unreachable   ? "`kill " + std::to_string(job.chief_pid()) + "` stops the job, too"
-                        : Remedy(client.status());
-    return Fail(WithRemedy(client.status(), hint), kExitCannotLaunch);
+    // The job may have just ended.
+    const v1::JobStatus now = control::LookUpJob(job.job_id()).value_or(job);
+    const bool busy = client.status().code() != StatusCode::kNotFound && !control::IsOver(now);
+    return busy ? Fail(client.status(), kExitCannotLaunch) : ReportEnd(now);
   }
   Log(LogLevel::kInfo,
       "stopping job " + job.job_id() + (options.now ? "" : "; --now skips the grace period"));

@@ -30,7 +30,7 @@ struct WhyOptions {
 };
 
 int Why(const WhyOptions& options, const v1::JobStatus& job) {
-  if (job.chief_gone() || job.elsewhere()) return FailCrashed(job);
+  if (job.chief_gone() || job.elsewhere()) return FailUnreachable(job);
   const auto diagnosis = control::DiagnoseJob(job);
   if (!diagnosis.ok()) {
     return Fail(Annotate(diagnosis.status(), "job " + job.job_id()), kExitCannotLaunch);
@@ -58,7 +58,7 @@ void PrintWhole(const std::vector<uint32_t>& ranks, const v1::JobStacks& stacks)
 int Stacks(const StacksOptions& options, const v1::JobStatus& job) {
   const Status right = CheckRanks(options.ranks, job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  if (job.chief_gone() || job.elsewhere()) return FailCrashed(job);
+  if (job.chief_gone() || job.elsewhere()) return FailUnreachable(job);
   if (job.phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
         WithRemedy(Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has ended"),

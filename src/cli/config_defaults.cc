@@ -193,9 +193,9 @@ constexpr const char* kNodes[] = {"--spec", "--hosts", "--slurm", "--kubernetes"
                                   "--nproc-per-node"};
 
 Status WrongLine(const ConfigSetting& setting, const std::string& what, const std::string& remedy) {
-  const Status error =
-      Error(StatusCode::kInvalidArgument, "line " + std::to_string(setting.line) + ": " + what);
-  return remedy.empty() ? error : WithRemedy(error, remedy);
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "line " + std::to_string(setting.line) + ": " + what),
+      remedy);
 }
 
 std::vector<std::string> LongNames(const CLI::App& command) {

@@ -340,7 +340,7 @@ std::string CrashedText(const v1::JobStatus& job) {
     return of_job + " on " + host + " is gone and the job has crashed; Slurm has ended it";
   }
   if (job.slurm_state() == v1::SLURM_STATE_NODE_DOWN) {
-    return "Slurm has ended job " + job.job_id() + ", but the node of its chief, " + host +
+    return "Slurm has ended job " + job.job_id() + ", but the chief's node, " + host +
            ", is down or does not answer; it may still have processes of the job";
   }
   return of_job +

@@ -37,6 +37,12 @@ std::string Described(const v1::JobStatus& job) {
 
 }  // namespace
 
+std::string QueuedJobsText() {
+  return slurm::HasSrun() ? "; a batch job of Slurm is listed once it runs; until then, `squeue "
+                            "--me` shows it"
+                          : "";
+}
+
 void AddJob(CLI::App& app, std::string& job, const char* help) {
   app.add_option("JOB", job, help)->check(NotEmpty());
 }
@@ -49,8 +55,8 @@ Result<v1::JobStatus> NamedJob(const std::string& word) {
   const auto id =
       word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs, control::About, folder)
                    : control::FindJob(word, jobs, control::About, folder);
-  if (id.status().code() == StatusCode::kNotFound && slurm::HasSrun()) {
-    return WithRemedy(id.status(), Remedy(id.status()) + "; " + kQueuedJobs);
+  if (id.status().code() == StatusCode::kNotFound) {
+    return WithRemedy(id.status(), Remedy(id.status()) + QueuedJobsText());
   }
   AD_RETURN_IF_ERROR(id.status());
   AD_ASSIGN_OR_RETURN(v1::JobStatus job, control::LookUpJob(*id));
@@ -68,15 +74,19 @@ Status CheckIsOver(const v1::JobStatus& job) {
       "`autodist stop " + job.job_id() + "` ends it");
 }
 
-int FailCrashed(const v1::JobStatus& job) {
-  if (job.elsewhere() && !job.chief_gone()) {
-    return Fail(
-        WithRemedy(Error(StatusCode::kUnavailable,
-                         "job " + job.job_id() + " is on " + job.host() + ", not on this machine"),
-                   "log in to " + job.host() + " and run the command there"),
-        kExitCannotLaunch);
+int FailUnreachable(const v1::JobStatus& job) {
+  if (job.chief_gone()) {
+    return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
   }
-  return Fail(Error(StatusCode::kUnavailable, CrashedText(job)), kExitCannotLaunch);
+  const std::string on_host = " is on " + job.host() + ", not on this machine";
+  const Status unreachable = Error(
+      StatusCode::kUnavailable,
+      "job " + job.job_id() + (job.elsewhere() ? on_host : " runs, but its socket was removed"));
+  return Fail(
+      WithRemedy(unreachable, job.elsewhere()
+                                  ? "log in to " + job.host() + " and run the command there"
+                                  : "stop it with `kill " + std::to_string(job.chief_pid()) + "`"),
+      kExitCannotLaunch);
 }
 
 Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job) {

@@ -14,9 +14,8 @@ inline constexpr char kJobHelp[] =
     "Job id (a unique prefix or suffix is enough), job name, Slurm job number, log folder, "
     "or 'last'; default: the job of this folder that runs, or else its last one";
 
-// With Slurm: what a list of jobs does not have.
-inline constexpr char kQueuedJobs[] =
-    "a batch job of Slurm is listed once it runs; until then, `squeue --me` shows it";
+// What a list of jobs does not have: "; a batch job of Slurm ...", or "" without Slurm.
+std::string QueuedJobsText();
 
 // Adds the positional JOB. Rejects an empty word, which an unset shell variable leaves.
 void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp);
@@ -28,8 +27,9 @@ Result<v1::JobStatus> NamedJob(const std::string& word);
 // kFailedPrecondition: the job still runs.
 Status CheckIsOver(const v1::JobStatus& job);
 
-// Logs what to do about a job that has crashed or is elsewhere, and returns the exit code.
-int FailCrashed(const v1::JobStatus& job);
+// Logs why a job that has not ended cannot be asked, and returns the exit code: it has crashed, is
+// on another machine, or has lost its socket.
+int FailUnreachable(const v1::JobStatus& job);
 
 // kInvalidArgument: the job does not have all of these ranks.
 Status CheckRanks(const std::vector<uint32_t>& ranks, const v1::JobStatus& job);

@@ -132,6 +132,21 @@ def test_a_crashed_job_is_cleaned_before_it_is_pruned(ask, new_job):
     assert ask("prune", crashed.id).code == 0
 
 
+def test_a_job_without_its_socket_runs(ask, new_job, tmp_path):
+    running, ended = new_job(), new_job()
+    ended.end()
+    for socket in (tmp_path / "run" / "autodist").iterdir():
+        socket.unlink()
+    assert json.loads(ask("status", "--json").out)["job_id"] == running.id
+    pid = running.status["chief_pid"]
+    for command in ("attach", "stop"):
+        refused = ask(command)
+        assert refused.code == 125 and f"job {running.id} runs, but its socket was removed" in refused.err, refused.err
+        assert f"hint: stop it with `kill {pid}`" in refused.err
+    os.kill(pid, signal.SIGTERM)
+    running.await_end()
+
+
 def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):
     job = begin("run", "--", "sh", "-c", f"echo up; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done")
     job.await_lines(1)

@@ -34,7 +34,7 @@ GONE = "chief of job .* is gone"
 
 
 class Place:
-    """A machine and a folder where someone types."""
+    """A machine and a folder in which commands are typed."""
 
     def __init__(self, name, host, cwd, **env):
         self.name, self.host, self.cwd, self.env = name, host, cwd, env

@@ -16,6 +16,7 @@ TEST(StatusTest, AnnotationKeepsCodeAndRemedy) {
   EXPECT_EQ(annotated.code(), StatusCode::kNotFound);
   EXPECT_EQ(Message(annotated), "key file: /x: No such file or directory");
   EXPECT_EQ(Remedy(annotated), "make it");
+  EXPECT_EQ(Remedy(WithRemedy(annotated, "")), "make it");
   EXPECT_TRUE(Annotate(OkStatus(), "anything").ok());
   EXPECT_EQ(Remedy(OkStatus()), "");
 }

@@ -164,7 +164,7 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
   crashed.set_slurm_state(v1::SLURM_STATE_NODE_DOWN);
   EXPECT_EQ(CrashedText(crashed),
             "Slurm has ended job " + crashed.job_id() +
-                ", but the node of its chief, another-machine, is down or does not answer; it may "
+                ", but the chief's node, another-machine, is down or does not answer; it may "
                 "still have processes of the job");
 }
 
