@@ -1,5 +1,6 @@
 #include "reach/host_facts.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,15 +29,20 @@ using base::LogLevel;
 
 constexpr size_t kAskedAtOnce = 64;
 
-// While it exists, a signal that ends this process first prints a line. At most one exists.
+// While it exists, a signal that ends this process first prints a line, if stderr accepts it. At
+// most one exists.
 class InterruptNotice {
  public:
   InterruptNotice() {
     struct sigaction action {};
     action.sa_handler = [](int signal) {
-      constexpr std::string_view kLine = "autodist: interrupted before all hosts answered\n";
-      if (isatty(STDERR_FILENO) == 1) (void)!write(STDERR_FILENO, "\n", 1);  // after "^C"
-      (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+      constexpr std::string_view kLine = "\nautodist: interrupted before all hosts answered\n";
+      const std::string_view line = kLine.substr(isatty(STDERR_FILENO) == 1 ? 0 : 1);  // after "^C"
+      // Blocking here would also block the signal.
+      pollfd ready{STDERR_FILENO, POLLOUT, 0};
+      if (poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT) {
+        (void)!write(STDERR_FILENO, line.data(), line.size());
+      }
       raise(signal);  // when the handler returns, with the default action
     };
     action.sa_flags = SA_RESETHAND;
@@ -128,6 +134,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
            AskHosts ask, const AskLimits& limits, std::vector<spec::HostFacts>& facts) {
   Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
                            (hosts.size() == 1 ? "its" : "their") + " devices");
+  const InterruptNotice notice;
   ConnectorFactory logins;
   for (const v1::Reach& way : ways) logins.Prepare(way);
   AD_ASSIGN_OR_RETURN(const auto loop, ssh::SshLoop::Create());
@@ -180,7 +187,6 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
                                              const spec::SshGroup& login, const plan::User& user,
                                              AskHosts ask, SameMachines same,
                                              const AskLimits& limits) {
-  const InterruptNotice notice;
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
   std::vector<std::string> names;  // the configured HostName, or the host as given

@@ -89,3 +89,27 @@ ls -A | grep -v case.sh
 """)
     assert said == "[130]\nautodist: asking 1 host for its devices\n" \
                    "autodist: interrupted before all hosts answered\nsaid\n", said
+
+
+def test_a_signal_while_hosts_are_asked_ends_it_though_stderr_is_a_full_pipe(case):
+    said = case(1, """
+mkdir -p ~/.ssh; printf 'Host slow\n  ProxyCommand sleep 76544\n' > ~/.ssh/config
+mkfifo full; exec 9<>full
+autodist run --hosts slow -- true > full 2>&1 & job=$!
+until pgrep -f '^sleep 76544' > /dev/null; do sleep 0.05; done
+dd if=/dev/zero of=full oflag=nonblock bs=4096 2> /dev/null
+kill -TERM $job; wait $job; echo "[$?]"
+""")
+    assert said.endswith("[143]\n"), said
+
+
+def test_an_interrupt_while_no_host_is_asked_says_nothing_of_hosts(case):
+    said = case(1, """
+mkdir -p ~/.ssh tools; printf 'Host slow\n  HostName 10.77.0.9\n' > ~/.ssh/config
+printf '#!/bin/sh\nexec sleep 76545\n' > tools/ssh; chmod +x tools/ssh
+PATH=$PWD/tools:$PATH env --default-signal=INT autodist init --offline --hosts slow 2> said & job=$!
+until pgrep -f '^sleep 76545' > /dev/null; do sleep 0.05; done
+kill -INT $job; wait $job; echo "[$?]"; pkill -f '^sleep 76545'
+cat said
+""")
+    assert "[130]" in said and "before all hosts answered" not in said, said
