@@ -6,7 +6,6 @@
 
 #include "base/ip_address.h"
 #include "base/parse_number.h"
-#include "base/split.h"
 #include "spec/address.h"
 #include "spec/hostfile_form.h"
 #include "spec/quoted.h"
@@ -133,21 +132,6 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// Hides the password of each "user:password@host".
-std::string WithoutPasswords(std::string_view text) {
-  std::string shown;
-  for (const std::string_view word : base::Split(text, ' ')) {
-    const size_t scheme = word.find("://");
-    const size_t colon = word.find(':', scheme == std::string_view::npos ? 0 : scheme + 3);
-    const size_t at = word.rfind('@');
-    const bool has_one = at != std::string_view::npos && colon < at;
-    if (!shown.empty() || word.data() != text.data()) shown += ' ';
-    shown += word.substr(0, has_one ? colon + 1 : word.size());
-    if (has_one) shown += "…" + std::string(word.substr(at));
-  }
-  return shown;
-}
-
 // Returns a hint for text with several colons.
 std::string HintForColons(std::string_view word) {
   if (std::ranges::count(word, ':') < 2) return "";
@@ -216,8 +200,8 @@ std::string TooManyHosts() {
 
 void HostCollector::Report(Place place, const std::string& what) {
   if (full_) return;
-  list_.issues.push_back({source_, static_cast<int>(place.line), static_cast<int>(place.column),
-                          WithoutPasswords(what)});
+  list_.issues.push_back(
+      {source_, static_cast<int>(place.line), static_cast<int>(place.column), what});
   if (list_.issues.size() < kMaxIssues) return;
   full_ = true;
   list_.issues.push_back({source_, 0, 0, "too many errors; this may not be a list of hosts"});

@@ -298,7 +298,7 @@ std::string WhyRefused(const HostTable& table) {
   // A text beside a user may be a password.
   const bool shown = table.has_names || std::ranges::count(table.columns, HostSetting::kUser,
                                                            &HostTable::Column::setting) == 0;
-  const std::string column = shown ? Quoted(table.refused->text) : "the text here";
+  const std::string column = shown ? Quoted(UpToColon(table.refused->text)) : "the text here";
   if (!table.has_names) {
     const std::string separator(1, table.separator);
     return "it is unclear what " + column +

@@ -113,7 +113,10 @@ constexpr std::pair<char, HostSetting> kSshSettings[] = {{'p', HostSetting::kPor
                                                          {'J', HostSetting::kProxyJump}};
 
 HostfileLineReader::Outcome HostfileLineReader::NoHost(const HostfileLine& line) {
-  collector_.ReportLine(line.number, Quoted(line.text) +
+  const auto add = [](std::string* text, const HostfileWord& word) {
+    *text += UpToColon(word.text);
+  };
+  collector_.ReportLine(line.number, Quoted(absl::StrJoin(line.words, " ", add)) +
                                          " is not a host with options, such as 'gpu1 slots=4 "
                                          "user=ann port=2222'; put comments behind a '#'");
   return Outcome::kNoHost;
@@ -125,7 +128,8 @@ HostfileLineReader::Outcome HostfileLineReader::NoOption(const HostfileLine& lin
   if (!HasDigit(host) && host.find_first_of(".@") == std::string_view::npos) return NoHost(line);
   const std::string_view option = line.words[word].text;
   collector_.Report({line.number, line.words[word].column},
-                    Quoted(option) + " is not an option of the host " + Quoted(host) +
+                    Quoted(UpToColon(option)) + " is not an option of the host " +
+                        Quoted(UpToColon(host)) +
                         "; options are such as slots=4, user=ann and port=2222");
   return Outcome::kWrong;
 }
@@ -197,7 +201,7 @@ void HostfileLineReader::ReadWord(const HostfileLine& line, size_t at,
     const HostCollector::Place place{line.number,
                                      column + static_cast<size_t>(word.data() - text.data())};
     const std::string_view adapter = BehindSecondColon(word);
-    if (!adapter.empty()) Unused(adapter, line.number);
+    if (!adapter.empty()) Unused(UpToColon(adapter), line.number);
     word.remove_suffix(adapter.size());
     word = Unquoted(word);
     if (word.empty()) continue;  // a trailing comma, as in a line copied from a longer list
@@ -238,7 +242,8 @@ void HostfileLineReader::ReadSshCommand(const HostfileLine& line) {
     const HostfileWord& word = words[i];
     if (!word.text.starts_with('-')) {
       if (host) {
-        return collector_.Report(place(word), Quoted(word.text) + " is a command for the host " +
+        return collector_.Report(place(word), Quoted(UpToColon(word.text)) +
+                                                  " is a command for the host " +
                                                   Quoted(host->text) + "; write the host alone");
       }
       host = &word;
@@ -286,9 +291,10 @@ bool HostfileLineReader::ReportNoHost(const HostfileLine& line) {
   }
   for (const char* keyword : {"ProxyJump", "IdentityFile", "Port", "User"}) {
     if (words.size() != 2 || !absl::EqualsIgnoreCase(std::string(words[0].text), keyword)) continue;
-    collector_.ReportLine(line.number, Quoted(line.text) +
-                                           " names no host; write it after its host: 'gpu1 " +
-                                           keyword + "=" + std::string(words[1].text) + "'");
+    const std::string value = UpToColon(words[1].text);
+    collector_.ReportLine(line.number, Quoted(std::string(words[0].text) + " " + value) +
+                                           " names no host; write it after its host: " +
+                                           Quoted(std::string("gpu1 ") + keyword + "=" + value));
     return true;
   }
   return false;

@@ -115,7 +115,7 @@ TEST(HostfileTest, OptionsOfHosts) {
 
 TEST(HostfileTest, OneWarningListsUnusedParts) {
   const HostList list = ParseHostfile("a:2:hca x=1\nb y=2\n", "h");
-  EXPECT_THAT(list.warnings, ElementsAre("h: not used of this list: 'x=1' (line 1), ':hca' (line "
+  EXPECT_THAT(list.warnings, ElementsAre("h: not used of this list: 'x=1' (line 1), ':…' (line "
                                          "1), 'y=2' (line 2)"));
   EXPECT_THAT(ParseHostfile("a max_slots=4\n", "h").warnings, IsEmpty());
 }
@@ -303,10 +303,26 @@ TEST(HostfileTest, PasswordsAreRefused) {
 
 TEST(HostfileTest, NoMessageShowsAPassword) {
   for (const char* text :
-       {"root:geheim@gpu1 fast\n", "please use root:geheim@gpu1\n", "ssh root:geheim@gpu1 ls\n",
-        "sshpass -p geheim ssh root@gpu1 -p 22\n", "ssh://root:geheim@gpu1:22\n",
-        "host,user,pw\ngpu1,root,geheim,8\n", "gpu1 root_password=geheim\n",
-        "10.0.0.1 root geheim\n10.0.0.2 root geheim\n", "[a]\nx ansible_password=geheim\n"}) {
+       {"root:geheim@gpu1 fast\n",
+        "please use root:geheim@gpu1\n",
+        "ssh root:geheim@gpu1 ls\n",
+        "sshpass -p geheim ssh root@gpu1 -p 22\n",
+        "ssh://root:geheim@gpu1:22\n",
+        "host,user,pw\ngpu1,root,geheim,8\n",
+        "gpu1 root_password=geheim\n",
+        "10.0.0.1 root geheim\n10.0.0.2 root geheim\n",
+        "[a]\nx ansible_password=geheim\n",
+        "ann:geheim@gpu1:2222\n",
+        "gpu1\nann:geheim@gpu1 2222\n",
+        "gpu1 ann:geheim\n",
+        "gpu1 user=ann passwd:geheim\n",
+        "please use ann:geheim\n",
+        "ann:geheim1 please\n",
+        "ssh gpu1 ann:geheim\n",
+        "user ann:geheim\n",
+        "gpu1:4:geheim\n",
+        "gpu1,ann:geheim\ngpu2,bob:geheim\n",
+        "ann:geheim-geheim-geheim-geheim-geheim-geheim-geheim-geheim@gpu1:2222\n"}) {
     const HostList list = ParseHostfile(text, "h");
     EXPECT_FALSE(list.issues.empty() && list.warnings.empty()) << text;
     for (const Issue& issue : list.issues) EXPECT_EQ(issue.what.find("geheim"), std::string::npos);
