@@ -100,16 +100,6 @@ std::string VisibleGpus(const v1::NodePlan& node) {
   return absl::StrJoin(gpus, ",");
 }
 
-// Skips variables that are also in `over`.
-void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v1::NodePlan& node) {
-  for (const auto& [name, value] : envs) {
-    if (over && std::ranges::count(*over, name, &spec::SharedEnvs::value_type::first) > 0) continue;
-    v1::SetVariable& variable = framework::AddStep(node, name);
-    variable.set_expanded(value);
-    variable.set_given(true);
-  }
-}
-
 // Turns on PyTorch's flight recorder of NCCL's collectives, with files among the job's, and a pipe
 // through which the agent requests a dump (agent/stacks/flight_recorder.h). A process group that
 // cannot create the pipe fails, as in a container that a script starts; so only for Python itself.
@@ -318,19 +308,22 @@ void SetRankEnvironment(const framework::Process& process, const std::string& ad
   set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
 }
 
-void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {
+void SetNodeEnvironment(const Input& input, spec::Node node, v1::NodePlan& planned) {
   const spec::SshGroup& group = input.spec.group_of(node);
-  const std::string& python_venv = node.python_venv.empty() ? group.python_venv : node.python_venv;
+  spec::TakeEnvironment(group, node);
   // A container has the environment of the image.
   if (!node.chief && group.via.empty()) planned.add_environment()->mutable_clean_login();
-  if (!python_venv.empty()) planned.add_environment()->set_activate(python_venv);
+  if (!node.python_venv.empty()) planned.add_environment()->set_activate(node.python_venv);
   v1::RemoveVariables& removed = *planned.add_environment()->mutable_remove();
   for (const char* name : kInherited) removed.add_names(name);
   for (const char* name : kOfBash) {
-    if (!node.chief || !python_venv.empty()) removed.add_names(name);
+    if (!node.chief || !node.python_venv.empty()) removed.add_names(name);
   }
-  SetSharedEnvs(group.shared_envs, &node.shared_envs, planned);
-  SetSharedEnvs(node.shared_envs, nullptr, planned);
+  for (const auto& [name, value] : node.shared_envs) {
+    v1::SetVariable& variable = framework::AddStep(planned, name);
+    variable.set_expanded(value);
+    variable.set_given(true);
+  }
   for (const Variable& given : input.variables) {
     v1::SetVariable& variable = framework::AddStep(planned, given.name);
     variable.set_literal(given.value);

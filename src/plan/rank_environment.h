@@ -26,7 +26,7 @@ void SetRankEnvironment(const framework::Process& process, const std::string& ad
                         const framework::SetVariable& set);
 
 // Adds the steps to a node's environment; frameworks append theirs.
-void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned);
+void SetNodeEnvironment(const Input& input, spec::Node node, v1::NodePlan& planned);
 
 // Sets NCCL's log level in all ranks, whatever their nodes' environment says. "INFO" and "TRACE" go
 // to stderr, because stdout has the results of programs; the few lines of "VERSION" and "WARN" go

@@ -200,8 +200,9 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
     const spec::SshGroup& group = spec.ssh.at(node.ssh_config);
     const auto& address = addresses.at(node.address);
     logins.push_back(plan::MakeSshReach(node, group, address, user, limits.each));
-    // The configured port of a name such as localhost may be that of all machines.
-    const bool is_own = spec::IsLoopback(node.address) && !group.port;
+    // A port that is configured, or given for several hosts, may be that of all machines.
+    const bool is_own_port = hosts[i].port || (group.port && hosts.size() == 1);
+    const bool is_own = spec::IsLoopback(node.address) && !is_own_port;
     if (is_own || !IsForwarded(names[i], logins[i].port())) continue;
     locations[i] = {};
     Log(LogLevel::kInfo, hosts[i].host + ": " + names[i] + " port " +

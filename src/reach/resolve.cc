@@ -288,7 +288,8 @@ Status SettleChief(plan::Input& input) {
   const std::string own_name = base::HostName();
   const auto is_here = [&](const spec::Node& node) {
     const spec::SshGroup& group = spec.group_of(node);
-    const auto port = node.port ? node.port : group.port;
+    // The port of a group may be that of all nodes.
+    const auto port = node.port || spec.nodes.size() > 1 ? node.port : group.port;
     if (!group.via.empty() || (port && IsForwarded(node.address, *port))) return false;
     if (strcasecmp(node.address.c_str(), own_name.c_str()) == 0) return true;
     if (spec::IsLoopback(node.address)) return true;
@@ -304,6 +305,7 @@ Status SettleChief(plan::Input& input) {
               here->address + " is this machine, but no node of the spec is the chief"),
         "add 'chief: true' to it");
   }
+  spec::TakeEnvironment(spec.group_of(*here), *here);
   here->chief = true;
   AD_ASSIGN_OR_RETURN(input.address_of, FindNodes(spec, input.user));
   return OkStatus();

@@ -208,10 +208,7 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;
     node.chief = i == chief;
-    if (node.chief) {  // the chief is in no group
-      node.python_venv = login.python_venv;
-      node.shared_envs = login.shared_envs;
-    }
+    if (node.chief) TakeEnvironment(login, node);  // the chief is in no group
     draft.notes.push_back({AddressNote(hosts[i], facts[i]), ""});
     DraftDevices(hosts[i], facts[i], node, draft);
     if (is_worker(i)) {

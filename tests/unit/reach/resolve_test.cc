@@ -61,6 +61,51 @@ TEST(FactsOfTest, AnotherPortOfALoopbackAddressIsAnotherMachine) {
   EXPECT_FALSE(IsHere("::1", 2222));
 }
 
+TEST(FactsOfTest, ThePortOfAllHostsIsThatOfThisMachineToo) {
+  if (!OutwardAddress().ok()) GTEST_SKIP() << "no network";
+  std::vector<spec::HostEntry> hosts(2);
+  hosts[0].host = "localhost";
+  hosts[1].host = "203.0.113.77";
+  spec::SshGroup login;
+  login.port = 2222;
+  const auto facts =
+      FactsOf(hosts, login, {"ann", "/nowhere", "/", ""}, AskHosts::kNo, SameMachines::kRefuse, {});
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(facts->front().here);
+}
+
+TEST(SettleChiefTest, ThePortOfAGroupIsThatOfThisMachineTooAmongSeveralNodes) {
+  for (const size_t nodes : {size_t{1}, size_t{2}}) {
+    plan::Input input;
+    input.user.home = "/nowhere";
+    input.spec.ssh["workers"].port = 2222;
+    input.spec.nodes.resize(nodes);
+    for (size_t i = 0; i < nodes; ++i) {
+      input.spec.nodes[i].address = i == 0 ? "127.0.0.1" : "203.0.113.77";
+      input.spec.nodes[i].ssh_config = "workers";
+      input.address_of[input.spec.nodes[i].address].ssh = input.spec.nodes[i].address;
+    }
+    EXPECT_EQ(SettleChief(input).ok(), nodes == 1);
+    EXPECT_FALSE(input.spec.nodes[0].chief);
+  }
+}
+
+TEST(SettleChiefTest, TheChiefKeepsTheEnvironmentOfTheGroup) {
+  plan::Input input;
+  input.user.home = "/nowhere";
+  input.spec.ssh["lab"].python_venv = "venv";
+  input.spec.ssh["lab"].shared_envs = {{"A", "group"}, {"B", "group"}};
+  spec::Node& node = input.spec.nodes.emplace_back();
+  node.address = "localhost";
+  node.ssh_config = "lab";
+  node.shared_envs = {{"B", "node"}};
+  input.address_of["localhost"].ssh = "127.0.0.1";
+  EXPECT_EQ(SettleChief(input), OkStatus());
+  EXPECT_TRUE(input.spec.nodes[0].chief);
+  EXPECT_EQ(input.spec.nodes[0].python_venv, "venv");
+  EXPECT_EQ(input.spec.nodes[0].shared_envs, (spec::SharedEnvs{{"A", "group"}, {"B", "node"}}));
+}
+
 TEST(SettleChiefTest, AnotherPortOfALoopbackAddressIsAnotherMachine) {
   for (const uint16_t port : {uint16_t{22}, uint16_t{2222}}) {
     plan::Input input;
