@@ -149,20 +149,29 @@ bool IsHostRange(std::string_view text) {
 
 HostRange ExpandHostRange(std::string_view text) { return RangeReader(text).Read(); }
 
+size_t ListPartEnd(std::string_view text, char separator) {
+  bool begins = true;
+  bool quoted = false;
+  bool in_range = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"' && (quoted || begins)) quoted = !quoted;
+    begins = begins && std::isspace(static_cast<unsigned char>(c));
+    const bool bracket = std::string_view("[]{}").find(c) != std::string_view::npos;
+    if (separator == ',' && bracket) in_range = c == '[' || c == '{';
+    if (c == separator && !quoted && !in_range) return at;
+  }
+  return text.size();
+}
+
 std::vector<std::string_view> SplitHostList(std::string_view text) {
   std::vector<std::string_view> words;
-  bool inside = false;
-  size_t begin = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (std::string_view("[]{}").find(text[at]) != std::string_view::npos) {
-      inside = text[at] == '[' || text[at] == '{';
-    }
-    if (text[at] != ',' || inside) continue;
-    words.push_back(text.substr(begin, at - begin));
-    begin = at + 1;
+  for (;;) {
+    const size_t end = ListPartEnd(text, ',');
+    words.push_back(text.substr(0, end));
+    if (end == text.size()) return words;
+    text.remove_prefix(end + 1);
   }
-  words.push_back(text.substr(begin));
-  return words;
 }
 
 HostWord SplitHostWord(std::string_view word) {

@@ -34,7 +34,11 @@ bool IsHostRange(std::string_view text);
 // the first number of the range.
 HostRange ExpandHostRange(std::string_view text);
 
-// Splits at commas outside of brackets. The parts point into `text`.
+// Returns where the first part of a list ends. The separator may be within double quotes, and a
+// comma within the brackets of a range.
+size_t ListPartEnd(std::string_view text, char separator);
+
+// Splits at such commas. The parts point into `text`.
 std::vector<std::string_view> SplitHostList(std::string_view text);
 
 // Returns the error for a longer list.

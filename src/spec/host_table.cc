@@ -18,6 +18,7 @@ namespace {
 
 using Cells = std::vector<HostfileWord>;
 
+constexpr size_t kMaxColumns = 100;
 constexpr char kCellBlanks[] = " \t\r\f\v";
 
 // Removes blanks and quotes around a cell.
@@ -26,28 +27,13 @@ std::string_view CellText(std::string_view part) {
   return Unquoted(part.substr(0, part.find_last_not_of(kCellBlanks) + 1));
 }
 
-// Returns where the first cell ends. The separator may be within double quotes, and a comma within
-// the brackets of a range.
-size_t CellEnd(std::string_view text, char separator) {
-  bool quoted = false;
-  bool in_range = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    const bool begins = text.find_first_not_of(kCellBlanks) == at;
-    if (c == '"' && (quoted || begins)) quoted = !quoted;
-    if (separator == ',' && (c == '[' || c == ']')) in_range = c == '[';
-    if (c == separator && !quoted && !in_range) return at;
-  }
-  return text.size();
-}
-
 Cells CellsOf(const HostfileLine& line, char separator) {
   if (separator == ' ') return line.words;
   Cells cells;
   std::string_view rest = line.text;
   if (separator == '|') base::TakePrefix(rest, "|");
   for (bool more = true; more;) {
-    const size_t end = CellEnd(rest, separator);
+    const size_t end = ListPartEnd(rest, separator);
     const std::string_view cell = CellText(rest.substr(0, end));
     cells.push_back(
         {cell, line.words[0].column + static_cast<size_t>(cell.data() - line.text.data())});
@@ -65,6 +51,7 @@ bool NamesMachine(HostSetting setting) {
 
 // Whether the cells are names of columns. "server" alone may also be the name of a machine.
 bool AreNames(const Cells& cells) {
+  if (cells.size() > kMaxColumns) return false;
   size_t known = 0;
   bool machine = false;
   bool certain = false;
@@ -193,6 +180,7 @@ bool ColumnGuess::Guess() {
 bool ColumnGuess::SortColumns() {
   for (const HostfileLine& row : table_.rows) {
     if (row.text.find('=') != std::string_view::npos) return false;  // an option
+    if (row.words.size() > kMaxColumns) return false;
     cells_.resize(std::max(cells_.size(), row.words.size()));
     for (size_t i = 0; i < row.words.size(); ++i) cells_[i].push_back(row.words[i]);
   }

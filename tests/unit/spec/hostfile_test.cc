@@ -274,6 +274,7 @@ TEST(HostfileTest, TablesWithUnclearColumns) {
        "h:1:17: 'public_ip' is a second column of addresses; keep the one that this machine "
        "reaches"},
       {"host,ip\ngpu1,10.0.0.1,8\n", "h:2: the line has 3 columns, and the first line names 2"},
+      {"host,devices\ngpu{1,2},4\n", "h:2:1: 'gpu{1,2}' is neither"},
       {"host,gpus\ngpu1,8xA100\n", "h:2:6: '8xA100' is not a number of devices"},
       {"host,port\ngpu1,ssh\n", "h:2:6: 'ssh' is not the number of a port"},
       {"host,rack\n,first\n", "h:2: ',first' has no host"},
@@ -281,6 +282,13 @@ TEST(HostfileTest, TablesWithUnclearColumns) {
   for (const auto& [text, issue] : cases) {
     EXPECT_THAT(HostsRead(text), ElementsAre(HasSubstr(issue))) << text;
   }
+}
+
+TEST(HostfileTest, LongLines) {
+  EXPECT_THAT(HostsRead("gpu1," + std::string(1 << 20, ' ') + "8"), ElementsAre("gpu1:8?"));
+  std::string numbers = "1";
+  for (int i = 0; i < 100; ++i) numbers += ",1";
+  EXPECT_THAT(HostsRead(numbers), testing::Each(testing::Not(HasSubstr("unclear"))));
 }
 
 TEST(HostfileTest, PasswordsAreRefused) {
