@@ -168,12 +168,21 @@ bool OfSshConfig(const std::vector<HostfileLine>& lines) {
 
 // Matches "gpu[1-4] compute,ngpus=8": hosts with their attributes, of which one line has several.
 bool OfGenders(const std::vector<HostfileLine>& lines) {
+  std::set<std::string_view> hosts;
+  for (const HostfileLine& line : lines) hosts.insert(line.words[0].text);
+  const auto is_attribute = [&](std::string_view text) {
+    return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) &&
+           !hosts.contains(text);
+  };
   const auto has_several = [](const HostfileLine& line) {
     const std::string_view attributes = line.words.back().text;
     return attributes.substr(0, attributes.find('=')).find(',') != std::string_view::npos;
   };
   return All(lines,
-             [](const LineWords& words) { return words.size() == 2 && IsHost(words[0].text); }) &&
+             [&](const LineWords& words) {
+               return words.size() == 2 && IsHost(words[0].text) && !IsAddress(words[0].text) &&
+                      std::ranges::all_of(base::Split(words[1].text, ','), is_attribute);
+             }) &&
          std::ranges::any_of(lines, has_several);
 }
 

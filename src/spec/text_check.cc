@@ -48,6 +48,8 @@ std::string InAscii(std::string_view text) {
       plain += '-';
     } else if (code == 0x201c || code == 0x201d) {
       plain += '"';
+    } else if (code == 0x2018 || code == 0x2019) {
+      plain += '\'';
     } else {
       plain += character;
     }

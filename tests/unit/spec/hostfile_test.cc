@@ -59,6 +59,9 @@ TEST(HostfileFormTest, FormatsOfEachProgram) {
       {"gpu[1-2] compute,ngpus=8", HostfileForm::kGenders},
       {"gpu[1-2] compute\nlogin1 compute,login", HostfileForm::kGenders},
       {"gpu[1-2] compute\nlogin login", HostfileForm::kHosts},
+      {"gpu1 0,1\ngpu2 0,1", HostfileForm::kHosts},
+      {"10.0.0.1 gpu1,gpu1.lab\n10.0.0.2 gpu2", HostfileForm::kHosts},
+      {"head compute,gpu\ngpu compute", HostfileForm::kHosts},
       {"gpu[1-2] slots=4", HostfileForm::kHosts},
       {"gpu1 binding=user:0,1", HostfileForm::kHosts},
       {"gpu1 ssh-ed25519 AAAA", HostfileForm::kKnownHosts},
@@ -343,8 +346,9 @@ TEST(HostfileTest, NoMessageShowsAPassword) {
 TEST(HostfileTest, CharactersOfWebPages) {
   for (const char* text :
        {"gpu1\u3000slots=2\u00a0\r\ngpu2 slots\uff1d2", "\uff47\uff50\uff551:2\uff0cgpu2\uff1a2",
-        "\u201cgpu1\u201d slots=2\ngpu2 slots=2", "gpu[1\u20132] slots=2", "-H gpu1:2,gpu2:2",
-        "--host 'gpu1:2,gpu2:2'", "gpu1:2,\ngpu2:2,"}) {
+        "\u201cgpu1\u201d slots=2\ngpu2 slots=2", "\u2018gpu1\u2019 slots=2\ngpu2 slots=2",
+        "gpu[1\u20132] slots=2", "-H gpu1:2,gpu2:2", "--host 'gpu1:2,gpu2:2'",
+        "gpu1:2,\ngpu2:2,"}) {
     EXPECT_THAT(HostsRead(text), ElementsAre("gpu1:2", "gpu2:2")) << text;
   }
 }
