@@ -1,6 +1,5 @@
 #include "agent/prepare/gpus.h"
 
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +18,7 @@
 #include "base/parse_number.h"
 #include "base/split.h"
 #include "base/thread.h"
-#include "health/pci_place.h"
+#include "health/accelerator.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -156,16 +155,6 @@ std::string CommandOf(const std::string& proc_folder) {
   return name.empty() ? "a process" : name.substr(0, name.find('\n'));
 }
 
-// Whether any file below `root` matches a pattern.
-bool AnyFile(const std::string& root, const std::vector<std::string>& patterns) {
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
-    glob_t found{};
-    const bool any = glob((root + pattern).c_str(), GLOB_NOSORT, nullptr, &found) == 0;
-    globfree(&found);
-    return any;
-  });
-}
-
 // Runs getent: only a dynamic program can resolve the node's users, and the agent is static.
 std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
                                        const process::Environment& environment,
@@ -223,23 +212,7 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
 
 bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root) {
-  // Device files of NVIDIA (dxg in WSL), AMD, Intel and other GPUs (dri), Ascend, Habana, AWS,
-  // Google, Cambricon, and the kernel's accel class.
-  static const std::vector<std::string> files = {"proc/driver/nvidia",
-                                                 "dev/nvidia[0-9]*",
-                                                 "dev/nvidiactl",
-                                                 "dev/nvidia-caps",
-                                                 "dev/dxg",
-                                                 "dev/nvgpu",
-                                                 "dev/kfd",
-                                                 "dev/dri/render*",
-                                                 "dev/davinci*",
-                                                 "dev/hl[0-9]*",
-                                                 "dev/accel*",
-                                                 "dev/neuron[0-9]*",
-                                                 "dev/cambricon*",
-                                                 "dev/vfio/[0-9]*"};
-  if (AnyFile(root, files) || health::HasNvidiaGpu(root)) return true;
+  if (health::MayHaveAccelerator(root)) return true;
   if (FindNvidiaSmi(environment, working_directory).ok()) return true;
   const std::string path = environment.Get("PATH");
   return std::ranges::any_of(

@@ -25,7 +25,7 @@ enum class GpuNames { kNumbers, kWithMig };  // kWithMig: also the UUIDs of MIG 
 
 // Whether the node may have a GPU or NPU of any maker: a driver, a device file, or nvidia-smi.
 bool MayHaveAccelerator(const process::Environment& environment,
-                        const std::string& working_directory, const std::string& root = "/");
+                        const std::string& working_directory, const std::string& root = "");
 
 // Returns what `nvidia-smi -q -x` prints; kNotFound: there is no nvidia-smi. Blocks like GpuFacts.
 Result<std::string> DescribeGpus(const process::Environment& environment,

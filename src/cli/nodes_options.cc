@@ -72,10 +72,9 @@ Result<spec::ResourceSpec> ThisMachine(const v1::JobRequest& request,
   WarnOfVisible(found.visible);
   // With a given number of ranks, GPUs do not have to be counted. Without a driver, no rank can use
   // them.
-  const bool no_driver = found.uncounted.code() == StatusCode::kNotFound;
   if (!found.uncounted.ok() && ranks) {
-    if (no_driver) found.none = Message(found.uncounted);
-    gpus.resize(no_driver ? 0 : *ranks);
+    if (!found.has_driver) found.none = Message(found.uncounted);
+    gpus.resize(found.has_driver ? *ranks : 0);
     std::iota(gpus.begin(), gpus.end(), 0U);
     found.uncounted = OkStatus();
   }
@@ -83,7 +82,7 @@ Result<spec::ResourceSpec> ThisMachine(const v1::JobRequest& request,
   spec::Node& node = spec.nodes.front();
   node.gpu_uuids = found.visible.uuids;
   node.counted = found.uncounted;
-  if (!ranks || found.asked_for || no_driver) spec.no_gpu = found.none;
+  if (!ranks || found.asked_for || !found.has_driver) spec.no_gpu = found.none;
   if (!ranks) return spec;
   if (!gpus.empty() && gpus.size() < *ranks) {
     return WithRemedy(

@@ -58,14 +58,14 @@ Result<Devices> ReadDevices(std::string_view output, std::chrono::seconds limit)
   for (uint32_t& one : numbers) {
     const auto number = base::TakeNumber<uint32_t>(line);
     if (!number || (!line.empty() && !base::TakePrefix(line, " "))) {
-      return Error(StatusCode::kAborted, "the answer about the devices is invalid");
+      return Error(StatusCode::kInternal, "the answer about the devices is invalid");
     }
     one = *number;
   }
   const auto [driver, files, on_bus, others, status, cpus] = numbers;
-  auto counted =
-      CountGpus({driver, files, on_bus > 0, others > 0, status, std::string(printed)}, limit);
-  Devices devices{counted.value_or(GpuCount()), cpus, "", counted.status(), others > 0};
+  Devices devices{
+      CountGpus({driver, files, on_bus > 0, others > 0, status, std::string(printed)}, limit),
+      cpus};
   // With a missing part it would not be unique.
   const size_t slash = line.find('/');
   const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < line.size();

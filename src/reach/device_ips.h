@@ -23,14 +23,12 @@ struct Devices {
   GpuCount counted;  // as the NVIDIA driver lists them
   uint32_t cpus = 0;
   std::string machine = {};  // "HOST-NAME/BOOT-ID", unique to the machine; empty: unknown
-  Status uncounted = {};     // why the number of GPUs is unknown, as CountGpus says it
-  bool others = false;       // whether there are accelerators of another maker
 
   bool operator==(const Devices&) const = default;
 };
 
 // Asks a host for its devices, by one constant command. Blocks for the login, and then for `limit`
-// at most. kAborted: the login succeeds.
+// at most. kAborted, and kInternal for an invalid answer: the login succeeds.
 Result<Devices> AskDevices(transport::Transport& transport, LoginRetryBudget& servers,
                            std::chrono::milliseconds limit = kAskLimit);
 

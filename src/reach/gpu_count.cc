@@ -55,8 +55,8 @@ std::chrono::seconds ListingLimit(std::chrono::milliseconds limit) {
   return std::max(seconds(1), std::chrono::duration_cast<seconds>(limit * 3 / 4));
 }
 
-Result<GpuCount> CountGpus(const GpuSigns& signs, std::chrono::seconds limit) {
-  if (signs.driver > 0) return GpuCount{signs.driver};
+GpuCount CountGpus(const GpuSigns& signs, std::chrono::seconds limit) {
+  if (signs.driver > 0) return {signs.driver};
   const auto says = [&](std::string_view text) {
     return signs.printed.find(text) != std::string::npos;
   };
@@ -67,19 +67,22 @@ Result<GpuCount> CountGpus(const GpuSigns& signs, std::chrono::seconds limit) {
   // Some drivers list the other GPUs and end with 0.
   const bool failed = !whole || says("Unable to determine the device handle");
   const bool none = std::ranges::any_of(kOfTheToolAlone, says);
-  if (failed && (!none || signs.on_bus)) return WhyNotCounted(signs, limit);
-  const GpuCount count{listed > 0 ? listed : signs.files, MessageIn(signs.printed)};
+  if (failed && (!none || signs.on_bus)) {
+    return {0, "", Uncounted::kFails, WhyNotCounted(signs, limit)};
+  }
+  GpuCount count{listed > 0 ? listed : signs.files, MessageIn(signs.printed)};
   if (count.gpus > 0) return count;
   if (signs.status == GpuSigns::kNotListed && signs.on_bus) {
-    return WithRemedy(
+    count.uncounted = Uncounted::kNoDriver;
+    count.why = WithRemedy(
         Error(StatusCode::kNotFound,
               "neither nvidia-smi nor a driver found, though the PCI bus has an NVIDIA GPU"),
         "install the driver with its tools; in a container, start it with its GPUs (--gpus all)");
-  }
-  if (signs.others) {
-    return Error(
-        StatusCode::kUnimplemented,
-        "no NVIDIA GPU found, but devices of another maker, which autodist does not count");
+  } else if (signs.others) {
+    count.uncounted = Uncounted::kOtherMaker;
+    count.why =
+        Error(StatusCode::kUnimplemented,
+              "no NVIDIA GPU found, but devices of another maker, which autodist does not count");
   }
   return count;
 }

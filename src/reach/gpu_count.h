@@ -21,9 +21,19 @@ struct GpuSigns {
   std::string printed = {};      // on both streams
 };
 
+// Why the number of GPUs is unknown.
+enum class Uncounted {
+  kNone,        // it is known
+  kFails,       // nvidia-smi fails, or the machine does not answer
+  kNoDriver,    // there is neither nvidia-smi nor a driver: no rank can use the GPUs
+  kOtherMaker,  // they are of another maker
+};
+
 struct GpuCount {
   uint32_t gpus = 0;
   std::string message = {};  // of nvidia-smi besides its list; with GPUs, a warning
+  Uncounted uncounted = Uncounted::kNone;
+  Status why = {};  // the error for `uncounted`
 
   bool operator==(const GpuCount&) const = default;
 };
@@ -31,9 +41,8 @@ struct GpuCount {
 // Returns the time that nvidia-smi gets if a machine has to answer within `limit`.
 std::chrono::seconds ListingLimit(std::chrono::milliseconds limit);
 
-// Counts the GPUs. Those that cannot be counted are not missing GPUs: kFailedPrecondition, with the
-// message of nvidia-smi; kNotFound: there is neither nvidia-smi nor a driver; kUnimplemented: they
-// are of another maker. `limit`: the time that nvidia-smi had. Pure logic.
-Result<GpuCount> CountGpus(const GpuSigns& signs, std::chrono::seconds limit);
+// Counts the GPUs. Those that cannot be counted are not missing GPUs. `limit`: the time that
+// nvidia-smi had. Pure logic.
+GpuCount CountGpus(const GpuSigns& signs, std::chrono::seconds limit);
 
 }  // namespace autodist::reach

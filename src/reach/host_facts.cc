@@ -115,7 +115,9 @@ bool IsStated(const spec::HostEntry& host) { return host.slots || !host.devices.
 
 // Whether a launch would fail in the same way. A node that has no answer about its devices, or a
 // busy server, may start the agent.
-bool FailsAgain(StatusCode failure) { return failure != StatusCode::kAborted && !IsBusy(failure); }
+bool FailsAgain(StatusCode failure) {
+  return failure != StatusCode::kAborted && failure != StatusCode::kInternal && !IsBusy(failure);
+}
 
 Result<Devices> AskUntilUp(transport::Transport& transport, LoginRetryBudget& servers,
                            const AskLimits& limits) {
@@ -159,7 +161,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
       }
       continue;
     }
-    facts[i].unknown = answers[i]->uncounted;
+    facts[i].unknown = answers[i]->counted.why;
     if (facts[i].unknown.ok()) facts[i].gpus = answers[i]->counted.gpus;
     facts[i].nvidia_smi = answers[i]->counted.message;
     facts[i].cpus = answers[i]->cpus;

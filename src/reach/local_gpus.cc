@@ -12,6 +12,9 @@
 #include "base/split.h"
 #include "base/thread.h"
 #include "base/utf8.h"
+#include "health/accelerator.h"
+#include "health/small_files.h"
+#include "process/spawn.h"
 #include "reach/device_ips.h"
 #include "spec/host_list.h"
 #include "spec/scalars.h"
@@ -84,15 +87,22 @@ std::string OtherThatNamesDevices(const VariableOf& variable) {
   return "";
 }
 
-std::string NoneFound(const VariableOf& variable, const GpusPresent& present) {
+std::string NoneFound(const VariableOf& variable, const GpuCount& present) {
   const std::string other = OtherThatNamesDevices(variable);
-  const std::string none = present.others ? "no NVIDIA GPU found" : "no GPU found";
+  const bool others = present.uncounted == Uncounted::kOtherMaker;
+  const std::string none = others ? "no NVIDIA GPU found" : "no GPU found";
   return other.empty() ? none : none + ", though " + other;
 }
 
-// A number of GPUs that is unknown because they are of another maker is no reason to refuse a rank
-// on this machine's CPUs.
-GpusPresent ThisMachinesGpus(std::chrono::milliseconds limit) {
+GpuCount ThisMachinesGpus(std::chrono::milliseconds limit) {
+  // A process would delay the start of each local job.
+  const size_t listed = health::NamesIn("/proc/driver/nvidia/gpus").size();
+  if (listed > 0) return {static_cast<uint32_t>(listed)};
+  const char* const path = std::getenv("PATH");
+  const std::string folders = std::string(path ? path : "") + ":/usr/bin:/usr/lib/wsl/lib";
+  if (!health::MayHaveAccelerator() && !process::FindProgram("nvidia-smi", folders, ".").ok()) {
+    return {};
+  }
   auto asking = base::Async([limit] {
     transport::LocalTransport here;
     LoginRetryBudget servers;
@@ -106,15 +116,13 @@ GpusPresent ThisMachinesGpus(std::chrono::milliseconds limit) {
   if (!devices.ok()) {
     // A driver that hangs can keep nvidia-smi from ending, also by SIGKILL.
     const bool hangs = devices.status().code() == StatusCode::kAborted;
-    return {0, false,
-            hangs ? CountGpus({.status = GpuSigns::kTimedOut}, ListingLimit(limit)).status()
-                  : devices.status()};
+    if (hangs) return CountGpus({.status = GpuSigns::kTimedOut}, ListingLimit(limit));
+    return {0, "", Uncounted::kFails, devices.status()};
   }
   if (devices->counted.gpus > 0 && !devices->counted.message.empty()) {
     base::Log(base::LogLevel::kWarning, "nvidia-smi says: " + devices->counted.message);
   }
-  const bool of_others = devices->uncounted.code() == StatusCode::kUnimplemented;
-  return {devices->counted.gpus, devices->others, of_others ? OkStatus() : devices->uncounted};
+  return devices->counted;
 }
 
 }  // namespace
@@ -157,19 +165,25 @@ Result<VisibleGpus> ReadVisibleGpus(std::string_view value, std::optional<uint32
   return visible;
 }
 
-Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present) {
+Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpuCount& present) {
   LocalGpus found;
   const auto value = variable(kVisible);
+  // GPUs of another maker, which are not counted, are no reason to refuse a rank on the CPUs.
+  const bool counted =
+      present.uncounted == Uncounted::kNone || present.uncounted == Uncounted::kOtherMaker;
   if (!value) {
-    found.uncounted = present.uncounted;
-    if (!found.uncounted.ok()) return found;
-    for (uint32_t gpu = 0; gpu < present.nvidia; ++gpu) found.visible.gpus.push_back(gpu);
-    if (present.nvidia == 0) found.none = NoneFound(variable, present);
+    found.has_driver = present.uncounted != Uncounted::kNoDriver;
+    if (!counted) {
+      found.uncounted = present.why;
+      return found;
+    }
+    for (uint32_t gpu = 0; gpu < present.gpus; ++gpu) found.visible.gpus.push_back(gpu);
+    if (present.gpus == 0) found.none = NoneFound(variable, present);
     return found;
   }
-  const bool numbered = present.nvidia > 0;
-  auto visible = ReadVisibleGpus(*value, numbered ? std::optional(present.nvidia) : std::nullopt);
-  if (!numbered && !present.others && present.uncounted.ok()) {
+  const bool numbered = present.gpus > 0;
+  auto visible = ReadVisibleGpus(*value, numbered ? std::optional(present.gpus) : std::nullopt);
+  if (!numbered && present.uncounted == Uncounted::kNone) {
     found.asked_for = !visible.ok() || !visible->gpus.empty();
     if (found.asked_for) found.none = "no GPU found, though " + Is(kVisible, *value);
     return found;

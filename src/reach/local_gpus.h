@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "reach/gpu_count.h"
 
 namespace autodist::reach {
 
@@ -36,25 +37,20 @@ struct LocalGpus {
   bool asked_for = false;  // whether CUDA_VISIBLE_DEVICES names GPUs
   // Why it is not known which GPUs there are; `visible` and `none` are empty then.
   Status uncounted = {};
+  bool has_driver = true;  // false: no rank can use the uncounted GPUs
 
   bool operator==(const LocalGpus&) const = default;
-};
-
-// The accelerators of the machine.
-struct GpusPresent {
-  uint32_t nvidia = 0;    // according to the driver
-  bool others = false;    // whether there are accelerators of another maker
-  Status uncounted = {};  // why the number of the former is unknown
 };
 
 // Returns the value of an environment variable; nullopt if it is not set.
 using VariableOf = std::function<std::optional<std::string>(const std::string& name)>;
 
 // kInvalidArgument if CUDA would not understand the value of CUDA_VISIBLE_DEVICES.
-Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present);
+Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpuCount& present);
 
 // The same for this machine: the GPUs of CUDA_VISIBLE_DEVICES, or else all of the NVIDIA driver.
-// May run nvidia-smi, and then blocks for `limit` at most; a long wait is logged.
+// Runs nvidia-smi unless files show the number of GPUs, and then blocks for `limit` at most; a long
+// wait is logged.
 Result<LocalGpus> FindLocalGpus(std::chrono::milliseconds limit);
 
 }  // namespace autodist::reach

@@ -5,7 +5,10 @@
 # nvidia-smi. The driver's list is right without any tool; some containers only have nvidia-smi,
 # others only the device files. $1: the time for nvidia-smi, in seconds.
 PATH=$PATH:/usr/bin:/usr/lib/wsl/lib;
-# The libraries of a job may include a stub of the driver's.
+# The libraries of a job may include a stub of the driver's; some containers have the driver's only
+# there. The rule is that of agent/prepare/gpus.cc.
+j=$LD_LIBRARY_PATH;
+k=$LD_PRELOAD;
 unset LD_LIBRARY_PATH LD_PRELOAD;
 n=0;
 for d in /proc/driver/nvidia/gpus/*/; do
@@ -26,6 +29,12 @@ if [ "$n" -eq 0 ]; then
     # shellcheck disable=SC2086 # words
     l=$($t nvidia-smi -L 2>&1);
     s=$?;
+    # 14 is a warning; after the last three, the time has passed.
+    case $s in 0 | 14 | 124 | 137 | 143) ;;
+    *)
+      # shellcheck disable=SC2086 # words
+      if [ -n "$j$k" ] && p=$(LD_LIBRARY_PATH=$j LD_PRELOAD=$k $t nvidia-smi -L 2>&1); then l=$p s=0; fi;
+    esac;
   fi;
   if [ "$s" -ne 0 ]; then
     # Other devices of NVIDIA's are sound devices, switches, and bridges in CPUs.
@@ -33,7 +42,8 @@ if [ "$n" -eq 0 ]; then
       if grep -qs '^0x03' "${d%vendor}class"; then b=1; fi;
     done;
   fi;
-  for d in /dev/kfd /dev/davinci_manager /dev/accel /dev/hl0 /dev/neuron0; do
+  # As in src/health/accelerator.cc, without display adapters (dri), which many CPUs have.
+  for d in /dev/kfd /dev/davinci* /dev/hl[0-9]* /dev/neuron[0-9]* /dev/cambricon* /dev/accel*; do
     if [ -e "$d" ]; then o=1; fi;
   done;
 fi;

@@ -60,6 +60,18 @@ NVIDIA_VISIBLE_DEVICES=all autodist run -- true; autodist run -n 2 -- true
     assert "2 ranks on 1 node; logs in" in first[3], said
 
 
+def test_a_machine_without_gpus_starts_no_process_to_count_them(case):
+    said = case(1, """
+mkdir tools; printf '#!/bin/sh\\n: > %s/asked\\nexec /usr/bin/getconf "$@"\\n' "$PWD" > tools/getconf; chmod +x tools/getconf
+PATH=$PWD/tools:$PATH
+autodist run -- true; echo "[$?]"; ls asked
+""" + FOUR_GPUS + """
+autodist run --dry-run --verbose -- true; ls asked
+""")
+    assert "on CPUs (no GPU found)" in said and "4 ranks on 1 node" in said and "[0]\n" in said, said
+    assert said.count("ls: cannot access 'asked'") == 2, said
+
+
 def test_a_hanging_nvidia_smi_is_named(case):
     said = case(1, """
 mkdir tools; printf '#!/bin/sh\\nexec sleep 1000\\n' > tools/nvidia-smi; chmod +x tools/nvidia-smi

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/split.h"
+#include "health/accelerator.h"
+#include "scripts/scripts.h"
 #include "support/temp_folder.h"
 #include "transport/local.h"
 
@@ -43,20 +46,21 @@ TEST(ReadDevicesTest, AnAnswerWithoutANumberOfGpus) {
   const auto answer =
       Read(Answer("0 2 0 0 18 64 gpu1/0f-1", "Failed to initialize NVML: mismatch"));
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(Message(answer->uncounted), "nvidia-smi -L fails: Failed to initialize NVML: mismatch");
+  EXPECT_EQ(Message(answer->counted.why),
+            "nvidia-smi -L fails: Failed to initialize NVML: mismatch");
   EXPECT_EQ(answer->machine, "gpu1/0f-1");
-  EXPECT_EQ(Message(Read(Answer("0 0 0 0 124 64"))->uncounted),
+  EXPECT_EQ(Message(Read(Answer("0 0 0 0 124 64"))->counted.why),
             "nvidia-smi -L did not answer within 7 s");
 }
 
 TEST(ReadDevicesTest, DevicesThatNothingLists) {
   const auto unloaded = Read(Answer("0 0 1 0 256 64"));
   ASSERT_TRUE(unloaded.ok()) << unloaded.status();
-  EXPECT_THAT(Message(unloaded->uncounted), HasSubstr("though the PCI bus has an NVIDIA GPU"));
+  EXPECT_THAT(Message(unloaded->counted.why), HasSubstr("though the PCI bus has an NVIDIA GPU"));
   const auto others = Read(Answer("0 0 0 1 256 64"));
   ASSERT_TRUE(others.ok()) << others.status();
-  EXPECT_THAT(Message(others->uncounted), HasSubstr("devices of another maker"));
-  EXPECT_TRUE(others->others);
+  EXPECT_THAT(Message(others->counted.why), HasSubstr("devices of another maker"));
+  EXPECT_EQ(others->counted.uncounted, Uncounted::kOtherMaker);
 }
 
 TEST(ReadDevicesTest, ATruncatedAnswer) {
@@ -71,7 +75,7 @@ TEST(ReadDevicesTest, AnInvalidAnswer) {
   for (const std::string line :
        {"", "8", "8 0 0 0 256", "8 0 0 0 256 x", "x 0 0 0 256 8", "-1 0 0 0 256 8",
         "8 0 0 0 256 8x", "8 0 0 0 - 8", "4294967296 0 0 0 256 1"}) {
-    EXPECT_EQ(Read(Answer(line)).status().code(), StatusCode::kAborted) << line;
+    EXPECT_EQ(Read(Answer(line)).status().code(), StatusCode::kInternal) << line;
   }
 }
 
@@ -132,11 +136,39 @@ TEST(AskDevicesTest, WaitsForASlowNvidiaSmiAndQuotesOneThatFails) {
   EXPECT_EQ(slow->counted.gpus, 1u);
   const auto failed = ask("echo 'Driver/library version mismatch'; exit 18", kAskLimit);
   ASSERT_TRUE(failed.ok()) << failed.status();
-  EXPECT_EQ(Message(failed->uncounted), "nvidia-smi -L fails: Driver/library version mismatch");
-  EXPECT_THAT(Remedy(failed->uncounted), HasSubstr("restart the node"));
+  EXPECT_EQ(Message(failed->counted.why), "nvidia-smi -L fails: Driver/library version mismatch");
+  EXPECT_THAT(Remedy(failed->counted.why), HasSubstr("restart the node"));
   const auto hanging = ask("exec sleep 1000", milliseconds(4000));
   ASSERT_TRUE(hanging.ok()) << hanging.status();
-  EXPECT_EQ(Message(hanging->uncounted), "nvidia-smi -L did not answer within 3 s");
+  EXPECT_EQ(Message(hanging->counted.why), "nvidia-smi -L did not answer within 3 s");
+}
+
+TEST(AskDevicesTest, TheDriversLibrariesMayBeThoseOfTheJob) {
+  if (std::filesystem::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "there are real ones";
+  const test::TempFolder folder;
+  const std::string tool = folder.Write(
+      "nvidia-smi",
+      "#!/bin/sh\n[ \"$LD_LIBRARY_PATH\" = /job ] || exit 12\necho GPU 0: A; echo GPU 1: B\n");
+  chmod(tool.c_str(), 0755);
+  const auto answer =
+      AskThrough("export PATH=" + folder.path() + ":$PATH LD_LIBRARY_PATH=/job; exec \"$@\"");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->counted.gpus, 2u) << answer->counted.why;
+}
+
+TEST(AskDevicesTest, DeviceFilesOfOtherMakersAreAlsoThoseOfAccelerators) {
+  const std::string script = scripts::Script({"devices"});
+  const size_t begin = script.find("/dev/kfd");
+  const std::string files = script.substr(begin, script.find(';', begin) - begin);
+  EXPECT_THAT(files, HasSubstr(" /dev/cambricon*"));
+  for (const std::string_view file : base::Split(files, ' ')) {
+    const test::TempFolder folder;
+    std::filesystem::create_directory(folder.path() + "/dev");
+    EXPECT_FALSE(health::MayHaveAccelerator(folder.path()));
+    const size_t pattern = file.find_first_of("*[");
+    folder.Write(std::string(file.substr(1, pattern - 1)) + (pattern == file.npos ? "" : "0"), "");
+    EXPECT_TRUE(health::MayHaveAccelerator(folder.path())) << file;
+  }
 }
 
 TEST(AskDevicesTest, ALoginShellMayPrint) {
@@ -169,12 +201,12 @@ TEST(AskDevicesTest, ALoginThatNamesAnotherUserIsNotAwaited) {
 }
 
 // Only then may a launch succeed all the same.
-TEST(AskDevicesTest, ALoginWithoutAnAnswerIsAborted) {
+TEST(AskDevicesTest, ALoginWithoutAnAnswerHasItsOwnCodes) {
   const auto code = [](const std::string& script) {
     return AskThrough(script, milliseconds(500)).status().code();
   };
   EXPECT_EQ(code("exec cat"), StatusCode::kAborted);
-  EXPECT_EQ(code("printf '\\nAUTODIST-DEVICES x\\n\\nAUTODIST-END\\n'"), StatusCode::kAborted);
+  EXPECT_EQ(code("printf '\\nAUTODIST-DEVICES x\\n\\nAUTODIST-END\\n'"), StatusCode::kInternal);
   EXPECT_NE(code("echo no account; exit 1"), StatusCode::kAborted);
 }
 

@@ -60,7 +60,7 @@ TEST(VisibleGpusTest, InvalidValuesAreQuoted) {
 
 using Variables = std::map<std::string, std::string>;
 
-Result<LocalGpus> Choose(const Variables& variables, const GpusPresent& present) {
+Result<LocalGpus> Choose(const Variables& variables, const GpuCount& present) {
   return ChooseLocalGpus(
       [&](const std::string& name) -> std::optional<std::string> {
         const auto found = variables.find(name);
@@ -72,7 +72,7 @@ Result<LocalGpus> Choose(const Variables& variables, const GpusPresent& present)
 TEST(LocalGpusTest, MissingGpusAreAlwaysReported) {
   struct Case {
     Variables variables;
-    GpusPresent present;
+    GpuCount present;
     Gpus gpus;
     std::string none;
   };
@@ -91,9 +91,9 @@ TEST(LocalGpusTest, MissingGpusAreAlwaysReported) {
        {0},
        {},
        "no GPU found, though CUDA_VISIBLE_DEVICES is 'all'"},
-      {{{"CUDA_VISIBLE_DEVICES", "0,1"}}, {0, true}, {0, 1}, ""},
+      {{{"CUDA_VISIBLE_DEVICES", "0,1"}}, {0, "", Uncounted::kOtherMaker}, {0, 1}, ""},
       {{{"HIP_VISIBLE_DEVICES", "0,1"}},
-       {0, true},
+       {0, "", Uncounted::kOtherMaker},
        {},
        "no NVIDIA GPU found, though HIP_VISIBLE_DEVICES is '0,1'"},
       {{{"NVIDIA_VISIBLE_DEVICES", "all"}},
@@ -108,11 +108,14 @@ TEST(LocalGpusTest, MissingGpusAreAlwaysReported) {
     EXPECT_EQ(found->visible.gpus, one.gpus) << one.none;
     EXPECT_EQ(found->none, one.none);
   }
-  const GpusPresent uncounted{0, false, Error(StatusCode::kFailedPrecondition, "mismatch")};
+  // The code is that of a transport.
+  const GpuCount uncounted{0, "", Uncounted::kFails, Error(StatusCode::kNotFound, "mismatch")};
   const auto unknown = Choose({}, uncounted);
   ASSERT_TRUE(unknown.ok());
   EXPECT_EQ(Message(unknown->uncounted), "mismatch");
   EXPECT_EQ(unknown->none, "");
+  EXPECT_TRUE(unknown->has_driver);
+  EXPECT_FALSE(Choose({}, {0, "", Uncounted::kNoDriver, uncounted.why})->has_driver);
   for (const auto& [value, gpus] : {std::pair{"1,0", Gpus{1, 0}}, std::pair{"", Gpus{}}}) {
     const auto given = Choose({{"CUDA_VISIBLE_DEVICES", value}}, uncounted);
     ASSERT_TRUE(given.ok()) << given.status();

@@ -218,7 +218,8 @@ TEST_F(GpusTest, DetectsWhetherThereMayBeAnAccelerator) {
   environment_.Set("PATH", "/usr/bin:/bin");
   if (FindNvidiaSmi(environment_, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
   EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
-  for (const char* file : {"dev/nvidia0", "dev/kfd", "dev/davinci7", "proc/driver/nvidia"}) {
+  for (const char* file :
+       {"dev/nvidia0", "dev/kfd", "dev/davinci7", "dev/cambricon_dev0", "proc/driver/nvidia"}) {
     const std::string path = folder_.Write(std::string("root/") + file, "");
     EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root)) << file;
     unlink(path.c_str());
