@@ -254,11 +254,11 @@ void HostCollector::Merge(HostEntry& first, const HostEntry& entry, Place place)
   }
 }
 
-uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
-  const uint32_t slots = ReadWholeNumber(text, kMaxSlots).value_or(0);
+uint32_t HostCollector::ReadSlots(std::string_view text, Place place, uint32_t max) {
+  const uint32_t slots = ReadWholeNumber(text, max).value_or(0);
   if (slots > 0) return slots;
   Report(place, Quoted(text) + " is not a number of devices; it should be from 1 to " +
-                    std::to_string(kMaxSlots));
+                    std::to_string(max));
   return 0;
 }
 
@@ -296,12 +296,13 @@ void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place)
   if (number) {
     const Place after = {place.line,
                          place.column + static_cast<size_t>(number->data() - word.data())};
-    if (ReadWholeNumber(*number, UINT16_MAX).value_or(0) > kMaxSlots) {
+    if (ReadWholeNumber(*number, UINT16_MAX).value_or(0) > kMaxDevicesOfAMachine) {
       return Report(after, Quoted(*number) + " is not a number of devices, of which there are " +
-                               std::to_string(kMaxSlots) + " at most; a port is 'port: " +
-                               std::string(*number) + "' in an ssh group of a spec");
+                               std::to_string(kMaxDevicesOfAMachine) +
+                               " at most; a port is 'port: " + std::string(*number) +
+                               "' in an ssh group of a spec");
     }
-    const uint32_t own = ReadSlots(*number, after);
+    const uint32_t own = ReadSlots(*number, after, kMaxDevicesOfAMachine);
     if (own == 0) return;
     if (entry.slots) {
       Report(after, "a number of devices both after ':' and after 'slots='; keep one");

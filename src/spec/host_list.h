@@ -44,7 +44,8 @@ std::vector<std::string_view> SplitHostList(std::string_view text);
 // Returns the error for a longer list.
 std::string TooManyHosts();
 
-inline constexpr uint32_t kMaxSlots = 4096;  // device numbers in a spec end at 4095
+inline constexpr uint32_t kMaxSlots = 4096;             // device numbers in a spec end at 4095
+inline constexpr uint32_t kMaxDevicesOfAMachine = 512;  // a greater number after ':' is a port
 
 struct HostEntry {
   std::string user;               // empty: none given
@@ -102,7 +103,7 @@ class HostCollector {
   // Parses "[user@]host[:N]"; the host may be a range. `entry` has the other settings of the line.
   void AddWord(std::string_view word, HostEntry entry, Place place);
   // Parses a number of devices; 0 after reporting an issue.
-  uint32_t ReadSlots(std::string_view text, Place place);
+  uint32_t ReadSlots(std::string_view text, Place place, uint32_t max = kMaxSlots);
   // Returns nullopt after reporting an issue.
   std::optional<uint16_t> ReadPort(std::string_view text, Place place);
   void Report(Place place, const std::string& what);

@@ -33,8 +33,6 @@ std::string_view SettingText(HostSetting setting);
 // Returns the setting that has this name in some list: kSlots for "ncpus".
 HostSetting SettingNamed(std::string_view name);
 
-inline constexpr uint32_t kMaxDevicesOfAMachine = 512;  // a greater number is a port
-
 // Whether the number is more likely an SSH port, as in "host:22", than a number of devices.
 bool IsLikeAPort(uint32_t number);
 

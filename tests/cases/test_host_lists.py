@@ -199,7 +199,7 @@ def test_lists_that_are_refused(case, text, message):
 
 def test_a_wrong_host_on_the_command_line_is_an_error(case):
     said = case(1, "autodist run --hosts host2:x -- true; autodist init --hosts host2:x; echo \"[$?]\"\n")
-    assert said == "autodist: error: --hosts:7: 'x' is not a number of devices; it should be from 1 to 4096\n" * 2 \
+    assert said == "autodist: error: --hosts:7: 'x' is not a number of devices; it should be from 1 to 512\n" * 2 \
                    + "[2]\n", said
 
 

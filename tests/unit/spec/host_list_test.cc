@@ -95,15 +95,17 @@ TEST(HostListTest, AllErrorsOnTheCommandLine) {
 
 TEST(HostListTest, PasswordsAndPortsOnTheCommandLine) {
   EXPECT_THAT(
-      Issues(ParseHosts("root:geheim@a,b:24182,gpu{1..4},gpu{1,2},10.0.0.9/24,~/.ssh/config")),
+      Issues(ParseHosts("root:geheim@a,b:24182,gpu{1..4},gpu{1,2},10.0.0.9/24,~/.ssh/config,"
+                        "ann@10.0.0.11:2222")),
       ElementsAre("--hosts:1: before the '@': 'root:…' is not a user name; a password cannot "
                   "be given, because autodist logs in with keys; `ssh-copy-id` installs one",
                   HasSubstr("--hosts:17: '24182' is not a number of devices, of which there "
-                            "are 4096 at most; a port is 'port: 24182' in an ssh group"),
+                            "are 512 at most; a port is 'port: 24182' in an ssh group"),
                   HasSubstr("'gpu{1..4}' is neither an IPv4 or IPv6 address nor a host name; "
                             "a range of hosts is written gpu[1-4]"),
                   HasSubstr("'gpu{1,2}' is neither"), HasSubstr("; write '10.0.0.9'"),
-                  HasSubstr("; a file of hosts is given with --spec or, to init, --hostfile")));
+                  HasSubstr("; a file of hosts is given with --spec or, to init, --hostfile"),
+                  HasSubstr("'2222' is not a number of devices, of which there are 512 at most")));
 }
 
 TEST(HostListTest, QuotedTextIsEscapedForTheTerminal) {
