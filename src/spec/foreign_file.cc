@@ -264,16 +264,11 @@ std::optional<ForeignFile> RecogniseFile(const std::string& text, const std::str
       if (Found found = recognise(root, file)) return found;
     }
   }
-  if (form == HostfileForm::kTemplate) {  // "{{ host }}" is a mapping for YAML
-    return NamesNone("a template that is not filled in", "give the file that it makes");
+  // For YAML the template "{{ host }}" is a mapping.
+  if (const RefusedForm* refused = WhyRefused(form)) {
+    return NamesNone(refused->kind, refused->advice);
   }
   if (root.IsMapping()) return std::nullopt;
-  if (form == HostfileForm::kSshConfig) {
-    return NamesNone(
-        "a configuration of OpenSSH",
-        "'autodist init --ssh-config' takes the hosts of ~/.ssh/config; their settings "
-        "stay there");
-  }
   return Hostfile(text, file);
 }
 

@@ -1,6 +1,5 @@
 #include "spec/hostfile.h"
 
-#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -289,15 +288,15 @@ bool HostfileLineReader::ReportNoHost(const HostfileLine& line) {
     collector_.Report({line.number, words[0].column}, std::string("'sshpass': ") + kNoPassword);
     return true;
   }
-  for (const char* keyword : {"ProxyJump", "IdentityFile", "Port", "User"}) {
-    if (words.size() != 2 || !absl::EqualsIgnoreCase(std::string(words[0].text), keyword)) continue;
-    const std::string value = UpToColon(words[1].text);
-    collector_.ReportLine(line.number, Quoted(std::string(words[0].text) + " " + value) +
-                                           " names no host; write it after its host: " +
-                                           Quoted(std::string("gpu1 ") + keyword + "=" + value));
-    return true;
-  }
-  return false;
+  if (words.size() != 2 || !IsSshKeyword(words[0].text)) return false;
+  const std::string keyword(words[0].text);
+  const HostSetting setting = SettingNamed(keyword);
+  if (setting == HostSetting::kUnknown || setting == HostSetting::kHost) return false;
+  const std::string value = UpToColon(words[1].text);
+  collector_.ReportLine(line.number, Quoted(keyword + " " + value) +
+                                         " names no host; write it after its host: " +
+                                         Quoted("gpu1 " + keyword + "=" + value));
+  return true;
 }
 
 bool HostfileLineReader::Read(const HostfileLine& line) {
@@ -426,22 +425,6 @@ std::string_view WithoutAssignment(std::string_view text) {
   return text;
 }
 
-// Returns what the form is and what to write instead; "" if its machines can be read.
-std::string WhyRefused(HostfileForm form) {
-  switch (form) {
-    case HostfileForm::kKnownHosts:
-      return "known_hosts, which has every server that was reached; write the machines of the job, "
-             "a line each, such as 'gpu1 port=2222'";
-    case HostfileForm::kSshConfig:
-      return "OpenSSH's configuration; `autodist init --ssh-config` reads ~/.ssh/config";
-    case HostfileForm::kGenders:
-      return "a genders file: a host and its attributes; give the hosts of an attribute: --hosts "
-             "\"$(nodeattr -c ATTRIBUTE)\"";
-    default:
-      return "";
-  }
-}
-
 void ReadLines(const std::vector<HostfileLine>& lines, HostfileForm form,
                HostCollector& collector) {
   HostfileLineReader reader(collector);
@@ -477,8 +460,9 @@ HostList ParseHostfile(std::string_view text, const std::string& file) {
   const HostfileForm form = FormOf(lines);
   if (form == HostfileForm::kInventory) return ParseInventory(lines, file);
   HostCollector collector(file);
-  if (const std::string refused = WhyRefused(form); !refused.empty()) {
-    collector.ReportLine(lines[0].number, Quoted(lines[0].text) + " is a line of " + refused);
+  if (const RefusedForm* refused = WhyRefused(form)) {
+    collector.ReportLine(lines[0].number, Quoted(lines[0].text) + " is a line of " + refused->kind +
+                                              "; " + refused->advice);
   } else if (form == HostfileForm::kTable) {
     ReadTable(*TableOf(lines), collector);
   } else {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -154,16 +155,15 @@ bool OfKnownHosts(const LineWords& words) {
 }
 
 bool OfSshConfig(const std::vector<HostfileLine>& lines) {
-  const auto has = [&](std::initializer_list<const char*> keywords) {
+  const auto has = [&](auto is_keyword) {
     return std::ranges::any_of(lines, [&](const HostfileLine& line) {
-      return line.words.size() > 1 && std::ranges::any_of(keywords, [&](const char* keyword) {
-               return absl::EqualsIgnoreCase(std::string(line.words[0].text), keyword);
-             });
+      return line.words.size() > 1 && is_keyword(std::string(line.words[0].text));
     });
   };
-  return has({"Host", "Match"}) &&
-         has({"HostName", "User", "Port", "IdentityFile", "IdentitiesOnly", "ProxyJump",
-              "ProxyCommand", "ForwardAgent", "StrictHostKeyChecking", "ServerAliveInterval"});
+  return has([](const std::string& word) {
+           return absl::EqualsIgnoreCase(word, "Host") || absl::EqualsIgnoreCase(word, "Match");
+         }) &&
+         has(IsSshKeyword);
 }
 
 // Matches "gpu[1-4] compute,ngpus=8": hosts with their attributes, of which one line has several.
@@ -218,6 +218,29 @@ std::string_view Unquoted(std::string_view text) {
   const bool quoted = text.size() > 1 && (text[0] == '"' || text[0] == '\'') &&
                       text.find(text[0], 1) == text.size() - 1;
   return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+bool IsSshKeyword(std::string_view word) {
+  constexpr const char* kKeywords[] = {
+      "HostName",  "User",         "Port",         "IdentityFile",          "IdentitiesOnly",
+      "ProxyJump", "ProxyCommand", "ForwardAgent", "StrictHostKeyChecking", "ServerAliveInterval"};
+  return std::ranges::any_of(kKeywords, [&](const char* keyword) {
+    return absl::EqualsIgnoreCase(std::string(word), keyword);
+  });
+}
+
+const RefusedForm* WhyRefused(HostfileForm form) {
+  static constexpr RefusedForm kRefused[] = {
+      {HostfileForm::kKnownHosts, "a known_hosts file",
+       "it has every server that was reached; write the machines of the job, a line each, such as "
+       "'gpu1 port=2222'"},
+      {HostfileForm::kSshConfig, "a configuration of OpenSSH",
+       "'autodist init --ssh-config' takes the hosts of ~/.ssh/config; their settings stay there"},
+      {HostfileForm::kGenders, "a genders file",
+       "give the hosts of an attribute: --hosts \"$(nodeattr -c ATTRIBUTE)\""},
+      {HostfileForm::kTemplate, "a template that is not filled in", "give the file that it makes"}};
+  const auto refused = std::ranges::find(kRefused, form, &RefusedForm::form);
+  return refused == std::end(kRefused) ? nullptr : refused;
 }
 
 bool IsSsh(std::string_view word) { return word == "ssh" || word.ends_with("/ssh"); }

@@ -30,7 +30,7 @@ enum class HostfileForm {
   kRanks,       // a rankfile of Open MPI: "rank 0=gpu1 slot=0-3"
   kInventory,   // of Ansible: "[workers]", "gpu1 ansible_user=ann"
   kNodeNames,   // slurm.conf, and `scontrol show nodes -o`: "NodeName=gpu[1-4] Gres=gpu:8"
-  // Forms that are refused.
+  // Forms that are refused: WhyRefused.
   kKnownHosts,  // "gpu1 ssh-ed25519 AAAA..."
   kSshConfig,   // "Host gpu1", "HostName 10.0.0.1"
   kGenders,     // "gpu[1-4] compute,ngpus=8"
@@ -43,6 +43,16 @@ std::vector<HostfileLine> HostfileLines(std::string_view text);
 
 HostfileForm FormOf(const std::vector<HostfileLine>& lines);
 
+// A form whose machines are not read.
+struct RefusedForm {
+  HostfileForm form;
+  const char* kind;
+  const char* advice;
+};
+
+// Returns nullptr for a form that is read.
+const RefusedForm* WhyRefused(HostfileForm form);
+
 // Whether it may be a host name, an address or a range. Does not expand the range. An address may
 // have the length of a prefix, "10.0.0.11/24", which is no host, but meant as one.
 bool IsHost(std::string_view word);
@@ -53,6 +63,9 @@ bool HasDigit(std::string_view word);
 // Whether it is a command of ssh, perhaps only its arguments: "ssh -p 2222 ann@gpu1", "gpu1 -p 22".
 bool IsSshCommand(const HostfileLine& line);
 bool IsSsh(std::string_view word);  // the program
+
+// Whether OpenSSH's configuration has it inside of a Host block; not all keywords are known.
+bool IsSshKeyword(std::string_view word);
 
 // Removes the quotes of a shell around the text.
 std::string_view Unquoted(std::string_view text);

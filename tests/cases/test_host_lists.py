@@ -183,9 +183,9 @@ def test_lists_of_machines_from_elsewhere(case, kind):
 
 @pytest.mark.parametrize("text, message", [
     (r"node[01-03]   gpu,compute,ngpus=8\nlogin1        login\nnode04        gpu,compute,ngpus=4\n",
-     "hosts:1: 'node[01-03]   gpu,compute,ngpus=8' is a line of a genders file"),
+     "hosts: this is a genders file; give the hosts of an attribute"),
     (r"10.0.0.11/24\n", "hosts:1:1: '10.0.0.11/24' has the length of a network's prefix"),
-    (r"10.0.0.11 ssh-ed25519 AAAAC3Nz\n", "is a line of known_hosts, which has every server that was reached"),
+    (r"10.0.0.11 ssh-ed25519 AAAAC3Nz\n", "hosts: this is a known_hosts file; it has every server that was reached"),
     (r"root:geheim@74.48.78.46:22\n", "hosts:1:1: before the '@': 'root:…' is not a user name; a password cannot be"),
     (r"host,user,password\ngpu1,root,geheim\n", "hosts:2:11: remove 'password': a password cannot be given"),
     (r"node1,worker\nnode2,worker\n", "hosts:1:7: it is unclear what 'worker' is; put the names of the columns in"),

@@ -60,13 +60,13 @@ TEST(ForeignFileTest, IsRecognised) {
       {"ssh -p 22 root@10.0.0.1 -L 1:h:1\n", "a list of hosts", 1},
       {"10.0.0.1 n1.lab n1\n", "a list of hosts", 1},
       {"n1, n2\n", "a list of hosts", 2},
-      {"n[1-2] gpu,compute\n", "", 0},
+      {"n[1-2] gpu,compute\n", "a genders file", 0},
       {"{{ host }}\n", "a template that is not filled in", 0},
       {"n1\n{{ host }} slots=8\n", "a template that is not filled in", 0},
       {"{% for host in hosts %}\n{{ host }}\n{% endfor %}\n", "a template that is not filled in",
        0},
       {"Include more\nHost n*\n  ForwardAgent yes\n", "a configuration of OpenSSH", 0},
-      {"n1 ssh-ed25519 AAAA\n", "", 0},
+      {"n1 ssh-ed25519 AAAA\n", "a known_hosts file", 0},
       {"Hello, dear world\n", "", 0},
   };
   for (const auto& [text, kind, hosts] : cases) {

@@ -396,13 +396,16 @@ TEST(HostfileTest, CommentsAndLineEnds) {
 TEST(HostfileTest, TextInAnotherFormIsNamedOnce) {
   const std::pair<const char*, const char*> cases[] = {
       {"# nodes\nnode[01-03]   gpu,compute,ngpus=8\nlogin1        login\n",
-       "h:2: 'node[01-03]   gpu,compute,ngpus=8' is a line of a genders file: a host and its "
-       "attributes; give the hosts of an attribute: --hosts \"$(nodeattr -c ATTRIBUTE)\""},
+       "h:2: 'node[01-03]   gpu,compute,ngpus=8' is a line of a genders file; give the hosts of an "
+       "attribute: --hosts \"$(nodeattr -c ATTRIBUTE)\""},
       {"gpu1\nProxyJump ann@gate\n",
        "h:2: 'ProxyJump ann@gate' names no host; write it after its host: 'gpu1 "
        "ProxyJump=ann@gate'"},
       {"gpu1\nPort 2222\n",
        "h:2: 'Port 2222' names no host; write it after its host: 'gpu1 Port=2222'"},
+      {"{{ host }}\n",
+       "h:1: '{{ host }}' is a line of a template that is not filled in; give the file that it "
+       "makes"},
       {"10.0.0.11/24\n",
        "h:1:1: '10.0.0.11/24' has the length of a network's prefix after '/'; write '10.0.0.11'"},
       {"10.0.0.0/24\n",
@@ -428,16 +431,17 @@ TEST(HostfileTest, TextInAnotherFormIsNamedOnce) {
        {"10.0.0.11 ssh-ed25519 AAAAC3Nz\n[10.0.0.12]:2222 ssh-ed25519 AAAAC3Nz\n",
         "# gpu1:22 SSH-2.0-OpenSSH_9.2\n@revoked [gpu1]:2222,a ecdsa-sha2-nistp256 AAAA x\n",
         "|1|Zm9v|YmFy ssh-rsa AAAA\n"}) {
-    EXPECT_THAT(HostsRead(text), ElementsAre(HasSubstr(" is a line of known_hosts, which has every "
-                                                       "server that was reached; write the")));
+    EXPECT_THAT(HostsRead(text),
+                ElementsAre(HasSubstr(" is a line of a known_hosts file; it has every "
+                                      "server that was reached; write the")));
   }
 }
 
 TEST(HostfileTest, AnSshConfigurationIsNamed) {
   for (const char* text : {"Host gpu1\n  HostName 10.0.0.1\n  User ann\n",
                            "Host worker\n  HostName 10.0.0.1\n  Port 2222\n"}) {
-    EXPECT_THAT(HostsRead(text), ElementsAre(HasSubstr("is a line of OpenSSH's configuration; "
-                                                       "`autodist init --ssh-config` reads")));
+    EXPECT_THAT(HostsRead(text), ElementsAre(HasSubstr("is a line of a configuration of OpenSSH; "
+                                                       "'autodist init --ssh-config' takes")));
   }
 }
 
