@@ -4,7 +4,9 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -49,37 +51,84 @@ bool MayHang(const std::string& folder) {
 
 constexpr size_t kLargestMountTable = 1 << 20;
 
-// Whether so little is free that a write may have failed.
-bool IsFull(const struct statvfs& info) {
+// Returns the free bytes if there are so few that a write may have failed, 0 without free inodes.
+std::optional<uint64_t> FreeIfFull(const struct statvfs& info) {
   constexpr uint64_t kLittle = uint64_t{16} << 20;  // bytes
   constexpr uint64_t kFull = 20;                    // parts, of which less than one is free
-  if ((info.f_flag & ST_RDONLY) != 0 || info.f_blocks == 0) return false;
+  if ((info.f_flag & ST_RDONLY) != 0 || info.f_blocks == 0) return std::nullopt;
+  if (info.f_files > 0 && info.f_favail == 0) return 0;
   const uint64_t size = uint64_t{info.f_blocks} * info.f_frsize;
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
-  return free < std::min(kLittle, size / kFull) || (info.f_files > 0 && info.f_favail == 0);
+  return free < std::min(kLittle, size / kFull) ? std::optional(free) : std::nullopt;
+}
+
+// Decodes a path in a table of mounts, which has a space as "\040".
+std::string DecodedPath(std::string_view field) {
+  constexpr size_t kDigits = 3;
+  std::string path;
+  while (!field.empty()) {
+    unsigned code = 0;
+    const std::string_view digits = field.substr(1, kDigits);
+    const bool escaped =
+        field[0] == '\\' && digits.size() == kDigits &&
+        std::from_chars(digits.data(), digits.data() + digits.size(), code, 8).ptr ==
+            digits.data() + digits.size();
+    path += escaped ? static_cast<char>(code) : field[0];
+    field.remove_prefix(escaped ? 1 + kDigits : 1);
+  }
+  return path;
+}
+
+// Whether the folder, or one above it, is one of `mounts`.
+bool IsBelow(std::string folder, const std::set<std::string>& mounts) {
+  for (; !folder.empty(); folder.resize(folder.rfind('/'))) {
+    if (mounts.contains(folder)) return true;
+  }
+  return false;
+}
+
+void AddFullFileSystems(v1::FailureFacts& facts) {
+  std::set<dev_t> seen;                              // a file system may be mounted several times
+  std::set<std::pair<std::string, uint64_t>> disks;  // with their free bytes: some have quotas
+  const std::string table = base::ReadFile("/proc/self/mounts", kLargestMountTable).value_or("");
+  for (const LocalMount& mount : LocalMounts(table)) {
+    struct stat place;
+    struct statvfs info;
+    if (stat(mount.folder.c_str(), &place) != 0 || !S_ISDIR(place.st_mode)) continue;
+    if (!seen.insert(place.st_dev).second || statvfs(mount.folder.c_str(), &info) != 0) continue;
+    const std::optional<uint64_t> free = FreeIfFull(info);
+    if (!free || (!mount.disk.empty() && !disks.emplace(mount.disk, *free).second)) continue;
+    v1::FullFileSystem& full = *facts.add_full_file_systems();
+    full.set_folder(base::ToUtf8(mount.folder));
+    full.set_free(*free);
+    if (facts.full_file_systems_size() == rpc::kMaxFullFileSystems) return;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> FullFileSystems(const std::string& mounts) {
-  // A file server that does not answer would block the agent.
-  constexpr std::string_view kLocal[] = {"ext2",  "ext3", "ext4", "xfs",    "btrfs",
-                                         "tmpfs", "zfs",  "f2fs", "overlay"};
-  std::vector<std::string> full;
-  std::set<dev_t> seen;  // a file system may be mounted several times
-  const std::string table = base::ReadFile(mounts, kLargestMountTable).value_or("");
+std::vector<LocalMount> LocalMounts(std::string_view table) {
+  constexpr std::string_view kLocal[] = {"ext2", "ext3", "ext4",  "xfs",      "btrfs",
+                                         "zfs",  "f2fs", "tmpfs", "devtmpfs", "overlay"};
+  std::vector<LocalMount> mounts;
+  std::set<std::string> others;
   for (const std::string_view line : base::Lines(table)) {
     const std::vector<std::string_view> fields = base::Split(line, ' ');  // source, folder, type
-    if (fields.size() < 3 || std::ranges::count(kLocal, fields[2]) == 0) continue;
-    const std::string folder(fields[1]);
-    if (fields[2] == "overlay" && folder != "/") continue;  // of a container
-    struct stat place;
-    struct statvfs info;
-    if (stat(folder.c_str(), &place) != 0 || !seen.insert(place.st_dev).second) continue;
-    if (statvfs(folder.c_str(), &info) == 0 && IsFull(info)) full.push_back(base::ToUtf8(folder));
-    if (full.size() == rpc::kMaxFullFileSystems) break;
+    if (fields.size() < 3 || !fields[1].starts_with('/')) continue;
+    const std::string folder = DecodedPath(fields[1]);
+    const std::string_view type = fields[2];
+    if (std::ranges::count(kLocal, type) == 0) {
+      if (folder != "/") others.insert(folder);       // each path of the agent begins at the root
+    } else if (type != "overlay" || folder == "/") {  // others are of containers
+      const bool pool = type == "zfs";                // "POOL/DATASET"
+      const bool device = fields[0].starts_with('/');
+      mounts.push_back({folder, std::string(pool     ? base::Split(fields[0], '/')[0]
+                                            : device ? fields[0]
+                                                     : "")});
+    }
   }
-  return full;
+  std::erase_if(mounts, [&](const LocalMount& mount) { return IsBelow(mount.folder, others); });
+  return mounts;
 }
 
 v1::FailureFacts FailureFactsNow() {
@@ -90,11 +139,10 @@ v1::FailureFacts FailureFactsNow() {
   }
   AddPorts(uses.listening, *facts.mutable_listening_ports());
   AddPorts(uses.closing, *facts.mutable_closing_ports());
-  for (std::string& folder : FullFileSystems()) facts.add_full_file_systems(std::move(folder));
+  AddFullFileSystems(facts);
   const v1::DiskFact memory = DiskFactOf("/dev/shm");
   if (memory.size() >= kUnlimited) return facts;
   facts.set_shared_memory_size(memory.size());
-  facts.set_shared_memory_free(memory.free());
   return facts;
 }
 

@@ -4,15 +4,21 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodist/v1/session.pb.h"
 
 namespace autodist::agent {
 
-// Returns where file systems of this machine are mounted that are full, in a table of mounts. Does
-// not ask file servers, and so does not block on them.
-std::vector<std::string> FullFileSystems(const std::string& mounts = "/proc/self/mounts");
+struct LocalMount {
+  std::string folder;
+  std::string disk;  // its file systems share their room; "": unknown, as of a tmpfs
+};
+
+// Returns where file systems of this machine are mounted, from the text of /proc/self/mounts.
+// Without those at or below a mount of a file server, where a path may block for ever. Pure logic.
+std::vector<LocalMount> LocalMounts(std::string_view table);
 
 // Returns facts about this node that may explain why a rank has failed now. Blocks on /proc.
 v1::FailureFacts FailureFactsNow();

@@ -146,9 +146,20 @@ std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
 std::optional<FailureHint> HintOfFullDisk(const FailedRank& failed) {
   const auto& full = failed.facts.full_file_systems();
   if (full.empty() || !Says(failed.reason, "No space left on device")) return std::nullopt;
+  const auto add = [](std::string* text, const v1::FullFileSystem& one) {
+    *text += one.folder() + " of {node} " +
+             (one.free() == 0 ? "is full" : "has " + base::Bytes(one.free()) + " free");
+  };
   return FailureHint{
-      absl::StrJoin(full, " and ") + " of {node} " + (full.size() == 1 ? "is" : "are") + " full",
+      absl::StrJoin(full, ", ", add),
       "make room there, or write elsewhere (TMPDIR names the folder of temporary files)"};
+}
+
+// Returns /dev/shm if it is full, or null.
+const v1::FullFileSystem* FullSharedMemory(const v1::FailureFacts& facts) {
+  const auto full =
+      std::ranges::find(facts.full_file_systems(), "/dev/shm", &v1::FullFileSystem::folder);
+  return full == facts.full_file_systems().end() ? nullptr : &*full;
 }
 
 // Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
@@ -159,12 +170,15 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
                        Says(failed.reason, "creating shared memory segment");
   const bool no_space = Says(failed.reason, "No space left on device");  // perhaps on a disk
   const uint64_t size = failed.facts.shared_memory_size();
-  const bool full = SharedMemoryIsFull(failed.facts);
+  const v1::FullFileSystem* full = FullSharedMemory(failed.facts);
   const bool may_be = full ? says_so || no_space || failed.bus_error : says_so && size < kSmall;
   if (!may_be) return std::nullopt;
   return FailureHint{
       (says_so || no_space) && size > 0
-          ? "/dev/shm of {node} has " + base::BinaryBytes(size) + (full ? ", and is full" : "")
+          ? "/dev/shm of {node} has " + base::BinaryBytes(size) +
+                (!full               ? ""
+                 : full->free() == 0 ? ", and is full"
+                                     : ", of which " + base::BinaryBytes(full->free()) + " is free")
           : "",
       "enlarge /dev/shm (of a container: --shm-size 16g or --ipc=host; of a pod: an emptyDir with "
       "`medium: Memory`), or remove what fills it"};
@@ -173,8 +187,7 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
 }  // namespace
 
 bool SharedMemoryIsFull(const v1::FailureFacts& facts) {
-  constexpr uint64_t kFull = 20;  // parts, of which less than one is free
-  return facts.shared_memory_free() < facts.shared_memory_size() / kFull;
+  return FullSharedMemory(facts) != nullptr;
 }
 
 std::optional<FailureHint> HintOf(const FailedRank& failed) {

@@ -32,8 +32,8 @@ Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(rpc::CheckTime(exit.time_ns()));
   if (exit.pid() < 0) return rpc::BrokenRule("a process " + Number(exit.pid()));
   const v1::FailureFacts& facts = exit.failure_facts();
-  for (const uint64_t memory : {exit.out_of_memory().used(), exit.out_of_memory().limit(),
-                                facts.shared_memory_size(), facts.shared_memory_free()}) {
+  for (const uint64_t memory :
+       {exit.out_of_memory().used(), exit.out_of_memory().limit(), facts.shared_memory_size()}) {
     if (memory > kMaxMemory) return rpc::BrokenRule("more memory than there can be");
   }
   for (const auto* ports : {&facts.listening_ports(), &facts.closing_ports()}) {
@@ -42,8 +42,8 @@ Status CheckExit(const v1::RankExited& exit) {
   if (facts.full_file_systems_size() > rpc::kMaxFullFileSystems) {
     return rpc::BrokenRule(Number(facts.full_file_systems_size()) + " full file systems");
   }
-  for (const std::string& path : facts.full_file_systems()) {
-    AD_RETURN_IF_ERROR(CheckSize("the path of a file system", path, rpc::kMaxTextLength));
+  for (const v1::FullFileSystem& full : facts.full_file_systems()) {
+    AD_RETURN_IF_ERROR(CheckSize("the path of a file system", full.folder(), rpc::kMaxTextLength));
   }
   if (exit.signalled() < 0 || exit.signalled() >= NSIG) {
     return rpc::BrokenRule("a rank that was sent signal " + Number(exit.signalled()));

@@ -94,12 +94,17 @@ TEST(FailureHintTest, TheLineThatFailedShowsWhatWasUnavailable) {
 
 TEST(FailureHintTest, AFullFileSystemIsNamed) {
   FailedRank failed = Failed("OSError: [Errno 28] No space left on device, t.py:7");
-  failed.facts.add_full_file_systems("/data");
+  const auto add = [&](const char* folder, uint64_t free) {
+    v1::FullFileSystem& full = *failed.facts.add_full_file_systems();
+    full.set_folder(folder);
+    full.set_free(free);
+  };
+  add("/data", 0);
   ASSERT_TRUE(HintOf(failed));
   EXPECT_EQ(HintOf(failed)->fact, "/data of host2 is full");
   EXPECT_THAT(HintOf(failed)->remedy, StartsWith("make room there"));
-  failed.facts.add_full_file_systems("/tmp");
-  EXPECT_EQ(HintOf(failed)->fact, "/data and /tmp of host2 are full");
+  add("/tmp", 12'000'000);
+  EXPECT_EQ(HintOf(failed)->fact, "/data of host2 is full, /tmp of host2 has 12 MB free");
   failed.reason = "KeyError: 'x', t.py:7";
   EXPECT_FALSE(HintOf(failed));
 }
@@ -134,7 +139,6 @@ TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
       "dataloader's workers are out of shared memory.";
   FailedRank failed = Failed(kWorker);
   failed.facts.set_shared_memory_size(uint64_t{64} << 20);
-  failed.facts.set_shared_memory_free(uint64_t{60} << 20);
   ASSERT_TRUE(HintOf(failed));
   EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 64.0 MiB");
   failed.reason =
@@ -143,19 +147,21 @@ TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
   EXPECT_TRUE(HintOf(failed));
   failed.reason = "OSError: [Errno 28] No space left on device, t.py:7";
   EXPECT_FALSE(HintOf(failed)) << "it may be of a disk";
-  failed.facts.set_shared_memory_free(0);
+  v1::FullFileSystem& full = *failed.facts.add_full_file_systems();
+  full.set_folder("/dev/shm");
   ASSERT_TRUE(HintOf(failed));
   EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 64.0 MiB, and is full");
+  full.set_free(2 << 20);
+  EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 64.0 MiB, of which 2.0 MiB is free");
+  failed.facts.clear_full_file_systems();
   failed.reason = kWorker;
   failed.facts.set_shared_memory_size(uint64_t{64} << 30);
-  failed.facts.set_shared_memory_free(uint64_t{60} << 30);
   EXPECT_FALSE(HintOf(failed));
   failed = Failed("");
   failed.bus_error = true;
   failed.facts.set_shared_memory_size(2 << 20);
-  failed.facts.set_shared_memory_free(2 << 20);
   EXPECT_FALSE(HintOf(failed));
-  failed.facts.set_shared_memory_free(0);
+  failed.facts.add_full_file_systems()->set_folder("/dev/shm");
   ASSERT_TRUE(HintOf(failed));
   EXPECT_THAT(HintOf(failed)->remedy, StartsWith("enlarge /dev/shm"));
   EXPECT_FALSE(SharedMemoryIsFull({}));

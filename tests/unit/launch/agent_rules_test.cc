@@ -79,15 +79,15 @@ TEST(AgentRules, ExitsArePossibleForAProcess) {
   exit.mutable_out_of_memory()->set_limit(uint64_t{1} << 60);
   EXPECT_TRUE(CheckEvent(event).ok());
   v1::FailureFacts& facts = *exit.mutable_failure_facts();
-  facts.set_shared_memory_free(UINT64_MAX);
+  facts.set_shared_memory_size(UINT64_MAX);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more memory than there can be"));
-  facts.set_shared_memory_free(0);
+  facts.set_shared_memory_size(0);
   facts.add_closing_ports(65'535);
   EXPECT_TRUE(CheckEvent(event).ok());
   facts.add_listening_ports(65'536);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a port 65536"));
   facts.clear_listening_ports();
-  for (int i = 0; i <= rpc::kMaxFullFileSystems; ++i) facts.add_full_file_systems("/data");
+  for (int i = 0; i <= rpc::kMaxFullFileSystems; ++i) facts.add_full_file_systems();
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("9 full file systems"));
   exit.clear_failure_facts();
   for (const int signal : {-1, NSIG}) {

@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <string>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "process/spawn.h"
 #include "support/limit.h"
-#include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -71,12 +71,44 @@ TEST(EndFactsTest, TheVariablesOfAProcessThatHangsAreNotRead) {
   process::Reap(*pid);
 }
 
-TEST(EndFactsTest, AFileServerIsNotAskedWhetherItIsFull) {
-  const test::TempFolder folder;
-  const std::string mounts = folder.path() + "/mounts";
-  std::ofstream(mounts) << "server:/data /data nfs4 rw 0 0\nnonsense\nnone /nowhere ext4 rw 0 0\n"
-                        << "overlay /proc overlay rw 0 0\n";
-  EXPECT_TRUE(FullFileSystems(mounts).empty());
+// The mounts as "FOLDER DISK", in their order.
+std::vector<std::string> MountsIn(const char* table) {
+  std::vector<std::string> mounts;
+  for (const LocalMount& mount : LocalMounts(table)) {
+    mounts.push_back(mount.folder + " " + mount.disk);
+  }
+  return mounts;
+}
+
+TEST(EndFactsTest, OnlyLocalFoldersAreAskedWhetherTheyAreFull) {
+  struct Table {
+    const char* text;
+    std::vector<std::string> mounts;
+  };
+  const Table tables[] = {
+      {"", {}},
+      {"nonsense\nnone nowhere ext4 rw 0 0\nserver:/data /data nfs4 rw 0 0\n", {}},
+      {"/dev/sda1 / ext4 rw 0 0\nudev /dev devtmpfs rw 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n",
+       {"/ /dev/sda1", "/dev ", "/dev/shm "}},
+      // Those of containers have no disk of their own.
+      {"overlay / overlay rw 0 0\noverlay /var/lib/docker/x/merged overlay rw 0 0\n", {"/ "}},
+      // Below a mount of a file server, and one that it covers.
+      {"server:/w /workspace nfs4 rw 0 0\ntmpfs /workspace/x tmpfs rw 0 0\n"
+       "tmpfs /workspace2 tmpfs rw 0 0\n",
+       {"/workspace2 "}},
+      {"/dev/sdb1 /home/ann/.cache ext4 rw 0 0\nautomount /home autofs rw 0 0\n", {}},
+      {"/dev/sda2 /data xfs rw 0 0\nserver:/data /data lustre rw 0 0\n", {}},
+      // The agent needs a root that answers.
+      {"server:/root / nfs rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n", {"/tmp "}},
+      {"/dev/sdc /my\\040disk\\134 ext4 rw 0 0\n/dev/sdc /odd\\04 ext4 rw 0 0\n",
+       {"/my disk\\ /dev/sdc", "/odd\\04 /dev/sdc"}},
+      {"server:/w /my\\040w nfs rw 0 0\ntmpfs /my\\040w/x tmpfs rw 0 0\n", {}},
+      // Subvolumes and datasets share their room.
+      {"/dev/sdd /a btrfs rw,subvol=/a 0 0\n/dev/sdd /b btrfs rw,subvol=/b 0 0\n"
+       "tank/a /c zfs rw 0 0\ntank/b /d zfs rw 0 0\n",
+       {"/a /dev/sdd", "/b /dev/sdd", "/c tank", "/d tank"}},
+  };
+  for (const Table& table : tables) EXPECT_EQ(MountsIn(table.text), table.mounts) << table.text;
 }
 
 }  // namespace

@@ -74,10 +74,11 @@ TEST(DescribeCauseTest, ABusErrorNamesAFullSharedMemory) {
   v1::RankExited exit;
   exit.set_signal(SIGBUS);
   exit.mutable_failure_facts()->set_shared_memory_size(2 << 20);
-  EXPECT_EQ(HowItEnded(exit), "was ended by SIGBUS: /dev/shm on the node is full (2.0 MiB)");
-  exit.mutable_failure_facts()->set_shared_memory_free(1 << 20);
+  v1::FullFileSystem& full = *exit.mutable_failure_facts()->add_full_file_systems();
+  full.set_folder("/tmp");
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGBUS");
-  exit.mutable_failure_facts()->set_shared_memory_free(0);
+  full.set_folder("/dev/shm");
+  EXPECT_EQ(HowItEnded(exit), "was ended by SIGBUS: /dev/shm on the node is full (2.0 MiB)");
   exit.set_signal(SIGSEGV);
   EXPECT_EQ(HowItEnded(exit), "was ended by SIGSEGV");
 }
