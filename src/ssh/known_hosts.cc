@@ -228,18 +228,29 @@ bool KnownHosts::HasAuthority(const std::string& host, uint16_t port) const {
 
 Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view key, bool hashed) {
   const std::lock_guard lock(mutex_);
+  const std::string what = "adding the host key to " + first_path_;
+  const auto failed = [this](const Status& why) {
+    // The ssh program logs in without writing it.
+    if (why.code() == StatusCode::kPermissionDenied) return why;
+    const bool full = why.code() == StatusCode::kResourceExhausted;
+    return Status(StatusCode::kFailedPrecondition, Message(why),
+                  full ? "make room on the disk of " + first_path_ : "");
+  };
   const std::string folder = first_path_.substr(0, first_path_.rfind('/'));
   mkdir(folder.c_str(), 0700);  // may already exist
   const base::UniqueFd file(
       open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);
+  if (!file.valid()) return failed(ErrnoError(errno, what));
   const std::string name = NameOf(host, port);
   std::string line = LineOf(hashed ? Hashed(name) : name, key) + "\n";
   char last = '\n';
   const off_t size = lseek(file.get(), 0, SEEK_END);
   if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
   const Status written = base::WriteAll(file.get(), line, base::Deadline::Never());
-  if (!written.ok()) return Annotate(written, "adding the host key to " + first_path_);
+  if (!written.ok()) {
+    (void)!ftruncate(file.get(), size);  // the next line would continue a part of this one
+    return failed(Annotate(written, what));
+  }
   Entry entry;
   entry.patterns = {name};
   entry.type = KeyType(key);

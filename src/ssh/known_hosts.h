@@ -47,7 +47,8 @@ class KnownHosts {
   bool HasAuthority(const std::string& host, uint16_t port) const;
 
   // Trusts `key` from now on, and writes it to the first of the files, which is created if missing.
-  // `hashed`: hashes the host name (HashKnownHosts).
+  // `hashed`: hashes the host name (HashKnownHosts). kPermissionDenied: it may not be written;
+  // kFailedPrecondition: it cannot.
   Status Add(const std::string& host, uint16_t port, std::string_view key, bool hashed);
 
   // Returns the line that adds trust in `key`.

@@ -4,6 +4,7 @@
 
 #include "ssh/key_file.h"
 #include "support/shell.h"
+#include "support/spool_files.h"
 #include "support/temp_folder.h"
 
 namespace autodist::ssh {
@@ -166,6 +167,25 @@ TEST_F(KnownHostsTest, AnAddedKeyIsTrustedNowAndByOpensshLater) {
     EXPECT_EQ(folder_.Read("known_hosts").find("host") == std::string::npos, hashed);
     test::Shell("ssh-keygen -F '[host]:2222' -f " + path);  // fails if the name is not found
   }
+}
+
+// The code of a full disk is also that of a server that is busy, which is asked again.
+TEST_F(KnownHostsTest, AFullDiskIsNoBusyServer) {
+  const Status full = KnownHosts({"/dev/full"}).Add("host", 22, a_, false);
+  EXPECT_EQ(full.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Message(full), "adding the host key to /dev/full: write: No space left on device");
+  EXPECT_EQ(Remedy(full), "make room on the disk of /dev/full");
+}
+
+TEST_F(KnownHostsTest, APartOfALineIsRemoved) {
+  const std::string text = "other " + Public("b") + "\n";
+  const std::string path = folder_.Write("known_hosts", text);
+  KnownHosts known({path});
+  {
+    const test::FileSizeLimit limit(text.size() + 8);
+    EXPECT_EQ(known.Add("host", 22, a_, false).code(), StatusCode::kFailedPrecondition);
+  }
+  EXPECT_EQ(folder_.Read("known_hosts"), text);
 }
 
 }  // namespace
