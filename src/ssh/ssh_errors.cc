@@ -159,29 +159,17 @@ std::optional<std::string> SaidByProxy(const std::string& said) {
   return words;
 }
 
-bool IsOneOf(const transport::Cause* row, auto... rows) { return ((row == rows) || ...); }
-
 Status ProxyError(const std::string& words, const std::string& host) {
-  const transport::Cause* const shown = CauseIn(words, SaidBy::kSsh);
-  const bool has_login = Has(words, "stdio forwarding failed");
-  // Other programs print the texts of these rows, too. `host` names the jump hosts of the spec.
-  const bool of_ssh =
-      shown && !IsOneOf(shown, &cause::kRefused, &cause::kSshNoRoute, &cause::kSshTimeout);
-  const bool jump =
-      has_login || of_ssh || Has(words, "ssh: connect to host") || Has(host, " through ");
+  const bool jump = Has(host, " through ");  // it names the jump hosts of the spec
   if (words.empty()) {
     const char* const proxy = jump ? "the jump host" : "the ProxyCommand";
     return CauseError(cause::kProxySilent, {{"{proxy}", proxy}, {"{node}", host}});
   }
-  const bool forbidden = has_login && Has(words, "administratively prohibited");
-  const Status failure =
-      CauseError(forbidden   ? cause::kJumpHostForbids
-                 : has_login ? cause::kJumpHostFails
-                 : jump      ? cause::kJumpHostLogin
-                             : cause::kProxyFails,
-                 {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
-  const StatusCode code = !has_login && of_ssh ? shown->code : failure.code();
-  return {code, Message(failure), Remedy(failure)};
+  const transport::Cause* const shown = CauseIn(words, SaidBy::kJumpHost);
+  return CauseError(shown  ? *shown
+                    : jump ? cause::kJumpHostLogin
+                           : cause::kProxyFails,
+                    {{"{said}", transport::WithIndentedLines(words)}, {"{node}", host}});
 }
 
 // Returns the text without the lines of ssh about the end, which may follow a banner.

@@ -28,10 +28,17 @@ constexpr const Cause* kInTexts[] = {
     &cause::kSshUnknownHostKey,
     &cause::kOtherMethod,
     &cause::kSshKeyRefused,
+    &cause::kTooManyKeys,
     &cause::kRefused,
     &cause::kSshNoRoute,
+    &cause::kSshSilentServer,
     &cause::kSshTimeout,
+    &cause::kSshOtherServer,
     &cause::kBusy,
+    &cause::kJumpHostForbids,
+    &cause::kJumpHostFails,
+    &cause::kJumpHostRefuses,
+    &cause::kJumpHostLogin,
     &cause::kOtherUser,
     &cause::kPasswordExpired,
     &cause::kAccountClosed,
@@ -65,6 +72,18 @@ std::string UserIn(std::string_view rest) {
   return user != "NONE" && user.size() <= kMaxUser ? user : "";
 }
 
+// Whether a sentence that begins so is about other cases or times: a text for everyone says "If
+// your password has expired, call 4711".
+bool IsGeneral(std::string_view begin) {
+  const size_t before = begin.find_last_of(".:;!\n");
+  if (before != begin.npos) begin.remove_prefix(before + 1);
+  const std::string padded = " " + std::string(begin);
+  constexpr std::string_view kGeneral[] = {" if ",   " when ",   " once ",     " after ",
+                                           " will ", " unless ", " whenever ", " no "};
+  return std::ranges::any_of(
+      kGeneral, [&](std::string_view word) { return padded.find(word) != padded.npos; });
+}
+
 Shown ShownIn(std::string_view text, SaidBy said_by) {
   const std::string lower = absl::AsciiStrToLower(std::string(text));
   for (const Cause* row : kInTexts) {
@@ -74,6 +93,7 @@ Shown ShownIn(std::string_view text, SaidBy said_by) {
       if (at == lower.npos) continue;
       const std::string_view rest = text.substr(at + evidence.size());
       if (row == &cause::kOtherUser && UserIn(rest).empty()) continue;
+      if (said_by == SaidBy::kServer && IsGeneral(std::string_view(lower).substr(0, at))) continue;
       const size_t line = text.rfind('\n', at) + 1;
       return {row, text.substr(0, line), text.substr(line), rest};
     }

@@ -19,6 +19,7 @@ enum class SaidBy {
   kNone,           // the cause is found by other means
   kConfiguration,  // the `ssh` program, about its configuration
   kSsh,            // the `ssh` program
+  kJumpHost,       // the `ssh` program that logs in to a jump host, among the output of a proxy
   kServer,         // the server or the login shell, for people
 };
 
@@ -81,7 +82,7 @@ inline constexpr Cause kSilentNameService{
 inline constexpr Cause kUnknownName{
     kNotFound, "name does not resolve: {said}",
     "correct the name in the spec or --hosts, or give the IP address", kSsh,
-    "could not resolve hostname"};
+    "ssh: could not resolve hostname"};
 inline constexpr Cause kWrongFamily{
     kNotFound,
     "'{name}' has no address of AddressFamily {family}, which OpenSSH's configuration asks for",
@@ -105,23 +106,31 @@ inline constexpr Cause kNoRoute{
 inline constexpr Cause kSshNoRoute{
     kUnavailable, "no route: {said}",
     "check that the machine and its jump hosts are up and the addresses are right", kSsh,
-    "no route to host|unreachable"};
+    "no route to host|network is unreachable|host is unreachable"};
 inline constexpr Cause kNoInterface{
     kUnavailable, "{said}",
     "the name after the % must be one of this machine's interfaces (`ip link`)"};
 inline constexpr Cause kNotConnected{kUnavailable, "{said}", kCheckAddress};
-inline constexpr Cause kJumpHostLogin{kUnavailable,
-                                      "the login to the jump host of {node} fails: {said}",
-                                      "make `ssh JUMP_HOST true` work here; the jump host is that "
-                                      "of ProxyJump in ~/.ssh/config, or of proxy_jump in the "
-                                      "spec"};
+inline constexpr char kJumpHostLoginFails[] = "the login to the jump host of {node} fails: {said}";
+inline constexpr char kTestJumpHost[] =
+    "make `ssh JUMP_HOST true` work here; the jump host is that of ProxyJump in ~/.ssh/config, or "
+    "of proxy_jump in the spec";
 inline constexpr Cause kJumpHostForbids{
     kUnavailable, "the jump host of {node} forbids connections to other machines: {said}",
     "permit them there: look at AllowTcpForwarding and PermitOpen in sshd_config, and at "
-    "`no-port-forwarding` and `permitopen=` in authorized_keys"};
+    "`no-port-forwarding` and `permitopen=` in authorized_keys",
+    kJumpHost, "open failed: administratively prohibited"};
 inline constexpr Cause kJumpHostFails{
     kUnavailable, "the jump host of {node} does not reach it: {said}",
-    "check that the node is up, and that the jump host reaches it under this address and port"};
+    "check that the node is up, and that the jump host reaches it under this address and port",
+    kJumpHost, "stdio forwarding failed"};
+inline constexpr Cause kJumpHostRefuses{
+    kPermissionDenied, kJumpHostLoginFails, kTestJumpHost, kJumpHost,
+    "permission denied (publickey|permission denied (gssapi-|permission denied (hostbased|"
+    "permission denied (password|permission denied (keyboard-interactive|"
+    "too many authentication failures|unable to negotiate with|host key verification failed"};
+inline constexpr Cause kJumpHostLogin{kUnavailable, kJumpHostLoginFails, kTestJumpHost, kJumpHost,
+                                      "ssh: connect to host|ssh: could not resolve hostname"};
 inline constexpr Cause kProxyFails{
     kUnavailable, "the ProxyCommand of {node} ended without a connection: {said}",
     "make `ssh {node}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
@@ -137,16 +146,25 @@ inline constexpr Cause kSilentServer{
     "if another service has the port, correct `port` in the spec, or Port in ~/.ssh/config; if the "
     "SSH server is slow (load, or UseDNS in its sshd_config), set a ConnectTimeout of more than "
     "{limit} in ~/.ssh/config"};
+inline constexpr Cause kSshSilentServer{
+    kDeadlineExceeded, "{said}",
+    "if another service has the port, correct `port` in the spec, or Port in ~/.ssh/config; behind "
+    "a jump host or ProxyCommand, check that the node is up; if its SSH server is slow, set a "
+    "longer ConnectTimeout in ~/.ssh/config",
+    kSsh, "timed out during banner exchange"};
 inline constexpr Cause kClosedAtOnce{kResourceExhausted,
                                      "the server closed the connection before it said anything",
                                      kLimitsOfServer};
 inline constexpr Cause kBusy{
     kResourceExhausted, "the server is refusing logins for now: {said}", kLimitsOfServer, kSsh,
     "kex_exchange_identification|exceeded maxstartups|not allowed at this time"};
+inline constexpr char kGivePort[] =
+    "give the port of sshd: `port` in the spec, or Port in ~/.ssh/config";
 inline constexpr Cause kOtherServer{kFailedPrecondition,
-                                    "not an SSH server: it says '{said}'{then}",
-                                    "give the port of sshd: `port` in the spec, or Port in "
-                                    "~/.ssh/config"};
+                                    "not an SSH server: it says '{said}'{then}", kGivePort};
+inline constexpr Cause kSshOtherServer{
+    kFailedPrecondition, "not an SSH server: {said}", kGivePort, kSsh,
+    "no ssh version received|banner line contains invalid characters|banner line too long"};
 inline constexpr Cause kSlowHandshake{
     kDeadlineExceeded, "the SSH handshake timed out after {limit}",
     "look at the load of the machine; if `ssh NODE` hangs, too, the network may lose large "
@@ -210,7 +228,15 @@ inline constexpr Cause kSshKeyRefused{
     kPermissionDenied, "key refused: {said}",
     "load the node's key with ssh-add, because ssh cannot ask for passphrases here, or add the "
     "public key to ~/.ssh/authorized_keys of that user on the node",
-    kSsh, "permission denied (|too many authentication failures"};
+    kSsh,
+    "permission denied (publickey|permission denied (gssapi-|permission denied (hostbased|"
+    "permission denied ()"};
+inline constexpr Cause kTooManyKeys{
+    kPermissionDenied, "key refused: {said}",
+    "name the node's key (key_file in the spec, or IdentityFile in ~/.ssh/config), and set "
+    "`IdentitiesOnly yes` in ~/.ssh/config: the server ends logins that offer many keys "
+    "(MaxAuthTries)",
+    kSsh, "too many authentication failures"};
 inline constexpr Cause kSlowLogin{
     kDeadlineExceeded,
     "logging in timed out after {limit}: the server was reached, and is slow to accept the key",
@@ -239,18 +265,21 @@ inline constexpr Cause kAccountClosed{
     "ask the administrators of the node to unlock or extend the account; a lock may also end by "
     "itself",
     kServer,
-    "your account has expired; please contact|account is locked due to|account locked due to|"
+    "your account has expired; please contact|the account is locked due to|account locked due to|"
     "your account has been disabled"};
 inline constexpr Cause kNoJobOnNode{
     kPermissionDenied, kServerSays, "get an allocation that has the node (salloc), and use --slurm",
-    kServer, "pam_slurm|no active jobs on this node|no active slurm job"};
+    kServer,
+    "access denied by pam_slurm|you have no active jobs on this node|) has no active jobs|"
+    "no active slurm job"};
 inline constexpr Cause kNoLogins{
     kUnavailable, kServerSays,
     "wait until the node permits logins (--wait-for-nodes retries), or remove /etc/nologin and "
     "/run/nologin there",
     kServer,
-    "not permitted to log in|system is booting up|system is going down|logins are disabled|"
-    "logins are currently disabled|pam_nologin"};
+    "unprivileged users are not permitted to log in|system is booting up|system is going down|"
+    "all logins are disabled|user logins are disabled|logins are currently disabled|"
+    "logins are temporarily disabled|pam_nologin"};
 inline constexpr Cause kMaintenance{
     kUnavailable, kServerSays,
     "wait for the end of the maintenance, or leave the node out with --exclude", kServer,

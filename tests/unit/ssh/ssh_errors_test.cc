@@ -36,6 +36,12 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
       {"error: no matching instance\n" + end, kUnavailable, "connection: error: no matching"},
       {"token REVOKED\n" + end, kUnavailable, "connection: token REVOKED"},
       {"nc: connect to b port 22 (tcp) timed out\n" + end, kUnavailable, "ProxyCommand of a ended"},
+      {"Ncat: Could not resolve hostname \"proxy\": Name or service not known. QUITTING.\n" + end,
+       kUnavailable, "the ProxyCommand of a ended without a connection: Ncat: Could not resolve"},
+      {"nc: getaddrinfo: Temporary failure in name resolution\n" + end, kUnavailable,
+       "the ProxyCommand of a ended without a connection: nc: getaddrinfo"},
+      {"proxy: Permission denied (os error 13)\n" + end, kUnavailable,
+       "the ProxyCommand of a ended without a connection: proxy: Permission denied"},
       {"gone\nkex_exchange_identification: read: Connection reset by peer\r\n"
        "Connection reset by UNKNOWN port 65535",
        kUnavailable, "connection: gone"},
@@ -44,11 +50,12 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
        "the login to the jump host of a fails: ssh: connect to host b port 1: Connection refused",
        &cause::kJumpHostLogin},
       {"u@gate: Permission denied (publickey).\n" + end, kPermissionDenied,
-       "the login to the jump host of a fails: u@gate: Permission denied", &cause::kJumpHostLogin},
-      {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kNotFound,
+       "the login to the jump host of a fails: u@gate: Permission denied",
+       &cause::kJumpHostRefuses},
+      {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kUnavailable,
        "the login to the jump host of a fails", &cause::kJumpHostLogin},
-      {"Host key verification failed.\n" + end, kFailedPrecondition,
-       "the login to the jump host of a fails", &cause::kJumpHostLogin},
+      {"Host key verification failed.\n" + end, kPermissionDenied,
+       "the login to the jump host of a fails", &cause::kJumpHostRefuses},
       // One that admits the user.
       {"channel 0: open failed: connect failed: No route to host\r\n"
        "stdio forwarding failed\n" +
@@ -74,7 +81,7 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
        kResourceExhausted, "refusing logins for now"},
       {"u@a: Permission denied (publickey,password).", kPermissionDenied, "key refused"},
       {"Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures",
-       kPermissionDenied, "key refused"},
+       kPermissionDenied, "key refused", &cause::kTooManyKeys},
       {"Unable to negotiate with 10.0.0.1 port 22: no matching cipher found. Their offer: x",
        kUnimplemented, "no common algorithm"},
       {"ssh: connect to host a port 22: Connection refused", kUnavailable, "Connection refused"},

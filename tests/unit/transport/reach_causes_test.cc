@@ -61,10 +61,24 @@ const std::vector<Printed>& Examples() {
        &cause::kSshUnknownHostKey, "accept-new"},
       {"u@a: Permission denied (keyboard-interactive).", &cause::kOtherMethod, "ControlMaster"},
       {"u@a: Permission denied (publickey,password).", &cause::kSshKeyRefused, "ssh-add"},
+      {"Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures",
+       &cause::kTooManyKeys, "IdentitiesOnly yes"},
       {"ssh: connect to host a port 22: Connection refused", &cause::kRefused, "start sshd"},
       {"ssh: connect to host a port 22: No route to host", &cause::kSshNoRoute,
        "jump hosts are up"},
       {"ssh: connect to host a port 22: Connection timed out", &cause::kSshTimeout, "firewall"},
+      {"Connection timed out during banner exchange\nConnection to 10.0.0.1 port 22 timed out",
+       &cause::kSshSilentServer, "another service"},
+      {"kex_exchange_identification: banner line contains invalid characters",
+       &cause::kSshOtherServer, "port of sshd"},
+      {"channel 0: open failed: administratively prohibited: open failed\n"
+       "stdio forwarding failed",
+       &cause::kJumpHostForbids, "AllowTcpForwarding"},
+      {"channel 0: open failed: connect failed: No route to host\nstdio forwarding failed",
+       &cause::kJumpHostFails, "that the jump host reaches it"},
+      {"u@gate: Permission denied (publickey).", &cause::kJumpHostRefuses, "ssh JUMP_HOST true"},
+      {"ssh: connect to host gate port 22: Connection refused", &cause::kJumpHostLogin,
+       "ssh JUMP_HOST true"},
       {"kex_exchange_identification: read: Connection reset by peer", &cause::kBusy, "MaxStartups"},
       {"Please login as the user \"ubuntu\" rather than the user \"root\".", &cause::kOtherUser,
        "`username: ubuntu`"},
@@ -100,10 +114,12 @@ Status ErrorOf(const Printed& one) {
     case SaidBy::kServer:
       return SaidByServer("Welcome!\n" + one.text + "\n");
     case SaidBy::kSsh:
+    case SaidBy::kJumpHost:
     case SaidBy::kNone:
       break;
   }
-  return CauseError(*CauseIn(one.text, SaidBy::kSsh), {{"{said}", one.text}, {"{where}", ""}});
+  return CauseError(*CauseIn(one.text, one.cause->said_by),
+                    {{"{said}", one.text}, {"{where}", ""}, {"{node}", "a"}});
 }
 
 TEST(ReachCausesTest, EachTextShowsItsCauseAndGetsNoHintOfAnother) {
@@ -129,14 +145,37 @@ TEST(ReachCausesTest, EachTextShowsItsCauseAndGetsNoHintOfAnother) {
 }
 
 TEST(ReachCausesTest, OtherTextsShowNoCause) {
-  for (const char* text :
-       {"", "Welcome to Ubuntu 24.04", "Log in as the user train for long jobs.",
-        "Authorized use only. Users log in as themselves.", "Log in as the user",
-        "Please login as the user \"NONE\" rather than the user \"root\".",
-        "module: command not found", "Your disk quota is 80 % used",
-        "To change your password, run passwd.", "Accounts that have expired: call 4711."}) {
+  for (const char* text : {"",
+                           "Welcome to Ubuntu 24.04",
+                           "Log in as the user train for long jobs.",
+                           "Authorized use only. Users log in as themselves.",
+                           "Log in as the user",
+                           "Please login as the user \"NONE\" rather than the user \"root\".",
+                           "module: command not found",
+                           "Your disk quota is 80 % used",
+                           "To change your password, run passwd.",
+                           "Accounts that have expired: call 4711.",
+                           "If your password has expired, call 4711.",
+                           "Call 4711 when your password has expired.",
+                           "Welcome. If your account has been disabled, call 4711.",
+                           "Your certificate has expired.",
+                           "An account is locked due to inactivity after 90 days.",
+                           "After 5 attempts the account is locked due to failed logins.",
+                           "Logins are checked by pam_slurm_adopt.",
+                           "Robots are not permitted to log in.",
+                           "Password logins are disabled.",
+                           "On Monday this cluster will be down for maintenance.",
+                           "There is no maintenance until May."}) {
     EXPECT_EQ(CauseIn(text, SaidBy::kServer), nullptr) << text;
   }
+  for (const char* text :
+       {"Ncat: Could not resolve hostname \"proxy\": Name or service not known. QUITTING.",
+        "proxy: Permission denied (os error 13)", "error: instance i-0bad is unreachable"}) {
+    EXPECT_EQ(CauseIn(text, SaidBy::kSsh), nullptr) << text;
+    EXPECT_EQ(CauseIn(text, SaidBy::kJumpHost), nullptr) << text;
+  }
+  EXPECT_EQ(CauseIn("nc: connect to a port 22 (tcp): Connection refused", SaidBy::kJumpHost),
+            nullptr);
 }
 
 TEST(ReachCausesTest, OnlyTheSentenceIsQuoted) {
