@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <future>
 #include <optional>
 #include <set>
@@ -19,17 +20,20 @@
 #include "base/split.h"
 #include "base/thread.h"
 #include "health/accelerator.h"
+#include "health/nvidia_smi.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
 namespace {
 
-constexpr char kUsualFolder[] = "/usr/bin";
-constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
+constexpr char kUsualFolders[] = ":/usr/bin:/usr/lib/wsl/lib";  // see src/scripts/devices.sh
+constexpr size_t kLargestVersionFile = 64 << 10;                // bytes
 // Only necessary fields: nvidia-smi rejects the whole query if one is unknown.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
 constexpr std::string_view kWarning = "WARNING: ";  // "infoROM is corrupted at gpu ..."
+// Printed if the driver is installed but sees no GPU.
+constexpr std::string_view kNoDevices = "No devices were found";
 constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name";
 
 // Splits a line of CSV into `count` fields; the last one has the rest, including commas. Empty if
@@ -65,8 +69,7 @@ std::string OneOf(std::string first, std::string second) {
 }
 
 bool Failed(const ProgramOutput& output) {
-  constexpr int kBadInfoRom = 14;  // nvidia-smi(1): a warning, after the whole answer
-  return !output.failure.empty() && output.exit_code != kBadInfoRom;
+  return !output.failure.empty() && output.exit_code != health::kBadInfoRom;
 }
 
 // First without the job's libraries, which may include a stub of the driver's; then with them,
@@ -91,8 +94,18 @@ Result<std::string> Ask(const std::vector<std::string>& argv,
   // Errors may be on either stream.
   const std::string words = OneOf(output.said, std::move(output.result));
   const auto lines = base::Lines(words);
-  return Error(StatusCode::kUnavailable, "nvidia-smi " + output.failure +
-                                             (lines.empty() ? "" : ": " + std::string(lines[0])));
+  return Error(
+      output.timed_out ? StatusCode::kDeadlineExceeded : StatusCode::kUnavailable,
+      "nvidia-smi " + output.failure + (lines.empty() ? "" : ": " + std::string(lines[0])));
+}
+
+void SetFailure(const Status& failure, v1::NodeInfo& facts) {
+  const bool hangs = failure.code() == StatusCode::kDeadlineExceeded;
+  const bool none = Message(failure).find(kNoDevices) != std::string::npos;
+  facts.set_gpu_error(Message(failure));
+  facts.set_gpu_failure(hangs  ? v1::GPU_FAILURE_HANGS
+                        : none ? v1::GPU_FAILURE_NO_GPU
+                               : v1::GPU_FAILURE_FAILS);
 }
 
 using GpusByUuid = std::map<std::string, int, std::less<>>;  // indices in the facts
@@ -102,9 +115,12 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeInfo& facts) {
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
     const auto index = fields.empty() ? std::nullopt : base::ParseNumber<uint32_t>(fields[0]);
+    if (line.starts_with(kWarning)) {
+      facts.set_gpu_warning(std::string(line));
+      continue;
+    }
     if (!index) {
-      facts.set_gpu_error("nvidia-smi says: " + std::string(line));
-      if (line.starts_with(kWarning)) continue;
+      SetFailure(Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line)), facts);
       break;
     }
     gpus.emplace(fields[2], facts.gpus_size());
@@ -204,16 +220,20 @@ std::string JobOfProcess(const std::string& proc_folder) {
 }
 
 Result<std::string> FindNvidiaSmi(const process::Environment& environment,
-                                  const std::string& working_directory) {
-  const std::string path = environment.Get("PATH");
-  return process::FindProgram("nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder,
-                              working_directory);
+                                  const std::string& working_directory, const std::string& root) {
+  std::string path = environment.Get("PATH");
+  const char* own = std::getenv("PATH");
+  const std::string others = std::string(own ? own : "") + kUsualFolders;
+  for (const std::string_view folder : base::Split(others, ':')) {
+    if (folder.starts_with('/')) path += (path.empty() ? "" : ":") + root + std::string(folder);
+  }
+  return process::FindProgram("nvidia-smi", path, working_directory);
 }
 
 bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root) {
   if (health::MayHaveAccelerator(root)) return true;
-  if (FindNvidiaSmi(environment, working_directory).ok()) return true;
+  if (FindNvidiaSmi(environment, working_directory, root).ok()) return true;
   const std::string path = environment.Get("PATH");
   return std::ranges::any_of(
       std::vector<std::string>{"rocm-smi", "amd-smi", "npu-smi", "hl-smi", "neuron-ls"},
@@ -237,8 +257,9 @@ std::string DriverVersion(const std::string& driver_folder) {
 }
 
 Result<std::string> DescribeGpus(const process::Environment& environment,
-                                 const std::string& working_directory, Supervisor& supervisor) {
-  const auto program = FindNvidiaSmi(environment, working_directory);
+                                 const std::string& working_directory, Supervisor& supervisor,
+                                 const std::string& root) {
+  const auto program = FindNvidiaSmi(environment, working_directory, root);
   if (!program.ok()) return Error(StatusCode::kNotFound, Message(program.status()));
   AD_ASSIGN_OR_RETURN(std::string xml, Ask({*program, "-q", "-x"}, environment, supervisor));
   xml.resize(xml.rfind('>') + 1);  // a warning may follow
@@ -260,7 +281,7 @@ v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string
   auto processes = base::Async([&ask] { return ask(kProcessQuery); });
   const Result<std::string> gpus = ask(kGpuQuery);
   if (!gpus.ok()) {
-    facts.set_gpu_error(Message(gpus.status()));
+    SetFailure(gpus.status(), facts);
     return facts;
   }
   const GpusByUuid by_uuid = AddGpus(*gpus, facts);

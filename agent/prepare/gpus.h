@@ -16,9 +16,12 @@ inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
 // Returns "535.104.05", or "" without a driver or version.
 std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
 
-// Returns the path of nvidia-smi: in the PATH of `environment`, or in /usr/bin.
+// Returns the path of nvidia-smi: in the PATH of `environment`, or where src/scripts/devices.sh
+// finds it: in the agent's own PATH, which is that of the login shell, or in usual folders. Those
+// are below `root`.
 Result<std::string> FindNvidiaSmi(const process::Environment& environment,
-                                  const std::string& working_directory);
+                                  const std::string& working_directory,
+                                  const std::string& root = "");
 
 // Selects the names of GPUs to collect.
 enum class GpuNames { kNumbers, kWithMig };  // kWithMig: also the UUIDs of MIG devices
@@ -29,16 +32,18 @@ bool MayHaveAccelerator(const process::Environment& environment,
 
 // Returns what `nvidia-smi -q -x` prints; kNotFound: there is no nvidia-smi. Blocks like GpuFacts.
 Result<std::string> DescribeGpus(const process::Environment& environment,
-                                 const std::string& working_directory, Supervisor& supervisor);
+                                 const std::string& working_directory, Supervisor& supervisor,
+                                 const std::string& root = "");
 
-// Returns only the facts gpus and gpu_error, for the users of GPUs. Runs nvidia-smi like GpuFacts.
+// Returns only gpus, gpu_error, gpu_failure and gpu_warning, for the users of GPUs. Runs nvidia-smi
+// like GpuFacts.
 v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string& working_directory,
                       Supervisor& supervisor, GpuNames names = GpuNames::kNumbers);
 
 // Returns the job in the environment of a process, by its folder of /proc; "": none, or unreadable.
 std::string JobOfProcess(const std::string& proc_folder);
 
-// Returns the facts gpus, gpu_error, driver_version and cuda_version. Runs nvidia-smi, several
+// Returns also driver_version and cuda_version. Runs nvidia-smi, several
 // times in parallel, if it exists; without it and without a driver, the node has no GPUs. Blocks
 // for kProbeLimit at most, plus the time that a killed nvidia-smi needs to end.
 v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,

@@ -65,7 +65,7 @@ v1::NodeInfo HardwareFaults(const process::Environment& environment,
   const std::vector<health::PciPlace> places = health::GpusOfDriver(root);
   std::vector<Fault> faults = FindInOwnKernelLog(places);
   std::vector<GpuDescription> gpus;
-  const auto printed = DescribeGpus(environment, working_directory, supervisor);
+  const auto printed = DescribeGpus(environment, working_directory, supervisor, root);
   if (printed.ok()) {
     gpus = health::ParseGpus(*printed).value_or(std::vector<GpuDescription>());
   } else {

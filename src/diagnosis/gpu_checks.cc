@@ -14,8 +14,6 @@ namespace {
 
 constexpr char kCorrect[] =
     "correct `gpus` in the spec, or check the driver (nvidia-smi -L, dmesg)";
-// Printed by nvidia-smi if the driver is installed but sees no GPU.
-constexpr std::string_view kNoDevices = "No devices were found";
 
 std::vector<const v1::Device*> PlannedGpus(const v1::NodePlan& node) {
   std::vector<const v1::Device*> gpus;
@@ -60,11 +58,6 @@ bool IsDecidable(const v1::NodeInfo& facts, const v1::Device& device) {
     return mig ? gpu.mig_uuids_size() > 0 && !device.uuid().starts_with("MIG-GPU-")
                : !gpu.uuid().empty();
   });
-}
-
-// With it, nvidia-smi describes all GPUs, as with a corrupted infoROM.
-bool IsWarning(const std::string& gpu_error) {
-  return gpu_error.find("WARNING: ") != std::string::npos;
 }
 
 // Whether CheckHealth reports that nvidia-smi fails, with its cause.
@@ -174,14 +167,16 @@ void CheckGpus(const Evidence& evidence, IssueList& issues) {
     }
     const bool none = facts.gpus().empty();
     const std::string& error = facts.gpu_error();
-    if (none && error.find(kNoDevices) != std::string::npos) {
+    if (!facts.gpu_warning().empty()) {
+      issues.Warn(v1::CHECK_GPUS, node, "nvidia-smi says: " + facts.gpu_warning(), "");
+    }
+    if (none && facts.gpu_failure() == v1::GPU_FAILURE_NO_GPU) {
       ReportMissing(planned, facts, node, issues);
-    } else if (IsWarning(error) ||
-               (!error.empty() && !IsKnownFault(PlanOf(evidence, node), facts))) {
-      const bool hangs = error.find("did not end") != std::string::npos;
+    } else if (!error.empty() && !IsKnownFault(PlanOf(evidence, node), facts)) {
       issues.Warn(v1::CHECK_GPUS, node, (none ? "cannot query the GPUs: " : "") + error,
-                  hangs ? "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs"
-                  : none && error.starts_with("nvidia-smi ")
+                  facts.gpu_failure() == v1::GPU_FAILURE_HANGS
+                      ? "run nvidia-smi on the node; if it hangs, the driver or a GPU hangs"
+                  : none && facts.gpu_failure() == v1::GPU_FAILURE_FAILS
                       ? "run nvidia-smi on the node, and correct what it reports"
                       : "");
     }

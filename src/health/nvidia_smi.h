@@ -15,6 +15,9 @@
 
 namespace autodist::health {
 
+// An exit code that is only a warning, after the whole answer: nvidia-smi(1).
+inline constexpr int kBadInfoRom = 14;
+
 // A GPU as nvidia-smi describes it.
 struct GpuDescription {
   std::string bus_id;  // "00000000:3B:00.0"

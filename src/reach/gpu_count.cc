@@ -13,7 +13,7 @@ namespace autodist::reach {
 namespace {
 
 constexpr size_t kMaxListingMessage = 200;  // bytes
-constexpr uint32_t kBadInfoRom = 14;        // nvidia-smi(1): a warning, after the whole list
+using health::kBadInfoRom;
 // Printed also on a machine without a GPU and without a driver.
 constexpr const char* kOfTheToolAlone[] = {"No devices",
                                            "couldn't communicate with the NVIDIA driver",

@@ -197,12 +197,15 @@ TEST_F(DiagnoseTest, Gpus) {
              "GPUs 3, 7 of the spec are not there: this node has 1 GPU");
   Facts(0).clear_gpus();
   Facts(0).set_gpu_error("nvidia-smi ended with status 6: No devices were found");
+  Facts(0).set_gpu_failure(v1::GPU_FAILURE_NO_GPU);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_BAD, 0, "GPUs 3, 7 of the spec are not there");
   Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
+  Facts(0).set_gpu_failure(v1::GPU_FAILURE_HANGS);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "cannot query the GPUs: nvidia-smi did not end within 3 s");
   EXPECT_THAT(Only().remedy(), HasSubstr("if it hangs"));
   Facts(0).set_gpu_error("nvidia-smi ended with status 18: mismatch");
+  Facts(0).set_gpu_failure(v1::GPU_FAILURE_FAILS);
   ExpectOnly(v1::CHECK_GPUS, v1::CHECK_RESULT_WARNING, 0,
              "cannot query the GPUs: nvidia-smi ended");
   EXPECT_EQ(Only().remedy(), "run nvidia-smi on the node, and correct what it reports");
@@ -226,10 +229,10 @@ TEST_F(DiagnoseTest, AnNvidiaSmiThatFailsIsOneIssue) {
 }
 
 TEST_F(DiagnoseTest, AWarningOfNvidiaSmi) {
-  Facts(0).set_gpu_error("nvidia-smi says: WARNING: infoROM is corrupted at gpu 0000:41:00.0");
+  Facts(0).set_gpu_warning("WARNING: infoROM is corrupted at gpu 0000:41:00.0");
   const v1::DiagnosedIssue issue = Only();
   EXPECT_EQ(issue.result(), v1::CHECK_RESULT_WARNING);
-  EXPECT_EQ(issue.what(), Facts(0).gpu_error());
+  EXPECT_EQ(issue.what(), "nvidia-smi says: " + Facts(0).gpu_warning());
 }
 
 TEST_F(DiagnoseTest, GpusThatANodeCouldNotCount) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "support/pci_device.h"
 #include "support/temp_folder.h"
 
 namespace autodist::health {
@@ -33,17 +34,14 @@ TEST(PciPlaceTest, TheDriversFolderNamesItsGpus) {
 
 TEST(PciPlaceTest, AGpuOnTheBusIsADisplayController) {
   const test::TempFolder folder;
-  const auto add = [&](const std::string& address, const char* vendor, const char* type) {
-    const std::string device = "sys/bus/pci/devices/" + address;
-    std::filesystem::create_directories(folder.path() + "/" + device);
-    folder.Write(device + "/vendor", vendor);
-    folder.Write(device + "/class", type);
+  const auto add = [&](const char* address, const char* vendor, const char* type) {
+    test::AddPciDevice(folder.path(), address, vendor, type);
   };
-  add("0000:00:00.0", "0x10de\n", "0x060400\n");  // a bridge of a CPU
-  add("0000:03:00.1", "0x10de\n", "0x040300\n");  // sound
-  add("0000:02:00.0", "0x1a03\n", "0x030000\n");  // another maker's
+  add("0000:00:00.0", "0x10de", "0x060400");  // a bridge of a CPU
+  add("0000:03:00.1", "0x10de", "0x040300");  // sound
+  add("0000:02:00.0", "0x1a03", "0x030000");  // another maker's
   EXPECT_FALSE(HasNvidiaGpu(folder.path()));
-  add("0000:03:00.0", "0x10de\n", "0x030200\n");
+  add("0000:03:00.0", "0x10de", "0x030200");
   EXPECT_TRUE(HasNvidiaGpu(folder.path()));
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "support/pci_device.h"
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
 
@@ -142,7 +143,7 @@ TEST_F(GpusTest, RunsAllQueriesAtTheSameTime) {
 }
 
 TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
-  if (access("/usr/bin/nvidia-smi", F_OK) == 0) GTEST_SKIP() << "this machine has a driver";
+  if (FindNvidiaSmi(environment_, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
   const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(), "");
   EXPECT_EQ(facts.gpus_size(), 0);
@@ -155,10 +156,16 @@ TEST_F(GpusTest, AFailingToolIsQuoted) {
   EXPECT_EQ(facts.gpu_error(),
             "nvidia-smi ended with status 9: NVIDIA-SMI has failed because it could not reach the "
             "driver.");
+  EXPECT_EQ(facts.gpu_failure(), v1::GPU_FAILURE_FAILS);
   Install("echo No devices were found");
   EXPECT_EQ(Facts().gpu_error(), "nvidia-smi says: No devices were found");
+  EXPECT_EQ(Facts().gpu_failure(), v1::GPU_FAILURE_NO_GPU);
+  Install("echo No devices were found; exit 6");
+  EXPECT_EQ(Facts().gpu_failure(), v1::GPU_FAILURE_NO_GPU);
   Install("exec sleep 1000");
-  EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 s");
+  const v1::NodeInfo late = Facts();
+  EXPECT_EQ(late.gpu_error(), "nvidia-smi did not end within 3 s");
+  EXPECT_EQ(late.gpu_failure(), v1::GPU_FAILURE_HANGS);
 }
 
 // It describes all of them, and ends with 14.
@@ -168,7 +175,8 @@ TEST_F(GpusTest, ACorruptedInfoRomIsOnlyAWarning) {
           "'; exit 14");
   const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpus_size(), 2);
-  EXPECT_EQ(facts.gpu_error(), "nvidia-smi says: " + warning);
+  EXPECT_EQ(facts.gpu_error(), "");
+  EXPECT_EQ(facts.gpu_warning(), warning);
   EXPECT_EQ(facts.cuda_version(), "12.2");
   EXPECT_EQ(DescribeGpus(environment_, "/", *supervisor_).value_or(""), "<a></a>");
   Install("echo '0, 00000000:41:00.0, A100'; echo '" + warning + "'; exit 14");
@@ -215,8 +223,7 @@ TEST_F(GpusTest, DetectsWhetherThereMayBeAnAccelerator) {
   for (const char* place : {"", "dev", "proc", "proc/driver"}) {
     mkdir((root + place).c_str(), 0755);
   }
-  environment_.Set("PATH", "/usr/bin:/bin");
-  if (FindNvidiaSmi(environment_, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
+  environment_.Set("PATH", root + "usr/bin");
   EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
   for (const char* file :
        {"dev/nvidia0", "dev/kfd", "dev/davinci7", "dev/cambricon_dev0", "proc/driver/nvidia"}) {
@@ -226,15 +233,31 @@ TEST_F(GpusTest, DetectsWhetherThereMayBeAnAccelerator) {
   }
   folder_.Write("root/dev/nvidia-not", "");
   EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
-  std::filesystem::create_directories(root + "sys/bus/pci/devices/0000:41:00.0");
-  folder_.Write("root/sys/bus/pci/devices/0000:41:00.0/vendor", "0x10de\n");
-  const std::string type =
-      folder_.Write("root/sys/bus/pci/devices/0000:41:00.0/class", "0x030200\n");
+  test::AddPciDevice(root, "0000:41:00.0", "0x10de", "0x030200");
   EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root));
-  unlink(type.c_str());
+  std::filesystem::remove_all(root + "sys");
   environment_.Set("PATH", folder_.path());
   Install("true");
   EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root));
+}
+
+// The script that counts devices runs with the PATH of the login shell; ranks have another one.
+TEST_F(GpusTest, TheToolIsFoundWhereTheLoginShellFindsIt) {
+  const std::string own = getenv("PATH");
+  environment_.Set("PATH", "/nowhere");
+  for (const char* place : {"/usr/lib/wsl/lib", "/of/bashrc"}) {
+    const std::string root = folder_.path() + "/root";
+    EXPECT_FALSE(FindNvidiaSmi(environment_, "/", root).ok());
+    std::filesystem::create_directories(root + place);
+    const std::string tool =
+        folder_.Write("root" + std::string(place) + "/nvidia-smi", "#!/bin/sh");
+    chmod(tool.c_str(), 0755);
+    setenv("PATH", (own + ":/of/bashrc").c_str(), 1);
+    const auto found = FindNvidiaSmi(environment_, "/", root);
+    setenv("PATH", own.c_str(), 1);
+    EXPECT_EQ(found.value_or(""), tool);
+    std::filesystem::remove_all(root);
+  }
 }
 
 }  // namespace

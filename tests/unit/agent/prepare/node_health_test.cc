@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "agent/prepare/gpus.h"
 #include "base/deadline.h"
+#include "support/pci_device.h"
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
 
@@ -83,8 +83,7 @@ TEST_F(NodeHealthTest, FaultsNameTheGpuAndWhomTheyConcern) {
 
 TEST_F(NodeHealthTest, AGpuWithoutADriver) {
   process::Environment environment;
-  environment.Set("PATH", "/usr/bin:/bin");
-  if (FindNvidiaSmi(environment, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
+  environment.Set("PATH", folder_.path());
   const auto found = [&] {
     const v1::NodeInfo facts = HardwareFaults(environment, "/", *supervisor_, folder_.path());
     return std::ranges::count(facts.hardware_faults(),
@@ -92,10 +91,7 @@ TEST_F(NodeHealthTest, AGpuWithoutADriver) {
                               &v1::HardwareFault::what);
   };
   EXPECT_EQ(found(), 0);
-  const std::string device = "sys/bus/pci/devices/0000:41:00.0";
-  std::filesystem::create_directories(folder_.path() + "/" + device);
-  folder_.Write(device + "/vendor", "0x10de\n");
-  folder_.Write(device + "/class", "0x030200\n");
+  test::AddPciDevice(folder_.path(), "0000:41:00.0", "0x10de", "0x030200");
   EXPECT_EQ(found(), 1);
   std::filesystem::create_directories(folder_.path() + "/proc/driver/nvidia");
   EXPECT_EQ(found(), 0);
