@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "base/quantity.h"
+#include "base/split.h"
 #include "diagnosis/chief_variables.h"
 
 namespace autodist::diagnosis {
 namespace {
 
-// A failure whose message has `text`, and `other_text` there or in its lines. In fact and remedy,
-// {rank} and {node} are replaced.
+// A failure whose message has `text`, and `other_text` there or in its lines; both may have
+// alternatives, separated by '|'. In fact and remedy, {rank} and {node} are replaced.
 struct Known {
   const char* text;
   const char* other_text;
@@ -26,18 +27,9 @@ struct Known {
 constexpr char kNoInput[] = "the stdin of rank {rank} is empty";
 constexpr char kTakesLocalRank[] =
     "remove it from the program's arguments; the number is in LOCAL_RANK";
-constexpr char kInstallLibrary[] =
-    "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env or "
-    "shared_envs";
 constexpr char kRaiseThreads[] =
     "raise the limit of processes on {node} (ulimit -u, or the pids limit of the container), or "
     "start fewer workers and threads (OMP_NUM_THREADS)";
-constexpr char kRaiseFiles[] =
-    "raise the limit: run -- sh -c 'ulimit -n 65536; exec PROGRAM', or set nofile in "
-    "/etc/security/limits.conf of {node}";
-constexpr char kGlooInterface[] =
-    "name an interface of {node} with --env GLOO_SOCKET_IFNAME=NAME, or with interface in the spec";
-constexpr char kNoThread[] = "Resource temporarily unavailable";
 constexpr char kLocked[] = "another process builds there, or an earlier one has left its lock file";
 constexpr char kUnlock[] = "if no process builds there, remove the lock file";
 
@@ -49,8 +41,7 @@ constexpr Known kKnown[] = {
      "add --local_rank={local_rank} to the program's arguments"},
     {"arguments are required: ", "--local-rank", "",
      "add --local-rank={local_rank} to the program's arguments"},
-    {"unrecognized arguments: ", "--local_rank", "", kTakesLocalRank},
-    {"unrecognized arguments: ", "--local-rank", "", kTakesLocalRank},
+    {"unrecognized arguments: ", "--local_rank|--local-rank", "", kTakesLocalRank},
     {"o such option: --local", "rank", "", kTakesLocalRank},  // of click
     {"invalid device ordinal", "", "",
      "use LOCAL_RANK as the number of the device; a script with the argument --local_rank needs "
@@ -60,24 +51,27 @@ constexpr Known kKnown[] = {
     {"version `GLIBCXX_", "' not found", "the libstdc++ that is found on {node} is too old for it",
      "put the folder of a newer libstdc++.so.6 first in LD_LIBRARY_PATH, with --env or "
      "shared_envs"},
-    {"loading shared libraries: ", "cannot open shared object file", "", kInstallLibrary},
-    {"Error: ", "cannot open shared object file", "", kInstallLibrary},  // of Python
-    {"file_baton.py", "", kLocked, kUnlock},                             // of PyTorch's extensions
+    {"loading shared libraries: |Error: ", "cannot open shared object file", "",  // or of Python
+     "install the library on {node}, or add its folder to LD_LIBRARY_PATH, with --env or "
+     "shared_envs"},
+    {"file_baton.py", "", kLocked, kUnlock},  // of PyTorch's extensions
     {"The file lock '", "could not be acquired", kLocked, kUnlock},
-    {"Too many open files", "", "", kRaiseFiles},
-    {"received 0 items of ancdata", "", "", kRaiseFiles},  // of PyTorch's data loaders
+    // The latter is of PyTorch's data loaders.
+    {"Too many open files|received 0 items of ancdata", "", "",
+     "raise the limit: run -- sh -c 'ulimit -n 65536; exec PROGRAM', or set nofile in "
+     "/etc/security/limits.conf of {node}"},
     {"can't start new thread", "", "", kRaiseThreads},
-    {kNoThread, "os.fork()", "", kRaiseThreads},
-    {kNoThread, "fork_exec(", "", kRaiseThreads},
-    {kNoThread, "fork: ", "", kRaiseThreads},  // of shells
-    {kNoThread, "pthread_create", "", kRaiseThreads},
-    {kNoThread, "Thread creation failed", "", kRaiseThreads},  // of libgomp
-    {kNoThread, "std::system_error", "", kRaiseThreads},
+    // Of Python, shells, and libgomp.
+    {"Resource temporarily unavailable",
+     "os.fork()|fork_exec(|fork: |pthread_create|Thread creation failed|std::system_error", "",
+     kRaiseThreads},
     {"no socket interface found", "", "",
      "name an interface of {node} with --env NCCL_SOCKET_IFNAME=NAME"},
-    {"Unable to find interface for", "", "", kGlooInterface},
-    {"Unable to find address for", "", "", kGlooInterface},
-    {"Unable to resolve hostname to a (local) address", "", "", kGlooInterface},
+    {"Unable to find interface for|Unable to find address for|"
+     "Unable to resolve hostname to a (local) address",
+     "", "",
+     "name an interface of {node} with --env GLOO_SOCKET_IFNAME=NAME, or with interface in the "
+     "spec"},
     {"no kernel image is available", "", "",
      "install a build of PyTorch, or of the extension that failed, for the GPUs of {node}"},
     {"Torch not compiled with CUDA enabled", "", "",
@@ -90,6 +84,11 @@ constexpr Known kKnown[] = {
 
 bool Says(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+bool SaysOneOf(std::string_view text, std::string_view alternatives) {
+  return std::ranges::any_of(base::Split(alternatives, '|'),
+                             [&](std::string_view part) { return Says(text, part); });
 }
 
 // The lines of a message, without those that name lines of source files.
@@ -136,7 +135,7 @@ std::optional<FailureHint> HintOfPort(const FailedRank& failed) {
 std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
   const std::string all = failed.reason + "\n" + absl::StrJoin(failed.lines, "\n");
   const auto known = std::ranges::find_if(kKnown, [&](const Known& one) {
-    return Says(failed.reason, one.text) && Says(all, one.other_text) &&
+    return SaysOneOf(failed.reason, one.text) && SaysOneOf(all, one.other_text) &&
            !(one.only_without_input && failed.has_input);
   });
   if (known == std::end(kKnown)) return std::nullopt;

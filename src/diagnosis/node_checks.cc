@@ -130,10 +130,11 @@ bool TakesPart(const v1::LaunchPlan& plan) { return plan.nodes(0).reach().has_lo
 
 void CheckLogins(const Evidence& evidence, IssueList& issues) {
   for (uint32_t node = 0; node < evidence.nodes.size(); ++node) {
-    const auto& [reached, prepared, clock_offset_ns, step] = evidence.nodes[node];
+    const NodeEvidence& found = evidence.nodes[node];
+    const Status& reached = found.reached;
     issues.Checked(v1::CHECK_LOGIN, node);
-    if (reached.ok() || step != v1::CHECK_LOGIN) issues.Checked(v1::CHECK_AGENT, node);
-    if (!reached.ok()) issues.Bad(step, node, Message(reached), Remedy(reached));
+    if (reached.ok() || found.step != v1::CHECK_LOGIN) issues.Checked(v1::CHECK_AGENT, node);
+    if (!reached.ok()) issues.Bad(found.step, node, Message(reached), Remedy(reached));
   }
 }
 
