@@ -294,9 +294,10 @@ v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string
 }
 
 v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,
-                      Supervisor& supervisor, const std::string& driver_folder, GpuNames names) {
+                      Supervisor& supervisor, GpuNames names, const std::string& root) {
   v1::NodeInfo facts;
-  const auto program = FindNvidiaSmi(environment, working_directory);
+  const std::string driver_folder = root + kDriverFolder;
+  const auto program = FindNvidiaSmi(environment, working_directory, root);
   if (!program.ok()) {
     if (access(driver_folder.c_str(), F_OK) == 0) {
       facts.set_gpu_error("the NVIDIA driver is loaded, but " + Message(program.status()));

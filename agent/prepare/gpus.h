@@ -43,12 +43,12 @@ v1::NodeInfo GpuUsers(const process::Environment& environment, const std::string
 // Returns the job in the environment of a process, by its folder of /proc; "": none, or unreadable.
 std::string JobOfProcess(const std::string& proc_folder);
 
-// Returns also driver_version and cuda_version. Runs nvidia-smi, several
-// times in parallel, if it exists; without it and without a driver, the node has no GPUs. Blocks
-// for kProbeLimit at most, plus the time that a killed nvidia-smi needs to end.
+// Returns also driver_version and cuda_version. Runs nvidia-smi, several times in parallel, if it
+// exists; without it and without a driver, the node has no GPUs. Blocks for kProbeLimit at most,
+// plus the time that a killed nvidia-smi needs to end.
 v1::NodeInfo GpuFacts(const process::Environment& environment, const std::string& working_directory,
-                      Supervisor& supervisor, const std::string& driver_folder = kDriverFolder,
-                      GpuNames names = GpuNames::kNumbers);
+                      Supervisor& supervisor, GpuNames names = GpuNames::kNumbers,
+                      const std::string& root = "");
 
 // Returns the PCI bus ID of each GPU, "00000000:3B:00.0", by CUDA's number. Empty if unknown:
 // without nvidia-smi, or if there are several kinds of GPUs, for which CUDA's order differs unless

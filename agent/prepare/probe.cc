@@ -162,7 +162,7 @@ std::vector<std::future<v1::NodeInfo>> AskPrograms(const v1::ProbeRequest& probe
     return HostnameAddresses(hostname, environment, supervisor);
   });
   ask([names = NamesFor(node), folder, environment, &supervisor] {
-    return GpuFacts(environment, folder, supervisor, kDriverFolder, names);
+    return GpuFacts(environment, folder, supervisor, names);
   });
   if (known.program().empty()) return answers;
   const auto python = PythonOf(node.command, environment, folder);

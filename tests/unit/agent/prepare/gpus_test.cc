@@ -50,8 +50,8 @@ class GpusTest : public testing::Test {
     folder_.Write("driver/version", version);
     return path;
   }
-  v1::NodeInfo Facts(const std::string& driver_folder = "/no/such/driver") {
-    return GpuFacts(environment_, "/", *supervisor_, driver_folder);
+  v1::NodeInfo Facts() {
+    return GpuFacts(environment_, "/", *supervisor_, GpuNames::kNumbers, folder_.path() + "/root");
   }
 
   const test::TempFolder folder_;
@@ -143,11 +143,14 @@ TEST_F(GpusTest, RunsAllQueriesAtTheSameTime) {
 }
 
 TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
-  if (FindNvidiaSmi(environment_, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
+  environment_.Set("PATH", folder_.path());
   const v1::NodeInfo facts = Facts();
   EXPECT_EQ(facts.gpu_error(), "");
   EXPECT_EQ(facts.gpus_size(), 0);
-  EXPECT_THAT(Facts(folder_.path()).gpu_error(), HasSubstr("'nvidia-smi' is not in PATH"));
+  std::filesystem::create_directories(folder_.path() + "/root" + kDriverFolder);
+  const v1::NodeInfo broken = Facts();
+  EXPECT_THAT(broken.gpu_error(), HasSubstr("'nvidia-smi' is not in PATH"));
+  EXPECT_EQ(broken.gpu_failure(), v1::GPU_FAILURE_UNSPECIFIED);
 }
 
 TEST_F(GpusTest, AFailingToolIsQuoted) {
