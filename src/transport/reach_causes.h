@@ -259,7 +259,7 @@ inline constexpr Cause kPasswordExpired{
     kPermissionDenied, kServerSays, "log in with `ssh NODE` in a terminal, and set a new password",
     kServer,
     "password has expired|password is expired|password expired|password change required|"
-    "required to change your password|must change your password|change your password immediately"};
+    "required to change your password immediately|must change your password now"};
 inline constexpr Cause kAccountClosed{
     kFailedPrecondition, kServerSays,
     "ask the administrators of the node to unlock or extend the account; a lock may also end by "

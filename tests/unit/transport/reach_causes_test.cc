@@ -165,7 +165,9 @@ TEST(ReachCausesTest, OtherTextsShowNoCause) {
                            "Robots are not permitted to log in.",
                            "Password logins are disabled.",
                            "On Monday this cluster will be down for maintenance.",
-                           "There is no maintenance until May."}) {
+                           "There is no maintenance until May.",
+                           "You must change your password every 90 days.",
+                           "Change your password immediately if it was stolen."}) {
     EXPECT_EQ(CauseIn(text, SaidBy::kServer), nullptr) << text;
   }
   for (const char* text :
