@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/wall_clock.h"
 #include "chief/attempt/report.h"
 #include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
@@ -188,7 +189,10 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
     attempt_->warnings.push_back("the ranks on " + address +
                                  " had ended, but their last output may be missing");
   }
-  if (attempt_->NodeLost(*member, why)) Stop();
+  const std::chrono::nanoseconds silent =
+      parts_.loop->Now() - parts_.nodes.node(node).last_contact();
+  const int64_t last_contact_ns = base::NanosecondsSince1970() - silent.count();
+  if (attempt_->NodeLost(*member, why, last_contact_ns)) Stop();
 }
 
 void AttemptRun::ReportLostWithoutRanks() {

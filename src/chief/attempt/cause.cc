@@ -13,6 +13,9 @@
 namespace autodist::chief {
 namespace {
 
+// The exit code of a shell whose program was ended by a signal, without the signal's number.
+constexpr int kShellSignal = 128;
+
 // "3.2 of 4.0 GiB"; without the first number if it is unknown.
 std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
   const std::string all = base::BinaryBytes(limit);
@@ -54,16 +57,6 @@ std::string FullSharedMemory(const v1::RankExited& exit) {
          base::BinaryBytes(exit.failure_facts().shared_memory_size()) + ")";
 }
 
-// What an exit code means if it is that of a shell; "": nothing. Programs that handle another
-// signal may exit so themselves.
-std::string MeaningOfExitCode(int code) {
-  constexpr int kSignals[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGSYS};
-  const int signal = code - kShellSignal;
-  if (std::ranges::count(kSignals, signal) == 0) return "";
-  return " (" + std::to_string(kShellSignal) + " + " + std::to_string(signal) +
-         ": a program that it started was ended by " + base::SignalName(signal) + ")";
-}
-
 // Only SIGUSR1 and SIGUSR2 are passed on.
 std::string WhoSent(const v1::RankExited& exit) {
   if (exit.signal() == SIGKILL && KilledByAnother(exit) && !exit.has_out_of_memory()) {
@@ -74,6 +67,14 @@ std::string WhoSent(const v1::RankExited& exit) {
 }
 
 }  // namespace
+
+std::string MeaningOfExitCode(int code) {
+  constexpr int kSignals[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGSYS};
+  const int signal = code - kShellSignal;
+  if (std::ranges::count(kSignals, signal) == 0) return "";
+  return " (" + std::to_string(kShellSignal) + " + " + std::to_string(signal) +
+         ": a program that it started was ended by " + base::SignalName(signal) + ")";
+}
 
 int ExitCodeOf(const v1::RankExited& exit) {
   switch (exit.how_case()) {

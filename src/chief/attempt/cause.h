@@ -24,16 +24,18 @@ struct Cause {
   // Of kRankFailed, if the rank called MPI_Abort; takes precedence over how the rank then ends.
   // `exit` has only the rank and the time.
   std::optional<v1::RankAborted> abort = std::nullopt;
-  std::string by = {};  // of kInterrupted: the sender, if known
+  std::string by = {};          // of kInterrupted: the sender, if known
+  int64_t last_contact_ns = 0;  // of kNodeLost: since 1970, by the chief's clock
 };
-
-// The exit code of a shell whose program was ended by a signal, without the signal's number.
-inline constexpr int kShellSignal = 128;
 
 // Returns the exit code that a shell would give: the program's exit code, or 128 + the signal. For
 // an abort, the low 8 bits of the status, but never 0.
 int ExitCodeOf(const v1::RankExited& exit);
 int ExitCodeOf(const v1::RankAborted& abort);
+
+// What an exit code means if it is that of a shell; "": nothing. Programs that handle another
+// signal may exit so themselves.
+std::string MeaningOfExitCode(int code);
 
 // Returns whether it was ended by SIGBUS, or is a shell whose program was.
 bool IsBusError(const v1::RankExited& exit);

@@ -23,6 +23,14 @@ bool Names(const std::string& text, const std::string& address) {
   return false;
 }
 
+// Of a node of the plan, by its rank there.
+bool NamesNode(const std::string& text, const v1::LaunchPlan& plan, uint32_t node_rank) {
+  return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {
+    return node.node_rank() == node_rank &&
+           (Names(text, node.address()) || Names(text, node.data_address()));
+  });
+}
+
 }  // namespace
 
 const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
@@ -41,15 +49,25 @@ const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
 const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
                               const v1::LaunchPlan& plan) {
   if (!BlamesPeer(complaint.text) || ended.empty()) return nullptr;
-  const auto on_named = [&](const EndedWell& one) {
-    return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {
-      return node.node_rank() == one.node_rank &&
-             (Names(complaint.text, node.address()) || Names(complaint.text, node.data_address()));
-    });
-  };
-  const auto named = std::ranges::find_if(ended, on_named);
+  const auto named = std::ranges::find_if(
+      ended, [&](const EndedWell& one) { return NamesNode(complaint.text, plan, one.node_rank); });
   if (named != ended.end()) return &*named;
   return &*std::ranges::min_element(ended, {}, &EndedWell::time_ns);
+}
+
+const Cause* LostBefore(const FatalMessage& complaint, const Cause& failed,
+                        const std::vector<Cause>& later, const v1::LaunchPlan& plan) {
+  if (!BlamesPeer(complaint.text)) return nullptr;
+  const Cause* first = nullptr;
+  for (const Cause& lost : later) {
+    if (lost.kind != Cause::Kind::kNodeLost || lost.node_rank == failed.node_rank ||
+        lost.last_contact_ns > failed.exit.time_ns()) {
+      continue;
+    }
+    if (NamesNode(complaint.text, plan, lost.node_rank)) return &lost;
+    if (!first) first = &lost;
+  }
+  return first;
 }
 
 NotEnqueued WhoDidNotEnqueue(const std::map<uint32_t, EnqueuedCollectives>& enqueued,

@@ -23,6 +23,13 @@ const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
 const EndedWell* EndedEarlier(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
                               const v1::LaunchPlan& plan);
 
+// Returns the loss of another node from which nothing had arrived since `failed`, the end of the
+// rank that complains of a peer: of the node that the complaint names, else the first. A node whose
+// ranks did not end when they were stopped is lost, too, but was in contact. nullptr: none, or the
+// message is no complaint.
+const Cause* LostBefore(const FatalMessage& complaint, const Cause& failed,
+                        const std::vector<Cause>& later, const v1::LaunchPlan& plan);
+
 // The ranks that have not enqueued a collective for which others wait; empty: unknown.
 struct NotEnqueued {
   std::vector<uint32_t> ranks;

@@ -123,7 +123,7 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const {
   return running_on_[node_rank] + (AllEnded() ? 0 : serving_on_[node_rank]);
 }
 
-bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
+bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns) {
   if (RunningOn(node_rank) == 0) return false;
   for (const uint32_t rank : planned_on_[node_rank]) node_of_running_.erase(rank);
   running_on_[node_rank] = 0;
@@ -132,7 +132,7 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
     serving_on_[node_rank] = 0;
   }
   if (evicted_ && cause_->node_rank == node_rank) return false;
-  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
+  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns});
 }
 
 bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {

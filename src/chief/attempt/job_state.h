@@ -37,7 +37,8 @@ class JobState {
   // its event may arrive first.
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
-  bool NodeLost(uint32_t node_rank, const Status& status);
+  // `last_contact_ns`: as in Cause.
+  bool NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns = 0);
   // The node will be lost, and its ranks end.
   bool NodeEvicted(uint32_t node_rank, const Status& status);
   // Ends the job. Replaces an eviction as the cause, because a scheduler may evict a node before it

@@ -38,12 +38,12 @@ bool OutputMayExplain(const Cause& cause) {
          (exit.has_exit_code() || std::ranges::count(kOwnSignals, exit.signal()) > 0);
 }
 
-// Returns the rank's own reason for its end; null: none. The exit code of a shell says the same as
-// its message.
+// Returns the rank's own reason for its end; null: none. The meaning of a shell's exit code says
+// the same as its message.
 const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) {
   const FatalMessage* const fatal = OutputMayExplain(cause) ? excerpt.fatal() : nullptr;
-  const bool said =
-      fatal && fatal->kind == FatalMessage::Kind::kShell && cause.exit.exit_code() > kShellSignal;
+  const bool said = fatal && fatal->kind == FatalMessage::Kind::kShell &&
+                    !MeaningOfExitCode(cause.exit.exit_code()).empty();
   return said ? nullptr : fatal;
 }
 
@@ -105,18 +105,21 @@ std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const Fat
          HowTheRankEnded(attempt, cause, &reason);
 }
 
-// Returns the loss of a node, which ended the peer that the failed rank missed; null: none.
-const Cause* LostBefore(const Attempt& attempt, const FatalMessage* reason) {
-  if (!reason || !BlamesPeer(reason->text)) return nullptr;
-  const std::vector<Cause>& later = attempt.state().later();
-  const auto lost = std::ranges::find(later, Cause::Kind::kNodeLost, &Cause::kind);
-  return lost == later.end() ? nullptr : &*lost;
-}
+// What the failed rank missed: the ranks of a lost node, or a rank that had ended with 0; one at
+// most.
+struct MissedPeer {
+  const Cause* lost = nullptr;
+  const EndedWell* left = nullptr;
+};
 
-// Returns the rank that had ended with 0 before the failed rank missed it; null: none.
-const EndedWell* EndedEarlier(const Attempt& attempt, const FatalMessage* reason) {
-  if (LostBefore(attempt, reason)) return nullptr;
-  return reason ? EndedEarlier(*reason, attempt.state().ended_well(), attempt.plan()) : nullptr;
+// Returns the later of the two, because a missed peer is noticed soon.
+MissedPeer MissedBy(const Attempt& attempt, const Cause& cause, const FatalMessage* reason) {
+  if (!reason) return {};
+  const JobState& state = attempt.state();
+  const Cause* lost = LostBefore(*reason, cause, state.later(), attempt.plan());
+  const EndedWell* left = EndedEarlier(*reason, state.ended_well(), attempt.plan());
+  if (lost && left && left->time_ns > lost->last_contact_ns) return {.left = left};
+  return lost ? MissedPeer{.lost = lost} : MissedPeer{.left = left};
 }
 
 std::string Before(const Cause& cause, const EndedWell& one) {
@@ -183,11 +186,9 @@ std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
 
 // Returns what caused the failure; "": unknown.
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalMessage* reason,
-                        const EndedWell* left) {
-  if (const Cause* const lost = LostBefore(attempt, reason)) {
-    return DescribeCause(*lost, attempt.plan());
-  }
-  if (left) {
+                        const MissedPeer& missed) {
+  if (missed.lost) return DescribeCause(*missed.lost, attempt.plan());
+  if (const EndedWell* const left = missed.left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
            " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
            ", " + Before(cause, *left);
@@ -257,7 +258,8 @@ std::string GpuErrorReport(const Attempt& attempt, const Cause& cause) {
   return "  " + Describe(*error, attempt.plan()) + "\n";
 }
 
-std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
+// `lost`: receives the lost node that the report names.
+std::string ReportOfRank(const Attempt& attempt, const Cause& cause, const Cause*& lost) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
@@ -265,8 +267,10 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
            AdviceReport(attempt, MemberOf(attempt.plan(), culprit->rank), culprit->rank,
                         &culprit->message, false);
   }
-  const EndedWell* left = EndedEarlier(attempt, reason);
-  std::string text = WhyItFailed(attempt, cause, reason, left);
+  const MissedPeer missed = MissedBy(attempt, cause, reason);
+  const EndedWell* const left = missed.left;
+  lost = missed.lost;
+  std::string text = WhyItFailed(attempt, cause, reason, missed);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
@@ -285,26 +289,22 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause) {
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
 
-// Whether a lost node was named as what the failed rank missed.
-bool IsLossNamed(const Attempt& attempt) {
-  const Cause& cause = *attempt.state().cause();
-  if (cause.kind != Cause::Kind::kRankFailed) return false;
-  const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
-  return LostBefore(attempt, ReasonIn(excerpt, cause)) != nullptr;
-}
-
-// What followed the cause, in order; of several lost nodes, only the first is named.
-std::string LaterReport(const Attempt& attempt) {
+// What followed the cause, in order, except for the loss that was named as the reason; of several
+// other lost nodes, only the first is named.
+std::string LaterReport(const Attempt& attempt, const Cause* named) {
   const std::vector<Cause>& all = attempt.state().later();
-  const auto lost =
-      static_cast<size_t>(std::ranges::count(all, Cause::Kind::kNodeLost, &Cause::kind));
+  const auto is_loss = [named](const Cause& later) {
+    return later.kind == Cause::Kind::kNodeLost && &later != named;
+  };
+  const auto lost = static_cast<size_t>(std::ranges::count_if(all, is_loss));
   std::string text;
-  bool lost_named = IsLossNamed(attempt);
+  bool lost_named = false;
   for (const Cause& later : all) {
-    const bool is_loss = later.kind == Cause::Kind::kNodeLost;
-    if (is_loss && std::exchange(lost_named, true)) continue;
+    if (&later == named || (is_loss(later) && std::exchange(lost_named, true))) continue;
     text += "  then " + DescribeCause(later, attempt.plan());
-    if (is_loss && lost > 1) text += "; so were " + base::Count(lost - 1, "other node");
+    if (is_loss(later) && lost > 1) {
+      text += (lost > 2 ? "; so were " : "; so was ") + base::Count(lost - 1, "other node");
+    }
     text += "\n";
   }
   return text;
@@ -320,8 +320,7 @@ std::string OthersReport(const Attempt& attempt) {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
       {state.ended_after_stop_signal(), "exited after " + base::SignalName(state.stop_signal())},
       {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_before(), state.ended_before() == 1 ? "ended before it was stopped"
-                                                       : "ended before they were stopped"},
+      {state.ended_before(), "had already ended"},
   };
   std::string text;
   for (const auto& [count, what] : ends) {
@@ -376,7 +375,7 @@ void AddOwnCause(const Attempt& attempt, std::vector<std::string>& causes) {
     causes.push_back(WhatItWrote(attempt, *culprit));
     return causes.push_back(text);
   }
-  const std::string why = WhyItFailed(attempt, cause, reason, EndedEarlier(attempt, reason));
+  const std::string why = WhyItFailed(attempt, cause, reason, MissedBy(attempt, cause, reason));
   if (!why.empty()) causes.push_back(why);
   causes.push_back(text + ": " + base::Printable(reason->text));
 }
@@ -398,7 +397,7 @@ bool MayBeMissing(const Attempt& attempt) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause->exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, *cause);
   return reason && AwaitedInVain(reason->text) && !CulpritOf(attempt, *cause, reason) &&
-         !EndedEarlier(attempt, reason) && attempt.state().running() > 0;
+         !MissedBy(attempt, *cause, reason).left && attempt.state().running() > 0;
 }
 
 namespace {
@@ -460,11 +459,12 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   if (state.cause()) {
     text = FaultyGpuText(attempt);
     if (!text.empty()) text += "\n  because of it, ";
+    const Cause* lost = nullptr;
     text += state.cause()->kind == Cause::Kind::kRankFailed
-                ? ReportOfRank(attempt, *state.cause())
+                ? ReportOfRank(attempt, *state.cause(), lost)
                 : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text += LaterReport(attempt) + OthersReport(attempt);
+    text += LaterReport(attempt, lost) + OthersReport(attempt);
   } else {
     text = SuccessReport(attempt);
   }

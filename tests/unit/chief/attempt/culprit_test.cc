@@ -58,6 +58,32 @@ TEST(EndedEarlierTest, IsTheRankThatTheComplaintNamesOtherwiseTheFirst) {
   EXPECT_EQ(EndedEarlier(kComplaint, {}, plan), nullptr);
 }
 
+TEST(LostBeforeTest, IsASilentNodeThatTheComplaintNamesOtherwiseTheFirst) {
+  v1::LaunchPlan plan;
+  for (uint32_t node = 0; node < 4; ++node) {
+    plan.add_nodes()->set_node_rank(node);
+    plan.mutable_nodes()->rbegin()->set_address("10.77.0." + std::to_string(node + 1));
+  }
+  const auto lost = [](uint32_t node, int64_t last_contact_ns) {
+    return Cause{Cause::Kind::kNodeLost, node, {}, OkStatus(), 0, {}, {}, last_contact_ns};
+  };
+  Cause failed{Cause::Kind::kRankFailed, 0, {}, OkStatus(), 0};
+  failed.exit.set_time_ns(100);
+  const std::vector<Cause> later = {lost(0, 50), lost(2, 101),
+                                    Cause{Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0},
+                                    lost(3, 100), lost(1, 80)};
+  const auto found = [&](const FatalMessage& complaint, size_t count) -> std::optional<uint32_t> {
+    const std::vector<Cause> first(later.begin(), later.begin() + static_cast<ptrdiff_t>(count));
+    const Cause* const one = LostBefore(complaint, failed, first, plan);
+    return one ? std::optional(one->node_rank) : std::nullopt;
+  };
+  EXPECT_EQ(found(kComplaint, 3), std::nullopt);  // its own node, and one that answered later
+  EXPECT_EQ(found(kComplaint, 4), 3u);
+  EXPECT_EQ(found(kComplaint, 5), 1u);
+  EXPECT_EQ(found(Message("Broken pipe", 3), 5), 3u);
+  EXPECT_EQ(found(kReal, 5), std::nullopt);
+}
+
 using Enqueued = std::map<uint32_t, EnqueuedCollectives>;
 
 TEST(NotEnqueuedTest, IsTheRankWithFewerCollectivesInTheSameGroup) {

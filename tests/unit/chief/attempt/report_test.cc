@@ -423,6 +423,79 @@ TEST_F(EndReportTest, TheExitCodeOfAShellIsExplainedOnce) {
       << Report();
 }
 
+// MeaningOfExitCode has no text for SIGTERM.
+TEST_F(EndReportTest, AnExitCodeWithoutAMeaningHasTheShellsMessage) {
+  Write(Line(4, "Terminated\n", v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(143);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(Report().starts_with("rank 4 on node3 exited with code 143: Terminated\n"))
+      << Report();
+}
+
+// Rank 1 ends with 0 after 1 s, and rank 4 fails after 3 s because it misses a peer.
+TEST_F(EndReportTest, TheLaterOfALossAndAnEndWithZeroIsTheCause) {
+  struct Row {
+    uint32_t node;
+    int64_t last_contact_s;
+    const char* begin;
+  };
+  const Row rows[] = {{1, 2, "node 10.0.0.2 was lost: "},
+                      {1, 0, "rank 1 on 10.0.0.1 ended with 0 "},
+                      {1, 20, "rank 1 on 10.0.0.1 ended with 0 "},  // its ranks did not end
+                      {2, 2, "rank 1 on 10.0.0.1 ended with 0 "}};  // the node of rank 4
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Connection closed by peer\n",
+             v1::OUTPUT_STREAM_STDERR));
+  for (const Row& row : rows) {
+    const std::shared_ptr<v1::LaunchPlan> plan = std::make_shared<v1::LaunchPlan>(*plan_);
+    v1::RankPlan& neighbour = *plan->mutable_nodes(2)->add_ranks();
+    neighbour = plan->nodes(2).ranks(0);
+    neighbour.set_rank(5);
+    Attempt attempt{1, plan, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
+    attempt.logs = attempt_.logs;
+    v1::RankExited exit;
+    exit.set_rank(1);
+    exit.set_exit_code(0);
+    exit.set_time_ns(1'000'000'000);
+    attempt.state().RankExited(exit);
+    exit.set_rank(4);
+    exit.set_exit_code(1);
+    exit.set_time_ns(3'000'000'000);
+    attempt.state().RankExited(exit);
+    attempt.NodeLost(row.node, Error(StatusCode::kUnavailable, "cut off"),
+                     row.last_contact_s * 1'000'000'000);
+    const std::string report = EndReport(attempt, {});
+    EXPECT_TRUE(report.starts_with(row.begin)) << report;
+    EXPECT_TRUE(DescribeCauseInOneLine(attempt).starts_with(row.begin));
+    const bool later = report.find("\n  then node ") != std::string::npos;
+    EXPECT_EQ(later, !report.starts_with("node ")) << report;
+  }
+}
+
+TEST_F(EndReportTest, EachLossIsNamedOrCounted) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/train.py\", line 6, in main\n";
+  Write(Line(4, traceback + "RuntimeError: Connection closed by peer\n", v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  for (const uint32_t node : {1u, 0u}) {
+    attempt_.NodeLost(node, Error(StatusCode::kUnavailable, "cut off"));
+  }
+  EXPECT_TRUE(Report().starts_with("node 10.0.0.2 was lost: cut off\n")) << Report();
+  EXPECT_TRUE(Report().ends_with("\n  then node 10.0.0.1 was lost: cut off")) << Report();
+  Write(Line(1, traceback + "KeyError: 'label'\n", v1::OUTPUT_STREAM_STDERR));
+  EXPECT_TRUE(Report().starts_with("rank 1 on 10.0.0.1: KeyError: 'label'")) << Report();
+  EXPECT_TRUE(Report().ends_with("\n  then node 10.0.0.2 was lost: cut off; so was 1 other node"))
+      << Report();
+}
+
 TEST_F(EndReportTest, ALostNodeIsTheCauseOfAComplaintAboutAPeer) {
   Write(Line(4,
              "Traceback (most recent call last):\n"
@@ -468,13 +541,12 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
     exit.set_rank(rank);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 ended before it was stopped")) << Report();
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 had already ended")) << Report();
   exit.set_rank(1);
   exit.set_signal(SIGUSR1);
   attempt_.state().RankExited(exit);
   EXPECT_TRUE(
-      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 ended before "
-                         "it was stopped"))
+      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 had already ended"))
       << Report();
 }
 
