@@ -112,7 +112,7 @@ std::string_view TextOfSanitizer(std::string_view line) {
                                                                   : "";
 }
 
-// An error of the interpreter itself: "/usr/bin/python3: No module named train".
+// An error of the interpreter itself (runpy.py, main.c): "/usr/bin/python3: No module named train".
 std::string_view TextOfPython(std::string_view line) {
   const size_t end = line.find(": ");
   if (line[0] != '/' || end == std::string_view::npos) return "";
@@ -120,7 +120,12 @@ std::string_view TextOfPython(std::string_view line) {
   program.remove_prefix(program.rfind('/') + 1);
   const bool python = program.starts_with("python") &&
                       program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
-  return python ? line.substr(end + 2) : "";
+  line.remove_prefix(end + 2);
+  constexpr std::string_view kTexts[] = {"No module named ", "can't open file ",
+                                         "can't find '__main__'", "Error while finding module "};
+  const bool known =
+      std::ranges::any_of(kTexts, [&](std::string_view text) { return line.starts_with(text); });
+  return python && known ? line : "";
 }
 
 std::string_view Trimmed(std::string_view line) {
@@ -135,6 +140,8 @@ std::string_view Trimmed(std::string_view line) {
 // nothing.
 bool IsOfShell(std::string_view line) {
   constexpr std::string_view kLine = ": line ";
+  constexpr std::string_view kBlanks = "                        ";
+  constexpr size_t kSignalColumn = kBlanks.size();  // bash pads a signal to this length
   const size_t script = line.find(kLine);
   bool with_pid = line.starts_with("  ");
   if (script != std::string_view::npos) {
@@ -146,9 +153,11 @@ bool IsOfShell(std::string_view line) {
     line = Trimmed(line);
     if (!base::TakeNumber<uint32_t>(line) || !base::TakePrefix(line, " ")) return false;
   }
-  const bool known = std::ranges::any_of(
-      kSignals, [&](std::string_view signal) { return base::TakePrefix(line, signal); });
-  if (!known || with_pid) return known;
+  const auto signal =
+      std::ranges::find_if(kSignals, [&](auto text) { return base::TakePrefix(line, text); });
+  if (signal == std::end(kSignals)) return false;
+  const size_t padding = kSignalColumn - signal->size();
+  if (with_pid && line.substr(0, padding) == kBlanks.substr(0, padding)) return true;
   base::TakePrefix(line, " (core dumped)");
   return line.empty();
 }
@@ -294,7 +303,8 @@ void FatalMessages::Recognise(std::string_view line) {
     Record(kLikely, line, line);
   }
   if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
-  if (IsOfShell(line.substr(0, kSearched)) && Record(kLikely, InOneColumn(line), line)) {
+  if (by_shells_ && IsOfShell(line.substr(0, kSearched)) &&
+      Record(kLikely, InOneColumn(line), line)) {
     last_->kind = Kind::kShell;
     return;
   }

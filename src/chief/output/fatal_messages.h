@@ -42,8 +42,9 @@ struct RankFailure {
 // searches for one letter and one word.
 class FatalMessages {
  public:
-  explicit FatalMessages(std::string working_directory)
-      : working_directory_(std::move(working_directory)) {}
+  // `by_shells`: recognizes messages of shells, which write them to stderr only.
+  explicit FatalMessages(std::string working_directory, bool by_shells = true)
+      : working_directory_(std::move(working_directory)), by_shells_(by_shells) {}
 
   // Takes a line without its line break, at `now`.
   void Take(std::string_view line, std::chrono::steady_clock::time_point now = {});
@@ -70,6 +71,7 @@ class FatalMessages {
   bool Replaces(Weight weight, bool traceback) const;
 
   std::string working_directory_;
+  bool by_shells_;
   std::chrono::steady_clock::time_point now_{};
   std::optional<FatalMessage> last_;
   std::optional<FatalMessage> replaced_;      // by the last traceback

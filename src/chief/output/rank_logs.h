@@ -39,7 +39,7 @@ class FailureExcerpt {
   static constexpr size_t kMaxLineLength = 400;  // bytes kept of a line
 
   explicit FailureExcerpt(const std::string& working_directory)
-      : fatal_{FatalMessages(working_directory), FatalMessages(working_directory)} {}
+      : fatal_{FatalMessages(working_directory, false), FatalMessages(working_directory)} {}
 
   // Takes a complete line; of a very long one, the beginning. Ignores empty lines, and text that a
   // progress bar replaced with '\r'.

@@ -397,7 +397,8 @@ TEST_F(EndReportTest, AProgramThatWasKilledBelowAShellIsReportedAfterASuccess) {
              v1::OUTPUT_STREAM_STDERR));
   Write(Line(2, "Segmentation fault (core dumped)\n", v1::OUTPUT_STREAM_STDERR));
   Write(Line(2, "iteration 200/ 1000 | lm loss: 2.3 |\n"));  // it was started again
-  for (const uint32_t rank : {1u, 2u}) {
+  Write(Line(3, "Terminated\n"));                            // not by a shell
+  for (const uint32_t rank : {1u, 2u, 3u}) {
     v1::RankExited exit;
     exit.set_rank(rank);
     exit.set_exit_code(0);

@@ -346,6 +346,8 @@ TEST_F(FatalMessagesTest, RecognisesOneLineMessagesOfLibraries) {
            {"Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort",
             "Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort"},
            {"/usr/bin/python3.11: No module named nosuch", "No module named nosuch"},
+           {"/usr/bin/python3: can't open file '/w/x.py': [Errno 2] No such file or directory",
+            "can't open file '/w/x.py': [Errno 2] No such file or directory"},
            {"panic: runtime error: index out of range",
             "panic: runtime error: index out of range"}}) {
     messages_ = FatalMessages("/work/job");
@@ -373,7 +375,8 @@ TEST_F(FatalMessagesTest, RustPanicsHaveTwoLines) {
 TEST_F(FatalMessagesTest, OrdinaryOutputIsIgnored) {
   Take(
       "Epoch: 3\nloss: 0.1\nINFO: Traceback is on\nC\nCUDA is available\nterminating\n\n:\n"
-      "  File \"x\", line\nError: 3 %\nCUDA_VISIBLE_DEVICES=0\nCCL\n");
+      "  File \"x\", line\nError: 3 %\nCUDA_VISIBLE_DEVICES=0\nCCL\n"
+      "/usr/bin/python3: Python 3.11.7\n");
   TakeNoise(3);
   EXPECT_EQ(Text(), "");
 }
@@ -425,7 +428,8 @@ TEST_F(FatalMessagesTest, OrdinaryTextIsNotOfAShell) {
   for (const char* line :
        {"Killed 3 workers", "Aborted!", "Terminated by the user", "  4712 Done       | tee",
         "train.sh: line 3: python: command not found", "config: line 3: 4711 is no port",
-        "a: line x: 4711 Killed", "step 3: line 4711 Killed", "worker 4711 Killed", " Killed"}) {
+        "a: line x: 4711 Killed", "step 3: line 4711 Killed", "worker 4711 Killed", " Killed",
+        "  2024 Killed in action: 7"}) {
     messages_.Take(line);
     EXPECT_EQ(Text(), "") << line;
   }
