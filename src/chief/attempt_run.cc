@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "base/wall_clock.h"
 #include "chief/attempt/report.h"
+#include "chief/policy/restart_policy.h"
 #include "chief/start/prepared_text.h"
 #include "plan/plan_text.h"
 
@@ -103,10 +104,14 @@ Loop::Time AttemptRun::Tick() {
   JobState& state = attempt_->state();
   if (parts_.loop->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
+    const bool may_follow =
+        RestartLimitsOf(parts_.options.request(), parts_.nodes.size()).MayRestart() &&
+        !parts_.stop.requested();
     parts_.stop.TimedOut();
-    if (state.TimedOut()) {
-      Stop();
-    } else if (state.cause()) {
+    if (!state.cause()) {
+      if (state.TimedOut()) Stop();
+    } else if (may_follow) {
+      state.TimedOut();
       const std::string what = "--timeout expired: no further restart";
       parts_.console.Log(LogLevel::kInfo, what);
       parts_.recorder.Record(what);

@@ -40,6 +40,8 @@ class AttemptRun final : public FleetListener {
   void StopLooking();
   // Does the work that is due; returns when to call it again.
   Loop::Time Tick();
+  // No other attempt follows, so --timeout does not matter any more.
+  void IsLast() { timeout_at_ = Loop::Time::max(); }
   // Keeps the result of the search for missing ranks; the job is over.
   void Finish();
 

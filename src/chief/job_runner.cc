@@ -270,6 +270,7 @@ void JobRunner::ReportFutility(Futility why, bool restarts) {
 // Called when no attempt follows. Files are fetched before the agents leave, for --fetch and for
 // waiting clients; a signal ends that.
 StageEvent JobRunner::EndJob() {
+  run_.IsLast();
   if (parts_.stop.killing()) parts_.fetch.Cancel();
   const StageEvent next = BeforeLeaving(Wishes());
   if (next != StageEvent::kEnd) parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING, "");

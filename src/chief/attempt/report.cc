@@ -301,7 +301,9 @@ std::string LaterReport(const Attempt& attempt, const Cause* named) {
   bool lost_named = false;
   for (const Cause& later : all) {
     if (&later == named || (is_loss(later) && std::exchange(lost_named, true))) continue;
-    text += "  then " + DescribeCause(later, attempt.plan());
+    text += "  then " + (later.kind == Cause::Kind::kTimedOut
+                             ? "--timeout expired, which prevented a restart"
+                             : DescribeCause(later, attempt.plan()));
     if (is_loss(later) && lost > 1) {
       text += (lost > 2 ? "; so were " : "; so was ") + base::Count(lost - 1, "other node");
     }

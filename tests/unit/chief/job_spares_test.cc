@@ -162,7 +162,8 @@ TEST_F(JobSparesTest, TheReportNamesALostNodeAndTheTimeLimitThatPreventedARestar
     EndForLong(2);
   });
   EXPECT_EQ(Run(), 125);
-  EXPECT_THAT(report_, ContainsRegex("^node 10.0.0.2 was lost: .*\n  then stopped: --timeout "));
+  EXPECT_THAT(report_,
+              ContainsRegex("^node 10.0.0.2 was lost: .*\n  then --timeout expired, which "));
 }
 
 TEST_F(JobSparesTest, BrokenConnectionsInARowCauseNoRecovery) {

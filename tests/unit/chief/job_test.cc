@@ -123,6 +123,23 @@ TEST_F(JobTest, CtrlCOnceGivesRanksTheirGracePeriod) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobTest, ATimeoutThatPreventsNoRestartIsNotReported) {
+  options_.launch.request.set_timeout(10);
+  nodes_[1].ranks_ignore_stop = true;
+  loop_.After(seconds(5), [this] { nodes_[0].Exit(0, 3); });
+  EXPECT_EQ(Run(), 3);
+  EXPECT_THAT(messages_ + report_, testing::Not(HasSubstr("--timeout")));
+}
+
+TEST_F(JobTest, ATimeoutAfterARequestToStopIsNotReported) {
+  options_.launch.request.set_max_restarts(3);
+  options_.launch.request.set_timeout(10);
+  nodes_[1].ranks_ignore_stop = true;
+  Signal(seconds(5));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_ + report_, testing::Not(HasSubstr("--timeout")));
+}
+
 TEST_F(JobTest, CtrlCTwiceKillsAtOnce) {
   nodes_[1].ranks_ignore_stop = true;
   for (const int second : {5, 8}) Signal(seconds(second));
