@@ -78,7 +78,9 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       return report("waiting no longer");
     case Action::kNone:                      // the first signal, while ranks end
       run_.state().Interrupted(signal, by);  // may explain an eviction
-      return report("no further restart; repeat to kill the remaining processes");
+      return report(std::string(parts_.stop.may_restart() ? "no further restart"
+                                                          : "the ranks are being stopped") +
+                    "; repeat to kill the remaining processes");
   }
 }
 

@@ -104,6 +104,8 @@ void ReturningNodes::Prepare(uint32_t number, Node& node, launch::Launcher& laun
 // about what the node can run.
 bool ReturningNodes::Judge(uint32_t number, Node& node) {
   const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(number));
+  const bool was_lost = !job_.nodes.lost_because(number).ok();
+  const std::string is_there = plan.address() + (was_lost ? " is back" : " is idle");
   const launch::LaunchedNode& prepared = node.results.nodes()[0];
   if (!prepared.status.ok()) {
     node.stage = Stage::kWaiting;
@@ -111,7 +113,7 @@ bool ReturningNodes::Judge(uint32_t number, Node& node) {
     const std::string why = Message(prepared.status);
     if (job_.nodes.Connected(number) && std::exchange(node.failed, why) != why) {
       job_.console.Log(LogLevel::kWarning,
-                       plan.address() + " is back, but not usable yet: " + why + "; trying again");
+                       is_there + ", but not usable yet: " + why + "; trying again");
     }
     return false;
   }
@@ -128,12 +130,11 @@ bool ReturningNodes::Judge(uint32_t number, Node& node) {
   }
   if (!why.empty()) {
     leave_out_(number, "cannot be used: " + why);
-    job_.console.Log(LogLevel::kWarning,
-                     plan.address() + " is back, but the job does without it: " + why);
+    job_.console.Log(LogLevel::kWarning, is_there + ", but the job does without it: " + why);
     return true;
   }
   job_.nodes.PassOver(number);
-  job_.console.Log(LogLevel::kInfo, plan.address() + " is back; a restart can use it");
+  job_.console.Log(LogLevel::kInfo, is_there + "; a restart can use it");
   return true;
 }
 

@@ -67,14 +67,19 @@ std::string Roster::WhyMissing(uint32_t node) const {
 }
 
 std::vector<std::string> Roster::Take(const Choice& choice) {
+  std::vector<std::string> spares;
   std::vector<std::string> replaced;
   for (size_t i = 0; i < choice.places.size(); ++i) {
     const uint32_t before = std::exchange(places_.nodes[i], choice.places[i]);
     if (before == choice.places[i]) continue;
-    replaced.push_back(AddressOf(choice.places[i]) + " replaces " + AddressOf(before));
+    spares.push_back(AddressOf(choice.places[i]));
+    replaced.push_back(AddressOf(before));
   }
   std::vector<std::string> messages;
-  if (!replaced.empty()) messages.push_back(AFewOf(replaced));
+  if (!replaced.empty()) {
+    const std::string verb = replaced.size() == 1 ? " replaces " : " replace ";
+    messages.push_back(AFewOf(spares) + verb + AFewOf(replaced));
+  }
   std::string why = WhyEmpty(choice);
   if (!why.empty() && why != why_empty_) messages.push_back(why);
   why_empty_ = std::move(why);
@@ -99,7 +104,7 @@ std::string Roster::WhyEmpty(const Choice& choice) const {
 }
 
 std::string Roster::Needs(const Choice& choice) {
-  return "it needs " + base::Count(choice.needed, "node") + " and has " +
+  return "the job needs " + base::Count(choice.needed, "node") + " and has " +
          std::to_string(choice.members.size());
 }
 

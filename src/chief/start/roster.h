@@ -34,9 +34,9 @@ class Roster {
   void LeaveOut(uint32_t node, const std::string& why) { left_out_.try_emplace(node, why); }
 
   Availability Of(uint32_t node) const;
-  // "it needs 2 nodes and has 1"
+  // "the job needs 2 nodes and has 1"
   static std::string Needs(const Choice& choice);
-  // Why there is no attempt: "it needs 2 nodes and has 1; node2 has a faulty GPU".
+  // Why there is no attempt: "the job needs 2 nodes and has 1; node2 has a faulty GPU".
   Status NotEnough(const Choice& choice) const;
   // Whether some nodes are spares at the first launch.
   bool has_spares() const { return places_.nodes.size() < job_.nodes.size(); }

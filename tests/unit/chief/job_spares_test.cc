@@ -70,6 +70,16 @@ TEST_F(JobSparesTest, ASpareTakesThePlaceOfANodeThatDoesNotReportItsEnd) {
   EXPECT_THAT(planned_, ElementsAre(ElementsAre("node3", "10.0.0.2")));
 }
 
+TEST_F(JobSparesTest, ANodeThatWasNeverAwayIsNotSaidToBeBack) {
+  nodes_[0].reporting_takes = seconds(30);
+  loop_.After(seconds(60), [this] {
+    nodes_[1].ExitAll(0);
+    nodes_[2].ExitAll(0);
+  });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.1 is idle; a restart can use it"));
+}
+
 TEST_F(JobSparesTest, ANodeThatIsCutOffWhileRanksAreStoppedDoesNotEndTheJob) {
   loop_.After(seconds(9), [this] { nodes_[0].deaf = true; });
   loop_.After(seconds(10), [this] { nodes_[1].ExitAll(7); });
@@ -251,8 +261,9 @@ TEST_F(JobSparesTest, ANodeThatReturnsWithAFaultIsNotUsed) {
   EXPECT_EQ(planned_.size(), 2u);
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back, but the job does without it: the memory has "
                                    "uncorrectable errors"));
-  EXPECT_THAT(messages_, HasSubstr("restart: it needs 2 nodes and has 1; 10.0.0.2 cannot be used: "
-                                   "the memory has uncorrectable errors, node3 is lost: "));
+  EXPECT_THAT(messages_,
+              HasSubstr("restart: the job needs 2 nodes and has 1; 10.0.0.2 cannot be used: "
+                        "the memory has uncorrectable errors, node3 is lost: "));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostWhileItIsPreparedIsReachedAgain) {
@@ -446,6 +457,38 @@ TEST_F(JobSparesTest, ANodeThatIsLostAgainAndAgainGivesOthersNoMoreTime) {
   for (int i = 1; i < 20; ++i) loop_.After(seconds(10 * i), [this] { nodes_[0].Die(); });
   EXPECT_NE(Run(), 0);
   EXPECT_LT(took_, seconds(10) + kLease);
+}
+
+plan::Input NineNodes() {
+  plan::Input input = test::EqualNodes();
+  for (int number = 4; number <= 9; ++number) {
+    spec::Node node = input.spec.nodes.back();
+    node.address = "node" + std::to_string(number);
+    const std::string ip = "10.0.0." + std::to_string(number);
+    input.address_of[node.address] = {ip, ip, "", {}};
+    input.spec.nodes.push_back(std::move(node));
+  }
+  return input;
+}
+
+class JobManySparesTest : public JobTest {
+ protected:
+  JobManySparesTest() : JobTest(NineNodes()) {}
+};
+
+TEST_F(JobManySparesTest, ManyReplacedNodesAreCounted) {
+  options_.launch.request.set_spares(4);
+  options_.launch.request.set_timeout(7'200);
+  loop_.After(seconds(5), [this] {
+    for (uint32_t node = 1; node < 5; ++node) {
+      nodes_[node].link_takes = std::chrono::minutes(5);
+      nodes_[node].Die();
+    }
+  });
+  AllExit(seconds(10), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("node6, node7, node8 and 1 other replace 10.0.0.2, node3, node4 "
+                                   "and 1 other\n"));
 }
 
 // The spare has other devices than the others.

@@ -175,6 +175,14 @@ TEST_F(JobTest, CtrlCDuringTheEndOfAFailedJobKills) {
   EXPECT_LT(took_, seconds(11));
 }
 
+TEST_F(JobTest, ASignalThatPreventsNoRestartDoesNotSayThatItDoes) {
+  nodes_[0].ranks_ignore_stop = true;
+  loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
+  Signal(seconds(10), SIGTERM);
+  EXPECT_EQ(Run(), 7);
+  EXPECT_THAT(messages_, HasSubstr("SIGTERM: the ranks are being stopped; repeat to kill"));
+}
+
 TEST_F(JobTest, CtrlCBeforeARestartPreventsIt) {
   options_.launch.request.set_max_restarts(3);
   for (const int time : {5, 7}) loop_.After(seconds(time), [this] { nodes_[1].Exit(3, 7); });
@@ -441,6 +449,21 @@ TEST_F(JobTest, AHangMayOnlyBeReported) {
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 600 s"));
+}
+
+TEST_F(JobTest, ANodeThatIsGivenUpForItsRanksIsNotTheCauseOfAnEarlierFailure) {
+  options_.launch.request.set_max_restarts(1);
+  nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
+  loop_.After(seconds(5), [this] {
+    nodes_[2].Write(4,
+                    "Traceback (most recent call last):\n"
+                    "  File \"/work/train.py\", line 6, in main\n"
+                    "RuntimeError: Connection closed by peer\n");
+  });
+  loop_.After(seconds(6), [this] { nodes_[2].Exit(4, 3); });
+  Signal(seconds(300));
+  EXPECT_NE(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr(", because rank 4 on node3 exited with code 3: RuntimeError: "));
 }
 
 TEST_F(JobTest, RanksThatSurviveSigkillAreNotAwaitedForever) {

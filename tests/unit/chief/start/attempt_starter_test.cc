@@ -313,8 +313,9 @@ TEST_F(SecondPlanTest, ANodeThatIsDisconnectedBeforeItIsAwaited) {
 
 TEST_F(SecondPlanTest, ANodeThatIsLostBeforeItEndsTheStart) {
   Start(0);
-  ExpectRefused(kExitCannotLaunch,
-                "nothing was started: it needs 3 nodes and has 2; 10.0.0.2 is lost: no connection");
+  ExpectRefused(
+      kExitCannotLaunch,
+      "nothing was started: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no connection");
   EXPECT_LE(took_, 2 * kLease + seconds(1));
 }
 
@@ -486,7 +487,7 @@ TEST_F(AttemptStarterTest, ANecessaryNodeIsAwaitedForALeaseOnceItsRanksHaveEnded
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
   ExpectRefused(kExitCannotLaunch,
-                "restart: it needs 3 nodes and has 2; 10.0.0.2 is lost: no connection for");
+                "restart: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no connection for");
   EXPECT_GT(took_, 2 * kLease - seconds(10));
   EXPECT_LT(took_, 2 * kLease + seconds(10));
 }
@@ -500,7 +501,7 @@ TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
       },
       kLease + seconds(5));
   Start(1);
-  ExpectRefused(kExitCannotLaunch, "restart: it needs 2 nodes and has 1; 10.0.0.2 is lost: ");
+  ExpectRefused(kExitCannotLaunch, "restart: the job needs 2 nodes and has 1; 10.0.0.2 is lost: ");
   EXPECT_THAT(planned_, IsEmpty());
 }
 
