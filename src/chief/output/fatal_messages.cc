@@ -122,7 +122,7 @@ std::string_view TextOfPython(std::string_view line) {
                       program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
   line.remove_prefix(end + 2);
   constexpr std::string_view kTexts[] = {"No module named ", "can't open file ",
-                                         "can't find '__main__'", "Error while finding module "};
+                                         "can't find '__main__'", "Error while "};
   const bool known =
       std::ranges::any_of(kTexts, [&](std::string_view text) { return line.starts_with(text); });
   return python && known ? line : "";
