@@ -41,10 +41,9 @@ Fleet::Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& 
       reconnection_(lease.time, loop),
       leases_(launch::RenewalInterval(lease.time, plan.nodes_size()),
               static_cast<size_t>(plan.nodes_size()), loop, nodes_, ledger_,
-              {[this](uint32_t node, milliseconds silent) {
+              {[this](uint32_t node) {
                  TakeClosed(node, nodes_[node].session->connection(),
-                            Error(StatusCode::kUnavailable,
-                                  "nothing received for " + base::Seconds(silent)));
+                            Error(StatusCode::kUnavailable, "its agent does not answer"));
                },
                [this](uint32_t node) { Expire(node); },
                [this](uint32_t node) { return BeingLinked(node); }}) {

@@ -65,10 +65,9 @@ Loop::Time LeaseMonitor::Check(uint32_t number) {
     return Loop::Time::max();
   }
   if (disconnected && events_.being_linked(number)) return lost;
-  const Loop::Time last_contact = node.session->last_contact();
-  const Loop::Time silent = node.lease.SilentAt(last_contact, loop_.resumed());
+  const Loop::Time silent = node.lease.SilentAt(node.session->last_contact(), loop_.resumed());
   if (now < silent) return std::min(silent, lost);
-  events_.silent(number, std::chrono::duration_cast<milliseconds>(now - last_contact));
+  events_.silent(number);
   return node.machine.disconnected() ? node.lease.LostAt(loop_.resumed()) : Loop::Time::max();
 }
 

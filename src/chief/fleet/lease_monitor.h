@@ -18,8 +18,8 @@ namespace autodist::chief {
 class LeaseMonitor {
  public:
   struct Events {
-    // Its agent has not answered for this time.
-    std::function<void(uint32_t node, std::chrono::milliseconds silent)> silent;
+    // Its agent has not answered within LeaseTimer's limit.
+    std::function<void(uint32_t node)> silent;
     // It was disconnected for a whole lease.
     std::function<void(uint32_t node)> expired;
     // Returns whether a connection to it is being made.
