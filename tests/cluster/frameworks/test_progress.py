@@ -27,14 +27,14 @@ class Snapshot:
         self.web = Web(self.id).enter()
 
     def progress(self):
-        return self.web.json(f"/api/jobs/{self.id}/snapshot").get("progress", {})
+        return self.web.json(f"/api/jobs/{self.id}/snapshot")["progress"] or {}
 
     def await_step(self, step, limit):
         """The progress once this many steps are done, and the time then."""
         begin = time.monotonic()
         while True:
             shown = self.progress()
-            if int(shown.get("step", 0)) >= step:
+            if int(shown.get("step") or 0) >= step:
                 return shown, time.monotonic()
             assert self.job.process.poll() is None, f"it ended at {shown}: {self.job.err.decode()}"
             assert time.monotonic() - begin < limit, f"no step {step} within {limit} s: {shown}"

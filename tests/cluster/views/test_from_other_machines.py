@@ -123,7 +123,7 @@ def shared(folder):
     state = {"XDG_STATE_HOME": f"{folder}/state"}
     few = folder / "few"
     few.mkdir()
-    for name in ("ssh", "sh", "env"):
+    for name in ("ssh", "sh", "env", "true"):
         (few / name).symlink_to(shutil.which(name))
     in_host(WITHOUT_WAYS, "sh", "-c", "mv ~/.ssh/id_ed25519 ~/.ssh/hidden")
     places = [Place(f"login{number}", host, folder, **state, **({"PATH": str(few)} if host == WITHOUT_WAYS else {}))
