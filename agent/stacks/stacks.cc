@@ -307,6 +307,12 @@ Shown Show(pid_t pid, const TcpTraffic& traffic, bool suspended) {
           .text = std::move(text)};
 }
 
+// Whether it has ended since it was shown.
+bool HasEnded(const LookedAt& process) {
+  const auto stat = ReadProcessStat("/proc/" + std::to_string(process.pid));
+  return !stat || stat->started != process.started || stat->state == 'Z';
+}
+
 }  // namespace
 
 std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
@@ -339,7 +345,9 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
   std::string text = programs.WhyNone();
   for (const Shown& one : shown) {
-    if (text.size() <= kMaxTextLength) text += one.text + stacks[one.process.pid];
+    if (text.size() > kMaxTextLength) break;
+    text += one.text + stacks[one.process.pid];
+    if (one.by_programs && HasEnded(one.process)) text += "  has ended meanwhile\n";
   }
   return base::ToUtf8(Cut(std::move(text), kMaxTextLength));
 }

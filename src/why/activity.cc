@@ -290,10 +290,9 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   return activity;
 }
 
-// A zombie, or a helper process of Python's multiprocessing.
+// A helper process of Python's multiprocessing.
 bool TakesNoPart(const RankProcess& process) {
-  return process.state.starts_with("zombie") ||
-         process.command.find("multiprocessing.resource_tracker") != std::string::npos ||
+  return process.command.find("multiprocessing.resource_tracker") != std::string::npos ||
          process.command.find("multiprocessing.forkserver") != std::string::npos;
 }
 

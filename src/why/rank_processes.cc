@@ -19,6 +19,7 @@ constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
 constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kChildOf = "  child of ";
+constexpr std::string_view kEndedMeanwhile = "  has ended meanwhile";
 constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kCountedBy = "counted by ";
@@ -141,6 +142,8 @@ std::optional<GroupCount> ReadGroupCount(std::string_view line) {
 void ReadFacts(std::string_view line, RankProcess& process) {
   if (line.starts_with(kChildOf)) {
     process.parent = NextNumber(line).value_or(0);
+  } else if (line == kEndedMeanwhile) {
+    process.ended = true;
   } else if (line.starts_with(kHeldBy)) {
     process.holder = line.substr(kHeldBy.size());
   } else if (line.starts_with(kWork)) {
@@ -166,6 +169,7 @@ void ReadFacts(std::string_view line, RankProcess& process) {
 // "process 100 (sleeping): python3 train.py"
 RankProcess ProcessOf(std::string_view line) {
   RankProcess process;
+  process.ended = line.ends_with(" has ended");
   const size_t command = line.find("): ");
   if (command != std::string_view::npos) process.command = line.substr(command + 3);
   process.pid = NextNumber(line).value_or(0);
@@ -191,6 +195,7 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
       ReadFacts(line, process);
     }
   }
+  process.ended |= process.state.starts_with("zombie");
   if (language) AddFrames(programs_lines, *language, process);
   return process;
 }
@@ -222,9 +227,8 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
   }
   std::vector<RankProcess> processes;
   while (at < lines.size() && processes.size() < kMaxProcesses) {
-    const bool ended = lines[at].ends_with(" has ended");
     RankProcess process = ReadProcess(lines, at);
-    if (ended) continue;
+    if (process.ended && process.stack().frames.empty()) continue;
     if (!missing.empty() && process.missing.empty()) process.missing = missing;
     processes.push_back(std::move(process));
   }

@@ -55,6 +55,7 @@ struct RankProcess {
   uint64_t pid = 0;
   uint64_t parent = 0;  // 0: unknown
   std::string command;
+  bool ended = false;  // a zombie, or it has ended while its stacks were collected
   std::string holder;  // a debugger that has stopped it: "gdb (4711)"
   std::string state;   // of the main thread: "sleeping in pipe_read, system call 0"
   std::string file;    // that its main thread reads, writes or opens; "": none or unknown
@@ -74,8 +75,8 @@ struct RankProcess {
   bool StateHas(std::string_view part) const { return state.find(part) != std::string::npos; }
 };
 
-// Reads the processes that have not ended; the first is the rank itself. `text` comes from an
-// untrusted agent: texts in the result are neither short nor printable. Reads
+// Reads the processes, without ended ones whose frames are unknown; the first is the rank itself.
+// `text` comes from an untrusted agent: texts in the result are neither short nor printable. Reads
 // limited numbers of processes and counts.
 std::vector<RankProcess> ReadProcesses(std::string_view text);
 

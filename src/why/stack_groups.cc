@@ -21,6 +21,7 @@ std::string DoingText(const v1::StackGroup& group) {
 }  // namespace
 
 void StackGroups::Add(uint32_t rank, const StackSummary& summary) {
+  if (summary.doing.empty()) return AddUnknown(rank, summary.missing);
   v1::StackGroup group;
   group.set_doing(summary.doing);
   group.set_called_by(summary.called_by);

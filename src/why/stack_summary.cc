@@ -51,8 +51,7 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
 StackSummary SummaryOf(std::string_view text, const std::string& folder) {
   const std::vector<RankProcess> processes = ReadProcesses(text);
   const RankProcess* process = AtWork(processes);
-  return process ? SummaryOf(*process, folder)
-                 : StackSummary{"ending", "", "its process has ended"};
+  return process ? SummaryOf(*process, folder) : StackSummary{"", "", "its process has ended"};
 }
 
 }  // namespace autodist::why

@@ -12,7 +12,8 @@ namespace autodist::why {
 struct StackSummary {
   // The innermost informative frame, which is the caller of the function that waits: "all_reduce
   // (torch/distributed/distributed_c10d.py:2001)". The kernel's state, "sleeping in
-  // futex_wait_queue", if frames are missing or only the Python interpreter's own frames wait.
+  // futex_wait_queue", if frames are missing or only the Python interpreter's own frames wait. "":
+  // unknown, because of `missing`.
   std::string doing;
   std::string
       called_by;  // the nearest frame of the user's code: "step (train.py:41)"; "": it is `doing`

@@ -184,6 +184,25 @@ TEST(StackSummaryTest, ATruncatedGdbOutputIsIgnored) {
             (StackSummary{"sleeping in do_poll", "", "gdb did not end within 15 s"}));
 }
 
+// A shell's loop starts a `sleep` again and again.
+TEST(StackSummaryTest, AChildThatHasEndedIsNotWhatTheRankDoes) {
+  const std::string shell =
+      "process 7 (sleeping): sh loop\n  thread 7 (sh): sleeping in do_wait\n"
+      "  user-space stacks by gdb:\n    Thread 1 (LWP 7 \"sh\"):\n"
+      "    #0  0x00007f0a in wait4 () from /lib/libc.so.6\n";
+  const std::string gdb = "  user-space stacks by gdb:\n";
+  const std::string child = "process 8 (running): sleep 0.1\n  child of 7\n  thread 8: running\n";
+  const std::string ended = "  has ended meanwhile\n";
+  const std::string zombie = "process 8 (zombie): [sleep]\n  thread 8 (sleep): zombie\n";
+  for (const std::string& other :
+       {zombie, child + ended, child + gdb + "    ptrace: No such process.\n" + ended}) {
+    EXPECT_EQ(SummaryOf(shell + other, kFolder).doing, "wait4 (libc.so.6)") << other;
+    EXPECT_EQ(SummaryOf(other, kFolder), (StackSummary{"", "", "its process has ended"})) << other;
+  }
+  const std::string frames = "    Thread 1 (LWP 8):\n    #0  0x01 in step () at a.cc:1\n";
+  EXPECT_EQ(SummaryOf(shell + child + gdb + frames + ended, kFolder).doing, "step (a.cc:1)");
+}
+
 TEST(StackSummaryTest, WhyPySpyShowsNoStacks) {
   const std::string text =
       "process 7 (running): python train.py\n  thread 7 (python): running\n"
@@ -202,7 +221,8 @@ TEST(StackSummaryTest, InvalidStacksAreHandled) {
         "  user-space stacks by gdb:\n",
         "process 1\n  user-space stacks by gdb:\n    Thread 1 \n    #0",
         "process 1\n  user-space stacks by py-spy:\n    Thread 1 \"MainThread\"\n      (\n"}) {
-    EXPECT_THAT(SummaryOf(text, kFolder).doing, Not(IsEmpty())) << text;
+    const StackSummary summary = SummaryOf(text, kFolder);
+    EXPECT_THAT(summary.doing + summary.missing, Not(IsEmpty())) << text;
   }
   const std::string evil =
       SummaryOf(Python("        \x1b[2J" + std::string(100'000, 'x') + "\n"), "").doing;
@@ -254,7 +274,7 @@ TEST_F(StackGroupsTest, TheCallerCounts) {
 TEST_F(StackGroupsTest, UnknownRanksAreLastWithTheReason) {
   groups_.AddUnknown(5, "the connection with n2 is broken: no answer");
   groups_.AddUnknown(4, "the connection with n2 is broken: no answer");
-  groups_.AddUnknown(0, "its process has ended");
+  groups_.Add(0, {"", "", "its process has ended"});
   InAllReduce({1, 2, 3});
   groups_.Add(2, {"too late", "", ""});
   EXPECT_EQ(Text(),

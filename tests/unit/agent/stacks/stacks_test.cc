@@ -247,6 +247,14 @@ TEST_F(StacksTest, AnEndedProcessIsNoError) {
   EXPECT_EQ(Look(), "process " + std::to_string(pid_) + " has ended\n");
 }
 
+TEST_F(StacksTest, AProcessThatEndsMeanwhileIsMarked) {
+  InstallGdb(
+      "kill -KILL $pid; while [ -e /proc/$pid ] && ! grep -q 'State:.Z' /proc/$pid/status; do :; "
+      "done");
+  Start({"sh", "-c", "echo ready; exec sleep 1000"});
+  EXPECT_THAT(Look(), testing::EndsWith("\n  has ended meanwhile\n"));
+}
+
 // A gdb that fails after it has announced itself to the test and has waited for the answer.
 class SuspendedStacksTest : public StacksTest {
  protected:
