@@ -97,7 +97,7 @@ class Search {
   Status VisitFolder(const base::UniqueFd& fd, const Folder& folder);
   Status VisitEntry(int folder, const std::string& name, const std::string& path, bool all);
   void LeaveOut(const std::string& path, const std::string& why) {
-    found_.left_out.push_back((path.empty() ? "." : path) + ": " + why);
+    found_.left_out.push_back((path.empty() ? "." : path) + ": not fetched: " + why);
   }
 
   const files::FilePatterns& patterns_;

@@ -56,7 +56,7 @@ def test_fetch_from_a_running_job(start, autodist, unshared):
     assert fetched.code == 0, fetched.err
     assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 1 node shares the folder {WORK}, " \
            "from which nothing needs to be fetched\n" in fetched.err
-    assert re.search(r"warning: 10\.77\.0\.2, .*: ckpt-link: a symbolic link\n", fetched.err), fetched.err
+    assert re.search(r"warning: 10\.77\.0\.2, .*: ckpt-link: not fetched: a symbolic link\n", fetched.err), fetched.err
     assert_fetched(folder, OTHERS)
     assert not (folder / address(1)).exists()
 
