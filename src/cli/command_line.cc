@@ -220,7 +220,7 @@ std::string SbatchOptionHere(const CLI::App& command, const std::string& word,
                             : next.empty() || IsOption(next) ? ""
                                                              : next;
   if (Find(command, name)) {
-    return "write `autodist " + command.get_name() + " " + name + " " + value + "`";
+    return "write `" + name + " " + value + "`";
   }
   return "for sbatch: `--sbatch=" + name + (value.empty() ? "" : "=" + value) + "`";
 }

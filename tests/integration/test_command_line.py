@@ -137,7 +137,7 @@ def test_each_command_of_a_hint_is_accepted(autodist, command):
 def test_each_hint_for_sbatch_is_accepted(autodist, words):
     outcome = autodist("submit", "--slurm", "--print", *words.split(), "--", "true")
     assert outcome.code == 2, outcome.err
-    hint = re.search(r"`(?:autodist submit )?(--[^`]+)`", outcome.err)[1]
+    hint = re.search(r"`(--[^`]+)`", outcome.err)[1]
     accepted = autodist("submit", "--slurm", "--print", *hint.split(), "--", "true")
     assert accepted.code == 0, (hint, accepted.err)
 

@@ -218,10 +218,10 @@ TEST_F(CommandLineTest, EachVariableHasItsOwnOption) {
 
 TEST_F(CommandLineTest, OptionsOfSbatch) {
   for (const auto& [word, next, hint] :
-       {std::tuple{"-N", "3", "write `autodist submit --nodes 3`"},
-        {"-N3", "x", "write `autodist submit --nodes 3`"},
-        {"-p", "long", "write `autodist submit --partition long`"},
-        {"-J", "sweep", "write `autodist submit --name sweep`"},
+       {std::tuple{"-N", "3", "write `--nodes 3`"},
+        {"-N3", "x", "write `--nodes 3`"},
+        {"-p", "long", "write `--partition long`"},
+        {"-J", "sweep", "write `--name sweep`"},
         {"-C", "a100", "for sbatch: `--sbatch=--constraint=a100`"},
         {"--gres", "gpu:8", "for sbatch: `--sbatch=--gres=gpu:8`"},
         {"--gres=gpu:8", "x", "for sbatch: `--sbatch=--gres=gpu:8`"}}) {
