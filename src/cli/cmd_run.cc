@@ -183,9 +183,9 @@ Status LeaveOutNodes(const std::vector<std::string>& exclude, spec::ResourceSpec
           Error(StatusCode::kFailedPrecondition, TextOf(one)),
           "leave it out with --exclude " + one.address + "; or " + HowToForget(one.address));
     } else {
-      base::Log(base::LogLevel::kWarning, TextOf(one));
+      base::Log(base::LogLevel::kWarning, TextOf(one) + "; this job uses it");
       base::Log(base::LogLevel::kInfo, "to leave it out: --exclude " + one.address +
-                                           "; to use it: " + HowToForget(one.address));
+                                           "; to forget the fault: " + HowToForget(one.address));
     }
   }
   return OkStatus();

@@ -56,7 +56,8 @@ def test_other_runs_warn(autodist, planned):
     autodist("nodes", "--exclude", "192.0.2.7")
     nodes, err = planned()
     assert nodes == ["192.0.2.6", "192.0.2.7", "192.0.2.8"]
-    assert "192.0.2.7 is remembered as faulty since" in err and "--exclude 192.0.2.7" in err
+    assert "192.0.2.7 is remembered as faulty since" in err and "; this job uses it\n" in err
+    assert "to leave it out: --exclude 192.0.2.7; to forget the fault: `" in err
     assert planned("--health", "off") == (nodes, "")
     assert planned("--min-nodes", "3")[0] == nodes
     strict = autodist("run", "--spec", "spec.yaml", "--dry-run", "--health", "strict", "--", "true")
