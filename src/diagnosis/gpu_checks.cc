@@ -84,7 +84,7 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
 // On an idle GPU, the driver uses less.
 constexpr uint64_t kTakenMemory = 1024 * kMiB;
 constexpr char kBusyRemedy[] =
-    "stop them, remove the device from the spec, or wait with --on-busy wait";
+    "stop what uses it, remove the device from the spec, or wait with --on-busy wait";
 
 // "python (pid 7, of ann, job 20261120-173000-3fa9c1, 3000 MiB)"
 std::string ProcessText(const v1::GpuProcess& process) {
