@@ -44,8 +44,9 @@ constexpr Beginning kBeginnings[] = {
     {"realloc(): ", kFatal},
     {"*** stack smashing detected ***", kFatal},
     {"*** buffer overflow detected ***", kFatal},
-    {"Fatal error in ", kFatal},  // MPICH
-    {"Abort(", kFatal},           // MPICH
+    {"Fatal error in ", kFatal},                // MPICH
+    {"Abort(", kFatal},                         // MPICH
+    {"MPI_ABORT was invoked on rank ", kHint},  // Open MPI, because of an earlier message, if any
     {"Fortran runtime error: ", kFatal},
     {"panic: ", kFatal},        // Go
     {"fatal error: ", kFatal},  // Go

@@ -343,4 +343,4 @@ def test_mpi_abort_under_mpirun_ends_all(autodist, program):
     outcome = autodist(*mpirun(program(ENDLESS), 3, 7))
     assert outcome.code == 7, outcome.err
     assert f"process 0 on {address(1)}" in outcome.err
-    assert "MPI_ABORT was invoked on rank 3" in outcome.err
+    assert "exited with code 7: MPI_ABORT was invoked on rank 3" in outcome.err

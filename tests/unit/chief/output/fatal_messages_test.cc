@@ -345,6 +345,8 @@ TEST_F(FatalMessagesTest, RecognisesOneLineMessagesOfLibraries) {
             "AddressSanitizer: heap-use-after-free on address 0x1"},
            {"Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort",
             "Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort"},
+           {"MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
+            "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD"},
            {"/usr/bin/python3.11: No module named nosuch", "No module named nosuch"},
            {"/usr/bin/python3: can't open file '/w/x.py': [Errno 2] No such file or directory",
             "can't open file '/w/x.py': [Errno 2] No such file or directory"},
