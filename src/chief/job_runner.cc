@@ -337,12 +337,14 @@ void JobRunner::AwaitAgents() {
 }
 
 void JobRunner::WarnOfStayingAgents() {
+  const std::string clean = CommandForNodes("clean", parts_.options.request());
   for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
     if (!parts_.nodes.state(node).alive()) continue;
     parts_.console.Log(LogLevel::kWarning,
                        parts_.AddressOf(node) +
                            ": the agent did not confirm that the job ended there; what may "
-                           "be left ends with its lease, or by `autodist clean`");
+                           "be left ends with its lease" +
+                           (clean.empty() ? "" : ", or by `" + clean + "`"));
   }
   if (!departures_.over()) return;
   for (const uint32_t node : departures_.staying()) {

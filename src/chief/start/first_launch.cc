@@ -46,10 +46,11 @@ Status FirstLaunch::Check() const {
   if (!preflight_) return OkStatus();
   const v1::Diagnosis diagnosis = Diagnose();
   if (diagnosis::IsBad(diagnosis)) {
+    const std::string doctor = CommandForNodes("doctor", job_.options.request());
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
                             "nothing was started, because preflight checks failed:\n" +
                                 diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_BAD)),
-                      "run `autodist doctor` for more checks, or start anyway with --no-preflight");
+                      doctor.empty() ? "" : "run `" + doctor + "` for more checks");
   }
   const std::string warnings = diagnosis::IssuesAsText(diagnosis, v1::CHECK_RESULT_WARNING);
   if (!warnings.empty()) {

@@ -136,7 +136,7 @@ def test_a_run_does_not_start_with_different_files(autodist, folder):
     outcome = autodist(*arguments, "--", "/usr/bin/python3", "train.py", cwd=work)
     assert outcome.code == 125 and outcome.out == ""
     assert f"{address(3)}: files\n" in outcome.err and "train.py differs from the chief's" in outcome.err
-    assert "--no-preflight" in outcome.err
+    assert f"hint: run `autodist doctor --spec {SPEC}` for more checks\n" in outcome.err
     outcome = autodist(*arguments, "--no-preflight", "--", "/usr/bin/python3", "train.py", cwd=work)
     assert outcome.code == 0 and outcome.lines()[4] == ["2"]
     assert autodist(*arguments, "--sync", "--", "/usr/bin/python3", "train.py", cwd=work).code == 0

@@ -215,12 +215,14 @@ TEST_F(JobTest, CtrlCThreeTimesWhileARestartWaitsForASilentNodeLeavesAtOnce) {
 }
 
 TEST_F(JobTest, CtrlCDuringAReconnectEndsReachableNodes) {
+  options_.launch.request.set_spec("my nodes.yaml");
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   for (const int second : {10, 13, 16}) Signal(seconds(second));
   EXPECT_EQ(Run(), 130);
   EXPECT_LE(took_, seconds(17));
   EXPECT_TRUE(nodes_[0].gone());
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2: the agent did not confirm"));
+  EXPECT_THAT(messages_, HasSubstr("or by `autodist clean --spec 'my nodes.yaml'`\n"));
 }
 
 TEST_F(JobTest, CtrlCTwiceDuringTheEndKills) {
