@@ -126,6 +126,7 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const {
 bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns) {
   if (RunningOn(node_rank) == 0) return false;
   for (const uint32_t rank : planned_on_[node_rank]) node_of_running_.erase(rank);
+  lost_ += running_on_[node_rank];
   running_on_[node_rank] = 0;
   if (!AllEnded()) {
     for (const uint32_t rank : planned_on_[node_rank]) node_of_serving_.erase(rank);

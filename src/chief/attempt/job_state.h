@@ -75,6 +75,8 @@ class JobState {
   int ended_after_stop_signal() const { return ended_after_stop_signal_; }
   int ended_by_kill() const { return ended_by_kill_; }
   int ended_before() const { return ended_before_; }
+  // Ranks whose end is unknown, because they ran on a node when it was lost.
+  uint32_t lost() const { return lost_; }
 
   // Returns the exit code of `autodist run`, once the job is over.
   int ExitCode() const;
@@ -105,6 +107,7 @@ class JobState {
   int ended_after_stop_signal_ = 0;
   int ended_by_kill_ = 0;
   int ended_before_ = 0;
+  uint32_t lost_ = 0;
 };
 
 }  // namespace autodist::chief

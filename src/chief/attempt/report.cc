@@ -330,6 +330,11 @@ std::string OthersReport(const Attempt& attempt) {
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   }
   if (text.empty()) return "";
+  if (state.lost() > 0) {
+    text += ", " + std::to_string(state.lost()) +
+            (state.lost() == 1 ? " was on a lost node" : " were on lost nodes");
+  }
+  if (state.running() > 0) text += ", " + std::to_string(state.running()) + " may still run";
   const bool stopped =
       state.ended_by_stop_signal() + state.ended_after_stop_signal() + state.ended_by_kill() > 0;
   return std::string(of_a_rank ? "  other ranks" : "  ranks") +

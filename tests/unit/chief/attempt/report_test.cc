@@ -75,7 +75,7 @@ TEST_F(EndReportTest, AFaultyGpuIsTheFirstCause) {
             "happens again, have the GPU replaced\n"
             "  because of it, rank 4 on node3 (pid 99) exited with code 1\n"
             "  it wrote nothing\n"
-            "  other ranks were stopped: 1 ended on SIGUSR1");
+            "  other ranks were stopped: 1 ended on SIGUSR1, 3 may still run");
   EXPECT_EQ(DescribeCauseInOneLine(attempt_),
             "GPU 1 of rank 0 on 10.0.0.1 fell off the bus (XID 79): restart the node; if it "
             "happens again, have the GPU replaced; because of it, rank 4 on node3 exited with code "
@@ -542,12 +542,15 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
     exit.set_rank(rank);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 had already ended")) << Report();
+  EXPECT_TRUE(Report().ends_with("\n  other ranks: 1 had already ended, 3 may still run"))
+      << Report();
   exit.set_rank(1);
   exit.set_signal(SIGUSR1);
   attempt_.state().RankExited(exit);
+  attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
   EXPECT_TRUE(
-      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 had already ended"))
+      Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 had already ended, 2 "
+                         "were on lost nodes"))
       << Report();
 }
 
