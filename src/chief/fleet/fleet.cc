@@ -357,7 +357,11 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   if (!node.machine.disconnected()) return;
   const bool over = orders_.leaving && node.machine.drained();
   if (over && ProofOfEnd::In(linked.status)) return OnGracefulExit(number);
-  if (!linked.status.ok()) return MarkLost(number, NodeEvent::kLost, linked.status);
+  if (ProofOfEnd::In(linked.status)) return MarkLost(number, NodeEvent::kLost, linked.status);
+  if (!linked.status.ok()) {
+    return MarkLost(number, NodeEvent::kLost,
+                    Annotate(linked.status, "no connection for " + SilenceOf(node)));
+  }
   node.lease.Linked(loop_.Now());
   node.session->Connect(linked.link);
   leases_.CheckSoon(number);
@@ -390,10 +394,14 @@ void Fleet::OnGracefulExit(uint32_t number) {
   }
 }
 
+std::string Fleet::SilenceOf(const FleetNode& node) const {
+  return base::Seconds(Between(node.session->last_contact(), loop_.Now()));
+}
+
 // Called when the node's lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
-  const std::string time = base::Seconds(Between(node.session->last_contact(), loop_.Now()));
+  const std::string time = SilenceOf(node);
   GiveUp(number, BeingLinked(number)
                      ? "no connection for " + time + ": " + node.machine.detail()
                      : "no answer from its agent for " + time +

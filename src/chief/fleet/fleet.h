@@ -141,6 +141,7 @@ class Fleet final : private InboxReader {
   void SendEnd(FleetNode& node);
   void Expire(uint32_t node);
   const std::string& AddressOf(uint32_t node) const;
+  std::string SilenceOf(const FleetNode& node) const;  // "5 s", since its last answer
   // Logs messages of the first nodes only if many have one at the same time.
   void LogNode(base::LogLevel level, uint32_t node, const std::string& what);
 

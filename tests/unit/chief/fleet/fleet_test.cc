@@ -145,6 +145,7 @@ TEST_F(FleetTest, ANodeIsLostWhenItsLeaseExpires) {
   EXPECT_EQ(lost_member_, 1u);
   EXPECT_GT(lost_after_, kLease - seconds(5));  // the last answer was to a renewal
   EXPECT_LE(lost_after_, kLease);
+  EXPECT_THAT(Message(lost_because_), HasSubstr("no connection for "));
   const std::string messages = Messages();
   EXPECT_THAT(messages, HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
   EXPECT_THAT(messages, HasSubstr("; its ranks may still run\n"));
