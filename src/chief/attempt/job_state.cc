@@ -124,6 +124,12 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const {
 }
 
 bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns) {
+  Cause loss{Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns};
+  const bool is_cause = WasEndedByAgent(node_rank);
+  if (is_cause) {
+    cause_ = loss;
+    ++lost_;
+  }
   if (RunningOn(node_rank) == 0) return false;
   for (const uint32_t rank : planned_on_[node_rank]) node_of_running_.erase(rank);
   lost_ += running_on_[node_rank];
@@ -132,8 +138,15 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_c
     for (const uint32_t rank : planned_on_[node_rank]) node_of_serving_.erase(rank);
     serving_on_[node_rank] = 0;
   }
-  if (evicted_ && cause_->node_rank == node_rank) return false;
-  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0, {}, {}, last_contact_ns});
+  if (is_cause || (evicted_ && cause_->node_rank == node_rank)) return false;
+  return Stop(std::move(loss));
+}
+
+// Returns whether the cause is a rank of the node that its agent killed of its own accord, as it
+// does without its watchdog.
+bool JobState::WasEndedByAgent(uint32_t node_rank) const {
+  return cause_ && cause_->kind == Cause::Kind::kRankFailed && cause_->node_rank == node_rank &&
+         !cause_->abort && cause_->exit.signal() == SIGKILL && cause_->exit.signalled() == SIGKILL;
 }
 
 bool JobState::NodeEvicted(uint32_t node_rank, const Status& status) {

@@ -85,6 +85,7 @@ class JobState {
   bool Stop(Cause cause);
 
   std::chrono::milliseconds NoticedWithin(const v1::RankExited& from_outside) const;
+  bool WasEndedByAgent(uint32_t node_rank) const;
   bool CameFirst(const v1::RankExited& exit) const;
   void Replace(const v1::RankExited& exit, uint32_t node_rank,
                std::optional<v1::RankAborted> abort);

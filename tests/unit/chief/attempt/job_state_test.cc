@@ -193,6 +193,28 @@ TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
   EXPECT_EQ(state_.ExitCode(), 125);
 }
 
+// An agent whose watchdog is killed kills its ranks, and then ends.
+TEST_F(JobStateTest, TheLossOfANodeIsTheCauseIfItsAgentKilledARank) {
+  const Status why = Error(StatusCode::kUnavailable, "its agent's watchdog was killed");
+  for (const int signalled : {0, SIGKILL}) {
+    for (const uint32_t rank : {3u, 4u}) {  // of two ranks and of one
+      JobState state(test::ThreeNodePlan());
+      const uint32_t node = rank == 3 ? 1 : 2;
+      v1::RankExited exit = Signaled(rank, SIGKILL);
+      exit.set_signalled(signalled);
+      EXPECT_TRUE(state.RankExited(exit));
+      EXPECT_FALSE(state.NodeLost(0, why));
+      EXPECT_EQ(state.cause()->kind, Cause::Kind::kRankFailed);
+      EXPECT_FALSE(state.NodeLost(node, why));
+      const bool is_cause = signalled == SIGKILL;
+      EXPECT_EQ(state.cause()->kind, is_cause ? Cause::Kind::kNodeLost : Cause::Kind::kRankFailed);
+      EXPECT_EQ(state.cause()->node_rank, node);
+      EXPECT_EQ(state.ExitCode(), is_cause ? 125 : 137);
+      EXPECT_EQ(state.RunningOn(node), 0u);
+    }
+  }
+}
+
 TEST_F(JobStateTest, ANodeWithEndedRanksMayLeave) {
   state_.RankExited(Exited(4, 0));
   EXPECT_FALSE(state_.NodeEvicted(2, Error(StatusCode::kAborted, "evicted")));
