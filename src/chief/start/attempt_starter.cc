@@ -191,6 +191,7 @@ Status AttemptStarter::Plan() {
   for (std::string& message : roster_.Take(choice)) {
     job_.console.Log(LogLevel::kInfo, std::move(message));
   }
+  gathering_.ReportReturned(members);
   plan::Replan replan{number, {}, reported_addresses_};
   for (const uint32_t node : members) {
     replan.members.push_back(job_.plan.nodes(static_cast<int>(node)).address());

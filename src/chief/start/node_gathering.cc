@@ -33,6 +33,7 @@ void NodeGathering::Begin(bool again) {
   ending_ = reported_ = reported_missing_ = false;
   again_ = again;
   missing_.clear();
+  if (!again) were_lost_.clear();
   count_at_ = awaits_since_ = reach_at_ = {};
   due_ = began_ = job_.loop.Now();
 }
@@ -99,10 +100,24 @@ void NodeGathering::NoteMissing() {
   for (uint32_t node = 0; node < job_.nodes.size(); ++node) {
     if (roster_.Of(node) != Availability::kReturning) {
       missing_.erase(node);
-    } else if (!missing_.try_emplace(node, now).second && ranks_may_run) {
+      continue;
+    }
+    if (!job_.nodes.state(node).alive()) were_lost_.insert(node);
+    if (!missing_.try_emplace(node, now).second && ranks_may_run) {
       missing_[node] = now;
     }
   }
+}
+
+void NodeGathering::ReportReturned(const std::vector<uint32_t>& members) {
+  std::vector<std::string> addresses;
+  for (const uint32_t node : members) {
+    if (were_lost_.erase(node) == 0) continue;
+    addresses.push_back(job_.plan.nodes(static_cast<int>(node)).address());
+  }
+  if (addresses.empty()) return;
+  job_.console.Log(base::LogLevel::kInfo,
+                   AFewOf(addresses) + (addresses.size() == 1 ? " is back" : " are back"));
 }
 
 bool NodeGathering::AwaitsNodes(const Choice& idle) {

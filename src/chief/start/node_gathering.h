@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "chief/fleet/all_hold.h"
 #include "chief/loop/loop.h"
@@ -31,6 +33,8 @@ class NodeGathering {
   bool WouldWait(Loop::Time begin) const;
   // When to call Advance at the latest.
   Loop::Time due() const { return due_; }
+  // Logs which of these were lost before, once.
+  void ReportReturned(const std::vector<uint32_t>& members);
 
  private:
   bool AllEnded();
@@ -62,6 +66,7 @@ class NodeGathering {
   bool again_ = false;                      // as in Begin
   Loop::Time awaits_since_{};               // missing nodes; zero: not yet
   std::map<uint32_t, Loop::Time> missing_;  // nodes that may return, since then
+  std::set<uint32_t> were_lost_;            // nodes, and are not said to be back
   Loop::Time reach_at_{};                   // missing nodes, again
   bool reported_ = false;                   // that ranks may still run
   bool reported_missing_ = false;           // that nodes are awaited

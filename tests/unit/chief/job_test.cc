@@ -302,6 +302,7 @@ TEST_F(JobTest, ARestartIncludesANodeWhoseAgentDied) {
   AllExit(seconds(30), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2", "node3")));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 is back\n"));
   ExpectNothingRuns();
 }
 
