@@ -223,7 +223,10 @@ StageEvent JobRunner::RestartOrEnd() {
 // A wait for nodes, or for ranks that may still run, is reported when it begins.
 std::string JobRunner::RestartText(const std::string& cause) const {
   const bool waits = starter_.WouldWait(parts_.loop->Now() + pause_);
-  std::string text = waits ? "restarting" : "restarting now";
+  const bool enough = starter_.roster().Choose(Availability::kConnected).suffices;
+  std::string text = !waits   ? "restarting now"
+                     : enough ? "restarting"
+                              : "restarting once enough nodes are back";
   if (pause_.count() > 0) {
     text = "restarting in " + base::Seconds(pause_) + (waits ? " at the earliest" : "");
   }

@@ -187,7 +187,13 @@ Status AttemptStarter::Plan() {
   const Choice choice = roster_.Choose(Availability::kIdle);
   const std::vector<uint32_t>& members = choice.members;
   ++making_.plans;
-  if (!choice.suffices) return roster_.NotEnough(choice);
+  if (!choice.suffices) {
+    const bool fewer_help = number > 0 && !members.empty();
+    return WithRemedy(roster_.NotEnough(choice), fewer_help ? "run with --min-nodes " +
+                                                                  std::to_string(members.size()) +
+                                                                  " to restart with fewer nodes"
+                                                            : "");
+  }
   for (std::string& message : roster_.Take(choice)) {
     job_.console.Log(LogLevel::kInfo, std::move(message));
   }

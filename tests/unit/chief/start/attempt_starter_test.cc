@@ -502,6 +502,8 @@ TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
       kLease + seconds(5));
   Start(1);
   ExpectRefused(kExitCannotLaunch, "restart: the job needs 2 nodes and has 1; 10.0.0.2 is lost: ");
+  ExpectRefused(kExitCannotLaunch,
+                "\n    hint: run with --min-nodes 1 to restart with fewer nodes");
   EXPECT_THAT(planned_, IsEmpty());
 }
 
