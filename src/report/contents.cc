@@ -43,7 +43,8 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   }
   if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(snapshot) - job.started_ms()));
   const v1::GoodputParts& spent = snapshot.goodput_parts();
-  if (spent.training() + spent.lost_steps() > 0) add("goodput", snapshot::GoodputText(spent));
+  const std::string goodput = snapshot::GoodputText(spent);
+  if (spent.training() + spent.lost_steps() > 0 && !goodput.empty()) add("goodput", goodput);
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));
   if (const auto time = snapshot::TimeToRecover(snapshot)) {
     add("time to recover", base::ExactlyElapsed(std::chrono::milliseconds(*time)));

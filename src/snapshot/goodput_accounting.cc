@@ -134,7 +134,8 @@ std::optional<double> Goodput(const v1::GoodputParts& spent) {
 
 std::string GoodputText(const v1::GoodputParts& spent) {
   const auto goodput = Goodput(spent);
-  if (!goodput) return "";
+  const bool says_little = !spent.steps_known() && spent.training() < spent.start_up();
+  if (!goodput || says_little) return "";
   return base::Percent(*goodput) + (spent.steps_known() ? "" : ", steps unknown");
 }
 

@@ -65,7 +65,8 @@ class GoodputAccounting {
 
 // The share of the time that was training, 0 to 1; absent if no time has passed.
 std::optional<double> Goodput(const v1::GoodputParts& spent);
-// "94.1 %"; "99.5 %, steps unknown", as imports then count as training; "": no time has passed.
+// "94.1 %"; "99.5 %, steps unknown", as imports then count as training; "": no time has
+// passed, or without known steps less than the start took.
 std::string GoodputText(const v1::GoodputParts& spent);
 int64_t Total(const v1::GoodputParts& spent);  // milliseconds
 

@@ -22,6 +22,7 @@ TEST(GoodputAccountingTest, EachPhaseOfAnAttemptHasAPart) {
 TEST(GoodputAccountingTest, WithoutStepsTrainingBeginsWhenTheRanksRun) {
   GoodputAccounting accounting(0);
   accounting.Runs(2'000);
+  EXPECT_EQ(GoodputText(accounting.At(3'999)), "");
   EXPECT_EQ(accounting.At(5'000).start_up(), 2'000);
   EXPECT_EQ(accounting.At(5'000).training(), 3'000);
   EXPECT_EQ(GoodputText(accounting.At(5'000)), "60.0 %, steps unknown");
