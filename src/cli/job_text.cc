@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <set>
@@ -24,18 +25,23 @@ namespace {
 
 constexpr int kMaxMetrics = 8;
 
-// "0.51", "2.375", "1e-05".
-std::string FigureText(double value) {
+// "0.51", "2.375", "1e-05", with at most this many significant digits.
+std::string FigureText(double value, int digits = 4) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
+}
+
+// With two significant digits, but whole numbers are not rounded to tens.
+std::string RateText(double value) {
+  return FigureText(value < 10 ? value : std::round(value), value < 10 ? 2 : 9);
 }
 
 std::string StepsText(const v1::Progress& progress) {
   std::string text = "step " + base::Thousands(progress.step());
   if (progress.total() > 0) text += " of " + base::Thousands(progress.total());
   if (!progress.what().empty()) text += ", " + base::Printable(progress.what());
-  if (progress.has_rate()) text += ", " + FigureText(progress.rate()) + " steps/s";
+  if (progress.has_rate()) text += ", " + RateText(progress.rate()) + " steps/s";
   return text;
 }
 

@@ -28,7 +28,7 @@ struct JobDetails {
   std::vector<std::pair<std::string, std::string>> rows;  // name, value
 };
 
-// "step 25 of 60, epoch 1/2, 10.1 steps/s", metrics, issues with steps, and the cause of the last
+// "step 25 of 60, epoch 1/2, 10 steps/s", metrics, issues with steps, and the cause of the last
 // restart.
 JobDetails DetailsOf(const v1::JobSnapshot& snapshot);
 

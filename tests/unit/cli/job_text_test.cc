@@ -168,5 +168,19 @@ TEST(JobTextTest, AnEndedAndACrashedJob) {
                 "still have processes of the job");
 }
 
+TEST(JobTextTest, ARateHasTwoDigits) {
+  v1::JobSnapshot snapshot;
+  snapshot.mutable_progress()->set_step(55);
+  for (const auto& [rate, text] : {std::pair{0.9992, "1"},
+                                   {0.0123, "0.012"},
+                                   {2.06, "2.1"},
+                                   {9.98, "10"},
+                                   {10.4, "10"},
+                                   {1234.4, "1234"}}) {
+    snapshot.mutable_progress()->set_rate(rate);
+    EXPECT_EQ(DetailsOf(snapshot).rows.at(0).second, "step 55, " + std::string(text) + " steps/s");
+  }
+}
+
 }  // namespace
 }  // namespace autodist::cli
