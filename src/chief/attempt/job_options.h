@@ -49,8 +49,8 @@ struct JobOptions {
   const v1::JobRequest& request() const { return launch.request; }
 };
 
-// "autodist clean --spec FILE": a command for the same nodes, to be run in the same folder. "":
-// there is none, because the nodes are not known from options.
+// "autodist clean --spec FILE": a command for the same nodes, to be run in the same folder; "" if
+// the nodes are not known from options.
 std::string CommandForNodes(const std::string& command, const v1::JobRequest& request);
 
 }  // namespace autodist::chief

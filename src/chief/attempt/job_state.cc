@@ -142,7 +142,7 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status, int64_t last_c
   return Stop(std::move(loss));
 }
 
-// Returns whether the cause is a rank of the node that its agent killed of its own accord, as it
+// Returns whether the cause is a rank of the node that its agent killed without an order, as it
 // does without its watchdog.
 bool JobState::WasEndedByAgent(uint32_t node_rank) const {
   return cause_ && cause_->kind == Cause::Kind::kRankFailed && cause_->node_rank == node_rank &&
