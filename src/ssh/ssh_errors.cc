@@ -162,8 +162,7 @@ std::optional<std::string> SaidByProxy(const std::string& said) {
 Status ProxyError(const std::string& words, const std::string& host) {
   const bool jump = Has(host, " through ");  // it names the jump hosts of the spec
   if (words.empty()) {
-    const char* const proxy = jump ? "the jump host" : "the ProxyCommand";
-    return CauseError(cause::kProxySilent, {{"{proxy}", proxy}, {"{node}", host}});
+    return CauseError(cause::kProxySilent, {{"{proxy}", jump ? "jump host" : "ProxyCommand"}});
   }
   const transport::Cause* const shown = CauseIn(words, SaidBy::kJumpHost);
   return CauseError(shown  ? *shown

@@ -190,7 +190,9 @@ class SshProgramStream final : public transport::Stream {
     const std::optional<int> status = program_->ExitStatus();
     std::string said = program_->StderrTail();
     if (status == kExitNotFound && said.starts_with(std::string(kEnv) + ": ")) {
-      return Annotate(CauseError(cause::kNoSshProgram), where_);
+      const char* const path = std::getenv("PATH");
+      return Annotate(CauseError(cause::kNoSshProgram, {{"{path}", path ? path : "unset"}}),
+                      where_);
     }
     if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();

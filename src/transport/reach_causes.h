@@ -49,8 +49,8 @@ inline constexpr char kServerSays[] = "the server says: {said}";
 
 // ssh reads its configuration.
 inline constexpr Cause kNoSshProgram{
-    kFailedPrecondition, "only the ssh program can log in there, and this machine does not have it",
-    "install OpenSSH's client"};
+    kFailedPrecondition, "only the ssh program can log in there, and 'ssh' is not in PATH ({path})",
+    "install OpenSSH's client, or correct PATH"};
 inline constexpr Cause kOldSsh{
     kFailedPrecondition, "the ssh program of this machine is too old: {said}",
     "install a newer OpenSSH client", kConfiguration, "command-line: line 0: "};
@@ -111,17 +111,17 @@ inline constexpr Cause kNoInterface{
     kUnavailable, "{said}",
     "the name after the % must be one of this machine's interfaces (`ip link`)"};
 inline constexpr Cause kNotConnected{kUnavailable, "{said}", kCheckAddress};
-inline constexpr char kJumpHostLoginFails[] = "the login to the jump host of {node} fails: {said}";
+inline constexpr char kJumpHostLoginFails[] = "the login to its jump host fails: {said}";
 inline constexpr char kTestJumpHost[] =
     "make `ssh JUMP_HOST true` work here; the jump host is that of ProxyJump in ~/.ssh/config, or "
     "of proxy_jump in the spec";
 inline constexpr Cause kJumpHostForbids{
-    kUnavailable, "the jump host of {node} forbids connections to other machines: {said}",
+    kUnavailable, "its jump host forbids connections to other machines: {said}",
     "permit them there: look at AllowTcpForwarding and PermitOpen in sshd_config, and at "
     "`no-port-forwarding` and `permitopen=` in authorized_keys",
     kJumpHost, "open failed: administratively prohibited"};
 inline constexpr Cause kJumpHostFails{
-    kUnavailable, "the jump host of {node} does not reach it: {said}",
+    kUnavailable, "its jump host does not reach it: {said}",
     "check that the node is up, and that the jump host reaches it under this address and port",
     kJumpHost, "stdio forwarding failed"};
 inline constexpr Cause kJumpHostRefuses{
@@ -129,14 +129,16 @@ inline constexpr Cause kJumpHostRefuses{
     "permission denied (publickey|permission denied (gssapi-|permission denied (hostbased|"
     "permission denied (password|permission denied (keyboard-interactive|"
     "too many authentication failures|unable to negotiate with|host key verification failed"};
-inline constexpr Cause kJumpHostLogin{kUnavailable, kJumpHostLoginFails, kTestJumpHost, kJumpHost,
-                                      "ssh: connect to host|ssh: could not resolve hostname"};
+inline constexpr Cause kJumpHostUnreachable{kUnavailable, "its jump host cannot be reached: {said}",
+                                            kTestJumpHost, kJumpHost,
+                                            "ssh: connect to host|ssh: could not resolve hostname"};
+inline constexpr Cause kJumpHostLogin{kUnavailable, kJumpHostLoginFails, kTestJumpHost};
 inline constexpr Cause kProxyFails{
-    kUnavailable, "the ProxyCommand of {node} ended without a connection: {said}",
+    kUnavailable, "its ProxyCommand ended without a connection: {said}",
     "make `ssh {node}` work; the text above is from the ProxyCommand in ~/.ssh/config"};
 // The server behind it may have been too busy, which looks the same.
 inline constexpr Cause kProxySilent{
-    kResourceExhausted, "{proxy} of {node} ended without a connection, and without a message",
+    kResourceExhausted, "its {proxy} ended without a connection, and without a message",
     "test it with `ssh -v`, or raise MaxStartups on the server behind it"};
 
 // The server's first text, and the handshake.
@@ -192,6 +194,12 @@ inline constexpr Cause kSshChangedHostKey{
 inline constexpr Cause kRevokedHostKey{kFailedPrecondition, "host key revoked{where}: {said}",
                                        "give the machine a new host key", kSsh,
                                        "revoked host key|is marked as revoked| revoked by file "};
+inline constexpr Cause kNoRevokedKeys{
+    kFailedPrecondition,
+    "ssh cannot read the file of RevokedHostKeys, so it refuses every key: {said}",
+    "create that file, or correct RevokedHostKeys in ~/.ssh/config: it needs an absolute path, "
+    "without `~`",
+    kSsh, " in revoked keys file "};
 inline constexpr Cause kUnknownHostKey{
     kFailedPrecondition, "host key unknown: the server has {key}",
     "if that is its fingerprint (run `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` on the "

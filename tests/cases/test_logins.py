@@ -222,10 +222,20 @@ autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
 def test_a_revoked_host_key_is_refused(case):
     said = case(2, """
 ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | cut -d' ' -f2- > ~/.ssh/revoked
-printf 'Host *\\n  RevokedHostKeys ~/.ssh/revoked\\n' > ~/.ssh/config
+printf "Host *\\n  RevokedHostKeys $HOME/.ssh/revoked\\n" > ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
 """)
-    assert "revoked" in said and said.endswith("[125]\n"), said
+    assert "host key revoked: " in said and said.endswith("[125]\n"), said
+    assert "new host key" in said and "accept-new" not in said, said
+
+
+def test_a_file_of_revoked_keys_that_ssh_cannot_read(case):
+    said = case(2, """
+printf 'Host *\\n  RevokedHostKeys /nowhere/revoked\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "ssh cannot read the file of RevokedHostKeys" in said and "absolute path" in said, said
+    assert "accept-new" not in said and said.endswith("[125]\n"), said
 
 
 def test_a_known_hosts_command(case):
@@ -332,7 +342,7 @@ autodist run --hosts i-02:1,i-0bad:1 -- true; echo "[$?]"
 echo "--- beside the chief"; autodist run --hosts 10.77.0.1:1,i-02:1 -- hostname; echo "[$?]"
 """)
     fails, beside = said.split("--- beside the chief\n")
-    assert ("the ProxyCommand of i-0bad ended without a connection: "
+    assert ("its ProxyCommand ended without a connection: "
             "TargetNotConnected: i-0bad is not connected") in fails, said
     assert "MaxStartups" not in fails and fails.endswith("[125]\n"), said
     assert "host2" in beside and beside.endswith("[0]\n"), said
@@ -347,7 +357,7 @@ C
 echo 'exit 1' > proxy
 autodist run --hosts 10.77.0.1:1,i-02:1 -- true; echo "[$?]"
 """)
-    assert "the ProxyCommand of i-02 ended without a connection" in said, said
+    assert "its ProxyCommand ended without a connection" in said, said
     assert "proxy: Permission denied" in said and "key refused" not in said, said
     assert "authorized_keys" not in said and said.endswith("[125]\n"), said
 
@@ -357,24 +367,28 @@ def test_a_jump_host_that_does_not_reach_the_node(case):
 printf 'Host gpu9\\n  HostName 10.77.0.2\\n  Port 2222\\n  ProxyJump host2\\n' > ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,gpu9:1 -- true; echo "[$?]"
 """)
-    assert "the jump host of gpu9 does not reach it: " in said, said
+    assert "gpu9: its jump host does not reach it: " in said, said
     assert "Connection refused" in said and said.endswith("[125]\n"), said
 
 
-@pytest.mark.parametrize("config, says", [
-    ("Port 2223", "ssh: connect to host 10.77.0.2 port 2223: Connection refused"),
-    ("HostName no.such.host", "ssh: Could not resolve hostname no.such.host"),
-    ("IdentityFile ~/stranger", "root@10.77.0.2: Permission denied (publickey"),
-    ("UserKnownHostsFile /dev/null", "Host key verification failed"),
+@pytest.mark.parametrize("config, fails, says", [
+    ("Port 2223", "its jump host cannot be reached",
+     "ssh: connect to host 10.77.0.2 port 2223: Connection refused"),
+    ("HostName no.such.host", "its jump host cannot be reached",
+     "ssh: Could not resolve hostname no.such.host"),
+    ("IdentityFile ~/stranger", "the login to its jump host fails",
+     "root@10.77.0.2: Permission denied (publickey"),
+    ("UserKnownHostsFile /dev/null", "the login to its jump host fails",
+     "Host key verification failed"),
 ], ids=["down", "unknown", "key", "host key"])
-def test_the_hint_is_about_the_jump_host_that_refuses(case, config, says):
+def test_the_hint_is_about_the_jump_host_that_refuses(case, config, fails, says):
     said = case(3, f"""
 ssh-keygen -q -t ed25519 -N '' -f ~/stranger
 printf 'Host gate\\n  {config}\\n  HostName 10.77.0.2\\n  IdentitiesOnly yes\\n' > ~/.ssh/config
 printf 'Host gpu3\\n  HostName 10.77.0.3\\n  ProxyJump gate\\n' >> ~/.ssh/config
 autodist run --hosts 10.77.0.1:1,gpu3:1 -- true; echo "[$?]"
 """)
-    assert "the login to the jump host of gpu3 fails: " in said and says in said, said
+    assert f"gpu3: {fails}: " in said and says in said, said
     assert "make `ssh JUMP_HOST true` work" in said and "reaches the node" not in said, said
     assert said.endswith("[125]\n"), said
 

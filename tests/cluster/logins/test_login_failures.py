@@ -155,7 +155,7 @@ def test_a_login_shell_that_runs_nothing(failure, users, shell, says, hint):
 def test_no_ssh_program(autodist, folder):
     spec = spec_of(folder / "spec.yaml", address(3), ssh=f"{ED25519}\nproxy_jump: {address(2)}")
     said = autodist("run", "--spec", spec, "--", "/bin/true", env={"PATH": "/nowhere"}).err
-    assert "only the ssh program can log in there, and this machine does not have it" in said
+    assert "only the ssh program can log in there, and 'ssh' is not in PATH (/nowhere)" in said
 
 
 def test_a_forced_command(failure, sshd):

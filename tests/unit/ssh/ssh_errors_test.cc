@@ -30,46 +30,45 @@ TEST(SshErrorsTest, MessagesOfTheProgram) {
   const std::vector<Said> table = {
       // A failing proxy prints the reason; ssh's own message comes after it.
       {"TargetNotConnected: i-0bad is not connected\n" + end, kUnavailable,
-       "the ProxyCommand of a ended without a connection: TargetNotConnected: i-0bad is not"},
+       "its ProxyCommand ended without a connection: TargetNotConnected: i-0bad is not"},
       {"sh: 1: /opt/proxy: Permission denied\n" + end, kUnavailable,
-       "the ProxyCommand of a ended without a connection: sh: 1: /opt/proxy: Permission denied"},
+       "its ProxyCommand ended without a connection: sh: 1: /opt/proxy: Permission denied"},
       {"error: no matching instance\n" + end, kUnavailable, "connection: error: no matching"},
       {"token REVOKED\n" + end, kUnavailable, "connection: token REVOKED"},
-      {"nc: connect to b port 22 (tcp) timed out\n" + end, kUnavailable, "ProxyCommand of a ended"},
+      {"nc: connect to b port 22 (tcp) timed out\n" + end, kUnavailable, "its ProxyCommand ended"},
       {"Ncat: Could not resolve hostname \"proxy\": Name or service not known. QUITTING.\n" + end,
-       kUnavailable, "the ProxyCommand of a ended without a connection: Ncat: Could not resolve"},
+       kUnavailable, "its ProxyCommand ended without a connection: Ncat: Could not resolve"},
       {"nc: getaddrinfo: Temporary failure in name resolution\n" + end, kUnavailable,
-       "the ProxyCommand of a ended without a connection: nc: getaddrinfo"},
+       "its ProxyCommand ended without a connection: nc: getaddrinfo"},
       {"proxy: Permission denied (os error 13)\n" + end, kUnavailable,
-       "the ProxyCommand of a ended without a connection: proxy: Permission denied"},
+       "its ProxyCommand ended without a connection: proxy: Permission denied"},
       {"gone\nkex_exchange_identification: read: Connection reset by peer\r\n"
        "Connection reset by UNKNOWN port 65535",
        kUnavailable, "connection: gone"},
       // A jump host that is not reached, or refuses the login.
       {"ssh: connect to host b port 1: Connection refused\n" + end, kUnavailable,
-       "the login to the jump host of a fails: ssh: connect to host b port 1: Connection refused",
-       &cause::kJumpHostLogin},
+       "its jump host cannot be reached: ssh: connect to host b port 1: Connection refused",
+       &cause::kJumpHostUnreachable},
       {"u@gate: Permission denied (publickey).\n" + end, kPermissionDenied,
-       "the login to the jump host of a fails: u@gate: Permission denied",
-       &cause::kJumpHostRefuses},
+       "the login to its jump host fails: u@gate: Permission denied", &cause::kJumpHostRefuses},
       {"ssh: Could not resolve hostname gate: Name or service not known\n" + end, kUnavailable,
-       "the login to the jump host of a fails", &cause::kJumpHostLogin},
+       "its jump host cannot be reached", &cause::kJumpHostUnreachable},
       {"Host key verification failed.\n" + end, kPermissionDenied,
-       "the login to the jump host of a fails", &cause::kJumpHostRefuses},
+       "the login to its jump host fails", &cause::kJumpHostRefuses},
       // One that admits the user.
       {"channel 0: open failed: connect failed: No route to host\r\n"
        "stdio forwarding failed\n" +
            end,
-       kUnavailable, "the jump host of a does not reach it: channel 0", &cause::kJumpHostFails},
+       kUnavailable, "its jump host does not reach it: channel 0", &cause::kJumpHostFails},
       {"channel 0: open failed: administratively prohibited: open failed\r\n"
        "stdio forwarding failed\n" +
            end,
-       kUnavailable, "the jump host of a forbids connections to other machines",
+       kUnavailable, "its jump host forbids connections to other machines",
        &cause::kJumpHostForbids},
       {"Connection timed out during banner exchange\r\nConnection to UNKNOWN port 65535 timed out",
        kDeadlineExceeded, "timed out during banner exchange"},
       {end, kResourceExhausted,
-       "the ProxyCommand of a ended without a connection, and without a message"},
+       "its ProxyCommand ended without a connection, and without a message"},
       // A jump host that is busy itself.
       {"kex_exchange_identification: Connection closed by remote host\r\n"
        "Connection closed by 10.0.0.1 port 22\n" +

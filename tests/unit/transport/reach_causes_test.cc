@@ -57,6 +57,9 @@ const std::vector<Printed>& Examples() {
        &cause::kSshChangedHostKey, "remove its line"},
       {"Error: Host key a revoked by file /etc/ssh/revoked", &cause::kRevokedHostKey,
        "new host key"},
+      {"Error checking host key ED25519 SHA256:a in revoked keys file ~/.ssh/revoked: No such file "
+       "or directory\nHost key verification failed.",
+       &cause::kNoRevokedKeys, "absolute path"},
       {"No ED25519 host key is known for a.\nHost key verification failed.",
        &cause::kSshUnknownHostKey, "accept-new"},
       {"u@a: Permission denied (keyboard-interactive).", &cause::kOtherMethod, "ControlMaster"},
@@ -77,7 +80,7 @@ const std::vector<Printed>& Examples() {
       {"channel 0: open failed: connect failed: No route to host\nstdio forwarding failed",
        &cause::kJumpHostFails, "that the jump host reaches it"},
       {"u@gate: Permission denied (publickey).", &cause::kJumpHostRefuses, "ssh JUMP_HOST true"},
-      {"ssh: connect to host gate port 22: Connection refused", &cause::kJumpHostLogin,
+      {"ssh: connect to host gate port 22: Connection refused", &cause::kJumpHostUnreachable,
        "ssh JUMP_HOST true"},
       {"kex_exchange_identification: read: Connection reset by peer", &cause::kBusy, "MaxStartups"},
       {"Please login as the user \"ubuntu\" rather than the user \"root\".", &cause::kOtherUser,
