@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -21,6 +22,7 @@
 #include "base/split.h"
 #include "base/utf8.h"
 #include "process/environment.h"
+#include "process/process_tree.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
@@ -47,6 +49,32 @@ bool MayHang(const std::string& folder) {
     const auto stat = ReadProcessStat(folder + "/task/" + thread);
     return stat && stat->state == 'D';
   });
+}
+
+// Returns the rank that started the process. Any kind of program inherits the path of the FIFO,
+// ".../progress.N".
+std::optional<uint32_t> RankOf(const std::string& folder) {
+  if (MayHang(folder)) return std::nullopt;
+  const std::string fifo = process::Environment::OfProcess(folder).Get("AUTODIST_PROGRESS");
+  return base::ParseNumber<uint32_t>(fifo.substr(fifo.rfind('.') + 1));
+}
+
+void AddListeningRanks(const PortUses& uses, v1::FailureFacts& facts) {
+  std::set<uint16_t> seen;  // a child may have inherited the socket
+  for (const pid_t pid : process::Descendants(getpid())) {
+    const std::string folder = "/proc/" + std::to_string(pid);
+    for (const uint64_t inode : SocketsOf(folder + "/fd")) {
+      const auto listener = uses.listeners.find(inode);
+      if (listener == uses.listeners.end() || !seen.insert(listener->second).second) continue;
+      const std::optional<uint32_t> rank = RankOf(folder);
+      if (!rank) continue;
+      v1::ListeningRank& listening = *facts.add_listening_ranks();
+      listening.set_port(listener->second);
+      listening.set_rank(*rank);
+      listening.set_pid(pid);
+      if (facts.listening_ranks_size() == kMaxPortsOfKind) return;
+    }
+  }
 }
 
 constexpr size_t kLargestMountTable = 1 << 20;
@@ -139,6 +167,7 @@ v1::FailureFacts FailureFactsNow() {
   }
   AddPorts(uses.listening, *facts.mutable_listening_ports());
   AddPorts(uses.closing, *facts.mutable_closing_ports());
+  AddListeningRanks(uses, facts);
   AddFullFileSystems(facts);
   const v1::DiskFact memory = DiskFactOf("/dev/shm");
   if (memory.size() >= kUnlimited) return facts;
@@ -157,11 +186,7 @@ v1::ProcessesLeft DescribeLeft(v1::LeftStage stage, const std::vector<pid_t>& pr
     v1::LeftProcess& process = *left.add_processes();
     process.set_pid(pid);
     process.set_name(base::ToUtf8(base::FirstLine(*name)));
-    if (MayHang(folder)) continue;
-    // Any kind of program inherits it from the rank: the path of the FIFO, ".../progress.N".
-    const std::string fifo = process::Environment::OfProcess(folder).Get("AUTODIST_PROGRESS");
-    const auto rank = base::ParseNumber<uint32_t>(fifo.substr(fifo.rfind('.') + 1));
-    if (rank) process.set_rank(*rank);
+    if (const std::optional<uint32_t> rank = RankOf(folder)) process.set_rank(*rank);
   }
   return left;
 }

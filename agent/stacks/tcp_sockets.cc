@@ -194,7 +194,10 @@ void AddPortUses(std::string_view table, PortUses& uses) {
     if (!listening && fields[kState] != kTimeWait) continue;
     const std::string_view local = fields[kLocal];
     const auto port = base::ParseNumber<uint16_t>(local.substr(local.rfind(':') + 1), 16);
-    if (port) (listening ? uses.listening : uses.closing).insert(*port);
+    if (!port) continue;
+    (listening ? uses.listening : uses.closing).insert(*port);
+    const auto inode = base::ParseNumber<uint64_t>(fields[kInode]);
+    if (listening && inode) uses.listeners.emplace(*inode, *port);
   }
 }
 

@@ -35,7 +35,8 @@ std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
 // Local ports.
 struct PortUses {
   std::set<uint16_t> listening;
-  std::set<uint16_t> closing;  // in TIME_WAIT
+  std::unordered_map<uint64_t, uint16_t> listeners;  // the same, by inode
+  std::set<uint16_t> closing;                        // in TIME_WAIT
 };
 // Adds those of a table.
 void AddPortUses(std::string_view table, PortUses& uses);

@@ -112,20 +112,35 @@ std::string NamedPort(const std::string& text,
   return named.empty() ? "" : named.front();
 }
 
+FailureHint HintOfListener(const FailedRank& failed, const std::string& port) {
+  const bool is_master = port == std::to_string(failed.master_port);
+  const auto& ranks = failed.facts.listening_ranks();
+  const auto rank = std::ranges::find_if(
+      ranks, [&](const v1::ListeningRank& one) { return std::to_string(one.port()) == port; });
+  if (rank == ranks.end()) {
+    return {"another process listens at port " + port + " on {node}",
+            is_master ? "give another --master-port, or leave it out"
+                      : "use MASTER_PORT or another free port"};
+  }
+  return {"rank " + std::to_string(rank->rank()) + " of this job listens at port " + port +
+              " on {node} (pid " + std::to_string(rank->pid()) + ")",
+          std::string(is_master ? "let only rank 0 listen at MASTER_PORT"
+                                : "use another port in each process") +
+              "; a program that starts the ranks of a node itself, as with mp.spawn, needs --per "
+              "node"};
+}
+
 std::optional<FailureHint> HintOfPort(const FailedRank& failed) {
   if (!Says(failed.reason, "ddress already in use") && !Says(failed.reason, "EADDRINUSE")) {
     return std::nullopt;
   }
   const std::string text = WithoutFrames(failed.lines);
-  const auto port = [](const std::string& number) { return "port " + number + " on {node}"; };
   if (const auto open = NamedPort(text, failed.facts.listening_ports()); !open.empty()) {
-    return FailureHint{"another process listens at " + port(open),
-                       "use MASTER_PORT or another free port; a program that starts the ranks of a "
-                       "node itself, as with mp.spawn, needs --per node"};
+    return HintOfListener(failed, open);
   }
   if (const auto closing = NamedPort(text, failed.facts.closing_ports()); !closing.empty()) {
-    return FailureHint{port(closing) +
-                           " is still closing after an earlier connection (TIME_WAIT, "
+    return FailureHint{"port " + closing +
+                           " on {node} is still closing after an earlier connection (TIME_WAIT, "
                            "60 s)",
                        "set SO_REUSEADDR in the program, or use another port"};
   }

@@ -18,6 +18,7 @@ struct FailedRank {
   std::vector<std::string> lines = {};  // of that message, as written
   bool has_input = false;               // its stdin is the input of autodist
   bool bus_error = false;               // it was ended by SIGBUS
+  uint32_t master_port = 0;             // of the job; 0: none
   v1::FailureFacts facts = {};          // about the node
 };
 

@@ -39,6 +39,10 @@ Status CheckExit(const v1::RankExited& exit) {
   for (const auto* ports : {&facts.listening_ports(), &facts.closing_ports()}) {
     for (const uint32_t port : *ports) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
   }
+  for (const v1::ListeningRank& listening : facts.listening_ranks()) {
+    AD_RETURN_IF_ERROR(rpc::CheckPort(listening.port()));
+    if (listening.pid() <= 0) return rpc::BrokenRule("a process " + Number(listening.pid()));
+  }
   if (facts.full_file_systems_size() > rpc::kMaxFullFileSystems) {
     return rpc::BrokenRule(Number(facts.full_file_systems_size()) + " full file systems");
   }

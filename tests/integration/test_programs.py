@@ -108,6 +108,8 @@ def test_a_lost_race_for_a_port_is_retried(autodist, tmp_path):
     outcome = autodist("run", "--spec", str(spec), "--grace", "5", "--master-port", str(port), "--",
                        "/usr/bin/python3", "race.py")
     assert outcome.code == 1
+    assert f"rank 1 of this job listens at port {port} on localhost (pid " in outcome.err, outcome.err
+    assert "hint: let only rank 0 listen at MASTER_PORT; " in outcome.err, outcome.err
 
 
 def test_variables_for_all_processes(autodist):

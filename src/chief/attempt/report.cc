@@ -233,6 +233,7 @@ std::string AdviceReport(const Attempt& attempt, uint32_t member, uint32_t rank,
   failed.lines = reason ? reason->lines : last;
   failed.has_input = plan != node.ranks().end() && plan->stdin() != v1::STDIN_KIND_UNSPECIFIED;
   failed.bus_error = bus_error;
+  failed.master_port = attempt.plan().master_port();
   failed.facts = attempt.failure_facts(member);
   const auto hint = diagnosis::HintOf(failed);
   // The cause of a known failure is not a variable that other lines mention.

@@ -138,7 +138,18 @@ TEST(FailureHintTest, APortIsNamedIfTheNodeAndTheProgramHaveIt) {
   EXPECT_THAT(HintOf(failed)->remedy, HasSubstr("SO_REUSEADDR"));
   failed.facts.add_listening_ports(23456);
   EXPECT_EQ(HintOf(failed)->fact, "another process listens at port 23456 on host2");
+  EXPECT_EQ(HintOf(failed)->remedy, "use MASTER_PORT or another free port");
+  failed.master_port = 23456;
+  EXPECT_EQ(HintOf(failed)->remedy, "give another --master-port, or leave it out");
+  v1::ListeningRank& other = *failed.facts.add_listening_ranks();
+  other.set_port(23456);
+  other.set_rank(3);
+  other.set_pid(77);
+  EXPECT_EQ(HintOf(failed)->fact, "rank 3 of this job listens at port 23456 on host2 (pid 77)");
+  EXPECT_THAT(HintOf(failed)->remedy, StartsWith("let only rank 0 listen at MASTER_PORT; "));
   EXPECT_THAT(HintOf(failed)->remedy, HasSubstr("--per node"));
+  failed.master_port = 29500;
+  EXPECT_THAT(HintOf(failed)->remedy, StartsWith("use another port in each process; "));
 }
 
 TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {

@@ -87,6 +87,12 @@ TEST(AgentRules, ExitsArePossibleForAProcess) {
   facts.add_listening_ports(65'536);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a port 65536"));
   facts.clear_listening_ports();
+  v1::ListeningRank& listening = *facts.add_listening_ranks();
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a process 0"));
+  listening.set_pid(1);
+  listening.set_port(65'536);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a port 65536"));
+  facts.clear_listening_ranks();
   for (int i = 0; i <= rpc::kMaxFullFileSystems; ++i) facts.add_full_file_systems();
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("9 full file systems"));
   exit.clear_failure_facts();
