@@ -45,9 +45,7 @@ Status AllInOne(const std::vector<Status>& issues) {
   if (issues.size() > kMaxShown) {
     text += "\nand " + std::to_string(issues.size() - kMaxShown) + " more";
   }
-  const Status all = Error(issues[0].code(), text);
-  const std::string remedy = Remedy(issues[0]);
-  return remedy.empty() ? all : WithRemedy(all, remedy);
+  return {issues[0].code(), text, WriteRemedy(issues[0])};
 }
 
 // Refuses folders that have much besides a program, such as the home folder, /home and /tmp.
@@ -426,14 +424,11 @@ void SyncCall::End(const Status& status) {
 
 Status ReceiveFolder(SyncCall& call) {
   // Removes an incomplete file before the chief is notified.
-  Status status = Receiver(call).Run();
-  if (Remedy(status).empty()) {
-    status = WithRemedy(status, "check permissions and free space on the node");
-  }
+  const Status status = Receiver(call).Run();
   v1::SyncResponse response;
   response.mutable_finished()->set_error(
       status.ok() ? "" : base::ToUtf8(Message(status), rpc::kMaxTextLength));
-  response.mutable_finished()->set_remedy(base::ToUtf8(Remedy(status), rpc::kMaxTextLength));
+  response.mutable_finished()->set_remedy(base::ToUtf8(WriteRemedy(status), rpc::kMaxTextLength));
   return call.Write(response);
 }
 

@@ -148,6 +148,26 @@ void GiveMode(int folder, uint32_t mode) {
 
 Result<ReachedFolder> ReachFolder(const std::string& path) { return SafeWalk(path).Go(); }
 
+std::string WriteRemedy(const Status& failure) {
+  if (!Remedy(failure).empty()) return Remedy(failure);
+  switch (ErrnoOf(failure)) {
+    case ENOTDIR:
+      return "remove the file that is in the place of the folder, or use another folder "
+             "(--workdir)";
+    case EROFS:
+      return "mount that file system writable, or use another folder (--workdir)";
+    case ENOSPC:
+      return "make room there (`df -h`; without free inodes `df -i`)";
+    case EDQUOT:
+      return "make room in your quota there";
+    case EACCES:
+    case EPERM:
+      return "correct the permissions there, or use another folder (--workdir)";
+    default:
+      return "";
+  }
+}
+
 Result<TargetFolder> TargetFolder::Open(const std::string& path, uint32_t mode) {
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
     return Error(StatusCode::kInvalidArgument, "'" + path + "' is not an absolute path");

@@ -28,6 +28,10 @@ struct ReachedFolder {
 // folder; otherwise kPermissionDenied. Blocks on the file system.
 Result<ReachedFolder> ReachFolder(const std::string& path);
 
+// Returns the hint of a failure to write to a folder, from the errno value if it has none; "": the
+// cause is another.
+std::string WriteRemedy(const Status& failure);
+
 // Not thread-safe; all calls block on the file system.
 class TargetFolder {
  public:

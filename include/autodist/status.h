@@ -51,10 +51,13 @@ class [[nodiscard]] Status {
   friend std::string Message(const Status& status);
   friend Status WithRemedy(const Status& status, std::string_view remedy);
   friend std::string Remedy(const Status& status);
+  friend Status ErrnoError(int errno_value, std::string_view what);
+  friend int ErrnoOf(const Status& status);
 
   StatusCode code_ = StatusCode::kOk;
   std::string message_;
   std::string remedy_;
+  int errno_ = 0;
   bool proves_end_ = false;
 };
 
@@ -67,6 +70,9 @@ Status Error(StatusCode code, std::string_view message);
 
 // Creates "what: text of errno_value", with the code that matches the errno value.
 Status ErrnoError(int errno_value, std::string_view what);
+
+// Returns the errno value of an ErrnoError, also if it was annotated; 0: it is none.
+int ErrnoOf(const Status& status);
 
 // Prepends "context: " to the message of a failure; success is unchanged.
 Status Annotate(const Status& status, std::string_view context);

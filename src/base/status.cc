@@ -41,9 +41,13 @@ std::ostream& operator<<(std::ostream& stream, const Status& status) {
 Status Error(StatusCode code, std::string_view message) { return Status(code, message); }
 
 Status ErrnoError(int errno_value, std::string_view what) {
-  return Error(CodeOfErrno(errno_value),
-               std::string(what) + ": " + std::generic_category().message(errno_value));
+  Status status(CodeOfErrno(errno_value),
+                std::string(what) + ": " + std::generic_category().message(errno_value));
+  status.errno_ = errno_value;
+  return status;
 }
+
+int ErrnoOf(const Status& status) { return status.errno_; }
 
 Status Annotate(const Status& status, std::string_view context) {
   Status annotated = status;

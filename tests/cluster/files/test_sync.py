@@ -140,11 +140,13 @@ def test_errors_of_all_nodes_are_reported_at_once(sync, work):
             on_host(host, f"umount {WORK}")
     assert outcome.code == 125
     assert "4 of 8 nodes" in outcome.err
-    for host, cause in [(2, f"{WORK}/a: a folder there, but a file on the chief"),
-                        (3, "Not a directory"), (4, f"{WORK}/a: write: No space left on device"),
-                        (5, "Read-only file system")]:
+    for host, cause, hint in [
+            (2, f"{WORK}/a: a folder there, but a file on the chief", "remove it there"),
+            (3, "Not a directory", "remove the file"),
+            (4, f"{WORK}/a: write: No space left on device", "make room"),
+            (5, "Read-only file system", "mount that file system writable")]:
         block = outcome.err.split(f"  {address(host)}:\n")[1].split("\n  10.")[0]
-        assert cause in block and "hint: " in block, (host, block)
+        assert cause in block and f"hint: {hint}" in block, (host, block)
 
 
 def test_dry_run_lists_the_files_and_connects_to_no_node(sync, work):

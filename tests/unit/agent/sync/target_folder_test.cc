@@ -113,9 +113,24 @@ TEST_F(TargetFolderTest, AStrangersFolderIsRefused) {
 
 TEST_F(TargetFolderTest, AFileInPlaceOfTheFolderIsAnError) {
   temp_.Write("file", "");
-  EXPECT_THAT(Message(TargetFolder::Open(At("file"), 0700).status()), HasSubstr("Not a directory"));
+  const Status no_folder = TargetFolder::Open(At("file"), 0700).status();
+  EXPECT_THAT(Message(no_folder), HasSubstr("Not a directory"));
+  EXPECT_THAT(WriteRemedy(no_folder), HasSubstr("remove the file"));
   EXPECT_FALSE(TargetFolder::Open(At("file/below"), 0700).ok());
   EXPECT_FALSE(TargetFolder::Open("relative", 0700).ok());
+}
+
+TEST(WriteRemedyTest, FitsTheErrnoValue) {
+  const std::pair<int, const char*> rows[] = {
+      {ENOTDIR, "remove the file"}, {EROFS, "mount that file system writable"},
+      {ENOSPC, "make room there"},  {EDQUOT, "in your quota"},
+      {EACCES, "permissions"},      {EPERM, "permissions"}};
+  for (const auto& [error, remedy] : rows) {
+    EXPECT_THAT(WriteRemedy(Annotate(ErrnoError(error, "write"), "/w/a")), HasSubstr(remedy));
+  }
+  EXPECT_EQ(WriteRemedy(ErrnoError(EIO, "write")), "");
+  EXPECT_EQ(WriteRemedy(Error(StatusCode::kDeadlineExceeded, "the chief is silent")), "");
+  EXPECT_EQ(WriteRemedy(WithRemedy(ErrnoError(EPERM, "/w"), "do it")), "do it");
 }
 
 TEST_F(TargetFolderTest, AFileHasContentPermissionsAndTime) {
