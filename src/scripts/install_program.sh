@@ -60,6 +60,11 @@ can_at_home() {
   can "$h";
 };
 can_in_tmp() {
+  [ ! -h "$d" ] || {
+    y="remove $d, or $y";
+    no "$d" 'is a symbolic link';
+    return;
+  };
   e=$(mkdir "$d" 2>&1);
   in_tmp . && mkdir -p "./$s" && own "./$s" || {
     no "$d" "cannot be made or is not yours alone (${e##*: })";

@@ -256,6 +256,7 @@ def test_no_writable_folder_for_the_agent(autodist):
         on_host(3, "umount ~/.cache; rm /tmp/autodist-agent-0")
     assert outcome.code == 125
     assert "1 of 4 nodes" in outcome.err and "Read-only file system" in outcome.err
+    assert "/tmp/autodist-agent-0: is a symbolic link\n    hint: remove " in outcome.err, outcome.err
 
 
 def test_the_chief_must_be_this_machine(autodist, spec):
