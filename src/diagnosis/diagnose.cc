@@ -111,15 +111,17 @@ v1::Diagnosis IssueList::Take() {
   return diagnosis;
 }
 
+bool IsInContainer(const Evidence& evidence, uint32_t node) {
+  const v1::Reach& reach = PlanOf(evidence, node).reach();
+  return reach.has_program() || reach.ssh().has_container();
+}
+
 std::vector<uint32_t> MachinesOf(const Evidence& evidence) {
   std::vector<uint32_t> machines(evidence.nodes.size());
   std::map<std::string, uint32_t> first;
   for (uint32_t node = 0; node < machines.size(); ++node) {
     machines[node] = node;
-    const v1::Reach& reach = PlanOf(evidence, node).reach();
-    if (!evidence.nodes[node].reached.ok() || reach.has_program() || reach.ssh().has_container()) {
-      continue;
-    }
+    if (!evidence.nodes[node].reached.ok() || IsInContainer(evidence, node)) continue;
     const v1::NodeInfo& facts = FactsOf(evidence, node);
     if (facts.machine().empty()) continue;
     std::set<std::string> addresses;

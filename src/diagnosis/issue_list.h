@@ -112,6 +112,8 @@ std::string CopyRemedy(const Evidence& evidence, const std::string& path, const 
 // The nodes whose agents answered, by rank.
 std::vector<uint32_t> ReachedNodes(const Evidence& evidence);
 
+bool IsInContainer(const Evidence& evidence, uint32_t node);
+
 const v1::NodePlan& PlanOf(const Evidence& evidence, uint32_t node);
 const v1::NodeInfo& FactsOf(const Evidence& evidence, uint32_t node);
 std::string NameOf(const Evidence& evidence, uint32_t node);

@@ -110,15 +110,19 @@ void CheckImports(const Evidence& evidence, IssueList& issues) {
 
 }  // namespace
 
-// A different Python was reported already if it lacks modules.
+// A different Python was reported already if it lacks modules. Each system has a sh.
 void CheckPrograms(const Evidence& evidence, IssueList& issues) {
-  CompareValues(evidence, issues, v1::CHECK_PROGRAM, v1::CHECK_RESULT_WARNING, "the program's path",
-                "give the nodes the same environment by python_venv and shared_envs, or the "
-                "program's whole path",
-                [&](uint32_t node) {
-                  return issues.HasBad(v1::CHECK_PYTHON, node) ? ""
-                                                               : FactsOf(evidence, node).program();
-                });
+  const bool images = std::ranges::any_of(
+      ReachedNodes(evidence), [&](uint32_t node) { return IsInContainer(evidence, node); });
+  CompareValues(
+      evidence, issues, v1::CHECK_PROGRAM, v1::CHECK_RESULT_WARNING, "the program's path",
+      images ? "use the same image for all nodes, or give the program's whole path"
+             : "give the nodes the same environment by python_venv and shared_envs, or "
+               "the program's whole path",
+      [&](uint32_t node) {
+        const std::string& program = FactsOf(evidence, node).program();
+        return issues.HasBad(v1::CHECK_PYTHON, node) || program.ends_with("/sh") ? "" : program;
+      });
 }
 
 void CheckPythons(const Evidence& evidence, IssueList& issues) {

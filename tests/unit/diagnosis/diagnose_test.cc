@@ -733,6 +733,17 @@ TEST_F(DiagnoseTest, WarningsOfAgents) {
   ExpectOnly(v1::CHECK_ADDRESS, v1::CHECK_RESULT_BAD, 1, "no interface of this node");
 }
 
+TEST_F(DiagnoseTest, AProgramWithAnotherPath) {
+  Facts(1).set_program("/opt/python");
+  EXPECT_EQ(Only().what(), "the program's path is /opt/python, but /usr/bin/python on 10.0.0.1");
+  EXPECT_THAT(Only().remedy(), HasSubstr("python_venv"));
+  plan_.mutable_nodes(1)->mutable_reach()->mutable_ssh()->mutable_container();
+  EXPECT_THAT(Only().remedy(), HasSubstr("use the same image"));
+  for (size_t node = 0; node < 3; ++node) Facts(node).set_program("/usr/bin/sh");
+  Facts(1).set_program("/bin/sh");
+  EXPECT_TRUE(Diagnose(evidence_).issues().empty());
+}
+
 TEST_F(DiagnoseTest, AProgramThatIsNotInPath) {
   for (const size_t node : {0u, 1u}) {
     v1::PrepareIssue& issue = *evidence_.nodes[node].prepared.add_issues();
