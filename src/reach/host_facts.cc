@@ -209,7 +209,7 @@ Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts
     locations[i] = {};
     Log(LogLevel::kInfo, hosts[i].host + ": " + names[i] + " port " +
                              std::to_string(logins[i].port()) +
-                             " is taken for another machine (a tunnel or a forwarded port)");
+                             " is treated as another machine (a tunnel or a forwarded port)");
   }
   std::vector<spec::HostFacts> facts(hosts.size());
   AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, same, facts));

@@ -272,9 +272,12 @@ Status PrivateSshAgent::Add(const std::string& key_file) const {
                       "make a new copy of it in OpenSSH's format (ssh-keygen -p -f " + key_file +
                           "), or a new key");
   }
+  // ssh-add asks here only if it has neither a terminal nor SSH_ASKPASS.
+  const bool cannot_ask = why.find("Enter passphrase for ") != std::string::npos;
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
-            "no correct passphrase was given" + (why.empty() ? "" : ": " + why)),
+            cannot_ask ? "there is no terminal to ask for the passphrase"
+                       : "no correct passphrase was given" + (why.empty() ? "" : ": " + why)),
       "run ssh-add " + key_file + " first, or start autodist in the foreground of a terminal");
 }
 

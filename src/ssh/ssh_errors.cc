@@ -105,14 +105,14 @@ Status KeyRefusedError(const RefusedLogin& login) {
   std::string keys;
   for (const std::string& key : login.tried) keys += "\n  " + key;
   for (const std::string& note : login.notes) keys += "\n  not tried: " + note;
+  const Status account = SaidInBanner(login.banner);
   const std::string banner = transport::OneSentence(login.banner);
-  if (!banner.empty()) keys += "\n  the server says: " + banner;
+  if (account.ok() && !banner.empty()) keys += "\n  the server says: " + banner;
   Status refused = CauseError(
       login.tried.empty()         ? cause::kNoKey
       : login.certificate.empty() ? cause::kKeyRefused
                                   : cause::kWrongCertificate,
       {{"{user}", login.username}, {"{keys}", keys}, {"{certificate}", login.certificate}});
-  const Status account = SaidInBanner(login.banner);
   if (account.ok()) return refused;
   return {account.code(), Message(account) + "\n" + Message(refused), Remedy(account)};
 }

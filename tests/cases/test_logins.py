@@ -68,7 +68,7 @@ printf 'Host vm\\n  HostName 127.0.0.1\\n  Port 2222\\n  HostKeyAlias 10.77.0.2\
 autodist run --hosts 10.77.0.1:1,vm:1 -- sh -c 'echo $(hostname) at $AUTODIST_NODE_ADDRESS'; echo "[$?]"
 autodist run --hosts vm:1 --workdir /tmp -- hostname; echo "[$?]"
 """)
-    assert "vm: 127.0.0.1 port 2222 is taken for another machine" in said, said
+    assert "vm: 127.0.0.1 port 2222 is treated as another machine" in said, said
     assert "host1 at 10.77.0.1\n" in said and "host2 at 10.77.0.2\n" in said, said
     assert said.count("host2") == 2 and said.count("[0]\n") == 2, said
 

@@ -93,7 +93,8 @@ def test_a_wrong_passphrase(run, sshd, new_key, folder):
 def test_an_encrypted_key_without_a_terminal(run, new_key):
     outcome = run(address(3), ssh=f"key_file: {new_key('locked', '-N', 'open sesame')}")
     assert outcome.code == 125
-    assert "locked is encrypted: no correct passphrase was given" in outcome.err and "hint: run ssh-add" in outcome.err
+    assert "locked is encrypted: there is no terminal to ask for the passphrase\n" in outcome.err, outcome.err
+    assert "hint: run ssh-add" in outcome.err and "Enter passphrase" not in outcome.err, outcome.err
 
 
 def test_an_encrypted_key_without_openssh(autodist, folder, new_key):
