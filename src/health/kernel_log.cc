@@ -44,7 +44,7 @@ void ReadXid(std::string_view line, const std::vector<PciPlace>& gpus, Faults& f
   const XidMeaning& meaning = *MeaningOf(xid->number);
   faults.Add(Severity::kFatal, "GPU " + xid->gpu,
              std::string(meaning.what) + " (XID " + std::to_string(xid->number) + ")",
-             TextOf(meaning.remedy), MinGpus(meaning.remedy));
+             TextOf(meaning.remedy, xid->gpu + ".0"), MinGpus(meaning.remedy));
 }
 
 // "nvidia-nvswitch3: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"

@@ -11,6 +11,7 @@
 
 #include "base/parse_number.h"
 #include "base/split.h"
+#include "health/xid_catalogue.h"
 
 namespace autodist::health {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr char kNvidiaSmi[] = "nvidia-smi";
 constexpr std::string_view kGpu = "GPU ";
 constexpr std::string_view kNoHandle = "Unable to determine the device handle";
-constexpr char kReset[] = "reset the GPU (nvidia-smi --gpu-reset) or restart the node";
 constexpr char kReplace[] = "have the GPU replaced";
 constexpr char kCool[] = "check the cooling and power supply of the node";
 constexpr char kReseat[] = "have the GPU and its slot examined";
@@ -32,7 +32,10 @@ constexpr uint64_t kMaxRetiredPages = 62;         // the GPU can retire 64
 class GpuChecker {
  public:
   GpuChecker(const GpuDescription& gpu, uint32_t number, std::vector<Fault>& faults)
-      : gpu_(gpu), number_(number), faults_(faults) {}
+      : gpu_(gpu),
+        number_(number),
+        reset_(TextOf(XidRemedy::kResetGpu, std::to_string(number))),
+        faults_(faults) {}
 
   void Check() {
     CheckRecovery();
@@ -72,21 +75,21 @@ class GpuChecker {
   void CheckRecovery() {
     for (const auto& [path, value] : gpu_.values) {
       if (value.find("GPU requires reset") != std::string::npos) {
-        return Fatal("must be reset", kReset);
+        return Fatal("must be reset", reset_);
       }
       if (value.find("GPU is lost") != std::string::npos) {
         return Fatal("is lost", "restart the node; if it happens again, have the GPU replaced");
       }
     }
     // Drivers before 570 have these in place of the recovery action.
-    if (Is("gpu_reset_status/reset_required", "Yes")) return Fatal("must be reset", kReset);
+    if (Is("gpu_reset_status/reset_required", "Yes")) return Fatal("must be reset", reset_);
     if (Is("gpu_reset_status/drain_and_reset_recommended", "Yes")) {
-      return Fatal("must be reset before other programs use it", kReset);
+      return Fatal("must be reset before other programs use it", reset_);
     }
     const std::string action = Value("gpu_recovery_action");
     if (action.empty() || action == "None") return;
     Fatal("needs a recovery action: " + action,
-          action.find("Reboot") != std::string::npos ? "restart the node" : kReset);
+          action.find("Reboot") != std::string::npos ? "restart the node" : reset_);
   }
 
   // Before driver 530, sram_uncorrectable was one number. A query of single properties has a total.
@@ -100,7 +103,7 @@ class GpuChecker {
       Fatal("had " + std::to_string(uncorrectable) +
                 (uncorrectable == 1 ? " memory error that was" : " memory errors that were") +
                 " not corrected since the driver was loaded",
-            kReset);
+            reset_);
     }
     if (Is("ecc_errors/aggregate/sram_threshold_exceeded", "Yes")) {
       Fatal("had too many SRAM errors", kReplace);
@@ -116,11 +119,11 @@ class GpuChecker {
       Fatal("could not replace a faulty row of memory", kReplace);
     }
     if (Is("remapped_rows/remapped_row_pending", "Yes")) {
-      Fatal("has a faulty row of memory that is replaced at a reset", kReset);
+      Fatal("has a faulty row of memory that is replaced at a reset", reset_);
     }
     for (const char* repair : {"channel_repair_pending", "tpc_repair_pending"}) {
       if (Is(std::string("ecc_errors/") + repair, "Yes")) {
-        Fatal("has a faulty part that is repaired at a reset", kReset);
+        Fatal("has a faulty part that is repaired at a reset", reset_);
       }
     }
     if (NumberOr0("remapped_rows/remapped_row_unc") > kMaxRemappedRows) {
@@ -128,7 +131,7 @@ class GpuChecker {
     }
     if (Is("retired_pages/pending_retirement", "Yes") ||
         Is("retired_pages/pending_blacklist", "Yes")) {
-      Fatal("has faulty memory that is retired at a reset", kReset);
+      Fatal("has faulty memory that is retired at a reset", reset_);
     }
     if (NumberOr0("retired_pages/multiple_single_bit_retirement/retired_count") +
             NumberOr0("retired_pages/double_bit_retirement/retired_count") >=
@@ -182,6 +185,7 @@ class GpuChecker {
 
   const GpuDescription& gpu_;
   const uint32_t number_;
+  const std::string reset_;  // the remedy
   std::vector<Fault>& faults_;
 };
 

@@ -65,14 +65,14 @@ const XidMeaning* MeaningOf(uint32_t xid) {
   return found == std::end(kCatalogue) ? nullptr : found;
 }
 
-const char* TextOf(XidRemedy remedy) {
+std::string TextOf(XidRemedy remedy, const std::string& gpu) {
   switch (remedy) {
     case kNone:
       break;
     case kRestartProgram:
       return "start the program again; the GPU needs nothing";
     case kResetGpu:
-      return "reset the GPU (nvidia-smi --gpu-reset) or restart the node";
+      return "reset the GPU (nvidia-smi --gpu-reset -i " + gpu + ") or restart the node";
     case kRestartNode:
       return "restart the node; if it happens again, have the GPU replaced";
     case kCheckNvlink:

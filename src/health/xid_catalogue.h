@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace autodist::health {
 
@@ -26,8 +27,8 @@ struct XidMeaning {
 // Returns nullptr if the catalogue lacks the number.
 const XidMeaning* MeaningOf(uint32_t xid);
 
-// Returns "reset the GPU (...)", for messages; "" for kNone.
-const char* TextOf(XidRemedy remedy);
+// Returns "reset the GPU (...)", for messages; "" for kNone. `gpu`: as `nvidia-smi -i` takes it.
+std::string TextOf(XidRemedy remedy, const std::string& gpu);
 
 // Whether the GPU cannot be trusted until the remedy was applied.
 bool NeedsRepair(XidRemedy remedy);

@@ -8,7 +8,7 @@ import pytest
 
 RECORDING = Path(__file__).resolve().parents[1] / "unit/health/recordings/driver_570.xml"
 FAULT = "GPU 1 needs a recovery action: Reset (nvidia-smi)"
-REMEDY = "hint: reset the GPU (nvidia-smi --gpu-reset) or restart the node"
+REMEDY = "hint: reset the GPU (nvidia-smi --gpu-reset -i 1) or restart the node"
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ std::string Describe(const NodeGpuError& error, const v1::LaunchPlan& plan) {
 
 std::string RemedyOf(const NodeGpuError& error) {
   const health::XidMeaning* const meaning = health::MeaningOf(error.error.xid());
-  return meaning ? health::TextOf(meaning->remedy) : "";
+  return meaning ? health::TextOf(meaning->remedy, std::to_string(error.error.gpu())) : "";
 }
 
 }  // namespace autodist::chief

@@ -133,6 +133,14 @@ TEST(KernelLogTest, EveryFaultIsFound) {
   }
 }
 
+TEST(KernelLogTest, TheRemedyNamesTheGpu) {
+  const auto found =
+      FindInKernelLog(LinesOf("NVRM: Xid (PCI:0000:3b:00): 64, Row Remapper: failed"), Gpus());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].remedy,
+            "reset the GPU (nvidia-smi --gpu-reset -i 0000:3b:00.0) or restart the node");
+}
+
 constexpr Recording kHealthy[] = {
     {"a driver that was loaded again",
      "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
