@@ -90,7 +90,11 @@ Status BecomeCallbackClient(const KubernetesPod& pod, const std::string& agent_p
   AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent, transfer::NodeProgram::OfAgent(agent_path));
   AD_ASSIGN_OR_RETURN(const std::string program, agent.PathHere());
   const base::UniqueFd key(open(kKeyFile, O_RDONLY | O_CLOEXEC));
-  if (!key.valid() || dup2(key.get(), STDIN_FILENO) < 0) return ErrnoError(errno, kKeyFile);
+  if (!key.valid() || dup2(key.get(), STDIN_FILENO) < 0) {
+    return WithRemedy(
+        ErrnoError(errno, std::string("the job's key, ") + kKeyFile),
+        "mount the key from the job's Secret there, as the manifest of `autodist submit` does");
+  }
   execl(program.c_str(), "autodist-agent", "connect-back", pod.node.c_str(),
         std::to_string(patience.count()).c_str(), pod.chief_address.c_str(), nullptr);
   return ErrnoError(errno, program);

@@ -206,7 +206,8 @@ def test_a_worker_pod_connects_to_the_chief(autodist, tmp_path):
     """When the key is missing, the message names its file."""
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, "AUTODIST_KUBERNETES_ROLE": "worker", "JOB_COMPLETION_INDEX": "1"})
     assert outcome.code == 125 and "worker-1 connects to the chief, s-chief-0-0.s:7420" in outcome.err
-    assert "/etc/autodist/key" in outcome.err
+    assert "the job's key, /etc/autodist/key: No such file or directory\n" in outcome.err
+    assert "hint: mount the key from the job's Secret there" in outcome.err
 
 
 @pytest.mark.parametrize("name, value", [("AUTODIST_KUBERNETES_ROLE", ""), ("AUTODIST_KUBERNETES_CHIEF", "s:0"), ("AUTODIST_KUBERNETES_NODES", "0"),
