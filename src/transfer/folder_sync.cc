@@ -194,6 +194,9 @@ Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
     progress_->Sent(expected - std::min(received, expected));
   } else {
     progress_->NotNeeded(expected - std::min(received, expected));
+    if (status.code() == StatusCode::kUnavailable && Remedy(status).empty()) {
+      status = WithRemedy(status, "run it again: files that are complete there are not sent again");
+    }
   }
   EndOne(node_rank, status.ok());
   return status;

@@ -39,6 +39,7 @@ def test_a_killed_agent_half_way(start_sync, sync, work):
     outcome = job.finish()
     assert outcome.code == 125 and outcome.out == ""
     assert f"  {address(5)}:\n    copying the working directory: " in outcome.err
+    assert "hint: run it again: files that are complete there are not sent again" in outcome.err
     assert assert_nothing_torn(work) == [1, 1, 1, 0, 1, 1, 1]
     assert on_host(5, PARTS) != ""
     assert sync().code == 0
