@@ -29,8 +29,20 @@ try:
     raise RuntimeError("CUDA out of memory")
 except RuntimeError:
     traceback.print_exc()
-for step in range(1, int(sys.argv[1])):
-    print(f"step {step}/100 loss 0.5", flush=True)
+steps = int(sys.argv[1])
+for step in range(1, steps):
+    print(f"step {step}/{steps} loss 0.5", flush=True)
+print("training is done")
+"""
+# As a decorator that logs exceptions does it; nothing pauses between the two streams.
+LOGGED = """
+import traceback
+for step in range(5):
+    print(f"step {step}/100", flush=True)
+try:
+    raise RuntimeError("CUDA out of memory")
+except RuntimeError:
+    traceback.print_exc()
 print("training is done")
 """
 
@@ -137,6 +149,13 @@ def test_success_after_a_traceback_is_a_warning(autodist, tmp_path):
     outcome = run(autodist, tmp_path, CAUGHT, "1")
     assert outcome.code == 0
     assert ("autodist: warning: rank 0 on localhost ended with 0 after RuntimeError: CUDA out of memory, t.py:4\n"
+            in outcome.err), outcome.err
+
+
+def test_success_after_a_few_of_all_steps_and_a_traceback_is_a_warning(autodist, tmp_path):
+    outcome = run(autodist, tmp_path, LOGGED)
+    assert outcome.code == 0
+    assert ("autodist: warning: rank 0 on localhost ended with 0 after RuntimeError: CUDA out of memory, t.py:6\n"
             in outcome.err), outcome.err
 
 

@@ -424,7 +424,11 @@ std::string FailureAtTheEnd(const Attempt& attempt, const EndedWell& ended) {
   constexpr milliseconds kSoon{10'000};
   const RankReport report = attempt.logs->LastReport(ended.rank);
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(ended.rank);
-  if (report.failure.empty() || report.failure_in_doubt || !excerpt.fatal()) return "";
+  const bool steps_left =
+      report.progress && report.progress->has_total() &&
+      report.progress->step() + 1 < report.progress->total();  // steps may count from 0
+  if (report.failure.empty() || !excerpt.fatal()) return "";
+  if (report.failure_in_doubt && !steps_left) return "";
   const std::string text = base::Printable(report.failure);
   if (excerpt.fatal()->kind == FatalMessage::Kind::kShell) return "its shell wrote: " + text;
   const milliseconds after(ended.time_ns / 1'000'000 - report.failure_ms);

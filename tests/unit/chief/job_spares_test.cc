@@ -431,8 +431,8 @@ TEST_F(JobSparesTest, TwoNodesThatAreLostAtTheSameTimeAreAwaited) {
   EXPECT_EQ(planned_.size(), 2u);
   EXPECT_THAT(messages_,
               HasSubstr("restarting once enough nodes are back, because node 10.0.0.2 was lost\n"));
-  EXPECT_THAT(messages_, HasSubstr("waiting for 10.0.0.2, node3 to return, for 58 s at most: it "
-                                   "needs 2 nodes and has 1\n"));
+  EXPECT_THAT(messages_, HasSubstr("waiting for 10.0.0.2, node3 to return, for 58 s at most: the "
+                                   "job needs 2 nodes and has 1\n"));
 }
 
 TEST_F(JobSparesTest, ANodeThatIsLostLateHasTheWholeTimeToReturn) {

@@ -454,22 +454,6 @@ TEST_F(JobTest, AHangMayOnlyBeReported) {
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 600 s"));
 }
 
-TEST_F(JobTest, ANodeThatIsGivenUpForItsRanksIsNotTheCauseOfAnEarlierFailure) {
-  options_.launch.request.set_max_restarts(1);
-  nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
-  loop_.After(seconds(5), [this] {
-    nodes_[2].Write(4,
-                    "Traceback (most recent call last):\n"
-                    "  File \"/work/train.py\", line 6, in main\n"
-                    "RuntimeError: Connection closed by peer\n");
-  });
-  loop_.After(seconds(6), [this] { nodes_[2].Exit(4, 3); });
-  Signal(seconds(300));
-  EXPECT_NE(Run(), 0);
-  EXPECT_THAT(messages_, HasSubstr("RuntimeError: Connection closed by peer"));
-  EXPECT_THAT(messages_ + report_, testing::Not(HasSubstr("because of it")));
-}
-
 TEST_F(JobTest, RanksThatSurviveSigkillAreNotAwaitedForever) {
   nodes_[1].ranks_ignore_stop = nodes_[1].ranks_cannot_be_killed = true;
   loop_.After(seconds(5), [this] { nodes_[0].Exit(0, 3); });

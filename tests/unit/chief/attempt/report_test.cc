@@ -371,9 +371,15 @@ TEST_F(EndReportTest, ATracebackAtTheEndOfASuccessIsReported) {
       "did 1 other rank");
 }
 
-TEST_F(EndReportTest, ATracebackThatStepsMayHaveFollowedIsNotReported) {
-  for (const auto& [rank, read_ms] : {std::pair(1u, 1'050), std::pair(2u, 1'001)}) {
-    v1::Output output = Line(rank, "iteration 200/ 1000 | lm loss: 2.3 |\n");
+TEST_F(EndReportTest, ATracebackThatTheLastStepsMayHaveFollowedIsNotReported) {
+  struct Row {
+    uint32_t rank;
+    std::string step;
+    uint64_t read_ms;
+  };
+  for (const auto& [rank, step, read_ms] :
+       {Row{1, "200", 1'050}, Row{2, "999", 1'001}, Row{3, "200", 1'001}}) {
+    v1::Output output = Line(rank, "iteration " + step + "/ 1000 | lm loss: 2.3 |\n");
     output.set_read_ms(1'000);
     Write(output);
     output = Line(rank,
@@ -381,7 +387,7 @@ TEST_F(EndReportTest, ATracebackThatStepsMayHaveFollowedIsNotReported) {
                   "  File \"/work/train.py\", line 5, in main\n"
                   "KeyError: 'label'\n",
                   v1::OUTPUT_STREAM_STDERR);
-    output.set_read_ms(static_cast<uint64_t>(read_ms));
+    output.set_read_ms(read_ms);
     Write(output);
     v1::RankExited exit;
     exit.set_rank(rank);
@@ -389,7 +395,9 @@ TEST_F(EndReportTest, ATracebackThatStepsMayHaveFollowedIsNotReported) {
     exit.set_time_ns(attempt_.logs->LastReport(rank).failure_ms * 1'000'000);
     attempt_.state().RankExited(exit);
   }
-  EXPECT_EQ(Report(), "rank 1 on 10.0.0.1 ended with 0 after KeyError: 'label', train.py:5");
+  EXPECT_EQ(Report(),
+            "rank 1 on 10.0.0.1 ended with 0 after KeyError: 'label', train.py:5; so did 1 other "
+            "rank");
 }
 
 TEST_F(EndReportTest, AProgramThatWasKilledBelowAShellIsReportedAfterASuccess) {
