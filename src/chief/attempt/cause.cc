@@ -59,8 +59,9 @@ std::string FullSharedMemory(const v1::RankExited& exit) {
 
 // Only SIGUSR1 and SIGUSR2 are passed on.
 std::string WhoSent(const v1::RankExited& exit) {
-  if (exit.signal() == SIGKILL && KilledByAnother(exit) && !exit.has_out_of_memory()) {
-    return ", not by autodist";
+  if (KilledByAnother(exit) && !exit.has_out_of_memory()) {
+    const bool no_kill = exit.has_oom_kills() && exit.oom_kills() == 0;
+    return no_kill ? ", not by autodist or the kernel's out-of-memory killer" : ", not by autodist";
   }
   const bool passed_on = exit.signal() == SIGUSR1 || exit.signal() == SIGUSR2;
   return passed_on && exit.signalled() == exit.signal() ? ", which autodist passed on" : "";
