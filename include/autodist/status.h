@@ -72,7 +72,7 @@ Status Error(StatusCode code, std::string_view message);
 Status ErrnoError(int errno_value, std::string_view what);
 
 // Returns the errno value of an ErrnoError, also if it was annotated; 0: it is none.
-int ErrnoOf(const Status& status);
+inline int ErrnoOf(const Status& status) { return status.errno_; }
 
 // Prepends "context: " to the message of a failure; success is unchanged.
 Status Annotate(const Status& status, std::string_view context);

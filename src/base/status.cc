@@ -47,8 +47,6 @@ Status ErrnoError(int errno_value, std::string_view what) {
   return status;
 }
 
-int ErrnoOf(const Status& status) { return status.errno_; }
-
 Status Annotate(const Status& status, std::string_view context) {
   Status annotated = status;
   if (!status.ok()) annotated.message_ = std::string(context) + ": " + status.message_;

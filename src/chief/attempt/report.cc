@@ -38,12 +38,14 @@ bool OutputMayExplain(const Cause& cause) {
          (exit.has_exit_code() || std::ranges::count(kOwnSignals, exit.signal()) > 0);
 }
 
-// Returns the rank's own reason for its end; null: none. The meaning of a shell's exit code says
-// the same as its message.
+// Returns the rank's own reason for its end; null: none. The meaning of a shell's exit code, and
+// that the rank called MPI_Abort, say the same as the message.
 const FatalMessage* ReasonIn(const FailureExcerpt& excerpt, const Cause& cause) {
   const FatalMessage* const fatal = OutputMayExplain(cause) ? excerpt.fatal() : nullptr;
-  const bool said = fatal && fatal->kind == FatalMessage::Kind::kShell &&
-                    !MeaningOfExitCode(cause.exit.exit_code()).empty();
+  if (!fatal) return nullptr;
+  const bool said = cause.abort ? fatal->text.starts_with("MPI_ABORT")
+                                : fatal->kind == FatalMessage::Kind::kShell &&
+                                      !MeaningOfExitCode(cause.exit.exit_code()).empty();
   return said ? nullptr : fatal;
 }
 
