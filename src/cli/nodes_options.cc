@@ -418,10 +418,10 @@ Status CheckDevicesToStart(const spec::ResourceSpec& spec) {
       spec.nodes, [](const spec::Node& node) { return !node.counted.ok() && node.reached; });
   return CheckDevicesCounted(
       spec, "nothing was started",
-      !number_helps ? ""
-                    : std::string("correct that, or give the number of ranks: ") +
-                          (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES="
-                                : "--hosts HOST:N"));
+      !number_helps
+          ? ""
+          : std::string("correct that, or give the number of ranks: ") +
+                (here ? "-n N; for ranks on CPUs, set CUDA_VISIBLE_DEVICES=" : "--hosts HOST:N"));
 }
 
 Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
