@@ -107,7 +107,8 @@ std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
       return "exited with code " + std::to_string(exit.exit_code()) +
-             MeaningOfExitCode(exit.exit_code()) + WhoseMemory(exit) + FullSharedMemory(exit);
+             MeaningOfExitCode(exit.exit_code()) + WhoSent(exit) + WhoseMemory(exit) +
+             FullSharedMemory(exit);
     case v1::RankExited::kSignal:
       return "was ended by " + base::SignalName(exit.signal()) +
              (exit.core_dumped() ? " (core dumped)" : "") + WhoSent(exit) + WhoseMemory(exit) +
