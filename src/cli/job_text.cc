@@ -173,9 +173,8 @@ class JobRows {
     if (std::ranges::any_of(jobs_, [](const auto& job) { return job.elsewhere(); })) {
       add("HOST", [](const auto& job) { return base::Printable(job.host()); });
     }
-    add_unless(kNoNodes, "NODES", [](const auto& job) {
-      return CountText(static_cast<uint64_t>(job.nodes_size()));
-    });
+    add_unless(kNoNodes, "NODES",
+               [](const auto& job) { return CountText(static_cast<uint64_t>(job.nodes_size())); });
     add("RANKS", [](const auto& job) { return CountText(job.world_size()); });
     add("STARTED", [&](const auto& job) { return StartedText(job.started_ms(), now_ms_); });
     add_unless(kNoElapsed, "ELAPSED", [&](const auto& job) { return ElapsedText(job, now_ms_); });
