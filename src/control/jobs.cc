@@ -286,7 +286,13 @@ std::vector<v1::JobStatus> ListJobs() {
 }
 
 std::vector<v1::JobStatus> ListRunningJobs() {
-  return JobsThat(KnownJobs(), [](const Found& job) {
+  // Records are kept for long, and most are of jobs whose notes have their end.
+  std::set<std::string> jobs = JobsWithSocket();
+  for (const std::string& job : RecordedJobs()) {
+    const auto note = ReadNote(job);
+    if (!note.ok() || note->job().phase() != v1::JOB_PHASE_ENDED) jobs.insert(job);
+  }
+  return JobsThat({jobs.begin(), jobs.end()}, [](const Found& job) {
     return job.runs ||
            (MayRunElsewhere(job.status) && job.status.phase() != v1::JOB_PHASE_UNSPECIFIED);
   });
