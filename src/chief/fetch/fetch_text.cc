@@ -54,9 +54,8 @@ std::vector<FetchLine> FetchText(const v1::JobFiles& files) {
   for (const v1::NodeIssue& failure : files.failures()) {
     const Status status =
         Error(StatusCode::kUnavailable, Names(failure) + ": incomplete: " + failure.what());
-    text.push_back({base::LogLevel::kError,
-                    base::FailureText(
-                        failure.remedy().empty() ? status : WithRemedy(status, failure.remedy()))});
+    text.push_back(
+        {base::LogLevel::kError, base::FailureText(WithRemedy(status, failure.remedy()))});
   }
   text.push_back({base::LogLevel::kInfo, SumOf(files)});
   return text;
