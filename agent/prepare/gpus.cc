@@ -26,8 +26,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr char kUsualFolders[] = ":/usr/bin:/usr/lib/wsl/lib";  // see src/scripts/devices.sh
-constexpr size_t kLargestVersionFile = 64 << 10;                // bytes
+constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
 // Only necessary fields: nvidia-smi rejects the whole query if one is unknown.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
@@ -223,7 +222,7 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
                                   const std::string& working_directory, const std::string& root) {
   std::string path = environment.Get("PATH");
   const char* own = std::getenv("PATH");
-  const std::string others = std::string(own ? own : "") + kUsualFolders;
+  const std::string others = std::string(own ? own : "") + ":" + health::kUsualFolders;
   for (const std::string_view folder : base::Split(others, ':')) {
     if (folder.starts_with('/')) path += (path.empty() ? "" : ":") + root + std::string(folder);
   }

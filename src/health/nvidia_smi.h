@@ -15,6 +15,9 @@
 
 namespace autodist::health {
 
+// Where nvidia-smi may be, besides PATH; see scripts/devices.sh.
+inline constexpr char kUsualFolders[] = "/usr/bin:/usr/lib/wsl/lib";
+
 // An exit code that is only a warning, after the whole answer: nvidia-smi(1).
 inline constexpr int kBadInfoRom = 14;
 

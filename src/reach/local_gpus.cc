@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "health/accelerator.h"
+#include "health/nvidia_smi.h"
 #include "health/small_files.h"
 #include "process/spawn.h"
 #include "reach/device_ips.h"
@@ -99,7 +100,7 @@ GpuCount ThisMachinesGpus(std::chrono::milliseconds limit) {
   const size_t listed = health::NamesIn("/proc/driver/nvidia/gpus").size();
   if (listed > 0) return {static_cast<uint32_t>(listed)};
   const char* const path = std::getenv("PATH");
-  const std::string folders = std::string(path ? path : "") + ":/usr/bin:/usr/lib/wsl/lib";
+  const std::string folders = std::string(path ? path : "") + ":" + health::kUsualFolders;
   if (!health::MayHaveAccelerator() && !process::FindProgram("nvidia-smi", folders, ".").ok()) {
     return {};
   }
