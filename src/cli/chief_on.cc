@@ -76,7 +76,8 @@ struct RemoteCommand {
   std::string node;
 };
 
-// Returns a spec with only the chosen node, from the user's spec or as ssh reaches it.
+// Returns a spec with only the chosen node: with the login of the user's spec or, if that has none,
+// as ssh is configured.
 Result<spec::ResourceSpec> SpecOfNode(const RemoteCommand& chosen) {
   spec::ResourceSpec of_node;
   of_node.nodes.emplace_back();
@@ -99,9 +100,11 @@ Result<spec::ResourceSpec> SpecOfNode(const RemoteCommand& chosen) {
                             "--chief-on " + chosen.node + ": no node of the spec has that address"),
                       "give an address of the spec, or first");
   }
-  if (node->ssh_config.empty() || !spec->group_of(*node).via.empty()) {
-    return Error(StatusCode::kInvalidArgument,
-                 "--chief-on " + chosen.node + ": the spec has no SSH login for it");
+  // The spec need not say how to log in to the machine of the chief.
+  const auto login = spec->ssh.find(node->ssh_config);
+  if (login == spec->ssh.end() || login->second.ByProgram()) {
+    of_node.nodes[0].address = node->address;
+    return of_node;
   }
   of_node.ssh = spec->ssh;
   of_node.nodes[0] = *node;
