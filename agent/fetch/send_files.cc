@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/fetch/job_span.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/folder_entries.h"
@@ -27,39 +28,17 @@
 namespace autodist::agent {
 namespace {
 
+using std::chrono::nanoseconds;
+
+// Times in a request are too short by what it takes to arrive, which is less than this.
+constexpr std::chrono::seconds kOnTheWay{1};
+
+nanoseconds FromMessage(uint64_t ms) {
+  constexpr uint64_t kMaxMs = uint64_t{1000} * 3600 * 24 * 365 * 50;
+  return std::chrono::milliseconds(std::min(ms, kMaxMs));
+}
+
 // Finds the files of a folder on this node that the chief has requested.
-
-// The time of a job by the clock of the folder's file server, in nanoseconds since 1970. Times in a
-// request are too old by what the request takes to arrive, and clocks of files tick coarsely.
-class JobSpan {
- public:
-  JobSpan(const v1::FetchFilesRequest& request, int folder) {
-    if (request.began_ms() == 0) return;
-    const int64_t now = files::TimeOfFilesNow(folder);
-    began_ = now - AsNanoseconds(request.began_ms());
-    if (request.ended_ms() != 0) ended_ = now - AsNanoseconds(request.ended_ms());
-  }
-
-  // Whether the file was written then, or has become another one under its name. What --sync copied
-  // before has an older time.
-  bool HasChanged(const struct stat& info) const {
-    return Covers(files::ModifiedNs(info), kTolerance) || Covers(files::ChangedNs(info), 0);
-  }
-
- private:
-  static constexpr int64_t kTolerance = 1'000'000'000;
-
-  static int64_t AsNanoseconds(uint64_t ms) {
-    constexpr uint64_t kLongestMs = uint64_t{1000} * 3600 * 24 * 365 * 50;
-    return static_cast<int64_t>(std::min(ms, kLongestMs)) * 1'000'000;
-  }
-  bool Covers(int64_t time, int64_t tolerance) const {
-    return (!began_ || time >= *began_ - tolerance) && (!ended_ || time <= *ended_ + tolerance);
-  }
-
-  std::optional<int64_t> began_;
-  std::optional<int64_t> ended_;
-};
 
 struct MatchingFiles {
   base::UniqueFd folder;
@@ -130,7 +109,7 @@ Status Search::VisitEntry(int folder, const std::string& name, const std::string
     folders_.push_back({path, wanted});
   } else if (!wanted) {
     return OkStatus();
-  } else if (!span_.HasChanged(info)) {
+  } else if (!span_.HasChanged(files::ModifiedNs(info), files::ChangedNs(info))) {
     ++found_.unchanged;
   } else if (!S_ISREG(info.st_mode)) {
     LeaveOut(path, S_ISLNK(info.st_mode) ? "a symbolic link" : "neither a file nor a folder");
@@ -147,11 +126,10 @@ Status Search::VisitEntry(int folder, const std::string& name, const std::string
 // Follows symbolic links in the path of the folder, but none below it. kCancelled if `go_on`, which
 // is called often, returns false. Blocks while it reads.
 Result<MatchingFiles> FindFiles(const std::string& folder, const files::FilePatterns& patterns,
-                                const v1::FetchFilesRequest& request,
-                                const std::function<bool()>& go_on) {
+                                const JobAge& age, const std::function<bool()>& go_on) {
   base::UniqueFd root(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "the working directory " + folder);
-  const JobSpan span(request, root.get());
+  const JobSpan span(age, files::TimeOfFilesNow(root.get()));
   Search search(patterns, span, go_on);
   AD_RETURN_IF_ERROR(search.Visit(root.get()));
   search.found().folder = std::move(root);
@@ -179,7 +157,7 @@ class Sender {
   explicit Sender(FetchCall& call) : call_(call) {}
 
   // Returns the failure of this node, or of the call.
-  Status Run(const v1::FetchFilesRequest& request);
+  Status Run(const v1::FetchFilesRequest& request, const JobAge& age);
   // Returns the entries that were not sent, up to the limit of the message.
   std::vector<std::string> LeftOut() const;
 
@@ -194,13 +172,13 @@ class Sender {
   Deadline tell_at_ = Deadline::After(kSearchInterval);
 };
 
-Status Sender::Run(const v1::FetchFilesRequest& request) {
+Status Sender::Run(const v1::FetchFilesRequest& request, const JobAge& age) {
   const std::string folder = base::ExpandHome(request.folder());
   if (files::HasTemporary(folder, request.probe())) return TellFound(true);
   AD_ASSIGN_OR_RETURN(
       const files::FilePatterns patterns,
       files::FilePatterns::Parse({request.patterns().begin(), request.patterns().end()}));
-  AD_ASSIGN_OR_RETURN(found_, FindFiles(folder, patterns, request, [this] { return GoOn(); }));
+  AD_ASSIGN_OR_RETURN(found_, FindFiles(folder, patterns, age, [this] { return GoOn(); }));
   AD_RETURN_IF_ERROR(TellFound(false));
   for (const std::string& path : found_.paths) AD_RETURN_IF_ERROR(Send(path));
   return OkStatus();
@@ -305,9 +283,18 @@ void FetchCall::OnCancel() {
 
 void FetchCall::End() { Finish(Cancelled() ? grpc::Status::CANCELLED : grpc::Status::OK); }
 
-void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request) {
+void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request,
+               std::optional<nanoseconds> since_start) {
+  JobAge age;
+  if (since_start) {
+    age.began = since_start;
+  } else {
+    if (request.began_ms() != 0) age.began = FromMessage(request.began_ms());
+    if (request.ended_ms() != 0) age.ended = FromMessage(request.ended_ms());
+    age.error = kOnTheWay;
+  }
   Sender sender(call);
-  const Status status = sender.Run(request);
+  const Status status = sender.Run(request, age);
   v1::FetchFilesResponse response;
   v1::FetchFinished& finished = *response.mutable_finished();
   if (!status.ok()) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
@@ -40,7 +41,9 @@ class FetchCall final : public grpc::ServerWriteReactor<v1::FetchFilesResponse> 
 };
 
 // Blocks until everything is sent, or the chief has ended the call. Reports local failures to the
-// chief.
-void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request);
+// chief. `since_start`: since the first ranks of the job started on this node, if this agent has
+// started them; the request's time is less exact.
+void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request,
+               std::optional<std::chrono::nanoseconds> since_start);
 
 }  // namespace autodist::agent

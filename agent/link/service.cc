@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
 
 #include "agent/fetch/send_files.h"
@@ -49,6 +50,13 @@ std::chrono::milliseconds TimeFor(const grpc::CallbackServerContext& context) {
   const auto left = context.deadline() - std::chrono::system_clock::now() - kAnswerTime;
   return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(left), kMinPrepareTime,
                     kMaxPrepareTime);
+}
+
+// Also while the machine was suspended, as the times of files.
+std::chrono::nanoseconds SinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 // Deletes itself after the call.
@@ -352,11 +360,17 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   auto* call = new FetchCall(*context);
   parts_.chief.silence_expected(true);  // of a chief that only fetches, without a session
   fetching_.Post([this, call, request = *request] {
-    SendFiles(*call, request);
+    SendFiles(*call, request, SinceStart());
     parts_.chief.silence_expected(false);
     call->End();
   });
   return call;
+}
+
+std::optional<std::chrono::nanoseconds> AgentService::SinceStart() {
+  const std::lock_guard lock(mutex_);
+  if (!started_) return std::nullopt;
+  return SinceBoot() - *started_;
 }
 
 // The lease begins with that answer.
@@ -368,6 +382,7 @@ void AgentService::Start(const v1::StartRanks& order) {
   ChiefReceived(order.received());
   const std::lock_guard lock(mutex_);
   if (!gate_.Start(order.generation())) return;
+  if (!started_) started_ = SinceBoot();
   claim_.Have();
   parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), prepared_.stop_signal);
   RemoveMarks();

@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -98,6 +100,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void ChiefReceived(uint64_t answer);
   void Start(const v1::StartRanks& order);
+  std::optional<std::chrono::nanoseconds> SinceStart();  // of the first ranks
   void Stop(const v1::StopRanks& order);
   void EndRanks(const v1::EndRanks& order);
   void End(AttemptGate::Do what);  // mutex_ held
@@ -119,6 +122,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   std::stop_source stop_preparing_;      // of that work
   std::chrono::milliseconds grace_{0};   // of the latest order to end
   bool sync_called_ = false;
+  std::optional<std::chrono::nanoseconds> started_;  // the first ranks, since the boot
   PreparedNode prepared_;
   std::unique_ptr<PortListener> port_listener_;
   ConnectionWatch connections_;  // used by the thread that collects stacks

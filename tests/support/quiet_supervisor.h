@@ -10,7 +10,8 @@ namespace autodist::test {
 
 inline std::unique_ptr<agent::Supervisor> QuietSupervisor() {
   return *agent::Supervisor::Create({[](uint32_t, base::UniqueFd, base::UniqueFd) {},
-                                     [](uint32_t, pid_t) {}, [](const agent::RankExit&) {}, [] {}});
+                                     [](uint32_t, pid_t, int64_t) {}, [](const agent::RankExit&) {},
+                                     [] {}});
 }
 
 }  // namespace autodist::test

@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "support/chief_end.h"
 #include "support/small_agent.h"
@@ -77,6 +80,33 @@ TEST_F(ServiceTest, FromTheStartTheLeaseBeginsWithAnAnswerThatTheChiefHasReceive
   chief.Order(start, 1);
   EXPECT_TRUE(chief.Next().has_rank_started());
   EXPECT_EQ(agent_.receipts, 1);
+}
+
+// By this node's clock, whatever the chief says.
+TEST_F(ServiceTest, OnlyWhatChangedSinceTheFirstRanksStartedIsFetched) {
+  constexpr std::chrono::milliseconds kSeveralTicks{50};  // of the kernel's clock
+  const test::TempFolder folder;
+  folder.Write("before", "x");
+  std::this_thread::sleep_for(kSeveralTicks);
+  ASSERT_EQ(Prepare("echo x > " + folder.path() + "/during").issues_size(), 0);
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+  EXPECT_TRUE(chief.Next().has_rank_exited());
+  v1::FetchFilesRequest request;
+  request.set_folder(folder.path());
+  request.add_patterns("*");
+  request.set_began_ms(3'600'000);
+  grpc::ClientContext context;
+  const auto reader = chief_->FetchFiles(&context, request);
+  std::vector<std::string> files;
+  v1::FetchFilesResponse response;
+  while (reader->Read(&response)) {
+    if (response.has_file()) files.push_back(response.file().path());
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(files, std::vector<std::string>{"during"});
 }
 
 TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
