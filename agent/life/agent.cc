@@ -160,12 +160,7 @@ void Agent::OnEvictionNotice(bool ranks_were_signalled) {
   v1::AgentEvent ends;
   ends.mutable_eviction_notice();
   core_->events().SendReliably(std::move(ends));
-  core_->supervisor().RefuseRanks();
-  if (ranks_were_signalled) {
-    core_->supervisor().OnSignalled(options_.grace);
-  } else {
-    core_->supervisor().Stop(options_.grace);
-  }
+  core_->supervisor().StopForGood(options_.grace, ranks_were_signalled);
   life_.Shorten(kLeaseAtEnd);
 }
 

@@ -25,6 +25,8 @@ constexpr milliseconds kStopInterval{100};
 // What ranks that succeeded have left gets this time before the stop signal: a program to which a
 // script has piped its output ends by itself.
 constexpr milliseconds kSettle{100};
+// Between the moment when a scheduler looks which processes there are, and its signal to us.
+constexpr std::chrono::seconds kMaxSignalDelay{1};
 
 }  // namespace
 
@@ -78,15 +80,18 @@ void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
     stop_signal_ = stop_signal;
     sent_ = 0;
     failed_ = false;
-    const bool late = ending_.ends > 0 || closing_ || refuses_;
     for (RankCommand& command : ranks) {
-      if (late) {
-        NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
-      } else {
+      if (MayStart()) {
         StartRank(command);
+      } else {
+        NotStarted(command.rank, Error(StatusCode::kCancelled, "stopped before it started"));
       }
     }
   });
+}
+
+bool Supervisor::MayStart() const {
+  return !refuses_ && !closing_ && !ending_.stopped && ending_.ends == 0;
 }
 
 void Supervisor::StartRank(RankCommand& command) {
@@ -95,7 +100,7 @@ void Supervisor::StartRank(RankCommand& command) {
     NotStarted(command.rank, pid.status());
     return;
   }
-  rank_of_[*pid] = command.rank;
+  ranks_[*pid] = {command.rank, Clock::now()};
   {
     const std::lock_guard lock(mutex_);
     running_[command.rank] = *pid;
@@ -133,12 +138,12 @@ bool Supervisor::Reap() {
     int wait_status = 0;
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
     if (pid <= 0) return pid == 0;
-    if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
-      RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
+    if (const auto rank = ranks_.find(pid); rank != ranks_.end()) {
+      RankExit exit{rank->second.rank, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
       exit.signalled = sent_;
       const bool ending = ending_.stopped || ending_.ends > 0;
       if (wait_status != 0) exit.first_failure = !std::exchange(failed_, true) && !ending;
-      rank_of_.erase(rank);
+      ranks_.erase(rank);
       {
         const std::lock_guard lock(mutex_);
         running_.erase(exit.rank);
@@ -162,7 +167,7 @@ void Supervisor::SignalRanks(int signal) {
   } else {
     sent_ = signal;
   }
-  for (const auto& [pid, rank] : rank_of_) kill(-pid, signal);
+  for (const auto& [pid, rank] : ranks_) kill(-pid, signal);
 }
 
 void Supervisor::Signal(int signal) {
@@ -187,31 +192,33 @@ void Supervisor::KillAfter(milliseconds grace) {
   if (!ending_.killing) ending_.kill_at = std::min(ending_.kill_at, kill_at);
 }
 
-void Supervisor::RefuseRanks() {
-  tasks_.Post([this] { refuses_ = true; });
-}
-
 void Supervisor::Stop(milliseconds grace) {
   tasks_.Post([this, grace] {
-    failed_ |= rank_of_.empty();  // elsewhere: a restart does not wait for what ranks here left
-    if (HasEnded()) return;
-    if (!std::exchange(ending_.stopped, true) && grace.count() > 0) {
-      SignalRanks(stop_signal_);
-      SignalRanks(SIGCONT);
-      for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
-    }
-    KillAfter(grace);
+    failed_ |= ranks_.empty();  // elsewhere: a restart does not wait for what ranks here left
+    StopRanks(grace, Clock::time_point::min());
   });
 }
 
-void Supervisor::OnSignalled(milliseconds grace) {
-  tasks_.Post([this, grace] {
-    if (HasEnded()) return;
-    ending_.stopped = true;
-    sent_ = stop_signal_;
-    for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
-    KillAfter(grace);
+void Supervisor::StopForGood(milliseconds grace, bool signalled) {
+  const auto before = signalled ? Clock::now() - kMaxSignalDelay : Clock::time_point::min();
+  tasks_.Post([this, grace, before] {
+    refuses_ = true;
+    StopRanks(grace, before);
   });
+}
+
+void Supervisor::StopRanks(milliseconds grace, Clock::time_point signalled_before) {
+  if (HasEnded()) return;
+  if (!std::exchange(ending_.stopped, true) && grace.count() > 0) {
+    sent_ = stop_signal_;
+    for (const auto& [pid, rank] : ranks_) {
+      const bool signalled = rank.started < signalled_before || ending_.signalled.contains(pid);
+      if (!signalled) kill(-pid, stop_signal_);
+      ending_.signalled_groups.insert(pid);
+    }
+    SignalRanks(SIGCONT);
+  }
+  KillAfter(grace);
 }
 
 void Supervisor::End(milliseconds grace) {
@@ -229,7 +236,7 @@ void Supervisor::End(milliseconds grace) {
 bool Supervisor::LeftMayEnd() {
   const bool first = ending_.left == v1::LEFT_STAGE_UNSPECIFIED;
   const bool after_success = !failed_ && !ending_.stopped;
-  if (!rank_of_.empty() || ending_.left == v1::LEFT_STAGE_KILLED) return false;
+  if (!ranks_.empty() || ending_.left == v1::LEFT_STAGE_KILLED) return false;
   // What is killed together with the ranks has not been left by them.
   if (ending_.killing && first && !after_success) return false;
   if (!ending_.killing && !first &&

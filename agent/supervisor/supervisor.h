@@ -67,8 +67,8 @@ class Supervisor {
   // Kills the remaining processes.
   ~Supervisor();
 
-  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. During an End, no
-  // rank starts.
+  // Call once, or again after `ended`. `stop_signal` asks these ranks to end. Ranks that may not
+  // start are reported as ended.
   void Start(std::vector<RankCommand> ranks, int stop_signal);
 
   // Sends the signal to the process group of every running rank.
@@ -76,15 +76,14 @@ class Supervisor {
   // Whether the last SIGTSTP or SIGCONT for the ranks was SIGTSTP; set before they are sent it.
   bool suspended() const { return suspended_; }
 
-  // From now on, no rank starts.
-  void RefuseRanks();
-
   // Sends the stop signal once to the process group of every running rank, and SIGKILL after
-  // `grace`. Another call can only shorten the time until SIGKILL. Without ranks, or once they have
-  // ended, it does nothing: later ranks are not concerned.
+  // `grace`. Another call can only shorten the time until SIGKILL. Until End has completed, no rank
+  // starts. Without ranks, or once they have ended, it does nothing: later ranks are not concerned.
   void Stop(std::chrono::milliseconds grace);
-  // The same if another process has already sent the signal to all ranks.
-  void OnSignalled(std::chrono::milliseconds grace);
+  // The same when the scheduler ends the job: later ranks do not start either. `signalled`: the
+  // scheduler has sent the signal to the ranks. It may have missed those that have just started,
+  // which are sent it here.
+  void StopForGood(std::chrono::milliseconds grace, bool signalled);
 
   // Ends all descendants of this process, in any session: sends the stop signal to those that have
   // not had it, and SIGKILL after `grace` or after that of an earlier Stop; then calls `ended`.
@@ -107,6 +106,12 @@ class Supervisor {
   void KillRun(uint64_t id);  // sends SIGKILL to its process group, unless it has ended
 
  private:
+  using Clock = base::Deadline::Clock;
+
+  struct RunningRank {
+    uint32_t rank = 0;
+    Clock::time_point started;
+  };
   struct OtherChild {
     uint64_t id = 0;
     std::promise<Result<int>> ended;
@@ -130,11 +135,14 @@ class Supervisor {
   Status Open();
   void Loop();
   void Await();
+  bool MayStart() const;  // ranks
   void StartRank(RankCommand& command);
   Result<pid_t> SpawnRank(RankCommand& command);
   void NotStarted(uint32_t rank, const Status& why);
   bool Reap();  // returns whether some children still run
-  bool HasEnded() const { return rank_of_.empty() && ending_.ends == 0; }
+  bool HasEnded() const { return ranks_.empty() && ending_.ends == 0; }
+  // Those that have started before have been sent the signal by another process.
+  void StopRanks(std::chrono::milliseconds grace, Clock::time_point signalled_before);
   void SignalRanks(int signal);
   void SignalDescendants();
   bool LeftMayEnd();
@@ -153,13 +161,13 @@ class Supervisor {
   std::map<uint32_t, pid_t> running_;  // guarded by mutex_
 
   // Used only by the thread:
-  std::map<pid_t, uint32_t> rank_of_;
+  std::map<pid_t, RunningRank> ranks_;
   std::map<pid_t, OtherChild> runs_;
   int stop_signal_;
   int sent_ = 0;         // as RankExit::signalled
   bool failed_ = false;  // a rank since the last Start, maybe of another node
   Ending ending_;
-  bool refuses_ = false;  // to start ranks
+  bool refuses_ = false;  // to start ranks, for good
   bool closing_ = false;  // the thread must end
 
   std::jthread thread_;  // last: starts when the members above exist

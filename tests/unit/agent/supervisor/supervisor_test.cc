@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "process/process_tree.h"
 #include "support/block_sigchld.h"
@@ -159,13 +163,13 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
   EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
 }
 
-TEST_F(SupervisorTest, NoRankStartsDuringAnEndOrAfterTheOrderToRefuseRanks) {
+TEST_F(SupervisorTest, NoRankStartsDuringAnEndOrAfterTheSchedulerHasEndedTheJob) {
   Start({Rank(0, "trap '' TERM; echo up; while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");
   supervisor_->End(milliseconds(100));
   Start({Rank(1, "exit 0")});
   supervisor_->WaitUntilEnded();
-  supervisor_->RefuseRanks();
+  supervisor_->StopForGood(seconds(60), true);
   Start({Rank(2, "exit 0")});
   ASSERT_TRUE(Await([&] { return exits_.contains(1) && exits_.contains(2); }));
   for (const uint32_t rank : {1u, 2u}) {
@@ -176,10 +180,72 @@ TEST_F(SupervisorTest, NoRankStartsDuringAnEndOrAfterTheOrderToRefuseRanks) {
 // The order to stop an attempt may reach a node that takes no part in it.
 TEST_F(SupervisorTest, AnOrderToStopDoesNotConcernLaterRanks) {
   supervisor_->Stop(milliseconds(50));
-  supervisor_->OnSignalled(milliseconds(50));
   Start({Rank(0, "sleep 0.3; exit 3")});
   ASSERT_TRUE(Await([&] { return exits_.contains(0); }));
   EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 3);
+}
+
+TEST_F(SupervisorTest, NoRankStartsWhileOthersAreBeingStopped) {
+  Start({Rank(0, "trap '' TERM; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(seconds(60));
+  Start({Rank(1, "exit 0")});
+  ASSERT_TRUE(Await([&] { return exits_.contains(1); }));
+  EXPECT_EQ(exits_[1].start_failure.code(), StatusCode::kCancelled);
+}
+
+// A scheduler signals the processes that it finds, which may be before a rank starts, and also us.
+TEST_F(SupervisorTest, ARankThatStartsJustBeforeTheSchedulerEndsTheJobIsStopped) {
+  Start({Rank(0, "exec sleep 1000"), Rank(1, "exec sleep 1000")});
+  supervisor_->StopForGood(seconds(60), true);
+  supervisor_->Stop(seconds(60));  // of the chief, which the scheduler has signalled too
+  ASSERT_TRUE(Await([&] { return exits_.size() == 2; }));
+  for (const uint32_t rank : {0u, 1u}) {
+    EXPECT_EQ(WTERMSIG(exits_[rank].wait_status), SIGTERM);
+    EXPECT_EQ(exits_[rank].signalled, SIGTERM);
+    EXPECT_FALSE(exits_[rank].first_failure);
+  }
+}
+
+TEST_F(SupervisorTest, ARankThatTheSchedulerHasSignalledGetsNoSecondSignal) {
+  constexpr milliseconds kNoLongerJustStarted{1200};
+  Start({Rank(0, "trap 'echo term' TERM; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  std::this_thread::sleep_for(kNoLongerJustStarted);
+  supervisor_->StopForGood(milliseconds(300), true);
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
+  EXPECT_EQ(Read(), "");
+}
+
+TEST_F(SupervisorTest, TheOrdersToStopAndToEndSendOneSignal) {
+  using Order = std::function<void(Supervisor&)>;
+  const Order stop = [](Supervisor& it) { it.Stop(seconds(60)); };
+  const Order for_good = [](Supervisor& it) { it.StopForGood(seconds(60), false); };
+  const Order signalled = [](Supervisor& it) { it.StopForGood(seconds(60), true); };
+  const Order end = [](Supervisor& it) { it.End(seconds(60)); };
+  for (const auto& [what, orders] : std::vector<std::pair<std::string, std::vector<Order>>>{
+           {"stop, end", {stop, end}},
+           {"stop, notice", {stop, signalled}},
+           {"notice, stop, end", {signalled, stop, end}},
+           {"notice of the watchdog, stop", {for_good, stop}},
+           {"end, notice", {end, signalled}},
+           {"both notices", {for_good, signalled}}}) {
+    SetUp();  // StopForGood is final
+    Change([&] {
+      pids_.clear();
+      pipes_.clear();
+      exits_.clear();
+    });
+    Start({Rank(0,
+                "trap 'echo term' TERM; echo up; n=0; "
+                "while [ $n -lt 30 ]; do sleep 0.01; n=$((n+1)); done; exit 5")});
+    ASSERT_EQ(Read(), "up\n");
+    for (const Order& order : orders) order(*supervisor_);
+    ASSERT_TRUE(Await([&] { return exits_.size() == 1; })) << what;
+    EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 5) << what;
+    EXPECT_EQ(Read(), "term\n") << what;
+  }
 }
 
 TEST_F(SupervisorTest, ASignalReachesTheRanks) {
