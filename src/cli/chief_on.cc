@@ -30,6 +30,7 @@
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "slurm/srun.h"
+#include "ssh/ssh_program.h"
 
 namespace autodist::cli {
 namespace {
@@ -70,6 +71,7 @@ std::string FromElsewhere(const v1::JobNote& note) {
 constexpr char kChiefOn[] = "--chief-on";
 constexpr char kSpec[] = "--spec";
 constexpr char kListen[] = "--listen";
+constexpr char kCopyBy[] = "--copy-by";  // of fetch; hidden
 
 struct RemoteCommand {
   std::string spec_file;
@@ -120,7 +122,8 @@ Result<v1::SshReach> ReachOf(const RemoteCommand& chosen) {
   return plan::MakeSshReach(node, spec.group_of(node), addresses.at(node.address), user);
 }
 
-// Forwards an address of this machine to the page that the node serves.
+// Forwards an address of this machine to the page that the node serves. Options come first, because
+// they may not follow "--".
 Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>& argv) {
   std::string here = web.get_option(kListen)->as<std::string>();
   if (web.get_option(kListen)->count() == 0 || here.ends_with(":0")) {
@@ -129,7 +132,7 @@ Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>&
     here = (address.empty() ? "127.0.0.1" : address) + ":" + std::to_string(port);
   }
   chief::Forward forward{here, "/tmp/autodist-web-" + base::RandomHex() + ".sock"};
-  argv.insert(argv.end(), {"--forwarded", forward.remote_socket, here});
+  argv.insert(argv.begin() + 1, {"--forwarded", forward.remote_socket, here});
   return forward;
 }
 
@@ -184,10 +187,6 @@ int RunThere(const CLI::App& app, const chief::RemoteHost& host, std::vector<Arg
   if (!code.ok()) {
     return Fail(WithRemedy(code.status(), by_hand), kExitCannotLaunch);
   }
-  if (app.get_name() == "fetch" && *code == 0) {
-    base::Log(base::LogLevel::kInfo,
-              "to copy the files here: scp -r " + host.name + ":FOLDER . (FOLDER: see above)");
-  }
   return end;
 }
 
@@ -200,6 +199,9 @@ int RunOnNode(const CLI::App& app, const RemoteCommand& chosen, std::vector<std:
     auto made = ForwardFor(app, argv);
     if (!made.ok()) return Fail(made.status(), kExitCannotLaunch);
     forward = *std::move(made);
+  }
+  if (app.get_name() == "fetch") {
+    argv.insert(argv.begin() + 1, {kCopyBy, base::ShellLine(ssh::ScpArgv(*node))});
   }
   return RunThere(app, chief::OverSsh(*node, forward), ArgumentsOf(app, argv));
 }

@@ -4,6 +4,7 @@
 
 #include "base/exit_codes.h"
 #include "base/host_name.h"
+#include "base/shell_quote.h"
 #include "chief/fetch/fetch_text.h"
 #include "chief/fetch/job_fetch.h"
 #include "chief/plan_job.h"
@@ -24,6 +25,8 @@ struct FetchOptions {
   std::string job;
   std::vector<std::string> patterns;
   uint64_t max_size = transfer::kMaxFetchedBytes;
+  // The beginning of a line that copies from here to the machine where it was typed; empty: here.
+  std::string copy_by;
 };
 
 // The agents have left the nodes: logs in again.
@@ -58,14 +61,22 @@ Result<v1::JobFiles> FetchWhileItRuns(const v1::JobStatus& job, const v1::FetchR
   return client.Fetch(request);
 }
 
-Status IsElsewhere(const v1::JobStatus& job) {
+Status IsElsewhere(const v1::JobStatus& job, const FetchOptions& options) {
+  const v1::JobNote note = control::ReadNote(job.job_id()).value_or(v1::JobNote());
+  const std::string host = note.chief_on().empty() ? job.host() : note.chief_on();
+  std::vector<std::string> line = {"autodist", "fetch", "--chief-on", host};
+  if (!note.spec().empty()) line.insert(line.end(), {"--spec", note.spec()});
+  if (options.max_size != transfer::kMaxFetchedBytes) {
+    line.insert(line.end(), {"--max-size", std::to_string(options.max_size)});
+  }
+  line.push_back(job.job_id());
+  line.insert(line.end(), options.patterns.begin(), options.patterns.end());
   std::error_code error;
   const bool shared = std::filesystem::exists(job.log_folder(), error);
   return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + job.host()),
-      "`autodist fetch --chief-on " + job.host() + " " + job.job_id() +
-          " PATTERN`, with --spec if the login needs it, copies the files to its log folder" +
-          (shared ? "" : " there; then: scp -r " + job.host() + ":" + job.log_folder() + " ."));
+      Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " is on " + host),
+      "`" + base::ShellLine(line) + "` copies the files to its log folder" +
+          (shared ? "" : " there, and prints the command that copies them here"));
 }
 
 bool MeansAJob(const std::string& word) {
@@ -92,7 +103,7 @@ int Fetch(FetchOptions options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) return FailUnreachable(*job);
-  if (job->elsewhere()) return Fail(IsElsewhere(*job), kExitCannotLaunch);
+  if (job->elsewhere()) return Fail(IsElsewhere(*job, options), kExitCannotLaunch);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};
   request.set_most_bytes(options.max_size);
@@ -103,6 +114,10 @@ int Fetch(FetchOptions options) {
   }
   for (const chief::FetchLine& line : chief::FetchText(*files)) {
     base::Log(line.level, line.text);
+  }
+  if (!options.copy_by.empty() && files->files() > 0) {
+    base::Log(base::LogLevel::kInfo, "to copy them to your machine: " + options.copy_by +
+                                         base::ShellQuote(files->folder()) + " .");
   }
   return files->failures().empty() ? 0 : kExitCannotLaunch;
 }
@@ -122,6 +137,7 @@ Command AddFetch(CLI::App& app) {
                  "Max total size of the files of one node: 500M, 50G")
       ->transform(Size())
       ->default_str("10G");
+  app.add_option("--copy-by", options->copy_by)->group("");
   app.footer(R"(
 Copies matching files that the job has changed from its working directory on the
 nodes to the job's log folder, into one folder per node. Logs in to the nodes

@@ -178,6 +178,22 @@ std::string HostKeysCommand(const v1::SshReach& reach) {
   return command;
 }
 
+// Adds what a login to the node needs, but for the key file, user and port.
+void AddLogin(const v1::SshReach& reach, std::vector<std::string>& options,
+              std::vector<std::string>& variables) {
+  if (!reach.ssh_address().empty()) options.push_back("HostName=" + reach.ssh_address());
+  if (reach.host_keys_size() > 0) {
+    options.insert(options.end(), {"KnownHostsCommand=" + HostKeysCommand(reach),
+                                   "UserKnownHostsFile=none", "GlobalKnownHostsFile=none"});
+  }
+  if (reach.proxy_jump() == "none") {
+    options.emplace_back("ProxyJump=none");
+  } else if (!reach.proxy_jump().empty()) {
+    options.push_back("ProxyCommand=" + ProxyCommand(reach, variables));
+  }
+  if (reach.key_file_required()) options.emplace_back("IdentitiesOnly=yes");
+}
+
 class SshProgramStream final : public transport::Stream {
  public:
   SshProgramStream(std::unique_ptr<transport::ProgramStream> program, std::string where)
@@ -278,23 +294,33 @@ std::vector<std::string> SshProgramArgv(const v1::SshReach& reach, const SshUse&
   AddNewerOptions(options);
   options.push_back(std::string("StrictHostKeyChecking=") +
                     StrictHostKeyChecking(reach.host_key_check()));
-  if (!reach.ssh_address().empty()) options.push_back("HostName=" + reach.ssh_address());
-  if (reach.host_keys_size() > 0) {
-    options.insert(options.end(), {"KnownHostsCommand=" + HostKeysCommand(reach),
-                                   "UserKnownHostsFile=none", "GlobalKnownHostsFile=none"});
-  }
-  if (reach.proxy_jump() == "none") {
-    options.push_back("ProxyJump=none");
-  } else if (!reach.proxy_jump().empty()) {
-    options.push_back("ProxyCommand=" + ProxyCommand(reach, line));
-  }
+  AddLogin(reach, options, line);
   line.emplace_back("ssh");
   if (!use.forward.empty()) line.insert(line.end(), {"-L", use.forward});
-  if (reach.key_file_required()) options.push_back("IdentitiesOnly=yes");
   for (const std::string& option : options) line.insert(line.end(), {"-o", option});
   if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
   if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
   line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), use.command});
+  return line;
+}
+
+std::vector<std::string> ScpArgv(const v1::SshReach& reach) {
+  constexpr uint32_t kUsualPort = 22;
+  std::vector<std::string> line = {"env"};
+  std::vector<std::string> options;
+  if (reach.host_key_check() != v1::HOST_KEY_CHECK_STRICT) {
+    options.push_back(std::string("StrictHostKeyChecking=") +
+                      StrictHostKeyChecking(reach.host_key_check()));
+  }
+  AddLogin(reach, options, line);
+  if (line.size() == 1) line.clear();  // no variables
+  line.insert(line.end(), {"scp", "-r"});
+  for (const std::string& option : options) line.insert(line.end(), {"-o", option});
+  if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
+  if (reach.port() != kUsualPort) line.insert(line.end(), {"-P", std::to_string(reach.port())});
+  const bool ipv6 = reach.host().find(':') != std::string::npos;
+  line.push_back((reach.username().empty() ? "" : reach.username() + "@") +
+                 (ipv6 ? "[" + reach.host() + "]" : reach.host()) + ":");
   return line;
 }
 

@@ -55,7 +55,7 @@ def laptop(folder, sshd, known_hosts, ssh_config, new_key):
     in_host(2, "sh", "-c", f"cp {keys['node']} ~/.ssh/id_ed25519 && chmod 600 ~/.ssh/id_ed25519")
     for key in keys.values():
         key.unlink()  # otherwise all hosts could read it there
-    settings = {"AuthorizedKeysFile": accepted,
+    settings = {"AuthorizedKeysFile": accepted, "Subsystem": "sftp internal-sftp",
                 "SetEnv": f"XDG_STATE_HOME={folder}/state"}  # not that of the user who runs the tests
     jump = sshd(2, **settings)
     servers = {host: sshd(host, **settings) for host in NODES}
@@ -186,6 +186,28 @@ def test_the_machine_that_started_the_job_finds_it(launch, start, there, folder)
     assert "exit code    143" in there("status", "far").out
     assert here("prune", job).code == 0 and job not in here("ps", "--all").out
     in_host(2, "rm", "-rf", runs)
+
+
+def test_fetch_prints_the_command_that_copies_the_files_here(there, laptop, start, folder):
+    program = Path.home() / ".cache" / "program"
+    for host in (1, *NODES):
+        in_host(host, "mkdir", "-p", program)
+    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", program, "--",
+                    "sh", "-c", "echo $RANK > data; exec sleep 1000", cwd=program).finish()
+    assert outcome.code == 0, outcome.err
+    for host in (3, 4):
+        in_host(host, "sh", "-c", f"until [ -s {program}/data ]; do sleep 0.1; done")
+    fetched = there("fetch", "last", "dat*")
+    assert fetched.code == 0 and "from 2 nodes" in fetched.err, fetched.err
+    line = re.search(r"to copy them to your machine: (.*)", fetched.err)[1]
+    into = folder / "copied"
+    into.mkdir()
+    subprocess.run(["sh", "-c", line], cwd=into, check=True)
+    assert sorted(path.parent.name for path in into.rglob("data")) == [name(3), name(4)]
+    nothing = there("fetch", "last", "none*")
+    assert nothing.code == 0 and "scp" not in nothing.err, nothing.err
+    assert there("stop", "last").code == 0
+    in_host(1, "rm", "-rf", program)
 
 
 def test_top_in_its_own_terminal(launch, there, laptop, folder):

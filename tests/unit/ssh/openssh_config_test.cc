@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/host_name.h"
+#include "base/shell_quote.h"
 #include "support/temp_folder.h"
 
 namespace autodist::ssh {
@@ -50,6 +51,42 @@ TEST(OpensshConfigTest, UnknownTokensAreQuoted) {
   unsetenv("AUTODIST_TEST_NONE");
   EXPECT_THAT(Message(ExpandByOpenssh(kQuery, "${AUTODIST_TEST_NONE}/k").status()),
               HasSubstr("AUTODIST_TEST_NONE"));
+}
+
+// A line that users type.
+TEST(OpensshConfigTest, ScpLogsInAsAutodist) {
+  const auto reach = [](const std::string& host, uint32_t port, const std::string& username) {
+    v1::SshReach made;
+    made.set_host(host);
+    made.set_port(port);
+    made.set_username(username);
+    made.set_host_key_check(v1::HOST_KEY_CHECK_STRICT);
+    made.add_key_files("/home/ann/.ssh/id_ed25519");
+    return made;
+  };
+  v1::SshReach with_key = reach("gpu1", 2222, "ann");
+  with_key.set_key_file_required(true);
+  with_key.set_ssh_address("10.0.0.7");
+  v1::SshReach behind = reach("gpu1", 22, "ann");
+  behind.set_proxy_jump("bob@gate:2200");
+  behind.set_host_key_check(v1::HOST_KEY_CHECK_ACCEPT_NEW);
+  v1::SshReach directly = reach("gpu1", 22, "");
+  directly.set_proxy_jump("none");
+  for (const auto& [of, expected] : std::vector<std::pair<v1::SshReach, std::string>>{
+           {reach("gpu1", 22, "ann"), "scp -r ann@gpu1:"},
+           {reach("fd77::1", 22, "ann"), "scp -r 'ann@[fd77::1]:'"},
+           {with_key,
+            "scp -r -o HostName=10.0.0.7 -o IdentitiesOnly=yes -i /home/ann/.ssh/id_ed25519 "
+            "-P 2222 ann@gpu1:"},
+           {directly, "scp -r -o ProxyJump=none gpu1:"},
+       }) {
+    EXPECT_EQ(base::ShellLine(ScpArgv(of)), expected);
+  }
+  const std::string jumps = base::ShellLine(ScpArgv(behind));
+  EXPECT_TRUE(jumps.starts_with("env AUTODIST_JUMP_PORT=2200 "));
+  EXPECT_THAT(jumps, HasSubstr(" AUTODIST_JUMP_HOST=bob@gate scp -r "));
+  EXPECT_THAT(jumps, HasSubstr(" -o StrictHostKeyChecking=accept-new "));
+  EXPECT_TRUE(jumps.ends_with(" ann@gpu1:"));
 }
 
 TEST(OpensshConfigTest, AnOpenControlConnection) {
