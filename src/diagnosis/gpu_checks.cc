@@ -208,7 +208,7 @@ void CheckDeviceUsers(const Evidence& evidence, IssueList& issues) {
       if (job.waiting() && job.job_id() > evidence.plan->job_id()) continue;
       const std::string devices = DevicesOf(job, plan, facts, evidence.cpus_can_be_busy);
       if (devices.empty()) continue;
-      busy("your job " + job.job_id() + (job.waiting() ? " waits for " : " has ") + devices);
+      busy("your job " + job.job_id() + (job.waiting() ? " has asked for " : " has ") + devices);
     }
   }
 }

@@ -100,7 +100,7 @@ TEST_F(BusyDevicesTest, TheYoungerWaitsForAWaitingJob) {
   options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu("job-0", 3, true)};
   EXPECT_EQ(Run(), 0);
-  EXPECT_THAT(messages_, HasSubstr("your job job-0 waits for GPU 3"));
+  EXPECT_THAT(messages_, HasSubstr("your job job-0 has asked for GPU 3"));
 }
 
 TEST_F(BusyDevicesTest, ABrokenLinkDoesNotEndTheWait) {

@@ -424,7 +424,7 @@ TEST_F(DeviceUsersTest, OfWaitingJobsOnlyOlderOnesCount) {
   Facts(0).mutable_other_jobs(0)->set_waiting(true);
   EXPECT_EQ(Diagnose(evidence_).issues_size(), 0);
   Facts(0).mutable_other_jobs(0)->set_job_id("job-4");
-  EXPECT_EQ(Only().what(), "your job job-4 waits for GPU 0");
+  EXPECT_EQ(Only().what(), "your job job-4 has asked for GPU 0");
 }
 
 TEST_F(DiagnoseTest, DifferentVersions) {
