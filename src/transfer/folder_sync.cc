@@ -170,7 +170,8 @@ FolderSync::FolderSync(files::FileTree tree, SyncOptions options, std::unique_pt
     : tree_(std::move(tree)),
       options_(std::move(options)),
       relay_(std::move(relay)),
-      left_(options_.nodes) {}
+      left_(options_.nodes),
+      unreached_(options_.targets) {}
 
 std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
@@ -178,7 +179,7 @@ std::string FolderSync::WhatThereIs() const {
 
 Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
                           const std::function<void()>& hang_up, const std::stop_token& stop) {
-  Begin();
+  Begin(node_rank);
   uint64_t received = 0;            // bytes of content that the agent has reported
   uint64_t expected = tree_.bytes;  // bytes that it may still need
   Status status;
@@ -203,22 +204,31 @@ Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
 }
 
 void FolderSync::Skip(uint32_t node_rank) {
-  Begin();
+  Begin(node_rank);
   progress_->NotNeeded(tree_.bytes);
   EndOne(node_rank, false);
 }
 
 // Creates the state shared by all nodes, for the first one.
-void FolderSync::Begin() {
+void FolderSync::Begin(uint32_t node_rank) {
   const std::lock_guard lock(mutex_);
-  if (progress_) return;
-  begun_at_ = steady_clock::now();
-  folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  files::RemoveLeftovers(folder_.get());
-  probe_.emplace(files::TemporaryFile::Create(folder_.get()));
-  const std::string nodes = base::Count(options_.nodes, "node");
-  progress_.emplace("comparing " + WhatThereIs() + " with " + nodes,
-                    "syncing " + WhatThereIs() + " to " + nodes, tree_.bytes * options_.nodes);
+  ++busy_;
+  unreached_.erase(node_rank);
+  if (!progress_) {
+    begun_at_ = steady_clock::now();
+    folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    files::RemoveLeftovers(folder_.get());
+    probe_.emplace(files::TemporaryFile::Create(folder_.get()));
+    progress_.emplace("syncing " + WhatThereIs() + " to " + base::Count(options_.nodes, "node"),
+                      tree_.bytes * options_.nodes);
+  }
+  ShowWaits();
+}
+
+void FolderSync::ShowWaits() {
+  std::vector<std::string> addresses;
+  for (const auto& [rank, address] : unreached_) addresses.push_back(address);
+  progress_->Waits(WaitsText(WhatThereIs(), options_.nodes, busy_ > 0, addresses), busy_ == 0);
 }
 
 void FolderSync::EndOne(uint32_t node_rank, bool ok) {
@@ -226,7 +236,8 @@ void FolderSync::EndOne(uint32_t node_rank, bool ok) {
   if (relay_ && !Relays(node_rank)) relay_->OtherEnded();
   const std::lock_guard lock(mutex_);
   all_well_ = all_well_ && ok;
-  if (--left_ > 0) return;
+  --busy_;
+  if (--left_ > 0) return ShowWaits();
   probe_.reset();
   progress_.reset();
   if (all_well_ || options_.preview) LogResult();

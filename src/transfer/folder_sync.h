@@ -34,10 +34,11 @@ inline constexpr std::chrono::seconds kStallLimit{60};
 struct SyncOptions {
   // The folder on the nodes: absolute, or "~/..." relative to the user's home folder there.
   std::string target = {};
-  size_t nodes = 0;                         // number of nodes to copy to
-  std::vector<std::string> addresses = {};  // of all nodes of the plan, by rank
-  bool mirror = false;                      // deletes there what is not here
-  bool preview = false;                     // only reports what `mirror` would delete
+  size_t nodes = 0;                              // number of nodes to copy to
+  std::vector<std::string> addresses = {};       // of all nodes of the plan, by rank
+  std::map<uint32_t, std::string> targets = {};  // addresses of the nodes to copy to, by rank
+  bool mirror = false;                           // deletes there what is not here
+  bool preview = false;                          // only reports what `mirror` would delete
   // Returns the jobs that have run in the folder; may block on the disk. Empty: unknown.
   std::function<std::vector<JobTime>()> jobs = {};
   std::chrono::milliseconds stall_limit = kStallLimit;
@@ -67,7 +68,8 @@ class FolderSync {
   void Skip(uint32_t node_rank);
 
  private:
-  void Begin();
+  void Begin(uint32_t node_rank);
+  void ShowWaits();  // mutex_ held
   void EndOne(uint32_t node_rank, bool ok);
   bool Relays(uint32_t node_rank) const { return relay_ && relay_->Is(node_rank); }
   Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
@@ -94,8 +96,10 @@ class FolderSync {
   const SyncOptions options_;
   const std::unique_ptr<FileRelay> relay_;
 
-  std::mutex mutex_;  // guards the members below
-  size_t left_;       // nodes whose call has not ended
+  std::mutex mutex_;                           // guards the members below
+  size_t left_;                                // nodes whose call has not ended
+  size_t busy_ = 0;                            // calls in progress
+  std::map<uint32_t, std::string> unreached_;  // of the targets: without a call
   bool all_well_ = true;
   base::UniqueFd folder_;
   std::optional<Result<files::TemporaryFile>> probe_;  // in folder_

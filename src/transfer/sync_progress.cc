@@ -57,11 +57,8 @@ std::string ProgressLine(const std::string& what, uint64_t sent, uint64_t total,
   return line.substr(0, width);
 }
 
-SyncProgress::SyncProgress(std::string compares, std::string sends, uint64_t total)
-    : compares_(std::move(compares)),
-      sends_(std::move(sends)),
-      terminal_(IsTerminal()),
-      total_(total) {
+SyncProgress::SyncProgress(std::string sends, uint64_t total)
+    : sends_(std::move(sends)), terminal_(IsTerminal()), total_(total) {
   auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
   if (thread.ok()) thread_ = *std::move(thread);  // otherwise no progress is shown
 }
@@ -70,6 +67,12 @@ SyncProgress::~SyncProgress() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
   if (terminal_) Print(kClearLine);
+}
+
+void SyncProgress::Waits(std::string what, bool no_bar) {
+  const std::lock_guard lock(waits_mutex_);
+  waits_ = std::move(what);
+  no_bar_ = no_bar;
 }
 
 void SyncProgress::Log(base::LogLevel level, const std::string& message) {
@@ -92,8 +95,12 @@ void SyncProgress::Draw() {
   if (terminal_) {
     // Leaves the last column free: otherwise some terminals move to the next line.
     const size_t width = TerminalWidth() - 1;
-    Print(std::string(kClearLine) + (sent == 0 ? compares_.substr(0, width)
-                                               : ProgressLine(sends_, sent, total, rate, width)));
+    std::string line = ProgressLine(sends_, sent, total, rate, width);
+    {
+      const std::lock_guard lock(waits_mutex_);
+      if (sent == 0 || no_bar_) line = waits_.substr(0, width);
+    }
+    Print(std::string(kClearLine) + line);
     return;
   }
   const uint64_t tenths = sent == 0 || total == 0 ? 0 : Share(sent, total, 10);

@@ -75,7 +75,10 @@ Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::
   }
   options.target = plan.working_directory();
   options.nodes = static_cast<size_t>(nodes);
-  for (const v1::NodePlan& node : plan.nodes()) options.addresses.push_back(node.address());
+  for (const v1::NodePlan& node : plan.nodes()) {
+    options.addresses.push_back(node.address());
+    if (!node.reach().has_local()) options.targets[node.node_rank()] = node.address();
+  }
   return std::make_shared<FolderSync>(std::move(tree), std::move(options), std::move(relay));
 }
 

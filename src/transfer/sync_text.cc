@@ -54,6 +54,24 @@ std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::dura
   return text;
 }
 
+std::string WaitsText(const std::string& what, size_t nodes, bool busy,
+                      const std::vector<std::string>& unreached) {
+  constexpr size_t kMaxNamed = 3;
+  const size_t named = unreached.size() > kMaxNamed ? kMaxNamed - 1 : unreached.size();
+  std::string connecting;
+  for (size_t i = 0; i < named; ++i) {
+    connecting += (i == 0 ? "connecting to " : i + 1 == unreached.size() ? " and " : ", ");
+    connecting += unreached[i];
+  }
+  if (named < unreached.size()) {
+    connecting += " and " + base::Count(unreached.size() - named, "other");
+  }
+  if (!unreached.empty() && !busy) return connecting;
+  const std::string of = unreached.empty() ? "" : std::to_string(nodes - unreached.size()) + " of ";
+  return "comparing " + what + " with " + of + base::Count(nodes, "node") +
+         (unreached.empty() ? "" : "; " + connecting);
+}
+
 std::string NamesByNode(const NodesByPath& files, const std::vector<std::string>& addresses) {
   std::map<std::set<uint32_t>, std::vector<std::string>> groups;
   for (const auto& [path, nodes] : files) groups[nodes].push_back(path);

@@ -26,6 +26,12 @@ struct SyncTotals {
 // "synced: 2 files, 3.0 kB sent to 2 nodes in 0.1 s". `relays`: one node gets them from here.
 std::string SummaryText(const SyncTotals& totals, bool relays, std::chrono::duration<double> took);
 
+// "comparing 3 files, 2.0 kB with 1 of 2 nodes; connecting to host3": what is done before content
+// is sent. `busy`: whether a node is being compared; `unreached`: the addresses of the nodes that
+// are not connected, of `nodes`.
+std::string WaitsText(const std::string& what, size_t nodes, bool busy,
+                      const std::vector<std::string>& unreached);
+
 // The ranks of the nodes that have a file, by its path.
 using NodesByPath = std::map<std::string, std::set<uint32_t>>;
 

@@ -594,6 +594,26 @@ TEST(SyncProgressTest, OneLineThatFits) {
   EXPECT_EQ(ProgressLine("what", 0, 1, 0, 6), "what  ");
 }
 
+TEST(SyncProgressTest, NodesThatAreNotReachedAreNamed) {
+  const struct {
+    size_t nodes;
+    bool busy;
+    std::vector<std::string> unreached;
+    std::string expected;
+  } rows[] = {
+      {1, true, {}, "comparing 2 files with 1 node"},
+      {2, true, {}, "comparing 2 files with 2 nodes"},
+      {2, true, {"b"}, "comparing 2 files with 1 of 2 nodes; connecting to b"},
+      {2, false, {"b"}, "connecting to b"},
+      {3, false, {"b", "c"}, "connecting to b and c"},
+      {9, false, {"b", "c", "d"}, "connecting to b, c and d"},
+      {9, false, {"b", "c", "d", "e"}, "connecting to b, c and 2 others"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(WaitsText("2 files", row.nodes, row.busy, row.unreached), row.expected);
+  }
+}
+
 TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
   const char* const terminal = getenv("TERM");
   const std::string before = terminal ? terminal : "";
@@ -603,7 +623,7 @@ TEST(SyncProgressTest, ContentThatNodesHaveDoesNotCount) {
     if (!std::exchange(said, true)) first.set_value(std::string(line));
   });
   {
-    SyncProgress progress("comparing", "syncing", 100);
+    SyncProgress progress("syncing", 100);
     progress.NotNeeded(50);
     progress.Sent(20);
     std::future<std::string> line = first.get_future();
