@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <vector>
 
@@ -105,6 +106,48 @@ class LauncherTest : public testing::Test {
   const v1::LaunchPlan plan_ = PlanOfManyNodes();
   std::unique_ptr<Launcher> launcher_;
 };
+
+// Cannot connect, and keeps what it was asked for.
+class RecordingConnector final : public reach::Connector {
+ public:
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                            ssh::SshLoop&) override {
+    asked = reach;
+    return Error(StatusCode::kUnavailable, "no network");
+  }
+  v1::Reach asked;
+};
+
+TEST(ReconnectionTest, TriesEveryAddressOfTheName) {
+  v1::LaunchPlan plan;
+  v1::NodePlan& node = *plan.add_nodes();
+  node.set_address("node0");
+  v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
+  ssh.set_address("10.0.0.2");
+  ssh.add_other_addresses("10.1.0.2");
+  ssh.add_other_addresses("fd77::2");
+  LaunchOptions options;
+  options.request.set_agent(AGENT_PROGRAM);
+  const auto connector = std::make_shared<RecordingConnector>();
+  options.connector = connector;
+  const auto launcher = *Launcher::Create(plan, std::move(options));
+  for (const bool resume : {true, false}) {
+    connector->asked.Clear();
+    std::promise<StatusCode> ended;
+    const auto done = [&](const LaunchedNode& launched) {
+      ended.set_value(launched.status.code());
+    };
+    const auto once = base::Deadline::After(std::chrono::milliseconds(0));
+    if (resume) {
+      launcher->Resume(0, {}, once, std::make_shared<SlowLink>(), done);
+    } else {
+      launcher->Reach(0, once, nullptr, done);
+    }
+    EXPECT_EQ(ended.get_future().get(), StatusCode::kUnavailable);
+    EXPECT_EQ(connector->asked.ssh().address(), "10.0.0.2");
+    EXPECT_EQ(connector->asked.ssh().other_addresses_size(), 2);
+  }
+}
 
 TEST_F(LauncherTest, PreparingNodesForARestartUsesNoThread) {
   const ptrdiff_t before = ThreadsNow();
