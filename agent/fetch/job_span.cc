@@ -24,7 +24,7 @@ JobSpan::JobSpan(const JobAge& age, int64_t now) : error_(age.error.count()) {
 }
 
 bool JobSpan::Covers(int64_t time, int64_t error) const {
-  return (!began_ || time >= *began_ - error) && (!ended_ || time <= *ended_ + error);
+  return (!began_ || time >= *began_ - error) && (!ended_ || time <= *ended_);
 }
 
 bool JobSpan::HasChanged(int64_t modified_ns, int64_t changed_ns) const {

@@ -11,7 +11,7 @@ namespace autodist::agent {
 struct JobAge {
   std::optional<std::chrono::nanoseconds> began = std::nullopt;
   std::optional<std::chrono::nanoseconds> ended = std::nullopt;
-  // By how much both may be wrong: they were measured on another machine.
+  // By how much the job may have begun earlier: that was measured on another machine.
   std::chrono::nanoseconds error{0};
 };
 

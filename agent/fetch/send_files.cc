@@ -20,6 +20,7 @@
 #include "base/folder_entries.h"
 #include "base/home_folder.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "files/file_patterns.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
@@ -36,6 +37,24 @@ constexpr std::chrono::seconds kOnTheWay{1};
 nanoseconds FromMessage(uint64_t ms) {
   constexpr uint64_t kMaxMs = uint64_t{1000} * 3600 * 24 * 365 * 50;
   return std::chrono::milliseconds(std::min(ms, kMaxMs));
+}
+
+// A time that this node has measured is exact, but may be that of another agent's ranks, or wrong
+// because a clock was set.
+JobAge AgeOf(const v1::FetchFilesRequest& request, std::optional<nanoseconds> since_start) {
+  JobAge age;
+  if (request.ended_ms() != 0) age.ended = FromMessage(request.ended_ms()) - kOnTheWay;
+  if (request.began_ms() == 0) return age;
+  age.began = FromMessage(request.began_ms());
+  age.error = kOnTheWay;
+  if (!since_start && request.began_ns() > 0) {
+    since_start = nanoseconds(base::NanosecondsSince1970() - request.began_ns());
+  }
+  if (since_start && std::chrono::abs(*since_start - *age.began) <= kOnTheWay) {
+    age.began = since_start;
+    age.error = {};
+  }
+  return age;
 }
 
 // Finds the files of a folder on this node that the chief has requested.
@@ -285,14 +304,7 @@ void FetchCall::End() { Finish(Cancelled() ? grpc::Status::CANCELLED : grpc::Sta
 
 void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request,
                std::optional<nanoseconds> since_start) {
-  JobAge age;
-  if (since_start) {
-    age.began = since_start;
-  } else {
-    if (request.began_ms() != 0) age.began = FromMessage(request.began_ms());
-    if (request.ended_ms() != 0) age.ended = FromMessage(request.ended_ms());
-    age.error = kOnTheWay;
-  }
+  const JobAge age = AgeOf(request, since_start);
   Sender sender(call);
   const Status status = sender.Run(request, age);
   v1::FetchFilesResponse response;

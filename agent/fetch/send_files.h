@@ -41,8 +41,7 @@ class FetchCall final : public grpc::ServerWriteReactor<v1::FetchFilesResponse> 
 };
 
 // Blocks until everything is sent, or the chief has ended the call. Reports local failures to the
-// chief. `since_start`: since the first ranks of the job started on this node, if this agent has
-// started them; the request's time is less exact.
+// chief. `since_start`: since the first ranks that this agent has started.
 void SendFiles(FetchCall& call, const v1::FetchFilesRequest& request,
                std::optional<std::chrono::nanoseconds> since_start);
 

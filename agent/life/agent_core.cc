@@ -57,12 +57,13 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
   };
   const auto memory = std::make_shared<process::OomWatch>();
   const auto gpu_errors = std::make_shared<GpuErrors>();
-  into.started = [&events, memory, gpu_errors](uint32_t rank, pid_t pid) {
+  into.started = [&events, memory, gpu_errors](uint32_t rank, pid_t pid, int64_t time_ns) {
     memory->Begin();
     gpu_errors->RankStarted(pid);
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
+    event.mutable_rank_started()->set_time_ns(time_ns);
     events.SendReliably(std::move(event));
   };
   into.exited = [&events, &input, memory, gpu_errors](const RankExit& exit) {
@@ -135,8 +136,9 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
   core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
   SupervisorEvents reported = EventsInto(*core.events_, *core.output_, *core.input_);
   // Before the end is reported, after which no sample contains the rank.
-  reported.started = [&core, next = std::move(reported.started)](uint32_t rank, pid_t pid) {
-    next(rank, pid);
+  reported.started = [&core, next = std::move(reported.started)](uint32_t rank, pid_t pid,
+                                                                 int64_t time_ns) {
+    next(rank, pid, time_ns);
     core.sampler_->RankStarted(rank, pid);
   };
   reported.exited = [&core, next = std::move(reported.exited)](const RankExit& exit) {

@@ -95,6 +95,7 @@ bool Supervisor::MayStart() const {
 }
 
 void Supervisor::StartRank(RankCommand& command) {
+  const int64_t time_ns = base::NanosecondsSince1970();  // it may write before Spawn returns
   const Result<pid_t> pid = SpawnRank(command);
   if (!pid.ok()) {
     NotStarted(command.rank, pid.status());
@@ -105,7 +106,7 @@ void Supervisor::StartRank(RankCommand& command) {
     const std::lock_guard lock(mutex_);
     running_[command.rank] = *pid;
   }
-  events_.started(command.rank, *pid);
+  events_.started(command.rank, *pid, time_ns);
 }
 
 void Supervisor::NotStarted(uint32_t rank, const Status& why) {

@@ -49,7 +49,7 @@ inline constexpr std::chrono::seconds kLeftAwaited{2};
 struct SupervisorEvents {
   // A rank has been started: the non-blocking read ends; a terminal has only `out`.
   std::function<void(uint32_t rank, base::UniqueFd out, base::UniqueFd err)> pipes;
-  std::function<void(uint32_t rank, pid_t pid)> started;
+  std::function<void(uint32_t rank, pid_t pid, int64_t time_ns)> started;  // since 1970
   std::function<void(const RankExit& exit)> exited;
   std::function<void()> ended;  // after End, when no process is left
   // A rank with an input is about to start: the non-blocking write end.

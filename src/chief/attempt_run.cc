@@ -143,6 +143,9 @@ void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);
   parts_.snapshot.Take(event, *attempt_);
+  if (event.has_rank_started()) {
+    parts_.fetch.RankStarted(attempt_->nodes()[member], event.rank_started().time_ns());
+  }
   if (outcome.sign_of_life) hang.Alive(parts_.loop->Now());
   if (outcome.to_record) {
     outcome.to_record->set_node(attempt_->member_plan(member).address());

@@ -243,6 +243,7 @@ FetchedFiles FetchFiles(v1::AgentService::Stub& agent, const FetchOrder& order,
   for (const std::string& pattern : order.patterns) request.add_patterns(pattern);
   request.set_probe(order.probe);
   if (order.began) request.set_began_ms(MillisecondsSince(*order.began));
+  request.set_began_ns(order.began_ns);
   if (order.ended) request.set_ended_ms(MillisecondsSince(*order.ended));
   FetchedFiles fetched;
   FetchStream stream(agent, request, stop, order.silence, hang_up);

@@ -34,6 +34,7 @@ struct FetchOrder {
   // Only files that changed between these times; absent: any time before; now.
   std::optional<base::Deadline::Clock::time_point> began = std::nullopt;
   std::optional<base::Deadline::Clock::time_point> ended = std::nullopt;
+  int64_t began_ns = 0;  // the first by the node's clock, since 1970; 0: unknown
 };
 
 // The result for one node.

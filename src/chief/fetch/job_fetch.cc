@@ -9,12 +9,16 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "base/exceptions.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/parallel.h"
+#include "base/private_folder.h"
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
@@ -84,6 +88,20 @@ transfer::FetchOrder OrderOf(const v1::FetchRequest& request, const std::string&
   return order;
 }
 
+// When the first rank of each node started, by the node's clock.
+constexpr char kTimesFile[] = "started.txt";
+constexpr size_t kMaxTimesFile = 4 << 20;  // bytes
+
+std::map<std::string, int64_t> StartTimes(const base::LogFolder& log_folder) {
+  std::map<std::string, int64_t> times;
+  std::istringstream text(
+      base::ReadOwnFile(log_folder.path() + "/" + kTimesFile, kMaxTimesFile).value_or(""));
+  std::string address;
+  int64_t time_ns = 0;
+  while (text >> address >> time_ns) times[address] = time_ns;
+  return times;
+}
+
 // nodes.json was written then, by the clock of the file server.
 Result<std::chrono::nanoseconds> SinceRanksStarted(const base::LogFolder& log_folder) {
   AD_ASSIGN_OR_RETURN(const auto folder, log_folder.Open());
@@ -151,6 +169,12 @@ JobFetch::JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& 
 void JobFetch::Finish() {
   Cancel();
   if (thread_.joinable()) thread_.join();
+  std::string text;
+  for (const auto& [node, time_ns] : std::exchange(began_ns_, {})) {
+    text += job_.nodes(static_cast<int>(node)).address() + " " + std::to_string(time_ns) + "\n";
+  }
+  // Without it, the times of a fetch are less exact.
+  if (!text.empty()) (void)log_folder_.WriteFile(kTimesFile, text).ok();
 }
 
 std::vector<JobFetch::Source> JobFetch::Sources() {
@@ -233,11 +257,15 @@ Result<v1::JobFiles> FetchAfterEnd(const v1::LaunchPlan& plan, launch::LaunchOpt
   for (const v1::NodePlan& node : plan.nodes()) {
     nodes.push_back({node.address(), folders[nodes.size()], node.reach().has_local(), {}});
   }
-  AD_RETURN_IF_ERROR(VisitAllNodes(plan, std::move(options),
-                                   [&](launch::LaunchedNode& reached, const std::stop_token& stop) {
-                                     FetchFrom(reached.link.get(), reached.status, order,
-                                               log_folder, stop, nodes[reached.node_rank]);
-                                   }));
+  const std::map<std::string, int64_t> times = StartTimes(log_folder);
+  AD_RETURN_IF_ERROR(VisitAllNodes(
+      plan, std::move(options), [&](launch::LaunchedNode& reached, const std::stop_token& stop) {
+        FetchedNode& node = nodes[reached.node_rank];
+        transfer::FetchOrder of_node = order;
+        const auto time = times.find(node.address);
+        if (time != times.end()) of_node.began_ns = time->second;
+        FetchFrom(reached.link.get(), reached.status, of_node, log_folder, stop, node);
+      }));
   return FilesOf(nodes, log_folder, here);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -48,12 +49,17 @@ class JobFetch {
   // The arguments must outlive it; `log_folder` need not exist yet.
   JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop, const Fleet& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
-  // Cancels, and waits for the thread.
+  // Cancels, waits for the thread, and writes the times.
   ~JobFetch() { Finish(); }
   void Finish();
 
   // The ranks of an attempt start: only files that change from the first call on are fetched.
   void JobRuns() { began_ = began_.value_or(base::Deadline::Clock::now()); }
+  // A rank has started on the node at this time, by the clock there, since 1970. For FetchAfterEnd,
+  // the first times are written into the log folder at the end.
+  void RankStarted(uint32_t node, int64_t time_ns) {
+    if (time_ns > 0) began_ns_.emplace(node, time_ns);
+  }
 
   bool busy() const { return busy_; }
   // Fetches from all connected nodes; reports why others are not. `stop` ends it early and keeps
@@ -81,6 +87,7 @@ class JobFetch {
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
   std::vector<std::string> folders_;  // names by node, set by the first fetch
   std::optional<base::Deadline::Clock::time_point> began_;
+  std::map<uint32_t, int64_t> began_ns_;  // when the first rank started, by node
   bool busy_ = false;
   std::stop_source cancel_;
   std::optional<std::stop_callback<std::function<void()>>> stopped_;

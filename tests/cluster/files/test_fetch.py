@@ -81,6 +81,7 @@ def test_fetch_after_the_end(autodist, unshared):
     """It logs in again, and takes only what this job has changed."""
     for host in OTHERS:
         on_host(host, f"cd {WORK} && echo old > ckpt-0 && touch -d '1 hour ago' ckpt-0")
+    on_host(2, f"echo just before > {WORK}/ckpt-9")
     outcome = autodist("run", "--spec", SPEC, "--", "sh", "-c", WRITE + "exit 0", cwd=unshared)
     assert outcome.code == 0, outcome.err
     folder = log_folder(outcome.err)
@@ -89,7 +90,7 @@ def test_fetch_after_the_end(autodist, unshared):
     late = autodist("fetch", "last", "ckpt*", cwd="/")
     assert late.code == 0, late.err
     assert "has ended; logging in to its nodes" in late.err
-    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 8 files that match did not change while " \
+    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 9 files that match did not change while " \
            "the job ran; 1 node shares the folder" in late.err, late.err
     assert_fetched(folder, OTHERS)
 

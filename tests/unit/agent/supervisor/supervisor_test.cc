@@ -29,7 +29,9 @@ class SupervisorTest : public testing::Test {
     events.pipes = [this](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
       Change([&] { pipes_[rank] = {std::move(out), std::move(err)}; });
     };
-    events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
+    events.started = [this](uint32_t rank, pid_t pid, int64_t) {
+      Change([&] { pids_[rank] = pid; });
+    };
     events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
     events.ended = [this] { Change([&] { ++ended_; }); };
     events.left = [this](v1::LeftStage stage, const std::vector<pid_t>& processes) {

@@ -257,6 +257,15 @@ TEST_F(JobFetchTest, OnlyWhatChangedSinceTheFirstAttemptIsFetched) {
                         "; 2 files that match did not change while the job ran"));
 }
 
+TEST_F(JobFetchTest, TheFirstStartOnEachNodeIsWrittenForAFetchAfterTheEnd) {
+  fetch_.RankStarted(1, 5);
+  fetch_.RankStarted(2, 7);
+  fetch_.RankStarted(1, 9);
+  fetch_.RankStarted(0, 0);  // unknown
+  fetch_.Finish();
+  EXPECT_EQ(folder_.Read("started.txt"), "10.0.0.2 5\nnode3 7\n");
+}
+
 TEST_F(JobFetchTest, TheEndOfTheJobCancelsIt) {
   bring_[1] = [](const auto&, auto&, const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
