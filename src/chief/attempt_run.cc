@@ -62,9 +62,8 @@ void AttemptRun::Begin(std::unique_ptr<Attempt> attempt, const RankLedger::Clear
 void AttemptRun::Stop() {
   suspension_.Cancel();
   parts_.stop.AttemptEnds();
-  parts_.recorder.EnterPhase(
-      v1::JOB_PHASE_STOPPING,
-      Shortened(DescribeCause(*attempt_->state().cause(), attempt_->plan())));
+  parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING,
+                             Shortened(NameCause(*attempt_->state().cause(), attempt_->plan())));
   parts_.snapshot.Stops(*attempt_);
   parts_.nodes.StopRanks(parts_.options.launch.grace());
 }
@@ -197,7 +196,8 @@ void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Sta
   const std::chrono::nanoseconds silent =
       parts_.loop->Now() - parts_.nodes.node(node).last_contact();
   const int64_t last_contact_ns = base::NanosecondsSince1970() - silent.count();
-  if (attempt_->NodeLost(*member, why, last_contact_ns)) Stop();
+  const bool said = number <= lost_.kMax;
+  if (attempt_->NodeLost(*member, why, last_contact_ns, said)) Stop();
 }
 
 void AttemptRun::ReportLostWithoutRanks() {

@@ -228,7 +228,8 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
                                       " cannot be read on this machine; lost steps are unknown");
   }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
-    base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
+    base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError,
+              EndReport(attempt, parts_.console.warnings(), Losses::kNamed));
   }
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(parts_.loop->Now() - began);

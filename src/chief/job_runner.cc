@@ -235,12 +235,7 @@ std::string JobRunner::RestartText(const std::string& cause) const {
     return text + ", because attempt " + causes_[known - 1].attempt + " ended as attempt " +
            causes_[known - 2].attempt + " did";
   }
-  const Cause& last = *run_.attempt().state().cause();
-  // The reason of a loss was reported before.
-  const bool is_loss = last.kind == Cause::Kind::kNodeLost;
-  return text + ", because " +
-         (is_loss ? "node " + run_.attempt().member_plan(last.node_rank).address() + " was lost"
-                  : cause);
+  return text + ", because " + cause;
 }
 
 RestartDecision JobRunner::Decide(const std::string& cause) {

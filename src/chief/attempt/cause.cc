@@ -131,12 +131,11 @@ std::string HowItEnded(const Cause& cause) {
 }
 
 std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
-  const auto address = [&] { return plan.nodes(static_cast<int>(cause.node_rank)).address(); };
   switch (cause.kind) {
     case Cause::Kind::kRankFailed:
       return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause);
     case Cause::Kind::kNodeLost:
-      return "node " + address() + " was lost: " + Message(cause.status);
+      return NameCause(cause, plan) + ": " + Message(cause.status);
     case Cause::Kind::kInterrupted:
       return "stopped by " + (cause.by.empty() ? base::SignalName(cause.signal) : cause.by);
     case Cause::Kind::kTimedOut:
@@ -144,7 +143,15 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
     case Cause::Kind::kHung:
       break;
   }
-  return "stopped: no rank showed activity (--hang-timeout)";
+  return "stopped: " + NameCause(cause, plan);
+}
+
+std::string NameCause(const Cause& cause, const v1::LaunchPlan& plan) {
+  if (cause.kind == Cause::Kind::kNodeLost) {
+    return "node " + plan.nodes(static_cast<int>(cause.node_rank)).address() + " was lost";
+  }
+  if (cause.kind == Cause::Kind::kHung) return "no rank showed activity (--hang-timeout)";
+  return DescribeCause(cause, plan);
 }
 
 size_t LengthOfPlace(std::string_view message) {

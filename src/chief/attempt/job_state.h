@@ -37,9 +37,10 @@ class JobState {
   // its event may arrive first.
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
-  // `last_contact_ns`: as in Cause.
-  bool NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns = 0);
-  // The node will be lost, and its ranks end.
+  // `last_contact_ns`, `said`: as in Cause.
+  bool NodeLost(uint32_t node_rank, const Status& status, int64_t last_contact_ns = 0,
+                bool said = false);
+  // The node will be lost, and its ranks end. A message has said so.
   bool NodeEvicted(uint32_t node_rank, const Status& status);
   // Ends the job. Replaces an eviction as the cause, because a scheduler may evict a node before it
   // sends the signal.
@@ -77,6 +78,7 @@ class JobState {
   int ended_before() const { return ended_before_; }
   // Ranks whose end is unknown, because they ran on a node when it was lost.
   uint32_t lost() const { return lost_; }
+  uint32_t lost_nodes() const { return lost_nodes_; }  // on which they ran
 
   // Returns the exit code of `autodist run`, once the job is over.
   int ExitCode() const;
@@ -109,6 +111,7 @@ class JobState {
   int ended_by_kill_ = 0;
   int ended_before_ = 0;
   uint32_t lost_ = 0;
+  uint32_t lost_nodes_ = 0;
 };
 
 }  // namespace autodist::chief

@@ -186,10 +186,15 @@ std::string NotEnqueuedText(const Attempt& attempt, const Cause& cause) {
          ", for which others waited (NCCL's watchdog)";
 }
 
+std::string CauseText(const Cause& cause, const v1::LaunchPlan& plan, Losses losses) {
+  return losses == Losses::kNamed && cause.said ? NameCause(cause, plan)
+                                                : DescribeCause(cause, plan);
+}
+
 // Returns what caused the failure; "": unknown.
 std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const FatalMessage* reason,
-                        const MissedPeer& missed) {
-  if (missed.lost) return DescribeCause(*missed.lost, attempt.plan());
+                        const MissedPeer& missed, Losses losses) {
+  if (missed.lost) return CauseText(*missed.lost, attempt.plan(), losses);
   if (const EndedWell* const left = missed.left) {
     return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
            " ended with 0 while others went on" + AfterStep(attempt.logs->LastReport(left->rank)) +
@@ -262,7 +267,8 @@ std::string GpuErrorReport(const Attempt& attempt, const Cause& cause) {
 }
 
 // `lost`: receives the lost node that the report names.
-std::string ReportOfRank(const Attempt& attempt, const Cause& cause, const Cause*& lost) {
+std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses losses,
+                         const Cause*& lost) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
@@ -273,7 +279,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, const Cause
   const MissedPeer missed = MissedBy(attempt, cause, reason);
   const EndedWell* const left = missed.left;
   lost = missed.lost;
-  std::string text = WhyItFailed(attempt, cause, reason, missed);
+  std::string text = WhyItFailed(attempt, cause, reason, missed, losses);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
   }
@@ -294,7 +300,7 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, const Cause
 
 // What followed the cause, in order, except for the loss that was named as the reason; of several
 // other lost nodes, only the first is named.
-std::string LaterReport(const Attempt& attempt, const Cause* named) {
+std::string LaterReport(const Attempt& attempt, const Cause* named, Losses losses) {
   const std::vector<Cause>& all = attempt.state().later();
   const auto is_loss = [named](const Cause& later) {
     return later.kind == Cause::Kind::kNodeLost && &later != named;
@@ -306,7 +312,7 @@ std::string LaterReport(const Attempt& attempt, const Cause* named) {
     if (&later == named || (is_loss(later) && std::exchange(lost_named, true))) continue;
     text += "  then " + (later.kind == Cause::Kind::kTimedOut
                              ? "--timeout expired, which prevented a restart"
-                             : DescribeCause(later, attempt.plan()));
+                             : CauseText(later, attempt.plan(), losses));
     if (is_loss(later) && lost > 1) {
       text += (lost > 2 ? "; so were " : "; so was ") + base::Count(lost - 1, "other node");
     }
@@ -334,8 +340,8 @@ std::string OthersReport(const Attempt& attempt) {
   }
   if (text.empty()) return "";
   if (state.lost() > 0) {
-    text += ", " + std::to_string(state.lost()) +
-            (state.lost() == 1 ? " was on a lost node" : " were on lost nodes");
+    text += ", " + std::to_string(state.lost()) + (state.lost() == 1 ? " was on " : " were on ") +
+            (state.lost_nodes() == 1 ? "a lost node" : "lost nodes");
   }
   if (state.running() > 0) text += ", " + std::to_string(state.running()) + " may still run";
   const bool stopped =
@@ -372,7 +378,7 @@ std::string HangDiagnosisText(const Attempt& attempt) {
 
 void AddOwnCause(const Attempt& attempt, std::vector<std::string>& causes) {
   const Cause& cause = *attempt.state().cause();
-  const std::string text = DescribeCause(cause, attempt.plan()) + HangDiagnosisText(attempt);
+  const std::string text = NameCause(cause, attempt.plan()) + HangDiagnosisText(attempt);
   if (!OutputMayExplain(cause)) return causes.push_back(text);
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
@@ -385,7 +391,8 @@ void AddOwnCause(const Attempt& attempt, std::vector<std::string>& causes) {
     causes.push_back(WhatItWrote(attempt, *culprit));
     return causes.push_back(text);
   }
-  const std::string why = WhyItFailed(attempt, cause, reason, MissedBy(attempt, cause, reason));
+  const std::string why =
+      WhyItFailed(attempt, cause, reason, MissedBy(attempt, cause, reason), Losses::kNamed);
   if (!why.empty()) causes.push_back(why);
   causes.push_back(text + ": " + base::Printable(reason->text));
 }
@@ -467,18 +474,20 @@ std::string SuccessReport(const Attempt& attempt) {
 
 }  // namespace
 
-std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings) {
+std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings,
+                      Losses losses) {
   const JobState& state = attempt.state();
   std::string text;
   if (state.cause()) {
     text = FaultyGpuText(attempt);
     if (!text.empty()) text += "\n  because of it, ";
     const Cause* lost = nullptr;
-    text += state.cause()->kind == Cause::Kind::kRankFailed
-                ? ReportOfRank(attempt, *state.cause(), lost)
-                : DescribeCause(*state.cause(), attempt.plan()) + HangDiagnosisText(attempt) + "\n";
+    text +=
+        state.cause()->kind == Cause::Kind::kRankFailed
+            ? ReportOfRank(attempt, *state.cause(), losses, lost)
+            : CauseText(*state.cause(), attempt.plan(), losses) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text += LaterReport(attempt, lost) + OthersReport(attempt);
+    text += LaterReport(attempt, lost, losses) + OthersReport(attempt);
   } else {
     text = SuccessReport(attempt);
   }

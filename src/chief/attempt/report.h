@@ -12,12 +12,15 @@ namespace autodist::chief {
 // Says that no rank has written for `time`, with the last line of each.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
-// DescribeCause, with the failed rank's own reason as far as it has arrived.
+// NameCause, with the failed rank's own reason as far as it has arrived.
 std::string DescribeCauseInOneLine(const Attempt& attempt);
 
 // Describes why the job ended early, how the other ranks ended, and issues with their output; "" if
 // it ended well. Call it when the attempt's logs are complete.
-std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
+// `losses`: for a reader of the job's messages, those that gave a reason are only named.
+enum class Losses { kExplained, kNamed };
+std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings,
+                      Losses losses = Losses::kExplained);
 
 // Returns whether the failed rank waited in vain for others, none of which is known to have failed
 // or ended; the stacks of running ranks then show the reason.

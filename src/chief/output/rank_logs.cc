@@ -188,8 +188,8 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
     lines_.Take(taken, !file.cut_short, now, screen);
   }
   if (output.lost() > 0) {
-    Warn(std::to_string(output.lost()) + " bytes that rank " + std::to_string(output.rank()) +
-         " wrote are lost: " + output.lost_because());
+    Warn(base::Count(output.lost(), "byte") + " that rank " + std::to_string(output.rank()) +
+         " wrote" + (output.lost() == 1 ? " is" : " are") + " lost: " + output.lost_because());
   }
 }
 

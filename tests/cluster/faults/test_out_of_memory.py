@@ -66,5 +66,5 @@ def test_an_oom_kill_of_an_agent_is_distinguished_from_other_kills(up, little_me
     (folder / "flood").touch()
     outcome = job.finish(limit=30)
     assert outcome.code == 125
-    assert (f"node {address(3)} was lost: its agent was killed by SIGKILL while the kernel's out-of-memory killer "
+    assert (f"{address(3)} is lost: its agent was killed by SIGKILL while the kernel's out-of-memory killer "
             "was active, and all that it had started ended with it") in outcome.err, outcome.err[-2000:]

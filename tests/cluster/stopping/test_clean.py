@@ -256,7 +256,7 @@ def test_a_watchdog_whose_agent_is_killed_ends_its_daemons_and_reports_why(up):
     os.kill(agent, signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 125
-    assert re.search(rf"node {address(3)} was lost: its agent was killed by SIGKILL, and all that it had started ended "
+    assert re.search(rf"{address(3)} is lost: its agent was killed by SIGKILL, and all that it had started ended "
                      r"with it, at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d by its clock", outcome.err), outcome.err
     assert processes() == {}
 
@@ -272,4 +272,4 @@ def test_a_node_that_was_cleaned_reports_it(up, clean):
     job.interrupt(signal.SIGCONT)
     outcome = job.finish()
     assert outcome.code == 125
-    assert f"node {address(3)} was lost: it was ended by `autodist clean`" in outcome.err, outcome.err
+    assert f"{address(3)} is lost: it was ended by `autodist clean`" in outcome.err, outcome.err

@@ -1,5 +1,6 @@
 #include "chief/attempt/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -10,6 +11,9 @@
 
 namespace autodist::chief {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 class EndReportTest : public testing::Test {
  protected:
@@ -306,6 +310,29 @@ TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
   EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
 }
 
+TEST_F(EndReportTest, TheReasonOfALossIsSaidOnce) {
+  const Status why = Error(StatusCode::kUnavailable, "cut off");
+  EXPECT_TRUE(attempt_.NodeLost(1, why, 0, true));
+  attempt_.NodeLost(2, why, 0, false);  // no message gave its reason
+  EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off\n  then node node3 was lost: cut off");
+  EXPECT_EQ(EndReport(attempt_, {}, Losses::kNamed),
+            "node 10.0.0.2 was lost\n  then node node3 was lost: cut off");
+}
+
+TEST_F(EndReportTest, RanksOfOneLostNodeAreNotOnSeveral) {
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  exit.set_rank(0);
+  exit.set_signal(attempt_.state().stop_signal());
+  attempt_.state().RankExited(exit);
+  attempt_.NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_THAT(Report(), HasSubstr(" were on a lost node"));
+  attempt_.NodeLost(0, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_THAT(Report(), HasSubstr(" were on lost nodes"));
+}
+
 TEST_F(EndReportTest, WhatFollowedTheCauseIsNamedInOrder) {
   const Status why = Error(StatusCode::kUnavailable, "cut off");
   JobState& state = attempt_.state();
@@ -452,7 +479,7 @@ TEST_F(EndReportTest, TheLaterOfALossAndAnEndWithZeroIsTheCause) {
     int64_t last_contact_s;
     const char* begin;
   };
-  const Row rows[] = {{1, 2, "node 10.0.0.2 was lost: "},
+  const Row rows[] = {{1, 2, "node 10.0.0.2 was lost"},
                       {1, 0, "rank 1 on 10.0.0.1 ended with 0 "},
                       {1, 20, "rank 1 on 10.0.0.1 ended with 0 "},  // its ranks did not end
                       {2, 2, "rank 1 on 10.0.0.1 ended with 0 "}};  // the node of rank 4
@@ -523,8 +550,8 @@ TEST_F(EndReportTest, ALostNodeIsTheCauseOfAComplaintAboutAPeer) {
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "its agent was killed by SIGKILL"));
   EXPECT_EQ(
       DescribeCauseInOneLine(attempt_),
-      "node 10.0.0.2 was lost: its agent was killed by SIGKILL; because of it, rank 4 on node3 "
-      "exited with code 1: RuntimeError: Connection closed by peer, train.py:6");
+      "node 10.0.0.2 was lost; because of it, rank 4 on node3 exited with code 1: RuntimeError: "
+      "Connection closed by peer, train.py:6");
   EXPECT_TRUE(
       Report().starts_with("node 10.0.0.2 was lost: its agent was killed by SIGKILL\n"
                            "  because of it, rank 4 on node3 exited with code 1: "))
@@ -649,9 +676,9 @@ TEST_F(EndReportTest, TheWatchdogKnowsWhoDidNotEnqueue) {
 TEST_F(EndReportTest, AHangNamesItsCulpritInOneLineToo) {
   attempt_.state().Hung();
   attempt_.hang_diagnosis->Set("rank 3 (10.0.0.2) sleeps in load (train.py:12)");
-  EXPECT_EQ(DescribeCauseInOneLine(attempt_),
-            "stopped: no rank showed activity (--hang-timeout); rank 3 (10.0.0.2) sleeps in load "
-            "(train.py:12)");
+  EXPECT_EQ(
+      DescribeCauseInOneLine(attempt_),
+      "no rank showed activity (--hang-timeout); rank 3 (10.0.0.2) sleeps in load (train.py:12)");
 }
 
 v1::AgentEvent LeftEvent(v1::LeftStage stage, uint32_t rank) {
