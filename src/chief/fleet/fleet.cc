@@ -23,6 +23,9 @@ milliseconds SilenceLimit(milliseconds lease, int nodes) {
   return std::max(LeaseTimer::kSilenceLimit, 5 * launch::RenewalInterval(lease, nodes) / 2);
 }
 
+// The detail of a node whose agent is silent.
+constexpr char kSilent[] = "its agent does not answer";
+
 milliseconds Between(Loop::Time from, Loop::Time to) {
   return std::chrono::duration_cast<milliseconds>(to - from);
 }
@@ -43,7 +46,7 @@ Fleet::Fleet(const v1::LaunchPlan& plan, Lease lease, Loop& loop, OutputRouter& 
               static_cast<size_t>(plan.nodes_size()), loop, nodes_, ledger_,
               {[this](uint32_t node) {
                  TakeClosed(node, nodes_[node].session->connection(),
-                            Error(StatusCode::kUnavailable, "its agent does not answer"));
+                            Error(StatusCode::kUnavailable, kSilent));
                },
                [this](uint32_t node) { Expire(node); },
                [this](uint32_t node) { return BeingLinked(node); }}) {
@@ -108,6 +111,7 @@ NodeAction Fleet::Take(uint32_t number, NodeEvent event, const std::string& why)
   const v1::NodePhase before = node.machine.phase();
   const bool drained = node.machine.drained();
   const NodeAction action = node.machine.Take(event, why);
+  if (node.machine.state() == NodeState::kMember) node.lost_because = OkStatus();
   if (const v1::NodePhase now = node.machine.phase(); now != before) {
     if (before == v1::NODE_PHASE_RECONNECTING) --disconnected_;
     if (now == v1::NODE_PHASE_RECONNECTING) ++disconnected_;
@@ -344,7 +348,9 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
     // reconnection shows that.
     if (!orders_.leaving || !node.machine.drained()) {
       LogNode(LogLevel::kWarning, number,
-              ": the connection is broken: " + Message(status) + "; trying again for " +
+              ": the connection is broken: " +
+                  (Message(status) == kSilent ? SilenceOf(node) : Message(status)) +
+                  "; trying again for " +
                   base::Seconds(Between(now, node.lease.LostAt(loop_.resumed()))) +
                   (ledger_.ClearAt(number) > now ? "; its ranks may still run" : ""));
     }
@@ -359,8 +365,7 @@ void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
   if (over && ProofOfEnd::In(linked.status)) return OnGracefulExit(number);
   if (ProofOfEnd::In(linked.status)) return MarkLost(number, NodeEvent::kLost, linked.status);
   if (!linked.status.ok()) {
-    return MarkLost(number, NodeEvent::kLost,
-                    Annotate(linked.status, "no connection for " + SilenceOf(node)));
+    return MarkLost(number, NodeEvent::kLost, Annotate(linked.status, SilenceOf(node)));
   }
   node.lease.Linked(loop_.Now());
   node.session->Connect(linked.link);
@@ -394,18 +399,21 @@ void Fleet::OnGracefulExit(uint32_t number) {
   }
 }
 
+// The one time in messages about a silent node: since its last message.
 std::string Fleet::SilenceOf(const FleetNode& node) const {
-  return base::Seconds(Between(node.session->last_contact(), loop_.Now()));
+  return "no answer for " + base::Seconds(Between(node.session->last_contact(), loop_.Now()));
 }
 
 // Called when the node's lease is over.
 void Fleet::Expire(uint32_t number) {
   const FleetNode& node = nodes_[number];
-  const std::string time = SilenceOf(node);
-  GiveUp(number, BeingLinked(number)
-                     ? "no connection for " + time + ": " + node.machine.detail()
-                     : "no answer from its agent for " + time +
-                           ", although the node is reachable; the agent may be stopped or hang");
+  const std::string& detail = node.machine.detail();
+  const std::string silence = SilenceOf(node);
+  if (!BeingLinked(number)) {
+    return GiveUp(number,
+                  silence + ", although the node is reachable; its agent may be stopped or hang");
+  }
+  GiveUp(number, detail == kSilent ? silence : silence + ": " + detail);
 }
 
 }  // namespace autodist::chief

@@ -79,8 +79,11 @@ class Fleet final : private InboxReader {
   // Returns whether a connection to the node is being made.
   bool BeingLinked(uint32_t node) const { return reconnection_.BeingLinked(node); }
 
-  // The attempt runs without this node, which has rejoined.
-  void PassOver(uint32_t node) { Take(node, NodeEvent::kPassOver); }
+  // The attempt runs without this node, which has rejoined and is no longer lost.
+  void PassOver(uint32_t node) {
+    Take(node, NodeEvent::kPassOver);
+    if (state(node).alive()) nodes_[node].lost_because = OkStatus();
+  }
 
   // Notes that these nodes are prepared for another attempt. Returns the generation for their
   // requests; those prepared last can start ranks.

@@ -64,7 +64,7 @@ def test_a_stopped_agent_is_lost_with_its_lease_and_ended_by_its_watchdog(up):
     job, _ = up("--lease", lease, "--grace", "1", program=STOPS_ITS_AGENT)
     outcome = job.finish()
     assert outcome.code == 125
-    assert f"node {address(3)} was lost: no answer from its agent for " in outcome.err, outcome.err
+    assert f"{address(3)} is lost: no answer for " in outcome.err, outcome.err
     assert "connected again" not in outcome.err
     assert outcome.seconds < 0.5 + lease + 1 + SLACK_S * SLOWER
     seconds_until(lambda: not processes(), SLACK_S + 1 * SLOWER)
@@ -135,7 +135,7 @@ def test_a_node_whose_sessions_fail_at_once_is_retried_less_and_less_often(up, f
     end_sessions(3)
     outcome = job.finish()
     assert outcome.code == 125
-    assert f"node {address(3)} was lost: no " in outcome.err, outcome.err
+    assert f"{address(3)} is lost: no " in outcome.err, outcome.err
     assert 3 <= sessions() < 3 * lease
     assert outcome.seconds < lease + 1 + 3 * SLOWER
     seconds_until(lambda: not processes(), SLACK_S + 1 * SLOWER)

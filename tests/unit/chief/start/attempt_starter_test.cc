@@ -315,7 +315,7 @@ TEST_F(SecondPlanTest, ANodeThatIsLostBeforeItEndsTheStart) {
   Start(0);
   ExpectRefused(
       kExitCannotLaunch,
-      "nothing was started: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no connection");
+      "nothing was started: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no answer");
   EXPECT_LE(took_, 2 * kLease + seconds(1));
 }
 
@@ -487,7 +487,7 @@ TEST_F(AttemptStarterTest, ANecessaryNodeIsAwaitedForALeaseOnceItsRanksHaveEnded
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
   ExpectRefused(kExitCannotLaunch,
-                "restart: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no connection for");
+                "restart: the job needs 3 nodes and has 2; 10.0.0.2 is lost: no answer for");
   EXPECT_GT(took_, 2 * kLease - seconds(10));
   EXPECT_LT(took_, 2 * kLease + seconds(10));
 }
