@@ -13,6 +13,19 @@ namespace autodist::chief {
 using base::LogLevel;
 using Action = StopPolicy::Action;
 
+namespace {
+
+// Said once no more is waited for.
+constexpr char kNoMore[] = "waiting no longer; what may be left on nodes ends with its lease";
+
+// "for up to 40 s".
+std::string UpTo(Loop::Time limit, Loop::Time now) {
+  return "for up to " +
+         base::Elapsed(std::chrono::ceil<std::chrono::seconds>(limit + StopPolicy::kOwnTime - now));
+}
+
+}  // namespace
+
 void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
   switch (signal) {
     case SIGUSR1:
@@ -44,23 +57,38 @@ void JobSignals::Interrupt(int signal, const std::string& by, Loop::Time at) {
   const Action action = parts_.stop.Interrupted(signal, at, !by.empty());
   if (action == Action::kNone && !first) return;  // part of the previous signal
   parts_.recorder.StopRequested();
-  const std::string name = by.empty() ? base::SignalName(signal) : by;
+  const std::string name = SenderOf(signal, by);
   const JobStage stage = runner_.stage();
   if (stage == JobStage::kAwaitingFetches || stage == JobStage::kFetching) {
     parts_.console.Log(LogLevel::kInfo, name + ": no more files are fetched");
     return parts_.fetch.Cancel();
   }
-  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
-    if (action == Action::kStop) runner_.starter().Cancel();
-    if (action == Action::kKill) parts_.nodes.End(std::chrono::milliseconds(0), true);
-    return;
-  }
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return InterruptStart(name, action);
   parts_.recorder.Record("stop requested by " + name);
   InterruptRanks(signal, by, action);
 }
 
+void JobSignals::InterruptStart(const std::string& name, Action action) {
+  const auto report = [&](const std::string& what) {
+    parts_.console.Log(LogLevel::kInfo, name + ": " + what);
+  };
+  const std::string up_to = UpTo(parts_.stop.must_end(), parts_.loop->Now());
+  switch (action) {
+    case Action::kStop:
+      report("cancelling the start, " + up_to + "; repeat to end it sooner");
+      return runner_.starter().Cancel();
+    case Action::kKill:
+      report("killing what was started, " + up_to + "; repeat to wait no longer");
+      return parts_.nodes.End(std::chrono::milliseconds(0), true);
+    case Action::kGiveUp:
+      return report(kNoMore);
+    case Action::kNone:
+      return;
+  }
+}
+
 void JobSignals::InterruptRanks(int signal, const std::string& by, Action action) {
-  const std::string name = by.empty() ? base::SignalName(signal) : by;
+  const std::string name = SenderOf(signal, by);
   const auto report = [&](const std::string& what) {
     parts_.console.Log(LogLevel::kInfo, name + ": " + what);
   };
@@ -71,11 +99,12 @@ void JobSignals::InterruptRanks(int signal, const std::string& by, Action action
       if (run_.state().Interrupted(signal, by)) run_.Stop();
       return run_.StopLooking();
     case Action::kKill:
-      report("killing the remaining processes");
+      report("killing the remaining processes, " +
+             UpTo(parts_.stop.must_end(), parts_.loop->Now()) + "; repeat to wait no longer");
       run_.state().Killed();
       return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
     case Action::kGiveUp:
-      return report("waiting no longer");
+      return report(kNoMore);
     case Action::kNone:                      // the first signal, while ranks end
       run_.state().Interrupted(signal, by);  // may explain an eviction
       return report(std::string(parts_.stop.may_restart() ? "no further restart"

@@ -25,6 +25,7 @@ class JobSignals {
  private:
   void PassOn(int signal);
   void Interrupt(int signal, const std::string& by, Loop::Time at);
+  void InterruptStart(const std::string& name, StopPolicy::Action action);
   void InterruptRanks(int signal, const std::string& by, StopPolicy::Action action);
 
   JobParts& parts_;

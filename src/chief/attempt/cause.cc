@@ -130,6 +130,11 @@ std::string HowItEnded(const Cause& cause) {
   return cause.abort ? HowItEnded(*cause.abort) : HowItEnded(cause.exit);
 }
 
+std::string SenderOf(int signal, const std::string& by) {
+  if (!by.empty()) return by;
+  return base::SignalName(signal) + (signal == SIGHUP ? " (as when the terminal is closed)" : "");
+}
+
 std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
   switch (cause.kind) {
     case Cause::Kind::kRankFailed:
@@ -137,7 +142,7 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
     case Cause::Kind::kNodeLost:
       return NameCause(cause, plan) + ": " + Message(cause.status);
     case Cause::Kind::kInterrupted:
-      return "stopped by " + (cause.by.empty() ? base::SignalName(cause.signal) : cause.by);
+      return "stopped by " + SenderOf(cause.signal, cause.by);
     case Cause::Kind::kTimedOut:
       return "stopped: --timeout expired";
     case Cause::Kind::kHung:

@@ -46,6 +46,9 @@ std::string HowItEnded(const v1::RankExited& exit);
 std::string HowItEnded(const v1::RankAborted& abort);
 std::string HowItEnded(const Cause& cause);  // of kRankFailed
 
+// Who asked the job to stop: `by` if it is known, else the signal.
+std::string SenderOf(int signal, const std::string& by);
+
 // "rank 3 on node2", for a node of the plan.
 std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank);
 

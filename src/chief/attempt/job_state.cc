@@ -92,15 +92,23 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   } else if (exit.signalled() == stop_signal_ || exit.signalled() == SIGKILL) {
     ++ended_after_stop_signal_;
   } else {
-    ++ended_before_;
+    EndedBefore(exit, running.mapped());
   }
   return false;
+}
+
+// It ended after the cause, but not because it was stopped.
+void JobState::EndedBefore(const v1::RankExited& exit, uint32_t node_rank) {
+  ++ended_before_;
+  if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return;
+  if (failed_too_ && failed_too_->exit.time_ns() <= exit.time_ns()) return;
+  failed_too_ = {exit, node_rank};
 }
 
 // The former cause is now a consequence: a rank that ended, or will end soon after an abort.
 void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank,
                        std::optional<v1::RankAborted> abort) {
-  if (!cause_->abort) ++ended_before_;
+  if (!cause_->abort) EndedBefore(cause_->exit, cause_->node_rank);
   cause_->exit = exit;
   cause_->abort = std::move(abort);
   cause_->node_rank = node_rank;

@@ -25,6 +25,12 @@ struct EndedWell {
   int64_t time_ns = 0;  // since 1970, by the chief's clock
 };
 
+// A rank that failed by itself after the cause, before it was stopped.
+struct FailedToo {
+  v1::RankExited exit;  // time by the chief's clock
+  uint32_t node_rank = 0;
+};
+
 class JobState {
  public:
   explicit JobState(const v1::LaunchPlan& plan, int stop_signal = SIGTERM,
@@ -67,6 +73,8 @@ class JobState {
   const std::vector<Cause>& later() const { return later_; }
 
   const std::vector<EndedWell>& ended_well() const { return ended_well_; }
+  // The first one after the cause.
+  const std::optional<FailedToo>& failed_too() const { return failed_too_; }
 
   int stop_signal() const { return stop_signal_; }
 
@@ -89,6 +97,7 @@ class JobState {
   std::chrono::milliseconds NoticedWithin(const v1::RankExited& from_outside) const;
   bool WasEndedByAgent(uint32_t node_rank) const;
   bool CameFirst(const v1::RankExited& exit) const;
+  void EndedBefore(const v1::RankExited& exit, uint32_t node_rank);
   void Replace(const v1::RankExited& exit, uint32_t node_rank,
                std::optional<v1::RankAborted> abort);
 
@@ -103,6 +112,7 @@ class JobState {
   std::optional<Cause> cause_;
   std::vector<Cause> later_;
   std::vector<EndedWell> ended_well_;
+  std::optional<FailedToo> failed_too_;
   bool ran_ = false;
   bool killed_ = false;
   bool evicted_ = false;  // the cause is an eviction

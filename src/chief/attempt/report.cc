@@ -266,19 +266,24 @@ std::string GpuErrorReport(const Attempt& attempt, const Cause& cause) {
   return "  " + Describe(*error, attempt.plan()) + "\n";
 }
 
-// `lost`: receives the lost node that the report names.
-std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses losses,
-                         const Cause*& lost) {
+// What the report of the cause has named already.
+struct Named {
+  const Cause* lost = nullptr;
+  std::optional<uint32_t> rank;  // that failed before the cause
+};
+
+std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses losses, Named& named) {
   const FailureExcerpt excerpt = attempt.logs->ExcerptOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(excerpt, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
+    named.rank = culprit->rank;
     return CulpritsReport(attempt, cause, *reason, *culprit) +
            AdviceReport(attempt, MemberOf(attempt.plan(), culprit->rank), culprit->rank,
                         &culprit->message, false);
   }
   const MissedPeer missed = MissedBy(attempt, cause, reason);
   const EndedWell* const left = missed.left;
-  lost = missed.lost;
+  named.lost = missed.lost;
   std::string text = WhyItFailed(attempt, cause, reason, missed, losses);
   if (!text.empty()) {
     text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
@@ -296,6 +301,18 @@ std::string ReportOfRank(const Attempt& attempt, const Cause& cause, Losses loss
         AdviceReport(attempt, cause.node_rank, cause.exit.rank(), reason, IsBusError(cause.exit));
   }
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
+}
+
+// "then rank 1 on host2 exited with code 3, 0.2 s later": the next rank that failed by itself.
+std::string FailedTooReport(const Attempt& attempt, const Named& named) {
+  const auto& next = attempt.state().failed_too();
+  const Cause& cause = *attempt.state().cause();
+  if (!next || cause.kind != Cause::Kind::kRankFailed || named.rank == next->exit.rank()) return "";
+  const auto later = std::chrono::duration_cast<milliseconds>(
+      std::chrono::nanoseconds(next->exit.time_ns() - cause.exit.time_ns()));
+  return "  then " + NameAndNode(attempt.plan(), next->node_rank, next->exit.rank()) + " " +
+         HowItEnded(next->exit) +
+         (later.count() > 0 ? ", " + base::ExactlyElapsed(later) + " later" : "") + "\n";
 }
 
 // What followed the cause, in order, except for the loss that was named as the reason; of several
@@ -481,13 +498,14 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   if (state.cause()) {
     text = FaultyGpuText(attempt);
     if (!text.empty()) text += "\n  because of it, ";
-    const Cause* lost = nullptr;
+    Named named;
     text +=
         state.cause()->kind == Cause::Kind::kRankFailed
-            ? ReportOfRank(attempt, *state.cause(), losses, lost)
+            ? ReportOfRank(attempt, *state.cause(), losses, named)
             : CauseText(*state.cause(), attempt.plan(), losses) + HangDiagnosisText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += HangAdvice(attempt);
-    text += LaterReport(attempt, lost, losses) + OthersReport(attempt);
+    text += FailedTooReport(attempt, named) + LaterReport(attempt, named.lost, losses) +
+            OthersReport(attempt);
   } else {
     text = SuccessReport(attempt);
   }

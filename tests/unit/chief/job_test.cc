@@ -49,6 +49,8 @@ TEST_F(JobTest, CtrlCDuringTheLaunchEndsIt) {
   Signal(seconds(2));
   EXPECT_EQ(Run(), 130);
   EXPECT_LT(took_, seconds(3));
+  EXPECT_THAT(messages_,
+              HasSubstr("SIGINT: cancelling the start, for up to 40 s; repeat to end it"));
   EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
 }
 
@@ -146,6 +148,7 @@ TEST_F(JobTest, CtrlCTwiceKillsAtOnce) {
   EXPECT_EQ(Run(), 130);
   EXPECT_LT(took_, seconds(9));
   EXPECT_THAT(report_, HasSubstr("needed SIGKILL"));
+  EXPECT_THAT(messages_, HasSubstr("SIGINT: killing the remaining processes, for up to 10 s; "));
   ExpectNothingRuns();
 }
 

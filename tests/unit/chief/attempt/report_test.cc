@@ -310,6 +310,11 @@ TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
   EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
 }
 
+TEST_F(EndReportTest, AClosedTerminalIsNamed) {
+  attempt_.state().Interrupted(SIGHUP);
+  EXPECT_EQ(Report(), "stopped by SIGHUP (as when the terminal is closed)");
+}
+
 TEST_F(EndReportTest, TheReasonOfALossIsSaidOnce) {
   const Status why = Error(StatusCode::kUnavailable, "cut off");
   EXPECT_TRUE(attempt_.NodeLost(1, why, 0, true));
@@ -550,8 +555,8 @@ TEST_F(EndReportTest, ALostNodeIsTheCauseOfAComplaintAboutAPeer) {
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "its agent was killed by SIGKILL"));
   EXPECT_EQ(
       DescribeCauseInOneLine(attempt_),
-      "node 10.0.0.2 was lost; because of it, rank 4 on node3 exited with code 1: RuntimeError: "
-      "Connection closed by peer, train.py:6");
+      "node 10.0.0.2 was lost: its agent was killed by SIGKILL; because of it, rank 4 on node3 "
+      "exited with code 1: RuntimeError: Connection closed by peer, train.py:6");
   EXPECT_TRUE(
       Report().starts_with("node 10.0.0.2 was lost: its agent was killed by SIGKILL\n"
                            "  because of it, rank 4 on node3 exited with code 1: "))
@@ -587,8 +592,21 @@ TEST_F(EndReportTest, ARankThatEndedBeforeTheStopIsNotSaidToHaveBeenStopped) {
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
   EXPECT_TRUE(
       Report().ends_with("\n  other ranks were stopped: 1 ended on SIGUSR1, 1 had already ended, 2 "
-                         "were on lost nodes"))
+                         "were on a lost node"))
       << Report();
+}
+
+TEST_F(EndReportTest, TheNextFailureIsNamedAfterTheFirst) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  v1::RankExited exit;
+  exit.set_exit_code(1);
+  for (const auto& [rank, time] : {std::pair(4u, 30), {0u, 32}, {1u, 31}, {2u, 29}}) {
+    exit.set_rank(rank);
+    exit.set_time_ns(time * kSecond);
+    attempt_.state().RankExited(exit);
+  }
+  EXPECT_TRUE(Report().starts_with("rank 2 on 10.0.0.2 exited with code 1\n")) << Report();
+  EXPECT_THAT(Report(), HasSubstr("\n  then rank 4 on node3 exited with code 1, 1.00 s later\n"));
 }
 
 TEST_F(EndReportTest, CutLogsAreCounted) {
