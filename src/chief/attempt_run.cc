@@ -95,7 +95,8 @@ void AttemptRun::RankFailed() {
   // A rank that called MPI_Abort counts as running, and ends by itself.
   if (attempt_->state().running() == (cause.abort ? 1u : 0u)) return;
   parts_.console.Log(LogLevel::kInfo, Shortened(DescribeCause(cause, attempt_->plan())) +
-                                          "; stopping the other ranks");
+                                          "; stopping the other ranks, for up to " +
+                                          base::Elapsed(parts_.options.launch.grace()));
 }
 
 Loop::Time AttemptRun::Tick() {

@@ -8,6 +8,7 @@
 #include "chief/attempt/report.h"
 #include "chief/fetch/fetch_text.h"
 #include "chief/start/attempt_outcome.h"
+#include "chief/start/prepared_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -19,6 +20,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGoneLimit{3'000};
 // The time for connected nodes to receive that autodist waits no longer.
 constexpr milliseconds kLastWordLimit{500};
+// A shorter wait is not reported.
+constexpr milliseconds kShortWait{3'000};
 
 }  // namespace
 
@@ -32,7 +35,7 @@ JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
   parts.loop->AddTimer([this] {
     const Loop::Time now = parts_.loop->Now();
     const Loop::Time limit = parts_.stop.end_limit();
-    return std::min(until_, limit > now ? limit : Loop::Time::max());
+    return std::min({until_, report_at_, limit > now ? limit : Loop::Time::max()});
   });
 }
 
@@ -41,7 +44,10 @@ void JobRunner::Begin() { Enter(JobStage::kStarting); }
 bool JobRunner::Advance() {
   while (stage_ != JobStage::kOver) {
     const std::optional<StageEvent> event = NextEvent();
-    if (!event) return false;
+    if (!event) {
+      ReportWait();
+      return false;
+    }
     Enter(Follow(stage_, *event));
   }
   return true;
@@ -54,6 +60,7 @@ void JobRunner::Enter(JobStage stage) {
   if (stage_ == kRunning) starter_.LeaveNodes();
   stage_ = stage;
   until_ = Loop::Time::max();
+  report_at_ = parts_.loop->Now() + kShortWait;
   switch (stage) {
     case kStarting:
       return starter_.Begin(next_++);
@@ -302,6 +309,41 @@ bool JobRunner::HasEnded(bool over) {
          parts_.stop.EndIsOverdue(
              parts_.loop->Now(),
              {parts_.console.Busy(), parts_.console.written(), parts_.nodes.AnyDisconnected()});
+}
+
+// Says once in each stage what is waited for.
+void JobRunner::ReportWait() {
+  if (parts_.loop->Now() < report_at_) return;
+  report_at_ = Loop::Time::max();
+  if (parts_.stop.given_up()) return;
+  if (std::string text = WaitText(); !text.empty()) {
+    parts_.console.Log(LogLevel::kInfo, "waiting for " + text);
+  }
+}
+
+// Returns who is waited for and for how long; "": the stage waits for nothing, or says so itself.
+std::string JobRunner::WaitText() const {
+  using enum JobStage;
+  if (stage_ == kAwaitingFetches) return "files that are being fetched; Ctrl-C ends the wait";
+  const auto limit =
+      std::chrono::ceil<std::chrono::seconds>(parts_.stop.end_limit() - parts_.loop->Now());
+  const std::string up_to = ", for up to " + base::Elapsed(limit);
+  std::vector<std::string> late;
+  if (stage_ == kEnding) {
+    const std::vector<uint32_t>& members = run_.attempt().nodes();
+    for (uint32_t member = 0; member < members.size(); ++member) {
+      if (run_.state().RunningOn(member) > 0) late.push_back(parts_.AddressOf(members[member]));
+    }
+    return late.empty() ? "" : "ranks on " + AFewOf(late) + " to end" + up_to;
+  }
+  if (stage_ != kAwaitingLastOutput && stage_ != kDrainingToFetch && stage_ != kLeaving) return "";
+  for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
+    const NodeMachine& state = parts_.nodes.state(node);
+    const bool waits = state.alive() && (stage_ == kLeaving || !state.drained());
+    if (waits) late.push_back(parts_.AddressOf(node));
+  }
+  if (late.empty()) return "";
+  return AFewOf(late) + " to confirm that nothing is left there" + up_to;
 }
 
 // Returns whether the nodes have completed what End requested.

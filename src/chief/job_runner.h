@@ -56,6 +56,8 @@ class JobRunner {
   StageEvent EndJob();
   FetchWishes Wishes() const;
   bool HasEnded(bool over);
+  void ReportWait();
+  std::string WaitText() const;
   bool AllNodes(bool leave);
   void End(bool leave);
   void Fetch();
@@ -68,8 +70,9 @@ class JobRunner {
   RestartPolicy restarts_;
   PortRaces port_races_;
   JobStage stage_ = JobStage::kOver;
-  uint32_t next_ = 0;                     // number of the next attempt
-  Loop::Time until_ = Loop::Time::max();  // end of the stage
+  uint32_t next_ = 0;                         // number of the next attempt
+  Loop::Time until_ = Loop::Time::max();      // end of the stage
+  Loop::Time report_at_ = Loop::Time::max();  // a longer wait is reported then
   std::chrono::milliseconds pause_{0};
   struct PastCause {
     std::string attempt;  // its number, from 1 on

@@ -122,6 +122,8 @@ TEST_F(JobTest, CtrlCOnceGivesRanksTheirGracePeriod) {
   EXPECT_EQ(Run(), 130);
   EXPECT_GE(took_, seconds(5) + kGrace);
   EXPECT_LT(took_, seconds(6) + kGrace);
+  EXPECT_THAT(messages_,
+              testing::ContainsRegex("waiting for ranks on 10.0.0.2 to end, for up to 3[0-9] s"));
   ExpectNothingRuns();
 }
 
