@@ -210,6 +210,7 @@ PreparedNode AgentService::Answer(PrepareCall& call, const std::stop_token& stop
     if (response.warnings_size() < rpc::kMaxIssues) response.add_warnings(std::move(warning));
   }
   response.set_data_address(prepared.data_address);
+  if (prepared.checkpoint) *response.mutable_checkpoint() = *std::move(prepared.checkpoint);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
   const bool only_reads = request.probe().thorough();  // `doctor`
   if (request.probe().device_users()) {

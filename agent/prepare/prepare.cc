@@ -21,7 +21,9 @@
 #include "base/ip_address.h"
 #include "base/private_folder.h"
 #include "base/thread.h"
+#include "base/utf8.h"
 #include "base/write_file.h"
+#include "files/newest_file.h"
 #include "process/program_check.h"
 
 namespace autodist::agent {
@@ -30,6 +32,8 @@ namespace {
 using process::Environment;
 
 constexpr std::chrono::milliseconds kFreeMemoryLimit{30'000};
+// The start of the ranks waits this long at most for the search for checkpoints.
+constexpr std::chrono::milliseconds kCheckpointLimit{3'000};
 
 std::optional<v1::PrepareIssue> CheckWorkingDirectory(const std::string& path) {
   struct stat info;
@@ -252,6 +256,23 @@ void ProbeNode(const v1::PrepareRequest& request, const std::string& directory,
   prepared.facts->MergeFrom(shared);
 }
 
+// Returns the newest file of a folder that is absent or empty without a name.
+std::optional<v1::CheckpointFact> NewestCheckpoint(const v1::CheckpointRequest& request,
+                                                   const std::string& directory) {
+  const std::string expanded = base::ExpandHome(request.folder());
+  const std::string folder = (std::filesystem::path(directory) / expanded).lexically_normal();
+  const auto limit = base::Deadline::After(kCheckpointLimit);
+  const auto newest =
+      files::NewestFile(folder, {request.left_out().begin(), request.left_out().end()}, limit);
+  if (!newest && limit.Expired()) return std::nullopt;
+  v1::CheckpointFact fact;
+  if (newest && newest->written_ns > 0) {
+    fact.set_name(base::ToUtf8(newest->name));
+    fact.set_written_ns(newest->written_ns);
+  }
+  return fact;
+}
+
 }  // namespace
 
 v1::PrepareIssue MakeIssue(v1::PrepareIssueKind kind, const Status& why,
@@ -315,6 +336,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   std::future<void> affinity;
   if (prepared.issues.empty()) {
     affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
+  }
+  if (request.has_checkpoints()) {
+    prepared.checkpoint = NewestCheckpoint(request.checkpoints(), directory);
   }
   if (request.has_probe()) ProbeNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();

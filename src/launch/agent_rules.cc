@@ -149,6 +149,7 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
   for (const int count : {response.issues_size(), response.warnings_size()}) {
     if (count > rpc::kMaxIssues) return rpc::BrokenRule(Number(count) + " issues or warnings");
   }
+  AD_RETURN_IF_ERROR(rpc::CheckTime(response.checkpoint().written_ns()));
   for (const uint32_t port : response.ports_taken()) AD_RETURN_IF_ERROR(rpc::CheckPort(port));
   const v1::NodeInfo& facts = response.facts();
   for (const auto& [reported, wanted] :

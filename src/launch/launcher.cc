@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -218,6 +220,12 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_replaceable(options_.replaceable());
   const milliseconds sample = SampleInterval(options_.request, plan_.nodes_size());
   request.set_sample_ms(static_cast<uint32_t>(sample.count()));
+  if (const std::string& folder = options_.request.checkpoint_dir(); !folder.empty()) {
+    request.mutable_checkpoints()->set_folder(folder);
+    std::error_code error;  // without a current folder, none is left out
+    const auto logs = std::filesystem::absolute(options_.request.log_dir(), error);
+    request.mutable_checkpoints()->add_left_out(logs.lexically_normal());
+  }
   request.set_samples_wait(sample >= RenewalInterval(options_.lease(), plan_.nodes_size()));
 }
 

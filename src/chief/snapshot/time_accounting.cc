@@ -1,35 +1,18 @@
 #include "chief/snapshot/time_accounting.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/deadline.h"
 #include "base/wall_clock.h"
-#include "files/file_tree.h"
 
 namespace autodist::chief {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kMaxDepth = 8;
-constexpr int kMaxEntries = 100'000;
-// A file server's clock may be ahead of ours; a file with an invented time would hide all files
-// that are written until then.
-constexpr std::chrono::seconds kMaxAhead{3600};
-
-// Files that trainers write all the time beside their checkpoints.
-bool IsLog(std::string_view name) {
-  return name.ends_with(".log") || name.starts_with("events.out.tfevents");
-}
 
 std::string AbsoluteFolder(const std::string& folder) {
   std::string path = fs::absolute(folder).lexically_normal().string();
@@ -40,36 +23,6 @@ std::string AbsoluteFolder(const std::string& folder) {
 constexpr std::chrono::milliseconds kLastCheckpointLimit{1'000};
 
 }  // namespace
-
-std::optional<Checkpoint> NewestFile(const std::string& folder,
-                                     const std::vector<std::string>& left_out) {
-  if (access(folder.c_str(), R_OK | X_OK) != 0) return std::nullopt;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied,
-                                         error);
-  if (error) return std::nullopt;
-  const int64_t latest_s = base::NanosecondsSince1970() / 1'000'000'000 + kMaxAhead.count();
-  Checkpoint newest;
-  // A file that is removed meanwhile ends the scan; the next scan sees the rest.
-  for (int entries = 0; !error && entry != fs::end(entry) && entries < kMaxEntries; ++entries) {
-    if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
-    struct stat is {};
-    const bool found = lstat(entry->path().c_str(), &is) == 0;
-    const auto name = [&] { return entry->path().filename().string(); };
-    if (found && S_ISDIR(is.st_mode) &&
-        (files::IsNeverCopied(name(), true) ||
-         std::ranges::count(left_out, entry->path().lexically_normal().string()) > 0)) {
-      entry.disable_recursion_pending();
-    }
-    if (found && S_ISREG(is.st_mode) && is.st_mtim.tv_sec <= latest_s &&
-        files::ModifiedNs(is) > newest.written_ns && !IsLog(name()) &&
-        !files::IsNeverCopied(name(), false)) {
-      newest = {files::ModifiedNs(is), entry->path().lexically_relative(folder).string()};
-    }
-    entry.increment(error);
-  }
-  return newest;
-}
 
 // Outlives the watch if a scan does.
 struct CheckpointWatch::Shared {
@@ -92,7 +45,8 @@ void CheckpointWatch::Update() {
   began_ = loop_.Now();
   const auto look = [shared = shared_, folder = folder_, left_out = left_out_,
                      begin = base::Deadline::Clock::now()] {
-    const std::optional<Checkpoint> newest = NewestFile(folder, left_out);
+    const std::optional<Checkpoint> newest =
+        files::NewestFile(folder, left_out, base::Deadline::Never());
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
     shared->newest = newest;

@@ -12,21 +12,13 @@
 #include "autodist/v1/snapshot.pb.h"
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
+#include "files/newest_file.h"
 #include "snapshot/goodput_accounting.h"
 #include "snapshot/recovery_times.h"
 
 namespace autodist::chief {
 
-struct Checkpoint {
-  int64_t written_ns = 0;  // since 1970, by the file server's clock; 0: there is no file
-  std::string name = {};   // relative to the folder
-};
-
-// Returns the newest file in the folder. Absent: the folder cannot be read. Ignores logs,
-// autodist's own files and the folders `left_out`, and does not follow links. Scans only part of a
-// folder with too many files. Blocks on the disk or file server.
-std::optional<Checkpoint> NewestFile(const std::string& folder,
-                                     const std::vector<std::string>& left_out = {});
+using Checkpoint = files::DatedFile;
 
 // Scans the folder on detached threads, because its server may not answer. Used on the loop's
 // thread.

@@ -6,6 +6,7 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "chief/start/checkpoints.h"
 #include "chief/start/prepared_text.h"
 #include "chief/start/taken_ports.h"
 #include "progress/pattern.h"
@@ -303,7 +304,10 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, bool laun
     if (!devices_.who.empty()) return StartEvent::kBusy;
   }
   const std::vector<TakenPort> taken = PortsTaken(attempt.plan(), nodes);
-  if (taken.empty()) return StartEvent::kDone;
+  if (taken.empty()) {
+    WarnOfCheckpoints(nodes);
+    return StartEvent::kDone;
+  }
   // Whether another plan would replace these ports.
   const bool movable =
       job_.options.plan_attempt &&
@@ -333,6 +337,26 @@ bool AttemptStarter::LeaveOutRefusing(const NodeResults::Nodes& nodes) {
     LeaveOut(refusing[i], "cannot be used: " + reasons[i]);
   }
   return true;
+}
+
+// Ranks of nodes with different checkpoints would resume at different steps.
+void AttemptStarter::WarnOfCheckpoints(const NodeResults::Nodes& nodes) {
+  std::vector<NodeCheckpoint> checkpoints;
+  for (const launch::LaunchedNode& node : nodes) {
+    if (!node.prepared.has_checkpoint()) continue;
+    checkpoints.push_back(
+        {making_.attempt->member_plan(node.node_rank).address(), node.prepared.checkpoint()});
+  }
+  const std::string differ = CheckpointsDiffer(checkpoints);
+  if (differ.empty() || std::exchange(checkpoints_, differ) == differ) return;
+  job_.console.Log(
+      LogLevel::kWarning,
+      base::FailureText(WithRemedy(
+          Error(StatusCode::kFailedPrecondition,
+                "nodes have different checkpoints in " + job_.options.request().checkpoint_dir() +
+                    ": " + differ + "; ranks resume at different steps, unless one reads for all"),
+          "put --checkpoint-dir on a file system that all nodes share; or fetch the newest "
+          "checkpoint and start the job again with --sync")));
 }
 
 // Waits until the next check.

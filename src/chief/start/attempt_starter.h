@@ -106,6 +106,7 @@ class AttemptStarter {
   bool LeaveOutRefusing(const NodeResults::Nodes& nodes);
   StartEvent Refuse(const Status& why);
   StartEvent RefuseStart(const Status& why);
+  void WarnOfCheckpoints(const NodeResults::Nodes& nodes);
   void AwaitDevices();
   void OpenLogs();
   void OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task);
@@ -118,6 +119,7 @@ class AttemptStarter {
   FirstLaunch first_launch_;
   std::unique_ptr<launch::Launcher> launcher_;  // null: nothing was launched
   DataAddresses reported_addresses_;
+  std::string checkpoints_;  // the last text about different ones
   Making making_;
   std::shared_ptr<DiskTask> disk_task_;
   struct {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -342,6 +343,23 @@ TEST_F(PrepareTest, InterfaceVariablesNameTheInterfaceOfTheAddressUnlessSet) {
 
   node().set_interface("ib0");  // the spec's interface needs no address
   EXPECT_THAT(ReadyEnvironment(), Contains("NCCL_SOCKET_IFNAME==ib0"));
+}
+
+TEST_F(PrepareTest, TheNewestCheckpointIsReportedIfRequested) {
+  EXPECT_FALSE(Prepare().checkpoint);
+  request_.mutable_checkpoints()->set_folder("ckpt");
+  request_.mutable_checkpoints()->add_left_out(folder_.path() + "/ckpt/logs");
+  ASSERT_TRUE(Prepare().checkpoint);
+  EXPECT_EQ(Prepare().checkpoint->name(), "") << "the folder does not exist";
+  std::filesystem::create_directories(folder_.path() + "/ckpt/step-1");
+  std::ofstream(folder_.path() + "/ckpt/step-1/model.pt") << "weights";
+  std::filesystem::create_directories(folder_.path() + "/ckpt/logs");
+  std::ofstream(folder_.path() + "/ckpt/logs/rank-0.out") << "step 2";
+  for (const std::string& folder : {std::string("ckpt"), folder_.path() + "/ckpt/"}) {
+    request_.mutable_checkpoints()->set_folder(folder);
+    EXPECT_EQ(Prepare().checkpoint->name(), "step-1/model.pt") << folder;
+    EXPECT_GT(Prepare().checkpoint->written_ns(), 0);
+  }
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr milliseconds kLongEnough{30'000};
 constexpr milliseconds kALook{2'000};  // a scan takes no longer here
 
+std::optional<Checkpoint> NewestFile(const std::string& folder,
+                                     const std::vector<std::string>& left_out = {}) {
+  return files::NewestFile(folder, left_out, base::Deadline::Never());
+}
+
 class CheckpointWatchTest : public testing::Test {
  protected:
   // Writes a file with this time.
@@ -93,6 +98,11 @@ TEST_F(CheckpointWatchTest, AFileWithAFutureTimeHidesNoOther) {
   Write("model.pt", 100 * kSecond);
   WriteAgo("copied.pt", -std::chrono::hours(24 * 365));
   EXPECT_EQ(NewestFile(Folder())->written_ns, 100 * kSecond);
+}
+
+TEST_F(CheckpointWatchTest, ASlowScanHasNoResult) {
+  Write("model.pt", 100 * kSecond);
+  EXPECT_FALSE(files::NewestFile(Folder(), {}, base::Deadline::After(std::chrono::seconds(0))));
 }
 
 TEST_F(CheckpointWatchTest, AFileIsNotAFolder) {

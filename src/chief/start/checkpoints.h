@@ -1,0 +1,20 @@
+// Compares the newest checkpoints of the nodes, before ranks resume from them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/v1/prepare.pb.h"
+
+namespace autodist::chief {
+
+struct NodeCheckpoint {
+  std::string address;
+  v1::CheckpointFact newest;
+};
+
+// "host1 has step-20/model.pt of 2026-11-30 12:00:05, host2 has none"; "": no node has any, or all
+// have the same: what was written together, as shards of each node are.
+std::string CheckpointsDiffer(const std::vector<NodeCheckpoint>& nodes);
+
+}  // namespace autodist::chief
