@@ -17,10 +17,11 @@ DataAddresses ReportedAddresses(const v1::LaunchPlan& plan,
   return reported;
 }
 
-Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported) {
+Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported,
+                              const std::set<uint32_t>& without) {
   std::map<std::string, std::string> owners;
   for (const v1::NodePlan& node : plan.nodes()) {
-    if (!node.ask_data_address()) continue;
+    if (!node.ask_data_address() || without.contains(node.node_rank())) continue;
     const auto own = reported.find(node.address());
     if (own == reported.end()) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition,

@@ -2,7 +2,9 @@
 // one of them.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,10 @@ using DataAddresses = std::map<std::string, std::string>;  // by the address in 
 DataAddresses ReportedAddresses(const v1::LaunchPlan& plan,
                                 const std::vector<launch::LaunchedNode>& nodes);
 
-// Checks that each node that was asked reported an address, and that no two are the same.
-Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported);
+// Checks that each node that was asked reported an address, and that no two are the same, except
+// for the nodes `without`, by rank.
+Status CheckReportedAddresses(const v1::LaunchPlan& plan, const DataAddresses& reported,
+                              const std::set<uint32_t>& without = {});
 
 // Returns whether they differ from the plan's addresses.
 bool Differ(const v1::LaunchPlan& plan, const DataAddresses& reported);

@@ -153,6 +153,11 @@ void Fleet::EndsByLease(uint32_t number) {
   ledger_.EndsBy(number, node.lease.RanksGoneAt(node.session->last_contact()));
 }
 
+void Fleet::StartWithout(uint32_t number, const Status& why) {
+  nodes_[number].lost_because = why;
+  Take(number, NodeEvent::kLost, Message(why));
+}
+
 void Fleet::MarkLost(uint32_t number, NodeEvent event, const Status& why) {
   if (!nodes_[number].machine.alive()) return;
   nodes_[number].lost_because = why;

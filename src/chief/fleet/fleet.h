@@ -79,6 +79,8 @@ class Fleet final : private InboxReader {
   // Returns whether a connection to the node is being made.
   bool BeingLinked(uint32_t node) const { return reconnection_.BeingLinked(node); }
 
+  // The job starts without this node, which was not reached.
+  void StartWithout(uint32_t node, const Status& why);
   // The attempt runs without this node, which has rejoined and is no longer lost.
   void PassOver(uint32_t node) {
     Take(node, NodeEvent::kPassOver);

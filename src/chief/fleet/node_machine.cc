@@ -102,7 +102,7 @@ constexpr std::array kRules = {
     Ignore(Event::kEvict, kReaching | kOver, "it has no session"),
 
     To(Event::kLost, kAlive, kLost, Do::kReportLoss, ""),
-    Ignore(Event::kLost, kReaching, "the launch reports it"),
+    To(Event::kLost, kReaching, kLost, Do::kNone, "the job starts without it; the launch says so"),
     Ignore(Event::kLost, kOver, "it is over"),
 
     To(Event::kRefuse, kAlive, kQuarantined, Do::kReportLoss, ""),

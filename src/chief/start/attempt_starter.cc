@@ -6,6 +6,7 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/shell_quote.h"
 #include "chief/start/checkpoints.h"
 #include "chief/start/prepared_text.h"
 #include "chief/start/taken_ports.h"
@@ -30,13 +31,20 @@ void LogNodeWarnings(const Attempt& attempt, const NodeResults::Nodes& nodes, Co
   }
 }
 
+// Whether a node that was not reached may be off or booting, or its network broken.
+bool IsDown(const Status& not_reached) {
+  return not_reached.code() == StatusCode::kUnavailable ||
+         not_reached.code() == StatusCode::kDeadlineExceeded;
+}
+
 }  // namespace
 
 AttemptStarter::AttemptStarter(const StartingJob& job)
     : job_(job),
       waits_(job),
-      returning_(job,
-                 [this](uint32_t node, const std::string& why) { roster_.LeaveOut(node, why); }),
+      returning_(
+          job, [this](uint32_t node, const std::string& why) { roster_.LeaveOut(node, why); },
+          [this](uint32_t node) { return roster_.IsLeftOut(node); }),
       roster_(job, [this](uint32_t node) { return returning_.IsPreparing(node); }),
       gathering_(job, roster_),
       first_launch_(job, waits_) {
@@ -259,16 +267,71 @@ bool AttemptStarter::MembersStay() const {
 StartEvent AttemptStarter::JudgeLaunched() {
   const NodeResults::Nodes& nodes = first_launch_.Results();
   LogNodeWarnings(*making_.attempt, nodes, job_.console);
-  if (LaunchExitCode(nodes) == 0) {
+  const std::set<uint32_t> without = Dispensable(nodes);
+  if (LaunchExitCode(nodes) == 0 || !without.empty()) {
     job_.nodes.ConnectAgainBy(*launcher_);
-    const Status found = first_launch_.Check();
+    const Status found = first_launch_.Check(without);
     if (!found.ok()) return Refuse(found);
     reported_addresses_ = ReportedAddresses(job_.plan, nodes);
-    const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_);
+    const Status checked = CheckReportedAddresses(job_.plan, reported_addresses_, without);
     if (!checked.ok()) return RefuseStart(checked);
-    if (Differ(job_.plan, reported_addresses_) || roster_.has_spares()) return StartEvent::kPlan;
+    for (const uint32_t node : without) StartWithout(nodes[node]);
+    const bool other_plan = Differ(job_.plan, reported_addresses_) || roster_.has_spares();
+    if (other_plan || !without.empty()) return StartEvent::kPlan;
   }
   return JudgeNodes(nodes, true);
+}
+
+// Returns the nodes that were not reached, if the job can start without them; empty: it cannot.
+std::set<uint32_t> AttemptStarter::Dispensable(const NodeResults::Nodes& nodes) const {
+  std::vector<uint32_t> missing;
+  NodeResults::Nodes others;
+  for (const launch::LaunchedNode& node : nodes) {
+    const bool reached = node.status.ok() || job_.nodes.state(node.node_rank).alive();
+    if (reached) {
+      others.push_back(node);
+    } else {
+      missing.push_back(node.node_rank);
+    }
+  }
+  const bool starts = !missing.empty() && job_.options.plan_attempt &&
+                      LaunchExitCode(others) == 0 && roster_.SufficesWithout(missing);
+  return starts ? std::set<uint32_t>(missing.begin(), missing.end()) : std::set<uint32_t>();
+}
+
+// Files of --sync are missing there, so that later attempts do without it, too.
+void AttemptStarter::StartWithout(const launch::LaunchedNode& node) {
+  const std::string& address = job_.plan.nodes(static_cast<int>(node.node_rank)).address();
+  const bool spare = node.node_rank + job_.options.request().spares() >= job_.nodes.size();
+  const std::string why = "cannot be reached: " + Message(node.status);
+  job_.console.Log(LogLevel::kWarning,
+                   base::FailureText(WithRemedy(
+                       Error(node.status.code(), address + " " + why + "; the job starts without " +
+                                                     (spare ? "this spare" : "it")),
+                       Remedy(node.status))));
+  roster_.LeaveOut(node.node_rank, why);
+  job_.nodes.StartWithout(node.node_rank, node.status);
+}
+
+// Returns a line for nodes that are down while others are not; "": there are none.
+std::string AttemptStarter::HowToDoWithout(const NodeResults::Nodes& nodes) const {
+  std::string exclude;
+  size_t down = 0;
+  for (const launch::LaunchedNode& node : nodes) {
+    const v1::NodePlan& plan = job_.plan.nodes(static_cast<int>(node.node_rank));
+    if (node.status.ok() || !plan.reach().has_ssh() || !IsDown(node.status) ||
+        job_.nodes.state(node.node_rank).alive()) {
+      continue;
+    }
+    ++down;
+    exclude += (down == 1 ? "" : ",") + base::ShellQuote(plan.address());
+  }
+  constexpr size_t kMaxExcluded = 5;
+  if (down == 0 || down == nodes.size() || down > kMaxExcluded) return "";
+  return "\n  hint: to start without " + std::string(down == 1 ? "this node" : "these nodes") +
+         ": --exclude " + exclude +
+         "; to wait until nodes are up: --wait-for-nodes; to start with as many as "
+         "answer: --min-nodes";
 }
 
 StartEvent AttemptStarter::JudgePrepared() {
@@ -294,9 +357,10 @@ StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, bool laun
   if (const int exit_code = LaunchExitCode(nodes); exit_code != 0) {
     if (LeaveOutRefusing(nodes)) return StartEvent::kPlan;
     making_.refused = {
-        exit_code, launched ? LaunchReport(first_launch_.Diagnose(), nodes.size())
-                            : LaunchReport(attempt.plan(), nodes,
-                                           job_.options.launch.sync != nullptr, making_.number)};
+        exit_code,
+        launched ? LaunchReport(first_launch_.Diagnose(), nodes.size()) + HowToDoWithout(nodes)
+                 : LaunchReport(attempt.plan(), nodes, job_.options.launch.sync != nullptr,
+                                making_.number)};
     return StartEvent::kFailed;
   }
   if (AwaitsDevices()) {

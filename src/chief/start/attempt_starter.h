@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,9 @@ class AttemptStarter {
   std::optional<StartEvent> Prepare();
   bool MembersStay() const;
   StartEvent JudgeLaunched();
+  std::set<uint32_t> Dispensable(const NodeResults::Nodes& nodes) const;
+  void StartWithout(const launch::LaunchedNode& node);
+  std::string HowToDoWithout(const NodeResults::Nodes& nodes) const;
   StartEvent JudgePrepared();
   StartEvent JudgeNodes(const NodeResults::Nodes& nodes, bool launched);
   bool LeaveOutRefusing(const NodeResults::Nodes& nodes);

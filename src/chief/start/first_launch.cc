@@ -1,5 +1,6 @@
 #include "chief/start/first_launch.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,9 +43,18 @@ const NodeResults::Nodes& FirstLaunch::Results() {
   return results_.nodes();
 }
 
-Status FirstLaunch::Check() const {
+Status FirstLaunch::Check(const std::set<uint32_t>& without) const {
   if (!preflight_) return OkStatus();
-  const v1::Diagnosis diagnosis = Diagnose();
+  v1::Diagnosis diagnosis = Diagnose();
+  auto& issues = *diagnosis.mutable_issues();
+  issues.erase(std::remove_if(issues.begin(), issues.end(),
+                              [&](const v1::DiagnosedIssue& issue) {
+                                return !issue.nodes().empty() &&
+                                       std::ranges::all_of(issue.nodes(), [&](uint32_t node) {
+                                         return without.contains(node);
+                                       });
+                              }),
+               issues.end());
   if (diagnosis::IsBad(diagnosis)) {
     const std::string doctor = CommandForNodes("doctor", job_.options.request());
     return WithRemedy(Error(StatusCode::kFailedPrecondition,

@@ -2,7 +2,9 @@
 // prepares them for the first plan.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
 
 #include "autodist/status.h"
 #include "chief/attempt/attempt.h"
@@ -28,8 +30,9 @@ class FirstLaunch {
 
   // Valid once it is over: the results.
   const NodeResults::Nodes& Results();
-  // Returns an error if issues on the nodes keep ranks from running; logs warnings.
-  Status Check() const;
+  // Returns an error if issues on the nodes keep ranks from running; logs warnings. The job starts
+  // without the nodes `without`.
+  Status Check(const std::set<uint32_t>& without) const;
   // Diagnoses the nodes: by all checks, or with --no-preflight only by whether they are ready.
   v1::Diagnosis Diagnose() const;
   // Variables of the chief that are missing on nodes; null: there was no check.

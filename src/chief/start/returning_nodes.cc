@@ -42,7 +42,9 @@ void ReturningNodes::Pause(launch::Launcher& launcher) {
 void ReturningNodes::FindReturned() {
   for (uint32_t number = 0; number < job_.nodes.size(); ++number) {
     const NodeState state = job_.nodes.state(number).state();
-    if (state != NodeState::kLost && state != NodeState::kDrained) continue;
+    if ((state != NodeState::kLost && state != NodeState::kDrained) || is_left_out_(number)) {
+      continue;
+    }
     const auto [node, is_new] = nodes_.try_emplace(number);
     if (!is_new || state == NodeState::kDrained) continue;
     node->second.until = job_.loop.Now() + node->second.backoff.Next();

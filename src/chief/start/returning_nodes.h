@@ -19,10 +19,12 @@ namespace autodist::chief {
 // Used on the loop's thread only; never blocks.
 class ReturningNodes {
  public:
-  // `leave_out` is called for a node that returned but cannot be used.
+  // `leave_out` is called for a node that returned but cannot be used; a node that `is_left_out` is
+  // not reached again.
   ReturningNodes(const StartingJob& job,
-                 std::function<void(uint32_t node, const std::string& why)> leave_out)
-      : job_(job), leave_out_(std::move(leave_out)) {}
+                 std::function<void(uint32_t node, const std::string& why)> leave_out,
+                 std::function<bool(uint32_t node)> is_left_out)
+      : job_(job), leave_out_(std::move(leave_out)), is_left_out_(std::move(is_left_out)) {}
 
   // Called while an attempt runs. `launcher` must outlive its use.
   void Advance(launch::Launcher& launcher);
@@ -56,6 +58,7 @@ class ReturningNodes {
 
   const StartingJob job_;
   const std::function<void(uint32_t, const std::string&)> leave_out_;
+  const std::function<bool(uint32_t)> is_left_out_;
   std::map<uint32_t, Node> nodes_;  // lost, or not yet usable
   Loop::Time next_look_ = Loop::Time::max();
 };

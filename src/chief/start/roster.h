@@ -33,6 +33,8 @@ class Roster {
   // Further attempts are made without the node. `why` follows its name: "has a faulty GPU".
   void LeaveOut(uint32_t node, const std::string& why) { left_out_.try_emplace(node, why); }
 
+  bool IsLeftOut(uint32_t node) const { return left_out_.contains(node); }
+
   Availability Of(uint32_t node) const;
   // "the job needs 2 nodes and has 1"
   static std::string Needs(const Choice& choice);

@@ -2,6 +2,7 @@
 and the lock is free when no process of the rank is left."""
 
 import os
+import re
 import signal
 
 import hosts
@@ -181,3 +182,18 @@ def test_a_lost_host_may_end_the_job(begin):
 def test_a_job_with_spares_does_not_end_with_a_lost_host(start):
     outcome = start("run", "--spec", SPEC, "--on-node-loss", "stop", "--spares", "1", "--", "true").finish()
     assert outcome.code == 2 and "--on-node-loss stop cannot be used with --spares or --min-nodes" in outcome.err
+
+
+def test_a_spare_that_is_off_does_not_prevent_the_start(start, power_off):
+    power_off(SPARE)
+    outcome = start("run", "--spec", SPEC, "--spares", "1", "--", "true").finish(90)
+    assert outcome.code == 0, outcome.err
+    assert re.search(rf"warning: {re.escape(address(SPARE))} cannot be reached: .*; the job starts without this spare",
+                     outcome.err), outcome.err
+
+
+def test_the_hint_names_a_host_that_is_off(start, power_off):
+    power_off(LOST)
+    outcome = start("run", "--spec", SPEC, "--", "true").finish(90)
+    assert outcome.code == 125, outcome.err
+    assert f"hint: to start without this node: --exclude {address(LOST)}; " in outcome.err, outcome.err

@@ -52,6 +52,27 @@ TEST_F(JobSparesTest, ASpareRunsNoRank) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobSparesTest, ASpareThatIsDownDoesNotPreventTheStart) {
+  nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "10.0.0.2")));
+  EXPECT_THAT(messages_, HasSubstr("node3 cannot be reached: connection refused; the job starts "
+                                   "without this spare\n"));
+  EXPECT_EQ(status_.nodes(2).phase(), v1::NODE_PHASE_LOST);
+  EXPECT_EQ(nodes_[2].resumes, 0) << "it lacks the files of --sync";
+}
+
+TEST_F(JobSparesTest, ANodeThatIsDownIsReplacedBeforeTheStart) {
+  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  SpareSucceedsAt(seconds(5));
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(planned_, ElementsAre(ElementsAre("10.0.0.1", "node3")));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 cannot be reached: connection refused; the job starts "
+                                   "without it\n"));
+  EXPECT_THAT(messages_, HasSubstr("node3 replaces 10.0.0.2\n"));
+}
+
 // With spares, what runs on the nodes is ended before the first attempt, too.
 TEST_F(JobSparesTest, ANodeThatReportsItsEndLateKeepsItsPlace) {
   nodes_[0].reporting_takes = seconds(1);

@@ -42,6 +42,23 @@ TEST_F(JobTest, ANodeThatCannotRunTheJobIsReportedAndNothingStarts) {
   EXPECT_EQ(std::ranges::count_if(nodes_[0].received, &v1::ChiefMessage::has_start), 0);
 }
 
+TEST_F(JobTest, TheHintNamesANodeThatIsDown) {
+  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("\n  hint: to start without this node: --exclude 10.0.0.2; "));
+}
+
+TEST_F(JobTest, ANodeBeyondMinNodesThatIsDownDoesNotPreventTheStart) {
+  options_.launch.request.set_min_nodes(2);
+  nodes_[1].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  ASSERT_EQ(planned_.size(), 1u);
+  EXPECT_EQ(planned_[0], (std::vector<std::string>{"10.0.0.1", "node3"}));
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.2 cannot be reached: connection refused; the job starts "
+                                   "without it\n"));
+}
+
 // Ctrl-C once, twice and three times, in every phase.
 
 TEST_F(JobTest, CtrlCDuringTheLaunchEndsIt) {
