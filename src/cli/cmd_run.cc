@@ -23,6 +23,7 @@
 #include "base/log_folder.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "chief/checks/doctor.h"
 #include "chief/input/terminal_input.h"
 #include "chief/output/rank_logs.h"
@@ -283,20 +284,57 @@ std::vector<transfer::JobTime> TimesOf(const std::vector<v1::JobStatus>& jobs) {
   return times;
 }
 
+// Returns those of the jobs that run, as far as this machine knows.
+std::vector<v1::JobStatus> Running(std::vector<v1::JobStatus> jobs) {
+  const std::set<std::string> listening = control::JobsWithSocket();
+  std::erase_if(jobs, [&](const v1::JobStatus& job) {
+    const bool crashed = base::IsThisHost(job.host()) && !listening.contains(job.job_id());
+    return crashed || job.phase() == v1::JOB_PHASE_ENDED;
+  });
+  return jobs;
+}
+
+// "job 7 (name), which runs in this folder since 12:00"
+std::string WhichRuns(const v1::JobStatus& job) {
+  return "job " + job.job_id() + (job.name().empty() ? "" : " (" + job.name() + ")") +
+         ", which runs in this folder since " +
+         base::LocalTime("%Y-%m-%d %H:%M:%S", job.started_ms() / 1'000);
+}
+
+std::string HowToEnd(const std::string& job) {
+  return "`autodist stop " + job + "` ends it; if it has ended, `autodist prune " + job +
+         "` forgets it";
+}
+
 // --sync-delete would delete what a running job writes on the nodes.
 Status CheckNoneRuns(const std::vector<v1::JobStatus>& jobs) {
-  const std::set<std::string> listening = control::JobsWithSocket();
-  for (const v1::JobStatus& job : jobs) {
-    const std::string& id = job.job_id();
-    const bool crashed = base::IsThisHost(job.host()) && !listening.contains(id);
-    if (crashed || job.phase() == v1::JOB_PHASE_ENDED) continue;
-    return WithRemedy(
-        Error(StatusCode::kFailedPrecondition,
-              "--sync-delete would delete files of job " + id + ", which runs in this folder"),
-        "`autodist stop " + id + "` ends it; if it has ended, `autodist prune " + id +
-            "` forgets it");
+  const auto running = Running(jobs);
+  if (running.empty()) return OkStatus();
+  const v1::JobStatus& job = running.front();
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          "--sync-delete would delete files of " + WhichRuns(job)),
+                    HowToEnd(job.job_id()));
+}
+
+// --sync replaces files that a running job may still read, on nodes that both jobs have.
+void WarnOfRunning(const std::vector<v1::JobStatus>& jobs, const v1::LaunchPlan& plan) {
+  for (const v1::JobStatus& job : Running(jobs)) {
+    std::string nodes;
+    for (const v1::NodePlan& node : plan.nodes()) {
+      const bool shared =
+          !node.reach().has_local() &&
+          std::ranges::count(job.nodes(), node.address(), &v1::NodeStatus::address) > 0;
+      if (shared) nodes += (nodes.empty() ? "" : ", ") + node.address();
+    }
+    if (nodes.empty()) continue;
+    base::Log(
+        base::LogLevel::kWarning,
+        base::FailureText(WithRemedy(
+            Error(StatusCode::kFailedPrecondition,
+                  "files that have changed are replaced on " + nodes + " under " + WhichRuns(job)),
+            "to leave its files alone, start from a copy of the folder; " +
+                HowToEnd(job.job_id()))));
   }
-  return OkStatus();
 }
 
 // Null if nothing is copied.
@@ -447,6 +485,7 @@ int Run(const RunOptions& options) {
     }
     return PrintPlan(options, first);
   }
+  if (*sync) WarnOfRunning(JobsIn(plan->working_directory()), *plan);
   if (request.has_chief_on()) return RunFromNode(*input, *plan, *chief_node, *std::move(sync));
   if (request.slurm()) WarnOfSlurm(request);
   const Status here = CheckChiefIsHere(*plan);

@@ -250,6 +250,20 @@ def test_sync_delete(sync, start, work):
         [AUTODIST, "run", "--sync-delete", "--", "true"], cwd=work, check=False, capture_output=True, text=True).stderr
 
 
+def test_a_job_that_runs_in_the_folder_is_named_before_its_files_are_replaced(sync, start, work):
+    (work / "train.py").write_text("")
+    assert sync().code == 0
+    job = start("run", "--spec", SPEC, "--name", "first", "--", "sh", "-c", "echo up; sleep 100", cwd=work)
+    job.await_lines(8)
+    outcome = sync()
+    job.interrupt()
+    job.finish()
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"warning: files that have changed are replaced on 10\.77\.0\.2, .* under job \S+ \(first\), which "
+                     r"runs in this folder since 2", outcome.err), outcome.err
+    assert "which runs in this folder" not in sync().err
+
+
 def test_own_output_and_growing_files_prevent_no_start(work):
     (work / "program").write_text("")
     writer = subprocess.Popen(["sh", "-c", "while :; do seq 2000; sleep 0.001; done > old.log"], cwd=work)
