@@ -169,6 +169,9 @@ control::JobRequests Job::Requests(const std::string& by) {
   requests.snapshots.diagnosis = [this, &loop](control::JobRequests::DiagnosisAnswer answer) {
     loop.Post([this, answer = std::move(answer)] { Diagnose(answer); });
   };
+  requests.snapshots.awaited_nodes = [this, &loop](std::function<void(v1::AwaitedNodes)> answer) {
+    loop.Post([this, answer = std::move(answer)] { answer(parts_.stacks.AwaitedNodes()); });
+  };
   return requests;
 }
 

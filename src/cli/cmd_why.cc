@@ -2,6 +2,7 @@
 // autodist stacks [JOB] [--rank R]...
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
+#include "cli/stacks_notice.h"
 #include "control/diagnose_job.h"
 #include "control/job_client.h"
 #include "why/diagnosis.h"
@@ -31,7 +33,9 @@ struct WhyOptions {
 
 int Why(const WhyOptions& options, const v1::JobStatus& job) {
   if (job.chief_gone() || job.elsewhere()) return FailUnreachable(job);
+  std::optional<StacksNotice> notice(job);
   const auto diagnosis = control::DiagnoseJob(job);
+  notice.reset();
   if (!diagnosis.ok()) {
     return Fail(Annotate(diagnosis.status(), "job " + job.job_id()), kExitCannotLaunch);
   }
@@ -66,8 +70,10 @@ int Stacks(const StacksOptions& options, const v1::JobStatus& job) {
                        job.job_id() + "` the output"),
         kExitCannotLaunch);
   }
+  std::optional<StacksNotice> notice(job);
   const auto client = control::JobClient::Connect(job.job_id());
   const auto stacks = client.ok() ? client->GetStacks(options.ranks, true) : client.status();
+  notice.reset();
   if (!stacks.ok()) {
     return Fail(Annotate(stacks.status(), "job " + job.job_id()), kExitCannotLaunch);
   }

@@ -79,6 +79,19 @@ grpc::ServerUnaryReactor* SnapshotCalls::GetDiagnosis(grpc::CallbackServerContex
   return call.get();
 }
 
+grpc::ServerUnaryReactor* SnapshotCalls::GetAwaitedNodes(grpc::CallbackServerContext*,
+                                                         const v1::GetAwaitedNodesRequest*,
+                                                         v1::AwaitedNodes* response) {
+  const auto call = AnswerLater<v1::AwaitedNodes>::Create(response, [] {});
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !handlers_.awaited_nodes) {
+    call->Refuse(JobHasEnded());
+  } else {
+    handlers_.awaited_nodes([call](v1::AwaitedNodes nodes) { call->Answer(std::move(nodes)); });
+  }
+  return call.get();
+}
+
 std::shared_ptr<TerminalCall> TerminalCall::Create(const JobRequests::Terminal& requests,
                                                    std::function<void()> done) {
   std::shared_ptr<TerminalCall> call(new TerminalCall(requests, std::move(done)));

@@ -85,10 +85,11 @@ class SnapshotWriter {
 };
 
 // Thread-safe.
-class SnapshotCalls final
-    : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
-          v1::SnapshotService::WithCallbackMethod_GetHistory<
-              v1::SnapshotService::WithCallbackMethod_GetDiagnosis<v1::SnapshotService::Service>>> {
+class SnapshotCalls final : public v1::SnapshotService::WithRawCallbackMethod_GetSnapshot<
+                                v1::SnapshotService::WithCallbackMethod_GetHistory<
+                                    v1::SnapshotService::WithCallbackMethod_GetDiagnosis<
+                                        v1::SnapshotService::WithCallbackMethod_GetAwaitedNodes<
+                                            v1::SnapshotService::Service>>>> {
  public:
   explicit SnapshotCalls(JobRequests::SnapshotHandlers handlers) : handlers_(std::move(handlers)) {}
 
@@ -104,6 +105,9 @@ class SnapshotCalls final
   grpc::ServerUnaryReactor* GetDiagnosis(grpc::CallbackServerContext*,
                                          const v1::GetDiagnosisRequest*,
                                          v1::JobDiagnosis* response) override;
+  grpc::ServerUnaryReactor* GetAwaitedNodes(grpc::CallbackServerContext*,
+                                            const v1::GetAwaitedNodesRequest*,
+                                            v1::AwaitedNodes* response) override;
 
  private:
   const JobRequests::SnapshotHandlers handlers_;

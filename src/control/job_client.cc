@@ -87,6 +87,11 @@ Result<v1::JobDiagnosis> JobClient::GetDiagnosis(const std::stop_token& stop) co
              stop);
 }
 
+Result<v1::AwaitedNodes> JobClient::GetAwaitedNodes(const std::stop_token& stop) const {
+  return Ask(*snapshot_, &SnapshotStub::GetAwaitedNodes, v1::GetAwaitedNodesRequest(), kAnswerLimit,
+             stop);
+}
+
 Status JobClient::Signal(int signal) const {
   v1::SignalRequest request;
   request.set_signal(signal);

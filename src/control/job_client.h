@@ -48,6 +48,10 @@ class JobClient {
   // Returns why the job makes little progress. Blocks for two minutes at most; fails as GetStacks.
   Result<v1::JobDiagnosis> GetDiagnosis(const std::stop_token& stop = {}) const;
 
+  // Returns the nodes that have been asked for stacks and have not answered yet; blocks and fails
+  // as GetSnapshot.
+  Result<v1::AwaitedNodes> GetAwaitedNodes(const std::stop_token& stop = {}) const;
+
   // Acts as if that autodist had received the signal: SIGINT, SIGTERM, SIGQUIT, SIGUSR1 or SIGUSR2.
   // Blocks for a few seconds at most.
   Status Signal(int signal) const;

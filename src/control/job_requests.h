@@ -49,6 +49,8 @@ struct JobRequests {
         history;
     // `answer` may be called later on any thread, or never if the job ends.
     std::function<void(DiagnosisAnswer answer)> diagnosis = {};
+    // The nodes that have been asked for stacks and have not answered yet.
+    std::function<void(std::function<void(v1::AwaitedNodes)> answer)> awaited_nodes = {};
   } snapshots = {};
 };
 

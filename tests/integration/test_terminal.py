@@ -239,6 +239,20 @@ def test_no_command_passes_control_sequences_of_ranks(autodist, terminal, term, 
     assert not left, seen.written
 
 
+@pytest.mark.parametrize("command", ["why", "why --json", "stacks"])
+def test_what_is_read_is_shown_on_a_terminal_meanwhile(autodist, terminal, command):
+    autodist("run", "--detach", "-n", 2, "--", "sleep", "60")
+    notice = b"reading the stacks of 2 ranks on 1 node"
+    try:
+        piped = autodist(*command.split(), "last")
+        assert notice.decode() not in piped.out + piped.err
+        seen = terminal(*command.split(), "last", emulated=False)
+        seen.finish()
+        assert notice in seen.written.splitlines()[0]
+    finally:
+        autodist("stop", "--now", "last")
+
+
 @pytest.mark.parametrize("command", ["validate spec.yaml", "run --spec spec.yaml --dry-run --show-env-values -- true"])
 def test_a_spec_with_control_sequences_is_safe_to_show(terminal, tmp_path, command):
     (tmp_path / "spec.yaml").write_text(

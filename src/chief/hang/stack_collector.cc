@@ -157,6 +157,15 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   kept_.emplace(stacks.rank(), stacks.text());
 }
 
+v1::AwaitedNodes StackCollection::AwaitedNodes() const {
+  v1::AwaitedNodes nodes;
+  for (uint32_t member = 0; member < attempt_.nodes().size(); ++member) {
+    if (!file_.missing().contains(attempt_.nodes()[member])) continue;
+    nodes.add_addresses(attempt_.member_plan(member).address());
+  }
+  return nodes;
+}
+
 std::string StackCollection::Missing() const { return why::WhoIsMissing(KnownOf(attempt_, kept_)); }
 
 void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {

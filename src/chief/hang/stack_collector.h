@@ -15,6 +15,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "base/log_folder.h"
 #include "chief/attempt/attempt.h"
 #include "chief/fleet/fleet.h"
@@ -45,7 +46,8 @@ class StackFile {
   bool Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
-  const std::string& path() const { return path_; }  // absolute
+  const std::set<uint32_t>& missing() const { return missing_; }  // nodes that have not answered
+  const std::string& path() const { return path_; }               // absolute
 
   // Calls `finished` when all is written, or with the error; in the background.
   void Finish(std::function<void(const Status& written)> finished);
@@ -93,6 +95,7 @@ class StackCollection {
   // GPU, unless it is known to have entered collectives.
   void SetMayLoad() { may_load_ = true; }
   bool complete() const { return file_.complete(); }
+  v1::AwaitedNodes AwaitedNodes() const;
   // Returns whether a rank makes progress by itself as far as known: computes, compiles or saves,
   // or a thread or process of it has worked since the earlier collection.
   bool AnyAtWork() const { return any_at_work_; }
@@ -169,6 +172,10 @@ class StackCollector {
   // The running collection; null: none.
   StackCollection* collection() { return collection_ ? &*collection_ : nullptr; }
   bool collects() const { return collection_.has_value(); }
+  // Returns the nodes that the running collection waits for.
+  v1::AwaitedNodes AwaitedNodes() const {
+    return collection_ ? collection_->AwaitedNodes() : v1::AwaitedNodes();
+  }
   // Returns whether it is as complete as it will be.
   bool IsDue() const { return collection_ && (collection_->complete() || loop_.Now() >= due_); }
   Loop::Time due() const { return due_; }

@@ -186,8 +186,16 @@ TEST_F(JobServerTest, AJobsDiagnosisIsThatOfItsAutodistOrOfItsEnd) {
     diagnosis.mutable_issue()->set_what("nothing is wrong: steps continue");
     answer(diagnosis);
   };
+  requests.snapshots.awaited_nodes = [](const auto& answer) {
+    v1::AwaitedNodes nodes;
+    nodes.add_addresses("node2");
+    answer(nodes);
+  };
   auto server = JobServer::Start("job-1", std::move(requests));
   ASSERT_TRUE(server.ok()) << server.status();
+  const auto nodes = JobClient::Connect("job-1")->GetAwaitedNodes();
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_THAT(nodes->addresses(), testing::ElementsAre("node2"));
   const auto diagnosis = DiagnoseJobNamed("job-1", {});
   ASSERT_TRUE(diagnosis.ok()) << diagnosis.status();
   EXPECT_EQ(diagnosis->issue().what(), "nothing is wrong: steps continue");

@@ -51,6 +51,7 @@ TEST_F(StackFileTest, IsCompleteAfterTheLastMessageOfEachNode) {
   file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
   file_.Add(0, "NCCL on n0", OfNode(""));  // no answer of NCCL
   EXPECT_FALSE(file_.complete());
+  EXPECT_THAT(file_.missing(), testing::ElementsAre(2));
   file_.Add(2, "rank 4 on n2", OfRank(4, "without an end"));
   file_.Add(2, "NCCL on n2", OfNode("ring\n"));
   EXPECT_TRUE(file_.complete());
