@@ -80,14 +80,12 @@ void AddListeningRanks(const PortUses& uses, v1::FailureFacts& facts) {
 constexpr size_t kLargestMountTable = 1 << 20;
 
 // Returns the free bytes if there are so few that a write may have failed, 0 without free inodes.
-std::optional<uint64_t> FreeIfFull(const struct statvfs& info) {
-  constexpr uint64_t kLittle = uint64_t{16} << 20;  // bytes
-  constexpr uint64_t kFull = 20;                    // parts, of which less than one is free
+std::optional<uint64_t> FreeIfFull(const std::string& folder, const struct statvfs& info) {
   if ((info.f_flag & ST_RDONLY) != 0 || info.f_blocks == 0) return std::nullopt;
   if (info.f_files > 0 && info.f_favail == 0) return 0;
   const uint64_t size = uint64_t{info.f_blocks} * info.f_frsize;
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
-  return free < std::min(kLittle, size / kFull) ? std::optional(free) : std::nullopt;
+  return IsNearlyFull(folder, size, free) ? std::optional(free) : std::nullopt;
 }
 
 // Decodes a path in a table of mounts, which has a space as "\040".
@@ -124,7 +122,7 @@ void AddFullFileSystems(v1::FailureFacts& facts) {
     struct statvfs info;
     if (stat(mount.folder.c_str(), &place) != 0 || !S_ISDIR(place.st_mode)) continue;
     if (!seen.insert(place.st_dev).second || statvfs(mount.folder.c_str(), &info) != 0) continue;
-    const std::optional<uint64_t> free = FreeIfFull(info);
+    const std::optional<uint64_t> free = FreeIfFull(mount.folder, info);
     if (!free || (!mount.disk.empty() && !disks.emplace(mount.disk, *free).second)) continue;
     v1::FullFileSystem& full = *facts.add_full_file_systems();
     full.set_folder(base::ToUtf8(mount.folder));
@@ -134,6 +132,15 @@ void AddFullFileSystems(v1::FailureFacts& facts) {
 }
 
 }  // namespace
+
+bool IsNearlyFull(const std::string& folder, uint64_t size, uint64_t free) {
+  // Bytes, and parts of the size. Data loaders write whole batches to shared memory, and what the
+  // rank that failed had there may be free again.
+  const bool shared_memory = folder == "/dev/shm";
+  const uint64_t little = uint64_t{shared_memory ? 256u : 16u} << 20;
+  const uint64_t parts = shared_memory ? 2 : 20;
+  return free < std::min(little, size / parts);
+}
 
 std::vector<LocalMount> LocalMounts(std::string_view table) {
   constexpr std::string_view kLocal[] = {"ext2", "ext3", "ext4",  "xfs",      "btrfs",

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ struct LocalMount {
 // Returns where file systems of this machine are mounted, from the text of /proc/self/mounts.
 // Without those at or below a mount of a file server, where a path may block for ever. Pure logic.
 std::vector<LocalMount> LocalMounts(std::string_view table);
+
+// Whether a write to the file system that is mounted at `folder` may have failed for want of room.
+// Pure logic.
+bool IsNearlyFull(const std::string& folder, uint64_t size, uint64_t free);
 
 // Returns facts about this node that may explain why a rank has failed now. Blocks on /proc.
 v1::FailureFacts FailureFactsNow();

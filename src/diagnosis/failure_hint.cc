@@ -157,23 +157,41 @@ std::optional<FailureHint> HintOfMessage(const FailedRank& failed) {
   return FailureHint{known->fact, known->remedy};
 }
 
+constexpr char kSharedMemory[] = "/dev/shm";
+
+// Without /dev/shm, which HintOfSharedMemory judges.
 std::optional<FailureHint> HintOfFullDisk(const FailedRank& failed) {
-  const auto& full = failed.facts.full_file_systems();
-  if (full.empty() || !Says(failed.reason, "No space left on device")) return std::nullopt;
-  const auto add = [](std::string* text, const v1::FullFileSystem& one) {
-    *text += one.folder() + " of {node} " +
-             (one.free() == 0 ? "is full" : "has " + base::Bytes(one.free()) + " free");
-  };
+  if (!Says(failed.reason, "No space left on device")) return std::nullopt;
+  std::vector<std::string> full;
+  for (const v1::FullFileSystem& one : failed.facts.full_file_systems()) {
+    if (one.folder() == kSharedMemory) continue;
+    full.push_back(one.folder() + " of {node} " +
+                   (one.free() == 0 ? "is full" : "has " + base::Bytes(one.free()) + " free"));
+  }
+  if (full.empty()) return std::nullopt;
   return FailureHint{
-      absl::StrJoin(full, ", ", add),
+      absl::StrJoin(full, ", "),
       "make room there, or write elsewhere (TMPDIR names the folder of temporary files)"};
 }
 
-// Returns /dev/shm if it is full, or null.
+// Returns /dev/shm if it is nearly full, or null.
 const v1::FullFileSystem* FullSharedMemory(const v1::FailureFacts& facts) {
   const auto full =
-      std::ranges::find(facts.full_file_systems(), "/dev/shm", &v1::FullFileSystem::folder);
+      std::ranges::find(facts.full_file_systems(), kSharedMemory, &v1::FullFileSystem::folder);
   return full == facts.full_file_systems().end() ? nullptr : &*full;
+}
+
+// "", ", and is full", or ", of which 2.0 MiB is free".
+std::string RoomLeft(const v1::FullFileSystem* full) {
+  if (!full) return "";
+  return full->free() == 0 ? ", and is full"
+                           : ", of which " + base::BinaryBytes(full->free()) + " is free";
+}
+
+// Whether a write without room was probably one to /dev/shm, not to a disk.
+bool IsTheFullest(const v1::FullFileSystem& memory, const v1::FailureFacts& facts) {
+  constexpr uint64_t kNearlyNothing = uint64_t{16} << 20;  // bytes
+  return memory.free() < kNearlyNothing || facts.full_file_systems_size() == 1;
 }
 
 // Of a rank that wrote to a mapped file, or whose data loader or NCCL did.
@@ -182,17 +200,16 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
   const bool says_so = Says(failed.reason, "killed by signal: Bus error") ||
                        Says(failed.reason, "insufficient shared memory (shm)") ||
                        Says(failed.reason, "creating shared memory segment");
-  const bool no_space = Says(failed.reason, "No space left on device");  // perhaps on a disk
+  const bool no_space = Says(failed.reason, "No space left on device");
   const uint64_t size = failed.facts.shared_memory_size();
   const v1::FullFileSystem* full = FullSharedMemory(failed.facts);
-  const bool may_be = full ? says_so || no_space || failed.bus_error : says_so && size < kSmall;
+  const bool may_be =
+      full ? says_so || failed.bus_error || (no_space && IsTheFullest(*full, failed.facts))
+           : says_so && size < kSmall;
   if (!may_be) return std::nullopt;
   return FailureHint{
       (says_so || no_space) && size > 0
-          ? "/dev/shm of {node} has " + base::BinaryBytes(size) +
-                (!full               ? ""
-                 : full->free() == 0 ? ", and is full"
-                                     : ", of which " + base::BinaryBytes(full->free()) + " is free")
+          ? "/dev/shm of {node} has " + base::BinaryBytes(size) + RoomLeft(full)
           : "",
       "enlarge /dev/shm (of a container: --shm-size 16g or --ipc=host; of a pod: an emptyDir with "
       "`medium: Memory`), or remove what fills it"};
@@ -200,8 +217,13 @@ std::optional<FailureHint> HintOfSharedMemory(const FailedRank& failed) {
 
 }  // namespace
 
-bool SharedMemoryIsFull(const v1::FailureFacts& facts) {
-  return FullSharedMemory(facts) != nullptr;
+std::string FullSharedMemoryText(const v1::FailureFacts& facts) {
+  const v1::FullFileSystem* full = FullSharedMemory(facts);
+  if (!full) return "";
+  const std::string size = base::BinaryBytes(facts.shared_memory_size());
+  return full->free() == 0 ? "/dev/shm on the node is full (" + size + ")"
+                           : "/dev/shm on the node has " + base::BinaryBytes(full->free()) +
+                                 " of " + size + " free";
 }
 
 std::optional<FailureHint> HintOf(const FailedRank& failed) {

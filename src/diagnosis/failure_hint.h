@@ -30,7 +30,8 @@ struct FailureHint {
 // Returns a hint if the rank's message, for ports and memory with the facts, shows the cause.
 std::optional<FailureHint> HintOf(const FailedRank& failed);
 
-// Returns whether so little of /dev/shm is free that a write to a mapped file there fails.
-bool SharedMemoryIsFull(const v1::FailureFacts& facts);
+// "/dev/shm on the node is full (2.0 MiB)", if so little of it is free that a write to a mapped
+// file there may fail; otherwise "".
+std::string FullSharedMemoryText(const v1::FailureFacts& facts);
 
 }  // namespace autodist::diagnosis

@@ -15,7 +15,8 @@ namespace {
 constexpr uint64_t kLittleDisk = 1024 * kMiB;
 constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // the default in containers
-constexpr int64_t kMaxClockOffset = 1'000'000'000;   // ns
+constexpr uint64_t kLittleFreeSharedMemory = 256 * kMiB;
+constexpr int64_t kMaxClockOffset = 1'000'000'000;  // ns
 
 std::string ProgramOf(const Evidence& evidence) {
   const auto& ranks = evidence.plan->nodes(0).ranks();
@@ -111,6 +112,22 @@ std::string RemedyOf(const Evidence& evidence, const v1::PrepareIssue& issue) {
   return "run with --sync, which copies " + Here(evidence) + "'s, or " + issue.remedy();
 }
 
+void CheckSharedMemory(uint32_t node, const v1::DiskFact& memory, IssueList& issues) {
+  constexpr char kNeedMore[] = "; data loaders with several workers need more";
+  if (memory.size() == 0) return;
+  if (memory.size() <= kLittleSharedMemory) {
+    issues.Warn(v1::CHECK_DISK, node, "/dev/shm has " + MiB(memory.size()) + kNeedMore,
+                "enlarge it; of a container: --shm-size or --ipc=host; of a pod: an emptyDir with "
+                "`medium: Memory`");
+  } else if (memory.free() < kLittleFreeSharedMemory) {
+    issues.Warn(
+        v1::CHECK_DISK, node,
+        "/dev/shm has " + MiB(memory.free()) + " of " + MiB(memory.size()) + " free" + kNeedMore,
+        "remove what programs that have ended left there: `ls -lSA /dev/shm` lists the "
+        "files, largest first");
+  }
+}
+
 }  // namespace
 
 bool LacksFolder(const Evidence& evidence, uint32_t node) {
@@ -194,14 +211,7 @@ void CheckDisks(const Evidence& evidence, IssueList& issues) {
                     "make room");
       }
     }
-    const v1::DiskFact& memory = facts.shared_memory();
-    if (memory.size() > 0 && memory.size() <= kLittleSharedMemory) {
-      issues.Warn(
-          v1::CHECK_DISK, node,
-          "/dev/shm has " + MiB(memory.size()) + "; data loaders with several workers need more",
-          "enlarge it; of a container: --shm-size or --ipc=host; of a pod: an emptyDir with "
-          "`medium: Memory`");
-    }
+    CheckSharedMemory(node, facts.shared_memory(), issues);
   }
 }
 

@@ -52,9 +52,9 @@ std::string WhoseMemory(const v1::RankExited& exit) {
 
 // Of a write to a mapped file.
 std::string FullSharedMemory(const v1::RankExited& exit) {
-  if (!IsBusError(exit) || !diagnosis::SharedMemoryIsFull(exit.failure_facts())) return "";
-  return ": /dev/shm on the node is full (" +
-         base::BinaryBytes(exit.failure_facts().shared_memory_size()) + ")";
+  const std::string full =
+      IsBusError(exit) ? diagnosis::FullSharedMemoryText(exit.failure_facts()) : "";
+  return full.empty() ? "" : ": " + full;
 }
 
 // Only SIGUSR1 and SIGUSR2 are passed on.

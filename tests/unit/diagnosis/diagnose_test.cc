@@ -50,6 +50,7 @@ class DiagnoseTest : public testing::Test {
       facts.mutable_working_directory()->set_size(1ull << 40);
       facts.mutable_working_directory()->set_free(1ull << 39);
       facts.mutable_shared_memory()->set_size(1ull << 33);
+      facts.mutable_shared_memory()->set_free(1ull << 32);
       facts.set_open_files_limit(1 << 20);
       facts.set_program("/usr/bin/python");
       facts.mutable_python()->set_version("3.11.2");
@@ -597,6 +598,9 @@ TEST_F(DiagnoseTest, ClockDiskAndLimits) {
   ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 64 MiB");
   EXPECT_THAT(Only().remedy(), HasSubstr("of a pod: an emptyDir with `medium: Memory`"));
   Facts(0).mutable_shared_memory()->set_size(1ull << 33);
+  Facts(0).mutable_shared_memory()->set_free(100 << 20);
+  ExpectOnly(v1::CHECK_DISK, v1::CHECK_RESULT_WARNING, 0, "/dev/shm has 100 MiB of 8192 MiB free");
+  Facts(0).mutable_shared_memory()->set_free(1ull << 32);
   Facts(0).set_open_files_limit(64);
   ExpectOnly(v1::CHECK_LIMITS, v1::CHECK_RESULT_WARNING, 0, "may open 64 files");
 }

@@ -184,7 +184,22 @@ TEST(FailureHintTest, SharedMemoryIsNamedIfItIsFullOrSmall) {
   failed.facts.add_full_file_systems()->set_folder("/dev/shm");
   ASSERT_TRUE(HintOf(failed));
   EXPECT_THAT(HintOf(failed)->remedy, StartsWith("enlarge /dev/shm"));
-  EXPECT_FALSE(SharedMemoryIsFull({}));
+  EXPECT_EQ(FullSharedMemoryText({}), "");
+  EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node is full (2.0 MiB)");
+  failed.facts.mutable_full_file_systems(0)->set_free(1 << 20);
+  EXPECT_EQ(FullSharedMemoryText(failed.facts), "/dev/shm on the node has 1.0 MiB of 2.0 MiB free");
+}
+
+TEST(FailureHintTest, AWriteWithoutRoomWasToTheFullestFileSystem) {
+  FailedRank failed = Failed("OSError: [Errno 28] No space left on device, t.py:7");
+  failed.facts.set_shared_memory_size(uint64_t{1} << 30);
+  v1::FullFileSystem& memory = *failed.facts.add_full_file_systems();
+  memory.set_folder("/dev/shm");
+  memory.set_free(200 << 20);
+  ASSERT_TRUE(HintOf(failed));
+  EXPECT_EQ(HintOf(failed)->fact, "/dev/shm of host2 has 1.0 GiB, of which 200.0 MiB is free");
+  failed.facts.add_full_file_systems()->set_folder("/data");
+  EXPECT_EQ(HintOf(failed)->fact, "/data of host2 is full");
 }
 
 }  // namespace

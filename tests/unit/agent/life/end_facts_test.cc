@@ -111,5 +111,25 @@ TEST(EndFactsTest, OnlyLocalFoldersAreAskedWhetherTheyAreFull) {
   for (const Table& table : tables) EXPECT_EQ(MountsIn(table.text), table.mounts) << table.text;
 }
 
+TEST(EndFactsTest, SharedMemoryNeedsMoreRoomThanADisk) {
+  constexpr uint64_t kMiB = 1 << 20;
+  struct {
+    const char* folder;
+    uint64_t size;  // MiB, as the next
+    uint64_t free;
+    bool nearly_full;
+  } const kCases[] = {
+      {"/", 1'000'000, 0, true},       {"/", 1'000'000, 15, true},
+      {"/", 1'000'000, 200, false},    {"/tmp", 100, 6, false},
+      {"/tmp", 100, 4, true},          {"/dev/shm", 64'000, 0, true},
+      {"/dev/shm", 64'000, 200, true}, {"/dev/shm", 64'000, 300, false},
+      {"/dev/shm", 64, 20, true},      {"/dev/shm", 64, 60, false},
+  };
+  for (const auto& one : kCases) {
+    EXPECT_EQ(IsNearlyFull(one.folder, one.size * kMiB, one.free * kMiB), one.nearly_full)
+        << one.folder << " " << one.size << " " << one.free;
+  }
+}
+
 }  // namespace
 }  // namespace autodist::agent
