@@ -10,8 +10,16 @@
 # contains the session's nonce and the task, because several nodes may share a home folder. The
 # upload has a time limit, because an sshd may not notice for hours that the network was cut.
 # shellcheck disable=SC2034 # o is for run
-n=$1 w=$2 k=$3 f=$4 m=$(uname -m) o=$(umask);
+n=$1 w=$2 k=$3 f=$4 o=$(umask) x='';
 printf '\nAUTODIST-SHELL %s\n' "$n";
+for m in uname id ls wc mkdir rm mv chmod head timeout; do
+  command -v "$m" > /dev/null || x="$x${x:+, }$m";
+done;
+[ -z "$x" ] || {
+  printf 'not in PATH: %s\nhint: install them there (coreutils or busybox), also in a container image\n' "$x" >&2;
+  exit 1;
+};
+m=$(uname -m);
 umask 077;
 shift 4;
 s=;

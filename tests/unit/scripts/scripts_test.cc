@@ -62,6 +62,34 @@ TEST(ScriptsTest, ConnectBackPassesKeyAndSignalOnAndEndsWithTheAgent) {
   std::filesystem::remove_all(folder);
 }
 
+// Minimal images have a shell alone.
+TEST(ScriptsTest, MissingProgramsAreNamed) {
+  std::string folder = "/tmp/scripts_test.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const auto output_of_start = [&folder] {
+    const std::string script = Script({"start_agent", "own_folder", "install_program"});
+    const std::string command = "PATH=" + folder + " HOME=" + folder + " /bin/sh -c " +
+                                base::ShellQuote(script) + " sh NONCE 5 agent f - 2>&1";
+    FILE* const output = popen(command.c_str(), "r");
+    EXPECT_NE(output, nullptr);
+    std::array<char, 500> printed{};
+    (void)!fread(printed.data(), 1, printed.size() - 1, output);
+    EXPECT_EQ(WEXITSTATUS(pclose(output)), 1);
+    return std::string(printed.data());
+  };
+  EXPECT_EQ(output_of_start(),
+            "\nAUTODIST-SHELL NONCE\n"
+            "not in PATH: uname, id, ls, wc, mkdir, rm, mv, chmod, head, timeout\n"
+            "hint: install them there (coreutils or busybox), also in a container image\n");
+  for (const char* name : {"uname", "id", "ls", "mkdir", "rm", "mv", "chmod", "head", "timeout"}) {
+    const std::string program = folder + "/" + name;
+    std::ofstream(program) << "#!/bin/sh\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+  EXPECT_NE(output_of_start().find("not in PATH: wc\n"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 // A shell can parse each as one line, alone and after the others.
 TEST(ScriptsTest, AllAreShellPrograms) {
   for (const auto& names :
