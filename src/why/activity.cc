@@ -259,6 +259,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.evidence = EvidenceOf(process, summary);
   activity.place = PlaceOf(process, folder);
   activity.has_frames = !process.stack().frames.empty();
+  if (activity.has_frames) activity.tool = process.source;
   activity.unasked = process.missing == kNotRequested;
   activity.awaits_service =
       activity.doing == Doing::kSocket && process.file.starts_with(kSocketTo) &&

@@ -39,6 +39,7 @@ struct Activity {
   std::vector<GroupCount> counts;
   bool awaits_stopped = false;  // one of the rank's processes is stopped
   bool has_frames = false;      // otherwise only the kernel's state is known
+  std::string tool;             // that has shown the frames: "py-spy", "gdb"; "": none
   bool connects = false;        // its main thread connects to others
   bool meets = false;           // at the place where the ranks find each other
   bool polls = false;           // asks again and again whether the others have come, and so runs
@@ -51,10 +52,12 @@ struct Activity {
   std::optional<uint64_t> switches;  // voluntary context switches so far
   std::optional<Work> work;          // absent: unknown
 
-  // It has no frames, so it may be in a collective that they would show.
-  bool MayBeInCollective() const {
-    return !has_frames && !awaits_stopped && (doing == Doing::kWait || doing == Doing::kSocket);
+  // It waits as ranks in a collective do, which frames would show.
+  bool WaitsUnseen() const {
+    return !awaits_stopped && (doing == Doing::kWait || doing == Doing::kSocket);
   }
+  // It has no frames, so it may be in a collective that they would show.
+  bool MayBeInCollective() const { return !has_frames && WaitsUnseen(); }
 
   // It makes progress without others, however long it takes.
   bool AtWork() const {

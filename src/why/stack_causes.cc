@@ -47,6 +47,20 @@ Ranks Those(const Ranks& ranks, Doing doing, bool is) {
   return those;
 }
 
+// Frames of Python and native ones of the same place differ, so ranks are compared by their frames
+// only if one tool has shown those of all.
+bool AreComparable(const Ranks& ranks) {
+  return std::ranges::all_of(
+      ranks, [&](const RankActivity* rank) { return rank->now.tool == ranks[0]->now.tool; });
+}
+
+// The kernel's state shows it, with whatever tool for the frames.
+bool IsOfKernel(const RankActivity* rank) {
+  constexpr std::array<Doing, 5> kOfKernel = {Doing::kSleep, Doing::kFile, Doing::kDisk,
+                                              Doing::kSocket, Doing::kStopped};
+  return std::ranges::find(kOfKernel, rank->now.doing) != kOfKernel.end();
+}
+
 // Finds ranks that differ from most, for when no collective is recognized. For ranks that stand
 // still while most only wait: compares what they do, otherwise where they are.
 std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
@@ -62,8 +76,10 @@ std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& r
                               ? !waiting.empty()
                               : waiting.size() >= 2 || (!waiting.empty() && sleeps);
     if (!definite || odd.empty() || odd.size() > waiting.size()) continue;
+    if (!AreComparable(ranks) && !std::ranges::all_of(odd, IsOfKernel)) continue;
     return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
   }
+  if (!AreComparable(ranks)) return std::nullopt;
   std::map<std::string, Ranks> places;
   for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
   const auto found =
@@ -164,6 +180,7 @@ v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, cons
 // Most wait in one collective, and the rest in point-to-point operations, for a rank that waits in
 // it.
 std::optional<v1::Issue> AwaitsOneOf(const v1::JobSnapshot& snapshot, const Ranks& waiting) {
+  if (!AreComparable(waiting)) return std::nullopt;
   Ranks together;
   Ranks rest;
   for (const RankActivity* rank : waiting) {
@@ -330,7 +347,7 @@ std::optional<v1::Issue> DifferentCallsCause(const v1::JobSnapshot& snapshot,
       waiting, [&](const RankActivity* rank) { return rank->now.call.kind != first; });
   const bool all_known = std::ranges::none_of(
       waiting, [](const RankActivity* rank) { return IsOfTwo(rank->now.call.kind); });
-  if (!differ || !all_known) return std::nullopt;
+  if (!differ || !all_known || !AreComparable(waiting)) return std::nullopt;
   const std::vector<Waiters> groups = ByCall(waiting);
   return StalledIssue(snapshot, Numbers(OddOnesOf(groups)),
                       TextOf(snapshot, groups) + ": they do not execute the same collectives");
@@ -380,15 +397,16 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
                                          bool stalled) {
   const Ranks waiting = Those(ranks, true);
   Ranks others = Those(ranks, false);
-  // If the frames of some show the collective, ranks without frames may be in it, too.
-  bool unclear = false;
-  if (std::ranges::any_of(waiting, [](const auto* rank) { return rank->now.has_frames; })) {
-    const auto may_be_in_it = [&](const RankActivity* rank) {
-      return rank->now.MayBeInCollective() && (stalled || HasRested(*rank).value_or(true));
-    };
-    unclear = std::erase_if(others, may_be_in_it) > 0;
-    if (unclear && others.empty()) return std::nullopt;
-  }
+  // If the frames of some show the collective, ranks without frames, or with those of another tool,
+  // may be in it, too.
+  const auto may_be_in_it = [&](const RankActivity* rank) {
+    return rank->now.WaitsUnseen() && (stalled || HasRested(*rank).value_or(true)) &&
+           !waiting.empty() && std::ranges::none_of(waiting, [&](const RankActivity* other) {
+             return other->now.tool == rank->now.tool;
+           });
+  };
+  const bool unclear = std::erase_if(others, may_be_in_it) > 0;
+  if (unclear && others.empty()) return std::nullopt;
   if (std::ranges::any_of(others, [](const auto* rank) { return rank->now.MayBeAtWork(); })) {
     return OddAmongGpus(snapshot, ranks);
   }

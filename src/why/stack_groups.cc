@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/quantity.h"
 #include "base/ranges.h"
@@ -26,36 +27,40 @@ void StackGroups::Add(uint32_t rank, const StackSummary& summary) {
   group.set_doing(summary.doing);
   group.set_called_by(summary.called_by);
   group.set_missing(summary.missing);
-  reported_.emplace(rank, std::move(group));
+  reported_.emplace(rank, Reported{std::move(group), summary.source});
 }
 
 void StackGroups::AddUnknown(uint32_t rank, const std::string& why) {
   v1::StackGroup group;
   group.set_unknown(why);
-  reported_.emplace(rank, std::move(group));
+  reported_.emplace(rank, Reported{std::move(group), ""});
 }
 
 std::vector<v1::StackGroup> StackGroups::Groups() const {
-  std::map<std::string, v1::StackGroup> by_key;
+  std::map<std::pair<std::string, std::string>, v1::StackGroup> by_key;  // by source and content
   for (const auto& [rank, reported] : reported_) {
-    by_key.try_emplace(reported.SerializeAsString(), reported).first->second.add_ranks(rank);
+    by_key.try_emplace({reported.source, reported.group.SerializeAsString()}, reported.group)
+        .first->second.add_ranks(rank);
+  }
+  // A group is most of the ranks if it has more than half of the known ones.
+  std::map<std::string, int> known;    // ranks, by source, as the next
+  std::map<std::string, int> largest;  // group
+  for (const auto& [key, group] : by_key) {
+    if (!group.unknown().empty()) continue;
+    known[key.first] += group.ranks_size();
+    largest[key.first] = std::max(largest[key.first], group.ranks_size());
   }
   std::vector<v1::StackGroup> groups;
   groups.reserve(by_key.size());
-  for (auto& [key, group] : by_key) groups.push_back(std::move(group));
+  for (auto& [key, group] : by_key) {
+    const int all = known[key.first];
+    group.set_unlike_most(group.unknown().empty() && 2 * largest[key.first] > all &&
+                          2 * group.ranks_size() <= all);
+    groups.push_back(std::move(group));
+  }
   std::ranges::sort(groups, {}, [](const v1::StackGroup& group) {
     return std::tuple(!group.unknown().empty(), group.ranks_size(), group.ranks(0));
   });
-  // A group is most of the ranks if it has more than half of the known ones.
-  int known = 0;
-  for (const v1::StackGroup& group : groups)
-    known += group.unknown().empty() ? group.ranks_size() : 0;
-  const bool most = std::ranges::any_of(groups, [known](const v1::StackGroup& group) {
-    return group.unknown().empty() && 2 * group.ranks_size() > known;
-  });
-  for (v1::StackGroup& group : groups) {
-    group.set_unlike_most(most && group.unknown().empty() && 2 * group.ranks_size() <= known);
-  }
   return groups;
 }
 

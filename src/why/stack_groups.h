@@ -19,11 +19,17 @@ class StackGroups {
   bool Has(uint32_t rank) const { return reported_.contains(rank); }
 
   // Sorted by information: if most ranks do the same, the others come first, smallest group first;
-  // unknown ones come last.
+  // unknown ones come last. Compares only ranks that one tool has shown: frames of Python and
+  // native ones of the same place differ.
   std::vector<v1::StackGroup> Groups() const;
 
  private:
-  std::map<uint32_t, v1::StackGroup> reported_;  // with no ranks filled in
+  // What a rank does, and the tool that has shown it. The group has no ranks yet.
+  struct Reported {
+    v1::StackGroup group;
+    std::string source;
+  };
+  std::map<uint32_t, Reported> reported_;
 };
 
 // One line per group: "7 ranks in all_reduce (…/distributed_c10d.py:2001), called by step

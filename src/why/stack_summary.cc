@@ -43,6 +43,7 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
     return summary;
   }
   summary.doing = FrameText(frames[telling], folder);
+  summary.source = process.source;
   const size_t own = stack.UserFrame(telling);
   if (own < frames.size() && own != telling) summary.called_by = FrameText(frames[own], folder);
   return summary;

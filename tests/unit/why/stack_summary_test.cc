@@ -52,7 +52,7 @@ TEST(StackSummaryTest, APythonInACollective) {
                        "        <module> (/home/me/exp/train.py:90)\n"),
                 kFolder),
       (StackSummary{"all_reduce (torch/distributed/distributed_c10d.py:2001)",
-                    "step (lib/steps.py:41)", ""}));
+                    "step (lib/steps.py:41)", "", "py-spy"}));
 }
 
 TEST(StackSummaryTest, WaitingFramesAreSkipped) {
@@ -64,14 +64,14 @@ TEST(StackSummaryTest, WaitingFramesAreSkipped) {
                        "        next_batch (/home/me/exp/dataloader.py:210)\n"),
                 kFolder);
   EXPECT_EQ(summary, (StackSummary{"_try_get_data (torch/utils/data/dataloader.py:1131)",
-                                   "next_batch (dataloader.py:210)", ""}));
+                                   "next_batch (dataloader.py:210)", "", "py-spy"}));
 }
 
 TEST(StackSummaryTest, AUsersOwnFrameIsShown) {
   EXPECT_EQ(SummaryOf(Python("        select (/usr/lib/python3.11/selectors.py:416)\n"
                              "        next_batch (/home/me/exp/dataloader.py:210)\n"),
                       kFolder),
-            (StackSummary{"next_batch (dataloader.py:210)", "", ""}));
+            (StackSummary{"next_batch (dataloader.py:210)", "", "", "py-spy"}));
   EXPECT_EQ(SummaryOf(Python("        work (/elsewhere/own.py:3)\n"), kFolder).doing,
             "work (/elsewhere/own.py:3)");
 }
@@ -96,12 +96,12 @@ TEST(StackSummaryTest, ANativeProgram) {
                  "/src/ring.cc:30\n"
                  "    #4  0x0000556 in main (argc=1) at train.cc:7\n"),
           kFolder),
-      (StackSummary{"(anonymous namespace)::Ring::Wait (/src/ring.cc:30)", "", ""}));
+      (StackSummary{"(anonymous namespace)::Ring::Wait (/src/ring.cc:30)", "", "", "gdb"}));
   EXPECT_EQ(SummaryOf(Native("    #0  __GI___poll (fds=0x7, nfds=1) at ../sysdeps/poll.c:29\n"
                              "    #1  0x0000 in ncclProxyService () from /usr/lib/libnccl.so.2\n"
                              "    #2  0x0001 in train () at train.cc:9\n"),
                       kFolder),
-            (StackSummary{"ncclProxyService (libnccl.so.2)", "train (train.cc:9)", ""}));
+            (StackSummary{"ncclProxyService (libnccl.so.2)", "train (train.cc:9)", "", "gdb"}));
 }
 
 TEST(StackSummaryTest, FunctionsNamedLikeSystemCallsAreShown) {
@@ -170,7 +170,7 @@ TEST(StackSummaryTest, WithoutPySpyTheKernelsDataIsUsedForAWaitingPython) {
             "py-spy, which shows Python's, is not installed on this node");
   const std::string shown = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
   EXPECT_EQ(SummaryOf(wait + shown + interpreter + missing, kFolder),
-            (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
+            (StackSummary{"ncclWait (libnccl.so.2)", "", "", "gdb"}));
 }
 
 // The main thread is last, so another thread's stack could be taken for it.
@@ -262,6 +262,23 @@ TEST_F(StackGroupsTest, WithoutAMajorityNoRankDeviates) {
   groups_.Add(3, {"a (a.py:1)", "", ""});
   EXPECT_THAT(Text(), Not(HasSubstr("unlike")));
   EXPECT_THAT(Text(), HasSubstr("2 ranks in a (a.py:1): 1, 3"));
+}
+
+// They may be in the same place, which the tools show differently.
+TEST_F(StackGroupsTest, RanksThatOtherToolsHaveShownDoNotDeviate) {
+  constexpr char kInC10d[] = "c10d::ProcessGroupGloo::allreduce (libtorch_cpu.so)";
+  for (const uint32_t rank : {0u, 1u, 2u}) {
+    groups_.Add(rank, {"all_reduce (c10d.py:1)", "", "", "py-spy"});
+  }
+  groups_.Add(3, {kInC10d, "", "", "gdb"});
+  groups_.Add(4, {"sleeping in futex_wait", "", "gdb did not end within 25 s"});
+  EXPECT_THAT(Text(), Not(HasSubstr("unlike")));
+  groups_.Add(5, {"load (train.py:7)", "", "", "py-spy"});
+  EXPECT_THAT(Text(), HasSubstr("rank 5, unlike most, in load (train.py:7)\n"));
+  for (const uint32_t rank : {6u, 7u}) groups_.Add(rank, {kInC10d, "", "", "gdb"});
+  groups_.Add(8, {"step (a.cc:1)", "", "", "gdb"});
+  EXPECT_THAT(Text(), HasSubstr("rank 8, unlike most, in step (a.cc:1)\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("rank 3, unlike")));
 }
 
 // Ranks that call the same function from different places may be the cause.

@@ -19,6 +19,7 @@ struct ProcessState {
   std::string frames = {};  // of Python's main thread; "": no stacks
   int switches = 100;
   std::string more = {};  // lines, each indented by two spaces
+  std::string gdb = {};   // native frames of the main thread, in place of Python's; "": none
 
   std::string Text() const {
     const std::string number = std::to_string(pid);
@@ -26,6 +27,9 @@ struct ProcessState {
                        std::to_string(parent) + "\n" + more + "  thread " + number +
                        " (python3): " + state + "\n    switched " + std::to_string(switches) +
                        " times\n";
+    if (!gdb.empty()) {
+      return text + "  user-space stacks by gdb:\n    Thread 1 (LWP " + number + "):\n" + gdb;
+    }
     if (frames.empty()) return text + "  no user-space stacks: py-spy is not installed\n";
     return text + "  user-space stacks by py-spy:\n    Thread " + number +
            " (idle): \"MainThread\"\n" + frames;
@@ -132,6 +136,45 @@ TEST_F(StandstillTest, TheDeviatingRankByItsPosition) {
   EXPECT_EQ(Says(),
             "wrong: rank 3 (host4) waits for a lock, another thread or another process in stuck "
             "(train.py:36), while the 3 others wait in exchange (train.py)");
+}
+
+// Frames of Python and native ones of the same place differ.
+TEST_F(StandstillTest, RanksThatDifferentToolsHaveShownAreNotComparedByTheirFrames) {
+  const ProcessState in_collective = AllReduce();
+  const ProcessState in_broadcast{.frames = In("broadcast", kC10d)};
+  const ProcessState other{.frames = In("exchange", "/home/me/train.py:50")};
+  const ProcessState loads{
+      .frames = In("_try_get_data", "/x/site-packages/torch/utils/data/dataloader.py:1131")};
+  const ProcessState native{.gdb = "    #0  0x01 in step () from /lib/libown.so\n"};
+  const ProcessState native_barrier{.gdb = "    #0  0x01 in gloo::barrier () from /lib/libg.so\n"};
+  const ProcessState unseen{.frames = ""};
+  ProcessState native_sleep = native;
+  native_sleep.state = Sleeps().state;
+  const struct {
+    const char* name;
+    ProcessState most;
+    ProcessState one;
+    bool is_named;
+  } kCases[] = {
+      {"the other may be in the collective", in_collective, native, false},
+      {"so may one without frames", in_collective, unseen, false},
+      {"the same tool shows another place", in_collective, other, true},
+      {"another collective by the same tool", in_collective, in_broadcast, true},
+      {"another collective by another tool", in_collective, native_barrier, false},
+      {"places by different tools", other, native, false},
+      {"a loader that gdb would not show", native, loads, false},
+      {"the kernel shows the sleep of any", in_collective, native_sleep, true},
+  };
+  for (const auto& one : kCases) {
+    known_.now.clear_ranks();
+    known_.now.clear_nodes();
+    known_.stacks.clear();
+    known_.stacks_earlier.clear();
+    Ranks(3, one.most);
+    Rank({one.one});
+    EXPECT_EQ(Says().starts_with("wrong: rank 3 (host4)"), one.is_named)
+        << one.name << ": " << Says();
+  }
 }
 
 TEST_F(StandstillTest, IfAllWaitAlikeNoRankDeviates) {
