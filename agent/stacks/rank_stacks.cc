@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
@@ -86,6 +87,33 @@ Nccl Ask(const std::string& address, const std::map<uint32_t, pid_t>& ranks) {
   return {view.summary, NcclCounts(view)};
 }
 
+// Gathers the failed connections of this node from the look before on, or from the begin of this
+// one, until they are read. Thread-safe.
+class FailedSoFar {
+ public:
+  FailedSoFar(ConnectionWatch& watch, bool goes_on) : watch_(watch), goes_on_(goes_on) { Take(); }
+
+  FailedConnections Now() {
+    const std::lock_guard lock(mutex_);
+    Take();
+    return failed_;
+  }
+
+ private:
+  void Take() {
+    for (const auto& [to, attempts] : watch_.End()) {
+      failed_[to].refused += attempts.refused;
+      failed_[to].failed += attempts.failed;
+    }
+    if (goes_on_) watch_.Begin();
+  }
+
+  ConnectionWatch& watch_;
+  const bool goes_on_;  // also for the next look
+  std::mutex mutex_;
+  FailedConnections failed_;
+};
+
 std::string TextOfFailed(const FailedConnections& failed) {
   constexpr size_t kMaxDestinations = 20;
   std::string text;
@@ -109,7 +137,7 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
                        const std::function<void(uint32_t rank, const RankReport& report)>& send) {
   const std::string& files = place.files;
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
-  const std::string failed = TextOfFailed(connections.End());
+  FailedSoFar failed(connections, wanted.watch());
   auto other = base::Async([job = place.job_id] { return BusiestOther(job); }).share();
   auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR"), running] {
                 return Ask(address, running);
@@ -120,9 +148,9 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   std::vector<std::string> stacks(ranks.size());
   const auto send_rank = [&](size_t i, FlightRecord record) {
     const auto [rank, pid] = ranks[i];
-    send(rank,
-         {.text = record.text + nccl.get().counts.LinesOf(pid) + failed + other.get() + stacks[i],
-          .flight_record = std::move(record.bytes)});
+    send(rank, {.text = record.text + nccl.get().counts.LinesOf(pid) + TextOfFailed(failed.Now()) +
+                        other.get() + stacks[i],
+                .flight_record = std::move(record.bytes)});
   };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
     stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment,
@@ -143,9 +171,7 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   for (auto& [rank, record] : records) {
     send(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
   }
-  std::string summary = nccl.get().summary;
-  if (wanted.watch()) connections.Begin();  // not earlier: NCCL was asked by a connection, too
-  return summary;
+  return nccl.get().summary;
 }
 
 }  // namespace autodist::agent

@@ -24,7 +24,8 @@ struct RankReport {
 // kNcclLimit, and for kRecordsLimit for the records. `send` is called on several threads.
 //
 // Facts about the node are that of BusiestOther, and lines such as "connections to 10.0.0.7:5000: 3
-// refused", if the call before has wanted to watch.
+// refused", of attempts since the call before if that wanted to watch, and during this one if it
+// does: programs that show stacks may take long.
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const AgentPlace& place, const v1::CollectStacks& wanted,
                        ConnectionWatch& connections,

@@ -415,6 +415,20 @@ v1::JobDiagnosis Judge(const Known& known) {
   return WithoutCause(known, ranks, std::move(evidence));
 }
 
+std::optional<v1::JobDiagnosis> JudgeConnections(const Known& known) {
+  if (issues::FirstFailure(known.now)) return std::nullopt;
+  const Activities ranks = ReadStacks(known.now, known.stacks, known.stacks_earlier);
+  if (StoppedCause(known.now, ranks) || RaisedCause(known.now, ranks)) return std::nullopt;
+  // An attempt that was repeated twice has lasted for seconds, also in a single look.
+  auto cause = CannotConnectCause(known.now, ranks, known.rendezvous, true);
+  if (!cause) return std::nullopt;
+  AddStandstill(known, *cause);
+  AddLastLine(known.now, *cause);
+  AddActivities(ranks, *cause);
+  AddProgress(known, *cause);
+  return Wrong(*std::move(cause));
+}
+
 std::string WhatRanksDo(const v1::JobDiagnosis& diagnosis) {
   std::string_view what = diagnosis.issue().what();
   if (diagnosis.kind() == v1::JobDiagnosis::KIND_ISSUE) return std::string(what);

@@ -25,6 +25,10 @@ struct Known {
 
 v1::JobDiagnosis Judge(const Known& known);
 
+// Judges by sockets alone, for when stacks take long or the ranks have ended meanwhile. nullopt: no
+// rank fails to connect, or something else is known to be wrong.
+std::optional<v1::JobDiagnosis> JudgeConnections(const Known& known);
+
 // Steps advanced or a rank wrote output between the two snapshots, so the job is not stalled.
 bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before);
 

@@ -136,7 +136,7 @@ void SimulatedAgent::Handle(const v1::ChiefMessage& message) {
       End(gate_.Shutdown(), milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kCollectStacks:
-      SendStacks();
+      Later(stacks_take, [this] { SendStacks(); });
       break;
     default:
       break;

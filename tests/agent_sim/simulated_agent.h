@@ -35,7 +35,8 @@ class SimulatedAgent {
   milliseconds preparing_takes{0};
   milliseconds adopting_takes{0};   // the result of a preparation
   milliseconds reporting_takes{0};  // that the ranks have ended
-  bool ignores_cancel = false;      // a cancelled preparation takes as long as others
+  milliseconds stacks_take{0};
+  bool ignores_cancel = false;  // a cancelled preparation takes as long as others
 
   // Answers to CollectStacks (for each rank; empty: no stacks) and to each Prepare.
   std::string stacks;

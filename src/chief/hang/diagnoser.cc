@@ -92,8 +92,29 @@ void Diagnoser::TakeStacks(uint64_t number, Result<v1::JobStacks> stacks) {
   if (loop_.resumed() > began_) return Begin(*attempt_, programs_);
   known_.stacks.assign(stacks->stacks().begin(), stacks->stacks().end());
   if (step_ == Step::kSecondLook) return Judge();
+  const bool is_slow = loop_.Now() >= began_ + kSlowLook;
+  if (is_slow && programs_ == v1::CollectStacks::PROGRAMS_UNSPECIFIED) return JudgeConnections();
+  Pause();
+}
+
+void Diagnoser::Pause() {
   step_ = Step::kPause;
   looked_ = due_ = loop_.Now();
+}
+
+// In the background, as Judge.
+void Diagnoser::JudgeConnections() {
+  known_.now = SnapshotNow();
+  if (why::GoesOn(known_.now, *known_.before)) return Pause();
+  may_keep_ = running_;
+  const auto known = std::make_shared<const why::Known>(known_);
+  loop_.InBackground([this, number = number_, known] {
+    loop_.Post([this, number, diagnosis = why::JudgeConnections(*known)] {
+      if (number != number_) return;
+      if (diagnosis) return Finish(*diagnosis);
+      Pause();
+    });
+  });
 }
 
 // Progress makes the pause shorter. Then no rank has to be stopped again.
@@ -219,7 +240,25 @@ void Diagnoser::Drop() {
   known_ = {};
 }
 
+// A look that was complete may show why the ranks made no progress.
+void Diagnoser::AnswerEnded(why::Known known) {
+  const auto answers = std::make_shared<std::vector<Answer>>(std::exchange(waiting_, {}));
+  const auto answer_all = [answers](const Result<v1::JobDiagnosis>& diagnosis) {
+    for (const Answer& answer : *answers) answer(diagnosis);
+  };
+  const Status ended = Error(StatusCode::kFailedPrecondition, "the ranks have ended meanwhile");
+  if (known.stacks.empty()) known.stacks = std::exchange(known.stacks_earlier, {});
+  if (answers->empty() || known.stacks.empty()) return answer_all(ended);
+  known.now = *known.before;
+  loop_.InBackground(
+      [answer_all, ended, known = std::make_shared<const why::Known>(std::move(known))] {
+        const auto diagnosis = why::JudgeConnections(*known);
+        answer_all(diagnosis ? Result<v1::JobDiagnosis>(*diagnosis) : ended);
+      });
+}
+
 void Diagnoser::EndAttempt() {
+  why::Known known = std::exchange(known_, {});
   Drop();
   last_.reset();
   kept_.reset();
@@ -227,7 +266,7 @@ void Diagnoser::EndAttempt() {
   stall_.reset();
   pause_ = {};
   snapshot_.SetStandstillCause(std::nullopt);
-  AnswerAll(Error(StatusCode::kFailedPrecondition, "the ranks have ended meanwhile"));
+  AnswerEnded(std::move(known));
 }
 
 }  // namespace autodist::chief

@@ -33,6 +33,8 @@ class Diagnoser {
   static constexpr std::chrono::seconds kFresh{10};
   // A stack that is in two looks, so far apart, is not a short phase of a step.
   static constexpr std::chrono::seconds kBetween{4};
+  // After a look that took longer, sockets alone may decide: a second one would take as long.
+  static constexpr std::chrono::seconds kSlowLook{3};
   static constexpr size_t kMaxWaiting = 64;  // clients
   // A larger job is not diagnosed by itself: that would take much memory.
   static constexpr uint32_t kMaxProcesses = 2'000;
@@ -70,6 +72,8 @@ class Diagnoser {
   void Begin(const Attempt& attempt, v1::CollectStacks::Programs programs);
   void Look(v1::CollectStacks wanted);
   void TakeStacks(uint64_t number, Result<v1::JobStacks> stacks);
+  void JudgeConnections();
+  void Pause();
   void LookAgainIfDue();
   void Judge();
   void Finish(const Result<v1::JobDiagnosis>& diagnosis);
@@ -77,6 +81,7 @@ class Diagnoser {
   void Keep(const Attempt& attempt, const v1::JobDiagnosis& diagnosis);
   void Forget(const Attempt& attempt);
   void AnswerAll(const Result<v1::JobDiagnosis>& diagnosis);
+  void AnswerEnded(why::Known known);
   // Returns when to diagnose a stalled job again.
   Loop::Time WatchStall(const Attempt& attempt, bool by_itself);
   v1::JobSnapshot SnapshotNow() const;

@@ -21,6 +21,12 @@ constexpr char kStoppedRank[] =
     "process 100 (stopped): python3 train.py\n  thread 100 (python3): stopped in do_signal_stop, "
     "system call 62\n";
 
+constexpr char kConnectingRank[] =
+    "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+    "hrtimer_nanosleep\n    switched 100 times\n  connecting to 10.9.9.9:29500: sent again 3 "
+    "times\n  user-space stacks by py-spy:\n    Thread 100 (idle): \"MainThread\"\n        "
+    "_create_c10d_store (/x/site-packages/torch/distributed/rendezvous.py:250)\n";
+
 class DiagnoserTest : public test::JobTest {
  protected:
   void AskAt(seconds time) {
@@ -78,6 +84,27 @@ TEST_F(DiagnoserTest, TheEndOfTheRanksEndsADiagnosis) {
   AllExit(seconds(6), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(answers_, ElementsAre("the ranks have ended meanwhile"));
+}
+
+// A second look would take as long.
+TEST_F(DiagnoserTest, AfterASlowLookConnectionsMayDecide) {
+  nodes_[1].stacks = kConnectingRank;
+  nodes_[1].stacks_take = seconds(6);
+  AskAt(seconds(5));
+  AllExit(seconds(40), 0);
+  EXPECT_EQ(Run(), 0);
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_THAT(answers_[0], HasSubstr("cannot connect to 10.9.9.9:29500: the attempts (SYN)"));
+  EXPECT_EQ(Looks().size(), 1U);
+}
+
+TEST_F(DiagnoserTest, TheConnectionsOfRanksThatHaveEndedMeanwhileAreJudged) {
+  nodes_[1].stacks = kConnectingRank;
+  AskAt(seconds(5));
+  AllExit(seconds(7), 0);
+  EXPECT_EQ(Run(), 0);
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_THAT(answers_[0], HasSubstr("cannot connect to 10.9.9.9:29500"));
 }
 
 TEST_F(DiagnoserTest, TheReportHasTheDiagnosisOfAJobThatIsStoppedLater) {
