@@ -188,17 +188,28 @@ std::string TextAt(const std::string& folder, uint64_t address) {
   return std::string(read.substr(0, read.find('\0')));
 }
 
-// Returns the TCP socket for which poll(2) waits, or "". `address`: of the only pollfd.
-std::string SocketPolledBy(const std::string& folder, uint64_t address) {
+constexpr char kItsInput[] = "its input";
+
+// Describes an open descriptor of the thread.
+std::string DescriptorText(const std::string& folder, uint64_t descriptor) {
+  const std::string link = base::LinkTarget(folder + "/fd/" + std::to_string(descriptor));
+  const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
+  if (is_pipe && descriptor == STDIN_FILENO) return kItsInput;
+  if (is_pipe && (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO)) return "its output";
+  return SocketText(folder, link);
+}
+
+// Returns the TCP socket or the input for which poll(2) waits, or "". `address`: of the only
+// pollfd.
+std::string FilePolledBy(const std::string& folder, uint64_t address) {
   const base::UniqueFd memory(open((folder + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
   int descriptor = -1;
   constexpr auto kSize = static_cast<ssize_t>(sizeof descriptor);
   const bool is_read = memory.valid() && pread(memory.get(), &descriptor, sizeof descriptor,
                                                static_cast<off_t>(address)) == kSize;
   if (!is_read) return "";
-  const std::string text =
-      SocketText(folder, base::LinkTarget(folder + "/fd/" + std::to_string(descriptor)));
-  return text.starts_with("socket to ") ? text : "";
+  const std::string text = DescriptorText(folder, static_cast<uint64_t>(descriptor));
+  return text.starts_with("socket to ") || text == kItsInput ? text : "";
 }
 
 // Returns what the thread reads, writes or opens in its system call, which /proc shows as "0 0x3
@@ -224,15 +235,20 @@ std::string FileOf(const std::string& folder, const std::string& call) {
 #ifdef __x86_64__  // newer architectures lack these
   constexpr std::array<long, 5> kOfPath = {SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_mkdir};
   if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
-  if (number == SYS_poll && word(2) == 1) return SocketPolledBy(folder, word(1));
+  if (number == SYS_poll && word(2) == 1) return FilePolledBy(folder, word(1));
 #endif
-  if (number == SYS_ppoll && word(2) == 1) return SocketPolledBy(folder, word(1));
+  if (number == SYS_ppoll && word(2) == 1) return FilePolledBy(folder, word(1));
+  // readline, as of Python's input() and pdb, selects descriptor 0 alone: one below the first word.
+  bool selects = number == SYS_pselect6;
+#ifdef __x86_64__
+  selects = selects || number == SYS_select;
+#endif
+  if (selects) {
+    const std::string text = word(1) == 1 ? DescriptorText(folder, STDIN_FILENO) : "";
+    return text == kItsInput ? text : "";
+  }
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
-  const std::string link = base::LinkTarget(folder + "/fd/" + std::to_string(word(1)));
-  const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
-  if (is_pipe && word(1) == STDIN_FILENO) return "its input";
-  if (is_pipe && (word(1) == STDOUT_FILENO || word(1) == STDERR_FILENO)) return "its output";
-  return SocketText(folder, link);
+  return DescriptorText(folder, word(1));
 }
 
 // Formats the kernel's data about the thread in this folder of /proc: number, name, state, system

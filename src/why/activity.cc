@@ -97,6 +97,7 @@ std::string DescribeActivity(const Activity& activity, const RankProcess& proces
       return "is in its data loader" + (summary.doing.empty() ? "" : ": " + summary.doing);
     case Doing::kFile:
       if (file == "its output") return "writes to its output, which is not being read" + where;
+      if (process.AwaitsInput()) return "waits for its standard input" + where;
       return (process.StateHas("wait_for_partner") ? "opens "
               : AwaitsServer(process)              ? "waits for the file system of "
               : process.StateHas("write")          ? "writes to "
@@ -258,6 +259,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.words = DescribeActivity(activity, process, summary);
   activity.evidence = EvidenceOf(process, summary);
   activity.place = PlaceOf(process, folder);
+  activity.awaits_input = activity.doing == Doing::kFile && process.AwaitsInput();
   activity.has_frames = !process.stack().frames.empty();
   if (activity.has_frames) activity.tool = process.source;
   activity.unasked = process.missing == kNotRequested;

@@ -37,6 +37,7 @@ struct Activity {
   std::vector<Connecting> connecting;
   NodeFacts node;
   std::vector<GroupCount> counts;
+  bool awaits_input = false;    // its standard input, or a terminal
   bool awaits_stopped = false;  // one of the rank's processes is stopped
   bool has_frames = false;      // otherwise only the kernel's state is known
   std::string tool;             // that has shown the frames: "py-spy", "gdb"; "": none

@@ -310,7 +310,9 @@ Doing ByKernel(const RankProcess& process) {
   const bool unknown = channel.empty() || channel.starts_with("do_syscall_64");
   if (unknown && sleeps) return Doing::kSleep;
   if (process.file.starts_with("socket")) return Doing::kSocket;
-  return process.file.starts_with('/') ? Doing::kFile : Doing::kWait;
+  // No function in the kernel's state belongs to terminals alone.
+  const bool of_file = process.file.starts_with('/') || process.file.starts_with("its ");
+  return of_file ? Doing::kFile : Doing::kWait;
 }
 
 bool IsFrozen(const RankProcess& process) {

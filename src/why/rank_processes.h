@@ -59,6 +59,8 @@ struct RankProcess {
   std::string holder;  // a debugger that has stopped it: "gdb (4711)"
   std::string state;   // of the main thread: "sleeping in pipe_read, system call 0"
   std::string file;    // that its main thread reads, writes or opens; "": none or unknown
+  // It reads its standard input, or from its terminal.
+  bool AwaitsInput() const { return file == "its input" || file == "/dev/tty"; }
   std::optional<uint64_t> switches;  // voluntary context switches of the main thread
   std::optional<ProcessWork> work;   // absent: unknown
   std::vector<SentAgain> sent_again;

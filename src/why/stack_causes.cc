@@ -205,6 +205,14 @@ std::optional<v1::Issue> AllWait(const v1::JobSnapshot& snapshot, const Ranks& r
   if (!same || std::ranges::find(kWaitsForever, doing) == kWaitsForever.end()) {
     return std::nullopt;
   }
+  if (std::ranges::all_of(ranks, [](const auto* rank) { return rank->now.awaits_input; })) {
+    const std::string all =
+        ranks.size() == 1 ? ""
+                          : "all " + base::Count(ranks.size(), "rank") + " wait for their input: ";
+    return StalledIssue(snapshot, Numbers(ranks),
+                        all + WhatTheyDo(snapshot, ranks) +
+                            "; only the rank of --stdin-rank receives what you type");
+  }
   const std::string who = ranks.size() == 1 ? "" : "no rank makes progress: ";
   return StalledIssue(snapshot, Numbers(ranks), who + WhatTheyDo(snapshot, ranks));
 }

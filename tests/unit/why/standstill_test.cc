@@ -177,6 +177,24 @@ TEST_F(StandstillTest, RanksThatDifferentToolsHaveShownAreNotComparedByTheirFram
   }
 }
 
+TEST_F(StandstillTest, ARankThatWaitsForInputIsNamed) {
+  const ProcessState asks{.state = "sleeping in wait_woken, system call 0\n    file: its input",
+                          .frames = In("ask", "/home/me/train.py:5")};
+  Ranks(1, asks);
+  EXPECT_EQ(Says(),
+            "wrong: rank 0 (host1) waits for its standard input in ask (train.py:5); only the rank "
+            "of --stdin-rank receives what you type");
+  const ProcessState at_terminal{
+      .state = "sleeping in n_tty_read, system call 0\n    file: /dev/tty",
+      .frames = In("ask", "/home/me/train.py:5")};
+  Rank({at_terminal});
+  EXPECT_EQ(Says(),
+            "wrong: all 2 ranks wait for their input: rank 0 (host1) waits for its standard input "
+            "in ask (train.py:5); only the rank of --stdin-rank receives what you type");
+  Ranks(3, AllReduce());
+  EXPECT_TRUE(Says().starts_with("wrong: ranks 0-1 have not entered the all-reduce")) << Says();
+}
+
 TEST_F(StandstillTest, IfAllWaitAlikeNoRankDeviates) {
   Ranks(4, ProcessState{.frames = ""});
   EXPECT_EQ(Says(), "unclear: found no cause, and the job may be in order");

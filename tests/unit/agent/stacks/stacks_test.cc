@@ -129,6 +129,24 @@ TEST_F(StacksTest, NamesTheFileThatIsOpenedOrRead) {
   }
 }
 
+// readline, as of Python's input(), selects the descriptor before it reads.
+TEST_F(StacksTest, NamesTheInput) {
+  for (const char* program :
+       {"read line", "exec python3 -c 'import select as s; s.select([0], [], [])'",
+        "exec python3 -c 'import select as s; p = s.poll(); p.register(0); p.poll()'"}) {
+    Start({"sh", "-c", "echo ready; sleep 1000 | { " + std::string(program) + "; }"});
+    const Deadline deadline = Deadline::After(kLimit);
+    std::string text;
+    while (text.find("    file: its input\n") == std::string::npos && !deadline.Expired()) {
+      text = ProcessStacks(pid_, *supervisor_, environment_,
+                           {.programs = v1::CollectStacks::PROGRAMS_NONE});
+    }
+    EXPECT_THAT(text, HasSubstr("    file: its input\n")) << program;
+    kill(-pid_, SIGKILL);
+    waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+}
+
 TEST_F(StacksTest, ShowsEveryThreadOfAPython) {
   Start({"/usr/bin/python3", "-c",
          "import threading, time\n"
