@@ -60,6 +60,7 @@ struct Evidence {
   std::string nearest_script;
   std::set<std::string> optional_modules;  // the script works without them
   std::vector<NodeNeed> needs;             // one for each of the requested paths
+  Status program_to_copy;                  // why the program that --sync copies runs on no machine
   // Of the requested files, those that --sync does not copy; and for those that are links which
   // lead out of the working directory, where they lead.
   std::set<std::string> not_copied;

@@ -178,6 +178,10 @@ void CheckPrepared(const Evidence& evidence, IssueList& issues) {
         issues.Warn(about, node, warning, "");
       }
     }
+    const Status& to_copy = evidence.program_to_copy;
+    if (WillSync(evidence, node) && !to_copy.ok() && !issues.HasBad(v1::CHECK_PROGRAM, node)) {
+      issues.Bad(v1::CHECK_PROGRAM, node, Message(to_copy), Remedy(to_copy));
+    }
     // Where the program is depends on the activation.
     const auto& ranks = PlanOf(evidence, node).ranks();
     if (!ranks.empty() && ranks[0].argv_size() > 0 && !activation_failed) {

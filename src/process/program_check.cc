@@ -131,10 +131,6 @@ bool IsEnv(const std::string& interpreter) {
 
 Status CheckBinary(const std::string& file, const std::string& name, const std::string& head) {
   Elf64_Ehdr header;
-  if (head.size() < sizeof header) {
-    return NotExecutable(Quoted(name) + " is incomplete: it is only the beginning of a program",
-                         "copy or build it again");
-  }
   std::memcpy(&header, head.data(), sizeof header);
   utsname here{};
   uname(&here);
@@ -156,7 +152,28 @@ Status CheckBinary(const std::string& file, const std::string& name, const std::
 Status CheckInterpreter(const std::string& name, const Shebang& line, const ProgramPlace& place,
                         int depth);
 
-Status CheckFile(const std::string& file, const std::string& name, const ProgramPlace& place,
+// Checks the first line of a script, whatever the machine has.
+Status CheckFirstLine(const std::string& name, const Shebang& line) {
+  if (line.carriage_return) {
+    const std::string shown = line.interpreter + (line.argument.empty() ? "" : " " + line.argument);
+    return Missing(Quoted(name) + " begins with `#!" + base::Printable(shown) +
+                       "\\r`: it has Windows line endings",
+                   "sed -i 's/\\r$//' " + base::ShellQuote(name));
+  }
+  if (line.interpreter.empty()) {
+    return Missing(Quoted(name) + " names no interpreter after `#!`",
+                   "begin it with, for example, `#!/bin/bash`");
+  }
+  return OkStatus();
+}
+
+Status Incomplete(const std::string& name) {
+  return NotExecutable(Quoted(name) + " is incomplete: it is only the beginning of a program",
+                       "copy or build it again");
+}
+
+// `place`: null: the file is to be copied to other machines.
+Status CheckFile(const std::string& file, const std::string& name, const ProgramPlace* place,
                  int depth) {
   struct stat info;
   if (stat(file.c_str(), &info) != 0) return Missing(Quoted(name) + " does not exist", "");
@@ -168,9 +185,9 @@ Status CheckFile(const std::string& file, const std::string& name, const Program
   }
   const std::string head = HeadOf(file);
   const bool script = head.starts_with("#!");
-  if (access(file.c_str(), X_OK) != 0) {
+  const bool has_bit = (info.st_mode & 0111) != 0;
+  if (!has_bit || (place && access(file.c_str(), X_OK) != 0)) {
     struct statvfs mount;
-    const bool has_bit = (info.st_mode & 0111) != 0;
     if (has_bit && statvfs(file.c_str(), &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0) {
       return NotExecutable(
           Quoted(name) + " is on a file system that is mounted noexec",
@@ -186,8 +203,15 @@ Status CheckFile(const std::string& file, const std::string& name, const Program
   if (info.st_size == 0) {
     return NotExecutable(Quoted(name) + " is an empty file", "copy or build it again");
   }
-  if (script) return CheckInterpreter(name, ShebangOf(head), place, depth);
-  if (head.starts_with(ELFMAG)) return CheckBinary(file, name, head);
+  if (script) {
+    const Shebang line = ShebangOf(head);
+    AD_RETURN_IF_ERROR(CheckFirstLine(name, line));
+    return place ? CheckInterpreter(name, line, *place, depth) : OkStatus();
+  }
+  if (head.starts_with(ELFMAG)) {
+    if (head.size() < sizeof(Elf64_Ehdr)) return Incomplete(name);
+    return place ? CheckBinary(file, name, head) : OkStatus();
+  }
   if (head.starts_with(kByteOrderMark) && head.substr(kByteOrderMark.size()).starts_with("#!")) {
     return NotExecutable(
         Quoted(name) + " begins with a byte order mark before its `#!`, so that `#!` is not seen",
@@ -212,20 +236,10 @@ std::string FileOf(const std::string& interpreter, const ProgramPlace& place) {
 
 Status CheckInterpreter(const std::string& name, const Shebang& line, const ProgramPlace& place,
                         int depth) {
-  if (line.carriage_return) {
-    const std::string shown = line.interpreter + (line.argument.empty() ? "" : " " + line.argument);
-    return Missing(Quoted(name) + " begins with `#!" + base::Printable(shown) +
-                       "\\r`: it has Windows line endings",
-                   "sed -i 's/\\r$//' " + base::ShellQuote(name));
-  }
-  if (line.interpreter.empty()) {
-    return Missing(Quoted(name) + " names no interpreter after `#!`",
-                   "begin it with, for example, `#!/bin/bash`");
-  }
   const std::string file = FileOf(line.interpreter, place);
   if (access(file.c_str(), F_OK) != 0) return InterpreterMissing(name, line.interpreter);
   if (depth < kMaxInterpreters) {
-    const Status right = CheckFile(file, line.interpreter, place, depth + 1);
+    const Status right = CheckFile(file, line.interpreter, &place, depth + 1);
     if (!right.ok()) {
       return WithRemedy(
           Error(right.code(), "the interpreter of " + name + ", " +
@@ -305,7 +319,11 @@ std::string ProgramOfEnv(const std::string& argument) {
 
 Status CheckProgramFile(const std::string& file, const std::string& name,
                         const ProgramPlace& place) {
-  return CheckFile(file, name, place, 0);
+  return CheckFile(file, name, &place, 0);
+}
+
+Status CheckProgramToCopy(const std::string& file, const std::string& name) {
+  return CheckFile(file, name, nullptr, 0);
 }
 
 std::optional<ProgramNeed> NeedOf(const std::string& file, const std::string& name) {

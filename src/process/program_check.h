@@ -24,6 +24,10 @@ struct ProgramPlace {
 Status CheckProgramFile(const std::string& file, const std::string& name,
                         const ProgramPlace& place);
 
+// The same for a file that will be copied to other machines: finds only what prevents it from
+// running on any of them.
+Status CheckProgramToCopy(const std::string& file, const std::string& name);
+
 // The same for a program that FindProgram (process/spawn.h) has not found; suggests what the user
 // may have meant.
 Status WhyNotFound(const std::string& program, const ProgramPlace& place);

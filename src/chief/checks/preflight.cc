@@ -421,7 +421,10 @@ void Preflight::AddSynced(const files::FileTree& tree, const std::string& folder
   const std::string program = argv.empty() ? "" : argv[0];
   const bool copied =
       std::ranges::count(program_.files, program) > 0 && !synced_.not_copied.contains(program);
-  const auto need = copied ? process::NeedOf(fs::path(folder) / program, program) : std::nullopt;
+  if (!copied) return;
+  const std::string file = fs::path(folder) / program;
+  program_to_copy_ = process::CheckProgramToCopy(file, program);
+  const auto need = process::NeedOf(file, program);
   if (need) AddNeed(need->program, {v1::CHECK_PROGRAM, v1::CHECK_RESULT_BAD, need->missing});
 }
 
@@ -470,6 +473,7 @@ diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNo
   evidence.nearest_script = program_.nearest_script;
   evidence.optional_modules = program_.optional_modules;
   evidence.needs = needs_;
+  evidence.program_to_copy = program_to_copy_;
   evidence.not_copied = synced_.not_copied;
   evidence.leads_out = synced_.leads_out;
   return evidence;

@@ -75,6 +75,7 @@ class Preflight {
   v1::ProbeRequest probe_;
   ProgramFiles program_;
   SyncedFiles synced_;
+  Status program_to_copy_;
   std::vector<diagnosis::NodeNeed> needs_;        // one for each of the probe's paths
   std::vector<std::string> mentioned_variables_;  // that the program mentions
   std::optional<std::vector<std::string>> digests_here_;

@@ -69,6 +69,31 @@ TEST_F(ProgramCheckTest, EachReasonHasItsHeadlineAndItsHint) {
   }
 }
 
+// What a machine has does not matter, as the file will run on others.
+TEST_F(ProgramCheckTest, AFileToCopyIsJudgedByItself) {
+  const struct {
+    const char* content;
+    mode_t mode;
+    const char* cause;  // "": none
+  } kCases[] = {
+      {"#!/bin/sh\n", 0755, ""},
+      {"#!/no/python\n", 0755, ""},
+      {"#!/usr/bin/env no-such\n", 0755, ""},
+      {"#!/bin/sh\n", 0644, "is not an executable file"},
+      {"#!/no/python\r\n", 0755, "it has Windows line endings"},
+      {"#!\n", 0755, "names no interpreter"},
+      {"", 0755, "is an empty file"},
+      {"\177ELF", 0755, "is incomplete"},
+  };
+  for (const auto& one : kCases) {
+    const std::string file = folder_.Write("a", one.content);
+    chmod(file.c_str(), one.mode);
+    const Status why = CheckProgramToCopy(file, "a");
+    EXPECT_EQ(why.ok(), *one.cause == '\0') << one.content;
+    EXPECT_THAT(Message(why), HasSubstr(one.cause));
+  }
+}
+
 TEST_F(ProgramCheckTest, ABinaryHasAnArchitectureAndALoader) {
   std::string elf("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\xF4\0",
                   20);  // an architecture without Linux

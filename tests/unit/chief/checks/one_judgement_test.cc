@@ -87,6 +87,9 @@ TEST_F(OneJudgementTest, BeforeAndAfterTheCopy) {
   const Status no_interpreter = process::CheckProgramFile(script, "./train", {"", folder.path()});
   const auto need = process::NeedOf(script, "./train");
   ASSERT_TRUE(need);
+  const std::string lines = folder.Write("lines", "#!/bin/sh\r\n");
+  chmod(lines.c_str(), 0755);
+  const Status windows = process::CheckProgramToCopy(lines, "./train");
   const Status not_there = Error(StatusCode::kNotFound, "'./train' does not exist");
   const Status no_folder = Error(StatusCode::kNotFound, "working directory /work: none");
 
@@ -162,6 +165,16 @@ TEST_F(OneJudgementTest, BeforeAndAfterTheCopy) {
          evidence.nodes[1].prepared.mutable_facts()->add_missing_paths(0);
        },
        "the interpreter of ./train, /no/python, does not exist", "correct the first line"},
+      {"a script with Windows line endings",
+       [&](Evidence& evidence) {
+         lacks_all(evidence);
+         evidence.program_to_copy = windows;
+       },
+       [&](Evidence& evidence) {
+         AddIssue(evidence, v1::PREPARE_ISSUE_KIND_COMMAND_NEEDS, windows);
+         evidence.program_to_copy = windows;
+       },
+       "it has Windows line endings", "sed -i"},
   };
   for (const Case& one : cases) {
     Evidence before = Healthy();
