@@ -18,8 +18,10 @@ constexpr uint32_t kOldestKubectl = 31;  // 1.31
 // Prefixes of error messages: podman; docker and containerd; kubectl.
 constexpr const char* kOwn[] = {"Error: ",
                                 "Error response from daemon: ",
-                                "docker: Error",
-                                "Cannot connect to the Docker daemon",
+                                "docker: ",
+                                "Cannot connect to ",
+                                "permission denied while trying to connect to the ",
+                                "Got permission denied while trying to connect to the ",
                                 "OCI runtime exec failed: ",
                                 "error: ",
                                 "Error from server",
@@ -31,7 +33,13 @@ constexpr const char* kContainerOff[] = {"is not running", "container state impr
 constexpr const char* kNoImage[] = {"initializing source", "pull access denied", "manifest unknown",
                                     "Unable to find image", "short-name"};
 constexpr const char* kNoMount[] = {"statfs ", "bind source path does not exist"};
-constexpr const char* kNoDaemon[] = {"Cannot connect to the Docker daemon", "docker daemon socket"};
+constexpr const char* kNoDaemon[] = {"Cannot connect to the Docker daemon",
+                                     "connect to the Docker daemon", "connect to the docker API"};
+// Of podman without root.
+constexpr const char* kNoIds[] = {"subuid", "subgid", "newuidmap", "newgidmap",
+                                  "insufficient UIDs or GIDs"};
+constexpr const char* kOtherStorage[] = {"database configuration mismatch", "graph driver",
+                                         "does not match our "};
 constexpr const char* kNoShell[] = {"executable file not found", "executable file `sh` not found",
                                     "stat /bin/sh"};
 
@@ -50,55 +58,87 @@ bool ProvesEnd(const std::string& what) {
   return (docker || what.starts_with("Error: ")) && Has(what, kContainerGone);
 }
 
+// Whether a shell, in its own words, has not found the program.
+bool IsMissing(std::string_view line, const std::string& program) {
+  if (program.empty()) return false;
+  return line.ends_with(": " + program + ": not found") ||
+         line.ends_with(": " + program + ": command not found") ||
+         line.ends_with("command not found: " + program) ||
+         line.ends_with("Unknown command: " + program) ||
+         line.ends_with("/" + program + ": No such file or directory");
+}
+
+std::string HintFor(const std::string& what, const Container& container) {
+  const std::string& runtime = container.runtime;
+  const bool known = runtime == "podman" || runtime == "docker";
+  if (Has(what, kNoImage)) {
+    return "check the image name" + (known ? " with `" + runtime + " pull`" : "") + " on the node";
+  }
+  if (Has(what, kNoMount)) return "create the folders that run_options mounts";
+  if (Has(what, kNoDaemon)) return "start docker on the node, or add your user to its group";
+  if (runtime == "podman" && Has(what, kNoIds)) {
+    return "give your user ranges in /etc/subuid and /etc/subgid of the node (usermod "
+           "--add-subuids, --add-subgids), then run `podman system migrate` there";
+  }
+  if (runtime == "podman" && Has(what, kOtherStorage)) {
+    return "use the storage.conf with which podman's storage on the node was made; `podman system "
+           "reset` makes it again, without any image and container";
+  }
+  if (!container.image.empty()) {
+    return "run `true` from the image on the node, with the run_options";
+  }
+  return known ? "run `" + runtime + " exec CONTAINER true` on the node"
+               : "test the container runtime on the node with `true`";
+}
+
 class ExecStream final : public transport::Stream {
  public:
-  ExecStream(std::unique_ptr<transport::Stream> stream, std::string where, std::string image)
-      : stream_(std::move(stream)), where_(std::move(where)), image_(std::move(image)) {}
+  ExecStream(std::unique_ptr<transport::Stream> stream, std::string where, Container container)
+      : stream_(std::move(stream)), where_(std::move(where)), container_(std::move(container)) {}
 
   base::UniqueFd TakeSocket() override { return stream_->TakeSocket(); }
   std::string StderrTail() const override { return stream_->StderrTail(); }
   bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }
   Status Failure() const override {
     AD_RETURN_IF_ERROR(stream_->Failure());
-    return Annotate(ExecError(stream_->StderrTail(), image_), where_);
+    return Annotate(ExecError(stream_->StderrTail(), container_), where_);
   }
   Status FailureIn(const std::string& printed) const override {
     AD_RETURN_IF_ERROR(Failure());
-    return Annotate(ExecError(printed, image_), where_);
+    return Annotate(ExecError(printed, container_), where_);
   }
 
  private:
   const std::unique_ptr<transport::Stream> stream_;
   const std::string where_;
-  const std::string image_;
+  const Container container_;
 };
 
 }  // namespace
 
-Status ExecError(const std::string& said, const std::string& image) {
+Status ExecError(const std::string& said, const Container& container) {
   for (const std::string_view line : base::Lines(said)) {
+    const std::string what(line.substr(0, line.find('\r')));
+    if (IsMissing(what, container.runtime)) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition, what),
+                        "install " + container.runtime +
+                            " there, or add its folder to the PATH of a login without a terminal");
+    }
     if (std::ranges::none_of(kOwn, [&](const char* own) { return line.starts_with(own); }))
       continue;
-    const std::string what(line.substr(0, line.find('\r')));
     if (Has(what, kContainerGone) || Has(what, kContainerOff)) {
-      const Status off =
-          WithRemedy(Error(StatusCode::kUnavailable, "the container does not run: " + what),
-                     image.empty() ? "start the container, and check its name in the spec"
-                                   : "find out what ended it: its image, " + image +
-                                         ", must run `sh -c 'sleep 60'` on the node");
+      const Status off = WithRemedy(
+          Error(StatusCode::kUnavailable, "the container does not run: " + what),
+          container.image.empty() ? "start the container, and check its name in the spec"
+                                  : "find out what ended it: its image, " + container.image +
+                                        ", must run `sh -c 'sleep 60'` on the node");
       return ProvesEnd(what) ? ProofOfEnd::OfContainer(off) : off;
     }
     if (Has(what, kNoShell)) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition, "the container has no sh: " + what),
                         "use an image with a shell, such as busybox");
     }
-    return WithRemedy(
-        Error(StatusCode::kUnavailable, what),
-        Has(what, kNoImage) ? "check the image name with `podman pull` or `docker pull` on the node"
-        : Has(what, kNoMount)  ? "create the folders that run_options mounts"
-        : Has(what, kNoDaemon) ? "start docker on the node, or add your user to its group"
-        : image.empty()        ? "test the container runtime on the node with `true`"
-                               : "run `true` from the image on the node, with the run_options");
+    return WithRemedy(Error(StatusCode::kUnavailable, what), HintFor(what, container));
   }
   return OkStatus();
 }
@@ -132,7 +172,7 @@ Result<std::unique_ptr<transport::Stream>> ExecTransport::Run(const std::vector<
   std::vector<std::string> command = argv_;
   command.insert(command.end(), argv.begin(), argv.end());
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, way_->Run(command, stop));
-  return std::make_unique<ExecStream>(std::move(stream), where_, image_);
+  return std::make_unique<ExecStream>(std::move(stream), where_, container_);
 }
 
 }  // namespace autodist::exec

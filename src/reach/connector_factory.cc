@@ -96,9 +96,10 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportTo(cons
   auto login = std::make_unique<ssh::SshTransport>(loop, std::move(session), std::move(no_session),
                                                    ssh, fallback_);
   if (!ssh.has_container()) return login;
-  return std::make_unique<exec::ExecTransport>(std::move(login), ToVector(ssh.container().argv()),
-                                               ssh.container().program() + " on " + ssh.host(),
-                                               ssh.container().image());
+  return std::make_unique<exec::ExecTransport>(
+      std::move(login), ToVector(ssh.container().argv()),
+      ssh.container().program() + " on " + ssh.host(),
+      exec::Container{ssh.container().image(), ssh.container().program()});
 }
 
 Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(
@@ -109,7 +110,8 @@ Result<std::unique_ptr<transport::Transport>> ConnectorFactory::TransportBy(
     AD_RETURN_IF_ERROR(*kubectl_);
   }
   return std::make_unique<exec::ExecTransport>(std::make_unique<transport::LocalTransport>(),
-                                               ToVector(program.argv()), program.program());
+                                               ToVector(program.argv()), program.program(),
+                                               exec::Container{"", program.program()});
 }
 
 Result<std::shared_ptr<callback::CallbackListener>> ConnectorFactory::ListenerOf(

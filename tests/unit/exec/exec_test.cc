@@ -47,15 +47,56 @@ INSTANTIATE_TEST_SUITE_P(
              "container not found (\"a\")\n",
              false}));
 
-TEST(ExecErrorTest, HintsForAContainerThatAutodistCreates) {
-  EXPECT_EQ(Remedy(ExecError("Error: no such container x\n", "ubuntu")),
-            "find out what ended it: its image, ubuntu, must run `sh -c 'sleep 60'` on the node");
+TEST(ExecErrorTest, HintsBelongToTheRuntime) {
+  const Container podman{"ubuntu", "podman"};
+  const Container docker{"ubuntu", "docker"};
+  const Container named{"", "podman"};
   const std::string refused = "Error: OCI runtime error: crun: open /dev/x: no such device\n";
-  EXPECT_EQ(Remedy(ExecError(refused, "ubuntu")),
-            "run `true` from the image on the node, with the run_options");
-  EXPECT_EQ(Remedy(ExecError(refused)), "test the container runtime on the node with `true`");
-  EXPECT_THAT(Remedy(ExecError("Error: initializing source docker://x: denied\n", "x")),
-              HasSubstr("podman pull"));
+  const struct {
+    const char* name;
+    std::string said;
+    Container container;
+    const char* message;  // a part, as the next
+    const char* hint;
+  } kCases[] = {
+      {"the image ends", "Error: no such container x\n", podman, "does not run",
+       "its image, ubuntu, must run `sh -c 'sleep 60'`"},
+      {"a device", refused, podman, "/dev/x", "run `true` from the image on the node, with the"},
+      {"a container of the user", refused, named, "/dev/x", "run `podman exec CONTAINER true`"},
+      {"another runtime", refused, {}, "/dev/x", "test the container runtime on the node"},
+      {"an image of podman", "Error: initializing source docker://x: denied\n", podman, "denied",
+       "with `podman pull` on the node"},
+      {"an image of docker", "docker: Error response from daemon: pull access denied for x\n",
+       docker, "pull access denied", "with `docker pull` on the node"},
+      {"no docker daemon",
+       "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?\n",
+       docker, "Cannot connect", "start docker on the node"},
+      {"no right for docker",
+       "permission denied while trying to connect to the Docker daemon socket at unix:///x\n",
+       docker, "permission denied", "add your user to its group"},
+      {"no service of podman", "Cannot connect to Podman. Please verify your connection\n", named,
+       "Cannot connect to Podman", "run `podman exec"},
+      {"no ranges of ids",
+       "Error: cannot find UID/GID for user ann: no subuid ranges found for user \"ann\" in "
+       "/etc/subuid\n",
+       podman, "no subuid ranges", "podman system migrate"},
+      {"other storage",
+       "Error: database graph driver name \"vfs\" does not match our graph driver name "
+       "\"overlay\": database configuration mismatch\n",
+       podman, "configuration mismatch", "storage.conf"},
+      {"dash without podman", "sh: 8: podman: not found\n", podman, "podman: not found",
+       "install podman there"},
+      {"bash without docker", "bash: line 1: docker: command not found\n", docker,
+       "command not found", "install docker there"},
+      {"zsh", "zsh:1: command not found: podman\n", podman, "command not found", "install podman"},
+  };
+  for (const auto& one : kCases) {
+    const Status why = ExecError(one.said, one.container);
+    EXPECT_THAT(Message(why), HasSubstr(one.message)) << one.name;
+    EXPECT_THAT(Remedy(why), HasSubstr(one.hint)) << one.name;
+    const std::string other = one.container.runtime == "podman" ? "docker" : "podman";
+    EXPECT_EQ(Remedy(why).find(other), std::string::npos) << one.name;
+  }
 }
 
 TEST(ExecErrorTest, OtherFailuresAreDistinguishedFromAMissingContainer) {
