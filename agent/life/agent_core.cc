@@ -85,7 +85,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& i
     }
     SetOutOfMemory(*memory, exited);
     exited.set_signalled(exit.signalled);
-    if (exit.first_failure) *exited.mutable_failure_facts() = FailureFactsNow();
+    if (exit.first_failure) *exited.mutable_failure_facts() = FailureFactsNow(exited);
     for (v1::GpuError& error : gpu_errors->RankEnded(exit.pid)) {
       *exited.add_gpu_errors() = std::move(error);
     }

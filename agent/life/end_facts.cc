@@ -1,5 +1,6 @@
 #include "agent/life/end_facts.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -59,6 +60,7 @@ std::optional<uint32_t> RankOf(const std::string& folder) {
   return base::ParseNumber<uint32_t>(fifo.substr(fifo.rfind('.') + 1));
 }
 
+// Reads the descriptors of all processes of ranks.
 void AddListeningRanks(const PortUses& uses, v1::FailureFacts& facts) {
   std::set<uint16_t> seen;  // a child may have inherited the socket
   for (const pid_t pid : process::Descendants(getpid())) {
@@ -75,6 +77,18 @@ void AddListeningRanks(const PortUses& uses, v1::FailureFacts& facts) {
       if (facts.listening_ranks_size() == kMaxPortsOfKind) return;
     }
   }
+}
+
+void AddPortFacts(v1::FailureFacts& facts) {
+  PortUses uses;
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    AddPortUses(base::ReadFile(table, kLargestPortTable).value_or(""), uses);
+  }
+  std::set<uint16_t> listening;
+  for (const auto& [inode, port] : uses.listeners) listening.insert(port);
+  AddPorts(listening, *facts.mutable_listening_ports());
+  AddPorts(uses.closing, *facts.mutable_closing_ports());
+  AddListeningRanks(uses, facts);
 }
 
 constexpr size_t kLargestMountTable = 1 << 20;
@@ -166,15 +180,13 @@ std::vector<LocalMount> LocalMounts(std::string_view table) {
   return mounts;
 }
 
-v1::FailureFacts FailureFactsNow() {
+bool MayConcernPorts(const v1::RankExited& exit) {
+  return exit.exit_code() != 0 || exit.signal() == SIGABRT;
+}
+
+v1::FailureFacts FailureFactsNow(const v1::RankExited& exit) {
   v1::FailureFacts facts;
-  PortUses uses;
-  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    AddPortUses(base::ReadFile(table, kLargestPortTable).value_or(""), uses);
-  }
-  AddPorts(uses.listening, *facts.mutable_listening_ports());
-  AddPorts(uses.closing, *facts.mutable_closing_ports());
-  AddListeningRanks(uses, facts);
+  if (MayConcernPorts(exit)) AddPortFacts(facts);
   AddFullFileSystems(facts);
   const v1::DiskFact memory = DiskFactOf("/dev/shm");
   if (memory.size() >= kUnlimited) return facts;

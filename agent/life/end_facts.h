@@ -25,8 +25,13 @@ std::vector<LocalMount> LocalMounts(std::string_view table);
 // Pure logic.
 bool IsNearlyFull(const std::string& folder, uint64_t size, uint64_t free);
 
-// Returns facts about this node that may explain why a rank has failed now. Blocks on /proc.
-v1::FailureFacts FailureFactsNow();
+// Whether a rank may have ended so because a port was in use: programs then exit with a code, or
+// abort for an exception.
+bool MayConcernPorts(const v1::RankExited& exit);
+
+// Returns facts about this node that may explain why this rank has failed now. Blocks on /proc; the
+// ports need the descriptors of all processes, so they are left out unless they may be the cause.
+v1::FailureFacts FailureFactsNow(const v1::RankExited& exit);
 
 // Describes processes that ranks have left; only the first ones.
 v1::ProcessesLeft DescribeLeft(v1::LeftStage stage, const std::vector<pid_t>& processes);

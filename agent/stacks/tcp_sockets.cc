@@ -195,9 +195,11 @@ void AddPortUses(std::string_view table, PortUses& uses) {
     const std::string_view local = fields[kLocal];
     const auto port = base::ParseNumber<uint16_t>(local.substr(local.rfind(':') + 1), 16);
     if (!port) continue;
-    (listening ? uses.listening : uses.closing).insert(*port);
-    const auto inode = base::ParseNumber<uint64_t>(fields[kInode]);
-    if (listening && inode) uses.listeners.emplace(*inode, *port);
+    if (!listening) {
+      uses.closing.insert(*port);
+      continue;
+    }
+    uses.listeners.emplace(base::ParseNumber<uint64_t>(fields[kInode]).value_or(0), *port);
   }
 }
 

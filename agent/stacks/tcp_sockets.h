@@ -34,9 +34,8 @@ std::optional<uint64_t> InodeIn(std::string_view table, std::string_view local,
 
 // Local ports.
 struct PortUses {
-  std::set<uint16_t> listening;
-  std::unordered_map<uint64_t, uint16_t> listeners;  // the same, by inode
-  std::set<uint16_t> closing;                        // in TIME_WAIT
+  std::unordered_multimap<uint64_t, uint16_t> listeners;  // by inode; several may be unknown: 0
+  std::set<uint16_t> closing;                             // in TIME_WAIT
 };
 // Adds those of a table.
 void AddPortUses(std::string_view table, PortUses& uses);

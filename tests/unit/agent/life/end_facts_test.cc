@@ -111,6 +111,21 @@ TEST(EndFactsTest, OnlyLocalFoldersAreAskedWhetherTheyAreFull) {
   for (const Table& table : tables) EXPECT_EQ(MountsIn(table.text), table.mounts) << table.text;
 }
 
+TEST(EndFactsTest, PortsConcernRanksThatGaveUpThemselves) {
+  const struct {
+    int code;
+    int signal;
+    bool concern;
+  } kCases[] = {{1, 0, true},        {98, 0, true},       {0, SIGABRT, true},
+                {0, SIGKILL, false}, {0, SIGSEGV, false}, {0, SIGBUS, false}};
+  for (const auto& one : kCases) {
+    v1::RankExited exit;
+    if (one.signal == 0) exit.set_exit_code(one.code);
+    if (one.signal != 0) exit.set_signal(one.signal);
+    EXPECT_EQ(MayConcernPorts(exit), one.concern) << one.code << " " << one.signal;
+  }
+}
+
 TEST(EndFactsTest, SharedMemoryNeedsMoreRoomThanADisk) {
   constexpr uint64_t kMiB = 1 << 20;
   struct {
