@@ -51,6 +51,8 @@ struct Evidence {
   // If autodist runs on none of the nodes: the digests of the requested files on its machine, by
   // the same indices; "" for a missing file.
   std::optional<std::vector<std::string>> digests_here;
+  // The same case: its machine lacks the program, too, if that is a path.
+  bool lacks_program_here = false;
   std::vector<NodeEvidence> nodes;       // by node rank
   std::vector<PortTrial> trials;         // empty: not tried
   std::vector<std::string> port_issues;  // by node rank: why it opened no port; "" if it did

@@ -74,8 +74,9 @@ bool HasFolderHere(const Evidence& evidence) {
 
 // Whether autodist's machine has the working directory and, as far as known, the program.
 bool HasProgramHere(const Evidence& evidence) {
+  if (!TakesPart(*evidence.plan)) return !evidence.lacks_program_here;
   const NodeEvidence& chief = evidence.nodes.front();
-  return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.issues().empty());
+  return chief.reached.ok() && chief.prepared.issues().empty();
 }
 
 // Drops the PATH if several nodes lack the program in different PATHs, so that one cause is one

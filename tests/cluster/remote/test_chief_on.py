@@ -279,6 +279,7 @@ def test_secrets_and_files_are_sent_along(launch, there, laptop, start, folder):
 def test_a_chief_that_fails_to_start_the_job(launch):
     outcome = launch(program=["./no-such-program"])
     assert outcome.code == 127 and "no-such-program" in outcome.err
+    assert "put the program there" in outcome.err and "run with --sync" not in outcome.err
     assert not processes() and not chiefs()
 
 

@@ -761,6 +761,20 @@ TEST_F(DiagnoseTest, AProgramThatIsNotInPath) {
   EXPECT_THAT(issue.nodes(), ElementsAre(0, 1));
 }
 
+// As with --chief-on, where the folder of this machine is what --sync copies.
+TEST_F(DiagnoseTest, SyncIsNoRemedyForAProgramThatThisMachineLacksToo) {
+  for (v1::NodePlan& node : *plan_.mutable_nodes()) node.mutable_ranks(0)->set_argv(0, "./train");
+  v1::PrepareIssue& issue = *evidence_.nodes[1].prepared.add_issues();
+  issue.set_kind(v1::PREPARE_ISSUE_KIND_COMMAND_NOT_FOUND);
+  issue.set_cause("'./train' does not exist");
+  issue.set_remedy("put the program there");
+  Facts(1).clear_program();
+  Facts(1).clear_python();
+  EXPECT_THAT(Only().remedy(), HasSubstr("run with --sync, which copies what this machine has"));
+  evidence_.lacks_program_here = true;
+  EXPECT_EQ(Only().remedy(), "put the program there");
+}
+
 TEST_F(DiagnoseTest, AMissingModule) {
   for (size_t node = 0; node < 3; ++node) {
     Facts(node).mutable_python()->set_executable("/usr/bin/python3");
