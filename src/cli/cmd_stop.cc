@@ -67,12 +67,12 @@ JobCommand AddStop(CLI::App& app) {
   app.footer(R"(
 Stops a job as Ctrl-C in its terminal would: the ranks receive SIGTERM and, after
 the job's --grace, SIGKILL. Returns when nothing of the job is left. Exit code 0
-if the job has ended, now or before.
+if the job has ended, now or before. Without JOB, stops only a job of this folder.
 
 Examples:
   autodist stop last
   autodist stop 3fa9c1 --now)");
-  return {[options](const v1::JobStatus& job) { return Stop(*options, job); }};
+  return {.run = [options](const v1::JobStatus& job) { return Stop(*options, job); }, .acts = true};
 }
 
 }  // namespace autodist::cli

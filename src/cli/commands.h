@@ -22,6 +22,7 @@ using Command = std::function<int()>;
 struct JobCommand {
   std::function<int(const v1::JobStatus& job)> run;
   std::function<void()> before_threads = {};  // called before there are other threads
+  bool acts = false;  // changes the job, so that a job of another folder has to be named
 };
 
 // `program`: the user's program and its arguments.

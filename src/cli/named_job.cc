@@ -5,34 +5,21 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
-#include "base/shell_quote.h"
-#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
 #include "control/prune.h"
-#include "display/screen.h"
 #include "slurm/srun.h"
 
 namespace autodist::cli {
 namespace {
-
-constexpr size_t kMaxCommand = 60;  // columns
 
 // The folder whose jobs are preferred; "" in that of a command from another machine (main.cc).
 std::string ThisFolder() {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error);
   return folder == "/" ? "" : folder;
-}
-
-// "20261120-173000-3fa9c1 (sweep-3): python3 train.py, in /home/me/x".
-std::string Described(const v1::JobStatus& job) {
-  const std::string command = base::ShellLine({job.command().begin(), job.command().end()});
-  return job.job_id() + (job.name().empty() ? "" : " (" + job.name() + ")") + ": " +
-         display::Cut(base::Printable(command), kMaxCommand) + ", in " +
-         base::Printable(job.working_directory());
 }
 
 }  // namespace
@@ -47,14 +34,14 @@ void AddJob(CLI::App& app, std::string& job, const char* help) {
   app.add_option("JOB", job, help)->check(NotEmpty());
 }
 
-Result<v1::JobStatus> NamedJob(const std::string& word) {
+Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& acting) {
   const bool is_path = word.find('/') != std::string::npos || word == "." || word == "..";
   if (is_path) return control::LookUpJobIn(word);
   const std::vector<std::string> jobs = control::KnownJobs();
   const std::string folder = ThisFolder();
-  const auto id =
-      word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs, control::About, folder)
-                   : control::FindJob(word, jobs, control::About, folder);
+  const auto id = word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs,
+                                                     control::About, folder, acting)
+                               : control::FindJob(word, jobs, control::About, folder);
   if (id.status().code() == StatusCode::kNotFound) {
     return WithRemedy(id.status(), Remedy(id.status()) + QueuedJobsText());
   }
@@ -62,7 +49,7 @@ Result<v1::JobStatus> NamedJob(const std::string& word) {
   AD_ASSIGN_OR_RETURN(v1::JobStatus job, control::LookUpJob(*id));
   const bool is_named = !word.empty() && word != control::kLastJob;
   if (!is_named && !folder.empty() && !control::IsOfFolder(job, folder)) {
-    base::Log(base::LogLevel::kInfo, "no job of this folder; using " + Described(job));
+    base::Log(base::LogLevel::kInfo, "no job of this folder; using " + control::Described(job));
   }
   return job;
 }

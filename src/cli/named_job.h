@@ -20,9 +20,10 @@ std::string QueuedJobsText();
 // Adds the positional JOB. Rejects an empty word, which an unset shell variable leaves.
 void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp);
 
-// Returns the job that the word names; for an empty word see control::DefaultJob. Logs which job it
-// is if neither the word nor this folder says so. An error lists the candidates.
-Result<v1::JobStatus> NamedJob(const std::string& word);
+// Returns the job that the word names; for an empty word, and for `acting`, see
+// control::DefaultJob. Logs which job it is if neither the word nor this folder says so. An error
+// lists the candidates.
+Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& acting = "");
 
 // kFailedPrecondition: the job still runs.
 Status CheckIsOver(const v1::JobStatus& job);

@@ -15,10 +15,13 @@
 #include "base/home_folder.h"
 #include "base/host_name.h"
 #include "base/parallel.h"
+#include "base/shell_quote.h"
+#include "base/utf8.h"
 #include "control/job_client.h"
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/prune.h"
+#include "display/screen.h"
 #include "process/process_tree.h"
 #include "slurm/ended_job.h"
 
@@ -30,6 +33,8 @@ constexpr size_t kMaxListed = 10;
 constexpr size_t kMaxOffered = 5;  // for an unknown name
 constexpr int kMaxAttempts = 5;
 constexpr size_t kMaxNameLength = 64;
+constexpr size_t kMaxCommand = 60;  // columns
+constexpr std::string_view kUsualLogDir = "autodist-runs";
 // Between the clock at the start of a job and now; the chief starts before its job.
 constexpr std::chrono::milliseconds kMaxClockStep = std::chrono::seconds(5);
 
@@ -113,8 +118,11 @@ std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
   return jobs;
 }
 
-std::string Label(const std::string& job, const std::string& name) {
-  return job + (name.empty() ? "" : " (" + name + ")");
+// The description of a known job.
+std::string Label(const std::string& job, const AboutJob& about) {
+  v1::JobStatus known = about(job).job();
+  known.set_job_id(job);
+  return Described(known);
 }
 
 // The newest of the jobs, one per line.
@@ -122,7 +130,7 @@ std::string Listed(const std::vector<std::string>& jobs, const AboutJob& about) 
   std::string text;
   const size_t shown = std::min(jobs.size(), kMaxListed);
   for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
-    text += "\n  " + Label(jobs[i], about(jobs[i]).job().name());
+    text += "\n  " + Label(jobs[i], about);
   }
   if (shown < jobs.size()) text += "\n  and older ones";
   return text;
@@ -131,22 +139,22 @@ std::string Listed(const std::vector<std::string>& jobs, const AboutJob& about) 
 // Lists a few jobs: the one with the nearest name, then the newest.
 Status NoJobIsCalled(const std::string& word, const std::vector<std::string>& jobs,
                      const AboutJob& about) {
-  std::map<std::string, std::string> labels;  // by id and by name, of the newest that has it
+  std::map<std::string, std::string> ids;  // by id and by name, of the newest that has it
   std::vector<std::string> words;
   for (const std::string& job : jobs) {
     const std::string name = about(job).job().name();
-    labels[job] = labels[name] = Label(job, name);
+    ids[job] = ids[name] = job;
     words.insert(words.end(), {job, name});
   }
   std::erase(words, "");
   std::vector<std::string> offered;
   const std::string nearest = base::Nearest(word, words);
-  if (!nearest.empty()) offered.push_back(labels[nearest]);
+  if (!nearest.empty()) offered.push_back(ids[nearest]);
   for (auto job = jobs.rbegin(); job != jobs.rend() && offered.size() < kMaxOffered; ++job) {
-    if (std::ranges::count(offered, labels[*job]) == 0) offered.push_back(labels[*job]);
+    if (std::ranges::count(offered, *job) == 0) offered.push_back(*job);
   }
   std::string text;
-  for (const std::string& label : offered) text += "\n  " + label;
+  for (const std::string& job : offered) text += "\n  " + Label(job, about);
   return WithRemedy(
       Error(StatusCode::kNotFound, "no job is called '" + word + "'; known jobs:" + text),
       "`autodist ps --all` lists all jobs");
@@ -165,6 +173,14 @@ Status NoJob() {
   return WithRemedy(Error(StatusCode::kNotFound, "there is no job"),
                     "`autodist run` starts one; for an earlier job, give its log folder, such as "
                     "autodist-runs/JOB");
+}
+
+Status NoneToActOn(const std::string& folder) {
+  return WithRemedy(
+      Error(StatusCode::kNotFound, folder.empty()
+                                       ? "no job is running"
+                                       : "no job is running, and none was started in this folder"),
+      "`autodist ps --all` lists all jobs");
 }
 
 // "20261120-173000-3fa9c1", or the beginning of an id: day and time.
@@ -211,28 +227,58 @@ Result<std::string> FindJob(const std::string& word, const std::vector<std::stri
 
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
                                const std::vector<std::string>& jobs, const AboutJob& about,
-                               const std::string& folder) {
+                               const std::string& folder, const std::string& acting) {
   std::vector<v1::JobStatus> chosen;
   std::ranges::copy_if(running, std::back_inserter(chosen),
                        [&](const v1::JobStatus& job) { return IsOfFolder(job, folder); });
-  if (chosen.empty()) {
-    if (auto last = LastOfFolder(jobs, about, folder)) return *std::move(last);
+  const bool none_here = chosen.empty();
+  if (none_here) {
+    auto last = LastOfFolder(jobs, about, folder);
+    const bool others_run = !acting.empty() && !running.empty();
+    // A job of which nothing is known may run on another machine.
+    const bool is_meant =
+        last && (!others_run || about(*last).job().phase() != v1::JOB_PHASE_ENDED);
+    if (is_meant) return *std::move(last);
     chosen = running;
   }
-  if (chosen.size() == 1) return chosen.front().job_id();
-  if (chosen.empty()) return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
+  if (chosen.empty() && (jobs.empty() || acting.empty())) {
+    return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
+  }
+  if (chosen.empty()) return NoneToActOn(folder);
+  const bool is_far = none_here && !acting.empty();
+  if (chosen.size() == 1 && !is_far) return chosen.front().job_id();
+  std::string text =
+      chosen.size() == 1 ? "1 job is running" : std::to_string(chosen.size()) + " jobs are running";
+  if (is_far && !folder.empty()) {
+    text = "no job of this folder is running; " + text + " in other folders";
+  }
   std::vector<std::string> ids;
-  ids.reserve(chosen.size());
   for (const v1::JobStatus& job : chosen) ids.push_back(job.job_id());
-  return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          std::to_string(ids.size()) + " jobs are running:" + Listed(ids, about)),
-                    "name one of them, by its id or its name");
+  return WithRemedy(Error(StatusCode::kInvalidArgument, text + ":" + Listed(ids, about)),
+                    acting.empty()
+                        ? "name one of them, by its id or its name"
+                        : "name the job, by its id or its name: `autodist " + acting + " JOB`");
+}
+
+std::string Described(const v1::JobStatus& job) {
+  std::string text =
+      job.job_id() + (job.name().empty() ? "" : " (" + base::Printable(job.name()) + ")");
+  if (job.command().empty() && job.working_directory().empty()) return text;
+  const std::string command = base::ShellLine({job.command().begin(), job.command().end()});
+  text += ": " + display::Cut(base::Printable(command), kMaxCommand);
+  if (job.working_directory().empty()) return text;
+  return text + (command.empty() ? "in " : ", in ") + base::Printable(job.working_directory());
 }
 
 bool IsOfFolder(const v1::JobStatus& job, const std::string& folder) {
-  if (folder.empty() || job.working_directory().empty()) return false;
-  const std::string of_job = base::ExpandHome(job.working_directory());
-  return of_job == folder || IsSameFile(of_job, folder);
+  const auto is = [&](const std::string& other) {
+    return !other.empty() && (other == folder || IsSameFile(other, folder));
+  };
+  if (folder.empty()) return false;
+  if (is(base::ExpandHome(job.working_directory()))) return true;
+  // With --workdir, the folder in which autodist was started is the one with the logs.
+  const auto runs = std::filesystem::path(base::ExpandHome(job.log_folder())).parent_path();
+  return runs.filename() == kUsualLogDir && is(runs.parent_path());
 }
 
 v1::JobNote About(const std::string& job_id) {

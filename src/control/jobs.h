@@ -28,14 +28,19 @@ inline constexpr std::string_view kLastJob = "last";
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
                             const AboutJob& about, const std::string& folder);
 
-// The job of a command without a job argument. Of the jobs whose working directory is `folder`: the
-// only one of `running`, the running jobs; if none runs, the newest. Without such jobs, the same of
-// all jobs. A failure lists the running jobs if there are several.
+// The job of a command without a job argument. Of the jobs of `folder`: the only one of `running`,
+// the running jobs; if none runs, the newest. Without such jobs, the same of all jobs. `acting`:
+// the name of a command that changes the job, which is never one of another folder; "": a command
+// that only reads. A failure lists the running jobs.
 Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
                                const std::vector<std::string>& jobs, const AboutJob& about,
-                               const std::string& folder);
+                               const std::string& folder, const std::string& acting = "");
 
-// Whether the folder, an absolute path, is the job's working directory. False for "".
+// "20261120-173000-3fa9c1 (sweep-3): python3 train.py, in /home/me/x"; without what is unknown.
+std::string Described(const v1::JobStatus& job);
+
+// Whether the folder, an absolute path, is the job's working directory, or has its logs in
+// autodist-runs. False for "".
 bool IsOfFolder(const v1::JobStatus& job, const std::string& folder);
 
 // From the note of the job, else from its autodist; empty if it is unknown.

@@ -50,9 +50,27 @@ autodist stop ''; echo "[$?]"
 autodist ps | grep -c running
 touch end; autodist attach first >/dev/null; autodist attach second >/dev/null
 """)
-    assert said.count("2 jobs are running:\n") == 7 and said.count("(first)") == 7 and said.count("(second)") == 7, said
-    assert said.count("name one of them, by its id or its name") == 7, said
+    assert said.count("2 jobs are running:\n") == 7 and said.count("(first): sh -c ") == 7 and said.count("(second): sh -c ") == 7, said
+    assert said.count("name one of them, by its id or its name") == 6 and said.count("by its id or its name: `autodist stop JOB`") == 1, said
     assert "the value is empty" in said and "\n2\n" in said, said
+
+
+def test_only_a_job_of_this_folder_is_stopped_without_its_name(case):
+    said = case(1, f"""
+mkdir other
+autodist run --detach --name far -- {WAITS} 2>/dev/null
+cd other; autodist status 2>&1 | grep -E '^autodist|^name' | sed 's/[0-9]*-[0-9]*-[0-9a-f]*/ID/'
+autodist stop; echo "far: $?"
+autodist ps | grep -c running
+cd ..; autodist stop; echo "here: $?"
+cd other; autodist stop; echo "none: $?"
+""")
+    far, here, none = re.split(r"^(?=far: |here: )", said, flags=re.M)
+    assert "no job of this folder; using ID (far): sh -c" in far and ", in /" in far and "\nname " in far, said
+    assert "no job of this folder is running; 1 job is running in other folders:\n" in far and "(far): sh -c" in far, said
+    assert "`autodist stop JOB`" in far and here.startswith("far: 2\n1\n"), said
+    assert "stopping job" in here and none.startswith("here: 0\n"), said
+    assert "no job is running, and none was started in this folder" in none and none.endswith("none: 2\n"), said
 
 
 @pytest.mark.parametrize("word, answer", [

@@ -150,12 +150,63 @@ TEST(DefaultJobTest, JobsOfTheFolderComeFirst) {
 }
 
 TEST(DefaultJobTest, SeveralRunningJobsAreListed) {
-  const auto about = [](const std::string& job) { return Named(job == kJobs[0] ? "sweep" : ""); };
+  const auto about = [](const std::string& job) {
+    v1::JobNote note = OfFolders(job);
+    if (job == kJobs[0]) note.mutable_job()->set_name("sweep");
+    note.mutable_job()->add_command("./train");
+    return note;
+  };
   const auto several =
       DefaultJob({Running(kJobs[0]), Running(kJobs[1])}, kJobs, about, "").status();
   EXPECT_EQ(several.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] + " (sweep)\n  " + kJobs[1]);
+  EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] +
+                                  " (sweep): ./train, in /a\n  " + kJobs[1] + ": ./train, in /b");
   EXPECT_EQ(Remedy(several), "name one of them, by its id or its name");
+}
+
+// All have ended.
+v1::JobNote Ended(const std::string& job) {
+  v1::JobNote note = OfFolders(job);
+  note.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
+  return note;
+}
+
+TEST(DefaultJobTest, ACommandThatActsTakesNoJobOfAnotherFolder) {
+  using Jobs = std::vector<v1::JobStatus>;
+  const Jobs first = {Running(kJobs[0])};
+  for (const auto& [running, folder, job] : {std::tuple{first, "/a", 0},
+                                             {Jobs{Running(kJobs[0]), Running(kJobs[1])}, "/b", 1},
+                                             {Jobs{}, "/c", 2}}) {
+    EXPECT_EQ(*DefaultJob(running, kJobs, Ended, folder, "stop"), kJobs[static_cast<size_t>(job)])
+        << folder;
+  }
+  for (const std::string folder : {"/b", "/d", ""}) {
+    const Status other = DefaultJob(first, kJobs, Ended, folder, "stop").status();
+    EXPECT_EQ(other.code(), StatusCode::kInvalidArgument) << folder;
+    EXPECT_THAT(Message(other), HasSubstr("1 job is running")) << folder;
+    EXPECT_THAT(Message(other), HasSubstr(":\n  " + kJobs[0] + ": in /a")) << folder;
+    EXPECT_THAT(Remedy(other), HasSubstr("`autodist stop JOB`")) << folder;
+  }
+  // A job whose end is unknown here may run on another machine.
+  EXPECT_EQ(*DefaultJob(first, kJobs, OfFolders, "/b", "stop"), kJobs[1]);
+  EXPECT_EQ(Message(DefaultJob({}, kJobs, Ended, "/d", "stop").status()),
+            "no job is running, and none was started in this folder");
+  EXPECT_EQ(Message(DefaultJob({}, {}, Ended, "/d", "stop").status()), "there is no job");
+}
+
+TEST(IsOfFolderTest, AJobIsOfItsWorkingDirectoryAndOfTheFolderWithItsLogs) {
+  v1::JobStatus job;
+  job.set_working_directory("/data");
+  job.set_log_folder("/home/ann/x/autodist-runs/" + kJobs[0]);
+  for (const auto& [folder, is_of] : {std::pair{"/data", true},
+                                      {"/home/ann/x", true},
+                                      {"/home/ann/x/autodist-runs", false},
+                                      {"/home/ann", false},
+                                      {"", false}}) {
+    EXPECT_EQ(IsOfFolder(job, folder), is_of) << folder;
+  }
+  job.set_log_folder("/scratch/logs/" + kJobs[0]);
+  EXPECT_FALSE(IsOfFolder(job, "/scratch"));
 }
 
 TEST(CheckJobNameTest, ValidNames) {
