@@ -1,4 +1,5 @@
 // autodist fetch [JOB] PATTERN...
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "control/job_client.h"
 #include "control/job_record.h"
 #include "control/jobs.h"
+#include "control/submissions.h"
 #include "slurm/steps.h"
 #include "transfer/fetch_files.h"
 
@@ -80,7 +82,11 @@ Status IsElsewhere(const v1::JobStatus& job, const FetchOptions& options) {
 }
 
 bool MeansAJob(const std::string& word) {
-  return control::FindJob(word, control::KnownJobs(), control::About, "").ok();
+  const std::vector<std::string> jobs = control::KnownJobs();
+  return control::FindJob(word, jobs, control::About, "").ok() ||
+         std::ranges::any_of(
+             control::SubmissionsWithout(jobs, control::About),
+             [&](const v1::JobNote& submission) { return submission.slurm_job() == word; });
 }
 
 // Treats the first argument as a pattern if it names no job.

@@ -10,12 +10,14 @@
 
 #include "base/parse_number.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 #include "cli/app.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
+#include "control/submissions.h"
 #include "exec/exec.h"
 #include "json/proto_json.h"
 #include "kubernetes/manifest.h"
@@ -180,15 +182,31 @@ void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request) {
       ->type_name("OPTION");
 }
 
-// `job`: a v1::JobRequest as JSON. Prints the script or submits it with sbatch. Returns the exit
-// code.
-int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bool print) {
+// `said`: the output of sbatch, "NUMBER" or "NUMBER;CLUSTER".
+v1::JobNote SubmissionOf(const v1::JobRequest& job, const std::string& said) {
+  v1::JobNote note;
+  const std::string line = said.substr(0, said.find('\n'));
+  const size_t end = std::min(line.find(';'), line.size());
+  note.set_slurm_job(line.substr(0, end));
+  if (end < line.size()) note.set_slurm_cluster(line.substr(end + 1));
+  std::error_code error;
+  note.mutable_job()->set_name(job.name());
+  *note.mutable_job()->mutable_command() = job.program();
+  note.mutable_job()->set_working_directory(std::filesystem::current_path(error));
+  note.mutable_job()->set_started_ms(base::MillisecondsSince1970());
+  return note;
+}
+
+// Prints the script of the job or submits it with sbatch. Returns the exit code.
+int SubmitToSlurm(const slurm::SlurmRequest& request, const v1::JobRequest& job, bool print) {
+  const auto json = json::ToJson(job, json::Layout::kIndented);
+  if (!json.ok()) return Fail(json.status(), kExitUsage);
   if (const std::string why = SbatchWord()(request.gpus); !request.gpus.empty() && !why.empty()) {
     return Fail(Error(StatusCode::kInvalidArgument, "--gpus-per-node: " + why), kExitUsage);
   }
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string script = slurm::SlurmScript(request, error ? "autodist" : self.string(), job);
+  const std::string script = slurm::SlurmScript(request, error ? "autodist" : self.string(), *json);
   if (print) {
     std::fputs(script.c_str(), stdout);
     return 0;
@@ -199,7 +217,10 @@ int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bo
                            "--print shows the script"),
                 1);
   }
-  const std::string number = base::Printable(said->substr(0, said->find_first_of(";\n")));
+  const v1::JobNote submission = SubmissionOf(job, *said);
+  const std::string number = base::Printable(submission.slurm_job());
+  const Status recorded = control::RecordSubmission(submission);
+  if (!recorded.ok()) base::Log(base::LogLevel::kWarning, Message(recorded));
   base::Log(base::LogLevel::kInfo,
             "submitted as Slurm job " + number + "; output in slurm-" + number +
                 ".out in this folder; squeue --jobs=" + number +
@@ -253,15 +274,15 @@ int Submit(SubmitOptions& options) {
   if (job.program().empty()) {
     return wrong("no program; give it after '--': autodist submit --slurm --nodes 4 -- ./train");
   }
-  const auto json = json::ToJson(job, json::Layout::kIndented);
-  if (!json.ok()) return Fail(json.status(), kExitUsage);
   if (job.slurm()) {
     options.slurm.name = job.name();
     options.slurm.nodes = options.nodes;
     options.slurm.gpus = options.gpus;
     options.slurm.ranks = options.ranks;
-    return SubmitToSlurm(options.slurm, *json, options.print);
+    return SubmitToSlurm(options.slurm, job, options.print);
   }
+  const auto json = json::ToJson(job, json::Layout::kIndented);
+  if (!json.ok()) return Fail(json.status(), kExitUsage);
   kubernetes::KubernetesRequest& request = options.kubernetes.request;
   request.name = kubernetes::ObjectName(job.name());
   if (options.nodes > kubernetes::kMaxPods) {

@@ -1,5 +1,6 @@
 #include "cli/named_job.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/exit_codes.h"
@@ -10,6 +11,8 @@
 #include "cli/values.h"
 #include "control/jobs.h"
 #include "control/prune.h"
+#include "control/submissions.h"
+#include "slurm/ended_job.h"
 #include "slurm/srun.h"
 
 namespace autodist::cli {
@@ -20,6 +23,58 @@ std::string ThisFolder() {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error);
   return folder == "/" ? "" : folder;
+}
+
+std::string NumberOf(const v1::JobNote& submission) {
+  return "Slurm job " + submission.slurm_job();
+}
+
+// `before`: the job of this folder that began before it; "": none.
+Status HasNotBegun(const v1::JobNote& submission, const std::string& before = "") {
+  const std::string& number = submission.slurm_job();
+  const std::string& name = submission.job().name();
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, NumberOf(submission) +
+                                                 (name.empty() ? "" : " (" + name + ")") +
+                                                 " is pending: it has not begun"),
+      "`squeue --jobs=" + number + "` shows its state, `scancel " + number + "` cancels it" +
+          (before.empty() ? "" : "; to name the job before it: " + before));
+}
+
+// Fails if the word is the number of a Slurm job that was submitted and has recorded no job. Such
+// a number may also be an end of the id of another job.
+Status CheckHasBegun(const std::string& word, const std::vector<v1::JobNote>& submissions,
+                     const std::vector<std::string>& jobs) {
+  const auto submission = std::ranges::find(
+      submissions, word, [](const v1::JobNote& note) { return note.slurm_job(); });
+  const bool is_name = std::ranges::any_of(
+      jobs, [&](const std::string& job) { return control::About(job).job().name() == word; });
+  if (submission == submissions.end() || is_name) return OkStatus();
+  if (slurm::IsPending(*submission)) return HasNotBegun(*submission);
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          NumberOf(*submission) + " was submitted and has recorded no job"),
+                    "`squeue --jobs=" + word + "` or `sacct --jobs=" + word + "` shows its state");
+}
+
+// The job of a command without a name, or with the word `last`.
+Result<std::string> JobOfFolder(const std::string& word, const std::string& folder,
+                                const std::vector<v1::JobNote>& submissions,
+                                const std::vector<std::string>& jobs, const std::string& acting) {
+  const std::vector<v1::JobStatus> running =
+      word.empty() ? control::ListRunningJobs() : std::vector<v1::JobStatus>();
+  const auto id = word.empty() ? control::DefaultJob(running, jobs, control::About, folder, acting)
+                               : control::FindJob(word, jobs, control::About, folder);
+  const auto pending =
+      control::PendingJobOf(folder, submissions, jobs, control::About, slurm::IsPending);
+  if (!pending) return id;
+  const bool of_folder = id.ok() && control::IsOfFolder(control::About(*id).job(), folder);
+  const bool runs = id.ok() && std::ranges::count(running, *id, &v1::JobStatus::job_id) > 0;
+  if (!acting.empty() || !of_folder || !runs) {
+    return HasNotBegun(*pending, of_folder ? *id : "");
+  }
+  base::Log(base::LogLevel::kInfo,
+            NumberOf(*pending) + " of this folder is pending; using job " + *id + ", which runs");
+  return id;
 }
 
 }  // namespace
@@ -39,15 +94,16 @@ Result<v1::JobStatus> NamedJob(const std::string& word, const std::string& actin
   if (is_path) return control::LookUpJobIn(word);
   const std::vector<std::string> jobs = control::KnownJobs();
   const std::string folder = ThisFolder();
-  const auto id = word.empty() ? control::DefaultJob(control::ListRunningJobs(), jobs,
-                                                     control::About, folder, acting)
-                               : control::FindJob(word, jobs, control::About, folder);
+  const auto submissions = control::SubmissionsWithout(jobs, control::About);
+  const bool is_named = !word.empty() && word != control::kLastJob;
+  if (is_named) AD_RETURN_IF_ERROR(CheckHasBegun(word, submissions, jobs));
+  const auto id = is_named ? control::FindJob(word, jobs, control::About, folder)
+                           : JobOfFolder(word, folder, submissions, jobs, acting);
   if (id.status().code() == StatusCode::kNotFound) {
     return WithRemedy(id.status(), Remedy(id.status()) + QueuedJobsText());
   }
   AD_RETURN_IF_ERROR(id.status());
   AD_ASSIGN_OR_RETURN(v1::JobStatus job, control::LookUpJob(*id));
-  const bool is_named = !word.empty() && word != control::kLastJob;
   if (!is_named && !folder.empty() && !control::IsOfFolder(job, folder)) {
     base::Log(base::LogLevel::kInfo, "no job of this folder; using " + control::Described(job));
   }

@@ -137,6 +137,16 @@ v1::SlurmState StateIn(std::string_view said) {
   return said.find(kJobState) == said.npos ? v1::SLURM_STATE_UNSPECIFIED : v1::SLURM_STATE_RUNNING;
 }
 
+bool SaysPending(std::string_view said) {
+  return AllValues(said, kJobState, [](std::string_view state) { return state == "PENDING"; });
+}
+
+bool IsPending(const v1::JobNote& note) {
+  if (!SaysPending(SaidOf({"job", note.slurm_job()}))) return false;
+  const std::string& cluster = note.slurm_cluster();
+  return cluster.empty() || SettingIn(SaidOf({"config"}), "ClusterName") == cluster;
+}
+
 bool NodeAnswers(std::string_view said) {
   return AllValues(said, "State=", [](std::string_view states) {
     return !states.ends_with('*') &&

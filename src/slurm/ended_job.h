@@ -29,6 +29,13 @@ bool SaysEnded(std::string_view said);
 // queued again. Pure logic.
 v1::SlurmState StateIn(std::string_view said);
 
+// Whether the job in the same text has not begun. Pure logic.
+bool SaysPending(std::string_view said);
+
+// Asks Slurm's controller whether the job in the note has not begun. False: it does not answer, or
+// the job may be another cluster's. Blocks for some seconds at most.
+bool IsPending(const v1::JobNote& note);
+
 // Whether `scontrol show node` shows a node that answers Slurm. Pure logic.
 bool NodeAnswers(std::string_view said);
 

@@ -164,8 +164,12 @@ def test_slurm_with_a_shared_home(slurm, shared, folder, table):
     number = submitted(shared[0], folder, "--sbatch=--hold")
     for place in shared:
         queue = "squeue --me" if place.has_slurm else "."
-        for words in (["status"], ["attach"], ["logs"], ["stop"], ["status", number], ["status", "last"]):
-            table.check("queued", place, words, ["there is no job", queue], code=2)
+        pending = [rf"Slurm job {number} \(far\) is pending", rf"`scancel {number}` cancels it"]
+        for words in (["status"], ["attach"], ["logs"], ["stop"], ["status", "last"]):
+            table.check("queued", place, words, pending if place.has_slurm else "there is no job", code=2)
+        for words in (["status", number], ["stop", number], ["fetch", number, "nothing*"]):
+            unknown = [f"Slurm job {number} was submitted and has recorded no job", f"squeue --jobs={number}"]
+            table.check("queued", place, words, pending if place.has_slurm else unknown, code=2)
         table.check("queued", place, ["ps"], ["no running jobs", queue])
     subprocess.run(["scontrol", "release", number], check=True)
     await_output(folder)

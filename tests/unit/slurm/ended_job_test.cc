@@ -47,6 +47,21 @@ TEST(EndedJobTest, WhetherTheJobRuns) {
   }
 }
 
+TEST(EndedJobTest, WhetherTheJobIsPending) {
+  const std::string running = "JobId=7 JobName=bash\n   JobState=RUNNING Reason=None\n";
+  const std::string pending = "JobId=8\n   JobState=PENDING Reason=JobHeldUser\n";
+  for (const auto& [said, is_pending] :
+       {std::pair<std::string, bool>{pending, true},
+        {pending + pending, true},
+        {pending + running, false},  // tasks of an array
+        {running, false},
+        {"JobId=7\n   JobState=CONFIGURING Reason=None\n", false},
+        {"scontrol show job: slurm_load_jobs error: Invalid job id specified", false},
+        {"'scontrol' is not in PATH", false}}) {
+    EXPECT_EQ(SaysPending(said), is_pending) << said;
+  }
+}
+
 TEST(EndedJobTest, WhetherTheNodeAnswers) {
   for (const auto& [said, answers] :
        {std::pair{"NodeName=n7 Arch=x86_64\n   State=IDLE ThreadsPerCore=1\n", true},

@@ -1,0 +1,102 @@
+#include "control/submissions.h"
+
+#include <absl/strings/ascii.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/folder_entries.h"
+#include "base/private_folder.h"
+#include "base/write_file.h"
+#include "control/state_folder.h"
+#include "json/proto_json.h"
+
+namespace autodist::control {
+namespace {
+
+constexpr size_t kMaxSubmissions = 100;
+constexpr size_t kLargestSubmission = 1 << 20;  // bytes
+constexpr char kSuffix[] = ".json";
+
+Result<std::string> SubmissionFolder() {
+  AD_ASSIGN_OR_RETURN(const std::string folder, StateFolder());
+  return folder + "/submitted";
+}
+
+bool IsSlurmNumber(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, absl::ascii_isdigit);
+}
+
+std::string FileOf(const std::string& folder, const v1::JobNote& submission) {
+  return folder + "/" + submission.slurm_job() + kSuffix;
+}
+
+// Oldest first.
+std::vector<v1::JobNote> ReadSubmissions(const std::string& folder) {
+  std::vector<v1::JobNote> submissions;
+  for (const std::string& name : base::EntriesOf(folder)) {
+    const auto text = base::ReadOwnFile(folder + "/" + name, kLargestSubmission);
+    v1::JobNote note;
+    const bool is_note = text.ok() && json::FromJson(*text, note, json::Unknown::kIgnored).ok();
+    if (is_note && IsSlurmNumber(note.slurm_job()) && name == note.slurm_job() + kSuffix) {
+      submissions.push_back(std::move(note));
+    }
+  }
+  std::ranges::stable_sort(submissions, {},
+                           [](const v1::JobNote& note) { return note.job().started_ms(); });
+  return submissions;
+}
+
+}  // namespace
+
+Status RecordSubmission(const v1::JobNote& note) {
+  if (!IsSlurmNumber(note.slurm_job())) {
+    return Error(StatusCode::kInvalidArgument,
+                 "'" + note.slurm_job() + "' is not the number of a Slurm job");
+  }
+  AD_ASSIGN_OR_RETURN(const std::string folder, SubmissionFolder());
+  AD_RETURN_IF_ERROR(MakeStateFolder(folder));
+  AD_RETURN_IF_ERROR(base::WriteFile(FileOf(folder, note), json::JsonText(note) + "\n",
+                                     base::IfExists::kReplace, base::Readers::kOwner));
+  const std::vector<v1::JobNote> all = ReadSubmissions(folder);
+  for (size_t i = 0; i + kMaxSubmissions < all.size(); ++i) {
+    unlink(FileOf(folder, all[i]).c_str());
+  }
+  return OkStatus();
+}
+
+std::vector<v1::JobNote> SubmissionsWithout(const std::vector<std::string>& jobs,
+                                            const AboutJob& about) {
+  const auto folder = SubmissionFolder();
+  if (!folder.ok()) return {};
+  std::vector<v1::JobNote> submissions = ReadSubmissions(*folder);
+  if (submissions.empty()) return {};
+  std::set<std::string> begun;
+  for (const std::string& job : jobs) begun.insert(about(job).slurm_job());
+  std::erase_if(submissions,
+                [&](const v1::JobNote& note) { return begun.contains(note.slurm_job()); });
+  return submissions;
+}
+
+std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
+                                        const std::vector<v1::JobNote>& submissions,
+                                        const std::vector<std::string>& jobs, const AboutJob& about,
+                                        const IsPending& is_pending) {
+  int64_t last_start_ms = 0;
+  for (const std::string& id : jobs) {
+    const v1::JobStatus job = about(id).job();
+    if (IsOfFolder(job, folder)) last_start_ms = std::max(last_start_ms, job.started_ms());
+  }
+  for (const v1::JobNote& submission : submissions | std::views::reverse) {
+    if (!IsOfFolder(submission.job(), folder)) continue;
+    if (submission.job().started_ms() < last_start_ms) break;
+    if (is_pending(submission)) return submission;
+  }
+  return std::nullopt;
+}
+
+}  // namespace autodist::control

@@ -1,0 +1,33 @@
+// The jobs that `autodist submit` has handed to Slurm. Slurm may keep one pending for days, and its
+// autodist records it only when it begins.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "control/jobs.h"
+
+namespace autodist::control {
+
+// Records a job by its number in Slurm (slurm_job). Of the job's status, the note has the name,
+// command, working directory and the time of the submission. Forgets all but the newest 100. Blocks
+// on the disk.
+Status RecordSubmission(const v1::JobNote& note);
+
+// The recorded submissions of which none of `jobs` is the job, oldest first. Blocks on the disk.
+std::vector<v1::JobNote> SubmissionsWithout(const std::vector<std::string>& jobs,
+                                            const AboutJob& about);
+
+using IsPending = std::function<bool(const v1::JobNote& submission)>;
+
+// The newest job of `folder`, if that is a submission that is pending. Pure logic.
+std::optional<v1::JobNote> PendingJobOf(const std::string& folder,
+                                        const std::vector<v1::JobNote>& submissions,
+                                        const std::vector<std::string>& jobs, const AboutJob& about,
+                                        const IsPending& is_pending);
+
+}  // namespace autodist::control

@@ -1,0 +1,83 @@
+#include "control/submissions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "support/scoped_variable.h"
+#include "support/temp_folder.h"
+
+namespace autodist::control {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string kJob = "20261120-173000-3fa9c1";  // started at 50, in /a
+
+v1::JobNote Submission(const std::string& number, const std::string& folder, int64_t time_ms) {
+  v1::JobNote note;
+  note.set_slurm_job(number);
+  note.mutable_job()->set_working_directory(folder);
+  note.mutable_job()->set_started_ms(time_ms);
+  return note;
+}
+
+v1::JobNote AboutJob2(const std::string&) { return Submission("2", "/a", 50); }
+
+std::vector<std::string> Numbers(const std::vector<v1::JobNote>& notes) {
+  std::vector<std::string> numbers;
+  for (const v1::JobNote& note : notes) numbers.push_back(note.slurm_job());
+  return numbers;
+}
+
+TEST(SubmissionsTest, AreKeptUntilTheirJobHasBegun) {
+  const test::TempFolder state;
+  const test::ScopedVariable variable("XDG_STATE_HOME", state.path());
+  EXPECT_THAT(SubmissionsWithout({kJob}, AboutJob2), IsEmpty());
+  for (const auto& [number, time_ms] : {std::pair{"3", 30}, {"2", 20}, {"10", 10}}) {
+    ASSERT_TRUE(RecordSubmission(Submission(number, "/a", time_ms)).ok());
+  }
+  EXPECT_THAT(Numbers(SubmissionsWithout({}, AboutJob2)), ElementsAre("10", "2", "3"));
+  EXPECT_THAT(Numbers(SubmissionsWithout({kJob}, AboutJob2)), ElementsAre("10", "3"));
+  ASSERT_TRUE(RecordSubmission(Submission("10", "/b", 40)).ok());  // Slurm counts from 1 again
+  EXPECT_THAT(Numbers(SubmissionsWithout({kJob}, AboutJob2)), ElementsAre("3", "10"));
+  for (const char* number : {"", "x", "../1", "1;lab"}) {
+    EXPECT_FALSE(RecordSubmission(Submission(number, "/a", 1)).ok()) << number;
+  }
+}
+
+TEST(SubmissionsTest, TheOldestAreForgotten) {
+  const test::TempFolder state;
+  const test::ScopedVariable variable("XDG_STATE_HOME", state.path());
+  for (int i = 1; i <= 103; ++i) {
+    ASSERT_TRUE(RecordSubmission(Submission(std::to_string(i), "/a", i)).ok());
+  }
+  const auto kept = SubmissionsWithout({}, AboutJob2);
+  ASSERT_EQ(kept.size(), 100u);
+  EXPECT_EQ(kept.front().slurm_job(), "4");
+}
+
+TEST(PendingJobOfTest, IsTheNewestJobOfTheFolder) {
+  const std::vector<v1::JobNote> submissions = {
+      Submission("3", "/a", 40), Submission("4", "/b", 45), Submission("5", "/b", 60),
+      Submission("6", "/c", 70), Submission("7", "/a", 80), Submission("8", "/a", 90)};
+  const auto is_pending = [](const v1::JobNote& note) {
+    return note.slurm_job() != "5" && note.slurm_job() != "8";
+  };
+  for (const auto& [folder, jobs, number] :
+       {std::tuple{"/a", std::vector{kJob}, "7"},  // 8 has ended, or runs
+        {"/b", {kJob}, "4"},
+        {"/c", {}, "6"},
+        {"/d", {kJob}, ""},
+        {"", {kJob}, ""}}) {
+    const auto pending = PendingJobOf(folder, submissions, jobs, AboutJob2, is_pending);
+    EXPECT_EQ(pending ? pending->slurm_job() : "", number) << folder;
+  }
+  const auto older = {Submission("3", "/a", 40)};
+  EXPECT_FALSE(PendingJobOf("/a", older, {kJob}, AboutJob2, is_pending));
+}
+
+}  // namespace
+}  // namespace autodist::control
