@@ -17,6 +17,7 @@
 #include "chief/plan_job.h"
 #include "chief/run_job.h"
 #include "cli/bench_job.h"
+#include "cli/chief_on.h"
 #include "cli/commands.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
@@ -171,6 +172,8 @@ constexpr int kExitBad = 1;
 
 struct DoctorOptions {
   v1::JobRequest request;
+  std::vector<std::string> exclude;
+  RunOptions of_run;  // those that do not concern a check, except for chief_on
   bool full_mesh = false;
   double burn_s = 0;  // 0: no load
 };
@@ -179,8 +182,11 @@ bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR"
 
 int Doctor(const DoctorOptions& options) {
   const v1::JobRequest& request = options.request;
-  const auto spec = SpecOf(request);
+  auto spec = SpecOf(request);
   if (!spec) return kExitUsage;
+  Status chosen = ExcludeNodes(options.exclude, *spec);
+  if (chosen.ok() && options.of_run.request.has_chief_on()) chosen = LeaveChiefOut(*spec);
+  if (!chosen.ok()) return Fail(chosen, kExitUsage);
   auto plan = chief::PlanJob(*spec, request);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here = CheckChiefIsHere(*plan);
@@ -219,34 +225,59 @@ int Doctor(const DoctorOptions& options) {
   return diagnosis::IsBad(*diagnosis) ? kExitBad : 0;
 }
 
-}  // namespace
-
-Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
-  auto options = std::make_shared<DoctorOptions>();
-  app.prefix_command();
-  v1::JobRequest& request = options->request;
+void AddOwnOptions(CLI::App& app, DoctorOptions& options) {
+  v1::JobRequest& request = options.request;
   AddNodes(app, request);
+  AddExclude(app, options.exclude);
   AddProgramOptions(app, request);
   AddField(app, request, group::kFiles, "--sync",
            "Assume `run --sync`: files that it copies may be missing on nodes");
   AddField(app, request, group::kFiles, "--log-dir", "The --log-dir of the run")
       ->check(NotEmpty("FOLDER"));
   AddField(app, request, group::kOptions, "--json", "Print the issues as JSON");
-  app.add_flag("--full-mesh", options->full_mesh,
+  app.add_flag("--full-mesh", options.full_mesh,
                "Connect each node to all others; default on more than 64 nodes: to a dozen");
-  app.add_option("--burn", options->burn_s,
+  app.add_option("--burn", options.burn_s,
                  "If nothing prevents a run, also load all devices and the links between them for "
                  "this time, check their results and compare their speed")
       ->transform(Duration(1));
   AddPatience(app, request);
   AddFanOut(app, request);
   AddAgent(app, request);
+}
+
+// Accepts the other options of `run`, so that a user can replace `run` by `doctor` in a line. Their
+// values are checked. --kubernetes selects nodes that only `run` reaches.
+void AcceptOptionsOfRun(CLI::App& app, RunOptions& options) {
+  CLI::App own;
+  DoctorOptions unused;
+  AddOwnOptions(own, unused);
+  AddRunOptions(app, options);
+  app.remove_option(app.get_option("--kubernetes"));
+  for (CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (name == "--help" || name == "-h,--help") continue;
+    if (own.get_option_no_throw(name)) {
+      app.remove_option(option);
+    } else {
+      option->group("");  // hidden
+    }
+  }
+}
+
+}  // namespace
+
+Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
+  auto options = std::make_shared<DoctorOptions>();
+  app.prefix_command();
+  AcceptOptionsOfRun(app, options->of_run);
+  AddOwnOptions(app, *options);
   app.footer(R"(
 Checks all nodes in parallel and starts no rank. Reports everything that would
 make a run fail, with hints. With the run's program after '--', also checks that
 all nodes have the same files and, for Python, the same packages. With --burn,
-also finds devices and links that are slow or yield wrong results. Exit code 1 if a run
-would fail.
+also finds devices and links that are slow or yield wrong results. Other options
+of `run` are accepted and change nothing. Exit code 1 if a run would fail.
 
 Examples:
   autodist doctor --spec cluster.yaml

@@ -130,19 +130,6 @@ void JobViews::KeepAddress(const base::LogFolder& folder) {
                            (std::filesystem::absolute(folder.path()) / kAddressFile).string());
 }
 
-Status Exclude(const std::vector<std::string>& addresses, spec::ResourceSpec& spec) {
-  for (const std::string& address : addresses) {
-    const size_t removed =
-        std::erase_if(spec.nodes, [&](const spec::Node& node) { return node.address == address; });
-    if (removed > 0) continue;
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "--exclude " + address + ": the spec has no such node"),
-        "write the address as in the spec; `autodist validate` prints all nodes");
-  }
-  if (!spec.nodes.empty()) return OkStatus();
-  return Error(StatusCode::kInvalidArgument, "--exclude leaves no node");
-}
-
 // How many nodes the job can do without before it starts.
 uint32_t Dispensable(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
   const auto nodes = static_cast<uint32_t>(std::ranges::count_if(
@@ -167,7 +154,7 @@ std::string HowToForget(const std::string& address) {
 // faulty node would stay.
 Status LeaveOutNodes(const std::vector<std::string>& exclude, spec::ResourceSpec& spec,
                      v1::JobRequest& request) {
-  AD_RETURN_IF_ERROR(Exclude(exclude, spec));
+  AD_RETURN_IF_ERROR(ExcludeNodes(exclude, spec));
   if (request.health() == v1::HEALTH_OFF) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto faulty, control::ReadFaultyNodes());
   uint32_t dispensable = Dispensable(spec, request);

@@ -337,6 +337,7 @@ Command AddSubmit(CLI::App& app, const std::vector<std::string>& program) {
   AddKubernetesOptions(app, options->kubernetes);
   AddRequest(app, options->request);
   RemoveOthers(app);
+  app.add_flag("--detach")->group("");  // hidden: a submitted job has no terminal
   Bind(app, "--slurm", group::kSlurm, "Submit to Slurm with sbatch");
   Bind(app, "--kubernetes", group::kKubernetes, "Submit to Kubernetes with kubectl");
   app.footer(R"(

@@ -117,7 +117,8 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   const std::string what = "'" + word + "' must follow a command";
   Argv having;
   for (const CLI::App* command : app.get_subcommands({})) {
-    if (Find(*command, word))
+    const CLI::Option* const option = Find(*command, word);
+    if (option && !option->get_group().empty())
       having.push_back("`autodist " + command->get_name() + " " + Respelled(word) + "`");
   }
   if (having.empty()) {
@@ -129,13 +130,14 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
 
 // Returns the command's option for the name that other programs use; "" if it has none.
 std::string MeantOption(const CLI::App& command, const std::string& word) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kMeant = {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kMeant = {
       {{"--all", "--keep"},
        {"--force", "--now"},
        {"-9", "--now"},
        {"-n", "--tail"},
        {"--lines", "--tail"},
        {"-t", "--timestamps"},
+       {"--dry-run", "--print"},
        {"--restart", "--max-restarts"},
        {"--restarts", "--max-restarts"},
        {"--retries", "--max-restarts"},

@@ -312,6 +312,13 @@ void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
            "Use the pods of this process's JobSet (set by `autodist submit`)");
 }
 
+void AddExclude(CLI::App& app, std::vector<std::string>& addresses) {
+  app.add_option("--exclude", addresses, "Leave these nodes of the spec out")
+      ->delimiter(',')
+      ->check(NotEmpty("NODES"))
+      ->group(group::kNodes);
+}
+
 void AddAgent(CLI::App& app, v1::JobRequest& request) {
   AddField(app, request, group::kAdvanced, "--agent",
            "Agent program for the nodes; default: the built-in one")
@@ -348,6 +355,19 @@ std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>
   };
   const std::string hosts = absl::StrJoin(addresses, ",", add);
   return SpecOfHosts(spec::ParseHosts(hosts), {}, reach::AskHosts::kNo);
+}
+
+Status ExcludeNodes(const std::vector<std::string>& addresses, spec::ResourceSpec& spec) {
+  for (const std::string& address : addresses) {
+    const size_t removed =
+        std::erase_if(spec.nodes, [&](const spec::Node& node) { return node.address == address; });
+    if (removed > 0) continue;
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "--exclude " + address + ": the spec has no such node"),
+        "write the address as in the spec; `autodist validate` prints all nodes");
+  }
+  if (!spec.nodes.empty()) return OkStatus();
+  return Error(StatusCode::kInvalidArgument, "--exclude leaves no node");
 }
 
 Result<std::string> DefaultSpecFile() {

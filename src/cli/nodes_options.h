@@ -19,6 +19,8 @@ void AddNodes(CLI::App& app, v1::JobRequest& request);
 // --host-key-check, which AddNodes adds, too.
 void AddHostKeyCheck(CLI::App& app, v1::JobRequest& request, const std::string& group);
 void AddKubernetes(CLI::App& app, v1::JobRequest& request);
+// --exclude.
+void AddExclude(CLI::App& app, std::vector<std::string>& addresses);
 void AddAgent(CLI::App& app, v1::JobRequest& request);
 // --start-timeout and --wait-for-nodes.
 void AddPatience(CLI::App& app, v1::JobRequest& request);
@@ -29,6 +31,9 @@ void AddFanOut(CLI::App& app, v1::JobRequest& request);
 // nullopt on failure. With --hosts and --slurm, blocks while it queries the nodes for devices; a
 // node may not be able to count them (spec::Node::counted).
 std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request);
+
+// Removes the nodes from the spec. kInvalidArgument: no such node, or none is left.
+Status ExcludeNodes(const std::vector<std::string>& addresses, spec::ResourceSpec& spec);
 
 // The file of the default spec; "": none.
 Result<std::string> DefaultSpecFile();

@@ -274,10 +274,7 @@ Result<v1::JobRequest> ReadRequest(const std::string& file) {
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddRequest(app, options.request);
-  app.add_option("--exclude", options.exclude, "Leave these nodes of the spec out")
-      ->delimiter(',')
-      ->check(NotEmpty("NODES"))
-      ->group(group::kNodes);
+  AddExclude(app, options.exclude);
   app.add_flag("--dry-run", options.dry_run, "Print the plan and start nothing")
       ->group(group::kOutput);
   app.add_flag("--verbose", options.verbose,
