@@ -11,6 +11,7 @@
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/nodes_options.h"
+#include "cli/other_launchers.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
 #include "transfer/bench_programs.h"
@@ -51,6 +52,8 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
 }
 
 int Bench(const BenchCommand& options) {
+  const Status once = CheckStartedOnce();
+  if (!once.ok()) return Fail(once, kExitUsage);
   const auto spec = SpecOf(options.request);
   if (!spec) return kExitUsage;
   const Status counted = CheckDevicesToStart(*spec);

@@ -33,6 +33,7 @@
 #include "cli/chief_on.h"
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
+#include "cli/other_launchers.h"
 #include "cli/run_options.h"
 #include "control/faulty_nodes.h"
 #include "control/job_record.h"
@@ -428,6 +429,8 @@ int Run(const RunOptions& options) {
   v1::JobRequest request = options.request;
   const Status together = CheckTogether(options);
   if (!together.ok()) return Fail(together, kExitUsage);
+  const Status once = CheckStartedOnce();
+  if (!once.ok()) return Fail(once, kExitUsage);
   if (request.on_node_loss() == v1::ON_NODE_LOSS_SHRINK && request.min_nodes() == 0)
     request.set_min_nodes(1);
   if (request.kubernetes()) {

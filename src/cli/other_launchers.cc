@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <string_view>
 
+#include "base/parse_number.h"
 #include "base/split.h"
+#include "slurm/allocation.h"
 
 namespace autodist::cli {
 namespace {
@@ -235,6 +238,30 @@ bool TakesValue(const std::string& word, const std::string& next) {
   const Named named = NameAndValue(word, "");
   return named.value.empty() && !next.empty() && !next.starts_with('-') && FindKnown(named) &&
          std::ranges::count(base::Split(kAlone, ' '), named.name) == 0;
+}
+
+Status CheckStartedOnce(
+    const std::function<std::optional<std::string>(const std::string& name)>& variable) {
+  if (variable("AUTODIST_RANK")) return OkStatus();
+  AD_RETURN_IF_ERROR(slurm::CheckIsOnlyTask(variable));
+  // Set for each process by Open MPI, and by MPICH, Intel MPI and others.
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const auto tasks = base::ParseNumber<uint64_t>(variable(name).value_or("")).value_or(1);
+    if (tasks <= 1) continue;
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            "mpirun has started autodist " + std::to_string(tasks) + " times (" +
+                                name + "); each would start the whole job"),
+                      "start autodist once, without mpirun; --hosts HOST:N,... or a spec selects "
+                      "the nodes");
+  }
+  return OkStatus();
+}
+
+Status CheckStartedOnce() {
+  return CheckStartedOnce([](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  });
 }
 
 }  // namespace autodist::cli

@@ -1,8 +1,11 @@
 // Translates options and commands of other launchers, for users who type them out of habit.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+
+#include "autodist/status.h"
 
 namespace autodist::cli {
 
@@ -22,6 +25,14 @@ bool TakesValue(const std::string& word, const std::string& next);
 
 // Returns the long name, here or there, of a short option of sbatch: "--nodes" for "-N3"; or "".
 std::string LongSbatchOption(const std::string& word);
+
+// kInvalidArgument: srun or an mpirun has started this process as one of several tasks, each of
+// which would start the whole job. OK for a rank of autodist. `variable`: returns the value of an
+// environment variable. Pure logic.
+Status CheckStartedOnce(
+    const std::function<std::optional<std::string>(const std::string& name)>& variable);
+// The same in the environment of this process.
+Status CheckStartedOnce();
 
 // Returns a sentence with autodist's equivalent of another program's command; "" if unknown.
 std::string CommandHere(const std::string& word);

@@ -69,6 +69,15 @@ std::string GpusNotFound(const spec::ResourceSpec& spec) {
 
 }  // namespace
 
+Status CheckIsOnlyTask(const Variables& variables) {
+  const uint64_t tasks = TasksOfStep(variables);
+  if (tasks == 1) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "srun has started autodist " + std::to_string(tasks) +
+                                              " times; each would start the whole job"),
+      "start autodist once, without srun; --slurm uses all nodes of the allocation");
+}
+
 Result<spec::ResourceSpec> SlurmAllocation() {
   const std::string left_out = LeftOutComponents(Variable);
   if (!left_out.empty()) base::Log(base::LogLevel::kWarning, left_out);
@@ -80,12 +89,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
     }
     return Error(StatusCode::kInvalidArgument, all);
   }
-  if (const std::string tasks = Variable("SLURM_STEP_NUM_TASKS").value_or("1"); tasks != "1") {
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument,
-              "srun has started autodist " + tasks + " times; each would start the whole job"),
-        "leave srun out: autodist creates the step itself");
-  }
+  AD_RETURN_IF_ERROR(CheckIsOnlyTask(Variable));
   AD_ASSIGN_OR_RETURN(const std::string job, ScontrolJob());
   AD_ASSIGN_OR_RETURN(const std::string config, Config());
   const bool confined = SettingIn(config, "ConstrainDevices") == "yes";

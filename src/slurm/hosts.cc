@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parse_number.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "spec/address.h"
@@ -415,6 +416,18 @@ spec::HostList SlurmHosts(const Variables& variables) {
   }
   if (list.hosts.empty() && list.issues.empty()) AddHosts(variables, list);
   return list;
+}
+
+uint64_t TasksOfStep(const Variables& variables) {
+  // Numbers from here on are those of batch scripts and of the shells of salloc. Source: slurm.h.
+  constexpr uint64_t kFirstSpecialStep = 0xfffffff0;
+  const auto number = [&](const char* name) {
+    return base::ParseNumber<uint64_t>(variables(name).value_or(""));
+  };
+  const auto step = number("SLURM_STEP_ID");
+  if (!step || *step >= kFirstSpecialStep) return 1;
+  const auto tasks = number("SLURM_STEP_NUM_TASKS");
+  return std::max<uint64_t>(tasks.value_or(number("SLURM_NTASKS").value_or(1)), 1);
 }
 
 std::string LeftOutComponents(const Variables& variables) {

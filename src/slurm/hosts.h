@@ -21,6 +21,10 @@ using Variables = std::function<std::optional<std::string>(const std::string& na
 // SLURM_GPUS), else the tasks (SLURM_NTASKS_PER_NODE, SLURM_TASKS_PER_NODE).
 spec::HostList SlurmHosts(const Variables& variables);
 
+// Returns how many tasks srun has started in the step of this process. 1: outside of a step, as in
+// a batch script, whose variables describe the allocation.
+uint64_t TasksOfStep(const Variables& variables);
+
 // Returns a warning about the components of a heterogeneous job that --slurm does not use; or "".
 std::string LeftOutComponents(const Variables& variables);
 

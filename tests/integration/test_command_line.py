@@ -274,3 +274,10 @@ def test_options_of_the_migration_page_are_recognized(autodist, words):
     values = {"FOLDER": "/tmp", "FILE": "hosts", "N": "2", "S": "60", "NAME": "A", "NAME=VALUE": "A=1", "MIN:MAX": "1:2"}
     said = autodist("run", *[values.get(word, word) for word in words], "--dry-run", "--", "true").err
     assert "run has no option" not in said or re.search("write `autodist |leave it out", said), said
+
+
+@pytest.mark.parametrize("variables", [
+    {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}, {"OMPI_COMM_WORLD_SIZE": "2"}, {"PMI_SIZE": "2"}])
+def test_a_start_by_each_task_of_another_launcher_is_refused(autodist, variables):
+    refused = autodist("run", "-n", 1, "--dry-run", "--", "true", env=variables)
+    assert refused.code == 2 and "has started autodist 2 times" in refused.err and "start autodist once" in refused.err, refused.err

@@ -368,8 +368,14 @@ def test_outside_an_allocation(start):
 
 
 def test_a_start_once_per_task_is_refused(start, slurm):
-    outcome = start("run", "--slurm", "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
-    assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err
+    for options in ((), ("--slurm",)):
+        outcome = start("run", *options, "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
+        assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err
+
+
+def test_a_step_of_one_task_may_start_a_job(start, slurm):
+    outcome = start("run", "--", "echo", "up", under=("salloc", "-Q", "-N2", "srun", "-n1")).finish()
+    assert outcome.code == 0 and "] up" in outcome.out, outcome.err
 
 
 def test_an_unused_allocation_is_reported(start, slurm):

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <tuple>
+
+#include "cli/other_launchers.h"
 
 namespace autodist::cli {
 namespace {
@@ -262,6 +265,25 @@ TEST_F(CommandLineTest, MissingAndExtraArgumentsAreNamed) {
   EXPECT_EQ(WhyParsed({"logs"}), "logs: JOB is missing");
   EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: unexpected argument: 'b'; give one job");
   EXPECT_EQ(WhyParsed({"run", "--spec"}), "run: --spec needs a value");
+}
+
+TEST(CheckStartedOnceTest, TasksOfAnotherLauncherAreRefused) {
+  using Environment = std::map<std::string, std::string>;
+  for (const auto& [environment, refusal] :
+       {std::pair<Environment, std::string>{{}, ""},
+        {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}, ""},
+        {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}, "srun has started autodist 8"},
+        {{{"OMPI_COMM_WORLD_SIZE", "1"}}, ""},
+        {{{"OMPI_COMM_WORLD_SIZE", "4"}}, "mpirun has started autodist 4 times (OMPI_COMM_WORLD"},
+        {{{"PMI_SIZE", "2"}}, "mpirun has started autodist 2 times (PMI_SIZE)"},
+        {{{"OMPI_COMM_WORLD_SIZE", "4"}, {"AUTODIST_RANK", "0"}}, ""}}) {
+    const Status checked = CheckStartedOnce([&](const std::string& name) {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    });
+    EXPECT_EQ(checked.ok(), refusal.empty()) << checked;
+    EXPECT_THAT(Message(checked), HasSubstr(refusal));
+  }
 }
 
 }  // namespace

@@ -48,6 +48,24 @@ std::string Slots(Environment environment) {
   return text;
 }
 
+TEST(TasksOfStepTest, AreThoseOfSrunAndNotOfTheAllocation) {
+  for (const auto& [environment, tasks] :
+       {std::pair<Environment, uint64_t>{{}, 1},
+        {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}, 1},  // a batch script
+        {{{"SLURM_STEP_ID", "4294967291"}, {"SLURM_NTASKS", "8"}}, 1},
+        {{{"SLURM_STEP_ID", "4294967290"}, {"SLURM_STEP_NUM_TASKS", "8"}}, 1},  // salloc's shell
+        {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}}, 1},
+        {{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}, 8},
+        {{{"SLURM_STEP_ID", "3"}, {"SLURM_NTASKS", "2"}}, 2},
+        {{{"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_TASKS", "x"}}, 1}}) {
+    const auto variable = [&](const std::string& name) -> std::optional<std::string> {
+      const auto found = environment.find(name);
+      return found == environment.end() ? std::nullopt : std::optional(found->second);
+    };
+    EXPECT_EQ(TasksOfStep(variable), tasks) << testing::PrintToString(environment);
+  }
+}
+
 TEST(SlurmGpusTest, AreListedNodeByNode) {
   const auto gpus = SlurmGpus(
       "JobId=7 JobName=a b\n   NodeList=n[1-5]\n   JOB_GRES=gpu:9\n"
