@@ -22,6 +22,7 @@
 #include "cli/field_option.h"
 #include "cli/named_job.h"
 #include "cli/nodes_options.h"
+#include "cli/report_format.h"
 #include "cli/values.h"
 #include "control/job_record.h"
 #include "control/prune.h"
@@ -142,16 +143,24 @@ struct Output {
   std::string beside;  // becomes the file when the report is complete
 };
 
+Result<ReportFormat> FormatOf(const CLI::App& report, const std::string& file) {
+  if (report.get_option("--markdown")->count() > 0) return ReportFormat::kMarkdown;
+  return FormatOfReport(file);
+}
+
 // Removes --output from the arguments, and makes its file our stdout.
 Result<Output> TakeOutput(const CLI::App& app, std::vector<Argument>& arguments) {
   if (app.get_name() != "report" || app.get_option("--output")->count() == 0) return Output();
   Output output{app.get_option("--output")->as<std::string>(), ""};
+  AD_ASSIGN_OR_RETURN(const ReportFormat format, FormatOf(app, output.file));
   if (app.get_option("--force")->count() == 0) {
     AD_RETURN_IF_ERROR(RefuseToOverwrite(base::CheckNothingAt(output.file)));
   }
   std::erase_if(arguments, [](const Argument& argument) {
-    return argument.option == "--output" || argument.option == "--force";
+    return argument.option == "--output" || argument.option == "--force" ||
+           argument.option == "--markdown";
   });
+  if (format == ReportFormat::kMarkdown) arguments.push_back({"--markdown", {"--markdown"}});
   output.beside = output.file + "." + base::RandomHex();
   const base::UniqueFd opened(
       open(output.beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666));

@@ -203,7 +203,7 @@ Command AddInit(CLI::App& app) {
                  "Variable for every node; $NAME in the value is expanded on the node")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--output", options->output, "Write the spec to this file; default: stdout")
+  app.add_option("-o,--output", options->output, "Write the spec to this file; default: stdout")
       ->type_name("FILE");
   app.add_flag("--force", options->force, "Replace an existing file");
   app.add_flag("--offline", options->offline, "Do not query the hosts for their devices");

@@ -10,6 +10,7 @@
 #include "base/private_folder.h"
 #include "base/wall_clock.h"
 #include "cli/commands.h"
+#include "cli/report_format.h"
 #include "cli/values.h"
 #include "control/snapshot_client.h"
 #include "report/contents.h"
@@ -87,14 +88,17 @@ int Report(const ReportOptions& options, const v1::JobStatus& job) {
                    "give --output report.html, or --markdown"),
         kExitUsage);
   }
+  const auto format = options.markdown ? Result<ReportFormat>(ReportFormat::kMarkdown)
+                                       : FormatOfReport(options.output);
+  if (!format.ok()) return Fail(format.status(), kExitUsage);
   const auto facts = FactsOf(job);
   if (!facts.ok()) {
     return Fail(Annotate(facts.status(), "job " + job.job_id()), kExitCannotLaunch);
   }
   const report::Document document = report::ContentsOf(*facts);
-  const Status written = WriteOutput(
-      options.output, options.markdown ? report::MarkdownOf(document) : report::HtmlOf(document),
-      options.force);
+  const std::string text =
+      *format == ReportFormat::kMarkdown ? report::MarkdownOf(document) : report::HtmlOf(document);
+  const Status written = WriteOutput(options.output, text, options.force);
   const bool exists = written.code() == StatusCode::kAlreadyExists;
   if (!written.ok()) return Fail(written, exists ? kExitUsage : kExitCannotLaunch);
   if (!options.output.empty()) base::Log(base::LogLevel::kInfo, "wrote " + options.output);
@@ -105,9 +109,10 @@ int Report(const ReportOptions& options, const v1::JobStatus& job) {
 
 JobCommand AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("--output", options->output, "Write to this file; default: stdout")
+  app.add_option("-o,--output", options->output,
+                 "Write to this file, as HTML (.html) or Markdown (.md); default: stdout")
       ->check(NotEmpty("FILE"));
-  app.add_flag("--markdown", options->markdown, "Markdown instead of HTML");
+  app.add_flag("--markdown", options->markdown, "Markdown, whatever the name of the file");
   app.add_flag("--force", options->force, "Replace an existing file");
   app.footer(R"(
 Writes a report of a running or ended job: the outcome and its cause, where the
@@ -121,6 +126,7 @@ Exit code: 125 if the job does not answer, or the file cannot be written.
 
 Examples:
   autodist report last --output report.html
+  autodist report last --output report.md
   autodist report 3fa9c1 --markdown | gh issue create -t 'It failed' -F -)");
   return {[options](const v1::JobStatus& job) { return Report(*options, job); }};
 }

@@ -390,7 +390,7 @@ std::vector<Argument> ArgumentsOf(const CLI::App& command, const Argv& argv) {
   std::vector<Argument> arguments;
   for (size_t i = 1; i < argv.size(); ++i) {
     const CLI::Option* const option = IsOption(argv[i]) ? Find(command, argv[i]) : nullptr;
-    arguments.push_back({option ? WithoutValue(argv[i]) : "", {argv[i]}});
+    arguments.push_back({option ? option->get_name() : "", {argv[i]}});
     if (!option || i + 1 == argv.size()) continue;
     if (TakesNext(command, *option, argv[i], argv[i + 1])) {
       arguments.back().words.push_back(argv[++i]);

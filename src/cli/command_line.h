@@ -24,7 +24,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const std::vector<std::
 
 // An option of a command line, with its value, or another argument.
 struct Argument {
-  std::string option;  // as given, without a value: "--rank"; "": none
+  std::string option;  // its name: "--rank"; "": none
   std::vector<std::string> words;
 };
 // Splits the arguments of a command that ReadCommandLine accepted.

@@ -281,3 +281,16 @@ def test_options_of_the_migration_page_are_recognized(autodist, words):
 def test_a_start_by_each_task_of_another_launcher_is_refused(autodist, variables):
     refused = autodist("run", "-n", 1, "--dry-run", "--", "true", env=variables)
     assert refused.code == 2 and "has started autodist 2 times" in refused.err and "start autodist once" in refused.err, refused.err
+
+
+def test_doctor_accepts_the_options_of_run(autodist):
+    options = set(re.findall(r"^ +(?:-\w, ?)?(--[a-z][a-z-]+)", autodist("run", "--help", "all").out, re.M)) - {"--help", "--kubernetes"}
+    assert {"--max-restarts", "--checkpoint-dir", "--chief-on", "--exclude", "--web"} <= options
+    for option in sorted(options):
+        # The first word may be the value of the option.
+        refused = autodist("doctor", option, "--zzzz=1", "--zzzz=1", "--", "true")
+        assert refused.code == 2 and "doctor has no option '--zzzz'" in refused.err, (option, refused.err)
+    checked = autodist("doctor", "-n", 1, "--max-restarts", 3, "--checkpoint-dir", "saved", "--detach", "--timeout", "1h", "--", "true")
+    assert "a run would start" in checked.out and not os.path.exists("autodist-runs"), checked.err
+    refused = autodist("doctor", "-n", 1, "--timeout", "soon", "--", "true")
+    assert refused.code == 2 and "--timeout: 'soon' is not a duration" in refused.err

@@ -95,6 +95,16 @@ def test_an_existing_file_is_replaced_only_on_request(autodist, tmp_path):
     assert outcome.code == 125 and "folder.html" in outcome.err
 
 
+def test_the_suffix_chooses_the_format(autodist, tmp_path):
+    assert autodist("run", "-n", "1", "--", "true").code == 0
+    for name, begin in (("report.md", "# "), ("report.html", "<!"), ("report", "<!")):
+        assert autodist("report", "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_text().lstrip().startswith(begin), name
+    refused = autodist("report", "--output", tmp_path / "report.pdf")
+    assert refused.code == 2 and "HTML (.html) or Markdown (.md)" in refused.err and not (tmp_path / "report.pdf").exists()
+    assert autodist("report", "--markdown", "--output", tmp_path / "report.txt").code == 0
+
+
 def test_no_such_job(autodist):
     outcome = autodist("report", "nope")
     assert outcome.code == 2 and "there is no job" in outcome.err and outcome.out == ""

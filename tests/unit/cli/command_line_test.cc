@@ -100,7 +100,7 @@ TEST_F(CommandLineTest, ArgumentsAreOptionsWithTheirValuesAndOthers) {
   using Found = decltype(found)::value_type;
   EXPECT_THAT(found, ElementsAre(Found{"--lease", {"--lease=4"}}, Found{"", {"a"}},
                                  Found{"--spec", {"--spec", "b"}}, Found{"--sync", {"--sync"}},
-                                 Found{"-n4", {"-n4"}}));
+                                 Found{"--nproc-per-node", {"-n4"}}));
 }
 
 TEST_F(CommandLineTest, HelpHasSeveralSpellings) {
