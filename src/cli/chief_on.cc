@@ -349,6 +349,9 @@ Command ForJob(CLI::App& app, const CommandLine& line,
   const JobCommand command = add(app);
   return OrRemote(app, line, [word, command, &app, &line] {
     if (command.before_threads) command.before_threads();
+    if (command.without_job) {
+      if (const auto code = command.without_job()) return *code;
+    }
     const auto job = NamedJob(*word, command.acts ? app.get_name() : "");
     if (!job.ok()) return Fail(job.status(), kExitUsage);
     const bool goes_there = job->elsewhere() && !line.from_elsewhere && control::IsRecorded(*job);

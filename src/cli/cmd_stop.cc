@@ -1,7 +1,14 @@
-// autodist stop [JOB] [--now]
+// autodist stop [JOB | --all] [--now]
 #include <signal.h>
 
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/exit_codes.h"
+#include "base/parallel.h"
+#include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "control/job_client.h"
@@ -16,6 +23,7 @@ using base::LogLevel;
 
 struct StopOptions {
   bool now = false;
+  bool all = false;
 };
 
 int ReportEnd(const v1::JobStatus& job) {
@@ -59,11 +67,35 @@ int Stop(const StopOptions& options, const v1::JobStatus& job) {
   return found.ok() ? ReportEnd(*found) : Fail(found.status(), kExitCannotLaunch);
 }
 
+// Stops the jobs that run on this machine, at the same time.
+int StopAll(const StopOptions& options) {
+  std::vector<v1::JobStatus> jobs = control::ListRunningJobs();
+  const size_t elsewhere =
+      std::erase_if(jobs, [](const v1::JobStatus& job) { return job.elsewhere(); });
+  if (elsewhere > 0) {
+    Log(LogLevel::kInfo, base::Count(elsewhere, "job") + " of other machines " +
+                             (elsewhere == 1 ? "is" : "are") +
+                             " not stopped; to stop one, name it: `autodist stop JOB`");
+  }
+  if (jobs.empty()) {
+    Log(LogLevel::kInfo, "no job is running on this machine");
+    return 0;
+  }
+  std::string text = "stopping " + base::Count(jobs.size(), "job") + ":";
+  for (const v1::JobStatus& job : jobs) text += "\n  " + control::Described(job);
+  Log(LogLevel::kInfo, text);
+  std::vector<int> codes(jobs.size());
+  base::ParallelFor(jobs.size(), jobs.size(), [&](size_t i) { codes[i] = Stop(options, jobs[i]); });
+  return std::ranges::max(codes);
+}
+
 }  // namespace
 
 JobCommand AddStop(CLI::App& app) {
   auto options = std::make_shared<StopOptions>();
   app.add_flag("--now", options->now, "Send SIGKILL immediately after SIGTERM");
+  app.add_flag("--all", options->all, "Stop all of your jobs that run on this machine")
+      ->excludes(app.get_option("JOB"));
   app.footer(R"(
 Stops a job as Ctrl-C in its terminal would: the ranks receive SIGTERM and, after
 the job's --grace, SIGKILL. Returns when nothing of the job is left. Exit code 0
@@ -71,8 +103,12 @@ if the job has ended, now or before. Without JOB, stops only a job of this folde
 
 Examples:
   autodist stop last
-  autodist stop 3fa9c1 --now)");
-  return {.run = [options](const v1::JobStatus& job) { return Stop(*options, job); }, .acts = true};
+  autodist stop 3fa9c1 --now
+  autodist stop --all)");
+  return {.run = [options](const v1::JobStatus& job) { return Stop(*options, job); },
+          .acts = true,
+          .without_job =
+              [options] { return options->all ? std::optional(StopAll(*options)) : std::nullopt; }};
 }
 
 }  // namespace autodist::cli

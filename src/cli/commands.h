@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct JobCommand {
   std::function<int(const v1::JobStatus& job)> run;
   std::function<void()> before_threads = {};  // called before there are other threads
   bool acts = false;  // changes the job, so that a job of another folder has to be named
+  // Called before the job is looked up. An exit code: the options ask for no single job.
+  std::function<std::optional<int>()> without_job = {};
 };
 
 // `program`: the user's program and its arguments.

@@ -73,6 +73,23 @@ cd other; autodist stop; echo "none: $?"
     assert "no job is running, and none was started in this folder" in none and none.endswith("none: 2\n"), said
 
 
+def test_all_jobs_are_stopped(case):
+    said = case(1, f"""
+autodist stop --all; echo "none: $?"
+mkdir other
+autodist run --detach --name first -- {WAITS} 2>/dev/null
+(cd other; autodist run --detach --name second -- {WAITS} 2>/dev/null)
+autodist stop --all last; echo "wrong: $?"
+autodist stop --all; echo "all: $?"
+autodist ps
+""")
+    none, wrong, stopped, after = re.split(r"^(?=none: |wrong: |all: )", said, flags=re.M)
+    assert "no job is running on this machine" in none and wrong.startswith("none: 0\n"), said
+    assert stopped.startswith("wrong: 2\n") and "stopping 2 jobs:\n" in stopped, said
+    assert "(first): sh -c" in stopped and "(second): sh -c" in stopped and stopped.count("has ended with exit code") == 2, said
+    assert after.startswith("all: 0\n") and "no running jobs" in after, said
+
+
 @pytest.mark.parametrize("word, answer", [
     ("list", "`autodist ps`"), ("kill last", "`autodist stop`"), ("rm last", "`autodist prune`"),
     ("squeue", "`autodist ps`"), ("srun hostname", "`autodist run -- PROGRAM`"), ("monitor", "`autodist top`")])
