@@ -104,7 +104,10 @@ Result<spec::SharedEnvs> SharedEnvsOf(const std::vector<std::string>& texts) {
 }
 
 spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
-  if (options.hosts_option->count() > 0) return spec::ParseHosts(options.hosts);
+  if (options.hosts_option->count() > 0) {
+    WarnOfFile(options.hosts, "--hostfile");
+    return spec::ParseHosts(options.hosts);
+  }
   for (const CLI::Option* option : {options.hostfile_option, options.from_option}) {
     if (option->count() == 0) continue;
     const auto text = base::ReadTextFile(options.file, kMaxHostfileSize);

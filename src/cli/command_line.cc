@@ -1,6 +1,8 @@
 #include "cli/command_line.h"
 
 #include <absl/strings/str_join.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -285,8 +287,64 @@ std::string RepeatEnv(const std::string& word) {
   return "give each variable its own option: --env " + base::ShellQuote(word);
 }
 
+struct Given {
+  std::string option;  // "": none
+  std::string value;
+};
+
+// The option before the word, if it has a value.
+Given OptionBefore(const Argv& argv, Argv::const_iterator word) {
+  const auto last = std::prev(word);  // at least the command
+  if (last == argv.begin()) return {};
+  if (const size_t equals = last->find('='); IsOption(*last) && equals != std::string::npos) {
+    return {OurSpelling(*last), last->substr(equals + 1)};
+  }
+  const auto option = std::prev(last);
+  if (option == argv.begin() || IsOption(*last) || !IsOption(*option)) return {};
+  return {OurSpelling(*option), *last};
+}
+
+// Whether two hosts differ only in digits, as gpu1 and gpu2 do.
+bool AreAlike(std::string host, std::string other) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  if (host == other || std::erase_if(other, is_digit) == 0) return false;
+  std::erase_if(host, is_digit);
+  return host == other;
+}
+
+// Whether the word is a file of this folder and not a program.
+bool IsPlainFile(const std::string& word) {
+  struct stat info {};
+  return stat(word.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         (word.find('/') == std::string::npos || access(word.c_str(), X_OK) != 0);
+}
+
+// Refuses words that belong to the value of the option before them. `dashes`: "--" follows, so that
+// the word is no program.
+Status CheckIsNoValue(const Argv& argv, Argv::const_iterator found, bool dashes) {
+  const std::string what = "'" + *found + "' is not an option";
+  const Given before = OptionBefore(argv, found);
+  const std::string last_host = before.value.substr(before.value.rfind(',') + 1);
+  if (before.option == "--hosts" && !before.value.ends_with(',') &&
+      (dashes || AreAlike(last_host, *found))) {
+    std::string hosts = before.value;
+    for (auto word = found; word != argv.end() && !IsOption(*word) &&
+                            (word == found || dashes || AreAlike(last_host, *word));
+         ++word) {
+      hosts += "," + *word;
+    }
+    return Refuse(what, "separate hosts by commas: --hosts " + base::ShellQuote(hosts));
+  }
+  if (before.option == "--fetch" && (dashes || IsPlainFile(*found))) {
+    return Refuse(what,
+                  "quote the pattern, so that your shell does not expand it: --fetch 'out/*'");
+  }
+  return OkStatus();
+}
+
 // `found`: the first word that is not an option; `dashes`: "--" follows it, so it is misplaced.
 Status CheckBeginning(const Argv& argv, Argv::const_iterator found, bool dashes) {
+  AD_RETURN_IF_ERROR(CheckIsNoValue(argv, found, dashes));
   if (!dashes) return OkStatus();
   const std::string& word = *found;
   const std::string what = "'" + word + "' is not an option";
@@ -414,8 +472,10 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
     what = "unexpected argument: '" + (extra.empty() ? "" : extra.front()) + "'";
     if (Find(command, "JOB")) what += "; give one job";
     if (Find(command, "--hosts")) {
+      const CLI::Option& hosts = *command.get_option("--hosts");
+      const std::string given = hosts.count() > 0 ? hosts.as<std::string>() + "," : "";
       remedy = "give hosts with `autodist " + command.get_name() + " --hosts " +
-               absl::StrJoin(extra, ",") + "`";
+               base::ShellQuote(given + absl::StrJoin(extra, ",")) + "`";
     }
   } else if (dynamic_cast<const CLI::ConversionError*>(&error)) {
     const auto [option, value] = NotConverted(what);

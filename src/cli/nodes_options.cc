@@ -259,6 +259,7 @@ std::optional<spec::ResourceSpec> ChosenSpec(const v1::JobRequest& request) {
   if (!request.slurm()) slurm::LeaveEndedJob();
   if (const Status status = CheckOnlyOne(request); !status.ok()) return Reported(status);
   if (request.has_hosts()) {
+    WarnOfFile(request.hosts(), "--spec");
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kForLaunch);
   }
   if (request.slurm()) return Reported(slurm::SlurmAllocation());
@@ -368,6 +369,16 @@ Status ExcludeNodes(const std::vector<std::string>& addresses, spec::ResourceSpe
   }
   if (!spec.nodes.empty()) return OkStatus();
   return Error(StatusCode::kInvalidArgument, "--exclude leaves no node");
+}
+
+void WarnOfFile(const std::string& hosts, const std::string& option) {
+  std::error_code error;
+  const bool is_host = hosts.find('/') == std::string::npos;  // or the list is refused
+  if (!is_host || !std::filesystem::is_regular_file(hosts, error)) return;
+  base::Log(base::LogLevel::kWarning, "--hosts " + hosts +
+                                          " means the host of this name; for the hosts in the file "
+                                          "of this name: " +
+                                          option + " " + hosts);
 }
 
 Result<std::string> DefaultSpecFile() {

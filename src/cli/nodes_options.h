@@ -35,6 +35,9 @@ std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request);
 // Removes the nodes from the spec. kInvalidArgument: no such node, or none is left.
 Status ExcludeNodes(const std::vector<std::string>& addresses, spec::ResourceSpec& spec);
 
+// Warns if the hosts are also the name of a file. `option`: the one that takes the file.
+void WarnOfFile(const std::string& hosts, const std::string& option);
+
 // The file of the default spec; "": none.
 Result<std::string> DefaultSpecFile();
 

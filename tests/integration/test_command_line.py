@@ -34,6 +34,9 @@ WRONG = [
     ("web --port 8080", "--listen"),
     ("logs last --rank 0-1", "--show 0-1"),
     ("init host1 host2", "--hosts host1,host2"),
+    ("init --hosts host1 host2", "--hosts host1,host2"),
+    ("run --hosts gpu1 gpu2 -- ./train", "--hosts gpu1,gpu2"),
+    ("run --hosts gpu1 gpu2 ./train", "--hosts gpu1,gpu2"),
     ("run --hosts a --hosts b -- ./train", "--hosts is given twice"),
     ("submit --slurm --gres gpu:8 -- ./train", "`--sbatch=--gres=gpu:8`"),
     ("run --framework pytorch -- ./train", "torch"),
@@ -294,3 +297,12 @@ def test_doctor_accepts_the_options_of_run(autodist):
     assert "a run would start" in checked.out and not os.path.exists("autodist-runs"), checked.err
     refused = autodist("doctor", "-n", 1, "--timeout", "soon", "--", "true")
     assert refused.code == 2 and "--timeout: 'soon' is not a duration" in refused.err
+
+
+def test_hosts_in_a_file(autodist, tmp_path):
+    for name in ("hosts.txt", "ckpt-1", "ckpt-2"):
+        (tmp_path / name).touch()
+    init = autodist("init", "--offline", "--hosts", "hosts.txt")
+    assert init.code == 0 and "for the hosts in the file of this name: --hostfile hosts.txt" in init.err, init.err
+    fetch = autodist("run", "--fetch", "ckpt-1", "ckpt-2", "./train")
+    assert fetch.code == 2 and "quote the pattern" in fetch.err, fetch.err

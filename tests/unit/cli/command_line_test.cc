@@ -26,6 +26,7 @@ class CommandLineTest : public testing::Test {
     run->add_option("-n,--nproc-per-node", text_);
     run->add_option("--hosts", text_);
     run->add_option("--env", text_);
+    run->add_option("--fetch", text_);
     run->add_option("--pass-env", text_);
     run->add_flag("--sync", flag_);
     run->add_option("--framework", text_);
@@ -259,6 +260,24 @@ TEST_F(CommandLineTest, AnArgumentBeforeDashesIsNoProgram) {
   EXPECT_THAT(Refusal({"run", "x", "--", "y"}), HasSubstr("'x' is not an option"));
   EXPECT_THAT(Refusal({"run", "--hosts", "h1,", "h2", "--", "y"}),
               HasSubstr("write the list without spaces: h1,h2"));
+}
+
+TEST_F(CommandLineTest, ListsWithoutCommasAndExpandedPatternsAreNoProgram) {
+  for (const auto& [words, hint] :
+       {std::pair<std::vector<std::string>, std::string>{
+            {"run", "--hosts", "gpu1", "gpu2", "gpu3", "--", "x"}, "--hosts gpu1,gpu2,gpu3"},
+        {{"run", "--hosts=a", "b", "--sync", "--", "x"}, "--hosts a,b"},
+        {{"run", "--hosts", "gpu1", "gpu2", "./train"}, "--hosts gpu1,gpu2"},
+        {{"run", "--hosts", "10.0.0.1:4", "10.0.0.2:4", "x"}, "--hosts 10.0.0.1:4,10.0.0.2:4"},
+        {{"run", "--fetch", "ckpt-1", "ckpt-2", "--", "x"}, "--fetch 'out/*'"}}) {
+    EXPECT_THAT(Refusal(words), HasSubstr("' is not an option | "));
+    EXPECT_THAT(Refusal(words), HasSubstr(hint));
+  }
+  EXPECT_THAT(Read({"run", "--hosts", "gpu1", "train", "gpu2"}).program,
+              ElementsAre("train", "gpu2"));
+  EXPECT_THAT(Read({"run", "--hosts", "a1", "--sync", "a2"}).program, ElementsAre("a2"));
+  EXPECT_THAT(Read({"run", "--fetch", "ckpt-1", "no-such-file"}).program,
+              ElementsAre("no-such-file"));
 }
 
 TEST_F(CommandLineTest, MissingAndExtraArgumentsAreNamed) {
