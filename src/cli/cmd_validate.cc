@@ -1,8 +1,9 @@
-// autodist validate FILE
+// autodist validate [FILE]
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
+#include "cli/values.h"
 
 namespace autodist::cli {
 namespace {
@@ -12,17 +13,31 @@ struct ValidateOptions {
   bool strict = false;
 };
 
+// The file of the command line, or the default spec.
+Result<std::string> FileOf(const ValidateOptions& options) {
+  if (!options.file.empty()) return options.file;
+  AD_ASSIGN_OR_RETURN(std::string file, DefaultSpecFile());
+  if (!file.empty()) return file;
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            "validate: FILE is missing, and there is no autodist.yaml in this folder"),
+      "give a spec, such as cluster.yaml; `autodist init --hosts gpu1,gpu2 --output "
+      "cluster.yaml` writes one");
+}
+
 int Validate(const ValidateOptions& options) {
-  const auto spec = ReadSpec(options.file);
+  const auto file = FileOf(options);
+  if (!file.ok()) return Fail(file.status(), kExitUsage);
+  const auto spec = ReadSpec(*file);
   if (!spec) return kExitUsage;
   const spec::Node* chief = spec->chief();
   if (options.strict && !chief) {
     return Fail(WithRemedy(Error(StatusCode::kInvalidArgument,
-                                 options.file + ": no node has chief: true (--strict)"),
+                                 *file + ": no node has chief: true (--strict)"),
                            "add 'chief: true' to the node on which you run autodist"),
                 kExitUsage);
   }
-  std::printf("%s: valid: %s, %s\n", options.file.c_str(), SizeOf(*spec).c_str(),
+  std::printf("%s: valid: %s, %s\n", file->c_str(), SizeOf(*spec).c_str(),
               chief ? ("chief " + chief->address).c_str() : "launched from outside");
   return 0;
 }
@@ -31,7 +46,11 @@ int Validate(const ValidateOptions& options) {
 
 Command AddValidate(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
-  app.add_option("FILE", options->file, "The resource spec, a YAML file")->required();
+  app.add_option(
+         "FILE", options->file,
+         "The resource spec, a YAML file; default: $AUTODIST_SPEC, or autodist.yaml in this "
+         "folder")
+      ->check(NotEmpty());
   app.add_flag("--strict", options->strict,
                "Also require one node with chief: true (AutoDist's rule)");
   app.footer(

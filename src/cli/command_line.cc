@@ -81,14 +81,26 @@ bool TakesNext(const CLI::App& command, const CLI::Option& option, const std::st
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
 
+// Whether the words may be a program with its arguments: a path, a file or a module.
+bool LooksLikeProgram(const Argv& argv) {
+  return std::ranges::any_of(argv, [](const std::string& word) {
+    return word == "-m" || word.find_first_of("/.") != std::string::npos;
+  });
+}
+
 Status UnknownCommand(const CLI::App& app, const Argv& argv) {
   const std::string what = "there is no command '" + argv.front() + "'";
   const std::string here = CommandHere(argv.front());
   if (!here.empty()) return Refuse(what, here);
   const std::string nearest = base::Nearest(argv.front(), CommandNames(app));
   if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
-  return Refuse(what, "to run a program: `autodist run -- " + base::ShellLine(argv) +
-                          "`; `autodist --help` lists the commands");
+  const std::string list = "`autodist --help` lists the commands";
+  if (LooksLikeProgram(argv)) {
+    return Refuse(what,
+                  "to run a program: `autodist run -- " + base::ShellLine(argv) + "`; " + list);
+  }
+  const std::string known = CommandHere(base::Nearest(argv.front(), CommandsOfOthers()));
+  return Refuse(what, known.empty() ? list : known);
 }
 
 // Returns the first command that has the option, `preferred` before all others.

@@ -120,7 +120,8 @@ struct KnownCommand {
 };
 
 constexpr KnownCommand kCommands[] = {
-    {"list ls jobs queue squeue qstat", "`autodist ps` lists jobs; --all includes ended jobs"},
+    {"list ls jobs history queue squeue qstat",
+     "`autodist ps` lists jobs; --all includes ended jobs"},
     {"kill cancel scancel qdel terminate end delete down", "`autodist stop` stops a job"},
     {"rm remove purge", "`autodist prune` removes the logs of old jobs"},
     {"launch start exec srun sbatch mpirun mpiexec torchrun horovodrun deepspeed",
@@ -131,7 +132,10 @@ constexpr KnownCommand kCommands[] = {
     {"htop monitor watch", "`autodist top` watches a job"},
     {"dashboard ui gui", "`autodist web` shows jobs in a browser"},
     {"stack trace dump py-spy", "`autodist stacks` shows what each rank is doing"},
-    {"cp download pull get", "`autodist fetch PATTERN` copies files from the nodes"},
+    {"download pull get", "`autodist fetch PATTERN` copies files from the nodes"},
+    {"cp scp rsync copy",
+     "`autodist run --sync -- PROGRAM` copies this folder to the nodes before the start, `autodist "
+     "fetch PATTERN` copies files from them"},
     {"hosts nodes config", "`autodist init --hosts HOST,...` writes a spec"},
     {"connect join", "`autodist attach` shows a job's output"},
     {"wait", "`autodist attach JOB` waits for a job and ends with its exit code"},
@@ -213,6 +217,14 @@ std::string LongSbatchOption(const std::string& word) {
     if (is_short) return "--" + std::string(known.substr(2));
   }
   return "";
+}
+
+std::vector<std::string> CommandsOfOthers() {
+  std::vector<std::string> words;
+  for (const KnownCommand& known : kCommands) {
+    for (const std::string_view word : base::Split(known.names, ' ')) words.emplace_back(word);
+  }
+  return words;
 }
 
 std::string CommandHere(const std::string& word) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 
@@ -36,5 +37,7 @@ Status CheckStartedOnce();
 
 // Returns a sentence with autodist's equivalent of another program's command; "" if unknown.
 std::string CommandHere(const std::string& word);
+// The words that CommandHere knows.
+std::vector<std::string> CommandsOfOthers();
 
 }  // namespace autodist::cli

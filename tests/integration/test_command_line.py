@@ -49,6 +49,8 @@ WRONG = [
     ("list", "`autodist ps` lists jobs"),
     ("kill last", "`autodist stop` stops a job"),
     ("stop --grcae 3 last", "stop has no option '--grcae'"),
+    ("kil last", "`autodist stop` stops a job"),
+    ("validate", "validate: FILE is missing, and there is no autodist.yaml in this folder"),
     ("validate a.yaml b.yaml", "unexpected argument: 'b.yaml'"),
     ("bench --collective allreduce", "did you mean all-reduce?"),
     ("init", "--hosts"),
@@ -306,3 +308,9 @@ def test_hosts_in_a_file(autodist, tmp_path):
     assert init.code == 0 and "for the hosts in the file of this name: --hostfile hosts.txt" in init.err, init.err
     fetch = autodist("run", "--fetch", "ckpt-1", "ckpt-2", "./train")
     assert fetch.code == 2 and "quote the pattern" in fetch.err, fetch.err
+
+
+def test_validate_reads_the_default_spec(autodist, tmp_path):
+    (tmp_path / "autodist.yaml").write_text("nodes: [{address: localhost, cpus: [0]}]\n")
+    outcome = autodist("validate")
+    assert outcome.code == 0 and outcome.out.startswith("autodist.yaml: valid: 1 node, 1 rank"), outcome.err

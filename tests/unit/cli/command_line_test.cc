@@ -120,11 +120,18 @@ TEST_F(CommandLineTest, TheNearestCommandIsNamed) {
   EXPECT_THAT(Refusal({"help", "log"}), HasSubstr("did you mean `autodist logs`?"));
   EXPECT_THAT(Refusal({"./train"}), HasSubstr("autodist run -- ./train"));
   EXPECT_THAT(Refusal({"--", "./train"}), HasSubstr("autodist run -- "));
+  EXPECT_THAT(Refusal({"python", "-m", "train"}), HasSubstr("`autodist run -- python -m train`"));
+  EXPECT_EQ(Refusal({"frobnicate"}),
+            "there is no command 'frobnicate' | `autodist --help` lists the commands");
 }
 
 TEST_F(CommandLineTest, CommandsOfOtherProgramsAreTranslated) {
   for (const auto& [word, ours] : {std::pair{"list", "`autodist ps`"},
                                    {"squeue", "`autodist ps`"},
+                                   {"history", "`autodist ps`"},
+                                   {"kil", "`autodist stop`"},
+                                   {"histroy", "`autodist ps`"},
+                                   {"scp", "`autodist fetch PATTERN`"},
                                    {"kill", "`autodist stop`"},
                                    {"scancel", "`autodist stop`"},
                                    {"rm", "`autodist prune`"},
