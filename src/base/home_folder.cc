@@ -18,4 +18,12 @@ std::string ExpandHome(const std::string& path) {
   return path.starts_with("~/") ? HomeFolder() + path.substr(1) : path;
 }
 
+std::string ShortenHome(const std::string& path) {
+  std::string home = HomeFolder();
+  while (home.ends_with('/')) home.pop_back();
+  const bool is_below = !home.empty() && path.starts_with(home) &&
+                        (path.size() == home.size() || path[home.size()] == '/');
+  return is_below ? "~" + path.substr(home.size()) : path;
+}
+
 }  // namespace autodist::base

@@ -12,4 +12,7 @@ std::string HomeFolder();
 // Replaces a leading "~/" with the home folder; returns any other path unchanged.
 std::string ExpandHome(const std::string& path);
 
+// Replaces the home folder at the beginning by "~", for people; returns any other path unchanged.
+std::string ShortenHome(const std::string& path);
+
 }  // namespace autodist::base

@@ -46,9 +46,8 @@ int Ps(const PsOptions& options) {
             QueuedJobsText());
     return 0;
   }
-  std::fputs(
-      JobTable(jobs, progress, now, isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0).c_str(),
-      stdout);
+  const size_t width = isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0;
+  std::fputs(JobTable(jobs, progress, StalledJobsIn(snapshots), now, width).c_str(), stdout);
   if (std::ranges::any_of(jobs, [](const auto& job) { return job.elsewhere(); })) {
     base::Log(base::LogLevel::kInfo,
               std::string("jobs of other hosts are shown as last recorded") +

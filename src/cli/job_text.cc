@@ -9,6 +9,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
+#include "base/home_folder.h"
 #include "base/json_quote.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
@@ -123,6 +124,11 @@ std::string NameText(const v1::JobStatus& job) {
   return job.name().empty() ? "-" : base::Printable(job.name());
 }
 
+std::string FolderText(const v1::JobStatus& job) {
+  const std::string folder = base::ShortenHome(job.working_directory());
+  return folder.empty() ? "-" : base::Printable(folder);
+}
+
 std::string CommandText(const v1::JobStatus& job) {
   return base::Printable(base::ShellLine({job.command().begin(), job.command().end()}));
 }
@@ -150,11 +156,13 @@ std::string StartedText(int64_t ms, int64_t now_ms) {
 // The rows of `ps`, with fewer columns on a narrow terminal.
 class JobRows {
  public:
-  enum Narrower { kNoRestarts, kNoOutput, kNoNodes, kShortIds, kNoElapsed };
-  static constexpr Narrower kNarrower[] = {kNoRestarts, kNoOutput, kNoNodes, kShortIds, kNoElapsed};
+  enum Narrower { kNoRestarts, kNoOutput, kNoFolder, kNoNodes, kShortIds, kNoElapsed };
+  static constexpr Narrower kNarrower[] = {kNoRestarts, kNoOutput, kNoFolder,
+                                           kNoNodes,    kShortIds, kNoElapsed};
 
-  JobRows(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress, int64_t now_ms)
-      : jobs_(jobs), progress_(progress), now_ms_(now_ms) {}
+  JobRows(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
+          const std::set<std::string>& stalled, int64_t now_ms)
+      : jobs_(jobs), progress_(progress), stalled_(stalled), now_ms_(now_ms) {}
 
   void Apply(Narrower narrower) { applied_.insert(narrower); }
 
@@ -169,7 +177,10 @@ class JobRows {
     };
     add("JOB", [&](const auto& job) { return IdText(job.job_id()); });
     add("NAME", NameText);
-    add("STATE", StateText);
+    add("STATE", [&](const auto& job) {
+      const bool stalled = job.phase() == v1::JOB_PHASE_RUNNING && stalled_.contains(job.job_id());
+      return stalled ? "stalled" : StateText(job);
+    });
     if (std::ranges::any_of(jobs_, [](const auto& job) { return job.elsewhere(); })) {
       add("HOST", [](const auto& job) { return base::Printable(job.host()); });
     }
@@ -185,6 +196,7 @@ class JobRows {
     add_unless(kNoOutput, "LAST OUTPUT",
                [&](const auto& job) { return AgoText(job.last_output_ms(), now_ms_); });
     add_unless(kNoRestarts, "RESTARTS", RestartsText);
+    add_unless(kNoFolder, "FOLDER", FolderText);
     add("COMMAND", CommandText);
     return rows;
   }
@@ -198,6 +210,7 @@ class JobRows {
 
   const std::vector<v1::JobStatus>& jobs_;
   const ProgressOfJobs& progress_;
+  const std::set<std::string>& stalled_;
   const int64_t now_ms_;
   std::set<Narrower> applied_;
 };
@@ -229,6 +242,14 @@ ProgressOfJobs ProgressIn(const std::vector<v1::JobSnapshot>& snapshots) {
     }
   }
   return known;
+}
+
+std::set<std::string> StalledJobsIn(const std::vector<v1::JobSnapshot>& snapshots) {
+  std::set<std::string> stalled;
+  for (const v1::JobSnapshot& snapshot : snapshots) {
+    if (snapshot::StandstillIn(snapshot)) stalled.insert(snapshot.job().job_id());
+  }
+  return stalled;
 }
 
 JobDetails DetailsOf(const v1::JobSnapshot& snapshot) {
@@ -272,12 +293,12 @@ std::string StateText(const v1::JobStatus& job) {
 }
 
 std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
-                     int64_t now_ms, size_t width) {
+                     const std::set<std::string>& stalled, int64_t now_ms, size_t width) {
   const auto fits = [&](const std::vector<Row>& rows) {
     constexpr size_t kMinCommand = 12;  // columns
     return width == 0 || base::LastColumn(rows) + kMinCommand <= width;
   };
-  JobRows shown{jobs, progress, now_ms};
+  JobRows shown{jobs, progress, stalled, now_ms};
   // Applies the reductions in order until the rows fit.
   for (const JobRows::Narrower narrower : JobRows::kNarrower) {
     if (fits(shown.Rows())) break;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by job id, if kn
 // answer, in order. Blocks for at most a few seconds.
 std::vector<v1::JobSnapshot> SnapshotsOf(const std::vector<v1::JobStatus>& jobs);
 ProgressOfJobs ProgressIn(const std::vector<v1::JobSnapshot>& snapshots);
+// The ids of the jobs that make no progress.
+std::set<std::string> StalledJobsIn(const std::vector<v1::JobSnapshot>& snapshots);
 
 struct JobDetails {
   bool stalled = false;
@@ -38,10 +41,11 @@ std::string StalledJson(const v1::JobSnapshot& snapshot);
 // "running", "exit 0", "crashed".
 std::string StateText(const v1::JobStatus& job);
 
-// One line per job, with a heading. `now_ms`: since 1970. If `width` is not 0, drops columns, and
+// One line per job, with a heading. A running job among the `stalled` has that as its state.
+// `now_ms`: since 1970. If `width` is not 0, drops columns, and
 // shortens ids and commands, until the lines fit in `width` columns.
 std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
-                     int64_t now_ms, size_t width);
+                     const std::set<std::string>& stalled, int64_t now_ms, size_t width);
 
 // One line per rank of these jobs, with a heading; "" if no rank is known.
 std::string RankTable(const std::vector<v1::JobSnapshot>& snapshots);

@@ -1,8 +1,10 @@
 #include "base/home_folder.h"
 
 #include <gtest/gtest.h>
+
 #include <pwd.h>
 #include <unistd.h>
+#include "support/scoped_variable.h"
 
 #include <cstdlib>
 
@@ -24,6 +26,20 @@ TEST(HomeFolderTest, TheSystemProvidesItIfHomeIsUnset) {
 
 TEST(HomeFolderTest, OtherPathsAreUnchanged) {
   for (const char* path : {"/a/~/b", "~other/a", "~", "a", ""}) EXPECT_EQ(ExpandHome(path), path);
+}
+
+TEST(ShortenHomeTest, OnlyThisUsersFolders) {
+  for (const char* home : {"/home/ann", "/home/ann/"}) {
+    const test::ScopedVariable variable("HOME", home);
+    for (const auto& [path, shown] : {std::pair{"/home/ann", "~"},
+                                      {"/home/ann/x y", "~/x y"},
+                                      {"/home/anna", "/home/anna"},
+                                      {"/data/home/ann", "/data/home/ann"},
+                                      {"~/x", "~/x"},
+                                      {"", ""}}) {
+      EXPECT_EQ(ShortenHome(path), shown) << path;
+    }
+  }
 }
 
 }  // namespace

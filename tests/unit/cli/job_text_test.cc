@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "support/scoped_variable.h"
+
 namespace autodist::cli {
 namespace {
 
@@ -35,7 +37,11 @@ v1::JobStatus Job() {
 }
 
 TEST(JobTextTest, ATableOfJobs) {
+  const test::ScopedVariable home("HOME", "/data/an");
+  v1::JobStatus running = Job();
+  running.set_working_directory("/data/an/digits");
   v1::JobStatus ended = Job();
+  ended.set_working_directory("/data/ann");
   ended.set_job_id("short");
   ended.set_phase(v1::JOB_PHASE_ENDED);
   ended.set_exit_code(137);
@@ -49,17 +55,32 @@ TEST(JobTextTest, ATableOfJobs) {
   progress.set_total(5000);
   const ProgressOfJobs known = {{Job().job_id(), progress}};
   EXPECT_EQ(
-      JobTable({Job(), ended}, known, kNow, 0),
+      JobTable({running, ended}, known, {}, kNow, 0),
       "JOB                     NAME     STATE     NODES  RANKS  STARTED  ELAPSED     PROGRESS  "
-      "LAST OUTPUT  RESTARTS  COMMAND\n"
+      "LAST OUTPUT  RESTARTS  FOLDER     COMMAND\n"
       "20261120-173000-3fa9c1  -        running   3      5      17:30    2 min 31 s  24 %      "
-      "-            -         ./train 'two words' '\\x1b[31m'\n"
+      "-            -         ~/digits   ./train 'two words' '\\x1b[31m'\n"
       "short                   sweep-3  exit 137  3      5      17:30    1 s         -         "
-      "2 min ago    1 of 3    ./train 'two words' '\\x1b[31m'\n");
-  EXPECT_EQ(JobTable({Job(), ended}, known, kNow, 80),
+      "2 min ago    1 of 3    /data/ann  ./train 'two words' '\\x1b[31m'\n");
+  EXPECT_EQ(JobTable({running, ended}, known, {}, kNow, 80),
             "JOB     NAME     STATE     RANKS  STARTED  ELAPSED     PROGRESS  COMMAND\n"
             "3fa9c1  -        running   5      17:30    2 min 31 s  24 %      ./train 'two w…\n"
             "short   sweep-3  exit 137  5      17:30    1 s         -         ./train 'two w…\n");
+}
+
+TEST(JobTextTest, AStalledJobIsMarked) {
+  v1::JobSnapshot stalled;
+  *stalled.mutable_job() = Job();
+  stalled.add_issues()->set_kind(v1::Issue::KIND_STALLED);
+  v1::JobSnapshot slow;
+  slow.mutable_job()->set_job_id("slow");
+  slow.add_issues()->set_kind(v1::Issue::KIND_SLOW);
+  const std::set<std::string> ids = StalledJobsIn({stalled, slow});
+  EXPECT_EQ(ids, std::set<std::string>{Job().job_id()});
+  EXPECT_THAT(JobTable({Job()}, {}, ids, kNow, 0), HasSubstr("  -     stalled  3 "));
+  v1::JobStatus stopping = Job();
+  stopping.set_phase(v1::JOB_PHASE_STOPPING);
+  EXPECT_THAT(JobTable({stopping}, {}, ids, kNow, 0), HasSubstr("  -     stopping  3 "));
 }
 
 TEST(JobTextTest, JobsOfOtherMachines) {
@@ -72,7 +93,7 @@ TEST(JobTextTest, JobsOfOtherMachines) {
   unknown.clear_world_size();
   v1::JobStatus stopped = there;
   stopped.set_phase(v1::JOB_PHASE_ENDED);
-  const std::string table = JobTable({there, unknown, stopped}, {}, kNow, 0);
+  const std::string table = JobTable({there, unknown, stopped}, {}, {}, kNow, 0);
   EXPECT_THAT(table, HasSubstr("STATE    HOST  NODES"));
   EXPECT_THAT(table, HasSubstr("  running  gpu1  3"));
   EXPECT_THAT(table, HasSubstr("  unknown  gpu1  -      -      17:30    -  "));
@@ -102,7 +123,7 @@ TEST(JobTextTest, TheStartTimeOfAJob) {
   constexpr int64_t kDay = 86'400'000;
   for (const auto& [later, text] :
        {std::pair{int64_t{0}, " 17:30 "}, {kDay, " Nov 20 "}, {365 * kDay, " 2026-11-20 "}}) {
-    EXPECT_THAT(JobTable({Job()}, {}, kNow + later, 0), HasSubstr(text));
+    EXPECT_THAT(JobTable({Job()}, {}, {}, kNow + later, 0), HasSubstr(text));
   }
 }
 
