@@ -107,7 +107,7 @@ def test_ps_lists_running_jobs_and_with_all_option_the_others(ask, new_job):
     crashed.crash()
     lines = ask("ps").out.splitlines()
     assert lines[0].split() == ["JOB", "NAME", "STATE", "NODES", "RANKS", "STARTED", "ELAPSED", "PROGRESS", "LAST",
-                                "OUTPUT", "RESTARTS", "COMMAND"]
+                                "OUTPUT", "RESTARTS", "FOLDER", "COMMAND"]
     assert [line.split()[:5] for line in lines[1:]] == [[running.id, "-", "running", "1", "3"],
                                                         [crashed.id, "-", "crashed", "1", "3"]]
     states = {line.split()[0]: " ".join(line.split()[2:4]) for line in ask("ps", "--all").out.splitlines()[1:]}
