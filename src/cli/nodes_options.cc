@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -205,6 +206,12 @@ std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
   base::Log(base::LogLevel::kInfo,
             file + " is " + outcome.foreign->kind + "; using its machines as with --hosts");
   return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kForLaunch);
+}
+
+// Begins each line of the text with this many spaces.
+std::string Indented(const std::string& text, size_t spaces) {
+  const std::string indent(spaces, ' ');
+  return indent + absl::StrReplaceAll(text, {{"\n", "\n" + indent}});
 }
 
 // A spec can run programs, and this one is used in any folder in which autodist is started. A spec
@@ -425,7 +432,8 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
     if (node.counted.ok()) continue;
     ++count;
     const std::string hint = Remedy(node.counted);
-    const std::string why = Message(node.counted) + (hint.empty() ? "" : "\n      hint: " + hint);
+    const std::string why = Indented(Message(node.counted), 4) +
+                            (hint.empty() ? "" : "\n" + Indented("hint: " + hint, 6));
     auto same = std::ranges::find(uncounted, why, [](const auto& one) { return one.first; });
     if (same == uncounted.end()) same = uncounted.insert(same, {why, {}});
     same->second.push_back(node.address);
@@ -437,7 +445,7 @@ Status CheckDevicesCounted(const spec::ResourceSpec& spec, const std::string& co
                                                    base::Count(spec.nodes.size(), "node")) +
                      " did not report the devices:";
   for (const auto& [why, nodes] : uncounted) {
-    text += "\n  " + absl::StrJoin(nodes, ", ") + ":\n    " + why;
+    text += "\n  " + absl::StrJoin(nodes, ", ") + ":\n" + why;
   }
   return WithRemedy(Error(StatusCode::kFailedPrecondition, text), remedy);
 }

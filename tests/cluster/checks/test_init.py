@@ -120,7 +120,10 @@ def test_unknown_devices_are_not_guessed(init, autodist):
     outcome, path = init("--hosts", f"host1,{address(2)}")
     assert outcome.code == 125, outcome.err
     assert f"address: {address(2)}\n    gpus: unknown  # " in path.read_text()
-    assert "the spec is not complete, because 1 of 2 nodes did not report the devices:" in outcome.err
+    heading = "the spec is not complete, because 1 of 2 nodes did not report the devices:\n"
+    assert heading in outcome.err
+    below = outcome.err.split(heading)[1].split("\nautodist: ")[0].splitlines()
+    assert below[0] == f"  {address(2)}:" and all(line.startswith("    ") for line in below[1:]), outcome.err
     assert autodist("validate", path).code == 2
 
 
